@@ -1,0 +1,14 @@
+// Settings from the environment, checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace tilewright {
+
+/// The integer that an environment variable holds; nothing if it is unset or empty.
+/// Errors   InvalidArgument unless it is a decimal number from min to max; the message names the
+///          variable, its value and the range
+std::optional<std::int64_t> env_int(const char* name, std::int64_t min, std::int64_t max);
+
+}  // namespace tilewright

@@ -1,0 +1,142 @@
+#include "base/file.h"
+
+#include "base/error.h"
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_system(const fs::path& path, const char* action, int error_number) {
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == ENOMEM;
+  fail(is_full ? ErrorKind::kOutOfMemory : ErrorKind::kInvalidArgument, "{}: cannot {}: {}",
+       path.string(), action, std::generic_category().message(error_number));
+}
+
+/// Owns a file descriptor while a function may still fail.
+struct Descriptor {
+  int fd;
+  ~Descriptor() { ::close(fd); }
+};
+
+struct TemporaryFile {
+  fs::path path;
+  int fd;
+};
+
+/// A new file in the folder of `path`. The name is unique among live processes of this machine; one
+/// left by a process that was killed is passed over.
+TemporaryFile create_temporary(const fs::path& path) {
+  static std::atomic<unsigned> count{0};
+  while (true) {
+    const auto name = fmt::format(".tilewright-{}-{}.tmp", ::getpid(), count++);
+    fs::path temporary = path.parent_path() / name;
+    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) return {std::move(temporary), fd};
+    if (errno != EEXIST) fail_system(path, "create a file in its folder", errno);
+  }
+}
+
+/// The file that a chain of links ends at; `path` itself if it is no link.
+fs::path follow_links(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::weakly_canonical(path, error);
+  if (error) fail_system(path, "follow the link", error.value());
+  return target;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const fs::path& path) {
+  // O_NONBLOCK: opening a pipe that nobody writes to would otherwise wait for ever.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) fail_system(path, "open the file", errno);
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0) fail_system(path, "read the size", errno);
+  if (!S_ISREG(status.st_mode)) {
+    fail(ErrorKind::kInvalidArgument, "{}: is not a regular file; give the path of one",
+         path.string());
+  }
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;  // mmap refuses to map nothing
+  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) fail_system(path, "map the file", errno);
+  bytes_ = {static_cast<const std::byte*>(data), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(follow_links(path)) {
+  struct stat old {};
+  const bool is_replacing = ::stat(path_.c_str(), &old) == 0;
+  if (is_replacing && !S_ISREG(old.st_mode)) {
+    fail(ErrorKind::kInvalidArgument,
+         "{}: is not a regular file and cannot be replaced by one; give another name",
+         path.string());
+  }
+  TemporaryFile temporary = create_temporary(path_);
+  temporary_path_ = std::move(temporary.path);
+  fd_ = temporary.fd;
+  // Best effort: permissions that cannot be kept are no reason to refuse to write.
+  if (is_replacing) static_cast<void>(::fchmod(fd_, old.st_mode & 07777));
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_path_.c_str());
+}
+
+void AtomicFile::write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  require(fd_ >= 0, ErrorKind::kInvalidArgument, "{}: write_at() after commit()", path_.string());
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail_system(path_, "write", errno);
+    offset_bytes += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  require(fd_ >= 0, ErrorKind::kInvalidArgument, "{}: commit() twice", path_.string());
+  // Without this the name could reach the disk before the content does.
+  if (::fsync(fd_) != 0) fail_system(path_, "write to the disk", errno);
+  if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
+    fail_system(path_, "rename the finished file", errno);
+  }
+  ::close(std::exchange(fd_, -1));
+}
+
+void write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  AtomicFile file(path);
+  file.write_at(0, bytes);
+  file.commit();
+}
+
+void write_file(const fs::path& path, std::string_view text) {
+  write_file(path, std::as_bytes(std::span(text)));
+}
+
+}  // namespace tilewright

@@ -1,0 +1,42 @@
+// The tool's subcommands: each file adds its own to the command line.
+#pragma once
+
+#include "cli/terminal.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace tilewright::cli {
+
+/// What every command can ask for. Filled from the command line before a command runs.
+struct Context {
+  bool json = false;  ///< --json: one JSON value on standard output, nothing else
+  ColorMode color = ColorMode::kAuto;
+  std::string device;   ///< --device; empty: TILEWRIGHT_DEVICE, then auto
+  int exit_status = 0;  ///< a command that finds something wrong sets 1
+
+  TextColor text_color() const { return detect_color(color); }
+  Style style() const { return Style(text_color()); }
+};
+
+/// Writes to standard output, and a JSON value with a newline at the end.
+void print(const std::string& text);
+void print_json(const nlohmann::json& value);
+
+// One function per subcommand; main.cpp lists them.
+void add_info(CLI::App& app, Context& context);
+void add_layout(CLI::App& app, Context& context);
+void add_formats(CLI::App& app, Context& context);
+void add_kernels(CLI::App& app, Context& context);
+void add_demo(CLI::App& app, Context& context);
+
+// Subcommands of `layout`.
+void add_layout_eval(CLI::App& layout, Context& context);
+void add_layout_draw(CLI::App& layout, Context& context);
+void add_layout_check(CLI::App& layout, Context& context);
+void add_layout_atoms(CLI::App& layout, Context& context);
+void add_layout_banks(CLI::App& layout, Context& context);
+void add_layout_handoff(CLI::App& layout, Context& context);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,156 @@
+// tilewright info: devices, driver, toolkit, embedded kernels.
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "device/device.h"
+#include "device/driver_libraries.h"
+#include "device/kernel_registry.h"
+#include "device/open_device.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+// A driver library and the GPUs it shows, or the reason why there is none.
+struct DriverReport {
+  const device::Driver* driver = nullptr;
+  std::vector<device::DeviceInfo> devices;
+  std::vector<std::string> problems;
+};
+
+DriverReport look_for_driver(const std::vector<std::string>& paths) {
+  DriverReport out;
+  for (const std::string& path : paths) {
+    try {
+      const device::Driver& driver = device::Driver::open(path);
+      out.driver = &driver;
+      driver.initialize();
+      int count = 0;
+      driver.check(driver.cu.device_get_count(&count), "cuDeviceGetCount");
+      for (int i = 0; i < count; ++i) out.devices.push_back(device::query_device(driver, i));
+      return out;
+    } catch (const Error& error) {
+      out.problems.emplace_back(error.what());
+    }
+  }
+  return out;
+}
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+json driver_to_json(const DriverReport& report) {
+  json devices = json::array();
+  for (const device::DeviceInfo& info : report.devices) {
+    devices.push_back({{"name", info.name},
+                       {"ordinal", info.ordinal},
+                       {"compute_capability", version_text(info.compute_capability * 100)},
+                       {"multiprocessors", info.num_sms},
+                       {"memory_bytes", info.memory_bytes},
+                       {"l2_bytes", info.l2_bytes},
+                       {"shared_per_block_optin_bytes", info.shared_per_block_optin_bytes},
+                       {"is_usable", device::is_usable_capability(info.compute_capability)}});
+  }
+  json out = {{"devices", devices}, {"problems", report.problems}};
+  if (report.driver != nullptr) {
+    out["path"] = report.driver->path();
+    out["cuda_version"] = version_text(report.driver->version());
+  }
+  return out;
+}
+
+std::string describe_driver(const DriverReport& report, const Style& style) {
+  if (report.driver == nullptr) {
+    return report.problems.empty() ? "not found\n"
+                                   : fmt::format("none: {}\n", report.problems.front());
+  }
+  std::string out =
+      fmt::format("{}, CUDA {}\n", report.driver->path(), version_text(report.driver->version()));
+  if (report.devices.empty()) {
+    out += fmt::format("            {}\n",
+                       report.problems.empty() ? "shows no GPU" : report.problems.front());
+  }
+  for (const device::DeviceInfo& info : report.devices) {
+    constexpr double kGiB = 1 << 30, kMiB = 1 << 20;
+    out += fmt::format(
+        "            {}: {}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB, {:.0f} MiB "
+        "L2{}\n",
+        info.ordinal, style.bold(info.name), info.compute_capability / 10,
+        info.compute_capability % 10, info.num_sms, static_cast<double>(info.memory_bytes) / kGiB,
+        static_cast<double>(info.l2_bytes) / kMiB,
+        device::is_usable_capability(info.compute_capability) ? "" : " (not supported)");
+  }
+  return out;
+}
+
+std::map<std::string, int> kernels_by_target() {
+  std::map<std::string, int> out;
+  for (const device::KernelImage& image : device::kernel_images()) ++out[std::string(image.target)];
+  return out;
+}
+
+// What --device and the environment lead to, or why nothing.
+std::string chosen_device(const Context& context, std::string& problem) {
+  try {
+    const std::optional<std::string_view> flag =
+        context.device.empty() ? std::nullopt : std::optional<std::string_view>(context.device);
+    const device::Device opened = device::open_device(device::resolve_device_spec(flag));
+    return opened.label();
+  } catch (const Error& error) {
+    problem = error.what();
+    return {};
+  }
+}
+
+void run_info(const Context& context) {
+  const device::DriverLibraries libraries = device::DriverLibraries::standard();
+  const DriverReport gpu = look_for_driver(libraries.cuda), sim = look_for_driver(libraries.sim);
+  std::string problem;
+  const std::string chosen = chosen_device(context, problem);
+  const auto kernels = kernels_by_target();
+  if (context.json) {
+    print_json({{"version", TILEWRIGHT_VERSION},
+                {"device", chosen.empty() ? json() : json(chosen)},
+                {"device_problem", problem.empty() ? json() : json(problem)},
+                {"cuda_driver", driver_to_json(gpu)},
+                {"simulator", driver_to_json(sim)},
+                {"toolkit", device::kernel_toolkit()},
+                {"kernels", kernels},
+                {"cpu_threads", std::thread::hardware_concurrency()}});
+    return;
+  }
+  const Style style = context.style();
+  std::string out = style.bold(fmt::format("tilewright {}", TILEWRIGHT_VERSION)) + "\n";
+  out += "device      " +
+         (chosen.empty() ? "none: neither a usable GPU nor the simulator" : chosen) + "\n";
+  out += "driver      " + describe_driver(gpu, style);
+  out += "simulator   " + describe_driver(sim, style);
+  std::vector<std::string> counts;
+  for (const auto& [target, count] : kernels)
+    counts.push_back(fmt::format("{} for {}", count, target));
+  out += kernels.empty() ? std::string("kernels     none: built without the CUDA compiler\n")
+                         : fmt::format("kernels     {}, compiled with nvcc {}\n",
+                                       fmt::join(counts, ", "), device::kernel_toolkit());
+  out += fmt::format("host        {} threads\n", std::thread::hardware_concurrency());
+  print(out);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("info", "show devices, driver, toolkit and embedded kernels");
+  command->callback([&context] { run_info(context); });
+}
+
+}  // namespace tilewright::cli

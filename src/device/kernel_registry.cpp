@@ -1,0 +1,54 @@
+#include "device/kernel_registry.h"
+
+#include "base/error.h"
+#include "base/similar.h"
+#include "device/module.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tilewright::device {
+
+const KernelImage& find_kernel(std::string_view name, std::string_view target) {
+  std::vector<std::string_view> targets, names;
+  for (const KernelImage& image : kernel_images()) {
+    if (image.name == name && image.target == target) return image;
+    if (image.name == name) targets.push_back(image.target);
+    names.push_back(image.name);
+  }
+  require(!names.empty(), ErrorKind::kUnsupported,
+          "kernel {}: this library was built without kernels; build with -DTILEWRIGHT_KERNELS=ON",
+          name);
+  require(targets.empty(), ErrorKind::kUnsupported,
+          "kernel {} is not built for {}; it exists for {}", name, target,
+          fmt::join(targets, ", "));
+  fail(ErrorKind::kUnsupported, "kernel {} does not exist ({}); `tilewright kernels` lists all",
+       name, similar_names(name, names));
+}
+
+std::string kernel_target(const Device& device) {
+  switch (device.info().compute_capability) {
+    case 90:
+      return "sm_90a";
+    case 100:
+      return "sm_100a";
+    default:
+      break;
+  }
+  fail(ErrorKind::kUnsupported,
+       "{}: kernels exist for compute capability 9.0 and 10.0, this is {}.{}", device.label(),
+       device.info().compute_capability / 10, device.info().compute_capability % 10);
+}
+
+Kernel load_kernel(const Device& device, std::string_view name) {
+  const KernelImage& image = find_kernel(name, kernel_target(device));
+  const Module module =
+      device.is_simulated()
+          ? Module::from_ptx(device, image.source, image.ptx)
+          : Module::from_cubin(device, image.source, std::as_bytes(std::span(image.cubin)));
+  return module.kernel(std::string(name));
+}
+
+}  // namespace tilewright::device

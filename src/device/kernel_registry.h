@@ -1,0 +1,52 @@
+// The kernels that are embedded in the library: PTX for the simulator, cubin for the GPU, one pair
+// per entry and target.
+#pragma once
+
+#include "device/kernel.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tilewright::device {
+
+/// What ptxas said of a kernel (-v).
+struct KernelFacts {
+  int registers = 0;     ///< per thread
+  int shared_bytes = 0;  ///< static shared memory
+  int stack_bytes = 0;   ///< per thread, local memory
+  int spill_store_bytes = 0;
+  int spill_load_bytes = 0;
+  int barriers = 0;  ///< named barriers
+  bool uses_tensor_cores = false;
+};
+
+struct KernelImage {
+  std::string_view name;    ///< of the entry, unique per target
+  std::string_view source;  ///< file below src/kernels, without ".cu"
+  std::string_view target;  ///< "sm_90a", "sm_100a"
+  std::string_view ptx;     ///< text
+  std::string_view cubin;   ///< ELF image, assembled from that text
+  KernelFacts facts;
+};
+
+/// All embedded images, sorted by name and target. Empty if the library was built without kernels.
+std::span<const KernelImage> kernel_images();
+
+/// Version of the compiler that made them, e.g. "13.0.88"; empty without kernels.
+const char* kernel_toolkit();
+
+/// The image of a kernel for a target.
+/// Errors  Unsupported: no such kernel (the message names those with a similar name), or not for
+///         that target (the message names the targets it has)
+const KernelImage& find_kernel(std::string_view name, std::string_view target);
+
+/// The target whose images a device runs: "sm_90a" for compute capability 9.0, "sm_100a" for 10.0.
+/// Errors  Unsupported for any other
+std::string kernel_target(const Device& device);
+
+/// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator.
+/// Errors  as find_kernel and Module
+Kernel load_kernel(const Device& device, std::string_view name);
+
+}  // namespace tilewright::device

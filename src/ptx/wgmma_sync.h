@@ -1,0 +1,24 @@
+// Ordering of warpgroup MMAs. PTX ISA: "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group".
+#pragma once
+
+namespace tilewright::ptx {
+
+/// Orders earlier register accesses of the warpgroup before the registers of the next wgmma. Needed
+/// before the first wgmma and whenever accumulators or A fragments were touched in between.
+__device__ inline void wgmma_fence_sync_aligned() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+/// Closes a group of all wgmma issued since the last one.
+__device__ inline void wgmma_commit_group_sync_aligned() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+/// Waits until at most Pending groups are in flight; the registers of the finished ones may be
+/// read.
+template <int Pending>
+__device__ inline void wgmma_wait_group_sync_aligned() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+
+}  // namespace tilewright::ptx

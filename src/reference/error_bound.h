@@ -1,0 +1,43 @@
+// A-priori bound on the error of a dot product computed in narrow arithmetic.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::reference {
+
+// Unit roundoffs u = 2^-p of round to nearest, p = bits of the significand: fl(x) = x (1 + d),
+// |d| <= u, as long as x is in the normal range of the format. An accumulator that truncates has 2
+// u.
+inline constexpr double kRoundoffFp64 = 0x1p-53;
+inline constexpr double kRoundoffFp32 = 0x1p-24;
+inline constexpr double kRoundoffFp16 = 0x1p-11;
+inline constexpr double kRoundoffBf16 = 0x1p-8;
+inline constexpr double kRoundoffE4m3 = 0x1p-4;
+inline constexpr double kRoundoffE2m1 = 0x1p-2;
+
+/// Arithmetic of a dot product. A roundoff of 0 means that the step is exact.
+struct DotArithmetic {
+  int64_t length = 0;     ///< products in the sum
+  double a_roundoff = 0;  ///< of storing the left factors; 0: they are given in that format
+  double b_roundoff = 0;  ///< of storing the right factors
+  double accumulate_roundoff = 0;  ///< of each product and each addition
+  double output_roundoff = 0;      ///< of storing the sum
+};
+
+/// Bound on |computed - exact| of s = sum_i a_i b_i, where exact = s, magnitude = sum_i |a_i b_i|.
+///
+/// The computed sum before the last rounding is sum_i a_i b_i f_i. f_i is a product of factors
+/// (1 + d): one with |d| <= a_roundoff, one with |d| <= b_roundoff, and at most `length` with
+/// |d| <= accumulate_roundoff, whatever the order of the additions: one of the product and at most
+/// length - 1 of additions (adding to 0 is exact). Because every |d| is at most its u,
+/// |prod(1 + d) - 1| <= prod(1 + u) - 1. So the error of the sum is at most
+///   g * magnitude,  g = (1 + a_roundoff) (1 + b_roundoff) (1 + accumulate_roundoff)^length - 1.
+/// (The usual gamma_n = n u / (1 - n u) is a weaker form of the last power; g needs no n u < 1.)
+/// Storing adds at most output_roundoff * (|exact| + g * magnitude).
+///
+/// Underflow is not covered: values that become subnormal add an absolute error of their own.
+/// Errors   InvalidArgument if length, a roundoff or magnitude is negative
+/// Source   Higham, Accuracy and Stability of Numerical Algorithms, chapter 3
+double dot_error_bound(const DotArithmetic& arithmetic, double exact, double magnitude);
+
+}  // namespace tilewright::reference

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Build step for the kernels: assembles PTX with ptxas, and writes the table of embedded images.
+
+  embed_kernels.py assemble --ptxas PTXAS --target sm_90a FILE.ptx   -> FILE.cubin, FILE.ptxas
+  embed_kernels.py embed --folder DIR --toolkit 13.0.88 NAME.TARGET...  -> DIR/images.S, DIR/table.cpp
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)", re.M)
+TENSOR = re.compile(r"^\s*(?:@!?%?\w+\s+)?(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)", re.M)
+COMPILED = re.compile(r"Compiling entry function '([^']+)' for '(\w+)'")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
+SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def assemble(args):
+    """Runs ptxas -v; keeps its report. Warnings (spills among them) stay visible in the build."""
+    ptx = args.file
+    result = subprocess.run([args.ptxas, "-v", f"-arch={args.target}", str(ptx), "-o",
+                             str(ptx.with_suffix(".cubin"))], capture_output=True, text=True)
+    report = result.stdout + result.stderr
+    loud = [line for line in report.splitlines() if "warning" in line.lower() or "error" in line.lower()]
+    if result.returncode or loud:
+        print("\n".join(loud) or report, file=sys.stderr)
+    ptx.with_suffix(".ptxas").write_text(report)
+    return result.returncode
+
+
+def entry_body(ptx, name):
+    """Text of one entry: from its name to the closing brace in column 0."""
+    start = re.search(rf"\.entry\s+{re.escape(name)}\b", ptx).end()
+    end = ptx.find("\n}", start)
+    return ptx[start:end if end >= 0 else len(ptx)]
+
+
+def facts(report):
+    """entry -> registers, stack, spill stores and loads, shared bytes, barriers, from ptxas -v."""
+    table, entry = {}, None
+    for line in report.splitlines():
+        if match := COMPILED.search(line):
+            entry = table.setdefault(match[1], dict(registers=0, stack=0, spill_stores=0, spill_loads=0,
+                                                    shared=0, barriers=0))
+        elif entry is not None and (match := STACK.search(line)):
+            entry["stack"], entry["spill_stores"], entry["spill_loads"] = map(int, match.groups())
+        elif entry is not None and (match := USED.search(line)):
+            entry["registers"], entry["barriers"] = int(match[1]), int(match[2] or 0)
+            shared = SHARED.search(match[3])
+            entry["shared"] = int(shared[1]) if shared else 0
+    return table
+
+
+ROW = ('    {{"{entry}", "{stem}", "{target}", view({symbol}_ptx, {symbol}_ptx_end), '
+       'view({symbol}_cubin, {symbol}_cubin_end),\n     {{{registers}, {shared}, {stack}, {spill_stores}, '
+       '{spill_loads}, {barriers}, {tensor}}}}},\n')
+
+
+def embed(args):
+    assembly = ['    .section .rodata, "a"\n']
+    declarations, rows, seen = [], [], {}
+    for spec in args.specs:
+        stem, target = spec.rsplit(".", 1)
+        base = args.folder / spec
+        symbol = "tilewright_image_" + re.sub(r"\W", "_", spec)
+        for kind in ("ptx", "cubin"):
+            path = base.with_name(base.name + "." + kind)
+            assembly.append(f"    .balign 64\n    .global {symbol}_{kind}\n    .global {symbol}_{kind}_end\n"
+                            f"{symbol}_{kind}:\n    .incbin \"{path}\"\n{symbol}_{kind}_end:\n    .byte 0\n")
+            declarations.append(f"extern const char {symbol}_{kind}[], {symbol}_{kind}_end[];\n")
+        ptx = base.with_name(base.name + ".ptx").read_text()
+        report = facts(base.with_name(base.name + ".ptxas").read_text())
+        for entry in ENTRY.findall(ptx):
+            if (entry, target) in seen:
+                sys.exit(f"embed_kernels: entry {entry} for {target} is defined in {seen[entry, target]} and in "
+                         f"{stem}; kernel names must be unique")
+            if entry not in report:
+                sys.exit(f"embed_kernels: ptxas reported nothing about {entry} in {spec}")
+            seen[entry, target] = stem
+            tensor = "true" if TENSOR.search(entry_body(ptx, entry)) else "false"
+            rows.append(ROW.format(entry=entry, stem=stem, target=target, symbol=symbol, tensor=tensor,
+                                   **report[entry]))
+    assembly.append('    .section .note.GNU-stack, "", @progbits\n')
+    (args.folder / "images.S").write_text("".join(assembly))
+    (args.folder / "table.cpp").write_text(
+        "// Made by tools/embed_kernels.py.\n#include \"device/kernel_registry.h\"\n\n"
+        'extern "C" {\n' + "".join(declarations) + "}\n\nnamespace tilewright::device {\n\nnamespace {\n\n"
+        "std::string_view view(const char* begin, const char* end) {\n"
+        "  return {begin, static_cast<std::size_t>(end - begin)};\n}\n\n"
+        "const KernelImage kImages[] = {\n" + "".join(sorted(rows)) + "};\n\n}  // namespace\n\n"
+        "std::span<const KernelImage> kernel_images() { return kImages; }\n"
+        f"const char* kernel_toolkit() {{ return \"{args.toolkit}\"; }}\n\n"
+        "}  // namespace tilewright::device\n")
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("assemble")
+    command.add_argument("--ptxas", required=True)
+    command.add_argument("--target", required=True)
+    command.add_argument("file", type=pathlib.Path)
+    command.set_defaults(run=assemble)
+    command = commands.add_parser("embed")
+    command.add_argument("--folder", type=pathlib.Path, required=True)
+    command.add_argument("--toolkit", required=True)
+    command.add_argument("specs", nargs="*")
+    command.set_defaults(run=embed)
+    args = parser.parse_args()
+    return args.run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

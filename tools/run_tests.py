@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Runs every test program of build/release and build/asan and the checks of the tree, and sums up.
+
+Programs run two at a time (or as many as there are processors), each in a random order of tests whose seed
+is printed. Exit status 0 only if everything that ran passed and every program ran to its end.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(code, text):
+    return f"\x1b[{code}m{text}\x1b[0m" if COLOR else text
+
+
+class Result:
+    """One program: counts, the names of what was skipped and why, what failed, and its output if it did."""
+
+    def __init__(self, name, build):
+        self.name, self.build, self.seconds = name, build, 0.0
+        self.passed = self.failed = 0
+        self.skipped, self.failures, self.output = [], [], ""
+
+
+# What LeakSanitizer prints when it crashes itself, which happens about once in fifty exits of a program that loads
+# libraries and starts threads. It says nothing about the program, so the program is run again.
+LSAN_CRASH = "LeakSanitizer has encountered a fatal error"
+
+
+def run_gtest(path, build, filter_text, seed):
+    for _ in range(3):
+        result = run_gtest_once(path, build, filter_text, seed)
+        if LSAN_CRASH not in result.output:
+            break
+    return result
+
+
+def run_gtest_once(path, build, filter_text, seed):
+    result = Result(path.name.removesuffix("_tests"), build)
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = [str(path), f"--gtest_output=json:{report}", "--gtest_shuffle", f"--gtest_random_seed={seed}",
+                   "--gtest_brief=1"]
+        if filter_text:
+            command.append(f"--gtest_filter=*{filter_text}*")
+        begin = time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
+        result.seconds = time.monotonic() - begin
+        result.output = done.stdout.decode(errors="replace")
+        read_report(report, result)
+    crashed = done.returncode != 0 and result.failed == 0
+    nothing_ran = not filter_text and result.passed + result.failed == 0
+    if crashed or nothing_ran:
+        result.failed += 1
+        result.failures.append(f"{path.name} ended with status {done.returncode}" if crashed
+                               else f"{path.name} ran no test")
+    return result
+
+
+def read_report(report, result):
+    if not report.exists():
+        return
+    for suite in json.loads(report.read_text())["testsuites"]:
+        for test in suite["testsuite"]:
+            name = f"{suite['name']}.{test['name']}"
+            if test.get("failures"):
+                result.failed += 1
+                result.failures.append(name)
+            elif test["result"] == "SKIPPED":
+                result.skipped.append(name)
+            elif test["status"] == "RUN":
+                result.passed += 1
+
+
+def run_command(name, command):
+    """A check of the tree: passes if it ends with status 0."""
+    result = Result(name, "tree")
+    begin = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT)
+    result.seconds = time.monotonic() - begin
+    result.output = done.stdout.decode(errors="replace")
+    result.passed, result.failed = (1, 0) if done.returncode == 0 else (0, 1)
+    result.failures = [] if done.returncode == 0 else [" ".join(map(str, command))]
+    return result
+
+
+def tree_checks():
+    """name -> command of the checks that need no build."""
+    python = sys.executable
+    return {
+        "includes": [python, ROOT / "tools/check_includes.py"],
+        "format": [python, ROOT / "tools/check_format.py"],
+        "generated": [python, ROOT / "tools/make_wgmma_wrappers.py", "--check"],
+        "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],
+    }
+
+
+def collect(filter_text, seed):
+    jobs = []
+    for build in ("release", "asan"):
+        for path in sorted((ROOT / "build" / build / "bin").glob("*_tests")):
+            jobs.append((run_gtest, path, build, filter_text, seed))
+    if not any(job[2] == "release" for job in jobs):
+        sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
+    if not filter_text:
+        jobs += [(run_command, name, command) for name, command in tree_checks().items()]
+    return jobs
+
+
+def print_summary(results, seed):
+    for result in results:
+        if result.failed:
+            print(paint("31;1", f"\n{result.build} {result.name}"))
+            print("\n".join(result.output.splitlines()[-60:]))
+    print(paint("1", f"\n{'suite':<12} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"))
+    for r in results:
+        line = f"{r.name:<12} {r.build:<8} {r.passed:>7} {r.failed:>7} {len(r.skipped):>8} {r.seconds:>8.1f}"
+        print(paint("31", line) if r.failed else line)
+    skipped = sorted({f"{r.name}: {name}" for r in results for name in r.skipped})
+    gpu = [name for name in skipped if "Gpu" in name]
+    other = [name for name in skipped if "Gpu" not in name]
+    if gpu:
+        print(f"\n{len(gpu)} tests need a GPU and were skipped:")
+        print("\n".join(f"  {name}" for name in gpu))
+    if other:
+        print(f"\n{len(other)} other tests were skipped:")
+        print("\n".join(f"  {name}" for name in other))
+    passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
+    verdict = f"{passed} passed, {failed} failed, {len(skipped)} skipped ({len(gpu)} for want of a GPU)"
+    print("\n" + paint("31;1" if failed else "32", verdict) + f", order seed {seed}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("filter", nargs="?", default="", help="run only tests whose names contain this")
+    parser.add_argument("--seed", type=int, default=random.randrange(1, 99999), help="order of the tests")
+    args = parser.parse_args()
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(*job) for job in collect(args.filter, args.seed)]
+        for job in concurrent.futures.as_completed(jobs):
+            results.append(job.result())
+            if sys.stdout.isatty():
+                print(f"\r{len(results)}/{len(jobs)} suites\x1b[K", end="", flush=True)
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="")
+    results.sort(key=lambda r: ({"tree": 0, "release": 1, "asan": 2}[r.build], r.name))
+    print_summary(results, args.seed)
+    return 1 if any(r.failed for r in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+# Sourced by ./run and ./test: makes sure that what the build needs is there, then configures it.
+# Installs Debian packages where it may (root, or sudo without a password); else says in one line what is missing.
+# Sets TW_ROOT and TW_NVCC_ARGS.
+
+TW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# file that proves it, and the Debian package that has it
+TW_NEEDS="
+/usr/bin/g++:g++
+/usr/bin/cmake:cmake
+/usr/bin/ninja:ninja-build
+/usr/bin/python3:python3
+/usr/include/fmt/format.h:libfmt-dev
+/usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+/usr/include/CLI/CLI.hpp:libcli11-dev
+/usr/include/gtest/gtest.h:libgtest-dev
+/usr/include/gmock/gmock.h:libgmock-dev
+"
+
+tw_fail() {
+  echo "tilewright: $*" >&2
+  exit 1
+}
+
+tw_install_packages() {
+  local need missing=""
+  for need in $TW_NEEDS; do
+    [ -e "${need%%:*}" ] || missing="$missing ${need##*:}"
+  done
+  [ -n "$missing" ] || return 0
+  command -v apt-get >/dev/null || tw_fail "missing:$missing; install them (names of the Debian packages)"
+  local as_root=""
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || tw_fail "missing Debian packages:$missing; run: sudo apt-get install$missing"
+    as_root="sudo -n"
+  fi
+  echo "tilewright: installing Debian packages:$missing"
+  { $as_root apt-get update -qq || true; } >/dev/null 2>&1
+  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null 2>&1 ||
+    tw_fail "could not install:$missing; run: sudo apt-get install$missing"
+}
+
+# The CUDA compiler: one that is installed, else NVIDIA's wheels in build/cuda. Prints the path of nvcc.
+tw_find_nvcc() {
+  local candidate version
+  for candidate in "${TILEWRIGHT_NVCC:-}" "$(command -v nvcc)" "${CUDA_HOME:-/nonexistent}/bin/nvcc" \
+    /usr/local/cuda/bin/nvcc "$TW_ROOT/build/cuda/nvidia/cu13/bin/nvcc"; do
+    [ -x "$candidate" ] || continue
+    version=$("$candidate" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+    [ "${version:-0}" -ge 13 ] && echo "$candidate" && return 0
+  done
+  return 1
+}
+
+TW_CUDA_VERSION=13.0.88
+TW_CUDA_WHEELS="nvidia-cuda-nvcc==$TW_CUDA_VERSION nvidia-nvvm==$TW_CUDA_VERSION
+nvidia-cuda-crt==$TW_CUDA_VERSION nvidia-cuda-runtime==$TW_CUDA_VERSION"
+
+tw_fetch_nvcc() {
+  local advice="install the CUDA toolkit 13.0 or newer, or build without kernels: TILEWRIGHT_KERNELS=OFF"
+  echo "tilewright: fetching the CUDA compiler $TW_CUDA_VERSION (about 100 MB, once)"
+  if ! python3 -m pip --version >/dev/null 2>&1; then
+    TW_NEEDS="/usr/bin/pip3:python3-pip" tw_install_packages
+  fi
+  rm -rf "$TW_ROOT/build/cuda.partial"
+  python3 -m pip install -q --disable-pip-version-check --no-deps --no-compile --only-binary=:all: \
+    --target "$TW_ROOT/build/cuda.partial" $TW_CUDA_WHEELS >/dev/null 2>&1 ||
+    tw_fail "no nvcc 13.0 or newer here, and NVIDIA's wheels cannot be fetched; $advice"
+  rm -rf "$TW_ROOT/build/cuda"
+  mv "$TW_ROOT/build/cuda.partial" "$TW_ROOT/build/cuda"
+}
+
+tw_setup() {
+  tw_install_packages
+  mkdir -p "$TW_ROOT/build"
+  TW_NVCC_ARGS="-DTILEWRIGHT_KERNELS=OFF"
+  if [ "${TILEWRIGHT_KERNELS:-ON}" != OFF ]; then
+    local nvcc
+    nvcc=$(tw_find_nvcc) || { tw_fetch_nvcc && nvcc=$(tw_find_nvcc); } ||
+      tw_fail "the fetched CUDA compiler does not run; install the CUDA toolkit 13.0 or newer"
+    TW_NVCC_ARGS="-DTILEWRIGHT_KERNELS=ON -DTILEWRIGHT_NVCC=$nvcc"
+  fi
+}
+
+# tw_build PRESET [TARGET...]: configures if needed and builds; quiet when all goes well.
+tw_build() {
+  local preset=$1 log="$TW_ROOT/build/$1.log"
+  shift
+  (cd "$TW_ROOT" && cmake --preset "$preset" $TW_NVCC_ARGS >"$log" 2>&1) ||
+    { tail -n 20 "$log" >&2; tw_fail "configuring $preset failed; see $log"; }
+  if [ -t 1 ]; then
+    ninja -C "$TW_ROOT/build/$preset" "$@" || tw_fail "building $preset failed"
+  else
+    ninja -C "$TW_ROOT/build/$preset" "$@" >"$log" 2>&1 ||
+      { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building $preset failed; see $log"; }
+  fi
+}
