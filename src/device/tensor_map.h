@@ -18,6 +18,10 @@ using TensorMapOobFill = abi::CUtensorMapFloatOOBfill;
 /// A tensor in global memory and the box of it that one TMA instruction copies ("tiled" mode).
 /// Index 0 is the innermost dimension, whose elements are contiguous.
 ///
+/// The kernel gives the box's first element. Its innermost coordinate, in bytes, must be a multiple
+/// of 16, inside of the tensor and outside; an H200 raises "illegal instruction" otherwise. The
+/// other coordinates are free.
+///
 ///     // K [heads, kv_len, head_dim] bf16, in boxes of 128 rows by 64 columns
 ///     const abi::CUtensorMap map = encode_tensor_map(device, {
 ///         .name = "K",

@@ -5,6 +5,8 @@
 #include "gpu_device_test.h"
 #include "gpu_ptx.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace tilewright::device {
@@ -81,7 +83,7 @@ class GpuTensorMapTest : public GpuTest {
 TEST_F(GpuTensorMapTest, BoxesInsideAndAcrossEveryEdge) {
   const auto plain = [](std::uint32_t offset) { return offset; };
   const std::pair<int, int> corners[] = {{0, 0},   {5, 8},   {36, 0}, {0, 56},
-                                         {35, 64}, {-3, -5}, {-8, 0}, {40, 72}};
+                                         {35, 64}, {-3, -8}, {-8, 0}, {40, 72}};
   for (const auto& [row, col] : corners) {
     check_box(TensorMapSwizzle::kNone, row, col, plain);
   }
@@ -89,8 +91,29 @@ TEST_F(GpuTensorMapTest, BoxesInsideAndAcrossEveryEdge) {
 
 // 64-byte rows; the tile is aligned to the pattern, so offsets are as good as addresses.
 TEST_F(GpuTensorMapTest, SwizzleOf64Bytes) {
-  check_box(TensorMapSwizzle::k64B, 3, 7,
+  check_box(TensorMapSwizzle::k64B, 3, 8,
             [](std::uint32_t offset) { return offset ^ (offset >> 7 & 3) << 4; });
+}
+
+// A box that starts within 16 bytes of memory is an illegal instruction, inside of the tensor and
+// outside; nothing of it is in the driver's documentation. It breaks the context, so each case gets
+// a process of its own.
+TEST_F(GpuTensorMapTest, BoxesMustStartAtMultiplesOf16Bytes) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto copy_and_exit = [this](int col) {
+    try {
+      copy_box(TensorMapSwizzle::kNone, 0, col);
+      std::fputs("copied", stderr);
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+    }
+    std::_Exit(0);
+  };
+  for (const int col : {1, 4, 7, -5, 100}) {
+    EXPECT_EXIT(copy_and_exit(col), ::testing::ExitedWithCode(0), "CUDA_ERROR_ILLEGAL_INSTRUCTION")
+        << "column " << col;
+  }
+  EXPECT_EXIT(copy_and_exit(-8), ::testing::ExitedWithCode(0), "copied");
 }
 
 TEST_F(GpuTensorMapTest, NanOutsideOfFloatingTensors) {

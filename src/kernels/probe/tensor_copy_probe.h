@@ -9,7 +9,8 @@ namespace tilewright::kernels {
 struct TensorCopyProbeParams {
   alignas(64) std::uint8_t tensor_map[128];  ///< the driver's opaque CUtensorMap
   std::uint32_t* shared_out;                 ///< box_bytes
-  std::int32_t x, y;        ///< element at which the box starts; may lie outside the tensor
+  std::int32_t x,
+      y;  ///< element at which the box starts, x a multiple of 16 bytes; may lie outside
   std::uint32_t box_bytes;  ///< multiple of 16, at most kTensorCopyProbeMaxBytes
 };
 
