@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "tests/base/scoped_folder.h"
 
 #include <array>
 #include <cstdio>
@@ -29,7 +30,8 @@ struct Outcome {
 
 // Runs the tool with arguments as a shell would split them, standard error apart.
 Outcome run(const std::string& arguments) {
-  const std::string err_path = testing::TempDir() + "tilewright_stderr." + std::to_string(getpid());
+  const ScopedFolder folder;
+  const std::string err_path = folder / "stderr";
   const std::string command = "TILEWRIGHT_DEVICE= NO_COLOR=1 " + std::string(TILEWRIGHT_TOOL) +
                               " " + arguments + " 2>" + err_path;
   Outcome result;
@@ -39,7 +41,6 @@ Outcome run(const std::string& arguments) {
   const int status = pclose(pipe);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   result.err = std::string(MappedFile(err_path).text());
-  std::filesystem::remove(err_path);
   return result;
 }
 
@@ -79,7 +80,8 @@ TEST(Tool, LayoutCheckCountsAndFails) {
   EXPECT_EQ(run("layout check --json").parsed()["passed"], 1800)
       << "without a file: the reference cases";
 
-  const std::string path = testing::TempDir() + "cases.json";
+  const ScopedFolder folder;
+  const std::string path = folder / "cases.json";
   write_file(path, R"json([{"op":"coalesce","a":"(2,3)","values":[0,1,2,3,4,5]},
                            {"op":"coalesce","a":"(2,3)","values":[0,1,2,3,4,9]}])json");
   const Outcome bad = run("layout check " + path);
@@ -112,7 +114,8 @@ TEST(Tool, LayoutDraw) {
   const json fragment = run("--json layout draw wgmma.m64n64.C --rows 8:10 --cols 4").parsed();
   EXPECT_EQ(fragment["cells"][0][0], "T0\nV2");
   EXPECT_EQ(fragment["row_headers"], (json{"8", "9"}));
-  const std::string path = testing::TempDir() + "drawing.svg";
+  const ScopedFolder folder;
+  const std::string path = folder / "drawing.svg";
   EXPECT_EQ(run("layout draw smem.K.128B.16bit --svg " + path).status, 0);
   EXPECT_THAT(std::string(MappedFile(path).text()), HasSubstr("smem.K.128B.16bit"));
   EXPECT_THAT(run("layout draw wgmma.m64n6.C").err, HasSubstr("wgmma.m64n64.C"));
@@ -130,7 +133,8 @@ TEST(Tool, LayoutBanksAndHandoff) {
   const json fp8 = run("--json layout handoff --from wgmma.m64n64.C --to wgmma.m64k32.A").parsed();
   EXPECT_EQ(fp8["verdict"], "permute keys");
   EXPECT_EQ(fp8["key_period"], 16);
-  const std::string path = testing::TempDir() + "handoff.svg";
+  const ScopedFolder folder;
+  const std::string path = folder / "handoff.svg";
   const Outcome tmem =
       run("layout handoff --from tmem.C.m128.n64 --to tmem.A.m128.k64.16bit --svg " + path);
   EXPECT_THAT(tmem.out, HasSubstr("pack within the lane"));
@@ -168,11 +172,10 @@ TEST(Tool, InfoAndKernels) {
 }
 
 TEST(Tool, TheGalleryInTheDocumentsIsWhatTheToolDraws) {
-  const std::filesystem::path fresh = testing::TempDir() + "gallery";
-  std::filesystem::remove_all(fresh);
-  ASSERT_EQ(run("demo --pictures-only --out " + fresh.string()).status, 0);
+  const ScopedFolder fresh;
+  ASSERT_EQ(run("demo --pictures-only --out " + fresh.path().string()).status, 0);
   int pictures = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(fresh)) {
+  for (const auto& entry : std::filesystem::directory_iterator(fresh.path())) {
     const std::filesystem::path committed =
         std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "docs/01-layouts" / entry.path().filename();
     ASSERT_TRUE(std::filesystem::exists(committed))
@@ -185,7 +188,8 @@ TEST(Tool, TheGalleryInTheDocumentsIsWhatTheToolDraws) {
 }
 
 TEST(Tool, DemoReportsAndWritesThePictures) {
-  const std::string out = testing::TempDir() + "demo";
+  const ScopedFolder folder;
+  const std::string out = folder / "demo";
   const json report = run("--json demo --out " + out).parsed();
   EXPECT_EQ(report["algebra"]["failed"], 0);
   EXPECT_EQ(report["algebra"]["passed"], 1800);

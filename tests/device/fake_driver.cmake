@@ -26,9 +26,6 @@ target_compile_definitions(device_tests PRIVATE
   TILEWRIGHT_FAKE_CUDA="${CMAKE_CURRENT_BINARY_DIR}/fake_cuda")
 
 # With the toolkit's headers at hand, our declarations of the driver are compared with them.
-find_path(TILEWRIGHT_CUDA_INCLUDE cuda.h HINTS ENV CUDA_HOME ENV CUDA_PATH
-          PATHS /usr/local/cuda PATH_SUFFIXES include
-          DOC "Folder of the CUDA headers, for tests that compare with them")
 if(TILEWRIGHT_CUDA_INCLUDE)
   target_include_directories(device_tests SYSTEM PRIVATE ${TILEWRIGHT_CUDA_INCLUDE})
   target_compile_definitions(device_tests PRIVATE

@@ -4,6 +4,7 @@
 #include "layout/fragment_views.h"
 #include "layout/recast.h"
 #include "layout_families.h"
+#include "tests/base/scoped_folder.h"
 
 #include <array>
 #include <cstdio>
@@ -66,7 +67,8 @@ struct Compilation {
   std::string output;
 };
 Compilation compile(const std::string& body) {
-  const std::string path = testing::TempDir() + "tilewright_refusal.cpp";
+  const ScopedFolder folder;
+  const std::string path = folder / "refusal.cpp";
   std::ofstream(path) << "#include \"layout/parse.h\"\n#include \"layout/slice.h\"\n#include "
                          "\"layout/constant.h\"\n"
                          "using namespace tilewright;\n"
@@ -79,7 +81,6 @@ Compilation compile(const std::string& body) {
   std::array<char, 512> buffer;
   while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) out.output += buffer.data();
   out.succeeded = pclose(pipe) == 0;
-  std::remove(path.c_str());
   return out;
 }
 
