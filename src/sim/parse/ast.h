@@ -1,0 +1,219 @@
+// A PTX module after parsing: names are resolved, block scopes are gone, instructions stand in one
+// flat list per function. What an opcode means is decided later (program/).
+#pragma once
+
+#include "sim/parse/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// A place in the PTX text, both from 1; line 0 means nowhere.
+struct SourcePos {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+};
+
+/// What the last .loc before an instruction said: a file of Module::files and a line in it.
+struct SourceLoc {
+  std::uint32_t file = 0;  ///< key of Module::files; 0 = unknown
+  std::uint32_t line = 0;
+};
+
+/// One declared register. `%r<3>` declares three, named %r0 %r1 %r2.
+struct RegisterDecl {
+  std::string name;
+  Type type = Type::kNone;
+  std::uint8_t num_components = 1;  ///< 2 or 4 for .v2 and .v4
+  SourcePos pos;
+};
+
+/// Bytes of an initialiser that hold an address: they become the address of a variable or function.
+struct Relocation {
+  std::uint64_t offset_bytes = 0;
+  std::uint8_t size_bytes = 8;
+  std::uint8_t shift_bits =
+      0;  ///< from mask(): the address is shifted right so far before it is cut to size
+  bool is_generic = false;  ///< generic(sym): the generic address, else the address in its space
+  bool is_function = false;
+  std::uint32_t target = 0;  ///< index into Module::variables or Module::functions
+  std::int64_t addend = 0;
+};
+
+enum class Linkage : std::uint8_t { kInternal, kVisible, kExtern, kWeak, kCommon };
+
+/// A variable in any space but .reg, and a parameter of a function.
+struct Variable {
+  std::string name;
+  Space space = Space::kGlobal;
+  Type type = Type::kB8;
+  std::uint32_t align_bytes = 1;
+  std::uint64_t size_bytes = 0;  ///< 0 for an extern array without a size
+  Linkage linkage = Linkage::kInternal;
+  bool is_unsized_array = false;  ///< .extern .shared name[]: the dynamic shared memory
+  bool is_managed = false;
+  std::vector<std::byte> initial;  ///< size_bytes of them, or empty: zero
+  std::vector<Relocation> relocations;
+  SourcePos pos;
+};
+
+/// Registers that the machine fills.
+enum class SpecialRegister : std::uint8_t {
+  kTid,
+  kNtid,
+  kCtaid,
+  kNctaid,
+  kClusterid,
+  kNclusterid,
+  kClusterCtaid,
+  kClusterNctaid,  // .x .y .z
+  kLaneid,
+  kWarpid,
+  kNwarpid,
+  kSmid,
+  kNsmid,
+  kGridid,
+  kIsExplicitCluster,
+  kClusterCtarank,
+  kClusterNctarank,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kClock,
+  kClockHi,
+  kClock64,
+  kPm,
+  kPm64,
+  kEnvreg,
+  kGlobaltimer,
+  kGlobaltimerLo,
+  kGlobaltimerHi,
+  kTotalSmemSize,
+  kAggrSmemSize,
+  kDynamicSmemSize,
+  kReservedSmemOffsetBegin,
+  kReservedSmemOffsetEnd,
+  kReservedSmemOffsetCap,
+  kReservedSmemOffset,
+  kCurrentGraphExec,
+};
+
+enum class OperandKind : std::uint8_t {
+  kRegister,  ///< index: Function::registers; component if it is a vector register
+  kSpecial,   ///< index: SpecialRegister; component 0..2 (number for %envregN, %pmN)
+  kInteger,   ///< value
+  kFloat,     ///< value holds the bits of a double; is_f32_bits if it was written 0f...
+  kVariable,  ///< index: Function::variables or Module::variables (is_local says); value: + offset
+  kFunction,  ///< index: Module::functions
+  kLabel,     ///< index: Function::labels
+  kTable,     ///< index: Function::tables (of .branchtargets, .calltargets, .callprototype)
+  kMemory,  ///< [base + value]: parts[0] is the base (register, variable or integer); parts[1], if there, the
+            ///< vector of coordinates of a tensor address
+  kVector,      ///< {a, b, ...}: parts
+  kPair,        ///< d|p: parts
+  kSink,        ///< _
+  kParenthesis  ///< (a, b): argument and result lists of call, scale-factor addresses of mma: parts
+};
+
+struct Operand {
+  OperandKind kind = OperandKind::kSink;
+  bool is_negated = false;  ///< !p
+  bool is_minus = false;    ///< -%r, as in old-style operands
+  bool is_local = false;    ///< kVariable: the variable is one of the function's
+  bool is_f32_bits = false;
+  std::uint8_t component = 0;
+  bool has_component = false;
+  std::uint32_t index = 0;
+  std::int64_t value = 0;
+  std::vector<Operand> parts;
+  SourcePos pos;
+};
+
+/// @p or @!p
+struct Guard {
+  std::uint32_t register_idx = 0;
+  bool is_negated = false;
+};
+
+struct Instruction {
+  std::string_view opcode;  ///< "wgmma", without modifiers; views Module::text
+  std::vector<std::string_view>
+      modifiers;  ///< "mma_async", "sync", ... in the order of the text, without dots;
+                  ///< "::" stays inside: "mbarrier::complete_tx::bytes"
+  std::optional<Guard> guard;
+  std::vector<Operand> operands;
+  SourcePos pos;
+  std::uint32_t length = 0;  ///< characters from the opcode to before the semicolon
+  SourceLoc loc;
+};
+
+/// A .branchtargets, .calltargets or .callprototype statement.
+struct TargetTable {
+  std::string name;
+  std::vector<std::uint32_t> targets;  ///< labels (.branchtargets) or functions (.calltargets)
+  bool is_branch = false;
+  bool is_prototype = false;
+  std::vector<Variable> returns, params;  ///< of a prototype
+};
+
+struct Label {
+  std::string name;
+  std::uint32_t instruction_idx = 0;  ///< index into Function::body; body.size() at the end
+};
+
+/// .maxntid and its kin; 0 = absent.
+struct LaunchBounds {
+  std::uint32_t max_threads[3] = {};
+  std::uint32_t required_threads[3] = {};
+  std::uint32_t min_ctas_per_sm = 0;
+  std::uint32_t max_registers = 0;
+  std::uint32_t required_cluster[3] = {};
+  std::uint32_t max_cluster_rank = 0;
+  bool is_explicit_cluster = false;
+  bool is_blocks_are_clusters = false;
+};
+
+struct Function {
+  std::string name;
+  bool is_entry = false;
+  bool is_defined = false;  ///< has a body
+  bool is_noreturn = false;
+  Linkage linkage = Linkage::kInternal;
+  LaunchBounds bounds;
+  std::vector<std::uint32_t>
+      params;  ///< indices into variables (.param) in order; .reg params are registers
+  std::vector<std::uint32_t> returns;  ///< likewise
+  std::vector<RegisterDecl> registers;
+  std::vector<Variable>
+      variables;  ///< params, returns, and everything declared in the body but registers
+  std::vector<Label> labels;
+  std::vector<TargetTable> tables;
+  std::vector<Instruction> body;
+  SourcePos pos;
+};
+
+/// An instruction's operands say `is_local` where they mean Function::variables.
+struct Module {
+  std::string name;                 ///< for messages: the file's name
+  std::string text;                 ///< owns what string_views point to
+  int version = 0;                  ///< 90 for .version 9.0
+  int target = 0;                   ///< 90 for sm_90a
+  bool is_arch_specific = false;    ///< sm_90a
+  bool is_family_specific = false;  ///< sm_100f
+  int address_bits = 64;
+  std::vector<Variable> variables;
+  std::vector<Function> functions;
+  std::vector<std::pair<std::uint32_t, std::string>> files;  ///< of .file: number and path
+
+  /// "path/kernel.cu" of a .loc's file, "" if unknown.
+  std::string_view file_name(std::uint32_t file) const noexcept;
+};
+
+}  // namespace tilewright::sim

@@ -1,0 +1,17 @@
+// PTX text -> Module.
+#pragma once
+
+#include "sim/parse/ast.h"
+
+#include <string>
+
+namespace tilewright::sim {
+
+/// Parses PTX ISA up to 9.0: directives, scopes, declarations with initialisers, functions, instructions
+/// with all operand forms, debug sections (skipped), .loc and .file (kept). Opcodes and modifiers are
+/// not interpreted.
+/// Errors   ParseError with file, line, column and a caret; also for hostile sizes (a register range, array
+///          or nesting that no real program has)
+Module parse_module(std::string text, std::string name);
+
+}  // namespace tilewright::sim
