@@ -114,8 +114,9 @@ enum class OperandKind : std::uint8_t {
   kFunction,  ///< index: Module::functions
   kLabel,     ///< index: Function::labels
   kTable,     ///< index: Function::tables (of .branchtargets, .calltargets, .callprototype)
-  kMemory,  ///< [base + value]: parts[0] is the base (register, variable or integer); parts[1], if there, the
-            ///< vector of coordinates of a tensor address
+  /// [base + value]: parts[0] is the base (register, variable or integer); parts[1], if there, the
+  kMemory,
+  ///< vector of coordinates of a tensor address
   kVector,      ///< {a, b, ...}: parts
   kPair,        ///< d|p: parts
   kSink,        ///< _

@@ -1,0 +1,42 @@
+// How a simulation runs: what is checked, in what order things happen, what is written down.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright::sim {
+
+/// When asynchronous work (bulk copies, wgmma) takes effect.
+enum class AsyncTiming : std::uint8_t { kEager, kLate, kRandom };
+
+struct Checks {
+  bool mem = true, init = true, sync = true;
+  bool race = false, proxy = false, mma = false, strict = false;
+
+  bool operator==(const Checks&) const = default;
+};
+
+/// "mem,init", "all", "none", "default", "all,strict"; a leading - takes one away: "all,-race".
+/// Errors   InvalidArgument that names the word and what there is
+Checks parse_checks(const std::string& list);
+
+/// "mem,init,sync"
+std::string to_string(const Checks& checks);
+
+struct Options {
+  Checks checks;
+  bool report_only = false;  ///< findings do not fail the launch
+  std::string report_path;   ///< JSON at exit; "" = none, "-" = a table on standard error
+  std::uint64_t seed = 0;    ///< 0: warps and CTAs in a fixed order
+  AsyncTiming async_timing = AsyncTiming::kEager;
+  bool is_exact_mma = false;      ///< exact accumulation instead of the hardware's
+  bool fuse_mul_add = false;      ///< contract mul + add / sub without rounding modifier
+  std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
+  std::uint32_t max_findings = 16;
+
+  /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
+  /// _THREADS. Errors   InvalidArgument that names the variable
+  static Options from_environment();
+};
+
+}  // namespace tilewright::sim
