@@ -20,6 +20,7 @@ struct CodePlace {
 struct SpecialRow {
   SpecialRegister which{};
   std::uint8_t component = 0;
+  bool is_wide = false;  ///< 64-bit
   Row row = kNoRow;
 };
 

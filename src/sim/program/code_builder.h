@@ -48,6 +48,7 @@ class CodeBuilder {
   const Variable& variable(const Operand& operand) const;
   /// Local memory of a variable of a function's copy; one of the caller's if it is a parameter.
   std::uint64_t local_offset(std::uint32_t copy, std::uint32_t index);
+  /// `offset` counts from the start of a variable, or from the register's value.
   Address address_of(const Operand& base, std::int64_t offset);
 
   const Module& module_;

@@ -189,7 +189,9 @@ Address Lowering::address(int index) {
   if (memory.kind != OperandKind::kMemory || memory.parts.empty()) {
     fail_at(memory, "an address in brackets is expected here");
   }
-  return builder_.address_of(memory.parts[0], memory.value);
+  const Operand& base = memory.parts[0];
+  const bool is_variable = base.kind == OperandKind::kVariable;
+  return builder_.address_of(base, memory.value + (is_variable ? base.value : 0));
 }
 
 std::span<const Operand> Lowering::elements(int index) const {
