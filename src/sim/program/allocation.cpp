@@ -77,9 +77,9 @@ void for_each_register(const Operand& operand, F&& f) {
 struct Block {
   std::uint32_t begin = 0, end = 0;
   std::vector<std::uint32_t> next;
-  Bits uses, defs;     // read before written here; written here in all lanes that pass
+  Bits uses, defs;  // read before written here; written here in all lanes that pass
   Bits live_in, live_out;
-  Bits assigned_in;    // written on every path that leads here
+  Bits assigned_in;  // written on every path that leads here
 };
 
 class Allocator {
@@ -373,15 +373,22 @@ class Allocator {
 
 std::uint32_t row_bytes(Type type) {
   switch (bits_of(type)) {
-    case 1: return 4;
+    case 1:
+      return 4;
     case 8:
-    case 16: return 64;
-    case 32: return 128;
-    case 64: return 256;
-    default: return 512;
+    case 16:
+      return 64;
+    case 32:
+      return 128;
+    case 64:
+      return 256;
+    default:
+      return 512;
   }
 }
 
-RegisterRows allocate_rows(const FlatKernel& kernel) { return Allocator(kernel).run(); }
+RegisterRows allocate_rows(const FlatKernel& kernel) {
+  return Allocator(kernel).run();
+}
 
 }  // namespace tilewright::sim

@@ -9,11 +9,11 @@
 namespace tilewright::sim {
 
 struct RegisterRows {
-  std::vector<Row> row_of;      ///< by number of the register in the kernel
+  std::vector<Row> row_of;               ///< by number of the register in the kernel
   std::vector<bool> is_maybe_undefined;  ///< may be read before it is written on some path
   std::uint32_t predicate_end = 0;
-  std::uint32_t end = 0;        ///< first free offset
-  std::uint32_t num_live = 0;   ///< most 32-bit registers alive at once: what a thread needs
+  std::uint32_t end = 0;       ///< first free offset
+  std::uint32_t num_live = 0;  ///< most 32-bit registers alive at once: what a thread needs
 };
 
 /// Bytes of a register's row.

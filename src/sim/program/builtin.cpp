@@ -1,8 +1,9 @@
 // Functions that device code calls and the machine provides: printf, assert, malloc, free.
+#include "tilewright/error.h"
+
 #include "sim/program/code.h"
 #include "sim/program/control.h"
 #include "sim/program/warp.h"
-#include "tilewright/error.h"
 
 #include <bit>
 #include <cstring>
@@ -32,7 +33,8 @@ const std::byte* readable(const Warp& warp, int lane, std::uint64_t address, std
       const std::uint64_t in_cta = offset & ((1U << kSharedRankShift) - 1);
       return in_cta + bytes > warp.shared_bytes ? nullptr : warp.shared + in_cta;
     }
-    default: break;
+    default:
+      break;
   }
   const bool is_global = address >= warp.grid->arena_begin && bytes <= warp.grid->arena_end &&
                          address <= warp.grid->arena_end - bytes;
@@ -79,8 +81,9 @@ std::string print_one(const std::string& spec, T value) {
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int length = std::snprintf(buffer, sizeof buffer, spec.c_str(), value);
 #pragma GCC diagnostic pop
-  return length < 0 ? "" : std::string(buffer, std::min<std::size_t>(static_cast<std::size_t>(length),
-                                                                     sizeof buffer - 1));
+  return length < 0 ? ""
+                    : std::string(buffer, std::min<std::size_t>(static_cast<std::size_t>(length),
+                                                                sizeof buffer - 1));
 }
 
 /// One conversion, from % to its letter; length modifiers are ours to choose.
@@ -101,13 +104,16 @@ std::string print_conversion(const Warp& warp, int lane, const std::string& flag
           num_longs > 0 ? arguments.next<std::uint64_t>() : arguments.next<std::uint32_t>();
       return print_one(flags + "ll" + letter, value);
     }
-    case 'c': return print_one(flags + letter, arguments.next<std::int32_t>());
-    case 'p': return print_one(flags + letter, reinterpret_cast<void*>(arguments.next<std::uint64_t>()));
+    case 'c':
+      return print_one(flags + letter, arguments.next<std::int32_t>());
+    case 'p':
+      return print_one(flags + letter, reinterpret_cast<void*>(arguments.next<std::uint64_t>()));
     case 's': {
       const std::string text = read_text(warp, lane, arguments.next<std::uint64_t>());
       return print_one(flags + letter, text.c_str());
     }
-    default: return print_one(flags + letter, arguments.next<double>());
+    default:
+      return print_one(flags + letter, arguments.next<double>());
   }
 }
 
@@ -126,7 +132,8 @@ std::string format_printf(const Warp& warp, int lane, const std::string& format,
     }
     std::string flags = "%";
     int num_longs = 0;
-    for (++i; i < format.size() && std::strchr("-+ #0123456789.*lhzjtL", format[i]) != nullptr; ++i) {
+    for (++i; i < format.size() && std::strchr("-+ #0123456789.*lhzjtL", format[i]) != nullptr;
+         ++i) {
       if (format[i] == '*') {
         flags += std::to_string(arguments.next<std::int32_t>());
       } else if (std::strchr("lzjt", format[i]) != nullptr) {

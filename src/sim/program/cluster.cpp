@@ -40,7 +40,9 @@ Dim3 index_of(std::uint64_t linear, const Dim3& extent) {
   return {x, y, z};
 }
 
-Dim3 divide(const Dim3& a, const Dim3& b) { return {a.x / b.x, a.y / b.y, a.z / b.z}; }
+Dim3 divide(const Dim3& a, const Dim3& b) {
+  return {a.x / b.x, a.y / b.y, a.z / b.z};
+}
 
 /// The value of a special register in one lane.
 std::uint64_t special_value(const Warp& warp, const SpecialRow& special, int lane) {
@@ -50,34 +52,61 @@ std::uint64_t special_value(const Warp& warp, const SpecialRow& special, int lan
   const std::uint32_t one = 1U << lane;
   switch (special.which) {
     case SpecialRegister::kTid:
-      return component_of(index_of(warp.index * 32ULL + static_cast<unsigned>(lane), launch.block), c);
-    case SpecialRegister::kNtid: return component_of(launch.block, c);
-    case SpecialRegister::kCtaid: return component_of(cta.index, c);
-    case SpecialRegister::kNctaid: return component_of(launch.grid, c);
-    case SpecialRegister::kClusterid: return component_of(divide(cta.index, launch.cluster), c);
-    case SpecialRegister::kNclusterid: return component_of(divide(launch.grid, launch.cluster), c);
-    case SpecialRegister::kClusterCtaid: return component_of(index_of(cta.rank, launch.cluster), c);
-    case SpecialRegister::kClusterNctaid: return component_of(launch.cluster, c);
-    case SpecialRegister::kClusterCtarank: return cta.rank;
-    case SpecialRegister::kClusterNctarank: return launch.cluster.count();
-    case SpecialRegister::kIsExplicitCluster: return launch.cluster.count() > 1;
-    case SpecialRegister::kLaneid: return static_cast<unsigned>(lane);
-    case SpecialRegister::kWarpid: return warp.index;
-    case SpecialRegister::kNwarpid: return cta.warps.size();
-    case SpecialRegister::kSmid: return cta.linear_index % warp.grid->machine->model().num_sms;
-    case SpecialRegister::kNsmid: return warp.grid->machine->model().num_sms;
-    case SpecialRegister::kGridid: return warp.grid->id;
-    case SpecialRegister::kLanemaskEq: return one;
-    case SpecialRegister::kLanemaskLt: return one - 1;
-    case SpecialRegister::kLanemaskLe: return one | (one - 1);
-    case SpecialRegister::kLanemaskGt: return ~(one | (one - 1));
-    case SpecialRegister::kLanemaskGe: return ~(one - 1);
-    case SpecialRegister::kTotalSmemSize: return cta.shared_bytes;
-    case SpecialRegister::kAggrSmemSize: return cta.shared_bytes;
-    case SpecialRegister::kDynamicSmemSize: return launch.dynamic_shared_bytes;
+      return component_of(index_of(warp.index * 32ULL + static_cast<unsigned>(lane), launch.block),
+                          c);
+    case SpecialRegister::kNtid:
+      return component_of(launch.block, c);
+    case SpecialRegister::kCtaid:
+      return component_of(cta.index, c);
+    case SpecialRegister::kNctaid:
+      return component_of(launch.grid, c);
+    case SpecialRegister::kClusterid:
+      return component_of(divide(cta.index, launch.cluster), c);
+    case SpecialRegister::kNclusterid:
+      return component_of(divide(launch.grid, launch.cluster), c);
+    case SpecialRegister::kClusterCtaid:
+      return component_of(index_of(cta.rank, launch.cluster), c);
+    case SpecialRegister::kClusterNctaid:
+      return component_of(launch.cluster, c);
+    case SpecialRegister::kClusterCtarank:
+      return cta.rank;
+    case SpecialRegister::kClusterNctarank:
+      return launch.cluster.count();
+    case SpecialRegister::kIsExplicitCluster:
+      return launch.cluster.count() > 1;
+    case SpecialRegister::kLaneid:
+      return static_cast<unsigned>(lane);
+    case SpecialRegister::kWarpid:
+      return warp.index;
+    case SpecialRegister::kNwarpid:
+      return cta.warps.size();
+    case SpecialRegister::kSmid:
+      return cta.linear_index % warp.grid->machine->model().num_sms;
+    case SpecialRegister::kNsmid:
+      return warp.grid->machine->model().num_sms;
+    case SpecialRegister::kGridid:
+      return warp.grid->id;
+    case SpecialRegister::kLanemaskEq:
+      return one;
+    case SpecialRegister::kLanemaskLt:
+      return one - 1;
+    case SpecialRegister::kLanemaskLe:
+      return one | (one - 1);
+    case SpecialRegister::kLanemaskGt:
+      return ~(one | (one - 1));
+    case SpecialRegister::kLanemaskGe:
+      return ~(one - 1);
+    case SpecialRegister::kTotalSmemSize:
+      return cta.shared_bytes;
+    case SpecialRegister::kAggrSmemSize:
+      return cta.shared_bytes;
+    case SpecialRegister::kDynamicSmemSize:
+      return launch.dynamic_shared_bytes;
     case SpecialRegister::kReservedSmemOffsetEnd:
-    case SpecialRegister::kReservedSmemOffsetCap: return kSharedReservedBytes;
-    default: return 0;
+    case SpecialRegister::kReservedSmemOffsetCap:
+      return kSharedReservedBytes;
+    default:
+      return 0;
   }
 }
 
@@ -121,13 +150,13 @@ std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3&
       index.x + std::uint64_t{launch.grid.x} * (index.y + std::uint64_t{launch.grid.y} * index.z);
   cta->num_threads = cta->num_live_threads = static_cast<std::uint32_t>(launch.block.count());
   cta->shared_bytes = code.dynamic_shared_offset + launch.dynamic_shared_bytes;
-  cta->barriers = std::make_unique<NamedBarriers>();
+  cta->barriers = std::make_unique<NamedBarriers>(cta->num_threads);
   const std::uint32_t num_warps = (cta->num_threads + 31) / 32;
   const std::size_t shared = align_up(cta->shared_bytes, 1024);
   const std::size_t registers = align_up(code.register_bytes, kRowAlign);
   const std::size_t local = align_up(std::size_t{32} * code.info.local_bytes, kRowAlign);
-  cta->storage = std::make_unique_for_overwrite<std::byte[]>(1024 + shared +
-                                                             num_warps * (registers + local));
+  cta->storage =
+      std::make_unique_for_overwrite<std::byte[]>(1024 + shared + num_warps * (registers + local));
   std::byte* next = cta->storage.get();
   next += 1024 - reinterpret_cast<std::uintptr_t>(next) % 1024;
   cta->shared = next;
@@ -150,7 +179,17 @@ bool run_pending(Cluster& cluster) {
   const std::function<void()> work = std::move(cluster.pending.front());
   cluster.pending.pop_front();
   work();
+  ++cluster.num_async_done;
   return true;
+}
+
+std::uint64_t num_wakes(const Cluster& cluster) {
+  std::uint64_t sum = 0;
+  for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
+    sum += cta->num_threads - cta->num_live_threads;
+    for (const Warp& warp : cta->warps) sum += warp.num_wakes;
+  }
+  return sum;
 }
 
 /// One turn for each warp.
@@ -162,6 +201,7 @@ ClusterStatus run_round(Cluster& cluster, bool& is_done) {
     bool cta_is_done = true;
     for (Warp& warp : cta->warps) {
       if (warp.live == 0) continue;
+      cluster.running = &warp;
       const std::uint64_t before = warp.num_executed;
       const WarpStatus left = run_warp(warp, kTurn);
       cta_is_done &= left == WarpStatus::kDone;
@@ -184,7 +224,9 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   const Launch& launch = *grid.launch;
   auto cluster = std::make_unique<Cluster>();
   cluster->grid = &grid;
-  cluster->barrier = std::make_unique<ClusterBarrier>();
+  cluster->barrier =
+      std::make_unique<ClusterBarrier>(static_cast<std::uint32_t>(launch.cluster.count()),
+                                       static_cast<std::uint32_t>(launch.block.count()));
   const Dim3 where = index_of(cluster_idx, divide(launch.grid, launch.cluster));
   for (std::uint32_t rank = 0; rank < launch.cluster.count(); ++rank) {
     const Dim3 inside = index_of(rank, launch.cluster);
@@ -195,11 +237,14 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   return cluster;
 }
 
-// When nothing can go on, asynchronous work takes effect; when there is none, polls of barriers end.
+// When nothing can go on, asynchronous work takes effect; when there is none, polls of barriers
+// end. A poll that ends without success may be what others wait for, so it takes a few in a row,
+// without any wait that comes to its end, until the cluster counts as stuck.
 ClusterStatus run_cluster(Cluster& cluster) {
-  constexpr int kFruitlessTimeouts = 3;
+  constexpr int kFruitlessTimeouts = 4;
   int num_timeouts = 0;
   for (;;) {
+    const std::uint64_t wakes = num_wakes(cluster);
     bool is_done = false;
     const ClusterStatus status = run_round(cluster, is_done);
     if (is_done) {
@@ -208,12 +253,13 @@ ClusterStatus run_cluster(Cluster& cluster) {
       cluster.is_done = true;
       return ClusterStatus::kDone;
     }
-    if (status == ClusterStatus::kPolling && !run_pending(cluster)) return status;
+    if (num_wakes(cluster) != wakes) num_timeouts = 0;
     if (status == ClusterStatus::kProgress && num_timeouts == 0) {
       if (cluster.grid->code->is_cross_cta) return status;
       continue;
     }
     if (run_pending(cluster)) continue;
+    if (status == ClusterStatus::kPolling) return status;
     if (num_timeouts++ == kFruitlessTimeouts) return ClusterStatus::kStuck;
     bool any = false;
     for (const std::unique_ptr<Cta>& cta : cluster.ctas) {

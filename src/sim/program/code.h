@@ -42,7 +42,7 @@ struct RowUse {
 struct KernelCode {
   KernelInfo info;
   const Module* module = nullptr;
-  std::vector<Insn> insns;  ///< ends with an exit
+  std::vector<Insn> insns;        ///< ends with an exit
   std::vector<CodePlace> places;  ///< Insn::syntax indexes it
   std::vector<RowUse> uses;       ///< one per instruction
   std::vector<Row> rows;

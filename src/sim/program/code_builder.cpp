@@ -125,8 +125,12 @@ void CodeBuilder::translate(const FlatInsn& flat) {
   Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);
   const Instruction& syntax = *flat.syntax;
   switch (flat.kind) {
-    case FlatKind::kSyntax: translate_syntax(flat); return;
-    case FlatKind::kBuiltin: translate_builtin(flat); return;
+    case FlatKind::kSyntax:
+      translate_syntax(flat);
+      return;
+    case FlatKind::kBuiltin:
+      translate_builtin(flat);
+      return;
     case FlatKind::kReturn: {
       Insn& insn = lowering.emit(jump, {}, 0);
       if (syntax.opcode == "call") insn.guard = kTrueRow, insn.guard_flip = 0;
@@ -181,7 +185,8 @@ void CodeBuilder::translate_builtin(const FlatInsn& flat) {
     return operand.kind == OperandKind::kVariable ? local_offset(flat.copy, operand.index) : 0;
   };
   if (call.arguments != nullptr) {
-    for (const Operand& operand : call.arguments->parts) where.arguments.push_back(offset_of(operand));
+    for (const Operand& operand : call.arguments->parts)
+      where.arguments.push_back(offset_of(operand));
   }
   if (call.results != nullptr && !call.results->parts.empty()) {
     where.result = offset_of(call.results->parts[0]);
@@ -200,8 +205,8 @@ void CodeBuilder::translate_builtin(const FlatInsn& flat) {
 }
 
 void CodeBuilder::check_target(const InsnRow& row, const Instruction& syntax) const {
-  if (module_.target < row.min_target || (row.is_arch_specific && !module_.is_arch_specific &&
-                                          !module_.is_family_specific)) {
+  if (module_.target < row.min_target ||
+      (row.is_arch_specific && !module_.is_arch_specific && !module_.is_family_specific)) {
     fail_at(module_, syntax.pos,
             fmt::format("{} needs .target sm_{}{}, the module says sm_{}", row.opcode,
                         row.min_target, row.is_arch_specific ? "a" : "", module_.target));
@@ -361,7 +366,8 @@ Address CodeBuilder::address_of(const Operand& base, std::int64_t offset) {
     out.offset += static_cast<std::int64_t>(local_offset(copy_, base.index));
   } else {
     if (base.is_local || named.space == Space::kLocal) {
-      fail_at(module_, base.pos, fmt::format("{}: .global and .const variables belong outside of functions, "
+      fail_at(module_, base.pos,
+              fmt::format("{}: .global and .const variables belong outside of functions, "
                           ".local ones inside",
                           named.name));
     }

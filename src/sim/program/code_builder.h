@@ -57,8 +57,8 @@ class CodeBuilder {
   FlatKernel flat_;
   RegisterRows registers_;
   std::unique_ptr<KernelCode> code_;
-  std::uint32_t copy_ = 0;            ///< the function copy that is translated
-  std::uint32_t place_ = 0;           ///< index into KernelCode::places
+  std::uint32_t copy_ = 0;   ///< the function copy that is translated
+  std::uint32_t place_ = 0;  ///< index into KernelCode::places
   const InsnRow* row_ = nullptr;
   Row next_row_ = 0;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Row> constants_;  // row bytes, bits
@@ -69,9 +69,9 @@ class CodeBuilder {
   std::map<std::uint32_t, std::vector<Row>> scratch_rows_;  // by bytes
   std::map<std::uint32_t, std::size_t> scratch_used_;
   Row carry_ = kNoRow;
-  std::vector<std::uint32_t> code_index_;                         // of flat instructions
-  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;      // instruction, label
-  std::vector<Row> written_, read_;                               // of the last emitted one
+  std::vector<std::uint32_t> code_index_;                     // of flat instructions
+  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;  // instruction, label
+  std::vector<Row> written_, read_;                           // of the last emitted one
 };
 
 }  // namespace tilewright::sim

@@ -33,7 +33,9 @@ Step jump_if_different(Warp& warp, const Insn& insn, std::uint32_t active) {
   return warp.jump_lanes == 0 ? Step::kNext : Step::kJump;
 }
 
-Step end_lanes(Warp&, const Insn&, std::uint32_t) { return Step::kExit; }
+Step end_lanes(Warp&, const Insn&, std::uint32_t) {
+  return Step::kExit;
+}
 
 Step bad_call(Warp& warp, const Insn& insn, std::uint32_t active) {
   const int lane = std::countr_zero(active);
@@ -42,21 +44,31 @@ Step bad_call(Warp& warp, const Insn& insn, std::uint32_t active) {
                     warp.row<std::uint64_t>(insn.op[0])[lane]));
 }
 
-// Time that passes for a kernel is the host's: a nanosecond a nanosecond, and two clocks a nanosecond.
+// Time that passes for a kernel is the host's: a nanosecond a nanosecond, and two clocks a
+// nanosecond.
 Step read_clock(Warp& warp, const Insn& insn, std::uint32_t active) {
-  const auto now = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(
-          std::chrono::steady_clock::now().time_since_epoch())
-          .count());
+  const auto now =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                     std::chrono::steady_clock::now().time_since_epoch())
+                                     .count());
   std::uint64_t value = 0;
   switch (static_cast<SpecialRegister>(insn.small)) {
     case SpecialRegister::kClock:
-    case SpecialRegister::kClock64: value = 2 * now; break;
-    case SpecialRegister::kClockHi: value = (2 * now) >> 32; break;
+    case SpecialRegister::kClock64:
+      value = 2 * now;
+      break;
+    case SpecialRegister::kClockHi:
+      value = (2 * now) >> 32;
+      break;
     case SpecialRegister::kGlobaltimer:
-    case SpecialRegister::kGlobaltimerLo: value = now; break;
-    case SpecialRegister::kGlobaltimerHi: value = now >> 32; break;
-    default: break;
+    case SpecialRegister::kGlobaltimerLo:
+      value = now;
+      break;
+    case SpecialRegister::kGlobaltimerHi:
+      value = now >> 32;
+      break;
+    default:
+      break;
   }
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) == 0) continue;

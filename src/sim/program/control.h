@@ -7,12 +7,13 @@
 
 namespace tilewright::sim {
 
-Step jump(Warp& warp, const Insn& insn, std::uint32_t active);         ///< to imm
-Step jump_unless(Warp& warp, const Insn& insn, std::uint32_t active);  ///< lanes whose op[0] does not hold
+Step jump(Warp& warp, const Insn& insn, std::uint32_t active);  ///< to imm
+/// Lanes whose op[0] does not hold
+Step jump_unless(Warp& warp, const Insn& insn, std::uint32_t active);
 /// Lanes whose 64-bit op[0] differs from op[1].
 Step jump_if_different(Warp& warp, const Insn& insn, std::uint32_t active);
 Step end_lanes(Warp& warp, const Insn& insn, std::uint32_t active);
-Step bad_call(Warp& warp, const Insn& insn, std::uint32_t active);     ///< op[0]: the address
+Step bad_call(Warp& warp, const Insn& insn, std::uint32_t active);  ///< op[0]: the address
 
 /// Reads a clock into op[0]; `small` is the SpecialRegister, imm 1 if the row is 64-bit.
 Step read_clock(Warp& warp, const Insn& insn, std::uint32_t active);

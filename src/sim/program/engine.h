@@ -10,10 +10,10 @@ namespace tilewright::sim {
 
 /// How a warp left its turn.
 enum class WarpStatus : std::uint8_t {
-  kDone,     ///< all lanes have ended
-  kBlocked,  ///< every group waits
-  kYielded,  ///< every group waits or polls
-  kTurnOver, ///< it could go on
+  kDone,      ///< all lanes have ended
+  kBlocked,   ///< every group waits
+  kYielded,   ///< every group waits or polls
+  kTurnOver,  ///< it could go on
 };
 
 /// Runs a warp for at most `turn` instructions. Lanes at different places take turns, those at the

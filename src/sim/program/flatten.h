@@ -14,11 +14,11 @@ struct FunctionCopy {
   const Function* function = nullptr;
   std::uint32_t register_base = 0;  ///< number of its first register in the kernel
   std::uint32_t label_base = 0;
-  std::uint32_t end_label = 0;      ///< where `ret` goes; unused in the entry
+  std::uint32_t end_label = 0;  ///< where `ret` goes; unused in the entry
   /// .param variables of the function that are other variables of the caller: key and value are
   /// indices into Function::variables, the value's of the copy `param_owner`.
   std::map<std::uint32_t, std::uint32_t> param_alias;
-  std::uint32_t caller = 0;         ///< index of the copy it was called from
+  std::uint32_t caller = 0;  ///< index of the copy it was called from
 };
 
 enum class FlatKind : std::uint8_t {
@@ -34,8 +34,8 @@ struct FlatInsn {
   FlatKind kind = FlatKind::kSyntax;
   std::uint32_t copy = 0;
   const Instruction* syntax = nullptr;
-  std::uint32_t label = 0;              ///< number of the label in the kernel
-  const Function* function = nullptr;   ///< kBuiltin, kSkipTarget
+  std::uint32_t label = 0;             ///< number of the label in the kernel
+  const Function* function = nullptr;  ///< kBuiltin, kSkipTarget
 };
 
 struct FlatKernel {
@@ -61,7 +61,8 @@ bool is_builtin(const Function& function);
 /// The address that a function has as a value.
 std::uint64_t function_address(std::uint32_t function_idx);
 
-/// Errors   Unsupported for recursion and for a call of a function without a body; ParseError with its place
+/// Errors   Unsupported for recursion and for a call of a function without a body; ParseError with
+/// its place
 FlatKernel flatten(const Module& module, const Function& entry);
 
 }  // namespace tilewright::sim

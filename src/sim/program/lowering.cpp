@@ -12,7 +12,9 @@ namespace tilewright::sim {
 
 namespace {
 
-Type element_type(const RegisterDecl& decl) { return decl.type; }
+Type element_type(const RegisterDecl& decl) {
+  return decl.type;
+}
 
 /// The bits of an immediate as a value of this type.
 std::uint64_t immediate_bits(const Operand& operand, Type type) {
@@ -42,7 +44,9 @@ std::uint64_t immediate_bits(const Operand& operand, Type type) {
 Lowering::Lowering(CodeBuilder& builder, const Function& function, const Instruction& syntax)
     : builder_(builder), function_(function), syntax_(syntax), modifiers_(syntax.modifiers) {}
 
-const Module& Lowering::module() const noexcept { return builder_.module_; }
+const Module& Lowering::module() const noexcept {
+  return builder_.module_;
+}
 
 bool Lowering::take(std::string_view modifier) {
   const auto at = std::ranges::find(modifiers_, modifier);
@@ -89,7 +93,9 @@ void Lowering::finish_modifiers() {
   if (!modifiers_.empty()) fail(fmt::format("unknown modifier .{}", modifiers_.front()));
 }
 
-int Lowering::num_operands() const noexcept { return static_cast<int>(syntax_.operands.size()); }
+int Lowering::num_operands() const noexcept {
+  return static_cast<int>(syntax_.operands.size());
+}
 
 const Operand& Lowering::operand(int index) const {
   if (!has_operand(index)) {
@@ -98,18 +104,23 @@ const Operand& Lowering::operand(int index) const {
   return syntax_.operands[static_cast<std::size_t>(index)];
 }
 
-Row Lowering::source(int index, Type type) { return source(operand(index), type); }
+Row Lowering::source(int index, Type type) {
+  return source(operand(index), type);
+}
 
 Row Lowering::source(const Operand& operand, Type type) {
   const TypedRow typed = source_any(operand, type);
-  if (row_bytes(typed.type) != row_bytes(type) || (typed.type == Type::kPred) != (type == Type::kPred)) {
-    fail_at(operand, fmt::format("a register of type .{} cannot be read as .{}", name_of(typed.type),
-                                 name_of(type)));
+  if (row_bytes(typed.type) != row_bytes(type) ||
+      (typed.type == Type::kPred) != (type == Type::kPred)) {
+    fail_at(operand, fmt::format("a register of type .{} cannot be read as .{}",
+                                 name_of(typed.type), name_of(type)));
   }
   return typed.row;
 }
 
-TypedRow Lowering::source_any(int index, Type type) { return source_any(operand(index), type); }
+TypedRow Lowering::source_any(int index, Type type) {
+  return source_any(operand(index), type);
+}
 
 TypedRow Lowering::source_any(const Operand& operand, Type type) {
   switch (operand.kind) {
@@ -120,24 +131,27 @@ TypedRow Lowering::source_any(const Operand& operand, Type type) {
       return {row, actual};
     }
     case OperandKind::kInteger:
-    case OperandKind::kFloat: return {constant(type, immediate_bits(operand, type)), type};
+    case OperandKind::kFloat:
+      return {constant(type, immediate_bits(operand, type)), type};
     case OperandKind::kSpecial: {
       const bool is_wide = bits_of(type) == 64;
-      const Row row = builder_.special(static_cast<SpecialRegister>(operand.index),
-                                       operand.component, is_wide);
+      const Row row =
+          builder_.special(static_cast<SpecialRegister>(operand.index), operand.component, is_wide);
       return {row, is_wide ? Type::kU64 : Type::kU32};
     }
     case OperandKind::kVariable: {
       const Address address = builder_.address_of(operand, operand.value);
       if (address.space == Space::kShared) {
-        return {builder_.shared_address(builder_.variable(operand), operand.value,
-                                        bits_of(type) == 64),
-                type};
+        return {
+            builder_.shared_address(builder_.variable(operand), operand.value, bits_of(type) == 64),
+            type};
       }
       return {constant(type, static_cast<std::uint64_t>(address.offset)), type};
     }
-    case OperandKind::kFunction: return {constant(type, function_address(operand.index)), type};
-    default: fail_at(operand, "a register or a constant is expected here");
+    case OperandKind::kFunction:
+      return {constant(type, function_address(operand.index)), type};
+    default:
+      fail_at(operand, "a register or a constant is expected here");
   }
 }
 
@@ -156,11 +170,14 @@ std::pair<Row, bool> Lowering::source_predicate(const Operand& operand) {
   return {builder_.register_row(operand.index, 0), operand.is_negated};
 }
 
-Row Lowering::destination(int index, Type type) { return destination(operand(index), type); }
+Row Lowering::destination(int index, Type type) {
+  return destination(operand(index), type);
+}
 
 Row Lowering::destination(const Operand& operand, Type type) {
   const TypedRow typed = destination_any(operand, type);
-  if (row_bytes(typed.type) != row_bytes(type) || (typed.type == Type::kPred) != (type == Type::kPred)) {
+  if (row_bytes(typed.type) != row_bytes(type) ||
+      (typed.type == Type::kPred) != (type == Type::kPred)) {
     fail_at(operand, fmt::format("a result of type .{} cannot go into a register of type .{}",
                                  name_of(type), name_of(typed.type)));
   }
@@ -210,9 +227,13 @@ bool Lowering::is_immediate(int index) const {
   return operand(index).kind == OperandKind::kInteger;
 }
 
-Row Lowering::constant(Type type, std::uint64_t bits) { return builder_.constant(type, bits); }
+Row Lowering::constant(Type type, std::uint64_t bits) {
+  return builder_.constant(type, bits);
+}
 
-Row Lowering::scratch(Type type) { return builder_.scratch(type); }
+Row Lowering::scratch(Type type) {
+  return builder_.scratch(type);
+}
 
 Row Lowering::carry() {
   if (builder_.carry_ == kNoRow) builder_.carry_ = builder_.new_row(64);
@@ -237,18 +258,25 @@ Insn& Lowering::emit(ExecFn exec, std::initializer_list<Row> ops, int num_destin
   std::ranges::copy(ops, insn.op.begin());
   int index = 0;
   for (const Row row : ops) {
-    if (row != kNoRow) (index < num_destinations ? builder_.written_ : builder_.read_).push_back(row);
+    if (row != kNoRow)
+      (index < num_destinations ? builder_.written_ : builder_.read_).push_back(row);
     ++index;
   }
   builder_.code_->insns.push_back(insn);
   return builder_.code_->insns.back();
 }
 
-void Lowering::also_reads(Row row) { builder_.read_.push_back(row); }
+void Lowering::also_reads(Row row) {
+  builder_.read_.push_back(row);
+}
 
-void Lowering::also_writes(Row row) { builder_.written_.push_back(row); }
+void Lowering::also_writes(Row row) {
+  builder_.written_.push_back(row);
+}
 
-void Lowering::keeps_old(Row row) { builder_.read_.push_back(row); }
+void Lowering::keeps_old(Row row) {
+  builder_.read_.push_back(row);
+}
 
 Insn& Lowering::emit_jump(ExecFn exec, std::initializer_list<Row> ops, const Operand& label) {
   if (label.kind != OperandKind::kLabel) fail_at(label, "a label is expected here");

@@ -1,8 +1,8 @@
+#include "sim/check/observer.h"
 #include "sim/program/engine.h"
 
-#include "sim/check/observer.h"
-
 #include <algorithm>
+#include <bit>
 
 namespace tilewright::sim {
 
@@ -60,6 +60,7 @@ class Runner {
     if (!is_over(warp_, group.wait)) return false;
     group.wait = {};
     group.num_timeouts = 0;
+    ++warp_.num_wakes;
     if (!group.is_retry) ++group.pc;
     return true;
   }
@@ -140,14 +141,13 @@ void Runner::run_group(std::size_t self) {
       park(self, kAllLanes, false);
       break;
     }
-    const std::uint32_t active =
-        lanes & (*warp_.row<std::uint32_t>(insn.guard) ^ insn.guard_flip);
+    const std::uint32_t active = lanes & (*warp_.row<std::uint32_t>(insn.guard) ^ insn.guard_flip);
     Step step = Step::kNext;
     if (active != 0) {
       if constexpr (kObserved) {
-        warp_.observer->on_execute(warp_, insn, active);
+        warp_.observer->executing(warp_, insn, active);
         step = insn.exec(warp_, insn, active);
-        warp_.observer->on_executed(warp_, insn, active);
+        warp_.observer->executed(warp_, insn, active);
       } else {
         step = insn.exec(warp_, insn, active);
       }
@@ -188,7 +188,9 @@ bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
     }
     case Step::kExit: {
       warp_.live &= ~active;
-      warp_.cta->num_live_threads -= static_cast<std::uint32_t>(__builtin_popcount(active));
+      warp_.cta->num_live_threads -= static_cast<std::uint32_t>(std::popcount(active));
+      warp_.cta->barriers->exit(warp_.index, active);
+      warp_.cta->cluster->barrier->exit(warp_.cta->rank, warp_.index, active);
       group.lanes &= ~active;
       ++group.pc;
       if (group.lanes == 0) {
@@ -212,6 +214,9 @@ bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
         return false;
       }
       waiting.wait = warp_.wait;
+      if (waiting.wait.kind == WaitKind::kAsync) {
+        waiting.wait.b = warp_.cta->cluster->num_async_done;
+      }
       waiting.is_retry = step == Step::kRetry;
       return false;
     }
@@ -220,14 +225,17 @@ bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
       yielded_ |= group.lanes;
       has_yielded_ = true;
       return false;
-    case Step::kNext: break;
+    case Step::kNext:
+      break;
   }
   return false;
 }
 
 }  // namespace
 
-WarpStatus run_warp(Warp& warp, std::uint64_t turn) { return Runner(warp, turn).run(); }
+WarpStatus run_warp(Warp& warp, std::uint64_t turn) {
+  return Runner(warp, turn).run();
+}
 
 bool time_out(Warp& warp) {
   bool any = false;
