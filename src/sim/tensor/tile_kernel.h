@@ -19,36 +19,35 @@ struct KernelFormat {
   std::uint32_t first_special;  ///< magnitudes from here on are infinities and NaNs
   int code_shift;               ///< tf32: 13
   int code_bytes;
-  std::uint32_t negate_mask;    ///< sign_mask or 0
+  std::uint32_t negate_mask;  ///< sign_mask or 0
 };
 
 struct KernelOperand {
-  const std::byte* codes;
+  const std::byte* codes;  ///< rows x k
   int rows;
   KernelFormat format;
 };
 
 struct TileKernelCall {
-  KernelOperand rows;   ///< the operand whose rows are taken a few at a time
-  KernelOperand lanes;  ///< the operand whose rows lie in the lanes of vectors
+  KernelOperand a;
+  KernelOperand b;
   int k;
   int fraction_bits;
-  int output;                     ///< OutputFormat
-  const std::uint32_t* c;         ///< or nullptr
+  int output;              ///< OutputFormat
+  const std::uint32_t* c;  ///< or nullptr
   std::uint32_t* d;
-  std::ptrdiff_t row_stride;      ///< in words, of C and D, from row to row
-  std::ptrdiff_t lane_stride;     ///< from lane to lane; one of the two strides is 1
-  void* workspace;                ///< at least kTileWorkspaceBytes, aligned to 64
-  const void* context;            ///< for `element`
-  /// Result for one output that the vectors cannot compute (infinities, NaNs, subnormal results).
-  std::uint32_t (*element)(const void* context, int row, int lane, std::uint32_t c);
+  void* workspace;      ///< kTileWorkspaceBytes, aligned to 64
+  const void* context;  ///< for `element`
+  /// D[row][col] where vectors do not get it right: infinities, NaNs, subnormal results and sums
+  /// beyond 31 bits.
+  std::uint32_t (*element)(const void* context, int row, int col, std::uint32_t c);
 };
 
-/// Largest call of a kernel; k of units with few fraction bits may be kMaxTileKNarrow.
+/// Largest call of a kernel. With few fraction bits, k may be kMaxTileKShort.
 inline constexpr int kMaxTileRows = 256;
 inline constexpr int kMaxTileK = 32;
-inline constexpr int kMaxTileKNarrow = 64;
-inline constexpr int kMaxNarrowFractionBits = 13;
+inline constexpr int kMaxTileKShort = 64;
+inline constexpr int kMaxShortFractionBits = 13;
 inline constexpr int kMaxFractionBits = 25;
 inline constexpr std::size_t kTileWorkspaceBytes = std::size_t{1} << 20;
 

@@ -14,11 +14,12 @@ namespace {
 
 using TileKernel = void (*)(const TileKernelCall&);
 
-TileKernel kernel_of(KernelVariant variant) {
+TileKernel kernel_of(KernelVariant variant, int n) {
   switch (variant) {
 #ifdef TILEWRIGHT_X86_KERNELS
     case KernelVariant::kAvx512:
-      return &multiply_tile_avx512;
+      // Few columns would leave lanes empty: mma.sync has 8.
+      return n % 16 == 0 || n > 64 ? &multiply_tile_avx512 : &multiply_tile_avx2;
     case KernelVariant::kAvx2:
       return &multiply_tile_avx2;
 #endif
@@ -69,28 +70,28 @@ void check(const TileExtents& e, const TileOperand& a, const TileOperand& b,
 /// What the kernels call back for single elements.
 struct ElementContext {
   const TensorArithmetic* arithmetic;
-  const TileOperand* rows;
-  const TileOperand* lanes;
+  const TileOperand* a;
+  const TileOperand* b;
   int k;
 };
 
-std::uint32_t compute_element(const void* context, int row, int lane, std::uint32_t c) {
+std::uint32_t compute_element(const void* context, int row, int col, std::uint32_t c) {
   const auto& x = *static_cast<const ElementContext*>(context);
   std::array<TensorNumber, kMaxTileRows> a;
   std::array<TensorNumber, kMaxTileRows> b;
   const auto k = static_cast<std::size_t>(x.k);
   for (std::size_t i = 0; i < k; ++i) {
-    a[i] = number_at(*x.rows, static_cast<std::size_t>(row) * k + i);
-    b[i] = number_at(*x.lanes, static_cast<std::size_t>(lane) * k + i);
+    a[i] = number_at(*x.a, static_cast<std::size_t>(row) * k + i);
+    b[i] = number_at(*x.b, static_cast<std::size_t>(col) * k + i);
   }
   return dot_add(*x.arithmetic, std::span(a).first(k), std::span(b).first(k),
                  decode_number(code_format(x.arithmetic->output), c));
 }
 
 bool has_kernel(const TensorArithmetic& arithmetic, int k) {
-  const bool is_short = arithmetic.fraction_bits <= kMaxNarrowFractionBits;
+  const bool is_short = arithmetic.fraction_bits <= kMaxShortFractionBits;
   return !arithmetic.is_exact && arithmetic.fraction_bits <= kMaxFractionBits &&
-         arithmetic.fraction_bits >= 0 && k <= (is_short ? kMaxTileKNarrow : kMaxTileK);
+         arithmetic.fraction_bits >= 0 && k <= (is_short ? kMaxTileKShort : kMaxTileK);
 }
 
 KernelOperand kernel_operand(const TileOperand& operand, int rows) {
@@ -161,25 +162,19 @@ void multiply_tile(const TensorArithmetic& arithmetic, const TileExtents& extent
     return;
   }
   check(extents, a, b, c, d);
-  // mma.sync has 8 columns and 16 rows: the longer side makes better use of wide vectors.
-  const bool is_swapped = extents.n < 16 && extents.m > extents.n;
-  const TileOperand& rows = is_swapped ? b : a;
-  const TileOperand& lanes = is_swapped ? a : b;
-  const ElementContext context{&arithmetic, &rows, &lanes, extents.k};
+  const ElementContext context{&arithmetic, &a, &b, extents.k};
   TileKernelCall call{};
-  call.rows = kernel_operand(rows, is_swapped ? extents.n : extents.m);
-  call.lanes = kernel_operand(lanes, is_swapped ? extents.m : extents.n);
+  call.a = kernel_operand(a, extents.m);
+  call.b = kernel_operand(b, extents.n);
   call.k = extents.k;
   call.fraction_bits = arithmetic.fraction_bits;
   call.output = static_cast<int>(arithmetic.output);
   call.c = c.empty() ? nullptr : c.data();
   call.d = d.data();
-  call.row_stride = is_swapped ? 1 : extents.n;
-  call.lane_stride = is_swapped ? extents.n : 1;
   call.workspace = workspace();
   call.context = &context;
   call.element = &compute_element;
-  kernel_of(variant)(call);
+  kernel_of(variant, extents.n)(call);
 }
 
 void multiply_tile_reference(const TensorArithmetic& arithmetic, const TileExtents& extents,
