@@ -119,6 +119,7 @@ void lower_integer_mad(Lowering& l, Type type) {
     l.emit(wide_exec<MadWide>(type), {d, l.source(1, type), l.source(2, type), l.source(3, to)});
     return;
   }
+  if (l.take("cc")) return lower_mad_with_carry(l, type, half == Half::kHigh, false, true);
   if (l.take("sat")) {
     if (half != Half::kHigh || type != Type::kS32) l.fail(".sat needs mad.hi.s32");
     emit_uniform(l, lanes<integer::mad_hi_sat>, type, 3);

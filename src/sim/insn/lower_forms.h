@@ -62,6 +62,8 @@ constexpr bool is_bits(Type type) noexcept {
 void lower_integer_add(Lowering& l, Type type, bool is_subtraction);
 void lower_integer_mul(Lowering& l, Type type);
 void lower_integer_mad(Lowering& l, Type type);
+/// d = a * b + c with the carry flag: read if `in`, written if `out`.
+void lower_mad_with_carry(Lowering& l, Type type, bool is_high, bool in, bool out);
 void lower_integer_div(Lowering& l, Type type, bool is_remainder);
 void lower_integer_abs(Lowering& l, Type type);
 void lower_integer_neg(Lowering& l, Type type);
