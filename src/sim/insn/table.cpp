@@ -7,9 +7,11 @@ namespace tilewright::sim {
 
 std::span<const InsnSection> insn_table() {
   static const std::array sections = {
-      arithmetic_section(), carry_section(), special_function_section(), bits_section(),    compare_section(), move_section(), address_section(),
-      load_store_section(), atomic_section(),  shuffle_section(), vote_section(),
-      barrier_section(),    control_section(),
+      arithmetic_section(), carry_section(),      special_function_section(),
+      bits_section(),       compare_section(),    move_section(),
+      address_section(),    load_store_section(), atomic_section(),
+      shuffle_section(),    vote_section(),       barrier_section(),
+      control_section(),
   };
   return sections;
 }
