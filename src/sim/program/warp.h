@@ -20,6 +20,7 @@ struct Cta;
 struct Cluster;
 struct Grid;
 class Observer;        // check/
+struct WarpAsync;      // insn/async_work.h
 class NamedBarriers;   // async/
 class ClusterBarrier;  // async/
 
@@ -99,6 +100,8 @@ struct alignas(64) Warp {
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
   std::uint64_t num_executed = 0;                  ///< warp instructions
+  /// Copies under way by thread; null until there is one
+  std::shared_ptr<WarpAsync> async;
 
   template <class T>
   T* row(Row offset) noexcept {
