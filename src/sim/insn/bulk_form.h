@@ -1,6 +1,7 @@
 // What bulk and tensor copies share.
 #pragma once
 
+#include "sim/async/reduction.h"
 #include "sim/insn/async_work.h"
 #include "sim/insn/memory_operand.h"
 
