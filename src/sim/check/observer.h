@@ -151,6 +151,8 @@ class Observer {
   virtual void cta_ended(Cta&) {}
   /// Before each warp instruction; `active` are the lanes whose guard holds.
   virtual void executing(Warp&, const Insn&, std::uint32_t /*active*/) {}
+  /// After it.
+  virtual void executed(Warp&, const Insn&, std::uint32_t /*active*/) {}
 
   // Memory, by the generic proxy.
   virtual void shared_access(Warp&, const Insn&, const WarpAccess&) {}

@@ -5,6 +5,8 @@
 
 namespace tilewright::sim {
 
+const InsnSection& control_section();
+const InsnSection& barrier_section();
 const InsnSection& load_store_section();
 const InsnSection& atomic_section();
 const InsnSection& cp_async_section();

@@ -106,7 +106,8 @@ class Lowering {
 
   // Rows of the translator's own.
   Row constant(Type type, std::uint64_t bits);  ///< 32 times the same
-  Row scratch(Type type);
+  Row scratch(Type type);                       ///< holds until the next instruction of the text
+  Row carry();                                  ///< the condition code of add.cc and its kin
   /// A list that lives as long as the code; for Insn::extra.
   template <class T>
   const T* keep(T value) {

@@ -1,9 +1,12 @@
 // The state of what runs: warps, CTAs, clusters, the grid.
 #pragma once
 
+#include "sim/async/cluster_barrier.h"
+#include "sim/async/named_barrier.h"
 #include "sim/machine.h"
 #include "sim/program/insn.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,10 +22,8 @@ namespace tilewright::sim {
 struct Cta;
 struct Cluster;
 struct Grid;
-class Observer;        // check/
-struct WarpAsync;      // insn/async_work.h
-class NamedBarriers;   // async/
-class ClusterBarrier;  // async/
+class Observer;    // check/
+struct WarpAsync;  // insn/async_work.h
 
 /// What lanes wait for.
 enum class WaitKind : std::uint8_t {
@@ -100,6 +101,7 @@ struct alignas(64) Warp {
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
   std::uint64_t num_executed = 0;                  ///< warp instructions
+  std::uint64_t num_wakes = 0;                     ///< waits that came to their end
   /// Copies under way by thread; null until there is one
   std::shared_ptr<WarpAsync> async;
 
@@ -129,7 +131,8 @@ struct Cta {
   std::uint32_t num_live_threads = 0;
   std::uint32_t num_threads = 0;
   std::unique_ptr<NamedBarriers> barriers;
-  std::uint32_t free_registers = 0;  ///< given back by setmaxnreg.dec
+  std::array<BarrierReduction, kNumNamedBarriers> reductions;  ///< of the last generation
+  std::uint32_t free_registers = 0;                            ///< given back by setmaxnreg.dec
   bool is_done = false;
 };
 
@@ -138,6 +141,8 @@ struct Cluster {
   std::vector<std::unique_ptr<Cta>> ctas;
   std::unique_ptr<ClusterBarrier> barrier;
   std::deque<std::function<void()>> pending;  ///< asynchronous work that has not taken effect
+  std::uint64_t num_async_done = 0;           ///< how many of them have
+  const Warp* running = nullptr;
   bool is_done = false;
 };
 

@@ -1,0 +1,74 @@
+#include "sim/device_model.h"
+
+#include "arch/limits.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kSharedWithoutOptIn = 48 << 10;
+
+/// What follows from the target alone.
+constexpr DeviceModel of_target(const arch::Limits& limits) {
+  DeviceModel model;
+  model.max_threads_per_sm = static_cast<std::uint32_t>(limits.max_threads_per_sm);
+  model.max_ctas_per_sm = static_cast<std::uint32_t>(limits.max_ctas_per_sm);
+  model.registers_per_sm = static_cast<std::uint32_t>(limits.registers_per_sm);
+  model.shared_bytes_per_sm = static_cast<std::uint32_t>(limits.shared_bytes_per_sm);
+  model.shared_bytes_per_cta = kSharedWithoutOptIn;
+  model.shared_bytes_per_cta_optin = static_cast<std::uint32_t>(limits.shared_bytes_per_cta);
+  model.reserved_shared_bytes_per_cta =
+      static_cast<std::uint32_t>(limits.shared_bytes_reserved_per_cta);
+  model.max_cluster = static_cast<std::uint32_t>(limits.max_cluster_ctas_portable);
+  model.max_cluster_optin = static_cast<std::uint32_t>(limits.max_cluster_ctas);
+  return model;
+}
+
+/// As driver 580 reports an H200 SXM.
+constexpr DeviceModel h200() {
+  DeviceModel model = of_target(arch::kSm90a);
+  model.key = "h200";
+  model.name = "NVIDIA H200 (simulated)";
+  model.compute_capability = 90;
+  model.num_sms = 132;
+  model.global_bytes = 150109880320;
+  model.l2_bytes = 62914560;
+  model.clock_khz = 1980000;
+  model.memory_clock_khz = 3201000;
+  model.memory_bus_bits = 6016;
+  return model;
+}
+
+/// From NVIDIA's data sheet: 148 multiprocessors, 180 GB of HBM3e at 8 TB/s, 126 MB of L2.
+constexpr DeviceModel b200() {
+  DeviceModel model = of_target(arch::kSm100a);
+  model.key = "b200";
+  model.name = "NVIDIA B200 (simulated)";
+  model.compute_capability = 100;
+  model.num_sms = 148;
+  model.global_bytes = 180ull << 30;
+  model.l2_bytes = 126ull << 20;
+  model.clock_khz = 1965000;
+  model.memory_clock_khz = 3996000;
+  model.memory_bus_bits = 8192;
+  return model;
+}
+
+constexpr std::array kModels = {h200(), b200()};
+
+}  // namespace
+
+std::span<const DeviceModel> device_models() noexcept {
+  return kModels;
+}
+
+const DeviceModel* find_device_model(std::string_view key) noexcept {
+  const auto found = std::find_if(kModels.begin(), kModels.end(),
+                                  [key](const DeviceModel& model) { return model.key == key; });
+  return found == kModels.end() ? nullptr : &*found;
+}
+
+}  // namespace tilewright::sim
