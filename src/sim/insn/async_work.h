@@ -28,6 +28,12 @@ inline bool is_eager(const Warp& warp) {
   return warp.grid->options.async_timing == AsyncTiming::kEager;
 }
 
+/// Until some asynchronous work of the cluster has taken effect.
+inline Wait wait_for_async(const Warp& warp, AsyncGroups groups) {
+  return {WaitKind::kAsync, static_cast<std::uint64_t>(groups),
+          warp.cta->cluster->num_async_done};
+}
+
 /// Runs the work now, or leaves it to the engine to choose the moment.
 void start_async(Warp& warp, std::function<void()> work);
 

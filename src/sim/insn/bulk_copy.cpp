@@ -211,7 +211,7 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     CopyGroups* groups = find_bulk_groups(warp, std::countr_zero(rest));
     if (groups != nullptr && !groups->has_at_most(open, stage)) {
-      warp.wait = {WaitKind::kAsync, static_cast<std::uint64_t>(AsyncGroups::kBulk), open};
+      warp.wait = wait_for_async(warp, AsyncGroups::kBulk);
       return Step::kRetry;
     }
   }
