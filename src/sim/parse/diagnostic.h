@@ -10,7 +10,8 @@
 
 namespace tilewright::sim {
 
-/// The text above, ready to be thrown or collected. Tabs and long lines are shortened so that the caret fits.
+/// The text above, ready to be thrown or collected. Tabs and long lines are shortened so that the
+/// caret fits.
 std::string format_diagnostic(std::string_view file, std::string_view text, SourcePos pos,
                               std::string_view message);
 
