@@ -83,12 +83,8 @@ TEST(ParseErrors, InFunctions) {
     EXPECT_THAT(message, AllOf(StartsWith(place), HasSubstr(refusal.message)))
         << refusal.statements;
     const auto num_blanks = static_cast<std::size_t>(refusal.column) + 1;
-    const std::string caret =
-        "
-        " + std::string(num_blanks, ' ') + " ^
-        ";
-            EXPECT_THAT(message, EndsWith(caret))
-            << refusal.statements;
+    const std::string caret = "\n" + std::string(num_blanks, ' ') + "^";
+    EXPECT_THAT(message, EndsWith(caret)) << refusal.statements;
   }
 }
 
