@@ -20,5 +20,6 @@ const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
 const InsnSection& wgmma_section();
 const InsnSection& fence_section();
+const InsnSection& async_store_section();
 
 }  // namespace tilewright::sim
