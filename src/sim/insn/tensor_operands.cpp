@@ -90,7 +90,7 @@ void scatter_d16(Warp& warp, std::span<const Row> registers, int n, int rows,
   }
 }
 
-const FormatSpec* format_of(Type type) noexcept {
+const FormatSpec* tensor_format_of(Type type) noexcept {
   switch (type) {
     case Type::kF16: return &kFp16;
     case Type::kBf16: return &kBf16;

@@ -64,13 +64,13 @@ void multiply(Warp& warp, const WgmmaForm& form, std::span<const std::byte> a,
     }
     return;
   }
-  const FormatSpec& a_format = *format_of(form.a_type);
+  const FormatSpec& a_format = *tensor_format_of(form.a_type);
   TensorArithmetic arithmetic =
       tensor_arithmetic(TensorUnit::kWgmma, a_format, form.d_type == Type::kF16);
   arithmetic.is_exact = warp.grid->options.is_exact_mma;
   const auto old = keeps_d ? std::span<const std::uint32_t>(d) : std::span<const std::uint32_t>();
   multiply_tile(arithmetic, extents, {a, &a_format, form.is_a_negated},
-                {b, format_of(form.b_type), form.is_b_negated}, old, d);
+                {b, tensor_format_of(form.b_type), form.is_b_negated}, old, d);
 }
 
 void perform(Warp& warp, const WgmmaCall& call) {
@@ -213,8 +213,8 @@ void take_shape(Lowering& l, WgmmaForm& form) {
 
 void check_types(Lowering& l, const WgmmaForm& form) {
   const bool is_integer = integer_operands(form.a_type, form.b_type).is_integer;
-  const FormatSpec* a = format_of(form.a_type);
-  const FormatSpec* b = format_of(form.b_type);
+  const FormatSpec* a = tensor_format_of(form.a_type);
+  const FormatSpec* b = tensor_format_of(form.b_type);
   const bool is_float = a != nullptr && b != nullptr &&
                         (form.a_type == form.b_type || (a->bits() == 8 && b->bits() == 8));
   const bool can_be_half = is_float && (form.a_type == Type::kF16 || a->bits() == 8);
