@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tilewright::sim {
@@ -59,6 +61,7 @@ struct Variable {
   bool is_managed = false;
   std::vector<std::byte> initial;  ///< size_bytes of them, or empty: zero
   std::vector<Relocation> relocations;
+  std::uint32_t register_idx = 0;  ///< of a .reg parameter (Space::kReg): into Function::registers
   SourcePos pos;
 };
 
@@ -123,13 +126,18 @@ enum class OperandKind : std::uint8_t {
   kParenthesis  ///< (a, b): argument and result lists of call, scale-factor addresses of mma: parts
 };
 
+/// What Operand::component says for the selectors .b0 to .b3 and .h0, .h1 of video instructions.
+constexpr std::uint8_t kByteSelector = 16;
+constexpr std::uint8_t kHalfSelector = 24;
+
 struct Operand {
   OperandKind kind = OperandKind::kSink;
   bool is_negated = false;  ///< !p
   bool is_minus = false;    ///< -%r, as in old-style operands
   bool is_local = false;    ///< kVariable: the variable is one of the function's
   bool is_f32_bits = false;
-  std::uint8_t component = 0;
+  std::uint8_t component =
+      0;  ///< .x .y .z .w or .r .g .b .a: 0..3; kByteSelector, kHalfSelector + n
   bool has_component = false;
   std::uint32_t index = 0;
   std::int64_t value = 0;
@@ -188,8 +196,9 @@ struct Function {
   bool is_noreturn = false;
   Linkage linkage = Linkage::kInternal;
   LaunchBounds bounds;
+  std::optional<std::uint32_t> alias;  ///< .alias: index of the function whose body this name means
   std::vector<std::uint32_t>
-      params;  ///< indices into variables (.param) in order; .reg params are registers
+      params;  ///< indices into variables, in order; those in Space::kReg are registers of the function
   std::vector<std::uint32_t> returns;  ///< likewise
   std::vector<RegisterDecl> registers;
   std::vector<Variable>
@@ -202,12 +211,12 @@ struct Function {
 
 /// An instruction's operands say `is_local` where they mean Function::variables.
 struct Module {
-  std::string name;                 ///< for messages: the file's name
-  std::string text;                 ///< owns what string_views point to
-  int version = 0;                  ///< 90 for .version 9.0
-  int target = 0;                   ///< 90 for sm_90a
-  bool is_arch_specific = false;    ///< sm_90a
-  bool is_family_specific = false;  ///< sm_100f
+  std::string name;                         ///< for messages: the file's name
+  std::shared_ptr<const std::string> text;  ///< owns what string_views point to, also after a move
+  int version = 0;                          ///< 90 for .version 9.0
+  int target = 0;                           ///< 90 for sm_90a
+  bool is_arch_specific = false;            ///< sm_90a
+  bool is_family_specific = false;          ///< sm_100f
   int address_bits = 64;
   std::vector<Variable> variables;
   std::vector<Function> functions;

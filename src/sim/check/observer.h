@@ -1,0 +1,182 @@
+// What instructions tell the checkers: every access, every event that orders accesses.
+//
+// Handlers call these when Warp::observer is not null, after they have validated an access and
+// before it takes effect. A checker overrides what it needs. Pointers and spans live only during
+// the call; a Warp and an Insn live as long as the launch.
+#pragma once
+
+#include "sim/program/warp.h"
+
+#include <cstdint>
+#include <span>
+
+namespace tilewright::sim {
+
+enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
+
+/// Memory semantics of an access or a fence.
+enum class MemorySemantics : std::uint8_t {
+  kWeak,
+  kVolatile,
+  kRelaxed,
+  kAcquire,
+  kRelease,
+  kAcquireRelease,
+  kSequential,
+};
+
+enum class MemoryScope : std::uint8_t { kNone, kCta, kCluster, kGpu, kSystem };
+
+struct MemoryOrder {
+  MemorySemantics semantics = MemorySemantics::kWeak;
+  MemoryScope scope = MemoryScope::kNone;
+};
+
+/// One access of a warp by load, store, atomic, ldmatrix or stmatrix: the generic proxy.
+struct WarpAccess {
+  AccessKind kind = AccessKind::kRead;
+  MemoryOrder order;
+  std::uint32_t lanes = 0;
+  std::uint32_t bytes = 0;  ///< per lane, all elements of a vector together
+  /// 32 of them; only those of `lanes` mean something. Shared: rank << 24 | offset, the reserved
+  /// bytes included. Global: the address. Local: the offset in the thread's local memory.
+  const std::uint64_t* addresses = nullptr;
+};
+
+/// Asynchronous operations that touch memory on their own.
+enum class AsyncKind : std::uint8_t {
+  kCpAsync,      ///< cp.async: generic proxy, completes by group or mbarrier
+  kBulkCopy,     ///< cp.async.bulk
+  kTensorCopy,   ///< cp.async.bulk.tensor
+  kBulkReduce,   ///< cp.reduce.async.bulk
+  kTensorReduce, ///< cp.reduce.async.bulk.tensor
+  kStoreAsync,   ///< st.async, red.async
+  kWgmma,        ///< its shared memory operands
+  kTensorMapCopy,  ///< tensormap.cp_fenceproxy
+};
+
+enum class Proxy : std::uint8_t { kGeneric, kAsync, kTensorMap };
+
+/// A run of bytes that an asynchronous operation reads or writes.
+struct AsyncRange {
+  AccessKind kind = AccessKind::kRead;
+  Proxy proxy = Proxy::kAsync;
+  bool is_shared = false;
+  std::uint64_t address = 0;  ///< shared: rank << 24 | offset
+  std::uint64_t bytes = 0;
+};
+
+/// How the issuing threads learn that it is done.
+enum class AsyncCompletion : std::uint8_t { kNone, kMbarrier, kBulkGroup, kCpAsyncGroup, kWgmmaGroup };
+
+struct AsyncOperation {
+  AsyncKind kind = AsyncKind::kBulkCopy;
+  AsyncCompletion completion = AsyncCompletion::kNone;
+  std::uint64_t mbarrier = 0;  ///< rank << 24 | offset of the barrier that completes it, or 0
+  std::uint32_t lanes = 0;     ///< that issued it; one, but for wgmma all
+  std::span<const AsyncRange> ranges;
+};
+
+enum class MbarrierAction : std::uint8_t {
+  kInit,
+  kInvalidate,
+  kExpect,        ///< expect_tx
+  kComplete,      ///< complete_tx, by an instruction or by asynchronous work
+  kArrive,        ///< also arrive_drop; releases, unless order says relaxed
+  kWaitSuccess,   ///< test_wait or try_wait that said true; acquires
+  kWaitFailure,
+};
+
+struct MbarrierEvent {
+  MbarrierAction action = MbarrierAction::kInit;
+  MemoryOrder order;
+  std::uint32_t lane = 0;
+  std::uint32_t address = 0;  ///< rank << 24 | offset
+  std::uint32_t count = 0;    ///< arrivals; of kInit the expected count
+  std::int64_t bytes = 0;     ///< transaction count
+  std::uint64_t phase = 0;    ///< of kArrive: before it; of waits: the phase that was waited for
+  bool is_drop = false;
+  bool is_async = false;  ///< by asynchronous work, not by the instruction itself
+};
+
+enum class FenceKind : std::uint8_t {
+  kMemory,         ///< membar, fence: order says which
+  kMbarrierInit,   ///< fence.mbarrier_init
+  kProxyAlias,
+  kProxyAsync,     ///< all, or global / shared only, see FenceEvent
+  kProxyTensorMapAcquire,
+  kProxyTensorMapRelease,
+  kWgmma,          ///< wgmma.fence
+};
+
+struct FenceEvent {
+  FenceKind kind = FenceKind::kMemory;
+  MemoryOrder order;
+  bool is_shared = true, is_global = true;   ///< spaces of kProxyAsync
+  std::uint64_t address = 0, bytes = 0;      ///< kProxyTensorMapAcquire: per lane the same or lane 0
+};
+
+/// Groups of asynchronous work of a thread or warp.
+enum class GroupKind : std::uint8_t { kCpAsync, kBulk, kBulkRead, kWgmma };
+
+enum class BarrierKind : std::uint8_t { kNamed, kCluster, kWarpSync, kGrid };
+
+struct BarrierEvent {
+  BarrierKind kind = BarrierKind::kNamed;
+  std::uint32_t id = 0;          ///< kNamed: 0..15; kWarpSync: the lane mask
+  std::uint64_t generation = 0;
+  bool is_arrive = false;        ///< arrived at it
+  bool is_passed = false;        ///< waited for it with success
+  MemoryOrder order;
+};
+
+/// Registers and memory of a wgmma at its issue by one warp.
+struct WgmmaEvent {
+  std::span<const Row> accumulators;  ///< rows of 32-bit registers, read and written
+  std::span<const Row> a_registers;   ///< empty if A is in shared memory
+  std::uint64_t a_descriptor = 0;
+  std::uint64_t b_descriptor = 0;
+  std::uint32_t shape_m = 64, shape_n = 0, shape_k = 0;
+  bool reads_accumulators = true;  ///< scale-d
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // The life of a launch.
+  virtual void launch_started(Grid&) {}
+  virtual void launch_ended(Grid&) {}
+  virtual void cta_started(Cta&) {}
+  virtual void cta_ended(Cta&) {}
+  /// Before each warp instruction; `active` are the lanes whose guard holds.
+  virtual void executing(Warp&, const Insn&, std::uint32_t /*active*/) {}
+  /// After it.
+  virtual void executed(Warp&, const Insn&, std::uint32_t /*active*/) {}
+
+  // Memory, by the generic proxy.
+  virtual void shared_access(Warp&, const Insn&, const WarpAccess&) {}
+  virtual void global_access(Warp&, const Insn&, const WarpAccess&) {}
+  virtual void local_access(Warp&, const Insn&, const WarpAccess&) {}
+
+  // Asynchronous work. The token of async_issued comes back with async_done, when the bytes have
+  // moved (at once if the timing is eager); the threads may rely on it only after the completion.
+  virtual std::uint64_t async_issued(Warp&, const Insn&, const AsyncOperation&) { return 0; }
+  virtual void async_done(Warp&, const Insn&, std::uint64_t /*token*/) {}
+  virtual void group_committed(Warp&, const Insn&, GroupKind, std::uint32_t /*lanes*/) {}
+  /// The lanes know that at most `num_open` of their newest groups are not done.
+  virtual void group_waited(Warp&, const Insn&, GroupKind, std::uint32_t /*lanes*/,
+                            std::uint32_t /*num_open*/) {}
+
+  // What orders.
+  virtual void mbarrier(Warp&, const Insn&, const MbarrierEvent&) {}
+  virtual void fence(Warp&, const Insn&, std::uint32_t /*lanes*/, const FenceEvent&) {}
+  virtual void barrier(Warp&, const Insn&, std::uint32_t /*lanes*/, const BarrierEvent&) {}
+  /// shfl, vote, match, redux, mma.sync, ldmatrix and so on: lanes that met, without memory order.
+  virtual void lanes_met(Warp&, const Insn&, std::uint32_t /*lanes*/) {}
+
+  // Tensor work.
+  virtual void wgmma_issued(Warp&, const Insn&, const WgmmaEvent&) {}
+};
+
+}  // namespace tilewright::sim

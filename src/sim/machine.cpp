@@ -1,0 +1,263 @@
+#include "sim/machine.h"
+
+#include "base/error.h"
+#include "sim/check/observer.h"
+#include "sim/parse/diagnostic.h"
+#include "sim/program/code_builder.h"
+#include "sim/program/engine.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+/// A module on a machine: it owns the memory of its variables.
+class Loaded final : public LoadedModule {
+ public:
+  Loaded(Module module, GlobalMemory& memory, int device_target)
+      : module_(std::move(module)), memory_(memory) {
+    try {
+      place_variables();
+    } catch (...) {
+      release();
+      throw;
+    }
+    for (const Function& function : module_.functions) {
+      if (function.is_entry) kernels_.push_back(translate(function, device_target));
+    }
+  }
+  ~Loaded() override { release(); }
+
+  const Module& syntax() const override { return module_; }
+
+  std::vector<KernelInfo> kernels() const override {
+    std::vector<KernelInfo> out;
+    for (const auto& code : kernels_) out.push_back(code->info);
+    return out;
+  }
+
+  std::vector<VariableInfo> variables() const override {
+    std::vector<VariableInfo> out;
+    for (std::size_t i = 0; i < module_.variables.size(); ++i) {
+      if (addresses_[i] == 0) continue;
+      out.push_back({module_.variables[i].name, addresses_[i], module_.variables[i].size_bytes});
+    }
+    return out;
+  }
+
+  const KernelCode* find(const std::string& name) const {
+    const auto at =
+        std::ranges::find_if(kernels_, [&](const auto& code) { return code->info.name == name; });
+    return at == kernels_.end() ? nullptr : at->get();
+  }
+
+ private:
+  static bool is_in_memory(const Variable& variable) {
+    return variable.space == Space::kGlobal || variable.space == Space::kConst;
+  }
+
+  void place_variables() {
+    addresses_.resize(module_.variables.size());
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      const Variable& variable = module_.variables[i];
+      if (!is_in_memory(variable) || variable.size_bytes == 0) continue;
+      addresses_[i] = memory_.allocate(
+          variable.size_bytes,
+          fmt::format("{} variable {} of {}", name_of(variable.space), variable.name, module_.name),
+          std::max<std::uint64_t>(256, variable.align_bytes));
+    }
+    for (std::size_t i = 0; i < addresses_.size(); ++i) {
+      if (addresses_[i] != 0) fill(module_.variables[i], addresses_[i]);
+    }
+  }
+
+  void fill(const Variable& variable, std::uint64_t address) const {
+    auto* bytes = reinterpret_cast<std::byte*>(address);
+    std::memset(bytes, 0, variable.size_bytes);
+    if (!variable.initial.empty()) {
+      std::memcpy(bytes, variable.initial.data(),
+                  std::min<std::size_t>(variable.initial.size(), variable.size_bytes));
+    }
+    for (const Relocation& relocation : variable.relocations) {
+      std::uint64_t value = relocation.is_function ? function_address(relocation.target)
+                                                   : addresses_.at(relocation.target);
+      value += static_cast<std::uint64_t>(relocation.addend);
+      value >>= relocation.shift_bits;
+      if (relocation.offset_bytes + relocation.size_bytes <= variable.size_bytes) {
+        std::memcpy(bytes + relocation.offset_bytes, &value, relocation.size_bytes);
+      }
+    }
+  }
+
+  // A function that cannot be translated is a problem of its own; the others are usable.
+  std::unique_ptr<KernelCode> translate(const Function& function, int device_target) const {
+    try {
+      return CodeBuilder(module_, addresses_, device_target).build(function);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kInternal) throw;
+      auto broken = std::make_unique<KernelCode>();
+      broken->module = &module_;
+      broken->info.name = function.name;
+      broken->info.bounds = function.bounds;
+      broken->info.problem = error.what();
+      return broken;
+    }
+  }
+
+  void release() {
+    for (const std::uint64_t address : addresses_) {
+      if (address != 0) memory_.free(address);
+    }
+    addresses_.clear();
+  }
+
+  Module module_;
+  GlobalMemory& memory_;
+  VariableAddresses addresses_;
+  std::vector<std::unique_ptr<KernelCode>> kernels_;
+};
+
+void refuse_target(const Module& module, const DeviceModel& model) {
+  const bool fits = module.is_arch_specific ? module.target == model.compute_capability
+                    : module.is_family_specific
+                        ? module.target / 10 == model.compute_capability / 10 &&
+                              module.target <= model.compute_capability
+                        : module.target <= model.compute_capability;
+  require(fits, ErrorKind::kUnsupported,
+          "{}: .target sm_{}{} does not run on compute capability {}.{} ({}); compile for sm_{}a",
+          module.name, module.target,
+          module.is_arch_specific     ? "a"
+          : module.is_family_specific ? "f"
+                                      : "",
+          model.compute_capability / 10, model.compute_capability % 10, model.name,
+          model.compute_capability);
+}
+
+void check_limit(std::uint64_t value, std::uint64_t limit, std::string_view what) {
+  require(value <= limit, ErrorKind::kInvalidArgument, "launch: {} = {}; at most {} on this device",
+          what, value, limit);
+}
+
+void check_block(const Launch& launch, const LaunchBounds& bounds) {
+  check_limit(launch.block.x, 1024, "block.x");
+  check_limit(launch.block.y, 1024, "block.y");
+  check_limit(launch.block.z, 64, "block.z");
+  check_limit(launch.block.count(), 1024, "threads of a block");
+  require(launch.block.count() != 0 && launch.grid.count() != 0, ErrorKind::kInvalidArgument,
+          "launch: grid ({},{},{}) of blocks ({},{},{}); no extent may be 0", launch.grid.x,
+          launch.grid.y, launch.grid.z, launch.block.x, launch.block.y, launch.block.z);
+  const auto& most = bounds.max_threads;
+  if (most[0] != 0) {
+    const std::uint64_t threads =
+        std::uint64_t{most[0]} * std::max(1U, most[1]) * std::max(1U, most[2]);
+    check_limit(launch.block.count(), threads, "threads of a block (.maxntid)");
+  }
+  const auto& exact = bounds.required_threads;
+  require(
+      exact[0] == 0 || (launch.block.x == exact[0] && launch.block.y == std::max(1U, exact[1]) &&
+                        launch.block.z == std::max(1U, exact[2])),
+      ErrorKind::kInvalidArgument, "launch: block ({},{},{}); the kernel requires ({},{},{})",
+      launch.block.x, launch.block.y, launch.block.z, exact[0], std::max(1U, exact[1]),
+      std::max(1U, exact[2]));
+}
+
+}  // namespace
+
+struct Machine::State {
+  const DeviceModel& model;
+  Options options;
+  GlobalMemory memory;
+  std::mutex launch_mutex;
+  std::uint64_t num_launches = 0;
+  std::function<void(std::string_view)> print = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  };
+  std::function<void(std::string_view)> report = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  };
+};
+
+Machine::Machine(const DeviceModel& model, Options options)
+    : state_(
+          new State{model, std::move(options), GlobalMemory(model.global_bytes), {}, 0, {}, {}}) {
+  state_->print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+  state_->report = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+}
+
+Machine::~Machine() = default;
+
+const DeviceModel& Machine::model() const noexcept {
+  return state_->model;
+}
+const Options& Machine::options() const noexcept {
+  return state_->options;
+}
+GlobalMemory& Machine::memory() noexcept {
+  return state_->memory;
+}
+
+void Machine::set_output(std::function<void(std::string_view)> print,
+                         std::function<void(std::string_view)> report) {
+  state_->print = std::move(print);
+  state_->report = std::move(report);
+}
+
+std::shared_ptr<const LoadedModule> Machine::load(Module module) {
+  refuse_target(module, model());
+  return std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+}
+
+std::uint32_t Machine::max_active_ctas_per_sm(const KernelInfo& kernel, std::uint32_t threads,
+                                              std::uint32_t dynamic_shared_bytes) const {
+  const DeviceModel& device = model();
+  const std::uint32_t warps = std::max(1U, (threads + 31) / 32);
+  const std::uint32_t registers = (kernel.num_registers + 7) / 8 * 8 * 32 * warps;
+  const std::uint32_t shared =
+      kernel.static_shared_bytes + dynamic_shared_bytes + device.reserved_shared_bytes_per_cta;
+  std::uint32_t most = std::min(device.max_ctas_per_sm, device.max_threads_per_sm / (32 * warps));
+  most = std::min(most, device.registers_per_sm / std::max(1U, registers));
+  return std::min(most, device.shared_bytes_per_sm / std::max(1U, shared));
+}
+
+std::optional<Fault> Machine::launch(const Launch& launch) {
+  const auto* module = dynamic_cast<const Loaded*>(launch.module.get());
+  require(module != nullptr, ErrorKind::kInvalidArgument, "launch: no module");
+  const KernelCode* code = module->find(launch.kernel);
+  require(code != nullptr, ErrorKind::kInvalidArgument, "launch: no kernel {} in {}", launch.kernel,
+          module->syntax().name);
+  require(code->info.problem.empty(), ErrorKind::kUnsupported, "{}", code->info.problem);
+  check_block(launch, code->info.bounds);
+  check_limit(std::uint64_t{code->info.static_shared_bytes} + launch.dynamic_shared_bytes,
+              model().shared_bytes_per_cta_optin, "shared memory of a block in bytes");
+  check_limit(launch.cluster.count(), model().max_cluster_optin, "blocks of a cluster");
+  require(launch.cluster.count() != 0 && launch.grid.x % launch.cluster.x == 0 &&
+              launch.grid.y % launch.cluster.y == 0 && launch.grid.z % launch.cluster.z == 0,
+          ErrorKind::kInvalidArgument,
+          "launch: grid ({},{},{}) is no multiple of the cluster ({},{},{})", launch.grid.x,
+          launch.grid.y, launch.grid.z, launch.cluster.x, launch.cluster.y, launch.cluster.z);
+  require(launch.params.size() >= code->info.param_bytes, ErrorKind::kInvalidArgument,
+          "launch: {} bytes of parameters; {} takes {}", launch.params.size(), launch.kernel,
+          code->info.param_bytes);
+  const std::lock_guard lock(state_->launch_mutex);
+  Grid grid;
+  grid.machine = this;
+  grid.memory = &state_->memory;
+  grid.code = code;
+  grid.launch = &launch;
+  grid.options = state_->options;
+  grid.arena_begin = state_->memory.begin();
+  grid.arena_end = state_->memory.end();
+  grid.params = launch.params;
+  grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
+  grid.id = ++state_->num_launches;
+  grid.print = state_->print;
+  return run_grid(grid);
+}
+
+}  // namespace tilewright::sim

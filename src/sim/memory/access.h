@@ -1,0 +1,84 @@
+// From the addresses of a warp's lanes to host memory, with the checks of the device.
+#pragma once
+
+#include "sim/check/observer.h"
+#include "sim/program/warp.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::sim {
+
+/// The space that an instruction names. Constant variables lie in global memory, parameters of
+/// functions that are called in local memory.
+enum class AddressSpace : std::uint8_t {
+  kGeneric,
+  kGlobal,
+  kSharedCta,      ///< .shared, .shared::cta
+  kSharedCluster,  ///< any CTA of the cluster
+  kLocal,
+  kParam,  ///< of the entry
+};
+
+/// [base + offset] of one operand.
+struct AddressForm {
+  Row base = kNoRow;
+  bool is_wide = true;  ///< the base has 64 bits
+  /// A shared variable by its name: the offset lacks the rank of the CTA
+  bool is_own_shared = false;
+  AddressSpace space = AddressSpace::kGeneric;
+  std::int64_t offset = 0;
+};
+
+struct Access {
+  AccessKind kind = AccessKind::kRead;
+  MemoryOrder order;
+  std::uint32_t bytes = 4;        ///< per lane
+  std::uint32_t align_bytes = 4;  ///< a power of two
+};
+
+using LaneAddresses = std::array<std::uint64_t, kLanes>;
+
+/// Where the bytes of each lane are. Lanes that are not active have the pointer of the lowest active
+/// one, so that reading through all 32 is harmless.
+struct LanePointers {
+  alignas(64) std::array<std::byte*, kLanes> at;
+  std::uint32_t shared_lanes = 0;  ///< lanes whose bytes are shared memory
+};
+
+/// The addresses before any check; inactive lanes get the one of the lowest active lane.
+void compute_addresses(Warp& warp, const AddressForm& form, std::uint32_t active,
+                       LaneAddresses& addresses);
+
+/// Checks and resolves an access of the active lanes and tells the observer.
+/// Errors   FaultError that names lanes, address, size and the allocation
+void resolve(Warp& warp, const Insn& insn, std::uint32_t active, const AddressForm& form,
+             const Access& access, LanePointers& pointers);
+
+/// The same for addresses that the caller has computed.
+void resolve_addresses(Warp& warp, const Insn& insn, std::uint32_t active, AddressSpace space,
+                       const Access& access, LaneAddresses& addresses, LanePointers& pointers);
+
+/// A run of bytes of one lane, for asynchronous work. Does not tell the observer.
+/// Errors   FaultError
+struct Range {
+  std::byte* data = nullptr;
+  bool is_shared = false;
+  /// Shared: rank << 24 | offset; else the global address
+  std::uint64_t address = 0;
+  Cta* cta = nullptr;  ///< shared: whose
+};
+Range resolve_range(Warp& warp, std::uint32_t lane, AddressSpace space, std::uint64_t address,
+                    std::uint64_t bytes, std::uint32_t align_bytes, AccessKind kind);
+
+/// The CTA of a shared window address.
+/// Errors   FaultError if the cluster has no such rank or that CTA has ended
+Cta& cta_of_shared(Warp& warp, std::uint64_t address, std::uint32_t lanes);
+
+/// Ensures that all of [address, address + bytes) may be accessed in global memory; for copies that
+/// compute their own addresses. The cache of the warp makes repetition cheap.
+void check_global(Warp& warp, std::uint64_t address, std::uint64_t bytes, AccessKind kind,
+                  std::uint32_t lanes);
+
+}  // namespace tilewright::sim

@@ -1,0 +1,272 @@
+// Starting and running the CTAs of a cluster.
+#include "sim/async/cluster_barrier.h"
+#include "sim/async/mbarrier.h"
+#include "sim/async/named_barrier.h"
+#include "sim/program/engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint64_t kTurn = 20'000;  // instructions of a warp before the next warp's turn
+constexpr std::size_t kRowAlign = 64;
+
+std::size_t align_up(std::size_t value, std::size_t align) {
+  return (value + align - 1) / align * align;
+}
+
+void fill_row(Warp& warp, Row row, bool is_wide, const auto& value_of_lane) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t value = value_of_lane(lane);
+    if (is_wide) {
+      warp.row<std::uint64_t>(row)[lane] = value;
+    } else {
+      warp.row<std::uint32_t>(row)[lane] = static_cast<std::uint32_t>(value);
+    }
+  }
+}
+
+std::uint32_t component_of(const Dim3& dim, std::uint8_t component) {
+  return component == 0 ? dim.x : component == 1 ? dim.y : dim.z;
+}
+
+Dim3 index_of(std::uint64_t linear, const Dim3& extent) {
+  const auto x = static_cast<std::uint32_t>(linear % extent.x);
+  const auto y = static_cast<std::uint32_t>(linear / extent.x % extent.y);
+  const auto z = static_cast<std::uint32_t>(linear / (std::uint64_t{extent.x} * extent.y));
+  return {x, y, z};
+}
+
+Dim3 divide(const Dim3& a, const Dim3& b) {
+  return {a.x / b.x, a.y / b.y, a.z / b.z};
+}
+
+/// The value of a special register in one lane.
+std::uint64_t special_value(const Warp& warp, const SpecialRow& special, int lane) {
+  const Cta& cta = *warp.cta;
+  const Launch& launch = *warp.grid->launch;
+  const std::uint8_t c = special.component;
+  const std::uint32_t one = 1U << lane;
+  switch (special.which) {
+    case SpecialRegister::kTid:
+      return component_of(index_of(warp.index * 32ULL + static_cast<unsigned>(lane), launch.block),
+                          c);
+    case SpecialRegister::kNtid:
+      return component_of(launch.block, c);
+    case SpecialRegister::kCtaid:
+      return component_of(cta.index, c);
+    case SpecialRegister::kNctaid:
+      return component_of(launch.grid, c);
+    case SpecialRegister::kClusterid:
+      return component_of(divide(cta.index, launch.cluster), c);
+    case SpecialRegister::kNclusterid:
+      return component_of(divide(launch.grid, launch.cluster), c);
+    case SpecialRegister::kClusterCtaid:
+      return component_of(index_of(cta.rank, launch.cluster), c);
+    case SpecialRegister::kClusterNctaid:
+      return component_of(launch.cluster, c);
+    case SpecialRegister::kClusterCtarank:
+      return cta.rank;
+    case SpecialRegister::kClusterNctarank:
+      return launch.cluster.count();
+    case SpecialRegister::kIsExplicitCluster:
+      return launch.cluster.count() > 1;
+    case SpecialRegister::kLaneid:
+      return static_cast<unsigned>(lane);
+    case SpecialRegister::kWarpid:
+      return warp.index;
+    case SpecialRegister::kNwarpid:
+      return cta.warps.size();
+    case SpecialRegister::kSmid:
+      return cta.linear_index % warp.grid->machine->model().num_sms;
+    case SpecialRegister::kNsmid:
+      return warp.grid->machine->model().num_sms;
+    case SpecialRegister::kGridid:
+      return warp.grid->id;
+    case SpecialRegister::kLanemaskEq:
+      return one;
+    case SpecialRegister::kLanemaskLt:
+      return one - 1;
+    case SpecialRegister::kLanemaskLe:
+      return one | (one - 1);
+    case SpecialRegister::kLanemaskGt:
+      return ~(one | (one - 1));
+    case SpecialRegister::kLanemaskGe:
+      return ~(one - 1);
+    case SpecialRegister::kTotalSmemSize:
+      return cta.shared_bytes;
+    case SpecialRegister::kAggrSmemSize:
+      return cta.shared_bytes;
+    case SpecialRegister::kDynamicSmemSize:
+      return launch.dynamic_shared_bytes;
+    case SpecialRegister::kReservedSmemOffsetEnd:
+    case SpecialRegister::kReservedSmemOffsetCap:
+      return kSharedReservedBytes;
+    default:
+      return 0;
+  }
+}
+
+void start_warp(Warp& warp, Cta& cta, std::uint32_t index) {
+  const KernelCode& code = *cta.grid->code;
+  warp.cta = &cta;
+  warp.grid = cta.grid;
+  warp.observer = cta.grid->observer;
+  warp.index = index;
+  warp.shared = cta.shared;
+  warp.shared_bytes = cta.shared_bytes;
+  warp.local_bytes = code.info.local_bytes;
+  const std::uint32_t left = cta.num_threads - 32 * index;
+  warp.live = warp.existing = left >= 32 ? kAllLanes : (1U << left) - 1;
+  warp.groups.push_back({0, warp.live, {}, false, false, 0});
+  warp.num_registers = code.info.num_registers;
+  // What a register holds at first is arbitrary on the device and the same every time here.
+  std::memset(warp.registers, 0xcd, code.constants_begin);
+  std::memset(warp.registers, 0xff, kRowAlign);
+  std::memcpy(warp.registers + code.constants_begin, code.constants.data(), code.constants.size());
+  for (const SpecialRow& special : code.specials) {
+    fill_row(warp, special.row, special.is_wide,
+             [&](int lane) { return special_value(warp, special, lane); });
+  }
+  for (const SharedAddressRow& shared : code.shared_addresses) {
+    const std::uint64_t address = (std::uint64_t{cta.rank} << kSharedRankShift) + shared.offset;
+    fill_row(warp, shared.row, shared.is_wide, [&](int) { return address; });
+  }
+}
+
+std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3& index) {
+  const Grid& grid = *cluster.grid;
+  const Launch& launch = *grid.launch;
+  const KernelCode& code = *grid.code;
+  auto cta = std::make_unique<Cta>();
+  cta->cluster = &cluster;
+  cta->grid = cluster.grid;
+  cta->rank = rank;
+  cta->index = index;
+  cta->linear_index =
+      index.x + std::uint64_t{launch.grid.x} * (index.y + std::uint64_t{launch.grid.y} * index.z);
+  cta->num_threads = cta->num_live_threads = static_cast<std::uint32_t>(launch.block.count());
+  cta->shared_bytes = code.dynamic_shared_offset + launch.dynamic_shared_bytes;
+  cta->barriers = std::make_unique<NamedBarriers>(cta->num_threads);
+  const std::uint32_t num_warps = (cta->num_threads + 31) / 32;
+  const std::size_t shared = align_up(cta->shared_bytes, 1024);
+  const std::size_t registers = align_up(code.register_bytes, kRowAlign);
+  const std::size_t local = align_up(std::size_t{32} * code.info.local_bytes, kRowAlign);
+  cta->storage =
+      std::make_unique_for_overwrite<std::byte[]>(1024 + shared + num_warps * (registers + local));
+  std::byte* next = cta->storage.get();
+  next += 1024 - reinterpret_cast<std::uintptr_t>(next) % 1024;
+  cta->shared = next;
+  std::memset(cta->shared, 0xcd, shared);
+  next += shared;
+  cta->warps.resize(num_warps);
+  for (std::uint32_t w = 0; w < num_warps; ++w) {
+    Warp& warp = cta->warps[w];
+    warp.registers = next;
+    warp.local = next + registers;
+    std::memset(warp.local, 0xcd, local);
+    next += registers + local;
+    start_warp(warp, *cta, w);
+  }
+  return cta;
+}
+
+bool run_pending(Cluster& cluster) {
+  if (cluster.pending.empty()) return false;
+  const std::function<void()> work = std::move(cluster.pending.front());
+  cluster.pending.pop_front();
+  work();
+  ++cluster.num_async_done;
+  return true;
+}
+
+std::uint64_t num_wakes(const Cluster& cluster) {
+  std::uint64_t sum = 0;
+  for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
+    sum += cta->num_threads - cta->num_live_threads;
+    for (const Warp& warp : cta->warps) sum += warp.num_wakes;
+  }
+  return sum;
+}
+
+/// One turn for each warp.
+ClusterStatus run_round(Cluster& cluster, bool& is_done) {
+  ClusterStatus status = ClusterStatus::kStuck;
+  is_done = true;
+  for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
+    if (cta->is_done) continue;
+    bool cta_is_done = true;
+    for (Warp& warp : cta->warps) {
+      if (warp.live == 0) continue;
+      cluster.running = &warp;
+      const std::uint64_t before = warp.num_executed;
+      const WarpStatus left = run_warp(warp, kTurn);
+      cta_is_done &= left == WarpStatus::kDone;
+      const bool polls = left == WarpStatus::kYielded;
+      if (warp.num_executed != before && !polls) {
+        status = ClusterStatus::kProgress;
+      } else if (polls && status == ClusterStatus::kStuck) {
+        status = ClusterStatus::kPolling;
+      }
+    }
+    cta->is_done = cta_is_done;
+    is_done &= cta_is_done;
+  }
+  return status;
+}
+
+}  // namespace
+
+std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
+  const Launch& launch = *grid.launch;
+  auto cluster = std::make_unique<Cluster>();
+  cluster->grid = &grid;
+  cluster->barrier =
+      std::make_unique<ClusterBarrier>(static_cast<std::uint32_t>(launch.cluster.count()),
+                                       static_cast<std::uint32_t>(launch.block.count()));
+  const Dim3 where = index_of(cluster_idx, divide(launch.grid, launch.cluster));
+  for (std::uint32_t rank = 0; rank < launch.cluster.count(); ++rank) {
+    const Dim3 inside = index_of(rank, launch.cluster);
+    const Dim3 index{where.x * launch.cluster.x + inside.x, where.y * launch.cluster.y + inside.y,
+                     where.z * launch.cluster.z + inside.z};
+    cluster->ctas.push_back(start_cta(*cluster, rank, index));
+  }
+  return cluster;
+}
+
+// When nothing can go on, asynchronous work takes effect; when there is none, polls of barriers
+// end. A poll that ends without success may be what others wait for, so it takes a few in a row,
+// without any wait that comes to its end, until the cluster counts as stuck.
+ClusterStatus run_cluster(Cluster& cluster) {
+  constexpr int kFruitlessTimeouts = 4;
+  int num_timeouts = 0;
+  for (;;) {
+    const std::uint64_t wakes = num_wakes(cluster);
+    bool is_done = false;
+    const ClusterStatus status = run_round(cluster, is_done);
+    if (is_done) {
+      while (run_pending(cluster)) {
+      }
+      cluster.is_done = true;
+      return ClusterStatus::kDone;
+    }
+    if (num_wakes(cluster) != wakes) num_timeouts = 0;
+    if (status == ClusterStatus::kProgress && num_timeouts == 0) {
+      if (cluster.grid->code->is_cross_cta) return status;
+      continue;
+    }
+    if (run_pending(cluster)) continue;
+    if (status == ClusterStatus::kPolling) return status;
+    if (num_timeouts++ == kFruitlessTimeouts) return ClusterStatus::kStuck;
+    bool any = false;
+    for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
+      for (Warp& warp : cta->warps) any |= time_out(warp);
+    }
+    if (!any) return ClusterStatus::kStuck;
+  }
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,208 @@
+#include "sim/program/flatten.h"
+
+#include "sim/parse/diagnostic.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::size_t kMaxInstructions = 4'000'000;
+constexpr std::uint64_t kCodeWindow = 0xfb00'0000'0000'0000;
+
+class Flattener {
+ public:
+  Flattener(const Module& module, const Function& entry) {
+    out_.module = &module;
+    add_copy(entry, 0);
+    expand(0);
+  }
+  FlatKernel take() { return std::move(out_); }
+
+ private:
+  const Module& module() const { return *out_.module; }
+
+  std::uint32_t add_copy(const Function& function, std::uint32_t caller) {
+    FunctionCopy copy;
+    copy.function = &function;
+    copy.register_base = out_.num_registers;
+    copy.label_base = static_cast<std::uint32_t>(out_.labels.size());
+    copy.caller = caller;
+    out_.num_registers += static_cast<std::uint32_t>(function.registers.size());
+    out_.labels.resize(out_.labels.size() + function.labels.size() + 1);
+    copy.end_label = static_cast<std::uint32_t>(out_.labels.size() - 1);
+    out_.copies.push_back(std::move(copy));
+    return static_cast<std::uint32_t>(out_.copies.size() - 1);
+  }
+
+  std::uint32_t new_label() {
+    out_.labels.push_back(0);
+    return static_cast<std::uint32_t>(out_.labels.size() - 1);
+  }
+  void place(std::uint32_t label) {
+    out_.labels[label] = static_cast<std::uint32_t>(out_.body.size());
+  }
+
+  void expand(std::uint32_t copy_idx) {
+    const Function& function = *out_.copies[copy_idx].function;
+    const std::uint32_t label_base = out_.copies[copy_idx].label_base;
+    std::vector<std::vector<std::uint32_t>> labels_at(function.body.size() + 1);
+    for (std::size_t i = 0; i < function.labels.size(); ++i) {
+      labels_at[function.labels[i].instruction_idx].push_back(label_base +
+                                                              static_cast<std::uint32_t>(i));
+    }
+    for (std::size_t i = 0; i <= function.body.size(); ++i) {
+      for (const std::uint32_t label : labels_at[i]) place(label);
+      if (i < function.body.size()) add(copy_idx, function.body[i]);
+    }
+    place(out_.copies[copy_idx].end_label);
+  }
+
+  void add(std::uint32_t copy_idx, const Instruction& syntax) {
+    if (out_.body.size() > kMaxInstructions) {
+      fail_at(module(), syntax.pos, "too many instructions once all calls are inlined");
+    }
+    const bool is_inlined = copy_idx != 0;
+    if (syntax.opcode == "call") {
+      add_call(copy_idx, syntax);
+    } else if (is_inlined && syntax.opcode == "ret") {
+      out_.body.push_back(
+          {FlatKind::kReturn, copy_idx, &syntax, out_.copies[copy_idx].end_label, nullptr});
+    } else {
+      out_.body.push_back({FlatKind::kSyntax, copy_idx, &syntax, 0, nullptr});
+    }
+  }
+
+  void add_call(std::uint32_t copy_idx, const Instruction& syntax) {
+    const Call call = split_call(syntax);
+    if (call.target == nullptr) fail_at(module(), syntax.pos, "call without a target");
+    const std::uint32_t after = new_label();
+    if (syntax.guard) {
+      out_.body.push_back({FlatKind::kSkip, copy_idx, &syntax, after, nullptr});
+    }
+    if (call.target->kind == OperandKind::kFunction) {
+      inline_call(copy_idx, syntax, call, module().functions.at(call.target->index));
+    } else {
+      add_indirect_call(copy_idx, syntax, call, after);
+    }
+    place(after);
+  }
+
+  void add_indirect_call(std::uint32_t copy_idx, const Instruction& syntax, const Call& call,
+                         std::uint32_t after) {
+    for (const std::uint32_t function_idx : targets(copy_idx, syntax, call)) {
+      const Function& function = module().functions[function_idx];
+      const std::uint32_t next = new_label();
+      out_.body.push_back({FlatKind::kSkipTarget, copy_idx, &syntax, next, &function});
+      inline_call(copy_idx, syntax, call, function);
+      out_.body.push_back({FlatKind::kReturn, copy_idx, &syntax, after, nullptr});
+      place(next);
+    }
+    out_.body.push_back({FlatKind::kBadCall, copy_idx, &syntax, 0, nullptr});
+  }
+
+  /// The functions of the .calltargets, or all whose parameters fit the prototype.
+  std::vector<std::uint32_t> targets(std::uint32_t copy_idx, const Instruction& syntax,
+                                     const Call& call) const {
+    if (call.table == nullptr || call.table->kind != OperandKind::kTable) {
+      fail_at(module(), syntax.pos, "indirect call without .callprototype or .calltargets");
+    }
+    const TargetTable& table = out_.copies[copy_idx].function->tables.at(call.table->index);
+    if (!table.is_prototype) return table.targets;
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t i = 0; i < module().functions.size(); ++i) {
+      const Function& function = module().functions[i];
+      if (!function.is_entry && function.is_defined &&
+          function.params.size() == table.params.size() &&
+          function.returns.size() == table.returns.size()) {
+        out.push_back(i);
+      }
+    }
+    return out;
+  }
+
+  void inline_call(std::uint32_t copy_idx, const Instruction& syntax, const Call& call,
+                   const Function& function) {
+    if (is_builtin(function)) {
+      out_.body.push_back({FlatKind::kBuiltin, copy_idx, &syntax, 0, &function});
+      return;
+    }
+    if (!function.is_defined) {
+      fail_at(module(), syntax.pos, fmt::format("{} has no body", function.name));
+    }
+    refuse_recursion(copy_idx, syntax, function);
+    const std::uint32_t callee = add_copy(function, copy_idx);
+    bind(callee, function.params, call.arguments, syntax);
+    bind(callee, function.returns, call.results, syntax);
+    expand(callee);
+  }
+
+  void refuse_recursion(std::uint32_t copy_idx, const Instruction& syntax,
+                        const Function& function) const {
+    for (std::uint32_t c = copy_idx;; c = out_.copies[c].caller) {
+      if (out_.copies[c].function == &function) {
+        fail_at(module(), syntax.pos,
+                fmt::format("{} calls itself; recursion is not supported", function.name));
+      }
+      if (c == 0) return;
+    }
+  }
+
+  /// The callee's parameters are the caller's variables.
+  void bind(std::uint32_t callee, const std::vector<std::uint32_t>& formal, const Operand* actual,
+            const Instruction& syntax) {
+    const std::size_t num_actual = actual == nullptr ? 0 : actual->parts.size();
+    if (formal.size() != num_actual) {
+      fail_at(module(), syntax.pos,
+              fmt::format("{} takes {} operands here, {} were given",
+                          out_.copies[callee].function->name, formal.size(), num_actual));
+    }
+    for (std::size_t i = 0; i < formal.size(); ++i) {
+      const Operand& operand = actual->parts[i];
+      if (operand.kind != OperandKind::kVariable || !operand.is_local) {
+        fail_at(module(), operand.pos, "only .param variables can be passed to a function");
+      }
+      out_.copies[callee].param_alias[formal[i]] = operand.index;
+    }
+  }
+
+  FlatKernel out_;
+};
+
+}  // namespace
+
+Call split_call(const Instruction& syntax) {
+  Call call;
+  for (const Operand& operand : syntax.operands) {
+    const bool is_list = operand.kind == OperandKind::kParenthesis;
+    if (is_list && call.target == nullptr) {
+      call.results = &operand;
+    } else if (is_list) {
+      call.arguments = &operand;
+    } else if (call.target == nullptr) {
+      call.target = &operand;
+    } else {
+      call.table = &operand;
+    }
+  }
+  return call;
+}
+
+bool is_builtin(const Function& function) {
+  static constexpr std::string_view kNames[] = {"vprintf", "__assertfail", "malloc", "free"};
+  return !function.is_defined && std::ranges::count(kNames, function.name) > 0;
+}
+
+std::uint64_t function_address(std::uint32_t function_idx) {
+  return kCodeWindow + 16 * (std::uint64_t{function_idx} + 1);
+}
+
+FlatKernel flatten(const Module& module, const Function& entry) {
+  return Flattener(module, entry).take();
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,68 @@
+// A kernel with all its calls replaced by the functions' bodies.
+#pragma once
+
+#include "sim/parse/ast.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// One copy of a function's body: the entry itself or an inlined call.
+struct FunctionCopy {
+  const Function* function = nullptr;
+  std::uint32_t register_base = 0;  ///< number of its first register in the kernel
+  std::uint32_t label_base = 0;
+  std::uint32_t end_label = 0;  ///< where `ret` goes; unused in the entry
+  /// .param variables of the function that are other variables of the caller: key and value are
+  /// indices into Function::variables, the value's of the copy `param_owner`.
+  std::map<std::uint32_t, std::uint32_t> param_alias;
+  std::uint32_t caller = 0;  ///< index of the copy it was called from
+};
+
+enum class FlatKind : std::uint8_t {
+  kSyntax,      ///< an instruction of the text
+  kReturn,      ///< `ret` of an inlined function: goes to label
+  kSkip,        ///< goes to label where the guard of `syntax` does not hold
+  kSkipTarget,  ///< goes to label where the called address is not `function`'s
+  kBuiltin,     ///< a call of vprintf, __assertfail, malloc, free
+  kBadCall,     ///< an indirect call that met none of its targets
+};
+
+struct FlatInsn {
+  FlatKind kind = FlatKind::kSyntax;
+  std::uint32_t copy = 0;
+  const Instruction* syntax = nullptr;
+  std::uint32_t label = 0;             ///< number of the label in the kernel
+  const Function* function = nullptr;  ///< kBuiltin, kSkipTarget
+};
+
+struct FlatKernel {
+  const Module* module = nullptr;
+  std::vector<FunctionCopy> copies;  ///< [0] is the entry
+  std::vector<FlatInsn> body;
+  std::vector<std::uint32_t> labels;  ///< number of the label -> index into body
+  std::uint32_t num_registers = 0;
+};
+
+/// The parts of `call (results), target, (arguments), table`; nullptr for what is not there.
+struct Call {
+  const Operand* results = nullptr;
+  const Operand* target = nullptr;
+  const Operand* arguments = nullptr;
+  const Operand* table = nullptr;
+};
+Call split_call(const Instruction& syntax);
+
+/// Functions the machine itself provides.
+bool is_builtin(const Function& function);
+
+/// The address that a function has as a value.
+std::uint64_t function_address(std::uint32_t function_idx);
+
+/// Errors   Unsupported for recursion and for a call of a function without a body; ParseError with
+/// its place
+FlatKernel flatten(const Module& module, const Function& entry);
+
+}  // namespace tilewright::sim

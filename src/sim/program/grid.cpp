@@ -1,0 +1,238 @@
+// Running a grid: clusters on the host's cores, faults, deadlocks.
+#include "sim/async/mbarrier.h"
+#include "sim/check/observer.h"
+#include "sim/program/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+std::string lanes_text(std::uint32_t lanes) {
+  if (lanes == kAllLanes) return "lanes 0-31";
+  std::string out = std::popcount(lanes) == 1 ? "lane " : "lanes ";
+  for (int lane = 0; lane < kLanes;) {
+    if ((lanes >> lane & 1) == 0) {
+      ++lane;
+      continue;
+    }
+    int end = lane;
+    while (end + 1 < kLanes && (lanes >> (end + 1) & 1) != 0) ++end;
+    if (out.back() != ' ') out += ',';
+    out += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
+    lane = end + 1;
+  }
+  return out;
+}
+
+/// The line of the text at which an instruction stands, without blanks at both ends.
+std::string source_line(const Module& module, SourcePos pos) {
+  const std::string_view text = module.text_view();
+  std::size_t begin = 0;
+  for (std::uint32_t line = 1; line < pos.line && begin != std::string::npos; ++line) {
+    begin = text.find('\n', begin);
+    if (begin != std::string::npos) ++begin;
+  }
+  if (pos.line == 0 || begin == std::string::npos) return {};
+  std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  return std::string(line.substr(0, 160));
+}
+
+Fault place_fault(const Warp& warp, const FaultError& error) {
+  const KernelCode& code = *warp.grid->code;
+  const Insn& insn = code.insns[warp.pc];
+  const std::uint32_t lanes = error.lanes() != 0 ? error.lanes() : warp.group_lanes;
+  Fault out;
+  out.kind = error.kind();
+  out.message = fmt::format("{}: {}\n     at {} by {}", code.info.name, error.what(),
+                            code.describe(insn), describe_lanes(warp, lanes));
+  const Instruction* syntax = code.place(insn).syntax;
+  if (syntax != nullptr) {
+    out.message += fmt::format("\n     {}", source_line(*code.module, syntax->pos));
+  }
+  return out;
+}
+
+Fault deadlock(const std::vector<std::unique_ptr<Cluster>>& clusters) {
+  Fault out;
+  out.kind = FaultKind::kDeadlock;
+  const KernelCode& code = *clusters.front()->grid->code;
+  out.message = fmt::format("{}: deadlock: nothing can go on\n", code.info.name);
+  for (const auto& cluster : clusters) {
+    if (!cluster->is_done) out.message += describe_waits(*cluster);
+    if (out.message.size() > 8000) break;
+  }
+  while (!out.message.empty() && out.message.back() == '\n') out.message.pop_back();
+  return out;
+}
+
+/// What the workers of a launch share.
+struct Work {
+  Grid& grid;
+  std::uint64_t num_clusters;
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> is_stopped{false};
+  std::mutex mutex;
+  std::optional<Fault> fault;
+
+  void stop(Fault why) {
+    const std::lock_guard lock(mutex);
+    if (!fault) fault = std::move(why);
+    is_stopped = true;
+  }
+};
+
+ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
+  try {
+    return run_cluster(cluster);
+  } catch (const FaultError& error) {
+    work.stop(place_fault(*cluster.running, error));
+  }
+  return ClusterStatus::kDone;
+}
+
+/// CTAs that cannot talk to each other: one cluster after the other.
+void run_apart(Work& work) {
+  constexpr int kMostPolls = 2'000'000;
+  while (!work.is_stopped) {
+    const std::uint64_t index = work.next++;
+    if (index >= work.num_clusters) return;
+    std::vector<std::unique_ptr<Cluster>> one;
+    one.push_back(start_cluster(work.grid, index));
+    int num_polls = 0;
+    while (!one[0]->is_done && !work.is_stopped) {
+      const ClusterStatus status = run_or_stop(work, *one[0]);
+      num_polls = status == ClusterStatus::kPolling ? num_polls + 1 : 0;
+      if (status == ClusterStatus::kStuck || num_polls > kMostPolls) work.stop(deadlock(one));
+    }
+  }
+}
+
+/// CTAs that may wait for each other: as many at a time as the device holds, in turns.
+void run_together(Work& work, std::uint64_t most_resident) {
+  constexpr int kMostFruitlessRounds = 100'000;
+  std::vector<std::unique_ptr<Cluster>> resident;
+  int num_fruitless = 0;
+  while (!work.is_stopped) {
+    bool progress = false;
+    for (const std::unique_ptr<Cluster>& cluster : resident) {
+      const ClusterStatus status = run_or_stop(work, *cluster);
+      progress |= status == ClusterStatus::kDone || status == ClusterStatus::kProgress;
+      if (work.is_stopped) return;
+    }
+    std::erase_if(resident, [](const auto& cluster) { return cluster->is_done; });
+    if (resident.size() < most_resident && work.next < work.num_clusters) {
+      resident.push_back(start_cluster(work.grid, work.next++));
+      progress = true;
+    }
+    if (resident.empty()) return;
+    num_fruitless = progress ? 0 : num_fruitless + 1;
+    if (num_fruitless > kMostFruitlessRounds) work.stop(deadlock(resident));
+  }
+}
+
+std::uint64_t most_resident_clusters(const Grid& grid) {
+  const Machine& machine = *grid.machine;
+  const std::uint64_t ctas =
+      std::uint64_t{machine.model().num_sms} *
+      std::max(1U, machine.max_active_ctas_per_sm(
+                       grid.code->info, static_cast<std::uint32_t>(grid.launch->block.count()),
+                       grid.launch->dynamic_shared_bytes));
+  return std::max<std::uint64_t>(1, ctas / grid.launch->cluster.count());
+}
+
+}  // namespace
+
+std::string KernelCode::describe(const Insn& insn) const {
+  const CodePlace& at = place(insn);
+  if (at.syntax == nullptr) return fmt::format("the end of {}", info.name);
+  std::string out = fmt::format("{}:{}", module->name, at.syntax->pos.line);
+  const std::string_view file = module->file_name(at.syntax->loc.file);
+  if (!file.empty()) out += fmt::format(" ({}:{})", file, at.syntax->loc.line);
+  return out;
+}
+
+std::string describe_lanes(const Warp& warp, std::uint32_t lanes) {
+  const Dim3& cta = warp.cta->index;
+  return fmt::format("CTA ({},{},{}) warp {} {}", cta.x, cta.y, cta.z, warp.index,
+                     lanes_text(lanes));
+}
+
+std::string describe_waits(const Cluster& cluster) {
+  std::string out;
+  for (const auto& cta : cluster.ctas) {
+    for (const Warp& warp : cta->warps) {
+      for (const LaneGroup& group : warp.groups) {
+        const Insn& insn = warp.grid->code->insns[group.pc];
+        std::string what = "polls memory";
+        if (group.is_parked) {
+          what = fmt::format(
+              "waits for {} of its warp",
+              lanes_text(static_cast<std::uint32_t>(group.wait.a) & warp.live & ~group.lanes));
+        } else if (group.wait.kind == WaitKind::kNamedBarrier) {
+          what = cta->barriers->describe(static_cast<std::uint32_t>(group.wait.a));
+        } else if (group.wait.kind == WaitKind::kClusterBarrier) {
+          what = cluster.barrier->describe();
+        } else if (group.wait.kind == WaitKind::kMbarrier) {
+          const auto offset =
+              static_cast<std::uint32_t>(group.wait.a) & ((1U << kSharedRankShift) - 1);
+          what = fmt::format("waits for phase parity {} of the mbarrier at shared {:#x}: {}",
+                             group.wait.b, group.wait.a, mbarrier_describe(cta->shared + offset));
+        } else if (group.wait.kind == WaitKind::kAsync) {
+          what = "waits for asynchronous work of its own";
+        }
+        out += fmt::format("     {} at {}: {}\n", describe_lanes(warp, group.lanes),
+                           warp.grid->code->describe(insn), what);
+      }
+    }
+  }
+  return out;
+}
+
+bool is_over(const Warp& warp, const Wait& wait) {
+  switch (wait.kind) {
+    case WaitKind::kNamedBarrier:
+      return warp.cta->barriers->generation(static_cast<std::uint32_t>(wait.a)) != wait.b;
+    case WaitKind::kClusterBarrier:
+      return warp.cta->cluster->barrier->generation() != wait.b;
+    case WaitKind::kMbarrier: {
+      const auto offset = static_cast<std::uint32_t>(wait.a) & ((1U << kSharedRankShift) - 1);
+      const MbarrierWait test =
+          mbarrier_test_wait_parity(warp.shared + offset, static_cast<std::uint32_t>(wait.b));
+      return test.is_complete || test.error != MbarrierError::kNone;
+    }
+    case WaitKind::kAsync:
+      return warp.cta->cluster->num_async_done != wait.b;
+    default:
+      return true;  // asked again by the instruction itself
+  }
+}
+
+std::optional<Fault> run_grid(Grid& grid) {
+  const Launch& launch = *grid.launch;
+  Work work{grid, launch.grid.count() / launch.cluster.count(), {}, {}, {}, {}};
+  if (grid.observer != nullptr) grid.observer->launch_started(grid);
+  std::uint32_t num_workers = grid.options.num_threads;
+  if (num_workers == 0) num_workers = std::max(1U, std::thread::hardware_concurrency());
+  if (grid.code->is_cross_cta || grid.observer != nullptr) num_workers = 1;
+  num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, work.num_clusters));
+  if (grid.code->is_cross_cta) {
+    run_together(work, most_resident_clusters(grid));
+  } else {
+    std::vector<std::jthread> others;
+    for (std::uint32_t i = 1; i < num_workers; ++i) others.emplace_back([&] { run_apart(work); });
+    run_apart(work);
+  }
+  if (grid.observer != nullptr) grid.observer->launch_ended(grid);
+  return std::move(work.fault);
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,279 @@
+// The tile kernel, compiled once by each tile_kernel_*.cpp, which first defines
+//   TILEWRIGHT_VECTOR_BYTES   width of its vectors
+//   TILEWRIGHT_BLOCK_ROWS     rows of outputs computed together, as many as registers allow
+//
+// Columns of D lie in the lanes of vectors. Per block of outputs and per k:
+//   pass 1   largest = max(ea + eb)                        16-bit lanes
+//   pass 2   sum    += int(b * (a * 2^F) * 2^-largest)     the conversion truncates toward zero
+// All of pass 2 but the conversion is exact: a product has at most 22 bits, scales are powers of
+// two, and what underflows would have become 0. |term| < 2^(F+2), so 16 terms fit 32 bits at F = 25.
+// The accumulator C joins afterwards, where the sum is rounded.
+//
+// Products that fp32 cannot hold (wide exponent ranges of bf16 and tf32) take the same path with
+// double in place of float. Lanes that are left are computed by TileKernelCall::element.
+#pragma once
+
+#include "sim/tensor/tile_rounding.h"
+
+namespace tilewright::sim {
+namespace {
+
+constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS;
+
+/// One block: kBlockRows rows times kVectors vectors.
+template <int kVectors>
+struct Block {
+  Words c[kBlockRows][kVectors];
+  Words d[kBlockRows][kVectors];
+  Ints largest[kBlockRows][kVectors];  ///< exponents
+  Ints sums[kBlockRows][kVectors];
+  Ints specials[kBlockRows][kVectors];
+};
+
+/// A tile whose operands are decoded; `a` and `b` are their values as float or double.
+template <class Real>
+struct DecodedTile {
+  const TileKernelCall& call;
+  const Decoded& a_parts;
+  const Decoded& b_parts;
+  const Real* a;
+  const Real* b;
+};
+
+template <int kVectors, class Real>
+inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int col,
+                                   Block<kVectors>& block) {
+  const int k = tile.call.k;
+  const int stride = tile.b_parts.padded_rows;
+  Shorts largest[kBlockRows][kVectors];
+  for (auto& in_row : largest) {
+    for (Shorts& vector : in_row) vector = Shorts{} + std::int16_t{2 * kZeroExponent};
+  }
+  const std::int16_t* const a = tile.a_parts.exponents + row * k;
+  const std::int16_t* b = tile.b_parts.exponents + col;
+  for (int i = 0; i < k; ++i, b += stride) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const auto exponents = load<Shorts>(b + v * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kBlockRows; ++r) {
+        largest[r][v] = larger<Shorts>(exponents + a[r * k + i], largest[r][v]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      block.largest[r][v] = __builtin_convertvector(largest[r][v], Ints);
+    }
+  }
+}
+
+template <int kVectors>
+inline void sum_products(const DecodedTile<float>& tile, int row, int col, int first_k, int last_k,
+                         Block<kVectors>& block) {
+  const int k = tile.call.k;
+  const int stride = tile.b_parts.padded_rows;
+  Ints sums[kBlockRows][kVectors];
+  Floats scales[kBlockRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      sums[r][v] = Ints{};
+      scales[r][v] = powers_of_two(-block.largest[r][v]);
+    }
+  }
+  const float* const a = tile.a + row * k;
+  const float* b = tile.b + first_k * stride + col;
+  for (int i = first_k; i < last_k; ++i, b += stride) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const auto values = load<Floats>(b + v * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kBlockRows; ++r) {
+        const Floats scaled = values * a[r * k + i] * scales[r][v];
+        sums[r][v] += __builtin_convertvector(scaled, Ints);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) block.sums[r][v] = sums[r][v];
+  }
+}
+
+template <int kVectors>
+inline void sum_products(const DecodedTile<double>& tile, int row, int col, int first_k, int last_k,
+                         Block<kVectors>& block) {
+  const int k = tile.call.k;
+  const int stride = tile.b_parts.padded_rows;
+  for (int r = 0; r < kBlockRows; ++r) {
+    const double* const a = tile.a + (row + r) * k;
+    for (int v = 0; v < 2 * kVectors; ++v) {
+      const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
+      const auto scale =
+          bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
+      const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
+      HalfInts sum{};
+      for (int i = first_k; i < last_k; ++i, b += stride) {
+        sum += __builtin_convertvector(load<Doubles>(b) * a[i] * scale, HalfInts);
+      }
+      std::memcpy(reinterpret_cast<char*>(&block.sums[r][v / 2]) + v % 2 * sizeof sum, &sum,
+                  sizeof sum);
+    }
+  }
+}
+
+/// C into the block, zeros beyond the tile.
+template <int kVectors>
+inline void load_c(const TileKernelCall& call, int row, int col, int num_cols,
+                   Block<kVectors>& block) {
+  for (int r = 0; r < kBlockRows; ++r) {
+    const bool is_inside = row + r < call.a.rows && call.c != nullptr;
+    const std::uint32_t* const from = is_inside ? call.c + (row + r) * call.b.rows + col : nullptr;
+    if (is_inside && num_cols == kVectors * kLanes) {
+      std::memcpy(block.c[r], from, sizeof block.c[r]);
+    } else {
+      std::memset(block.c[r], 0, sizeof block.c[r]);
+      if (is_inside) std::memcpy(block.c[r], from, sizeof(std::uint32_t) * num_cols);
+    }
+  }
+}
+
+/// The lanes that vectors could not compute.
+template <int kVectors>
+void compute_specials(const TileKernelCall& call, int row, int col, int num_cols,
+                      Block<kVectors>& block) {
+  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+    for (int i = 0; i < num_cols; ++i) {
+      const int v = i / kLanes;
+      const int lane = i % kLanes;
+      if (block.specials[r][v][lane] == 0) continue;
+      block.d[r][v][lane] = call.element(call.context, row + r, col + i, block.c[r][v][lane]);
+    }
+  }
+}
+
+template <int kVectors>
+inline void store_d(const TileKernelCall& call, int row, int col, int num_cols,
+                    const Block<kVectors>& block) {
+  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+    std::uint32_t* const to = call.d + (row + r) * call.b.rows + col;
+    if (num_cols == kVectors * kLanes) {
+      std::memcpy(to, block.d[r], sizeof block.d[r]);
+    } else {
+      std::memcpy(to, block.d[r], sizeof(std::uint32_t) * num_cols);
+    }
+  }
+}
+
+template <int kVectors, int kOutput, class Real>
+inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
+  constexpr bool kIsWide = sizeof(Real) == 8;
+  const TileKernelCall& call = tile.call;
+  const int left = call.b.rows - col;
+  const int num_cols = left < kVectors * kLanes ? left : kVectors * kLanes;
+  Block<kVectors> block;
+  Ints terms[kBlockRows][kVectors];
+  load_c(call, row, col, num_cols, block);
+  find_largest_exponents(tile, row, col, block);
+#pragma GCC unroll 4
+  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const Accumulators c = decode_accumulators<kOutput>(block.c[r][v]);
+      const Ints largest = larger(block.largest[r][v], c.exponents);
+      Ints specials = c.specials | tile.a_parts.specials[row + r] |
+                      load<Ints>(tile.b_parts.specials + col + v * kLanes);
+      if constexpr (!kIsWide) specials |= largest > 126;  // its inverse is no normal fp32
+      block.specials[r][v] = specials;
+      block.largest[r][v] = largest;
+      terms[r][v] = accumulator_term<kIsWide>(c.values, largest, call.fraction_bits);
+    }
+  }
+  const int split = call.k > 16 && call.fraction_bits > kMaxShortFractionBits ? 16 : call.k;
+  Ints any{};
+  for (int first = 0; first < call.k; first += split) {
+    const int last = first + split < call.k ? first + split : call.k;
+    sum_products(tile, row, col, first, last, block);
+#pragma GCC unroll 4
+    for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        terms[r][v] = add_checked(terms[r][v], block.sums[r][v], block.specials[r][v]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      block.d[r][v] = round_sums<kOutput, kIsWide>(terms[r][v], block.largest[r][v],
+                                                   call.fraction_bits, block.specials[r][v]);
+      any |= block.specials[r][v];
+    }
+  }
+  if (any_of(any) != 0) compute_specials(call, row, col, num_cols, block);
+  store_d(call, row, col, num_cols, block);
+}
+
+template <int kOutput, class Real>
+void compute_tile(const DecodedTile<Real>& tile) {
+  const int cols = tile.b_parts.padded_rows;
+  for (int col = 0; col < cols;) {
+    const bool has_two = cols - col >= 2 * kLanes;
+    for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows) {
+      if (has_two) {
+        compute_block<2, kOutput, Real>(tile, row, col);
+      } else {
+        compute_block<1, kOutput, Real>(tile, row, col);
+      }
+    }
+    col += has_two ? 2 * kLanes : kLanes;
+  }
+}
+
+/// values * 2^exponent in another type.
+template <class Real>
+inline const Real* scaled(const float* values, int count, int exponent, Arena& arena) {
+  const auto factor = static_cast<Real>(std::uint32_t{1} << exponent);
+  auto* const result = arena.take<Real>(count);
+  for (int i = 0; i < count; ++i) result[i] = static_cast<Real>(values[i]) * factor;
+  return result;
+}
+
+template <int kOutput>
+void compute_rounded(const TileKernelCall& call, const Decoded& a, const Decoded& b, bool is_narrow,
+                     Arena& arena) {
+  const int a_count = a.padded_rows * call.k;
+  if (is_narrow) {
+    const float* const scaled_a = scaled<float>(a.values, a_count, call.fraction_bits, arena);
+    compute_tile<kOutput, float>({call, a, b, scaled_a, b.values});
+  } else {
+    const double* const scaled_a = scaled<double>(a.values, a_count, call.fraction_bits, arena);
+    const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
+    compute_tile<kOutput, double>({call, a, b, scaled_a, wide_b});
+  }
+}
+
+void run_tile_kernel(const TileKernelCall& call) {
+  Arena arena(call.workspace);
+  const int f = call.fraction_bits;
+  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows, arena);
+  const Decoded b = decode_operand<true>(call.b, call.k, kLanes, arena);
+  // a * 2^F and a * 2^F * b are finite and, with all of their bits, not below the smallest normal.
+  const bool is_narrow = a.range.greatest + f + 2 <= 127 &&
+                         a.range.greatest + b.range.greatest + f + 2 <= 127 &&
+                         a.range.least + b.range.least - 22 + f >= -126;
+  if (call.output == kOutputF32) compute_rounded<kOutputF32>(call, a, b, is_narrow, arena);
+  if (call.output == kOutputF32E8M13) {
+    compute_rounded<kOutputF32E8M13>(call, a, b, is_narrow, arena);
+  }
+  if (call.output == kOutputF16) compute_rounded<kOutputF16>(call, a, b, is_narrow, arena);
+}
+
+}  // namespace
+}  // namespace tilewright::sim

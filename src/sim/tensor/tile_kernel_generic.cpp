@@ -1,0 +1,11 @@
+#define TILEWRIGHT_VECTOR_BYTES 16
+#define TILEWRIGHT_BLOCK_ROWS 2
+#include "sim/tensor/tile_kernel_body.h"
+
+namespace tilewright::sim {
+
+void multiply_tile_generic(const TileKernelCall& call) {
+  run_tile_kernel(call);
+}
+
+}  // namespace tilewright::sim
