@@ -17,7 +17,7 @@ void CopyGroups::advance(CopyId copy, Stage stage) {
           "CopyGroups: copy {} is not under way", copy);
   found->is_read = true;
   if (stage == Stage::kDone) found->is_done = true;
-  while (!copies_.empty() && copies_.front().is_done) copies_.pop_front();
+  copies_.erase(copies_.begin(), std::ranges::find(copies_, false, &Copy::is_done));
 }
 
 bool CopyGroups::has_at_most(std::uint32_t max_pending, Stage stage) const {
@@ -43,10 +43,9 @@ void CopyGroups::arrive_when_done(std::uint64_t mbarrier_address) {
 std::vector<std::uint64_t> CopyGroups::take_arrivals() {
   const CopyId end = copies_.empty() ? next_id_ : copies_.front().id;
   std::vector<std::uint64_t> addresses;
-  while (!arrivals_.empty() && arrivals_.front().end <= end) {
-    addresses.push_back(arrivals_.front().address);
-    arrivals_.pop_front();
-  }
+  auto next = arrivals_.begin();
+  for (; next != arrivals_.end() && next->end <= end; ++next) addresses.push_back(next->address);
+  arrivals_.erase(arrivals_.begin(), next);
   return addresses;
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 namespace tilewright::sim {
@@ -55,8 +54,8 @@ class CopyGroups {
 
   CopyId next_id_ = 0;
   std::uint64_t num_committed_ = 0;
-  std::deque<Copy> copies_;  // in the order of issue, the first one not done
-  std::deque<Arrival> arrivals_;
+  std::vector<Copy> copies_;  // in the order of issue, the first one not done
+  std::vector<Arrival> arrivals_;
 };
 
 }  // namespace tilewright::sim
