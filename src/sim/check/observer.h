@@ -45,13 +45,13 @@ struct WarpAccess {
 
 /// Asynchronous operations that touch memory on their own.
 enum class AsyncKind : std::uint8_t {
-  kCpAsync,      ///< cp.async: generic proxy, completes by group or mbarrier
-  kBulkCopy,     ///< cp.async.bulk
-  kTensorCopy,   ///< cp.async.bulk.tensor
-  kBulkReduce,   ///< cp.reduce.async.bulk
-  kTensorReduce, ///< cp.reduce.async.bulk.tensor
-  kStoreAsync,   ///< st.async, red.async
-  kWgmma,        ///< its shared memory operands
+  kCpAsync,        ///< cp.async: generic proxy, completes by group or mbarrier
+  kBulkCopy,       ///< cp.async.bulk
+  kTensorCopy,     ///< cp.async.bulk.tensor
+  kBulkReduce,     ///< cp.reduce.async.bulk
+  kTensorReduce,   ///< cp.reduce.async.bulk.tensor
+  kStoreAsync,     ///< st.async, red.async
+  kWgmma,          ///< its shared memory operands
   kTensorMapCopy,  ///< tensormap.cp_fenceproxy
 };
 
@@ -67,7 +67,13 @@ struct AsyncRange {
 };
 
 /// How the issuing threads learn that it is done.
-enum class AsyncCompletion : std::uint8_t { kNone, kMbarrier, kBulkGroup, kCpAsyncGroup, kWgmmaGroup };
+enum class AsyncCompletion : std::uint8_t {
+  kNone,
+  kMbarrier,
+  kBulkGroup,
+  kCpAsyncGroup,
+  kWgmmaGroup
+};
 
 struct AsyncOperation {
   AsyncKind kind = AsyncKind::kBulkCopy;
@@ -80,10 +86,10 @@ struct AsyncOperation {
 enum class MbarrierAction : std::uint8_t {
   kInit,
   kInvalidate,
-  kExpect,        ///< expect_tx
-  kComplete,      ///< complete_tx, by an instruction or by asynchronous work
-  kArrive,        ///< also arrive_drop; releases, unless order says relaxed
-  kWaitSuccess,   ///< test_wait or try_wait that said true; acquires
+  kExpect,       ///< expect_tx
+  kComplete,     ///< complete_tx, by an instruction or by asynchronous work
+  kArrive,       ///< also arrive_drop; releases, unless order says relaxed
+  kWaitSuccess,  ///< test_wait or try_wait that said true; acquires
   kWaitFailure,
 };
 
@@ -100,20 +106,20 @@ struct MbarrierEvent {
 };
 
 enum class FenceKind : std::uint8_t {
-  kMemory,         ///< membar, fence: order says which
-  kMbarrierInit,   ///< fence.mbarrier_init
+  kMemory,        ///< membar, fence: order says which
+  kMbarrierInit,  ///< fence.mbarrier_init
   kProxyAlias,
-  kProxyAsync,     ///< all, or global / shared only, see FenceEvent
+  kProxyAsync,  ///< all, or global / shared only, see FenceEvent
   kProxyTensorMapAcquire,
   kProxyTensorMapRelease,
-  kWgmma,          ///< wgmma.fence
+  kWgmma,  ///< wgmma.fence
 };
 
 struct FenceEvent {
   FenceKind kind = FenceKind::kMemory;
   MemoryOrder order;
-  bool is_shared = true, is_global = true;   ///< spaces of kProxyAsync
-  std::uint64_t address = 0, bytes = 0;      ///< kProxyTensorMapAcquire: per lane the same or lane 0
+  bool is_shared = true, is_global = true;  ///< spaces of kProxyAsync
+  std::uint64_t address = 0, bytes = 0;     ///< kProxyTensorMapAcquire: per lane the same or lane 0
 };
 
 /// Groups of asynchronous work of a thread or warp.
@@ -123,10 +129,10 @@ enum class BarrierKind : std::uint8_t { kNamed, kCluster, kWarpSync, kGrid };
 
 struct BarrierEvent {
   BarrierKind kind = BarrierKind::kNamed;
-  std::uint32_t id = 0;          ///< kNamed: 0..15; kWarpSync: the lane mask
+  std::uint32_t id = 0;  ///< kNamed: 0..15; kWarpSync: the lane mask
   std::uint64_t generation = 0;
-  bool is_arrive = false;        ///< arrived at it
-  bool is_passed = false;        ///< waited for it with success
+  bool is_arrive = false;  ///< arrived at it
+  bool is_passed = false;  ///< waited for it with success
   MemoryOrder order;
 };
 

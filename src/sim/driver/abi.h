@@ -29,8 +29,7 @@ using CUuserObject = struct CUuserObject_st*;
 using CUarray = struct CUarray_st*;
 
 #define TILEWRIGHT_SIM_ENUMERATOR(ours, theirs, value, ...) ours = value,
-#define TILEWRIGHT_SIM_ENUM(name, table) \
-  enum class name : int { table(TILEWRIGHT_SIM_ENUMERATOR) };
+#define TILEWRIGHT_SIM_ENUM(name, table) enum class name : int { table(TILEWRIGHT_SIM_ENUMERATOR) };
 TILEWRIGHT_SIM_ENUMS(TILEWRIGHT_SIM_ENUM)
 TILEWRIGHT_SIM_ENUM(CUresult, TILEWRIGHT_SIM_RESULTS)
 #undef TILEWRIGHT_SIM_ENUM

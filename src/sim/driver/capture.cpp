@@ -42,7 +42,8 @@ bool is_joined(Stream& origin) {
       if (std::find(reached.begin(), reached.end(), node) == reached.end()) reached.push_back(node);
     }
   }
-  return origin.current_capture()->is_graph_lent || reached.size() == origin.current_capture()->graph->nodes.size();
+  return origin.current_capture()->is_graph_lent ||
+         reached.size() == origin.current_capture()->graph->nodes.size();
 }
 
 CUgraph handle_of(const Graph& graph) {
@@ -62,7 +63,8 @@ void inform(CUstream handle, const CaptureInfo& out) {
   expect(out.status != nullptr);
   const std::shared_ptr<Stream> stream = find_stream(handle);
   const std::lock_guard lock(stream->mutex);
-  *out.status = stream->current_capture() == nullptr ? Status::kNone : stream->current_capture()->status;
+  *out.status =
+      stream->current_capture() == nullptr ? Status::kNone : stream->current_capture()->status;
   if (out.edges != nullptr) *out.edges = nullptr;
   if (*out.status != Status::kActive) return;
   if (out.id != nullptr) *out.id = stream->current_capture()->id;
@@ -86,8 +88,7 @@ void update(CUstream handle, CUgraphNode* nodes, size_t count, unsigned flags) {
   std::vector<GraphNode*> after;
   if (flags != kSet) after = stream->captured_after;
   for (size_t i = 0; i < count; ++i) {
-    GraphNode* const node =
-        Driver::get().graph_nodes.find(nodes[i], CUresult::kInvalidValue).get();
+    GraphNode* const node = Driver::get().graph_nodes.find(nodes[i], CUresult::kInvalidValue).get();
     if (std::find(after.begin(), after.end(), node) == after.end()) after.push_back(node);
   }
   stream->captured_after = std::move(after);
@@ -160,8 +161,7 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* out) {
   return call([&] { inform(handle, {.status = out}); });
 }
 
-CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status,
-                                std::uint64_t* id) {
+CUresult cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus* status, std::uint64_t* id) {
   return call([&] { inform(handle, {.status = status, .id = id}); });
 }
 

@@ -116,8 +116,8 @@ CUresult cuCtxCreate_v2(CUcontext* out, unsigned flags, CUdevice ordinal) {
 CUresult cuCtxCreate_v4(CUcontext* out, CUctxCreateParams* params, unsigned flags,
                         CUdevice ordinal) {
   return call([&] {
-    const bool is_plain = params == nullptr || (params->num_exec_affinity_params == 0 &&
-                                                params->cig_params == nullptr);
+    const bool is_plain = params == nullptr ||
+                          (params->num_exec_affinity_params == 0 && params->cig_params == nullptr);
     expect(is_plain, CUresult::kNotSupported);
     create(out, flags, ordinal);
   });
@@ -233,7 +233,8 @@ CUresult cuCtxGetLimit(size_t* out, CUlimit limit) {
     expect(out != nullptr);
     const auto index = static_cast<std::size_t>(limit);
     expect(limit >= CUlimit::kStackSize && index < context.limits.size());
-    const bool is_known = limit != CUlimit::kDevRuntimeSyncDepth && limit != CUlimit::kCigShmemFallbackEnabled;
+    const bool is_known =
+        limit != CUlimit::kDevRuntimeSyncDepth && limit != CUlimit::kCigShmemFallbackEnabled;
     expect(is_known, CUresult::kUnsupportedLimit);
     *out = context.limits[index];
   });

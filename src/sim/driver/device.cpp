@@ -137,8 +137,7 @@ CUresult cuDeviceGetByPCIBusId(CUdevice* out, const char* id) {
   return call([&] {
     expect(out != nullptr && id != nullptr);
     unsigned domain = 0, bus = 0, number = 0, function = 0;
-    const bool has_domain =
-        std::sscanf(id, "%x:%x:%x.%x", &domain, &bus, &number, &function) == 4;
+    const bool has_domain = std::sscanf(id, "%x:%x:%x.%x", &domain, &bus, &number, &function) == 4;
     if (!has_domain) {
       domain = 0;
       expect(std::sscanf(id, "%x:%x.%x", &bus, &number, &function) == 3);

@@ -122,8 +122,7 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flag
       submit(*stream, EventWaitWork{event});
       return;
     }
-    expect(capture->status == CUstreamCaptureStatus::kActive,
-           CUresult::kStreamCaptureInvalidated);
+    expect(capture->status == CUstreamCaptureStatus::kActive, CUresult::kStreamCaptureInvalidated);
     if (stream->current_capture() == nullptr) {  // the stream joins in
       stream->current_capture() = capture;
       stream->captured_after.clear();

@@ -88,9 +88,10 @@ void release_references(UserObject& object, long count) {
 }
 
 abi::CUgraphNodeType type_of(const Work& work) noexcept {
-  using Type = abi::CUgraphNodeType;
-  constexpr Type kTypes[] = {Type::kKernel, Type::kMemcpy,      Type::kMemset,    Type::kHost,
-                             Type::kEmpty,  Type::kEventRecord, Type::kWaitEvent, Type::kGraph};
+  using NodeType = abi::CUgraphNodeType;
+  constexpr NodeType kTypes[] = {NodeType::kKernel,    NodeType::kMemcpy, NodeType::kMemset,
+                                 NodeType::kHost,      NodeType::kEmpty,  NodeType::kEventRecord,
+                                 NodeType::kWaitEvent, NodeType::kGraph};
   static_assert(std::size(kTypes) == std::variant_size_v<Work>);
   return kTypes[work.index()];
 }

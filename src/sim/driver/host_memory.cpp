@@ -82,8 +82,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* out, size_t bytes, unsigned flags) {
     const bool is_known = flags == static_cast<unsigned>(CUmemAttach_flags::kGlobal) ||
                           flags == static_cast<unsigned>(CUmemAttach_flags::kHost);
     expect(is_known);
-    *out = reinterpret_cast<CUdeviceptr>(
-        allocate(context, bytes, Block::Kind::kManaged, flags));
+    *out = reinterpret_cast<CUdeviceptr>(allocate(context, bytes, Block::Kind::kManaged, flags));
   });
 }
 
@@ -91,8 +90,7 @@ CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
   return call_in_usable_context([&](Context& context) {
     expect(memory != nullptr && bytes > 0 && (flags & ~kMemHostRegisterFlags) == 0);
     const auto address = reinterpret_cast<std::uint64_t>(memory);
-    expect(!Driver::get().blocks.overlaps(address, bytes),
-           CUresult::kHostMemoryAlreadyRegistered);
+    expect(!Driver::get().blocks.overlaps(address, bytes), CUresult::kHostMemoryAlreadyRegistered);
     Block block;
     block.kind = Block::Kind::kRegistered;
     block.address = address;

@@ -62,6 +62,7 @@ class JitOptions {
   void log_info(std::string_view text) const { write(text, info_log_, info_bytes_); }
   /// The sizes become those of what was written.
   void finish() const;
+  bool has_error_log() const noexcept { return error_log_.text != nullptr; }
 
  private:
   struct Buffer {

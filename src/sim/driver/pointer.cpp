@@ -37,8 +37,7 @@ void give(void* out, Value value) {
 }
 
 CUmemorytype type_of(const Block& block) {
-  const bool is_host =
-      block.kind == Block::Kind::kPinned || block.kind == Block::Kind::kRegistered;
+  const bool is_host = block.kind == Block::Kind::kPinned || block.kind == Block::Kind::kRegistered;
   return is_host ? CUmemorytype::kHost : CUmemorytype::kDevice;
 }
 

@@ -162,10 +162,9 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* d
     const std::shared_ptr<Stream> stream = find_stream(handle);
     expect(callback != nullptr && flags == 0);
     require_not_captured(*stream);
-    run(stream->context,
-        HostWork{.function = nullptr, .data = nullptr, .callback = [=] {
-                   callback(handle, CUresult::kSuccess, data);
-                 }});
+    run(stream->context, HostWork{.function = nullptr, .data = nullptr, .callback = [=] {
+                                    callback(handle, CUresult::kSuccess, data);
+                                  }});
   });
 }
 

@@ -164,7 +164,8 @@ void submit(Stream& stream, Work work) {
     if (stream.current_capture() != nullptr) {
       expect(stream.current_capture()->status == abi::CUstreamCaptureStatus::kActive,
              CUresult::kStreamCaptureInvalidated);
-      GraphNode& node = stream.current_capture()->graph->add(std::move(work), stream.captured_after);
+      GraphNode& node =
+          stream.current_capture()->graph->add(std::move(work), stream.captured_after);
       stream.captured_after = {&node};
       return;
     }

@@ -12,6 +12,7 @@ struct KernelWork {
   std::shared_ptr<FunctionObject> function;
   Launch launch;
   std::map<abi::CUlaunchAttributeID, abi::CUlaunchAttributeValue> attributes;
+  std::vector<void*> param_pointers;  ///< into launch.params: what cuGraphKernelNodeGetParams gives
 };
 
 /// Rows of width_bytes, height of them in a plane, depth planes. All memory is host memory here.
