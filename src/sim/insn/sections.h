@@ -20,5 +20,14 @@ const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
 const InsnSection& wgmma_section();
 const InsnSection& fence_section();
+const InsnSection& arithmetic_section();
+const InsnSection& carry_section();
+const InsnSection& bits_section();
+const InsnSection& compare_section();
+const InsnSection& convert_section();
+const InsnSection& move_section();
+const InsnSection& address_section();
+const InsnSection& special_function_section();
+const InsnSection& hint_section();
 
 }  // namespace tilewright::sim

@@ -34,7 +34,7 @@ std::string lanes_text(std::uint32_t lanes) {
 
 /// The line of the text at which an instruction stands, without blanks at both ends.
 std::string source_line(const Module& module, SourcePos pos) {
-  const std::string_view text = module.text_view();
+  const std::string_view text = *module.text;
   std::size_t begin = 0;
   for (std::uint32_t line = 1; line < pos.line && begin != std::string::npos; ++line) {
     begin = text.find('\n', begin);

@@ -1,0 +1,34 @@
+# The simulator: the library `tilewright_sim`, and the CUDA driver made of it, lib/sim/libcuda.so.1.
+
+# Instructions and tensor kernels are loops over 32 lanes: they are compiled for speed in every build, for
+# processors with AVX2 where there are any. Rows of one register file are read as many types.
+set(sim_fast_options -O3 -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(sim_x86_options -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt)
+endif()
+
+function(tilewright_simulator)
+  set(folder ${PROJECT_SOURCE_DIR}/src/sim)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/parse/*.cpp ${folder}/program/*.cpp
+       ${folder}/insn/*.cpp ${folder}/memory/*.cpp ${folder}/async/*.cpp ${folder}/tensor/*.cpp
+       ${folder}/check/*.cpp)
+  file(GLOB fast_sources CONFIGURE_DEPENDS ${folder}/insn/*.cpp ${folder}/memory/*.cpp
+       ${folder}/program/*.cpp ${folder}/async/*.cpp ${folder}/check/*.cpp)
+  set_source_files_properties(${fast_sources} PROPERTIES
+    COMPILE_OPTIONS "${sim_fast_options};${sim_x86_options}")
+  file(GLOB tensor_sources CONFIGURE_DEPENDS ${folder}/tensor/*.cpp)
+  set_source_files_properties(${tensor_sources} PROPERTIES COMPILE_OPTIONS "${sim_fast_options}")
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set_source_files_properties(${folder}/tensor/tile_kernel_avx2.cpp PROPERTIES
+      COMPILE_OPTIONS "${sim_fast_options};${sim_x86_options}")
+    set_source_files_properties(${folder}/tensor/tile_kernel_avx512.cpp PROPERTIES
+      COMPILE_OPTIONS
+      "${sim_fast_options};${sim_x86_options};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
+  endif()
+  add_library(tilewright_sim STATIC ${sources})
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_definitions(tilewright_sim PRIVATE TILEWRIGHT_X86_KERNELS)
+  endif()
+  target_link_libraries(tilewright_sim PUBLIC
+    tilewright_options tilewright_base tilewright_formats tilewright_arch)
+endfunction()

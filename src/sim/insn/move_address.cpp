@@ -1,0 +1,142 @@
+// Addresses: cvta, isspacep, mapa, getctarank. The windows of the generic space are in warp.h.
+#include "sim/insn/lower_forms.h"
+#include "sim/insn/sections.h"
+
+namespace tilewright::sim {
+namespace {
+
+constexpr InsnClass kClass = InsnClass::kMove;
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
+
+std::uint64_t same(std::uint64_t address) { return address; }
+
+template <std::uint64_t kWindow>
+std::uint64_t to_generic(std::uint64_t address) {
+  return kWindow | (address & ~kWindowMask);
+}
+std::uint64_t from_generic(std::uint64_t address) { return address & ~kWindowMask; }
+
+/// A space of cvta and isspacep: the position in take_space's list.
+enum class AddressSpace : std::uint8_t {
+  kGlobal,
+  kConst,
+  kLocal,
+  kParam,
+  kShared,
+  kSharedCluster,
+  kSharedCta
+};
+
+AddressSpace take_space(Lowering& l) {
+  const int space = l.take_one_of(
+      {"global", "const", "local", "param", "shared", "shared::cluster", "shared::cta"});
+  if (space >= 0) return static_cast<AddressSpace>(space);
+  if (l.take("param::entry")) return AddressSpace::kParam;
+  l.fail("expected a space such as .shared or .global");
+}
+
+ExecFn to_generic_exec(AddressSpace space) {
+  switch (space) {
+    case AddressSpace::kGlobal:
+    case AddressSpace::kConst:
+      return lanes<same>;
+    case AddressSpace::kLocal:
+      return lanes<to_generic<kLocalWindow>>;
+    case AddressSpace::kParam:
+      return lanes<to_generic<kParamWindow>>;
+    default:
+      return lanes<to_generic<kSharedWindow>>;
+  }
+}
+
+void lower_cvta(Lowering& l) {
+  const bool is_from_generic = l.take("to");
+  const AddressSpace space = take_space(l);
+  const Type type = l.type();
+  if (type != Type::kU64) l.fail("addresses are 64 bits wide: cvta needs .u64");
+  const bool is_same = space == AddressSpace::kGlobal || space == AddressSpace::kConst;
+  const ExecFn from = is_same ? lanes<same> : lanes<from_generic>;
+  emit_uniform(l, is_from_generic ? from : to_generic_exec(space), type, 1);
+}
+
+template <std::uint64_t kWindow>
+bool lies_in(std::uint64_t address) {
+  return (address & kWindowMask) == kWindow;
+}
+bool lies_in_global(std::uint64_t address) {
+  return !lies_in<kSharedWindow>(address) && !lies_in<kLocalWindow>(address) &&
+         !lies_in<kParamWindow>(address);
+}
+/// Constant variables lie among the global ones, where they cannot be told apart.
+bool lies_nowhere(std::uint64_t) { return false; }
+
+Step run_is_own_shared(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const auto* addresses = warp.row<std::uint64_t>(insn.op[1]);
+  const std::uint64_t own = kSharedWindow | std::uint64_t{warp.cta->rank} << kSharedRankShift;
+  std::uint32_t mask = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    mask |= std::uint32_t{(addresses[lane] & ~kOffsetMask) == own} << lane;
+  }
+  warp.set_predicate(insn.op[0], active, mask);
+  return Step::kNext;
+}
+
+void lower_isspacep(Lowering& l) {
+  constexpr ExecFn kExecs[] = {lanes<lies_in_global>,          lanes<lies_nowhere>,
+                               lanes<lies_in<kLocalWindow>>,   lanes<lies_in<kParamWindow>>,
+                               run_is_own_shared,              lanes<lies_in<kSharedWindow>>,
+                               run_is_own_shared};
+  const AddressSpace space = take_space(l);
+  emit_from(l, kExecs[static_cast<int>(space)], Type::kPred, Type::kU64, 1);
+}
+
+template <class T>
+T map_to_rank(T address, std::uint32_t rank) {
+  constexpr T kRankMask = T{0xff} << kSharedRankShift;
+  return (address & ~kRankMask) | (static_cast<T>(rank) << kSharedRankShift & kRankMask);
+}
+template <class T>
+std::uint32_t rank_of(T address) {
+  return static_cast<std::uint32_t>(address >> kSharedRankShift) & 0xff;
+}
+
+Type take_address_type(Lowering& l) {
+  l.take("shared::cluster");
+  const Type type = l.type();
+  if (type != Type::kU32 && type != Type::kU64) refuse_type(l, type);
+  return type;
+}
+
+void lower_mapa(Lowering& l) {
+  const Type type = take_address_type(l);
+  l.finish_modifiers();
+  const Row d = l.destination(0, type);
+  const ExecFn exec =
+      type == Type::kU32 ? lanes<map_to_rank<std::uint32_t>> : lanes<map_to_rank<std::uint64_t>>;
+  l.emit(exec, {d, l.source(1, type), l.source(2, Type::kU32)});
+}
+
+void lower_getctarank(Lowering& l) {
+  const Type type = take_address_type(l);
+  const ExecFn exec =
+      type == Type::kU32 ? lanes<rank_of<std::uint32_t>> : lanes<rank_of<std::uint64_t>>;
+  emit_from(l, exec, Type::kU32, type, 1);
+}
+
+const InsnRow kRows[] = {
+    {"cvta", "cvta{.to}.{global,shared{::cta,::cluster},local,param,const}.u64 d, a;", 20, kClass,
+     lower_cvta},
+    {"isspacep", "isspacep.{global,shared{::cta,::cluster},local,param,const} p, a;", 20, kClass,
+     lower_isspacep},
+    {"mapa", "mapa{.shared::cluster}.{u32,u64} d, a, rank;", 90, kClass, lower_mapa},
+    {"getctarank", "getctarank{.shared::cluster}.{u32,u64} d, a;", 90, kClass, lower_getctarank},
+};
+
+}  // namespace
+
+const InsnSection& address_section() {
+  static const InsnSection section{"Addresses", kRows};
+  return section;
+}
+
+}  // namespace tilewright::sim

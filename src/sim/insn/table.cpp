@@ -1,0 +1,17 @@
+// All instructions, in the order in which `tilewright sim isa` lists them.
+#include "sim/insn/sections.h"
+
+#include <array>
+
+namespace tilewright::sim {
+
+std::span<const InsnSection> insn_table() {
+  static const std::array sections = {
+      arithmetic_section(), bits_section(),    compare_section(), move_section(),
+      load_store_section(), atomic_section(),  shuffle_section(), vote_section(),
+      barrier_section(),    control_section(),
+  };
+  return sections;
+}
+
+}  // namespace tilewright::sim
