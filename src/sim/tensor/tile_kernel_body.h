@@ -114,8 +114,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
     const double* const a = tile.a + (row + r) * k;
     for (int v = 0; v < 2 * kVectors; ++v) {
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
-      const auto scale =
-          bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
+      const auto scale = bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
       const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
       HalfInts sum{};
       for (int i = first_k; i < last_k; ++i, b += stride) {

@@ -110,10 +110,10 @@ KernelOperand kernel_operand(const TileOperand& operand, int rows) {
 
 void* workspace() {
   struct Deleter {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
   };
   thread_local const std::unique_ptr<std::byte, Deleter> memory(
-      static_cast<std::byte*>(::operator new(kTileWorkspaceBytes, std::align_val_t{64})));
+      static_cast<std::byte*>(::operator new (kTileWorkspaceBytes, std::align_val_t{64})));
   return memory.get();
 }
 
