@@ -56,8 +56,7 @@ inline Words load_codes(const std::uint32_t* codes) {
 /// Decodes `count` codes (readable in whole vectors). Returns nonzero if there are infinities or
 /// NaNs.
 template <class Code>
-inline std::int32_t decode_codes(const Code* codes, int count, const KernelFormat& f,
-                                 Decoded& to) {
+inline std::int32_t decode_codes(const Code* codes, int count, const KernelFormat& f, Decoded& to) {
   const Floats unit = powers_of_two(Ints{} + (127 - f.bias));
   const Ints zero_exponent = Ints{} + kZeroExponent;
   Ints least = Ints{} + to.range.least;
@@ -73,8 +72,7 @@ inline std::int32_t decode_codes(const Code* codes, int count, const KernelForma
     const Ints exponent = larger(magnitude >> f.mantissa_bits, Ints{} + 1) - f.bias;
     const Words sign = words_of((code & f.sign_mask) != 0) & 0x80000000U;
     // As the bits of an fp32, off by the difference of the biases only; also subnormal numbers.
-    const Floats value =
-        bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
+    const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
     store(to.values + i, bits_as<Words>(value) | sign);
     store(to.exponents + i, __builtin_convertvector(is_zero ? zero_exponent : exponent, Shorts));
     least = is_zero | (exponent > least) ? least : exponent;
@@ -117,8 +115,11 @@ inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Aren
     std::memcpy(codes, operand.codes, bytes);
     std::memset(reinterpret_cast<char*>(codes) + bytes, 0, sizeof(Code) * padded * k - bytes);
   }
-  Decoded result{arena.take<float>(padded * k), arena.take<std::int16_t>(padded * k),
-                 arena.take<std::int32_t>(padded), padded, {}};
+  Decoded result{arena.take<float>(padded * k),
+                 arena.take<std::int16_t>(padded * k),
+                 arena.take<std::int32_t>(padded),
+                 padded,
+                 {}};
   std::memset(result.specials, 0, sizeof(std::int32_t) * padded);
   if (decode_codes(codes, padded * k, operand.format, result) != 0) {
     mark_specials(codes, operand.rows, kIsTransposed ? 1 : k, k, kIsTransposed ? padded : 1,
@@ -128,8 +129,7 @@ inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Aren
 }
 
 template <bool kIsTransposed>
-inline Decoded decode_operand(const KernelOperand& operand, int k, int multiple,
-                              Arena& arena) {
+inline Decoded decode_operand(const KernelOperand& operand, int k, int multiple, Arena& arena) {
   switch (operand.format.code_bytes) {
     case 1:
       return decode_as<std::uint8_t, kIsTransposed>(operand, k, multiple, arena);

@@ -6,8 +6,8 @@
 //   pass 1   largest = max(ea + eb)                        16-bit lanes
 //   pass 2   sum    += int(b * (a * 2^F) * 2^-largest)     the conversion truncates toward zero
 // All of pass 2 but the conversion is exact: a product has at most 22 bits, scales are powers of
-// two, and what underflows would have become 0. |term| < 2^(F+2), so 16 terms fit 32 bits at F = 25.
-// The accumulator C joins afterwards, where the sum is rounded.
+// two, and what underflows would have become 0. |term| < 2^(F+2), so 16 terms fit 32 bits at
+// F = 25. The accumulator C joins afterwards, where the sum is rounded.
 //
 // Products that fp32 cannot hold (wide exponent ranges of bf16 and tf32) take the same path with
 // double in place of float. Lanes that are left are computed by TileKernelCall::element.
@@ -114,8 +114,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
     const double* const a = tile.a + (row + r) * k;
     for (int v = 0; v < 2 * kVectors; ++v) {
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
-      const auto scale =
-          bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
+      const auto scale = bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
       const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
       HalfInts sum{};
       for (int i = first_k; i < last_k; ++i, b += stride) {

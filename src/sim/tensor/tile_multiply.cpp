@@ -16,7 +16,7 @@ using TileKernel = void (*)(const TileKernelCall&);
 
 TileKernel kernel_of(KernelVariant variant, int n) {
   switch (variant) {
-#ifdef TILEWRIGHT_X86_KERNELS
+#ifdef __x86_64__
     case KernelVariant::kAvx512:
       // Few columns would leave lanes empty: mma.sync has 8.
       return n % 16 == 0 || n > 64 ? &multiply_tile_avx512 : &multiply_tile_avx2;
@@ -110,17 +110,17 @@ KernelOperand kernel_operand(const TileOperand& operand, int rows) {
 
 void* workspace() {
   struct Deleter {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
   };
   thread_local const std::unique_ptr<std::byte, Deleter> memory(
-      static_cast<std::byte*>(::operator new(kTileWorkspaceBytes, std::align_val_t{64})));
+      static_cast<std::byte*>(::operator new (kTileWorkspaceBytes, std::align_val_t{64})));
   return memory.get();
 }
 
 }  // namespace
 
 bool is_supported(KernelVariant variant) noexcept {
-#ifdef TILEWRIGHT_X86_KERNELS
+#ifdef __x86_64__
   switch (variant) {
     case KernelVariant::kGeneric:
       return true;

@@ -66,8 +66,7 @@ template <bool kToOdd>
 inline Floats truncate_to_float(const Ints& magnitude) {
   const Floats nearest = __builtin_convertvector(magnitude, Floats);
   const Ints back = __builtin_convertvector(nearest, Ints);
-  // 2^31 comes back as the most negative number, which also is not equal and was rounded up.
-  const Ints is_above = (back > magnitude) | (back < 0);
+  const Ints is_above = (back > magnitude) | (nearest >= 0x1p31F);
   Ints bits = bits_as<Ints>(nearest) + is_above;
   if constexpr (kToOdd) bits |= (back != magnitude) & 1;
   return bits_as<Floats>(bits);
