@@ -75,8 +75,8 @@ inline std::int32_t decode_codes(const Code* codes, int count, const KernelForma
     const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
     store(to.values + i, bits_as<Words>(value) | sign);
     store(to.exponents + i, __builtin_convertvector(is_zero ? zero_exponent : exponent, Shorts));
-    least = is_zero | (exponent > least) ? least : exponent;
-    greatest = is_zero | (exponent < greatest) ? greatest : exponent;
+    least = (is_zero | (exponent > least)) != 0 ? least : exponent;
+    greatest = (is_zero | (exponent < greatest)) != 0 ? greatest : exponent;
   }
   for (int i = 0; i < kLanes; ++i) {
     if (least[i] < to.range.least) to.range.least = least[i];

@@ -26,7 +26,7 @@ struct Block {
   Words c[kBlockRows][kVectors];
   Words d[kBlockRows][kVectors];
   Ints largest[kBlockRows][kVectors];  ///< exponents
-  Ints sums[kBlockRows][kVectors];
+  Words sums[kBlockRows][kVectors];    ///< unsigned, as lanes that are not used may overflow
   Ints specials[kBlockRows][kVectors];
 };
 
@@ -75,13 +75,13 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  Ints sums[kBlockRows][kVectors];
+  Words sums[kBlockRows][kVectors];
   Floats scales[kBlockRows][kVectors];
 #pragma GCC unroll 4
   for (int r = 0; r < kBlockRows; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = Ints{};
+      sums[r][v] = Words{};
       scales[r][v] = powers_of_two(-block.largest[r][v]);
     }
   }
@@ -94,7 +94,7 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
 #pragma GCC unroll 4
       for (int r = 0; r < kBlockRows; ++r) {
         const Floats scaled = values * a[r * k + i] * scales[r][v];
-        sums[r][v] += __builtin_convertvector(scaled, Ints);
+        sums[r][v] += words_of(__builtin_convertvector(scaled, Ints));
       }
     }
   }
@@ -116,9 +116,10 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
       const auto scale = bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
       const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
-      HalfInts sum{};
+      HalfWords sum{};
       for (int i = first_k; i < last_k; ++i, b += stride) {
-        sum += __builtin_convertvector(load<Doubles>(b) * a[i] * scale, HalfInts);
+        const Doubles scaled = load<Doubles>(b) * a[i] * scale;
+        sum += bits_as<HalfWords>(__builtin_convertvector(scaled, HalfInts));
       }
       std::memcpy(reinterpret_cast<char*>(&block.sums[r][v / 2]) + v % 2 * sizeof sum, &sum,
                   sizeof sum);
@@ -202,7 +203,7 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
     for (int r = 0; r < kBlockRows; ++r) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        terms[r][v] = add_checked(terms[r][v], block.sums[r][v], block.specials[r][v]);
+        terms[r][v] = add_checked(terms[r][v], ints_of(block.sums[r][v]), block.specials[r][v]);
       }
     }
   }

@@ -76,7 +76,7 @@ inline Floats truncate_to_float(const Ints& magnitude) {
 inline Ints encode_f16(const Floats& value) {
   // Adding and subtracting 1.5 * 2^23 units of the last place rounds to that place.
   const Ints exponent = larger(bits_as<Ints>(value) >> 23, Ints{} + (127 - 14));
-  const Floats magic = bits_as<Floats>(((exponent + 13) << 23) | (1 << 22));
+  const Floats magic = bits_as<Floats>((words_of(exponent + 13) << 23) | (1U << 22));
   const Floats rounded = (value + magic) - magic;
   const Floats smallest = powers_of_two(Ints{} - 14);
   const Ints normal = (bits_as<Ints>(rounded) >> 13) - ((127 - 15) << 10);
