@@ -144,15 +144,19 @@ inline void load_c(const TileKernelCall& call, int row, int col, int num_cols,
 }
 
 /// The lanes that vectors could not compute.
-template <int kVectors>
-void compute_specials(const TileKernelCall& call, int row, int col, int num_cols,
+template <int kVectors, int kOutput, class Real>
+void compute_specials(const DecodedTile<Real>& tile, int row, int col, int num_cols,
                       Block<kVectors>& block) {
+  const TileKernelCall& call = tile.call;
   for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
     for (int i = 0; i < num_cols; ++i) {
       const int v = i / kLanes;
       const int lane = i % kLanes;
       if (block.specials[r][v][lane] == 0) continue;
-      block.d[r][v][lane] = call.element(call.context, row + r, col + i, block.c[r][v][lane]);
+      const bool is_nan = (tile.a_parts.nans[row + r] | tile.b_parts.nans[col + i]) != 0;
+      block.d[r][v][lane] = is_nan
+                                ? canonical_nan<kOutput>()
+                                : call.element(call.context, row + r, col + i, block.c[r][v][lane]);
     }
   }
 }
@@ -216,7 +220,9 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
       any |= block.specials[r][v];
     }
   }
-  if (any_of(any) != 0) compute_specials(call, row, col, num_cols, block);
+  if (any_of(any) != 0) {
+    compute_specials<kVectors, kOutput>(tile, row, col, num_cols, block);
+  }
   store_d(call, row, col, num_cols, block);
 }
 

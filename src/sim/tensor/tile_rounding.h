@@ -12,6 +12,11 @@ constexpr int kOutputF32 = 0;
 constexpr int kOutputF32E8M13 = 1;
 constexpr int kOutputF16 = 2;
 
+template <int kOutput>
+constexpr std::uint32_t canonical_nan() {
+  return kOutput == kOutputF16 ? 0x7FFF : 0x7FFFFFFF;
+}
+
 /// One vector of accumulators.
 struct Accumulators {
   Floats values;
