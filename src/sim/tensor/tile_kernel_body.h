@@ -1,6 +1,6 @@
 // The tile kernel, compiled once by each tile_kernel_*.cpp, which first defines
 //   TILEWRIGHT_VECTOR_BYTES   width of its vectors
-//   TILEWRIGHT_BLOCK_ROWS     rows of outputs computed together, as many as registers allow
+//   TILEWRIGHT_BLOCK_ROWS     rows of two vectors computed together, as many as registers allow
 //
 // Columns of D lie in the lanes of vectors. Per block of outputs and per k:
 //   pass 1   largest = max(ea + eb)                        16-bit lanes
@@ -18,16 +18,19 @@
 namespace tilewright::sim {
 namespace {
 
-constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS;
+/// Rows of a block: half as many vectors in a row leave registers for twice as many rows.
+template <int kVectors>
+constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS * 2 / kVectors;
 
-/// One block: kBlockRows rows times kVectors vectors.
+/// One block: kBlockRows<kVectors> rows of kVectors vectors.
 template <int kVectors>
 struct Block {
-  Words c[kBlockRows][kVectors];
-  Words d[kBlockRows][kVectors];
-  Ints largest[kBlockRows][kVectors];  ///< exponents
-  Words sums[kBlockRows][kVectors];    ///< unsigned, as lanes that are not used may overflow
-  Ints specials[kBlockRows][kVectors];
+  Words c[kBlockRows<kVectors>][kVectors];
+  Words d[kBlockRows<kVectors>][kVectors];
+  Ints largest[kBlockRows<kVectors>][kVectors];  ///< exponents
+  Words sums[kBlockRows<kVectors>]
+            [kVectors];  ///< unsigned, as lanes that are not used may overflow
+  Ints specials[kBlockRows<kVectors>][kVectors];
 };
 
 /// A tile whose operands are decoded; `a` and `b` are their values as float or double.
@@ -45,7 +48,7 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
                                    Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  Shorts largest[kBlockRows][kVectors];
+  Shorts largest[kBlockRows<kVectors>][kVectors];
   for (auto& in_row : largest) {
     for (Shorts& vector : in_row) vector = Shorts{} + std::int16_t{2 * kZeroExponent};
   }
@@ -55,14 +58,14 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const auto exponents = load<Shorts>(b + v * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kBlockRows<kVectors>; ++r) {
         largest[r][v] = larger<Shorts>(exponents + a[r * k + i], largest[r][v]);
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       block.largest[r][v] = __builtin_convertvector(largest[r][v], Ints);
@@ -75,10 +78,10 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  Words sums[kBlockRows][kVectors];
-  Floats scales[kBlockRows][kVectors];
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+  Words sums[kBlockRows<kVectors>][kVectors];
+  Floats scales[kBlockRows<kVectors>][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       sums[r][v] = Words{};
@@ -91,15 +94,15 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const auto values = load<Floats>(b + v * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kBlockRows<kVectors>; ++r) {
         const Floats scaled = values * a[r * k + i] * scales[r][v];
         sums[r][v] += words_of(__builtin_convertvector(scaled, Ints));
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) block.sums[r][v] = sums[r][v];
   }
@@ -110,7 +113,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  for (int r = 0; r < kBlockRows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
     const double* const a = tile.a + (row + r) * k;
     for (int v = 0; v < 2 * kVectors; ++v) {
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
@@ -131,7 +134,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
 template <int kVectors>
 inline void load_c(const TileKernelCall& call, int row, int col, int num_cols,
                    Block<kVectors>& block) {
-  for (int r = 0; r < kBlockRows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
     const bool is_inside = row + r < call.a.rows && call.c != nullptr;
     const std::uint32_t* const from = is_inside ? call.c + (row + r) * call.b.rows + col : nullptr;
     if (is_inside && num_cols == kVectors * kLanes) {
@@ -148,7 +151,7 @@ template <int kVectors, int kOutput, class Real>
 void compute_specials(const DecodedTile<Real>& tile, int row, int col, int num_cols,
                       Block<kVectors>& block) {
   const TileKernelCall& call = tile.call;
-  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors> && row + r < call.a.rows; ++r) {
     for (int i = 0; i < num_cols; ++i) {
       const int v = i / kLanes;
       const int lane = i % kLanes;
@@ -164,7 +167,7 @@ void compute_specials(const DecodedTile<Real>& tile, int row, int col, int num_c
 template <int kVectors>
 inline void store_d(const TileKernelCall& call, int row, int col, int num_cols,
                     const Block<kVectors>& block) {
-  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors> && row + r < call.a.rows; ++r) {
     std::uint32_t* const to = call.d + (row + r) * call.b.rows + col;
     if (num_cols == kVectors * kLanes) {
       std::memcpy(to, block.d[r], sizeof block.d[r]);
@@ -181,11 +184,11 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   const int left = call.b.rows - col;
   const int num_cols = left < kVectors * kLanes ? left : kVectors * kLanes;
   Block<kVectors> block;
-  Ints terms[kBlockRows][kVectors];
+  Ints terms[kBlockRows<kVectors>][kVectors];
   load_c(call, row, col, num_cols, block);
   find_largest_exponents(tile, row, col, block);
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const Accumulators c = decode_accumulators<kOutput>(block.c[r][v]);
@@ -203,16 +206,16 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   for (int first = 0; first < call.k; first += split) {
     const int last = first + split < call.k ? first + split : call.k;
     sum_products(tile, row, col, first, last, block);
-#pragma GCC unroll 4
-    for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
         terms[r][v] = add_checked(terms[r][v], ints_of(block.sums[r][v]), block.specials[r][v]);
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       block.d[r][v] = round_sums<kOutput, kIsWide>(terms[r][v], block.largest[r][v],
@@ -226,17 +229,22 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   store_d(call, row, col, num_cols, block);
 }
 
+template <int kVectors, int kOutput, class Real>
+inline void compute_columns(const DecodedTile<Real>& tile, int col) {
+  for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows<kVectors>) {
+    compute_block<kVectors, kOutput>(tile, row, col);
+  }
+}
+
 template <int kOutput, class Real>
 void compute_tile(const DecodedTile<Real>& tile) {
   const int cols = tile.b_parts.padded_rows;
   for (int col = 0; col < cols;) {
     const bool has_two = cols - col >= 2 * kLanes;
-    for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows) {
-      if (has_two) {
-        compute_block<2, kOutput, Real>(tile, row, col);
-      } else {
-        compute_block<1, kOutput, Real>(tile, row, col);
-      }
+    if (has_two) {
+      compute_columns<2, kOutput>(tile, col);
+    } else {
+      compute_columns<1, kOutput>(tile, col);
     }
     col += has_two ? 2 * kLanes : kLanes;
   }
@@ -268,7 +276,7 @@ void compute_rounded(const TileKernelCall& call, const Decoded& a, const Decoded
 void run_tile_kernel(const TileKernelCall& call) {
   Arena arena(call.workspace);
   const int f = call.fraction_bits;
-  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows, arena);
+  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows<1>, arena);
   const Decoded b = decode_operand<true>(call.b, call.k, kLanes, arena);
   // a * 2^F and a * 2^F * b are finite and, with all of their bits, not below the smallest normal.
   const bool is_narrow = a.range.greatest + f + 2 <= 127 &&
