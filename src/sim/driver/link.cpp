@@ -70,10 +70,6 @@ CUresult cuLinkDestroy(CUlinkState handle) {
 
 // There is no profiler: it starts and stops without effect.
 
-CUresult cuProfilerInitialize(const char*, const char*, int) {
-  return CUresult::kNotSupported;
-}
-
 CUresult cuProfilerStart() {
   return call_in_context([](Context&) {});
 }
