@@ -112,7 +112,7 @@ void resolve_global(Warp& warp, const Insn& insn, std::uint32_t active, const Ac
     check_each_global(warp, active, access, addresses);
   }
   std::memcpy(pointers.at.data(), addresses.data(), sizeof addresses);
-  if (warp.observer != nullptr) {
+  if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->global_access(
         warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
   }
@@ -166,7 +166,7 @@ void resolve_shared(Warp& warp, const Insn& insn, std::uint32_t active, AddressS
     resolve_each_shared(warp, active, space, access, addresses, pointers);
   }
   pointers.shared_lanes |= active;
-  if (warp.observer != nullptr) {
+  if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->shared_access(
         warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
   }
@@ -190,7 +190,7 @@ void resolve_local(Warp& warp, const Insn& insn, std::uint32_t active, const Acc
     const int from = (active >> lane & 1) != 0 ? lane : first;
     pointers.at[lane] = warp.local + std::size_t(from) * warp.local_bytes + addresses[from];
   }
-  if (warp.observer != nullptr) {
+  if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->local_access(
         warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
   }

@@ -28,15 +28,8 @@ std::uint64_t immediate_bits(const Operand& operand, Type type) {
     }
     return value;
   }
-  const bool wants_double = bits_of(type) == 64;
-  if (operand.is_f32_bits) {
-    const auto bits = static_cast<std::uint32_t>(operand.value);
-    if (!wants_double || type != Type::kF64) return bits;
-    return std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(bits)));
-  }
-  const auto value = std::bit_cast<double>(operand.value);
-  if (wants_double) return std::bit_cast<std::uint64_t>(value);
-  return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (bits_of(type) == 64) return static_cast<std::uint64_t>(operand.value);
+  return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value)));
 }
 
 }  // namespace
