@@ -1,7 +1,6 @@
 // mbarrier, cp.async, bulk and tensor copies, in every timing of asynchronous work.
-#include "sim/async/tensor_map.h"
-
 #include "kernel_run.h"
+#include "sim/async/tensor_map.h"
 
 #include <numeric>
 
@@ -79,7 +78,8 @@ TEST_P(Async, BulkCopyThroughSharedMemoryAndBack) {
   EXPECT_EQ(seen[0], 11u);
 }
 
-constexpr const char* kTensorRoundTrip = R"(.shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 bar;
+constexpr const char* kTensorRoundTrip =
+    R"(.shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 bar;
     setp.ne.u32 %p0, %r0, 0; @%p0 bra DONE;
     mov.u32 %r1, tile; mov.u32 %r2, bar; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;
     mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;
@@ -103,10 +103,9 @@ TEST_P(Async, TensorLoadsOfEveryRankPutTheBoxInOrder) {
     for (std::uint32_t i = 1; i < rank; ++i) coordinates += ", 1";
     std::uint32_t elems = 16;
     for (std::uint32_t i = 1; i < rank; ++i) elems *= 2;
-    const std::string body =
-        with(with(with(kTensorRoundTrip, "BYTES", std::to_string(2 * elems)), "RANK",
-                  std::to_string(rank)),
-             "COORDS", coordinates + "}");
+    const std::string body = with(with(with(kTensorRoundTrip, "BYTES", std::to_string(2 * elems)),
+                                       "RANK", std::to_string(rank)),
+                                  "COORDS", coordinates + "}");
     KernelRun kernel(body, options());
     auto* in = kernel.allocate<std::uint16_t>(32 * 81);
     auto* out = kernel.allocate<std::uint16_t>(4096);

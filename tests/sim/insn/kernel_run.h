@@ -4,13 +4,13 @@
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace tilewright::sim {
 

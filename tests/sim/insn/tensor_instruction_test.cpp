@@ -14,7 +14,9 @@ std::uint16_t to_bf16(int value) {
   return static_cast<std::uint16_t>(bits >> 16);
 }
 
-int small_value(int row, int column, int seed) { return (row * 7 + column * 3 + seed) % 9 - 4; }
+int small_value(int row, int column, int seed) {
+  return (row * 7 + column * 3 + seed) % 9 - 4;
+}
 
 TEST(MatrixCopy, TransposesInSharedMemory) {
   KernelRun kernel(R"(.shared .align 16 .b8 tile[128]; .shared .align 16 .b8 result[128];
@@ -112,7 +114,8 @@ std::string wgmma_kernel(bool is_a_in_registers) {
       a += "}";
     }
     text += "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " + list("%f", 32) + ", " + a +
-            ", %rd7, " + (k == 0 ? "0" : "1") + ", 1, 1, " + (is_a_in_registers ? "0;\n" : "0, 0;\n") +
+            ", %rd7, " + (k == 0 ? "0" : "1") + ", 1, 1, " +
+            (is_a_in_registers ? "0;\n" : "0, 0;\n") +
             "add.s64 %rd6, %rd6, 2; add.s64 %rd7, %rd7, 2;\n";
   }
   text += R"(wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
@@ -146,8 +149,12 @@ void expect_product(bool is_a_in_registers, AsyncTiming timing) {
   }
 }
 
-TEST_P(Wgmma, SharedOperandsWithSwizzle) { expect_product(false, GetParam()); }
-TEST_P(Wgmma, AInRegisters) { expect_product(true, GetParam()); }
+TEST_P(Wgmma, SharedOperandsWithSwizzle) {
+  expect_product(false, GetParam());
+}
+TEST_P(Wgmma, AInRegisters) {
+  expect_product(true, GetParam());
+}
 INSTANTIATE_TEST_SUITE_P(Timing, Wgmma, testing::Values(AsyncTiming::kEager, AsyncTiming::kLate));
 
 TEST(WgmmaDescriptor, OutOfBoundsIsNamedWithItsFields) {
