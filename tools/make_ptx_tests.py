@@ -432,9 +432,89 @@ def float_conversions():
                 kernel("cvt", f"cvt.{mode}{relu}.{to}.f32", "b16", ["b32"], one, lambda x: one_code(x))
 
 
+FP8 = {"e4m3": (4, 3, 448, 0x7E), "e5m2": (5, 2, 57344, 0x7B), "e3m2": (3, 2, 28, 0x1F), "e2m3": (2, 3, Fraction(15, 2), 0x1F),
+       "e2m1": (2, 1, 6, 7)}
+
+
+def narrow_value(t, code):
+    """The value of a code of 8 bits or fewer."""
+    e, m, _, top = FP8[t]
+    sign, mag = code >> (e + m) & 1, code & ((1 << (e + m)) - 1)
+    if t in ("e4m3", "e5m2") and mag > top:
+        return ("inf", sign) if t == "e5m2" and mag == 0x7C else ("nan",)
+    bias = (1 << (e - 1)) - 1
+    field, mantissa = mag >> m, mag & ((1 << m) - 1)
+    exponent = max(field, 1) - bias - m
+    return "num", sign, Fraction(mantissa | (1 << m if field else 0)) * Fraction(2) ** exponent
+
+
+def narrow_code(t, v, relu=False):
+    """The nearest code by looking at all of them; ties to the even code, beyond the end the last."""
+    e, m, largest, top = FP8[t]
+    if v[0] == "nan":
+        return 0x7F if t in ("e4m3", "e5m2") else top
+    if relu and v[1]:
+        return 0
+    x = largest if v[0] == "inf" else min(v[2], largest)
+    best = min(range(top + 1), key=lambda c: (abs(narrow_value(t, c)[2] - x), c & 1))
+    return best | v[1] << (e + m)
+
+
+def narrow_conversions():
+    two = float_cases(F32, 2)
+    near = lambda t: F32.encode(rng.getrandbits(1), Fraction(rng.getrandbits(12), 2 ** rng.randrange(16)) if t != "e5m2"
+                                else Fraction(rng.getrandbits(12)) * Fraction(2) ** rng.randint(-24, 6))
+    for t in FP8:
+        target, slot = (90, 8) if t in ("e4m3", "e5m2") else (100, 4 if t == "e2m1" else 8)
+        file = "cvt_fp8" if target == 90 else "cvt_sm100"
+        rows = two[:12] + [(near(t), near(t)) for _ in range(20)]
+        for relu in ("", ".relu"):
+            code = lambda v: narrow_code(t, v, bool(relu))
+            halves = lambda x: code(F16.decode(x >> 16)) << slot | code(F16.decode(x & 0xFFFF))
+            if slot == 8:
+                kernel(file, f"cvt.rn.satfinite{relu}.{t}x2.f32", "b16", ["b32"] * 2, rows,
+                       lambda x, y: code(F32.decode(x)) << 8 | code(F32.decode(y)), target=target)
+            if target == 90:
+                pairs = [(from_value(F16, F32.decode(x)) << 16 | y & 0xFFFF,) for x, y in rows]
+                kernel(file, f"cvt.rn.satfinite{relu}.{t}x2.f16x2", "b16", ["b32"], pairs, halves, target=target)
+            wide = lambda c: finish(F16, from_value(F16, narrow_value(t, c)), relu=bool(relu))
+            if slot == 8:
+                mask = (1 << (1 + FP8[t][0] + FP8[t][1])) - 1
+                codes = [(rng.getrandbits(16) & (mask << 8 | mask),) for _ in range(LANES)]
+                kernel(file, f"cvt.rn{relu}.f16x2.{t}x2", "b32", ["b16"], codes,
+                       lambda x: wide(x >> 8) << 16 | wide(x & 0xFF), target=target)
+
+
+def blackwell():
+    """Forms that sm_100a has and sm_90a lacks."""
+    two, three = float_cases(F32, 2), float_cases(F32, 3)
+    pair = lambda fn: lambda *w: fn(*[x & 0xFFFFFFFF for x in w]) | fn(*[x >> 32 for x in w]) << 32
+    double = lambda rows: [[x | rng.choice(rows)[0] << 32 for x in row] for row in rows]
+    for mode in ("rn", "rz", "rm", "rp"):
+        for ftz in ("", ".ftz"):
+            o = {"ftz": bool(ftz)}
+            kernel("f32x2", f"add.{mode}{ftz}.f32x2", "b64", ["b64"] * 2, double(two), pair(float_op(F32, lambda x, y: v_add(x, y, mode), mode, **o)), target=100)
+            kernel("f32x2", f"mul.{mode}{ftz}.f32x2", "b64", ["b64"] * 2, double(two), pair(float_op(F32, v_mul, mode, **o)), target=100)
+            kernel("f32x2", f"fma.{mode}{ftz}.f32x2", "b64", ["b64"] * 3, double(three),
+                   pair(float_op(F32, lambda x, y, z: v_add(v_mul(x, y), z, mode), mode, **o)), target=100)
+    for op in ("min", "max"):
+        g = min_max_of(F32, op == "max")
+        kernel("min_max_3", f"{op}.f32", "b32", ["b32"] * 3, three, lambda x, y, z: g(g(x, y), z), f"{op}3", target=100)
+    for t, fmt in (("f16", F16), ("bf16", BF16)):
+        halves = [row[0] for row in float_cases(fmt, 1)]
+        for mode in ("rn", "rz"):
+            kernel("mixed_precision", f"add.{mode}.f32.{t}", "b32", ["b16", "b32"], [(h, y) for h, (_, y) in zip(halves, two)],
+                   lambda x, y: from_value(F32, v_add(fmt.decode(x), F32.decode(y), mode), mode), target=100)
+            kernel("mixed_precision", f"sub.{mode}.f32.{t}", "b32", ["b16", "b32"], [(h, y) for h, (_, y) in zip(halves, two)],
+                   lambda x, y: from_value(F32, v_add(fmt.decode(x), v_neg(F32.decode(y)), mode), mode), target=100)
+            kernel("mixed_precision", f"fma.{mode}.f32.{t}", "b32", ["b16", "b16", "b32"],
+                   [(h, rng.choice(halves), y) for h, (_, y) in zip(halves, two)],
+                   lambda x, y, z: from_value(F32, v_add(v_mul(fmt.decode(x), fmt.decode(y)), F32.decode(z), mode), mode), target=100)
+
+
 def main():
     for section in (integers, bit_operations, float_arithmetic, half_arithmetic, signs_and_comparisons, moves,
-                    addresses_and_hints, special_values, integer_conversions, float_conversions):
+                    addresses_and_hints, special_values, integer_conversions, float_conversions, narrow_conversions, blackwell):
         section()
     write()
 

@@ -241,7 +241,7 @@ def write():
     for file, kernels in FILES.items():
         target = max(k[1] for k in kernels)
         head = [f"// {file}: made by tools/make_ptx_tests.py, which says how the results are found.",
-                ".version 8.7" if target > 90 else ".version 8.3", f".target sm_{target}a", ".address_size 64"]
+                ".version 9.0" if target > 90 else ".version 8.3", f".target sm_{target}a", ".address_size 64"]
         (folder / f"{file}.ptx").write_text("\n\n".join(["\n".join(head)] + [k[2] for k in kernels]) + "\n")
 
 

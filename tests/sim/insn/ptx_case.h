@@ -6,8 +6,8 @@
 //     // out: 0x3 0x80000000
 //     .visible .entry add_s32(.param .u64 in, .param .u64 out) ...
 //
-// A kernel runs with 32 threads. Operand k of lane l is the 64-bit word k * 32 + l of `in`, result k
-// likewise of `out`, which is zero before. A list shorter than 32 is repeated.
+// A kernel runs with 32 threads. Operand k of lane l is the 64-bit word k * 32 + l of `in`, result
+// k likewise of `out`, which is zero before. A list shorter than 32 is repeated.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 // Runs every program of tests/ptx and compares its results bit by bit (ptx_case.h).
-#include "tests/sim/insn/ptx_case.h"
-
 #include "sim/insn/sections.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
+#include "tests/sim/insn/ptx_case.h"
 
 #include <algorithm>
 #include <cstring>
@@ -89,7 +88,8 @@ TEST_P(PtxFile, GivesTheExpectedResults) {
 
 INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& info) {
   std::string name = info.param.stem().string();
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 });
 
