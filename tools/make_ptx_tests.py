@@ -512,9 +512,48 @@ def blackwell():
                    lambda x, y, z: from_value(F32, v_add(v_mul(fmt.decode(x), fmt.decode(y)), F32.decode(z), mode), mode), target=100)
 
 
+def undocumented():
+    """What the manual leaves open, as the simulator has it: what a device says is the last word."""
+    file = "undocumented"
+    for t in ("u16", "s16", "u32", "s32", "u64", "s64"):
+        _, n = by_type(t)
+        rows = [(x, 0) for x in (0, 1, 5, (1 << n) - 1, 1 << (n - 1))]
+        kernel(file, f"div.{t}", b(n), [b(n)] * 2, rows, lambda x, y: -1)
+        kernel(file, f"rem.{t}", b(n), [b(n)] * 2, rows, lambda x, y: x)
+    # products next to 2^-126: is a result flushed that only rounding makes normal?
+    rows = [(0x3F7FFFFF, 0x00800000), (0xBF7FFFFF, 0x00800000), (0x3F7FFFFE, 0x00800000), (0x3F7FFFFE, 0x00800001)]
+    kernel(file, "mul.ftz.f32", "b32", ["b32"] * 2, rows, float_op(F32, v_mul, ftz=True))
+    kernel(file, "fma.rn.ftz.f32", "b32", ["b32"] * 3, [(*r, 0) for r in rows],
+           float_op(F32, lambda x, y, z: v_add(v_mul(x, y), z), ftz=True))
+    for op, change in (("neg", lambda x, sign: x ^ sign), ("abs", lambda x, sign: x & (sign - 1))):
+        for t, fmt in FORMATS.items():
+            rows = [(fmt.inf | 5,), (fmt.inf | fmt.sign | 1 << (fmt.m - 1) | 3,)]
+            kernel(file, f"{op}.{t}", b(fmt.bits), [b(fmt.bits)], rows, lambda x: change(x, fmt.sign), f"{op}_nan_{t}")
+    rows = [(0x3F800000, 0x7F000000), (0x3F800000, 0x7E800001), (0x7F7FFFFF, 0x7F000000), (0x7F800000, 0x7F000000)]
+    kernel(file, "div.approx.f32", "b32", ["b32"] * 2, rows, lambda x, y: F32.nan if x == F32.inf else 0)
+
+
+def approximations():
+    """Random arguments, correctly rounded: a device may differ in the last place."""
+    functions = {"ex2": lambda x: 2.0**x, "lg2": math.log2, "rcp": lambda x: 1 / x, "rsqrt": lambda x: 1 / math.sqrt(x),
+                 "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tanh": math.tanh}
+    for name, fn in functions.items():
+        for low, high in ((Fraction(1, 64), 4), (-20, 0)) if name == "ex2" else ((Fraction(1, 64), 4),):
+            rows = [(F32.encode(int(x < 0), abs(x)),) for x in (low + (high - low) * Fraction(rng.random()) for _ in range(LANES))]
+
+            def rounded(code):
+                y = Fraction(fn(float(signed(F32.decode(code)))))
+                return F32.encode(int(y < 0), abs(y))
+            kernel("approximations", f"{name}.approx.f32", "b32", ["b32"], rows, rounded)
+    pairs = [(F32.encode(0, Fraction(rng.random()) + 1), F32.encode(0, Fraction(rng.random()) * 3 + 1)) for _ in range(LANES)]
+    for kind in ("approx", "full"):
+        kernel("approximations", f"div.{kind}.f32", "b32", ["b32"] * 2, pairs, float_op(F32, v_div))
+
+
 def main():
     for section in (integers, bit_operations, float_arithmetic, half_arithmetic, signs_and_comparisons, moves,
-                    addresses_and_hints, special_values, integer_conversions, float_conversions, narrow_conversions, blackwell):
+                    addresses_and_hints, special_values, integer_conversions, float_conversions, narrow_conversions, blackwell,
+                    undocumented, approximations):
         section()
     write()
 
