@@ -112,7 +112,7 @@ constexpr std::size_t kMaxTerms = 257;  // products and accumulator
 }  // namespace
 
 TensorNumber decode_number(const FormatSpec& format, std::uint32_t code, bool is_negated) {
-  if (format == kTf32) code >>= 13;
+  if (is_tf32(format)) code >>= 13;
   TensorNumber number;
   number.fraction_bits = format.mantissa_bits;
   const bool is_negative = ((code & format.sign_mask()) != 0) != is_negated;
