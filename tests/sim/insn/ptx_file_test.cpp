@@ -86,8 +86,8 @@ TEST_P(PtxFile, GivesTheExpectedResults) {
   for (const PtxCase& test : cases) run_case(machine, module, test);
 }
 
-INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& info) {
-  std::string name = info.param.stem().string();
+INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& file) {
+  std::string name = file.param.stem().string();
   std::ranges::replace_if(
       name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;

@@ -1,6 +1,7 @@
 // Running a few lines of PTX on the simulated H200.
 #pragma once
 
+#include "base/error.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 
