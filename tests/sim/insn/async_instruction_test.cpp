@@ -1,6 +1,6 @@
 // mbarrier, cp.async, bulk and tensor copies, in every timing of asynchronous work.
-#include "kernel_run.h"
 #include "sim/async/tensor_map.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // ld, st, atom, red: values, widths, masks, and what is refused.
-#include "kernel_run.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <numeric>
 

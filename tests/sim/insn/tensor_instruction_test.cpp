@@ -1,5 +1,5 @@
 // ldmatrix, stmatrix, mma.sync, wgmma against plain sums.
-#include "kernel_run.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <string>
 
