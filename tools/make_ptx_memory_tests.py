@@ -42,7 +42,8 @@ def case(name, body, inputs, outputs, file=None, target="sm_90a"):
     lines += ["// in: " + " ".join(hex(v) for v in x) for x in spread(inputs)]
     lines += ["// out: " + " ".join(hex(v) for v in x) for x in spread(outputs)]
     body = "\n".join("  " + line.strip() for line in body.strip().splitlines())
-    lines.append(f".visible .entry {kernel}(.param .u64 in, .param .u64 out)\n{{\n{REGISTERS}{PREAMBLE}{body}\n  ret;\n}}\n")
+    head = f".visible .entry {kernel}(.param .u64 in, .param .u64 out)\n{{\n"
+    lines.append(f"{head}{REGISTERS}{PREAMBLE}{body}\n  ret;\n}}\n")
     files.setdefault((file or name.split(".")[0], target), []).append("\n".join(lines))
 
 
@@ -62,7 +63,8 @@ def loads_and_stores():
         reg = "%d0" if wide or n == 64 else ("%h0" if n < 16 or n == 16 else "%r0")
         if t == "f32": reg = "%f0"
         store = {"%d0": "b64", "%h0": "b16", "%r0": "b32", "%f0": "f32"}[reg]
-        value = lambda l, n=n, t=t, wide=wide: (sign(WORDS[l], n) if t[0] == "s" and wide else WORDS[l] & ((1 << n) - 1))
+        value = lambda l, n=n, t=t, wide=wide: (sign(WORDS[l],
+            n) if t[0] == "s" and wide else WORDS[l] & ((1 << n) - 1))
         case(f"ld.global.{t}", f"ld.global.{t} {reg}, [%d91];\nst.global.{store} [%d92], {reg};", [WORDS],
              [lambda l, v=value: v(l)], "ld")
         case(f"st.shared.{t}", f""".shared .align 8 .b8 cell[256];
@@ -138,10 +140,11 @@ def atomics():
             ld.global.b{n} {b}3, [%d91+512]; st.global.b{n} [%d92], {b}1;
             atom.global.cas.b{n} {b}4, [%d92], {b}2, {b}3; st.global.b{n} [%d92+256], {b}4;""",
              [WORDS, lambda l: WORDS[l] if l % 2 else ~WORDS[l], lambda l: WORDS[31 - l]],
-             [lambda l, n=n: WORDS[31 - l if l % 2 else l] & ((1 << n) - 1), lambda l, n=n: WORDS[l] & ((1 << n) - 1)], "atom")
-    case("red.global.add.vectors", """mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000;
+             [lambda l, n=n: WORDS[31 - l if l % 2 else l] & ((1 << n) - 1), lambda l,
+                 n=n: WORDS[l] & ((1 << n) - 1)], "atom")
+    case("red.global.add.vectors", """mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000; mov.b32 %r1, 0x3c004000; mov.b32 %r2, 0x3f804000;
         red.global.add.v2.f32 [%d92], {%f1, %f2}; red.global.add.noftz.f16x2 [%d92+256], %r1;
-        red.global.add.noftz.v2.bf16x2 [%d92+512], {%r2, %r2};""".replace("red.global.add.v2", "mov.b32 %r1, 0x3c004000; mov.b32 %r2, 0x3f804000; red.global.add.v2"),
+        red.global.add.noftz.v2.bf16x2 [%d92+512], {%r2, %r2};""",
          [WORDS], [lambda l: 0x400000003f800000, lambda l: 0x3c004000, lambda l: 0x3f8040003f804000], "red")
 
 
@@ -159,7 +162,8 @@ def shuffles():
             case(f"shfl.sync.{mode}_{c:x}", f"""ld.global.u32 %r1, [%d91]; ld.global.u32 %r2, [%d91+256];
                 shfl.sync.{mode}.b32 %r3|%p1, %r1, %r2, {c}, -1; selp.u32 %r4, 1, 0, %p1;
                 mov.b64 %d1, {{%r3, %r4}}; st.global.b64 [%d92], %d1;""", [SMALL, amounts],
-                 [lambda l, m=mode, c=c: SMALL[source(m, l, amounts[l], c)[0]] | source(m, l, amounts[l], c)[1] << 32], "shfl")
+                 [lambda l, m=mode, c=c: SMALL[source(m, l, amounts[l], c)[0]] | source(m, l, amounts[l],
+                     c)[1] << 32], "shfl")
     few = [random.randrange(4) for _ in LANES]
     ballot = sum(1 << l for l in LANES if few[l] == 1)
     case("vote.sync", """ld.global.u32 %r1, [%d91]; setp.eq.u32 %p1, %r1, 1; setp.lt.u32 %p2, %r1, 9;
@@ -172,12 +176,14 @@ def shuffles():
     same = lambda l: sum(1 << j for j in LANES if few[j] == few[l])
     case("match.sync", """ld.global.u32 %r1, [%d91]; cvt.u64.u32 %d1, %r1; mov.b64 %d2, 77;
         match.any.sync.b32 %r2, %r1, -1; match.any.sync.b64 %r3, %d1, -1; match.all.sync.b32 %r4|%p1, %r1, -1;
-        match.all.sync.b64 %r5|%p2, %d2, -1; selp.u32 %r6, 1, 0, %p1; selp.u32 %r7, 2, 0, %p2; add.u32 %r6, %r6, %r7;
+        match.all.sync.b64 %r5|%p2, %d2, -1; selp.u32 %r6, 1, 0, %p1; selp.u32 %r7, 2, 0, %p2;
+            add.u32 %r6, %r6, %r7;
         mov.b64 %d3, {%r2, %r3}; st.global.b64 [%d92], %d3; mov.b64 %d3, {%r4, %r5}; st.global.b64 [%d92+256], %d3;
         st.global.u32 [%d92+512], %r6;""", [few],
          [lambda l: same(l) | same(l) << 32, lambda l: 0xffffffff << 32, lambda l: 2], "match")
     for op, t, f in (("add", "u32", sum), ("min", "u32", min), ("max", "u32", max), ("add", "s32", sum),
-                     ("min", "s32", lambda v: min(sign(x, 32) for x in v)), ("max", "s32", lambda v: max(sign(x, 32) for x in v)),
+                     ("min", "s32", lambda v: min(sign(x, 32) for x in v)), ("max", "s32",
+                         lambda v: max(sign(x, 32) for x in v)),
                      ("and", "b32", lambda v: __import__("functools").reduce(lambda a, b: a & b, v)),
                      ("or", "b32", lambda v: __import__("functools").reduce(lambda a, b: a | b, v)),
                      ("xor", "b32", lambda v: __import__("functools").reduce(lambda a, b: a ^ b, v))):
@@ -199,7 +205,8 @@ def matrices():
     for word, get in (("", plain), (".trans", trans)):
         case(f"ldmatrix.x4{word}", f"""{load} st.shared.v2.b64 [%r1], {{%d1, %d2}}; bar.warp.sync -1;
             ldmatrix.sync.aligned.m8n8.x4{word}.shared.b16 {{%r2, %r3, %r4, %r5}}, [%r1];
-            mov.b64 %d3, {{%r2, %r3}}; st.global.b64 [%d92], %d3; mov.b64 %d3, {{%r4, %r5}}; st.global.b64 [%d92+256], %d3;""",
+            mov.b64 %d3, {{%r2, %r3}}; st.global.b64 [%d92], %d3; mov.b64 %d3, {{%r4, %r5}};
+                st.global.b64 [%d92+256], %d3;""",
              ins, [lambda l, g=get: g(0, l) | g(1, l) << 32, lambda l, g=get: g(2, l) | g(3, l) << 32], "ldmatrix")
         regs = [lambda l, g=get: g(0, l) | g(1, l) << 32, lambda l, g=get: g(2, l) | g(3, l) << 32]
         case(f"stmatrix.x4{word}", f"""{load} mov.b64 {{%r2, %r3}}, %d1; mov.b64 {{%r4, %r5}}, %d2;
@@ -219,14 +226,18 @@ def mma():
         ra = lambda r: (lambda l: word(a[l // 4 + 8 * (r % 2)], 4 * (l % 4) + 16 * (r // 2)))
         rb = lambda r: (lambda l: word(b[l // 4], 4 * (l % 4) + 16 * r))
         val = lambda x, s: sign(x, 8) if s else x
-        d = lambda i: (lambda l: sum(val(a[l // 4 + 8 * (i // 2)][x], signed_a) * val(b[2 * (l % 4) + i % 2][x], signed_b)
+        d = lambda i: (lambda l: sum(val(a[l // 4 + 8 * (i // 2)][x],
+            signed_a) * val(b[2 * (l % 4) + i % 2][x], signed_b)
                                      for x in range(k)) + 3 & 0xffffffff)
         ta, tb = "s8" if signed_a else "u8", "s8" if signed_b else "u8"
         regs = lambda first, n: "{" + ", ".join(f"%r{first + i}" for i in range(n)) + "}"
-        body = "".join(f"ld.global.u32 %r{10 + i}, [%d91+{256 * i}];\n" for i in range(na + nb)) + "mov.u32 %r9, 3;\n"
-        body += f"mma.sync.aligned.m16n8k{k}.row.col.s32.{ta}.{tb}.s32 {regs(30, 4)}, {regs(10, na)}, {regs(10 + na, nb)}, {{%r9, %r9, %r9, %r9}};\n"
+        body = "".join(f"ld.global.u32 %r{10 + i}, [%d91+{256 * i}];\n" for i in range(na + nb))
+        body += "mov.u32 %r9, 3;\n"
+        body += f"mma.sync.aligned.m16n8k{k}.row.col.s32.{ta}.{tb}.s32 {regs(30, 4)}, {regs(10, na)}, "
+        body += f"{regs(10 + na, nb)}, {{%r9, %r9, %r9, %r9}};\n"
         body += "".join(f"st.global.u32 [%d92+{256 * i}], %r{30 + i};\n" for i in range(4))
-        case(f"mma.m16n8k{k}.{ta}.{tb}", body, [ra(r) for r in range(na)] + [rb(r) for r in range(nb)], [d(i) for i in range(4)], "mma")
+        case(f"mma.m16n8k{k}.{ta}.{tb}", body, [ra(r) for r in range(na)] + [rb(r) for r in range(nb)],
+            [d(i) for i in range(4)], "mma")
     integer(32, True, False)
     integer(32, False, False)
     integer(16, True, True)
@@ -246,8 +257,10 @@ def asynchronous():
          [WORDS, lambda l: WORDS[l] & 0xffffffff], "cp.async")
     for noinc, count in ((".noinc", 32), ("", 32)):
         extra = "" if noinc else "mbarrier.arrive.shared::cta.b64 _, [%r2];"
-        case(f"cp.async.mbarrier.arrive{noinc}", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], {count}; bar.warp.sync -1;
-            cp.async.ca.shared.global [%r3], [%d91], 8; cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [%r2]; {extra}
+        case(f"cp.async.mbarrier.arrive{noinc}",
+            f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], {count}; bar.warp.sync -1;
+            cp.async.ca.shared.global [%r3], [%d91], 8; cp.async.mbarrier.arrive{noinc}.shared::cta.b64 [%r2];
+                {extra}
             {poll} xor.b32 %r4, %r3, 8; ld.shared.b64 %d2, [%r4]; st.global.b64 [%d92], %d2;""", [WORDS],
              [lambda l: WORDS[l ^ 1]], "cp.async")
     case("cp.async.bulk", f"""{setup}
@@ -259,17 +272,20 @@ def asynchronous():
         cp.async.bulk.prefetch.L2.global [%d93], 256;
         @%p15 cp.async.bulk.global.shared::cta.bulk_group [%d94], [%r5], 256;
         add.s64 %d5, %d94, 256; @%p15 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%d5], [%r1], 256;
-        @%p15 cp.async.bulk.commit_group; @%p15 cp.async.bulk.wait_group.read 0; @%p15 cp.async.bulk.wait_group 0;""", [WORDS],
+        @%p15 cp.async.bulk.commit_group; @%p15 cp.async.bulk.wait_group.read 0;
+            @%p15 cp.async.bulk.wait_group 0;""", [WORDS],
          [lambda l: ~WORDS[l], WORDS], "cp.async.bulk")
     case("st.async", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 1; bar.warp.sync -1;
         @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 384; bar.warp.sync -1;
         mov.b64 %d4, 0; st.shared.b64 [%r3+256], %d4; bar.warp.sync -1; mov.u32 %r6, 1; add.u32 %r7, %r1, 256;
         st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r3], %d1, [%r2];
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r6, [%r2];
-        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; st.global.b64 [%d92], %d2; st.global.u32 [%d92+256], %r8;""",
+        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; st.global.b64 [%d92], %d2;
+            st.global.u32 [%d92+256], %r8;""",
          [WORDS], [WORDS, lambda l: 32], "st.async")
     case("mbarrier", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 34; bar.warp.sync -1;
-        mbarrier.arrive.shared::cta.b64 %d2, [%r2]; bar.warp.sync -1; mbarrier.test_wait.shared::cta.b64 %p1, [%r2], %d2;
+        mbarrier.arrive.shared::cta.b64 %d2, [%r2]; bar.warp.sync -1;
+            mbarrier.test_wait.shared::cta.b64 %p1, [%r2], %d2;
         selp.u32 %r4, 1, 0, %p1; @%p15 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r2], 64; bar.warp.sync -1;
         @%p15 mbarrier.arrive.noComplete.shared::cta.b64 %d3, [%r2], 1; bar.warp.sync -1;
         @%p15 mbarrier.pending_count.b64 %r5, %d3; @!%p15 mov.u32 %r5, 2;
@@ -278,10 +294,13 @@ def asynchronous():
         @%p15 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r2], 64;
         {poll} mbarrier.try_wait.shared::cta.b64 %p2, [%r2], %d2; selp.u32 %r7, 4, 0, %p2;
         add.u32 %r4, %r4, %r6; add.u32 %r4, %r4, %r7; bar.warp.sync -1; @%p15 mbarrier.inval.shared::cta.b64 [%r2];
-        st.global.u32 [%d92], %r4; st.global.u32 [%d92+256], %r5;""", [WORDS], [lambda l: 4, lambda l: 2], "mbarrier")
-    case("fences", f"""{setup} membar.cta; membar.gl; membar.sys; fence.sc.cta; fence.acq_rel.gpu; fence.acq_rel.cluster;
+        st.global.u32 [%d92], %r4;
+            st.global.u32 [%d92+256], %r5;""", [WORDS], [lambda l: 4, lambda l: 2], "mbarrier")
+    case("fences", f"""{setup} membar.cta; membar.gl; membar.sys; fence.sc.cta; fence.acq_rel.gpu;
+        fence.acq_rel.cluster;
         fence.proxy.alias; fence.proxy.async; fence.proxy.async.global; fence.proxy.async.shared::cta;
-        fence.mbarrier_init.release.cluster; fence.proxy.tensormap::generic.release.gpu; st.global.b64 [%d92], %d1;""",
+        fence.mbarrier_init.release.cluster; fence.proxy.tensormap::generic.release.gpu;
+            st.global.b64 [%d92], %d1;""",
          [WORDS], [WORDS], "fence")
 
 
