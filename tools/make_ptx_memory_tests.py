@@ -142,7 +142,8 @@ def atomics():
              [WORDS, lambda l: WORDS[l] if l % 2 else ~WORDS[l], lambda l: WORDS[31 - l]],
              [lambda l, n=n: WORDS[31 - l if l % 2 else l] & ((1 << n) - 1), lambda l,
                  n=n: WORDS[l] & ((1 << n) - 1)], "atom")
-    case("red.global.add.vectors", """mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000; mov.b32 %r1, 0x3c004000; mov.b32 %r2, 0x3f804000;
+    case("red.global.add.vectors", """mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f40000000;
+        mov.b32 %r1, 0x3c004000; mov.b32 %r2, 0x3f804000;
         red.global.add.v2.f32 [%d92], {%f1, %f2}; red.global.add.noftz.f16x2 [%d92+256], %r1;
         red.global.add.noftz.v2.bf16x2 [%d92+512], {%r2, %r2};""",
          [WORDS], [lambda l: 0x400000003f800000, lambda l: 0x3c004000, lambda l: 0x3f8040003f804000], "red")
