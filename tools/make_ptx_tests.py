@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 from ptx_test_kernels import (BF16, F16, F32, F64, FORMATS, LANES, b, edges, finish, float_cases, float_op,
-                              from_value, int_cases, kernel, number, rng, s, signed, u, v_add, v_div, v_mul,
+                              from_value, int_cases, is_nan, kernel, move_nan, number, rng, s, signed, u, v_add, v_div, v_mul,
                               v_neg, v_sqrt, write)
 
 
@@ -230,6 +230,8 @@ def min_max_of(fmt, is_max, nan=False, ftz=False):
             x, y = fmt.flush(x), fmt.flush(y)
         a, c = fmt.decode(x), fmt.decode(y)
         if a[0] == "nan" or c[0] == "nan":
+            if fmt is F64 and a[0] == c[0]:
+                return move_nan(fmt, fmt, y)
             if nan or a[0] == c[0]:
                 return fmt.nan
             return y if a[0] == "nan" else x
@@ -274,7 +276,7 @@ def signs_and_comparisons():
             kernel("copysign", f"copysign.{t}", B, [B] * 2, two, lambda x, y: x & fmt.sign | y & (fmt.sign - 1))
             classes = {"finite": lambda v, c: v[0] == "num", "infinite": lambda v, c: v[0] == "inf",
                        "number": lambda v, c: v[0] != "nan", "notanumber": lambda v, c: v[0] == "nan",
-                       "normal": lambda v, c: v[0] == "num" and c & fmt.inf, "subnormal": lambda v, c: v[0] == "num" and not c & fmt.inf and v[2]}
+                       "normal": lambda v, c: v[0] == "num" and (c & fmt.inf or not v[2]), "subnormal": lambda v, c: v[0] == "num" and not c & fmt.inf and v[2]}
             for name, fn in classes.items():
                 kernel("testp", f"testp.{name}.{t}", "pred", [B], [(x,) for x in edges(fmt)], lambda x: int(bool(fn(fmt.decode(x), x))))
     for t in ("b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64"):
@@ -375,6 +377,17 @@ def integer_conversions():
                lambda x, y, z: z << 16 | u(clip(x, 8, t), 8) << 8 | u(clip(y, 8, t), 8))
 
 
+def convert_float(to, source, mode="rn"):
+    """NaNs survive between f64 and the others, and from bf16 to f32; else they become canonical."""
+    def run(x):
+        if is_nan(source, x) and F64 in (to, source):
+            return move_nan(to, source, x)
+        if is_nan(source, x) and source is BF16 and to is F32:
+            return x << 16
+        return from_value(to, source.decode(x), mode)
+    return run
+
+
 def float_conversions():
     order = ["f16", "bf16", "f32", "f64"]
     for source in order:
@@ -390,10 +403,9 @@ def float_conversions():
                     if to == "bf16" or (source, to) == ("f32", "f16") and mode in ("rm", "rp"):
                         if mode in ("rm", "rp"):
                             continue
-                    kernel("cvt", f"cvt.{mode}.{to}.{source}", b(c.bits), [b(a.bits)], one,
-                           lambda x: from_value(c, a.decode(x), mode))
+                    kernel("cvt", f"cvt.{mode}.{to}.{source}", b(c.bits), [b(a.bits)], one, convert_float(c, a, mode))
             else:
-                kernel("cvt", f"cvt.{to}.{source}", b(c.bits), [b(a.bits)], one, lambda x: from_value(c, a.decode(x)))
+                kernel("cvt", f"cvt.{to}.{source}", b(c.bits), [b(a.bits)], one, convert_float(c, a))
         rounders = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
         near = [(a.encode(rng.getrandbits(1), Fraction(rng.getrandbits(9), 2 ** rng.randrange(10))),) for _ in range(12)] + one[:20]
         for mode, rounder in rounders.items():
@@ -411,6 +423,8 @@ def float_conversions():
             if source in ("f32", "f64"):
                 def integral(x):
                     v = a.decode(x)
+                    if v[0] == "nan" and a is F64:
+                        return move_nan(a, a, x)
                     return from_value(a, v) if v[0] != "num" else a.encode(v[1], Fraction(abs(rounder(signed(v)))))
                 kernel("cvt", f"cvt.{mode}.{source}.{source}", b(a.bits), [b(a.bits)], near, integral)
     for to in ("f16", "f32", "f64"):
@@ -519,16 +533,24 @@ def undocumented():
         _, n = by_type(t)
         rows = [(x, 0) for x in (0, 1, 5, (1 << n) - 1, 1 << (n - 1))]
         kernel(file, f"div.{t}", b(n), [b(n)] * 2, rows, lambda x, y: -1)
-        kernel(file, f"rem.{t}", b(n), [b(n)] * 2, rows, lambda x, y: x)
+        kernel(file, f"rem.{t}", b(n), [b(n)] * 2, rows, lambda x, y: -1)
     # products next to 2^-126: is a result flushed that only rounding makes normal?
     rows = [(0x3F7FFFFF, 0x00800000), (0xBF7FFFFF, 0x00800000), (0x3F7FFFFE, 0x00800000), (0x3F7FFFFE, 0x00800001)]
     kernel(file, "mul.ftz.f32", "b32", ["b32"] * 2, rows, float_op(F32, v_mul, ftz=True))
     kernel(file, "fma.rn.ftz.f32", "b32", ["b32"] * 3, [(*r, 0) for r in rows],
            float_op(F32, lambda x, y, z: v_add(v_mul(x, y), z), ftz=True))
-    for op, change in (("neg", lambda x, sign: x ^ sign), ("abs", lambda x, sign: x & (sign - 1))):
+    nans = [0x7FF8000000000001, 0xFFF8000000000002, 0x7FF0000000000003, 0xFFF0000000000004]
+    rows = [(x, y) for x in nans for y in nans]
+    for op in ("add", "sub", "mul", "div.rn"):
+        kernel(file, f"{op}.f64", "b64", ["b64"] * 2, rows, float_op(F64, v_add))
+    for op in ("min", "max"):
+        kernel(file, f"{op}.f64", "b64", ["b64"] * 2, rows, min_max_of(F64, op == "max"))
+    kernel(file, "fma.rn.f64", "b64", ["b64"] * 3, [(*row, rng.choice(nans)) for row in rows],
+           float_op(F64, lambda x, y, z: v_add(v_mul(x, y), z)))
+    for op in ("neg", "abs"):
         for t, fmt in FORMATS.items():
             rows = [(fmt.inf | 5,), (fmt.inf | fmt.sign | 1 << (fmt.m - 1) | 3,)]
-            kernel(file, f"{op}.{t}", b(fmt.bits), [b(fmt.bits)], rows, lambda x: change(x, fmt.sign), f"{op}_nan_{t}")
+            kernel(file, f"{op}.{t}", b(fmt.bits), [b(fmt.bits)], rows, lambda x: move_nan(fmt, fmt, x) if t == "f64" else fmt.nan, f"{op}_nan_{t}")
     rows = [(0x3F800000, 0x7F000000), (0x3F800000, 0x7E800001), (0x7F7FFFFF, 0x7F000000), (0x7F800000, 0x7F000000)]
     kernel(file, "div.approx.f32", "b32", ["b32"] * 2, rows, lambda x, y: F32.nan if x == F32.inf else 0)
 

@@ -139,10 +139,32 @@ def finish(fmt, code, ftz=False, sat=False, relu=False):
     return code
 
 
+def is_nan(fmt, code):
+    return (code & (fmt.sign - 1)) > fmt.inf
+
+
+def move_nan(to, source, code):
+    """A NaN taken over into another format, quiet."""
+    payload = code & ((1 << source.m) - 1)
+    payload = payload << to.m - source.m if to.m >= source.m else payload >> source.m - to.m
+    return (to.sign if code & source.sign else 0) | to.inf | 1 << (to.m - 1) | payload
+
+
+def is_tiny(fmt, v, mode):
+    """Below the smallest normal number after rounding with an exponent that has no lower end."""
+    wide = Format(fmt.e + 3, fmt.m, 0)
+    return v[0] == "num" and wide.decode(wide.encode(v[1], v[2], mode))[2] < Fraction(2) ** (1 - fmt.bias)
+
+
 def float_op(fmt, fn, mode="rn", ftz=False, **options):
+    """f64 hands on the first NaN among its operands."""
     def run(*codes):
-        values = [fmt.decode(fmt.flush(c) if ftz else c) for c in codes]
-        return finish(fmt, from_value(fmt, fn(*values), mode), ftz, **options)
+        if fmt is F64 and any(is_nan(fmt, c) for c in codes):
+            return next(move_nan(fmt, fmt, c) for c in codes if is_nan(fmt, c))
+        v = fn(*[fmt.decode(fmt.flush(c) if ftz else c) for c in codes])
+        if ftz and is_tiny(fmt, v, mode):
+            v = ("num", v[1], Fraction(0))
+        return finish(fmt, from_value(fmt, v, mode), ftz, **options)
     return run
 
 
