@@ -237,7 +237,8 @@ def kernel(file, text, to, sources, cases, fn, name=None, operands=None, before=
             body += [f"ld.global.{kind} {reg(kind, n + k)}, [%d91+{256 * k}];"]
     body += before
     if operands is None:
-        operands = ", ".join([reg(k, i) for i, k in enumerate(to)] + [reg(k, n + i) for i, k in enumerate(sources)])
+        names = [reg(kind, k) for k, kind in enumerate([*to, *sources])]
+        operands = ", ".join(names)
     body += [f"{text} {operands};"] if text else operands
     for k, kind in enumerate(to):
         if kind == "pred":
@@ -269,3 +270,8 @@ def write():
 
 def b(bits):
     return f"b{bits}"
+
+
+def by_type(t):
+    """The interpretation of a register by an integer type's name."""
+    return (s if t[0] == "s" else u), int(t[1:])
