@@ -36,6 +36,7 @@ struct Access {
   MemoryOrder order;
   std::uint32_t bytes = 4;        ///< per lane
   std::uint32_t align_bytes = 4;  ///< a power of two
+  bool is_silent = false;         ///< the observer is told by other means
 };
 
 using LaneAddresses = std::array<std::uint64_t, kLanes>;

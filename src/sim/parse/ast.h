@@ -117,12 +117,11 @@ enum class OperandKind : std::uint8_t {
   kFunction,  ///< index: Module::functions
   kLabel,     ///< index: Function::labels
   kTable,     ///< index: Function::tables (of .branchtargets, .calltargets, .callprototype)
-  /// [base + value]: parts[0] is the base (register, variable or integer); parts[1], if there, the
-  kMemory,
-  ///< vector of coordinates of a tensor address
-  kVector,      ///< {a, b, ...}: parts
-  kPair,        ///< d|p: parts
-  kSink,        ///< _
+  kMemory,  ///< [base + value]: parts[0] is the base (register, variable or integer); parts[1], if
+            ///< there, the vector of coordinates of a tensor address
+  kVector,  ///< {a, b, ...}: parts
+  kPair,    ///< d|p: parts
+  kSink,    ///< _
   kParenthesis  ///< (a, b): argument and result lists of call, scale-factor addresses of mma: parts
 };
 
@@ -198,7 +197,7 @@ struct Function {
   LaunchBounds bounds;
   std::optional<std::uint32_t> alias;  ///< .alias: index of the function whose body this name means
   std::vector<std::uint32_t>
-      params;  ///< indices into variables, in order; those in Space::kReg are registers of the function
+      params;  ///< indices into variables, in order; in Space::kReg if they are registers
   std::vector<std::uint32_t> returns;  ///< likewise
   std::vector<RegisterDecl> registers;
   std::vector<Variable>

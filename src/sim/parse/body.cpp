@@ -108,6 +108,11 @@ void BodyParser::declare_label(const Token& name, LabelSymbol symbol) {
   if (const auto* entry = labels_.declare(name.text, symbol)) {
     context_.fail_declared(name.text, name.pos, entry->value.pos);
   }
+  // Registers and variables share their scope's names with the labels.
+  const auto* other = context_.names.find(name.text);
+  if (other != nullptr && other->depth == context_.names.depth()) {
+    context_.fail_declared(name.text, name.pos, other->value.pos);
+  }
 }
 
 void BodyParser::label() {
@@ -201,7 +206,7 @@ Guard BodyParser::guard() {
   const Token name = tokens_.expect(TokenKind::kName, "a predicate after '@'");
   const auto* entry = context_.names.find(name.text);
   if (entry == nullptr || entry->value.kind != Symbol::Kind::kRegister) {
-    context_.fail_unknown(name, "register", {Symbol::Kind::kRegister});
+    context_.fail_unknown_register(name);
   }
   guard.register_idx = entry->value.index;
   const Type type = function_.registers[guard.register_idx].type;

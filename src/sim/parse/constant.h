@@ -31,8 +31,8 @@ std::uint32_t float_bits_of_double(std::uint64_t bits) noexcept;
 /// The value of a kNumber.
 Constant parse_literal(const TokenStream& tokens, const Token& token);
 
-/// Takes a constant expression: C's operators on integers of 64 bits and doubles, the casts (.s64) and
-/// (.u64), WARP_SZ. `%` works on unsigned integers.
+/// Takes a constant expression: C's operators on integers of 64 bits and doubles, the casts (.s64)
+/// and (.u64), WARP_SZ. `%` works on unsigned integers.
 Constant parse_constant(TokenStream& tokens);
 
 /// Whether parse_constant() can begin with the token.

@@ -2,6 +2,7 @@
 
 #include "base/quote.h"
 #include "base/similar.h"
+#include "sim/parse/special_register.h"
 
 #include <algorithm>
 #include <iterator>
@@ -47,14 +48,26 @@ void ParseContext::fail_declared(std::string_view name, SourcePos pos, SourcePos
                                first.line));
 }
 
+std::vector<std::string_view> ParseContext::names_of(
+    std::initializer_list<Symbol::Kind> kinds) const {
+  std::vector<std::string_view> found;
+  for (const auto& entry : names.entries()) {
+    if (found.size() == kMaxCandidates) break;
+    if (std::ranges::count(kinds, entry.value.kind) != 0) found.push_back(entry.name);
+  }
+  return found;
+}
+
 void ParseContext::fail_unknown(const Token& name, std::string_view what,
                                 std::initializer_list<Symbol::Kind> kinds) const {
-  std::vector<std::string_view> candidates;
-  for (const auto& entry : names.entries()) {
-    if (candidates.size() == kMaxCandidates) break;
-    if (std::ranges::count(kinds, entry.value.kind) != 0) candidates.push_back(entry.name);
-  }
   tokens.fail(name.pos, fmt::format("unknown {} {}{}", what, quote(name.text),
+                                    suggestion(name.text, names_of(kinds))));
+}
+
+void ParseContext::fail_unknown_register(const Token& name) const {
+  auto candidates = names_of({Symbol::Kind::kRegister});
+  std::ranges::copy(special_register_names(), std::back_inserter(candidates));
+  tokens.fail(name.pos, fmt::format("unknown register {}{}", quote(name.text),
                                     suggestion(name.text, candidates)));
 }
 

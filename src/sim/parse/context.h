@@ -50,6 +50,11 @@ class ParseContext {
   /// "unknown register "%r1x"; similar names: ...", from the visible names of those kinds.
   [[noreturn]] void fail_unknown(const Token& name, std::string_view what,
                                  std::initializer_list<Symbol::Kind> kinds) const;
+  /// The same for a register, also a special one.
+  [[noreturn]] void fail_unknown_register(const Token& name) const;
+
+ private:
+  std::vector<std::string_view> names_of(std::initializer_list<Symbol::Kind> kinds) const;
 };
 
 /// "; similar names: "a", "b"" for the candidates that share at least half of the name; "" if none.

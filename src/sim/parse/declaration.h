@@ -24,8 +24,8 @@ void parse_declaration(ParseContext& context, Linkage linkage, OpenFunction* fun
 /// Takes "(a, b)", the parameters or results of a function or prototype.
 std::vector<Variable> parse_parameters(ParseContext& context);
 
-/// Takes "100>", the number of names of a range, behind the <. All ranges of a module together have at
-/// most kMaxRange names more than its text has characters.
+/// Takes "100>", the number of names of a range, behind the <. All ranges of a module together have
+/// at most kMaxRange names more than its text has characters.
 std::uint64_t parse_range(ParseContext& context);
 
 /// Takes ".attribute(...)"; true if it says .managed.

@@ -133,7 +133,7 @@ Token TokenStream::lex() {
     while (is_name_part(at(end))) ++end;
     return make(TokenKind::kName, end - offset_);
   }
-  if (is_digit(c)) return make(TokenKind::kNumber, length_of_number());
+  if (is_digit(c) || begins_with_point()) return make(TokenKind::kNumber, length_of_number());
   if (c == '.' && is_name_follows) return make(TokenKind::kDirective, length_of_directive());
   if (c == '"') return lex_string();
   for (const std::string_view pair : kPairs) {
@@ -143,6 +143,15 @@ Token TokenStream::lex() {
     return make(TokenKind::kSymbol, 1);
   }
   fail(here(), fmt::format("unexpected character {}", quote(text_.substr(offset_, 1))));
+}
+
+/// .5 where no .modifier can stand.
+bool TokenStream::begins_with_point() const noexcept {
+  if (text_[offset_] != '.' || (offset_ > 0 && is_name_part(text_[offset_ - 1]))) return false;
+  std::size_t end = offset_ + 1;
+  while (is_digit(at(end))) ++end;
+  const bool has_digits = end > offset_ + 1;
+  return has_digits && (!is_name_part(at(end)) || at(end) == 'e' || at(end) == 'E');
 }
 
 std::size_t TokenStream::length_of_directive() const noexcept {

@@ -30,8 +30,8 @@ struct Token {
   }
 };
 
-/// Reads the tokens of Module::text one after the other. Comments and # lines are no tokens. All its
-/// errors are those of fail_at().
+/// Reads the tokens of Module::text one after the other. Comments and # lines are no tokens. All
+/// its errors are those of fail_at().
 class TokenStream {
  public:
   /// Keeps a reference to the module, whose text and name must be set.
@@ -45,8 +45,8 @@ class TokenStream {
   bool accept(char symbol);
   bool accept(std::string_view directive);
 
-  /// Takes a token that must be there; `where` ends the sentence "expected ';' ...". The error points
-  /// behind the token before, where the missing one belongs.
+  /// Takes a token that must be there; `where` ends the sentence "expected ';' ...". The error
+  /// points behind the token before, where the missing one belongs.
   Token expect(char symbol, std::string_view where);
   Token expect(TokenKind kind, std::string_view what);
 
@@ -70,6 +70,7 @@ class TokenStream {
   void skip_block_comment();
   Token make(TokenKind kind, std::size_t num_bytes);
   Token lex_string();
+  bool begins_with_point() const noexcept;
   std::size_t length_of_directive() const noexcept;
   std::size_t length_of_number() const noexcept;
   SourcePos here() const noexcept;

@@ -1,5 +1,5 @@
-// What the parser refuses, so that a small hostile text cannot ask for much time or memory. All are far
-// beyond what compilers and people write.
+// What the parser refuses, so that a small hostile text cannot ask for much time or memory. All are
+// far beyond what compilers and people write.
 #pragma once
 
 #include <cstddef>

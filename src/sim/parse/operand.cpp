@@ -38,10 +38,12 @@ Operand make(OperandKind kind, SourcePos pos) {
 
 void OperandParser::parse(Instruction& instruction, std::vector<ForwardName>& forward_names) {
   is_call_ = instruction.opcode == "call";
-  is_jump_ = is_call_ || instruction.opcode == "bra" || instruction.opcode == "brx";
+  const bool is_indexed_branch = instruction.opcode == "brx";
   if (tokens_.peek().is_symbol(';')) return;
   do {
     forward_name_ = {};
+    is_target_ =
+        instruction.opcode == "bra" || (is_indexed_branch && !instruction.operands.empty());
     Operand parsed = operand();
     if (parsed.kind == OperandKind::kLabel) {
       const auto operand_idx = static_cast<std::uint32_t>(instruction.operands.size());
@@ -156,13 +158,13 @@ Operand OperandParser::name() {
   if (token.text == "_") return operand;
   // Where a label can stand, whether a name is one is known at the end of its scope only.
   const auto* entry = context_.names.find(token.text);
-  const bool is_nested = depth_ > 1;
-  if (entry == nullptr && token.text[0] == '%') return special_register(token);
-  if (entry == nullptr && is_jump_ && !is_nested) {
+  const bool is_forward = is_target_ || (is_call_ && entry == nullptr);
+  if (is_forward && depth_ == 1) {
     operand.kind = OperandKind::kLabel;
     forward_name_ = token;
     return operand;
   }
+  if (entry == nullptr && token.text[0] == '%') return special_register(token);
   if (entry == nullptr) {
     context_.fail_unknown(token, "name",
                           {Symbol::Kind::kRegister, Symbol::Kind::kLocalVariable,
@@ -187,9 +189,7 @@ Operand OperandParser::name() {
 
 Operand OperandParser::special_register(const Token& token) {
   const auto special = find_special_register(token.text);
-  if (!special) {
-    context_.fail_unknown(token, "register", {Symbol::Kind::kRegister});
-  }
+  if (!special) context_.fail_unknown_register(token);
   Operand operand = make(OperandKind::kSpecial, token.pos);
   operand.index = static_cast<std::uint32_t>(special->which);
   operand.component = special->number.value_or(0);
@@ -205,10 +205,13 @@ void OperandParser::parse_component(Operand& operand, int num_components) {
     tokens_.fail(selector.pos,
                  fmt::format("{} is no component; expected .x .y .z .w", quote(selector.text, 30)));
   }
-  if (component < kByteSelector && component >= num_components) {
-    tokens_.fail(selector.pos,
-                 fmt::format("the register has {} component{}; {} is none of them", num_components,
-                             num_components == 1 ? "" : "s", selector.text));
+  const bool is_selector = component >= kByteSelector;
+  if (!is_selector && num_components == 1) {
+    tokens_.fail(selector.pos, fmt::format("{} after what is no vector register", selector.text));
+  }
+  if (!is_selector && component >= num_components) {
+    tokens_.fail(selector.pos, fmt::format("the register has {} components; {} is none of them",
+                                           num_components, selector.text));
   }
   operand.component = static_cast<std::uint8_t>(component);
   operand.has_component = true;

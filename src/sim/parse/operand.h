@@ -19,8 +19,8 @@ class OperandParser {
   OperandParser(ParseContext& context, const Function& function)
       : context_(context), tokens_(context.tokens), function_(function) {}
 
-  /// Takes operands up to the semicolon, which it leaves. Names that are unknown become forward names if
-  /// the instruction is one that goes to labels (bra, brx, call), and errors else.
+  /// Takes operands up to the semicolon, which it leaves. Where the instruction may
+  /// go to a label or table (bra, brx, call), names become forward names.
   void parse(Instruction& instruction, std::vector<ForwardName>& forward_names);
 
  private:
@@ -38,7 +38,7 @@ class OperandParser {
   ParseContext& context_;
   TokenStream& tokens_;
   const Function& function_;
-  bool is_jump_ = false;
+  bool is_target_ = false;  ///< the operand that is being read is a label or a table
   bool is_call_ = false;
   int depth_ = 0;
   Token forward_name_;  ///< of the operand that was read last, if that is one

@@ -8,10 +8,9 @@
 namespace tilewright::sim {
 
 /// Parses PTX ISA up to 9.0: directives, scopes, declarations with initialisers, functions,
-/// instructions with all operand forms, debug sections (skipped), .loc and .file (kept). Opcodes
-/// and modifiers are not interpreted.
-/// Errors   ParseError with file, line, column and a caret; also for hostile sizes (a register
-///          range, array or nesting that no real program has)
+/// instructions with all operand forms, debug sections (skipped), .loc and .file (kept). Opcodes,
+/// modifiers and the version number are not interpreted.
+/// Errors   ParseError with file, line, column and a caret; also for hostile sizes (limits.h)
 Module parse_module(std::string text, std::string name);
 
 }  // namespace tilewright::sim

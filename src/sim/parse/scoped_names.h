@@ -8,8 +8,8 @@
 
 namespace tilewright::sim {
 
-/// What names mean in nested scopes; a declaration hides those of outer scopes until its scope closes.
-/// The names are views: what they point to must outlive their scope.
+/// What names mean in nested scopes; a declaration hides those of outer scopes until its scope
+/// closes. The names are views: what they point to must outlive their scope.
 template <class Value>
 class ScopedNames {
  public:

@@ -22,7 +22,8 @@ namespace tilewright::sim {
 struct Cta;
 struct Cluster;
 struct Grid;
-class Observer;  // check/
+class Observer;    // check/
+struct WarpAsync;  // insn/async_work.h
 
 /// What lanes wait for.
 enum class WaitKind : std::uint8_t {
@@ -101,6 +102,8 @@ struct alignas(64) Warp {
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
   std::uint64_t num_executed = 0;                  ///< warp instructions
   std::uint64_t num_wakes = 0;                     ///< waits that came to their end
+  /// Copies under way by thread; null until there is one
+  std::shared_ptr<WarpAsync> async;
 
   template <class T>
   T* row(Row offset) noexcept {

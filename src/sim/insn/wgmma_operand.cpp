@@ -1,0 +1,89 @@
+#include "sim/insn/wgmma_operand.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace tilewright::sim {
+namespace {
+
+std::string describe(const char* name, std::uint64_t bits, const MatrixDescriptor& d) {
+  return fmt::format(
+      "wgmma descriptor of {} = {:#018x}: start address {:#x}, leading offset {} bytes, stride "
+      "offset {} bytes, base offset {}, swizzle of {} bytes",
+      name, bits, d.start_address, d.leading_bytes, d.stride_bytes, d.base_offset,
+      static_cast<std::uint32_t>(d.swizzle));
+}
+
+/// The descriptor of the part that begins at first_row. The shift is made on the linear address,
+/// before the swizzle, so it is exact.
+MatrixDescriptor advanced(const MatrixDescriptor& descriptor, const OperandTile& tile,
+                          int first_row) {
+  if (first_row == 0) return descriptor;
+  MatrixDescriptor result = descriptor;
+  const auto rows = static_cast<std::uint32_t>(first_row);
+  const auto bytes = rows * static_cast<std::uint32_t>(tile.element_bytes);
+  const auto span = static_cast<std::uint32_t>(descriptor.swizzle);
+  if (tile.major == OperandMajor::kK) {
+    result.start_address += rows / 8 * descriptor.stride_bytes;
+  } else if (span == 0) {
+    result.start_address += bytes / 16 * descriptor.stride_bytes;
+  } else {
+    result.start_address += bytes / span * descriptor.leading_bytes + bytes % span;
+  }
+  return result;
+}
+
+}  // namespace
+
+void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor,
+                          const OperandTile& tile, int first_row, std::span<std::byte> codes) {
+  const MatrixDescriptor fields = decode_matrix_descriptor(descriptor);
+  const GatherResult result = gather_tile(std::span(warp.shared, warp.shared_bytes),
+                                          advanced(fields, tile, first_row), tile, codes);
+  switch (result.status) {
+    case GatherStatus::kDone: return;
+    case GatherStatus::kOutOfBounds:
+      fault(FaultKind::kIllegalAddress, kAllLanes,
+            fmt::format("{}; it reaches shared address {:#x}, but the CTA's shared memory ends at "
+                        "{:#x}",
+                        describe(name, descriptor, fields), result.address, warp.shared_bytes));
+    case GatherStatus::kBaseOffsetUnsupported:
+      fault(FaultKind::kIllegalInstruction, kAllLanes,
+            describe(name, descriptor, fields) +
+                "; a base offset other than 0 is not simulated: align the tile to its swizzle "
+                "pattern");
+  }
+}
+
+void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
+                         int first_row, std::vector<AsyncRange>& ranges) {
+  const MatrixDescriptor d = advanced(decode_matrix_descriptor(descriptor), tile, first_row);
+  const auto bytes = static_cast<std::uint32_t>(tile.element_bytes);
+  const bool is_k = tile.major == OperandMajor::kK;
+  // Chunks of 16 bytes stay together.
+  const auto rows = static_cast<std::uint32_t>(tile.rows), k = static_cast<std::uint32_t>(tile.k);
+  const std::uint32_t row_step = is_k ? 1 : std::min(rows, 16 / bytes);
+  const std::uint32_t k_step = is_k ? std::min(k, 16 / bytes) : 1;
+  std::vector<std::uint32_t> chunks;
+  for (std::uint32_t row = 0; row < rows; row += row_step) {
+    for (std::uint32_t at = 0; at < k; at += k_step) {
+      chunks.push_back(operand_address(d, tile.major, row, at, bytes));
+    }
+  }
+  std::sort(chunks.begin(), chunks.end());
+  chunks.erase(std::unique(chunks.begin(), chunks.end()), chunks.end());
+  const std::uint64_t own = std::uint64_t{warp.cta->rank} << kSharedRankShift;
+  const std::size_t first = ranges.size();
+  for (const std::uint32_t chunk : chunks) {
+    const std::uint64_t address = own | chunk;
+    if (ranges.size() > first && ranges.back().address + ranges.back().bytes == address) {
+      ranges.back().bytes += 16;
+    } else {
+      ranges.push_back({AccessKind::kRead, Proxy::kAsync, true, address, 16});
+    }
+  }
+}
+
+}  // namespace tilewright::sim
