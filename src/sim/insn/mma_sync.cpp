@@ -2,7 +2,6 @@
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
-
 #include "sim/tensor/fragments.h"
 
 #include <array>
@@ -23,7 +22,9 @@ struct MmaForm {
 
 constexpr int kMaxWords = 16 * 16;  // of an f64 operand, the largest
 
-const MmaForm& form_of(const Insn& insn) { return *static_cast<const MmaForm*>(insn.extra); }
+const MmaForm& form_of(const Insn& insn) {
+  return *static_cast<const MmaForm*>(insn.extra);
+}
 
 /// Operands as dense bytes.
 struct Tiles {
@@ -208,8 +209,9 @@ void lower_mma(Lowering& l) {
 }
 
 const InsnRow kRows[] = {
-    {"mma", "mma.sync.aligned.shape.row.col{.satfinite}{.op.popc}.dtype.atype.btype.ctype d, a, b, c;",
-     80, InsnClass::kTensor, lower_mma},
+    {"mma",
+     "mma.sync.aligned.shape.row.col{.satfinite}{.op.popc}.dtype.atype.btype.ctype d, a, b, c;", 80,
+     InsnClass::kTensor, lower_mma},
 };
 
 }  // namespace
