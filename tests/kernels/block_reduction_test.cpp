@@ -20,7 +20,8 @@ class BlockReduction : public KernelTest {
  protected:
   static Results reduce(const Device& device, int rows, int cols, const std::vector<float>& floats,
                         const std::vector<std::int32_t>& ints) {
-    const Buffer float_buffer = Buffer::from(device, floats), int_buffer = Buffer::from(device, ints);
+    const Buffer float_buffer = Buffer::from(device, floats),
+                 int_buffer = Buffer::from(device, ints);
     const Output<float> sum(device, rows), largest(device, rows);
     const Output<std::int32_t> int_sum(device, rows), prefix(device, ints.size());
     const Output<std::uint32_t> int_xor(device, rows), num_negative(device, rows);
@@ -77,7 +78,9 @@ class BlockReduction : public KernelTest {
 };
 TILEWRIGHT_ON_EVERY_DEVICE(BlockReduction);
 
-TEST_P(BlockReduction, WholeBlocks) { check(7, 2 * kBlockReductionThreads); }
+TEST_P(BlockReduction, WholeBlocks) {
+  check(7, 2 * kBlockReductionThreads);
+}
 TEST_P(BlockReduction, RaggedRows) {
   check(3, 1);
   check(4, 31);

@@ -67,6 +67,8 @@ std::vector<Code> pad_rows(const std::vector<Code>& codes, int rows, int cols, i
   return padded;
 }
 
-inline int round_up(int x, int multiple) { return (x + multiple - 1) / multiple * multiple; }
+inline int round_up(int x, int multiple) {
+  return (x + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace tilewright::kernels

@@ -38,13 +38,13 @@ class HistogramKernel : public KernelTest {
     const Buffer index_sum = Buffer::from(device(), std::vector<unsigned long long>(1));
     const Buffer finished = Buffer::from(device(), std::vector<std::uint32_t>(1));
     const Output<std::uint32_t> total(device(), 1);
-    run_kernel(device(), "histogram", {.grid = {ctas}, .block = {kHistogramThreads}},
-               HistogramParams{pointer_to<const std::uint8_t>(in), pointer_to<std::uint32_t>(counts),
-                               pointer_to<float>(weights), pointer_to<std::uint32_t>(last),
-                               pointer_to<std::uint32_t>(first),
-                               pointer_to<unsigned long long>(index_sum),
-                               pointer_to<std::uint32_t>(finished), total.pointer(),
-                               static_cast<std::uint32_t>(values.size())});
+    run_kernel(
+        device(), "histogram", {.grid = {ctas}, .block = {kHistogramThreads}},
+        HistogramParams{pointer_to<const std::uint8_t>(in), pointer_to<std::uint32_t>(counts),
+                        pointer_to<float>(weights), pointer_to<std::uint32_t>(last),
+                        pointer_to<std::uint32_t>(first), pointer_to<unsigned long long>(index_sum),
+                        pointer_to<std::uint32_t>(finished), total.pointer(),
+                        static_cast<std::uint32_t>(values.size())});
     const Histogram expected = expected_of(values);
     EXPECT_EQ(counts.to_vector<std::uint32_t>(), expected.counts);
     EXPECT_EQ(last.to_vector<std::uint32_t>(), expected.last_index);
@@ -68,11 +68,21 @@ class HistogramKernel : public KernelTest {
 };
 TILEWRIGHT_ON_EVERY_DEVICE(HistogramKernel);
 
-TEST_P(HistogramKernel, AllValues) { check(random_values(20011, 0xff), 7); }
-TEST_P(HistogramKernel, FewValuesManyCollisions) { check(random_values(5000, 0x81), 4); }
-TEST_P(HistogramKernel, OneValue) { check({201}, 1); }
-TEST_P(HistogramKernel, MoreThreadsThanValues) { check(random_values(300, 0x0f), 5); }
-TEST_P(HistogramKernel, NoValues) { check({}, 3); }
+TEST_P(HistogramKernel, AllValues) {
+  check(random_values(20011, 0xff), 7);
+}
+TEST_P(HistogramKernel, FewValuesManyCollisions) {
+  check(random_values(5000, 0x81), 4);
+}
+TEST_P(HistogramKernel, OneValue) {
+  check({201}, 1);
+}
+TEST_P(HistogramKernel, MoreThreadsThanValues) {
+  check(random_values(300, 0x0f), 5);
+}
+TEST_P(HistogramKernel, NoValues) {
+  check({}, 3);
+}
 
 }  // namespace
 }  // namespace tilewright::kernels

@@ -109,10 +109,10 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
 };
 
 /// The tests of a suite once for each device; SimTest and GpuTest stand in their names.
-#define TILEWRIGHT_ON_EVERY_DEVICE(SUITE)                                                     \
-  INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values(TestDevices::kSimulator),        \
-                           [](const auto&) { return "h200"; });                               \
-  INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),              \
+#define TILEWRIGHT_ON_EVERY_DEVICE(SUITE)                                              \
+  INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values(TestDevices::kSimulator), \
+                           [](const auto&) { return "h200"; });                        \
+  INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),       \
                            [](const auto&) { return "cuda"; })
 
 /// What a kernel writes: poisoned before, with a margin behind it that must stay poisoned.

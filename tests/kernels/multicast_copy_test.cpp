@@ -62,13 +62,12 @@ class MulticastCopy : public KernelTest {
     for (int cta = 0; cta < ctas; ++cta) {
       const int cluster = cta / cluster_size;
       const int last = cluster + (tiles - 1 - cluster) / clusters * clusters;
-      const Words expected = cluster < tiles
-                                 ? tile_words(matrix, last % tiles_x, last / tiles_x)
-                                 : Words(kMulticastCopyTileWords, ~0u);
+      const Words expected = cluster < tiles ? tile_words(matrix, last % tiles_x, last / tiles_x)
+                                             : Words(kMulticastCopyTileWords, ~0u);
       ASSERT_EQ(part(all_next, cta), expected) << "CTA " << cta << " saw of its neighbour";
     }
-    const auto sum = static_cast<std::uint32_t>(kMulticastCopyConsumers * cluster_size *
-                                                (cluster_size + 1) / 2);
+    const auto sum =
+        static_cast<std::uint32_t>(kMulticastCopyConsumers * cluster_size * (cluster_size + 1) / 2);
     EXPECT_EQ(arrivals.read(), Words(static_cast<std::size_t>(clusters), sum));
   }
 
@@ -121,8 +120,12 @@ TEST_P(MulticastCopy, ClustersOfOneAndEight) {
   check({.cols = 100, .rows = 40}, 1, 2);
   check({.cols = 100, .rows = 140}, 8, 1);
 }
-TEST_P(MulticastCopy, MoreClustersThanTiles) { check({.cols = 60, .rows = 30}, 2, 3); }
-TEST_P(MulticastCopy, OneElement) { check({.cols = 1, .rows = 1}, 4, 1); }
+TEST_P(MulticastCopy, MoreClustersThanTiles) {
+  check({.cols = 60, .rows = 30}, 2, 3);
+}
+TEST_P(MulticastCopy, OneElement) {
+  check({.cols = 1, .rows = 1}, 4, 1);
+}
 
 }  // namespace
 }  // namespace tilewright::kernels

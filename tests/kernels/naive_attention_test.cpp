@@ -67,7 +67,8 @@ class NaiveAttention : public KernelTest {
   static std::vector<float> attend(const Device& device, const Sequences& s, const Inputs& in,
                                    const FormatSpec& format) {
     const std::int32_t total_q = in.cu_q.back();
-    const int max_kv = s.kv_lens.empty() ? 0 : *std::max_element(s.kv_lens.begin(), s.kv_lens.end());
+    const int max_kv =
+        s.kv_lens.empty() ? 0 : *std::max_element(s.kv_lens.begin(), s.kv_lens.end());
     const Buffer q = upload(device, format, in.q), k = upload(device, format, in.k);
     const Buffer v = upload(device, format, in.v);
     const Buffer cu_q = Buffer::from(device, in.cu_q), cu_kv = Buffer::from(device, in.cu_kv);
@@ -97,10 +98,11 @@ class NaiveAttention : public KernelTest {
     const auto queries = static_cast<std::uint32_t>(total_q);
     const auto heads = static_cast<std::uint32_t>(params.heads);
     if (params.max_kv_len > 0) {
-      run_kernel(device, "naive_attention_scores" + type,
-                 {.grid = {ceil_div(params.max_kv_len, kNaiveAttentionScoresThreads), queries, heads},
-                  .block = {kNaiveAttentionScoresThreads}},
-                 params);
+      run_kernel(
+          device, "naive_attention_scores" + type,
+          {.grid = {ceil_div(params.max_kv_len, kNaiveAttentionScoresThreads), queries, heads},
+           .block = {kNaiveAttentionScoresThreads}},
+          params);
     }
     run_kernel(device, "naive_attention_softmax",
                {.grid = {ceil_div(total_q, kNaiveAttentionSoftmaxWarps), heads},
@@ -115,20 +117,21 @@ class NaiveAttention : public KernelTest {
   void check(const Sequences& s, const FormatSpec& format) {
     const Inputs in = draw_inputs(s, format);
     const std::vector<float> out = attend(device(), s, in, format);
-    const reference::AttentionResult expected = reference::attention(
-        {.batch = static_cast<std::int64_t>(s.q_lens.size()),
-         .heads = s.heads,
-         .kv_heads = s.kv_heads,
-         .head_dim = s.head_dim,
-         .v_head_dim = s.head_dim,
-         .scale = static_cast<float>(1 / std::sqrt(s.head_dim)),
-         .causal = s.is_causal,
-         .cu_seqlens_q = in.cu_q,
-         .cu_seqlens_kv = in.cu_kv,
-         .magnitudes = true},
-        in.q, in.k, in.v);
+    const reference::AttentionResult expected =
+        reference::attention({.batch = static_cast<std::int64_t>(s.q_lens.size()),
+                              .heads = s.heads,
+                              .kv_heads = s.kv_heads,
+                              .head_dim = s.head_dim,
+                              .v_head_dim = s.head_dim,
+                              .scale = static_cast<float>(1 / std::sqrt(s.head_dim)),
+                              .causal = s.is_causal,
+                              .cu_seqlens_q = in.cu_q,
+                              .cu_seqlens_kv = in.cu_kv,
+                              .magnitudes = true},
+                             in.q, in.k, in.v);
     const std::size_t total_q = static_cast<std::size_t>(in.cu_q.back());
-    const int max_kv = s.kv_lens.empty() ? 0 : *std::max_element(s.kv_lens.begin(), s.kv_lens.end());
+    const int max_kv =
+        s.kv_lens.empty() ? 0 : *std::max_element(s.kv_lens.begin(), s.kv_lens.end());
     ASSERT_EQ(out.size(), expected.out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::size_t head = i / s.head_dim % s.heads, query = i / s.head_dim / s.heads;

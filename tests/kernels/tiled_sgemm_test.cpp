@@ -20,9 +20,12 @@ class TiledSgemm : public KernelTest {
                                      const std::vector<float>& a, const std::vector<float>& b) {
     const Buffer a_buffer = Buffer::from(device, a), b_buffer = Buffer::from(device, b);
     const Output<float> c(device, static_cast<std::size_t>(p.m) * p.n);
-    const TiledSgemmParams params = {
-        pointer_to<const float>(a_buffer), pointer_to<const float>(b_buffer), c.pointer(), p.m, p.n,
-        p.k};
+    const TiledSgemmParams params = {pointer_to<const float>(a_buffer),
+                                     pointer_to<const float>(b_buffer),
+                                     c.pointer(),
+                                     p.m,
+                                     p.n,
+                                     p.k};
     if (p.m > 0 && p.n > 0) {
       run_kernel(device, "tiled_sgemm",
                  {.grid = {ceil_div(p.n, kTiledSgemmTile), ceil_div(p.m, kTiledSgemmTile)},
@@ -64,7 +67,9 @@ class TiledSgemm : public KernelTest {
 };
 TILEWRIGHT_ON_EVERY_DEVICE(TiledSgemm);
 
-TEST_P(TiledSgemm, WholeTiles) { check({128, 64, 48}, Numbers::kUniform); }
+TEST_P(TiledSgemm, WholeTiles) {
+  check({128, 64, 48}, Numbers::kUniform);
+}
 TEST_P(TiledSgemm, RaggedTiles) {
   check({65, 67, 17}, Numbers::kUniform);
   check({63, 130, 100}, Numbers::kUniform);
@@ -74,7 +79,9 @@ TEST_P(TiledSgemm, SingleElements) {
   check({1, 70, 33}, Numbers::kUniform);
   check({70, 1, 15}, Numbers::kUniform);
 }
-TEST_P(TiledSgemm, IntegersAreExact) { check({70, 66, 200}, Numbers::kIntegers); }
+TEST_P(TiledSgemm, IntegersAreExact) {
+  check({70, 66, 200}, Numbers::kIntegers);
+}
 TEST_P(TiledSgemm, EmptyDimensions) {
   check({5, 7, 0}, Numbers::kUniform);
   check({0, 7, 3}, Numbers::kUniform);

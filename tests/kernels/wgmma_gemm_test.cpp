@@ -16,13 +16,15 @@ struct Variant {
   const FormatSpec& output;
 };
 constexpr Variant kVariants[] = {
-    {"wgmma_gemm_bf16_f32_ss", kBf16, kFp32},  {"wgmma_gemm_bf16_bf16_ss", kBf16, kBf16},
-    {"wgmma_gemm_bf16_f32_rs", kBf16, kFp32},  {"wgmma_gemm_bf16_bf16_rs", kBf16, kBf16},
-    {"wgmma_gemm_e4m3_f32_ss", kE4m3, kFp32},  {"wgmma_gemm_e4m3_bf16_ss", kE4m3, kBf16},
+    {"wgmma_gemm_bf16_f32_ss", kBf16, kFp32}, {"wgmma_gemm_bf16_bf16_ss", kBf16, kBf16},
+    {"wgmma_gemm_bf16_f32_rs", kBf16, kFp32}, {"wgmma_gemm_bf16_bf16_rs", kBf16, kBf16},
+    {"wgmma_gemm_e4m3_f32_ss", kE4m3, kFp32}, {"wgmma_gemm_e4m3_bf16_ss", kE4m3, kBf16},
     {"wgmma_gemm_e4m3_f32_rs", kE4m3, kFp32},
 };
 
-int bytes_of(const FormatSpec& format) { return format.bits() / 8; }
+int bytes_of(const FormatSpec& format) {
+  return format.bits() / 8;
+}
 
 TensorMapType map_type(const FormatSpec& format) {
   if (format == kBf16) return TensorMapType::kBfloat16;
@@ -34,7 +36,9 @@ struct DeviceMatrix {
   const FormatSpec& format;
   int rows, cols;
 
-  int pitch() const { return std::max(1, round_up(cols * bytes_of(format), 16)) / bytes_of(format); }
+  int pitch() const {
+    return std::max(1, round_up(cols * bytes_of(format), 16)) / bytes_of(format);
+  }
   std::size_t size_bytes() const {
     return static_cast<std::size_t>(rows) * pitch() * bytes_of(format);
   }
@@ -52,8 +56,8 @@ struct DeviceMatrix {
   }
   Buffer upload(const Device& device, const std::vector<double>& values) const {
     if (bytes_of(format) == 1) {
-      return Buffer::from(
-          device, pad_rows(encode_all<std::uint8_t>(format, values), rows, cols, pitch()));
+      return Buffer::from(device,
+                          pad_rows(encode_all<std::uint8_t>(format, values), rows, cols, pitch()));
     }
     return Buffer::from(device,
                         pad_rows(encode_all<std::uint16_t>(format, values), rows, cols, pitch()));
@@ -100,8 +104,8 @@ class WgmmaGemm : public KernelTest {
     run_kernel(device, variant.entry,
                {.grid = {ctas},
                 .block = {kWgmmaGemmThreads},
-                .dynamic_shared_bytes = static_cast<std::uint32_t>(
-                    wgmma_gemm_shared_bytes(bytes_of(variant.output)))},
+                .dynamic_shared_bytes =
+                    static_cast<std::uint32_t>(wgmma_gemm_shared_bytes(bytes_of(variant.output)))},
                params);
     EXPECT_EQ(next_tile.to_vector<std::uint32_t>()[0],
               static_cast<std::uint32_t>(params.tiles_m * params.tiles_n) + ctas);
@@ -109,8 +113,8 @@ class WgmmaGemm : public KernelTest {
   }
 
   void check(const Variant& variant, const GemmProblem& p, Numbers numbers, std::uint32_t ctas) {
-    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}, {} CTAs", variant.entry, p.m, p.n, p.k,
-                             ctas));
+    SCOPED_TRACE(
+        fmt::format("{}, m = {}, n = {}, k = {}, {} CTAs", variant.entry, p.m, p.n, p.k, ctas));
     const std::vector<double> a = draw_many(1, std::int64_t{p.m} * p.k, numbers, variant.input);
     const std::vector<double> b = draw_many(2, std::int64_t{p.n} * p.k, numbers, variant.input);
     const auto run = [&](const Device& where) { return multiply(where, variant, p, a, b, ctas); };
@@ -126,14 +130,20 @@ class WgmmaGemm : public KernelTest {
 };
 TILEWRIGHT_ON_EVERY_DEVICE(WgmmaGemm);
 
-TEST_P(WgmmaGemm, WholeTilesOfIntegersAreExact) { check_all({128, 128, 256}, Numbers::kIntegers, 1); }
-TEST_P(WgmmaGemm, WholeTiles) { check_all({128, 256, 256}, Numbers::kUniform, 2); }
+TEST_P(WgmmaGemm, WholeTilesOfIntegersAreExact) {
+  check_all({128, 128, 256}, Numbers::kIntegers, 1);
+}
+TEST_P(WgmmaGemm, WholeTiles) {
+  check_all({128, 256, 256}, Numbers::kUniform, 2);
+}
 // More steps than stages, more tiles than CTAs.
 TEST_P(WgmmaGemm, RaggedAndPersistent) {
   check_all({200, 300, 520}, Numbers::kUniform, 2);
   check_all({130, 40, 77}, Numbers::kIntegers, 1);
 }
-TEST_P(WgmmaGemm, MoreCtasThanTiles) { check_all({65, 129, 64}, Numbers::kUniform, 5); }
+TEST_P(WgmmaGemm, MoreCtasThanTiles) {
+  check_all({65, 129, 64}, Numbers::kUniform, 5);
+}
 TEST_P(WgmmaGemm, OneToken) {
   check_all({1, 136, 200}, Numbers::kUniform, 2);
   check_all({1, 1, 1}, Numbers::kUniform, 1);
