@@ -120,7 +120,8 @@ Step store_bulk(Warp& warp, const Insn& insn, std::uint32_t active) {
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint64_t size = warp.row<std::uint64_t>(insn.op[1])[lane];
-    if (size % 8 != 0) fault(FaultKind::kMisalignedAddress, 1u << lane, "st.bulk: the size must be a multiple of 8");
+    if (size % 8 != 0)
+      fault(FaultKind::kMisalignedAddress, 1u << lane, "st.bulk: the size must be a multiple of 8");
     const Range range = resolve_range(warp, static_cast<std::uint32_t>(lane), form.space, to[lane],
                                       size, 8, AccessKind::kWrite);
     const AsyncRange ranges[] = {
@@ -148,8 +149,8 @@ void lower_store_bulk(Lowering& l) {
 
 const InsnRow kRows[] = {
     {"st.async",
-     "st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];", 90,
-     InsnClass::kAsync, [](Lowering& l) { lower_async(l, false); }},
+     "st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];",
+     90, InsnClass::kAsync, [](Lowering& l) { lower_async(l, false); }},
     {"red.async",
      "red.async{.relaxed}{.scope}{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, "
      "[mbar];",

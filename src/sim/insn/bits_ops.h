@@ -107,7 +107,8 @@ T bfe(T a, std::uint32_t position, std::uint32_t length) {
   constexpr std::uint32_t kBits = 8 * sizeof(T);
   const std::uint32_t start = position & 0xff;
   const std::uint32_t count = length & 0xff;
-  const U shifted = start < kBits ? static_cast<U>(static_cast<U>(a) >> (start & (kBits - 1))) : U{0};
+  const U shifted =
+      start < kBits ? static_cast<U>(static_cast<U>(a) >> (start & (kBits - 1))) : U{0};
   const U mask = count < kBits ? static_cast<U>((U{1} << (count & (kBits - 1))) - 1) : ~U{0};
   if constexpr (std::is_signed_v<T>) {
     const std::uint32_t end = start + count;

@@ -175,7 +175,8 @@ void lower_cp_async(Lowering& l) {
   form.source = address_form(l, 1, AddressSpace::kGlobal);
   form.size = static_cast<std::uint32_t>(l.immediate(2));
   const bool is_legal = form.size == 16 || (!is_cg && (form.size == 4 || form.size == 8));
-  if (!is_legal) l.fail_at(l.operand(2), is_cg ? "cp-size must be 16" : "cp-size must be 4, 8 or 16");
+  if (!is_legal)
+    l.fail_at(l.operand(2), is_cg ? "cp-size must be 16" : "cp-size must be 4, 8 or 16");
   if (l.num_operands() > (has_policy ? 4 : 3)) {
     if (is_predicate(l, l.operand(3))) {
       bool is_negated = false;

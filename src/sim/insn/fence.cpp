@@ -56,7 +56,8 @@ void lower_fence(Lowering& l) {
   if (form.event.order.semantics == MemorySemantics::kWeak) {
     form.event.order.semantics = MemorySemantics::kAcquireRelease;
   }
-  if (form.event.order.scope == MemoryScope::kNone) l.fail("a scope is missing: .cta .cluster .gpu .sys");
+  if (form.event.order.scope == MemoryScope::kNone)
+    l.fail("a scope is missing: .cta .cluster .gpu .sys");
   l.take_prefix("sync_restrict::");
   emit(l, form);
 }

@@ -146,7 +146,9 @@ inline std::uint32_t divide(std::uint32_t a, std::uint32_t b) {
   const double q = std::trunc(x / y) - kOffset;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(q)) ^ 0x80000000u;
 }
-inline std::uint64_t divide(std::uint64_t a, std::uint64_t b) { return a / b; }
+inline std::uint64_t divide(std::uint64_t a, std::uint64_t b) {
+  return a / b;
+}
 
 template <class T>
 T magnitude(T x) {

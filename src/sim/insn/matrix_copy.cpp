@@ -15,7 +15,9 @@ struct MatrixForm {
   std::array<Row, 4> rows{};
 };
 
-const MatrixForm& form_of(const Insn& insn) { return *static_cast<const MatrixForm*>(insn.extra); }
+const MatrixForm& form_of(const Insn& insn) {
+  return *static_cast<const MatrixForm*>(insn.extra);
+}
 
 /// Resolves the 16-byte rows; lanes beyond those that give addresses may hold anything.
 void resolve_rows(Warp& warp, const Insn& insn, const MatrixForm& form, AccessKind kind,
@@ -169,8 +171,8 @@ void emit(Lowering& l, ExecFn exec, MatrixForm form, int vector_idx, int address
               "expected " + std::to_string(form.num_registers) + " registers");
   }
   for (std::size_t j = 0; j < elements.size(); ++j) {
-    form.rows[j] = is_load ? l.destination(elements[j], Type::kB32)
-                           : l.source(elements[j], Type::kB32);
+    form.rows[j] =
+        is_load ? l.destination(elements[j], Type::kB32) : l.source(elements[j], Type::kB32);
   }
   const MatrixForm* kept = l.keep(form);
   Insn& insn = l.emit(exec, {kept->address.base}, 0);
@@ -188,7 +190,10 @@ void lower_ldmatrix(Lowering& l) {
   MatrixForm form;
   form.num_registers = shape.is_bytes ? 2 * shape.count : shape.count;
   form.num_address_lanes = (shape.is_bytes ? 16 : 8) * shape.count;
-  emit(l, shape.is_bytes ? load_bytes_transposed : shape.is_transposed ? load_transposed : load_plain,
+  emit(l,
+       shape.is_bytes        ? load_bytes_transposed
+       : shape.is_transposed ? load_transposed
+                             : load_plain,
        form, 0, 1, space, true);
 }
 

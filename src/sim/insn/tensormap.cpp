@@ -1,6 +1,5 @@
 // tensormap.replace and tensormap.cp_fenceproxy: kernels that edit tensor maps.
 #include "sim/async/tensor_map.h"
-
 #include "sim/insn/async_work.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
@@ -51,10 +50,9 @@ bool has_ordinal(TensorMapField field) {
 void lower_replace(Lowering& l) {
   ReplaceForm form;
   l.take("tile");
-  const int field = l.take_one_of({"global_address", "rank", "box_dim", "global_dim",
-                                   "global_stride", "element_stride", "elemtype",
-                                   "interleave_layout", "swizzle_mode", "swizzle_atomicity",
-                                   "fill_mode"});
+  const int field = l.take_one_of(
+      {"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
+       "elemtype", "interleave_layout", "swizzle_mode", "swizzle_atomicity", "fill_mode"});
   if (field < 0) l.fail("expected a field of tensor maps, such as .global_address");
   form.field = static_cast<TensorMapField>(field);
   const AddressSpace space = take_space(l);
@@ -62,8 +60,8 @@ void lower_replace(Lowering& l) {
   const Type type = l.type();
   l.finish_modifiers();
   form.is_wide = type == Type::kB64;
-  const bool needs_wide = form.field == TensorMapField::kGlobalAddress ||
-                          form.field == TensorMapField::kGlobalStride;
+  const bool needs_wide =
+      form.field == TensorMapField::kGlobalAddress || form.field == TensorMapField::kGlobalStride;
   if (form.is_wide != needs_wide || (!form.is_wide && type != Type::kB32)) {
     l.fail(needs_wide ? "this field takes .b64" : "this field takes .b32");
   }
@@ -90,8 +88,8 @@ Step copy_and_fence(Warp& warp, const Insn& insn, std::uint32_t active) {
   compute_addresses(warp, form.source, active, from);
   const int lane = std::countr_zero(active);
   const auto lane_idx = static_cast<std::uint32_t>(lane);
-  const Range source = resolve_range(warp, lane_idx, form.source.space, from[lane],
-                                     kTensorMapBytes, kTensorMapBytes, AccessKind::kRead);
+  const Range source = resolve_range(warp, lane_idx, form.source.space, from[lane], kTensorMapBytes,
+                                     kTensorMapBytes, AccessKind::kRead);
   const Range target = resolve_range(warp, lane_idx, form.destination.space, to[lane],
                                      kTensorMapBytes, kTensorMapBytes, AccessKind::kWrite);
   const AsyncRange ranges[] = {
