@@ -1,7 +1,9 @@
 #include "sim/check/checkers.h"
 
 #include "sim/check/init_checker.h"
+#include "sim/check/mma_checker.h"
 #include "sim/check/observer_list.h"
+#include "sim/check/order_checker.h"
 #include "sim/check/sync_checker.h"
 
 #include <vector>
@@ -22,6 +24,10 @@ CheckerSet make_observer(const Options& options, Findings& findings, ByteShadow*
     add(std::move(init));
   }
   if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
+  if (checks.race || checks.proxy || checks.mma) {
+    add(std::make_unique<OrderChecker>(findings, checks));
+  }
+  if (checks.mma) add(std::make_unique<MmaChecker>(findings, checks.strict));
   out.observer = out.list->get();
   return out;
 }
