@@ -197,12 +197,19 @@ struct Machine::State {
 };
 
 Machine::Machine(const DeviceModel& model, Options options)
-    : state_(
-          new State{model, std::move(options), GlobalMemory(model.global_bytes), {}, 0, {}, nullptr, false, {}, {}}) {
+    : state_(new State{model,
+                       std::move(options),
+                       GlobalMemory(model.global_bytes),
+                       {},
+                       0,
+                       {},
+                       nullptr,
+                       false,
+                       {},
+                       {}}) {
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) {
-    state_->defined =
-        std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
+    state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
   }
   state_->print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
   state_->report = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
@@ -296,8 +303,8 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
-  const CheckerSet checkers = make_observer(grid.options, state_->findings,
-                                            state_->is_host_known ? state_->defined.get() : nullptr);
+  const CheckerSet checkers = make_observer(
+      grid.options, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr);
   grid.observer = checkers.observer;
   grid.init = checkers.init;
   grid.findings = &state_->findings;

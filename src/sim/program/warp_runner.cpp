@@ -22,8 +22,8 @@ class Runner {
   Runner(Warp& warp, std::uint64_t turn) : warp_(warp), turn_(turn) {
     const bool is_observed = warp.observer != nullptr && warp.observer->wants_instructions();
     const bool is_checked = warp.grid->init != nullptr;
-    run_group_ = is_observed  ? is_checked ? &Runner::run_group<true, true>
-                                           : &Runner::run_group<true, false>
+    run_group_ = is_observed
+                     ? is_checked ? &Runner::run_group<true, true> : &Runner::run_group<true, false>
                  : is_checked ? &Runner::run_group<false, true>
                               : &Runner::run_group<false, false>;
   }
