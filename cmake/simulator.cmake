@@ -40,6 +40,9 @@ function(tilewright_simulator)
   target_link_libraries(tilewright_simulator PRIVATE tilewright_sim ${CMAKE_DL_LIBS})
   target_link_options(tilewright_simulator PRIVATE
     -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--version-script=${folder}/driver/exports.map)
+  if(NOT TILEWRIGHT_SANITIZE)  # whose functions are in the program
+    target_link_options(tilewright_simulator PRIVATE -Wl,-z,defs)
+  endif()
   set_target_properties(tilewright_simulator PROPERTIES
     PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
     LINK_DEPENDS "${folder}/driver/exports.map;${folder}/driver/aliases.ld"

@@ -89,10 +89,10 @@ abi::CUtensorMap encode_tensor_map(const Device& device, const TensorMapSpec& sp
   // every case, and the driver needs that.
   alignas(abi::CUtensorMap) std::array<std::byte, sizeof(abi::CUtensorMap)> object{};
   const abi::CUresult result = device.cu().tensor_map_encode_tiled(
-      reinterpret_cast<abi::CUtensorMap*>(object.data()), spec.type, static_cast<std::uint32_t>(spec.dims.size()),
-      reinterpret_cast<void*>(spec.address), spec.dims.data(), spec.strides_bytes.data(),
-      spec.box.data(), element_strides.data(), spec.interleave, spec.swizzle, spec.l2_promotion,
-      spec.oob_fill);
+      reinterpret_cast<abi::CUtensorMap*>(object.data()), spec.type,
+      static_cast<std::uint32_t>(spec.dims.size()), reinterpret_cast<void*>(spec.address),
+      spec.dims.data(), spec.strides_bytes.data(), spec.box.data(), element_strides.data(),
+      spec.interleave, spec.swizzle, spec.l2_promotion, spec.oob_fill);
   if (result == abi::CUresult::kSuccess) return std::bit_cast<abi::CUtensorMap>(object);
   device.raise(result, "cuTensorMapEncodeTiled", text_of(spec) + advice_on_refusal(device, spec));
 }

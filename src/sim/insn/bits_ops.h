@@ -75,8 +75,8 @@ std::uint32_t bfind(T a) {
   const std::uint32_t position = kShift ? zeros : 8 * sizeof(T) - 1 - zeros;
   return word == 0 ? ~std::uint32_t{0} : position;
 }
-/// The position of the offset-th set bit from `base` on, itself included; a negative offset searches
-/// downwards; offset 0 asks whether bit `base` is set.
+/// The position of the offset-th set bit from `base` on, itself included; a negative offset
+/// searches downwards; offset 0 asks whether bit `base` is set.
 inline std::uint32_t find_nth_set(std::uint32_t mask, std::uint32_t base, std::int32_t offset) {
   constexpr std::uint32_t kNone = 0xffffffff;
   if (base > 31) return kNone;

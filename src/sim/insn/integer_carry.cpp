@@ -7,7 +7,8 @@
 namespace tilewright::sim {
 namespace {
 
-/// op: d, a, b, carry. Reads the carry if kIn, writes it if kOut. Of a subtraction it is the borrow.
+/// op: d, a, b, carry. Reads the carry if kIn, writes it if kOut. Of a subtraction it is the
+/// borrow.
 template <class T, bool kSubtract, bool kIn, bool kOut>
 Step run_add(Warp& warp, const Insn& insn, std::uint32_t active) {
   const T* a = warp.row<T>(insn.op[1]);

@@ -137,8 +137,8 @@ T sad(T a, T b, T c) {
   return add(c, difference);
 }
 
-/// 0 for b = 0 is avoided by the callers. Exact: for 32 bits the quotient in double cannot reach the
-/// next integer by rounding, as |a| < 2^53.
+/// 0 for b = 0 is avoided by the callers. Exact: for 32 bits the quotient in double cannot reach
+/// the next integer by rounding, as |a| < 2^53.
 inline std::uint32_t divide(std::uint32_t a, std::uint32_t b) {
   constexpr double kOffset = 2147483648.0;  // vectors convert signed integers only
   const double x = static_cast<double>(static_cast<std::int32_t>(a ^ 0x80000000u)) + kOffset;
@@ -171,10 +171,10 @@ T div(T a, T b) {
     return b == 0 ? static_cast<T>(~T{0}) : static_cast<T>(q);
   }
 }
-/// The remainder by zero is the dividend.
+/// The remainder by zero is all ones as well, as on an H200.
 template <class T>
 T rem(T a, T b) {
-  return b == 0 ? a : sub(a, mul_lo(div(a, b), b));
+  return b == 0 ? static_cast<T>(~T{0}) : sub(a, mul_lo(div(a, b), b));
 }
 
 template <class T>

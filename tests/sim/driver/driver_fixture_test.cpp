@@ -1,5 +1,5 @@
 // What the tests of the driver share, and that the library is one.
-#include "driver_fixture.h"
+#include "tests/sim/driver/driver_fixture.h"
 
 #include <cstdlib>
 #include <stdexcept>
