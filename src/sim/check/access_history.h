@@ -1,0 +1,115 @@
+// The last accesses to each 16 bytes of memory.
+#pragma once
+
+#include "sim/check/clock.h"
+#include "sim/check/observer.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// Who did what to which bytes of a cell.
+struct AccessRecord {
+  Agent agent = 0;
+  std::uint32_t time = 0;  ///< of the agent
+  std::uint32_t insn = 0;  ///< index in KernelCode::insns
+  std::uint32_t lanes = 0;
+  Agent issuer = 0;         ///< the warp that ran the instruction
+  std::uint16_t bytes = 0;  ///< bit i: byte i of the cell
+  AccessKind kind = AccessKind::kRead;
+  Proxy proxy = Proxy::kGeneric;
+  MemoryScope scope = MemoryScope::kNone;  ///< of strong accesses; kNone: weak
+};
+
+/// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
+class AccessCell {
+ public:
+  static constexpr std::uint32_t kBytes = 16;
+
+  /// Calls conflict(record) for each access that meets `now` in a byte and is of another agent, and
+  /// forgets those that need not be known any more. conflict() returns whether it is ordered.
+  template <class Conflict>
+  void add(const AccessRecord& now, Conflict&& conflict) {
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (is_known(at(i), now)) return;
+    }
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      AccessRecord& old = at(i);
+      if ((old.bytes & now.bytes) != 0) {
+        const bool is_ordered = old.agent == now.agent || conflict(old);
+        const bool covers = now.kind != AccessKind::kRead || old.kind == AccessKind::kRead;
+        if (is_ordered && covers) old.bytes &= static_cast<std::uint16_t>(~now.bytes);
+      }
+      if (old.bytes == 0) continue;
+      if (kept != i) at(kept) = old;
+      ++kept;
+    }
+    size_ = kept;
+    push(now);
+  }
+  template <class F>
+  void for_each(F&& f) const {
+    for (std::uint32_t i = 0; i < size_; ++i) f(i < kInside ? inside_[i] : more_[i - kInside]);
+  }
+
+ private:
+  static constexpr std::uint32_t kInside = 2;
+
+  /// The same agent did the same at the same moment.
+  static bool is_known(const AccessRecord& old, const AccessRecord& now) {
+    return old.agent == now.agent && old.time == now.time && old.kind == now.kind &&
+           old.proxy == now.proxy && old.scope == now.scope && (now.bytes & ~old.bytes) == 0;
+  }
+  AccessRecord& at(std::uint32_t i) { return i < kInside ? inside_[i] : more_[i - kInside]; }
+  void push(const AccessRecord& now) {
+    if (size_ > 0) {
+      AccessRecord& last = at(size_ - 1);
+      if (last.agent == now.agent && last.time == now.time && last.insn == now.insn &&
+          last.kind == now.kind) {
+        last.bytes |= now.bytes;
+        last.lanes |= now.lanes;
+        return;
+      }
+    }
+    if (size_ < kInside) {
+      inside_[size_] = now;
+    } else {
+      more_.resize(size_ - kInside);
+      more_.push_back(now);
+    }
+    ++size_;
+  }
+
+  std::array<AccessRecord, kInside> inside_;
+  std::uint32_t size_ = 0;
+  std::vector<AccessRecord> more_;
+};
+
+/// Of global memory: pages of cells that come to be when they are used.
+class GlobalHistory {
+ public:
+  AccessCell& at(std::uint64_t address) {
+    const std::uint64_t page = address / kPageBytes;
+    if (page != last_page_ || last_ == nullptr) {
+      std::unique_ptr<Page>& found = pages_[page];
+      if (!found) found = std::make_unique<Page>();
+      last_ = found.get();
+      last_page_ = page;
+    }
+    return (*last_)[address % kPageBytes / AccessCell::kBytes];
+  }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  using Page = std::array<AccessCell, kPageBytes / AccessCell::kBytes>;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  std::uint64_t last_page_ = 0;
+  Page* last_ = nullptr;
+};
+
+}  // namespace tilewright::sim
