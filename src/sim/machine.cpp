@@ -1,10 +1,12 @@
 #include "sim/machine.h"
 
 #include "base/error.h"
-#include "sim/check/observer.h"
+#include "sim/check/observer_list.h"
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
 #include "sim/program/engine.h"
+#include "sim/report/report_writer.h"
+#include "sim/report/usage_observer.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -170,11 +172,16 @@ void check_block(const Launch& launch, const LaunchBounds& bounds) {
 }  // namespace
 
 struct Machine::State {
+  State(const DeviceModel& device, Options how)
+      : model(device), options(std::move(how)), memory(device.global_bytes) {}
+
   const DeviceModel& model;
   Options options;
   GlobalMemory memory;
   std::mutex launch_mutex;
   std::uint64_t num_launches = 0;
+  Observer* observer = nullptr;            ///< of the user
+  std::unique_ptr<ReportWriter> usage;     ///< only if there is to be a report
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -184,13 +191,15 @@ struct Machine::State {
 };
 
 Machine::Machine(const DeviceModel& model, Options options)
-    : state_(
-          new State{model, std::move(options), GlobalMemory(model.global_bytes), {}, 0, {}, {}}) {
-  state_->print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
-  state_->report = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+    : state_(std::make_unique<State>(model, std::move(options))) {
+  if (!state_->options.report_path.empty()) {
+    state_->usage = std::make_unique<ReportWriter>(model, state_->options.report_path);
+  }
 }
 
-Machine::~Machine() = default;
+Machine::~Machine() {
+  if (state_->usage) state_->usage->finish(state_->report);
+}
 
 const DeviceModel& Machine::model() const noexcept {
   return state_->model;
@@ -206,6 +215,10 @@ void Machine::set_output(std::function<void(std::string_view)> print,
                          std::function<void(std::string_view)> report) {
   state_->print = std::move(print);
   state_->report = std::move(report);
+}
+
+void Machine::set_observer(Observer* observer) {
+  state_->observer = observer;
 }
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
@@ -257,7 +270,18 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
-  return run_grid(grid);
+  ObserverList observers;
+  if (state_->observer != nullptr) observers.add(state_->observer);
+  std::optional<UsageObserver> usage;
+  if (state_->usage) observers.add(&usage.emplace(*code));
+  grid.observer = observers.get();
+  std::optional<Fault> fault = run_grid(grid);
+  if (usage) {
+    KernelUsage used = usage->result(*this, launch);
+    if (fault) used.faults.push_back(fault->message);
+    state_->usage->add(used);
+  }
+  return fault;
 }
 
 }  // namespace tilewright::sim

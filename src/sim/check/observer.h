@@ -150,6 +150,11 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
+  /// Whether executing() and executed() are called, which costs as much as an instruction.
+  virtual bool wants_instructions() const { return true; }
+  /// Whether CTAs may run on several host threads.
+  virtual bool is_thread_safe() const { return false; }
+
   // The life of a launch.
   virtual void launch_started(Grid&) {}
   virtual void launch_ended(Grid&) {}

@@ -1,0 +1,34 @@
+#include "sim/check/observer_list.h"
+
+#include <algorithm>
+
+namespace tilewright::sim {
+
+std::uint64_t ObserverList::async_issued(Warp& warp, const Insn& insn,
+                                         const AsyncOperation& operation) {
+  std::uint64_t first = 0;
+  std::vector<std::uint64_t> tokens;
+  for (Observer* observer : observers_) {
+    tokens.push_back(observer->async_issued(warp, insn, operation));
+  }
+  if (!free_.empty()) {
+    first = free_.back();
+    free_.pop_back();
+  } else {
+    first = tokens_.size() / observers_.size();
+    tokens_.resize(tokens_.size() + observers_.size());
+  }
+  std::copy(tokens.begin(), tokens.end(),
+            tokens_.begin() + static_cast<std::ptrdiff_t>(first * observers_.size()));
+  return first;
+}
+
+void ObserverList::async_done(Warp& warp, const Insn& insn, std::uint64_t token) {
+  const std::size_t begin = token * observers_.size();
+  for (std::size_t i = 0; i < observers_.size(); ++i) {
+    observers_[i]->async_done(warp, insn, tokens_.at(begin + i));
+  }
+  free_.push_back(token);
+}
+
+}  // namespace tilewright::sim

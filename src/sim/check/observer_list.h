@@ -1,0 +1,85 @@
+// Several observers as one: what the instructions tell goes to each, in order.
+#pragma once
+
+#include "sim/check/observer.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// The observers are not owned and outlive the list.
+class ObserverList final : public Observer {
+ public:
+  void add(Observer* observer) { observers_.push_back(observer); }
+  /// nullptr if there is nobody to tell; the only one itself; else this.
+  Observer* get() noexcept {
+    if (observers_.empty()) return nullptr;
+    return observers_.size() == 1 ? observers_.front() : this;
+  }
+
+  bool wants_instructions() const override {
+    return std::ranges::any_of(observers_, [](const Observer* o) { return o->wants_instructions(); });
+  }
+  bool is_thread_safe() const override {
+    return std::ranges::all_of(observers_, [](const Observer* o) { return o->is_thread_safe(); });
+  }
+
+  void launch_started(Grid& grid) override { tell(&Observer::launch_started, grid); }
+  void launch_ended(Grid& grid) override { tell(&Observer::launch_ended, grid); }
+  void cta_started(Cta& cta) override { tell(&Observer::cta_started, cta); }
+  void cta_ended(Cta& cta) override { tell(&Observer::cta_ended, cta); }
+  void executing(Warp& warp, const Insn& insn, std::uint32_t active) override {
+    tell(&Observer::executing, warp, insn, active);
+  }
+  void executed(Warp& warp, const Insn& insn, std::uint32_t active) override {
+    tell(&Observer::executed, warp, insn, active);
+  }
+  void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override {
+    tell(&Observer::shared_access, warp, insn, access);
+  }
+  void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override {
+    tell(&Observer::global_access, warp, insn, access);
+  }
+  void local_access(Warp& warp, const Insn& insn, const WarpAccess& access) override {
+    tell(&Observer::local_access, warp, insn, access);
+  }
+  std::uint64_t async_issued(Warp& warp, const Insn& insn,
+                             const AsyncOperation& operation) override;
+  void async_done(Warp& warp, const Insn& insn, std::uint64_t token) override;
+  void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override {
+    tell(&Observer::group_committed, warp, insn, kind, lanes);
+  }
+  void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
+                    std::uint32_t num_open) override {
+    tell(&Observer::group_waited, warp, insn, kind, lanes, num_open);
+  }
+  void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override {
+    tell(&Observer::mbarrier, warp, insn, event);
+  }
+  void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override {
+    tell(&Observer::fence, warp, insn, lanes, event);
+  }
+  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+               const BarrierEvent& event) override {
+    tell(&Observer::barrier, warp, insn, lanes, event);
+  }
+  void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
+    tell(&Observer::lanes_met, warp, insn, lanes);
+  }
+  void wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) override {
+    tell(&Observer::wgmma_issued, warp, insn, event);
+  }
+
+ private:
+  template <class... Parameters, class... Args>
+  void tell(void (Observer::*member)(Parameters...), Args&... args) {
+    for (Observer* observer : observers_) (observer->*member)(args...);
+  }
+
+  std::vector<Observer*> observers_;
+  std::vector<std::uint64_t> tokens_;  ///< of operation n: from n * number of observers on
+  std::vector<std::uint64_t> free_;    ///< operations that are done: their places are used again
+};
+
+}  // namespace tilewright::sim
