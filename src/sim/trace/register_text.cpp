@@ -39,21 +39,38 @@ Type display_type(const Instruction& instruction, Type declared, bool is_destina
   return declared;
 }
 
+/// How to show 32-bit registers of A and B of mma and wgmma; kNone for other operands.
+Type matrix_type(const Instruction& instruction, std::size_t operand_idx) {
+  const bool is_matrix = instruction.opcode == "mma" || instruction.opcode == "wgmma";
+  if (!is_matrix || (operand_idx != 1 && operand_idx != 2)) return Type::kNone;
+  for (const std::string_view modifier : instruction.modifiers) {
+    if (modifier == "bf16") return Type::kBf16x2;
+    if (modifier == "tf32") return Type::kF32;
+    if (modifier == "e4m3" || modifier == "e5m2" || modifier == "s8" || modifier == "u8") {
+      return Type::kB32;
+    }
+  }
+  const auto is_f16 = [](std::string_view modifier) { return modifier == "f16"; };
+  return std::ranges::any_of(instruction.modifiers, is_f16) ? Type::kF16x2 : Type::kNone;
+}
+
 class Collector {
  public:
   Collector(const KernelCode& code, const Insn& insn)
       : code_(code), place_(code.place(insn)), instruction_(*place_.syntax) {}
 
-  void add(const Operand& operand, bool is_destination) {
+  /// `shown_as`: kNone for what follows from instruction and declaration.
+  void add(const Operand& operand, bool is_destination, Type shown_as) {
     if (operand.kind == OperandKind::kRegister) {
-      add_register(operand.index, operand.component, is_destination);
+      add_register(operand.index, operand.component, is_destination, shown_as);
     }
     for (const Operand& part : operand.parts) {
-      add(part, is_destination && operand.kind != OperandKind::kMemory);
+      add(part, is_destination && operand.kind != OperandKind::kMemory, shown_as);
     }
   }
 
-  void add_register(std::uint32_t index, std::uint8_t component, bool is_destination) {
+  void add_register(std::uint32_t index, std::uint8_t component, bool is_destination,
+                    Type shown_as) {
     const RegisterDecl& decl = place_.function->registers.at(index);
     NamedRow named;
     named.name = decl.name;
@@ -67,6 +84,7 @@ class Collector {
     named.type = is_typed ? decl.type
                           : display_type(instruction_, type_of_bits(bits_of(decl.type)),
                                          is_destination);
+    if (shown_as != Type::kNone && bits_of(decl.type) == 32) named.type = shown_as;
     named.is_destination = is_destination;
     const bool is_known = std::ranges::any_of(
         rows_, [&](const NamedRow& known) { return known.name == named.name; });
@@ -154,9 +172,9 @@ std::vector<NamedRow> named_rows(const KernelCode& code, const Insn& insn) {
   Collector collector(code, insn);
   const bool has_first = has_destination(*instruction);
   for (std::size_t i = 0; i < instruction->operands.size(); ++i) {
-    collector.add(instruction->operands[i], i == 0 && has_first);
+    collector.add(instruction->operands[i], i == 0 && has_first, matrix_type(*instruction, i));
   }
-  if (instruction->guard) collector.add_register(instruction->guard->register_idx, 0, false);
+  if (instruction->guard) collector.add_register(instruction->guard->register_idx, 0, false, Type::kNone);
   return collector.take();
 }
 
