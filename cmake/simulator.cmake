@@ -32,4 +32,20 @@ function(tilewright_simulator)
   endif()
   target_link_libraries(tilewright_sim PUBLIC
     tilewright_options tilewright_base tilewright_formats tilewright_arch)
+
+  # The driver. It exports the driver's names and nothing else, and calls its own functions, whatever other
+  # library of the same process exports the same names.
+  file(GLOB driver_sources CONFIGURE_DEPENDS ${folder}/driver/*.cpp)
+  add_library(tilewright_simulator SHARED ${driver_sources} ${folder}/driver/aliases.ld)
+  set_source_files_properties(${folder}/driver/aliases.ld PROPERTIES EXTERNAL_OBJECT ON)
+  target_link_libraries(tilewright_simulator PRIVATE tilewright_sim ${CMAKE_DL_LIBS})
+  target_link_options(tilewright_simulator PRIVATE
+    -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--version-script=${folder}/driver/exports.map)
+  if(NOT TILEWRIGHT_SANITIZE)  # whose functions are in the program
+    target_link_options(tilewright_simulator PRIVATE -Wl,-z,defs)
+  endif()
+  set_target_properties(tilewright_simulator PROPERTIES
+    PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
+    LINK_DEPENDS "${folder}/driver/exports.map;${folder}/driver/aliases.ld"
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim)
 endfunction()

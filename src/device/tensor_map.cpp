@@ -2,6 +2,10 @@
 
 #include "base/error.h"
 
+#include <array>
+#include <bit>
+#include <cstddef>
+
 namespace tilewright::device {
 
 namespace {
@@ -81,13 +85,15 @@ abi::CUtensorMap encode_tensor_map(const Device& device, const TensorMapSpec& sp
   std::vector<std::uint32_t> element_strides = spec.element_strides;
   element_strides.resize(spec.dims.size(), 1);
   const auto current = device.make_current();
-  abi::CUtensorMap map{};
+  // Not in the result's own place: GCC 12 does not align a temporary of the caller to 64 bytes in
+  // every case, and the driver needs that.
+  alignas(abi::CUtensorMap) std::array<std::byte, sizeof(abi::CUtensorMap)> object{};
   const abi::CUresult result = device.cu().tensor_map_encode_tiled(
-      &map, spec.type, static_cast<std::uint32_t>(spec.dims.size()),
-      reinterpret_cast<void*>(spec.address), spec.dims.data(), spec.strides_bytes.data(),
-      spec.box.data(), element_strides.data(), spec.interleave, spec.swizzle, spec.l2_promotion,
-      spec.oob_fill);
-  if (result == abi::CUresult::kSuccess) return map;
+      reinterpret_cast<abi::CUtensorMap*>(object.data()), spec.type,
+      static_cast<std::uint32_t>(spec.dims.size()), reinterpret_cast<void*>(spec.address),
+      spec.dims.data(), spec.strides_bytes.data(), spec.box.data(), element_strides.data(),
+      spec.interleave, spec.swizzle, spec.l2_promotion, spec.oob_fill);
+  if (result == abi::CUresult::kSuccess) return std::bit_cast<abi::CUtensorMap>(object);
   device.raise(result, "cuTensorMapEncodeTiled", text_of(spec) + advice_on_refusal(device, spec));
 }
 

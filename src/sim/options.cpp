@@ -71,8 +71,8 @@ void read_number(const char* name, Number& number) {
 void read_switch(const char* name, bool& value) {
   const std::string text = variable(name);
   if (text.empty()) return;
-  require(text == "0" || text == "1", ErrorKind::kInvalidArgument, "{} = {}; expected 0 or 1",
-          name, quote(text));
+  require(text == "0" || text == "1", ErrorKind::kInvalidArgument, "{} = {}; expected 0 or 1", name,
+          quote(text));
   value = text == "1";
 }
 

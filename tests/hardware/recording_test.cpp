@@ -63,6 +63,11 @@ TEST(StoredWords, SurviveStoring) {
   EXPECT_EQ(store_words({0x80000000}).dtype, DType::kU32) << "-0 keeps its sign";
 }
 
+void expect_as_predicted(const device::Device& device) {
+  for (const ProbeCase& probe : probe_cases())
+    EXPECT_EQ(run_probe(device, probe), probe.expected) << probe.name;
+}
+
 // The same cases on the GPU at hand.
 TEST(HardwareGpu, EveryCaseIsAsTheLayoutsPredict) {
   std::optional<device::Device> device;
@@ -72,8 +77,12 @@ TEST(HardwareGpu, EveryCaseIsAsTheLayoutsPredict) {
     GTEST_SKIP() << error.what();
   }
   if (device->info().compute_capability != 90) GTEST_SKIP() << "needs compute capability 9.0";
-  for (const ProbeCase& probe : probe_cases())
-    EXPECT_EQ(run_probe(*device, probe), probe.expected) << probe.name;
+  expect_as_predicted(*device);
+}
+
+// The simulator states all of this a second time, as index formulas of its own.
+TEST(HardwareSim, EveryCaseIsAsTheLayoutsPredict) {
+  expect_as_predicted(device::open_device(device::parse_device_spec("sim:h200")));
 }
 
 }  // namespace

@@ -7,11 +7,12 @@ namespace tilewright::sim {
 namespace {
 
 bool is_half(Type type) {
-  return type == Type::kF16 || type == Type::kBf16 || type == Type::kF16x2 ||
-         type == Type::kBf16x2;
+  return type == Type::kF16 || type == Type::kBf16 || type == Type::kF16x2 || type == Type::kBf16x2;
 }
 
-bool is_float_type(Type type) { return type == Type::kF32 || type == Type::kF64; }
+bool is_float_type(Type type) {
+  return type == Type::kF32 || type == Type::kF64;
+}
 
 /// True if the type is a float type and the instruction has been translated.
 bool lower_as_float(Lowering& l, Type type, FloatOp op) {
@@ -66,7 +67,9 @@ void lower_div(Lowering& l) {
     lower_integer_div(l, type, false);
   }
 }
-void lower_rem(Lowering& l) { lower_integer_div(l, l.type(), true); }
+void lower_rem(Lowering& l) {
+  lower_integer_div(l, l.type(), true);
+}
 
 void lower_abs(Lowering& l) {
   const Type type = l.type();
@@ -99,14 +102,17 @@ void lower_min_max(Lowering& l, bool is_max) {
     lower_integer_min_max(l, type, is_max);
   }
 }
-void lower_min(Lowering& l) { lower_min_max(l, false); }
-void lower_max(Lowering& l) { lower_min_max(l, true); }
+void lower_min(Lowering& l) {
+  lower_min_max(l, false);
+}
+void lower_max(Lowering& l) {
+  lower_min_max(l, true);
+}
 
 void lower_sad(Lowering& l) {
   const Type type = l.type();
   if (is_bits(type)) refuse_type(l, type);
-  const ExecFn exec =
-      for_integer(type, []<class T>() -> ExecFn { return lanes<integer::sad<T>>; });
+  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn { return lanes<integer::sad<T>>; });
   emit_uniform(l, exec, type, 3);
 }
 
@@ -130,8 +136,12 @@ void lower_24(Lowering& l, bool is_mad) {
                                          : exec24<std::uint32_t>(is_mad, half == 1);
   emit_uniform(l, exec, type, is_mad ? 3 : 2);
 }
-void lower_mul24(Lowering& l) { lower_24(l, false); }
-void lower_mad24(Lowering& l) { lower_24(l, true); }
+void lower_mul24(Lowering& l) {
+  lower_24(l, false);
+}
+void lower_mad24(Lowering& l) {
+  lower_24(l, true);
+}
 
 constexpr InsnClass kInteger = InsnClass::kInteger;
 
@@ -167,10 +177,10 @@ const InsnRow kRows[] = {
      "div.{u,s}{16,32,64} d, a, b; div.{approx,full,rnd}{.ftz}.f32 d, a, b; div.rnd.f64 d, a, b;",
      20, kInteger, lower_div},
     {"rem", "rem.{u,s}{16,32,64} d, a, b;", 20, kInteger, lower_rem},
-    {"abs", "abs.s{16,32,64} d, a; abs{.ftz}.{f32,f16,f16x2} d, a; abs.{f64,bf16,bf16x2} d, a;",
-     20, kInteger, lower_abs},
-    {"neg", "neg.s{16,32,64} d, a; neg{.ftz}.{f32,f16,f16x2} d, a; neg.{f64,bf16,bf16x2} d, a;",
-     20, kInteger, lower_neg},
+    {"abs", "abs.s{16,32,64} d, a; abs{.ftz}.{f32,f16,f16x2} d, a; abs.{f64,bf16,bf16x2} d, a;", 20,
+     kInteger, lower_abs},
+    {"neg", "neg.s{16,32,64} d, a; neg{.ftz}.{f32,f16,f16x2} d, a; neg.{f64,bf16,bf16x2} d, a;", 20,
+     kInteger, lower_neg},
     {"min",
      "min{.relu}.{u,s}{16,32,64,16x2} d, a, b; min{.ftz}{.NaN}{.xorsign.abs}.f32 d, a, b{, c}; "
      "min.f64 d, a, b; min{.ftz}{.NaN}{.xorsign.abs}.{f16,f16x2,bf16,bf16x2} d, a, b{, c};",

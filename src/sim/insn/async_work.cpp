@@ -55,8 +55,7 @@ MbarrierPlace find_mbarrier(Warp& warp, int lane, AddressSpace space, std::uint6
 MbarrierPlace mbarrier_in_rank(Warp& warp, int lane, const MbarrierPlace& place,
                                std::uint32_t rank) {
   const std::uint32_t offset = place.address & ((1u << kSharedRankShift) - 1);
-  return find_mbarrier(warp, lane, AddressSpace::kSharedCluster,
-                       rank << kSharedRankShift | offset);
+  return find_mbarrier(warp, lane, AddressSpace::kSharedCluster, rank << kSharedRankShift | offset);
 }
 
 void check_mbarrier(MbarrierError error, std::string_view name, const MbarrierPlace& place,

@@ -30,8 +30,7 @@ inline bool is_eager(const Warp& warp) {
 
 /// Until some asynchronous work of the cluster has taken effect.
 inline Wait wait_for_async(const Warp& warp, AsyncGroups groups) {
-  return {WaitKind::kAsync, static_cast<std::uint64_t>(groups),
-          warp.cta->cluster->num_async_done};
+  return {WaitKind::kAsync, static_cast<std::uint64_t>(groups), warp.cta->cluster->num_async_done};
 }
 
 /// Runs the work now, or leaves it to the engine to choose the moment.

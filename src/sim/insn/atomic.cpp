@@ -73,8 +73,7 @@ Step atomic(Warp& warp, const Insn& insn, std::uint32_t active) {
     for (int j = 0; j < form.count; ++j) {
       const T value = warp.row<T>(form.value[j])[lane];
       const T swap = form.swap == kNoRow ? T{} : warp.row<T>(form.swap)[lane];
-      const T old =
-          exchange<T>(form, pointers.at[lane] + sizeof(T) * j, value, swap, is_global);
+      const T old = exchange<T>(form, pointers.at[lane] + sizeof(T) * j, value, swap, is_global);
       is_poll |= is_failed_poll(form.op, old, value);
       if (form.old[j] != kNoRow) warp.row<T>(form.old[j])[lane] = old;
     }
@@ -90,8 +89,8 @@ AtomicOp take_op(Lowering& l) {
 }
 
 bool is_legal(AtomicOp op, Type type, int count) {
-  const bool is_half = type == Type::kF16 || type == Type::kBf16 || type == Type::kF16x2 ||
-                       type == Type::kBf16x2;
+  const bool is_half =
+      type == Type::kF16 || type == Type::kBf16 || type == Type::kF16x2 || type == Type::kBf16x2;
   const bool is_add = op == AtomicOp::kAdd;
   const bool is_extreme = op == AtomicOp::kMin || op == AtomicOp::kMax;
   if (count > 1) return (type == Type::kF32 && is_add) || (is_half && (is_add || is_extreme));
@@ -103,12 +102,16 @@ bool is_legal(AtomicOp op, Type type, int count) {
     case AtomicOp::kMax:
       return type == Type::kU32 || type == Type::kS32 || type == Type::kU64 || type == Type::kS64;
     case AtomicOp::kInc:
-    case AtomicOp::kDec: return type == Type::kU32;
+    case AtomicOp::kDec:
+      return type == Type::kU32;
     case AtomicOp::kAnd:
     case AtomicOp::kOr:
-    case AtomicOp::kXor: return bytes_of(type) >= 4 && bytes_of(type) <= 8 && !is_float(type);
-    case AtomicOp::kExchange: return bytes_of(type) >= 4 && !is_half;
-    case AtomicOp::kCompareExchange: return bytes_of(type) >= 2 && !is_half;
+    case AtomicOp::kXor:
+      return bytes_of(type) >= 4 && bytes_of(type) <= 8 && !is_float(type);
+    case AtomicOp::kExchange:
+      return bytes_of(type) >= 4 && !is_half;
+    case AtomicOp::kCompareExchange:
+      return bytes_of(type) >= 2 && !is_half;
   }
   return false;
 }
@@ -136,10 +139,14 @@ void bind_vector(Lowering& l, int operand_idx, int count, Bind bind) {
 
 ExecFn pick(Type type) {
   switch (bytes_of(type)) {
-    case 2: return atomic<std::uint16_t>;
-    case 4: return atomic<std::uint32_t>;
-    case 8: return atomic<std::uint64_t>;
-    default: return atomic<Bytes16>;
+    case 2:
+      return atomic<std::uint16_t>;
+    case 4:
+      return atomic<std::uint32_t>;
+    case 8:
+      return atomic<std::uint64_t>;
+    default:
+      return atomic<Bytes16>;
   }
 }
 
@@ -167,13 +174,11 @@ void lower(Lowering& l, bool has_result) {
   form.old.fill(kNoRow);
   if (has_result) {
     bind_vector(l, 0, form.count, [&](int j, const Operand& operand) {
-      form.old[j] = operand.kind == OperandKind::kSink ? kNoRow
-                                                       : l.destination(operand, form.type);
+      form.old[j] = operand.kind == OperandKind::kSink ? kNoRow : l.destination(operand, form.type);
     });
   }
-  bind_vector(l, first + 1, form.count, [&](int j, const Operand& operand) {
-    form.value[j] = l.source(operand, form.type);
-  });
+  bind_vector(l, first + 1, form.count,
+              [&](int j, const Operand& operand) { form.value[j] = l.source(operand, form.type); });
   if (form.op == AtomicOp::kCompareExchange) form.swap = l.source(first + 2, form.type);
   const AtomicForm* kept = l.keep(form);
   Insn& insn = l.emit(pick(form.type), {kept->address.base}, 0);
@@ -188,8 +193,7 @@ void lower(Lowering& l, bool has_result) {
 }
 
 const InsnRow kRows[] = {
-    {"atom",
-     "atom{.sem}{.scope}{.space}.op{.noftz}{.vec}.type d, [a], b{, c}{, cache-policy};", 20,
+    {"atom", "atom{.sem}{.scope}{.space}.op{.noftz}{.vec}.type d, [a], b{, c}{, cache-policy};", 20,
      InsnClass::kAtomic, [](Lowering& l) { lower(l, true); }},
     {"red", "red{.sem}{.scope}{.space}.op{.noftz}{.vec}.type [a], b{, cache-policy};", 20,
      InsnClass::kAtomic, [](Lowering& l) { lower(l, false); }},

@@ -3,25 +3,37 @@
 
 #include "sim/parse/types.h"
 
-#include <immintrin.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include <immintrin.h>
+
 namespace tilewright::sim {
 
 enum class AtomicOp : std::uint8_t {
-  kAdd, kMin, kMax, kInc, kDec, kAnd, kOr, kXor, kExchange, kCompareExchange,
+  kAdd,
+  kMin,
+  kMax,
+  kInc,
+  kDec,
+  kAnd,
+  kOr,
+  kXor,
+  kExchange,
+  kCompareExchange,
 };
 
 namespace atomic_ops {
 
-inline float half_to_float(std::uint16_t bits) { return _cvtsh_ss(bits); }
+inline float half_to_float(std::uint16_t bits) {
+  return _cvtsh_ss(bits);
+}
 inline std::uint16_t float_to_half(float value) {
-  return std::isnan(value) ? std::uint16_t{0x7fff}
-                           : static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+  return std::isnan(value)
+             ? std::uint16_t{0x7fff}
+             : static_cast<std::uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
 }
 inline float bf16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
@@ -66,17 +78,26 @@ Unsigned integer(AtomicOp op, bool has_sign, Unsigned old, Unsigned value, Unsig
     return has_sign ? static_cast<Signed>(a) < static_cast<Signed>(b) : a < b;
   };
   switch (op) {
-    case AtomicOp::kAdd: return static_cast<Unsigned>(old + value);
-    case AtomicOp::kMin: return less(value, old) ? value : old;
-    case AtomicOp::kMax: return less(old, value) ? value : old;
-    case AtomicOp::kInc: return old >= value ? Unsigned{0} : static_cast<Unsigned>(old + 1);
+    case AtomicOp::kAdd:
+      return static_cast<Unsigned>(old + value);
+    case AtomicOp::kMin:
+      return less(value, old) ? value : old;
+    case AtomicOp::kMax:
+      return less(old, value) ? value : old;
+    case AtomicOp::kInc:
+      return old >= value ? Unsigned{0} : static_cast<Unsigned>(old + 1);
     case AtomicOp::kDec:
       return old == 0 || old > value ? value : static_cast<Unsigned>(old - 1);
-    case AtomicOp::kAnd: return old & value;
-    case AtomicOp::kOr: return old | value;
-    case AtomicOp::kXor: return old ^ value;
-    case AtomicOp::kExchange: return value;
-    case AtomicOp::kCompareExchange: return old == value ? swap : old;
+    case AtomicOp::kAnd:
+      return old & value;
+    case AtomicOp::kOr:
+      return old | value;
+    case AtomicOp::kXor:
+      return old ^ value;
+    case AtomicOp::kExchange:
+      return value;
+    case AtomicOp::kCompareExchange:
+      return old == value ? swap : old;
   }
   return old;
 }

@@ -5,6 +5,7 @@
 #include "sim/insn/sections.h"
 
 #include <array>
+
 #include <immintrin.h>
 
 namespace tilewright::sim {
@@ -71,15 +72,13 @@ void emit_shift(Lowering& l, ExecFn exec, Type type) {
 void lower_shl(Lowering& l) {
   const Type type = l.type();
   if (!is_bits(type)) refuse_type(l, type);
-  const ExecFn exec =
-      for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::shl<T>>; });
+  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::shl<T>>; });
   emit_shift(l, exec, type);
 }
 
 void lower_shr(Lowering& l) {
   const Type type = l.type();
-  const ExecFn exec =
-      for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::shr<T>>; });
+  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::shr<T>>; });
   if (exec == nullptr) refuse_type(l, type);
   emit_shift(l, exec, type);
 }
@@ -91,9 +90,8 @@ void lower_shf(Lowering& l) {
   if (direction < 0 || mode < 0) l.fail("shf needs .l or .r and .clamp or .wrap");
   if (type != Type::kB32) refuse_type(l, type);
   const ExecFn exec = for_flag(direction == 0, [=]<bool kLeft>() {
-    return for_flag(mode == 1, [=]<bool kWrap>() -> ExecFn {
-      return lanes<bitwise::funnel<kLeft, kWrap>>;
-    });
+    return for_flag(mode == 1,
+                    [=]<bool kWrap>() -> ExecFn { return lanes<bitwise::funnel<kLeft, kWrap>>; });
   });
   emit_uniform(l, exec, type, 3);
 }
@@ -101,8 +99,8 @@ void lower_shf(Lowering& l) {
 void lower_popc(Lowering& l) {
   const Type type = l.type();
   if (type != Type::kB32 && type != Type::kB64) refuse_type(l, type);
-  const ExecFn exec =
-      type == Type::kB64 ? lanes<bitwise::popc<std::uint64_t>> : lanes<bitwise::popc<std::uint32_t>>;
+  const ExecFn exec = type == Type::kB64 ? lanes<bitwise::popc<std::uint64_t>>
+                                         : lanes<bitwise::popc<std::uint32_t>>;
   emit_from(l, exec, Type::kU32, type, 1);
 }
 
@@ -142,8 +140,7 @@ void lower_brev(Lowering& l) {
 void lower_bfe(Lowering& l) {
   const Type type = l.type();
   if (is_bits(type) || bits_of(type) < 32) refuse_type(l, type);
-  const ExecFn exec =
-      for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::bfe<T>>; });
+  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn { return lanes<bitwise::bfe<T>>; });
   if (exec == nullptr) refuse_type(l, type);
   l.finish_modifiers();
   const Row d = l.destination(0, type);
@@ -205,9 +202,8 @@ template <bool kSigned>
 using ShortOf = std::conditional_t<kSigned, std::int16_t, std::uint16_t>;
 
 void lower_dp4a(Lowering& l) {
-  const ExecFn exec = for_two_signs(l, []<bool kA, bool kB>() -> ExecFn {
-    return lanes<bitwise::dot4<ByteOf<kA>, ByteOf<kB>>>;
-  });
+  const ExecFn exec = for_two_signs(
+      l, []<bool kA, bool kB>() -> ExecFn { return lanes<bitwise::dot4<ByteOf<kA>, ByteOf<kB>>>; });
   emit_uniform(l, exec, Type::kB32, 3);
 }
 
@@ -249,8 +245,8 @@ void lower_lop3(Lowering& l) {
   const Type type = l.type();
   if (type != Type::kB32) refuse_type(l, type);
   l.finish_modifiers();
-  const auto [d, p] = combine < 0 ? std::pair(l.destination(0, type), kNoRow)
-                                  : l.destination_pair(0, type);
+  const auto [d, p] =
+      combine < 0 ? std::pair(l.destination(0, type), kNoRow) : l.destination_pair(0, type);
   const std::int64_t table = l.immediate(4);
   if (table < 0 || table > 255) l.fail_at(l.operand(4), "the table of lop3 has 8 bits");
   l.emit(run_lop3, {d, l.source(1, type), l.source(2, type), l.source(3, type)}).imm = table;
@@ -307,10 +303,10 @@ std::uint32_t permute_by(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 
 void lower_prmt(Lowering& l) {
   using Mode = bitwise::PermuteMode;
-  constexpr ExecFn kExecs[] = {
-      lanes<permute_by<Mode::kIndex>>, lanes<permute_by<Mode::kF4e>>, lanes<permute_by<Mode::kB4e>>,
-      lanes<permute_by<Mode::kRc8>>,   lanes<permute_by<Mode::kEcl>>, lanes<permute_by<Mode::kEcr>>,
-      lanes<permute_by<Mode::kRc16>>};
+  constexpr ExecFn kExecs[] = {lanes<permute_by<Mode::kIndex>>, lanes<permute_by<Mode::kF4e>>,
+                               lanes<permute_by<Mode::kB4e>>,   lanes<permute_by<Mode::kRc8>>,
+                               lanes<permute_by<Mode::kEcl>>,   lanes<permute_by<Mode::kEcr>>,
+                               lanes<permute_by<Mode::kRc16>>};
   const Type type = l.type();
   if (type != Type::kB32) refuse_type(l, type);
   const int mode = l.take_one_of({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"}) + 1;

@@ -75,8 +75,8 @@ std::uint32_t bfind(T a) {
   const std::uint32_t position = kShift ? zeros : 8 * sizeof(T) - 1 - zeros;
   return word == 0 ? ~std::uint32_t{0} : position;
 }
-/// The position of the offset-th set bit from `base` on, itself included; a negative offset searches
-/// downwards; offset 0 asks whether bit `base` is set.
+/// The position of the offset-th set bit from `base` on, itself included; a negative offset
+/// searches downwards; offset 0 asks whether bit `base` is set.
 inline std::uint32_t find_nth_set(std::uint32_t mask, std::uint32_t base, std::int32_t offset) {
   constexpr std::uint32_t kNone = 0xffffffff;
   if (base > 31) return kNone;
@@ -107,7 +107,8 @@ T bfe(T a, std::uint32_t position, std::uint32_t length) {
   constexpr std::uint32_t kBits = 8 * sizeof(T);
   const std::uint32_t start = position & 0xff;
   const std::uint32_t count = length & 0xff;
-  const U shifted = start < kBits ? static_cast<U>(static_cast<U>(a) >> (start & (kBits - 1))) : U{0};
+  const U shifted =
+      start < kBits ? static_cast<U>(static_cast<U>(a) >> (start & (kBits - 1))) : U{0};
   const U mask = count < kBits ? static_cast<U>((U{1} << (count & (kBits - 1))) - 1) : ~U{0};
   if constexpr (std::is_signed_v<T>) {
     const std::uint32_t end = start + count;

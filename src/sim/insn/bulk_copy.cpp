@@ -82,10 +82,9 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const BulkForm& for
   const MbarrierPlace barrier = copy.mbarrier;
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const auto rank = static_cast<std::uint32_t>(std::countr_zero(rest));
-    copy.destination =
-        resolve_range(warp, static_cast<std::uint32_t>(lane), AddressSpace::kSharedCluster,
-                      std::uint64_t{rank} << kSharedRankShift | offset, copy.size, 16,
-                      AccessKind::kWrite);
+    copy.destination = resolve_range(
+        warp, static_cast<std::uint32_t>(lane), AddressSpace::kSharedCluster,
+        std::uint64_t{rank} << kSharedRankShift | offset, copy.size, 16, AccessKind::kWrite);
     copy.mbarrier = mbarrier_in_rank(warp, lane, barrier, rank);
     start(warp, insn, lane, form, copy);
   }
@@ -118,8 +117,7 @@ Step bulk(Warp& warp, const Insn& insn, std::uint32_t active) {
       copy.mbarrier = find_mbarrier(warp, lane, form.mbarrier.space, barrier[lane]);
     }
     if (form.cta_mask != kNoRow) {
-      start_multicast(warp, insn, lane, form, copy,
-                      warp.row<std::uint16_t>(form.cta_mask)[lane]);
+      start_multicast(warp, insn, lane, form, copy, warp.row<std::uint16_t>(form.cta_mask)[lane]);
     } else {
       start(warp, insn, lane, form, copy);
     }
@@ -169,16 +167,25 @@ void lower_bulk(Lowering& l) {
 ReduceType reduce_type(Lowering& l, Type type) {
   switch (type) {
     case Type::kU32:
-    case Type::kB32: return ReduceType::kU32;
-    case Type::kS32: return ReduceType::kS32;
+    case Type::kB32:
+      return ReduceType::kU32;
+    case Type::kS32:
+      return ReduceType::kS32;
     case Type::kU64:
-    case Type::kB64: return ReduceType::kU64;
-    case Type::kS64: return ReduceType::kS64;
-    case Type::kF16: return ReduceType::kF16;
-    case Type::kBf16: return ReduceType::kBf16;
-    case Type::kF32: return ReduceType::kF32;
-    case Type::kF64: return ReduceType::kF64;
-    default: l.fail("no reduction of this type");
+    case Type::kB64:
+      return ReduceType::kU64;
+    case Type::kS64:
+      return ReduceType::kS64;
+    case Type::kF16:
+      return ReduceType::kF16;
+    case Type::kBf16:
+      return ReduceType::kBf16;
+    case Type::kF32:
+      return ReduceType::kF32;
+    case Type::kF64:
+      return ReduceType::kF64;
+    default:
+      l.fail("no reduction of this type");
   }
 }
 
@@ -197,7 +204,8 @@ void lower_reduce(Lowering& l) {
 }
 
 Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
-  if (warp.observer != nullptr) warp.observer->group_committed(warp, insn, GroupKind::kBulk, active);
+  if (warp.observer != nullptr)
+    warp.observer->group_committed(warp, insn, GroupKind::kBulk, active);
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     if (CopyGroups* groups = find_bulk_groups(warp, std::countr_zero(rest))) groups->commit();
   }
@@ -216,9 +224,8 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
     }
   }
   if (warp.observer != nullptr) {
-    warp.observer->group_waited(warp, insn,
-                                insn.small != 0 ? GroupKind::kBulkRead : GroupKind::kBulk, active,
-                                open);
+    warp.observer->group_waited(
+        warp, insn, insn.small != 0 ? GroupKind::kBulkRead : GroupKind::kBulk, active, open);
   }
   return Step::kNext;
 }

@@ -1,6 +1,5 @@
 // setp and set: comparisons into predicates and into registers, combined with another predicate.
 #include "sim/insn/compare_ops.h"
-
 #include "sim/insn/sections.h"
 
 namespace tilewright::sim {
@@ -74,9 +73,8 @@ Step run_setp_half(Warp& warp, const Insn& insn, std::uint32_t active) {
 template <class Format, int kCount>
 ExecFn half_exec(Compare op, bool ftz) {
   return for_flag(ftz, [op]<bool kFtz>() {
-    return for_float_compare(op, []<Compare kOp>() -> ExecFn {
-      return run_setp_half<Format, kCount, kFtz, kOp>;
-    });
+    return for_float_compare(
+        op, []<Compare kOp>() -> ExecFn { return run_setp_half<Format, kCount, kFtz, kOp>; });
   });
 }
 
@@ -114,7 +112,9 @@ ExecFn compare_exec(Lowering& l, Type type, Compare op) {
   }
 }
 
-bool is_pair(Type type) { return type == Type::kF16x2 || type == Type::kBf16x2; }
+bool is_pair(Type type) {
+  return type == Type::kF16x2 || type == Type::kBf16x2;
+}
 
 /// The type of the registers that hold it.
 Type register_type(Type type) {
@@ -185,8 +185,8 @@ Step run_expand_pair(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto value = static_cast<std::uint32_t>(insn.imm);
   std::uint32_t values[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
-    values[lane] = (((low >> lane) & 1) != 0 ? value : 0) |
-                   (((high >> lane) & 1) != 0 ? value << 16 : 0);
+    values[lane] =
+        (((low >> lane) & 1) != 0 ? value : 0) | (((high >> lane) & 1) != 0 ? value << 16 : 0);
   }
   blend(warp.row<std::uint32_t>(insn.op[0]), values, active);
   return Step::kNext;
@@ -231,8 +231,7 @@ void lower_set(Lowering& l) {
   if (is_pair(to)) refuse_type(l, to);
   emit_comparison(l, comparison, p, kNoRow);
   const Type type = register_type(to);
-  const ExecFn exec =
-      bits_of(type) == 16 ? run_expand<std::uint16_t> : run_expand<std::uint32_t>;
+  const ExecFn exec = bits_of(type) == 16 ? run_expand<std::uint16_t> : run_expand<std::uint32_t>;
   l.emit(exec, {l.destination(0, type), p}).imm = value;
 }
 
@@ -242,7 +241,9 @@ const InsnRow kRows[] = {
      "equ neu ltu leu gtu geu num nan; type: b16..b64 u16..u64 s16..s64 f32 f64 f16 f16x2 bf16 "
      "bf16x2",
      20, InsnClass::kPredicate, lower_setp},
-    {"set", "set.cmp{.and,.or,.xor}{.ftz}.{u16,s16,u32,s32,f32,f16,f16x2,bf16,bf16x2}.type d, a, b{, {!}c};",
+    {"set",
+     "set.cmp{.and,.or,.xor}{.ftz}.{u16,s16,u32,s32,f32,f16,f16x2,bf16,bf16x2}.type d, a, b{, "
+     "{!}c};",
      20, InsnClass::kPredicate, lower_set},
 };
 

@@ -18,12 +18,12 @@ struct Packing {
 };
 
 constexpr Packing kPackings[] = {
-    {Type::kF16x2, Type::kF16, 2, 16, 53},     {Type::kBf16x2, Type::kBf16, 2, 16, 80},
-    {Type::kE4m3x2, Type::kE4m3, 2, 8, 89},    {Type::kE5m2x2, Type::kE5m2, 2, 8, 89},
-    {Type::kE2m3x2, Type::kE2m3, 2, 8, 100},   {Type::kE3m2x2, Type::kE3m2, 2, 8, 100},
-    {Type::kE2m1x2, Type::kE2m1, 2, 4, 100},   {Type::kUe8m0x2, Type::kUe8m0, 2, 8, 100},
-    {Type::kE4m3x4, Type::kE4m3, 4, 8, 100},   {Type::kE5m2x4, Type::kE5m2, 4, 8, 100},
-    {Type::kE2m3x4, Type::kE2m3, 4, 8, 100},   {Type::kE3m2x4, Type::kE3m2, 4, 8, 100},
+    {Type::kF16x2, Type::kF16, 2, 16, 53},   {Type::kBf16x2, Type::kBf16, 2, 16, 80},
+    {Type::kE4m3x2, Type::kE4m3, 2, 8, 89},  {Type::kE5m2x2, Type::kE5m2, 2, 8, 89},
+    {Type::kE2m3x2, Type::kE2m3, 2, 8, 100}, {Type::kE3m2x2, Type::kE3m2, 2, 8, 100},
+    {Type::kE2m1x2, Type::kE2m1, 2, 4, 100}, {Type::kUe8m0x2, Type::kUe8m0, 2, 8, 100},
+    {Type::kE4m3x4, Type::kE4m3, 4, 8, 100}, {Type::kE5m2x4, Type::kE5m2, 4, 8, 100},
+    {Type::kE2m3x4, Type::kE2m3, 4, 8, 100}, {Type::kE3m2x4, Type::kE3m2, 4, 8, 100},
     {Type::kE2m1x4, Type::kE2m1, 4, 4, 100},
 };
 
@@ -32,7 +32,9 @@ const Packing* find_packing(Type type) {
   return at == std::end(kPackings) ? nullptr : at;
 }
 
-bool is_integer(Type type) { return type >= Type::kU8 && type <= Type::kS64; }
+bool is_integer(Type type) {
+  return type >= Type::kU8 && type <= Type::kS64;
+}
 bool is_scalar_float(Type type) {
   return type == Type::kF16 || type == Type::kBf16 || type == Type::kF32 || type == Type::kF64;
 }
@@ -50,7 +52,9 @@ Type bits_type(int bits) {
   }
 }
 
-int storage_bits(Type type) { return type == Type::kTf32 ? 32 : bits_of(type); }
+int storage_bits(Type type) {
+  return type == Type::kTf32 ? 32 : bits_of(type);
+}
 
 Type unsigned_type(int bits) {
   switch (bits) {
@@ -114,7 +118,9 @@ Mode take_mode(Lowering& l) {
       l.take_one_of({"rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi"}));
 }
 
-bool is_integral(Mode mode) { return mode >= Mode::kRni; }
+bool is_integral(Mode mode) {
+  return mode >= Mode::kRni;
+}
 
 void set_mode(Conversion& conversion, Mode mode) {
   constexpr Rounding kRoundings[] = {Rounding::kNearestEven, Rounding::kTowardZero,
@@ -149,9 +155,9 @@ Conversion make_conversion(Type to, Type from, const Modifiers& modifiers) {
 /// What the manual demands of the modifiers of a conversion between scalars.
 void check_scalar(Lowering& l, Type to, Type from, const Modifiers& m) {
   const bool is_mode_given = m.mode != Mode::kNone;
-  const bool narrows = is_scalar_float(from) &&
-                       (storage_bits(to) < storage_bits(from) || to == Type::kTf32 ||
-                        (bits_of(to) == 16 && to != from));
+  const bool narrows =
+      is_scalar_float(from) && (storage_bits(to) < storage_bits(from) || to == Type::kTf32 ||
+                                (bits_of(to) == 16 && to != from));
   if (is_integer(from) && is_integer(to)) {
     if (is_mode_given) l.fail("integers are converted without rounding");
   } else if (is_integer(to)) {
@@ -167,7 +173,8 @@ void check_scalar(Lowering& l, Type to, Type from, const Modifiers& m) {
   if (m.mode == Mode::kRs) l.fail(".rs is for packed types");
   const bool is_f32_narrowing =
       from == Type::kF32 && (to == Type::kF16 || to == Type::kBf16 || to == Type::kTf32);
-  if ((m.relu || m.satfinite) && !is_f32_narrowing) l.fail(".relu or .satfinite is not for these types");
+  if ((m.relu || m.satfinite) && !is_f32_narrowing)
+    l.fail(".relu or .satfinite is not for these types");
   if (m.ftz && from != Type::kF32 && to != Type::kF32) l.fail(".ftz needs .f32");
 }
 

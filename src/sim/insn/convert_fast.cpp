@@ -87,9 +87,8 @@ constexpr std::array<std::uint16_t, 256> make_f16_table() {
   std::array<std::uint16_t, 256> table{};
   for (std::uint32_t code = 0; code < 256; ++code) {
     const double value = decode(kFormat, code);
-    table[code] = is_nan(kFormat, code)
-                      ? kNanHalf
-                      : static_cast<std::uint16_t>(encode(kFp16, value));
+    table[code] =
+        is_nan(kFormat, code) ? kNanHalf : static_cast<std::uint16_t>(encode(kFp16, value));
   }
   return table;
 }
@@ -140,13 +139,21 @@ std::uint32_t float_to_u32(float a) {
          0x80000000u;
 }
 
-float s32_to_float(std::int32_t a) { return static_cast<float>(a); }
-double s32_to_double(std::int32_t a) { return static_cast<double>(a); }
+float s32_to_float(std::int32_t a) {
+  return static_cast<float>(a);
+}
+double s32_to_double(std::int32_t a) {
+  return static_cast<double>(a);
+}
 double u32_to_double(std::uint32_t a) {
   return static_cast<double>(static_cast<std::int32_t>(a ^ 0x80000000u)) + 2147483648.0;
 }
-float u32_to_float(std::uint32_t a) { return static_cast<float>(u32_to_double(a)); }
-float double_to_float(double a) { return floating::canonical(static_cast<float>(a)); }
+float u32_to_float(std::uint32_t a) {
+  return static_cast<float>(u32_to_double(a));
+}
+float double_to_float(double a) {
+  return floating::canonical(static_cast<float>(a));
+}
 template <bool kFtz>
 double float_to_double(float a) {
   return floating::canonical(static_cast<double>(floating::input<kFtz>(a)));

@@ -29,8 +29,12 @@ Step run_pack(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-double signed_to_double(std::int64_t a) { return static_cast<double>(a); }
-double unsigned_to_double(std::uint64_t a) { return static_cast<double>(a); }
+double signed_to_double(std::int64_t a) {
+  return static_cast<double>(a);
+}
+double unsigned_to_double(std::uint64_t a) {
+  return static_cast<double>(a);
+}
 
 template <FloatRounding kRounding, bool kSigned>
 Step run_to_double(Warp& warp, const Insn& insn, std::uint32_t active) {

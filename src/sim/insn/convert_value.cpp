@@ -8,7 +8,9 @@
 namespace tilewright::sim {
 namespace {
 
-bool is_integer(Type type) { return type >= Type::kU8 && type <= Type::kS64; }
+bool is_integer(Type type) {
+  return type >= Type::kU8 && type <= Type::kS64;
+}
 
 std::uint64_t low_bits(std::uint64_t word, int bits) {
   return bits == 64 ? word : word & ((std::uint64_t{1} << bits) - 1);

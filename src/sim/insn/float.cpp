@@ -41,7 +41,9 @@ Pair pair_fma(Pair a, Pair b, Pair c) {
           floating::fma<float, kFtz, false>(a.high, b.high, c.high)};
 }
 
-int num_sources(FloatOp op) { return op == FloatOp::kFma ? 3 : 2; }
+int num_sources(FloatOp op) {
+  return op == FloatOp::kFma ? 3 : 2;
+}
 
 /// Emits kExec, under another rounding mode if the instruction names one.
 template <ExecFn kExec>
@@ -121,7 +123,8 @@ void lower_packed_float(Lowering& l, FloatOp op) {
   need_target(l, 100, "arithmetic on .f32x2");
   const int rounding = rounding_or_nearest(l, op);
   const bool ftz = l.take("ftz");
-  const ExecFn exec = ftz ? pair_exec<true>(op, rounding != 0) : pair_exec<false>(op, rounding != 0);
+  const ExecFn exec =
+      ftz ? pair_exec<true>(op, rounding != 0) : pair_exec<false>(op, rounding != 0);
   finish(emit_uniform(l, exec, Type::kB64, num_sources(op)), InsnClass::kFloat, rounding);
 }
 

@@ -53,8 +53,7 @@ void lower_mixed_precision(Lowering& l, Type type, FloatOp op) {
   const bool is_fma = op == FloatOp::kFma;
   if (l.num_operands() != (is_fma ? 4 : 3)) l.fail("wrong number of operands");
   const ExecFn exec = for_flag(sat, [=]<bool kSat>() {
-    return type == Type::kF16 ? mixed_exec<half::F16, kSat>(op)
-                              : mixed_exec<half::Bf16, kSat>(op);
+    return type == Type::kF16 ? mixed_exec<half::F16, kSat>(op) : mixed_exec<half::Bf16, kSat>(op);
   });
   const Row d = l.destination(0, Type::kF32);
   const Row a = l.source(1, Type::kB16);

@@ -14,10 +14,18 @@ inline constexpr std::uint64_t kNanF64 = 0xfff8000000000000;
 
 namespace floating {
 
-inline std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
-inline std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
-inline float from_bits(std::uint32_t x) { return std::bit_cast<float>(x); }
-inline double from_bits(std::uint64_t x) { return std::bit_cast<double>(x); }
+inline std::uint32_t bits(float x) {
+  return std::bit_cast<std::uint32_t>(x);
+}
+inline std::uint64_t bits(double x) {
+  return std::bit_cast<std::uint64_t>(x);
+}
+inline float from_bits(std::uint32_t x) {
+  return std::bit_cast<float>(x);
+}
+inline double from_bits(std::uint64_t x) {
+  return std::bit_cast<double>(x);
+}
 
 template <class T>
 T canonical(T x) {

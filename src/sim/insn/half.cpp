@@ -8,9 +8,15 @@ namespace {
 using half::Bf16;
 using half::F16;
 
-float add(float a, float b) { return a + b; }
-float sub(float a, float b) { return a - b; }
-float mul(float a, float b) { return a * b; }
+float add(float a, float b) {
+  return a + b;
+}
+float sub(float a, float b) {
+  return a - b;
+}
+float mul(float a, float b) {
+  return a * b;
+}
 /// bf16 reaches down to the subnormals of f32, where a product would be rounded twice.
 float mul_small(float a, float b) {
   return half::to_odd(static_cast<double>(a) * static_cast<double>(b), 0.0);
@@ -122,7 +128,9 @@ ExecFn for_half(Type type, Select select) {
   }
 }
 
-bool is_f16(Type type) { return type == Type::kF16 || type == Type::kF16x2; }
+bool is_f16(Type type) {
+  return type == Type::kF16 || type == Type::kF16x2;
+}
 
 Type register_type(Type type) {
   return type == Type::kF16x2 || type == Type::kBf16x2 ? Type::kB32 : Type::kB16;
@@ -189,7 +197,7 @@ ExecFn min_max_exec(bool ftz, bool nan, bool xorsign, bool is_three) {
   return for_flag(ftz, [=]<bool kFtz>() {
     return for_flag(nan, [=]<bool kNan>() -> ExecFn {
       // subnormal inputs that are flushed after the choice give the same result as before it
-      constexpr auto kEnd = finish<Format, kFtz ? Finish::kFtz : Finish::kNone>;
+      constexpr auto kEnd = finish < Format, kFtz ? Finish::kFtz : Finish::kNone > ;
       if (xorsign) return half_lanes<Format, kCount, min_max_xorsign<Format, kNan, kMax>, kEnd>;
       if (is_three) return half_lanes<Format, kCount, min_max3<Format, kNan, kMax>, kEnd>;
       return half_lanes<Format, kCount, min_max<Format, kNan, kMax>, kEnd>;

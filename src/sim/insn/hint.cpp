@@ -7,8 +7,12 @@ namespace {
 
 constexpr InsnClass kClass = InsnClass::kOther;
 
-Step run_nothing(Warp&, const Insn&, std::uint32_t) { return Step::kNext; }
-Step run_yield(Warp&, const Insn&, std::uint32_t) { return Step::kYield; }
+Step run_nothing(Warp&, const Insn&, std::uint32_t) {
+  return Step::kNext;
+}
+Step run_yield(Warp&, const Insn&, std::uint32_t) {
+  return Step::kYield;
+}
 
 void emit_nothing(Lowering& l) {
   l.finish_modifiers();
@@ -92,7 +96,8 @@ const InsnRow kRows[] = {
     {"discard", "discard{.global}.L2 [a], 128;", 80, kClass, lower_discard},
     {"applypriority", "applypriority{.global}.L2::evict_normal [a], 128;", 80, kClass,
      lower_applypriority},
-    {"prefetch", "prefetch{.global,.local,.const,.param}.{L1,L2{::evict_last,::evict_normal},tensormap} [a];",
+    {"prefetch",
+     "prefetch{.global,.local,.const,.param}.{L1,L2{::evict_last,::evict_normal},tensormap} [a];",
      20, kClass, lower_prefetch},
     {"prefetchu", "prefetchu.L1 [a];", 20, kClass, lower_prefetchu},
     {"createpolicy",

@@ -19,8 +19,9 @@ std::int16_t min_max_relu16(std::int16_t a, std::int16_t b) {
   return integer::max(integer::min_max<std::int16_t, kMax>(a, b), std::int16_t{0});
 }
 
-bool is_pair(Type type) { return type == Type::kU16x2 || type == Type::kS16x2; }
-
+bool is_pair(Type type) {
+  return type == Type::kU16x2 || type == Type::kS16x2;
+}
 
 enum class Half { kLow, kHigh, kWide };
 
@@ -145,16 +146,14 @@ void lower_integer_div(Lowering& l, Type type, bool is_remainder) {
 
 void lower_integer_abs(Lowering& l, Type type) {
   if (!is_signed(type)) refuse_type(l, type);
-  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn {
-    return lanes<integer::magnitude<std::make_signed_t<T>>>;
-  });
+  const ExecFn exec = for_integer(
+      type, []<class T>() -> ExecFn { return lanes<integer::magnitude<std::make_signed_t<T>>>; });
   emit_uniform(l, exec, type, 1);
 }
 
 void lower_integer_neg(Lowering& l, Type type) {
   if (!is_signed(type)) refuse_type(l, type);
-  const ExecFn exec =
-      for_integer(type, []<class T>() -> ExecFn { return lanes<integer::neg<T>>; });
+  const ExecFn exec = for_integer(type, []<class T>() -> ExecFn { return lanes<integer::neg<T>>; });
   emit_uniform(l, exec, type, 1);
 }
 
@@ -178,8 +177,7 @@ ExecFn min_max_exec(Lowering& l, Type type) {
       break;
   }
   if (relu || is_bits(type)) return nullptr;
-  return for_integer(
-      type, []<class T>() -> ExecFn { return lanes<integer::min_max<T, kMax>>; });
+  return for_integer(type, []<class T>() -> ExecFn { return lanes<integer::min_max<T, kMax>>; });
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace tilewright::sim {
 namespace {
 
-/// op: d, a, b, carry. Reads the carry if kIn, writes it if kOut. Of a subtraction it is the borrow.
+/// op: d, a, b, carry. Reads the carry if kIn, writes it if kOut. Of a subtraction it is the
+/// borrow.
 template <class T, bool kSubtract, bool kIn, bool kOut>
 Step run_add(Warp& warp, const Insn& insn, std::uint32_t active) {
   const T* a = warp.row<T>(insn.op[1]);
@@ -20,8 +21,8 @@ Step run_add(Warp& warp, const Insn& insn, std::uint32_t active) {
     const T in = static_cast<T>((carry_in >> lane) & 1);
     const T first = static_cast<T>(kSubtract ? a[lane] - b[lane] : a[lane] + b[lane]);
     values[lane] = static_cast<T>(kSubtract ? first - in : first + in);
-    const bool out = kSubtract ? a[lane] < b[lane] || first < in
-                               : first < a[lane] || values[lane] < first;
+    const bool out =
+        kSubtract ? a[lane] < b[lane] || first < in : first < a[lane] || values[lane] < first;
     carry_out |= std::uint32_t{out} << lane;
   }
   blend(warp.row<T>(insn.op[0]), values, active);

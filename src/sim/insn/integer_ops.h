@@ -137,8 +137,8 @@ T sad(T a, T b, T c) {
   return add(c, difference);
 }
 
-/// 0 for b = 0 is avoided by the callers. Exact: for 32 bits the quotient in double cannot reach the
-/// next integer by rounding, as |a| < 2^53.
+/// 0 for b = 0 is avoided by the callers. Exact: for 32 bits the quotient in double cannot reach
+/// the next integer by rounding, as |a| < 2^53.
 inline std::uint32_t divide(std::uint32_t a, std::uint32_t b) {
   constexpr double kOffset = 2147483648.0;  // vectors convert signed integers only
   const double x = static_cast<double>(static_cast<std::int32_t>(a ^ 0x80000000u)) + kOffset;
@@ -146,7 +146,9 @@ inline std::uint32_t divide(std::uint32_t a, std::uint32_t b) {
   const double q = std::trunc(x / y) - kOffset;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(q)) ^ 0x80000000u;
 }
-inline std::uint64_t divide(std::uint64_t a, std::uint64_t b) { return a / b; }
+inline std::uint64_t divide(std::uint64_t a, std::uint64_t b) {
+  return a / b;
+}
 
 template <class T>
 T magnitude(T x) {

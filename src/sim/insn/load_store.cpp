@@ -20,7 +20,9 @@ struct MoveForm {
   Step step = Step::kNext;
 };
 
-const MoveForm& form_of(const Insn& insn) { return *static_cast<const MoveForm*>(insn.extra); }
+const MoveForm& form_of(const Insn& insn) {
+  return *static_cast<const MoveForm*>(insn.extra);
+}
 
 /// rows[j][lane] = element j of the lane's bytes.
 template <class T, int N>
@@ -55,7 +57,8 @@ void write_elements(Warp& warp, const MoveForm& form, const LanePointers& pointe
     rows[j] = warp.row<T>(form.rows[j]);
     is_direct &= form.row_bytes[j] == sizeof(T);
   }
-  if (is_direct) [[likely]] return gather<T, N>(pointers, rows);
+  if (is_direct) [[likely]]
+    return gather<T, N>(pointers, rows);
   alignas(64) T values[N][kLanes];
   for (int j = 0; j < N; ++j) rows[j] = values[j];
   gather<T, N>(pointers, rows);
@@ -136,7 +139,8 @@ Step store(Warp& warp, const Insn& insn, std::uint32_t active) {
   alignas(64) T narrow[N][kLanes];
   for (int j = 0; j < N; ++j) {
     rows[j] = warp.row<T>(form.rows[j]);
-    if (form.row_bytes[j] == sizeof(T)) [[likely]] continue;
+    if (form.row_bytes[j] == sizeof(T)) [[likely]]
+      continue;
     truncate_row(reinterpret_cast<std::byte*>(narrow[j]), sizeof(T),
                  warp.row<std::byte>(form.rows[j]), form.row_bytes[j]);
     rows[j] = narrow[j];
@@ -162,21 +166,30 @@ struct Store {
 template <class What, class T>
 ExecFn pick_count(int count) {
   switch (count) {
-    case 1: return What::template kExec<T, 1>;
-    case 2: return What::template kExec<T, 2>;
-    case 4: return What::template kExec<T, 4>;
-    default: return What::template kExec<T, 8>;
+    case 1:
+      return What::template kExec<T, 1>;
+    case 2:
+      return What::template kExec<T, 2>;
+    case 4:
+      return What::template kExec<T, 4>;
+    default:
+      return What::template kExec<T, 8>;
   }
 }
 
 template <class What>
 ExecFn pick(Type type, int count) {
   switch (bytes_of(type)) {
-    case 1: return pick_count<What, std::uint8_t>(count);
-    case 2: return pick_count<What, std::uint16_t>(count);
-    case 4: return pick_count<What, std::uint32_t>(count);
-    case 8: return pick_count<What, std::uint64_t>(count);
-    default: return What::template kExec<Bytes16, 1>;
+    case 1:
+      return pick_count<What, std::uint8_t>(count);
+    case 2:
+      return pick_count<What, std::uint16_t>(count);
+    case 4:
+      return pick_count<What, std::uint32_t>(count);
+    case 8:
+      return pick_count<What, std::uint64_t>(count);
+    default:
+      return What::template kExec<Bytes16, 1>;
   }
 }
 
@@ -203,7 +216,8 @@ Modifiers take_modifiers(Lowering& l, MoveForm& form, AccessKind kind) {
   if (bytes > 32 || (m.type == Type::kB128 && m.count > 1)) {
     l.fail("a vector of more than 256 bits");
   }
-  if (bytes == 32 && l.module().target < 100) l.fail("256-bit accesses need .target sm_100 or newer");
+  if (bytes == 32 && l.module().target < 100)
+    l.fail("256-bit accesses need .target sm_100 or newer");
   form.access.kind = kind;
   form.access.bytes = form.access.align_bytes = bytes;
   return m;
@@ -246,7 +260,8 @@ void lower_ld(Lowering& l) {
   form.is_signed = is_signed(m.type);
   form.address = address_form(l, 1, m.space);
   bind_elements(l, form, m, 0);
-  if (l.num_operands() > (m.has_policy ? 3 : 2)) l.fail_at(l.operand(l.num_operands() - 1), "one operand too many");
+  if (l.num_operands() > (m.has_policy ? 3 : 2))
+    l.fail_at(l.operand(l.num_operands() - 1), "one operand too many");
   // A poll: what it waits for is written by others.
   if (is_strong(form)) form.step = Step::kYield;
   const bool is_param = form.address.space == AddressSpace::kParam && form.address.base == kNoRow;

@@ -2,7 +2,9 @@
 
 namespace tilewright::sim {
 
-int take_rounding(Lowering& l) { return l.take_one_of({"rn", "rz", "rm", "rp"}); }
+int take_rounding(Lowering& l) {
+  return l.take_one_of({"rn", "rz", "rm", "rp"});
+}
 
 void refuse_type(Lowering& l, Type type) {
   l.fail(std::string(l.syntax().opcode) + " has no type ." + std::string(name_of(type)));

@@ -31,30 +31,47 @@ struct MbarrierForm {
 };
 
 constexpr const char* kNames[] = {
-    "mbarrier.init",        "mbarrier.inval",
-    "mbarrier.expect_tx",   "mbarrier.complete_tx",
-    "mbarrier.arrive",      "mbarrier.arrive.expect_tx",
-    "mbarrier.arrive.noComplete", "mbarrier.arrive_drop",
-    "mbarrier.arrive_drop.expect_tx", "mbarrier.arrive_drop.noComplete",
+    "mbarrier.init",
+    "mbarrier.inval",
+    "mbarrier.expect_tx",
+    "mbarrier.complete_tx",
+    "mbarrier.arrive",
+    "mbarrier.arrive.expect_tx",
+    "mbarrier.arrive.noComplete",
+    "mbarrier.arrive_drop",
+    "mbarrier.arrive_drop.expect_tx",
+    "mbarrier.arrive_drop.noComplete",
 };
 
 MbarrierResult perform(Operation operation, std::byte* object, std::uint32_t value) {
   switch (operation) {
-    case Operation::kInit: return mbarrier_init(object, value);
-    case Operation::kInvalidate: return mbarrier_inval(object);
-    case Operation::kExpect: return mbarrier_expect_tx(object, value);
-    case Operation::kComplete: return mbarrier_complete_tx(object, value);
-    case Operation::kArrive: return mbarrier_arrive(object, value);
-    case Operation::kArriveExpect: return mbarrier_arrive_expect_tx(object, value);
-    case Operation::kArriveNoComplete: return mbarrier_arrive_no_complete(object, value);
-    case Operation::kDrop: return mbarrier_arrive_drop(object, value);
-    case Operation::kDropExpect: return mbarrier_arrive_drop(object, 1, value);
-    case Operation::kDropNoComplete: return mbarrier_arrive_drop_no_complete(object, value);
+    case Operation::kInit:
+      return mbarrier_init(object, value);
+    case Operation::kInvalidate:
+      return mbarrier_inval(object);
+    case Operation::kExpect:
+      return mbarrier_expect_tx(object, value);
+    case Operation::kComplete:
+      return mbarrier_complete_tx(object, value);
+    case Operation::kArrive:
+      return mbarrier_arrive(object, value);
+    case Operation::kArriveExpect:
+      return mbarrier_arrive_expect_tx(object, value);
+    case Operation::kArriveNoComplete:
+      return mbarrier_arrive_no_complete(object, value);
+    case Operation::kDrop:
+      return mbarrier_arrive_drop(object, value);
+    case Operation::kDropExpect:
+      return mbarrier_arrive_drop(object, 1, value);
+    case Operation::kDropNoComplete:
+      return mbarrier_arrive_drop_no_complete(object, value);
   }
   return {};
 }
 
-bool is_arrival(Operation operation) { return operation >= Operation::kArrive; }
+bool is_arrival(Operation operation) {
+  return operation >= Operation::kArrive;
+}
 bool is_with_bytes(Operation operation) {
   return operation == Operation::kExpect || operation == Operation::kComplete ||
          operation == Operation::kArriveExpect || operation == Operation::kDropExpect;
@@ -62,11 +79,16 @@ bool is_with_bytes(Operation operation) {
 
 MbarrierAction action_of(Operation operation) {
   switch (operation) {
-    case Operation::kInit: return MbarrierAction::kInit;
-    case Operation::kInvalidate: return MbarrierAction::kInvalidate;
-    case Operation::kExpect: return MbarrierAction::kExpect;
-    case Operation::kComplete: return MbarrierAction::kComplete;
-    default: return MbarrierAction::kArrive;
+    case Operation::kInit:
+      return MbarrierAction::kInit;
+    case Operation::kInvalidate:
+      return MbarrierAction::kInvalidate;
+    case Operation::kExpect:
+      return MbarrierAction::kExpect;
+    case Operation::kComplete:
+      return MbarrierAction::kComplete;
+    default:
+      return MbarrierAction::kArrive;
   }
 }
 
@@ -124,8 +146,7 @@ void emit_change(Lowering& l, MbarrierForm form, int address_idx, bool is_value_
   form.address = address_form(l, address_idx, space);
   form.has_count = l.has_operand(address_idx + 1);
   if (is_value_needed && !form.has_count) l.fail("a count is missing");
-  const bool has_state =
-      address_idx == 1 && l.operand(0).kind != OperandKind::kSink;
+  const bool has_state = address_idx == 1 && l.operand(0).kind != OperandKind::kSink;
   if (has_state && space == AddressSpace::kSharedCluster) {
     l.fail_at(l.operand(0), "arrivals at shared::cluster have no result: write _");
   }
@@ -184,7 +205,9 @@ void tell_wait(Warp& warp, const Insn& insn, const WaitForm& form, int lane,
   warp.observer->mbarrier(warp, insn, event);
 }
 
-std::uint64_t parity_of_token(std::uint64_t token) { return token >> 61 & 1; }
+std::uint64_t parity_of_token(std::uint64_t token) {
+  return token >> 61 & 1;
+}
 
 // op: p, base, state or parity
 Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
@@ -271,8 +294,8 @@ const InsnRow kRows[] = {
     {"mbarrier.complete_tx", "mbarrier.complete_tx{.relaxed.scope}{.space}.b64 [addr], txCount;",
      90, InsnClass::kBarrier, lower_plain<Operation::kComplete>},
     {"mbarrier.arrive",
-     "mbarrier.arrive{.expect_tx,.noComplete}{.sem.scope}{.space}.b64 state|_, [addr]{, count};", 80,
-     InsnClass::kBarrier, lower_arrive},
+     "mbarrier.arrive{.expect_tx,.noComplete}{.sem.scope}{.space}.b64 state|_, [addr]{, count};",
+     80, InsnClass::kBarrier, lower_arrive},
     {"mbarrier.arrive_drop",
      "mbarrier.arrive_drop{.expect_tx,.noComplete}{.sem.scope}{.space}.b64 state|_, [addr]{, "
      "count};",

@@ -16,11 +16,16 @@ template <class From>
 void extend_from(std::byte* row, std::uint32_t to_bytes, const std::byte* values,
                  std::uint32_t active) {
   switch (to_bytes) {
-    case 1: return extend<std::int8_t, From>(row, values, active);
-    case 2: return extend<std::int16_t, From>(row, values, active);
-    case 4: return extend<std::int32_t, From>(row, values, active);
-    case 8: return extend<std::int64_t, From>(row, values, active);
-    default: break;
+    case 1:
+      return extend<std::int8_t, From>(row, values, active);
+    case 2:
+      return extend<std::int16_t, From>(row, values, active);
+    case 4:
+      return extend<std::int32_t, From>(row, values, active);
+    case 8:
+      return extend<std::int64_t, From>(row, values, active);
+    default:
+      break;
   }
   Bytes16 to[kLanes];
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -61,9 +66,8 @@ MemoryScope take_scope(Lowering& l) {
 
 MemoryOrder take_order(Lowering& l) {
   constexpr MemorySemantics kSemantics[] = {
-      MemorySemantics::kWeak,       MemorySemantics::kVolatile,
-      MemorySemantics::kRelaxed,    MemorySemantics::kAcquire,
-      MemorySemantics::kRelease,    MemorySemantics::kAcquireRelease,
+      MemorySemantics::kWeak,       MemorySemantics::kVolatile, MemorySemantics::kRelaxed,
+      MemorySemantics::kAcquire,    MemorySemantics::kRelease,  MemorySemantics::kAcquireRelease,
       MemorySemantics::kSequential,
   };
   MemoryOrder order;
@@ -96,10 +100,18 @@ AddressForm address_form(Lowering& l, int operand_idx, AddressSpace space) {
   const bool is_variable = address.base == kNoRow && address.space != Space::kGeneric;
   if (is_variable && space == AddressSpace::kGeneric) {
     switch (address.space) {
-      case Space::kShared: form.space = AddressSpace::kSharedCta; break;
-      case Space::kLocal: form.space = AddressSpace::kLocal; break;
-      case Space::kParam: form.space = AddressSpace::kParam; break;
-      default: form.space = AddressSpace::kGlobal; break;
+      case Space::kShared:
+        form.space = AddressSpace::kSharedCta;
+        break;
+      case Space::kLocal:
+        form.space = AddressSpace::kLocal;
+        break;
+      case Space::kParam:
+        form.space = AddressSpace::kParam;
+        break;
+      default:
+        form.space = AddressSpace::kGlobal;
+        break;
     }
   }
   form.is_own_shared = is_variable && address.space == Space::kShared;

@@ -2,7 +2,6 @@
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
-
 #include "sim/tensor/fragments.h"
 
 #include <array>
@@ -23,7 +22,9 @@ struct MmaForm {
 
 constexpr int kMaxWords = 16 * 16;  // of an f64 operand, the largest
 
-const MmaForm& form_of(const Insn& insn) { return *static_cast<const MmaForm*>(insn.extra); }
+const MmaForm& form_of(const Insn& insn) {
+  return *static_cast<const MmaForm*>(insn.extra);
+}
 
 /// Operands as dense bytes.
 struct Tiles {
@@ -49,11 +50,11 @@ Step mma_float(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
   const bool is_half = form.d_type == Type::kF16;
   const std::size_t size = std::size_t(form.extents.m * form.extents.n);
   (is_half ? gather_d16 : gather_d32)(warp, form.c, form.extents.n, form.extents.m, tiles.c);
-  const FormatSpec& a_format = *format_of(form.a_type);
+  const FormatSpec& a_format = *tensor_format_of(form.a_type);
   TensorArithmetic arithmetic = tensor_arithmetic(TensorUnit::kMmaSync, a_format, is_half);
   arithmetic.is_exact = warp.grid->options.is_exact_mma;
   multiply_tile(arithmetic, form.extents, {tiles.a_codes, &a_format},
-                {tiles.b_codes, format_of(form.b_type)}, std::span(tiles.c, size),
+                {tiles.b_codes, tensor_format_of(form.b_type)}, std::span(tiles.c, size),
                 std::span(tiles.c, size));
   (is_half ? scatter_d16 : scatter_d32)(warp, form.d, form.extents.n, form.extents.m, tiles.c);
   return Step::kNext;
@@ -147,8 +148,8 @@ ExecFn pick(Lowering& l, const MmaForm& form) {
   if (integer_operands(form.a_type, form.b_type).is_integer && form.d_type == Type::kS32) {
     return mma_integer;
   }
-  const FormatSpec* a = format_of(form.a_type);
-  const FormatSpec* b = format_of(form.b_type);
+  const FormatSpec* a = tensor_format_of(form.a_type);
+  const FormatSpec* b = tensor_format_of(form.b_type);
   const bool is_eight = a != nullptr && b != nullptr && a->bits() == 8 && b->bits() == 8;
   const bool has_half = form.a_type == Type::kF16 || is_eight;
   if (a == nullptr || b == nullptr || (form.a_type != form.b_type && !is_eight) ||
@@ -208,8 +209,9 @@ void lower_mma(Lowering& l) {
 }
 
 const InsnRow kRows[] = {
-    {"mma", "mma.sync.aligned.shape.row.col{.satfinite}{.op.popc}.dtype.atype.btype.ctype d, a, b, c;",
-     80, InsnClass::kTensor, lower_mma},
+    {"mma",
+     "mma.sync.aligned.shape.row.col{.satfinite}{.op.popc}.dtype.atype.btype.ctype d, a, b, c;", 80,
+     InsnClass::kTensor, lower_mma},
 };
 
 }  // namespace

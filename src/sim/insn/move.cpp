@@ -83,13 +83,10 @@ struct VectorMove {
 };
 constexpr VectorMove kVectorMoves[] = {
     {16, 2, run_pack<std::uint16_t, std::uint8_t, 2>, run_unpack<std::uint16_t, std::uint8_t, 2>},
-    {32, 2, run_pack<std::uint32_t, std::uint16_t, 2>,
-     run_unpack<std::uint32_t, std::uint16_t, 2>},
+    {32, 2, run_pack<std::uint32_t, std::uint16_t, 2>, run_unpack<std::uint32_t, std::uint16_t, 2>},
     {32, 4, run_pack<std::uint32_t, std::uint8_t, 4>, run_unpack<std::uint32_t, std::uint8_t, 4>},
-    {64, 2, run_pack<std::uint64_t, std::uint32_t, 2>,
-     run_unpack<std::uint64_t, std::uint32_t, 2>},
-    {64, 4, run_pack<std::uint64_t, std::uint16_t, 4>,
-     run_unpack<std::uint64_t, std::uint16_t, 4>},
+    {64, 2, run_pack<std::uint64_t, std::uint32_t, 2>, run_unpack<std::uint64_t, std::uint32_t, 2>},
+    {64, 4, run_pack<std::uint64_t, std::uint16_t, 4>, run_unpack<std::uint64_t, std::uint16_t, 4>},
     {128, 2, run_pack<Bits128, std::uint64_t, 2>, run_unpack<Bits128, std::uint64_t, 2>},
     {128, 4, run_pack<Bits128, std::uint32_t, 4>, run_unpack<Bits128, std::uint32_t, 4>},
 };
@@ -132,8 +129,12 @@ void lower_unpack(Lowering& l, Type type) {
   }
 }
 
-std::uint32_t same_mask(std::uint32_t mask) { return mask; }
-std::uint32_t other_mask(std::uint32_t mask) { return ~mask; }
+std::uint32_t same_mask(std::uint32_t mask) {
+  return mask;
+}
+std::uint32_t other_mask(std::uint32_t mask) {
+  return ~mask;
+}
 
 void lower_mov(Lowering& l) {
   const Type type = l.type();

@@ -8,13 +8,17 @@ namespace {
 constexpr InsnClass kClass = InsnClass::kMove;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
-std::uint64_t same(std::uint64_t address) { return address; }
+std::uint64_t same(std::uint64_t address) {
+  return address;
+}
 
 template <std::uint64_t kWindow>
 std::uint64_t to_generic(std::uint64_t address) {
   return kWindow | (address & ~kWindowMask);
 }
-std::uint64_t from_generic(std::uint64_t address) { return address & ~kWindowMask; }
+std::uint64_t from_generic(std::uint64_t address) {
+  return address & ~kWindowMask;
+}
 
 /// A space of cvta and isspacep: the position in take_space's list.
 enum class AddressSpace : std::uint8_t {
@@ -68,7 +72,9 @@ bool lies_in_global(std::uint64_t address) {
          !lies_in<kParamWindow>(address);
 }
 /// Constant variables lie among the global ones, where they cannot be told apart.
-bool lies_nowhere(std::uint64_t) { return false; }
+bool lies_nowhere(std::uint64_t) {
+  return false;
+}
 
 Step run_is_own_shared(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto* addresses = warp.row<std::uint64_t>(insn.op[1]);
@@ -82,9 +88,12 @@ Step run_is_own_shared(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 void lower_isspacep(Lowering& l) {
-  constexpr ExecFn kExecs[] = {lanes<lies_in_global>,          lanes<lies_nowhere>,
-                               lanes<lies_in<kLocalWindow>>,   lanes<lies_in<kParamWindow>>,
-                               run_is_own_shared,              lanes<lies_in<kSharedWindow>>,
+  constexpr ExecFn kExecs[] = {lanes<lies_in_global>,
+                               lanes<lies_nowhere>,
+                               lanes<lies_in<kLocalWindow>>,
+                               lanes<lies_in<kParamWindow>>,
+                               run_is_own_shared,
+                               lanes<lies_in<kSharedWindow>>,
                                run_is_own_shared};
   const AddressSpace space = take_space(l);
   emit_from(l, kExecs[static_cast<int>(space)], Type::kPred, Type::kU64, 1);

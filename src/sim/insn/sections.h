@@ -20,6 +20,7 @@ const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
 const InsnSection& wgmma_section();
 const InsnSection& fence_section();
+const InsnSection& async_store_section();
 const InsnSection& arithmetic_section();
 const InsnSection& carry_section();
 const InsnSection& bits_section();

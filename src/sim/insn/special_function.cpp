@@ -1,10 +1,9 @@
 // rcp sqrt rsqrt sin cos lg2 ex2 tanh, and testp and copysign.
-#include "sim/insn/special_function_ops.h"
-
 #include "sim/insn/float_rounding.h"
 #include "sim/insn/half_lanes.h"
 #include "sim/insn/lower_forms.h"
 #include "sim/insn/sections.h"
+#include "sim/insn/special_function_ops.h"
 
 namespace tilewright::sim {
 namespace {
@@ -92,9 +91,15 @@ void lower_f32_only(Lowering& l) {
 float ex2_half(float a) {
   return half::to_odd(special::exp2(static_cast<double>(a)), 0.0);
 }
-float ex2_flushed(float a) { return ex2_half(floating::flush(a)); }
-float tanh_half(float a) { return half::to_odd(std::tanh(static_cast<double>(a)), 0.0); }
-std::uint16_t keep(std::uint16_t x) { return x; }
+float ex2_flushed(float a) {
+  return ex2_half(floating::flush(a));
+}
+float tanh_half(float a) {
+  return half::to_odd(std::tanh(static_cast<double>(a)), 0.0);
+}
+std::uint16_t keep(std::uint16_t x) {
+  return x;
+}
 
 template <class Format, auto kOp, auto kEnd>
 ExecFn half_exec(Type type) {
@@ -160,21 +165,23 @@ ExecFn testp_exec(int number_class) {
 void lower_testp(Lowering& l) {
   const int number_class =
       l.take_one_of({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
-  if (number_class < 0) l.fail("expected .finite, .infinite, .number, .notanumber, .normal or "
-                               ".subnormal");
+  if (number_class < 0)
+    l.fail(
+        "expected .finite, .infinite, .number, .notanumber, .normal or "
+        ".subnormal");
   const Type type = l.type();
   if (type != Type::kF32 && type != Type::kF64) refuse_type(l, type);
-  emit_from(l, type == Type::kF32 ? testp_exec<float>(number_class)
-                                  : testp_exec<double>(number_class),
+  emit_from(l,
+            type == Type::kF32 ? testp_exec<float>(number_class) : testp_exec<double>(number_class),
             Type::kPred, type, 1);
 }
 
 void lower_copysign(Lowering& l) {
   const Type type = l.type();
   if (type != Type::kF32 && type != Type::kF64) refuse_type(l, type);
-  emit_uniform(l, type == Type::kF32 ? lanes<floating::copysign<float>>
-                                     : lanes<floating::copysign<double>>,
-               type, 2);
+  emit_uniform(
+      l, type == Type::kF32 ? lanes<floating::copysign<float>> : lanes<floating::copysign<double>>,
+      type, 2);
 }
 
 const InsnRow kRows[] = {
@@ -189,7 +196,8 @@ const InsnRow kRows[] = {
                     lanes_one_by_one<special::cosine<true>>>},
     {"lg2", "lg2.approx{.ftz}.f32 d, a;", 20, kClass,
      lower_f32_only<lanes<special::lg2<false>>, lanes<special::lg2<true>>>},
-    {"ex2", "ex2.approx{.ftz}.f32 d, a; ex2.approx.{f16,f16x2} d, a; ex2.approx.ftz.{bf16,bf16x2} d, a;",
+    {"ex2",
+     "ex2.approx{.ftz}.f32 d, a; ex2.approx.{f16,f16x2} d, a; ex2.approx.ftz.{bf16,bf16x2} d, a;",
      20, kClass, lower_ex2},
     {"tanh", "tanh.approx.{f32,f16,f16x2,bf16,bf16x2} d, a;", 75, kClass, lower_tanh},
     {"testp", "testp.{finite,infinite,number,notanumber,normal,subnormal}.{f32,f64} p, a;", 20,

@@ -92,7 +92,9 @@ inline float hyperbolic_tangent(float a) {
 }
 
 /// The gross approximations of f64: 20 bits of mantissa in, 20 bits out, the low word zero.
-inline double high_word(double x) { return from_bits(bits(x) & 0xffffffff00000000); }
+inline double high_word(double x) {
+  return from_bits(bits(x) & 0xffffffff00000000);
+}
 inline double flush64(double x) {
   const std::uint64_t word = bits(x);
   return from_bits((word & 0x7ff0000000000000) == 0 ? word & 0x8000000000000000 : word);
@@ -101,11 +103,15 @@ inline double rounded_high_word(double x) {
   const bool is_finite = std::fabs(x) < std::numeric_limits<double>::infinity();
   return flush64(high_word(is_finite ? from_bits(bits(x) + 0x80000000) : floating::canonical(x)));
 }
-inline double rcp_gross(double a) { return rounded_high_word(1.0 / flush64(high_word(a))); }
+inline double rcp_gross(double a) {
+  return rounded_high_word(1.0 / flush64(high_word(a)));
+}
 inline double rsqrt_gross(double a) {
   return rounded_high_word(1.0 / std::sqrt(flush64(high_word(a))));
 }
-inline double rsqrt64(double a) { return floating::canonical(1.0 / std::sqrt(a)); }
+inline double rsqrt64(double a) {
+  return floating::canonical(1.0 / std::sqrt(a));
+}
 
 /// The classes of testp.
 enum class NumberClass : std::uint8_t {

@@ -5,10 +5,10 @@
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace tilewright::sim {
 namespace {
@@ -113,7 +113,8 @@ void move_bytes(Warp& warp, int lane, const TensorForm& form, const TensorWork& 
       reduce(work.copy, form.op, rows, work.shared);
       break;
     }
-    case TensorTask::kPrefetch: break;
+    case TensorTask::kPrefetch:
+      break;
   }
 }
 
@@ -188,9 +189,8 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const TensorForm& f
     const auto rank = static_cast<std::uint32_t>(std::countr_zero(rest));
     place_shared(warp, lane, form, work, std::uint64_t{rank} << kSharedRankShift | offset,
                  AddressSpace::kSharedCluster);
-    const std::uint32_t signalled = form.modifiers.cta_group == 2
-                                        ? (rank & ~1u) | (rank_of(named.address) & 1)
-                                        : rank;
+    const std::uint32_t signalled =
+        form.modifiers.cta_group == 2 ? (rank & ~1u) | (rank_of(named.address) & 1) : rank;
     work.mbarrier = mbarrier_in_rank(warp, lane, named, signalled);
     start(warp, insn, lane, form, work);
   }
@@ -287,8 +287,8 @@ void bind_im2col(Lowering& l, TensorForm& form, int& next) {
 
 void emit_tensor(Lowering& l, const TensorForm& form) {
   const TensorForm* kept = l.keep(form);
-  Insn& insn = l.emit(
-      tensor, {kept->shared.base, kept->map.base, kept->mbarrier.base, kept->cta_mask}, 0);
+  Insn& insn =
+      l.emit(tensor, {kept->shared.base, kept->map.base, kept->mbarrier.base, kept->cta_mask}, 0);
   insn.extra = kept;
   insn.flags |= kAsync | kUsesUndefined;
   if (form.task == TensorTask::kReduce) insn.flags |= kCrossCta;

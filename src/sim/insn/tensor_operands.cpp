@@ -9,8 +9,7 @@ constexpr int kGroups = 8;  // g
 
 }  // namespace
 
-void gather_a(Warp& warp, std::span<const Row> registers, int words_per_row,
-              std::uint32_t* words) {
+void gather_a(Warp& warp, std::span<const Row> registers, int words_per_row, std::uint32_t* words) {
   for (std::size_t r = 0; r < registers.size(); ++r) {
     const auto* row = warp.row<std::uint32_t>(registers[r]);
     for (std::size_t g = 0; g < kGroups; ++g) {
@@ -20,8 +19,7 @@ void gather_a(Warp& warp, std::span<const Row> registers, int words_per_row,
   }
 }
 
-void gather_b(Warp& warp, std::span<const Row> registers, int words_per_row,
-              std::uint32_t* words) {
+void gather_b(Warp& warp, std::span<const Row> registers, int words_per_row, std::uint32_t* words) {
   for (std::size_t r = 0; r < registers.size(); ++r) {
     const auto* row = warp.row<std::uint32_t>(registers[r]);
     for (std::size_t g = 0; g < kGroups; ++g) {
@@ -54,8 +52,8 @@ void scatter_d32(Warp& warp, std::span<const Row> registers, int n, int rows,
     auto* odd = warp.row<std::uint32_t>(registers[v + 1]);
     const std::size_t half = v / 2 % halves, column = 8 * (v / 2 / halves);
     for (std::size_t g = 0; g < kGroups; ++g) {
-      const auto* from = reinterpret_cast<const float*>(
-          d + (g + 8 * half) * static_cast<std::size_t>(n) + column);
+      const auto* from =
+          reinterpret_cast<const float*>(d + (g + 8 * half) * static_cast<std::size_t>(n) + column);
       const __m128 low = _mm_loadu_ps(from), high = _mm_loadu_ps(from + 4);
       const __m128 a = _mm_shuffle_ps(low, high, 0x88), b = _mm_shuffle_ps(low, high, 0xdd);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(even + 4 * g), _mm_castps_si128(a));
@@ -90,14 +88,20 @@ void scatter_d16(Warp& warp, std::span<const Row> registers, int n, int rows,
   }
 }
 
-const FormatSpec* format_of(Type type) noexcept {
+const FormatSpec* tensor_format_of(Type type) noexcept {
   switch (type) {
-    case Type::kF16: return &kFp16;
-    case Type::kBf16: return &kBf16;
-    case Type::kTf32: return &kTf32;
-    case Type::kE4m3: return &kE4m3;
-    case Type::kE5m2: return &kE5m2;
-    default: return nullptr;
+    case Type::kF16:
+      return &kFp16;
+    case Type::kBf16:
+      return &kBf16;
+    case Type::kTf32:
+      return &kTf32;
+    case Type::kE4m3:
+      return &kE4m3;
+    case Type::kE5m2:
+      return &kE5m2;
+    default:
+      return nullptr;
   }
 }
 
@@ -105,17 +109,25 @@ IntegerOperands integer_operands(Type a, Type b) noexcept {
   IntegerOperands operands;
   const auto convert = [&](Type type, IntegerType& integer) {
     switch (type) {
-      case Type::kS8: integer = IntegerType::kS8; return true;
-      case Type::kU8: integer = IntegerType::kU8; return true;
-      case Type::kS4: integer = IntegerType::kS4; return true;
-      case Type::kU4: integer = IntegerType::kU4; return true;
-      default: return false;
+      case Type::kS8:
+        integer = IntegerType::kS8;
+        return true;
+      case Type::kU8:
+        integer = IntegerType::kU8;
+        return true;
+      case Type::kS4:
+        integer = IntegerType::kS4;
+        return true;
+      case Type::kU4:
+        integer = IntegerType::kU4;
+        return true;
+      default:
+        return false;
     }
   };
   operands.is_bits = a == Type::kB1 && b == Type::kB1;
-  operands.is_integer =
-      operands.is_bits || (convert(a, operands.a) && convert(b, operands.b) &&
-                           bits_of(a) == bits_of(b));
+  operands.is_integer = operands.is_bits || (convert(a, operands.a) && convert(b, operands.b) &&
+                                             bits_of(a) == bits_of(b));
   return operands;
 }
 

@@ -33,7 +33,7 @@ void scatter_d16(Warp& warp, std::span<const Row> registers, int n, int rows,
                  const std::uint32_t* d);
 
 /// The number format of a tensor operand type, nullptr for integers and f64.
-const FormatSpec* format_of(Type type) noexcept;
+const FormatSpec* tensor_format_of(Type type) noexcept;
 
 /// Types whose product is summed in s32.
 struct IntegerOperands {

@@ -105,12 +105,18 @@ enum class Reduction { kAdd, kMin, kMax, kAnd, kOr, kXor };
 template <Reduction op, class T>
 T combine(T x, T y) {
   switch (op) {
-    case Reduction::kAdd: return static_cast<T>(x + y);
-    case Reduction::kMin: return y < x ? y : x;
-    case Reduction::kMax: return x < y ? y : x;
-    case Reduction::kAnd: return x & y;
-    case Reduction::kOr: return x | y;
-    default: return x ^ y;
+    case Reduction::kAdd:
+      return static_cast<T>(x + y);
+    case Reduction::kMin:
+      return y < x ? y : x;
+    case Reduction::kMax:
+      return x < y ? y : x;
+    case Reduction::kAnd:
+      return x & y;
+    case Reduction::kOr:
+      return x | y;
+    default:
+      return x ^ y;
   }
 }
 
@@ -162,12 +168,18 @@ Step redux_f32(Warp& warp, const Insn& insn, std::uint32_t active) {
 ExecFn pick_redux(int op, bool has_sign) {
   using U = std::uint32_t;
   switch (op) {
-    case 0: return redux<Reduction::kAdd, U>;
-    case 1: return has_sign ? redux<Reduction::kMin, std::int32_t> : redux<Reduction::kMin, U>;
-    case 2: return has_sign ? redux<Reduction::kMax, std::int32_t> : redux<Reduction::kMax, U>;
-    case 3: return redux<Reduction::kAnd, U>;
-    case 4: return redux<Reduction::kOr, U>;
-    default: return redux<Reduction::kXor, U>;
+    case 0:
+      return redux<Reduction::kAdd, U>;
+    case 1:
+      return has_sign ? redux<Reduction::kMin, std::int32_t> : redux<Reduction::kMin, U>;
+    case 2:
+      return has_sign ? redux<Reduction::kMax, std::int32_t> : redux<Reduction::kMax, U>;
+    case 3:
+      return redux<Reduction::kAnd, U>;
+    case 4:
+      return redux<Reduction::kOr, U>;
+    default:
+      return redux<Reduction::kXor, U>;
   }
 }
 
@@ -184,9 +196,9 @@ void lower_redux(Lowering& l) {
                                   : type == Type::kU32 || type == Type::kS32;
   if (!is_legal || ((is_abs || keeps_nan) && !is_f32)) l.fail("no such reduction for this type");
   const ExecFn exec = is_f32 ? redux_f32 : pick_redux(op, type == Type::kS32);
-  Insn& insn =
-      l.emit(exec, {l.destination(0, type), l.source(1, type), l.source(2, Type::kB32)});
-  insn.small = static_cast<std::uint8_t>((op == 2 ? 1 : 0) | (is_abs ? 2 : 0) | (keeps_nan ? 4 : 0));
+  Insn& insn = l.emit(exec, {l.destination(0, type), l.source(1, type), l.source(2, Type::kB32)});
+  insn.small =
+      static_cast<std::uint8_t>((op == 2 ? 1 : 0) | (is_abs ? 2 : 0) | (keeps_nan ? 4 : 0));
 }
 
 // op: d, p, mask

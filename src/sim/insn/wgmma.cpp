@@ -6,11 +6,11 @@
 #include "sim/insn/tensor_operands.h"
 #include "sim/insn/wgmma_operand.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace tilewright::sim {
 namespace {
@@ -55,7 +55,8 @@ void multiply(Warp& warp, const WgmmaForm& form, std::span<const std::byte> a,
   const IntegerOperands integers = integer_operands(form.a_type, form.b_type);
   if (integers.is_integer) {
     const std::span sums(reinterpret_cast<std::int32_t*>(d.data()), d.size());
-    const auto old = keeps_d ? std::span<const std::int32_t>(sums) : std::span<const std::int32_t>();
+    const auto old =
+        keeps_d ? std::span<const std::int32_t>(sums) : std::span<const std::int32_t>();
     if (integers.is_bits) {
       multiply_bit_tile(extents, a, b, form.bits, old, sums);
     } else {
@@ -64,13 +65,13 @@ void multiply(Warp& warp, const WgmmaForm& form, std::span<const std::byte> a,
     }
     return;
   }
-  const FormatSpec& a_format = *format_of(form.a_type);
+  const FormatSpec& a_format = *tensor_format_of(form.a_type);
   TensorArithmetic arithmetic =
       tensor_arithmetic(TensorUnit::kWgmma, a_format, form.d_type == Type::kF16);
   arithmetic.is_exact = warp.grid->options.is_exact_mma;
   const auto old = keeps_d ? std::span<const std::uint32_t>(d) : std::span<const std::uint32_t>();
   multiply_tile(arithmetic, extents, {a, &a_format, form.is_a_negated},
-                {b, format_of(form.b_type), form.is_b_negated}, old, d);
+                {b, tensor_format_of(form.b_type), form.is_b_negated}, old, d);
 }
 
 void perform(Warp& warp, const WgmmaCall& call) {
@@ -213,8 +214,8 @@ void take_shape(Lowering& l, WgmmaForm& form) {
 
 void check_types(Lowering& l, const WgmmaForm& form) {
   const bool is_integer = integer_operands(form.a_type, form.b_type).is_integer;
-  const FormatSpec* a = format_of(form.a_type);
-  const FormatSpec* b = format_of(form.b_type);
+  const FormatSpec* a = tensor_format_of(form.a_type);
+  const FormatSpec* b = tensor_format_of(form.b_type);
   const bool is_float = a != nullptr && b != nullptr &&
                         (form.a_type == form.b_type || (a->bits() == 8 && b->bits() == 8));
   const bool can_be_half = is_float && (form.a_type == Type::kF16 || a->bits() == 8);
@@ -227,8 +228,7 @@ void check_types(Lowering& l, const WgmmaForm& form) {
   const int k = kBytesOfK * 8 / bits_of(form.a_type);
   if (form.k != k) l.fail(fmt::format("k is {} for these types, not {}", k, form.k));
   const bool is_step16 = is_integer && form.n > 32;
-  if (form.n < 8 || form.n > kMaxN || form.n % 8 != 0 ||
-      (is_step16 && form.n % 16 != 0)) {
+  if (form.n < 8 || form.n > kMaxN || form.n % 8 != 0 || (is_step16 && form.n % 16 != 0)) {
     l.fail(fmt::format("n = {} is not a multiple of {} up to 256", form.n, is_step16 ? 16 : 8));
   }
 }

@@ -1,9 +1,9 @@
 #include "sim/insn/wgmma_operand.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace tilewright::sim {
 namespace {
@@ -43,7 +43,8 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
   const GatherResult result = gather_tile(std::span(warp.shared, warp.shared_bytes),
                                           advanced(fields, tile, first_row), tile, codes);
   switch (result.status) {
-    case GatherStatus::kDone: return;
+    case GatherStatus::kDone:
+      return;
     case GatherStatus::kOutOfBounds:
       fault(FaultKind::kIllegalAddress, kAllLanes,
             fmt::format("{}; it reaches shared address {:#x}, but the CTA's shared memory ends at "

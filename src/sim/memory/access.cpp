@@ -51,10 +51,10 @@ std::uint64_t first_address(const LaneAddresses& addresses, std::uint32_t lanes)
 void check_alignment(const LaneAddresses& addresses, const Extent& extent, std::uint32_t active,
                      AddressSpace space, const Access& access) {
   const std::uint64_t mask = access.align_bytes - 1;
-  if ((extent.any_bits & mask) == 0) [[likely]] return;
-  const std::uint32_t bad = lanes_where(addresses, active, [&](std::uint64_t a) {
-    return (a & mask) != 0;
-  });
+  if ((extent.any_bits & mask) == 0) [[likely]]
+    return;
+  const std::uint32_t bad =
+      lanes_where(addresses, active, [&](std::uint64_t a) { return (a & mask) != 0; });
   fault_misaligned(space, access.kind, first_address(addresses, bad), access.bytes,
                    access.align_bytes, bad);
 }
@@ -93,9 +93,8 @@ bool may_access(Warp& warp, std::uint64_t address, std::uint64_t bytes) {
 
 void check_each_global(Warp& warp, std::uint32_t active, const Access& access,
                        const LaneAddresses& addresses) {
-  const std::uint32_t bad = lanes_where(addresses, active, [&](std::uint64_t a) {
-    return !may_access(warp, a, access.bytes);
-  });
+  const std::uint32_t bad = lanes_where(
+      addresses, active, [&](std::uint64_t a) { return !may_access(warp, a, access.bytes); });
   if (bad == 0) return;
   const std::uint64_t window = first_address(addresses, bad) & kWindowMask;
   if (window == kSharedWindow || window == kLocalWindow || window == kParamWindow) {
@@ -157,10 +156,9 @@ void resolve_shared(Warp& warp, const Insn& insn, std::uint32_t active, AddressS
                     LanePointers& pointers) {
   check_alignment(addresses, extent, active, space, access);
   const std::uint64_t own = std::uint64_t{warp.cta->rank} << kSharedRankShift;
-  const bool is_inside = extent.low >= own + kSharedReservedBytes &&
-                         extent.high < own + warp.shared_bytes &&
-                         access.bytes <= own + warp.shared_bytes - extent.high &&
-                         extent.any_bits >> 63 == 0;
+  const bool is_inside =
+      extent.low >= own + kSharedReservedBytes && extent.high < own + warp.shared_bytes &&
+      access.bytes <= own + warp.shared_bytes - extent.high && extent.any_bits >> 63 == 0;
   if (is_inside) [[likely]] {
     std::byte* const base = warp.shared;
     for (int lane = 0; lane < kLanes; ++lane) pointers.at[lane] = base + (addresses[lane] - own);
@@ -218,10 +216,14 @@ void resolve_param(Warp& warp, std::uint32_t active, const Access& access, LaneA
 
 AddressSpace space_of_generic(std::uint64_t address) {
   switch (address & kWindowMask) {
-    case kSharedWindow: return AddressSpace::kSharedCluster;
-    case kLocalWindow: return AddressSpace::kLocal;
-    case kParamWindow: return AddressSpace::kParam;
-    default: return AddressSpace::kGlobal;
+    case kSharedWindow:
+      return AddressSpace::kSharedCluster;
+    case kLocalWindow:
+      return AddressSpace::kLocal;
+    case kParamWindow:
+      return AddressSpace::kParam;
+    default:
+      return AddressSpace::kGlobal;
   }
 }
 
@@ -229,8 +231,8 @@ void resolve_generic(Warp& warp, const Insn& insn, std::uint32_t active, const A
                      LaneAddresses& addresses, LanePointers& pointers) {
   for (std::uint32_t rest = active; rest != 0;) {
     const AddressSpace space = space_of_generic(first_address(addresses, rest));
-    const std::uint32_t lanes = lanes_where(
-        addresses, rest, [&](std::uint64_t a) { return space_of_generic(a) == space; });
+    const std::uint32_t lanes =
+        lanes_where(addresses, rest, [&](std::uint64_t a) { return space_of_generic(a) == space; });
     LaneAddresses part;
     const std::uint64_t filler = first_address(addresses, lanes);
     const std::uint64_t mask = space == AddressSpace::kGlobal ? ~std::uint64_t{0} : ~kWindowMask;
@@ -313,9 +315,8 @@ Cta& cta_of_shared(Warp& warp, std::uint64_t address, std::uint32_t lanes) {
   Cluster& cluster = *warp.cta->cluster;
   if (rank >= cluster.ctas.size()) {
     fault(FaultKind::kIllegalAddress, lanes,
-          "shared address names CTA rank " + std::to_string(rank) + " by " +
-              describe_lanes(lanes) + ", but the cluster has " +
-              std::to_string(cluster.ctas.size()) + " CTAs");
+          "shared address names CTA rank " + std::to_string(rank) + " by " + describe_lanes(lanes) +
+              ", but the cluster has " + std::to_string(cluster.ctas.size()) + " CTAs");
   }
   Cta& cta = *cluster.ctas[rank];
   if (cta.is_done) {

@@ -41,8 +41,8 @@ struct Access {
 
 using LaneAddresses = std::array<std::uint64_t, kLanes>;
 
-/// Where the bytes of each lane are. Lanes that are not active have the pointer of the lowest active
-/// one, so that reading through all 32 is harmless.
+/// Where the bytes of each lane are. Lanes that are not active have the pointer of the lowest
+/// active one, so that reading through all 32 is harmless.
 struct LanePointers {
   alignas(64) std::array<std::byte*, kLanes> at;
   std::uint32_t shared_lanes = 0;  ///< lanes whose bytes are shared memory

@@ -9,21 +9,30 @@ namespace {
 
 const char* word(AccessKind kind) {
   switch (kind) {
-    case AccessKind::kRead: return "read";
-    case AccessKind::kWrite: return "write";
-    case AccessKind::kAtomic: return "atomic operation";
+    case AccessKind::kRead:
+      return "read";
+    case AccessKind::kWrite:
+      return "write";
+    case AccessKind::kAtomic:
+      return "atomic operation";
   }
   return "access";
 }
 
 const char* word(AddressSpace space) {
   switch (space) {
-    case AddressSpace::kGeneric: return "generic";
-    case AddressSpace::kGlobal: return "global";
-    case AddressSpace::kSharedCta: return "shared::cta";
-    case AddressSpace::kSharedCluster: return "shared::cluster";
-    case AddressSpace::kLocal: return "local";
-    case AddressSpace::kParam: return "param";
+    case AddressSpace::kGeneric:
+      return "generic";
+    case AddressSpace::kGlobal:
+      return "global";
+    case AddressSpace::kSharedCta:
+      return "shared::cta";
+    case AddressSpace::kSharedCluster:
+      return "shared::cluster";
+    case AddressSpace::kLocal:
+      return "local";
+    case AddressSpace::kParam:
+      return "param";
   }
   return "";
 }
@@ -88,8 +97,8 @@ std::string describe_lanes(std::uint32_t lanes) {
 void fault_global(const Warp& warp, AccessKind kind, std::uint64_t address, std::uint64_t bytes,
                   std::uint32_t lanes) {
   fault(FaultKind::kIllegalAddress, lanes,
-        fmt::format("illegal global {} of {} at {:#x} by {}: {}", word(kind), plural(bytes), address,
-                    describe_lanes(lanes), reason(warp, address, bytes)));
+        fmt::format("illegal global {} of {} at {:#x} by {}: {}", word(kind), plural(bytes),
+                    address, describe_lanes(lanes), reason(warp, address, bytes)));
 }
 
 void fault_shared(const Warp& warp, AccessKind kind, std::uint64_t address, std::uint64_t bytes,
@@ -101,8 +110,8 @@ void fault_shared(const Warp& warp, AccessKind kind, std::uint64_t address, std:
           : fmt::format("the CTA has shared memory up to {:#x} ({} of the kernel)",
                         warp.shared_bytes, plural(warp.shared_bytes - kSharedReservedBytes));
   fault(FaultKind::kIllegalAddress, lanes,
-        fmt::format("illegal shared {} of {} at {:#x} by {}: {}", word(kind), plural(bytes), address,
-                    describe_lanes(lanes), what));
+        fmt::format("illegal shared {} of {} at {:#x} by {}: {}", word(kind), plural(bytes),
+                    address, describe_lanes(lanes), what));
 }
 
 void fault_local(const Warp& warp, AccessKind kind, std::uint64_t offset, std::uint64_t bytes,
@@ -115,10 +124,10 @@ void fault_local(const Warp& warp, AccessKind kind, std::uint64_t offset, std::u
 
 void fault_param(const Warp& warp, AccessKind kind, std::uint64_t offset, std::uint64_t bytes,
                  std::uint32_t lanes) {
-  const std::string what = kind == AccessKind::kRead
-                               ? fmt::format("the kernel has {} of parameters",
-                                             plural(warp.grid->params.size()))
-                               : "parameters of a kernel are read only";
+  const std::string what =
+      kind == AccessKind::kRead
+          ? fmt::format("the kernel has {} of parameters", plural(warp.grid->params.size()))
+          : "parameters of a kernel are read only";
   fault(FaultKind::kIllegalAddress, lanes,
         fmt::format("illegal parameter {} of {} at offset {:#x} by {}: {}", word(kind),
                     plural(bytes), offset, describe_lanes(lanes), what));

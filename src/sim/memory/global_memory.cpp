@@ -91,7 +91,7 @@ struct GlobalMemory::State {
   mutable std::shared_mutex mutex;
   std::map<std::uint64_t, Allocation> allocations;  // by address; live and freed, never overlapping
   std::map<std::uint64_t, Allocation> host_ranges;
-  std::uint64_t next = 0;           // nothing from here on was ever given out
+  std::uint64_t next = 0;  // nothing from here on was ever given out
   std::uint64_t next_id = 1;
   std::uint64_t used_bytes = 0;
   std::atomic<std::uint64_t> version = 0;

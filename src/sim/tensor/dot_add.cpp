@@ -112,7 +112,7 @@ constexpr std::size_t kMaxTerms = 257;  // products and accumulator
 }  // namespace
 
 TensorNumber decode_number(const FormatSpec& format, std::uint32_t code, bool is_negated) {
-  if (format == kTf32) code >>= 13;
+  if (is_tf32(format)) code >>= 13;
   TensorNumber number;
   number.fraction_bits = format.mantissa_bits;
   const bool is_negative = ((code & format.sign_mask()) != 0) != is_negated;
@@ -127,8 +127,7 @@ TensorNumber decode_number(const FormatSpec& format, std::uint32_t code, bool is
   } else if (magnitude != 0 || !format.has_subnormals()) {
     const bool is_normal = field > 0 || !format.has_subnormals();
     const std::uint32_t implicit = is_normal ? format.mantissa_mask() + 1 : 0;
-    number.significand =
-        static_cast<std::int32_t>((magnitude & format.mantissa_mask()) | implicit);
+    number.significand = static_cast<std::int32_t>((magnitude & format.mantissa_mask()) | implicit);
     if (is_negative) number.significand = -number.significand;
     number.exponent = is_normal ? field - format.bias : format.min_exponent();
   }
@@ -169,8 +168,8 @@ std::uint32_t dot_add_block_scaled(const TensorArithmetic& arithmetic,
     constexpr int kGridBits = 24;
     for (std::size_t k = first; k < first + kGroup; ++k) {
       const int shift = a[k].exponent + b[k].exponent - a[k].fraction_bits - b[k].fraction_bits;
-      sum += scale_toward_zero(std::int64_t{a[k].significand} * b[k].significand,
-                               shift + kGridBits);
+      sum +=
+          scale_toward_zero(std::int64_t{a[k].significand} * b[k].significand, shift + kGridBits);
     }
     const TensorNumber& sa = a_scale[first / block];
     const TensorNumber& sb = b_scale[first / block];

@@ -74,6 +74,11 @@ struct TensorNumber {
   static constexpr int kZeroExponent = -126;
 };
 
+/// tf32, whose codes come as whole fp32 words. (Comparing specs would compare their names.)
+constexpr bool is_tf32(const FormatSpec& format) {
+  return format.exponent_bits == kTf32.exponent_bits && format.mantissa_bits == kTf32.mantissa_bits;
+}
+
 /// `code` is in the low bits, except tf32: the whole fp32 word, of which the low 13 bits are
 /// dropped (an fp32 NaN whose upper fraction bits are 0 so becomes an infinity).
 TensorNumber decode_number(const FormatSpec& format, std::uint32_t code, bool is_negated = false);

@@ -1,5 +1,6 @@
-// Tile products of the types that tensor cores compute without rounding of their own: integers,
-// bits, and f64. D[m][n] = C[m][n] + sum over k of A[m][k] * B[n][k], operands as in tile_multiply.h.
+// Tile products of the types that tensor cores compute without a rounding of their own: integers,
+// bits, and f64. D[m][n] = C[m][n] + sum over k of A[m][k] * B[n][k], laid out as in
+// tile_multiply.h.
 #pragma once
 
 #include "sim/tensor/tile_multiply.h"

@@ -32,8 +32,8 @@ std::uint32_t chunk_address(const MatrixDescriptor& d, const OperandTile& tile, 
   return operand_address(d, tile.major, byte, outer, 1);
 }
 
-/// No byte of the tile lies at this address or beyond; cheap, and often too careful. Swizzling stays
-/// inside a line of 128 bytes.
+/// No byte of the tile lies at this address or beyond; cheap, and often too careful. Swizzling
+/// stays inside a line of 128 bytes.
 std::uint64_t end_of_lines(const MatrixDescriptor& d, const OperandTile& tile) {
   const auto span = static_cast<std::uint64_t>(d.swizzle);
   const ChunkWalk walk = walk_of(tile);

@@ -1,6 +1,6 @@
 // Operands of wgmma in shared memory: what a matrix descriptor says, where an element lies, and the
-// copy of a tile into a dense array. Stated from the PTX manual and from nothing else, so that it is
-// a second witness beside the descriptors that kernels build.
+// copy of a tile into a dense array. Stated from the PTX manual and from nothing else, so that it
+// is a second witness beside the descriptors that kernels build.
 // Source: PTX ISA, "wgmma: Matrix Descriptor Format", "Strides", "Swizzling Modes".
 #pragma once
 
@@ -28,8 +28,8 @@ struct MatrixDescriptor {
   constexpr bool operator==(const MatrixDescriptor&) const = default;
 };
 
-/// Bits 13..0 are the address without its low 4 bits, 29..16 and 45..32 LBO and SBO likewise, 51..49
-/// the base offset. Other bits are ignored, as carries of address arithmetic end up in them.
+/// Bits 13..0 are the address without its low 4 bits, 29..16 and 45..32 LBO and SBO likewise,
+/// 51..49 the base offset. Other bits are ignored: carries of address arithmetic end up in them.
 constexpr MatrixDescriptor decode_matrix_descriptor(std::uint64_t bits) {
   constexpr OperandSwizzle kSwizzles[4] = {OperandSwizzle::kNone, OperandSwizzle::k128B,
                                            OperandSwizzle::k64B, OperandSwizzle::k32B};

@@ -36,6 +36,7 @@ struct Decoded {
   float* values;            ///< A: [padded_rows][k]; B: [k][padded_rows]
   std::int16_t* exponents;  ///< likewise
   std::int32_t* specials;   ///< [padded_rows]: -1 if the row holds an infinity or a NaN, else 0
+  std::int32_t* nans;       ///< [padded_rows]: -1 if it holds a NaN
   int padded_rows;
   ExponentRange range;
 };
@@ -56,8 +57,7 @@ inline Words load_codes(const std::uint32_t* codes) {
 /// Decodes `count` codes (readable in whole vectors). Returns nonzero if there are infinities or
 /// NaNs.
 template <class Code>
-inline std::int32_t decode_codes(const Code* codes, int count, const KernelFormat& f,
-                                 Decoded& to) {
+inline std::int32_t decode_codes(const Code* codes, int count, const KernelFormat& f, Decoded& to) {
   const Floats unit = powers_of_two(Ints{} + (127 - f.bias));
   const Ints zero_exponent = Ints{} + kZeroExponent;
   Ints least = Ints{} + to.range.least;
@@ -73,12 +73,11 @@ inline std::int32_t decode_codes(const Code* codes, int count, const KernelForma
     const Ints exponent = larger(magnitude >> f.mantissa_bits, Ints{} + 1) - f.bias;
     const Words sign = words_of((code & f.sign_mask) != 0) & 0x80000000U;
     // As the bits of an fp32, off by the difference of the biases only; also subnormal numbers.
-    const Floats value =
-        bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
+    const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
     store(to.values + i, bits_as<Words>(value) | sign);
     store(to.exponents + i, __builtin_convertvector(is_zero ? zero_exponent : exponent, Shorts));
-    least = is_zero | (exponent > least) ? least : exponent;
-    greatest = is_zero | (exponent < greatest) ? greatest : exponent;
+    least = (is_zero | (exponent > least)) != 0 ? least : exponent;
+    greatest = (is_zero | (exponent < greatest)) != 0 ? greatest : exponent;
   }
   for (int i = 0; i < kLanes; ++i) {
     if (least[i] < to.range.least) to.range.least = least[i];
@@ -90,11 +89,13 @@ inline std::int32_t decode_codes(const Code* codes, int count, const KernelForma
 /// Marks the rows that hold infinities or NaNs.
 template <class Code>
 inline void mark_specials(const Code* codes, int rows, int row_step, int k, int k_step,
-                          const KernelFormat& f, std::int32_t* specials) {
+                          const KernelFormat& f, Decoded& to) {
   for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < k; ++i) {
       const std::uint32_t code = codes[row * row_step + i * k_step];
-      if ((code >> f.code_shift & f.magnitude_mask) >= f.first_special) specials[row] = -1;
+      const std::uint32_t magnitude = code >> f.code_shift & f.magnitude_mask;
+      if (magnitude >= f.first_special) to.specials[row] = -1;
+      if (magnitude >= f.first_nan) to.nans[row] = -1;
     }
   }
 }
@@ -117,19 +118,23 @@ inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Aren
     std::memcpy(codes, operand.codes, bytes);
     std::memset(reinterpret_cast<char*>(codes) + bytes, 0, sizeof(Code) * padded * k - bytes);
   }
-  Decoded result{arena.take<float>(padded * k), arena.take<std::int16_t>(padded * k),
-                 arena.take<std::int32_t>(padded), padded, {}};
+  Decoded result{arena.take<float>(padded * k),
+                 arena.take<std::int16_t>(padded * k),
+                 arena.take<std::int32_t>(padded),
+                 arena.take<std::int32_t>(padded),
+                 padded,
+                 {}};
   std::memset(result.specials, 0, sizeof(std::int32_t) * padded);
+  std::memset(result.nans, 0, sizeof(std::int32_t) * padded);
   if (decode_codes(codes, padded * k, operand.format, result) != 0) {
     mark_specials(codes, operand.rows, kIsTransposed ? 1 : k, k, kIsTransposed ? padded : 1,
-                  operand.format, result.specials);
+                  operand.format, result);
   }
   return result;
 }
 
 template <bool kIsTransposed>
-inline Decoded decode_operand(const KernelOperand& operand, int k, int multiple,
-                              Arena& arena) {
+inline Decoded decode_operand(const KernelOperand& operand, int k, int multiple, Arena& arena) {
   switch (operand.format.code_bytes) {
     case 1:
       return decode_as<std::uint8_t, kIsTransposed>(operand, k, multiple, arena);

@@ -17,6 +17,7 @@ struct KernelFormat {
   std::uint32_t magnitude_mask;
   std::uint32_t sign_mask;
   std::uint32_t first_special;  ///< magnitudes from here on are infinities and NaNs
+  std::uint32_t first_nan;      ///< magnitudes from here on are NaNs
   int code_shift;               ///< tf32: 13
   int code_bytes;
   std::uint32_t negate_mask;  ///< sign_mask or 0
@@ -36,11 +37,11 @@ struct TileKernelCall {
   int output;              ///< OutputFormat
   const std::uint32_t* c;  ///< or nullptr
   std::uint32_t* d;
-  void* workspace;      ///< kTileWorkspaceBytes, aligned to 64
-  const void* context;  ///< for `element`
+  void* workspace;  ///< kTileWorkspaceBytes, aligned to 64
+  void* context;    ///< for `element`
   /// D[row][col] where vectors do not get it right: infinities, NaNs, subnormal results and sums
   /// beyond 31 bits.
-  std::uint32_t (*element)(const void* context, int row, int col, std::uint32_t c);
+  std::uint32_t (*element)(void* context, int row, int col, std::uint32_t c);
 };
 
 /// Largest call of a kernel. With few fraction bits, k may be kMaxTileKShort.

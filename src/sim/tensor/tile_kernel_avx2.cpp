@@ -1,3 +1,5 @@
+#ifdef __x86_64__
+
 #define TILEWRIGHT_VECTOR_BYTES 32
 #define TILEWRIGHT_BLOCK_ROWS 2
 #include "sim/tensor/tile_kernel_body.h"
@@ -9,3 +11,5 @@ void multiply_tile_avx2(const TileKernelCall& call) {
 }
 
 }  // namespace tilewright::sim
+
+#endif

@@ -1,13 +1,13 @@
 // The tile kernel, compiled once by each tile_kernel_*.cpp, which first defines
 //   TILEWRIGHT_VECTOR_BYTES   width of its vectors
-//   TILEWRIGHT_BLOCK_ROWS     rows of outputs computed together, as many as registers allow
+//   TILEWRIGHT_BLOCK_ROWS     rows of two vectors computed together, as many as registers allow
 //
 // Columns of D lie in the lanes of vectors. Per block of outputs and per k:
 //   pass 1   largest = max(ea + eb)                        16-bit lanes
 //   pass 2   sum    += int(b * (a * 2^F) * 2^-largest)     the conversion truncates toward zero
 // All of pass 2 but the conversion is exact: a product has at most 22 bits, scales are powers of
-// two, and what underflows would have become 0. |term| < 2^(F+2), so 16 terms fit 32 bits at F = 25.
-// The accumulator C joins afterwards, where the sum is rounded.
+// two, and what underflows would have become 0. |term| < 2^(F+2), so 16 terms fit 32 bits at
+// F = 25. The accumulator C joins afterwards, where the sum is rounded.
 //
 // Products that fp32 cannot hold (wide exponent ranges of bf16 and tf32) take the same path with
 // double in place of float. Lanes that are left are computed by TileKernelCall::element.
@@ -18,16 +18,19 @@
 namespace tilewright::sim {
 namespace {
 
-constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS;
+/// Rows of a block: half as many vectors in a row leave registers for twice as many rows.
+template <int kVectors>
+constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS * 2 / kVectors;
 
-/// One block: kBlockRows rows times kVectors vectors.
+/// One block: kBlockRows<kVectors> rows of kVectors vectors.
 template <int kVectors>
 struct Block {
-  Words c[kBlockRows][kVectors];
-  Words d[kBlockRows][kVectors];
-  Ints largest[kBlockRows][kVectors];  ///< exponents
-  Ints sums[kBlockRows][kVectors];
-  Ints specials[kBlockRows][kVectors];
+  Words c[kBlockRows<kVectors>][kVectors];
+  Words d[kBlockRows<kVectors>][kVectors];
+  Ints largest[kBlockRows<kVectors>][kVectors];  ///< exponents
+  Words sums[kBlockRows<kVectors>]
+            [kVectors];  ///< unsigned, as lanes that are not used may overflow
+  Ints specials[kBlockRows<kVectors>][kVectors];
 };
 
 /// A tile whose operands are decoded; `a` and `b` are their values as float or double.
@@ -45,7 +48,7 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
                                    Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  Shorts largest[kBlockRows][kVectors];
+  Shorts largest[kBlockRows<kVectors>][kVectors];
   for (auto& in_row : largest) {
     for (Shorts& vector : in_row) vector = Shorts{} + std::int16_t{2 * kZeroExponent};
   }
@@ -55,14 +58,14 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const auto exponents = load<Shorts>(b + v * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kBlockRows<kVectors>; ++r) {
         largest[r][v] = larger<Shorts>(exponents + a[r * k + i], largest[r][v]);
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       block.largest[r][v] = __builtin_convertvector(largest[r][v], Ints);
@@ -75,13 +78,13 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  Ints sums[kBlockRows][kVectors];
-  Floats scales[kBlockRows][kVectors];
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+  Words sums[kBlockRows<kVectors>][kVectors];
+  Floats scales[kBlockRows<kVectors>][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      sums[r][v] = Ints{};
+      sums[r][v] = Words{};
       scales[r][v] = powers_of_two(-block.largest[r][v]);
     }
   }
@@ -91,15 +94,15 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const auto values = load<Floats>(b + v * kLanes);
-#pragma GCC unroll 4
-      for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+      for (int r = 0; r < kBlockRows<kVectors>; ++r) {
         const Floats scaled = values * a[r * k + i] * scales[r][v];
-        sums[r][v] += __builtin_convertvector(scaled, Ints);
+        sums[r][v] += words_of(__builtin_convertvector(scaled, Ints));
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) block.sums[r][v] = sums[r][v];
   }
@@ -110,16 +113,16 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
-  for (int r = 0; r < kBlockRows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
     const double* const a = tile.a + (row + r) * k;
     for (int v = 0; v < 2 * kVectors; ++v) {
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
-      const auto scale =
-          bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
+      const auto scale = bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
       const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
-      HalfInts sum{};
+      HalfWords sum{};
       for (int i = first_k; i < last_k; ++i, b += stride) {
-        sum += __builtin_convertvector(load<Doubles>(b) * a[i] * scale, HalfInts);
+        const Doubles scaled = load<Doubles>(b) * a[i] * scale;
+        sum += bits_as<HalfWords>(__builtin_convertvector(scaled, HalfInts));
       }
       std::memcpy(reinterpret_cast<char*>(&block.sums[r][v / 2]) + v % 2 * sizeof sum, &sum,
                   sizeof sum);
@@ -131,7 +134,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
 template <int kVectors>
 inline void load_c(const TileKernelCall& call, int row, int col, int num_cols,
                    Block<kVectors>& block) {
-  for (int r = 0; r < kBlockRows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
     const bool is_inside = row + r < call.a.rows && call.c != nullptr;
     const std::uint32_t* const from = is_inside ? call.c + (row + r) * call.b.rows + col : nullptr;
     if (is_inside && num_cols == kVectors * kLanes) {
@@ -144,15 +147,19 @@ inline void load_c(const TileKernelCall& call, int row, int col, int num_cols,
 }
 
 /// The lanes that vectors could not compute.
-template <int kVectors>
-void compute_specials(const TileKernelCall& call, int row, int col, int num_cols,
+template <int kVectors, int kOutput, class Real>
+void compute_specials(const DecodedTile<Real>& tile, int row, int col, int num_cols,
                       Block<kVectors>& block) {
-  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+  const TileKernelCall& call = tile.call;
+  for (int r = 0; r < kBlockRows<kVectors> && row + r < call.a.rows; ++r) {
     for (int i = 0; i < num_cols; ++i) {
       const int v = i / kLanes;
       const int lane = i % kLanes;
       if (block.specials[r][v][lane] == 0) continue;
-      block.d[r][v][lane] = call.element(call.context, row + r, col + i, block.c[r][v][lane]);
+      const bool is_nan = (tile.a_parts.nans[row + r] | tile.b_parts.nans[col + i]) != 0;
+      block.d[r][v][lane] = is_nan
+                                ? canonical_nan<kOutput>()
+                                : call.element(call.context, row + r, col + i, block.c[r][v][lane]);
     }
   }
 }
@@ -160,7 +167,7 @@ void compute_specials(const TileKernelCall& call, int row, int col, int num_cols
 template <int kVectors>
 inline void store_d(const TileKernelCall& call, int row, int col, int num_cols,
                     const Block<kVectors>& block) {
-  for (int r = 0; r < kBlockRows && row + r < call.a.rows; ++r) {
+  for (int r = 0; r < kBlockRows<kVectors> && row + r < call.a.rows; ++r) {
     std::uint32_t* const to = call.d + (row + r) * call.b.rows + col;
     if (num_cols == kVectors * kLanes) {
       std::memcpy(to, block.d[r], sizeof block.d[r]);
@@ -177,11 +184,11 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   const int left = call.b.rows - col;
   const int num_cols = left < kVectors * kLanes ? left : kVectors * kLanes;
   Block<kVectors> block;
-  Ints terms[kBlockRows][kVectors];
+  Ints terms[kBlockRows<kVectors>][kVectors];
   load_c(call, row, col, num_cols, block);
   find_largest_exponents(tile, row, col, block);
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const Accumulators c = decode_accumulators<kOutput>(block.c[r][v]);
@@ -199,16 +206,16 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   for (int first = 0; first < call.k; first += split) {
     const int last = first + split < call.k ? first + split : call.k;
     sum_products(tile, row, col, first, last, block);
-#pragma GCC unroll 4
-    for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        terms[r][v] = add_checked(terms[r][v], block.sums[r][v], block.specials[r][v]);
+        terms[r][v] = add_checked(terms[r][v], ints_of(block.sums[r][v]), block.specials[r][v]);
       }
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kBlockRows; ++r) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       block.d[r][v] = round_sums<kOutput, kIsWide>(terms[r][v], block.largest[r][v],
@@ -216,8 +223,17 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
       any |= block.specials[r][v];
     }
   }
-  if (any_of(any) != 0) compute_specials(call, row, col, num_cols, block);
+  if (any_of(any) != 0) {
+    compute_specials<kVectors, kOutput>(tile, row, col, num_cols, block);
+  }
   store_d(call, row, col, num_cols, block);
+}
+
+template <int kVectors, int kOutput, class Real>
+inline void compute_columns(const DecodedTile<Real>& tile, int col) {
+  for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows<kVectors>) {
+    compute_block<kVectors, kOutput>(tile, row, col);
+  }
 }
 
 template <int kOutput, class Real>
@@ -225,12 +241,10 @@ void compute_tile(const DecodedTile<Real>& tile) {
   const int cols = tile.b_parts.padded_rows;
   for (int col = 0; col < cols;) {
     const bool has_two = cols - col >= 2 * kLanes;
-    for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows) {
-      if (has_two) {
-        compute_block<2, kOutput, Real>(tile, row, col);
-      } else {
-        compute_block<1, kOutput, Real>(tile, row, col);
-      }
+    if (has_two) {
+      compute_columns<2, kOutput>(tile, col);
+    } else {
+      compute_columns<1, kOutput>(tile, col);
     }
     col += has_two ? 2 * kLanes : kLanes;
   }
@@ -262,7 +276,7 @@ void compute_rounded(const TileKernelCall& call, const Decoded& a, const Decoded
 void run_tile_kernel(const TileKernelCall& call) {
   Arena arena(call.workspace);
   const int f = call.fraction_bits;
-  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows, arena);
+  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows<1>, arena);
   const Decoded b = decode_operand<true>(call.b, call.k, kLanes, arena);
   // a * 2^F and a * 2^F * b are finite and, with all of their bits, not below the smallest normal.
   const bool is_narrow = a.range.greatest + f + 2 <= 127 &&

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "sim/tensor/tile_kernel.h"
 
-#include <array>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -16,7 +15,7 @@ using TileKernel = void (*)(const TileKernelCall&);
 
 TileKernel kernel_of(KernelVariant variant, int n) {
   switch (variant) {
-#ifdef TILEWRIGHT_X86_KERNELS
+#ifdef __x86_64__
     case KernelVariant::kAvx512:
       // Few columns would leave lanes empty: mma.sync has 8.
       return n % 16 == 0 || n > 64 ? &multiply_tile_avx512 : &multiply_tile_avx2;
@@ -73,18 +72,20 @@ struct ElementContext {
   const TileOperand* a;
   const TileOperand* b;
   int k;
+  std::vector<TensorNumber> a_numbers;  ///< one row each; empty until an element needs them
+  std::vector<TensorNumber> b_numbers;
 };
 
-std::uint32_t compute_element(const void* context, int row, int col, std::uint32_t c) {
-  const auto& x = *static_cast<const ElementContext*>(context);
-  std::array<TensorNumber, kMaxTileRows> a;
-  std::array<TensorNumber, kMaxTileRows> b;
+std::uint32_t compute_element(void* context, int row, int col, std::uint32_t c) {
+  auto& x = *static_cast<ElementContext*>(context);
   const auto k = static_cast<std::size_t>(x.k);
+  x.a_numbers.resize(k);
+  x.b_numbers.resize(k);
   for (std::size_t i = 0; i < k; ++i) {
-    a[i] = number_at(*x.a, static_cast<std::size_t>(row) * k + i);
-    b[i] = number_at(*x.b, static_cast<std::size_t>(col) * k + i);
+    x.a_numbers[i] = number_at(*x.a, static_cast<std::size_t>(row) * k + i);
+    x.b_numbers[i] = number_at(*x.b, static_cast<std::size_t>(col) * k + i);
   }
-  return dot_add(*x.arithmetic, std::span(a).first(k), std::span(b).first(k),
+  return dot_add(*x.arithmetic, x.a_numbers, x.b_numbers,
                  decode_number(code_format(x.arithmetic->output), c));
 }
 
@@ -102,7 +103,8 @@ KernelOperand kernel_operand(const TileOperand& operand, int rows) {
   format.magnitude_mask = f.magnitude_mask();
   format.sign_mask = f.sign_mask();
   format.first_special = max_finite_code(f) + 1;
-  format.code_shift = f == kTf32 ? 13 : 0;
+  format.first_nan = format.first_special + (f.has_infinity() ? 1 : 0);
+  format.code_shift = is_tf32(f) ? 13 : 0;
   format.code_bytes = code_bytes(f);
   format.negate_mask = operand.is_negated ? f.sign_mask() : 0;
   return {operand.codes.data(), rows, format};
@@ -110,17 +112,17 @@ KernelOperand kernel_operand(const TileOperand& operand, int rows) {
 
 void* workspace() {
   struct Deleter {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
   };
   thread_local const std::unique_ptr<std::byte, Deleter> memory(
-      static_cast<std::byte*>(::operator new(kTileWorkspaceBytes, std::align_val_t{64})));
+      static_cast<std::byte*>(::operator new (kTileWorkspaceBytes, std::align_val_t{64})));
   return memory.get();
 }
 
 }  // namespace
 
 bool is_supported(KernelVariant variant) noexcept {
-#ifdef TILEWRIGHT_X86_KERNELS
+#ifdef __x86_64__
   switch (variant) {
     case KernelVariant::kGeneric:
       return true;
@@ -162,7 +164,7 @@ void multiply_tile(const TensorArithmetic& arithmetic, const TileExtents& extent
     return;
   }
   check(extents, a, b, c, d);
-  const ElementContext context{&arithmetic, &a, &b, extents.k};
+  ElementContext context{&arithmetic, &a, &b, extents.k, {}, {}};
   TileKernelCall call{};
   call.a = kernel_operand(a, extents.m);
   call.b = kernel_operand(b, extents.n);
@@ -181,7 +183,7 @@ void multiply_tile_reference(const TensorArithmetic& arithmetic, const TileExten
                              const TileOperand& a, const TileOperand& b,
                              std::span<const std::uint32_t> c, std::span<std::uint32_t> d) {
   check(extents, a, b, c, d);
-  const ElementContext context{&arithmetic, &a, &b, extents.k};
+  ElementContext context{&arithmetic, &a, &b, extents.k, {}, {}};
   for (int row = 0; row < extents.m; ++row) {
     for (int col = 0; col < extents.n; ++col) {
       const std::size_t at = elems(row, extents.n) + static_cast<std::size_t>(col);

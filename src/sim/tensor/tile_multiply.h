@@ -29,7 +29,7 @@ struct TileOperand {
 
 /// Bytes of a code of an operand in memory.
 constexpr int code_bytes(const FormatSpec& format) {
-  if (format == kTf32) return 4;
+  if (is_tf32(format)) return 4;
   return format.bits() <= 8 ? 1 : 2;
 }
 

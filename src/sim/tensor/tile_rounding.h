@@ -12,6 +12,11 @@ constexpr int kOutputF32 = 0;
 constexpr int kOutputF32E8M13 = 1;
 constexpr int kOutputF16 = 2;
 
+template <int kOutput>
+constexpr std::uint32_t canonical_nan() {
+  return kOutput == kOutputF16 ? 0x7FFF : 0x7FFFFFFF;
+}
+
 /// One vector of accumulators.
 struct Accumulators {
   Floats values;
@@ -66,8 +71,7 @@ template <bool kToOdd>
 inline Floats truncate_to_float(const Ints& magnitude) {
   const Floats nearest = __builtin_convertvector(magnitude, Floats);
   const Ints back = __builtin_convertvector(nearest, Ints);
-  // 2^31 comes back as the most negative number, which also is not equal and was rounded up.
-  const Ints is_above = (back > magnitude) | (back < 0);
+  const Ints is_above = (back > magnitude) | (nearest >= 0x1p31F);
   Ints bits = bits_as<Ints>(nearest) + is_above;
   if constexpr (kToOdd) bits |= (back != magnitude) & 1;
   return bits_as<Floats>(bits);
@@ -77,7 +81,7 @@ inline Floats truncate_to_float(const Ints& magnitude) {
 inline Ints encode_f16(const Floats& value) {
   // Adding and subtracting 1.5 * 2^23 units of the last place rounds to that place.
   const Ints exponent = larger(bits_as<Ints>(value) >> 23, Ints{} + (127 - 14));
-  const Floats magic = bits_as<Floats>(((exponent + 13) << 23) | (1 << 22));
+  const Floats magic = bits_as<Floats>((words_of(exponent + 13) << 23) | (1U << 22));
   const Floats rounded = (value + magic) - magic;
   const Floats smallest = powers_of_two(Ints{} - 14);
   const Ints normal = (bits_as<Ints>(rounded) >> 13) - ((127 - 15) << 10);

@@ -20,6 +20,7 @@ using Shorts = std::int16_t __attribute__((vector_size(kVectorBytes / 2)));  ///
 using Doubles = double __attribute__((vector_size(kVectorBytes)));           ///< kHalfLanes
 using Longs = std::int64_t __attribute__((vector_size(kVectorBytes)));
 using HalfInts = std::int32_t __attribute__((vector_size(kVectorBytes / 2)));
+using HalfWords = std::uint32_t __attribute__((vector_size(kVectorBytes / 2)));
 using HalfFloats = float __attribute__((vector_size(kVectorBytes / 2)));
 
 template <class To, class From>
@@ -55,9 +56,9 @@ inline Ints ints_of(const Words& words) {
   return bits_as<Ints>(words);
 }
 
-/// 2^exponents, for -126 <= exponent <= 127.
+/// 2^exponents, for -126 <= exponent <= 127; otherwise anything.
 inline Floats powers_of_two(const Ints& exponents) {
-  return bits_as<Floats>((exponents + 127) << 23);
+  return bits_as<Floats>(words_of(exponents + 127) << 23);
 }
 
 /// Half of a vector of 32-bit numbers.

@@ -6,7 +6,7 @@
 namespace tilewright::sim {
 namespace {
 
-constexpr int kNumFiles = 8'000;
+constexpr int kNumFiles = 4'000;
 
 const std::vector<std::string> kWords = {"{",
                                          "}",

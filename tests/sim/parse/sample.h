@@ -31,8 +31,13 @@ inline std::string kernel(const std::string& text) {
 }
 inline constexpr int kFirstLineOfKernel = 7;
 
-inline Function parse_statements(const std::string& text) {
-  return parse(kernel(text)).functions.at(0);
+/// Keeps the module too, whose text the function's instructions view.
+struct ParsedKernel {
+  Module module;
+  const Function& function() const { return module.functions.at(0); }
+};
+inline ParsedKernel parse_statements(const std::string& text) {
+  return {parse(kernel(text))};
 }
 
 /// What parsing the header and the text is refused with.

@@ -187,16 +187,18 @@ TEST_F(Statements, BranchTables) {
 }
 
 TEST(Scopes, InnerNamesHideOuterOnes) {
-  const Function function =
+  const ParsedKernel parsed =
       parse_statements("{ .reg .f32 %r1; mov.b32 %r1, 1; { mov.b32 %r1, 2; } } mov.b32 %r1, 3;");
+  const Function& function = parsed.function();
   EXPECT_EQ(function.registers[function.body[0].operands[0].index].type, Type::kF32);
   EXPECT_EQ(function.body[0].operands[0].index, function.body[1].operands[0].index);
   EXPECT_EQ(function.registers[function.body[2].operands[0].index].type, Type::kB32);
 }
 
 TEST(Scopes, AJumpGoesToTheInnermostLabelEvenIfItComesLater) {
-  const Function function =
+  const ParsedKernel parsed =
       parse_statements("L: mov.b32 %r1, 1; { bra L; { bra L; } mov.b32 %r1, 2; L: } { bra L; }");
+  const Function& function = parsed.function();
   const auto target = [&](std::size_t i) {
     return function.labels[function.body[i].operands[0].index].instruction_idx;
   };
@@ -206,7 +208,7 @@ TEST(Scopes, AJumpGoesToTheInnermostLabelEvenIfItComesLater) {
 }
 
 TEST(Operands, FormsThatCompilersSeldomWrite) {
-  const Function function = parse_statements(
+  const ParsedKernel parsed = parse_statements(
       "ld.global.b32 %r1, [%rd1].unified;\n"
       "mov.v4.u32 {%r1,%r2,%r3,%r4}, %tid;\n"
       "tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}|%p1, [%rd1, %rd2, {%r1, %r2}];\n"
@@ -217,6 +219,7 @@ TEST(Operands, FormsThatCompilersSeldomWrite) {
       "ld.global.b32 %r1, [%rd1-4];\n"
       ";\n"
       "call k;");
+  const Function& function = parsed.function();
   EXPECT_EQ(function.body[0].modifiers.back(), "unified");
   EXPECT_FALSE(function.body[1].operands[1].has_component);
   EXPECT_EQ(function.body[2].operands[0].parts[0].kind, Kind::kVector);

@@ -1,0 +1,126 @@
+// PTX text becomes a module in a context; what is wrong with it goes to the caller's log.
+#include "base/error.h"
+#include "sim/driver/module.h"
+#include "sim/parse/parser.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr int kNewestPtx = 90;
+constexpr std::uint32_t kDynamicSharedWithoutOptIn = 48 << 10;
+
+/// The line in "name:LINE:COLUMN: error: ...", as text; "" if the message has no place.
+std::string_view line_in(std::string_view diagnostic) {
+  const std::size_t end = diagnostic.find(": error:");
+  if (end == std::string_view::npos) return {};
+  const std::size_t column = diagnostic.rfind(':', end - 1);
+  if (column == std::string_view::npos || column == 0) return {};
+  const std::size_t line = diagnostic.rfind(':', column - 1);
+  if (line == std::string_view::npos) return {};
+  return diagnostic.substr(line + 1, column - line - 1);
+}
+
+/// As compilers of PTX begin it, because programs look for "line N".
+std::string log_line(std::string_view diagnostic) {
+  const std::string_view line = line_in(diagnostic);
+  return line.empty() ? fmt::format("{}\n", diagnostic)
+                      : fmt::format("ptx input, line {}; {}\n", line, diagnostic);
+}
+
+/// Errors   Failure after writing the log: the device does not run what the module is for
+void require_target(const sim::Module& module, const DeviceModel& model,
+                    const JitOptions& options) {
+  if (module.version > kNewestPtx) {
+    options.log_error(fmt::format("{}: PTX ISA version {}.{}; {}.{} is the newest known\n",
+                                  module.name, module.version / 10, module.version % 10,
+                                  kNewestPtx / 10, kNewestPtx % 10));
+    refuse(CUresult::kUnsupportedPtxVersion);
+  }
+  const int capability = model.compute_capability;
+  const bool is_for_it = module.is_arch_specific ? module.target == capability
+                         : module.is_family_specific
+                             ? module.target / 10 == capability / 10 && module.target <= capability
+                             : module.target <= capability;
+  if (is_for_it) return;
+  options.log_error(
+      fmt::format("{}: .target sm_{}{} does not run on {}, which has compute capability {}.{}\n",
+                  module.name, module.target,
+                  module.is_arch_specific     ? "a"
+                  : module.is_family_specific ? "f"
+                                              : "",
+                  model.name, capability / 10, capability % 10));
+  refuse(CUresult::kNoBinaryForGpu);
+}
+
+std::shared_ptr<FunctionObject> make_function(ModuleObject& module, const KernelInfo& info) {
+  auto function = std::make_shared<FunctionObject>();
+  function->module = &module;
+  function->info = info;
+  const std::uint32_t used = std::min(info.static_shared_bytes, kDynamicSharedWithoutOptIn);
+  function->max_dynamic_shared_bytes = kDynamicSharedWithoutOptIn - used;
+  for (int i = 0; i < 3; ++i) {
+    function->cluster[i] = static_cast<int>(info.bounds.required_cluster[i]);
+  }
+  return function;
+}
+
+/// Kernels that cannot run are named in the log. Errors   Failure if no kernel can
+void note_problems(const std::vector<KernelInfo>& kernels, const JitOptions& options) {
+  std::size_t num_unusable = 0;
+  for (const KernelInfo& kernel : kernels) {
+    if (kernel.problem.empty()) continue;
+    ++num_unusable;
+    options.log_error(log_line(kernel.problem));
+  }
+  const bool is_any_usable = num_unusable < kernels.size() || kernels.empty();
+  if (!is_any_usable) refuse(CUresult::kInvalidPtx);
+}
+
+std::shared_ptr<const LoadedModule> translate(Context& context, std::string ptx,
+                                              const std::string& name, const JitOptions& options) {
+  try {
+    sim::Module module = parse_module(std::move(ptx), name);
+    require_target(module, context.device.model, options);
+    return context.device.machine().load(std::move(module));
+  } catch (const Error& error) {
+    options.log_error(log_line(error.what()));
+    switch (error.kind()) {
+      case ErrorKind::kUnsupported:
+        refuse(CUresult::kNoBinaryForGpu);
+      case ErrorKind::kParseError:
+      case ErrorKind::kInvalidArgument:
+        refuse(CUresult::kInvalidPtx);
+      default:
+        throw;
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
+                                          const std::string& name, const JitOptions& options) {
+  auto module = std::make_shared<ModuleObject>();
+  module->context = &context;
+  module->loaded = translate(context, std::move(ptx), name, options);
+  const std::vector<KernelInfo> kernels = module->loaded->kernels();
+  note_problems(kernels, options);
+  for (const KernelInfo& kernel : kernels) {
+    module->functions[kernel.name] = make_function(*module, kernel);
+  }
+  for (const VariableInfo& variable : module->loaded->variables()) {
+    module->variables[variable.name] = variable;
+  }
+  return module;
+}
+
+std::string next_module_name() {
+  static std::atomic<int> number = 0;
+  return fmt::format("module{}.ptx", ++number);
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,249 @@
+// ldmatrix, stmatrix, movmatrix: 8x8 matrices between shared memory and fragments.
+#include "sim/insn/memory_operand.h"
+#include "sim/insn/sections.h"
+
+#include <array>
+#include <string>
+
+namespace tilewright::sim {
+namespace {
+
+struct MatrixForm {
+  AddressForm address;
+  int num_registers = 1;
+  int num_address_lanes = 8;
+  std::array<Row, 4> rows{};
+};
+
+const MatrixForm& form_of(const Insn& insn) {
+  return *static_cast<const MatrixForm*>(insn.extra);
+}
+
+/// Resolves the 16-byte rows; lanes beyond those that give addresses may hold anything.
+void resolve_rows(Warp& warp, const Insn& insn, const MatrixForm& form, AccessKind kind,
+                  LanePointers& pointers) {
+  const std::uint32_t lanes =
+      form.num_address_lanes == kLanes ? kAllLanes : (1u << form.num_address_lanes) - 1;
+  Access access;
+  access.kind = kind;
+  access.bytes = access.align_bytes = 16;
+  resolve(warp, insn, lanes, form.address, access, pointers);
+}
+
+/// Lane 4g + q gets word q of row g: the rows one after the other.
+Step load_plain(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    std::uint32_t words[kLanes];
+    for (int g = 0; g < 8; ++g) std::memcpy(words + 4 * g, pointers.at[8 * j + g], 16);
+    write_row(warp.row<std::uint32_t>(form.rows[j]), words, active);
+  }
+  return Step::kNext;
+}
+
+/// Lane 4g + q gets elements g of rows 2q and 2q + 1.
+void transpose(const std::uint16_t (&rows)[8][8], std::uint32_t* words) {
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const int g = lane / 4, q = lane % 4;
+    words[lane] = rows[2 * q][g] | static_cast<std::uint32_t>(rows[2 * q + 1][g]) << 16;
+  }
+}
+
+Step load_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    std::uint16_t rows[8][8];
+    std::uint32_t words[kLanes];
+    for (int r = 0; r < 8; ++r) std::memcpy(rows[r], pointers.at[8 * j + r], 16);
+    transpose(rows, words);
+    write_row(warp.row<std::uint32_t>(form.rows[j]), words, active);
+  }
+  return Step::kNext;
+}
+
+/// m16n16 of bytes: lanes 16j + r give row r of matrix j; register 2j + h of lane 4g + q gets
+/// element g + 8h of rows 4q to 4q + 3. The manual only draws it; not compared with hardware.
+Step load_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    std::uint32_t words[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int g = lane / 4, q = lane % 4;
+      std::uint32_t word = 0;
+      for (int e = 0; e < 4; ++e) {
+        const std::byte value = pointers.at[16 * (j / 2) + 4 * q + e][g + 8 * (j % 2)];
+        word |= static_cast<std::uint32_t>(value) << (8 * e);
+      }
+      words[lane] = word;
+    }
+    write_row(warp.row<std::uint32_t>(form.rows[j]), words, active);
+  }
+  return Step::kNext;
+}
+
+Step store_plain(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    const auto* words = warp.row<std::uint32_t>(form.rows[j]);
+    for (int g = 0; g < 8; ++g) std::memcpy(pointers.at[8 * j + g], words + 4 * g, 16);
+  }
+  return Step::kNext;
+}
+
+Step store_transposed(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    const auto* words = warp.row<std::uint32_t>(form.rows[j]);
+    std::uint16_t rows[8][8];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int g = lane / 4, q = lane % 4;
+      rows[2 * q][g] = static_cast<std::uint16_t>(words[lane]);
+      rows[2 * q + 1][g] = static_cast<std::uint16_t>(words[lane] >> 16);
+    }
+    for (int r = 0; r < 8; ++r) std::memcpy(pointers.at[8 * j + r], rows[r], 16);
+  }
+  return Step::kNext;
+}
+
+/// m16n8 of bytes: byte e of lane 4g + q goes to row 2q + e % 2, place g + 8 * (e / 2).
+Step store_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
+  const MatrixForm& form = form_of(insn);
+  LanePointers pointers;
+  resolve_rows(warp, insn, form, AccessKind::kWrite, pointers);
+  for (int j = 0; j < form.num_registers; ++j) {
+    const auto* words = warp.row<std::uint32_t>(form.rows[j]);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int g = lane / 4, q = lane % 4;
+      for (int e = 0; e < 4; ++e) {
+        pointers.at[8 * j + 2 * q + e % 2][g + 8 * (e / 2)] =
+            static_cast<std::byte>(words[lane] >> (8 * e));
+      }
+    }
+  }
+  return Step::kNext;
+}
+
+struct Shape {
+  int count = 1;  ///< of matrices
+  bool is_transposed = false;
+  bool is_bytes = false;
+};
+
+Shape take_shape(Lowering& l, std::string_view byte_shape, int max_byte_count) {
+  Shape shape;
+  if (!l.take("sync") || !l.take("aligned")) l.fail("expected .sync.aligned");
+  const int count = l.take_one_of({"x1", "x2", "x4"});
+  if (count < 0) l.fail("expected .x1, .x2 or .x4");
+  shape.count = 1 << count;
+  shape.is_transposed = l.take("trans");
+  shape.is_bytes = l.take(byte_shape);
+  if (!shape.is_bytes && !l.take("m8n8")) {
+    l.fail("expected .m8n8 or ." + std::string(byte_shape));
+  }
+  const Type type = l.type();
+  if (type != (shape.is_bytes ? Type::kB8 : Type::kB16)) l.fail("wrong type for this shape");
+  if (shape.is_bytes && (l.module().target < 100 || !shape.is_transposed)) {
+    l.fail("matrices of bytes need .trans and .target sm_100a");
+  }
+  if (shape.is_bytes && shape.count > max_byte_count) l.fail("too many matrices of bytes");
+  return shape;
+}
+
+void emit(Lowering& l, ExecFn exec, MatrixForm form, int vector_idx, int address_idx,
+          AddressSpace space, bool is_load) {
+  if (space != AddressSpace::kSharedCta && space != AddressSpace::kGeneric) {
+    l.fail("matrices are loaded from and stored to .shared::cta");
+  }
+  form.address = address_form(l, address_idx, space);
+  const auto elements = l.elements(vector_idx);
+  if (static_cast<int>(elements.size()) != form.num_registers) {
+    l.fail_at(l.operand(vector_idx),
+              "expected " + std::to_string(form.num_registers) + " registers");
+  }
+  for (std::size_t j = 0; j < elements.size(); ++j) {
+    form.rows[j] =
+        is_load ? l.destination(elements[j], Type::kB32) : l.source(elements[j], Type::kB32);
+  }
+  const MatrixForm* kept = l.keep(form);
+  Insn& insn = l.emit(exec, {kept->address.base}, 0);
+  insn.extra = kept;
+  insn.flags |= kAligned | kUsesUndefined | (is_load ? kMemoryRead : kMemoryWrite);
+  for (int j = 0; j < kept->num_registers; ++j) {
+    is_load ? l.also_writes(kept->rows[j]) : l.also_reads(kept->rows[j]);
+  }
+}
+
+void lower_ldmatrix(Lowering& l) {
+  const Shape shape = take_shape(l, "m16n16", 2);
+  const AddressSpace space = take_space(l);
+  l.finish_modifiers();
+  MatrixForm form;
+  form.num_registers = shape.is_bytes ? 2 * shape.count : shape.count;
+  form.num_address_lanes = (shape.is_bytes ? 16 : 8) * shape.count;
+  emit(l,
+       shape.is_bytes        ? load_bytes_transposed
+       : shape.is_transposed ? load_transposed
+                             : load_plain,
+       form, 0, 1, space, true);
+}
+
+void lower_stmatrix(Lowering& l) {
+  const Shape shape = take_shape(l, "m16n8", 4);
+  const AddressSpace space = take_space(l);
+  l.finish_modifiers();
+  MatrixForm form;
+  form.num_registers = shape.count;
+  form.num_address_lanes = 8 * shape.count;
+  emit(l,
+       shape.is_bytes        ? store_bytes_transposed
+       : shape.is_transposed ? store_transposed
+                             : store_plain,
+       form, 1, 0, space, false);
+}
+
+Step movmatrix(Warp& warp, const Insn& insn, std::uint32_t active) {
+  std::uint16_t rows[8][8];
+  std::uint32_t words[kLanes];
+  std::memcpy(rows, warp.row<std::uint32_t>(insn.op[1]), sizeof rows);
+  transpose(rows, words);
+  write_row(warp.row<std::uint32_t>(insn.op[0]), words, active);
+  return Step::kNext;
+}
+
+void lower_movmatrix(Lowering& l) {
+  for (const char* modifier : {"sync", "aligned", "m8n8", "trans", "b16"}) {
+    if (!l.take(modifier)) l.fail("expected .sync.aligned.m8n8.trans.b16");
+  }
+  l.finish_modifiers();
+  l.emit(movmatrix, {l.destination(0, Type::kB32), l.source(1, Type::kB32)}).flags |= kAligned;
+}
+
+const InsnRow kRows[] = {
+    {"ldmatrix",
+     "ldmatrix.sync.aligned.{m8n8,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} r, [p];", 75,
+     InsnClass::kLoad, lower_ldmatrix},
+    {"stmatrix",
+     "stmatrix.sync.aligned.{m8n8,m16n8}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} [p], r;", 90,
+     InsnClass::kStore, lower_stmatrix},
+    {"movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16 d, a;", 75, InsnClass::kShuffle,
+     lower_movmatrix},
+};
+
+}  // namespace
+
+const InsnSection& matrix_copy_section() {
+  static const InsnSection section{"Matrix loads and stores", kRows};
+  return section;
+}
+
+}  // namespace tilewright::sim
