@@ -45,6 +45,7 @@ class BenchRun {
     constexpr std::size_t kBytes = std::size_t{kBenchCtas} * kBenchBytesPerCta;
     data_ = machine_.memory().allocate(kBytes, "bench data");
     std::memset(reinterpret_cast<void*>(data_), 0, kBytes);
+    machine_.mark_defined(data_, kBytes);
     machine_.set_output([](std::string_view) {},
                         [this](std::string_view text) { complaints_ += text; });
   }

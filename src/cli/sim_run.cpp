@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/sim_launch.h"
 #include "cli/sim_options.h"
+#include "sim/check/finding.h"
 #include "sim/parse/parser.h"
 #include "sim/trace/trace_observer.h"
 
@@ -34,7 +35,8 @@ struct RunResult {
   std::string kernel;
   double host_seconds = 0;
   std::optional<sim::Fault> fault;
-  std::string findings, printed;
+  std::vector<sim::Finding> findings;
+  std::string printed;
   nlohmann::json buffers = nlohmann::json::array();
   bool has_difference = false;
 };
@@ -75,6 +77,7 @@ std::vector<PlacedBuffer> place_buffers(sim::Machine& machine, const LaunchSpec&
         std::max<std::size_t>(1, bytes.size()), fmt::format("buffer {}", buffer.name));
     if (!buffer.is_poison) {
       std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
+      machine.mark_defined(address, bytes.size());
     }
     placed.push_back({address, &buffer});
   }
@@ -139,10 +142,14 @@ void print_result(const RunResult& result, const LaunchSpec& spec, const sim::De
   out += buffers_text(result, style);
   out += fmt::format("  {:.3f} ms of host time; it says nothing about a GPU\n",
                      result.host_seconds * 1e3);
-  if (result.fault) {
+  // Findings were printed when they were made; one that is all that stopped the launch, too.
+  const bool is_told = result.fault && result.fault->kind == sim::FaultKind::kFinding;
+  if (result.fault && !is_told) {
     out += style.bad("stopped") + "\n" + result.fault->message + "\n";
   } else if (!result.findings.empty()) {
-    out += style.bad("findings") + ", see above\n";
+    out += style.bad(fmt::format("{} finding{}", result.findings.size(),
+                                 result.findings.size() == 1 ? "" : "s")) +
+           "\n";
   } else if (result.has_difference) {
     out += style.bad("differs") + "\n";
   } else {
@@ -152,11 +159,19 @@ void print_result(const RunResult& result, const LaunchSpec& spec, const sim::De
 }
 
 nlohmann::json result_json(const RunResult& result, const sim::DeviceModel& model) {
+  nlohmann::json findings = nlohmann::json::array();
+  for (const sim::Finding& finding : result.findings) {
+    findings.push_back({{"check", finding.check},
+                        {"what", finding.what},
+                        {"missing", finding.missing},
+                        {"count", finding.count},
+                        {"text", sim::to_string(finding)}});
+  }
   return {{"kernel", result.kernel},
           {"device", model.key},
           {"host_seconds", result.host_seconds},
           {"fault", result.fault ? nlohmann::json(result.fault->message) : nlohmann::json()},
-          {"findings", result.findings},
+          {"findings", std::move(findings)},
           {"printed", result.printed},
           {"buffers", result.buffers}};
 }
@@ -184,22 +199,18 @@ void run_launch(const RunArguments& args, Context& context) {
   RunResult result;
   result.kernel = kernel.name;
   const bool is_json = context.json;
-  bool is_running = true;  // what comes at the end is the report
   machine.set_output(
       [&result, is_json](std::string_view text) {
         is_json ? void(result.printed += text) : print(std::string(text));
       },
-      [&result, &is_running](std::string_view text) {
-        if (is_running) result.findings += text;
-        std::fwrite(text.data(), 1, text.size(), stderr);
-      });
+      [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   auto tracer = make_tracer(args, is_json);
   if (tracer) machine.set_observer(&*tracer);
   const auto begin = std::chrono::steady_clock::now();
   result.fault = machine.launch(launch);
   result.host_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  is_running = false;
+  result.findings = machine.findings().take_all();
   collect_buffers(placed, result);
   const bool is_bad = result.fault || result.has_difference ||
                       (!result.findings.empty() && !machine.options().report_only);

@@ -1,6 +1,9 @@
 #include "sim/machine.h"
 
 #include "base/error.h"
+#include "sim/check/byte_shadow.h"
+#include "sim/check/checkers.h"
+#include "sim/check/finding.h"
 #include "sim/check/observer_list.h"
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
@@ -141,6 +144,13 @@ void refuse_target(const Module& module, const DeviceModel& model) {
           model.compute_capability);
 }
 
+/// The message of a launch that went on to its end with findings.
+std::string first_finding(const std::vector<Finding>& findings, std::size_t num_known,
+                          const std::string& kernel) {
+  if (num_known < findings.size()) return to_string(findings[num_known]);
+  return fmt::format("{}: the same findings as before", kernel);
+}
+
 void check_limit(std::uint64_t value, std::uint64_t limit, std::string_view what) {
   require(value <= limit, ErrorKind::kInvalidArgument, "launch: {} = {}; at most {} on this device",
           what, value, limit);
@@ -180,8 +190,11 @@ struct Machine::State {
   GlobalMemory memory;
   std::mutex launch_mutex;
   std::uint64_t num_launches = 0;
-  Observer* observer = nullptr;            ///< of the user
-  std::unique_ptr<ReportWriter> usage;     ///< only if there is to be a report
+  Findings findings;
+  std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
+  bool is_host_known = false;           ///< the host says what it writes
+  Observer* observer = nullptr;         ///< of the user
+  std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -192,6 +205,11 @@ struct Machine::State {
 
 Machine::Machine(const DeviceModel& model, Options options)
     : state_(std::make_unique<State>(model, std::move(options))) {
+  state_->findings.set_limit(state_->options.max_findings);
+  if (state_->options.checks.init) {
+    state_->defined =
+        std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
+  }
   if (!state_->options.report_path.empty()) {
     state_->usage = std::make_unique<ReportWriter>(model, state_->options.report_path);
   }
@@ -223,7 +241,28 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
-  return std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+  auto loaded =
+      std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+  if (state_->defined) {
+    for (const VariableInfo& variable : loaded->variables()) {
+      state_->defined->set(variable.address, variable.size_bytes, true);
+    }
+  }
+  return loaded;
+}
+
+const Findings& Machine::findings() const noexcept {
+  return state_->findings;
+}
+
+void Machine::mark_defined(std::uint64_t address, std::uint64_t bytes) {
+  state_->is_host_known = true;
+  if (state_->defined) state_->defined->set(address, bytes, true);
+}
+
+void Machine::mark_undefined(std::uint64_t address, std::uint64_t bytes) {
+  state_->is_host_known = true;
+  if (state_->defined) state_->defined->set(address, bytes, false);
 }
 
 std::uint32_t Machine::max_active_ctas_per_sm(const KernelInfo& kernel, std::uint32_t threads,
@@ -270,12 +309,26 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
+  const CheckerSet checkers = make_observer(grid.options, state_->findings,
+                                            state_->is_host_known ? state_->defined.get() : nullptr);
+  grid.init = checkers.init;
+  grid.findings = &state_->findings;
   ObserverList observers;
+  if (checkers.observer != nullptr) observers.add(checkers.observer);
   if (state_->observer != nullptr) observers.add(state_->observer);
   std::optional<UsageObserver> usage;
   if (state_->usage) observers.add(&usage.emplace(*code));
   grid.observer = observers.get();
+  const std::size_t num_known = state_->findings.take_all().size();
+  const std::uint64_t num_before = state_->findings.total();
   std::optional<Fault> fault = run_grid(grid);
+  const std::vector<Finding> findings = state_->findings.take_all();
+  for (std::size_t i = num_known; i < findings.size(); ++i) {
+    state_->report(fmt::format("sim: {}\n", to_string(findings[i])));
+  }
+  if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
+    fault = Fault{FaultKind::kFinding, first_finding(findings, num_known, code->info.name)};
+  }
   if (usage) {
     KernelUsage used = usage->result(*this, launch);
     if (fault) used.faults.push_back(fault->message);

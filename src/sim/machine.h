@@ -51,6 +51,7 @@ struct VariableInfo {
 
 struct KernelCode;  // program/
 class Observer;     // check/
+class Findings;     // check/
 
 /// A module whose variables have addresses and whose kernels are ready to run.
 class LoadedModule {
@@ -114,6 +115,16 @@ class Machine {
   /// Errors   InvalidArgument for a launch that the device would refuse (sizes, shared memory,
   /// cluster, bounds)
   std::optional<Fault> launch(const Launch& launch);
+
+  /// What the checks have found since the machine was made.
+  const Findings& findings() const noexcept;
+
+  /// Tells the init check that the host has written these bytes of global memory (a copy, a memset),
+  /// or that nobody has (a fresh allocation). Fresh allocations are undefined anyway. Global memory
+  /// is only checked once one of the two was called: a host that does not say what it writes is not
+  /// judged by it.
+  void mark_defined(std::uint64_t address, std::uint64_t bytes);
+  void mark_undefined(std::uint64_t address, std::uint64_t bytes);
 
   /// How many CTAs of this size one multiprocessor holds at a time.
   std::uint32_t max_active_ctas_per_sm(const KernelInfo& kernel, std::uint32_t threads,

@@ -33,7 +33,7 @@ struct Finding {
 
 /// The findings of a machine, without repetitions: two are the same if check, kernel and the
 /// instructions of all places are.
-/// Thread   safe
+/// Thread    safe
 class Findings {
  public:
   /// Whether it is new and was kept; at most `limit` are.
@@ -52,6 +52,9 @@ class Findings {
 
 /// A place with role, text and positions filled in.
 FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role);
+
+/// The same for an instruction that ran in a warp which has ended since.
+FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role, std::string who);
 
 /// As it is printed, several lines, each after the first indented by five blanks.
 std::string to_string(const Finding& finding);

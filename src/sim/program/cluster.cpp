@@ -2,6 +2,7 @@
 #include "sim/async/cluster_barrier.h"
 #include "sim/async/mbarrier.h"
 #include "sim/async/named_barrier.h"
+#include "sim/check/observer.h"
 #include "sim/program/engine.h"
 
 #include <algorithm>
@@ -213,6 +214,7 @@ ClusterStatus run_round(Cluster& cluster, bool& is_done) {
       }
     }
     cta->is_done = cta_is_done;
+    if (cta_is_done && cta->grid->observer != nullptr) cta->grid->observer->cta_ended(*cta);
     is_done &= cta_is_done;
   }
   return status;
@@ -233,6 +235,7 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
     const Dim3 index{where.x * launch.cluster.x + inside.x, where.y * launch.cluster.y + inside.y,
                      where.z * launch.cluster.z + inside.z};
     cluster->ctas.push_back(start_cta(*cluster, rank, index));
+    if (grid.observer != nullptr) grid.observer->cta_started(*cluster->ctas.back());
   }
   return cluster;
 }

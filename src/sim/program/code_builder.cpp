@@ -1,5 +1,6 @@
 #include "sim/program/code_builder.h"
 
+#include "sim/check/definedness.h"
 #include "sim/parse/diagnostic.h"
 #include "sim/program/control.h"
 #include "sim/program/insn_lookup.h"
@@ -57,6 +58,7 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   finish_uses();
   patch_jumps();
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
+  plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
   const std::uint32_t limit = entry.bounds.max_registers != 0 ? entry.bounds.max_registers : 255;
   code_->info.num_registers = std::clamp(registers_.num_live + 8, 16U, limit);

@@ -40,10 +40,10 @@ ClusterStatus run_cluster(Cluster& cluster);
 /// Runs the whole grid.
 std::optional<Fault> run_grid(Grid& grid);
 
+/// "lanes 0-15"
+std::string describe_lane_mask(std::uint32_t lanes);
+
 /// "CTA (0,1,0) warp 2 lanes 0-15"
 std::string describe_lanes(const Warp& warp, std::uint32_t lanes);
-
-/// What every waiting group of the cluster waits for, a line each.
-std::string describe_waits(const Cluster& cluster);
 
 }  // namespace tilewright::sim

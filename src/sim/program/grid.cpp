@@ -1,6 +1,7 @@
 // Running a grid: clusters on the host's cores, faults, deadlocks.
 #include "sim/async/mbarrier.h"
 #include "sim/check/observer.h"
+#include "sim/check/stop.h"
 #include "sim/program/engine.h"
 
 #include <algorithm>
@@ -15,63 +16,18 @@ namespace tilewright::sim {
 
 namespace {
 
-std::string lanes_text(std::uint32_t lanes) {
-  if (lanes == kAllLanes) return "lanes 0-31";
-  std::string out = std::popcount(lanes) == 1 ? "lane " : "lanes ";
-  for (int lane = 0; lane < kLanes;) {
-    if ((lanes >> lane & 1) == 0) {
-      ++lane;
-      continue;
-    }
-    int end = lane;
-    while (end + 1 < kLanes && (lanes >> (end + 1) & 1) != 0) ++end;
-    if (out.back() != ' ') out += ',';
-    out += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
-    lane = end + 1;
-  }
+Fault stopped(const Grid& grid, FaultKind kind, Finding why) {
+  Fault out{kind, to_string(why)};
+  if (grid.findings != nullptr && !why.check.empty()) grid.findings->add(std::move(why));
   return out;
-}
-
-/// The line of the text at which an instruction stands, without blanks at both ends.
-std::string source_line(const Module& module, SourcePos pos) {
-  const std::string_view text = *module.text;
-  std::size_t begin = 0;
-  for (std::uint32_t line = 1; line < pos.line && begin != std::string::npos; ++line) {
-    begin = text.find('\n', begin);
-    if (begin != std::string::npos) ++begin;
-  }
-  if (pos.line == 0 || begin == std::string::npos) return {};
-  std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
-  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  return std::string(line.substr(0, 160));
 }
 
 Fault place_fault(const Warp& warp, const FaultError& error) {
-  const KernelCode& code = *warp.grid->code;
-  const Insn& insn = code.insns[warp.pc];
-  const std::uint32_t lanes = error.lanes() != 0 ? error.lanes() : warp.group_lanes;
-  Fault out;
-  out.kind = error.kind();
-  out.message = fmt::format("{}: {}\n     at {} by {}", code.info.name, error.what(),
-                            code.describe(insn), describe_lanes(warp, lanes));
-  const Instruction* syntax = code.place(insn).syntax;
-  if (syntax != nullptr) {
-    out.message += fmt::format("\n     {}", source_line(*code.module, syntax->pos));
-  }
-  return out;
+  return stopped(*warp.grid, error.kind(), finding_of(warp, error));
 }
 
 Fault deadlock(const std::vector<std::unique_ptr<Cluster>>& clusters) {
-  Fault out;
-  out.kind = FaultKind::kDeadlock;
-  const KernelCode& code = *clusters.front()->grid->code;
-  out.message = fmt::format("{}: deadlock: nothing can go on\n", code.info.name);
-  for (const auto& cluster : clusters) {
-    if (!cluster->is_done) out.message += describe_waits(*cluster);
-    if (out.message.size() > 8000) break;
-  }
-  while (!out.message.empty() && out.message.back() == '\n') out.message.pop_back();
-  return out;
+  return stopped(*clusters.front()->grid, FaultKind::kDeadlock, deadlock_of(clusters));
 }
 
 /// What the workers of a launch share.
@@ -160,41 +116,27 @@ std::string KernelCode::describe(const Insn& insn) const {
   return out;
 }
 
+std::string describe_lane_mask(std::uint32_t lanes) {
+  if (lanes == kAllLanes) return "lanes 0-31";
+  std::string out = std::popcount(lanes) == 1 ? "lane " : "lanes ";
+  for (int lane = 0; lane < kLanes;) {
+    if ((lanes >> lane & 1) == 0) {
+      ++lane;
+      continue;
+    }
+    int end = lane;
+    while (end + 1 < kLanes && (lanes >> (end + 1) & 1) != 0) ++end;
+    if (out.back() != ' ') out += ',';
+    out += end == lane ? fmt::format("{}", lane) : fmt::format("{}-{}", lane, end);
+    lane = end + 1;
+  }
+  return out;
+}
+
 std::string describe_lanes(const Warp& warp, std::uint32_t lanes) {
   const Dim3& cta = warp.cta->index;
   return fmt::format("CTA ({},{},{}) warp {} {}", cta.x, cta.y, cta.z, warp.index,
-                     lanes_text(lanes));
-}
-
-std::string describe_waits(const Cluster& cluster) {
-  std::string out;
-  for (const auto& cta : cluster.ctas) {
-    for (const Warp& warp : cta->warps) {
-      for (const LaneGroup& group : warp.groups) {
-        const Insn& insn = warp.grid->code->insns[group.pc];
-        std::string what = "polls memory";
-        if (group.is_parked) {
-          what = fmt::format(
-              "waits for {} of its warp",
-              lanes_text(static_cast<std::uint32_t>(group.wait.a) & warp.live & ~group.lanes));
-        } else if (group.wait.kind == WaitKind::kNamedBarrier) {
-          what = cta->barriers->describe(static_cast<std::uint32_t>(group.wait.a));
-        } else if (group.wait.kind == WaitKind::kClusterBarrier) {
-          what = cluster.barrier->describe();
-        } else if (group.wait.kind == WaitKind::kMbarrier) {
-          const auto offset =
-              static_cast<std::uint32_t>(group.wait.a) & ((1U << kSharedRankShift) - 1);
-          what = fmt::format("waits for phase parity {} of the mbarrier at shared {:#x}: {}",
-                             group.wait.b, group.wait.a, mbarrier_describe(cta->shared + offset));
-        } else if (group.wait.kind == WaitKind::kAsync) {
-          what = "waits for asynchronous work of its own";
-        }
-        out += fmt::format("     {} at {}: {}\n", describe_lanes(warp, group.lanes),
-                           warp.grid->code->describe(insn), what);
-      }
-    }
-  }
-  return out;
+                     describe_lane_mask(lanes));
 }
 
 bool is_over(const Warp& warp, const Wait& wait) {
@@ -222,7 +164,8 @@ std::optional<Fault> run_grid(Grid& grid) {
   if (grid.observer != nullptr) grid.observer->launch_started(grid);
   std::uint32_t num_workers = grid.options.num_threads;
   if (num_workers == 0) num_workers = std::max(1U, std::thread::hardware_concurrency());
-  if (grid.code->is_cross_cta || grid.observer != nullptr) num_workers = 1;
+  const bool is_alone = grid.observer != nullptr && !grid.observer->is_thread_safe();
+  if (grid.code->is_cross_cta || is_alone) num_workers = 1;
   num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, work.num_clusters));
   if (grid.code->is_cross_cta) {
     run_together(work, most_resident_clusters(grid));

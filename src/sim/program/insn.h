@@ -45,6 +45,9 @@ enum InsnFlags : std::uint16_t {
   kCrossCta = 1 << 8,
   /// An undefined source lane must not get here (address, branch, store, tensor operand)
   kUsesUndefined = 1 << 9,
+  /// Reads or writes a row that may hold undefined lanes even if all memory is defined
+  kMaybeUndefined = 1 << 10,
+  kHasRows = 1 << 11,  ///< reads or writes any row
 };
 
 /// Classes of instructions for the report.

@@ -22,6 +22,9 @@ namespace tilewright::sim {
 struct Cta;
 struct Cluster;
 struct Grid;
+struct WarpDefinedness;  // check/definedness.h
+class InitChecker;       // check/init_checker.h
+class Findings;
 class Observer;    // check/
 struct WarpAsync;  // insn/async_work.h
 
@@ -94,8 +97,10 @@ struct alignas(64) Warp {
   bool is_timed_out = false;
   Observer* observer = nullptr;  ///< nullptr: nothing is checked or counted
   std::vector<LaneGroup> groups;
-  /// Per 32-bit-row unit of the registers: lanes with a defined value
-  std::vector<std::uint32_t> defined;
+  /// The init check looks at instructions with one of these flags before they run
+  std::uint16_t undefined_flags = 0;
+  bool has_loaded_undefined = false;  ///< the instruction that runs has
+  std::shared_ptr<WarpDefinedness> definedness;
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
@@ -134,6 +139,8 @@ struct Cta {
   std::array<BarrierReduction, kNumNamedBarriers> reductions;  ///< of the last generation
   std::uint32_t free_registers = 0;                            ///< given back by setmaxnreg.dec
   bool is_done = false;
+  /// Of the init check: a byte for each of shared, and of local memory by warp and lane
+  std::unique_ptr<std::uint8_t[]> shared_defined, local_defined;
 };
 
 struct Cluster {
@@ -181,6 +188,8 @@ struct Grid {
   std::uint64_t id = 0;
   std::function<void(std::string_view)> print;  ///< of printf
   Observer* observer = nullptr;
+  InitChecker* init = nullptr;   ///< one of the observers, or nullptr
+  Findings* findings = nullptr;  ///< where faults go too
 };
 
 }  // namespace tilewright::sim

@@ -1,3 +1,4 @@
+#include "sim/check/init_checker.h"
 #include "sim/check/observer.h"
 #include "sim/program/engine.h"
 
@@ -18,18 +19,21 @@ bool is_complete(const Warp& warp, const LaneGroup& group) {
 
 class Runner {
  public:
-  Runner(Warp& warp, std::uint64_t turn) : warp_(warp), turn_(turn) {}
+  Runner(Warp& warp, std::uint64_t turn) : warp_(warp), turn_(turn) {
+    const bool is_observed = warp.observer != nullptr && warp.observer->wants_instructions();
+    const bool is_checked = warp.grid->init != nullptr;
+    run_group_ = is_observed  ? is_checked ? &Runner::run_group<true, true>
+                                           : &Runner::run_group<true, false>
+                 : is_checked ? &Runner::run_group<false, true>
+                              : &Runner::run_group<false, false>;
+  }
 
   WarpStatus run() {
     while (warp_.live != 0) {
       const int picked = pick();
       if (picked < 0) return has_yielded_ ? WarpStatus::kYielded : WarpStatus::kBlocked;
       if (turn_ == 0) return WarpStatus::kTurnOver;
-      if (warp_.observer != nullptr) {
-        run_group<true>(static_cast<std::size_t>(picked));
-      } else {
-        run_group<false>(static_cast<std::size_t>(picked));
-      }
+      (this->*run_group_)(static_cast<std::size_t>(picked));
     }
     return WarpStatus::kDone;
   }
@@ -108,7 +112,8 @@ class Runner {
     group.wait = {WaitKind::kWarpSync, needed, anywhere ? 1U : 0U};
   }
 
-  template <bool kObserved>
+  /// kObserved: tell the observer of each instruction; kInit: follow undefined values.
+  template <bool kObserved, bool kInit>
   void run_group(std::size_t self);
 
   /// After a step that is not kNext. Whether the same group goes on.
@@ -116,11 +121,12 @@ class Runner {
 
   Warp& warp_;
   std::uint64_t turn_;
+  void (Runner::*run_group_)(std::size_t self) = nullptr;
   std::uint32_t yielded_ = 0;  ///< lanes that polled in this turn
   bool has_yielded_ = false;
 };
 
-template <bool kObserved>
+template <bool kObserved, bool kInit>
 void Runner::run_group(std::size_t self) {
   const Insn* code = warp_.grid->code->insns.data();
   self = join(self);
@@ -143,6 +149,11 @@ void Runner::run_group(std::size_t self) {
     }
     const std::uint32_t active = lanes & (*warp_.row<std::uint32_t>(insn.guard) ^ insn.guard_flip);
     Step step = Step::kNext;
+    if constexpr (kInit) {
+      if ((insn.flags & warp_.undefined_flags) != 0) [[unlikely]] {
+        warp_.grid->init->before(warp_, insn, lanes, active);
+      }
+    }
     if (active != 0) {
       if constexpr (kObserved) {
         warp_.observer->executing(warp_, insn, active);
@@ -150,6 +161,11 @@ void Runner::run_group(std::size_t self) {
         warp_.observer->executed(warp_, insn, active);
       } else {
         step = insn.exec(warp_, insn, active);
+      }
+      if constexpr (kInit) {
+        if (warp_.has_loaded_undefined) [[unlikely]] {
+          warp_.grid->init->after_load(warp_, insn, active);
+        }
       }
     }
     warp_.is_resumed = warp_.is_timed_out = false;

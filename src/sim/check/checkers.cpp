@@ -1,0 +1,39 @@
+#include "sim/check/checkers.h"
+
+#include "sim/check/init_checker.h"
+#include "sim/check/mma_checker.h"
+#include "sim/check/observer_list.h"
+#include "sim/check/order_checker.h"
+#include "sim/check/sync_checker.h"
+
+#include <vector>
+
+namespace tilewright::sim {
+
+CheckerSet make_observer(const Options& options, Findings& findings, ByteShadow* global) {
+  const Checks& checks = options.checks;
+  CheckerSet out;
+  const auto add = [&](std::unique_ptr<Observer> checker) {
+    out.owned.push_back(std::move(checker));
+    out.list->add(out.owned.back().get());
+  };
+  out.list = std::make_unique<ObserverList>();
+  if (checks.init) {
+    auto init = std::make_unique<InitChecker>(findings, global, checks.strict);
+    out.init = init.get();
+    add(std::move(init));
+  }
+  if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
+  if (checks.race || checks.proxy || checks.mma) {
+    add(std::make_unique<OrderChecker>(findings, checks));
+  }
+  if (checks.mma) add(std::make_unique<MmaChecker>(findings, checks.strict));
+  out.observer = out.list->get();
+  return out;
+}
+
+CheckerSet::CheckerSet() = default;
+CheckerSet::CheckerSet(CheckerSet&&) noexcept = default;
+CheckerSet::~CheckerSet() = default;
+
+}  // namespace tilewright::sim

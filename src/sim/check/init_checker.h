@@ -1,0 +1,62 @@
+// The init check: values that were never given one and reach an address, a branch, a guard, a
+// barrier, a tensor operation (strict) or global memory.
+#pragma once
+
+#include "sim/check/byte_shadow.h"
+#include "sim/check/definedness.h"
+#include "sim/check/finding.h"
+#include "sim/check/observer.h"
+
+namespace tilewright::sim {
+
+/// Instructions whose sources are all known to be defined never get here: the engine asks
+/// Warp::undefined_flags first.
+class InitChecker final : public Observer {
+ public:
+  InitChecker(Findings& findings, ByteShadow* global, bool is_strict)
+      : findings_(findings), global_(global), is_strict_(is_strict) {}
+
+  bool wants_instructions() const override { return false; }
+  bool is_thread_safe() const override { return true; }
+
+  /// Before an instruction that has a flag of Warp::undefined_flags; `lanes` before its guard.
+  void before(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint32_t active);
+  /// After a load that found undefined bytes.
+  void after_load(Warp& warp, const Insn& insn, std::uint32_t active);
+
+  void cta_started(Cta& cta) override;
+  void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  void local_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  std::uint64_t async_issued(Warp& warp, const Insn& insn,
+                             const AsyncOperation& operation) override;
+
+ private:
+  struct Use;  // of one instruction, with its rows
+
+  void set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t defined);
+  std::uint32_t defined(const Warp& warp, Row row) const;
+  void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what);
+  void report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active, const char* what);
+
+  void check_guard(Warp& warp, const Insn& insn, std::uint32_t lanes);
+  void shuffle(Warp& warp, const Insn& insn, std::uint32_t active);
+  void select(Warp& warp, const Insn& insn, const Use& use, std::uint32_t active);
+  void multiply(Warp& warp, const Insn& insn, const Use& use);
+  void warpgroup_multiply(Warp& warp, const Insn& insn, const Use& use, std::uint32_t active);
+
+  template <class ShadowOf>
+  void access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_global,
+              ShadowOf&& shadow_of);
+  std::uint8_t* shadow_of(const Warp& warp, const AsyncRange& range) const;
+  bool stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& access);
+  void copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+  void copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+  void read_operands(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+
+  Findings& findings_;
+  ByteShadow* global_;
+  bool is_strict_;
+};
+
+}  // namespace tilewright::sim

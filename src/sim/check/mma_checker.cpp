@@ -1,0 +1,192 @@
+#include "sim/check/mma_checker.h"
+
+#include "sim/check/definedness.h"
+#include "sim/program/code.h"
+#include "sim/program/warp.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+RowUnits units_of(const Warp& warp) {
+  return {warp.grid->code->predicate_end};
+}
+
+std::size_t index_of(const KernelCode& code, const Insn& insn) {
+  return static_cast<std::size_t>(&insn - code.insns.data());
+}
+
+}  // namespace
+
+void MmaChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, std::string what,
+                        const Insn* other, const char* role, std::string missing) {
+  Finding finding;
+  finding.check = "mma";
+  finding.kernel = warp.grid->code->info.name;
+  finding.what = std::move(what);
+  finding.places.push_back(place_of(warp, insn, lanes, "executed"));
+  if (other != nullptr) finding.places.push_back(place_of(warp, *other, lanes, role));
+  finding.missing = std::move(missing);
+  findings_.add(std::move(finding));
+}
+
+void MmaChecker::cta_started(Cta& cta) {
+  auto state = std::make_unique<CtaState>();
+  const KernelCode& code = *cta.grid->code;
+  const RowUnits units{code.predicate_end};
+  state->warps.resize(cta.warps.size());
+  for (WarpState& warp : state->warps) warp.registers.resize(units.of(code.register_bytes) + 1);
+  state->groups.resize((cta.warps.size() + 3) / 4);
+  ctas_[&cta] = std::move(state);
+}
+
+void MmaChecker::cta_ended(Cta& cta) {
+  const auto at = ctas_.find(&cta);
+  if (at == ctas_.end()) return;
+  for (std::size_t g = 0; g < at->second->groups.size(); ++g) {
+    const Warpgroup& group = at->second->groups[g];
+    if (group.issues.empty()) continue;
+    const Issue& left = group.issues.front();
+    report(cta.warps[left.warp], *left.insn, kAllLanes,
+           "wgmma is not issued by all four warps of the warpgroup", nullptr, "",
+           fmt::format("warps {} to {} have issued {}, {}, {} and {}", 4 * g, 4 * g + 3,
+                       group.count[0], group.count[1], group.count[2], group.count[3]));
+  }
+  ctas_.erase(at);
+  last_warp_ = nullptr;
+}
+
+MmaChecker::WarpState& MmaChecker::state_of(const Warp& warp) {
+  if (&warp != last_warp_) {
+    last_ = &ctas_.at(warp.cta)->warps[warp.index];
+    last_warp_ = &warp;
+  }
+  return *last_;
+}
+
+void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Row row,
+                              bool is_write, std::uint32_t active) {
+  Register& known = state.registers[units_of(warp).of(row)];
+  const bool is_accumulator = known.accumulates > state.done;
+  const bool is_operand = known.feeds > state.done;
+  if (is_accumulator || (is_operand && (is_write || is_strict_))) {
+    report(warp, insn, active,
+           fmt::format("{} a register that a wgmma under way {}", is_write ? "writes" : "reads",
+                       is_accumulator ? "accumulates into" : "reads as A"),
+           known.wgmma, "issued",
+           "wgmma.wait_group is missing: the registers are the wgmma's until then");
+    known.accumulates = known.feeds = 0;
+  }
+  if (!is_write) return;
+  known.written = state.now;
+  known.writer = &insn;
+}
+
+void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const KernelCode& code = *warp.grid->code;
+  const std::size_t index = index_of(code, insn);
+  if (static_cast<SpreadRule>(code.spread[index]) == SpreadRule::kWgmma) return;
+  WarpState& state = state_of(warp);
+  ++state.now;
+  const RowUse& use = code.uses[index];
+  const Row* rows = code.rows.data() + use.begin;
+  for (int i = use.num_written; i < use.num_written + use.num_read; ++i) {
+    check_access(warp, insn, state, rows[i], false, active);
+  }
+  for (int i = 0; i < use.num_written; ++i) check_access(warp, insn, state, rows[i], true, active);
+}
+
+void MmaChecker::check_fence(Warp& warp, const Insn& insn, WarpState& state, Row row) {
+  Register& known = state.registers[units_of(warp).of(row)];
+  if (known.written <= state.fenced) return;
+  report(warp, insn, kAllLanes, "wgmma uses a register that was written without a wgmma.fence since",
+         known.writer, "written", "wgmma.fence.sync.aligned between the two");
+  known.written = 0;
+}
+
+void MmaChecker::wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) {
+  WarpState& state = state_of(warp);
+  ++state.now;
+  const RowUnits units = units_of(warp);
+  if (state.fenced == 0) {
+    report(warp, insn, kAllLanes, "the first wgmma comes without a wgmma.fence before", nullptr, "",
+           "wgmma.fence.sync.aligned before the first wgmma");
+    state.fenced = state.now;
+  }
+  for (const Row row : event.accumulators) {
+    check_fence(warp, insn, state, row);
+    Register& known = state.registers[units.of(row)];
+    if (known.feeds > state.done ||
+        (known.accumulates > state.done && known.shape_n != event.shape_n)) {
+      report(warp, insn, kAllLanes,
+             "an accumulator is in use by a wgmma under way of another shape, or as its A",
+             known.wgmma, "issued", "wgmma.wait_group between the two");
+      known.feeds = 0;
+    }
+    known.accumulates = state.group;
+    known.shape_n = event.shape_n;
+    known.wgmma = &insn;
+  }
+  for (const Row row : event.a_registers) {
+    check_fence(warp, insn, state, row);
+    Register& known = state.registers[units.of(row)];
+    if (known.accumulates > state.done) {
+      report(warp, insn, kAllLanes, "A is an accumulator of a wgmma under way", known.wgmma,
+             "issued", "wgmma.wait_group between the two");
+    }
+    known.feeds = state.group;
+    known.wgmma = &insn;
+  }
+  compare(warp, insn, event);
+}
+
+void MmaChecker::compare(Warp& warp, const Insn& insn, const WgmmaEvent& event) {
+  Warpgroup& group = ctas_.at(warp.cta)->groups[warp.index / 4];
+  const std::uint64_t number = group.count[warp.index % 4]++;
+  const std::uint64_t a = event.a_registers.empty() ? event.a_descriptor : 0;
+  if (number - group.first >= group.issues.size()) {
+    group.issues.push_back({&insn, a, event.b_descriptor, event.reads_accumulators, warp.index});
+  } else {
+    const Issue& other = group.issues[number - group.first];
+    std::string what;
+    if (other.insn != &insn) {
+      what = "the warps of a warpgroup issue different wgmmas";
+    } else if (other.a != a || other.b != event.b_descriptor) {
+      what = fmt::format("descriptors differ over the warpgroup: A {:#x} and {:#x}, B {:#x} and {:#x}",
+                         a, other.a, event.b_descriptor, other.b);
+    } else if (other.reads_accumulators != event.reads_accumulators) {
+      what = "scale-d differs over the warpgroup";
+    }
+    if (!what.empty()) {
+      report(warp, insn, kAllLanes, std::move(what), other.insn, "issued",
+             fmt::format("all four warps must issue the same; warp {} did not", other.warp));
+    }
+  }
+  const std::uint64_t least = *std::ranges::min_element(group.count);
+  for (; group.first < least; ++group.first) group.issues.pop_front();
+}
+
+void MmaChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
+  if (event.kind != FenceKind::kWgmma) return;
+  WarpState& state = state_of(warp);
+  state.fenced = state.now++;
+}
+
+void MmaChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t) {
+  if (kind == GroupKind::kWgmma) ++state_of(warp).group;
+}
+
+void MmaChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t,
+                              std::uint32_t num_open) {
+  if (kind != GroupKind::kWgmma) return;
+  WarpState& state = state_of(warp);
+  const std::uint32_t committed = state.group - 1;
+  if (committed > num_open) state.done = std::max(state.done, committed - num_open);
+}
+
+}  // namespace tilewright::sim

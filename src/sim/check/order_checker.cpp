@@ -1,0 +1,234 @@
+#include "sim/check/order_checker.h"
+
+#include "sim/program/code.h"
+#include "sim/program/engine.h"
+
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
+
+bool is_strong(const WarpAccess& access) {
+  return access.kind == AccessKind::kAtomic || access.order.semantics != MemorySemantics::kWeak;
+}
+
+MemoryScope scope_of(const WarpAccess& access) {
+  if (!is_strong(access)) return MemoryScope::kNone;
+  if (access.order.scope != MemoryScope::kNone) return access.order.scope;
+  return access.order.semantics == MemorySemantics::kVolatile ? MemoryScope::kSystem
+                                                              : MemoryScope::kGpu;
+}
+
+}  // namespace
+
+Agent OrderChecker::new_agent(AgentKind kind, const Warp& warp) {
+  AgentInfo info;
+  info.kind = kind;
+  info.cluster = state_of(*warp.cta->cluster).index;
+  info.warp = warp.index;
+  info.cta = warp.cta->linear_index;
+  info.cta_index = warp.cta->index;
+  agents_.push_back(info);
+  return static_cast<Agent>(agents_.size() - 1);
+}
+
+void OrderChecker::cta_started(Cta& cta) {
+  ClusterState& cluster = state_of(*cta.cluster);
+  if (cluster.ctas.empty()) cluster.index = ++num_clusters_;
+  auto state = std::make_unique<CtaState>();
+  state->shared.resize(cta.shared_bytes / AccessCell::kBytes + 1);
+  state->warps.resize(cta.warps.size());
+  for (Warp& warp : cta.warps) {
+    WarpState& own = state->warps[warp.index];
+    own.cta = state.get();
+    own.agent = new_agent(AgentKind::kWarp, warp);
+    own.cp_async.agent = new_agent(AgentKind::kCpAsync, warp);
+    own.wgmma.agent = new_agent(AgentKind::kWgmma, warp);
+    own.now.seen.raise(own.agent, own.time);
+  }
+  cluster.ctas.push_back(std::move(state));
+}
+
+void OrderChecker::cta_ended(Cta& cta) {
+  ClusterState& cluster = state_of(*cta.cluster);
+  if (++cluster.num_ended == cta.cluster->ctas.size()) clusters_.erase(cta.cluster);
+}
+
+OrderChecker::WarpState& OrderChecker::state_of(const Warp& warp) {
+  return state_of(*warp.cta->cluster).ctas[warp.cta->rank]->warps[warp.index];
+}
+
+OrderChecker::CtaState& OrderChecker::cta_at(const Warp& warp, std::uint64_t shared_address) {
+  const std::uint64_t rank = (shared_address & 0xffffffff) >> kSharedRankShift;
+  return *state_of(*warp.cta->cluster).ctas[rank];
+}
+
+AccessCell& OrderChecker::cell_at(const Warp& warp, bool is_shared, std::uint64_t address) {
+  if (!is_shared) return global_.at(address);
+  return cta_at(warp, address).shared[(address & kOffsetMask) / AccessCell::kBytes];
+}
+
+std::uint32_t OrderChecker::index_of(const Warp& warp, const Insn& insn) const {
+  return static_cast<std::uint32_t>(&insn - warp.grid->code->insns.data());
+}
+
+void OrderChecker::tick(WarpState& warp) {
+  warp.now.seen.raise(warp.agent, ++warp.time);
+}
+
+bool OrderChecker::are_both_strong(const AccessRecord& a, const AccessRecord& b) const {
+  const auto reaches = [&](const AccessRecord& from, const AccessRecord& to) {
+    const AgentInfo& x = agents_[from.agent];
+    const AgentInfo& y = agents_[to.agent];
+    switch (from.scope) {
+      case MemoryScope::kNone:
+        return false;
+      case MemoryScope::kCta:
+        return x.cta == y.cta;
+      case MemoryScope::kCluster:
+        return x.cluster == y.cluster;
+      default:
+        return true;
+    }
+  };
+  return reaches(a, b) && reaches(b, a);
+}
+
+bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
+                              std::uint64_t cell_address) {
+  const AccessRecord& record = now.record;
+  const bool both_read = old.kind == AccessKind::kRead && record.kind == AccessKind::kRead;
+  const bool both_atomic = old.kind == AccessKind::kAtomic && record.kind == AccessKind::kAtomic;
+  const bool is_before = old.time <= now.knows->seen.of(old.agent);
+  if (both_read) return is_before;
+  if (!is_before) {
+    if (both_atomic || are_both_strong(old, record)) return false;
+    const AgentKind kind = agents_[old.agent].kind;
+    const bool is_mma = kind == AgentKind::kWgmma && checks_.mma;
+    std::string missing = "no barrier orders them";
+    if (kind == AgentKind::kMbarrier) {
+      missing = "the copy may still be under way: wait for the mbarrier on which it completes";
+    } else if (kind == AgentKind::kCpAsync) {
+      missing = "cp.async may still be under way: cp.async.wait_group, then a barrier";
+    } else if (kind == AgentKind::kBulkRead) {
+      missing = "the copy may still read: cp.async.bulk.wait_group.read by the thread that issued "
+                "it, then a barrier";
+    } else if (kind == AgentKind::kBulkWrite) {
+      missing = "the copy may still be under way: cp.async.bulk.wait_group by the thread that "
+                "issued it";
+    } else if (kind == AgentKind::kWgmma) {
+      missing = "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
+                "barrier";
+    } else if (old.scope != MemoryScope::kNone || record.scope != MemoryScope::kNone) {
+      missing = "no barrier or release / acquire pattern of a sufficient scope orders them";
+    }
+    if (is_mma || checks_.race) report(now, old, is_mma ? "mma" : "race", cell_address, missing);
+    return true;  // said; not again for every access that follows
+  }
+  const bool crosses = record.proxy == Proxy::kAsync && old.proxy == Proxy::kGeneric &&
+                       old.kind != AccessKind::kRead;
+  if (checks_.proxy && crosses && old.time > now.knows->fenced.of(old.agent)) {
+    report(now, old, "proxy", cell_address,
+           "fence.proxy.async is missing: by the writer, after the write and before the barrier "
+           "that orders the two");
+  }
+  return true;
+}
+
+void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t end = address + bytes;
+  Access now = access;
+  for (std::uint64_t at = address; at < end;) {
+    const std::uint64_t begin = at / AccessCell::kBytes * AccessCell::kBytes;
+    const std::uint64_t stop = std::min(end, begin + AccessCell::kBytes);
+    const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
+    now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
+    cell_at(*access.warp, access.is_shared, begin)
+        .add(now.record, [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
+    at = stop;
+  }
+}
+
+void OrderChecker::warp_access(Warp& warp, const Insn& insn, const WarpAccess& access,
+                               bool is_shared) {
+  WarpState& own = state_of(warp);
+  if (is_strong(access)) synchronize(warp, access, is_shared);
+  Access now;
+  now.record.agent = now.record.issuer = own.agent;
+  now.record.time = own.time;
+  now.record.insn = index_of(warp, insn);
+  now.record.kind = access.kind;
+  now.record.scope = scope_of(access);
+  now.knows = &own.now;
+  now.is_shared = is_shared;
+  now.warp = &warp;
+  std::uint64_t begin = 0, end = 0;
+  std::uint32_t lanes = 0;
+  const auto flush = [&] {
+    if (lanes == 0) return;
+    now.record.lanes = lanes;
+    touch(now, begin, end - begin);
+  };
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const std::uint64_t address = access.addresses[lane];
+    const bool is_same = lanes != 0 && address >= begin && address + access.bytes <= end;
+    if (lanes != 0 && (is_same || address == end)) {
+      end = std::max(end, address + access.bytes);
+      lanes |= 1U << lane;
+      continue;
+    }
+    flush();
+    begin = address;
+    end = address + access.bytes;
+    lanes = 1U << lane;
+  }
+  flush();
+}
+
+void OrderChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  warp_access(warp, insn, access, true);
+}
+
+void OrderChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  warp_access(warp, insn, access, false);
+}
+
+FindingPlace OrderChecker::place(const Warp& any_warp, const AccessRecord& record) const {
+  const KernelCode& code = *any_warp.grid->code;
+  const AgentInfo& agent = agents_[record.issuer];
+  const bool is_async = record.agent != record.issuer;
+  const char* role = record.kind == AccessKind::kRead    ? is_async ? "read by async work, issued"
+                                                                    : "read"
+                     : record.kind == AccessKind::kWrite ? is_async ? "written by async work, issued"
+                                                                    : "written"
+                                                         : "updated atomically";
+  return place_of(code, code.insns[record.insn], role,
+                  fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
+                              agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+}
+
+void OrderChecker::report(const Access& now, const AccessRecord& old, const char* check,
+                          std::uint64_t cell_address, std::string missing) {
+  if (!reported_.emplace(old.insn, now.record.insn, check[0]).second) return;
+  const auto common = static_cast<std::uint32_t>(old.bytes & now.record.bytes);
+  const std::uint64_t from = cell_address + static_cast<unsigned>(std::countr_zero(common));
+  const std::uint64_t to = cell_address + 31 - static_cast<unsigned>(std::countl_zero(common));
+  Finding finding;
+  finding.check = check;
+  finding.kernel = now.warp->grid->code->info.name;
+  finding.what = fmt::format("{} on {}[{:#x}..{:#x}]",
+                             finding.check == "proxy" ? "missing proxy fence" : "race",
+                             now.is_shared ? "shared" : "global", from, to);
+  if (finding.check == "mma") finding.what = "wgmma operand overwritten: " + finding.what;
+  finding.places = {place(*now.warp, now.record), place(*now.warp, old)};
+  finding.missing = std::move(missing);
+  findings_.add(std::move(finding));
+}
+
+}  // namespace tilewright::sim

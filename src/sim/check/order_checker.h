@@ -1,0 +1,144 @@
+// Happens-before: the race and proxy checks, and the part of mma that is about shared memory.
+//
+// A warp is one agent; so is each stream of asynchronous work that is waited for as a whole: the
+// copies of a thread by group, the wgmmas of a warp, what completes on an mbarrier. An access is a
+// moment of its agent. It is ordered before another if the other's agent knows of that moment,
+// through barriers, mbarriers, fences with strong accesses, waits. Knowledge travels twice: as what
+// has happened, and as what has happened and was made visible to the async proxy by a fence on the
+// way.
+//
+// An acquire needs no fence here: a strong read learns what the location was given. The releasing
+// side needs one (or .release). Lanes of a warp are not told apart.
+#pragma once
+
+#include "sim/check/access_history.h"
+#include "sim/check/finding.h"
+#include "sim/options.h"
+
+#include <deque>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace tilewright::sim {
+
+class OrderChecker final : public Observer {
+ public:
+  OrderChecker(Findings& findings, const Checks& checks) : findings_(findings), checks_(checks) {}
+
+  bool wants_instructions() const override { return false; }
+
+  void cta_started(Cta& cta) override;
+  void cta_ended(Cta& cta) override;
+  void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  std::uint64_t async_issued(Warp& warp, const Insn& insn,
+                             const AsyncOperation& operation) override;
+  void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override;
+  void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
+                    std::uint32_t num_open) override;
+  void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
+  void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
+  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+               const BarrierEvent& event) override;
+
+ private:
+  enum class AgentKind : std::uint8_t { kWarp, kMbarrier, kCpAsync, kBulkRead, kBulkWrite, kWgmma };
+  struct AgentInfo {
+    AgentKind kind = AgentKind::kWarp;
+    std::uint32_t cluster = 0;
+    std::uint32_t warp = 0;
+    std::uint64_t cta = 0;
+    Dim3 cta_index;
+  };
+  /// Asynchronous work in groups that complete in order.
+  struct Groups {
+    Agent agent = 0;
+    std::uint32_t time = 1;
+    std::deque<std::uint32_t> commits;
+    void commit();
+    /// The last moment that is over if only `num_open` groups are not.
+    std::uint32_t done(std::uint32_t num_open) const;
+  };
+  struct BulkGroups {
+    Groups reads, writes;
+  };
+  struct CtaState;
+  struct WarpState {
+    Agent agent = 0;
+    std::uint32_t time = 1;
+    CtaState* cta = nullptr;
+    Knowledge now;
+    Knowledge at_fence;  ///< what a relaxed access publishes
+    MemoryScope fence_scope = MemoryScope::kNone;
+    Groups cp_async, wgmma;
+    std::map<std::uint32_t, BulkGroups> bulk;           ///< by lane
+    std::map<std::uint64_t, Clock> acquired_maps;       ///< by address of the tensor map
+  };
+  struct Mbarrier {
+    Agent agent = 0;
+    std::uint32_t phase = 1;
+    bool parity = false;
+    Knowledge current, completed[2];
+    AccessRecord init;
+  };
+  struct Rendezvous {
+    std::uint64_t generation = ~std::uint64_t{0};
+    Knowledge met;
+  };
+  struct CtaState {
+    std::vector<WarpState> warps;
+    std::vector<AccessCell> shared;
+    std::map<std::uint32_t, std::array<Rendezvous, 2>> barriers;
+    std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by offset
+  };
+  struct ClusterState {
+    std::array<Rendezvous, 2> barrier;
+    std::vector<std::unique_ptr<CtaState>> ctas;
+    std::uint32_t num_ended = 0;
+    std::uint32_t index = 0;
+  };
+  /// One access of an agent that knows this much.
+  struct Access {
+    AccessRecord record;
+    const Knowledge* knows = nullptr;
+    bool is_shared = false;
+    Warp* warp = nullptr;
+  };
+
+  Agent new_agent(AgentKind kind, const Warp& warp);
+  ClusterState& state_of(const Cluster& cluster) { return clusters_[&cluster]; }
+  WarpState& state_of(const Warp& warp);
+  CtaState& cta_at(const Warp& warp, std::uint64_t shared_address);
+  AccessCell& cell_at(const Warp& warp, bool is_shared, std::uint64_t address);
+  std::uint32_t index_of(const Warp& warp, const Insn& insn) const;
+
+  void tick(WarpState& warp);
+  /// What an access or arrival with this order passes on; nullptr for nothing.
+  const Knowledge* released(WarpState& warp, MemoryOrder order);
+  void synchronize(Warp& warp, const WarpAccess& access, bool is_shared);
+  void warp_access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_shared);
+  void touch(const Access& access, std::uint64_t address, std::uint64_t bytes);
+  bool is_ordered(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  bool are_both_strong(const AccessRecord& a, const AccessRecord& b) const;
+  void use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
+                      const AsyncRange& map);
+  void check_init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
+                  const Mbarrier& barrier);
+  void phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier);
+
+  void report(const Access& now, const AccessRecord& old, const char* check,
+              std::uint64_t cell_address, std::string missing);
+  FindingPlace place(const Warp& any_warp, const AccessRecord& record) const;
+
+  Findings& findings_;
+  Checks checks_;
+  std::vector<AgentInfo> agents_{1};
+  std::unordered_map<const Cluster*, ClusterState> clusters_;
+  std::uint32_t num_clusters_ = 0;
+  GlobalHistory global_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Knowledge> locations_;  ///< address, domain
+  std::set<std::tuple<std::uint32_t, std::uint32_t, char>> reported_;
+};
+
+}  // namespace tilewright::sim

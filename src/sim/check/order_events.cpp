@@ -1,0 +1,288 @@
+// What orders accesses: barriers, mbarriers, fences, strong accesses, waits for asynchronous work.
+#include "sim/async/mbarrier.h"
+
+#include "sim/check/order_checker.h"
+#include "sim/program/code.h"
+
+#include <bit>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
+
+}  // namespace
+
+void OrderChecker::Groups::commit() {
+  constexpr std::size_t kMostRemembered = 256;
+  commits.push_back(time++);
+  if (commits.size() > kMostRemembered) commits.pop_front();
+}
+
+std::uint32_t OrderChecker::Groups::done(std::uint32_t num_open) const {
+  return num_open < commits.size() ? commits[commits.size() - 1 - num_open] : 0;
+}
+
+const Knowledge* OrderChecker::released(WarpState& warp, MemoryOrder order) {
+  switch (order.semantics) {
+    case MemorySemantics::kRelease:
+    case MemorySemantics::kAcquireRelease:
+    case MemorySemantics::kSequential:
+      return &warp.now;
+    default:
+      return warp.fence_scope == MemoryScope::kNone ? nullptr : &warp.at_fence;
+  }
+}
+
+// A location passes on what was known when it was written to all who may see it by the scope.
+void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_shared) {
+  WarpState& own = state_of(warp);
+  const std::uint64_t cta = (warp.cta->linear_index + 1) << 1;
+  const std::uint64_t cluster = std::uint64_t{state_of(*warp.cta->cluster).index} << 1 | 1;
+  const bool publishes = access.kind != AccessKind::kRead;
+  const Knowledge* out = publishes ? released(own, access.order) : nullptr;
+  MemoryScope scope = access.order.scope == MemoryScope::kNone ? MemoryScope::kGpu
+                                                               : access.order.scope;
+  if (out == &own.at_fence) scope = std::min(scope, own.fence_scope);
+  const std::uint64_t to = scope == MemoryScope::kCta       ? cta
+                           : scope == MemoryScope::kCluster ? cluster
+                                                            : 0;
+  const Knowledge passed_on = out == nullptr ? Knowledge{} : *out;
+  std::uint64_t last = ~std::uint64_t{0};
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    std::uint64_t address = access.addresses[std::countr_zero(rest)];
+    if (is_shared) address |= cluster << 40;  // no address of global memory
+    if (address == last) continue;
+    last = address;
+    if (access.kind != AccessKind::kWrite) {
+      for (const std::uint64_t domain : {std::uint64_t{0}, cta, cluster}) {
+        const auto at = locations_.find({address, domain});
+        if (at != locations_.end()) own.now.join(at->second);
+      }
+    }
+    if (out == nullptr) continue;
+    locations_[{address, to}].join(passed_on);
+  }
+  if (out == &own.now) tick(own);
+}
+
+void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
+  WarpState& own = state_of(warp);
+  switch (event.kind) {
+    case FenceKind::kMemory:
+    case FenceKind::kMbarrierInit:
+      own.at_fence = own.now;
+      own.fence_scope = event.kind == FenceKind::kMbarrierInit ? MemoryScope::kCluster
+                                                               : event.order.scope;
+      break;
+    case FenceKind::kProxyAsync:
+      own.now.fenced.join(own.now.seen);
+      break;
+    case FenceKind::kProxyTensorMapAcquire:
+      own.acquired_maps[event.address] = own.now.seen;
+      return;
+    default:
+      return;
+  }
+  tick(own);
+}
+
+void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
+  if (event.kind == BarrierKind::kWarpSync) return;
+  WarpState& own = state_of(warp);
+  const bool is_cluster = event.kind == BarrierKind::kCluster;
+  auto& slots =
+      is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
+  if (event.is_arrive) {
+    Rendezvous& slot = slots[event.generation & 1];
+    if (slot.generation != event.generation) {
+      slot.met.clear();
+      slot.generation = event.generation;
+    }
+    if (event.order.semantics == MemorySemantics::kRelaxed) {
+      if (const Knowledge* out = released(own, event.order)) slot.met.join(*out);
+    } else {
+      slot.met.join(own.now);
+      if (!event.is_passed) tick(own);
+    }
+  }
+  if (!event.is_passed) return;
+  // A wait at the cluster barrier tells the generation after it.
+  const std::uint64_t generation = event.generation - (is_cluster ? 1 : 0);
+  own.now.join(slots[generation & 1].met);
+  if (event.is_arrive) tick(own);
+}
+
+void OrderChecker::check_init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
+                              const Mbarrier& barrier) {
+  WarpState& own = state_of(warp);
+  if (!checks_.race || event.is_async || own.agent == barrier.init.agent) return;
+  if (barrier.init.time <= own.now.seen.of(barrier.init.agent)) return;
+  Access now;
+  now.record = {own.agent, own.time, index_of(warp, insn), 1U << event.lane, own.agent,
+                barrier.init.bytes};
+  now.is_shared = true;
+  now.warp = &warp;
+  report(now, barrier.init, "race", event.address / 16 * 16,
+         "a barrier must come between mbarrier.init and the first use by others");
+}
+
+void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier) {
+  const std::uint32_t rank = event.address >> kSharedRankShift;
+  sim::Mbarrier state;
+  mbarrier_read(warp.cta->cluster->ctas[rank]->shared + (event.address & kOffsetMask), state);
+  if (state.parity == barrier.parity) return;
+  barrier.completed[barrier.parity ? 1 : 0] = std::move(barrier.current);
+  barrier.current.clear();
+  barrier.parity = state.parity;
+  ++barrier.phase;
+}
+
+void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
+  WarpState& own = state_of(warp);
+  auto& all = cta_at(warp, event.address).mbarriers;
+  const std::uint32_t offset = event.address & kOffsetMask;
+  if (event.action == MbarrierAction::kInit) {
+    Mbarrier fresh;
+    fresh.agent = new_agent(AgentKind::kMbarrier, warp);
+    const auto bytes = static_cast<std::uint16_t>(0xff << (offset & 8));
+    fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane, own.agent, bytes,
+                  AccessKind::kWrite};
+    all[offset] = std::move(fresh);
+    return;
+  }
+  const auto at = all.find(offset);
+  if (at == all.end()) return;
+  Mbarrier& barrier = at->second;
+  check_init(warp, insn, event, barrier);
+  if (event.action == MbarrierAction::kWaitSuccess) {
+    own.now.join(barrier.completed[event.phase & 1]);
+    return;
+  }
+  if (event.action == MbarrierAction::kArrive) {
+    if (const Knowledge* out = released(own, event.order)) barrier.current.join(*out);
+    if (event.is_async) {
+      barrier.current.seen.raise(own.cp_async.agent, own.cp_async.time++);
+    } else {
+      tick(own);
+    }
+  }
+  phase_changed(warp, event, barrier);
+}
+
+void OrderChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes) {
+  WarpState& own = state_of(warp);
+  if (kind == GroupKind::kCpAsync) return own.cp_async.commit();
+  if (kind == GroupKind::kWgmma) return own.wgmma.commit();
+  for (auto& [lane, groups] : own.bulk) {
+    if ((lanes >> lane & 1) == 0) continue;
+    groups.reads.commit();
+    groups.writes.commit();
+  }
+}
+
+void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes,
+                                std::uint32_t num_open) {
+  WarpState& own = state_of(warp);
+  const auto learn = [&](const Groups& groups) {
+    if (const std::uint32_t time = groups.done(num_open)) {
+      own.now.seen.raise(groups.agent, time);
+      // The wait is a proxy fence for what the async proxy did itself.
+      own.now.fenced.raise(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
+    }
+  };
+  if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
+  if (kind == GroupKind::kWgmma) return learn(own.wgmma);
+  for (auto& [lane, groups] : own.bulk) {
+    if ((lanes >> lane & 1) == 0) continue;
+    learn(groups.reads);
+    if (kind == GroupKind::kBulk) learn(groups.writes);
+  }
+}
+
+void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
+                                  const AsyncRange& map) {
+  if (!checks_.proxy) return;
+  WarpState& own = state_of(warp);
+  const auto acquired = own.acquired_maps.find(map.address);
+  for (std::uint64_t at = map.address; at < map.address + map.bytes; at += AccessCell::kBytes) {
+    for (const AccessRecord& old : cell_at(warp, map.is_shared, at).records()) {
+      if (old.kind == AccessKind::kRead) continue;
+      if (acquired != own.acquired_maps.end() && old.time <= acquired->second.of(old.agent)) {
+        continue;
+      }
+      Access now;
+      now.record = {own.agent, own.time, index_of(warp, insn), operation.lanes, own.agent, old.bytes};
+      now.is_shared = map.is_shared;
+      now.warp = &warp;
+      report(now, old, "proxy", at,
+             "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
+             "thread that uses it, after a release by the writer");
+      return;
+    }
+  }
+}
+
+std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
+                                         const AsyncOperation& operation) {
+  WarpState& own = state_of(warp);
+  Access now;
+  now.knows = &own.now;
+  now.warp = &warp;
+  now.record.issuer = own.agent;
+  now.record.insn = index_of(warp, insn);
+  now.record.lanes = operation.lanes;
+  Groups mbarrier_work;
+  const Groups* reads = nullptr;
+  const Groups* writes = nullptr;
+  switch (operation.completion) {
+    case AsyncCompletion::kMbarrier: {
+      auto& all = cta_at(warp, operation.mbarrier).mbarriers;
+      const auto at = all.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+      if (at == all.end()) return 0;
+      Mbarrier& barrier = at->second;
+      mbarrier_work.agent = barrier.agent;
+      mbarrier_work.time = barrier.phase;
+      barrier.current.seen.raise(barrier.agent, barrier.phase);
+      barrier.current.fenced.raise(barrier.agent, barrier.phase);
+      reads = writes = &mbarrier_work;
+      break;
+    }
+    case AsyncCompletion::kBulkGroup: {
+      BulkGroups& groups =
+          own.bulk[static_cast<std::uint32_t>(std::countr_zero(operation.lanes))];
+      if (groups.reads.agent == 0) {
+        groups.reads.agent = new_agent(AgentKind::kBulkRead, warp);
+        groups.writes.agent = new_agent(AgentKind::kBulkWrite, warp);
+      }
+      reads = &groups.reads;
+      writes = &groups.writes;
+      break;
+    }
+    case AsyncCompletion::kCpAsyncGroup:
+      reads = writes = &own.cp_async;
+      break;
+    case AsyncCompletion::kWgmmaGroup:
+      reads = writes = &own.wgmma;
+      break;
+    case AsyncCompletion::kNone:
+      break;
+  }
+  for (const AsyncRange& range : operation.ranges) {
+    if (range.proxy == Proxy::kTensorMap && range.kind == AccessKind::kRead) {
+      use_tensor_map(warp, insn, operation, range);
+      continue;
+    }
+    const Groups* groups = range.kind == AccessKind::kRead ? reads : writes;
+    now.record.agent = groups == nullptr ? own.agent : groups->agent;
+    now.record.time = groups == nullptr ? own.time : groups->time;
+    now.record.kind = range.kind;
+    now.record.proxy = range.proxy == Proxy::kTensorMap ? Proxy::kGeneric : range.proxy;
+    now.is_shared = range.is_shared;
+    touch(now, range.address, range.bytes);
+  }
+  return 0;
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,163 @@
+#include "sim/check/sync_checker.h"
+
+#include "sim/program/code.h"
+#include "sim/program/warp.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
+
+Cta& cta_of(Warp& warp, std::uint64_t address) {
+  return *warp.cta->cluster->ctas[(address & 0xffffffff) >> kSharedRankShift];
+}
+
+bool has_waiter(const Cta& cta, std::uint32_t offset) {
+  return std::ranges::any_of(cta.warps, [&](const Warp& warp) {
+    return std::ranges::any_of(warp.groups, [&](const LaneGroup& group) {
+      return group.wait.kind == WaitKind::kMbarrier && (group.wait.a & kOffsetMask) == offset;
+    });
+  });
+}
+
+}  // namespace
+
+void SyncChecker::report(const std::string& kernel, std::string what,
+                         std::vector<FindingPlace> places, std::string missing, bool is_strict) {
+  findings_.add({is_strict ? "strict" : "sync", kernel, std::move(what), std::move(places),
+                 std::move(missing)});
+}
+
+void SyncChecker::cta_started(Cta& cta) {
+  const std::lock_guard lock(mutex_);
+  states_[&cta] = {};
+}
+
+void SyncChecker::cta_ended(Cta& cta) {
+  const std::lock_guard lock(mutex_);
+  const auto at = states_.find(&cta);
+  if (at == states_.end()) return;
+  const State state = std::move(at->second);
+  states_.erase(at);
+  const std::string& kernel = cta.grid->code->info.name;
+  if (state.has_visitor) {
+    report(kernel,
+           fmt::format("CTA ({},{},{}) ends while its peers may still address its shared memory",
+                       cta.index.x, cta.index.y, cta.index.z),
+           {state.visitor},
+           "the last thing it waited for came before this access: end with a cluster barrier, or "
+           "wait for the mbarrier on which the peer arrives");
+  }
+  for (const auto& [offset, barrier] : state.barriers) {
+    if (barrier.has_copy) {
+      report(kernel,
+             fmt::format("CTA ({},{},{}) ends while a copy into its shared memory may be under way",
+                         cta.index.x, cta.index.y, cta.index.z),
+             {barrier.copy},
+             fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
+                         offset));
+    }
+    if (is_strict_) {
+      report(kernel, fmt::format("the mbarrier at shared {:#x} is never invalidated", offset),
+             {barrier.init}, "mbarrier.inval before the memory is given back", true);
+    }
+  }
+}
+
+/// A peer's access to the shared memory of this address.
+void SyncChecker::visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address) {
+  Cta& target = cta_of(warp, address);
+  if (&target == warp.cta) return;
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&target];
+  if (state.has_visitor) return;
+  state.has_visitor = true;
+  state.visitor = place_of(warp, insn, lanes, "addressed");
+}
+
+void SyncChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  if (warp.cta->cluster->ctas.size() == 1) return;
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    visit(warp, insn, access.lanes, access.addresses[std::countr_zero(rest)]);
+  }
+}
+
+std::uint64_t SyncChecker::async_issued(Warp& warp, const Insn& insn,
+                                        const AsyncOperation& operation) {
+  if (operation.completion != AsyncCompletion::kMbarrier) return 0;
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&cta_of(warp, operation.mbarrier)];
+  const auto at = state.barriers.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+  if (at == state.barriers.end() || at->second.has_copy) return 0;
+  at->second.has_copy = true;
+  at->second.copy = place_of(warp, insn, operation.lanes, "issued");
+  return 0;
+}
+
+void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta,
+                       State& state) {
+  const std::uint32_t offset = event.address & kOffsetMask;
+  const auto at = state.barriers.find(offset);
+  FindingPlace place = place_of(warp, insn, 1U << event.lane, "initialised");
+  if (at != state.barriers.end()) {
+    const Mbarrier& old = at->second.state;
+    std::string use;
+    if (has_waiter(cta, offset)) {
+      use = "threads wait for it";
+    } else if (old.pending != old.expected || old.tx_bytes != 0) {
+      use = fmt::format("{} of {} arrivals and {} bytes of its phase are missing", old.pending,
+                        old.expected, old.tx_bytes);
+    }
+    place.role = "initialised again";
+    if (!use.empty()) {
+      report(warp.grid->code->info.name,
+             fmt::format("the mbarrier at shared {:#x} is initialised again in use", offset),
+             {place, at->second.init}, use);
+    } else if (is_strict_) {
+      report(warp.grid->code->info.name,
+             fmt::format("the mbarrier at shared {:#x} is initialised again", offset),
+             {place, at->second.init}, "mbarrier.inval before", true);
+    }
+    place.role = "initialised";
+  }
+  Barrier& barrier = state.barriers[offset];
+  barrier = {};
+  barrier.init = std::move(place);
+}
+
+void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
+  if (event.action == MbarrierAction::kWaitFailure) return;
+  Cta& cta = cta_of(warp, event.address);
+  const bool is_arrival =
+      event.action == MbarrierAction::kArrive || event.action == MbarrierAction::kExpect;
+  if (is_arrival) visit(warp, insn, 1U << event.lane, event.address);
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&cta];
+  const std::uint32_t offset = event.address & kOffsetMask;
+  if (event.action == MbarrierAction::kInit) init(warp, insn, event, cta, state);
+  if (event.action == MbarrierAction::kInvalidate) {
+    state.barriers.erase(offset);
+    return;
+  }
+  const auto at = state.barriers.find(offset);
+  if (at == state.barriers.end()) return;
+  if (event.action == MbarrierAction::kWaitSuccess) {
+    at->second.has_copy = false;
+    state.has_visitor = false;
+  }
+  mbarrier_read(cta.shared + offset, at->second.state);
+}
+
+void SyncChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
+  if (event.kind != BarrierKind::kCluster || !event.is_passed) return;
+  const std::lock_guard lock(mutex_);
+  states_[warp.cta].has_visitor = false;
+}
+
+}  // namespace tilewright::sim

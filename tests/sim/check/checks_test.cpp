@@ -1,0 +1,149 @@
+// Small programs, each with one mistake that one check finds and the others do not, and a twin
+// without it that is clean under all of them. A program says in its first lines what it is:
+//
+//     // check: race            which finds it; "none" in tests/ptx/good
+//     // launch: 1 64 1         CTAs, threads, CTAs of a cluster
+//     // finds: no barrier      what the finding says somewhere, if that matters
+//
+// Its kernel `kernel` gets two addresses: 64 KiB that the host has filled with zeros, and 64 KiB
+// that nobody has written.
+#include "sim/check/finding.h"
+#include "sim/machine.h"
+#include "sim/parse/parser.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace tilewright::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Program {
+  std::string name, text, check, finds;
+  std::uint32_t ctas = 1, threads = 32, cluster = 1;
+};
+
+Program read_program(const fs::path& path) {
+  Program out;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  out.name = path.stem().string();
+  out.text = text.str();
+  std::string line;
+  while (std::getline(text, line) && line.starts_with("//")) {
+    std::istringstream words(line.substr(2));
+    std::string key;
+    words >> key;
+    if (key == "check:") words >> out.check;
+    if (key == "launch:") words >> out.ctas >> out.threads >> out.cluster;
+    if (key == "finds:") std::getline(words >> std::ws, out.finds);
+  }
+  return out;
+}
+
+std::vector<Program> programs_in(const char* folder) {
+  std::vector<Program> out;
+  for (const auto& entry : fs::directory_iterator(fs::path(TILEWRIGHT_SOURCE_DIR) / "tests/ptx" /
+                                                  folder)) {
+    if (entry.path().extension() == ".ptx") out.push_back(read_program(entry.path()));
+  }
+  std::ranges::sort(out, {}, &Program::name);
+  return out;
+}
+
+struct Outcome {
+  std::vector<Finding> findings;
+  std::optional<Fault> fault;
+  std::string text;
+};
+
+Outcome run(const Program& program, const std::string& checks, AsyncTiming timing) {
+  constexpr std::uint64_t kBytes = 65536;
+  Options options;
+  options.checks = parse_checks(checks);
+  options.async_timing = timing;
+  options.num_threads = 1;
+  Machine machine(device_models()[0], options);
+  Outcome out;
+  machine.set_output([](std::string_view) {}, [&](std::string_view text) { out.text += text; });
+  const std::uint64_t data = machine.memory().allocate(kBytes, "data");
+  const std::uint64_t fresh = machine.memory().allocate(kBytes, "fresh");
+  std::memset(reinterpret_cast<void*>(data), 0, kBytes);
+  machine.mark_defined(data, kBytes);
+  Launch launch;
+  launch.module = machine.load(parse_module(program.text, program.name + ".ptx"));
+  launch.kernel = "kernel";
+  launch.grid.x = program.ctas;
+  launch.block.x = program.threads;
+  launch.cluster.x = program.cluster;
+  launch.params.resize(16);
+  std::memcpy(launch.params.data(), &data, 8);
+  std::memcpy(launch.params.data() + 8, &fresh, 8);
+  out.fault = machine.launch(launch);
+  out.findings = machine.findings().take_all();
+  return out;
+}
+
+std::string kinds_of(const Outcome& outcome) {
+  std::string out;
+  for (const Finding& finding : outcome.findings) out += finding.check + " ";
+  return out;
+}
+
+class Timing : public testing::TestWithParam<AsyncTiming> {};
+
+TEST_P(Timing, GoodProgramsAreClean) {
+  const auto programs = programs_in("good");
+  ASSERT_FALSE(programs.empty());
+  for (const Program& program : programs) {
+    SCOPED_TRACE(program.name);
+    const Outcome outcome = run(program, "all", GetParam());
+    EXPECT_EQ(outcome.text, "");
+    EXPECT_FALSE(outcome.fault.has_value()) << outcome.fault->message;
+  }
+}
+
+TEST_P(Timing, BadProgramsAreFoundByTheirCheck) {
+  const auto programs = programs_in("bad");
+  ASSERT_FALSE(programs.empty());
+  for (const Program& program : programs) {
+    SCOPED_TRACE(program.name);
+    const Outcome outcome = run(program, "none," + program.check, GetParam());
+    ASSERT_EQ(kinds_of(outcome), program.check + " ") << outcome.text;
+    EXPECT_TRUE(outcome.fault.has_value());
+    EXPECT_TRUE(outcome.text.starts_with("sim: kernel: ")) << outcome.text;
+    EXPECT_NE(outcome.text.find(program.name + ".ptx:"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.text.find(program.finds), std::string::npos) << outcome.text;
+  }
+}
+
+TEST_P(Timing, BadProgramsAreFoundByNoOtherCheck) {
+  for (const Program& program : programs_in("bad")) {
+    SCOPED_TRACE(program.name);
+    // What stops a kernel is told whatever the checks are.
+    const Outcome outcome = run(program, "all", GetParam());
+    EXPECT_EQ(kinds_of(outcome), program.check + " ") << outcome.text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Async, Timing,
+                         testing::Values(AsyncTiming::kEager, AsyncTiming::kLate,
+                                         AsyncTiming::kRandom));
+
+TEST(BadPrograms, EachHasAGoodTwin) {
+  const auto good = programs_in("good");
+  for (const Program& bad : programs_in("bad")) {
+    EXPECT_TRUE(std::ranges::any_of(good, [&](const Program& p) { return p.name == bad.name; }))
+        << bad.name;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::sim
