@@ -107,11 +107,10 @@ void run_bench_sim(const BenchSimArguments& args, const Context& context) {
       const Speed speed = BenchRun(kernel, level, model).measure(args.seconds);
       if (fastest == 0) fastest = speed.instructions_per_second;
       const double slowdown = fastest / speed.instructions_per_second;
-      nlohmann::json entry = {
-          {"case", kernel.name},
-          {"checks", level},
-          {"thread_instructions_per_second", speed.instructions_per_second},
-          {"slowdown", slowdown}};
+      nlohmann::json entry = {{"case", kernel.name},
+                              {"checks", level},
+                              {"thread_instructions_per_second", speed.instructions_per_second},
+                              {"slowdown", slowdown}};
       if (speed.gflops != 0) entry["gflops"] = speed.gflops;
       cases.push_back(std::move(entry));
       row.push_back(speed_text(speed));

@@ -56,7 +56,8 @@ std::string store_floats() {
 
 std::string start_floats() {
   std::string out = "cvt.rn.f32.u32 %f0, %r1;\n  ";
-  for (int i = 1; i < kChains; ++i) out += fmt::format("add.f32 %f{}, %f{}, 0f3F800000;\n  ", i, i - 1);
+  for (int i = 1; i < kChains; ++i)
+    out += fmt::format("add.f32 %f{}, %f{}, 0f3F800000;\n  ", i, i - 1);
   return out + "mov.f32 %f20, 0f3F7FFFF0;\n  mov.f32 %f21, 0f3DCCCCCD;";
 }
 
@@ -76,9 +77,10 @@ BenchKernel integer_kernel() {
   for (int i = 0; i < kChains; ++i) before += fmt::format("add.s32 %s{}, %r1, {};\n  ", i, i);
   for (int round = 0; round < kRounds; ++round) {
     for (int i = 0; i < kChains; ++i) {
-      body += fmt::format("mad.lo.s32 %s{0}, %s{0}, 5, %r1;\n  shr.u32 %s{1}, %s{0}, 3;\n  "
-                          "xor.b32 %s{0}, %s{0}, %s{1};\n  add.s32 %s{0}, %s{0}, %r0;\n  ",
-                          i, kChains + i);
+      body += fmt::format(
+          "mad.lo.s32 %s{0}, %s{0}, 5, %r1;\n  shr.u32 %s{1}, %s{0}, 3;\n  "
+          "xor.b32 %s{0}, %s{0}, %s{1};\n  add.s32 %s{0}, %s{0}, %r0;\n  ",
+          i, kChains + i);
     }
   }
   for (int i = 1; i < kChains; ++i) after += fmt::format("xor.b32 %s0, %s0, %s{};\n  ", i);
@@ -90,9 +92,10 @@ BenchKernel softmax_kernel() {
   constexpr int kRounds = 4;
   std::string body;
   for (int i = 0; i < kRounds * kChains; ++i) {
-    body += fmt::format("sub.f32 %f{1}, %f{0}, %f20;\n  mul.f32 %f{1}, %f{1}, %f21;\n  "
-                        "ex2.approx.ftz.f32 %f{1}, %f{1};\n  fma.rn.f32 %f{0}, %f{1}, %f21, %f21;\n  ",
-                        i % kChains, kChains + i % kChains);
+    body += fmt::format(
+        "sub.f32 %f{1}, %f{0}, %f20;\n  mul.f32 %f{1}, %f{1}, %f21;\n  "
+        "ex2.approx.ftz.f32 %f{1}, %f{1};\n  fma.rn.f32 %f{0}, %f{1}, %f21, %f21;\n  ",
+        i % kChains, kChains + i % kChains);
   }
   return {"softmax", entry(".reg .f32 %f<24>;", start_floats(), body, store_floats()),
           4 * kRounds * kChains + kLoopInstructions, 0};
@@ -106,15 +109,17 @@ BenchKernel copy_kernel(std::string_view space, std::string_view address) {
   for (int i = 0; i < kCopies; ++i) {
     const std::uint32_t from = static_cast<std::uint32_t>(i) * kStride;
     const std::uint32_t to = from + kCopies * kStride;
-    body += fmt::format("ld.{0}.v4.f32 {{%f0, %f1, %f2, %f3}}, [{1}+{2}];\n  "
-                        "st.{0}.v4.f32 [{1}+{3}], {{%f0, %f1, %f2, %f3}};\n  ",
-                        space, address, from, to);
+    body += fmt::format(
+        "ld.{0}.v4.f32 {{%f0, %f1, %f2, %f3}}, [{1}+{2}];\n  "
+        "st.{0}.v4.f32 [{1}+{3}], {{%f0, %f1, %f2, %f3}};\n  ",
+        space, address, from, to);
   }
   std::string declarations = ".reg .f32 %f<4>;";
   if (space == "shared") {
     declarations += fmt::format("\n  .shared .align 16 .b8 tile[{}];", 2 * kCopies * kStride);
-    before = "mov.u32 %r4, tile;\n  shl.b32 %r5, %r1, 4;\n  add.s32 %r4, %r4, %r5;\n  "
-             "mov.f32 %f0, 0f3F800000;\n  ";
+    before =
+        "mov.u32 %r4, tile;\n  shl.b32 %r5, %r1, 4;\n  add.s32 %r4, %r4, %r5;\n  "
+        "mov.f32 %f0, 0f3F800000;\n  ";
     for (int i = 0; i < kCopies; ++i) {
       before += fmt::format("st.shared.v4.f32 [%r4+{}], {{%f0, %f0, %f0, %f0}};\n  ",
                             static_cast<std::uint32_t>(i) * kStride);
@@ -138,9 +143,10 @@ constexpr Operand kE4m3Operand = {"e4m3", 0x38383838, 0x87878787, 32};
 
 /// %r{to} = numbers that depend on %r{from}.
 std::string vary(const Operand& operand, int to, int from) {
-  return fmt::format("mul.lo.u32 %r{0}, %r{1}, 0x9E3779B1;\n  and.b32 %r{0}, %r{0}, {2:#x};\n  "
-                     "xor.b32 %r{0}, %r{0}, {3:#x};\n  ",
-                     to, from, operand.mask, operand.ones);
+  return fmt::format(
+      "mul.lo.u32 %r{0}, %r{1}, 0x9E3779B1;\n  and.b32 %r{0}, %r{0}, {2:#x};\n  "
+      "xor.b32 %r{0}, %r{0}, {3:#x};\n  ",
+      to, from, operand.mask, operand.ones);
 }
 
 BenchKernel mma_kernel(const Operand& operand) {
@@ -155,11 +161,12 @@ BenchKernel mma_kernel(const Operand& operand) {
     if (i != 0) after += fmt::format("add.f32 %f0, %f0, %f{};\n  ", i);
   }
   for (int i = 0; i < kTiles; ++i) {
-    const std::string d = fmt::format("{{%f{}, %f{}, %f{}, %f{}}}", 4 * i, 4 * i + 1, 4 * i + 2,
-                                      4 * i + 3);
-    body += fmt::format("mma.sync.aligned.m16n8k{0}.row.col.f32.{1}.{1}.f32 {2}, "
-                        "{{%r4, %r5, %r6, %r7}}, {{%r8, %r9}}, {2};\n  ",
-                        operand.k, operand.type, d);
+    const std::string d =
+        fmt::format("{{%f{}, %f{}, %f{}, %f{}}}", 4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3);
+    body += fmt::format(
+        "mma.sync.aligned.m16n8k{0}.row.col.f32.{1}.{1}.f32 {2}, "
+        "{{%r4, %r5, %r6, %r7}}, {{%r8, %r9}}, {2};\n  ",
+        operand.k, operand.type, d);
   }
   const double flop_per_tile = 2.0 * 16 * 8 * operand.k;
   return {fmt::format("mma.sync {}", operand.type),
@@ -198,10 +205,10 @@ FILL:
                         vary(operand, 8, 7), kTileBytes / 4);
   body = "wgmma.fence.sync.aligned;\n  ";
   for (int step = 0; step < kSteps; ++step) {
-    body += fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {{{}}}, %rd3, %rd4, %p2, "
-                        "1, 1{};\n  ",
-                        kN, operand.k, operand.type, operand.type, registers,
-                        operand.k == 16 ? ", 0, 0" : "");
+    body += fmt::format(
+        "wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {{{}}}, %rd3, %rd4, %p2, "
+        "1, 1{};\n  ",
+        kN, operand.k, operand.type, operand.type, registers, operand.k == 16 ? ", 0, 0" : "");
   }
   body += "wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;";
   const std::string declarations =

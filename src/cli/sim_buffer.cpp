@@ -138,19 +138,24 @@ HostTensor contents(const JsonNode& node) {
 ConstTensorView for_numpy(const ConstTensorView& view) {
   ConstTensorView out = view;
   switch (view.dtype) {
-    case DType::kBF16: out.dtype = DType::kU16; return out;
+    case DType::kBF16:
+      out.dtype = DType::kU16;
+      return out;
     case DType::kF8_E4M3:
     case DType::kF8_E5M2:
     case DType::kF8_E8M0:
     case DType::kF8_E4M3FNUZ:
-    case DType::kF8_E5M2FNUZ: out.dtype = DType::kU8; return out;
+    case DType::kF8_E5M2FNUZ:
+      out.dtype = DType::kU8;
+      return out;
     case DType::kF4:
     case DType::kF6_E2M3:
     case DType::kF6_E3M2: {
       const std::int64_t bytes = checked_num_bytes(view.dtype, view.shape, "output");
       return contiguous_view(view.data, DType::kU8, {bytes});
     }
-    default: return out;
+    default:
+      return out;
   }
 }
 

@@ -1,4 +1,5 @@
-// Buffers of a launch described in JSON: what they hold at first, and comparing what they hold then.
+// Buffers of a launch described in JSON: what they hold at first, and comparing what they hold
+// then.
 #pragma once
 
 #include "base/json_node.h"
@@ -37,8 +38,8 @@ double decode_elem(DType dtype, std::uint64_t bits);
 
 struct Difference {
   std::uint64_t num_wrong = 0, num_elems = 0;
-  double max_abs = 0;         ///< largest |x - y| among finite ones
-  std::string first;          ///< "[3, 7] is 1.5, expected 2"
+  double max_abs = 0;  ///< largest |x - y| among finite ones
+  std::string first;   ///< "[3, 7] is 1.5, expected 2"
 };
 
 /// Compares element by element; NaN equals NaN.

@@ -14,16 +14,26 @@ namespace {
 
 const FormatSpec* float_format(DType dtype) {
   switch (dtype) {
-    case DType::kF4: return &kE2m1;
-    case DType::kF6_E2M3: return &kE2m3;
-    case DType::kF6_E3M2: return &kE3m2;
-    case DType::kF8_E5M2: return &kE5m2;
-    case DType::kF8_E4M3: return &kE4m3;
-    case DType::kF8_E8M0: return &kUe8m0;
-    case DType::kF16: return &kFp16;
-    case DType::kBF16: return &kBf16;
-    case DType::kF32: return &kFp32;
-    default: return nullptr;
+    case DType::kF4:
+      return &kE2m1;
+    case DType::kF6_E2M3:
+      return &kE2m3;
+    case DType::kF6_E3M2:
+      return &kE3m2;
+    case DType::kF8_E5M2:
+      return &kE5m2;
+    case DType::kF8_E4M3:
+      return &kE4m3;
+    case DType::kF8_E8M0:
+      return &kUe8m0;
+    case DType::kF16:
+      return &kFp16;
+    case DType::kBF16:
+      return &kBf16;
+    case DType::kF32:
+      return &kFp32;
+    default:
+      return nullptr;
   }
 }
 
@@ -59,9 +69,10 @@ DType parse_dtype(const JsonNode& node) {
   for (const auto& [other, dtype] : kOtherNames) {
     if (name == other) return dtype;
   }
-  node.fail("there is no type \"{}\"; expected one of f64 f32 f16 bf16 e4m3 e5m2 e8m0 e2m1 e2m3 "
-            "e3m2 u8 u16 u32 u64 s8 s16 s32 s64 bool",
-            node.as_string().substr(0, 40));
+  node.fail(
+      "there is no type \"{}\"; expected one of f64 f32 f16 bf16 e4m3 e5m2 e8m0 e2m1 e2m3 "
+      "e3m2 u8 u16 u32 u64 s8 s16 s32 s64 bool",
+      node.as_string().substr(0, 40));
 }
 
 std::uint64_t encode_elem(DType dtype, double value) {

@@ -10,8 +10,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <unistd.h>
 #include <vector>
+
+#include <unistd.h>
 
 namespace tilewright::cli {
 
@@ -47,9 +48,12 @@ void set_variable(const char* name, const std::string& value) {
 
 std::string async_name(sim::AsyncTiming timing) {
   switch (timing) {
-    case sim::AsyncTiming::kLate: return "late";
-    case sim::AsyncTiming::kRandom: return "random";
-    default: return "eager";
+    case sim::AsyncTiming::kLate:
+      return "late";
+    case sim::AsyncTiming::kRandom:
+      return "random";
+    default:
+      return "eager";
   }
 }
 
@@ -57,8 +61,7 @@ void run_exec(const ExecArguments& args, const Context& context) {
   const std::string folder = simulator_folder();
   const sim::Options options = sim_options(args.flags);
   const char* const old = std::getenv("LD_LIBRARY_PATH");
-  set_variable("LD_LIBRARY_PATH",
-               old == nullptr || *old == '\0' ? folder : folder + ":" + old);
+  set_variable("LD_LIBRARY_PATH", old == nullptr || *old == '\0' ? folder : folder + ":" + old);
   set_variable("TILEWRIGHT_SIM_DEVICE", std::string(sim_device(context).key));
   set_variable("TILEWRIGHT_SIM_CHECK", sim::to_string(options.checks));
   if (!options.report_path.empty()) {
@@ -90,7 +93,8 @@ void add_sim_exec(CLI::App& sim, Context& context) {
       ->required()
       ->option_text("-- PROGRAM ARGS");
   command->footer(
-      "The program sees one GPU, the one of --device (h200 by default). The same can be had without\n"
+      "The program sees one GPU, the one of --device (h200 by default). The same can be had "
+      "without\n"
       "this command: LD_LIBRARY_PATH=lib/sim and the variables TILEWRIGHT_SIM_DEVICE, _CHECK, "
       "_REPORT,\n_REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA. See docs/03-simulator.md.");
   command->callback([args, &context] { run_exec(*args, context); });

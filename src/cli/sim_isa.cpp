@@ -37,9 +37,8 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
     Table table({"instruction", "from", "syntax"});
     for (const sim::InsnRow& row : section.rows) {
       if (row.syntax.find(args.filter) == std::string_view::npos) continue;
-      rows.push_back({{"opcode", row.opcode},
-                      {"syntax", row.syntax},
-                      {"min_target", target_text(row)}});
+      rows.push_back(
+          {{"opcode", row.opcode}, {"syntax", row.syntax}, {"min_target", target_text(row)}});
       table.add({std::string(row.opcode), target_text(row), std::string(row.syntax)});
     }
     if (rows.empty()) continue;
@@ -55,7 +54,8 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
                                        num_rows)));
 }
 
-/// One opcode of a file: with the modifiers that choose its row, or as it is written if it has none.
+/// One opcode of a file: with the modifiers that choose its row, or as it is written if it has
+/// none.
 struct OpcodeUse {
   bool is_known = false;
   std::vector<std::uint32_t> lines;
@@ -127,9 +127,11 @@ void print_file_coverage(const IsaArguments& args, Context& context) {
     for (const auto& [name, use] : uses) {
       if (use.is_known != is_known || name.find(args.filter) == std::string::npos) continue;
       num_unknown += !is_known;
-      table.add({name, std::to_string(use.lines.size()), is_known ? "yes" : "no",
-                 lines_text(use.lines)});
-      list.push_back({{"opcode", name}, {"uses", use.lines.size()}, {"supported", is_known},
+      table.add(
+          {name, std::to_string(use.lines.size()), is_known ? "yes" : "no", lines_text(use.lines)});
+      list.push_back({{"opcode", name},
+                      {"uses", use.lines.size()},
+                      {"supported", is_known},
                       {"lines", use.lines}});
     }
   }
@@ -144,9 +146,9 @@ void print_file_coverage(const IsaArguments& args, Context& context) {
   const Style style = context.style();
   std::string text = table.text(style) + "\n";
   for (const nlohmann::json& problem : problems) {
-    text += fmt::format("{} {}\n{}\n", style.bad("cannot run"),
-                        problem["kernel"].get<std::string>(),
-                        problem["problem"].get<std::string>());
+    text +=
+        fmt::format("{} {}\n{}\n", style.bad("cannot run"), problem["kernel"].get<std::string>(),
+                    problem["problem"].get<std::string>());
   }
   text += context.exit_status == 0
               ? style.good(fmt::format("all {} instructions are supported", list.size()))

@@ -24,7 +24,8 @@ sim::Dim3 parse_dim(const JsonNode& root, std::string_view key, bool is_required
     return dim;
   }
   const auto elems = node->elems();
-  if (elems.empty() || elems.size() > 3) node->fail("expected 1 to 3 numbers, found {}", elems.size());
+  if (elems.empty() || elems.size() > 3)
+    node->fail("expected 1 to 3 numbers, found {}", elems.size());
   std::uint32_t* const extents[] = {&dim.x, &dim.y, &dim.z};
   for (std::size_t i = 0; i < elems.size(); ++i) {
     *extents[i] = static_cast<std::uint32_t>(elems[i].as_int(1, kMost));
@@ -115,9 +116,9 @@ Value parse_scalar(const JsonNode& node) {
   const auto bytes = static_cast<std::size_t>(bits_per_elem(dtype)) / 8;
   if (bytes == 0) value.fail("a parameter has whole bytes");
   const bool is_float = std::string_view(to_string(dtype)).find('F') != std::string_view::npos;
-  const std::uint64_t bits =
-      is_float && value.value().is_number() ? encode_elem(dtype, value.as_double())
-                                            : whole_bits(value);
+  const std::uint64_t bits = is_float && value.value().is_number()
+                                 ? encode_elem(dtype, value.as_double())
+                                 : whole_bits(value);
   return {low_bytes(bits, bytes), bytes};
 }
 
@@ -156,8 +157,9 @@ LaunchSpec parse_launch(const JsonNode& root) {
   if (const auto flag = root.find("cooperative")) spec.is_cooperative = flag->as_bool();
   if (const auto buffers = root.find("buffers")) {
     for (const auto& [name, node] : buffers->members()) {
-      refuse_unknown(node, {"dtype", "shape", "fill", "values", "seed", "start", "step", "mean",
-                            "std", "min", "max", "npy", "safetensors", "tensor", "output", "expect"});
+      refuse_unknown(
+          node, {"dtype", "shape", "fill", "values", "seed", "start", "step", "mean", "std", "min",
+                 "max", "npy", "safetensors", "tensor", "output", "expect"});
       spec.buffers.push_back(parse_buffer(name, node));
     }
   }

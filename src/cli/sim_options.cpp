@@ -22,15 +22,17 @@ std::string model_names() {
 
 void add_sim_flags(CLI::App& command, SimFlags& flags) {
   command
-      .add_option("--check", flags.check,
-                  "what is checked: mem, init, sync, race, proxy, mma, strict, all, none; -NAME takes "
-                  "one away")
+      .add_option(
+          "--check", flags.check,
+          "what is checked: mem, init, sync, race, proxy, mma, strict, all, none; -NAME takes "
+          "one away")
       ->option_text("LIST [mem,init,sync]");
   command.add_option("--report", flags.report, "counts and bounds: JSON to FILE, or - for a table")
       ->option_text("FILE");
   command.add_flag("--report-only", flags.report_only, "findings are printed but fail nothing");
   flags.seed_option =
-      command.add_option("--seed", flags.seed, "another order of warps and CTAs; 0 is the fixed one")
+      command
+          .add_option("--seed", flags.seed, "another order of warps and CTAs; 0 is the fixed one")
           ->option_text("N");
   command.add_option("--async", flags.async, "when bulk copies and wgmma take effect")
       ->option_text("eager|late|random")

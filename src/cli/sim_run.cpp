@@ -63,18 +63,17 @@ std::optional<sim::TraceObserver> make_tracer(const RunArguments& args, bool is_
     options.breakpoints.push_back(sim::parse_breakpoint(text));
   }
   std::FILE* const out = is_json ? stderr : stdout;
-  return std::optional<sim::TraceObserver>(std::in_place, std::move(options),
-                                           [out](std::string_view text) {
-                                             std::fwrite(text.data(), 1, text.size(), out);
-                                           });
+  return std::optional<sim::TraceObserver>(
+      std::in_place, std::move(options),
+      [out](std::string_view text) { std::fwrite(text.data(), 1, text.size(), out); });
 }
 
 std::vector<PlacedBuffer> place_buffers(sim::Machine& machine, const LaunchSpec& spec) {
   std::vector<PlacedBuffer> placed;
   for (const BufferSpec& buffer : spec.buffers) {
     const auto bytes = buffer.data.bytes();
-    const std::uint64_t address = machine.memory().allocate(
-        std::max<std::size_t>(1, bytes.size()), fmt::format("buffer {}", buffer.name));
+    const std::uint64_t address = machine.memory().allocate(std::max<std::size_t>(1, bytes.size()),
+                                                            fmt::format("buffer {}", buffer.name));
     if (!buffer.is_poison) {
       std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
       machine.mark_defined(address, bytes.size());
@@ -90,9 +89,8 @@ void collect_buffers(const std::vector<PlacedBuffer>& placed, RunResult& result)
     const BufferSpec& spec = *buffer.spec;
     const ConstTensorView view = contiguous_view(reinterpret_cast<const void*>(buffer.address),
                                                  spec.data.dtype(), spec.data.shape());
-    nlohmann::json entry = {{"name", spec.name},
-                            {"dtype", to_string(view.dtype)},
-                            {"shape", view.shape}};
+    nlohmann::json entry = {
+        {"name", spec.name}, {"dtype", to_string(view.dtype)}, {"shape", view.shape}};
     if (!spec.output.empty()) {
       write_buffer(spec.output, spec.name, view);
       entry["output"] = spec.output;
@@ -118,10 +116,10 @@ std::string buffers_text(const RunResult& result, const Style& style) {
     }
     if (!buffer.contains("wrong")) continue;
     const auto wrong = buffer["wrong"].get<std::uint64_t>();
-    out += fmt::format("  {}  {} of {} elements as expected, largest error {:.3g}",
-                       name, buffer["compared"].get<std::uint64_t>() - wrong,
-                       buffer["compared"].get<std::uint64_t>(),
-                       buffer["max_abs_error"].get<double>());
+    out +=
+        fmt::format("  {}  {} of {} elements as expected, largest error {:.3g}", name,
+                    buffer["compared"].get<std::uint64_t>() - wrong,
+                    buffer["compared"].get<std::uint64_t>(), buffer["max_abs_error"].get<double>());
     if (wrong != 0) {
       out += "\n    " + style.bad(fmt::format("first difference: {}{}", name,
                                               buffer["first_wrong"].get<std::string>()));
@@ -182,8 +180,8 @@ void run_launch(const RunArguments& args, Context& context) {
   const LaunchSpec spec = parse_launch(node);
   const sim::DeviceModel& model = sim_device(context);
   sim::Machine machine(model, sim_options(args.flags));
-  const auto module = machine.load(
-      sim::parse_module(std::string(MappedFile(args.file).text()), args.file));
+  const auto module =
+      machine.load(sim::parse_module(std::string(MappedFile(args.file).text()), args.file));
   const auto kernels = module->kernels();
   const sim::KernelInfo& kernel = choose_kernel(kernels, spec.kernel, args.file);
   require(kernel.problem.empty(), ErrorKind::kUnsupported, "{}", kernel.problem);

@@ -20,18 +20,29 @@ std::optional<sim::TensorElement> element_of(DType dtype) {
     case DType::kBOOL:
     case DType::kF8_E4M3:
     case DType::kF8_E5M2:
-    case DType::kF8_E8M0: return TensorElement::kU8;
+    case DType::kF8_E8M0:
+      return TensorElement::kU8;
     case DType::kU16:
-    case DType::kI16: return TensorElement::kU16;
-    case DType::kU32: return TensorElement::kU32;
-    case DType::kI32: return TensorElement::kS32;
-    case DType::kU64: return TensorElement::kU64;
-    case DType::kI64: return TensorElement::kS64;
-    case DType::kF16: return TensorElement::kF16;
-    case DType::kBF16: return TensorElement::kBf16;
-    case DType::kF32: return TensorElement::kF32;
-    case DType::kF64: return TensorElement::kF64;
-    default: return std::nullopt;
+    case DType::kI16:
+      return TensorElement::kU16;
+    case DType::kU32:
+      return TensorElement::kU32;
+    case DType::kI32:
+      return TensorElement::kS32;
+    case DType::kU64:
+      return TensorElement::kU64;
+    case DType::kI64:
+      return TensorElement::kS64;
+    case DType::kF16:
+      return TensorElement::kF16;
+    case DType::kBF16:
+      return TensorElement::kBf16;
+    case DType::kF32:
+      return TensorElement::kF32;
+    case DType::kF64:
+      return TensorElement::kF64;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -20,12 +20,12 @@ struct TensorRates {
 
 /// What a multiprocessor can do per clock at most, for the bounds of the report.
 struct UnitRates {
-  std::uint32_t issued_warps = 4;        ///< warp instructions
-  std::uint32_t fma_lanes = 128;         ///< float and half (packed counts once): lanes
-  std::uint32_t double_lanes = 64;       ///< f64
-  std::uint32_t special_lanes = 16;      ///< ex2, rcp, sin, ...
-  std::uint32_t shared_bytes = 128;      ///< one wavefront
-  std::uint32_t l2_bytes = 64;           ///< between the multiprocessor and the L2 cache
+  std::uint32_t issued_warps = 4;    ///< warp instructions
+  std::uint32_t fma_lanes = 128;     ///< float and half (packed counts once): lanes
+  std::uint32_t double_lanes = 64;   ///< f64
+  std::uint32_t special_lanes = 16;  ///< ex2, rcp, sin, ...
+  std::uint32_t shared_bytes = 128;  ///< one wavefront
+  std::uint32_t l2_bytes = 64;       ///< between the multiprocessor and the L2 cache
   TensorRates tensor;
 };
 

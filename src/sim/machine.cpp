@@ -207,8 +207,7 @@ Machine::Machine(const DeviceModel& model, Options options)
     : state_(std::make_unique<State>(model, std::move(options))) {
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) {
-    state_->defined =
-        std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
+    state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
   }
   if (!state_->options.report_path.empty()) {
     state_->usage = std::make_unique<ReportWriter>(model, state_->options.report_path);
@@ -309,8 +308,8 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
-  const CheckerSet checkers = make_observer(grid.options, state_->findings,
-                                            state_->is_host_known ? state_->defined.get() : nullptr);
+  const CheckerSet checkers = make_observer(
+      grid.options, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr);
   grid.init = checkers.init;
   grid.findings = &state_->findings;
   ObserverList observers;

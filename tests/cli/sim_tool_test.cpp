@@ -47,17 +47,18 @@ DONE:
 )";
 
 json saxpy_launch() {
-  return {{"grid", 4},
-          {"block", {256, 1, 1}},
-          {"params", {{{"f32", 2}}, {{"buffer", "x"}}, {{"buffer", "y"}}, {{"u32", 1000}}}},
-          {"buffers",
-           {{"x", {{"dtype", "f32"}, {"shape", {1000}}, {"fill", "iota"}}},
-            {"y",
-             {{"dtype", "f32"},
-              {"shape", {1000}},
-              {"fill", 1},
-              {"expect",
-               {{"dtype", "f32"}, {"shape", 1000}, {"fill", "iota"}, {"start", 1}, {"step", 2}}}}}}}};
+  return {
+      {"grid", 4},
+      {"block", {256, 1, 1}},
+      {"params", {{{"f32", 2}}, {{"buffer", "x"}}, {{"buffer", "y"}}, {{"u32", 1000}}}},
+      {"buffers",
+       {{"x", {{"dtype", "f32"}, {"shape", {1000}}, {"fill", "iota"}}},
+        {"y",
+         {{"dtype", "f32"},
+          {"shape", {1000}},
+          {"fill", 1},
+          {"expect",
+           {{"dtype", "f32"}, {"shape", 1000}, {"fill", "iota"}, {"start", 1}, {"step", 2}}}}}}}};
 }
 
 struct Files {
@@ -128,12 +129,18 @@ TEST(SimTool, ErrorsOfALaunchNameTheJsonPath) {
   };
   EXPECT_THAT(error_with([](json& l) { l["buffers"]["x"]["dtype"] = "f31"; }),
               HasSubstr("/buffers/x/dtype: there is no type \"f31\""));
-  EXPECT_THAT(error_with([](json& l) { l["params"][1] = {{"buffer", "z"}}; }),
+  EXPECT_THAT(error_with([](json& l) {
+                l["params"][1] = {{"buffer", "z"}};
+              }),
               HasSubstr("/params/1/buffer: there is no buffer of that name; \"buffers\" has: x y"));
-  EXPECT_THAT(error_with([](json& l) { l["params"][3] = {{"u64", 1}}; }),
+  EXPECT_THAT(error_with([](json& l) {
+                l["params"][3] = {{"u64", 1}};
+              }),
               HasSubstr("/params/3: has 8 bytes, but parameter 3 of saxpy has 4"));
-  EXPECT_THAT(error_with([](json& l) { l["params"].erase(3); }), HasSubstr("expected 4 parameters"));
-  EXPECT_THAT(error_with([](json& l) { l["gird"] = 4; }), HasSubstr("/gird: there is no such member"));
+  EXPECT_THAT(error_with([](json& l) { l["params"].erase(3); }),
+              HasSubstr("expected 4 parameters"));
+  EXPECT_THAT(error_with([](json& l) { l["gird"] = 4; }),
+              HasSubstr("/gird: there is no such member"));
   EXPECT_THAT(error_with([](json& l) { l["kernel"] = "daxpy"; }),
               HasSubstr("has no kernel daxpy; it has: saxpy"));
   EXPECT_THAT(error_with([](json& l) { l["buffers"]["x"]["fill"] = "random"; }),
@@ -179,8 +186,8 @@ TEST(SimTool, IsaListsAndChecksFiles) {
 }
 
 TEST(SimTool, ExecSetsTheEnvironment) {
-  const std::filesystem::path library = std::filesystem::path(TILEWRIGHT_TOOL).parent_path() /
-                                        "../lib/sim/libcuda.so.1";
+  const std::filesystem::path library =
+      std::filesystem::path(TILEWRIGHT_TOOL).parent_path() / "../lib/sim/libcuda.so.1";
   if (!std::filesystem::exists(library)) {
     const Outcome missing = run_tool("sim exec -- true");
     EXPECT_EQ(missing.status, 1);

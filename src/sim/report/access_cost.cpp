@@ -67,9 +67,9 @@ GlobalCost global_cost(const WarpAccess& access) {
   if (is_dense(access)) {
     const std::uint64_t begin = access.addresses[0];
     const std::uint64_t end = begin + std::uint64_t{kLanes} * access.bytes;
-    return {static_cast<std::uint32_t>((end + kSectorBytes - 1) / kSectorBytes -
-                                       begin / kSectorBytes),
-            kLanes * access.bytes};
+    return {
+        static_cast<std::uint32_t>((end + kSectorBytes - 1) / kSectorBytes - begin / kSectorBytes),
+        kLanes * access.bytes};
   }
   std::array<std::uint64_t, kLanes> begins;
   std::size_t count = 0;

@@ -39,12 +39,12 @@ std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model)
   const double shared_wavefronts =
       static_cast<double>(total.shared_wavefronts) +
       static_cast<double>(total.shared_async_bytes) / rates.shared_bytes;
-  const double l2_bytes = static_cast<double>(total.global_sectors * kSectorBytes +
-                                              total.bulk_bytes);
+  const double l2_bytes =
+      static_cast<double>(total.global_sectors * kSectorBytes + total.bulk_bytes);
   const double fma_warps = warps_of(usage, InsnClass::kFloat) + warps_of(usage, InsnClass::kHalf);
   // ptxas removes most moves.
-  const double issued = static_cast<double>(total.warp_instructions) -
-                        warps_of(usage, InsnClass::kMove);
+  const double issued =
+      static_cast<double>(total.warp_instructions) - warps_of(usage, InsnClass::kMove);
   std::vector<Bound> bounds = {
       {"tensor", seconds(tensor_cycles(usage, rates.tensor), 1)},
       {"special function",
@@ -53,8 +53,8 @@ std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model)
       {"double", seconds(warps_of(usage, InsnClass::kDouble) * kLanes, rates.double_lanes)},
       {"shared memory", seconds(shared_wavefronts, 1)},
       {"L2 bytes", seconds(l2_bytes, rates.l2_bytes)},
-      {"HBM bytes", static_cast<double>(usage.touched_sectors * kSectorBytes) /
-                        model.memory_bytes_per_second()},
+      {"HBM bytes",
+       static_cast<double>(usage.touched_sectors * kSectorBytes) / model.memory_bytes_per_second()},
       {"issue", seconds(issued, rates.issued_warps)}};
   std::ranges::stable_sort(bounds, std::greater<>(), &Bound::seconds);
   return bounds;

@@ -27,7 +27,8 @@ std::string report_table(const Report& report, const DeviceModel& model);
 
 /// What both say about the bounds.
 inline constexpr std::string_view kBoundNote =
-    "bounds, not times: each unit at its peak rate with all else free; counted in PTX instructions, "
+    "bounds, not times: each unit at its peak rate with all else free; counted in PTX "
+    "instructions, "
     "moves not issued; HBM with a cold L2 cache";
 
 }  // namespace tilewright::sim

@@ -46,14 +46,15 @@ std::string dim(const Dim3& d) {
 }
 
 std::string launch_text(const KernelUsage& kernel) {
-  std::string out = fmt::format("kernel {} of {}: {} launch{}, grid {} block {}", kernel.kernel,
-                                kernel.module, kernel.num_launches,
-                                kernel.num_launches == 1 ? "" : "es", dim(kernel.grid),
-                                dim(kernel.block));
+  std::string out =
+      fmt::format("kernel {} of {}: {} launch{}, grid {} block {}", kernel.kernel, kernel.module,
+                  kernel.num_launches, kernel.num_launches == 1 ? "" : "es", dim(kernel.grid),
+                  dim(kernel.block));
   if (kernel.cluster.count() > 1) out += " cluster " + dim(kernel.cluster);
   const Occupancy& occupancy = kernel.occupancy;
   out += fmt::format(
-      "\n  resources     {} registers a thread (estimate), {} + {} bytes of shared memory (static + "
+      "\n  resources     {} registers a thread (estimate), {} + {} bytes of shared memory (static "
+      "+ "
       "dynamic)\n  occupancy     {} CTAs a multiprocessor, {} of {} warps, limited by {}\n",
       kernel.num_registers, kernel.static_shared_bytes, kernel.dynamic_shared_bytes,
       occupancy.ctas_per_sm, occupancy.warps_per_sm, occupancy.max_warps_per_sm,
@@ -63,10 +64,10 @@ std::string launch_text(const KernelUsage& kernel) {
 
 std::string instructions_text(const KernelUsage& kernel) {
   const Usage& total = kernel.total;
-  std::string out = fmt::format(
-      "  instructions  {} of warps, {} of threads: {:.1f} % of the lanes active\n",
-      amount(total.warp_instructions), amount(total.thread_instructions),
-      percent(total.thread_instructions, 32 * total.warp_instructions));
+  std::string out =
+      fmt::format("  instructions  {} of warps, {} of threads: {:.1f} % of the lanes active\n",
+                  amount(total.warp_instructions), amount(total.thread_instructions),
+                  percent(total.thread_instructions, 32 * total.warp_instructions));
   std::vector<std::pair<std::uint64_t, std::string_view>> classes;
   for (std::size_t i = 0; i < kernel.by_class.size(); ++i) {
     const std::uint64_t count = kernel.by_class[i].warp_instructions;
@@ -75,8 +76,8 @@ std::string instructions_text(const KernelUsage& kernel) {
   std::ranges::stable_sort(classes, std::greater<>(), &decltype(classes)::value_type::first);
   std::string line = "               ";
   for (const auto& [count, name] : classes) {
-    const std::string word = fmt::format(" {} {:.1f} %,", name,
-                                         percent(count, total.warp_instructions));
+    const std::string word =
+        fmt::format(" {} {:.1f} %,", name, percent(count, total.warp_instructions));
     if (line.size() + word.size() > 98) {
       out += line + "\n";
       line = "               ";
@@ -103,9 +104,10 @@ std::string memory_text(const KernelUsage& kernel) {
         amount(total.shared_async_bytes));
   }
   if (total.global_accesses != 0) {
-    out += fmt::format("  global        {} accesses of warps, {} sectors of 32 bytes, {:.1f} % used\n",
-                       amount(total.global_accesses), amount(total.global_sectors),
-                       percent(total.global_used_bytes, total.global_sectors * kSectorBytes));
+    out +=
+        fmt::format("  global        {} accesses of warps, {} sectors of 32 bytes, {:.1f} % used\n",
+                    amount(total.global_accesses), amount(total.global_sectors),
+                    percent(total.global_used_bytes, total.global_sectors * kSectorBytes));
   }
   if (total.bulk_bytes != 0) {
     out += fmt::format("  bulk copies   {} bytes\n", amount(total.bulk_bytes));
@@ -113,7 +115,8 @@ std::string memory_text(const KernelUsage& kernel) {
   if (total.local_bytes != 0) {
     out += fmt::format("  local         {} bytes\n", amount(total.local_bytes));
   }
-  if (total.atomics != 0) out += fmt::format("  atomics       {} of lanes\n", amount(total.atomics));
+  if (total.atomics != 0)
+    out += fmt::format("  atomics       {} of lanes\n", amount(total.atomics));
   if (total.barrier_waits + total.failed_polls != 0) {
     out += fmt::format("  barriers      {} waits of warps, {} polls in vain\n",
                        amount(total.barrier_waits), amount(total.failed_polls));
@@ -137,9 +140,10 @@ std::string line_text(std::uint32_t number, const LineUsage& line) {
   const Usage& usage = line.usage;
   std::string notes;
   if (usage.shared_wavefronts > usage.shared_ideal_wavefronts) {
-    notes += fmt::format("  {:.1f} wavefronts each",
-                         static_cast<double>(usage.shared_wavefronts) /
-                             static_cast<double>(std::max<std::uint64_t>(1, usage.shared_accesses)));
+    notes +=
+        fmt::format("  {:.1f} wavefronts each",
+                    static_cast<double>(usage.shared_wavefronts) /
+                        static_cast<double>(std::max<std::uint64_t>(1, usage.shared_accesses)));
   }
   const double used = percent(usage.global_used_bytes, usage.global_sectors * kSectorBytes);
   if (usage.global_sectors != 0 && used < 100) {
@@ -147,10 +151,9 @@ std::string line_text(std::uint32_t number, const LineUsage& line) {
   }
   std::string text = line.text;
   if (text.size() > kTextChars) text = text.substr(0, kTextChars - 3) + "...";
-  std::string out = fmt::format("  {:>8}{:>12}{:>8.1f}  {}{}\n", number,
-                                amount(usage.warp_instructions),
-                                percent(usage.thread_instructions, 32 * usage.warp_instructions),
-                                text, notes);
+  std::string out =
+      fmt::format("  {:>8}{:>12}{:>8.1f}  {}{}\n", number, amount(usage.warp_instructions),
+                  percent(usage.thread_instructions, 32 * usage.warp_instructions), text, notes);
   return out;
 }
 
@@ -162,9 +165,8 @@ std::string lines_text(const KernelUsage& kernel) {
     return a.second->usage.warp_instructions > b.second->usage.warp_instructions;
   });
   const std::size_t shown = std::min(busiest.size(), kMostLines);
-  std::string out =
-      fmt::format("\n  {:>8}{:>12}{:>8}  the {} busiest of {} lines\n", "PTX line", "warp insns",
-                  "lanes %", shown, busiest.size());
+  std::string out = fmt::format("\n  {:>8}{:>12}{:>8}  the {} busiest of {} lines\n", "PTX line",
+                                "warp insns", "lanes %", shown, busiest.size());
   for (std::size_t i = 0; i < shown; ++i) out += line_text(busiest[i].first, *busiest[i].second);
   return out;
 }

@@ -18,8 +18,7 @@ std::optional<Shape> parse_shape(std::string_view text) {
   Shape shape;
   const char* at = text.data();
   const char* const end = at + text.size();
-  for (const auto& [letter, value] :
-       {std::pair{'m', &shape.m}, {'n', &shape.n}, {'k', &shape.k}}) {
+  for (const auto& [letter, value] : {std::pair{'m', &shape.m}, {'n', &shape.n}, {'k', &shape.k}}) {
     if (at == end || *at != letter) return std::nullopt;
     const auto parsed = std::from_chars(at + 1, end, *value);
     if (parsed.ec != std::errc()) return std::nullopt;
@@ -28,9 +27,9 @@ std::optional<Shape> parse_shape(std::string_view text) {
   return at == end ? std::optional(shape) : std::nullopt;
 }
 
-constexpr std::array<std::string_view, 17> kTypes = {
-    "f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3",
-    "e2m1", "s8",  "u8",   "s4",  "u4",  "b1",   "s32",  "ue8m0"};
+constexpr std::array<std::string_view, 17> kTypes = {"f16",  "bf16", "tf32", "f32",  "f64",  "e4m3",
+                                                     "e5m2", "e3m2", "e2m3", "e2m1", "s8",   "u8",
+                                                     "s4",   "u4",   "b1",   "s32",  "ue8m0"};
 
 bool is_type(std::string_view text) {
   return std::find(kTypes.begin(), kTypes.end(), text) != kTypes.end();
@@ -66,8 +65,8 @@ TensorWork tensor_work(const Instruction& instruction) {
   if (is_wgmma) {
     work.flop_per_warp /= 4;
     work.shared_bytes = static_cast<std::uint64_t>(shape->n) * kBytesOfWgmmaK / 4;
-    const bool is_a_shared = instruction.operands.size() < 2 ||
-                             instruction.operands[1].kind != OperandKind::kVector;
+    const bool is_a_shared =
+        instruction.operands.size() < 2 || instruction.operands[1].kind != OperandKind::kVector;
     if (is_a_shared) work.shared_bytes += kRowsOfWarp * kBytesOfWgmmaK;
   }
   return work;

@@ -10,9 +10,9 @@
 namespace tilewright::sim {
 
 struct TensorWork {
-  std::string_view type;  ///< of operand A: "bf16", "e4m3", "s8"; empty if it multiplies nothing
-  double flop_per_warp = 0;       ///< a multiply-add counts as two; of a sparse A without the zeros
-  std::uint64_t shared_bytes = 0; ///< read per warp by a wgmma with both operands in shared memory
+  std::string_view type;     ///< of operand A: "bf16", "e4m3", "s8"; empty if it multiplies nothing
+  double flop_per_warp = 0;  ///< a multiply-add counts as two; of a sparse A without the zeros
+  std::uint64_t shared_bytes = 0;  ///< read per warp by a wgmma with both operands in shared memory
 };
 
 /// Of mma, wmma.mma and wgmma.mma_async.

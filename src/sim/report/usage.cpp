@@ -25,9 +25,9 @@ Usage& Usage::operator+=(const Usage& other) {
 
 std::string_view name_of(InsnClass insn_class) noexcept {
   constexpr std::array<std::string_view, kNumInsnClasses> kNames = {
-      "integer", "float", "half",  "double", "convert", "special function", "move",  "predicate",
-      "control", "load",  "store", "atomic", "shuffle", "barrier",          "async", "tensor",
-      "other"};
+      "integer", "float",     "half",    "double", "convert", "special function",
+      "move",    "predicate", "control", "load",   "store",   "atomic",
+      "shuffle", "barrier",   "async",   "tensor", "other"};
   return kNames[static_cast<std::size_t>(insn_class)];
 }
 

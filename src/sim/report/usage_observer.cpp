@@ -93,8 +93,7 @@ void UsageObserver::global_access(Warp&, const Insn& insn, const WarpAccess& acc
 }
 
 void UsageObserver::local_access(Warp&, const Insn& insn, const WarpAccess& access) {
-  usage(insn).local_bytes +=
-      static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
+  usage(insn).local_bytes += static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
 }
 
 std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,

@@ -13,12 +13,18 @@ namespace {
 
 Type type_of_bits(int bits) {
   switch (bits) {
-    case 1: return Type::kPred;
-    case 8: return Type::kB8;
-    case 16: return Type::kB16;
-    case 64: return Type::kB64;
-    case 128: return Type::kB128;
-    default: return Type::kB32;
+    case 1:
+      return Type::kPred;
+    case 8:
+      return Type::kB8;
+    case 16:
+      return Type::kB16;
+    case 64:
+      return Type::kB64;
+    case 128:
+      return Type::kB128;
+    default:
+      return Type::kB32;
   }
 }
 
@@ -75,19 +81,18 @@ class Collector {
     NamedRow named;
     named.name = decl.name;
     if (decl.num_components > 1) named.name += fmt::format(".{}", "xyzw"[component & 3]);
-    const std::uint32_t bytes = decl.type == Type::kPred
-                                    ? 4
-                                    : static_cast<std::uint32_t>(bits_of(decl.type)) / 8 * kLanes;
+    const std::uint32_t bytes =
+        decl.type == Type::kPred ? 4 : static_cast<std::uint32_t>(bits_of(decl.type)) / 8 * kLanes;
     const std::uint32_t component_idx = decl.num_components > 1 ? component & 3 : 0;
     named.row = code_.register_rows.at(place_.register_base + index) + component_idx * bytes;
     const bool is_typed = says_more(decl.type) || decl.type == Type::kPred;
-    named.type = is_typed ? decl.type
-                          : display_type(instruction_, type_of_bits(bits_of(decl.type)),
-                                         is_destination);
+    named.type = is_typed
+                     ? decl.type
+                     : display_type(instruction_, type_of_bits(bits_of(decl.type)), is_destination);
     if (shown_as != Type::kNone && bits_of(decl.type) == 32) named.type = shown_as;
     named.is_destination = is_destination;
-    const bool is_known = std::ranges::any_of(
-        rows_, [&](const NamedRow& known) { return known.name == named.name; });
+    const bool is_known =
+        std::ranges::any_of(rows_, [&](const NamedRow& known) { return known.name == named.name; });
     if (!is_known) rows_.push_back(std::move(named));
   }
 
@@ -102,10 +107,11 @@ class Collector {
 
 /// Whether the first operand is written.
 bool has_destination(const Instruction& instruction) {
-  static constexpr std::string_view kWithout[] = {"st",  "red",  "bra",    "bar",     "barrier",
-                                                  "ret", "exit", "fence",  "membar",  "prefetch",
-                                                  "cp",  "call", "trap",   "stmatrix", "griddepcontrol",
-                                                  "brx", "setmaxnreg", "nanosleep", "prefetchu"};
+  static constexpr std::string_view kWithout[] = {
+      "st",  "red",        "bra",       "bar",      "barrier",
+      "ret", "exit",       "fence",     "membar",   "prefetch",
+      "cp",  "call",       "trap",      "stmatrix", "griddepcontrol",
+      "brx", "setmaxnreg", "nanosleep", "prefetchu"};
   if (std::ranges::find(kWithout, instruction.opcode) != std::end(kWithout)) return false;
   if (instruction.operands.empty()) return false;
   return instruction.operands[0].kind != OperandKind::kMemory;
@@ -117,37 +123,53 @@ double decoded(const FormatSpec& format, std::uint32_t code) {
 
 std::string number_text(std::uint64_t bits, Type type) {
   switch (type) {
-    case Type::kF32: return fmt::format("{:.6g}", std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-    case Type::kF64: return fmt::format("{:.9g}", std::bit_cast<double>(bits));
-    case Type::kF16: return fmt::format("{:.5g}", decoded(kFp16, bits & 0xffff));
-    case Type::kBf16: return fmt::format("{:.4g}", decoded(kBf16, bits & 0xffff));
+    case Type::kF32:
+      return fmt::format("{:.6g}", std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    case Type::kF64:
+      return fmt::format("{:.9g}", std::bit_cast<double>(bits));
+    case Type::kF16:
+      return fmt::format("{:.5g}", decoded(kFp16, bits & 0xffff));
+    case Type::kBf16:
+      return fmt::format("{:.4g}", decoded(kBf16, bits & 0xffff));
     case Type::kF16x2:
     case Type::kBf16x2: {
       const FormatSpec& format = type == Type::kF16x2 ? kFp16 : kBf16;
       return fmt::format("{:.4g}|{:.4g}", decoded(format, bits & 0xffff),
                          decoded(format, bits >> 16 & 0xffff));
     }
-    case Type::kS8: return fmt::format("{}", static_cast<std::int8_t>(bits));
-    case Type::kS16: return fmt::format("{}", static_cast<std::int16_t>(bits));
-    case Type::kS32: return fmt::format("{}", static_cast<std::int32_t>(bits));
-    case Type::kS64: return fmt::format("{}", static_cast<std::int64_t>(bits));
+    case Type::kS8:
+      return fmt::format("{}", static_cast<std::int8_t>(bits));
+    case Type::kS16:
+      return fmt::format("{}", static_cast<std::int16_t>(bits));
+    case Type::kS32:
+      return fmt::format("{}", static_cast<std::int32_t>(bits));
+    case Type::kS64:
+      return fmt::format("{}", static_cast<std::int64_t>(bits));
     case Type::kU8:
     case Type::kU16:
     case Type::kU32:
     case Type::kU64:
-    case Type::kPred: return fmt::format("{}", bits);
-    default: return fmt::format("{:#x}", bits);
+    case Type::kPred:
+      return fmt::format("{}", bits);
+    default:
+      return fmt::format("{:#x}", bits);
   }
 }
 
 std::uint64_t bits_at(Warp& warp, Row row, Type type, int lane) {
   switch (bits_of(type)) {
-    case 1: return warp.predicate(row) >> lane & 1;
-    case 8: return warp.row<std::uint8_t>(row)[lane];
-    case 16: return warp.row<std::uint16_t>(row)[lane];
-    case 64: return warp.row<std::uint64_t>(row)[lane];
-    case 128: return warp.row<std::uint64_t>(row)[2 * lane];
-    default: return warp.row<std::uint32_t>(row)[lane];
+    case 1:
+      return warp.predicate(row) >> lane & 1;
+    case 8:
+      return warp.row<std::uint8_t>(row)[lane];
+    case 16:
+      return warp.row<std::uint16_t>(row)[lane];
+    case 64:
+      return warp.row<std::uint64_t>(row)[lane];
+    case 128:
+      return warp.row<std::uint64_t>(row)[2 * lane];
+    default:
+      return warp.row<std::uint32_t>(row)[lane];
   }
 }
 
@@ -174,7 +196,8 @@ std::vector<NamedRow> named_rows(const KernelCode& code, const Insn& insn) {
   for (std::size_t i = 0; i < instruction->operands.size(); ++i) {
     collector.add(instruction->operands[i], i == 0 && has_first, matrix_type(*instruction, i));
   }
-  if (instruction->guard) collector.add_register(instruction->guard->register_idx, 0, false, Type::kNone);
+  if (instruction->guard)
+    collector.add_register(instruction->guard->register_idx, 0, false, Type::kNone);
   return collector.take();
 }
 
@@ -186,8 +209,8 @@ std::string lanes_text(Warp& warp, const NamedRow& named, std::uint32_t lanes) {
   constexpr int kPerRow = 8;
   std::string out = fmt::format("    {:<8} {:<6}", named.name, shown_type(named.type));
   if (lanes != 0 && is_uniform(warp, named, lanes)) {
-    return out + fmt::format(" {} in all of them\n",
-                             value_text(warp, named, std::countr_zero(lanes)));
+    return out +
+           fmt::format(" {} in all of them\n", value_text(warp, named, std::countr_zero(lanes)));
   }
   std::size_t width = 1;
   for (int lane = 0; lane < kLanes; ++lane) {

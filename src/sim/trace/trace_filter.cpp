@@ -67,8 +67,7 @@ bool TraceFilter::matches(std::uint32_t at_line, std::uint32_t warp_idx,
                           const Dim3& cta_idx) const {
   const bool is_line = !line || *line == at_line;
   const bool is_warp = !warp || *warp == warp_idx;
-  const bool is_cta =
-      !cta || (cta->x == cta_idx.x && cta->y == cta_idx.y && cta->z == cta_idx.z);
+  const bool is_cta = !cta || (cta->x == cta_idx.x && cta->y == cta_idx.y && cta->z == cta_idx.z);
   return is_line && is_warp && is_cta;
 }
 
@@ -76,11 +75,12 @@ TraceFilter parse_breakpoint(const std::string& text) {
   TraceFilter filter;
   const auto parts = split(text, ':');
   filter.line = parse_number(parts[0]);
-  require(filter.line && *filter.line != 0 && parse_warp_and_cta(parts, 1, filter),
-          ErrorKind::kInvalidArgument,
-          "breakpoint {}: expected LINE[:WARP[:CTA]] such as 41, 41:0 or 41:*:2,1,0; LINE is one of "
-          "the PTX text",
-          quote(text));
+  require(
+      filter.line && *filter.line != 0 && parse_warp_and_cta(parts, 1, filter),
+      ErrorKind::kInvalidArgument,
+      "breakpoint {}: expected LINE[:WARP[:CTA]] such as 41, 41:0 or 41:*:2,1,0; LINE is one of "
+      "the PTX text",
+      quote(text));
   return filter;
 }
 

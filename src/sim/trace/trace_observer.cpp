@@ -100,8 +100,9 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
   const KernelCode& code = *warp.grid->code;
   std::string out;
   if (!is_after) {
-    out = fmt::format("\n{}  {}\n  {}\n  before\n", code.describe(insn), describe_lanes(warp, active),
-                      instruction_text(*code.module, *code.place(insn).syntax));
+    out =
+        fmt::format("\n{}  {}\n  {}\n  before\n", code.describe(insn), describe_lanes(warp, active),
+                    instruction_text(*code.module, *code.place(insn).syntax));
   } else {
     out = "  after\n";
   }

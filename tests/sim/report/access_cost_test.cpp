@@ -36,7 +36,8 @@ TEST(AccessCost, SharedConflictsCountDifferentWordsOfABank) {
     EXPECT_EQ(shared_cost(strided.access).wavefronts, stride);
     EXPECT_EQ(shared_cost(strided.access).ideal, 1u);
   }
-  const Sample half(4, [](auto lane) { return 128 * lane; }, 0xffff);
+  const Sample half(
+      4, [](auto lane) { return 128 * lane; }, 0xffff);
   EXPECT_EQ(shared_cost(half.access).wavefronts, 16u);
 }
 

@@ -60,18 +60,17 @@ constexpr const char* kKernel = R"(.version 8.7
 }
 )";
 
-struct Run {
+struct DemoRun {
   ScopedFolder folder;
   std::optional<Fault> fault;
   std::string table;
 
-  explicit Run(const std::string& kernel, const std::string& path = "report.json") {
+  explicit DemoRun(const std::string& kernel, const std::string& path = "report.json") {
     Options options;
     options.checks = parse_checks("none");
     options.report_path = path == "-" ? path : std::string(folder / path);
     Machine machine(device_models().front(), options);
-    machine.set_output([](std::string_view) {},
-                       [this](std::string_view text) { table += text; });
+    machine.set_output([](std::string_view) {}, [this](std::string_view text) { table += text; });
     Launch launch;
     launch.module = machine.load(parse_module(kKernel, "demo.ptx"));
     launch.kernel = kernel;
@@ -97,7 +96,7 @@ json line_of(const json& kernel, int number) {
 }
 
 TEST(Report, CountsInstructionsByLineClassAndSource) {
-  const json report = Run("demo").report();
+  const json report = DemoRun("demo").report();
   EXPECT_EQ(report["device"], "h200");
   const json kernel = report["kernels"].at(0);
   EXPECT_EQ(kernel["kernel"], "demo");
@@ -118,11 +117,12 @@ TEST(Report, CountsInstructionsByLineClassAndSource) {
 }
 
 TEST(Report, CountsMemory) {
-  const json kernel = Run("demo").report()["kernels"].at(0);
+  const json kernel = DemoRun("demo").report()["kernels"].at(0);
   const json load = line_of(kernel, 18);
   EXPECT_EQ(load["global_sectors"], 32 * 4);
   EXPECT_EQ(load["global_used_bytes"], 128 * 4);
-  EXPECT_EQ(kernel["touched_global_bytes"], 2 * 1024) << "both CTAs read the same, each launch anew";
+  EXPECT_EQ(kernel["touched_global_bytes"], 2 * 1024)
+      << "both CTAs read the same, each launch anew";
   const json store = line_of(kernel, 23);
   EXPECT_EQ(store["shared_wavefronts"], 32 * 4);
   EXPECT_EQ(store["shared_bank_conflicts"], 31 * 4);
@@ -132,7 +132,7 @@ TEST(Report, CountsMemory) {
 }
 
 TEST(Report, BoundsAreWorkOverPeak) {
-  const json kernel = Run("demo").report()["kernels"].at(0);
+  const json kernel = DemoRun("demo").report()["kernels"].at(0);
   const DeviceModel& model = device_models().front();
   const double clocks = 1e3 * model.clock_khz * 2;  // two CTAs: two multiprocessors
   const json seconds = kernel["bounds"]["seconds"];
@@ -144,14 +144,14 @@ TEST(Report, BoundsAreWorkOverPeak) {
 }
 
 TEST(Report, IsWrittenAfterAFaultAndSaysWhy) {
-  Run run("bad");
+  DemoRun run("bad");
   ASSERT_TRUE(run.fault);
   const json kernel = run.report()["kernels"].at(0);
   EXPECT_THAT(kernel["faults"].at(0).get<std::string>(), HasSubstr("demo.ptx:"));
 }
 
 TEST(Report, TableNamesTheLargestBoundAndTheBusiestLines) {
-  const Run run("demo", "-");
+  const DemoRun run("demo", "-");
   EXPECT_THAT(run.table, HasSubstr("kernel demo of demo.ptx: 2 launches, grid (2,1,1)"));
   EXPECT_THAT(run.table, HasSubstr("not times"));
   EXPECT_THAT(run.table, HasSubstr("the largest"));
@@ -160,11 +160,11 @@ TEST(Report, TableNamesTheLargestBoundAndTheBusiestLines) {
 
 TEST(TensorWork, ReadsShapeAndTypeFromTheText) {
   const auto work_of = [](const std::string& instruction) {
-    const Module module =
-        parse_module(".version 8.7\n.target sm_90a\n.address_size 64\n.entry k() {\n .reg .b32 "
-                     "%r<9>; .reg .b64 %rd<4>; .reg .pred %p;\n " +
-                         instruction + "\n}\n",
-                     "k.ptx");
+    const Module module = parse_module(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.entry k() {\n .reg .b32 "
+        "%r<9>; .reg .b64 %rd<4>; .reg .pred %p;\n " +
+            instruction + "\n}\n",
+        "k.ptx");
     const TensorWork work = tensor_work(module.functions.at(0).body.at(0));
     return std::tuple(std::string(work.type), work.flop_per_warp, work.shared_bytes);
   };

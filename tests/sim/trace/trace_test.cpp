@@ -1,7 +1,6 @@
-#include "sim/trace/trace_observer.h"
-
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
+#include "sim/trace/trace_observer.h"
 #include "tests/base/expect_error.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +27,8 @@ constexpr const char* kKernel = R"(.version 8.7
   cvt.rn.f32.u32 %f0, %r0;
   mov.u32 %r1, 0x3f803f80;
   mov.f32 %f4, 0f00000000;
-  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0,%f1,%f2,%f3}, {%r1,%r1,%r1,%r1}, {%r1,%r1}, {%f4,%f4,%f4,%f4};
+  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0,%f1,%f2,%f3}, {%r1,%r1,%r1,%r1},
+      {%r1,%r1}, {%f4,%f4,%f4,%f4};
   ret;
 }
 )";
