@@ -9,6 +9,7 @@
 #include "sim/program/insn_lookup.h"
 #include "sim/program/lowering.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,20 @@ std::string target_text(const sim::InsnRow& row) {
   return fmt::format("sm_{}{}", row.min_target, row.is_arch_specific ? "a" : "");
 }
 
+/// A line of the table for each form of the syntax.
+void add_forms(Table& table, const sim::InsnRow& row) {
+  std::string_view rest = row.syntax;
+  bool is_first = true;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(';'), rest.size() - 1) + 1;
+    table.add({is_first ? std::string(row.opcode) : "", is_first ? target_text(row) : "",
+               std::string(rest.substr(0, end))});
+    rest.remove_prefix(end);
+    while (rest.starts_with(' ')) rest.remove_prefix(1);
+    is_first = false;
+  }
+}
+
 void print_isa_table(const IsaArguments& args, const Context& context) {
   nlohmann::json sections = nlohmann::json::array();
   const Style style = context.style();
@@ -39,7 +54,7 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
       if (row.syntax.find(args.filter) == std::string_view::npos) continue;
       rows.push_back(
           {{"opcode", row.opcode}, {"syntax", row.syntax}, {"min_target", target_text(row)}});
-      table.add({std::string(row.opcode), target_text(row), std::string(row.syntax)});
+      add_forms(table, row);
     }
     if (rows.empty()) continue;
     num_rows += rows.size();

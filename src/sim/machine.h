@@ -119,10 +119,10 @@ class Machine {
   /// What the checks have found since the machine was made.
   const Findings& findings() const noexcept;
 
-  /// Tells the init check that the host has written these bytes of global memory (a copy, a memset),
-  /// or that nobody has (a fresh allocation). Fresh allocations are undefined anyway. Global memory
-  /// is only checked once one of the two was called: a host that does not say what it writes is not
-  /// judged by it.
+  /// Tells the init check that the host has written these bytes of global memory (a copy, a
+  /// memset), or that nobody has (a fresh allocation). Fresh allocations are undefined anyway.
+  /// Global memory is only checked once one of the two was called: a host that does not say what it
+  /// writes is not judged by it.
   void mark_defined(std::uint64_t address, std::uint64_t bytes);
   void mark_undefined(std::uint64_t address, std::uint64_t bytes);
 

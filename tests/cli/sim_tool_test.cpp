@@ -151,7 +151,7 @@ TEST(SimTool, RunTracesAndBreaks) {
   const Files files;
   const Outcome broken = files.run("--break 25:0:0");
   EXPECT_THAT(broken.out, HasSubstr("saxpy.ptx:25  CTA (0,0,0) warp 0 lanes 0-31"));
-  EXPECT_THAT(broken.out, HasSubstr("%f3      f32      0:  1  3  5"));
+  EXPECT_THAT(broken.out, HasSubstr("%f3      f32     0:  1  3  5"));
   const Outcome traced = files.run("--trace=0:3");
   EXPECT_THAT(traced.out, HasSubstr("3,0,0 w0  ffffffff    25  fma.rn.f32 %f3, %f0, %f1, %f2"));
   EXPECT_THAT(files.run("--break x").err, HasSubstr("expected LINE[:WARP[:CTA]]"));

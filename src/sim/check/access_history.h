@@ -18,7 +18,7 @@ struct AccessRecord {
   std::uint32_t time = 0;  ///< of the agent
   std::uint32_t insn = 0;  ///< index in KernelCode::insns
   std::uint32_t lanes = 0;
-  Agent issuer = 0;  ///< the warp that ran the instruction
+  Agent issuer = 0;         ///< the warp that ran the instruction
   std::uint16_t bytes = 0;  ///< bit i: byte i of the cell
   AccessKind kind = AccessKind::kRead;
   Proxy proxy = Proxy::kGeneric;

@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
+
+#include <sys/mman.h>
 
 namespace tilewright::sim {
 

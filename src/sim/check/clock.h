@@ -71,17 +71,20 @@ class Clock {
   std::vector<Entry> entries_;  // sorted by agent
 };
 
-/// What has happened, and how much of it the async proxy sees as well.
+/// What has happened; how much of it the async proxy sees as well; how much of it a fence of gpu
+/// scope or wider has come after, so that a relaxed access may pass it on.
 struct Knowledge {
-  Clock seen, fenced;
+  Clock seen, fenced, released;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     fenced.join(other.fenced);
+    released.join(other.released);
   }
   void clear() noexcept {
     seen.clear();
     fenced.clear();
+    released.clear();
   }
 };
 

@@ -25,6 +25,7 @@ SpreadRule rule_of(const Insn& insn, const Instruction* syntax) {
   if (opcode == "stmatrix") {
     return is_transposed ? SpreadRule::kMatrixStoreTransposed : SpreadRule::kMatrixStore;
   }
+  if (opcode == "mov") return SpreadRule::kCopy;
   if (opcode == "selp" || opcode == "slct") return SpreadRule::kSelect;
   if (opcode == "shfl") return SpreadRule::kShuffle;
   if (opcode == "vote" || opcode == "match" || opcode == "redux" || opcode == "movmatrix") {

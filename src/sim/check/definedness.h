@@ -12,18 +12,19 @@ namespace tilewright::sim {
 
 /// How undefined lanes of the sources of an instruction spread.
 enum class SpreadRule : std::uint8_t {
-  kPlain,          ///< lane by lane into every destination
-  kSink,           ///< none of the sources may be undefined
-  kLoad,           ///< the address may not be; what is loaded is as the memory is
-  kStore,          ///< the address may not be; the memory gets what the data is
-  kMatrixLoad,     ///< ldmatrix
+  kPlain,       ///< lane by lane into every destination
+  kCopy,        ///< the same, of mov: what becomes of it is up to the register allocator
+  kSink,        ///< none of the sources may be undefined
+  kLoad,        ///< the address may not be; what is loaded is as the memory is
+  kStore,       ///< the address may not be; the memory gets what the data is
+  kMatrixLoad,  ///< ldmatrix
   kMatrixLoadTransposed,
   kMatrixStore,
   kMatrixStoreTransposed,
-  kSelect,         ///< only the source that is chosen counts
-  kShuffle,        ///< as the values go
-  kAcrossLanes,    ///< one undefined lane makes all results so
-  kMma,            ///< a row of A makes a row of D undefined, a column of B a column
+  kSelect,       ///< only the source that is chosen counts
+  kShuffle,      ///< as the values go
+  kAcrossLanes,  ///< one undefined lane makes all results so
+  kMma,          ///< a row of A makes a row of D undefined, a column of B a column
   kWgmma,
 };
 

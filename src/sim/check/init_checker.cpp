@@ -80,6 +80,7 @@ void InitChecker::before(Warp& warp, const Insn& insn, std::uint32_t lanes, std:
   const Use use(*warp.grid->code, insn);
   switch (use.rule) {
     case SpreadRule::kPlain:
+    case SpreadRule::kCopy:
       break;
     case SpreadRule::kSink:
     case SpreadRule::kLoad:
@@ -278,8 +279,7 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
 
 void InitChecker::cta_started(Cta& cta) {
   const KernelCode& code = *cta.grid->code;
-  const std::size_t local =
-      std::size_t{kLanes} * code.info.local_bytes * cta.warps.size();
+  const std::size_t local = std::size_t{kLanes} * code.info.local_bytes * cta.warps.size();
   cta.shared_defined = std::make_unique<std::uint8_t[]>(cta.shared_bytes);
   cta.local_defined = std::make_unique<std::uint8_t[]>(local);
   const RowUnits units{code.predicate_end};

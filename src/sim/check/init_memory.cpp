@@ -95,9 +95,8 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
     });
     if (!is_global || undefined == 0) return;
     report(warp, insn, undefined, "an undefined value is stored to global memory");
-    for_each_lane(undefined, [&](int lane) {
-      std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes);
-    });
+    for_each_lane(undefined,
+                  [&](int lane) { std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes); });
     return;
   }
   if (is_row && is_all_defined(shadow_of_lane(0), row_bytes)) return;
@@ -108,9 +107,8 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
   if (undefined == 0) return;
   if (access.kind == AccessKind::kAtomic) {
     report(warp, insn, undefined, "an atomic operation on memory that was never written");
-    for_each_lane(undefined, [&](int lane) {
-      std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes);
-    });
+    for_each_lane(undefined,
+                  [&](int lane) { std::memset(shadow_of_lane(lane), kDefinedByte, access.bytes); });
     return;
   }
   for_each_lane(access.lanes, [&](int lane) {
@@ -121,8 +119,7 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
 }
 
 void InitChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& a) {
-  access(warp, insn, a, false,
-         [&](int lane) { return shared_shadow(warp, a.addresses[lane]); });
+  access(warp, insn, a, false, [&](int lane) { return shared_shadow(warp, a.addresses[lane]); });
 }
 
 void InitChecker::local_access(Warp& warp, const Insn& insn, const WarpAccess& a) {

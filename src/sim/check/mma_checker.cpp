@@ -74,14 +74,15 @@ void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Ro
   Register& known = state.registers[units_of(warp).of(row)];
   const bool is_accumulator = known.accumulates > state.done;
   const bool is_operand = known.feeds > state.done;
-  if (is_accumulator || (is_operand && (is_write || is_strict_))) {
+  const bool is_wrong = is_accumulator || (is_operand && (is_write || is_strict_));
+  if (is_wrong && reported_.emplace(&insn, known.wgmma).second) {
     report(warp, insn, active,
            fmt::format("{} a register that a wgmma under way {}", is_write ? "writes" : "reads",
                        is_accumulator ? "accumulates into" : "reads as A"),
            known.wgmma, "issued",
            "wgmma.wait_group is missing: the registers are the wgmma's until then");
-    known.accumulates = known.feeds = 0;
   }
+  if (is_wrong) known.accumulates = known.feeds = 0;
   if (!is_write) return;
   known.written = state.now;
   known.writer = &insn;
@@ -90,23 +91,36 @@ void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Ro
 void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
   const KernelCode& code = *warp.grid->code;
   const std::size_t index = index_of(code, insn);
-  if (static_cast<SpreadRule>(code.spread[index]) == SpreadRule::kWgmma) return;
+  const auto rule = static_cast<SpreadRule>(code.spread[index]);
+  if (rule == SpreadRule::kWgmma) return;
   WarpState& state = state_of(warp);
   ++state.now;
   const RowUse& use = code.uses[index];
   const Row* rows = code.rows.data() + use.begin;
+  if (rule == SpreadRule::kCopy && !is_strict_ && use.num_written == 1 && use.num_read == 1) {
+    return copy(warp, state, rows[0], rows[1]);
+  }
   for (int i = use.num_written; i < use.num_written + use.num_read; ++i) {
     check_access(warp, insn, state, rows[i], false, active);
   }
   for (int i = 0; i < use.num_written; ++i) check_access(warp, insn, state, rows[i], true, active);
 }
 
+// Compilers to PTX put copies anywhere, between fence, wgmma and wait too: the assembler gives both
+// registers one place, so that the copy is no access.
+void MmaChecker::copy(Warp& warp, WarpState& state, Row to, Row from) {
+  const RowUnits units = units_of(warp);
+  state.registers[units.of(to)] = state.registers[units.of(from)];
+}
+
 void MmaChecker::check_fence(Warp& warp, const Insn& insn, WarpState& state, Row row) {
   Register& known = state.registers[units_of(warp).of(row)];
   if (known.written <= state.fenced) return;
-  report(warp, insn, kAllLanes, "wgmma uses a register that was written without a wgmma.fence since",
-         known.writer, "written", "wgmma.fence.sync.aligned between the two");
-  known.written = 0;
+  if (!reported_.emplace(&insn, nullptr).second) return;
+  report(warp, insn, kAllLanes,
+         "wgmma uses a register that was written without a wgmma.fence since", known.writer,
+         "written", "wgmma.fence.sync.aligned between the two");
+  state.fenced = state.now;  // said
 }
 
 void MmaChecker::wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) {
@@ -157,8 +171,9 @@ void MmaChecker::compare(Warp& warp, const Insn& insn, const WgmmaEvent& event) 
     if (other.insn != &insn) {
       what = "the warps of a warpgroup issue different wgmmas";
     } else if (other.a != a || other.b != event.b_descriptor) {
-      what = fmt::format("descriptors differ over the warpgroup: A {:#x} and {:#x}, B {:#x} and {:#x}",
-                         a, other.a, event.b_descriptor, other.b);
+      what =
+          fmt::format("descriptors differ over the warpgroup: A {:#x} and {:#x}, B {:#x} and {:#x}",
+                      a, other.a, event.b_descriptor, other.b);
     } else if (other.reads_accumulators != event.reads_accumulators) {
       what = "scale-d differs over the warpgroup";
     }

@@ -8,6 +8,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -63,6 +64,7 @@ class MmaChecker final : public Observer {
   WarpState& state_of(const Warp& warp);
   void check_access(Warp& warp, const Insn& insn, WarpState& state, Row row, bool is_write,
                     std::uint32_t active);
+  void copy(Warp& warp, WarpState& state, Row to, Row from);
   void check_fence(Warp& warp, const Insn& insn, WarpState& state, Row row);
   void compare(Warp& warp, const Insn& insn, const WgmmaEvent& event);
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, std::string what,
@@ -73,6 +75,7 @@ class MmaChecker final : public Observer {
   std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas_;
   const Warp* last_warp_ = nullptr;
   WarpState* last_ = nullptr;
+  std::set<std::pair<const Insn*, const Insn*>> reported_;  ///< one register is enough
 };
 
 }  // namespace tilewright::sim

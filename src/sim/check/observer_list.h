@@ -19,7 +19,8 @@ class ObserverList final : public Observer {
   }
 
   bool wants_instructions() const override {
-    return std::ranges::any_of(observers_, [](const Observer* o) { return o->wants_instructions(); });
+    return std::ranges::any_of(observers_,
+                               [](const Observer* o) { return o->wants_instructions(); });
   }
   bool is_thread_safe() const override {
     return std::ranges::all_of(observers_, [](const Observer* o) { return o->is_thread_safe(); });

@@ -116,14 +116,17 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
     } else if (kind == AgentKind::kCpAsync) {
       missing = "cp.async may still be under way: cp.async.wait_group, then a barrier";
     } else if (kind == AgentKind::kBulkRead) {
-      missing = "the copy may still read: cp.async.bulk.wait_group.read by the thread that issued "
-                "it, then a barrier";
+      missing =
+          "the copy may still read: cp.async.bulk.wait_group.read by the thread that issued "
+          "it, then a barrier";
     } else if (kind == AgentKind::kBulkWrite) {
-      missing = "the copy may still be under way: cp.async.bulk.wait_group by the thread that "
-                "issued it";
+      missing =
+          "the copy may still be under way: cp.async.bulk.wait_group by the thread that "
+          "issued it";
     } else if (kind == AgentKind::kWgmma) {
-      missing = "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
-                "barrier";
+      missing =
+          "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
+          "barrier";
     } else if (old.scope != MemoryScope::kNone || record.scope != MemoryScope::kNone) {
       missing = "no barrier or release / acquire pattern of a sufficient scope orders them";
     }
@@ -148,8 +151,9 @@ void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint6
     const std::uint64_t stop = std::min(end, begin + AccessCell::kBytes);
     const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
     now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
-    cell_at(*access.warp, access.is_shared, begin)
-        .add(now.record, [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
+    cell_at(*access.warp, access.is_shared, begin).add(now.record, [&](const AccessRecord& old) {
+      return is_ordered(now, old, begin);
+    });
     at = stop;
   }
 }
@@ -203,11 +207,10 @@ FindingPlace OrderChecker::place(const Warp& any_warp, const AccessRecord& recor
   const KernelCode& code = *any_warp.grid->code;
   const AgentInfo& agent = agents_[record.issuer];
   const bool is_async = record.agent != record.issuer;
-  const char* role = record.kind == AccessKind::kRead    ? is_async ? "read by async work, issued"
-                                                                    : "read"
-                     : record.kind == AccessKind::kWrite ? is_async ? "written by async work, issued"
-                                                                    : "written"
-                                                         : "updated atomically";
+  const char* role =
+      record.kind == AccessKind::kRead    ? is_async ? "read by async work, issued" : "read"
+      : record.kind == AccessKind::kWrite ? is_async ? "written by async work, issued" : "written"
+                                          : "updated atomically";
   return place_of(code, code.insns[record.insn], role,
                   fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
                               agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));

@@ -7,8 +7,10 @@
 // has happened, and as what has happened and was made visible to the async proxy by a fence on the
 // way.
 //
-// An acquire needs no fence here: a strong read learns what the location was given. The releasing
-// side needs one (or .release). Lanes of a warp are not told apart.
+// Kernels that are right on hardware must be clean, so some things count for more than the manual
+// says: an acquire needs no fence, a strong read learns what the location was given; a fence may
+// stand before the barrier after which another thread makes the relaxed access; a proxy fence may
+// stand anywhere between write and use. Lanes of a warp are not told apart.
 #pragma once
 
 #include "sim/check/access_history.h"
@@ -69,11 +71,11 @@ class OrderChecker final : public Observer {
     std::uint32_t time = 1;
     CtaState* cta = nullptr;
     Knowledge now;
-    Knowledge at_fence;  ///< what a relaxed access publishes
+    Knowledge at_fence;  ///< what a relaxed access may pass on within `fence_scope`
     MemoryScope fence_scope = MemoryScope::kNone;
     Groups cp_async, wgmma;
-    std::map<std::uint32_t, BulkGroups> bulk;           ///< by lane
-    std::map<std::uint64_t, Clock> acquired_maps;       ///< by address of the tensor map
+    std::map<std::uint32_t, BulkGroups> bulk;      ///< by lane
+    std::map<std::uint64_t, Clock> acquired_maps;  ///< by address of the tensor map
   };
   struct Mbarrier {
     Agent agent = 0;
@@ -114,8 +116,8 @@ class OrderChecker final : public Observer {
   std::uint32_t index_of(const Warp& warp, const Insn& insn) const;
 
   void tick(WarpState& warp);
-  /// What an access or arrival with this order passes on; nullptr for nothing.
-  const Knowledge* released(WarpState& warp, MemoryOrder order);
+  /// Joins what an access or arrival with this order passes on to others within a scope.
+  static void pass_on(const WarpState& warp, MemoryOrder order, MemoryScope scope, Knowledge& to);
   void synchronize(Warp& warp, const WarpAccess& access, bool is_shared);
   void warp_access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_shared);
   void touch(const Access& access, std::uint64_t address, std::uint64_t bytes);

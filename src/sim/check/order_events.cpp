@@ -1,6 +1,5 @@
 // What orders accesses: barriers, mbarriers, fences, strong accesses, waits for asynchronous work.
 #include "sim/async/mbarrier.h"
-
 #include "sim/check/order_checker.h"
 #include "sim/program/code.h"
 
@@ -24,47 +23,48 @@ std::uint32_t OrderChecker::Groups::done(std::uint32_t num_open) const {
   return num_open < commits.size() ? commits[commits.size() - 1 - num_open] : 0;
 }
 
-const Knowledge* OrderChecker::released(WarpState& warp, MemoryOrder order) {
-  switch (order.semantics) {
-    case MemorySemantics::kRelease:
-    case MemorySemantics::kAcquireRelease:
-    case MemorySemantics::kSequential:
-      return &warp.now;
-    default:
-      return warp.fence_scope == MemoryScope::kNone ? nullptr : &warp.at_fence;
-  }
+void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope scope,
+                           Knowledge& to) {
+  const bool is_release = order.semantics == MemorySemantics::kRelease ||
+                          order.semantics == MemorySemantics::kAcquireRelease ||
+                          order.semantics == MemorySemantics::kSequential;
+  if (is_release) return to.join(warp.now);
+  if (warp.fence_scope >= scope) to.join(warp.at_fence);
+  to.seen.join(warp.now.released);
+  to.released.join(warp.now.released);
+  to.fenced.join(warp.now.fenced);
 }
 
-// A location passes on what was known when it was written to all who may see it by the scope.
+// A location passes on what was known when it was written, to all who may see it by the scope.
 void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_shared) {
   WarpState& own = state_of(warp);
   const std::uint64_t cta = (warp.cta->linear_index + 1) << 1;
   const std::uint64_t cluster = std::uint64_t{state_of(*warp.cta->cluster).index} << 1 | 1;
-  const bool publishes = access.kind != AccessKind::kRead;
-  const Knowledge* out = publishes ? released(own, access.order) : nullptr;
-  MemoryScope scope = access.order.scope == MemoryScope::kNone ? MemoryScope::kGpu
-                                                               : access.order.scope;
-  if (out == &own.at_fence) scope = std::min(scope, own.fence_scope);
-  const std::uint64_t to = scope == MemoryScope::kCta       ? cta
-                           : scope == MemoryScope::kCluster ? cluster
-                                                            : 0;
-  const Knowledge passed_on = out == nullptr ? Knowledge{} : *out;
+  const MemoryScope scope =
+      access.order.scope == MemoryScope::kNone ? MemoryScope::kGpu : access.order.scope;
+  struct Domain {
+    std::uint64_t name;
+    MemoryScope scope;
+  };
+  const Domain domains[] = {
+      {cta, MemoryScope::kCta}, {cluster, MemoryScope::kCluster}, {0, MemoryScope::kGpu}};
   std::uint64_t last = ~std::uint64_t{0};
   for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
     std::uint64_t address = access.addresses[std::countr_zero(rest)];
     if (is_shared) address |= cluster << 40;  // no address of global memory
     if (address == last) continue;
     last = address;
-    if (access.kind != AccessKind::kWrite) {
-      for (const std::uint64_t domain : {std::uint64_t{0}, cta, cluster}) {
-        const auto at = locations_.find({address, domain});
+    for (const Domain& domain : domains) {
+      if (access.kind != AccessKind::kWrite) {
+        const auto at = locations_.find({address, domain.name});
         if (at != locations_.end()) own.now.join(at->second);
       }
+      if (access.kind != AccessKind::kRead && domain.scope <= scope) {
+        pass_on(own, access.order, domain.scope, locations_[{address, domain.name}]);
+      }
     }
-    if (out == nullptr) continue;
-    locations_[{address, to}].join(passed_on);
   }
-  if (out == &own.now) tick(own);
+  if (access.kind != AccessKind::kRead) tick(own);
 }
 
 void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
@@ -72,9 +72,10 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
   switch (event.kind) {
     case FenceKind::kMemory:
     case FenceKind::kMbarrierInit:
+      own.fence_scope =
+          event.kind == FenceKind::kMbarrierInit ? MemoryScope::kCluster : event.order.scope;
+      if (own.fence_scope >= MemoryScope::kGpu) own.now.released.join(own.now.seen);
       own.at_fence = own.now;
-      own.fence_scope = event.kind == FenceKind::kMbarrierInit ? MemoryScope::kCluster
-                                                               : event.order.scope;
       break;
     case FenceKind::kProxyAsync:
       own.now.fenced.join(own.now.seen);
@@ -92,8 +93,7 @@ void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
   if (event.kind == BarrierKind::kWarpSync) return;
   WarpState& own = state_of(warp);
   const bool is_cluster = event.kind == BarrierKind::kCluster;
-  auto& slots =
-      is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
+  auto& slots = is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
   if (event.is_arrive) {
     Rendezvous& slot = slots[event.generation & 1];
     if (slot.generation != event.generation) {
@@ -101,7 +101,7 @@ void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
       slot.generation = event.generation;
     }
     if (event.order.semantics == MemorySemantics::kRelaxed) {
-      if (const Knowledge* out = released(own, event.order)) slot.met.join(*out);
+      pass_on(own, event.order, MemoryScope::kCluster, slot.met);
     } else {
       slot.met.join(own.now);
       if (!event.is_passed) tick(own);
@@ -120,8 +120,8 @@ void OrderChecker::check_init(Warp& warp, const Insn& insn, const MbarrierEvent&
   if (!checks_.race || event.is_async || own.agent == barrier.init.agent) return;
   if (barrier.init.time <= own.now.seen.of(barrier.init.agent)) return;
   Access now;
-  now.record = {own.agent, own.time, index_of(warp, insn), 1U << event.lane, own.agent,
-                barrier.init.bytes};
+  now.record = {own.agent,        own.time,  index_of(warp, insn),
+                1U << event.lane, own.agent, barrier.init.bytes};
   now.is_shared = true;
   now.warp = &warp;
   report(now, barrier.init, "race", event.address / 16 * 16,
@@ -147,8 +147,8 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
     Mbarrier fresh;
     fresh.agent = new_agent(AgentKind::kMbarrier, warp);
     const auto bytes = static_cast<std::uint16_t>(0xff << (offset & 8));
-    fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane, own.agent, bytes,
-                  AccessKind::kWrite};
+    fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane,
+                  own.agent, bytes,    AccessKind::kWrite};
     all[offset] = std::move(fresh);
     return;
   }
@@ -161,7 +161,7 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
     return;
   }
   if (event.action == MbarrierAction::kArrive) {
-    if (const Knowledge* out = released(own, event.order)) barrier.current.join(*out);
+    pass_on(own, event.order, MemoryScope::kCta, barrier.current);
     if (event.is_async) {
       barrier.current.seen.raise(own.cp_async.agent, own.cp_async.time++);
     } else {
@@ -213,7 +213,8 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
         continue;
       }
       Access now;
-      now.record = {own.agent, own.time, index_of(warp, insn), operation.lanes, own.agent, old.bytes};
+      now.record = {own.agent,       own.time,  index_of(warp, insn),
+                    operation.lanes, own.agent, old.bytes};
       now.is_shared = map.is_shared;
       now.warp = &warp;
       report(now, old, "proxy", at,
@@ -250,8 +251,7 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       break;
     }
     case AsyncCompletion::kBulkGroup: {
-      BulkGroups& groups =
-          own.bulk[static_cast<std::uint32_t>(std::countr_zero(operation.lanes))];
+      BulkGroups& groups = own.bulk[static_cast<std::uint32_t>(std::countr_zero(operation.lanes))];
       if (groups.reads.agent == 0) {
         groups.reads.agent = new_agent(AgentKind::kBulkRead, warp);
         groups.writes.agent = new_agent(AgentKind::kBulkWrite, warp);

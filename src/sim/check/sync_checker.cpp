@@ -76,6 +76,7 @@ void SyncChecker::visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::
   if (&target == warp.cta) return;
   const std::lock_guard lock(mutex_);
   State& state = states_[&target];
+  state.visit_generation = warp.cta->cluster->barrier->generation();
   if (state.has_visitor) return;
   state.has_visitor = true;
   state.visitor = place_of(warp, insn, lanes, "addressed");
@@ -157,7 +158,8 @@ void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& ev
 void SyncChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
   if (event.kind != BarrierKind::kCluster || !event.is_passed) return;
   const std::lock_guard lock(mutex_);
-  states_[warp.cta].has_visitor = false;
+  State& state = states_[warp.cta];
+  if (event.generation > state.visit_generation) state.has_visitor = false;
 }
 
 }  // namespace tilewright::sim

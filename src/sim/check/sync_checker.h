@@ -37,7 +37,8 @@ class SyncChecker final : public Observer {
   /// What is known of a CTA.
   struct State {
     std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by offset
-    bool has_visitor = false;  ///< a peer was here and nothing has been waited for since
+    bool has_visitor = false;            ///< a peer was here and nothing has been waited for since
+    std::uint64_t visit_generation = 0;  ///< of the cluster barrier at that time
     FindingPlace visitor;
   };
 

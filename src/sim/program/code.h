@@ -47,9 +47,9 @@ struct KernelCode {
   std::vector<CodePlace> places;  ///< Insn::syntax indexes it
   std::vector<RowUse> uses;       ///< one per instruction
   std::vector<Row> rows;
-  std::vector<Row> register_rows;  ///< by number of the register in the kernel
-  std::vector<Row> undefined_rows;   ///< hold no value when a warp starts, and may be read then
-  std::vector<std::uint8_t> spread;  ///< SpreadRule (check/definedness.h), one per instruction
+  std::vector<Row> register_rows;     ///< by number of the register in the kernel
+  std::vector<Row> undefined_rows;    ///< hold no value when a warp starts, and may be read then
+  std::vector<std::uint8_t> spread;   ///< SpreadRule (check/definedness.h), one per instruction
   std::uint32_t register_bytes = 0;   ///< of all rows of a warp
   std::uint32_t predicate_end = 0;    ///< rows before it are predicates
   std::uint32_t constants_begin = 0;  ///< rows from here on never change while a warp runs

@@ -22,8 +22,8 @@ class Runner {
   Runner(Warp& warp, std::uint64_t turn) : warp_(warp), turn_(turn) {
     const bool is_observed = warp.observer != nullptr && warp.observer->wants_instructions();
     const bool is_checked = warp.grid->init != nullptr;
-    run_group_ = is_observed  ? is_checked ? &Runner::run_group<true, true>
-                                           : &Runner::run_group<true, false>
+    run_group_ = is_observed
+                     ? is_checked ? &Runner::run_group<true, true> : &Runner::run_group<true, false>
                  : is_checked ? &Runner::run_group<false, true>
                               : &Runner::run_group<false, false>;
   }
@@ -117,7 +117,7 @@ class Runner {
   void run_group(std::size_t self);
 
   /// After a step that is not kNext. Whether the same group goes on.
-  bool leave(std::size_t self, Step step, std::uint32_t active);
+  bool leave(std::size_t self, Step step, std::uint32_t active, bool was_timed_out);
 
   Warp& warp_;
   std::uint64_t turn_;
@@ -168,6 +168,7 @@ void Runner::run_group(std::size_t self) {
         }
       }
     }
+    const bool was_timed_out = warp_.is_timed_out;
     warp_.is_resumed = warp_.is_timed_out = false;
     if (step == Step::kNext) {
       ++pc;
@@ -177,14 +178,14 @@ void Runner::run_group(std::size_t self) {
     }
     --turn_;
     group->pc = pc;
-    if (!leave(self, step, active)) break;
+    if (!leave(self, step, active, was_timed_out)) break;
     pc = group->pc;
     if (turn_ == 0) break;
   }
   warp_.num_executed += begin - turn_;
 }
 
-bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
+bool Runner::leave(std::size_t self, Step step, std::uint32_t active, bool was_timed_out) {
   LaneGroup& group = warp_.groups[self];
   switch (step) {
     case Step::kJump: {
@@ -239,7 +240,8 @@ bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
     case Step::kYield:
       ++group.pc;
       yielded_ |= group.lanes;
-      has_yielded_ = true;
+      // A wait that was let go without success is no sign of life.
+      has_yielded_ |= !was_timed_out;
       return false;
     case Step::kNext:
       break;

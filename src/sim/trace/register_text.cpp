@@ -91,9 +91,13 @@ class Collector {
                      : display_type(instruction_, type_of_bits(bits_of(decl.type)), is_destination);
     if (shown_as != Type::kNone && bits_of(decl.type) == 32) named.type = shown_as;
     named.is_destination = is_destination;
-    const bool is_known =
-        std::ranges::any_of(rows_, [&](const NamedRow& known) { return known.name == named.name; });
-    if (!is_known) rows_.push_back(std::move(named));
+    named.is_source = !is_destination;
+    const auto known = std::ranges::find(rows_, named.name, &NamedRow::name);
+    if (known == rows_.end()) {
+      rows_.push_back(std::move(named));
+    } else {
+      known->is_source |= named.is_source;
+    }
   }
 
   std::vector<NamedRow> take() { return std::move(rows_); }
@@ -217,7 +221,7 @@ std::string lanes_text(Warp& warp, const NamedRow& named, std::uint32_t lanes) {
     width = std::max(width, value_text(warp, named, lane).size());
   }
   for (int first = 0; first < kLanes; first += kPerRow) {
-    out += first == 0 ? fmt::format(" {:>2}:", first) : fmt::format("{:>21}:", first);
+    out += first == 0 ? fmt::format(" {:>2}:", first) : fmt::format("{:>22}:", first);
     for (int lane = first; lane < first + kPerRow; ++lane) {
       const bool is_active = (lanes >> lane & 1) != 0;
       out += fmt::format(" {:>{}}", is_active ? value_text(warp, named, lane) : "-", width);

@@ -14,7 +14,7 @@ struct NamedRow {
   std::string name;
   Row row = kNoRow;
   Type type = Type::kB32;  ///< of the register's width; how its values are shown
-  bool is_destination = false;
+  bool is_source = false, is_destination = false;
 };
 
 /// The registers of an instruction, destinations first, each once, with the guard at the end.

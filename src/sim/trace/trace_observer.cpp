@@ -107,12 +107,17 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
     out = "  after\n";
   }
   const std::string matrix = accumulator_text(warp, insn);
+  const bool is_wgmma = code.place(insn).syntax->opcode == "wgmma";
+  bool has_matrix = is_after || is_wgmma;  // which adds to what the registers hold
   for (const NamedRow& named : named_rows(code, insn)) {
-    // What is only read is the same after it; an accumulator is shown as a matrix.
-    if (named.is_destination ? !matrix.empty() : is_after) continue;
+    if (!(is_after ? named.is_destination : named.is_source)) continue;
+    if (named.is_destination && !matrix.empty()) {
+      has_matrix = true;
+      continue;
+    }
     out += lanes_text(warp, named, active);
   }
-  out += matrix;
+  if (has_matrix) out += matrix;
   if (is_after) out += barriers_text(warp);
   print_(out);
 }

@@ -79,8 +79,8 @@ TEST(Trace, ShowsEveryInstructionOfAWarp) {
 TEST(Trace, BreakpointShowsRegistersBeforeAndAfter) {
   const std::string text = run({{}, {parse_breakpoint("13:0:0")}});
   EXPECT_THAT(text, HasSubstr("demo.ptx:13  CTA (0,0,0) warp 0 lanes 0-31"));
-  EXPECT_THAT(text, HasSubstr("before\n    %r0      u32      0:  0  1  2  3  4  5  6  7"));
-  EXPECT_THAT(text, HasSubstr("after\n    %f0      f32      0:  0  1  2  3"));
+  EXPECT_THAT(text, HasSubstr("before\n    %r0      u32     0:  0  1  2  3  4  5  6  7"));
+  EXPECT_THAT(text, HasSubstr("after\n    %f0      f32     0:  0  1  2  3"));
 }
 
 TEST(Trace, BreakpointShowsAccumulatorsAndBarriers) {
