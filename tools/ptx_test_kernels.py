@@ -139,10 +139,32 @@ def finish(fmt, code, ftz=False, sat=False, relu=False):
     return code
 
 
+def is_nan(fmt, code):
+    return (code & (fmt.sign - 1)) > fmt.inf
+
+
+def move_nan(to, source, code):
+    """A NaN taken over into another format, quiet."""
+    payload = code & ((1 << source.m) - 1)
+    payload = payload << to.m - source.m if to.m >= source.m else payload >> source.m - to.m
+    return (to.sign if code & source.sign else 0) | to.inf | 1 << (to.m - 1) | payload
+
+
+def is_tiny(fmt, v, mode):
+    """Below the smallest normal number after rounding with an exponent that has no lower end."""
+    wide = Format(fmt.e + 3, fmt.m, 0)
+    return v[0] == "num" and wide.decode(wide.encode(v[1], v[2], mode))[2] < Fraction(2) ** (1 - fmt.bias)
+
+
 def float_op(fmt, fn, mode="rn", ftz=False, **options):
+    """f64 hands on the first NaN among its operands."""
     def run(*codes):
-        values = [fmt.decode(fmt.flush(c) if ftz else c) for c in codes]
-        return finish(fmt, from_value(fmt, fn(*values), mode), ftz, **options)
+        if fmt is F64 and any(is_nan(fmt, c) for c in codes):
+            return next(move_nan(fmt, fmt, c) for c in codes if is_nan(fmt, c))
+        v = fn(*[fmt.decode(fmt.flush(c) if ftz else c) for c in codes])
+        if ftz and is_tiny(fmt, v, mode):
+            v = ("num", v[1], Fraction(0))
+        return finish(fmt, from_value(fmt, v, mode), ftz, **options)
     return run
 
 
@@ -215,7 +237,8 @@ def kernel(file, text, to, sources, cases, fn, name=None, operands=None, before=
             body += [f"ld.global.{kind} {reg(kind, n + k)}, [%d91+{256 * k}];"]
     body += before
     if operands is None:
-        operands = ", ".join([reg(k, i) for i, k in enumerate(to)] + [reg(k, n + i) for i, k in enumerate(sources)])
+        names = [reg(kind, k) for k, kind in enumerate([*to, *sources])]
+        operands = ", ".join(names)
     body += [f"{text} {operands};"] if text else operands
     for k, kind in enumerate(to):
         if kind == "pred":
@@ -247,3 +270,8 @@ def write():
 
 def b(bits):
     return f"b{bits}"
+
+
+def by_type(t):
+    """The interpretation of a register by an integer type's name."""
+    return (s if t[0] == "s" else u), int(t[1:])

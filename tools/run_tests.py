@@ -38,24 +38,35 @@ class Result:
 LSAN_CRASH = "LeakSanitizer has encountered a fatal error"
 
 
-def run_gtest(path, build, filter_text, seed):
+def run_gtest(path, build, filter_text, seed, simulated=False):
     for _ in range(3):
-        result = run_gtest_once(path, build, filter_text, seed)
+        result = run_gtest_once(path, build, filter_text, seed, simulated)
         if LSAN_CRASH not in result.output:
             break
     return result
 
 
-def run_gtest_once(path, build, filter_text, seed):
+def run_on_simulator(path, build, filter_text, seed):
+    """The tests that need a GPU, on the simulated H200."""
+    result = run_gtest(path, build, filter_text, seed, simulated=True)
+    result.name += " on sim"
+    return result
+
+
+def run_gtest_once(path, build, filter_text, seed, simulated):
     result = Result(path.name.removesuffix("_tests"), build)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(path), f"--gtest_output=json:{report}", "--gtest_shuffle", f"--gtest_random_seed={seed}",
                    "--gtest_brief=1"]
-        if filter_text:
+        environment = dict(os.environ)
+        if simulated:
+            environment["TILEWRIGHT_DEVICE"] = "sim:h200"
+            command.append("--gtest_filter=Gpu*")
+        elif filter_text:
             command.append(f"--gtest_filter=*{filter_text}*")
         begin = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder, env=environment)
         result.seconds = time.monotonic() - begin
         result.output = done.stdout.decode(errors="replace")
         read_report(report, result)
@@ -111,6 +122,8 @@ def collect(filter_text, seed):
     for build in ("release", "asan"):
         for path in sorted((ROOT / "build" / build / "bin").glob("*_tests")):
             jobs.append((run_gtest, path, build, filter_text, seed))
+            if path.name == "device_tests" and not filter_text:
+                jobs.append((run_on_simulator, path, build, filter_text, seed))
     if not any(job[2] == "release" for job in jobs):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if not filter_text:

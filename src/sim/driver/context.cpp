@@ -127,7 +127,9 @@ CUresult cuCtxDestroy_v2(CUcontext handle) {
   return call([&] {
     const std::shared_ptr<Context> context = find_context(handle);
     expect(!context->is_primary, CUresult::kInvalidContext);
-    Driver::get().contexts.take(handle);
+    // Never freed: streams, graphs and other threads' stacks may still point at it.
+    static auto& destroyed = *new Registry<CUcontext, Context>;
+    destroyed.add(Driver::get().contexts.take(handle));
     auto& stack = context_stack();
     if (!stack.empty() && stack.back() == context) stack.pop_back();
     context->is_active = false;

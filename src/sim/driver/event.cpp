@@ -1,5 +1,5 @@
-// Events: the time of one is the host's clock when it was recorded. How long the simulator took says
-// nothing about a GPU.
+// Events: the time of one is the host's clock when it was recorded. How long the simulator took
+// says nothing about a GPU.
 #include "sim/driver/functions.h"
 #include "sim/driver/graph.h"
 #include "sim/driver/stream.h"

@@ -99,7 +99,7 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode handle, CUDA_KERNEL_NODE_PARA
     out->block_dim_z = launch.block.z;
     out->shared_mem_bytes = launch.dynamic_shared_bytes;
     out->kernel_params = work.param_pointers.data();
-    out->ctx = Registry<CUcontext, Context>::handle_of(work.function->module->context);
+    out->ctx = Registry<CUcontext, Context>::handle_of(work.context);
   });
 }
 

@@ -142,8 +142,7 @@ void launch(const abi::CUlaunchConfig& config, abi::CUfunction function, void** 
   const std::shared_ptr<Stream> stream = find_stream(config.stream);
   if (stream->context.is_silently_broken()) return;
   Work work = make_kernel_work(config, function, arguments, extra);
-  expect(std::get<KernelWork>(work).function->module->context == &stream->context,
-         CUresult::kInvalidHandle);
+  expect(std::get<KernelWork>(work).context == &stream->context, CUresult::kInvalidHandle);
   const std::vector<std::shared_ptr<Event>> events = events_of(std::get<KernelWork>(work));
   submit(*stream, std::move(work));
   for (const auto& event : events) submit(*stream, EventRecordWork{event});
@@ -171,6 +170,7 @@ Work make_kernel_work(const abi::CUlaunchConfig& config, abi::CUfunction handle,
   KernelWork work;
   work.function = find_function(handle);
   const FunctionObject& function = *work.function;
+  work.context = function.module->context;
   if (!function.info.problem.empty()) {
     say(fmt::format("kernel {} cannot run: {}", function.info.name, function.info.problem));
     refuse(CUresult::kInvalidPtx);

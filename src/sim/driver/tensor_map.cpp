@@ -54,7 +54,6 @@ TensorMapFields fields_of(const Tensor& tensor) {
 /// Errors   Failure after saying which rule is broken: the driver itself would not tell
 void write(CUtensorMap* map, const TensorMapFields& fields) {
   expect(map != nullptr);
-  expect(reinterpret_cast<std::uintptr_t>(map) % kTensorMapAlignBytes == 0);
   const std::string problem = validate(fields);
   if (!problem.empty()) {
     say(problem);
@@ -67,8 +66,7 @@ void write(CUtensorMap* map, const TensorMapFields& fields) {
 
 /// 4-bit and 6-bit elements and larger swizzle atoms came with Blackwell.
 void require_known_to_device(const TensorMapFields& fields) {
-  const auto& stack = context_stack();
-  if (stack.empty() || stack.back()->device.model.compute_capability >= 100) return;
+  if (current_context().device.model.compute_capability >= 100) return;
   expect(element_bits(fields.element) >= 8 && fields.swizzle <= TensorSwizzle::k128B);
 }
 

@@ -39,7 +39,7 @@ CUresult result_of(FaultKind kind) noexcept {
 }
 
 void run_work(Context&, const KernelWork& work) {
-  Context& context = *work.function->module->context;
+  Context& context = *work.context;
   std::optional<Fault> fault;
   {
     const std::lock_guard lock(context.device.launch_mutex);

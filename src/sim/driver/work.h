@@ -10,6 +10,7 @@ namespace tilewright::sim {
 
 struct KernelWork {
   std::shared_ptr<FunctionObject> function;
+  Context* context = nullptr;  ///< of the function, whose module may be unloaded meanwhile
   Launch launch;
   std::map<abi::CUlaunchAttributeID, abi::CUlaunchAttributeValue> attributes;
   std::vector<void*> param_pointers;  ///< into launch.params: what cuGraphKernelNodeGetParams gives

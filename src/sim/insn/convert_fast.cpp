@@ -40,7 +40,9 @@ template <class Format>
 Step widen_half(Warp& warp, const Insn& insn, std::uint32_t active) {
   alignas(64) float values[kLanes];
   Format::widen(warp.row<std::uint16_t>(insn.op[1]), values, kLanes);
-  for (float& value : values) value = floating::canonical(value);
+  if constexpr (std::is_same_v<Format, F16>) {  // bf16 is only moved up, NaNs too
+    for (float& value : values) value = floating::canonical(value);
+  }
   store(warp, insn.op[0], values, active);
   return Step::kNext;
 }
@@ -151,12 +153,13 @@ double u32_to_double(std::uint32_t a) {
 float u32_to_float(std::uint32_t a) {
   return static_cast<float>(u32_to_double(a));
 }
+/// NaNs keep their sign and payload between f32 and f64, here as on the device.
 float double_to_float(double a) {
-  return floating::canonical(static_cast<float>(a));
+  return static_cast<float>(a);
 }
 template <bool kFtz>
 double float_to_double(float a) {
-  return floating::canonical(static_cast<double>(floating::input<kFtz>(a)));
+  return static_cast<double>(floating::input<kFtz>(a));
 }
 template <bool kFtz, bool kSat, IntegralRounding kRounding>
 float float_to_float(float a) {

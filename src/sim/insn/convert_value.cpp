@@ -8,6 +8,9 @@
 namespace tilewright::sim {
 namespace {
 
+bool is_scalar_float(Type type) {
+  return type == Type::kF64 || type == Type::kF32 || type == Type::kF16 || type == Type::kBf16;
+}
 bool is_integer(Type type) {
   return type >= Type::kU8 && type <= Type::kS64;
 }
@@ -126,6 +129,54 @@ std::uint64_t to_float(const Conversion& conversion, double x) {
   }
 }
 
+/// A NaN between f64 and another type keeps its sign and the upper bits of its payload, and bf16
+/// becomes f32 by a shift; any other NaN becomes the canonical one. (Measured on an H200.)
+bool keeps_nan(const Conversion& c) {
+  if (c.sat || c.relu) return false;
+  const bool is_known = c.to == Type::kF64 || c.to == Type::kF32 || c.to == Type::kF16;
+  return is_known && (c.from == Type::kF64 || c.to == Type::kF64 ||
+                      (c.from == Type::kBf16 && c.to == Type::kF32));
+}
+
+struct FloatLayout {
+  int bits, mantissa_bits;
+};
+FloatLayout layout_of(Type type) {
+  switch (type) {
+    case Type::kF64:
+      return {64, 52};
+    case Type::kF32:
+      return {32, 23};
+    case Type::kF16:
+      return {16, 10};
+    default:
+      return {16, 7};
+  }
+}
+
+bool is_nan_code(Type type, std::uint64_t word) {
+  if (!is_scalar_float(type)) return false;
+  const auto [bits, mantissa] = layout_of(type);
+  const std::uint64_t magnitude = low_bits(word, bits - 1);
+  const std::uint64_t infinity = (std::uint64_t{1} << (bits - 1)) - (std::uint64_t{1} << mantissa);
+  return magnitude > infinity;
+}
+
+std::uint64_t move_nan(Type to, Type from, std::uint64_t word) {
+  const FloatLayout a = layout_of(from);
+  const FloatLayout b = layout_of(to);
+  word = low_bits(word, a.bits);
+  const std::uint64_t sign = word >> (a.bits - 1) << (b.bits - 1);
+  const std::uint64_t payload = low_bits(word, a.mantissa_bits);
+  const int up = b.mantissa_bits - a.mantissa_bits;
+  const std::uint64_t moved = up >= 0 ? payload << up : payload >> -up;
+  const bool stays_signaling = from == Type::kBf16;
+  const std::uint64_t quiet = stays_signaling ? 0 : std::uint64_t{1} << (b.mantissa_bits - 1);
+  const std::uint64_t infinity =
+      (std::uint64_t{1} << (b.bits - 1)) - (std::uint64_t{1} << b.mantissa_bits);
+  return sign | infinity | quiet | moved;
+}
+
 }  // namespace
 
 const FormatSpec* format_of(Type type) noexcept {
@@ -157,6 +208,9 @@ std::uint64_t convert(const Conversion& conversion, std::uint64_t source) {
     Wide value = integer_value(conversion.from, source);
     if (conversion.sat) value = std::clamp(value, smallest(to), largest(to));
     return low_bits(static_cast<std::uint64_t>(value), bits_of(to));
+  }
+  if (keeps_nan(conversion) && is_nan_code(conversion.from, source)) {
+    return move_nan(to, conversion.from, source);
   }
   double x = load(conversion.from, source);
   if (conversion.ftz && conversion.from == Type::kF32 && std::fabs(x) < 0x1p-126) {

@@ -36,6 +36,10 @@ T canonical(T x) {
   }
 }
 
+inline double quiet(double nan) {
+  return from_bits(bits(nan) | 0x0008000000000000);
+}
+
 /// Subnormal -> zero of the same sign.
 inline float flush(float x) {
   const std::uint32_t word = bits(x);
@@ -67,26 +71,62 @@ T result(T x) {
   }
 }
 
+/// A NaN of f32 is the canonical one. A NaN of f64 is that of the first operand that is one, made
+/// quiet, as on an H200; if none is, the negative quiet one.
+template <bool kFtz, bool kSat, class T, class... Operands>
+T result_of(T x, [[maybe_unused]] Operands... operands) {
+  if constexpr (std::is_same_v<T, double>) {
+    const double values[] = {operands...};
+    double nan = from_bits(kNanF64);
+    for (int i = static_cast<int>(sizeof...(Operands)) - 1; i >= 0; --i) {
+      nan = values[i] != values[i] ? quiet(values[i]) : nan;
+    }
+    return x != x ? nan : x;
+  } else {
+    return result<kFtz, kSat>(x);
+  }
+}
+
+/// Flushes a product or sum whose value, rounded as if exponents had no lower end, is below the
+/// smallest normal number. `scaled` is that value times 2^24. (Measured on an H200.)
+inline float flush_tiny(float x, float scaled) {
+  return std::fabs(scaled) < 0x1p-102f ? std::copysign(0.0f, x) : x;
+}
+
 template <class T, bool kFtz, bool kSat>
 T add(T a, T b) {
-  return result<kFtz, kSat>(input<kFtz>(a) + input<kFtz>(b));
+  return result_of<kFtz, kSat>(input<kFtz>(a) + input<kFtz>(b), a, b);
 }
 template <class T, bool kFtz, bool kSat>
 T sub(T a, T b) {
-  return result<kFtz, kSat>(input<kFtz>(a) - input<kFtz>(b));
+  return result_of<kFtz, kSat>(input<kFtz>(a) - input<kFtz>(b), a, b);
 }
 template <class T, bool kFtz, bool kSat>
 T mul(T a, T b) {
-  return result<kFtz, kSat>(input<kFtz>(a) * input<kFtz>(b));
+  const T x = input<kFtz>(a);
+  const T y = input<kFtz>(b);
+  if constexpr (kFtz) {
+    return result<false, kSat>(flush_tiny(x * y, (x * 0x1p24f) * y));
+  } else {
+    return result_of<false, kSat>(x * y, a, b);
+  }
 }
 /// One rounding: the compiler makes one instruction of it.
 template <class T, bool kFtz, bool kSat>
 T fma(T a, T b, T c) {
-  return result<kFtz, kSat>(std::fma(input<kFtz>(a), input<kFtz>(b), input<kFtz>(c)));
+  const T x = input<kFtz>(a);
+  const T y = input<kFtz>(b);
+  const T z = input<kFtz>(c);
+  if constexpr (kFtz) {
+    const T scaled = std::fma(x * 0x1p24f, y, z * 0x1p24f);
+    return result<false, kSat>(flush_tiny(std::fma(x, y, z), scaled));
+  } else {
+    return result_of<false, kSat>(std::fma(x, y, z), a, b, c);
+  }
 }
 template <class T, bool kFtz>
 T div(T a, T b) {
-  return result<kFtz, false>(input<kFtz>(a) / input<kFtz>(b));
+  return result_of<kFtz, false>(input<kFtz>(a) / input<kFtz>(b), a, b);
 }
 /// The device multiplies by a reciprocal, which is flushed to zero for |b| > 2^126.
 template <bool kFtz>
@@ -98,11 +138,11 @@ float div_approx(float a, float b) {
 }
 template <class T, bool kFtz>
 T sqrt(T a) {
-  return result<kFtz, false>(std::sqrt(input<kFtz>(a)));
+  return result_of<kFtz, false>(std::sqrt(input<kFtz>(a)), a);
 }
 template <class T, bool kFtz>
 T reciprocal(T a) {
-  return result<kFtz, false>(T{1} / input<kFtz>(a));
+  return result_of<kFtz, false>(T{1} / input<kFtz>(a), a);
 }
 
 /// A NaN operand is dropped unless kNan; +0 > -0.
@@ -119,7 +159,7 @@ T min_max(T a, T b) {
   } else {
     r = y != y ? x : r;
   }
-  return canonical(r);
+  return result_of<false, false>(r, y, x);
 }
 template <class T, bool kFtz, bool kNan, bool kMax>
 T min_max3(T a, T b, T c) {
@@ -133,13 +173,14 @@ T min_max_xorsign(T a, T b) {
   return r != r ? r : from_bits(bits(r) | ((bits(a) ^ bits(b)) & kSign));
 }
 
+/// A NaN keeps its sign: it is a result like others.
 template <class T, bool kFtz>
 T neg(T a) {
-  return -input<kFtz>(a);
+  return result_of<false, false>(a != a ? a : -input<kFtz>(a), a);
 }
 template <class T, bool kFtz>
 T abs(T a) {
-  return std::fabs(input<kFtz>(a));
+  return result_of<false, false>(a != a ? a : std::fabs(input<kFtz>(a)), a);
 }
 /// The sign of a and the magnitude of b.
 template <class T>

@@ -52,13 +52,23 @@ float flush_f16(float x) {
     return x;
   }
 }
+/// What is below the smallest normal number even after rounding to 11 bits.
+template <bool kFtz>
+float flush_tiny(float x) {
+  if constexpr (kFtz) {
+    return std::fabs(x) < 0x1p-14f - 0x1p-26f ? std::copysign(0.0f, x) : x;
+  } else {
+    return x;
+  }
+}
 template <auto kOp, bool kFtz>
 float binary(float a, float b) {
-  return kOp(flush_f16<kFtz>(a), flush_f16<kFtz>(b));
+  return flush_tiny<kFtz>(kOp(flush_f16<kFtz>(a), flush_f16<kFtz>(b)));
 }
 template <bool kFtz>
 float ternary(float a, float b, float c) {
-  return half::fma_to_odd(flush_f16<kFtz>(a), flush_f16<kFtz>(b), flush_f16<kFtz>(c));
+  return flush_tiny<kFtz>(
+      half::fma_to_odd(flush_f16<kFtz>(a), flush_f16<kFtz>(b), flush_f16<kFtz>(c)));
 }
 
 constexpr bool is_flushing(Finish finish) {
@@ -173,7 +183,9 @@ Step run_sign(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto* a = warp.row<std::uint16_t>(insn.op[1]);
   for (int i = 0; i < kCount; ++i) {
     const std::uint16_t x = kFtz ? Format::flush(a[i]) : a[i];
-    codes[i] = static_cast<std::uint16_t>(kNegate ? x ^ 0x8000 : x & 0x7fff);
+    const bool is_nan = (x & 0x7fff) > Format::kInfinity;
+    const auto changed = static_cast<std::uint16_t>(kNegate ? x ^ 0x8000 : x & 0x7fff);
+    codes[i] = is_nan ? kNanHalf : changed;
   }
   blend(warp.row<Lane>(insn.op[0]), reinterpret_cast<const Lane*>(codes), active);
   return Step::kNext;

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include <immintrin.h>
 
@@ -50,6 +51,7 @@ struct F16 {
     return static_cast<std::uint16_t>((x & 0x7c00) == 0 ? x & 0x8000 : x);
   }
   static constexpr std::uint16_t kOne = 0x3c00;
+  static constexpr std::uint16_t kInfinity = 0x7c00;
 };
 
 struct Bf16 {
@@ -63,26 +65,21 @@ struct Bf16 {
     return static_cast<std::uint16_t>((x & 0x7f80) == 0 ? x & 0x8000 : x);
   }
   static constexpr std::uint16_t kOne = 0x3f80;
+  static constexpr std::uint16_t kInfinity = 0x7f80;
 };
 
-/// s + error rounded to odd in f32: a later rounding to 22 bits or fewer is then the only one that
-/// counts. `error` is what is missing in s, exactly or by its sign.
+/// s + error cut to 16 significant bits, the last of which is set if anything was cut off (rounding
+/// to odd). A later rounding to f16 or bf16 is then the only one that counts, and down to the
+/// smallest bf16 the 16 bits fit a float. `error` is what is missing in s, exactly or by its sign.
+/// Integers of one width throughout, so that it vectorises.
 inline float to_odd(double s, double error) {
-  // first to double, then to float
-  std::uint64_t word = floating::bits(s);
-  const bool is_finite = (word & 0x7fffffffffffffff) < 0x7ff0000000000000;
-  const bool grows = (error > 0) == (s > 0);
-  if (error != 0 && is_finite && (word & 1) == 0) word = grows ? word + 1 : word - 1;
-  const double exact = floating::from_bits(word);
-  const float nearest = static_cast<float>(exact);
-  std::uint32_t bits = floating::bits(nearest);
-  const double difference = exact - static_cast<double>(nearest);
-  const bool up = (difference > 0) == (exact > 0);
-  // past the largest float the difference is infinite and steps back from infinity
-  if (difference != 0 && (bits & 1) == 0 && exact == exact && std::fabs(exact) <= 0x1p1023) {
-    bits = up ? bits + 1 : bits - 1;
-  }
-  return floating::from_bits(bits);
+  constexpr std::uint64_t kCut = (std::uint64_t{1} << 37) - 1;
+  const std::uint64_t is_inexact = error != 0 ? 1 : 0;
+  const std::uint64_t word = floating::bits(s);
+  const std::uint64_t opposes = ((word ^ floating::bits(error)) >> 63) & is_inexact;
+  const std::uint64_t below = word - opposes;
+  const std::uint64_t cut = (below & kCut) != 0 ? 1 : 0;
+  return static_cast<float>(floating::from_bits((below & ~kCut) | (cut | is_inexact) << 37));
 }
 
 /// a * b + c with the error of the sum, for factors of at most 26 bits: exact in double.

@@ -171,10 +171,10 @@ T div(T a, T b) {
     return b == 0 ? static_cast<T>(~T{0}) : static_cast<T>(q);
   }
 }
-/// The remainder by zero is the dividend.
+/// The remainder by zero is all ones as well, as on an H200.
 template <class T>
 T rem(T a, T b) {
-  return b == 0 ? a : sub(a, mul_lo(div(a, b), b));
+  return b == 0 ? static_cast<T>(~T{0}) : sub(a, mul_lo(div(a, b), b));
 }
 
 template <class T>

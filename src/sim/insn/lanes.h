@@ -39,13 +39,45 @@ struct LaneSource<bool> {
   bool operator[](int lane) const { return ((mask >> lane) & 1) != 0; }
 };
 
+/// An unsigned integer of so many bytes: lanes are chosen by masks, which vectorise where
+/// conditions do not.
+template <std::size_t kBytes>
+using Word = std::conditional_t<
+    kBytes == 1, std::uint8_t,
+    std::conditional_t<kBytes == 2, std::uint16_t,
+                       std::conditional_t<kBytes == 4, std::uint32_t, std::uint64_t>>>;
+
+/// All ones if the lane's bit is set in `lanes`, else 0.
+template <class W>
+inline W lane_word(std::uint32_t lanes, int lane) {
+  using Computed = std::conditional_t<sizeof(W) == 8, std::uint64_t, std::uint32_t>;
+  return static_cast<W>(Computed{0} - ((Computed{lanes} >> static_cast<Computed>(lane)) & 1));
+}
+
+/// d[lane] = the lane's bit in `lanes` ? a[lane] : b[lane]
+template <class T>
+inline void select_lanes(T* d, std::uint32_t lanes, const T* a, const T* b) {
+  if constexpr (sizeof(T) > 8) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      d[lane] = ((lanes >> lane) & 1) != 0 ? a[lane] : b[lane];
+    }
+  } else {
+    using W = Word<sizeof(T)>;
+    auto* to = reinterpret_cast<W*>(d);
+    const auto* if_set = reinterpret_cast<const W*>(a);
+    const auto* if_clear = reinterpret_cast<const W*>(b);
+#pragma GCC ivdep
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const W mask = lane_word<W>(lanes, lane);
+      to[lane] = static_cast<W>((if_set[lane] & mask) | (if_clear[lane] & ~mask));
+    }
+  }
+}
+
 /// d[lane] = values[lane] for the lanes of `active`.
 template <class T>
 inline void blend(T* d, const T* values, std::uint32_t active) {
-#pragma GCC ivdep
-  for (int lane = 0; lane < kLanes; ++lane) {
-    d[lane] = ((active >> lane) & 1) != 0 ? values[lane] : d[lane];
-  }
+  select_lanes(d, active, values, d);
 }
 
 template <class Function>

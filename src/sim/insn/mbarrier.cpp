@@ -244,7 +244,7 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
     return Step::kRetry;
   }
   warp.set_predicate(insn.op[0], active, complete);
-  return complete == active ? Step::kNext : Step::kYield;
+  return complete == active || warp.is_timed_out ? Step::kNext : Step::kYield;
 }
 
 void lower_wait(Lowering& l, bool is_try) {

@@ -156,13 +156,21 @@ void lower_mov(Lowering& l) {
   l.emit(copy_exec(bits), {d, l.source(1, type)});
 }
 
+/// op: d, a, b, p; small: 1 if p is negated.
 template <class T>
-T select(T a, T b, bool condition) {
-  return condition ? a : b;
-}
-template <class T>
-T select_not(T a, T b, bool condition) {
-  return condition ? b : a;
+Step run_selp(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const std::uint32_t p = warp.predicate(insn.op[3]) ^ (insn.small != 0 ? kAllLanes : 0);
+  const T* a = warp.row<T>(insn.op[1]);
+  const T* b = warp.row<T>(insn.op[2]);
+  T* d = warp.row<T>(insn.op[0]);
+  if (active == kAllLanes) {
+    select_lanes(d, p, a, b);
+    return Step::kNext;
+  }
+  alignas(64) T values[kLanes];
+  select_lanes(values, p, a, b);
+  blend(d, values, active);
+  return Step::kNext;
 }
 
 void lower_selp(Lowering& l) {
@@ -173,11 +181,9 @@ void lower_selp(Lowering& l) {
   const Row b = l.source(2, type);
   const auto [p, is_negated] = l.source_predicate(3);
   const ExecFn exec =
-      for_integer(bits_type(bits_of(type)), [negated = is_negated]<class T>() -> ExecFn {
-        return negated ? lanes<select_not<T>> : lanes<select<T>>;
-      });
+      for_integer(bits_type(bits_of(type)), []<class T>() -> ExecFn { return run_selp<T>; });
   if (exec == nullptr) refuse_type(l, type);
-  l.emit(exec, {d, a, b, p});
+  l.emit(exec, {d, a, b, p}).small = is_negated ? 1 : 0;
 }
 
 template <class T>

@@ -17,6 +17,21 @@ namespace tilewright::sim::special {
 using floating::bits;
 using floating::from_bits;
 
+/// Ten multiplications and additions, written out: a loop inside keeps the compiler from making
+/// vectors of the lanes.
+inline double polynomial(double x, const double (&c)[11]) {
+  double p = std::fma(c[10], x, c[9]);
+  p = std::fma(p, x, c[8]);
+  p = std::fma(p, x, c[7]);
+  p = std::fma(p, x, c[6]);
+  p = std::fma(p, x, c[5]);
+  p = std::fma(p, x, c[4]);
+  p = std::fma(p, x, c[3]);
+  p = std::fma(p, x, c[2]);
+  p = std::fma(p, x, c[1]);
+  return std::fma(p, x, c[0]);
+}
+
 /// 2^x within 2^-51, for results that a float can hold: beyond 2^+-200 it is 2^+-200.
 inline double exp2(double x) {
   // 2^r on [-1/2, 1/2]: the polynomial through the Chebyshev nodes
@@ -29,8 +44,7 @@ inline double exp2(double x) {
   y = y < -200.0 ? -200.0 : y;
   const double shifted = y + kShift;
   const double r = y - (shifted - kShift);
-  double p = kPoly[10];
-  for (int i = 9; i >= 0; --i) p = std::fma(p, r, kPoly[i]);
+  const double p = polynomial(r, kPoly);
   const double scaled = from_bits(bits(p) + (bits(shifted) << 52));
   return x != x ? x : scaled;
 }
@@ -53,8 +67,7 @@ inline double log2(double x) {
   const double f = m - 1.0;
   const double s = f / (f + 2.0);
   const double z = s * s;
-  double p = kSeries[10];
-  for (int i = 9; i >= 0; --i) p = std::fma(p, z, kSeries[i]);
+  const double p = polynomial(z, kSeries);
   double r = std::fma(s, p, exponent);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   r = x == 0.0 ? -kInfinity : r;
@@ -110,7 +123,7 @@ inline double rsqrt_gross(double a) {
   return rounded_high_word(1.0 / std::sqrt(flush64(high_word(a))));
 }
 inline double rsqrt64(double a) {
-  return floating::canonical(1.0 / std::sqrt(a));
+  return floating::result_of<false, false>(1.0 / std::sqrt(a), a);
 }
 
 /// The classes of testp.
@@ -132,7 +145,10 @@ bool is_of_class(T a) {
   if constexpr (kClass == NumberClass::kInfinite) return x == kInfinity;
   if constexpr (kClass == NumberClass::kNumber) return x == x;
   if constexpr (kClass == NumberClass::kNotANumber) return x != x;
-  if constexpr (kClass == NumberClass::kNormal) return x >= kSmallest && x < kInfinity;
+  // zero counts as normal
+  if constexpr (kClass == NumberClass::kNormal) {
+    return (x >= kSmallest && x < kInfinity) || x == T{0};
+  }
   if constexpr (kClass == NumberClass::kSubnormal) return x > T{0} && x < kSmallest;
 }
 

@@ -35,11 +35,34 @@ MatrixDescriptor advanced(const MatrixDescriptor& descriptor, const OperandTile&
   return result;
 }
 
+/// What gather_tile() does, for rows of 32 contiguous bytes (two chunks of 16) inside the memory:
+/// the usual case. False, with codes in any state, if it is none or not all inside.
+bool gather_rows(const Warp& warp, const MatrixDescriptor& d, const OperandTile& tile,
+                 std::span<std::byte> codes) {
+  if (tile.major != OperandMajor::kK || d.base_offset != 0 || tile.k * tile.element_bytes != 32) {
+    return false;
+  }
+  const auto span = static_cast<std::uint32_t>(d.swizzle);
+  const std::uint32_t pitch = span == 0 ? 16 : span;
+  const std::uint32_t second = span == 0 ? d.leading_bytes : 16;
+  const std::uint32_t end = warp.shared_bytes - 16;
+  std::byte* to = codes.data();
+  for (std::uint32_t row = 0; row < static_cast<std::uint32_t>(tile.rows); ++row, to += 32) {
+    const std::uint32_t linear = d.start_address + row / 8 * d.stride_bytes + row % 8 * pitch;
+    const std::uint32_t a = swizzled(d.swizzle, linear), b = swizzled(d.swizzle, linear + second);
+    if (a > end || b > end) return false;
+    std::memcpy(to, warp.shared + a, 16);
+    std::memcpy(to + 16, warp.shared + b, 16);
+  }
+  return true;
+}
+
 }  // namespace
 
 void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor,
                           const OperandTile& tile, int first_row, std::span<std::byte> codes) {
   const MatrixDescriptor fields = decode_matrix_descriptor(descriptor);
+  if (gather_rows(warp, advanced(fields, tile, first_row), tile, codes)) return;
   const GatherResult result = gather_tile(std::span(warp.shared, warp.shared_bytes),
                                           advanced(fields, tile, first_row), tile, codes);
   switch (result.status) {

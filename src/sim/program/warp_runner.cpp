@@ -55,10 +55,13 @@ class Runner {
   /// Whether the group can run, after what it waited for has come.
   bool wake(LaneGroup& group) {
     if (group.is_parked) {
-      if (!is_complete(warp_, group) && !meets_others(group)) return false;
-      group.is_parked = false;
-      group.wait = {};
-      return true;
+      if (is_complete(warp_, group)) {
+        group.is_parked = false;
+        group.wait = {};
+      } else {
+        release_if_met(group.wait);
+      }
+      return !group.is_parked;
     }
     if (group.wait.kind == WaitKind::kNone) return true;
     if (!is_over(warp_, group.wait)) return false;
@@ -69,17 +72,21 @@ class Runner {
     return true;
   }
 
-  /// bar.warp.sync at several places: together the groups are all that is needed.
-  bool meets_others(const LaneGroup& group) const {
-    if (group.wait.kind != WaitKind::kWarpSync || group.wait.b == 0) return false;
+  /// bar.warp.sync at several places: groups that together are all that is needed go on.
+  void release_if_met(const Wait wait) {
+    if (wait.b == 0) return;
+    const auto waits_too = [&](const LaneGroup& group) {
+      return group.is_parked && group.wait.b != 0 && group.wait.a == wait.a;
+    };
     std::uint32_t lanes = 0;
-    for (const LaneGroup& other : warp_.groups) {
-      if (other.is_parked && other.wait.kind == WaitKind::kWarpSync &&
-          other.wait.a == group.wait.a && other.wait.b != 0) {
-        lanes |= other.lanes;
-      }
+    for (const LaneGroup& group : warp_.groups) lanes |= waits_too(group) ? group.lanes : 0;
+    if ((static_cast<std::uint32_t>(wait.a) & warp_.live & ~lanes) != 0) return;
+    for (LaneGroup& group : warp_.groups) {
+      if (!waits_too(group)) continue;
+      group.is_parked = false;
+      group.is_retry = true;  // the instruction sees that it was released
+      group.wait = {};
     }
-    return (static_cast<std::uint32_t>(group.wait.a) & warp_.live & ~lanes) == 0;
   }
 
   /// The lowest place above `pc` where others are, and whether others are below it.

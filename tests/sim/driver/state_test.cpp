@@ -227,7 +227,9 @@ TEST_F(DriverGraphTest, StreamsThatDoNotComeBack) {
     EXPECT_OK(cu.cuStreamWaitEvent(b_, event_, 0));
     EXPECT_OK(cu.cuMemsetD8Async(memory_, 2, 32, b_));
     EXPECT_OK(cu.cuEventRecord(event_, b_));
-    if (comes_back) EXPECT_OK(cu.cuStreamWaitEvent(a_, event_, 0));
+    if (comes_back) {
+      EXPECT_OK(cu.cuStreamWaitEvent(a_, event_, 0));
+    }
     EXPECT_EQ(cu.cuStreamEndCapture(b_, &graph), CUresult::kStreamCaptureUnmatched);
     return cu.cuStreamEndCapture(a_, &graph);
   };

@@ -1,6 +1,6 @@
 // mbarrier, cp.async, bulk and tensor copies, in every timing of asynchronous work.
-#include "kernel_run.h"
 #include "sim/async/tensor_map.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <numeric>
 
@@ -84,7 +84,8 @@ constexpr const char* kTensorRoundTrip =
     mov.u32 %r1, tile; mov.u32 %r2, bar; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;
     mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;
     mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], BYTES;
-    cp.async.bulk.tensor.RANKd.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd3, COORDS], [%r2];
+    cp.async.bulk.tensor.RANKd.shared::cluster.global.mbarrier::complete_tx::bytes [%r1],
+      [%rd3, COORDS], [%r2];
     WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0; @!%p1 bra WAIT;
     cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], BYTES;
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
@@ -168,10 +169,13 @@ TEST_P(Async, MulticastReachesEveryCtaOfTheCluster) {
     mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 128;
     SYNC: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
     setp.ne.u32 %p2, %r3, 0; or.pred %p2, %p2, %p0;
-    @!%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd0], 128, [%r2], %h0;
+
+        @!%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+      [%r1], [%rd0], 128, [%r2], %h0;
     WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0; @!%p1 bra WAIT;
     mul.lo.u32 %r4, %r0, 4; add.u32 %r5, %r1, %r4; ld.shared.u32 %r6, [%r5];
-    mad.lo.u32 %r7, %r3, 128, %r4; cvt.u64.u32 %rd3, %r7; add.s64 %rd3, %rd1, %rd3; st.global.u32 [%rd3], %r6;
+    mad.lo.u32 %r7, %r3, 128, %r4; cvt.u64.u32 %rd3, %r7; add.s64 %rd3, %rd1, %rd3;
+    st.global.u32 [%rd3], %r6;
     barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;)",
                    options());
   auto* in = kernel.allocate<std::uint32_t>(32);

@@ -34,7 +34,7 @@ class KernelRun {
     launch_.params.resize(256);
     problem_ = launch_.module->kernels().at(0).problem;
     param_bytes_ = launch_.module->kernels().at(0).param_bytes;
-    map_offset_ = launch_.module->kernels().at(0).params.at(3).offset_bytes;
+    if (problem_.empty()) map_offset_ = launch_.module->kernels().at(0).params.at(3).offset_bytes;
   }
 
   template <class T>

@@ -1,5 +1,5 @@
 // ld, st, atom, red: values, widths, masks, and what is refused.
-#include "kernel_run.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <numeric>
 
@@ -112,7 +112,8 @@ TEST(Faults, FreedNullMisalignedAndWrongSpaceAreRefused) {
 
 TEST(Faults, SharedBeyondTheLaunchIsRefused) {
   KernelRun kernel(R"(.shared .align 4 .b8 buffer[64];
-    mov.u32 %r1, buffer; mul.lo.u32 %r2, %r0, 4; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %r0;)");
+    mov.u32 %r1, buffer; mul.lo.u32 %r2, %r0, 4; add.u32 %r1, %r1, %r2;
+    st.shared.u32 [%r1], %r0;)");
   const std::string message = message_of(kernel, nullptr);
   EXPECT_NE(message.find("illegal shared write of 4 bytes"), std::string::npos) << message;
   EXPECT_NE(message.find("lanes 16-31"), std::string::npos) << message;

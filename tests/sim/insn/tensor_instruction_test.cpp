@@ -1,5 +1,5 @@
 // ldmatrix, stmatrix, mma.sync, wgmma against plain sums.
-#include "kernel_run.h"
+#include "tests/sim/insn/kernel_run.h"
 
 #include <string>
 
@@ -45,7 +45,8 @@ TEST(MatrixCopy, TransposesInSharedMemory) {
 TEST(MmaSync, Bf16TileEqualsTheSum) {
   KernelRun kernel(R"(
     shr.u32 %r1, %r0, 2; and.b32 %r2, %r0, 3; mul.lo.u32 %r3, %r1, 32; mul.lo.u32 %r4, %r2, 4;
-    add.u32 %r3, %r3, %r4; cvt.u64.u32 %rd3, %r3; add.s64 %rd4, %rd0, %rd3; add.s64 %rd5, %rd1, %rd3;
+    add.u32 %r3, %r3, %r4; cvt.u64.u32 %rd3, %r3; add.s64 %rd4, %rd0, %rd3;
+    add.s64 %rd5, %rd1, %rd3;
     ld.global.u32 %r10, [%rd4]; ld.global.u32 %r11, [%rd4+256];
     ld.global.u32 %r12, [%rd4+16]; ld.global.u32 %r13, [%rd4+272];
     ld.global.u32 %r14, [%rd5]; ld.global.u32 %r15, [%rd5+16];
@@ -96,7 +97,8 @@ std::string wgmma_kernel(bool is_a_in_registers) {
   )";
   if (is_a_in_registers) {
     text += R"(
-    shr.u32 %r220, %r0, 5; mul.lo.u32 %r220, %r220, 16; shr.u32 %r221, %r0, 2; and.b32 %r221, %r221, 7;
+    shr.u32 %r220, %r0, 5; mul.lo.u32 %r220, %r220, 16; shr.u32 %r221, %r0, 2;
+    and.b32 %r221, %r221, 7;
     add.u32 %r220, %r220, %r221; and.b32 %r222, %r0, 3; mul.lo.u32 %r223, %r220, 128;
     mad.lo.u32 %r223, %r222, 4, %r223; cvt.u64.u32 %rd8, %r223; add.s64 %rd8, %rd0, %rd8;)";
   }
@@ -160,7 +162,8 @@ INSTANTIATE_TEST_SUITE_P(Timing, Wgmma, testing::Values(AsyncTiming::kEager, Asy
 TEST(WgmmaDescriptor, OutOfBoundsIsNamedWithItsFields) {
   KernelRun kernel(R"(mov.u64 %rd6, 0x4000004000013fff;
     wgmma.fence.sync.aligned;
-    wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0,%f1,%f2,%f3}, %rd6, %rd6, 0, 1, 1, 0, 0;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0,%f1,%f2,%f3},
+      %rd6, %rd6, 0, 1, 1, 0, 0;
     wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;)");
   const auto fault = kernel.run(nullptr, nullptr, nullptr, 128);
   ASSERT_TRUE(fault.has_value());
