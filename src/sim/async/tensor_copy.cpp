@@ -86,6 +86,16 @@ std::string check_rows4(const TensorMapFields& map) {
 
 }  // namespace
 
+std::string check_store_start(const TensorCopy& copy) {
+  for (std::uint32_t i = 0; i < copy.map->rank; ++i) {
+    if (copy.coordinates[i] < 0) {
+      return fmt::format("tensor copy: coordinate {} = {}; a store may not begin before the tensor",
+                         i, copy.coordinates[i]);
+    }
+  }
+  return {};
+}
+
 std::string check(const TensorCopy& copy) {
   const TensorMapFields& map = *copy.map;
   if (map.interleave != TensorInterleave::kNone) {

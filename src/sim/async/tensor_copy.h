@@ -151,17 +151,27 @@ std::uint32_t load(const TensorCopy& copy, Memory& memory, std::byte* shared) {
   return transaction_bytes(copy);
 }
 
-/// Shared to global; what is outside of the tensor is not written. The bytes are copied as they
-/// are.
+/// Why a store with this start is illegal, "" if it is not. Seen on an H200, in no document: a store
+/// may begin past the end of the tensor, but not before its start, in any dimension.
+std::string check_store_start(const TensorCopy& copy);
+
+/// Shared to global; what is outside of the tensor is not written, but for the innermost dimension:
+/// that ends at the next multiple of 16 bytes, as seen on an H200 for elements of 1, 2 and 4 bytes.
+/// A tensor whose rows are no multiples of 16 bytes gets whatever the box holds there into its
+/// padding. The bytes are copied as they are.
 template <class Memory>
 std::uint32_t store(const TensorCopy& copy, Memory& memory, const std::byte* shared) {
+  constexpr std::uint32_t kChunkBytes = 16;
   std::array<std::byte, tensor_copy_detail::kMaxRowBytes> buffer;
   for_each_row(copy, [&](const TensorRow& row) {
     if (row.inside == 0) return;
-    std::byte* global = memory.global(row.global_address, row.inside);
+    const auto inside = static_cast<std::uint32_t>(row.inside);
+    const std::uint32_t written = std::min((inside + kChunkBytes - 1) / kChunkBytes * kChunkBytes,
+                                           inside + static_cast<std::uint32_t>(row.after));
+    std::byte* global = memory.global(row.global_address, written);
     if (global == nullptr) return;
     const std::byte* from = tensor_copy_detail::collect_row(copy, row, shared, buffer.data());
-    std::copy_n(from, row.inside, global);
+    std::copy_n(from, written, global);
   });
   return transaction_bytes(copy);
 }

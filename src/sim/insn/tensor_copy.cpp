@@ -93,6 +93,10 @@ void read_operands(Warp& warp, int lane, const TensorForm& form, TensorWork& wor
   if (problem.empty() && form.task == TensorTask::kReduce) {
     problem = check_tensor_reduction(work.fields, form.op);
   }
+  if (problem.empty() && form.task == TensorTask::kStore &&
+      work.copy.shape == TensorCopyShape::kBox) {
+    problem = check_store_start(work.copy);
+  }
   if (!problem.empty()) refuse(lane, problem);
 }
 
