@@ -64,9 +64,9 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
   require(num_rows != 0, ErrorKind::kInvalidArgument,
           "no instruction has \"{}\" in its syntax; `tilewright sim isa` lists all", args.filter);
   if (context.json) return print_json({{"instructions", num_rows}, {"sections", sections}});
-  print(text + style.faint(fmt::format("{} instructions with all their forms; \"from\" is the "
-                                       "lowest .target\n",
-                                       num_rows)));
+  print(text + style.faint(fmt::format("{} instruction{} with all forms; \"from\" is the lowest "
+                                       ".target\n",
+                                       num_rows, num_rows == 1 ? "" : "s")));
 }
 
 /// One opcode of a file: with the modifiers that choose its row, or as it is written if it has

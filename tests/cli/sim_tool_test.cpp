@@ -116,7 +116,7 @@ TEST(SimTool, RunStopsAtAFault) {
   const Outcome outcome = files.run();
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.out, HasSubstr("stopped"));
-  EXPECT_THAT(outcome.out, HasSubstr("saxpy.ptx:23"));
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("saxpy.ptx:23"));
 }
 
 TEST(SimTool, ErrorsOfALaunchNameTheJsonPath) {
