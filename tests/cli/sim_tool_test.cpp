@@ -108,6 +108,17 @@ TEST(SimTool, RunSaysWhatDiffers) {
   EXPECT_EQ(parsed["buffers"][1]["wrong"], 999);
 }
 
+TEST(SimTool, RunToleratesWhatItIsToldTo) {
+  json launch = saxpy_launch();
+  launch["buffers"]["y"]["expect"]["start"] = 1.5;
+  EXPECT_EQ(Files(launch).run().status, 1);
+  launch["buffers"]["y"]["expect"]["abs"] = 0.5;
+  EXPECT_EQ(Files(launch).run().status, 0);
+  launch["buffers"]["y"]["expect"]["rel"] = 1;
+  launch["buffers"]["y"]["expect"]["start"] = 1e300;  // infinite in f32
+  EXPECT_EQ(Files(launch).run().status, 1);
+}
+
 TEST(SimTool, RunStopsAtAFault) {
   json launch = saxpy_launch();
   launch["params"][3] = {{"u32", 1024}};
