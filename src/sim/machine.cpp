@@ -308,8 +308,9 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
-  const CheckerSet checkers = make_observer(
-      grid.options, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr);
+  const CheckerSet checkers =
+      make_observer(grid.options, *code, state_->findings,
+                    state_->is_host_known ? state_->defined.get() : nullptr);
   grid.init = checkers.init;
   grid.findings = &state_->findings;
   ObserverList observers;

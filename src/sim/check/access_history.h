@@ -25,7 +25,7 @@ struct AccessRecord {
   MemoryScope scope = MemoryScope::kNone;  ///< of strong accesses; kNone: weak
 };
 
-/// Accesses that a later one may have to be ordered after.
+/// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
 class AccessCell {
  public:
   static constexpr std::uint32_t kBytes = 16;
@@ -34,32 +34,60 @@ class AccessCell {
   /// forgets those that need not be known any more. conflict() returns whether it is ordered.
   template <class Conflict>
   void add(const AccessRecord& now, Conflict&& conflict) {
-    std::size_t kept = 0;
-    bool is_merged = false;
-    for (std::size_t i = 0; i < records_.size(); ++i) {
-      AccessRecord& old = records_[i];
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      if (is_known(at(i), now)) return;
+    }
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < size_; ++i) {
+      AccessRecord& old = at(i);
       if ((old.bytes & now.bytes) != 0) {
         const bool is_ordered = old.agent == now.agent || conflict(old);
         const bool covers = now.kind != AccessKind::kRead || old.kind == AccessKind::kRead;
         if (is_ordered && covers) old.bytes &= static_cast<std::uint16_t>(~now.bytes);
       }
       if (old.bytes == 0) continue;
-      if (!is_merged && old.agent == now.agent && old.time == now.time && old.insn == now.insn &&
-          old.kind == now.kind) {
-        old.bytes |= now.bytes;
-        old.lanes |= now.lanes;
-        is_merged = true;
-      }
-      if (kept != i) records_[kept] = old;
+      if (kept != i) at(kept) = old;
       ++kept;
     }
-    records_.resize(kept);
-    if (!is_merged) records_.push_back(now);
+    size_ = kept;
+    push(now);
   }
-  const std::vector<AccessRecord>& records() const noexcept { return records_; }
+  template <class F>
+  void for_each(F&& f) const {
+    for (std::uint32_t i = 0; i < size_; ++i) f(i < kInside ? inside_[i] : more_[i - kInside]);
+  }
 
  private:
-  std::vector<AccessRecord> records_;
+  static constexpr std::uint32_t kInside = 2;
+
+  /// The same agent did the same at the same moment.
+  static bool is_known(const AccessRecord& old, const AccessRecord& now) {
+    return old.agent == now.agent && old.time == now.time && old.kind == now.kind &&
+           old.proxy == now.proxy && old.scope == now.scope && (now.bytes & ~old.bytes) == 0;
+  }
+  AccessRecord& at(std::uint32_t i) { return i < kInside ? inside_[i] : more_[i - kInside]; }
+  void push(const AccessRecord& now) {
+    if (size_ > 0) {
+      AccessRecord& last = at(size_ - 1);
+      if (last.agent == now.agent && last.time == now.time && last.insn == now.insn &&
+          last.kind == now.kind) {
+        last.bytes |= now.bytes;
+        last.lanes |= now.lanes;
+        return;
+      }
+    }
+    if (size_ < kInside) {
+      inside_[size_] = now;
+    } else {
+      more_.resize(size_ - kInside);
+      more_.push_back(now);
+    }
+    ++size_;
+  }
+
+  std::array<AccessRecord, kInside> inside_;
+  std::uint32_t size_ = 0;
+  std::vector<AccessRecord> more_;
 };
 
 /// Of global memory: pages of cells that come to be when they are used.

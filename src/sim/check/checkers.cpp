@@ -1,22 +1,26 @@
 #include "sim/check/checkers.h"
 
+#include "sim/check/definedness.h"
 #include "sim/check/init_checker.h"
 #include "sim/check/mma_checker.h"
 #include "sim/check/observer_list.h"
 #include "sim/check/order_checker.h"
 #include "sim/check/sync_checker.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tilewright::sim {
 
-CheckerSet make_observer(const Options& options, Findings& findings, ByteShadow* global) {
+CheckerSet make_observer(const Options& options, const KernelCode& code, Findings& findings,
+                         ByteShadow* global) {
   const Checks& checks = options.checks;
   CheckerSet out;
   const auto add = [&](std::unique_ptr<Observer> checker) {
     out.owned.push_back(std::move(checker));
     out.list->add(out.owned.back().get());
   };
+  const bool has_wgmma = std::ranges::count(code.spread, std::uint8_t(SpreadRule::kWgmma)) != 0;
   out.list = std::make_unique<ObserverList>();
   if (checks.init) {
     auto init = std::make_unique<InitChecker>(findings, global, checks.strict);
@@ -24,10 +28,10 @@ CheckerSet make_observer(const Options& options, Findings& findings, ByteShadow*
     add(std::move(init));
   }
   if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
-  if (checks.race || checks.proxy || checks.mma) {
+  if (checks.race || checks.proxy || (checks.mma && has_wgmma)) {
     add(std::make_unique<OrderChecker>(findings, checks));
   }
-  if (checks.mma) add(std::make_unique<MmaChecker>(findings, checks.strict));
+  if (checks.mma && has_wgmma) add(std::make_unique<MmaChecker>(findings, checks.strict));
   out.observer = out.list->get();
   return out;
 }

@@ -27,6 +27,7 @@ struct CheckerSet {
 };
 
 /// `global` says which bytes of global memory are defined, nullptr if that is not known.
-CheckerSet make_observer(const Options& options, Findings& findings, ByteShadow* global);
+CheckerSet make_observer(const Options& options, const KernelCode& code, Findings& findings,
+                         ByteShadow* global);
 
 }  // namespace tilewright::sim

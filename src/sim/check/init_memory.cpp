@@ -21,6 +21,17 @@ bool is_consecutive(const WarpAccess& access) {
   return difference == 0;
 }
 
+/// All active lanes at the same place.
+bool is_same_place(const WarpAccess& access) {
+  const std::uint64_t first = access.addresses[std::countr_zero(access.lanes)];
+  std::uint64_t difference = 0;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t is_active = std::uint64_t{0} - (access.lanes >> lane & 1);
+    difference |= (access.addresses[lane] ^ first) & is_active;
+  }
+  return difference == 0;
+}
+
 template <class F>
 void for_each_lane(std::uint32_t lanes, F&& f) {
   for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
@@ -100,6 +111,10 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
     return;
   }
   if (is_row && is_all_defined(shadow_of_lane(0), row_bytes)) return;
+  if (is_same_place(access) &&
+      is_all_defined(shadow_of_lane(std::countr_zero(access.lanes)), access.bytes)) {
+    return;
+  }
   std::uint32_t undefined = 0;
   for_each_lane(access.lanes, [&](int lane) {
     if (!is_all_defined(shadow_of_lane(lane), access.bytes)) undefined |= 1U << lane;

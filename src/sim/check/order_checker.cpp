@@ -56,15 +56,21 @@ void OrderChecker::cta_started(Cta& cta) {
 
 void OrderChecker::cta_ended(Cta& cta) {
   ClusterState& cluster = state_of(*cta.cluster);
+  last_warp_ = nullptr;
   if (++cluster.num_ended == cta.cluster->ctas.size()) clusters_.erase(cta.cluster);
 }
 
 OrderChecker::WarpState& OrderChecker::state_of(const Warp& warp) {
-  return state_of(*warp.cta->cluster).ctas[warp.cta->rank]->warps[warp.index];
+  if (&warp != last_warp_) {
+    last_state_ = &state_of(*warp.cta->cluster).ctas[warp.cta->rank]->warps[warp.index];
+    last_warp_ = &warp;
+  }
+  return *last_state_;
 }
 
 OrderChecker::CtaState& OrderChecker::cta_at(const Warp& warp, std::uint64_t shared_address) {
   const std::uint64_t rank = (shared_address & 0xffffffff) >> kSharedRankShift;
+  if (rank == warp.cta->rank) return *state_of(warp).cta;
   return *state_of(*warp.cta->cluster).ctas[rank];
 }
 

@@ -140,6 +140,8 @@ class OrderChecker final : public Observer {
   std::uint32_t num_clusters_ = 0;
   GlobalHistory global_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Knowledge> locations_;  ///< address, domain
+  const Warp* last_warp_ = nullptr;
+  WarpState* last_state_ = nullptr;
   std::set<std::tuple<std::uint32_t, std::uint32_t, char>> reported_;
 };
 

@@ -206,12 +206,13 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
   if (!checks_.proxy) return;
   WarpState& own = state_of(warp);
   const auto acquired = own.acquired_maps.find(map.address);
+  bool is_said = false;
   for (std::uint64_t at = map.address; at < map.address + map.bytes; at += AccessCell::kBytes) {
-    for (const AccessRecord& old : cell_at(warp, map.is_shared, at).records()) {
-      if (old.kind == AccessKind::kRead) continue;
-      if (acquired != own.acquired_maps.end() && old.time <= acquired->second.of(old.agent)) {
-        continue;
-      }
+    cell_at(warp, map.is_shared, at).for_each([&](const AccessRecord& old) {
+      const bool is_acquired =
+          acquired != own.acquired_maps.end() && old.time <= acquired->second.of(old.agent);
+      if (is_said || old.kind == AccessKind::kRead || is_acquired) return;
+      is_said = true;
       Access now;
       now.record = {own.agent,       own.time,  index_of(warp, insn),
                     operation.lanes, own.agent, old.bytes};
@@ -220,8 +221,7 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
       report(now, old, "proxy", at,
              "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
              "thread that uses it, after a release by the writer");
-      return;
-    }
+    });
   }
 }
 

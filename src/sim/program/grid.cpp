@@ -57,7 +57,7 @@ ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
 
 /// CTAs that cannot talk to each other: one cluster after the other.
 void run_apart(Work& work) {
-  constexpr int kMostPolls = 2'000'000;
+  constexpr int kMostPolls = 200'000;
   while (!work.is_stopped) {
     const std::uint64_t index = work.next++;
     if (index >= work.num_clusters) return;

@@ -124,7 +124,7 @@ class Runner {
   void run_group(std::size_t self);
 
   /// After a step that is not kNext. Whether the same group goes on.
-  bool leave(std::size_t self, Step step, std::uint32_t active, bool was_timed_out);
+  bool leave(std::size_t self, Step step, std::uint32_t active);
 
   Warp& warp_;
   std::uint64_t turn_;
@@ -175,7 +175,6 @@ void Runner::run_group(std::size_t self) {
         }
       }
     }
-    const bool was_timed_out = warp_.is_timed_out;
     warp_.is_resumed = warp_.is_timed_out = false;
     if (step == Step::kNext) {
       ++pc;
@@ -185,14 +184,14 @@ void Runner::run_group(std::size_t self) {
     }
     --turn_;
     group->pc = pc;
-    if (!leave(self, step, active, was_timed_out)) break;
+    if (!leave(self, step, active)) break;
     pc = group->pc;
     if (turn_ == 0) break;
   }
   warp_.num_executed += begin - turn_;
 }
 
-bool Runner::leave(std::size_t self, Step step, std::uint32_t active, bool was_timed_out) {
+bool Runner::leave(std::size_t self, Step step, std::uint32_t active) {
   LaneGroup& group = warp_.groups[self];
   switch (step) {
     case Step::kJump: {
@@ -247,8 +246,7 @@ bool Runner::leave(std::size_t self, Step step, std::uint32_t active, bool was_t
     case Step::kYield:
       ++group.pc;
       yielded_ |= group.lanes;
-      // A wait that was let go without success is no sign of life.
-      has_yielded_ |= !was_timed_out;
+      has_yielded_ = true;
       return false;
     case Step::kNext:
       break;

@@ -52,6 +52,8 @@ TEST(Divergence, ASpinningLaneDoesNotStarveTheOthers) {
   const RunResult run = run_ptx(kernel_with(R"(
     setp.eq.u32 %p, %t, 0;
     mov.u32 %z, 0;
+    @%p st.shared.u32 [flag], %z;
+    bar.sync 0;
     @!%p bra OTHERS;
   SPIN:
     ld.volatile.shared.u32 %x, [flag];
@@ -132,6 +134,8 @@ TEST(Divergence, AnIndexOutsideOfTheTableIsAFault) {
 // An .aligned barrier under a condition that only half of the warp meets.
 TEST(Divergence, AlignedInstructionThatLanesNeverReach) {
   const RunResult run = run_ptx(kernel_with(R"(
+    mov.u32 %z, 0;
+    st.volatile.shared.u32 [flag], %z;
     setp.lt.u32 %p, %t, 16;
     @%p bra HALF;
   SPIN:
@@ -146,7 +150,7 @@ TEST(Divergence, AlignedInstructionThatLanesNeverReach) {
     ret;)",
                                             ".shared .align 4 .u32 flag;"));
   EXPECT_EQ(run.kind, FaultKind::kDeadlock);
-  EXPECT_THAT(run.fault, HasSubstr("waits for lanes 16-31 of its warp"));
+  EXPECT_THAT(run.fault, HasSubstr("executed divergently: lanes 16-31 are elsewhere"));
 }
 
 }  // namespace
