@@ -11,9 +11,10 @@ function(tilewright_simulator)
   set(folder ${PROJECT_SOURCE_DIR}/src/sim)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/parse/*.cpp ${folder}/program/*.cpp
        ${folder}/insn/*.cpp ${folder}/memory/*.cpp ${folder}/async/*.cpp ${folder}/tensor/*.cpp
-       ${folder}/check/*.cpp)
+       ${folder}/check/*.cpp ${folder}/report/*.cpp ${folder}/trace/*.cpp)
   file(GLOB fast_sources CONFIGURE_DEPENDS ${folder}/insn/*.cpp ${folder}/memory/*.cpp
-       ${folder}/program/*.cpp ${folder}/async/*.cpp ${folder}/check/*.cpp)
+       ${folder}/program/*.cpp ${folder}/async/*.cpp ${folder}/check/*.cpp
+       ${folder}/report/*.cpp)
   set_source_files_properties(${fast_sources} PROPERTIES
     COMPILE_OPTIONS "${sim_fast_options};${sim_x86_options}")
   file(GLOB tensor_sources CONFIGURE_DEPENDS ${folder}/tensor/*.cpp)

@@ -30,6 +30,8 @@ void add_layout(CLI::App& app, Context& context);
 void add_formats(CLI::App& app, Context& context);
 void add_kernels(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
+void add_sim(CLI::App& app, Context& context);
+void add_bench(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
 void add_layout_eval(CLI::App& layout, Context& context);
@@ -38,5 +40,13 @@ void add_layout_check(CLI::App& layout, Context& context);
 void add_layout_atoms(CLI::App& layout, Context& context);
 void add_layout_banks(CLI::App& layout, Context& context);
 void add_layout_handoff(CLI::App& layout, Context& context);
+
+// Subcommands of `sim`.
+void add_sim_exec(CLI::App& sim, Context& context);
+void add_sim_run(CLI::App& sim, Context& context);
+void add_sim_isa(CLI::App& sim, Context& context);
+
+// Subcommands of `bench`.
+void add_bench_sim(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

@@ -6,6 +6,7 @@
 #include "device/driver_libraries.h"
 #include "device/kernel_registry.h"
 #include "device/open_device.h"
+#include "sim/device_model.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -49,10 +50,20 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-json driver_to_json(const DriverReport& report) {
+/// What --device takes for a GPU of this driver: "cuda:0", "sim:h200".
+std::string spec_of(const device::DeviceInfo& info, bool is_simulator) {
+  if (!is_simulator) return fmt::format("cuda:{}", info.ordinal);
+  for (const sim::DeviceModel& model : sim::device_models()) {
+    if (model.name == info.name) return fmt::format("sim:{}", model.key);
+  }
+  return fmt::format("sim, device {}", info.ordinal);
+}
+
+json driver_to_json(const DriverReport& report, bool is_simulator) {
   json devices = json::array();
   for (const device::DeviceInfo& info : report.devices) {
     devices.push_back({{"name", info.name},
+                       {"spec", spec_of(info, is_simulator)},
                        {"ordinal", info.ordinal},
                        {"compute_capability", version_text(info.compute_capability * 100)},
                        {"multiprocessors", info.num_sms},
@@ -69,7 +80,7 @@ json driver_to_json(const DriverReport& report) {
   return out;
 }
 
-std::string describe_driver(const DriverReport& report, const Style& style) {
+std::string describe_driver(const DriverReport& report, bool is_simulator, const Style& style) {
   if (report.driver == nullptr) {
     return report.problems.empty() ? "not found\n"
                                    : fmt::format("none: {}\n", report.problems.front());
@@ -85,7 +96,7 @@ std::string describe_driver(const DriverReport& report, const Style& style) {
     out += fmt::format(
         "            {}: {}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB, {:.0f} MiB "
         "L2{}\n",
-        info.ordinal, style.bold(info.name), info.compute_capability / 10,
+        spec_of(info, is_simulator), style.bold(info.name), info.compute_capability / 10,
         info.compute_capability % 10, info.num_sms, static_cast<double>(info.memory_bytes) / kGiB,
         static_cast<double>(info.l2_bytes) / kMiB,
         device::is_usable_capability(info.compute_capability) ? "" : " (not supported)");
@@ -114,7 +125,8 @@ std::string chosen_device(const Context& context, std::string& problem) {
 
 void run_info(const Context& context) {
   const device::DriverLibraries libraries = device::DriverLibraries::standard();
-  const DriverReport gpu = look_for_driver(libraries.cuda), sim = look_for_driver(libraries.sim);
+  const DriverReport gpu = look_for_driver(libraries.cuda);
+  const DriverReport simulator = look_for_driver(libraries.sim);
   std::string problem;
   const std::string chosen = chosen_device(context, problem);
   const auto kernels = kernels_by_target();
@@ -122,8 +134,8 @@ void run_info(const Context& context) {
     print_json({{"version", TILEWRIGHT_VERSION},
                 {"device", chosen.empty() ? json() : json(chosen)},
                 {"device_problem", problem.empty() ? json() : json(problem)},
-                {"cuda_driver", driver_to_json(gpu)},
-                {"simulator", driver_to_json(sim)},
+                {"cuda_driver", driver_to_json(gpu, false)},
+                {"simulator", driver_to_json(simulator, true)},
                 {"toolkit", device::kernel_toolkit()},
                 {"kernels", kernels},
                 {"cpu_threads", std::thread::hardware_concurrency()}});
@@ -133,8 +145,8 @@ void run_info(const Context& context) {
   std::string out = style.bold(fmt::format("tilewright {}", TILEWRIGHT_VERSION)) + "\n";
   out += "device      " +
          (chosen.empty() ? "none: neither a usable GPU nor the simulator" : chosen) + "\n";
-  out += "driver      " + describe_driver(gpu, style);
-  out += "simulator   " + describe_driver(sim, style);
+  out += "driver      " + describe_driver(gpu, false, style);
+  out += "simulator   " + describe_driver(simulator, true, style);
   std::vector<std::string> counts;
   for (const auto& [target, count] : kernels)
     counts.push_back(fmt::format("{} for {}", count, target));

@@ -21,4 +21,12 @@ __device__ inline void wgmma_wait_group_sync_aligned() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
+/// No instruction: keeps the compiler from moving uses of these registers over a wait or a fence,
+/// which it cannot know to concern them.
+template <int Count>
+__device__ inline void wgmma_fence_operand(float (&d)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
 }  // namespace tilewright::ptx

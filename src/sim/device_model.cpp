@@ -11,6 +11,14 @@ namespace {
 
 constexpr std::uint32_t kSharedWithoutOptIn = 48 << 10;
 
+// Tensor cores: data sheets of the H100 (989 TFLOP/s in bf16 on 132 multiprocessors at 1.83 GHz,
+// 1979 in FP8, 495 in TF32, 67 in FP64) and of the B200 (2.25, 4.5, 1.1 and 9 PFLOP/s in FP4, 40
+// TFLOP/s in FP64). The other units: CUDA programming guide, "Throughput of native arithmetic
+// instructions", compute capability 9.0 and 10.0; tuning guides for shared memory; 64 bytes per
+// clock to the L2 cache as NVIDIA's white paper states for the A100.
+constexpr TensorRates kHopperTensor = {4096, 2048, 8192, 0, 8192, 256};
+constexpr TensorRates kBlackwellTensor = {8192, 4096, 16384, 32768, 16384, 128};
+
 /// What follows from the target alone.
 constexpr DeviceModel of_target(const arch::Limits& limits) {
   DeviceModel model;
@@ -39,6 +47,7 @@ constexpr DeviceModel h200() {
   model.clock_khz = 1980000;
   model.memory_clock_khz = 3201000;
   model.memory_bus_bits = 6016;
+  model.rates.tensor = kHopperTensor;
   return model;
 }
 
@@ -54,6 +63,7 @@ constexpr DeviceModel b200() {
   model.clock_khz = 1965000;
   model.memory_clock_khz = 3996000;
   model.memory_bus_bits = 8192;
+  model.rates.tensor = kBlackwellTensor;
   return model;
 }
 

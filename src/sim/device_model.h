@@ -7,6 +7,28 @@
 
 namespace tilewright::sim {
 
+/// Operations of the tensor cores per clock and multiprocessor, dense; a multiply-add is two. 0: not
+/// known or not there.
+struct TensorRates {
+  std::uint32_t f16 = 0;  ///< f16 and bf16
+  std::uint32_t tf32 = 0;
+  std::uint32_t f8 = 0;  ///< e4m3, e5m2 and the 6-bit types
+  std::uint32_t f4 = 0;
+  std::uint32_t i8 = 0;
+  std::uint32_t f64 = 0;
+};
+
+/// What a multiprocessor can do per clock at most, for the bounds of the report.
+struct UnitRates {
+  std::uint32_t issued_warps = 4;    ///< warp instructions
+  std::uint32_t fma_lanes = 128;     ///< float and half (packed counts once): lanes
+  std::uint32_t double_lanes = 64;   ///< f64
+  std::uint32_t special_lanes = 16;  ///< ex2, rcp, sin, ...
+  std::uint32_t shared_bytes = 128;  ///< one wavefront
+  std::uint32_t l2_bytes = 64;       ///< between the multiprocessor and the L2 cache
+  TensorRates tensor;
+};
+
 struct DeviceModel {
   std::string_view key;        ///< "h200", as in TILEWRIGHT_SIM_DEVICE and --device sim:h200
   std::string_view name;       ///< "NVIDIA H200 (simulated)"
@@ -24,6 +46,11 @@ struct DeviceModel {
   std::uint64_t global_bytes = 0;
   std::uint64_t l2_bytes = 0;
   std::uint32_t clock_khz = 0, memory_clock_khz = 0, memory_bus_bits = 0;
+  UnitRates rates;
+
+  double memory_bytes_per_second() const noexcept {
+    return 2e3 * memory_clock_khz * (memory_bus_bits / 8.0);
+  }
 };
 
 /// All models; the first is the default.

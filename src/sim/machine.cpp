@@ -4,10 +4,12 @@
 #include "sim/check/byte_shadow.h"
 #include "sim/check/checkers.h"
 #include "sim/check/finding.h"
-#include "sim/check/observer.h"
+#include "sim/check/observer_list.h"
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
 #include "sim/program/engine.h"
+#include "sim/report/report_writer.h"
+#include "sim/report/usage_observer.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -180,6 +182,9 @@ void check_block(const Launch& launch, const LaunchBounds& bounds) {
 }  // namespace
 
 struct Machine::State {
+  State(const DeviceModel& device, Options how)
+      : model(device), options(std::move(how)), memory(device.global_bytes) {}
+
   const DeviceModel& model;
   Options options;
   GlobalMemory memory;
@@ -188,6 +193,8 @@ struct Machine::State {
   Findings findings;
   std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
   bool is_host_known = false;           ///< the host says what it writes
+  Observer* observer = nullptr;         ///< of the user
+  std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -197,25 +204,19 @@ struct Machine::State {
 };
 
 Machine::Machine(const DeviceModel& model, Options options)
-    : state_(new State{model,
-                       std::move(options),
-                       GlobalMemory(model.global_bytes),
-                       {},
-                       0,
-                       {},
-                       nullptr,
-                       false,
-                       {},
-                       {}}) {
+    : state_(std::make_unique<State>(model, std::move(options))) {
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) {
     state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
   }
-  state_->print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
-  state_->report = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+  if (!state_->options.report_path.empty()) {
+    state_->usage = std::make_unique<ReportWriter>(model, state_->options.report_path);
+  }
 }
 
-Machine::~Machine() = default;
+Machine::~Machine() {
+  if (state_->usage) state_->usage->finish(state_->report);
+}
 
 const DeviceModel& Machine::model() const noexcept {
   return state_->model;
@@ -231,6 +232,10 @@ void Machine::set_output(std::function<void(std::string_view)> print,
                          std::function<void(std::string_view)> report) {
   state_->print = std::move(print);
   state_->report = std::move(report);
+}
+
+void Machine::set_observer(Observer* observer) {
+  state_->observer = observer;
 }
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
@@ -303,10 +308,17 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
-  const CheckerSet checkers = make_observer(grid.options, *code, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr);
-  grid.observer = checkers.observer;
+  const CheckerSet checkers =
+      make_observer(grid.options, *code, state_->findings,
+                    state_->is_host_known ? state_->defined.get() : nullptr);
   grid.init = checkers.init;
   grid.findings = &state_->findings;
+  ObserverList observers;
+  if (checkers.observer != nullptr) observers.add(checkers.observer);
+  if (state_->observer != nullptr) observers.add(state_->observer);
+  std::optional<UsageObserver> usage;
+  if (state_->usage) observers.add(&usage.emplace(*code));
+  grid.observer = observers.get();
   const std::size_t num_known = state_->findings.take_all().size();
   const std::uint64_t num_before = state_->findings.total();
   std::optional<Fault> fault = run_grid(grid);
@@ -316,6 +328,11 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   }
   if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
     fault = Fault{FaultKind::kFinding, first_finding(findings, num_known, code->info.name)};
+  }
+  if (usage) {
+    KernelUsage used = usage->result(*this, launch);
+    if (fault) used.faults.push_back(fault->message);
+    state_->usage->add(used);
   }
   return fault;
 }

@@ -50,6 +50,7 @@ struct VariableInfo {
 };
 
 struct KernelCode;  // program/
+class Observer;     // check/
 class Findings;     // check/
 
 /// A module whose variables have addresses and whose kernels are ready to run.
@@ -132,6 +133,9 @@ class Machine {
   /// Where printf of the device and findings go; standard output and standard error by default.
   void set_output(std::function<void(std::string_view)> print,
                   std::function<void(std::string_view)> report);
+
+  /// One that is told of everything in all launches from now on, nullptr for none. It is not owned.
+  void set_observer(Observer* observer);
 
  private:
   struct State;

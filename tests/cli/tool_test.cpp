@@ -1,18 +1,13 @@
 // The tool as a user runs it: text, JSON, exit codes, files.
 
-#include "base/file.h"
-#include "base/json.h"
-#include "tests/base/scoped_folder.h"
+#include "tests/cli/run_tool.h"
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 namespace tilewright {
 namespace {
@@ -22,26 +17,8 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Outcome {
-  int status = -1;
-  std::string out, err;
-  json parsed() const { return parse_json(out, "output"); }
-};
-
-// Runs the tool with arguments as a shell would split them, standard error apart.
 Outcome run(const std::string& arguments) {
-  const ScopedFolder folder;
-  const std::string err_path = folder / "stderr";
-  const std::string command = "TILEWRIGHT_DEVICE= NO_COLOR=1 " + std::string(TILEWRIGHT_TOOL) +
-                              " " + arguments + " 2>" + err_path;
-  Outcome result;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 4096> buffer;
-  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.out += buffer.data();
-  const int status = pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  result.err = std::string(MappedFile(err_path).text());
-  return result;
+  return run_tool(arguments);
 }
 
 std::string golden(const std::string& path) {

@@ -244,8 +244,8 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
 // end. A poll that ends without success may be what others wait for, so it takes a few in a row,
 // without any wait that comes to its end, until the cluster counts as stuck.
 ClusterStatus run_cluster(Cluster& cluster) {
-  constexpr int kFruitlessTimeouts = 4;
-  int num_timeouts = 0;
+  constexpr int kFruitlessTimeouts = 4, kMostPollsPerTimeout = 16;
+  int num_timeouts = 0, num_polls = 0;
   for (;;) {
     const std::uint64_t wakes = num_wakes(cluster);
     bool is_done = false;
@@ -262,7 +262,12 @@ ClusterStatus run_cluster(Cluster& cluster) {
       continue;
     }
     if (run_pending(cluster)) continue;
-    if (status == ClusterStatus::kPolling) return status;
+    if (status == ClusterStatus::kPolling) {
+      // A wait that was let go has yielded; its loop is about to wait again.
+      if (num_timeouts > 0 && num_polls++ < kMostPollsPerTimeout) continue;
+      return status;
+    }
+    num_polls = 0;
     if (num_timeouts++ == kFruitlessTimeouts) return ClusterStatus::kStuck;
     bool any = false;
     for (const std::unique_ptr<Cta>& cta : cluster.ctas) {

@@ -14,6 +14,7 @@ namespace tilewright::sim {
 struct CodePlace {
   const Function* function = nullptr;
   const Instruction* syntax = nullptr;
+  std::uint32_t register_base = 0;  ///< number of the function's first register in the kernel
 };
 
 /// A special register that the kernel reads, and the row that shows it.
@@ -46,6 +47,7 @@ struct KernelCode {
   std::vector<CodePlace> places;  ///< Insn::syntax indexes it
   std::vector<RowUse> uses;       ///< one per instruction
   std::vector<Row> rows;
+  std::vector<Row> register_rows;     ///< by number of the register in the kernel
   std::vector<Row> undefined_rows;    ///< hold no value when a warp starts, and may be read then
   std::vector<std::uint8_t> spread;   ///< SpreadRule (check/definedness.h), one per instruction
   std::uint32_t register_bytes = 0;   ///< of all rows of a warp

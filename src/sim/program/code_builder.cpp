@@ -35,6 +35,7 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   flat_ = flatten(module_, entry);
   registers_ = allocate_rows(flat_);
   code_ = std::make_unique<KernelCode>();
+  code_->register_rows = registers_.row_of;
   code_->module = &module_;
   code_->info.name = entry.name;
   code_->info.bounds = entry.bounds;
@@ -52,7 +53,7 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   last.exec = end_lanes;
   last.flags = kControl;
   last.syntax = place_;
-  if (code_->places.empty()) code_->places.push_back({&entry, nullptr});
+  if (code_->places.empty()) code_->places.push_back({&entry, nullptr, 0});
   code_->insns.push_back(last);
   finish_uses();
   patch_jumps();
@@ -122,7 +123,8 @@ void CodeBuilder::translate(const FlatInsn& flat) {
   copy_ = flat.copy;
   scratch_used_.clear();
   place_ = static_cast<std::uint32_t>(code_->places.size());
-  code_->places.push_back({flat_.copies[flat.copy].function, flat.syntax});
+  code_->places.push_back({flat_.copies[flat.copy].function, flat.syntax,
+                           flat_.copies[flat.copy].register_base});
   row_ = nullptr;
   Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);
   const Instruction& syntax = *flat.syntax;

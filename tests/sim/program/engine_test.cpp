@@ -239,6 +239,25 @@ TEST(Engine, AWaitForAPhaseThatNeverEndsIsADeadlock) {
   EXPECT_THAT(run.fault, HasSubstr("1 of 2 arrivals pending"));
 }
 
+// CTAs that may talk to each other run in turns; a loop around try_wait is no progress for them.
+TEST(Engine, ADeadlockIsFoundWhereCtasMayWaitForEachOther) {
+  RunSetup setup;
+  setup.grid = {2, 1, 1};
+  const RunResult run = run_ptx(kernel_with(R"(
+    atom.global.add.u32 %x, [%out], 1;
+    setp.eq.u32 %p, %t, 0;
+    @%p mbarrier.init.shared.b64 [bar], 1;
+    bar.sync 0;
+  SPIN:
+    mbarrier.try_wait.parity.shared.b64 %q, [bar], 0;
+    @!%q bra SPIN;
+    ret;)",
+                                            ".shared .align 8 .b64 bar;"),
+                                setup);
+  EXPECT_EQ(run.kind, FaultKind::kDeadlock);
+  EXPECT_THAT(run.fault, HasSubstr("1 of 1 arrivals pending"));
+}
+
 TEST(Engine, LaunchesThatTheDeviceWouldRefuse) {
   const auto refusal = [](const RunSetup& setup, const char* text) {
     EXPECT_THAT([&] { run_ptx(kernel_with("ret;"), setup); },

@@ -1,0 +1,12 @@
+// tilewright bench: speed measurements.
+#include "cli/command.h"
+
+namespace tilewright::cli {
+
+void add_bench(CLI::App& app, Context& context) {
+  CLI::App* bench = app.add_subcommand("bench", "measure speed");
+  bench->require_subcommand(1);
+  add_bench_sim(*bench, context);
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,103 @@
+// tilewright sim exec: any CUDA program on the simulator, unchanged.
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/sim_options.h"
+#include "device/driver_libraries.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include <unistd.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+struct ExecArguments {
+  SimFlags flags;
+  std::vector<std::string> program;
+};
+
+/// The folder of the simulator's libcuda.so.1.
+std::string simulator_folder() {
+  const std::vector<std::string> paths = device::DriverLibraries::standard().sim;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    const std::filesystem::path file = std::filesystem::absolute(path, ignored);
+    if (!std::filesystem::exists(file, ignored)) continue;
+    require(file.filename() == device::kDriverName, ErrorKind::kInvalidArgument,
+            "{} = {}: programs load the driver by the name {}, so the file must have it",
+            device::kSimLibraryVariable, path, device::kDriverName);
+    return file.parent_path().string();
+  }
+  fail(ErrorKind::kUnsupported,
+       "the simulator's driver is not there: no file {}. Build the target tilewright_simulator, or "
+       "name the library in {}",
+       paths.empty() ? std::string("lib/sim/libcuda.so.1") : paths.front(),
+       device::kSimLibraryVariable);
+}
+
+void set_variable(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);
+}
+
+std::string async_name(sim::AsyncTiming timing) {
+  switch (timing) {
+    case sim::AsyncTiming::kLate:
+      return "late";
+    case sim::AsyncTiming::kRandom:
+      return "random";
+    default:
+      return "eager";
+  }
+}
+
+void run_exec(const ExecArguments& args, const Context& context) {
+  const std::string folder = simulator_folder();
+  const sim::Options options = sim_options(args.flags);
+  const char* const old = std::getenv("LD_LIBRARY_PATH");
+  set_variable("LD_LIBRARY_PATH", old == nullptr || *old == '\0' ? folder : folder + ":" + old);
+  set_variable("TILEWRIGHT_SIM_DEVICE", std::string(sim_device(context).key));
+  set_variable("TILEWRIGHT_SIM_CHECK", sim::to_string(options.checks));
+  if (!options.report_path.empty()) {
+    // The program may change its folder before the report is written.
+    set_variable("TILEWRIGHT_SIM_REPORT",
+                 options.report_path == "-"
+                     ? options.report_path
+                     : std::filesystem::absolute(options.report_path).string());
+  }
+  set_variable("TILEWRIGHT_SIM_REPORT_ONLY", options.report_only ? "1" : "0");
+  set_variable("TILEWRIGHT_SIM_SEED", std::to_string(options.seed));
+  set_variable("TILEWRIGHT_SIM_ASYNC", async_name(options.async_timing));
+  set_variable("TILEWRIGHT_SIM_EXACT_MMA", options.is_exact_mma ? "1" : "0");
+  std::vector<char*> words;
+  for (const std::string& word : args.program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  fail(ErrorKind::kInvalidArgument, "cannot run {}: {}", args.program[0], std::strerror(errno));
+}
+
+}  // namespace
+
+void add_sim_exec(CLI::App& sim, Context& context) {
+  CLI::App* command = sim.add_subcommand(
+      "exec", "run any program with the simulator as its CUDA driver: sim exec -- PROGRAM ARGS");
+  auto args = std::make_shared<ExecArguments>();
+  add_sim_flags(*command, args->flags);
+  command->add_option("program", args->program, "the program and its arguments, after --")
+      ->required()
+      ->option_text("-- PROGRAM ARGS");
+  command->footer(
+      "The program sees one GPU, the one of --device (h200 by default). The same can be had "
+      "without\n"
+      "this command: LD_LIBRARY_PATH=lib/sim and the variables TILEWRIGHT_SIM_DEVICE, _CHECK, "
+      "_REPORT,\n_REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA. See docs/03-simulator.md.");
+  command->callback([args, &context] { run_exec(*args, context); });
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,73 @@
+// Clusters: ranks, addresses in the shared memory of other CTAs, and the cluster's barrier.
+// PTX ISA: "%cluster_ctarank", "mapa", "barrier.cluster", "State Spaces: shared".
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::ptx {
+
+/// Rank of this CTA in its cluster; 0 without clusters.
+__device__ inline std::uint32_t cluster_ctarank() {
+  std::uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/// CTAs in the cluster; 1 without clusters.
+__device__ inline std::uint32_t cluster_nctarank() {
+  std::uint32_t count;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+  return count;
+}
+
+/// Number of the cluster in the grid along x, and how many there are.
+__device__ inline std::uint32_t clusterid_x() {
+  std::uint32_t id;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(id));
+  return id;
+}
+__device__ inline std::uint32_t nclusterid_x() {
+  std::uint32_t count;
+  asm("mov.u32 %0, %%nclusterid.x;" : "=r"(count));
+  return count;
+}
+
+/// The shared::cluster address of what lies at `address` (of this CTA) in the CTA of that rank.
+__device__ inline std::uint32_t mapa_shared_cluster(std::uint32_t address, std::uint32_t rank) {
+  std::uint32_t mapped;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+  return mapped;
+}
+
+/// The same as a generic pointer.
+template <class T>
+__device__ inline T* mapa(T* pointer, std::uint32_t rank) {
+  T* mapped;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(pointer), "r"(rank));
+  return mapped;
+}
+
+/// Reads a word of the shared memory of any CTA of the cluster, which must be running.
+__device__ inline std::uint32_t ld_shared_cluster_u32(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+
+/// Arrives at the barrier of the cluster, with release at cluster scope. Every thread of every CTA
+/// arrives once and waits before it arrives again. All lanes of a warp together.
+__device__ inline void barrier_cluster_arrive_aligned() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+/// Waits until all threads of the cluster have arrived, with acquire at cluster scope.
+__device__ inline void barrier_cluster_wait_aligned() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+__device__ inline void cluster_sync() {
+  barrier_cluster_arrive_aligned();
+  barrier_cluster_wait_aligned();
+}
+
+}  // namespace tilewright::ptx

@@ -1,0 +1,40 @@
+#include "sim/report/report_writer.h"
+
+#include "base/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+ReportWriter::ReportWriter(const DeviceModel& model, std::string path)
+    : model_(model), path_(std::move(path)) {}
+
+void ReportWriter::write() const {
+  write_json(path_, report_json(report_, model_));
+}
+
+void ReportWriter::add(const KernelUsage& usage) {
+  constexpr std::chrono::milliseconds kBetweenWrites{500};
+  report_.add(usage);
+  if (is_table()) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
+  write();
+  last_write_ = std::chrono::steady_clock::now();
+}
+
+void ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {
+  try {
+    if (is_table()) {
+      print(report_table(report_, model_));
+    } else {
+      write();
+    }
+  } catch (const std::exception& error) {
+    print(fmt::format("tilewright: the simulator's report: {}\n", error.what()));
+  }
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,35 @@
+// Writing the report of a machine to the place that its options name.
+#pragma once
+
+#include "sim/report/report.h"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tilewright::sim {
+
+/// JSON to a file, or with the path "-" the table to `print`. A file is written at the end, at once
+/// after a fault, and now and then in between, so that a program that crashes leaves one.
+/// Thread   not safe
+class ReportWriter {
+ public:
+  ReportWriter(const DeviceModel& model, std::string path);
+
+  /// Errors   InvalidArgument if the file cannot be written
+  void add(const KernelUsage& usage);
+  /// Never throws; `print` gets the table, or why the file could not be written.
+  void finish(const std::function<void(std::string_view)>& print) noexcept;
+
+ private:
+  bool is_table() const { return path_ == "-"; }
+  void write() const;
+
+  const DeviceModel& model_;
+  std::string path_;
+  Report report_;
+  std::chrono::steady_clock::time_point last_write_;
+};
+
+}  // namespace tilewright::sim

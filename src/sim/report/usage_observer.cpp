@@ -1,0 +1,171 @@
+#include "sim/report/usage_observer.h"
+
+#include "sim/report/access_cost.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+/// Text of an instruction on one line, cut where it gets long.
+std::string text_of(const Module& module, const Instruction& instruction) {
+  constexpr std::size_t kMostChars = 120;
+  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - module.text->data());
+  std::string out;
+  for (const char c : std::string_view(*module.text).substr(offset, instruction.length)) {
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (is_blank && (out.empty() || out.back() == ' ')) continue;
+    out += is_blank ? ' ' : c;
+  }
+  if (out.size() > kMostChars) out = out.substr(0, kMostChars - 3) + "...";
+  return out;
+}
+
+std::string source_of(const Module& module, const Instruction& instruction) {
+  const std::string_view file = module.file_name(instruction.loc.file);
+  return file.empty() ? std::string() : fmt::format("{}:{}", file, instruction.loc.line);
+}
+
+}  // namespace
+
+UsageObserver::UsageObserver(const KernelCode& code)
+    : code_(code),
+      usages_(code.places.size()),
+      classes_(code.places.size(), InsnClass::kOther),
+      tensor_work_(code.places.size()),
+      is_first_(code.insns.size()) {
+  std::vector<bool> is_seen(code.places.size());
+  for (std::size_t i = 0; i < code.insns.size(); ++i) {
+    const std::uint32_t syntax = code.insns[i].syntax;
+    const Instruction* instruction = code.places[syntax].syntax;
+    if (instruction == nullptr || is_seen[syntax]) continue;
+    is_seen[syntax] = true;
+    is_first_[i] = 1;
+    classes_[syntax] = code.insns[i].insn_class;
+    tensor_work_[syntax] = tensor_work(*instruction);
+  }
+}
+
+void UsageObserver::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
+  // An instruction that waited runs again; it is one all the same.
+  if (warp.is_resumed || is_first_[static_cast<std::size_t>(&insn - code_.insns.data())] == 0) {
+    return;
+  }
+  Usage& counts = usage(insn);
+  ++counts.warp_instructions;
+  counts.thread_instructions += static_cast<std::uint64_t>(std::popcount(active));
+  const TensorWork& work = tensor_work_[insn.syntax];
+  counts.tensor_flop += work.flop_per_warp;
+  counts.shared_async_bytes += work.shared_bytes;
+}
+
+void UsageObserver::shared_access(Warp&, const Insn& insn, const WarpAccess& access) {
+  Usage& counts = usage(insn);
+  const SharedCost cost = shared_cost(access);
+  ++counts.shared_accesses;
+  counts.shared_wavefronts += cost.wavefronts;
+  counts.shared_ideal_wavefronts += cost.ideal;
+  if (access.kind == AccessKind::kAtomic) {
+    counts.atomics += static_cast<std::uint64_t>(std::popcount(access.lanes));
+  }
+}
+
+void UsageObserver::add_global(Usage& counts, const WarpAccess& access) {
+  const GlobalCost cost = global_cost(access);
+  ++counts.global_accesses;
+  counts.global_sectors += cost.sectors;
+  counts.global_used_bytes += cost.bytes;
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    footprint_.add(access.addresses[std::countr_zero(rest)], access.bytes);
+  }
+}
+
+void UsageObserver::global_access(Warp&, const Insn& insn, const WarpAccess& access) {
+  Usage& counts = usage(insn);
+  add_global(counts, access);
+  if (access.kind == AccessKind::kAtomic) {
+    counts.atomics += static_cast<std::uint64_t>(std::popcount(access.lanes));
+  }
+}
+
+void UsageObserver::local_access(Warp&, const Insn& insn, const WarpAccess& access) {
+  usage(insn).local_bytes += static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
+}
+
+std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
+                                          const AsyncOperation& operation) {
+  if (operation.kind == AsyncKind::kWgmma) return 0;  // its operands are known from the text
+  Usage& counts = usage(insn);
+  std::array<std::uint64_t, kLanes> addresses{};
+  WarpAccess access;
+  access.addresses = addresses.data();
+  std::uint64_t global_bytes = 0, written_bytes = 0;
+  for (const AsyncRange& range : operation.ranges) {
+    if (range.kind != AccessKind::kRead) written_bytes += range.bytes;
+    if (range.is_shared) {
+      counts.shared_async_bytes += range.bytes;
+      continue;
+    }
+    global_bytes += range.bytes;
+    const int lane = std::popcount(access.lanes);
+    if (operation.kind == AsyncKind::kCpAsync && lane < kLanes) {
+      access.lanes |= 1U << lane;
+      access.bytes = static_cast<std::uint32_t>(range.bytes);
+      addresses[static_cast<std::size_t>(lane)] = range.address;
+    } else {
+      footprint_.add(range.address, range.bytes);
+    }
+  }
+  if (access.lanes != 0) add_global(counts, access);
+  if (operation.kind != AsyncKind::kCpAsync) {
+    counts.bulk_bytes += global_bytes != 0 ? global_bytes : written_bytes;
+  }
+  return 0;
+}
+
+void UsageObserver::mbarrier(Warp&, const Insn& insn, const MbarrierEvent& event) {
+  if (event.action == MbarrierAction::kWaitSuccess) ++usage(insn).barrier_waits;
+  if (event.action == MbarrierAction::kWaitFailure) ++usage(insn).failed_polls;
+}
+
+void UsageObserver::barrier(Warp&, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
+  if (event.is_passed) ++usage(insn).barrier_waits;
+}
+
+KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) const {
+  KernelUsage out;
+  out.kernel = code_.info.name;
+  out.module = code_.module->name;
+  out.num_launches = 1;
+  out.num_ctas = launch.grid.count();
+  out.grid = launch.grid, out.block = launch.block, out.cluster = launch.cluster;
+  out.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  out.static_shared_bytes = code_.info.static_shared_bytes;
+  out.num_registers = code_.info.num_registers;
+  out.local_bytes = code_.info.local_bytes;
+  out.occupancy = occupancy_of(machine, code_.info, launch);
+  out.touched_sectors = footprint_.num_sectors();
+  for (std::size_t i = 0; i < usages_.size(); ++i) {
+    const Instruction* instruction = code_.places[i].syntax;
+    if (instruction == nullptr || usages_[i].warp_instructions == 0) continue;
+    out.total += usages_[i];
+    out.by_class[static_cast<std::size_t>(classes_[i])] += usages_[i];
+    if (usages_[i].tensor_flop > 0) {
+      out.tensor_flop[std::string(tensor_work_[i].type)] += usages_[i].tensor_flop;
+    }
+    LineUsage& line = out.lines[instruction->pos.line];
+    line.usage += usages_[i];
+    line.insn_class = classes_[i];
+    if (line.text.empty()) line.text = text_of(*code_.module, *instruction);
+    line.source = source_of(*code_.module, *instruction);
+    if (!line.source.empty()) out.source_lines[line.source] += usages_[i];
+  }
+  out.bounds = bounds_of(out, machine.model());
+  return out;
+}
+
+}  // namespace tilewright::sim

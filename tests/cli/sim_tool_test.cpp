@@ -1,0 +1,226 @@
+// `tilewright sim` and `bench sim` as a user runs them.
+
+#include "base/npy.h"
+#include "tests/cli/run_tool.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kSaxpy = R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y, .param .u32 n)
+{
+  .reg .pred %p;
+  .reg .b32 %r<8>;
+  .reg .f32 %f<4>;
+  .reg .b64 %rd<6>;
+  ld.param.f32 %f0, [a];
+  ld.param.u64 %rd0, [x];
+  ld.param.u64 %rd1, [y];
+  ld.param.u32 %r0, [n];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %ntid.x;
+  mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r4, %r1, %r2, %r3;
+  setp.ge.u32 %p, %r4, %r0;
+  @%p bra DONE;
+  mul.wide.u32 %rd2, %r4, 4;
+  add.s64 %rd3, %rd0, %rd2;
+  add.s64 %rd4, %rd1, %rd2;
+  ld.global.f32 %f1, [%rd3];
+  ld.global.f32 %f2, [%rd4];
+  fma.rn.f32 %f3, %f0, %f1, %f2;
+  st.global.f32 [%rd4], %f3;
+DONE:
+  ret;
+}
+)";
+
+json saxpy_launch() {
+  return {
+      {"grid", 4},
+      {"block", {256, 1, 1}},
+      {"params", {{{"f32", 2}}, {{"buffer", "x"}}, {{"buffer", "y"}}, {{"u32", 1000}}}},
+      {"buffers",
+       {{"x", {{"dtype", "f32"}, {"shape", {1000}}, {"fill", "iota"}}},
+        {"y",
+         {{"dtype", "f32"},
+          {"shape", {1000}},
+          {"fill", 1},
+          {"expect",
+           {{"dtype", "f32"}, {"shape", 1000}, {"fill", "iota"}, {"start", 1}, {"step", 2}}}}}}}};
+}
+
+struct Files {
+  ScopedFolder folder;
+  std::string ptx = folder / "saxpy.ptx", spec = folder / "saxpy.json";
+
+  explicit Files(const json& launch = saxpy_launch()) {
+    write_file(ptx, kSaxpy);
+    write_json(spec, launch);
+  }
+  Outcome run(const std::string& options = "") const {
+    return run_tool("sim run " + ptx + " --launch " + spec + " " + options);
+  }
+};
+
+TEST(SimTool, HelpOfAllCommands) {
+  for (const char* command : {"sim", "sim exec", "sim run", "sim isa", "bench", "bench sim"}) {
+    const Outcome help = run_tool(std::string(command) + " --help");
+    EXPECT_EQ(help.status, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Usage:")) << command;
+  }
+}
+
+TEST(SimTool, RunComparesAndWrites) {
+  json launch = saxpy_launch();
+  Files files(launch);
+  launch["buffers"]["y"]["output"] = std::string(files.folder / "y.npy");
+  write_json(files.spec, launch);
+  const Outcome outcome = files.run();
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("saxpy  grid (4,1,1) block (256,1,1)"));
+  EXPECT_THAT(outcome.out, HasSubstr("1000 of 1000 elements as expected"));
+  EXPECT_THAT(outcome.out, HasSubstr("host time"));
+  const HostTensor y = read_npy(files.folder / "y.npy");
+  EXPECT_EQ(y.elems<float>()[999], 2.0f * 999 + 1);
+}
+
+TEST(SimTool, RunSaysWhatDiffers) {
+  json launch = saxpy_launch();
+  launch["params"][0] = {{"f32", 3}};
+  const Files files(launch);
+  const Outcome outcome = files.run();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("1 of 1000 elements as expected"));
+  EXPECT_THAT(outcome.out, HasSubstr("first difference: y[1] is 4, expected 3"));
+  const json parsed = files.run("--json").parsed();
+  EXPECT_EQ(parsed["buffers"][1]["wrong"], 999);
+}
+
+TEST(SimTool, RunStopsAtAFault) {
+  json launch = saxpy_launch();
+  launch["params"][3] = {{"u32", 1024}};
+  launch["buffers"]["x"]["shape"] = 4;
+  const Files files(launch);
+  const Outcome outcome = files.run();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("stopped"));
+  EXPECT_THAT(outcome.out, HasSubstr("saxpy.ptx:23"));
+}
+
+TEST(SimTool, ErrorsOfALaunchNameTheJsonPath) {
+  const auto error_with = [](const auto& change) {
+    json launch = saxpy_launch();
+    change(launch);
+    const Outcome outcome = Files(launch).run();
+    EXPECT_EQ(outcome.status, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(error_with([](json& l) { l["buffers"]["x"]["dtype"] = "f31"; }),
+              HasSubstr("/buffers/x/dtype: there is no type \"f31\""));
+  EXPECT_THAT(error_with([](json& l) {
+                l["params"][1] = {{"buffer", "z"}};
+              }),
+              HasSubstr("/params/1/buffer: there is no buffer of that name; \"buffers\" has: x y"));
+  EXPECT_THAT(error_with([](json& l) {
+                l["params"][3] = {{"u64", 1}};
+              }),
+              HasSubstr("/params/3: has 8 bytes, but parameter 3 of saxpy has 4"));
+  EXPECT_THAT(error_with([](json& l) { l["params"].erase(3); }),
+              HasSubstr("expected 4 parameters"));
+  EXPECT_THAT(error_with([](json& l) { l["gird"] = 4; }),
+              HasSubstr("/gird: there is no such member"));
+  EXPECT_THAT(error_with([](json& l) { l["kernel"] = "daxpy"; }),
+              HasSubstr("has no kernel daxpy; it has: saxpy"));
+  EXPECT_THAT(error_with([](json& l) { l["buffers"]["x"]["fill"] = "random"; }),
+              HasSubstr("/buffers/x/fill: there is no fill \"random\""));
+}
+
+TEST(SimTool, RunTracesAndBreaks) {
+  const Files files;
+  const Outcome broken = files.run("--break 25:0:0");
+  EXPECT_THAT(broken.out, HasSubstr("saxpy.ptx:25  CTA (0,0,0) warp 0 lanes 0-31"));
+  EXPECT_THAT(broken.out, HasSubstr("%f3      f32     0:  1  3  5"));
+  const Outcome traced = files.run("--trace=0:3");
+  EXPECT_THAT(traced.out, HasSubstr("3,0,0 w0  ffffffff    25  fma.rn.f32 %f3, %f0, %f1, %f2"));
+  EXPECT_THAT(files.run("--break x").err, HasSubstr("expected LINE[:WARP[:CTA]]"));
+}
+
+TEST(SimTool, RunReports) {
+  const Files files;
+  const std::string path = files.folder / "report.json";
+  EXPECT_EQ(files.run("--report " + path).status, 0);
+  const json report = read_json(path);
+  EXPECT_EQ(report["kernels"][0]["kernel"], "saxpy");
+  EXPECT_EQ(report["kernels"][0]["by_class"]["float"]["thread_instructions"], 1000);
+  EXPECT_THAT(files.run("--report -").err, HasSubstr("simulator report for NVIDIA H200"));
+}
+
+TEST(SimTool, IsaListsAndChecksFiles) {
+  const Outcome table = run_tool("sim isa --filter fma");
+  EXPECT_THAT(table.out, HasSubstr("fma"));
+  EXPECT_THAT(table.out, Not(HasSubstr("popc")));
+  EXPECT_GT(run_tool("sim isa --json").parsed()["instructions"], 50);
+  const Files files;
+  const Outcome good = run_tool("sim isa " + files.ptx);
+  EXPECT_EQ(good.status, 0);
+  EXPECT_THAT(good.out, HasSubstr("instructions are supported"));
+  std::string text = kSaxpy;
+  text.replace(text.find("fma.rn.f32"), 10, "fna.rn.f32");
+  write_file(files.ptx, text);
+  const Outcome bad = run_tool("--json sim isa " + files.ptx);
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_EQ(bad.parsed()["unsupported"], 1);
+  EXPECT_EQ(bad.parsed()["instructions"][0]["lines"], json{25});
+}
+
+TEST(SimTool, ExecSetsTheEnvironment) {
+  const std::filesystem::path library =
+      std::filesystem::path(TILEWRIGHT_TOOL).parent_path() / "../lib/sim/libcuda.so.1";
+  if (!std::filesystem::exists(library)) {
+    const Outcome missing = run_tool("sim exec -- true");
+    EXPECT_EQ(missing.status, 1);
+    EXPECT_THAT(missing.err, HasSubstr("the simulator's driver is not there"));
+    return;
+  }
+  const Outcome outcome = run_tool(
+      "sim exec --check all,-race --seed 7 --async late --report r.json --report-only -- env --",
+      "LD_LIBRARY_PATH=/somewhere");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("lib/sim:/somewhere\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_DEVICE=h200\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_CHECK=mem,init,sync,proxy,mma\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_SEED=7\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_ASYNC=late\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT=/"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT_ONLY=1\n"));
+  EXPECT_THAT(run_tool("sim exec -- /nonexistent").err, HasSubstr("cannot run /nonexistent"));
+  EXPECT_THAT(run_tool("sim exec --device h100 -- true").err,
+              HasSubstr("no simulated device \"h100\"; expected one of h200, b200"));
+  EXPECT_EQ(run_tool("sim exec -- sh -c 'exit 3'").status, 3);
+}
+
+TEST(SimTool, BenchMeasuresEachCheckLevel) {
+  const json speeds = run_tool("--json bench sim float --seconds 0.001").parsed();
+  ASSERT_EQ(speeds["cases"].size(), 3u);
+  EXPECT_EQ(speeds["cases"][1]["checks"], "default");
+  for (const json& entry : speeds["cases"]) {
+    EXPECT_GT(entry["thread_instructions_per_second"], 1e6);
+    EXPECT_FALSE(entry.contains("gflops"));
+  }
+  EXPECT_EQ(run_tool("bench sim nonsense").status, 1);
+}
+
+}  // namespace
+}  // namespace tilewright
