@@ -132,8 +132,9 @@ void run_bench_sim(const BenchSimArguments& args, const Context& context) {
   }
   const Style style = context.style();
   print(table.text(style) +
-        style.faint("\non one core of this machine, in processor time: thread instructions a "
-                    "second, for tensor cores FLOP;\nmedian of 5 runs; it says nothing about a GPU\n"));
+        style.faint(
+            "\non one core of this machine, in processor time: thread instructions a "
+            "second, for tensor cores FLOP;\nmedian of 5 runs; it says nothing about a GPU\n"));
 }
 
 }  // namespace

@@ -209,8 +209,8 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
   bool is_said = false;
   for (std::uint64_t at = map.address; at < map.address + map.bytes; at += AccessCell::kBytes) {
     cell_at(warp, map.is_shared, at).for_each([&](const AccessRecord& old) {
-      const bool is_acquired = acquired != own.acquired_maps.end() &&
-                               old.time <= acquired->second.of(old.agent);
+      const bool is_acquired =
+          acquired != own.acquired_maps.end() && old.time <= acquired->second.of(old.agent);
       if (is_said || old.kind == AccessKind::kRead || is_acquired) return;
       is_said = true;
       Access now;

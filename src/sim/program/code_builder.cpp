@@ -123,8 +123,8 @@ void CodeBuilder::translate(const FlatInsn& flat) {
   copy_ = flat.copy;
   scratch_used_.clear();
   place_ = static_cast<std::uint32_t>(code_->places.size());
-  code_->places.push_back({flat_.copies[flat.copy].function, flat.syntax,
-                           flat_.copies[flat.copy].register_base});
+  code_->places.push_back(
+      {flat_.copies[flat.copy].function, flat.syntax, flat_.copies[flat.copy].register_base});
   row_ = nullptr;
   Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);
   const Instruction& syntax = *flat.syntax;
