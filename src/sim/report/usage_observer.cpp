@@ -99,6 +99,7 @@ void UsageObserver::local_access(Warp&, const Insn& insn, const WarpAccess& acce
 
 std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
                                           const AsyncOperation& operation) {
+  if (operation.kind == AsyncKind::kTensorMapRead) return 0;
   if (operation.kind == AsyncKind::kWgmma) return 0;  // its operands are known from the text
   Usage& counts = usage(insn);
   std::array<std::uint64_t, kLanes> addresses{};
