@@ -1,4 +1,4 @@
-// tilewright sim exec: any CUDA program on the simulator, unchanged.
+// tilewright sim exec: any program of the CUDA driver API on the simulator, unchanged.
 
 #include "base/error.h"
 #include "cli/command.h"

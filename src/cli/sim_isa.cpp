@@ -24,6 +24,20 @@ struct IsaArguments {
   std::string file, filter;
 };
 
+/// Calls are replaced by the functions' bodies before instructions are translated.
+constexpr std::string_view kCall = "call";
+constexpr sim::InsnRow kCallRow = {
+    kCall,
+    "call{.uni} {(result), }function{, (arguments)}; call{.uni} {(result), }pointer, "
+    "(arguments), targets|prototype;"};
+
+std::vector<sim::InsnSection> isa_sections() {
+  const auto table = sim::insn_table();
+  std::vector<sim::InsnSection> sections(table.begin(), table.end());
+  sections.push_back({"Calls", std::span(&kCallRow, 1)});
+  return sections;
+}
+
 std::string target_text(const sim::InsnRow& row) {
   return fmt::format("sm_{}{}", row.min_target, row.is_arch_specific ? "a" : "");
 }
@@ -47,7 +61,7 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
   const Style style = context.style();
   std::string text;
   std::size_t num_rows = 0;
-  for (const sim::InsnSection& section : sim::insn_table()) {
+  for (const sim::InsnSection& section : isa_sections()) {
     nlohmann::json rows = nlohmann::json::array();
     Table table({"instruction", "from", "syntax"});
     for (const sim::InsnRow& row : section.rows) {
@@ -64,9 +78,9 @@ void print_isa_table(const IsaArguments& args, const Context& context) {
   require(num_rows != 0, ErrorKind::kInvalidArgument,
           "no instruction has \"{}\" in its syntax; `tilewright sim isa` lists all", args.filter);
   if (context.json) return print_json({{"instructions", num_rows}, {"sections", sections}});
-  print(text + style.faint(fmt::format("{} instructions with all their forms; \"from\" is the "
-                                       "lowest .target\n",
-                                       num_rows)));
+  print(text + style.faint(fmt::format("{} instruction{} with all forms; \"from\" is the lowest "
+                                       ".target\n",
+                                       num_rows, num_rows == 1 ? "" : "s")));
 }
 
 /// One opcode of a file: with the modifiers that choose its row, or as it is written if it has
@@ -83,11 +97,12 @@ std::map<std::string, OpcodeUse> opcodes_of(const sim::Module& module) {
       std::size_t num_leading = 0;
       const sim::InsnRow* row = sim::find_row(instruction, num_leading);
       std::string name(row != nullptr ? row->opcode : instruction.opcode);
-      if (row == nullptr) {
+      const bool is_known = row != nullptr || name == kCall;
+      if (!is_known) {
         for (const auto modifier : instruction.modifiers) name += fmt::format(".{}", modifier);
       }
       OpcodeUse& use = out[name];
-      use.is_known = row != nullptr;
+      use.is_known = is_known;
       use.lines.push_back(instruction.pos.line);
     }
   }

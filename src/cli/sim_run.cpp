@@ -140,14 +140,14 @@ void print_result(const RunResult& result, const LaunchSpec& spec, const sim::De
   out += buffers_text(result, style);
   out += fmt::format("  {:.3f} ms of host time; it says nothing about a GPU\n",
                      result.host_seconds * 1e3);
-  // Findings were printed when they were made; one that is all that stopped the launch, too.
-  const bool is_told = result.fault && result.fault->kind == sim::FaultKind::kFinding;
-  if (result.fault && !is_told) {
-    out += style.bad("stopped") + "\n" + result.fault->message + "\n";
-  } else if (!result.findings.empty()) {
-    out += style.bad(fmt::format("{} finding{}", result.findings.size(),
+  // The machine has printed the findings already, and what stops a kernel is one of them.
+  if (!result.findings.empty()) {
+    out += style.bad(fmt::format("{}{} finding{}, printed to standard error",
+                                 result.fault ? "stopped: " : "", result.findings.size(),
                                  result.findings.size() == 1 ? "" : "s")) +
            "\n";
+  } else if (result.fault) {
+    out += style.bad("stopped") + "\n" + result.fault->message + "\n";
   } else if (result.has_difference) {
     out += style.bad("differs") + "\n";
   } else {

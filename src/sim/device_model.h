@@ -7,8 +7,8 @@
 
 namespace tilewright::sim {
 
-/// Operations of the tensor cores per clock and multiprocessor, dense; a multiply-add is two. 0: not
-/// known or not there.
+/// Operations of the tensor cores per clock and multiprocessor, dense; a multiply-add is two.
+/// 0: not known or not there.
 struct TensorRates {
   std::uint32_t f16 = 0;  ///< f16 and bf16
   std::uint32_t tf32 = 0;

@@ -108,6 +108,17 @@ TEST(SimTool, RunSaysWhatDiffers) {
   EXPECT_EQ(parsed["buffers"][1]["wrong"], 999);
 }
 
+TEST(SimTool, RunToleratesWhatItIsToldTo) {
+  json launch = saxpy_launch();
+  launch["buffers"]["y"]["expect"]["start"] = 1.5;
+  EXPECT_EQ(Files(launch).run().status, 1);
+  launch["buffers"]["y"]["expect"]["abs"] = 0.5;
+  EXPECT_EQ(Files(launch).run().status, 0);
+  launch["buffers"]["y"]["expect"]["rel"] = 1;
+  launch["buffers"]["y"]["expect"]["start"] = 1e300;  // infinite in f32
+  EXPECT_EQ(Files(launch).run().status, 1);
+}
+
 TEST(SimTool, RunStopsAtAFault) {
   json launch = saxpy_launch();
   launch["params"][3] = {{"u32", 1024}};
@@ -116,7 +127,7 @@ TEST(SimTool, RunStopsAtAFault) {
   const Outcome outcome = files.run();
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.out, HasSubstr("stopped"));
-  EXPECT_THAT(outcome.out, HasSubstr("saxpy.ptx:23"));
+  EXPECT_THAT(outcome.out + outcome.err, HasSubstr("saxpy.ptx:23"));
 }
 
 TEST(SimTool, ErrorsOfALaunchNameTheJsonPath) {

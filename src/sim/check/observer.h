@@ -53,6 +53,7 @@ enum class AsyncKind : std::uint8_t {
   kStoreAsync,     ///< st.async, red.async
   kWgmma,          ///< its shared memory operands
   kTensorMapCopy,  ///< tensormap.cp_fenceproxy
+  kTensorMapRead,  ///< of a tensor map in global memory, by the copy that uses it
 };
 
 enum class Proxy : std::uint8_t { kGeneric, kAsync, kTensorMap };

@@ -11,6 +11,7 @@ std::uint64_t ObserverList::async_issued(Warp& warp, const Insn& insn,
   for (Observer* observer : observers_) {
     tokens.push_back(observer->async_issued(warp, insn, operation));
   }
+  const std::lock_guard lock(mutex_);
   if (!free_.empty()) {
     first = free_.back();
     free_.pop_back();
@@ -24,11 +25,16 @@ std::uint64_t ObserverList::async_issued(Warp& warp, const Insn& insn,
 }
 
 void ObserverList::async_done(Warp& warp, const Insn& insn, std::uint64_t token) {
-  const std::size_t begin = token * observers_.size();
-  for (std::size_t i = 0; i < observers_.size(); ++i) {
-    observers_[i]->async_done(warp, insn, tokens_.at(begin + i));
+  std::vector<std::uint64_t> tokens;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(token * observers_.size());
+    tokens.assign(begin, begin + static_cast<std::ptrdiff_t>(observers_.size()));
+    free_.push_back(token);
   }
-  free_.push_back(token);
+  for (std::size_t i = 0; i < observers_.size(); ++i) {
+    observers_[i]->async_done(warp, insn, tokens[i]);
+  }
 }
 
 }  // namespace tilewright::sim

@@ -4,6 +4,7 @@
 #include "sim/check/observer.h"
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 namespace tilewright::sim {
@@ -79,6 +80,7 @@ class ObserverList final : public Observer {
   }
 
   std::vector<Observer*> observers_;
+  std::mutex mutex_;                   ///< CTAs may run on several host threads
   std::vector<std::uint64_t> tokens_;  ///< of operation n: from n * number of observers on
   std::vector<std::uint64_t> free_;    ///< operations that are done: their places are used again
 };

@@ -39,7 +39,10 @@ Agent OrderChecker::new_agent(AgentKind kind, const Warp& warp) {
 
 void OrderChecker::cta_started(Cta& cta) {
   ClusterState& cluster = state_of(*cta.cluster);
-  if (cluster.ctas.empty()) cluster.index = ++num_clusters_;
+  if (cluster.num_ended == cluster.ctas.size()) {
+    cluster = {};  // an ended one was at the same place
+    cluster.index = ++num_clusters_;
+  }
   auto state = std::make_unique<CtaState>();
   state->shared.resize(cta.shared_bytes / AccessCell::kBytes + 1);
   state->warps.resize(cta.warps.size());
@@ -57,7 +60,12 @@ void OrderChecker::cta_started(Cta& cta) {
 void OrderChecker::cta_ended(Cta& cta) {
   ClusterState& cluster = state_of(*cta.cluster);
   last_warp_ = nullptr;
-  if (++cluster.num_ended == cta.cluster->ctas.size()) clusters_.erase(cta.cluster);
+  if (++cluster.num_ended != cta.cluster->ctas.size()) return;
+  // Copies that are late may still tell of their mbarriers.
+  for (const std::unique_ptr<CtaState>& ended : cluster.ctas) {
+    ended->shared.clear();
+    ended->shared.shrink_to_fit();
+  }
 }
 
 OrderChecker::WarpState& OrderChecker::state_of(const Warp& warp) {

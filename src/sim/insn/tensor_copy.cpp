@@ -200,10 +200,24 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const TensorForm& f
   }
 }
 
+/// A tensor map that lies in global memory may have been changed by the kernel.
+void tell_map(Warp& warp, const Insn& insn, int lane, const TensorForm& form,
+              std::uint64_t address) {
+  const bool is_global = form.map.space != AddressSpace::kParam && (address & kWindowMask) == 0;
+  if (warp.observer == nullptr || !is_global) return;
+  const AsyncRange range{AccessKind::kRead, Proxy::kTensorMap, false, address, kTensorMapBytes};
+  AsyncOperation operation;
+  operation.kind = AsyncKind::kTensorMapRead;
+  operation.lanes = 1U << lane;
+  operation.ranges = {&range, 1};
+  finish_async(warp, insn, issue_async(warp, insn, operation));
+}
+
 void run_lane(Warp& warp, const Insn& insn, int lane, const TensorForm& form,
               std::uint64_t map_address, std::uint64_t shared, std::uint64_t barrier) {
   TensorWork work;
   work.fields = read_map(warp, lane, form, map_address);
+  tell_map(warp, insn, lane, form, map_address);
   if (form.task != TensorTask::kPrefetch) {
     work.shared_address = static_cast<std::uint32_t>(shared);
   }

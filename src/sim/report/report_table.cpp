@@ -149,6 +149,7 @@ std::string line_text(std::uint32_t number, const LineUsage& line) {
   if (usage.global_sectors != 0 && used < 100) {
     notes += fmt::format("  {:.0f} % of sectors used", used);
   }
+  if (!line.source.empty()) notes += "  " + line.source.substr(line.source.rfind('/') + 1);
   std::string text = line.text;
   if (text.size() > kTextChars) text = text.substr(0, kTextChars - 3) + "...";
   std::string out =

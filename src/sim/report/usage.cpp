@@ -79,6 +79,8 @@ Occupancy occupancy_of(const Machine& machine, const KernelInfo& kernel, const L
     out.limited_by = "registers";
   } else if (machine.max_active_ctas_per_sm(less_shared, threads, 0) > out.ctas_per_sm) {
     out.limited_by = "shared memory";
+  } else if (out.ctas_per_sm == model.max_ctas_per_sm) {
+    out.limited_by = "the number of CTAs";
   } else {
     out.limited_by = "threads";
   }

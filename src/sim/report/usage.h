@@ -49,7 +49,7 @@ struct Occupancy {
   std::uint32_t ctas_per_sm = 0;
   std::uint32_t warps_per_sm = 0;
   std::uint32_t max_warps_per_sm = 0;
-  std::string limited_by;  ///< "registers", "shared memory" or "threads"
+  std::string limited_by;  ///< "registers", "shared memory", "threads" or "the number of CTAs"
 };
 
 /// One line of PTX.

@@ -51,6 +51,7 @@ UsageObserver::UsageObserver(const KernelCode& code)
 }
 
 void UsageObserver::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
+  has_waited_ = has_polled_ = false;
   // An instruction that waited runs again; it is one all the same.
   if (warp.is_resumed || is_first_[static_cast<std::size_t>(&insn - code_.insns.data())] == 0) {
     return;
@@ -98,6 +99,7 @@ void UsageObserver::local_access(Warp&, const Insn& insn, const WarpAccess& acce
 
 std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
                                           const AsyncOperation& operation) {
+  if (operation.kind == AsyncKind::kTensorMapRead) return 0;
   if (operation.kind == AsyncKind::kWgmma) return 0;  // its operands are known from the text
   Usage& counts = usage(insn);
   std::array<std::uint64_t, kLanes> addresses{};
@@ -128,8 +130,13 @@ std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
 }
 
 void UsageObserver::mbarrier(Warp&, const Insn& insn, const MbarrierEvent& event) {
-  if (event.action == MbarrierAction::kWaitSuccess) ++usage(insn).barrier_waits;
-  if (event.action == MbarrierAction::kWaitFailure) ++usage(insn).failed_polls;
+  // Each lane tells its own.
+  const bool is_wait = event.action == MbarrierAction::kWaitSuccess;
+  const bool is_poll = event.action == MbarrierAction::kWaitFailure;
+  if (is_wait && !has_waited_) ++usage(insn).barrier_waits;
+  if (is_poll && !has_polled_) ++usage(insn).failed_polls;
+  has_waited_ |= is_wait;
+  has_polled_ |= is_poll;
 }
 
 void UsageObserver::barrier(Warp&, const Insn& insn, std::uint32_t, const BarrierEvent& event) {

@@ -39,6 +39,7 @@ class UsageObserver final : public Observer {
   std::vector<TensorWork> tensor_work_;  ///< likewise
   std::vector<std::uint8_t> is_first_;   ///< of the instructions that one of the text became
   Footprint footprint_;
+  bool has_waited_ = false, has_polled_ = false;  ///< some lane, in the instruction that runs
 };
 
 }  // namespace tilewright::sim

@@ -132,9 +132,11 @@ void TraceObserver::trace(Warp& warp, const Insn& insn, std::uint32_t active) {
     values += (values.empty() ? "  " : ", ") + short_text(warp, named, active);
   }
   const Dim3& cta = warp.cta->index;
-  print_(fmt::format("{},{},{} w{:<2} {:08x} {:>5}  {:<44}{}\n", cta.x, cta.y, cta.z, warp.index,
-                     active, instruction.pos.line, instruction_text(*code.module, instruction),
-                     values));
+  std::string out =
+      fmt::format("{},{},{} w{:<2} {:08x} {:>5}  {:<44}{}", cta.x, cta.y, cta.z, warp.index, active,
+                  instruction.pos.line, instruction_text(*code.module, instruction), values);
+  out.erase(out.find_last_not_of(' ') + 1);
+  print_(out + "\n");
 }
 
 }  // namespace tilewright::sim

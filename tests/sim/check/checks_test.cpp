@@ -5,8 +5,9 @@
 //     // launch: 1 64 1         CTAs, threads, CTAs of a cluster
 //     // finds: no barrier      what the finding says somewhere, if that matters
 //
-// Its kernel `kernel` gets two addresses: 64 KiB that the host has filled with zeros, and 64 KiB
-// that nobody has written.
+// Its kernel `kernel` gets two addresses: 64 KiB that the host has filled with zeros and a tensor
+// map, and 64 KiB that nobody has written.
+#include "sim/async/tensor_map.h"
 #include "sim/check/finding.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
@@ -67,6 +68,18 @@ struct Outcome {
   std::string text;
 };
 
+/// At 1 KiB before the end of the data: 64 words of it from the middle on.
+void place_tensor_map(std::uint64_t data, std::uint64_t bytes) {
+  TensorMapFields fields;
+  fields.element = TensorElement::kU32;
+  fields.address = data + bytes / 2;
+  fields.dims[0] = fields.box[0] = 64;
+  fields.element_strides[0] = 1;
+  ASSERT_EQ(validate(fields), "");
+  encode(fields, std::span<std::byte, kTensorMapBytes>(
+                     reinterpret_cast<std::byte*>(data + bytes - 1024), kTensorMapBytes));
+}
+
 Outcome run(const Program& program, const std::string& checks, AsyncTiming timing) {
   constexpr std::uint64_t kBytes = 65536;
   Options options;
@@ -79,6 +92,7 @@ Outcome run(const Program& program, const std::string& checks, AsyncTiming timin
   const std::uint64_t data = machine.memory().allocate(kBytes, "data");
   const std::uint64_t fresh = machine.memory().allocate(kBytes, "fresh");
   std::memset(reinterpret_cast<void*>(data), 0, kBytes);
+  place_tensor_map(data, kBytes);
   machine.mark_defined(data, kBytes);
   Launch launch;
   launch.module = machine.load(parse_module(program.text, program.name + ".ptx"));

@@ -1,0 +1,124 @@
+#include "sim/check/finding.h"
+
+#include "sim/check/access_history.h"
+#include "sim/check/byte_shadow.h"
+#include "sim/check/clock.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tilewright::sim {
+namespace {
+
+Finding race(const std::string& line, const std::string& who = "CTA (0,0,0) warp 0 lane 0") {
+  return {"race",
+          "gemm",
+          "race on shared[0x480..0x48f]",
+          {{"written", "gemm.ptx:" + line, "gemm.cu:41", "st.shared.u32 [%r1], %r2;", who}},
+          "no barrier orders them"};
+}
+
+TEST(Findings, AreTheSameIfTheInstructionsAre) {
+  Findings findings;
+  EXPECT_TRUE(findings.add(race("88")));
+  EXPECT_FALSE(findings.add(race("88", "CTA (7,0,0) warp 3 lanes 0-31")));
+  EXPECT_TRUE(findings.add(race("89")));
+  ASSERT_EQ(findings.take_all().size(), 2);
+  EXPECT_EQ(findings.take_all()[0].count, 2);
+  EXPECT_EQ(findings.total(), 3);
+  findings.clear();
+  EXPECT_EQ(findings.total(), 0);
+  EXPECT_TRUE(findings.take_all().empty());
+}
+
+TEST(Findings, BeyondTheLimitAreOnlyCounted) {
+  Findings findings;
+  findings.set_limit(1);
+  EXPECT_TRUE(findings.add(race("1")));
+  EXPECT_FALSE(findings.add(race("2")));
+  EXPECT_EQ(findings.take_all().size(), 1);
+  EXPECT_EQ(findings.total(), 2);
+}
+
+TEST(Findings, ArePrintedWithTheirPlaces) {
+  EXPECT_EQ(to_string(race("88")),
+            "gemm: race on shared[0x480..0x48f] [race]\n"
+            "     written at gemm.ptx:88 (gemm.cu:41) by CTA (0,0,0) warp 0 lane 0\n"
+            "       st.shared.u32 [%r1], %r2;\n"
+            "     no barrier orders them");
+}
+
+TEST(Clock, JoinsWhatEitherKnows) {
+  Clock a, b;
+  a.raise(3, 5);
+  a.raise(1, 2);
+  a.raise(3, 4);  // not lower than it was
+  b.raise(2, 7);
+  b.raise(3, 9);
+  a.join(b);
+  EXPECT_EQ(a.of(1), 2);
+  EXPECT_EQ(a.of(2), 7);
+  EXPECT_EQ(a.of(3), 9);
+  EXPECT_EQ(a.of(4), 0);
+  EXPECT_EQ(b.of(1), 0);
+}
+
+AccessRecord access(Agent agent, std::uint32_t time, AccessKind kind, std::uint16_t bytes) {
+  AccessRecord out;
+  out.agent = out.issuer = agent;
+  out.time = time;
+  out.kind = kind;
+  out.bytes = bytes;
+  return out;
+}
+
+/// The agents of the records that a cell compares an access with, all of them ordered.
+std::vector<Agent> met(AccessCell& cell, const AccessRecord& now, bool is_ordered = true) {
+  std::vector<Agent> out;
+  cell.add(now, [&](const AccessRecord& old) {
+    out.push_back(old.agent);
+    return is_ordered;
+  });
+  return out;
+}
+
+TEST(AccessCell, ForgetsWhatAnOrderedWriteCovers) {
+  AccessCell cell;
+  using Agents = std::vector<Agent>;
+  EXPECT_EQ(met(cell, access(1, 1, AccessKind::kWrite, 0x00ff)), Agents{});
+  EXPECT_EQ(met(cell, access(2, 1, AccessKind::kRead, 0xff00)), Agents{});  // other bytes
+  EXPECT_EQ(met(cell, access(3, 1, AccessKind::kRead, 0x000f)), Agents{1});
+  EXPECT_EQ(met(cell, access(4, 1, AccessKind::kRead, 0x000f), false), (Agents{1, 3}));
+  EXPECT_EQ(met(cell, access(5, 1, AccessKind::kWrite, 0xffff)), (Agents{1, 2, 3, 4}));
+  EXPECT_EQ(met(cell, access(6, 1, AccessKind::kRead, 0x0001)), Agents{5});
+}
+
+TEST(AccessCell, KeepsWhatIsNotOrdered) {
+  AccessCell cell;
+  met(cell, access(1, 1, AccessKind::kWrite, 0xffff));
+  met(cell, access(2, 1, AccessKind::kWrite, 0xffff), false);
+  EXPECT_EQ(met(cell, access(3, 1, AccessKind::kRead, 0xffff)), (std::vector<Agent>{1, 2}));
+}
+
+TEST(ByteShadow, KnowsEachByte) {
+  ByteShadow shadow(0x10000, 0x90000);
+  EXPECT_FALSE(shadow.is_defined(0x10000, 1));
+  shadow.set(0x10003, 17, true);
+  EXPECT_TRUE(shadow.is_defined(0x10003, 17));
+  EXPECT_FALSE(shadow.is_defined(0x10002, 2));
+  EXPECT_FALSE(shadow.is_defined(0x10013, 2));
+  shadow.set(0x10010, 1, false);
+  EXPECT_FALSE(shadow.is_defined(0x10003, 17));
+  EXPECT_TRUE(shadow.is_defined(0x8ffff, 2));  // host memory after the end is
+  shadow.set(0x0, 0x100000, true);
+  EXPECT_TRUE(shadow.is_defined(0x10000, 0x80000));
+  shadow.set(0x10801, 0x7f000, false);
+  EXPECT_TRUE(shadow.is_defined(0x10000, 0x801));
+  EXPECT_FALSE(shadow.is_defined(0x10801, 1));
+  EXPECT_FALSE(shadow.is_defined(0x8f800, 1));
+  EXPECT_TRUE(shadow.is_defined(0x8f801, 0x7ff));
+}
+
+}  // namespace
+}  // namespace tilewright::sim
