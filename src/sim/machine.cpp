@@ -259,6 +259,11 @@ void Machine::mark_defined(std::uint64_t address, std::uint64_t bytes) {
   if (state_->defined) state_->defined->set(address, bytes, true);
 }
 
+void Machine::mark_copied(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+  state_->is_host_known = true;
+  if (state_->defined) state_->defined->copy(to, from, bytes);
+}
+
 void Machine::mark_undefined(std::uint64_t address, std::uint64_t bytes) {
   state_->is_host_known = true;
   if (state_->defined) state_->defined->set(address, bytes, false);

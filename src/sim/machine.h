@@ -124,6 +124,8 @@ class Machine {
   /// Global memory is only checked once one of the two was called: a host that does not say what it
   /// writes is not judged by it.
   void mark_defined(std::uint64_t address, std::uint64_t bytes);
+  /// The same for a copy: from global memory that is undefined in part, or from the host.
+  void mark_copied(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   void mark_undefined(std::uint64_t address, std::uint64_t bytes);
 
   /// How many CTAs of this size one multiprocessor holds at a time.

@@ -22,6 +22,15 @@ ByteShadow::~ByteShadow() {
   munmap(shadow_, end_ - begin_);
 }
 
+void ByteShadow::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) noexcept {
+  if (!contains(to, bytes)) return;
+  if (contains(from, bytes)) {
+    std::memmove(at(to), at(from), bytes);
+  } else {
+    set(to, bytes, true);
+  }
+}
+
 void ByteShadow::set(std::uint64_t address, std::uint64_t bytes, bool is_defined) noexcept {
   const std::uint64_t from = std::max(address, begin_);
   const std::uint64_t to = std::min(address + bytes, end_);

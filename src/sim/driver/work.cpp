@@ -53,8 +53,9 @@ void run_work(Context&, const KernelWork& work) {
   context.break_with(result);
 }
 
-void run_work(Context&, const CopyWork& work) {
+void run_work(Context& context, const CopyWork& work) {
   validate(work);
+  Machine& machine = context.device.machine();
   for (std::size_t z = 0; z < work.depth; ++z) {
     for (std::size_t y = 0; y < work.height; ++y) {
       const auto at = [&](const CopyWork::Side& side) {
@@ -62,6 +63,7 @@ void run_work(Context&, const CopyWork& work) {
       };
       std::memmove(reinterpret_cast<void*>(at(work.to)),
                    reinterpret_cast<const void*>(at(work.from)), work.width_bytes);
+      machine.mark_copied(at(work.to), at(work.from), work.width_bytes);
     }
   }
 }
@@ -73,7 +75,7 @@ void fill_row(std::uint64_t address, unsigned value, std::size_t width) {
   std::fill_n(row, width, element);
 }
 
-void run_work(Context&, const MemsetWork& work) {
+void run_work(Context& context, const MemsetWork& work) {
   validate(work);
   const abi::CUDA_MEMSET_NODE_PARAMS& p = work.params;
   for (std::size_t y = 0; y < p.height; ++y) {
@@ -81,6 +83,7 @@ void run_work(Context&, const MemsetWork& work) {
     if (p.element_size == 1) fill_row<std::uint8_t>(row, p.value, p.width);
     if (p.element_size == 2) fill_row<std::uint16_t>(row, p.value, p.width);
     if (p.element_size == 4) fill_row<std::uint32_t>(row, p.value, p.width);
+    context.device.machine().mark_defined(row, std::uint64_t{p.width} * p.element_size);
   }
 }
 

@@ -111,6 +111,11 @@ TEST(ByteShadow, KnowsEachByte) {
   shadow.set(0x10010, 1, false);
   EXPECT_FALSE(shadow.is_defined(0x10003, 17));
   EXPECT_TRUE(shadow.is_defined(0x8ffff, 2));  // host memory after the end is
+  shadow.copy(0x10100, 0x10000, 32);
+  EXPECT_TRUE(shadow.is_defined(0x10103, 13));
+  EXPECT_FALSE(shadow.is_defined(0x10103, 14));
+  shadow.copy(0x10100, 0x100, 32);  // from the host
+  EXPECT_TRUE(shadow.is_defined(0x10100, 32));
   shadow.set(0x0, 0x100000, true);
   EXPECT_TRUE(shadow.is_defined(0x10000, 0x80000));
   shadow.set(0x10801, 0x7f000, false);
