@@ -66,7 +66,8 @@ def run_gtest_once(path, build, filter_text, seed, simulated):
         elif filter_text:
             command.append(f"--gtest_filter=*{filter_text}*")
         begin = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder, env=environment)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
+                              env=environment)
         result.seconds = time.monotonic() - begin
         result.output = done.stdout.decode(errors="replace")
         read_report(report, result)

@@ -151,8 +151,8 @@ std::uint32_t load(const TensorCopy& copy, Memory& memory, std::byte* shared) {
   return transaction_bytes(copy);
 }
 
-/// Why a store with this start is illegal, "" if it is not. Seen on an H200, in no document: a store
-/// may begin past the end of the tensor, but not before its start, in any dimension.
+/// Why a store with this start is illegal, "" if it is not. Seen on an H200, in no document: a
+/// store may begin past the end of the tensor, but not before its start, in any dimension.
 std::string check_store_start(const TensorCopy& copy);
 
 /// Shared to global; what is outside of the tensor is not written, but for the innermost dimension:

@@ -90,7 +90,8 @@ FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, s
 }
 
 std::string to_string(const Finding& finding) {
-  std::string out = fmt::format("{}: {} [{}]", finding.kernel, finding.what, finding.check);
+  std::string out = fmt::format("{}: {}", finding.kernel, finding.what);
+  if (!finding.check.empty()) out += fmt::format(" [{}]", finding.check);
   for (const FindingPlace& place : finding.places) {
     out += fmt::format("\n     {} at {}", place.role, place.ptx);
     if (!place.source.empty()) out += fmt::format(" ({})", place.source);

@@ -50,15 +50,19 @@ inline std::uint32_t naive_swizzled(TensorSwizzle mode, std::uint32_t address) {
   return 0;
 }
 
-/// Calls visit(global address or 0, absolute shared address, byte in the row) for every byte.
-inline void naive_row(
-    const TensorCopy& copy, const std::vector<std::int64_t>& start, std::uint32_t row_idx,
-    const std::function<void(std::uint64_t, std::uint32_t, std::uint32_t)>& visit) {
+/// Calls visit(global address or 0, absolute shared address, byte in the row) for every byte. Rows
+/// end at a multiple of `row_end_bytes`.
+inline void naive_row(const TensorCopy& copy, const std::vector<std::int64_t>& start,
+                      std::uint32_t row_idx,
+                      const std::function<void(std::uint64_t, std::uint32_t, std::uint32_t)>& visit,
+                      std::int64_t row_end_bytes = 1) {
   const TensorMapFields& map = *copy.map;
   const std::int64_t bits = element_bits(map.element);
   const bool is_im2col = map.mode == TensorMode::kIm2col;
   const std::uint32_t elems = is_im2col ? map.channels_per_pixel : map.box[0];
   std::uint64_t address = map.address;
+  const std::int64_t exact_end = static_cast<std::int64_t>(map.dims[0]) * bits / 8;
+  const std::int64_t end = (exact_end + row_end_bytes - 1) / row_end_bytes * row_end_bytes;
   bool is_inside = true;
   for (std::size_t i = 1; i < map.rank; ++i) {
     is_inside = is_inside && start[i] >= 0 && start[i] < static_cast<std::int64_t>(map.dims[i]);
@@ -66,8 +70,7 @@ inline void naive_row(
   }
   for (std::uint32_t byte = 0; byte < elems * bits / 8; ++byte) {
     const std::int64_t x = start[0] * bits / 8 + byte;  // in bytes from the row's beginning
-    const bool is_here =
-        is_inside && x >= 0 && x < static_cast<std::int64_t>(map.dims[0]) * bits / 8;
+    const bool is_here = is_inside && x >= 0 && x < end && start[0] * bits / 8 < exact_end;
     std::uint32_t in_row = byte;
     if (map.element == TensorElement::k16U4Align16B) in_row = byte / 8 * 16 + byte % 8;
     if (map.element == TensorElement::k16U6Align16B) in_row = byte / 12 * 16 + byte % 12;
@@ -79,15 +82,15 @@ inline void naive_row(
 }
 
 /// The same for all rows of a tiled box.
-inline void naive_box(
-    const TensorCopy& copy,
-    const std::function<void(std::uint64_t, std::uint32_t, std::uint32_t)>& visit) {
+inline void naive_box(const TensorCopy& copy,
+                      const std::function<void(std::uint64_t, std::uint32_t, std::uint32_t)>& visit,
+                      std::int64_t row_end_bytes = 1) {
   const TensorMapFields& map = *copy.map;
   std::uint32_t row = 0;
   std::vector<std::int64_t> at(5, 0);
   at[0] = copy.coordinates[0];
   const std::function<void(std::size_t)> walk = [&](std::size_t i) {
-    if (i == 0) return naive_row(copy, at, row++, visit);
+    if (i == 0) return naive_row(copy, at, row++, visit, row_end_bytes);
     for (std::uint32_t b = 0; b < map.box[i]; b += map.element_strides[i]) {
       at[i] = std::int64_t{copy.coordinates[i]} + b;
       walk(i - 1);
