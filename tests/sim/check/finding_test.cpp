@@ -4,9 +4,9 @@
 #include "sim/check/byte_shadow.h"
 #include "sim/check/clock.h"
 
-#include <gtest/gtest.h>
-
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace tilewright::sim {
 namespace {
