@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/demo_sim.h"
 #include "cli/gallery.h"
 #include "cli/layout.h"
 #include "device/kernel_registry.h"
@@ -130,11 +131,14 @@ void print_report(const json& report, const Style& style, TextColor color) {
                   report["algebra"]["failed"].dump());
   print((all_passed ? style.good(verdict) : style.bad(verdict)) + "\n");
 
+  heading("A kernel without its barrier, on the simulated H200");
+  print(report["simulator"]["text"].get<std::string>() + "\n");
+
   print(fmt::format("\n{} kernels embedded (nvcc {}); {} pictures in {}\n",
                     report["kernels"].dump(), report["toolkit"].get<std::string>(),
                     gallery().size(), report["pictures"].get<std::string>()));
   print(
-      style.faint("Next: ./run layout draw wgmma.m64n64.C --rows 16 --cols 32   ./run formats show "
+      style.faint("Next: ./run layout draw wgmma.m64n64.C --rows 16 --cols 32   ./run sim isa "
                   "  ./run --help\n"));
 }
 
@@ -142,14 +146,13 @@ void run_demo(const DemoArguments& args, Context& context) {
   const std::string index = write_gallery(args.out, !args.pictures_only);
   if (args.pictures_only)
     return print(fmt::format("wrote {} pictures to {}\n", gallery().size(), args.out));
-  const json report = {{"banks", count_conflicts()},
-                       {"handoffs", analyze_handoffs()},
-                       {"formats", measure_formats()},
-                       {"algebra", check_algebra()},
-                       {"kernels", device::kernel_images().size()},
-                       {"toolkit", device::kernel_toolkit()},
-                       {"pictures", index}};
-  context.exit_status = report["algebra"]["failed"] == 0 ? 0 : 1;
+  const json report = {
+      {"banks", count_conflicts()},          {"handoffs", analyze_handoffs()},
+      {"formats", measure_formats()},        {"simulator", find_a_race()},
+      {"algebra", check_algebra()},          {"kernels", device::kernel_images().size()},
+      {"toolkit", device::kernel_toolkit()}, {"pictures", index}};
+  const bool is_race_found = report["simulator"]["findings"] == 1;
+  context.exit_status = report["algebra"]["failed"] == 0 && is_race_found ? 0 : 1;
   if (context.json) {
     print_json(report);
   } else {
@@ -160,7 +163,8 @@ void run_demo(const DemoArguments& args, Context& context) {
 }  // namespace
 
 void add_demo(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("demo", "a tour: layouts, hand-offs, formats, pictures");
+  CLI::App* command = app.add_subcommand(
+      "demo", "a tour: layouts, hand-offs, formats, a simulated kernel, pictures");
   auto args = std::make_shared<DemoArguments>();
   command->add_option("--out", args->out, "folder for the pictures")->capture_default_str();
   command->add_flag("--pictures-only", args->pictures_only, "write the SVG files and nothing else");

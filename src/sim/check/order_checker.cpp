@@ -151,8 +151,8 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
                        old.kind != AccessKind::kRead;
   // Triton's pipelined matmuls feed wgmma by cp.async without a proxy fence, and are right on
   // hardware: what the manual demands there is left to strict.
-  const bool is_tolerated = agents_[old.agent].kind == AgentKind::kCpAsync &&
-                            now.record.kind == AccessKind::kRead;
+  const bool is_tolerated =
+      agents_[old.agent].kind == AgentKind::kCpAsync && now.record.kind == AccessKind::kRead;
   if ((is_tolerated ? checks_.strict : checks_.proxy) && crosses &&
       old.time > now.knows->fenced.of(old.agent)) {
     report(now, old, is_tolerated ? "strict" : "proxy", cell_address,
