@@ -137,9 +137,9 @@ def print_summary(results, seed):
         if result.failed:
             print(paint("31;1", f"\n{result.build} {result.name}"))
             print("\n".join(result.output.splitlines()[-60:]))
-    print(paint("1", f"\n{'suite':<12} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"))
+    print(paint("1", f"\n{'suite':<14} {'build':<8} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"))
     for r in results:
-        line = f"{r.name:<12} {r.build:<8} {r.passed:>7} {r.failed:>7} {len(r.skipped):>8} {r.seconds:>8.1f}"
+        line = f"{r.name:<14} {r.build:<8} {r.passed:>7} {r.failed:>7} {len(r.skipped):>8} {r.seconds:>8.1f}"
         print(paint("31", line) if r.failed else line)
     skipped = sorted({f"{r.name}: {name}" for r in results for name in r.skipped})
     gpu = [name for name in skipped if "Gpu" in name]

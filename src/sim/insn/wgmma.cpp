@@ -114,6 +114,13 @@ std::uint64_t tell(Warp& warp, const Insn& insn, const WgmmaCall& call) {
                         static_cast<int>(warp.index % 4) * kRowsOfWarp, ranges);
   }
   append_wgmma_ranges(warp, call.b_descriptor, tile_of(form, false), 0, ranges);
+  // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
+  for (AsyncRange& range : ranges) {
+    const std::uint64_t offset = range.address & ((1u << kSharedRankShift) - 1);
+    const std::uint64_t room = offset < warp.shared_bytes ? warp.shared_bytes - offset : 0;
+    range.bytes = std::min(range.bytes, room);
+  }
+  std::erase_if(ranges, [](const AsyncRange& range) { return range.bytes == 0; });
   AsyncOperation operation;
   operation.kind = AsyncKind::kWgmma;
   operation.completion = AsyncCompletion::kWgmmaGroup;

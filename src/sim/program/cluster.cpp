@@ -127,7 +127,7 @@ void start_warp(Warp& warp, Cta& cta, std::uint32_t index) {
   // What a register holds at first is arbitrary on the device and the same every time here.
   std::memset(warp.registers, 0xcd, code.constants_begin);
   std::memset(warp.registers, 0xff, kRowAlign);
-  std::memcpy(warp.registers + code.constants_begin, code.constants.data(), code.constants.size());
+  std::ranges::copy(code.constants, warp.registers + code.constants_begin);
   for (const SpecialRow& special : code.specials) {
     fill_row(warp, special.row, special.is_wide,
              [&](int lane) { return special_value(warp, special, lane); });
