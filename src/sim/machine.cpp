@@ -151,6 +151,15 @@ std::string first_finding(const std::vector<Finding>& findings, std::size_t num_
   return fmt::format("{}: the same findings as before", kernel);
 }
 
+/// Instructions are compiled for AVX2 (cmake/simulator.cmake); this file is not.
+void refuse_old_processor() {
+#if defined(__x86_64__)
+  require(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), ErrorKind::kUnsupported,
+          "the simulator needs a processor with AVX2 and FMA, and this one has not both; use a "
+          "machine of 2013 or later");
+#endif
+}
+
 void check_limit(std::uint64_t value, std::uint64_t limit, std::string_view what) {
   require(value <= limit, ErrorKind::kInvalidArgument, "launch: {} = {}; at most {} on this device",
           what, value, limit);
@@ -203,8 +212,9 @@ struct Machine::State {
   };
 };
 
-Machine::Machine(const DeviceModel& model, Options options)
-    : state_(std::make_unique<State>(model, std::move(options))) {
+Machine::Machine(const DeviceModel& model, Options options) {
+  refuse_old_processor();
+  state_ = std::make_unique<State>(model, std::move(options));
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) {
     state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
