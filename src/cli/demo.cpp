@@ -151,7 +151,7 @@ void run_demo(const DemoArguments& args, Context& context) {
       {"formats", measure_formats()},        {"simulator", find_a_race()},
       {"algebra", check_algebra()},          {"kernels", device::kernel_images().size()},
       {"toolkit", device::kernel_toolkit()}, {"pictures", index}};
-  const bool is_race_found = report["simulator"]["findings"] == 1;
+  const bool is_race_found = report["simulator"]["findings"] != 0;
   context.exit_status = report["algebra"]["failed"] == 0 && is_race_found ? 0 : 1;
   if (context.json) {
     print_json(report);
