@@ -22,6 +22,13 @@ __device__ inline void bar_sync(std::uint32_t id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
 }
 
+/// Arrives at barrier `id` without waiting; `Threads` counts those that wait as well.
+template <int Threads>
+__device__ inline void bar_arrive(std::uint32_t id) {
+  static_assert(Threads % 32 == 0);
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+
 /// Gives registers beyond Count (24 to 256, a multiple of 8) back to the CTA. Whole warpgroups.
 template <int Count>
 __device__ inline void setmaxnreg_dec_sync_aligned() {
@@ -34,6 +41,13 @@ template <int Count>
 __device__ inline void setmaxnreg_inc_sync_aligned() {
   static_assert(Count >= 24 && Count <= 256 && Count % 8 == 0);
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+
+/// The same value, which all lanes of a converged warp hold, in a form that the compiler knows to be
+/// one for the whole warp: addresses made of it, and loops that depend on it, stay in uniform registers.
+template <class T>
+__device__ inline T uniform(T value) {
+  return __shfl_sync(0xffffffffu, value, 0);
 }
 
 /// True in one lane of a converged warp, always the same one.

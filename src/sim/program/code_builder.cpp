@@ -15,6 +15,20 @@ namespace tilewright::sim {
 
 namespace {
 
+// Registers that ptxas may give a thread: those that let the promised CTAs of the promised size reside on a
+// multiprocessor, in steps of 8.
+std::uint32_t register_limit(const LaunchBounds& bounds) {
+  constexpr std::uint32_t kMost = 255, kPerMultiprocessor = 65536, kStep = 8;
+  if (bounds.max_registers != 0) return bounds.max_registers;
+  const auto& threads = bounds.required_threads[0] != 0 ? bounds.required_threads : bounds.max_threads;
+  std::uint64_t count = std::max(1U, bounds.min_ctas_per_sm);
+  for (const std::uint32_t extent : threads) count *= std::max(1U, extent);
+  count = (count + 31) / 32 * 32;
+  const std::uint64_t share = kPerMultiprocessor / count / kStep * kStep;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 16, kMost));
+}
+
+
 std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
   align = std::max<std::uint64_t>(align, 1);
   return (value + align - 1) / align * align;
@@ -60,8 +74,8 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
   plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
-  const std::uint32_t limit = entry.bounds.max_registers != 0 ? entry.bounds.max_registers : 255;
-  code_->info.num_registers = std::clamp(registers_.num_live + 8, 16U, limit);
+  code_->info.num_registers =
+      std::clamp(registers_.num_live + 8, 16U, register_limit(entry.bounds));
   return std::move(code_);
 }
 

@@ -1,0 +1,92 @@
+// Softmax over the columns of warpgroup-MMA accumulators, one tile of columns after another.
+//
+// A thread holds columns 8j + 2q + c of rows r and r + 8 (register 4j + 2h + c, h the row); the four
+// threads of a quad share the rows. Scores are kept in units of log2: exp(x) = 2^(x log2 e), with
+// log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+__device__ inline float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// 2^x for x <= 0 on the fused multiply-add units, for when the special-function unit is the
+/// bottleneck: x = n + f with f in [-1/2, 1/2], 2^f by a cubic with relative error below 7.5e-5, a
+/// fiftieth of the rounding to bf16; below 2^-126 the result is about 2^-126.
+__device__ inline float exp2_polynomial(float x) {
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves n in the low bits
+  x = fmaxf(x, -126.0f);
+  const float shifted = x + kRound;
+  const float f = x - (shifted - kRound);
+  float p = fmaf(f, 0.0551716691f, 0.2426111222f);
+  p = fmaf(p, f, 0.6932609855f);
+  p = fmaf(p, f, 0.9999280735f);
+  return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
+}
+
+/// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is off by
+/// 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
+__device__ inline float tanh_of_half(float x) {
+  return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + exp2_approx(x));
+}
+
+__device__ inline float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+__device__ inline float quad_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/// Running maximum (of unscaled scores) and sum of a thread's two rows. The sum is the thread's own
+/// columns' only; the quad adds up once, at the end.
+struct OnlineSoftmax {
+  float max[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0.0f, 0.0f};
+
+  /// s becomes exp2(scale * (s - max)); `correction` is what earlier sums and results are to be
+  /// multiplied with. With MayBeEmpty a row may have seen -inf only.
+  template <bool MayBeEmpty, int EveryNthByPolynomial, int Count>
+  __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float top = s[2 * h];
+#pragma unroll
+      for (int i = 0; i < Count; i += 4) top = fmaxf(top, fmaxf(s[i + 2 * h], s[i + 2 * h + 1]));
+      top = fmaxf(max[h], quad_max(top));
+      // Of a row without a visible key all exponents are -inf - 0, not -inf + inf.
+      const float base = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
+      correction[h] = exp2_approx(fmaf(max[h], scale, -base));
+      max[h] = top;
+      float part = 0.0f;
+#pragma unroll
+      for (int i = 0; i < Count; i += 4) {
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+          float& x = s[i + 2 * h + c];
+          const float exponent = fmaf(x, scale, -base);
+          const bool by_polynomial = EveryNthByPolynomial > 0 &&
+                                     (i / 2 + c) % (EveryNthByPolynomial > 0 ? EveryNthByPolynomial : 1) == 0;
+          x = by_polynomial ? exp2_polynomial(exponent) : exp2_approx(exponent);
+          part += x;
+        }
+      }
+      sum[h] = fmaf(sum[h], correction[h], part);
+    }
+  }
+};
+
+/// Multiplies the two rows of accumulators.
+template <int Count>
+__device__ inline void scale_rows(float (&o)[Count], const float (&factor)[2]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) o[i] *= factor[i / 2 % 2];
+}
+
+}  // namespace tilewright::tile
