@@ -36,10 +36,12 @@ struct OnlineSoftmax {
   float max[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0.0f, 0.0f};
 
-  /// s becomes exp2(scale * (s - max)); `correction` is what earlier sums and results are to be
-  /// multiplied with. With MayBeEmpty a row may have seen -inf only.
+  /// Takes the scores of one more tile into the maxima; `base` is what exponents are relative to,
+  /// `correction` what earlier sums and results are to be multiplied with. With MayBeEmpty a row
+  /// may have seen -inf only.
   template <bool MayBeEmpty, int Count>
-  __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
+  __device__ void raise_maximum(const float (&s)[Count], float scale, float (&base)[2],
+                                float (&correction)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       float top = s[2 * h];
@@ -47,16 +49,25 @@ struct OnlineSoftmax {
       for (int i = 0; i < Count; i += 4) top = fmaxf(top, fmaxf(s[i + 2 * h], s[i + 2 * h + 1]));
       top = fmaxf(max[h], quad_max(top));
       // Of a row without a visible key all exponents are -inf - 0, not -inf + inf.
-      const float base = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
-      correction[h] = exp2_approx(fmaf(max[h], scale, -base));
+      base[h] = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
+      correction[h] = exp2_approx(fmaf(max[h], scale, -base[h]));
       max[h] = top;
+    }
+  }
+
+  /// s becomes exp2(scale * s - base), and goes into the sums.
+  template <int Count>
+  __device__ void exponentiate(float (&s)[Count], float scale, const float (&base)[2],
+                               const float (&correction)[2]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
       float part = 0.0f;
 #pragma unroll
       for (int i = 0; i < Count; i += 4) {
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           float& x = s[i + 2 * h + c];
-          x = exp2_approx(fmaf(x, scale, -base));
+          x = exp2_approx(fmaf(x, scale, -base[h]));
           part += x;
         }
       }

@@ -53,59 +53,70 @@ struct Fp16 {
   }
 };
 
+/// A matrix descriptor as its two words. Only the lower one holds the address (in units of 16 bytes),
+/// so that stepping through a tile is one 32-bit addition.
+struct Descriptor {
+  std::uint32_t low, high;
+
+  __device__ Descriptor(std::uint64_t at_zero, std::uint32_t address)
+      : low(static_cast<std::uint32_t>(at_zero) | address >> 4),
+        high(static_cast<std::uint32_t>(at_zero >> 32)) {}
+  __device__ std::uint64_t after(int bytes) const {
+    return static_cast<std::uint64_t>(high) << 32 | (low + (bytes >> 4));
+  }
+};
+
 /// Descriptor of a tile whose rows are mn and whose columns are the reduction index, at an address.
 template <int Rows, int Columns>
-__device__ std::uint64_t describe_k_major(std::uint32_t address) {
+__device__ Descriptor describe_k_major(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kTile =
       arch::make_smem_tile(arch::Major::kK, kSwizzle, 16, Rows, Columns);
   constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
       arch::describe_smem_tile(kTile, arch::Major::kK, kSwizzle, 16));
-  return kAtZero | address >> 4;
+  return {kAtZero, address};
 }
 
 /// Descriptor of a tile whose rows are the reduction index and whose columns are mn.
 template <int Rows, int Columns>
-__device__ std::uint64_t describe_mn_major(std::uint32_t address) {
+__device__ Descriptor describe_mn_major(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kTile =
       arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
   constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
       arch::describe_smem_tile(kTile, arch::Major::kMN, kSwizzle, 16));
-  return kAtZero | address >> 4;
+  return {kAtZero, address};
 }
 
-/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for.
-/// Descriptors count 16-byte units, so a step of k adds to them.
+/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for. The
+/// steps' descriptors are one addition each.
 template <class Element, int N, int K>
-__device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
+__device__ void multiply_qk(float (&d)[N / 2], const Descriptor& a, const Descriptor& b) {
+  std::uint64_t a_steps[K / 16], b_steps[K / 16];
 #pragma unroll
-  for (int k = 0; k < K; k += 16) {
-    const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    Element::template multiply<N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
-                                     b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
+  for (int i = 0; i < K / 16; ++i) {
+    const int box = i / 4, inside = i % 4 * 32;
+    a_steps[i] = a.after(box * 64 * kBoxRowBytes + inside);
+    b_steps[i] = b.after(box * N * kBoxRowBytes + inside);
   }
-}
-
-/// The same with a in registers.
-template <class Element, int N, int K>
-__device__ void multiply_qk_rs(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
-                               std::uint64_t b) {
+  ptx::wgmma_fence_sync_aligned();
 #pragma unroll
-  for (int k = 0; k < K; k += 16) {
-    const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    Element::template multiply<N, 0>(d, a[k / 16], b + ((box * N * kBoxRowBytes + inside) >> 4),
-                                     k > 0);
-  }
+  for (int i = 0; i < K / 16; ++i)
+    Element::template multiply<N, 0>(d, a_steps[i], b_steps[i], i > 0);
 }
 
 /// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b MN-major.
 template <class Element, int N, int K>
 __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
-                            std::uint64_t b) {
+                            const Descriptor& b) {
+  std::uint64_t b_steps[K / 16];
 #pragma unroll
-  for (int k = 0; k < K; k += 16)
-    Element::template multiply<N, 1>(d, a[k / 16], b + (k * kBoxRowBytes >> 4), true);
+  for (int i = 0; i < K / 16; ++i) {
+    b_steps[i] = b.after(i * 16 * kBoxRowBytes);
+  }
+  ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+  for (int i = 0; i < K / 16; ++i) Element::template multiply<N, 1>(d, a[i], b_steps[i], true);
 }
 
 /// Accumulators re-read as the A operand of the next product: registers 8i..8i+7 of the C fragment
