@@ -63,13 +63,13 @@ __device__ void store_rows(const kernels::AttentionParams& params, const Attenti
                            const float (&o)[Columns / 2], const RowResult& rows, std::int32_t batch,
                            std::int32_t head, std::int32_t first_query) {
   const std::int32_t lane = threadIdx.x % 32;
-  auto* out = static_cast<std::uint16_t*>(params.out) + batch * params.out_batch_stride +
-              head * params.out_head_stride;
+  auto* out = static_cast<std::uint16_t*>(params.out) + batch * params.out_strides.batch +
+              head * params.out_strides.head;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int32_t query = first_query + lane / 4 + 8 * h;
     const bool is_inside = query < sequence.q_len;
-    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_row_stride + lane % 4 * 8;
+    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_strides.row + lane % 4 * 8;
 #pragma unroll
     for (int j = 0; j < Columns / 8; j += 4) {
       std::uint32_t words[4];
