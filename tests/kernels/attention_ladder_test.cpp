@@ -1,5 +1,6 @@
 // The first rungs of the attention ladder against the float64 reference.
 #include "kernels/attention/k1_naive.h"
+#include "kernels/attention/k2_online_softmax.h"
 #include "tests/kernels/attention_check.h"
 
 namespace tilewright::kernels {
@@ -79,6 +80,11 @@ TEST_P(AttentionLadder, K1Naive) {
       check({.stem = "attention_k1", .tile = k1_tile}, launch_naive, p, format);
     });
   }
+}
+
+TEST_P(AttentionLadder, K2OnlineSoftmax) {
+  for (const int head_dim : {64, 128})
+    check_fused_rung(head_dim, {.stem = "attention_k2", .tile = k2_tile});
 }
 
 }  // namespace
