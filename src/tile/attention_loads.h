@@ -24,6 +24,11 @@ __device__ void load_boxes(std::uint8_t* to, const void* map, std::int32_t row, 
   }
 }
 
+/// A tile in shared memory, element by element.
+__device__ inline const std::uint16_t* elements(const std::uint8_t* tile) {
+  return reinterpret_cast<const std::uint16_t*>(tile);
+}
+
 /// Where the tiles lie: the keys and values of a step share a stage.
 template <int HeadDim, int Stages>
 struct AttentionStages {

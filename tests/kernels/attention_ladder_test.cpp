@@ -1,6 +1,7 @@
 // The first rungs of the attention ladder against the float64 reference.
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
+#include "kernels/attention/k3_tma.h"
 #include "tests/kernels/attention_check.h"
 
 namespace tilewright::kernels {
@@ -85,6 +86,15 @@ TEST_P(AttentionLadder, K1Naive) {
 TEST_P(AttentionLadder, K2OnlineSoftmax) {
   for (const int head_dim : {64, 128})
     check_fused_rung(head_dim, {.stem = "attention_k2", .tile = k2_tile});
+}
+
+TEST_P(AttentionLadder, K3Tma) {
+  constexpr AttentionMaps kMaps = AttentionMaps::kPlain;
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = kMaps});
+    check_fused_rung(head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = kMaps});
+    check_fused_rung(head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = kMaps});
+  }
 }
 
 }  // namespace
