@@ -133,7 +133,7 @@ struct ScalarRow {
 #pragma unroll
     for (int i = 0; i < kChunks; ++i)
       store_chunk(out, part + i * Threads, pack_chunk<Element>(&o[i * kChunkElems], factor));
-    if (part == 0) store_lse(params, max, total, batch, head, query);
+    if (part == 0) store_row_lse(params, max, total, batch, head, query);
   }
 };
 

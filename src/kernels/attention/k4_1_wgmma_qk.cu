@@ -23,7 +23,7 @@
 // Sources: the worklog's K4.1; PTX ISA, "wgmma.mma_async: Register Fragments".
 #include "kernels/attention/k4_1_wgmma_qk.h"
 #include "arch/fragments/wgmma.h"
-#include "tile/attention_loads.h"
+#include "tile/attention_stages.h"
 #include "tile/scalar_attention.h"
 #include "tile/warpgroup_mma.h"
 
@@ -72,9 +72,9 @@ __device__ void attend(const AttentionParams& params) {
   const tile::VisibleKeys visible(params, query + params.kv_len - params.q_len, params.kv_len);
 
   const std::int32_t num_tiles = (params.kv_len + kRows - 1) / kRows;
-  tile::AttentionLoads<HeadDim, tile::kBoxColumns, kStages> loads = {params, shared.stages,
+  tile::StageLoader<HeadDim, tile::kBoxColumns, kStages> loader = {params, shared.stages,
                                                                      num_tiles};
-  loads.start(kThreads / 32);
+  loader.start(kThreads / 32);
   const tile::Ring<kStages> ring(shared.stages.kv_ring);
   tile::RingPosition<kStages> at;
   if (num_tiles > 0) tile::Ring<1>(shared.stages.q_ring).wait_full({});
@@ -88,7 +88,7 @@ __device__ void attend(const AttentionParams& params) {
     row.template add_values<kTile>(shared.p, tile::elements(shared.stages.v[at.stage]));
     ring.release(at);
     at.advance();
-    loads.refill();
+    loader.refill();
   }
   row.store(params, batch, head, query);
 }

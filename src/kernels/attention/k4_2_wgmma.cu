@@ -23,7 +23,7 @@
 // Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
 #include "kernels/attention/k4_2_wgmma.h"
 #include "tile/attention_epilogue.h"
-#include "tile/attention_loads.h"
+#include "tile/attention_stages.h"
 #include "tile/online_softmax.h"
 #include "tile/warpgroup_mma.h"
 
@@ -75,8 +75,8 @@ __device__ void attend(const AttentionParams& params) {
   tile::OnlineSoftmax softmax;
 
   const std::int32_t num_tiles = (params.kv_len + kRows - 1) / kRows;
-  tile::AttentionLoads<HeadDim, tile::kBoxColumns, kStages> loads = {params, shared, num_tiles};
-  loads.start(kThreads / 32);
+  tile::StageLoader<HeadDim, tile::kBoxColumns, kStages> loader = {params, shared, num_tiles};
+  loader.start(kThreads / 32);
   const tile::Ring<kStages> ring(shared.kv_ring);
   tile::RingPosition<kStages> at;
   if (num_tiles > 0) tile::Ring<1>(shared.q_ring).wait_full({});
@@ -86,13 +86,13 @@ __device__ void attend(const AttentionParams& params) {
     std::uint32_t p[kRows / 16][4];
     multiply_scores<Element, HeadDim>(s, shared.q, shared.k[at.stage]);
     tile::hide_keys(s, visible, n * kRows);
-    softmax.update<true, 0>(s, params.scale_log2, correction);
+    softmax.update<true>(s, params.scale_log2, correction);
     tile::scale_rows(o, correction);
     tile::pack_operand<Element, kRows>(p, s);
     add_values<Element, HeadDim>(o, p, shared.v[at.stage]);
     ring.release(at);
     at.advance();
-    loads.refill();
+    loader.refill();
   }
   const tile::RowResult result = tile::finish_rows(softmax, params.scale_log2, nullptr);
   tile::store_rows<Element, HeadDim>(params, {0, params.q_len, 0, params.kv_len}, o, result, batch,
