@@ -90,12 +90,22 @@ TEST_P(AttentionLadder, K2OnlineSoftmax) {
     check_fused_rung(head_dim, {.stem = "attention_k2", .tile = k2_tile});
 }
 
-TEST_P(AttentionLadder, K3Tma) {
-  constexpr AttentionMaps kMaps = AttentionMaps::kPlain;
+TEST_P(AttentionLadder, K31TmaOneStage) {
   for (const int head_dim : {64, 128}) {
-    check_fused_rung(head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = kMaps});
-    check_fused_rung(head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = kMaps});
-    check_fused_rung(head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = kMaps});
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = AttentionMaps::kPlain});
+  }
+}
+TEST_P(AttentionLadder, K32TmaTwoStages) {
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = AttentionMaps::kPlain});
+  }
+}
+TEST_P(AttentionLadder, K33TmaFiveStages) {
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = AttentionMaps::kPlain});
   }
 }
 
