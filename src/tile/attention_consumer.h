@@ -76,6 +76,7 @@ struct AttentionConsumer {
   /// s = q k^T for the keys that are next in the ring and there: issued as one group.
   __device__ void issue_scores(Scores& s) const {
     ptx::wgmma_fence_operand(s);
+    ptx::wgmma_fence_sync_aligned();
     multiply_qk<Element, Keys, HeadDim>(
         s,
         describe_k_major<kWarpgroupRows, HeadDim>(ptx::shared_address(shared.q[q_at.stage][index])),
@@ -85,6 +86,7 @@ struct AttentionConsumer {
   /// o += p v for the values that are next in the ring and there: issued as one group.
   __device__ void issue_values(Results& o, const Weights& p) const {
     ptx::wgmma_fence_operand(o);
+    ptx::wgmma_fence_sync_aligned();
     multiply_pv<Element, HeadDim, Keys>(
         o, p, describe_mn_major<Keys, HeadDim>(ptx::shared_address(shared.v[v_at.stage])));
     ptx::wgmma_commit_group_sync_aligned();
@@ -121,10 +123,8 @@ struct AttentionConsumer {
   template <bool IsPlain>
   __device__ void weigh(Scores& s, OnlineSoftmax& softmax, float (&correction)[2], const Rows& of,
                         std::int32_t n) const {
-    float base[2];
     adjust<IsPlain>(s, of, n);
-    softmax.template raise_maximum<!IsPlain>(s, params.scale_log2, base, correction);
-    softmax.exponentiate(s, params.scale_log2, base, correction);
+    softmax.template update<!IsPlain>(s, params.scale_log2, correction);
   }
 
   /// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,

@@ -8,115 +8,85 @@
 #include "arch/fragments/smem_tiles.h"
 #include "ptx/wgmma_mma_async.h"
 #include "ptx/wgmma_sync.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "tile/element.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::tile {
 
 inline constexpr int kBoxColumns = 64;  ///< of 16 bits: one span of the 128-byte swizzle
 inline constexpr int kBoxRowBytes = 128;
 
-/// The 16-bit formats: how they are packed, and which instruction multiplies them.
-struct Bf16 {
-  using Pair = __nv_bfloat162;
-  static __device__ std::uint32_t pack(float low, float high) {
-    const Pair pair = __floats2bfloat162_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
+/// d += a b of one instruction; a is a descriptor or a fragment in registers.
+template <class Element, int N, int TransB, class A>
+__device__ void multiply_k16(float (&d)[N / 2], const A& a, std::uint64_t b, bool accumulate) {
+  using Mma = ptx::wgmma_mma_async<N>;
+  constexpr bool kFromShared = sizeof(A) == 8, kIsBf16 = std::is_same_v<Element, Bf16>;
+  if constexpr (kFromShared && kIsBf16) {
+    Mma::template k16_f32_bf16_bf16<0, TransB>(d, a, b, accumulate);
+  } else if constexpr (kFromShared) {
+    Mma::template k16_f32_f16_f16<0, TransB>(d, a, b, accumulate);
+  } else if constexpr (kIsBf16) {
+    Mma::template k16_f32_bf16_bf16<TransB>(d, a, b, accumulate);
+  } else {
+    Mma::template k16_f32_f16_f16<TransB>(d, a, b, accumulate);
   }
-  template <int N, int TransB, class A>
-  static __device__ void multiply(float (&d)[N / 2], const A& a, std::uint64_t b,
-                                  bool accumulate) {
-    if constexpr (sizeof(A) == 8) {
-      ptx::wgmma_mma_async<N>::template k16_f32_bf16_bf16<0, TransB>(d, a, b, accumulate);
-    } else {
-      ptx::wgmma_mma_async<N>::template k16_f32_bf16_bf16<TransB>(d, a, b, accumulate);
-    }
-  }
-};
-struct Fp16 {
-  using Pair = __half2;
-  static __device__ std::uint32_t pack(float low, float high) {
-    const Pair pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
-  }
-  template <int N, int TransB, class A>
-  static __device__ void multiply(float (&d)[N / 2], const A& a, std::uint64_t b,
-                                  bool accumulate) {
-    if constexpr (sizeof(A) == 8) {
-      ptx::wgmma_mma_async<N>::template k16_f32_f16_f16<0, TransB>(d, a, b, accumulate);
-    } else {
-      ptx::wgmma_mma_async<N>::template k16_f32_f16_f16<TransB>(d, a, b, accumulate);
-    }
-  }
-};
-
-/// A matrix descriptor as its two words. Only the lower one holds the address (in units of 16 bytes),
-/// so that stepping through a tile is one 32-bit addition.
-struct Descriptor {
-  std::uint32_t low, high;
-
-  __device__ Descriptor(std::uint64_t at_zero, std::uint32_t address)
-      : low(static_cast<std::uint32_t>(at_zero) | address >> 4),
-        high(static_cast<std::uint32_t>(at_zero >> 32)) {}
-  __device__ std::uint64_t after(int bytes) const {
-    return static_cast<std::uint64_t>(high) << 32 | (low + (bytes >> 4));
-  }
-};
+}
 
 /// Descriptor of a tile whose rows are mn and whose columns are the reduction index, at an address.
 template <int Rows, int Columns>
-__device__ Descriptor describe_k_major(std::uint32_t address) {
+__device__ std::uint64_t describe_k_major(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kTile =
       arch::make_smem_tile(arch::Major::kK, kSwizzle, 16, Rows, Columns);
   constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
       arch::describe_smem_tile(kTile, arch::Major::kK, kSwizzle, 16));
-  return {kAtZero, address};
+  return kAtZero | address >> 4;
 }
 
 /// Descriptor of a tile whose rows are the reduction index and whose columns are mn.
 template <int Rows, int Columns>
-__device__ Descriptor describe_mn_major(std::uint32_t address) {
+__device__ std::uint64_t describe_mn_major(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kTile =
       arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
   constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
       arch::describe_smem_tile(kTile, arch::Major::kMN, kSwizzle, 16));
-  return {kAtZero, address};
+  return kAtZero | address >> 4;
 }
 
-/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for. The
-/// steps' descriptors are one addition each.
+/// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for.
+/// Descriptors count 16-byte units, so a step of k adds to them.
 template <class Element, int N, int K>
-__device__ void multiply_qk(float (&d)[N / 2], const Descriptor& a, const Descriptor& b) {
-  std::uint64_t a_steps[K / 16], b_steps[K / 16];
+__device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
-  for (int i = 0; i < K / 16; ++i) {
-    const int box = i / 4, inside = i % 4 * 32;
-    a_steps[i] = a.after(box * 64 * kBoxRowBytes + inside);
-    b_steps[i] = b.after(box * N * kBoxRowBytes + inside);
+  for (int k = 0; k < K; k += 16) {
+    const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
+    multiply_k16<Element, N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
+                                     b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
   }
-  ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-  for (int i = 0; i < K / 16; ++i)
-    Element::template multiply<N, 0>(d, a_steps[i], b_steps[i], i > 0);
 }
 
-/// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b MN-major.
+/// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b
+/// MN-major.
 template <class Element, int N, int K>
 __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
-                            const Descriptor& b) {
-  std::uint64_t b_steps[K / 16];
+                            std::uint64_t b) {
 #pragma unroll
-  for (int i = 0; i < K / 16; ++i) {
-    b_steps[i] = b.after(i * 16 * kBoxRowBytes);
-  }
+  for (int k = 0; k < K; k += 16)
+    multiply_k16<Element, N, 1>(d, a[k / 16], b + (k * kBoxRowBytes >> 4), true);
+}
+
+/// Issues MMAs that write d, and waits for them: nothing overlaps.
+template <int Count, class Issue>
+__device__ void multiply_and_wait(float (&d)[Count], Issue&& issue) {
+  ptx::wgmma_fence_operand(d);
   ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-  for (int i = 0; i < K / 16; ++i) Element::template multiply<N, 1>(d, a[i], b_steps[i], true);
+  issue();
+  ptx::wgmma_commit_group_sync_aligned();
+  ptx::wgmma_wait_group_sync_aligned<0>();
+  ptx::wgmma_fence_operand(d);
 }
 
 /// Accumulators re-read as the A operand of the next product: registers 8i..8i+7 of the C fragment

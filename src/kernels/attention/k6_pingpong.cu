@@ -49,8 +49,8 @@ struct Config {
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kTurns;
   static constexpr bool kOverlaps =
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kWithin;
-  static constexpr bool kRescalesEarly = kConsumers == 2;
-  static constexpr bool kAwaitsFirst = kConsumers == 2 && kHeadDim <= 128;
+  [[maybe_unused]] static constexpr bool kRescalesEarly = kConsumers == 2;
+  [[maybe_unused]] static constexpr bool kAwaitsFirst = kConsumers == 2 && kHeadDim <= 128;
   // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
