@@ -49,8 +49,9 @@ struct Config {
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kTurns;
   static constexpr bool kOverlaps =
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kWithin;
-  [[maybe_unused]] static constexpr bool kRescalesEarly = kConsumers == 2;
-  [[maybe_unused]] static constexpr bool kAwaitsFirst = kConsumers == 2 && kHeadDim <= 128;
+  // See overlapped_step.
+  static constexpr bool rescales_early() { return kConsumers == 2; }
+  static constexpr bool awaits_first() { return kConsumers == 2 && kHeadDim <= 128; }
   // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
@@ -142,18 +143,18 @@ struct Worker : C::Consumer {
     this->wait_k();
     await_turn();
     this->issue_scores(s);
-    if constexpr (C::kRescalesEarly) tile::scale_rows(o, correction);
+    if constexpr (C::rescales_early()) tile::scale_rows(o, correction);
     this->wait_v();
     this->issue_values(o, p);
     pass_turn();
     this->template await_scores<1>(s);
     this->template adjust<IsPlain>(s, rows, n);
     softmax.template raise_maximum<!IsPlain>(s, params.scale_log2, base, correction);
-    if constexpr (C::kAwaitsFirst) this->template await_values<0>(o);
+    if constexpr (C::awaits_first()) this->template await_values<0>(o);
     softmax.exponentiate(s, params.scale_log2, base, correction);
-    if constexpr (!C::kAwaitsFirst) this->template await_values<0>(o);
+    if constexpr (!C::awaits_first()) this->template await_values<0>(o);
     tile::pack_operand<typename C::Element, kKeys>(p, s);
-    if constexpr (!C::kRescalesEarly) tile::scale_rows(o, correction);
+    if constexpr (!C::rescales_early()) tile::scale_rows(o, correction);
   }
 
   // All tiles of keys but for the last product, which is in flight at the end. The scores of the
@@ -174,7 +175,7 @@ struct Worker : C::Consumer {
         overlapped_step<false>(s, o, p, softmax, correction, rows, n);
       }
     }
-    if constexpr (C::kRescalesEarly) tile::scale_rows(o, correction);
+    if constexpr (C::rescales_early()) tile::scale_rows(o, correction);
     this->wait_v();
     this->issue_values(o, p);
   }
