@@ -16,8 +16,7 @@ struct RowResult {
 
 /// `scale` as in OnlineSoftmax::update. The sink is one more key whose value is 0; it may be larger
 /// than all scores, so the sums are taken relative to the larger of both.
-__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale,
-                                        const float* sink) {
+__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale, const float* sink) {
   constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   RowResult result;
 #pragma unroll
@@ -60,18 +59,17 @@ __device__ inline void transpose_quad(std::uint32_t (&w)[4]) {
 /// Rows of a warpgroup straight to global memory, 16 bytes a thread: the four threads of a row hold
 /// two columns of every eight; transposed, each holds eight adjacent ones.
 template <class Element, int Columns>
-__device__ void store_rows(const kernels::AttentionParams& params,
-                           const AttentionSequence& sequence, const float (&o)[Columns / 2],
-                           const RowResult& rows, std::int32_t batch, std::int32_t head,
-                           std::int32_t first_query) {
+__device__ void store_rows(const kernels::AttentionParams& params, const AttentionSequence& sequence,
+                           const float (&o)[Columns / 2], const RowResult& rows, std::int32_t batch,
+                           std::int32_t head, std::int32_t first_query) {
   const std::int32_t lane = threadIdx.x % 32;
-  auto* out = static_cast<std::uint16_t*>(params.out) + batch * params.out_strides.batch +
-              head * params.out_strides.head;
+  auto* out = static_cast<std::uint16_t*>(params.out) + batch * params.out_batch_stride +
+              head * params.out_head_stride;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int32_t query = first_query + lane / 4 + 8 * h;
     const bool is_inside = query < sequence.q_len;
-    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_strides.row + lane % 4 * 8;
+    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_row_stride + lane % 4 * 8;
 #pragma unroll
     for (int j = 0; j < Columns / 8; j += 4) {
       std::uint32_t words[4];
