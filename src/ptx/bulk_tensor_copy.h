@@ -80,6 +80,17 @@ __device__ inline void cp_async_bulk_tensor_3d_global_shared(const void* tensor_
       : "memory");
 }
 
+/// The same for a 4-D map.
+__device__ inline void cp_async_bulk_tensor_4d_global_shared(const void* tensor_map, std::int32_t x,
+                                                             std::int32_t y, std::int32_t z,
+                                                             std::int32_t w, std::uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3, %4}], "
+      "[%5];" ::"l"(tensor_map),
+      "r"(x), "r"(y), "r"(z), "r"(w), "r"(source)
+      : "memory");
+}
+
 /// Closes a group of this thread's stores since the last one.
 __device__ inline void cp_async_bulk_commit_group() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");

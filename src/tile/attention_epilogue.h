@@ -2,8 +2,15 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/fence.h"
+#include "ptx/matrix_copy.h"
+#include "ptx/warp_roles.h"
+#include "tile/attention_loader.h"
 #include "tile/attention_mask.h"
 #include "tile/online_softmax.h"
+#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 
@@ -56,20 +63,36 @@ __device__ inline void transpose_quad(std::uint32_t (&w)[4]) {
   }
 }
 
-/// Rows of a warpgroup straight to global memory, 16 bytes a thread: the four threads of a row hold
+/// lse of the rows of a warp, the first of which is `first_query`.
+__device__ inline void store_lse(const kernels::AttentionParams& params,
+                                 const AttentionSequence& sequence, const RowResult& rows,
+                                 std::int32_t batch, std::int32_t head, std::int32_t first_query) {
+  const std::int32_t lane = threadIdx.x % 32;
+  if (params.lse == nullptr || lane % 4 != 0) return;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const std::int32_t query = first_query + lane / 4 + 8 * h;
+    if (query < sequence.q_len) {
+      params.lse[(params.cu_q == nullptr ? batch : 0) * params.lse_batch_stride + head * params.lse_head_stride +
+                 sequence.q_begin + query] = rows.lse[h];
+    }
+  }
+}
+
+/// Rows of a warp straight to global memory, 16 bytes a thread: the four threads of a row hold
 /// two columns of every eight; transposed, each holds eight adjacent ones.
 template <class Element, int Columns>
 __device__ void store_rows(const kernels::AttentionParams& params, const AttentionSequence& sequence,
                            const float (&o)[Columns / 2], const RowResult& rows, std::int32_t batch,
                            std::int32_t head, std::int32_t first_query) {
   const std::int32_t lane = threadIdx.x % 32;
-  auto* out = static_cast<std::uint16_t*>(params.out) + batch * params.out_batch_stride +
-              head * params.out_head_stride;
+  auto* out = static_cast<std::uint16_t*>(params.out) + (params.cu_q == nullptr ? batch : 0) * params.out_strides.batch +
+              head * params.out_strides.head;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int32_t query = first_query + lane / 4 + 8 * h;
     const bool is_inside = query < sequence.q_len;
-    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_row_stride + lane % 4 * 8;
+    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_strides.row + lane % 4 * 8;
 #pragma unroll
     for (int j = 0; j < Columns / 8; j += 4) {
       std::uint32_t words[4];
@@ -82,11 +105,43 @@ __device__ void store_rows(const kernels::AttentionParams& params, const Attenti
       if (is_inside)
         *reinterpret_cast<uint4*>(row + j * 8) = make_uint4(words[0], words[1], words[2], words[3]);
     }
-    if (params.lse != nullptr && is_inside && lane % 4 == 0) {
-      params.lse[batch * params.lse_batch_stride + head * params.lse_head_stride +
-                 sequence.q_begin + query] = rows.lse[h];
-    }
   }
+  store_lse(params, sequence, rows, batch, head, first_query);
+}
+
+/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies. `staging`
+/// is memory of the warpgroup that nobody else uses; `barrier` a named barrier of its own.
+template <class Element, int Columns>
+__device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t* staging,
+                            const float (&o)[Columns / 2], const RowResult& rows,
+                            std::uint32_t barrier, std::int32_t row, std::int32_t head,
+                            std::int32_t batch) {
+  constexpr int kBoxBytes = kWarpgroupRows * kBoxRowBytes;
+  const std::uint32_t lane = threadIdx.x % 32, start = ptx::shared_address(staging);
+  const std::uint32_t line = (threadIdx.x / 32 % 4 * 16 + lane % 16) * kBoxRowBytes;
+#pragma unroll
+  for (int j = 0; j < Columns / 16; ++j) {  // 16 columns: two 8x8 blocks beside two
+    std::uint32_t words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* pair = &o[j * 8 + i * 2];
+      words[i] = Element::pack(pair[0] * rows.factor[i % 2], pair[1] * rows.factor[i % 2]);
+    }
+    ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B,
+                                           start + j / 4 * kBoxBytes + line + j % 4 * 32 +
+                                               lane / 16 * 16),
+                     words);
+  }
+  ptx::fence_proxy_async_shared_cta();
+  ptx::bar_sync<128>(barrier);
+  if (threadIdx.x % 128 != 0) return;
+#pragma unroll
+  for (int box = 0; box < Columns / kBoxColumns; ++box) {
+    ptx::cp_async_bulk_tensor_4d_global_shared(params.out_map, box * kBoxColumns, row, head, batch,
+                                               start + box * kBoxBytes);
+  }
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group<0>();
 }
 
 }  // namespace tilewright::tile

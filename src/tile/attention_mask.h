@@ -23,17 +23,15 @@ struct VisibleKeys {
         end(min(position + params.window_right + 1, kv_len)) {}
 };
 
-/// Tiles of `Keys` keys that rows [first, last] of a sequence need: [begin, end), none if empty.
-/// Those in [plain_begin, plain_end) are seen whole by every row.
+/// Tiles of `Keys` keys that rows [first, last] of a sequence need, row i standing at position
+/// i + shift: [begin, end), none if empty. Those in [plain_begin, plain_end) every row sees whole.
 template <int Keys>
 struct KeyTiles {
   std::int32_t begin, end, plain_begin, plain_end;
 
-  __device__ KeyTiles(const kernels::AttentionParams& params, const AttentionSequence& sequence,
-                      std::int32_t first, std::int32_t last) {
-    const std::int32_t shift = sequence.kv_len - sequence.q_len;
-    const VisibleKeys of_first(params, first + shift, sequence.kv_len);
-    const VisibleKeys of_last(params, last + shift, sequence.kv_len);
+  __device__ KeyTiles(const kernels::AttentionParams& params, std::int32_t kv_len,
+                      std::int32_t shift, std::int32_t first, std::int32_t last) {
+    const VisibleKeys of_first(params, first + shift, kv_len), of_last(params, last + shift, kv_len);
     begin = of_first.begin / Keys;
     end = max((of_last.end + Keys - 1) / Keys, begin);
     plain_begin = (of_last.begin + Keys - 1) / Keys;

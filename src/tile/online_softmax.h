@@ -15,20 +15,6 @@ __device__ inline float exp2_approx(float x) {
   return y;
 }
 
-/// 2^x for x <= 0 on the fused multiply-add units, for when the special-function unit is the
-/// bottleneck: x = n + f with f in [-1/2, 1/2], 2^f by a cubic with relative error below 7.5e-5, a
-/// fiftieth of the rounding to bf16; below 2^-126 the result is about 2^-126.
-__device__ inline float exp2_polynomial(float x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves n in the low bits
-  x = fmaxf(x, -126.0f);
-  const float shifted = x + kRound;
-  const float f = x - (shifted - kRound);
-  float p = fmaf(f, 0.0551716691f, 0.2426111222f);
-  p = fmaf(p, f, 0.6932609855f);
-  p = fmaf(p, f, 0.9999280735f);
-  return __int_as_float(__float_as_int(p) + (__float_as_int(shifted) << 23));
-}
-
 /// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is off by
 /// 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
 __device__ inline float tanh_of_half(float x) {
@@ -52,7 +38,7 @@ struct OnlineSoftmax {
 
   /// s becomes exp2(scale * (s - max)); `correction` is what earlier sums and results are to be
   /// multiplied with. With MayBeEmpty a row may have seen -inf only.
-  template <bool MayBeEmpty, int EveryNthByPolynomial, int Count>
+  template <bool MayBeEmpty, int Count>
   __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -70,10 +56,7 @@ struct OnlineSoftmax {
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           float& x = s[i + 2 * h + c];
-          const float exponent = fmaf(x, scale, -base);
-          const bool by_polynomial = EveryNthByPolynomial > 0 &&
-                                     (i / 2 + c) % (EveryNthByPolynomial > 0 ? EveryNthByPolynomial : 1) == 0;
-          x = by_polynomial ? exp2_polynomial(exponent) : exp2_approx(exponent);
+          x = exp2_approx(fmaf(x, scale, -base));
           part += x;
         }
       }

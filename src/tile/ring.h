@@ -49,9 +49,13 @@ struct Ring {
   __device__ std::uint32_t full(RingPosition<Stages> at) const {
     return full_barriers + at.stage * 8;
   }
-  /// The producer: waits until the stage may be written, and says how many bytes will come.
-  __device__ void start_filling(RingPosition<Stages> at, std::uint32_t bytes) const {
+  /// The producer: waits until the stage may be written; the first round of a ring is free.
+  __device__ void wait_empty(RingPosition<Stages> at) const {
     ptx::mbarrier_wait_parity(empty_barriers + at.stage * 8, at.parity ^ 1);
+  }
+  /// The same, and says how many bytes will come.
+  __device__ void start_filling(RingPosition<Stages> at, std::uint32_t bytes) const {
+    wait_empty(at);
     ptx::mbarrier_arrive_expect_tx(full(at), bytes);
   }
   /// A consumer thread: waits until the stage may be read.

@@ -1,0 +1,332 @@
+// targets: sm_90a
+//
+// K6: the tensor core never waits for the softmax.
+//
+// In K5 the products of one consumer run under the softmax of the other only by luck. Two mechanisms
+// make it so:
+//   turns     warpgroups issue their products in turn (a named barrier each): while one multiplies,
+//             the others are in their softmax
+//   overlap   inside a warpgroup, the product with V of one tile of keys is issued after that of Q
+//             with the next tile's K, and runs under that tile's softmax. Results are rescaled when
+//             it is done; the weights are packed only then, because it reads their registers
+// And CTAs are persistent: the producer deals tiles of queries (longest first under a causal mask,
+// heads in sections whose keys and values fit the L2 cache) and loads the next tile's operands while
+// consumers still write results, straight from registers to global memory.
+//
+//   tensor core  | QK1 PV2 (0) | QK1 PV2 (1) | QK0 PV1 (0) | QK0 PV1 (1) | ...      (i): consumer i
+//   consumer 0   | issue       | softmax of 1              | issue       | softmax of 0
+//   consumer 1   | softmax of 2| issue       | softmax of 1              | issue
+//   barriers     full and empty per stage; turn[i]: 128 threads wait, 128 of the previous arrive
+//
+// Limit: as K5. Registers bind: results, scores and weights of a tile take
+// head_dim/2 + keys/2 + keys/4 of 240 (160 with three consumers), which gives the tile sizes.
+// What the loop does without: addresses that ptxas cannot see to be uniform (a register move per
+// descriptor word cost 8 %), masks (another copy of the loop), anything but one fused multiply-add
+// and one ex2 per score. Tried and not kept, with numbers: docs/notes.
+// Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
+// sections 3.2 and 3.3; longest-first order: Graham's list scheduling.
+#include "kernels/attention/k6_pingpong.h"
+
+#include "tile/attention_consumer.h"
+#include "tile/attention_epilogue.h"
+#include "tile/attention_schedule.h"
+
+namespace tilewright::kernels {
+namespace {
+
+using tile::AttentionSequence;
+using tile::AttentionWork;
+using tile::DealtTile;
+
+template <class ElementType, int VariantIndex>
+struct Config {
+  using Element = ElementType;
+  static constexpr K6Variant kVariant = kK6Variants[VariantIndex];
+  static constexpr AttentionTile kTile = kVariant.tile();
+  static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
+  static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
+  static constexpr bool kTakesTurns =
+      kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kTurns;
+  static constexpr bool kOverlaps =
+      kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kWithin;
+  // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
+  static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
+  static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
+
+  using Loader =
+      tile::AttentionLoader<kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
+  using Consumer = tile::AttentionConsumer<Element, kHeadDim, kKeys, kConsumers, kQStages,
+                                           K6Variant::kKvStages>;
+  using Tiles = tile::KeyTiles<kKeys>;
+};
+
+template <class C>
+struct Shared {
+  typename C::Loader::Shared rings;
+  tile::TileTable table;
+};
+
+template <class C>
+__device__ typename C::Tiles key_tiles(const AttentionParams& params, const DealtTile& tile) {
+  return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query,
+          min(tile.first_query + C::kTile.queries, tile.q_len) - 1};
+}
+
+// One thread: deals tiles to the consumers, and loads what they need.
+template <class C>
+__device__ void produce(const AttentionParams& params, Shared<C>& shared) {
+  typename C::Loader loader{params, shared.rings};
+  tile::TileDealer dealer{shared.table};
+  const std::int32_t total = params.batch * params.heads * params.q_tiles;
+  for (std::int32_t index = blockIdx.x;; index += gridDim.x) {
+    if (params.next_tile != nullptr)
+      index = static_cast<std::int32_t>(atomicAdd(params.next_tile, 1u));
+    if (index >= total) break;
+    const AttentionWork work(params, index);
+    const AttentionSequence sequence = tile::find_sequence(params, work.batch);
+    const DealtTile tile = {work.q_tile * C::kTile.queries, work.head,      work.batch,      0,
+                            sequence.q_begin,               sequence.q_len, sequence.kv_len, 0};
+    if (tile.first_query >= tile.q_len) continue;
+    dealer.deal(tile);
+    const typename C::Tiles tiles = key_tiles<C>(params, tile);
+    if (tiles.begin == tiles.end) continue;
+    loader.load_q(tile.q_begin + tile.first_query, tile.head,
+                  params.cu_q == nullptr ? tile.batch : 0);
+    loader.load_backwards({sequence.kv_begin, tile.head / (params.heads / params.kv_heads),
+                           params.cu_kv == nullptr ? tile.batch : 0},
+                          tiles.begin, tiles.end);
+  }
+  dealer.deal({0, 0, 0, 1, 0, 0, 0, 0});
+}
+
+// The tile that a consumer works on.
+template <class C>
+struct Work {
+  DealtTile tile;
+  typename C::Tiles tiles;
+  bool has_keys;
+
+  __device__ Work(const AttentionParams& params, const DealtTile& dealt)
+      : tile(dealt),
+        tiles(key_tiles<C>(params, dealt)),
+        has_keys(dealt.is_last == 0 && tiles.begin < tiles.end) {}
+};
+
+template <class C>
+struct Worker : C::Consumer {
+  using Base = typename C::Consumer;
+  using typename Base::Results;
+  using typename Base::Rows;
+  using typename Base::Scores;
+  using typename Base::Weights;
+  using Base::index;
+  using Base::params;
+  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
+
+  __device__ void await_turn() const {
+    if constexpr (C::kTakesTurns) ptx::bar_sync<256>(1 + index);
+  }
+  __device__ void pass_turn() const {
+    if constexpr (C::kTakesTurns) ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers);
+  }
+
+  // One tile of keys while the previous one's values are still being multiplied. With head_dim 256,
+  // rescaling before that product is issued needs fewer registers.
+  template <bool IsPlain>
+  __device__ void overlapped_step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
+                                  float (&correction)[2], const Rows& rows, std::int32_t n) {
+    this->wait_k();
+    await_turn();
+    this->issue_scores(s);
+    if constexpr (kHeadDim > 128) tile::scale_rows(o, correction);
+    this->wait_v();
+    this->issue_values(o, p);
+    pass_turn();
+    this->template await_scores<1>(s);
+    this->template weigh<IsPlain>(s, softmax, correction, rows, n);
+    this->template await_values<0>(o);
+    tile::pack_operand<typename C::Element, kKeys>(p, s);
+    if constexpr (kHeadDim <= 128) tile::scale_rows(o, correction);
+  }
+
+  // All tiles of keys but for the last product, which is in flight at the end. The scores of the
+  // first tile are there.
+  __device__ void attend_overlapped(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
+                                    const Rows& rows, const typename C::Tiles& tiles,
+                                    const typename C::Tiles& own) {
+    Weights p;
+    float correction[2];
+    std::int32_t n = tiles.end - 1;
+    this->template weigh<false>(s, softmax, correction, rows, n);
+    tile::pack_operand<typename C::Element, kKeys>(p, s);
+    correction[0] = correction[1] = 1.0f;
+    for (--n; n >= tiles.begin; --n) {
+      if (n >= own.plain_begin && n < own.plain_end) {
+        overlapped_step<true>(s, o, p, softmax, correction, rows, n);
+      } else {
+        overlapped_step<false>(s, o, p, softmax, correction, rows, n);
+      }
+    }
+    if constexpr (kHeadDim > 128) tile::scale_rows(o, correction);
+    this->wait_v();
+    this->issue_values(o, p);
+  }
+
+  // One tile of keys, one product after the other; turns are passed between them.
+  template <bool IsPlain>
+  __device__ void serial_step(Scores& s, Results& o, tile::OnlineSoftmax& softmax, const Rows& rows,
+                              std::int32_t n) {
+    Weights p;
+    float correction[2];
+    this->wait_k();
+    this->issue_scores(s);
+    pass_turn();
+    this->template await_scores<0>(s);
+    this->template weigh<IsPlain>(s, softmax, correction, rows, n);
+    tile::pack_operand<typename C::Element, kKeys>(p, s);
+    tile::scale_rows(o, correction);
+    this->wait_v();
+    await_turn();
+    this->issue_values(o, p);
+    this->template await_values<0>(o);
+  }
+  __device__ void attend_serially(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
+                                  const Rows& rows, const typename C::Tiles& tiles,
+                                  const typename C::Tiles& own) {
+    await_turn();
+    for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
+      if (n >= own.plain_begin && n < own.plain_end) {
+        serial_step<true>(s, o, softmax, rows, n);
+      } else {
+        serial_step<false>(s, o, softmax, rows, n);
+      }
+    }
+    pass_turn();
+  }
+
+  __device__ void attend(Scores& s, Results& o, tile::OnlineSoftmax& softmax, const Work<C>& work) {
+    const std::int32_t shift = work.tile.kv_len - work.tile.q_len;
+    const Rows rows = this->rows_of(work.tile.first_query, shift, work.tile.kv_len);
+    const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
+    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+    if constexpr (C::kOverlaps) {
+      attend_overlapped(s, o, softmax, rows, work.tiles, own);
+    } else {
+      attend_serially(s, o, softmax, rows, work.tiles, own);
+    }
+    this->release_q();
+  }
+
+  __device__ void finish(const Results& o, const tile::OnlineSoftmax& softmax,
+                         const DealtTile& tile) const {
+    const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
+    tile::store_rows<typename C::Element, kHeadDim>(
+        params, {tile.q_begin, tile.q_len, 0, tile.kv_len}, o,
+        tile::finish_rows(softmax, params.scale_log2, sink), tile.batch, tile.head,
+        tile.first_query + this->warp_row());
+  }
+
+  // The scores of a tile's last keys.
+  __device__ void issue_first_scores(Scores& s) {
+    this->wait_q();
+    this->wait_k();
+    this->issue_scores(s);
+  }
+  // Takes the next tile and, with overlap, computes its first scores.
+  __device__ Work<C> begin(tile::TileTaker& taker, Scores& s) {
+    const Work<C> work(params, taker.take());
+    if (!work.has_keys) return work;
+    if constexpr (C::kOverlaps) {
+      issue_first_scores(s);
+      this->template await_scores<0>(s);
+    } else {
+      this->wait_q();
+    }
+    return work;
+  }
+  // The same while the results of the last tile are finished and written.
+  __device__ Work<C> begin_early(tile::TileTaker& taker, Scores& s, Results& o,
+                                 const tile::OnlineSoftmax& softmax, const DealtTile& last) {
+    const Work<C> work(params, taker.take());
+    if (work.has_keys) {
+      issue_first_scores(s);
+      this->template await_values<1>(o);
+      finish(o, softmax, last);
+      this->template await_scores<0>(s);
+    } else {
+      this->template await_values<0>(o);
+      finish(o, softmax, last);
+    }
+    return work;
+  }
+
+  __device__ void run(Shared<C>& shared) {
+    if (C::kTakesTurns && index == C::kConsumers - 1) pass_turn();  // the first one begins
+    tile::TileTaker taker{shared.table};
+    Scores s;
+    Work<C> work = begin(taker, s);
+    while (!work.tile.is_last) {
+      Results o = {};
+      tile::OnlineSoftmax softmax;
+      taker.release();
+      if (!work.has_keys) {
+        finish(o, softmax, work.tile);
+        work = begin(taker, s);
+        continue;
+      }
+      attend(s, o, softmax, work);
+      if constexpr (C::kOverlaps && C::kQStages > 1) {
+        work = begin_early(taker, s, o, softmax, work.tile);
+      } else {
+        if constexpr (C::kOverlaps) this->template await_values<0>(o);
+        finish(o, softmax, work.tile);
+        work = begin(taker, s);
+      }
+    }
+  }
+};
+
+template <class C>
+__device__ void attention_k6(const AttentionParams& params) {
+  extern __shared__ __align__(1024) std::uint8_t dynamic[];
+  auto& shared = *reinterpret_cast<Shared<C>*>(dynamic);
+  static_assert(sizeof(shared) <= C::kTile.shared_bytes);
+  if (threadIdx.x == 0) {
+    shared.rings.initialise();
+    shared.table.ring.initialise(4 * C::kConsumers);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
+    if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(params, shared);
+  } else {
+    ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
+    Worker<C>{{params, shared.rings, ptx::uniform(threadIdx.x / 128 - 1)}}.run(shared);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+#define TILEWRIGHT_ATTENTION_K6(NAME, ELEMENT, VARIANT)                                          \
+  extern "C" __global__ void __launch_bounds__(                                                  \
+      tilewright::kernels::kK6Variants[VARIANT].tile().threads, 1)                               \
+      attention_k6_##NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
+    tilewright::kernels::attention_k6<                                                           \
+        tilewright::kernels::Config<tilewright::tile::ELEMENT, VARIANT>>(params);                \
+  }
+
+TILEWRIGHT_ATTENTION_K6(bf16_d64, Bf16, 0)
+TILEWRIGHT_ATTENTION_K6(bf16_d64_short, Bf16, 1)
+TILEWRIGHT_ATTENTION_K6(bf16_d128, Bf16, 2)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_long, Bf16, 3)
+TILEWRIGHT_ATTENTION_K6(bf16_d256, Bf16, 4)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_no_turns, Bf16, 5)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_no_overlap, Bf16, 6)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_neither, Bf16, 7)
+TILEWRIGHT_ATTENTION_K6(f16_d64, Fp16, 0)
+TILEWRIGHT_ATTENTION_K6(f16_d64_short, Fp16, 1)
+TILEWRIGHT_ATTENTION_K6(f16_d128, Fp16, 2)
+TILEWRIGHT_ATTENTION_K6(f16_d128_long, Fp16, 3)
+TILEWRIGHT_ATTENTION_K6(f16_d256, Fp16, 4)
