@@ -8,50 +8,31 @@
 #include "arch/fragments/smem_tiles.h"
 #include "ptx/wgmma_mma_async.h"
 #include "ptx/wgmma_sync.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "tile/element.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::tile {
 
 inline constexpr int kBoxColumns = 64;  ///< of 16 bits: one span of the 128-byte swizzle
 inline constexpr int kBoxRowBytes = 128;
 
-/// The 16-bit formats: how they are packed, and which instruction multiplies them.
-struct Bf16 {
-  using Pair = __nv_bfloat162;
-  static __device__ std::uint32_t pack(float low, float high) {
-    const Pair pair = __floats2bfloat162_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
+/// d += a b of one instruction; a is a descriptor or a fragment in registers.
+template <class Element, int N, int TransB, class A>
+__device__ void multiply_k16(float (&d)[N / 2], const A& a, std::uint64_t b, bool accumulate) {
+  using Mma = ptx::wgmma_mma_async<N>;
+  constexpr bool kFromShared = sizeof(A) == 8, kIsBf16 = std::is_same_v<Element, Bf16>;
+  if constexpr (kFromShared && kIsBf16) {
+    Mma::template k16_f32_bf16_bf16<0, TransB>(d, a, b, accumulate);
+  } else if constexpr (kFromShared) {
+    Mma::template k16_f32_f16_f16<0, TransB>(d, a, b, accumulate);
+  } else if constexpr (kIsBf16) {
+    Mma::template k16_f32_bf16_bf16<TransB>(d, a, b, accumulate);
+  } else {
+    Mma::template k16_f32_f16_f16<TransB>(d, a, b, accumulate);
   }
-  template <int N, int TransB, class A>
-  static __device__ void multiply(float (&d)[N / 2], const A& a, std::uint64_t b,
-                                  bool accumulate) {
-    if constexpr (sizeof(A) == 8) {
-      ptx::wgmma_mma_async<N>::template k16_f32_bf16_bf16<0, TransB>(d, a, b, accumulate);
-    } else {
-      ptx::wgmma_mma_async<N>::template k16_f32_bf16_bf16<TransB>(d, a, b, accumulate);
-    }
-  }
-};
-struct Fp16 {
-  using Pair = __half2;
-  static __device__ std::uint32_t pack(float low, float high) {
-    const Pair pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const std::uint32_t*>(&pair);
-  }
-  template <int N, int TransB, class A>
-  static __device__ void multiply(float (&d)[N / 2], const A& a, std::uint64_t b,
-                                  bool accumulate) {
-    if constexpr (sizeof(A) == 8) {
-      ptx::wgmma_mma_async<N>::template k16_f32_f16_f16<0, TransB>(d, a, b, accumulate);
-    } else {
-      ptx::wgmma_mma_async<N>::template k16_f32_f16_f16<TransB>(d, a, b, accumulate);
-    }
-  }
-};
+}
 
 /// Descriptor of a tile whose rows are mn and whose columns are the reduction index, at an address.
 template <int Rows, int Columns>
@@ -82,7 +63,7 @@ __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b)
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    Element::template multiply<N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
+    multiply_k16<Element, N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
                                      b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
   }
 }
@@ -94,7 +75,7 @@ __device__ void multiply_qk_rs(float (&d)[N / 2], const std::uint32_t (&a)[K / 1
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    Element::template multiply<N, 0>(d, a[k / 16], b + ((box * N * kBoxRowBytes + inside) >> 4),
+    multiply_k16<Element, N, 0>(d, a[k / 16], b + ((box * N * kBoxRowBytes + inside) >> 4),
                                      k > 0);
   }
 }
@@ -105,7 +86,7 @@ __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][
                             std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 16)
-    Element::template multiply<N, 1>(d, a[k / 16], b + (k * kBoxRowBytes >> 4), true);
+    multiply_k16<Element, N, 1>(d, a[k / 16], b + (k * kBoxRowBytes >> 4), true);
 }
 
 /// Accumulators re-read as the A operand of the next product: registers 8i..8i+7 of the C fragment
