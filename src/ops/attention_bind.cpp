@@ -78,7 +78,7 @@ AttentionParams attention_numbers(const AttentionPlan& plan, const AttentionKern
                                   const device::DeviceInfo& device) {
   const AttentionProblem& p = plan.problem;
   const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
-  const kernels::AttentionTile tile = kernel.tile(static_cast<int>(p.head_dim));
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
   AttentionParams params = {};
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
@@ -130,7 +130,7 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   params.sink = p.has_sink ? a.sink : nullptr;
   params.cu_q = p.is_packed ? a.cu_q : nullptr;
   params.cu_kv = p.is_packed ? a.cu_kv : nullptr;
-  const kernels::AttentionTile tile = kernel.tile(static_cast<int>(p.head_dim));
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
   if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
   if (tile.is_persistent && plan.workspace_bytes > 0)
     params.next_tile = static_cast<std::uint32_t*>(a.workspace);

@@ -1,31 +1,90 @@
 #include "ops/attention_kernels.h"
 
 #include "base/error.h"
-#include "base/similar.h"
 #include "device/kernel_registry.h"
+#include "kernels/attention/k1_naive.h"
+#include "kernels/attention/k2_online_softmax.h"
+#include "kernels/attention/k3_tma.h"
+#include "kernels/attention/k5_warp_specialized.h"
 #include "kernels/attention/k6_pingpong.h"
 #include "ops/attention_problem.h"
+#include "ops/attention_rates.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <limits>
 
 namespace tilewright::ops {
 
 namespace {
 
+using kernels::AttentionTile;
+using Maps = AttentionMaps;
+
 constexpr std::uint32_t kEverything = ~0u;
 
-// One row a kernel. Rates: bench/results, N(0,1), cold cache; see docs/05-benchmarks.md.
-const AttentionKernel kKernels[] = {
-    {.name = "k6",
-     .entry = "attention_k6",
-     .idea = "ping-pong between warpgroups, overlap inside them",
-     .tile = kernels::k6_tile,
-     .features = kEverything,
-     .maps = AttentionMaps::kSwizzled,
-     .rates = {{64, 500, 475}, {128, 650, 620}, {256, 700, 640}}},
-};
+std::uint32_t features_of(const kernels::AttentionSupport& support) {
+  std::uint32_t features = kFloat16;
+  if (support.has_lse) features |= kLse;
+  if (support.has_window) features |= kWindow;
+  if (support.has_packed_sequences) features |= kPackedSequences;
+  if (support.has_softcap) features |= kSoftcap;
+  if (support.has_sink) features |= kSink;
+  return features;
+}
+
+std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*tile)(int)) {
+  std::vector<AttentionVariant> variants;
+  for (const auto& [head_dim, name] :
+       {std::pair{64, "d64"}, std::pair{128, "d128"}, std::pair{256, "d256"}}) {
+    if (head_dim <= max_head_dim) variants.push_back({head_dim, name, tile(head_dim)});
+  }
+  return variants;
+}
+
+AttentionKernel scalar_rung(const char* name, const char* idea, Maps maps,
+                            const kernels::AttentionSupport& support, AttentionTile (*tile)(int)) {
+  return {name, std::string("attention_") + name,          idea, features_of(support),
+          maps, variants_up_to(support.max_head_dim, tile)};
+}
+
+// Those of K6 that have one of the names.
+AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t features,
+                       std::initializer_list<std::string_view> variants) {
+  AttentionKernel kernel = {name, "attention_k6", idea, features, Maps::kSwizzled, {}};
+  for (const kernels::K6Variant& variant : kernels::kK6Variants) {
+    if (std::ranges::find(variants, variant.name) == variants.end()) continue;
+    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
+    kernel.is_study = variant.overlap != kernels::K6Overlap::kFull;
+  }
+  return kernel;
+}
+
+AttentionKernel with_scores(AttentionKernel kernel) {
+  kernel.has_scores = true;
+  return kernel;
+}
+
+std::vector<AttentionKernel> make_kernels() {
+  using namespace kernels;
+  constexpr std::uint32_t kStudy = kEverything & ~kFloat16;
+  return {
+      with_scores(scalar_rung("k1", "naive: all scores in global memory", Maps::kNone, kK1Support,
+                              k1_tile)),
+      scalar_rung("k2", "one kernel: tiles, online softmax", Maps::kNone, kK2Support, k2_tile),
+      scalar_rung("k3_1", "tensor copies (TMA), 1 stage", Maps::kPlain, kK3Support, k3_1_tile),
+      scalar_rung("k3_2", "a ring of 2 stages", Maps::kPlain, kK3Support, k3_2_tile),
+      scalar_rung("k3_3", "a ring of 5 stages", Maps::kPlain, kK3Support, k3_3_tile),
+      {"k5", "attention_k5", "warp-specialised: one warp loads", kEverything, Maps::kSwizzled,
+       variants_up_to(256, k5_tile)},
+      k6_row("k6_neither", "persistent CTAs alone", kStudy, {"d128_neither"}),
+      k6_row("k6_no_overlap", "and warpgroups in turn", kStudy, {"d128_no_overlap"}),
+      k6_row("k6_no_turns", "or overlap inside a warpgroup", kStudy, {"d128_no_turns"}),
+      k6_row("k6", "both: turns and overlap", kEverything, {"d64", "d128", "d256"}),
+      k6_row("k6_short", "smaller tiles, for short sequences", kEverything, {"d64_short"}),
+      k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
+  };
+}
 
 struct Wish {
   std::uint32_t feature;
@@ -35,32 +94,21 @@ struct Wish {
 
 const Wish kWishes[] = {
     {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
-    {kCausalMask, "a causal mask", [](const AttentionProblem& p) { return p.causal; }},
     {kWindow, "a sliding window",
      [](const AttentionProblem& p) { return p.window_left >= 0 || p.window_right >= 0; }},
     {kSoftcap, "a softcap", [](const AttentionProblem& p) { return p.softcap > 0; }},
     {kSink, "a sink", [](const AttentionProblem& p) { return p.has_sink; }},
     {kLse, "lse", [](const AttentionProblem& p) { return p.has_lse; }},
     {kPackedSequences, "packed sequences", [](const AttentionProblem& p) { return p.is_packed; }},
-    {kGroupedHeads, "grouped heads (kv_heads < heads)",
-     [](const AttentionProblem& p) { return p.heads != p.kv_heads; }},
-    {kNoKeys, "kv_len = 0", [](const AttentionProblem& p) { return p.kv_len == 0; }},
-    {kUnequalLengths, "q_len other than kv_len",
-     [](const AttentionProblem& p) { return p.q_len != p.kv_len; }},
 };
 
 std::string list_dims(const AttentionKernel& kernel) {
   std::string text;
-  for (const AttentionRate& rate : kernel.rates) {
+  for (const AttentionVariant& variant : kernel.variants) {
     if (!text.empty()) text += ", ";
-    text += std::to_string(rate.head_dim);
+    text += std::to_string(variant.head_dim);
   }
   return text;
-}
-
-const AttentionRate* find_rate(const AttentionKernel& kernel, std::int64_t head_dim) {
-  const auto at = std::ranges::find(kernel.rates, head_dim, &AttentionRate::head_dim);
-  return at == kernel.rates.end() ? nullptr : &*at;
 }
 
 bool is_embedded(const std::string& entry, std::string_view target) {
@@ -73,9 +121,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-std::string grid_obstacle(const kernels::AttentionTile& tile, const AttentionProblem& p) {
+std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& tile,
+                          const AttentionProblem& p) {
   const std::int64_t q_tiles = ceil_div(p.q_len, tile.queries);
   constexpr std::int64_t kMaxTiles = std::int64_t{1} << 31, kMaxGridYz = 65535;
+  if (kernel.has_scores && (p.heads * p.batch > kMaxGridYz || q_tiles > kMaxGridYz)) {
+    return fmt::format("has {} (batch, head) pairs and {} tiles of queries in its grid, at most {}",
+                       p.heads * p.batch, q_tiles, kMaxGridYz);
+  }
   if (tile.is_persistent) {
     const double tiles =
         static_cast<double>(q_tiles) * static_cast<double>(p.batch) * static_cast<double>(p.heads);
@@ -90,17 +143,40 @@ std::string grid_obstacle(const kernels::AttentionTile& tile, const AttentionPro
   return {};
 }
 
+const AttentionRates* find_rates(const AttentionKernel& kernel, std::int64_t head_dim) {
+  const auto at = std::ranges::find_if(kAttentionRates, [&](const AttentionRates& rates) {
+    return rates.kernel == kernel.name && rates.head_dim == head_dim;
+  });
+  return at == std::end(kAttentionRates) ? nullptr : &*at;
+}
+
+// Between two lengths in proportion to the logarithm.
+double rate_at(const std::array<float, 6>& rates, std::int64_t length) {
+  const double x =
+      std::log2(static_cast<double>(std::max<std::int64_t>(length, 1)) / kFirstRateLength);
+  const double clamped = std::clamp(x, 0.0, 5.0);
+  const std::size_t below = std::min<std::size_t>(static_cast<std::size_t>(clamped), 4);
+  const double share = clamped - static_cast<double>(below);
+  return rates[below] * (1 - share) + rates[below + 1] * share;
+}
+
 }  // namespace
 
+const AttentionVariant* AttentionKernel::find_variant(std::int64_t head_dim) const noexcept {
+  const auto at = std::ranges::find(variants, head_dim, &AttentionVariant::head_dim);
+  return at == variants.end() ? nullptr : &*at;
+}
+
 std::span<const AttentionKernel> attention_kernels() {
-  return kKernels;
+  static const std::vector<AttentionKernel> kernels = make_kernels();
+  return kernels;
 }
 
 const AttentionKernel& find_attention_kernel(const std::string& name) {
   std::string names;
-  for (const AttentionKernel& kernel : kKernels) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
     if (name == kernel.name) return kernel;
-    names += std::string(", ") + kernel.name;
+    names += ", " + kernel.name;
   }
   fail(ErrorKind::kInvalidArgument, "attention: there is no kernel \"{}\"; there are auto{}", name,
        names);
@@ -108,56 +184,48 @@ const AttentionKernel& find_attention_kernel(const std::string& name) {
 
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
-  const std::string type = fmt::format("_{}_d{}", attention_type_name(p.dtype), p.head_dim);
+  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  if (variant == nullptr) return {};
+  const std::string type = fmt::format("_{}_{}", attention_type_name(p.dtype), variant->name);
   if (!kernel.has_scores) return {kernel.entry + type};
-  const std::string stem = kernel.entry;
-  return {stem + "_scores" + type, stem + "_softmax", stem + "_output" + type};
+  return {kernel.entry + "_scores" + type, kernel.entry + "_softmax",
+          kernel.entry + "_output" + type};
 }
 
 std::string attention_obstacle(const AttentionKernel& kernel, const device::DeviceInfo& device,
                                const AttentionProblem& p) {
-  if (find_rate(kernel, p.head_dim) == nullptr)
-    return fmt::format("exists for head_dim {}", list_dims(kernel));
+  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
   for (const Wish& wish : kWishes) {
     if (wish.is_wanted(p) && !(kernel.features & wish.feature))
       return fmt::format("does not support {}", wish.name);
   }
-  const kernels::AttentionTile tile = kernel.tile(static_cast<int>(p.head_dim));
-  if (!(kernel.features & kRaggedLengths) &&
-      (p.q_len % tile.queries != 0 || p.kv_len % tile.keys != 0)) {
-    return fmt::format("needs q_len in multiples of {} and kv_len of {}", tile.queries, tile.keys);
-  }
   if (device.compute_capability != 90)
     return fmt::format("is for sm_90a; {} has compute capability {}.{}", device.name,
                        device.compute_capability / 10, device.compute_capability % 10);
-  if (tile.shared_bytes > device.shared_per_block_optin_bytes)
-    return fmt::format("needs {} bytes of shared memory; {} gives {}", tile.shared_bytes,
-                       device.name, device.shared_per_block_optin_bytes);
+  const int shared_bytes = variant->tile.shared_bytes;
+  if (shared_bytes > device.shared_per_block_optin_bytes)
+    return fmt::format("needs {} bytes of shared memory; {} gives {}", shared_bytes, device.name,
+                       device.shared_per_block_optin_bytes);
   for (const std::string& entry : attention_entries(kernel, p)) {
     if (!is_embedded(entry, "sm_90a"))
-      return fmt::format("{} is not among the embedded kernels", entry);
+      return fmt::format("needs {}, which is not among the embedded kernels", entry);
   }
-  return grid_obstacle(tile, p);
+  return grid_obstacle(kernel, variant->tile, p);
 }
 
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& p) {
-  const AttentionRate* const rate = find_rate(kernel, p.head_dim);
-  if (rate == nullptr) return std::numeric_limits<double>::infinity();
-  const kernels::AttentionTile tile = kernel.tile(static_cast<int>(p.head_dim));
-  const std::int64_t q_tiles = ceil_div(p.q_len, tile.queries);
-  const double ctas =
-      static_cast<double>(q_tiles) * static_cast<double>(p.heads) * static_cast<double>(p.batch);
-  const double sms = std::max(device.num_sms, 1);
-  const double waste =
-      p.q_len == 0 ? 1.0
-                   : static_cast<double>(q_tiles * tile.queries) / static_cast<double>(p.q_len);
-  const double busy = std::min(1.0, ctas / sms);
+  const AttentionRates* const rates = find_rates(kernel, p.head_dim);
+  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  if (rates == nullptr || variant == nullptr) return std::numeric_limits<double>::infinity();
   const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
+  const double rate = rate_at(is_masked ? rates->causal : rates->full, p.kv_len);
+  const double ctas = static_cast<double>(ceil_div(p.q_len, variant->tile.queries)) *
+                      static_cast<double>(p.heads) * static_cast<double>(p.batch);
+  const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
-  if (ctas == 0) return 0;
-  return kLaunchUs +
-         attention_flops(p) * waste / (busy * (is_masked ? rate->causal : rate->full) * 1e6);
+  return kLaunchUs + attention_flops(p) / (busy * rate * 1e6);
 }
 
 }  // namespace tilewright::ops

@@ -13,42 +13,40 @@
 
 namespace tilewright::ops {
 
-/// What a problem may ask for beyond one full square of scores. Bits of AttentionKernel::features.
+/// What a problem may ask for beyond any lengths, a causal mask, grouped heads and strides. Bits of
+/// AttentionKernel::features.
 enum AttentionFeature : std::uint32_t {
-  kCausalMask = 1 << 0,
-  kWindow = 1 << 1,
-  kSoftcap = 1 << 2,
-  kSink = 1 << 3,
-  kLse = 1 << 4,
-  kPackedSequences = 1 << 5,
-  kGroupedHeads = 1 << 6,
-  kUnequalLengths = 1 << 7,  ///< q_len != kv_len
-  kRaggedLengths = 1 << 8,   ///< no multiples of its tile
-  kNoKeys = 1 << 9,          ///< kv_len = 0
-  kStrides = 1 << 10,  ///< other than those of [batch, heads, rows, head_dim] or its transpose
-  kFloat16 = 1 << 11,
+  kWindow = 1 << 0,
+  kSoftcap = 1 << 1,
+  kSink = 1 << 2,
+  kLse = 1 << 3,
+  kPackedSequences = 1 << 4,
+  kFloat16 = 1 << 5,
 };
 
 /// How a kernel reads its operands.
 enum class AttentionMaps { kNone, kPlain, kSwizzled };
 
-/// What a kernel reaches on an H200, causal or not; picks among kernels that could do it.
-struct AttentionRate {
+/// One form of a kernel: its entry is attention_RUNG_TYPE_VARIANT.
+struct AttentionVariant {
   int head_dim;
-  double full, causal;  ///< TFLOP/s on long sequences
+  const char* name;  ///< "d128"
+  kernels::AttentionTile tile;
 };
 
-/// One kernel, for some head dimensions. Its entries are ENTRY_TYPE_dDIM.
+/// One kernel, for some head dimensions.
 struct AttentionKernel {
-  const char* name;
-  const char* entry;
-  const char* idea;  ///< for tables
-  kernels::AttentionTile (*tile)(int head_dim);
+  std::string name;   ///< of the candidate: "k3_2", "k6_long"
+  std::string entry;  ///< its entries begin with that: "attention_k6"
+  std::string idea;   ///< for tables
   std::uint32_t features;
   AttentionMaps maps;
-  std::vector<AttentionRate> rates;  ///< one for each head_dim that exists
-  /// K1 only: three launches, scores in global memory.
-  bool has_scores = false;
+  std::vector<AttentionVariant> variants;  ///< one for each head_dim that exists
+  bool has_scores = false;                 ///< K1: three launches, scores in global memory
+  bool is_study = false;  ///< exists to show what an idea is worth; never chosen unless named
+
+  /// nullptr if there is none.
+  const AttentionVariant* find_variant(std::int64_t head_dim) const noexcept;
 };
 
 /// All kernels, first rung first.
@@ -65,8 +63,8 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
 std::string attention_obstacle(const AttentionKernel& kernel, const device::DeviceInfo& device,
                                const AttentionProblem& problem);
 
-/// Expected microseconds from the table of rates, with what tiles add and a share of idle
-/// multiprocessors. Only its order among kernels means something.
+/// Expected microseconds from the table of measured rates (attention_rates.h). Only its order
+/// among kernels means something.
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& problem);
 

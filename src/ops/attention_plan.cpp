@@ -1,6 +1,7 @@
 #include "ops/attention_plan.h"
 
 #include "base/error.h"
+#include "kernels/attention/k1_naive.h"
 #include "ops/attention_problem.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ std::string list_reasons(const std::vector<AttentionCandidate>& candidates) {
   return text;
 }
 
-const AttentionKernel* choose_named(const Choice& choice, const AttentionProblem& p) {
+const AttentionKernel* find_named(const Choice& choice, const AttentionProblem& p) {
   const AttentionKernel& kernel = find_attention_kernel(p.kernel);
   const auto at = std::ranges::find(choice.candidates, p.kernel, &AttentionCandidate::name);
   if (at->is_possible) return &kernel;
@@ -53,7 +54,7 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
     candidate.is_possible = candidate.reason.empty();
     if (candidate.is_possible) {
       candidate.cost_us = attention_cost_us(kernel, device, p);
-      if (candidate.cost_us <= best_us) {
+      if (candidate.cost_us < best_us && !kernel.is_study) {
         best_us = candidate.cost_us;
         choice.kernel = &kernel;
       }
@@ -61,7 +62,7 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
     choice.candidates.push_back(std::move(candidate));
   }
   if (p.kernel != "auto") {
-    choice.kernel = choose_named(choice, p);
+    choice.kernel = find_named(choice, p);
   } else if (choice.kernel == nullptr) {
     fail(ErrorKind::kUnsupported,
          "attention: no kernel fits {} head_dim {} on {}:{}\nPad head_dim or drop the feature.",
@@ -69,9 +70,13 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
   }
   for (AttentionCandidate& c : choice.candidates) {
     if (!c.is_possible || c.name == choice.kernel->name) continue;
-    c.reason = p.kernel == "auto"
-                   ? fmt::format("is expected to take {:.3g} times as long", c.cost_us / best_us)
-                   : fmt::format("was not asked for");
+    if (p.kernel != "auto") {
+      c.reason = "was not asked for";
+    } else if (find_attention_kernel(c.name).is_study) {
+      c.reason = "is there to be measured";
+    } else {
+      c.reason = fmt::format("is expected to take {:.2f} times as long", c.cost_us / best_us);
+    }
   }
   return choice;
 }
@@ -92,19 +97,33 @@ std::size_t checked_scores_bytes(const AttentionProblem& p) {
 std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProblem& p) {
   std::size_t bytes = 0;
   if (kernel.has_scores) bytes = checked_scores_bytes(p);
-  if (kernel.tile(static_cast<int>(p.head_dim)).is_persistent && has_uneven_tiles(p)) bytes = 4;
+  if (kernel.find_variant(p.head_dim)->tile.is_persistent && has_uneven_tiles(p)) bytes = 4;
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-// K1: one thread a score, one a row, one an element of out. (batch, head) pairs lie along z or y.
+// K1's three, but those of an empty grid.
 std::vector<AttentionLaunch> naive_launches(const AttentionKernel& kernel,
                                             const AttentionProblem& p) {
+  kernels::AttentionParams params = {};
+  params.batch = static_cast<std::int32_t>(p.batch);
+  params.heads = static_cast<std::int32_t>(p.heads);
+  params.q_len = static_cast<std::int32_t>(p.q_len);
+  params.kv_len = static_cast<std::int32_t>(p.kv_len);
+  params.head_dim = static_cast<std::int32_t>(p.head_dim);
   const auto entries = attention_entries(kernel, p);
-  const auto pairs = static_cast<std::uint32_t>(p.batch * p.heads);
-  const std::uint32_t q_tiles = ceil_div(p.q_len, kScoreTile);
-  return {{entries[0], {ceil_div(p.kv_len, kScoreTile), q_tiles, pairs}, {16, 16, 1}, 0},
-          {entries[1], {ceil_div(p.q_len, kSoftmaxThreads), pairs, 1}, {kSoftmaxThreads, 1, 1}, 0},
-          {entries[2], {ceil_div(p.head_dim, kScoreTile), q_tiles, pairs}, {16, 16, 1}, 0}};
+  std::vector<AttentionLaunch> launches;
+  const auto add = [&](const std::string& entry, const kernels::K1Launch& launch) {
+    const auto narrow = [](std::int32_t x) { return static_cast<std::uint32_t>(x); };
+    if (std::ranges::find(launch.grid, 0) != std::end(launch.grid)) return;
+    launches.push_back({entry,
+                        {narrow(launch.grid[0]), narrow(launch.grid[1]), narrow(launch.grid[2])},
+                        {narrow(launch.block[0]), narrow(launch.block[1]), 1},
+                        0});
+  };
+  add(entries[0], kernels::k1_scores_launch(params));
+  add(entries[1], kernels::k1_softmax_launch(params));
+  add(entries[2], kernels::k1_output_launch(params));
+  return launches;
 }
 
 std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
@@ -112,7 +131,7 @@ std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
   if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
   if (kernel.has_scores) return naive_launches(kernel, p);
-  const kernels::AttentionTile tile = kernel.tile(static_cast<int>(p.head_dim));
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
   const std::uint32_t q_tiles = ceil_div(p.q_len, tile.queries);
   AttentionLaunch launch = {
       attention_entries(kernel, p)[0],
@@ -152,7 +171,7 @@ AttentionPlan make_attention_plan(const device::DeviceInfo& device,
   plan.problem = complete_attention_problem(problem);
   const AttentionProblem& p = plan.problem;
   Choice choice = choose(device, p);
-  const kernels::AttentionTile tile = choice.kernel->tile(static_cast<int>(p.head_dim));
+  const kernels::AttentionTile& tile = choice.kernel->find_variant(p.head_dim)->tile;
   plan.kernel = choice.kernel->name;
   plan.candidates = std::move(choice.candidates);
   plan.tile_queries = tile.queries;

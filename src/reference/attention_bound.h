@@ -14,8 +14,8 @@ struct AttentionRow {
   double score_magnitude = 0;  ///< max_j scale * sum_c |q_c k_jc|
   double row_max = 0;          ///< largest score
   double softcap = 0;
-  double value_max = 0;   ///< max |v|, for probabilities that underflow
-  double p_roundoff = 0;  ///< kRoundoffBf16, kRoundoffFp16
+  double value_max = 0;    ///< max |v|, for probabilities that underflow
+  double p_roundoff = 0;   ///< kRoundoffBf16, kRoundoffFp16
   double p_subnormal = 0;  ///< spacing of subnormal probabilities
   double out_roundoff = 0;
 };

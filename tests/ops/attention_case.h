@@ -1,11 +1,12 @@
 // One call of the attention operator on random tensors, compared with the float64 reference.
 #pragma once
 
+#include "tilewright/attention.h"
+
 #include "reference/attention.h"
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
-#include "tilewright/attention.h"
 
 #include <cmath>
 #include <numeric>
@@ -89,14 +90,15 @@ class AttentionRun {
                                              static_cast<std::size_t>(out_shape_.span_elems()));
     const kernels::Output<float> lse(inner, num_rows());
     const device::Stream stream(inner);
-    enqueue(attention,
-            AttentionArguments{kernels::pointer_to<const void>(q), kernels::pointer_to<const void>(k),
-                               kernels::pointer_to<const void>(v), out.pointer(), lse.pointer(),
-                               kernels::pointer_to<const float>(sink),
-                               kernels::pointer_to<const std::int32_t>(cu_q),
-                               kernels::pointer_to<const std::int32_t>(cu_kv),
-                               kernels::pointer_to<void>(workspace), stream.handle()},
-            stream);
+    enqueue(
+        attention,
+        AttentionArguments{kernels::pointer_to<const void>(q), kernels::pointer_to<const void>(k),
+                           kernels::pointer_to<const void>(v), out.pointer(), lse.pointer(),
+                           kernels::pointer_to<const float>(sink),
+                           kernels::pointer_to<const std::int32_t>(cu_q),
+                           kernels::pointer_to<const std::int32_t>(cu_kv),
+                           kernels::pointer_to<void>(workspace), stream.handle()},
+        stream);
     stream.synchronize();
     compare(out.read(), lse.read());
   }
@@ -158,16 +160,15 @@ class AttentionRun {
       const std::int64_t row = i / p.head_dim / p.heads % q_shape_.rows;
       const std::int64_t b = i / p.head_dim / p.heads / q_shape_.rows;
       const std::size_t at = static_cast<std::size_t>(i), line = lse_index(b, row, head);
-      const reference::AttentionRow bounds = {
-          .head_dim = p.head_dim,
-          .num_keys = p.kv_len,
-          .score_magnitude = exact.score_magnitude[line],
-          .row_max = exact.row_max[line],
-          .softcap = p.softcap,
-          .value_max = 2,
-          .p_roundoff = u,
-          .p_subnormal = p.dtype == DType::kF16 ? 0x1p-24 : 0,
-          .out_roundoff = u};
+      const reference::AttentionRow bounds = {.head_dim = p.head_dim,
+                                              .num_keys = p.kv_len,
+                                              .score_magnitude = exact.score_magnitude[line],
+                                              .row_max = exact.row_max[line],
+                                              .softcap = p.softcap,
+                                              .value_max = 2,
+                                              .p_roundoff = u,
+                                              .p_subnormal = p.dtype == DType::kF16 ? 0x1p-24 : 0,
+                                              .out_roundoff = u};
       std::uint16_t& code = out[static_cast<std::size_t>(out_shape_.offset(i))];
       const double value = decode(format(), code);
       ASSERT_LE(std::abs(value - exact.out[at]),

@@ -1,6 +1,7 @@
 // The attention operator on every device: each feature against the float64 reference, under all
 // checks of the simulator.
 #include "device/graph.h"
+#include "ops/attention_kernels.h"
 #include "tests/ops/attention_case.h"
 
 namespace tilewright::ops {
@@ -11,7 +12,10 @@ class AttentionRunTest : public ::testing::TestWithParam<const char*> {
   static void SetUpTestSuite() {
     if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
   }
-  static void TearDownTestSuite() { device_.reset(); }
+  static void TearDownTestSuite() {
+    held_.clear();
+    device_.reset();
+  }
   void SetUp() override {
     if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
     try {
@@ -20,20 +24,30 @@ class AttentionRunTest : public ::testing::TestWithParam<const char*> {
       if (std::string(GetParam()).starts_with("sim")) FAIL() << error.what();
       GTEST_SKIP() << "no GPU: " << error.what();
     }
+    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
+    const bool wants_simulator = std::string(GetParam()).starts_with("sim");
+    if (device_->is_simulated() != wants_simulator) GTEST_SKIP() << "no GPU";
     if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
+    if (!held_.empty()) return;
+    for (const AttentionKernel& kernel : attention_kernels()) {
+      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
+      held_.push_back(
+          device::load_kernel(device_->internal(), attention_entries(kernel, problem)[0]));
+    }
   }
   void TearDown() override {
     try {
       if (device_) device_->synchronize();
     } catch (const Error& error) {
       ADD_FAILURE() << "a broken context is left: " << error.what();
-      device_.reset();
+      TearDownTestSuite();
     }
   }
   static void check(const AttentionCase& c) { AttentionRun(*device_, c).check(); }
   static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
 
   static inline std::optional<Device> device_;
+  static inline std::vector<device::Kernel> held_;  // so that modules stay loaded
 };
 INSTANTIATE_TEST_SUITE_P(SimTest, AttentionRunTest, ::testing::Values("sim:h200"),
                          [](const auto&) { return "h200"; });
@@ -41,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(GpuTest, AttentionRunTest, ::testing::Values("cuda"),
                          [](const auto&) { return "cuda"; });
 
 // 70 queries cross a warpgroup, 150 keys a tile.
-const AttentionProblem kSmall = {.heads = 2, .kv_heads = 2, .q_len = 70, .kv_len = 150,
-                                 .head_dim = 64, .has_lse = true};
+const AttentionProblem kSmall = {
+    .heads = 2, .kv_heads = 2, .q_len = 70, .kv_len = 150, .head_dim = 64, .has_lse = true};
 
 AttentionProblem with(AttentionProblem p, auto change) {
   change(p);
@@ -60,9 +74,51 @@ TEST_P(AttentionRunTest, FullAndCausalAtEveryHeadDim) {
     }
   }
 }
+// Every kernel, at every head dimension that it has, with what all of them can do.
+TEST_P(AttentionRunTest, EveryKernelOfTheLadder) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    for (const AttentionVariant& variant : kernel.variants) {
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(
+            fmt::format("{}, head_dim {}, causal {}", kernel.name, variant.head_dim, causal));
+        check({.batch = 2,
+               .heads = 2,
+               .kv_heads = 1,
+               .q_len = 70,
+               .kv_len = 140,
+               .head_dim = variant.head_dim,
+               .causal = causal,
+               .has_lse = true,
+               .kernel = kernel.name});
+      }
+    }
+  }
+}
+TEST_P(AttentionRunTest, EveryKernelWithoutKeysAndWithFewerKeysThanQueries) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    SCOPED_TRACE(kernel.name);
+    const std::int64_t head_dim = kernel.variants[0].head_dim;
+    for (const std::int64_t kv_len : {0, 1, 17}) {
+      check({.heads = 1,
+             .kv_heads = 1,
+             .q_len = 30,
+             .kv_len = kv_len,
+             .head_dim = head_dim,
+             .causal = true,
+             .has_lse = true,
+             .kernel = kernel.name});
+    }
+  }
+}
 TEST_P(AttentionRunTest, SeveralTilesOfSeveralBatches) {
-  check({.batch = 2, .heads = 2, .kv_heads = 1, .q_len = 200, .kv_len = 333, .head_dim = 64,
-         .causal = true, .has_lse = true});
+  check({.batch = 2,
+         .heads = 2,
+         .kv_heads = 1,
+         .q_len = 200,
+         .kv_len = 333,
+         .head_dim = 64,
+         .causal = true,
+         .has_lse = true});
 }
 TEST_P(AttentionRunTest, GroupedHeads) {
   check(with(kSmall, [](AttentionProblem& p) { p.heads = 4; }));
@@ -119,12 +175,14 @@ TEST_P(AttentionRunTest, StridesWithGaps) {
 }
 TEST_P(AttentionRunTest, CapturedInAGraph) {
   AttentionCase c = {with(kSmall, [](AttentionProblem& p) { p.causal = true; }), {}, {}, {}};
-  AttentionRun(*device_, c).check([](const Attention& attention, const AttentionArguments& arguments,
-                                     const device::Stream& stream) {
-    const device::Graph graph = device::Graph::capture(stream, [&] { attention.run(arguments); });
-    graph.launch(stream);
-    graph.launch(stream);  // the counter of tiles starts anew
-  });
+  AttentionRun(*device_, c)
+      .check([](const Attention& attention, const AttentionArguments& arguments,
+                const device::Stream& stream) {
+        const device::Graph graph =
+            device::Graph::capture(stream, [&] { attention.run(arguments); });
+        graph.launch(stream);
+        graph.launch(stream);  // the counter of tiles starts anew
+      });
 }
 TEST_P(AttentionRunTest, RefusesMissingAndMisalignedAddresses) {
   const Attention attention(*device_, kSmall);

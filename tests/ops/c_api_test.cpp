@@ -1,7 +1,8 @@
 // The C interface: a C program against the shared library, and what Python would do with it.
+#include "tilewright/tilewright.h"
+
 #include "device/kernel_registry.h"
 #include "tests/ops/c_api_check.h"
-#include "tilewright/tilewright.h"
 
 #include <thread>
 

@@ -20,15 +20,13 @@ AttentionProblem::Strides to_strides(const tw_strides& s) {
 }
 
 AttentionProblem to_problem(const tw_attention_problem& c) {
+  tilewright::require(c.struct_bytes == sizeof c, tilewright::ErrorKind::kInvalidArgument,
+                      "tw_attention_create: problem.struct_bytes = {}; expected {}. Fill it with "
+                      "tw_attention_problem_init() of the same version of the library.",
+                      c.struct_bytes, sizeof c);
   tilewright::require(
-      c.struct_bytes == sizeof c, tilewright::ErrorKind::kInvalidArgument,
-      "tw_attention_create: problem.struct_bytes = {}; expected {}. Fill it with "
-      "tw_attention_problem_init() of the same version of the library.",
-      c.struct_bytes, sizeof c);
-  tilewright::require(c.dtype == TW_BF16 || c.dtype == TW_F16,
-                      tilewright::ErrorKind::kInvalidArgument,
-                      "tw_attention_create: problem.dtype = {}; expected TW_BF16 = 0 or TW_F16 = 1",
-                      c.dtype);
+      c.dtype == TW_BF16 || c.dtype == TW_F16, tilewright::ErrorKind::kInvalidArgument,
+      "tw_attention_create: problem.dtype = {}; expected TW_BF16 = 0 or TW_F16 = 1", c.dtype);
   AttentionProblem p;
   p.dtype = c.dtype == TW_F16 ? tilewright::DType::kF16 : tilewright::DType::kBF16;
   p.batch = c.batch;

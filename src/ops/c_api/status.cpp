@@ -14,13 +14,20 @@ thread_local std::string last_error;
 
 tw_status to_status(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kInvalidArgument: return TW_INVALID_ARGUMENT;
-    case ErrorKind::kUnsupported: return TW_UNSUPPORTED;
-    case ErrorKind::kOutOfMemory: return TW_OUT_OF_MEMORY;
-    case ErrorKind::kDeviceError: return TW_DEVICE_ERROR;
-    case ErrorKind::kParseError: return TW_PARSE_ERROR;
-    case ErrorKind::kCheckFailed: return TW_CHECK_FAILED;
-    case ErrorKind::kInternal: break;
+    case ErrorKind::kInvalidArgument:
+      return TW_INVALID_ARGUMENT;
+    case ErrorKind::kUnsupported:
+      return TW_UNSUPPORTED;
+    case ErrorKind::kOutOfMemory:
+      return TW_OUT_OF_MEMORY;
+    case ErrorKind::kDeviceError:
+      return TW_DEVICE_ERROR;
+    case ErrorKind::kParseError:
+      return TW_PARSE_ERROR;
+    case ErrorKind::kCheckFailed:
+      return TW_CHECK_FAILED;
+    case ErrorKind::kInternal:
+      break;
   }
   return TW_INTERNAL;
 }

@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,10 @@ void ReportWriter::add(const KernelUsage& usage) {
   if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
   write();
   last_write_ = std::chrono::steady_clock::now();
+}
+
+Report ReportWriter::take() {
+  return std::exchange(report_, {});
 }
 
 void ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {

@@ -19,6 +19,8 @@ class ReportWriter {
 
   /// Errors   InvalidArgument if the file cannot be written
   void add(const KernelUsage& usage);
+  /// What was added since the last call; it is forgotten.
+  Report take();
   /// Never throws; `print` gets the table, or why the file could not be written.
   void finish(const std::function<void(std::string_view)>& print) noexcept;
 
