@@ -42,7 +42,7 @@ struct ScalarRow {
 
   /// s = q . k of this thread's keys. Each thread begins at another chunk of the rows: rows are
   /// multiples of 128 bytes apart, and all would be in the same banks.
-  template <Layout Tile>
+  template <auto Tile>
   __device__ void multiply_scores(float (&s)[kScores], const std::uint16_t* q,
                                   const std::uint16_t* k) const {
     constexpr std::uint32_t kRowChunks = HeadDim / kChunkElems;
@@ -59,6 +59,13 @@ struct ScalarRow {
                                        s[j]);
       }
     }
+  }
+
+  /// s = this thread's keys of the row, which the threads of its warp have written.
+  __device__ void load_scores(float (&s)[kScores], const float* scores) const {
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < kScores; ++i) s[i] = scores[offset_in<kScoreTile>(row, key(i))];
   }
 
   /// Scales, and hides the keys that the query does not see; `start` is the first key of the tile.
@@ -126,7 +133,7 @@ struct ScalarRow {
 #pragma unroll
     for (int i = 0; i < kChunks; ++i)
       store_chunk(out, part + i * Threads, pack_chunk<Element>(&o[i * kChunkElems], factor));
-    if (part == 0) store_lse(params, max, total, batch, head, query);
+    if (part == 0) store_row_lse(params, max, total, batch, head, query);
   }
 };
 

@@ -25,10 +25,11 @@ struct AttentionArithmetic {
 };
 
 struct AttentionKernelUnderTest {
-  std::string stem;  ///< entries are STEM_TYPE_dDIM
-  AttentionTile (*tile)(int head_dim);
+  std::string stem;  ///< entries are STEM_TYPE_dDIM, and what `ending` says
+  std::function<AttentionTile(int head_dim)> tile;
   AttentionMaps maps = AttentionMaps::kNone;
   AttentionArithmetic arithmetic = {};
+  std::string ending = "";
 };
 
 struct AttentionProblem {
@@ -326,7 +327,7 @@ class AttentionTest : public KernelTest {
       const auto extent = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
       const device::Dim3 per_tile = {extent(params.q_tiles), extent(params.heads),
                                      extent(params.batch)};
-      run_kernel(device, kernel.stem + type_and_dim,
+      run_kernel(device, kernel.stem + type_and_dim + kernel.ending,
                  {.grid = tile.is_persistent ? device::Dim3{kPersistentCtas} : per_tile,
                   .block = {extent(tile.threads)},
                   .dynamic_shared_bytes = extent(tile.shared_bytes)},
@@ -343,8 +344,8 @@ class AttentionTest : public KernelTest {
              const AttentionProblem& p, const FormatSpec& format) {
     const std::string type_and_dim =
         fmt::format("_{}_d{}", format == kBf16 ? "bf16" : "f16", p.head_dim);
-    SCOPED_TRACE(fmt::format("{}{}, q_len = {}, kv_len = {}, causal = {}", kernel.stem,
-                             type_and_dim, p.longest_q(), p.longest_kv(), p.is_causal));
+    SCOPED_TRACE(fmt::format("{}{}{}, q_len = {}, kv_len = {}, causal = {}", kernel.stem,
+                             type_and_dim, kernel.ending, p.longest_q(), p.longest_kv(), p.is_causal));
     const AttentionInputs in(p, format);
     const AttentionTile tile = kernel.tile(p.head_dim);
     AttentionOperands operands(device(), p, format, in);
@@ -353,10 +354,6 @@ class AttentionTest : public KernelTest {
     for (const double x : in.v) largest_v = std::max(largest_v, std::abs(x));
     compare(p, in, AttentionBound(p, kernel.arithmetic, format, tile.keys, largest_v),
             operands.read());
-  }
-  void check_both_types(const AttentionKernelUnderTest& kernel, const AttentionProblem& p) {
-    check(kernel, p, kBf16);
-    check(kernel, p, kFp16);
   }
 
  private:

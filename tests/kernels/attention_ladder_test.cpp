@@ -2,6 +2,8 @@
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/k3_tma.h"
+#include "kernels/attention/k4_1_wgmma_qk.h"
+#include "kernels/attention/k4_2_wgmma.h"
 #include "tests/kernels/attention_check.h"
 
 namespace tilewright::kernels {
@@ -10,7 +12,7 @@ namespace {
 /// Lengths that no tile divides, that are shorter than one, and none at all. 0 queries: no launch.
 constexpr struct {
   int q_len, kv_len;
-} kLengths[] = {{64, 128}, {70, 130}, {1, 1}, {1, 200}, {33, 64}, {5, 0}, {0, 7}, {130, 61}};
+} kLengths[] = {{64, 128}, {70, 130}, {1, 1}, {1, 200}, {33, 64}, {5, 0}, {0, 7}, {130, 61}, {3, 500}};
 
 class AttentionLadder : public AttentionTest {
  protected:
@@ -88,12 +90,41 @@ TEST_P(AttentionLadder, K2OnlineSoftmax) {
     check_fused_rung(head_dim, {.stem = "attention_k2", .tile = k2_tile});
 }
 
-TEST_P(AttentionLadder, K3Tma) {
-  constexpr AttentionMaps kMaps = AttentionMaps::kPlain;
+TEST_P(AttentionLadder, K31TmaOneStage) {
   for (const int head_dim : {64, 128}) {
-    check_fused_rung(head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = kMaps});
-    check_fused_rung(head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = kMaps});
-    check_fused_rung(head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = kMaps});
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = AttentionMaps::kPlain});
+  }
+}
+TEST_P(AttentionLadder, K32TmaTwoStages) {
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = AttentionMaps::kPlain});
+  }
+}
+TEST_P(AttentionLadder, K33TmaFiveStages) {
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(
+        head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = AttentionMaps::kPlain});
+  }
+}
+
+TEST_P(AttentionLadder, K41WgmmaQk) {
+  for (const int head_dim : {64, 128}) {
+    check_fused_rung(head_dim, {.stem = "attention_k4_1",
+                                .tile = k4_1_tile,
+                                .maps = AttentionMaps::kSwizzled,
+                                .arithmetic = {.has_tensor_scores = true}});
+  }
+}
+
+TEST_P(AttentionLadder, K42Wgmma) {
+  for (const int head_dim : {64, 128, 256}) {
+    check_fused_rung(head_dim,
+                     {.stem = "attention_k4_2",
+                      .tile = k4_2_tile,
+                      .maps = AttentionMaps::kSwizzled,
+                      .arithmetic = {.has_tensor_scores = true, .has_tensor_values = true}});
   }
 }
 

@@ -89,7 +89,7 @@ __device__ void softmax(const AttentionParams& params) {
   }
   const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   for (std::int64_t i = 0; i < end; i += step) s[i] *= inverse;
-  tile::store_lse(params, max, sum, at.batch, at.head, at.query);
+  tile::store_row_lse(params, max, sum, at.batch, at.head, at.query);
 }
 
 template <class Element, int HeadDim>

@@ -23,7 +23,7 @@
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K3; PTX ISA, "cp.async.bulk.tensor", "mbarrier".
 #include "kernels/attention/k3_tma.h"
-#include "tile/attention_loads.h"
+#include "tile/attention_stages.h"
 #include "tile/scalar_attention.h"
 
 namespace tilewright::kernels {
@@ -53,8 +53,8 @@ __device__ void attend(const AttentionParams& params) {
   const tile::VisibleKeys visible(params, query + params.kv_len - params.q_len, params.kv_len);
 
   const std::int32_t num_tiles = (params.kv_len + kRows - 1) / kRows;
-  tile::AttentionLoads<HeadDim, HeadDim, Stages> loads = {params, shared.stages, num_tiles};
-  loads.start(kThreads / 32);
+  tile::StageLoader<HeadDim, HeadDim, Stages> loader = {params, shared.stages, num_tiles};
+  loader.start(kThreads / 32);
   const tile::Ring<Stages> ring(shared.stages.kv_ring);
   tile::RingPosition<Stages> at;
   if (num_tiles > 0) tile::Ring<1>(shared.stages.q_ring).wait_full({});
@@ -68,7 +68,7 @@ __device__ void attend(const AttentionParams& params) {
     row.template add_values<kTile>(shared.p, tile::elements(shared.stages.v[at.stage]));
     ring.release(at);
     at.advance();
-    loads.refill();
+    loader.refill();
   }
   row.store(params, batch, head, query);
 }

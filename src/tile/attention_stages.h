@@ -41,7 +41,7 @@ struct AttentionStages {
 
 /// The loading side: one thread of warp 0.
 template <int HeadDim, int BoxColumns, int Stages>
-struct AttentionLoads {
+struct StageLoader {
   using Shared = AttentionStages<HeadDim, Stages>;
   static constexpr int kRows = Shared::kRows, kTileBytes = Shared::kTileBytes;
 

@@ -1,0 +1,118 @@
+// targets: sm_90a
+//
+// K4.2, both products on the tensor core: scores stay in registers from the first to the second.
+//
+// New against K4.1: nothing goes through shared memory any more. A thread's accumulators of q k^T are
+// columns of two rows, shared with the three other threads of its quad: a maximum takes two shuffles,
+// and the sum is left in parts until the end. Rounded to 16 bits, the registers of the accumulators
+// are, in order, those of the A operand of p v: nothing is moved. V has the keys as rows, which for this
+// product are the reduction index: the descriptor says MN-major, and the box is the same.
+//
+//   thread 0      | ask 0..4 |                            | ask 5 |
+//   tensor core              | q k^T |          | p v |           | q k^T |          | p v |
+//   128 threads              |  wait | softmax  | wait | release  |  wait | softmax  | wait | ...
+//   barriers      full 0:    ^                    empty 0: ^
+//
+// Limit: 4 * 64 * 64 * head_dim flops a tile; the tensor cores would do 990 TFLOP/s. At head_dim 128
+// that is 512 cycles of a multiprocessor, and 64 * 64 exponentials are 256 at 16 a cycle, masks,
+// maxima and sums about as many again. One warpgroup does one after the other, and a product of 64
+// rows by 64 columns is too short to fill the pipe between its waits; loads, too, are asked for by a
+// warp that computes, when all others have let go of a stage. Expected: 150 to 300 TFLOP/s. A second
+// CTA fits at head_dim 64 and brings some overlap. Causal: all tiles are visited, half of them in vain.
+// Measured: see the table in README.md of this folder.
+// Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
+#include "kernels/attention/k4_2_wgmma.h"
+#include "tile/attention_epilogue.h"
+#include "tile/attention_stages.h"
+#include "tile/online_softmax.h"
+#include "tile/warpgroup_mma.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr int kThreads = k4_2_tile(64).threads, kRows = k4_2_tile(64).queries;
+
+template <int HeadDim>
+using Shared = tile::AttentionStages<HeadDim, k4_2_stages(HeadDim)>;
+
+// s = q k^T of one stage.
+template <class Element, int HeadDim>
+__device__ void multiply_scores(float (&s)[kRows / 2], const std::uint8_t* q,
+                                const std::uint8_t* k) {
+  tile::multiply_and_wait(s, [&] {
+    tile::multiply_qk<Element, kRows, HeadDim>(
+        s, tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(q)),
+        tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(k)));
+  });
+}
+
+// o += p v of one stage.
+template <class Element, int HeadDim>
+__device__ void add_values(float (&o)[HeadDim / 2], const std::uint32_t (&p)[kRows / 16][4],
+                           const std::uint8_t* v) {
+  tile::multiply_and_wait(o, [&] {
+    tile::multiply_pv<Element, HeadDim, kRows>(
+        o, p, tile::describe_mn_major<kRows, HeadDim>(ptx::shared_address(v)));
+  });
+}
+
+template <class Element, int HeadDim>
+__device__ void attend(const AttentionParams& params) {
+  extern __shared__ __align__(1024) std::uint8_t dynamic[];
+  auto& shared = *reinterpret_cast<Shared<HeadDim>*>(dynamic);
+  static_assert(sizeof(shared) == k4_2_tile(HeadDim).shared_bytes);
+  constexpr int kStages = k4_2_stages(HeadDim);
+
+  const auto head = static_cast<std::int32_t>(blockIdx.y);
+  const auto batch = static_cast<std::int32_t>(blockIdx.z);
+  const auto first_of_warp =
+      static_cast<std::int32_t>(blockIdx.x * kRows + threadIdx.x / 32 * 16);
+  const std::int32_t position = first_of_warp + static_cast<std::int32_t>(threadIdx.x % 32 / 4) +
+                                params.kv_len - params.q_len;
+  const tile::VisibleKeys visible[2] = {{params, position, params.kv_len},
+                                        {params, position + 8, params.kv_len}};
+  float o[HeadDim / 2] = {};
+  tile::OnlineSoftmax softmax;
+
+  const std::int32_t num_tiles = (params.kv_len + kRows - 1) / kRows;
+  tile::StageLoader<HeadDim, tile::kBoxColumns, kStages> loader = {params, shared, num_tiles};
+  loader.start(kThreads / 32);
+  const tile::Ring<kStages> ring(shared.kv_ring);
+  tile::RingPosition<kStages> at;
+  if (num_tiles > 0) tile::Ring<1>(shared.q_ring).wait_full({});
+  for (std::int32_t n = 0; n < num_tiles; ++n) {
+    ring.wait_full(at);
+    float s[kRows / 2], correction[2];
+    std::uint32_t p[kRows / 16][4];
+    multiply_scores<Element, HeadDim>(s, shared.q, shared.k[at.stage]);
+    tile::hide_keys(s, visible, n * kRows);
+    softmax.update<true>(s, params.scale_log2, correction);
+    tile::scale_rows(o, correction);
+    tile::pack_operand<Element, kRows>(p, s);
+    add_values<Element, HeadDim>(o, p, shared.v[at.stage]);
+    ring.release(at);
+    at.advance();
+    loader.refill();
+  }
+  const tile::RowResult result = tile::finish_rows(softmax, params.scale_log2, nullptr);
+  tile::store_rows<Element, HeadDim>(params, {0, params.q_len, 0, params.kv_len}, o, result, batch,
+                                     head, first_of_warp);
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+#define TILEWRIGHT_ENTRY(NAME, ...)                                              \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)    \
+      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
+    tilewright::kernels::attend<__VA_ARGS__>(params);                            \
+  }
+
+using tilewright::tile::Bf16;
+using tilewright::tile::Fp16;
+TILEWRIGHT_ENTRY(attention_k4_2_bf16_d64, Bf16, 64)
+TILEWRIGHT_ENTRY(attention_k4_2_bf16_d128, Bf16, 128)
+TILEWRIGHT_ENTRY(attention_k4_2_bf16_d256, Bf16, 256)
+TILEWRIGHT_ENTRY(attention_k4_2_f16_d64, Fp16, 64)
+TILEWRIGHT_ENTRY(attention_k4_2_f16_d128, Fp16, 128)
+TILEWRIGHT_ENTRY(attention_k4_2_f16_d256, Fp16, 256)
