@@ -58,7 +58,7 @@ AttentionData load_data(const AttentionArgs& args) {
   AttentionData data;
   AttentionProblem& p = data.problem;
   p.dtype = element_type(args, q.dtype());
-  const std::string layout = !args.layout.empty() ? args.layout
+  const std::string layout = !args.layout.empty()    ? args.layout
                              : q.shape().size() == 3 ? "nhd"
                                                      : "bnhd";
   set_extents(p, read_layout(layout, q.shape(), args.q), read_layout(layout, k.shape(), args.k),
@@ -122,44 +122,40 @@ nlohmann::json plan_json(const AttentionPlan& plan) {
   nlohmann::json candidates = nlohmann::json::array();
   for (const AttentionCandidate& c : plan.candidates)
     candidates.push_back({{"name", c.name}, {"possible", c.is_possible}, {"reason", c.reason}});
-  return {{"kernel", plan.kernel},
-          {"text", plan.to_string()},
-          {"candidates", candidates},
-          {"workspace_bytes", plan.workspace_bytes},
-          {"flops", plan.flops},
-          {"bytes", plan.bytes}};
+  return {{"kernel", plan.kernel},    {"text", plan.to_string()},
+          {"candidates", candidates}, {"workspace_bytes", plan.workspace_bytes},
+          {"flops", plan.flops},      {"bytes", plan.bytes}};
 }
 
 void print_attention(const nlohmann::json& report, const Style& style) {
   print(report["plan"]["text"].get<std::string>());
   if (report.contains("time")) {
     const nlohmann::json& time = report["time"];
-    print(fmt::format("time       {} us, median of {} runs with a cold cache ({:.1f} to {:.1f}): "
-                      "{} TFLOP/s\n",
-                      style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
-                      time["samples_us"].size(), time["low_us"].get<double>(),
-                      time["high_us"].get<double>(),
-                      style.bold(fmt::format("{:.1f}", time["tflops"].get<double>()))));
+    print(fmt::format(
+        "time       {} us, median of {} runs with a cold cache ({:.1f} to {:.1f}): "
+        "{} TFLOP/s\n",
+        style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
+        time["samples_us"].size(), time["low_us"].get<double>(), time["high_us"].get<double>(),
+        style.bold(fmt::format("{:.1f}", time["tflops"].get<double>()))));
   }
   if (report.contains("counted")) {
     const nlohmann::json& total = report["counted"]["total"];
-    print(fmt::format("counted    {:.4g} warp instructions, {:.4g} tensor GFLOP, {:.4g} MB from "
-                      "L2; no time: a simulator\n",
-                      total["warp_instructions"].get<double>(),
-                      total["tensor_flop"].get<double>() * 1e-9,
-                      (total["global_requested_bytes"].get<double>() +
-                       total["bulk_bytes"].get<double>()) *
-                          1e-6));
+    print(fmt::format(
+        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP, {:.4g} MB from "
+        "L2; no time: a simulator\n",
+        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9,
+        (total["global_requested_bytes"].get<double>() + total["bulk_bytes"].get<double>()) *
+            1e-6));
   }
   if (report.contains("error")) {
     const nlohmann::json& e = report["error"];
     const bool is_ok = e["ok"].get<bool>();
-    print(fmt::format("check      {}: max error {:.3g}, relative rms {:.3g}, cosine {:.9f}, {:.1f} "
-                      "% of the bound, lse {:.2g}\n",
-                      is_ok ? style.good("correct") : style.bad("WRONG"),
-                      e["max_abs"].get<double>(), e["relative_rms"].get<double>(),
-                      e["cosine"].get<double>(), 100 * e["worst_of_bound"].get<double>(),
-                      e["max_lse"].get<double>()));
+    print(
+        fmt::format("check      {}: max error {:.3g}, relative rms {:.3g}, cosine {:.9f}, {:.1f} "
+                    "% of the bound, lse {:.2g}\n",
+                    is_ok ? style.good("correct") : style.bad("WRONG"), e["max_abs"].get<double>(),
+                    e["relative_rms"].get<double>(), e["cosine"].get<double>(),
+                    100 * e["worst_of_bound"].get<double>(), e["max_lse"].get<double>()));
   }
 }
 
@@ -207,7 +203,8 @@ void run_attention(const AttentionArgs& args, Context& context) {
 }  // namespace
 
 void add_attention(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("attention", "softmax(scale * q k^T) v on tensors of files");
+  CLI::App* command =
+      app.add_subcommand("attention", "softmax(scale * q k^T) v on tensors of files");
   auto args = std::make_shared<AttentionArgs>();
   command->add_option("--q", args->q, "queries: an .npy file, with --input the name of a tensor");
   command->add_option("--k", args->k, "keys, likewise");
@@ -229,7 +226,8 @@ void add_attention(CLI::App& app, Context& context) {
   command->add_option("--scale", args->scale, "factor on q . k; default head_dim^-0.5");
   command->add_option("--sink", args->sink, "F32 [heads]: scores of one more key without a value")
       ->type_name("FILE|NAME");
-  command->add_option("--out", args->out, "write the result: .npy (bf16 as float32) or .safetensors")
+  command
+      ->add_option("--out", args->out, "write the result: .npy (bf16 as float32) or .safetensors")
       ->type_name("FILE");
   command->add_option("--lse-out", args->lse_out, "write [batch, heads, rows] log sum exp")
       ->type_name("FILE");

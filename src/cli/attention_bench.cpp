@@ -27,8 +27,8 @@ void reserve(const device::Device& device, std::unique_ptr<Buffer>& buffer, std:
 }
 
 std::size_t out_bytes(const AttentionProblem& p) {
-  return 2 * static_cast<std::size_t>(
-                 span_elems(p.batch, p.q_len, p.heads, p.head_dim, p.out_strides));
+  return 2 *
+         static_cast<std::size_t>(span_elems(p.batch, p.q_len, p.heads, p.head_dim, p.out_strides));
 }
 std::size_t lse_bytes(const AttentionProblem& p) {
   return p.has_lse ? 4 * static_cast<std::size_t>(p.batch * p.heads * p.q_len) : 0;
@@ -122,8 +122,8 @@ TimeSummary summarize(std::vector<double> samples) {
     return samples[static_cast<std::size_t>(std::clamp(position, 0.0, count - 1))];
   };
   const std::size_t middle = samples.size() / 2;
-  const double median = samples.size() % 2 == 1 ? samples[middle]
-                                                : (samples[middle - 1] + samples[middle]) / 2;
+  const double median =
+      samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
   return {median, at(std::floor(count / 2 - reach)), at(std::ceil(count / 2 + reach))};
 }
 
@@ -162,10 +162,8 @@ json read_clocks(const Device& device) {
   const int read = std::fscanf(pipe, "%lf, %lf, %lf, %lf", &sm, &memory, &power, &temperature);
   ::pclose(pipe);
   if (read != 4) return nullptr;
-  return {{"sm_mhz", sm},
-          {"memory_mhz", memory},
-          {"power_w", power},
-          {"temperature_c", temperature}};
+  return {
+      {"sm_mhz", sm}, {"memory_mhz", memory}, {"power_w", power}, {"temperature_c", temperature}};
 }
 
 }  // namespace tilewright::cli

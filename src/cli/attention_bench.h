@@ -1,9 +1,10 @@
 // Attention on a device: buffers, runs, times, and what a simulator counts.
 #pragma once
 
+#include "tilewright/attention.h"
+
 #include "cli/attention_data.h"
 #include "device/memory.h"
-#include "tilewright/attention.h"
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

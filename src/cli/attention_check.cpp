@@ -61,20 +61,19 @@ void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row)
   if (p.has_sink) sink = {data.sink[static_cast<std::size_t>(row.head)]};
   const auto first = static_cast<std::size_t>(begin) * dim;
   const std::size_t count = static_cast<std::size_t>(end - begin) * dim;
-  const reference::AttentionResult result =
-      reference::attention({.batch = 1,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .q_len = 1,
-                            .kv_len = end - begin,
-                            .head_dim = p.head_dim,
-                            .v_head_dim = p.head_dim,
-                            .scale = p.scale,
-                            .softcap = p.softcap,
-                            .sink = sink,
-                            .magnitudes = true},
-                           q, std::span(keys.k).subspan(first, count),
-                           std::span(keys.v).subspan(first, count));
+  const reference::AttentionResult result = reference::attention(
+      {.batch = 1,
+       .heads = 1,
+       .kv_heads = 1,
+       .q_len = 1,
+       .kv_len = end - begin,
+       .head_dim = p.head_dim,
+       .v_head_dim = p.head_dim,
+       .scale = p.scale,
+       .softcap = p.softcap,
+       .sink = sink,
+       .magnitudes = true},
+      q, std::span(keys.k).subspan(first, count), std::span(keys.v).subspan(first, count));
   const bool is_half = p.dtype == DType::kF16;
   const double roundoff = is_half ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
   row.out = result.out;
@@ -170,8 +169,8 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
                                     : std::abs(static_cast<double>(lse[at]) - row.lse);
       errors.max_lse = std::max(errors.max_lse, std::isnan(error) ? INFINITY : error);
       const double bound = is_empty ? 1 : reference::attention_lse_bound(row.bound, row.lse);
-      errors.worst_lse = std::max(errors.worst_lse, errors.max_lse == INFINITY ? INFINITY
-                                                                               : error / bound);
+      errors.worst_lse =
+          std::max(errors.worst_lse, errors.max_lse == INFINITY ? INFINITY : error / bound);
     }
   }
   errors.rows = static_cast<std::int64_t>(rows.size());

@@ -55,8 +55,8 @@ std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
                                     const std::string& name) {
   const DType from = tensor.dtype;
   require(from == DType::kF64 || from == DType::kF32 || from == DType::kF16 || from == DType::kBF16,
-          ErrorKind::kUnsupported, "attention: {} has type {}; expected F16, BF16, F32 or F64", name,
-          to_string(from));
+          ErrorKind::kUnsupported, "attention: {} has type {}; expected F16, BF16, F32 or F64",
+          name, to_string(from));
   const std::span<const std::byte> bytes = contiguous_bytes(tensor, name);
   const std::size_t count = bytes.size() * 8 / static_cast<std::size_t>(bits_per_elem(from));
   std::vector<std::uint16_t> codes(count);
@@ -66,8 +66,7 @@ std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
   }
   const FormatSpec& format = attention_format(dtype);
   for (std::size_t i = 0; i < count; ++i) {
-    codes[i] =
-        static_cast<std::uint16_t>(encode(format, elem_as_double(bytes.data(), from, i)));
+    codes[i] = static_cast<std::uint16_t>(encode(format, elem_as_double(bytes.data(), from, i)));
   }
   return codes;
 }
@@ -75,10 +74,11 @@ std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
 AttentionExtents read_layout(const std::string& layout, std::span<const std::int64_t> shape,
                              const std::string& name) {
   AttentionExtents out = {1, 1, 1, 1, {}};
-  require(layout.size() == shape.size() && layout.ends_with('d'), ErrorKind::kInvalidArgument,
-          "attention: {} has shape {}, which --layout {} does not describe: one letter of b (batch), "
-          "n (rows), h (heads) for each dimension and d for the last",
-          name, shape_text(shape), layout);
+  require(
+      layout.size() == shape.size() && layout.ends_with('d'), ErrorKind::kInvalidArgument,
+      "attention: {} has shape {}, which --layout {} does not describe: one letter of b (batch), "
+      "n (rows), h (heads) for each dimension and d for the last",
+      name, shape_text(shape), layout);
   std::int64_t stride = 1, *const extents[] = {&out.batch, &out.rows, &out.heads, &out.head_dim};
   std::int64_t unused = 0, *const strides[] = {&out.strides.batch, &out.strides.row,
                                                &out.strides.head, &unused};
@@ -100,11 +100,12 @@ AttentionExtents read_layout(const std::string& layout, std::span<const std::int
 
 void set_extents(AttentionProblem& p, const AttentionExtents& q, const AttentionExtents& k,
                  const AttentionExtents& v) {
-  require(k.batch == v.batch && k.rows == v.rows && k.heads == v.heads && k.head_dim == v.head_dim,
-          ErrorKind::kInvalidArgument,
-          "attention: k is [batch {}, rows {}, heads {}, head_dim {}], v [{}, {}, {}, {}]; expected "
-          "the same",
-          k.batch, k.rows, k.heads, k.head_dim, v.batch, v.rows, v.heads, v.head_dim);
+  require(
+      k.batch == v.batch && k.rows == v.rows && k.heads == v.heads && k.head_dim == v.head_dim,
+      ErrorKind::kInvalidArgument,
+      "attention: k is [batch {}, rows {}, heads {}, head_dim {}], v [{}, {}, {}, {}]; expected "
+      "the same",
+      k.batch, k.rows, k.heads, k.head_dim, v.batch, v.rows, v.heads, v.head_dim);
   require(q.batch == k.batch && q.head_dim == k.head_dim, ErrorKind::kInvalidArgument,
           "attention: q has batch {} and head_dim {}, k {} and {}; expected the same", q.batch,
           q.head_dim, k.batch, k.head_dim);

@@ -1,9 +1,10 @@
 // Tensors of an attention problem on the host: from files or drawn, as they will lie on a device.
 #pragma once
 
+#include "tilewright/attention.h"
+
 #include "base/tensor.h"
 #include "formats/format_spec.h"
-#include "tilewright/attention.h"
 
 #include <cstdint>
 #include <optional>

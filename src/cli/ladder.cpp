@@ -37,12 +37,12 @@ struct LadderArgs {
 class NormalSource : public LadderSource {
  public:
   NormalSource(std::int64_t elems, DType dtype) {
-    for (auto [codes, seed] : {std::pair{&data_.q, 1}, std::pair{&data_.k, 2},
-                               std::pair{&data_.v, 3}}) {
+    for (auto [codes, seed] :
+         {std::pair{&data_.q, 1}, std::pair{&data_.k, 2}, std::pair{&data_.v, 3}}) {
       *codes = draw_normal(elems, static_cast<std::uint64_t>(seed), dtype);
     }
   }
-  const AttentionData& load(const LadderCase&) override { return data_; }
+  AttentionData& load(const LadderCase&) override { return data_; }
 
  private:
   AttentionData data_;
@@ -65,15 +65,15 @@ class FileSource : public LadderSource {
 
   // The first `limit` rows; all if it is 0.
   LadderCase describe(const std::string& prefix, std::int64_t limit, DType dtype) const {
-    LadderCase out = {"causal " + prefix,
-                      std::filesystem::path(path_).filename().string() + ": " + prefix, {}};
+    LadderCase out = {
+        "causal " + prefix, std::filesystem::path(path_).filename().string() + ": " + prefix, {}};
     AttentionProblem& p = out.problem;
     p.dtype = dtype;
     const auto extents = [&](const char* letter) {
       const std::string name = prefix + "." + letter;
-      AttentionExtents extents = read_layout("hnd", file_.tensor(name).shape, name);
-      if (limit > 0) extents.rows = std::min(extents.rows, limit);
-      return extents;
+      AttentionExtents found = read_layout("hnd", file_.tensor(name).shape, name);
+      if (limit > 0) found.rows = std::min(found.rows, limit);
+      return found;
     };
     set_extents(p, extents("q"), extents("k"), extents("v"));
     p.causal = true;
@@ -82,7 +82,7 @@ class FileSource : public LadderSource {
     return out;
   }
 
-  const AttentionData& load(const LadderCase& ladder_case) override {
+  AttentionData& load(const LadderCase& ladder_case) override {
     const std::string prefix = ladder_case.inputs.substr(ladder_case.inputs.find(": ") + 2);
     const auto codes = [&](const char* letter) {
       const std::string name = prefix + "." + letter;
@@ -117,8 +117,8 @@ std::vector<LadderCase> sweep_cases(const LadderArgs& args) {
         p.head_dim = head_dim;
         p.causal = causal;
         p.has_lse = true;
-        p.q_strides = p.k_strides = p.v_strides = p.out_strides = {heads * n * head_dim, head_dim,
-                                                                   n * head_dim};
+        p.q_strides = p.k_strides = p.v_strides =
+            p.out_strides = {heads * n * head_dim, head_dim, n * head_dim};
         cases.push_back(std::move(added));
       }
     }
@@ -189,9 +189,9 @@ void run_ladder_command(LadderArgs& args, Context& context) {
   context.exit_status = is_ladder_correct(log) ? 0 : 1;
   if (context.json) return print_json(log);
   print(ladder_table(log, context.style()));
-  print(context.style().faint(fmt::format("\nreport {}   log {}\n",
-                                          (folder / "ladder.html").string(),
-                                          (folder / "ladder.json").string())));
+  print(
+      context.style().faint(fmt::format("\nreport {}   log {}\n", (folder / "ladder.html").string(),
+                                        (folder / "ladder.json").string())));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct LadderCase {
 struct LadderPlan {
   std::vector<std::string> kernels;  ///< names of candidates, first rung first
   std::vector<LadderCase> cases;
-  int samples = 15;         ///< of each kernel and shape; fewer of slow ones
-  double budget_s = 6;      ///< of timed runs for each kernel and shape
+  int samples = 15;              ///< of each kernel and shape; fewer of slow ones
+  double budget_s = 6;           ///< of timed runs for each kernel and shape
   std::int64_t check_rows = 64;  ///< for each shape
   std::uint64_t seed = 1;
 };
@@ -31,7 +31,7 @@ struct LadderPlan {
 class LadderSource {
  public:
   virtual ~LadderSource() = default;
-  virtual const AttentionData& load(const LadderCase& ladder_case) = 0;
+  virtual AttentionData& load(const LadderCase& ladder_case) = 0;
 };
 nlohmann::json run_ladder(const Device& device, const LadderPlan& plan, LadderSource& source);
 

@@ -1,9 +1,8 @@
-#include "cli/ladder.h"
-
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/attention_bench.h"
 #include "cli/attention_check.h"
+#include "cli/ladder.h"
 #include "device/kernel_registry.h"
 #include "ops/attention_kernels.h"
 
@@ -79,7 +78,7 @@ class LadderRunner {
 
  private:
   void run_case(const LadderCase& ladder_case) {
-    AttentionData data = source_.load(ladder_case);  // a copy: its problem is completed below
+    AttentionData& data = source_.load(ladder_case);
     data.problem = ladder_case.problem;
     if (operands_of_ != ladder_case.inputs || bench_ == nullptr) {
       bench_.reset();
@@ -147,8 +146,7 @@ class LadderRunner {
     if (json counts = take_counts(device_); !counts.is_null()) {
       entry.log["counted"] = std::move(counts);
     }
-    entry.log["error"] =
-        to_json(compare_rows(p, exact, bench_->read_out(p), bench_->read_lse(p)));
+    entry.log["error"] = to_json(compare_rows(p, exact, bench_->read_out(p), bench_->read_lse(p)));
     const double affordable = plan_.budget_s / std::max(seconds, 1e-6);
     entry.wanted = static_cast<int>(std::clamp(affordable, 3.0, double(plan_.samples)));
     progress_.add();
@@ -204,11 +202,10 @@ std::string first_line_of(const std::string& command) {
 json ladder_header(const Device& device, const std::string& command) {
   const std::string git = std::string("git -C '") + TILEWRIGHT_SOURCE_DIR + "' ";
   const std::string commit = first_line_of(git + "rev-parse --short=12 HEAD 2>/dev/null");
-  const bool is_dirty =
-      !first_line_of(git + "status --porcelain -uno 2>/dev/null").empty();
+  const bool is_dirty = !first_line_of(git + "status --porcelain -uno 2>/dev/null").empty();
   const device::DeviceInfo& info = device.internal().info();
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now());
+  const auto now =
+      std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   const int version = device.internal().driver().version();
   return {{"schema", 1},
           {"kind", "attention"},

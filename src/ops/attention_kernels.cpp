@@ -5,6 +5,8 @@
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/k3_tma.h"
+#include "kernels/attention/k4_1_wgmma_qk.h"
+#include "kernels/attention/k4_2_wgmma.h"
 #include "kernels/attention/k5_warp_specialized.h"
 #include "kernels/attention/k6_pingpong.h"
 #include "ops/attention_problem.h"
@@ -42,8 +44,8 @@ std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*t
   return variants;
 }
 
-AttentionKernel scalar_rung(const char* name, const char* idea, Maps maps,
-                            const kernels::AttentionSupport& support, AttentionTile (*tile)(int)) {
+AttentionKernel early_rung(const char* name, const char* idea, Maps maps,
+                           const kernels::AttentionSupport& support, AttentionTile (*tile)(int)) {
   return {name, std::string("attention_") + name,          idea, features_of(support),
           maps, variants_up_to(support.max_head_dim, tile)};
 }
@@ -69,12 +71,14 @@ std::vector<AttentionKernel> make_kernels() {
   using namespace kernels;
   constexpr std::uint32_t kStudy = kEverything & ~kFloat16;
   return {
-      with_scores(scalar_rung("k1", "naive: all scores in global memory", Maps::kNone, kK1Support,
-                              k1_tile)),
-      scalar_rung("k2", "one kernel: tiles, online softmax", Maps::kNone, kK2Support, k2_tile),
-      scalar_rung("k3_1", "tensor copies (TMA), 1 stage", Maps::kPlain, kK3Support, k3_1_tile),
-      scalar_rung("k3_2", "a ring of 2 stages", Maps::kPlain, kK3Support, k3_2_tile),
-      scalar_rung("k3_3", "a ring of 5 stages", Maps::kPlain, kK3Support, k3_3_tile),
+      with_scores(
+          early_rung("k1", "naive: all scores in global memory", Maps::kNone, kK1Support, k1_tile)),
+      early_rung("k2", "one kernel: tiles, online softmax", Maps::kNone, kK2Support, k2_tile),
+      early_rung("k3_1", "tensor copies (TMA), 1 stage", Maps::kPlain, kK3Support, k3_1_tile),
+      early_rung("k3_2", "a ring of 2 stages", Maps::kPlain, kK3Support, k3_2_tile),
+      early_rung("k3_3", "a ring of 5 stages", Maps::kPlain, kK3Support, k3_3_tile),
+      early_rung("k4_1", "q k^T on tensor cores (WGMMA)", Maps::kSwizzled, kK41Support, k4_1_tile),
+      early_rung("k4_2", "both products on tensor cores", Maps::kSwizzled, kK42Support, k4_2_tile),
       {"k5", "attention_k5", "warp-specialised: one warp loads", kEverything, Maps::kSwizzled,
        variants_up_to(256, k5_tile)},
       k6_row("k6_neither", "persistent CTAs alone", kStudy, {"d128_neither"}),

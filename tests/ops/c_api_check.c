@@ -13,16 +13,16 @@ typedef int (*copy_out)(void*, uint64_t, size_t);
 enum { kRows = 70, kHeadDim = 64, kElems = kRows * kHeadDim };
 
 /* ISO C forbids the cast from object to function pointer. */
-#define LOOK_UP(type, variable, name)                                   \
-  type variable;                                                        \
-  do {                                                                  \
-    void* address = tw_device_driver_function(device, name);            \
-    if (address == NULL) return __LINE__;                               \
-    memcpy(&variable, &address, sizeof variable);                       \
+#define LOOK_UP(type, variable, name)                        \
+  type variable;                                             \
+  do {                                                       \
+    void* address = tw_device_driver_function(device, name); \
+    if (address == NULL) return __LINE__;                    \
+    memcpy(&variable, &address, sizeof variable);            \
   } while (0)
-#define CHECK(condition)                                                \
-  do {                                                                  \
-    if (!(condition)) return __LINE__;                                  \
+#define CHECK(condition)               \
+  do {                                 \
+    if (!(condition)) return __LINE__; \
   } while (0)
 
 static int check_refusals(const tw_device* device) {
