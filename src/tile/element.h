@@ -1,10 +1,10 @@
 // The 16-bit formats of operands and results: two of them are a register.
 #pragma once
 
+#include <cstdint>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-
-#include <cstdint>
 
 namespace tilewright::tile {
 

@@ -1,6 +1,6 @@
-// Attention by scalar arithmetic on tiles of 64 queries and 64 keys in shared memory: what the rungs
-// below the tensor core do. A few neighbouring threads share a query; tiles are layouts, so that the
-// same code reads plain rows and swizzled boxes.
+// Attention by scalar arithmetic on tiles of 64 queries and 64 keys in shared memory: what the
+// rungs below the tensor core do. A few neighbouring threads share a query; tiles are layouts, so
+// that the same code reads plain rows and swizzled boxes.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -17,8 +17,8 @@ inline constexpr int kTileRows = 64;  ///< queries of a tile, and keys
 
 /// Rows of a tile one after another: (row, column) -> element.
 template <int HeadDim>
-inline constexpr Layout kPlainTile =
-    make_layout(make_shape(kTileRows, HeadDim), make_stride(HeadDim, 1));
+inline constexpr Layout kPlainTile = make_layout(make_shape(kTileRows, HeadDim),
+                                                 make_stride(HeadDim, 1));
 
 /// Scores or probabilities of a tile, f32: (query, key) -> element. Rows are 16 bytes longer than
 /// they need be: neighbouring ones then begin in other banks.
@@ -27,9 +27,9 @@ inline constexpr Layout kScoreTile =
     make_layout(make_shape(kTileRows, kTileRows), make_stride(kScorePitch, 1));
 inline constexpr int kScoreElems = kTileRows * kScorePitch;
 
-/// What a thread does for its query. The Threads threads of a row are neighbours in a warp: part p of
-/// them has the keys p, p + Threads, ... of a tile, and the chunks p, p + Threads, ... of the result.
-/// Scores are in units of log2.
+/// What a thread does for its query. The Threads threads of a row are neighbours in a warp: part p
+/// of them has the keys p, p + Threads, ... of a tile, and the chunks p, p + Threads, ... of the
+/// result. Scores are in units of log2.
 template <class Element, int HeadDim, int Threads>
 struct ScalarRow {
   static constexpr int kScores = kTileRows / Threads, kChunks = HeadDim / kChunkElems / Threads;

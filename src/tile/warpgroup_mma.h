@@ -80,7 +80,8 @@ __device__ void multiply_qk_rs(float (&d)[N / 2], const std::uint32_t (&a)[K / 1
   }
 }
 
-/// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b MN-major.
+/// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b
+/// MN-major.
 template <class Element, int N, int K>
 __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
                             std::uint64_t b) {

@@ -1,4 +1,5 @@
-// What every attention kernel has to give, against the float64 reference, and how far off it may be.
+// What every attention kernel has to give, against the float64 reference, and how far off it may
+// be.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -41,7 +42,7 @@ struct AttentionProblem {
   int window_left = -1, window_right = -1;     ///< -1: all keys
   double softcap = 0;
   std::vector<float> sink = {};
-  double scale = 0;       ///< 0: head_dim^-0.5
+  double scale = 0;  ///< 0: head_dim^-0.5
   bool has_lse = true;
   bool is_heads_first = false;  ///< [batch, heads, rows, head_dim], else [batch, rows, heads, ...]
   int gap = 0;                  ///< elements between neighbours along every dimension
@@ -147,8 +148,8 @@ struct AttentionStorage {
     return device::encode_tensor_map(
         device,
         {.name = "attention operand",
-         .type = format == kBf16 ? device::TensorMapType::kBfloat16
-                                 : device::TensorMapType::kFloat16,
+         .type =
+             format == kBf16 ? device::TensorMapType::kBfloat16 : device::TensorMapType::kFloat16,
          .address = address,
          .dims = {static_cast<std::uint64_t>(head_dim), static_cast<std::uint64_t>(rows),
                   static_cast<std::uint64_t>(heads), static_cast<std::uint64_t>(batch)},
@@ -345,7 +346,8 @@ class AttentionTest : public KernelTest {
     const std::string type_and_dim =
         fmt::format("_{}_d{}", format == kBf16 ? "bf16" : "f16", p.head_dim);
     SCOPED_TRACE(fmt::format("{}{}{}, q_len = {}, kv_len = {}, causal = {}", kernel.stem,
-                             type_and_dim, kernel.ending, p.longest_q(), p.longest_kv(), p.is_causal));
+                             type_and_dim, kernel.ending, p.longest_q(), p.longest_kv(),
+                             p.is_causal));
     const AttentionInputs in(p, format);
     const AttentionTile tile = kernel.tile(p.head_dim);
     AttentionOperands operands(device(), p, format, in);

@@ -12,7 +12,8 @@ namespace {
 /// Lengths that no tile divides, that are shorter than one, and none at all. 0 queries: no launch.
 constexpr struct {
   int q_len, kv_len;
-} kLengths[] = {{64, 128}, {70, 130}, {1, 1}, {1, 200}, {33, 64}, {5, 0}, {0, 7}, {130, 61}, {3, 500}};
+} kLengths[] = {{64, 128}, {70, 130}, {1, 1},    {1, 200}, {33, 64},
+                {5, 0},    {0, 7},    {130, 61}, {3, 500}};
 
 class AttentionLadder : public AttentionTest {
  protected:
@@ -26,7 +27,8 @@ class AttentionLadder : public AttentionTest {
     };
     for (const auto& [q_len, kv_len] : kLengths) {
       for (const bool is_causal : {false, true}) {
-        check_next({.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .is_causal = is_causal});
+        check_next(
+            {.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .is_causal = is_causal});
       }
     }
     check_next({.batch = 2,
@@ -47,11 +49,8 @@ class AttentionLadder : public AttentionTest {
                 .has_lse = false,
                 .is_heads_first = true,
                 .gap = 16});
-    check_next({.q_len = 70,
-                .kv_len = 140,
-                .head_dim = head_dim,
-                .window_left = 20,
-                .window_right = 3});
+    check_next(
+        {.q_len = 70, .kv_len = 140, .head_dim = head_dim, .window_left = 20, .window_right = 3});
   }
   void check_fused_rung(int head_dim, const AttentionKernelUnderTest& kernel) {
     check_rung(head_dim, [&](const AttentionProblem& p, const FormatSpec& format) {
@@ -92,20 +91,20 @@ TEST_P(AttentionLadder, K2OnlineSoftmax) {
 
 TEST_P(AttentionLadder, K31TmaOneStage) {
   for (const int head_dim : {64, 128}) {
-    check_fused_rung(
-        head_dim, {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = AttentionMaps::kPlain});
+    check_fused_rung(head_dim,
+                     {.stem = "attention_k3_1", .tile = k3_1_tile, .maps = AttentionMaps::kPlain});
   }
 }
 TEST_P(AttentionLadder, K32TmaTwoStages) {
   for (const int head_dim : {64, 128}) {
-    check_fused_rung(
-        head_dim, {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = AttentionMaps::kPlain});
+    check_fused_rung(head_dim,
+                     {.stem = "attention_k3_2", .tile = k3_2_tile, .maps = AttentionMaps::kPlain});
   }
 }
 TEST_P(AttentionLadder, K33TmaFiveStages) {
   for (const int head_dim : {64, 128}) {
-    check_fused_rung(
-        head_dim, {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = AttentionMaps::kPlain});
+    check_fused_rung(head_dim,
+                     {.stem = "attention_k3_3", .tile = k3_3_tile, .maps = AttentionMaps::kPlain});
   }
 }
 

@@ -16,8 +16,8 @@ struct AttentionStrides {
 ///
 /// Maps (from K3 up): 4-D [batch, head, row, head_dim], strides multiples of 16 bytes; swizzle
 /// 128B and boxes of 64 elements from K4.1 up, none and boxes of head_dim elements in K3. Rows of a
-/// box: those of a warpgroup (q, out) or a tile of keys (k, v). Packed sequences are one batch whose
-/// rows are all tokens. A rung reads only what it supports: its header says what that is.
+/// box: those of a warpgroup (q, out) or a tile of keys (k, v). Packed sequences are one batch
+/// whose rows are all tokens. A rung reads only what it supports: its header says what that is.
 struct AttentionParams {
   alignas(64) std::uint8_t q_map[128];  ///< the driver's opaque CUtensorMap
   alignas(64) std::uint8_t k_map[128];

@@ -10,16 +10,16 @@
 //   time ->     | scores ............ | softmax .............. | output ............ |
 //   memory        S written             S read 3x, written 2x    S read
 //
-// The first rung: what the others are compared with, and the one that is right at sight. S is stored
-// with the query contiguous, so that neighbouring rows of the softmax are neighbours in memory; in the
-// other two kernels neighbouring threads differ in the key or dimension, which costs them a sector
-// each or shares one value.
+// The first rung: what the others are compared with, and the one that is right at sight. S is
+// stored with the query contiguous, so that neighbouring rows of the softmax are neighbours in
+// memory; in the other two kernels neighbouring threads differ in the key or dimension, which costs
+// them a sector each or shares one value.
 //
 // Limit: 4 q_len kv_len bytes of scores a head cross the memory bus seven times: 28 bytes for
-// 4 head_dim flops, 18 flops a byte at head_dim 128. An H200 with 4.8 TB/s would reach 88 TFLOP/s so,
-// more than the 67 of its scalar units; but each operand is fetched from L1 for two flops: half of the
-// instructions are loads and conversions, which leaves a few TFLOP/s. Causal: half the scores are
-// hidden, none of the work is saved.
+// 4 head_dim flops, 18 flops a byte at head_dim 128. An H200 with 4.8 TB/s would reach 88 TFLOP/s
+// so, more than the 67 of its scalar units; but each operand is fetched from L1 for two flops: half
+// of the instructions are loads and conversions, which leaves a few TFLOP/s. Causal: half the
+// scores are hidden, none of the work is saved.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K1; softmax with the maximum subtracted.
 #include "kernels/attention/k1_naive.h"
@@ -115,10 +115,10 @@ __device__ void output(const AttentionParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, THREADS, ...)                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::THREADS)  \
+#define TILEWRIGHT_ENTRY(NAME, THREADS, ...)                                      \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::THREADS)      \
       NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::__VA_ARGS__(params);                                 \
+    tilewright::kernels::__VA_ARGS__(params);                                     \
   }
 
 using tilewright::tile::Bf16;

@@ -24,9 +24,9 @@ struct K1Launch {
   std::int32_t grid[3], block[2];
 };
 constexpr K1Launch k1_scores_launch(const AttentionParams& p) {
-  return {{(p.kv_len + kK1Tile - 1) / kK1Tile, (p.q_len + kK1Tile - 1) / kK1Tile,
-           p.batch * p.heads},
-          {kK1Tile, kK1Tile}};
+  return {
+      {(p.kv_len + kK1Tile - 1) / kK1Tile, (p.q_len + kK1Tile - 1) / kK1Tile, p.batch * p.heads},
+      {kK1Tile, kK1Tile}};
 }
 constexpr K1Launch k1_softmax_launch(const AttentionParams& p) {
   return {{(p.q_len + kK1SoftmaxRows - 1) / kK1SoftmaxRows, p.batch * p.heads, 1},

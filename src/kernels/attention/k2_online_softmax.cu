@@ -3,21 +3,23 @@
 // K2, one fused kernel: the scores of 64 queries by 64 keys at a time, and a softmax that corrects
 // itself.
 //
-// New against K1: the scores never leave the multiprocessor. A CTA keeps 64 queries and walks over all
-// keys in tiles of 64. It does not know the largest score of a row before the last tile, so it keeps
-// the largest so far, m: when a tile raises it to m', all that was summed up relative to m is multiplied
-// by exp(m - m'). That makes three launches one, and memory traffic falls from kv_len to
-// head_dim * kv_len / 64 numbers a query. Four neighbouring threads share a query: each has 16 of a
-// tile's 64 scores and a quarter of the result.
+// New against K1: the scores never leave the multiprocessor. A CTA keeps 64 queries and walks over
+// all keys in tiles of 64. It does not know the largest score of a row before the last tile, so it
+// keeps the largest so far, m: when a tile raises it to m', all that was summed up relative to m is
+// multiplied by exp(m - m'). That makes three launches one, and instead of 28 kv_len bytes of scores
+// a query, 2 kv_len * head_dim / 64 numbers of K and V are read, mostly from the L2 cache: 8 kv_len
+// bytes at head_dim 128. Four neighbouring threads share a query: each has 16 of a tile's 64 scores
+// and a quarter of the result.
 //
 //   256 threads   | load K | q k^T, softmax -> p | load V | o += p v | load K | ...
 //   barriers      ^        ^                     ^        ^          ^
 //   shared memory   Q, one tile of K and then of V, p in f32
 //
-// Limit: 4 * 64 * 64 * head_dim flops a tile. The scalar units would do 67 TFLOP/s, but every 16-bit
-// operand is converted on its way from shared memory, for one fused multiply-add each: the integer
-// pipe is half as wide, and bounds this at about 27 TFLOP/s. Loads take turns with arithmetic here; two
-// CTAs a multiprocessor (110 registers a thread) hide most of it. Causal: all tiles are visited.
+// Limit: 4 * 64 * 64 * head_dim flops a tile. The scalar units would do 67 TFLOP/s, but every
+// 16-bit operand is converted on its way from shared memory, for one fused multiply-add each: the
+// integer pipe is half as wide, and bounds this at about 27 TFLOP/s. Loads take turns with
+// arithmetic here; two CTAs a multiprocessor (110 registers a thread) hide most of it. Causal: all
+// tiles are visited.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K2; FlashAttention-2, algorithm 1.
 #include "kernels/attention/k2_online_softmax.h"
@@ -45,8 +47,8 @@ __device__ void load_tile(std::uint16_t* to, const std::uint16_t* head, std::int
     const std::uint32_t chunk = i * kThreads + threadIdx.x;
     const std::uint32_t row = chunk / kRowChunks, column = chunk % kRowChunks;
     const std::int32_t at = first + static_cast<std::int32_t>(row);
-    const uint4 elems = at < num_rows ? tile::load_chunk(head + at * row_stride, column)
-                                      : make_uint4(0, 0, 0, 0);
+    const uint4 elems =
+        at < num_rows ? tile::load_chunk(head + at * row_stride, column) : make_uint4(0, 0, 0, 0);
     tile::store_chunk(to + row * HeadDim, column, elems);
   }
 }
@@ -89,10 +91,10 @@ __device__ void attend(const AttentionParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, ...)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)    \
+#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
       NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                            \
+    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
   }
 
 using tilewright::tile::Bf16;

@@ -2,10 +2,11 @@
 //
 // K3, fed by TMA: the arithmetic of K2, with one thread asking for whole tiles in advance.
 //
-// New against K2: keys and values come as boxes by tensor copies, which one thread starts and no thread
-// waits in. A stage holds the keys and values of one step; its full barrier counts their bytes, its
-// empty barrier the warps that are done with it. The tensor map knows where the tensor ends, and
-// gives zeros beyond. With S stages, S - 1 steps of loads are under way during the arithmetic of one.
+// New against K2: keys and values come as boxes by tensor copies, which one thread starts and no
+// thread waits in. A stage holds the keys and values of one step; its full barrier counts their
+// bytes, its empty barrier the warps that are done with it. The tensor map knows where the tensor
+// ends, and gives zeros beyond. With S stages, S - 1 steps of loads are under way during the
+// arithmetic of one.
 //
 //   thread 0      | ask 0 1 2 3 4 |           | ask 5 |           | ask 6 |  (five stages)
 //   TMA             K0 V0 | K1 V1 | K2 V2 | K3 V3 ...   K5 V5 ...
@@ -15,11 +16,12 @@
 //
 // K3.1 has one stage, K3.2 two, K3.3 five.
 //
-// Limit: that of K2, about 27 TFLOP/s of conversions; the loads were hidden by the other CTAs already,
-// and five stages at head_dim 128 leave room for one CTA only, whose warps then wait for each other.
-// What this rung gives is the structure: an asynchronous producer, barriers that count bytes. Tensor
-// copies without swizzle write rows 128 or 256 bytes apart, in which all columns of a tile are in the
-// same banks: the scores therefore walk along their rows from different starting points.
+// Limit: that of K2, about 27 TFLOP/s of conversions; the loads were hidden by the other CTAs
+// already, and five stages at head_dim 128 leave room for one CTA only, whose warps then wait for
+// each other. What this rung gives is the structure: an asynchronous producer, barriers that count
+// bytes. Tensor copies without swizzle write rows 128 or 256 bytes apart, in which all columns of a
+// tile are in the same banks: the scores therefore walk along their rows from different starting
+// points.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K3; PTX ISA, "cp.async.bulk.tensor", "mbarrier".
 #include "kernels/attention/k3_tma.h"
@@ -76,10 +78,10 @@ __device__ void attend(const AttentionParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, ...)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)    \
+#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
       NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                            \
+    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
   }
 
 using tilewright::tile::Bf16;

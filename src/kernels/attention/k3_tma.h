@@ -5,8 +5,8 @@
 
 namespace tilewright::kernels {
 
-/// Entries attention_k3_1_TYPE_dDIM (one stage), attention_k3_2_ (two), attention_k3_3_ (five); TYPE
-/// is bf16 or f16, DIM 64 or 128. Maps of q, k and v without swizzle, boxes of 64 rows.
+/// Entries attention_k3_1_TYPE_dDIM (one stage), attention_k3_2_ (two), attention_k3_3_ (five);
+/// TYPE is bf16 or f16, DIM 64 or 128. Maps of q, k and v without swizzle, boxes of 64 rows.
 inline constexpr AttentionSupport kK3Support = {.max_head_dim = 128,
                                                 .has_lse = true,
                                                 .has_window = true,
@@ -23,8 +23,14 @@ constexpr AttentionTile k3_tile(int head_dim, int stages) {
           .shared_bytes = (1 + 2 * stages) * 64 * head_dim * 2 + (1 + stages) * 16 + 64 * 68 * 4,
           .is_persistent = false};
 }
-constexpr AttentionTile k3_1_tile(int head_dim) { return k3_tile(head_dim, 1); }
-constexpr AttentionTile k3_2_tile(int head_dim) { return k3_tile(head_dim, 2); }
-constexpr AttentionTile k3_3_tile(int head_dim) { return k3_tile(head_dim, 5); }
+constexpr AttentionTile k3_1_tile(int head_dim) {
+  return k3_tile(head_dim, 1);
+}
+constexpr AttentionTile k3_2_tile(int head_dim) {
+  return k3_tile(head_dim, 2);
+}
+constexpr AttentionTile k3_3_tile(int head_dim) {
+  return k3_tile(head_dim, 5);
+}
 
 }  // namespace tilewright::kernels

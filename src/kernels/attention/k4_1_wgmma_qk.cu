@@ -3,26 +3,27 @@
 // K4.1, the first tensor-core product: q k^T by one warpgroup, its result handed to the scalar rest
 // through shared memory.
 //
-// New against K3: a warpgroup MMA multiplies 64 queries by 64 keys, 16 of head_dim at a time, straight
-// from shared memory, where tensor copies now lay boxes of 64 columns with the 128-byte swizzle. Half of
-// the flops leave the scalar units, with all their conversions. The accumulators are scattered over the
-// 128 threads as the hardware likes; composed with the tile in shared memory, the layout of the
-// fragment is the address of each of them, and the softmax reads rows again, two threads to each. A
-// warp holds 16 whole rows in either form: no barrier of the CTA is needed in between.
+// New against K3: a warpgroup MMA multiplies 64 queries by 64 keys, 16 of head_dim at a time,
+// straight from shared memory, where tensor copies now lay boxes of 64 columns with the 128-byte
+// swizzle. Half of the flops leave the scalar units, with all their conversions. The accumulators
+// are scattered over the 128 threads as the hardware likes; composed with the tile in shared
+// memory, the layout of the fragment is the address of each of them, and the softmax reads rows
+// again, two threads to each. A warp holds 16 whole rows in either form: no barrier of the CTA is
+// needed in between.
 //
 //   thread 0      | ask 0..4 |                                       | ask 5 | ...
 //   tensor core              | q k^T |                                       | q k^T |
 //   128 threads              |  wait | scatter, read, softmax | p v  |       |  wait | ...
 //   barriers      full 0:    ^                             empty 0:  ^
 //
-// Limit: p v is left on the scalar units: 2 * 64 * 64 * head_dim flops a tile, a conversion for each
-// fused multiply-add, at 27 TFLOP/s: about 50 for the whole if nothing else took time. With 128
-// threads a CTA and one CTA a multiprocessor (193 KB at head_dim 128) one warp to each scheduler has
-// nobody to hide its latencies: a few TFLOP/s. The rung is there for the scatter.
+// Limit: p v is left on the scalar units: 2 * 64 * 64 * head_dim flops a tile, a conversion for
+// each fused multiply-add, at 27 TFLOP/s: about 50 for the whole if nothing else took time. With
+// 128 threads a CTA and one CTA a multiprocessor (193 KB at head_dim 128) one warp to each
+// scheduler has nobody to hide its latencies: a few TFLOP/s. The rung is there for the scatter.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.1; PTX ISA, "wgmma.mma_async: Register Fragments".
-#include "kernels/attention/k4_1_wgmma_qk.h"
 #include "arch/fragments/wgmma.h"
+#include "kernels/attention/k4_1_wgmma_qk.h"
 #include "tile/attention_stages.h"
 #include "tile/scalar_attention.h"
 #include "tile/warpgroup_mma.h"
@@ -73,7 +74,7 @@ __device__ void attend(const AttentionParams& params) {
 
   const std::int32_t num_tiles = (params.kv_len + kRows - 1) / kRows;
   tile::StageLoader<HeadDim, tile::kBoxColumns, kStages> loader = {params, shared.stages,
-                                                                     num_tiles};
+                                                                   num_tiles};
   loader.start(kThreads / 32);
   const tile::Ring<kStages> ring(shared.stages.kv_ring);
   tile::RingPosition<kStages> at;
@@ -96,10 +97,10 @@ __device__ void attend(const AttentionParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, ...)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)    \
+#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
       NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                            \
+    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
   }
 
 using tilewright::tile::Bf16;

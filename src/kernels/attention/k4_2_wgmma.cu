@@ -2,23 +2,25 @@
 //
 // K4.2, both products on the tensor core: scores stay in registers from the first to the second.
 //
-// New against K4.1: nothing goes through shared memory any more. A thread's accumulators of q k^T are
-// columns of two rows, shared with the three other threads of its quad: a maximum takes two shuffles,
-// and the sum is left in parts until the end. Rounded to 16 bits, the registers of the accumulators
-// are, in order, those of the A operand of p v: nothing is moved. V has the keys as rows, which for this
-// product are the reduction index: the descriptor says MN-major, and the box is the same.
+// New against K4.1: nothing goes through shared memory any more. A thread's accumulators of q k^T
+// are columns of two rows, shared with the three other threads of its quad: a maximum takes two
+// shuffles, and the sum is left in parts until the end. Rounded to 16 bits, the registers of the
+// accumulators are, in order, those of the A operand of p v: nothing is moved. V has the keys as
+// rows, which for this product are the reduction index: the descriptor says MN-major, and the box
+// is the same.
 //
 //   thread 0      | ask 0..4 |                            | ask 5 |
 //   tensor core              | q k^T |          | p v |           | q k^T |          | p v |
 //   128 threads              |  wait | softmax  | wait | release  |  wait | softmax  | wait | ...
 //   barriers      full 0:    ^                    empty 0: ^
 //
-// Limit: 4 * 64 * 64 * head_dim flops a tile; the tensor cores would do 990 TFLOP/s. At head_dim 128
-// that is 512 cycles of a multiprocessor, and 64 * 64 exponentials are 256 at 16 a cycle, masks,
-// maxima and sums about as many again. One warpgroup does one after the other, and a product of 64
-// rows by 64 columns is too short to fill the pipe between its waits; loads, too, are asked for by a
-// warp that computes, when all others have let go of a stage. Expected: 150 to 300 TFLOP/s. A second
-// CTA fits at head_dim 64 and brings some overlap. Causal: all tiles are visited, half of them in vain.
+// Limit: 4 * 64 * 64 * head_dim flops a tile; the tensor cores would do 990 TFLOP/s. At head_dim
+// 128 that is 512 cycles of a multiprocessor, and 64 * 64 exponentials are 256 at 16 a cycle,
+// masks, maxima and sums about as many again. One warpgroup does one after the other, and a product
+// of 64 rows by 64 columns is too short to fill the pipe between its waits; loads, too, are asked
+// for by a warp that computes, when all others have let go of a stage. Expected: 150 to 300
+// TFLOP/s. A second CTA fits at head_dim 64 and brings some overlap. Causal: all tiles are visited,
+// half of them in vain.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
 #include "kernels/attention/k4_2_wgmma.h"
@@ -65,8 +67,7 @@ __device__ void attend(const AttentionParams& params) {
 
   const auto head = static_cast<std::int32_t>(blockIdx.y);
   const auto batch = static_cast<std::int32_t>(blockIdx.z);
-  const auto first_of_warp =
-      static_cast<std::int32_t>(blockIdx.x * kRows + threadIdx.x / 32 * 16);
+  const auto first_of_warp = static_cast<std::int32_t>(blockIdx.x * kRows + threadIdx.x / 32 * 16);
   const std::int32_t position = first_of_warp + static_cast<std::int32_t>(threadIdx.x % 32 / 4) +
                                 params.kv_len - params.q_len;
   const tile::VisibleKeys visible[2] = {{params, position, params.kv_len},
@@ -102,10 +103,10 @@ __device__ void attend(const AttentionParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, ...)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)    \
+#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
       NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                            \
+    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
   }
 
 using tilewright::tile::Bf16;

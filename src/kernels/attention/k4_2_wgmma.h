@@ -5,8 +5,8 @@
 
 namespace tilewright::kernels {
 
-/// Entries attention_k4_2_TYPE_dDIM; TYPE is bf16 or f16, DIM 64, 128 or 256. Maps of q, k and v with
-/// swizzle 128B, boxes of 64 columns by 64 rows.
+/// Entries attention_k4_2_TYPE_dDIM; TYPE is bf16 or f16, DIM 64, 128 or 256. Maps of q, k and v
+/// with swizzle 128B, boxes of 64 columns by 64 rows.
 inline constexpr AttentionSupport kK42Support = {.max_head_dim = 256,
                                                  .has_lse = true,
                                                  .has_window = true,
