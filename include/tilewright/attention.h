@@ -21,9 +21,9 @@ namespace tilewright {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim]; packed
-///          sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads, q_len],
-///          packed [heads, total_q]
+/// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim];
+///          packed sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads,
+///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 struct AttentionProblem {

@@ -59,7 +59,7 @@ typedef struct tw_device tw_device;
 TW_API tw_status tw_device_open(const char* spec, tw_device** device);
 /* Operators made on the device stay valid. NULL is allowed, here and in tw_attention_destroy. */
 TW_API void tw_device_close(tw_device* device);
-/* One line: name, compute capability, multiprocessors, memory, driver. Valid as long as the device. */
+/* One line: name, compute capability, multiprocessors, memory, driver. Valid as long as it. */
 TW_API const char* tw_device_description(const tw_device* device);
 /* 1 if kernels run on the CPU; their run time then says nothing about a GPU. */
 TW_API int tw_device_is_simulated(const tw_device* device);
@@ -72,7 +72,7 @@ TW_API tw_status tw_device_synchronize(const tw_device* device);
 
 typedef enum tw_dtype { TW_BF16 = 0, TW_F16 = 1 } tw_dtype;
 
-/* Elements from one batch, row, head to the next; all 0: contiguous [batch, row, head, head_dim]. */
+/* Elements from one batch, row, head to the next; all 0: contiguous, head_dim innermost. */
 typedef struct tw_strides {
   int64_t batch, row, head;
 } tw_strides;

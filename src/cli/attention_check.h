@@ -20,7 +20,8 @@ struct ExactRow {
 /// the problem must be set.
 std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count, std::uint64_t seed);
 
-/// How far a result is off. A bound is what no correct kernel exceeds (reference/attention_bound.h).
+/// How far a result is off. A bound is what no correct kernel exceeds
+/// (reference/attention_bound.h).
 struct AttentionErrors {
   std::int64_t rows = 0;
   double max_abs = 0;

@@ -1,4 +1,5 @@
-// The sweep over all rungs of the attention ladder: running it, its log, and what is made of the log.
+// The sweep over all rungs of the attention ladder: running it, its log, and what is made of the
+// log.
 #pragma once
 
 #include "cli/attention_data.h"

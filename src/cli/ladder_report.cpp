@@ -126,9 +126,9 @@ std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
     bars.push_back({view.kernels[k].name, note, value, color_of(view, k)});
     if (!is_peer) previous = value;
   }
-  return fmt::format("<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title),
-                     group.lengths[n],
-                     plot_bars(bars, "TFLOP/s \u00b7 share of the ceiling \u00b7 times the rung above"));
+  return fmt::format(
+      "<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title), group.lengths[n],
+      plot_bars(bars, "TFLOP/s \u00b7 share of the ceiling \u00b7 times the rung above"));
 }
 
 std::string timed_plot(const LadderView& view, const LadderGroup& group) {
@@ -192,11 +192,11 @@ std::string counted_bars(const LadderView& view, const LadderGroup& group, std::
     bars.push_back({view.kernels[k].name, note, us, color_of(view, k)});
     previous = us;
   }
-  return fmt::format("<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title),
-                     group.lengths[n],
-                     plot_bars(bars,
-                               "least microseconds of the busiest unit \u00b7 which \u00b7 times less "
-                               "than the rung above"));
+  return fmt::format(
+      "<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title), group.lengths[n],
+      plot_bars(bars,
+                "least microseconds of the busiest unit \u00b7 which \u00b7 times less "
+                "than the rung above"));
 }
 
 std::string counted_table(const LadderView& view, const LadderGroup& group, std::size_t n) {

@@ -1,4 +1,5 @@
-// The arithmetic of an attention problem: what makes sense, what it defaults to, how much work it is.
+// The arithmetic of an attention problem: what makes sense, what it defaults to, how much work it
+// is.
 #pragma once
 
 #include "tilewright/attention.h"
