@@ -60,7 +60,8 @@ std::string counted_group(const LadderView& view, const LadderGroup& group, std:
       table.add({kernel.name, "-", "-", "-", "-", "-", "-", "-", "-", "not for this head_dim"});
       continue;
     }
-    const nlohmann::json total = point->counted.value("total", nlohmann::json::object());
+    const nlohmann::json total =
+        point->counted.contains("total") ? point->counted["total"] : nlohmann::json::object();
     const auto count = [&](const char* key, double factor) {
       return total.contains(key) ? total[key].get<double>() * factor : 0.0;
     };

@@ -19,7 +19,7 @@ void ReportWriter::write() const {
 void ReportWriter::add(const KernelUsage& usage) {
   constexpr std::chrono::milliseconds kBetweenWrites{500};
   report_.add(usage);
-  if (is_table()) return;
+  if (is_table() || is_kept()) return;
   const auto now = std::chrono::steady_clock::now();
   if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
   write();
@@ -34,7 +34,7 @@ void ReportWriter::finish(const std::function<void(std::string_view)>& print) no
   try {
     if (is_table()) {
       print(report_table(report_, model_));
-    } else {
+    } else if (!is_kept()) {
       write();
     }
   } catch (const std::exception& error) {

@@ -10,7 +10,8 @@
 
 namespace tilewright::sim {
 
-/// JSON to a file, or with the path "-" the table to `print`. A file is written at the end, at once
+/// JSON to a file, or with the path "-" the table to `print`, or with "memory" nowhere: then it is
+/// there to be taken. A file is written at the end, at once
 /// after a fault, and now and then in between, so that a program that crashes leaves one.
 /// Thread   not safe
 class ReportWriter {
@@ -26,6 +27,7 @@ class ReportWriter {
 
  private:
   bool is_table() const { return path_ == "-"; }
+  bool is_kept() const { return path_ == "memory"; }
   void write() const;
 
   const DeviceModel& model_;
