@@ -138,6 +138,9 @@ void set_sweep_defaults(LadderArgs& args, bool is_simulated) {
 json run_sweep(LadderArgs& args, const Device& device, LadderPlan& plan) {
   const DType dtype = args.dtype == "f16" ? DType::kF16 : DType::kBF16;
   if (!args.input.empty()) {
+    // All of the example would take a simulator minutes.
+    constexpr std::int64_t kSimulatedRows = 512;
+    if (args.limit == 0 && device.is_simulated()) args.limit = kSimulatedRows;
     FileSource source(args.input);
     for (const std::string& prefix : source.prefixes())
       plan.cases.push_back(source.describe(prefix, args.limit, dtype));
@@ -172,6 +175,7 @@ json make_log(LadderArgs& args, const Context& context) {
   if (!args.input.empty())
     command += " --input " + std::filesystem::path(args.input).filename().string();
   json log = ladder_header(device, command);
+  log["kernels"] = plan.kernels;
   log["clocks_before"] = read_clocks(device);
   json samples = run_sweep(args, device, plan);
   log["clocks_after"] = read_clocks(device);
@@ -204,7 +208,7 @@ void add_ladder(CLI::App& app, Context& context) {
       ->add_option("--input", args->input,
                    "real tensors PREFIX.q, .k, .v [head, row, dim], causal, instead of the sweep")
       ->check(CLI::ExistingFile);
-  command->add_option("--limit", args->limit, "only so many rows of the input");
+  command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512");
   command->add_option("--kernels", args->kernels, "only these; default: all")->delimiter(',');
   command->add_option("--head-dims", args->head_dims, "64, 128, 256")->delimiter(',');
   command->add_option("--lengths", args->lengths, "512 to 16384; on a simulator 128, 256")

@@ -80,8 +80,10 @@ LadderView read_ladder(const json& log) {
   LadderView view;
   view.is_simulated = log.at("device").value("is_simulated", false);
   view.ceiling_tflops = log.value("ceiling_tflops", 989.0);
-  // Names first: a rung keeps its place even if it comes late.
   try {
+    // In the order of the rungs, whatever the order of their results.
+    for (const json& name : log.value("kernels", json::array()))
+      view.kernels.push_back({name.get<std::string>(), "", "tilewright"});
     for (const json& sample : log.at("samples")) add_sample(view, sample);
   } catch (const json::exception& error) {
     fail(ErrorKind::kParseError, "ladder: a sample of the log lacks something: {}", error.what());

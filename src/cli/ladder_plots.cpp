@@ -122,7 +122,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
 }
 
 std::string plot_bars(const std::vector<PlotBar>& bars, const std::string& unit) {
-  constexpr double kWidth = 900, kRow = 30, kLeft = 128, kRight = 250, kTop = 24;
+  constexpr double kWidth = 900, kRow = 42, kLeft = 128, kRight = 250, kTop = 24;
   double low = INFINITY, high = 0;
   for (const PlotBar& bar : bars) {
     if (!(bar.value > 0)) continue;
@@ -151,9 +151,10 @@ std::string plot_bars(const std::vector<PlotBar>& bars, const std::string& unit)
     svg += fmt::format(
         "<text class='label' x='{}' y='{:.1f}' text-anchor='end'>{}</text>"
         "<rect class='f{}' x='{}' y='{:.1f}' width='{:.1f}' height='{}' rx='3'/>"
-        "<text class='note' x='{:.1f}' y='{:.1f}'>{}</text>",
-        kLeft - 10, y + 15, escape_html(bar.label), bar.color, kLeft, y, end - kLeft, kRow - 9,
-        end + 9, y + 15, escape_html(bar.note));
+        "<text class='note' x='{:.1f}' y='{:.1f}'>{}</text>"
+        "<text class='tick' x='{}' y='{:.1f}'>{}</text>",
+        kLeft - 10, y + 14, escape_html(bar.label), bar.color, kLeft, y, end - kLeft, kRow - 24,
+        end + 9, y + 14, escape_html(bar.note), kLeft, y + kRow - 10, escape_html(bar.idea));
   }
   return svg + "</svg>";
 }

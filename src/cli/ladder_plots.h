@@ -25,6 +25,7 @@ struct PlotBar {
   std::string label, note;  ///< before and behind the bar
   double value = 0;         ///< > 0
   int color = 0;
+  std::string idea;  ///< below the bar
 };
 
 /// Horizontal bars on a logarithmic scale.

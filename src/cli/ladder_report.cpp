@@ -123,7 +123,9 @@ std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
     std::string note = fmt::format("{:.{}f}", value, value < 20 ? 1 : 0);
     note += fmt::format(" \u00b7 {:.1f} %", 100 * value / view.ceiling_tflops);
     if (previous > 0 && !is_peer) note += fmt::format(" \u00b7 {:.2f}x", value / previous);
-    bars.push_back({view.kernels[k].name, note, value, color_of(view, k)});
+    const LadderKernel& kernel = view.kernels[k];
+    bars.push_back(
+        {kernel.name, note, value, color_of(view, k), is_peer ? kernel.source : kernel.idea});
     if (!is_peer) previous = value;
   }
   return fmt::format(
@@ -189,7 +191,7 @@ std::string counted_bars(const LadderView& view, const LadderGroup& group, std::
     const double us = bounds[0].second * 1e6;
     std::string note = fmt::format("{:.3g} us \u00b7 {}", us, bounds[0].first);
     if (previous > 0) note += fmt::format(" \u00b7 {:.2f}x", previous / us);
-    bars.push_back({view.kernels[k].name, note, us, color_of(view, k)});
+    bars.push_back({view.kernels[k].name, note, us, color_of(view, k), view.kernels[k].idea});
     previous = us;
   }
   return fmt::format(
@@ -199,19 +201,27 @@ std::string counted_bars(const LadderView& view, const LadderGroup& group, std::
                 "than the rung above"));
 }
 
+// "exists for head_dim 64", without what could be done instead.
+std::string refusal_text(const LadderPoint& point) {
+  const std::string text = point.refused.substr(0, point.refused.find(". Possible"));
+  const std::size_t begin = text.find("kernel ");
+  return begin == std::string::npos ? text : text.substr(text.find(' ', begin + 7) + 1);
+}
+
 std::string counted_table(const LadderView& view, const LadderGroup& group, std::size_t n) {
   constexpr const char* kUnits[] = {"tensor",        "special function", "FMA",      "issue",
                                     "shared memory", "L2 bytes",         "HBM bytes"};
-  std::string html = "<figure><table><tr><th>rung</th><th>M instr.</th><th>conflicts</th>";
-  for (const char* const unit : kUnits) html += fmt::format("<th>{} us</th>", unit);
-  html += "<th>CTAs/SM</th><th>rms error</th><th>idea</th></tr>";
+  std::string html =
+      "<figure><table><tr><th>rung</th><th>million<br>instructions</th><th>bank<br>conflicts</th>";
+  for (const char* const unit : kUnits) html += fmt::format("<th>{}<br>us</th>", unit);
+  html += "<th>CTAs<br>an SM</th><th>rms error</th></tr>";
   for (std::size_t k = 0; k < view.kernels.size(); ++k) {
     const auto& point = group.points[k][n];
     if (!point) continue;
     const LadderKernel& kernel = view.kernels[k];
     if (point->is_refused()) {
-      html += fmt::format("<tr><td>{}</td><td class='none text' colspan='12'>{}</td></tr>",
-                          escape_html(kernel.name), escape_html(point->refused));
+      html += fmt::format("<tr><td>{}</td><td class='none text' colspan='11'>{}</td></tr>",
+                          escape_html(kernel.name), escape_html(refusal_text(*point)));
       continue;
     }
     const auto bounds = ladder_bounds(*point);
@@ -225,9 +235,9 @@ std::string counted_table(const LadderView& view, const LadderGroup& group, std:
       const double us = at == bounds.end() ? 0 : at->second * 1e6;
       html += fmt::format("<td class='{}'>{:.3g}</td>", at == bounds.begin() ? "most" : "", us);
     }
-    html += fmt::format("<td>{:.0f}</td><td>{:.1e}</td><td class='text'>{}</td></tr>",
-                        point->counted["occupancy"]["ctas_per_sm"].get<double>(),
-                        point->relative_rms, escape_html(kernel.idea));
+    html +=
+        fmt::format("<td>{:.0f}</td><td>{:.1e}</td></tr>",
+                    point->counted["occupancy"]["ctas_per_sm"].get<double>(), point->relative_rms);
   }
   return html + "</table></figure>";
 }

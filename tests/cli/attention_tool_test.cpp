@@ -33,18 +33,19 @@ class AttentionTool : public ::testing::Test {
     write_npy(folder_ / (name + ".npy"), tensor.view());
   }
   std::string files() const {
-    return "--q " + (folder_ / "q.npy") + " --k " + (folder_ / "k.npy") + " --v " +
-           (folder_ / "v.npy") + " ";
+    return "--q " + path("q.npy") + " --k " + path("k.npy") + " --v " + path("v.npy") + " ";
   }
   Outcome attention(const std::string& arguments) const {
     return run_tool(std::string(kDevice) + "attention " + files() + arguments);
   }
 
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
   ScopedFolder folder_;
 };
 
 TEST_F(AttentionTool, ComputesChecksAndWrites) {
-  const std::string out = folder_ / "out.npy", lse = folder_ / "lse.npy";
+  const std::string out = path("out.npy"), lse = path("lse.npy");
   const Outcome run =
       attention("--causal --window 9 --softcap 5 --check --out " + out + " --lse-out " + lse);
   EXPECT_EQ(run.status, 0) << run.err;
@@ -75,12 +76,12 @@ TEST_F(AttentionTool, ExplainsThePlanWithoutRunning) {
 }
 
 TEST_F(AttentionTool, TakesTensorsOfASafetensorsFile) {
-  const std::string path = folder_ / "in.safetensors", out = folder_ / "out.safetensors";
+  const std::string in = path("in.safetensors"), out = path("out.safetensors");
   const std::vector<std::uint16_t> ones(2 * 5 * 64, 0x3f80);
   const ConstTensorView view =
       contiguous_view(static_cast<const void*>(ones.data()), DType::kBF16, {2, 5, 64});
-  write_safetensors(path, {{"x.q", view}, {"x.k", view}, {"x.v", view}});
-  const Outcome run = run_tool(std::string(kDevice) + "attention --input " + path +
+  write_safetensors(in, {{"x.q", view}, {"x.k", view}, {"x.v", view}});
+  const Outcome run = run_tool(std::string(kDevice) + "attention --input " + in +
                                " --q x.q --k x.k --v x.v --layout hnd --check --out " + out);
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("heads 2, queries 5"));
@@ -102,7 +103,7 @@ TEST_F(AttentionTool, NamesWhatIsWrong) {
 }
 
 TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
-  const std::string out = folder_ / "ladder";
+  const std::string out = path("ladder");
   const std::string small =
       "ladder --kernels k2,k4_2,k6 --head-dims 64 --lengths 64,128 --tokens 128 --hidden 64 ";
   const Outcome run = run_tool(kDevice + small + "--out " + out);
@@ -127,8 +128,8 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   peers["samples"][0]["source"] = "cuDNN 9";
   write_json(folder_ / "timed.json", timed);
   write_json(folder_ / "peers.json", peers);
-  const Outcome again = run_tool("ladder --from " + (folder_ / "timed.json") + " --peers " +
-                                 (folder_ / "peers.json") + " --out " + out + "2");
+  const Outcome again = run_tool("ladder --from " + path("timed.json") + " --peers " +
+                                 path("peers.json") + " --out " + out + "2");
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("cudnn"));
   EXPECT_THAT(std::string(MappedFile(out + "2/ladder.html").text()),
@@ -136,8 +137,7 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
 
   timed["samples"][3]["error"]["ok"] = false;
   write_json(folder_ / "timed.json", timed);
-  const Outcome wrong =
-      run_tool("ladder --from " + (folder_ / "timed.json") + " --out " + out + "3");
+  const Outcome wrong = run_tool("ladder --from " + path("timed.json") + " --out " + out + "3");
   EXPECT_EQ(wrong.status, 1);
   EXPECT_THAT(wrong.out, HasSubstr("1 wrong"));
   EXPECT_EQ(run_tool("ladder --from " + out + "/ladder.html").status, 1);
@@ -148,7 +148,7 @@ TEST_F(AttentionTool, LadderTakesRealTensors) {
   const nlohmann::json log = run_tool(std::string(kDevice) +
                                       "ladder --json --kernels k6 --limit 70 "
                                       "--input " +
-                                      input + " --out " + (folder_ / "real"))
+                                      input + " --out " + path("real"))
                                  .parsed();
   ASSERT_EQ(log["samples"].size(), 2u);
   for (const nlohmann::json& sample : log["samples"]) {
