@@ -86,8 +86,8 @@ typedef struct tw_attention_problem {
   int64_t batch, heads, kv_heads;
   int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
   int64_t head_dim;
-  double scale;   /* 0: head_dim^-0.5 */
-  double softcap; /* 0: none */
+  double scale;                      /* 0: head_dim^-0.5 */
+  double softcap;                    /* 0: none */
   int64_t window_left, window_right; /* visible keys before and after; -1: all */
   int32_t has_sink, has_lse;
   int32_t is_packed; /* lengths come as cu_q and cu_kv */
@@ -103,11 +103,11 @@ TW_API void tw_attention_problem_init(tw_attention_problem* problem);
 typedef struct tw_attention_arguments {
   const void *q, *k, *v;
   void* out;
-  float* lse;                    /* [batch, heads, q_len]; packed [heads, total_q] */
-  const float* sink;             /* [heads] */
-  const int32_t *cu_q, *cu_kv;   /* [batch + 1] */
-  void* workspace;               /* 256-byte aligned */
-  void* stream;                  /* CUstream; NULL: the default stream */
+  float* lse;                  /* [batch, heads, q_len]; packed [heads, total_q] */
+  const float* sink;           /* [heads] */
+  const int32_t *cu_q, *cu_kv; /* [batch + 1] */
+  void* workspace;             /* 256-byte aligned */
+  void* stream;                /* CUstream; NULL: the default stream */
 } tw_attention_arguments;
 
 typedef struct tw_attention tw_attention;

@@ -42,9 +42,10 @@ svg .grid { stroke:var(--line); } svg .ceiling { stroke:var(--soft); stroke-dash
 svg path { fill:none; stroke-width:2.2; stroke-linejoin:round; }
 svg .peer path { stroke-dasharray:6 4; }
 table { border-collapse:collapse; width:100%; font-size:14px; font-variant-numeric:tabular-nums; }
-th,td { padding:6px 10px; text-align:right; border-bottom:1px solid var(--line);
+th,td { padding:6px 8px; text-align:right; border-bottom:1px solid var(--line);
   white-space:nowrap; }
-th { color:var(--soft); font-weight:600; } th:first-child,td:first-child { text-align:left; }
+th { color:var(--soft); font-weight:600; white-space:normal; vertical-align:bottom; }
+th:first-child,td:first-child { text-align:left; }
 td.text { text-align:left; white-space:normal; color:var(--soft); }
 td.most { font-weight:700; color:var(--accent); } td.none { color:var(--soft); }
 code { font-size:.92em; }

@@ -43,7 +43,7 @@ std::string AttentionPlan::to_string() const {
   text += fmt::format("work       {:.6g} GFLOP, {:.6g} MB\n", flops * 1e-9, bytes * 1e-6);
   for (const AttentionCandidate& candidate : candidates) {
     if (candidate.name == kernel) continue;
-    text += fmt::format("not {:6} it {}\n", candidate.name, candidate.reason);
+    text += fmt::format("not {}: it {}\n", candidate.name, candidate.reason);
   }
   return text;
 }

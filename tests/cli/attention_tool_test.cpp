@@ -69,7 +69,7 @@ TEST_F(AttentionTool, SpeaksJson) {
 
 TEST_F(AttentionTool, ExplainsThePlanWithoutRunning) {
   const Outcome plan = attention("--plan --kernel auto");
-  EXPECT_THAT(plan.out, HasSubstr("not k1     it is expected to take"));
+  EXPECT_THAT(plan.out, HasSubstr("not k1: it is expected to take"));
   const Outcome refused = attention("--plan --kernel k2 --softcap 3");
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("kernel k2 does not support a softcap. Possible here: k5"));

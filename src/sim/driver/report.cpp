@@ -3,8 +3,8 @@
 
 #include <string>
 
-/// JSON text (sim/report) of what ran on a device since the last call, if TILEWRIGHT_SIM_REPORT asks
-/// for a report; "" otherwise. Valid until the calling thread's next call.
+/// JSON text (sim/report) of what ran on a device since the last call, if TILEWRIGHT_SIM_REPORT
+/// asks for a report; "" otherwise. Valid until the calling thread's next call.
 extern "C" const char* tilewright_simulator_take_report(int ordinal);
 
 const char* tilewright_simulator_take_report(int ordinal) {
