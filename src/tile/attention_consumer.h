@@ -106,20 +106,24 @@ struct AttentionConsumer {
     release_v();
   }
 
-  /// Scores of key tile n to weights. IsPlain: every row sees every key of it, and there is no
-  /// softcap.
+  /// Scores of key tile n with softcap and mask. IsPlain: every row sees every key of it, and there
+  /// is no softcap.
+  template <bool IsPlain>
+  __device__ void adjust(Scores& s, const Rows& of, std::int32_t n) const {
+    if constexpr (IsPlain) return;
+    const VisibleKeys rows[2] = {{params, of.position, of.kv_len},
+                                 {params, of.position + 8, of.kv_len}};
+    if (params.softcap_scale != 0.0f) {
+#pragma unroll
+      for (float& x : s) x = tanh_of_half(x * params.softcap_scale);
+    }
+    hide_keys(s, rows, n * Keys);
+  }
+  /// Scores of key tile n to weights.
   template <bool IsPlain>
   __device__ void weigh(Scores& s, OnlineSoftmax& softmax, float (&correction)[2], const Rows& of,
                         std::int32_t n) const {
-    if constexpr (!IsPlain) {
-      const VisibleKeys rows[2] = {{params, of.position, of.kv_len},
-                                   {params, of.position + 8, of.kv_len}};
-      if (params.softcap_scale != 0.0f) {
-#pragma unroll
-        for (float& x : s) x = tanh_of_half(x * params.softcap_scale);
-      }
-      hide_keys(s, rows, n * Keys);
-    }
+    adjust<IsPlain>(s, of, n);
     softmax.template update<!IsPlain>(s, params.scale_log2, correction);
   }
 

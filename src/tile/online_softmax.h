@@ -5,20 +5,16 @@
 // log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
 #pragma once
 
+#include "ptx/math.h"
+
 #include <cstdint>
 
 namespace tilewright::tile {
 
-__device__ inline float exp2_approx(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is off by
 /// 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
 __device__ inline float tanh_of_half(float x) {
-  return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + exp2_approx(x));
+  return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + ptx::ex2_approx_ftz_f32(x));
 }
 
 __device__ inline float quad_max(float x) {
@@ -36,10 +32,12 @@ struct OnlineSoftmax {
   float max[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0.0f, 0.0f};
 
-  /// s becomes exp2(scale * (s - max)); `correction` is what earlier sums and results are to be
-  /// multiplied with. With MayBeEmpty a row may have seen -inf only.
+  /// Takes the scores of one more tile into the maxima; `base` is what exponents are relative to,
+  /// `correction` what earlier sums and results are to be multiplied with. With MayBeEmpty a row
+  /// may have seen -inf only.
   template <bool MayBeEmpty, int Count>
-  __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
+  __device__ void raise_maximum(const float (&s)[Count], float scale, float (&base)[2],
+                                float (&correction)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       float top = s[2 * h];
@@ -47,21 +45,38 @@ struct OnlineSoftmax {
       for (int i = 0; i < Count; i += 4) top = fmaxf(top, fmaxf(s[i + 2 * h], s[i + 2 * h + 1]));
       top = fmaxf(max[h], quad_max(top));
       // Of a row without a visible key all exponents are -inf - 0, not -inf + inf.
-      const float base = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
-      correction[h] = exp2_approx(fmaf(max[h], scale, -base));
+      base[h] = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
+      correction[h] = ptx::ex2_approx_ftz_f32(fmaf(max[h], scale, -base[h]));
       max[h] = top;
+    }
+  }
+
+  /// s becomes exp2(scale * s - base), and goes into the sums.
+  template <int Count>
+  __device__ void exponentiate(float (&s)[Count], float scale, const float (&base)[2],
+                               const float (&correction)[2]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
       float part = 0.0f;
 #pragma unroll
       for (int i = 0; i < Count; i += 4) {
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
           float& x = s[i + 2 * h + c];
-          x = exp2_approx(fmaf(x, scale, -base));
+          x = ptx::ex2_approx_ftz_f32(fmaf(x, scale, -base[h]));
           part += x;
         }
       }
       sum[h] = fmaf(sum[h], correction[h], part);
     }
+  }
+
+  /// Both.
+  template <bool MayBeEmpty, int Count>
+  __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
+    float base[2];
+    raise_maximum<MayBeEmpty>(s, scale, base, correction);
+    exponentiate(s, scale, base, correction);
   }
 };
 

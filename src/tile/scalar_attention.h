@@ -88,14 +88,14 @@ struct ScalarRow {
     for (int step = 1; step < Threads; step *= 2)
       top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, step));
     const float base = top == -INFINITY ? 0.0f : top;  // -inf - 0 and not -inf + inf
-    const float correction = exp2_approx(max - base);
+    const float correction = ptx::ex2_approx_ftz_f32(max - base);
     max = top;
     sum *= correction;
 #pragma unroll
     for (float& x : o) x *= correction;
 #pragma unroll
     for (int i = 0; i < kScores; ++i) {
-      const float power = exp2_approx(s[i] - base);
+      const float power = ptx::ex2_approx_ftz_f32(s[i] - base);
       sum += power;
       p[offset_in<kScoreTile>(row, key(i))] = power;
     }

@@ -68,18 +68,6 @@ __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b)
   }
 }
 
-/// The same with a in registers.
-template <class Element, int N, int K>
-__device__ void multiply_qk_rs(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][4],
-                               std::uint64_t b) {
-#pragma unroll
-  for (int k = 0; k < K; k += 16) {
-    const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    multiply_k16<Element, N, 0>(d, a[k / 16], b + ((box * N * kBoxRowBytes + inside) >> 4),
-                                     k > 0);
-  }
-}
-
 /// d[64, N] += a[64, K] b[K, N], a in registers as the fragments of K / 16 instructions, b
 /// MN-major.
 template <class Element, int N, int K>

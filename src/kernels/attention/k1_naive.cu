@@ -84,7 +84,7 @@ __device__ void softmax(const AttentionParams& params) {
   const float base = max == -INFINITY ? 0.0f : max;
   float sum = 0.0f;
   for (std::int64_t i = 0; i < end; i += step) {
-    s[i] = tile::exp2_approx(s[i] - base);
+    s[i] = ptx::ex2_approx_ftz_f32(s[i] - base);
     sum += s[i];
   }
   const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;

@@ -6,10 +6,10 @@
 // New against K1: the scores never leave the multiprocessor. A CTA keeps 64 queries and walks over
 // all keys in tiles of 64. It does not know the largest score of a row before the last tile, so it
 // keeps the largest so far, m: when a tile raises it to m', all that was summed up relative to m is
-// multiplied by exp(m - m'). That makes three launches one, and instead of 28 kv_len bytes of scores
-// a query, 2 kv_len * head_dim / 64 numbers of K and V are read, mostly from the L2 cache: 8 kv_len
-// bytes at head_dim 128. Four neighbouring threads share a query: each has 16 of a tile's 64 scores
-// and a quarter of the result.
+// multiplied by exp(m - m'). That makes three launches one, and instead of 28 kv_len bytes of
+// scores a query, 2 kv_len * head_dim / 64 numbers of K and V are read, mostly from the L2 cache:
+// 8 kv_len bytes at head_dim 128. Four neighbouring threads share a query: each has 16 of a tile's
+// 64 scores and a quarter of the result.
 //
 //   256 threads   | load K | q k^T, softmax -> p | load V | o += p v | load K | ...
 //   barriers      ^        ^                     ^        ^          ^
