@@ -4,6 +4,7 @@
 #include "tilewright/device.h"
 #include "tilewright/tensor.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,9 +21,9 @@ namespace tilewright {
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim]; packed
-///          sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads, q_len],
-///          packed [heads, total_q]
+/// Shapes   q, out [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim];
+///          packed sequences: [total, heads, head_dim] with cumulative lengths. lse [batch, heads,
+///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// Units    scale is dimensionless; lse and sink are natural logarithms
 struct AttentionProblem {
@@ -39,7 +40,7 @@ struct AttentionProblem {
   std::int64_t window_left = -1, window_right = -1;  ///< visible keys before and after; -1: all
   double softcap = 0;                                ///< c > 0: c * tanh(s / c)
   bool has_sink = false, has_lse = false;
-  bool is_packed = false;  ///< lengths come as cu_q and cu_kv
+  bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {}, out_strides = {};
   std::string kernel = "auto";  ///< "auto", or a rung: "k1" .. "k6", or the full name of a variant
@@ -47,9 +48,17 @@ struct AttentionProblem {
 
 /// One kernel that could do it, or not.
 struct AttentionCandidate {
-  std::string name;    ///< "k6", "k3_stages5"
+  std::string name;    ///< "k6"
   std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
   bool is_possible = false;
+  double cost_us = 0;  ///< what the choice goes by: expected from rates measured on an H200
+};
+
+/// One kernel launch of a plan.
+struct AttentionLaunch {
+  std::string entry;  ///< as `tilewright kernels` lists it
+  std::array<std::uint32_t, 3> grid, block;
+  std::uint32_t shared_bytes = 0;  ///< dynamic
 };
 
 /// What will be launched: made from the problem and the properties of the device alone, without
@@ -58,9 +67,13 @@ struct AttentionPlan {
   AttentionProblem problem;  ///< with all defaults filled in
   std::string kernel;        ///< name of the chosen candidate
   std::vector<AttentionCandidate> candidates;
-  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
-  double flops = 0;                 ///< of the visible scores: 4 * head_dim each
-  double bytes = 0;                 ///< each operand once
+  std::vector<AttentionLaunch> launches;  ///< in order; none if there are no queries
+  int tile_queries = 0, tile_keys = 0;    ///< of a CTA, and of its steps
+  std::size_t workspace_bytes = 0;        ///< 256-byte aligned device memory that run() needs
+  /// Of the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences
+  /// are on the device: there it is that of equally long ones.
+  double flops = 0;
+  double bytes = 0;  ///< each operand once
 
   /// A few lines: problem, kernel, tiles, grid, workspace, and why not the others.
   std::string to_string() const;
@@ -70,11 +83,11 @@ struct AttentionPlan {
 struct AttentionArguments {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   void* out = nullptr;
-  float* lse = nullptr;                                 ///< if has_lse
-  const float* sink = nullptr;                          ///< [heads] if has_sink
+  float* lse = nullptr;                                  ///< if has_lse
+  const float* sink = nullptr;                           ///< [heads] if has_sink
   const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
-  void* workspace = nullptr;                            ///< workspace_bytes
-  void* stream = nullptr;                               ///< CUstream; null: the default stream
+  void* workspace = nullptr;                             ///< workspace_bytes
+  void* stream = nullptr;                                ///< CUstream; null: the default stream
 };
 
 /// A plan with its kernels loaded on a device.

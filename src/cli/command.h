@@ -32,6 +32,8 @@ void add_kernels(CLI::App& app, Context& context);
 void add_demo(CLI::App& app, Context& context);
 void add_sim(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
+void add_attention(CLI::App& app, Context& context);
+void add_ladder(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
 void add_layout_eval(CLI::App& layout, Context& context);

@@ -19,7 +19,8 @@ struct DriverLibraries {
   ///
   /// The simulator is the file that the environment variable TILEWRIGHT_SIM_LIBRARY names; without
   /// it, ../lib/sim/libcuda.so.1 seen from the folder of the running program (bin/tilewright beside
-  /// lib/sim/libcuda.so.1, in a build folder as well as installed).
+  /// lib/sim/libcuda.so.1, in a build folder as well as installed), or sim/libcuda.so.1 seen from
+  /// that of the library this code is in (lib/libtilewright.so).
   static DriverLibraries standard();
 };
 

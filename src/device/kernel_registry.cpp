@@ -4,6 +4,9 @@
 #include "base/similar.h"
 #include "device/module.h"
 
+#include <map>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,11 +47,19 @@ std::string kernel_target(const Device& device) {
 
 Kernel load_kernel(const Device& device, std::string_view name) {
   const KernelImage& image = find_kernel(name, kernel_target(device));
-  const Module module =
-      device.is_simulated()
-          ? Module::from_ptx(device, image.source, image.ptx)
-          : Module::from_cubin(device, image.source, std::as_bytes(std::span(image.cubin)));
-  return module.kernel(std::string(name));
+  // A module holds its device's context, so that no other one can have its handle meanwhile.
+  static std::mutex mutex;
+  static std::map<std::pair<abi::CUcontext, const char*>, Module::Memory> loaded;
+  const std::scoped_lock lock(mutex);
+  Module::Memory& memory = loaded[{device.context(), image.ptx.data()}];
+  std::optional<Module> module = Module::recall(image.source, memory);
+  if (!module) {
+    module = device.is_simulated()
+                 ? Module::from_ptx(device, image.source, image.ptx)
+                 : Module::from_cubin(device, image.source, std::as_bytes(std::span(image.cubin)));
+    memory = module->remember();
+  }
+  return module->kernel(std::string(name));
 }
 
 }  // namespace tilewright::device

@@ -45,7 +45,8 @@ const KernelImage& find_kernel(std::string_view name, std::string_view target);
 /// Errors  Unsupported for any other
 std::string kernel_target(const Device& device);
 
-/// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator.
+/// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator. The kernels
+/// of one file share a module, which stays loaded as long as somebody has one of them.
 /// Errors  as find_kernel and Module
 Kernel load_kernel(const Device& device, std::string_view name);
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,16 @@ class Module {
   ModuleGlobal global(const std::string& name) const;
 
   const std::string& name() const noexcept { return name_; }
+
+  /// Remembers a module without keeping it loaded.
+  using Memory = std::weak_ptr<const LoadedModule>;
+  Memory remember() const noexcept { return loaded_; }
+  /// The module again, if somebody still has it.
+  static std::optional<Module> recall(std::string_view name, const Memory& memory) {
+    auto loaded = memory.lock();
+    if (loaded == nullptr) return std::nullopt;
+    return Module(std::string(name), std::move(loaded));
+  }
 
  private:
   Module(std::string name, std::shared_ptr<const LoadedModule> loaded) noexcept

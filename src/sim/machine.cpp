@@ -1,6 +1,7 @@
 #include "sim/machine.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "sim/check/byte_shadow.h"
 #include "sim/check/checkers.h"
 #include "sim/check/finding.h"
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
@@ -236,6 +238,12 @@ const Options& Machine::options() const noexcept {
 }
 GlobalMemory& Machine::memory() noexcept {
   return state_->memory;
+}
+
+std::string Machine::take_report() {
+  const std::scoped_lock lock(state_->launch_mutex);
+  if (!state_->usage) return {};
+  return format_json(report_json(state_->usage->take(), state_->model));
 }
 
 void Machine::set_output(std::function<void(std::string_view)> print,

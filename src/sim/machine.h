@@ -136,6 +136,10 @@ class Machine {
   void set_output(std::function<void(std::string_view)> print,
                   std::function<void(std::string_view)> report);
 
+  /// The report, as JSON text, of all launches since the last call; empty if the options want no
+  /// report. What is taken is not written to the report's file.
+  std::string take_report();
+
   /// One that is told of everything in all launches from now on, nullptr for none. It is not owned.
   void set_observer(Observer* observer);
 

@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,18 +19,22 @@ void ReportWriter::write() const {
 void ReportWriter::add(const KernelUsage& usage) {
   constexpr std::chrono::milliseconds kBetweenWrites{500};
   report_.add(usage);
-  if (is_table()) return;
+  if (is_table() || is_kept()) return;
   const auto now = std::chrono::steady_clock::now();
   if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
   write();
   last_write_ = std::chrono::steady_clock::now();
 }
 
+Report ReportWriter::take() {
+  return std::exchange(report_, {});
+}
+
 void ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {
   try {
     if (is_table()) {
       print(report_table(report_, model_));
-    } else {
+    } else if (!is_kept()) {
       write();
     }
   } catch (const std::exception& error) {

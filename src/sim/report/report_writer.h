@@ -10,7 +10,8 @@
 
 namespace tilewright::sim {
 
-/// JSON to a file, or with the path "-" the table to `print`. A file is written at the end, at once
+/// JSON to a file, or with the path "-" the table to `print`, or with "memory" nowhere: then it is
+/// there to be taken. A file is written at the end, at once
 /// after a fault, and now and then in between, so that a program that crashes leaves one.
 /// Thread   not safe
 class ReportWriter {
@@ -19,11 +20,14 @@ class ReportWriter {
 
   /// Errors   InvalidArgument if the file cannot be written
   void add(const KernelUsage& usage);
+  /// What was added since the last call; it is forgotten.
+  Report take();
   /// Never throws; `print` gets the table, or why the file could not be written.
   void finish(const std::function<void(std::string_view)>& print) noexcept;
 
  private:
   bool is_table() const { return path_ == "-"; }
+  bool is_kept() const { return path_ == "memory"; }
   void write() const;
 
   const DeviceModel& model_;

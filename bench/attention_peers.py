@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Attention kernels of other libraries beside Tilewright's, on a GPU: the same inputs, one run.
+
+    python3 bench/attention_peers.py --out peers.json
+    tilewright ladder --peers peers.json
+
+Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and
+flash backends, Tilewright through its C interface, and FlashAttention-3 if --fa3 names a shared library of yours:
+
+    typedef struct fa3_args {
+      const void *q, *k, *v;               // device, [batch, heads, rows, head_dim], contiguous
+      void* out;                           // the same shape as q
+      float* lse;                          // [batch, heads, rows]
+      int32_t batch, heads, q_len, kv_len, head_dim;
+      int32_t is_causal, is_f16;           // else bf16
+      float scale;
+      void* stream;                        // cudaStream_t
+    } fa3_args;
+    int fa3_forward(const fa3_args*);      // enqueues; 0 if all is well, anything else: not supported
+
+Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are written before it); one call of each
+kernel in random order, again and again, so that a GPU that lowers its clocks does so for all; times by events.
+Every result is compared with float64 on sampled rows: max error, relative rms and cosine.
+"""
+
+import argparse
+import ctypes
+import json
+import math
+import pathlib
+import random
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FLUSH_BYTES = 256 << 20
+
+
+class Strides(ctypes.Structure):
+    _fields_ = [("batch", ctypes.c_int64), ("row", ctypes.c_int64), ("head", ctypes.c_int64)]
+
+
+class Problem(ctypes.Structure):  # tw_attention_problem
+    _fields_ = ([("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("causal", ctypes.c_int32)] +
+                [(n, ctypes.c_int64) for n in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim")] +
+                [("scale", ctypes.c_double), ("softcap", ctypes.c_double), ("window_left", ctypes.c_int64),
+                 ("window_right", ctypes.c_int64), ("has_sink", ctypes.c_int32), ("has_lse", ctypes.c_int32),
+                 ("is_packed", ctypes.c_int32), ("reserved", ctypes.c_int32), ("total_q", ctypes.c_int64),
+                 ("total_kv", ctypes.c_int64), ("q_strides", Strides), ("k_strides", Strides),
+                 ("v_strides", Strides), ("out_strides", Strides), ("kernel", ctypes.c_char_p)])
+
+
+class Arguments(ctypes.Structure):  # tw_attention_arguments
+    _fields_ = [(n, ctypes.c_void_p) for n in ("q", "k", "v", "out", "lse", "sink", "cu_q", "cu_kv", "workspace",
+                                               "stream")]
+
+
+class Fa3Arguments(ctypes.Structure):
+    _fields_ = ([(n, ctypes.c_void_p) for n in ("q", "k", "v", "out", "lse")] +
+                [(n, ctypes.c_int32) for n in ("batch", "heads", "q_len", "kv_len", "head_dim", "is_causal",
+                                               "is_f16")] +
+                [("scale", ctypes.c_float), ("stream", ctypes.c_void_p)])
+
+
+class Tilewright:
+    """The shared library, as far as it is needed here."""
+
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(str(path))
+        for name in ("tw_last_error", "tw_attention_plan_text", "tw_attention_kernel", "tw_version",
+                     "tw_device_description"):
+            getattr(self.lib, name).restype = ctypes.c_char_p
+        self.lib.tw_attention_workspace_bytes.restype = ctypes.c_size_t
+        self.lib.tw_attention_flops.restype = ctypes.c_double
+        self.device = ctypes.c_void_p()
+        self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.lib.tw_last_error().decode())
+
+    def prepare(self, torch, shape, q, k, v, out, lse, kernel):
+        """A function that enqueues one run, the name of the kernel and the plan."""
+        problem = Problem()
+        self.lib.tw_attention_problem_init(ctypes.byref(problem))
+        batch, heads, rows, dim = q.shape
+        problem.dtype = int(q.dtype == torch.float16)
+        problem.causal = int(shape["causal"])
+        problem.batch, problem.heads, problem.kv_heads = batch, heads, k.shape[1]
+        problem.q_len, problem.kv_len, problem.head_dim = rows, k.shape[2], dim
+        problem.has_lse = 1
+        for field, x in (("q", q), ("k", k), ("v", v), ("out", out)):
+            setattr(problem, field + "_strides", Strides(x.stride(0), x.stride(2), x.stride(1)))
+        problem.kernel = kernel.encode()
+        attention = ctypes.c_void_p()
+        self.check(self.lib.tw_attention_create(self.device, ctypes.byref(problem), ctypes.byref(attention)))
+        workspace = torch.empty(max(self.lib.tw_attention_workspace_bytes(attention), 1), dtype=torch.uint8,
+                                device=q.device)
+        arguments = Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), lse.data_ptr(), None, None,
+                              None, workspace.data_ptr(), None)
+
+        def run():
+            arguments.stream = torch.cuda.current_stream().cuda_stream
+            self.check(self.lib.tw_attention_run(attention, ctypes.byref(arguments)))
+
+        run.keep = workspace
+        run.close = lambda: self.lib.tw_attention_destroy(attention)
+        text = self.lib.tw_attention_plan_text(attention).decode()
+        return run, self.lib.tw_attention_kernel(attention).decode(), text
+
+
+def clocks():
+    query = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
+    try:
+        text = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", "0"],
+                              capture_output=True, text=True, check=True).stdout
+        names = ("sm_mhz", "memory_mhz", "power_w", "temperature_c")
+        return dict(zip(names, (float(x) for x in text.strip().splitlines()[0].split(","))))
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return None
+
+
+def git(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def exact_rows(torch, q, k, v, causal, count):
+    """(batch, head, row, out in float64) for some rows."""
+    chooser = random.Random(1)
+    batch, heads, rows, dim = q.shape
+    out = []
+    for i in range(count):
+        b, h = chooser.randrange(batch), chooser.randrange(heads)
+        row = 0 if i == 0 else rows - 1 if i == 1 else chooser.randrange(rows)
+        g = h // (heads // k.shape[1])
+        end = row + 1 + k.shape[2] - rows if causal else k.shape[2]
+        scores = k[b, g, :end].double() @ q[b, h, row].double() / math.sqrt(dim)
+        out.append((b, h, row, torch.softmax(scores, 0) @ v[b, g, :end].double()))
+    return out
+
+
+def errors(torch, out, exact):
+    got = torch.stack([out[b, h, row].double() for b, h, row, _ in exact])
+    want = torch.stack([x for _, _, _, x in exact])
+    error = got - want
+    relative = (error.norm() / want.norm()).item()
+    # No bound is derived here; a kernel that is wrong is off by far more than this.
+    return {"rows": len(exact), "max_abs": error.abs().max().item(), "relative_rms": relative,
+            "cosine": (torch.nn.functional.cosine_similarity(got.flatten(), want.flatten(), 0)).item(),
+            "worst_of_bound": relative / 2e-2, "ok": bool(relative < 2e-2)}
+
+
+def runners(torch, args, tilewright, fa3, shape, q, k, v):
+    """name -> (source, idea, function that enqueues and returns its output, plan)."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    import torch.nn.functional as functional
+    causal, out, found = shape["causal"], {}, {}
+    version = torch.__version__
+
+    def add_torch(name, backend, source):
+        def run():
+            with sdpa_kernel(backend):
+                out[name] = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            return out[name]
+        found[name] = (source, "", run, None)
+
+    add_torch("cudnn", SDPBackend.CUDNN_ATTENTION, f"cuDNN {torch.backends.cudnn.version()} (torch {version})")
+    add_torch("flash", SDPBackend.FLASH_ATTENTION, f"torch {version}, flash backend")
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    if fa3 is not None:
+        result = torch.empty_like(q)
+        arguments = Fa3Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), result.data_ptr(), lse.data_ptr(),
+                                 q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], int(causal),
+                                 int(q.dtype == torch.float16), 1 / math.sqrt(q.shape[3]), None)
+
+        def run_fa3():
+            arguments.stream = torch.cuda.current_stream().cuda_stream
+            status = fa3.fa3_forward(ctypes.byref(arguments))
+            if status:
+                raise RuntimeError(f"fa3_forward returned {status}")
+            return result
+        found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
+    for kernel in args.kernels if tilewright is not None else []:
+        result = torch.empty_like(q)
+        try:
+            run, name, plan = tilewright.prepare(torch, shape, q, k, v, result, lse, kernel)
+        except RuntimeError as refusal:
+            print(f"  {kernel}: {refusal}", file=sys.stderr)
+            continue
+        found[kernel] = ("tilewright", f"chosen: {name}" if kernel == "auto" else "",
+                         lambda run=run, result=result: (run(), result)[1], plan)
+        found[kernel][2].close = run.close
+    return found
+
+
+def measure(torch, args, found):
+    """Microseconds: one call of each in random order, args.samples times."""
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    times = {name: [] for name in found}
+    for sample in range(args.samples + 1):  # the first pays for loading
+        for name in random.sample(list(found), len(found)):
+            flush.fill_(1)
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            found[name][2]()
+            end.record()
+            end.synchronize()
+            if sample > 0:
+                times[name].append(1e3 * begin.elapsed_time(end))
+    return times
+
+
+def visible(rows, causal):
+    return rows * (rows + 1) / 2 if causal else rows * rows
+
+
+def run_shape(torch, args, tilewright, fa3, shape):
+    n, dim = shape["n"], shape["head_dim"]
+    batch, heads = max(args.tokens // n, 1), max(args.hidden // dim, 1)
+    dtype = torch.float16 if args.dtype == "f16" else torch.bfloat16
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(batch, heads, n, dim, device="cuda", dtype=dtype) for _ in range(3))
+    found = runners(torch, args, tilewright, fa3, shape, q, k, v)
+    exact = exact_rows(torch, q, k, v, shape["causal"], args.rows)
+    error, samples, closers = {}, [], []
+    for name in list(found):
+        if hasattr(found[name][2], "close"):
+            closers.append(found[name][2].close)
+        try:
+            error[name] = errors(torch, found[name][2](), exact)
+        except RuntimeError as refusal:
+            print(f"  {name}: {str(refusal).splitlines()[0]}", file=sys.stderr)
+            del found[name]
+    before = clocks()
+    times = measure(torch, args, found)
+    after = clocks()
+    flops = 4 * dim * batch * heads * visible(n, shape["causal"])
+    mask = "causal" if shape["causal"] else "full"
+    text = f"{mask} d{dim} n{n}"
+    for name, (source, idea, _, plan) in found.items():
+        samples.append({"case": text, "inputs": "N(0,1)", "source": source, "kernel": name, "idea": idea,
+                        "plan": plan, "flops": flops, "samples_us": times[name], "error": error[name],
+                        "clocks_before": before, "clocks_after": after,
+                        "problem": {"dtype": args.dtype, "batch": batch, "heads": heads, "kv_heads": heads,
+                                    "q_len": n, "kv_len": n, "head_dim": dim, "causal": shape["causal"]}})
+    rates = "  ".join(f"{x} {flops / statistics.median(times[x]) * 1e-6:.0f}" for x in found)
+    print(f"{text:22} TFLOP/s: {rates}", flush=True)
+    for close in closers:
+        close()
+    return samples
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
+                                     epilog="More at the beginning of this file.")
+    numbers = lambda text: [int(x) for x in text.split(",")]
+    parser.add_argument("--out", default="peers.json", help="log to write (%(default)s)")
+    parser.add_argument("--head-dims", type=numbers, default=[64, 128, 256])
+    parser.add_argument("--lengths", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
+    parser.add_argument("--mask", choices=["full", "causal", "both"], default="both")
+    parser.add_argument("--dtype", choices=["bf16", "f16"], default="bf16")
+    parser.add_argument("--tokens", type=int, default=16384, help="batch * length (%(default)s)")
+    parser.add_argument("--hidden", type=int, default=2048, help="heads * head_dim (%(default)s)")
+    parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
+    parser.add_argument("--rows", type=int, default=64, help="rows checked in float64 (%(default)s)")
+    parser.add_argument("--kernels", type=lambda text: text.split(","), default=["auto"],
+                        help="of Tilewright, e.g. auto,k5,k6 (auto)")
+    parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtilewright.so"))
+    parser.add_argument("--no-tilewright", action="store_true", help="peers only")
+    parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward")
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    try:
+        import torch
+    except ImportError:
+        sys.exit("attention_peers: needs torch (pip install torch)")
+    if not torch.cuda.is_available():
+        sys.exit("attention_peers: torch sees no GPU")
+    torch.zeros(1, device="cuda")  # makes the primary context, which Tilewright shares
+    tilewright = None
+    if not args.no_tilewright:
+        if not pathlib.Path(args.library).exists():
+            sys.exit(f"attention_peers: {args.library} is not there; ./run builds it, or --no-tilewright")
+        tilewright = Tilewright(args.library)
+    fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
+    properties = torch.cuda.get_device_properties(0)
+    log = {"schema": 1, "kind": "attention", "tool": "bench/attention_peers.py", "commit": git("rev-parse",
+           "--short=12", "HEAD") or "unknown", "dirty": bool(git("status", "--porcelain", "-uno")),
+           "command": shlex.join(["python3", "bench/attention_peers.py"] + sys.argv[1:]),
+           "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+           "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,
+                      "multiprocessors": properties.multi_processor_count,
+                      "l2_bytes": getattr(properties, "L2_cache_size", 0)},
+           "toolkit": f"torch {torch.__version__}, CUDA {torch.version.cuda}",
+           "cache": "cold: 256 MiB are written before every timed run", "ceiling_tflops": 989,
+           "clocks_before": clocks(), "samples": []}
+    for dim in args.head_dims:
+        for causal in (False, True):
+            if args.mask == ("full" if causal else "causal"):
+                continue
+            for n in args.lengths:
+                shape = {"head_dim": dim, "causal": causal, "n": n}
+                log["samples"] += run_shape(torch, args, tilewright, fa3, shape)
+    log["clocks_after"] = clocks()
+    pathlib.Path(args.out).write_text(json.dumps(log, indent=1) + "\n")
+    print(f"wrote {args.out}")
+    return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+/* Tilewright for C99 and everything that calls C: the library libtilewright.so.
+ *
+ * Every function that can fail returns a status; what went wrong is then the text of
+ * tw_last_error(), of the calling thread. No call prints, exits or needs a current CUDA context.
+ *
+ *     tw_device* device;
+ *     if (tw_device_open("auto", &device) != TW_OK) { puts(tw_last_error()); return 1; }
+ *     tw_attention_problem problem;
+ *     tw_attention_problem_init(&problem);
+ *     problem.heads = problem.kv_heads = 16;
+ *     problem.q_len = problem.kv_len = 4096;
+ *     problem.head_dim = 128;
+ *     problem.causal = 1;
+ *     tw_attention* attention;
+ *     if (tw_attention_create(device, &problem, &attention) != TW_OK) ...
+ *     tw_attention_arguments arguments = {q, k, v, out};   // device addresses
+ *     arguments.workspace = ...;                           // tw_attention_workspace_bytes() of it
+ *     arguments.stream = stream;                           // CUstream or cudaStream_t
+ *     if (tw_attention_run(attention, &arguments) != TW_OK) ...
+ */
+#ifndef TILEWRIGHT_TILEWRIGHT_H
+#define TILEWRIGHT_TILEWRIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#else
+#define TW_API
+#endif
+
+typedef enum tw_status {
+  TW_OK = 0,
+  TW_INVALID_ARGUMENT = 1, /* the call makes no sense; fix it */
+  TW_UNSUPPORTED = 2,      /* it makes sense, but nothing here can do it */
+  TW_OUT_OF_MEMORY = 3,
+  TW_DEVICE_ERROR = 4, /* the driver or the device reported a failure */
+  TW_PARSE_ERROR = 5,
+  TW_CHECK_FAILED = 6,
+  TW_INTERNAL = 7 /* a defect in Tilewright; please report it */
+} tw_status;
+
+/* Text of the calling thread's last failure; "" if there was none. Valid until its next failure. */
+TW_API const char* tw_last_error(void);
+
+/* "0.1.0" */
+TW_API const char* tw_version(void);
+
+typedef struct tw_device tw_device;
+
+/* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200"; NULL or "": what TILEWRIGHT_DEVICE says, else
+ * auto. The device's primary context is used, as by the CUDA runtime: addresses and streams of
+ * cudaMalloc, PyTorch, ... can be passed as they are. */
+TW_API tw_status tw_device_open(const char* spec, tw_device** device);
+/* Operators made on the device stay valid. NULL is allowed, here and in tw_attention_destroy. */
+TW_API void tw_device_close(tw_device* device);
+/* One line: name, compute capability, multiprocessors, memory, driver. Valid as long as it. */
+TW_API const char* tw_device_description(const tw_device* device);
+/* 1 if kernels run on the CPU; their run time then says nothing about a GPU. */
+TW_API int tw_device_is_simulated(const tw_device* device);
+/* Its CUcontext, and a function of its driver by exported name ("cuMemAlloc_v2"), NULL if the
+ * driver lacks it: the way to allocate memory on a simulated device. */
+TW_API void* tw_device_context(const tw_device* device);
+TW_API void* tw_device_driver_function(const tw_device* device, const char* exported_name);
+/* Waits for all work on the device. */
+TW_API tw_status tw_device_synchronize(const tw_device* device);
+
+typedef enum tw_dtype { TW_BF16 = 0, TW_F16 = 1 } tw_dtype;
+
+/* Elements from one batch, row, head to the next; all 0: contiguous, head_dim innermost. */
+typedef struct tw_strides {
+  int64_t batch, row, head;
+} tw_strides;
+
+/* As tilewright::AttentionProblem in attention.h, which explains every member. Fill it with
+ * tw_attention_problem_init(), which sets struct_bytes; then set what you need. */
+typedef struct tw_attention_problem {
+  size_t struct_bytes;
+  int32_t dtype; /* tw_dtype of q, k, v and out */
+  int32_t causal;
+  int64_t batch, heads, kv_heads;
+  int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
+  int64_t head_dim;
+  double scale;                      /* 0: head_dim^-0.5 */
+  double softcap;                    /* 0: none */
+  int64_t window_left, window_right; /* visible keys before and after; -1: all */
+  int32_t has_sink, has_lse;
+  int32_t is_packed; /* lengths come as cu_q and cu_kv */
+  int32_t reserved;
+  int64_t total_q, total_kv; /* rows of packed tensors */
+  tw_strides q_strides, k_strides, v_strides, out_strides;
+  const char* kernel; /* NULL or "auto", or a name such as "k6" */
+} tw_attention_problem;
+
+TW_API void tw_attention_problem_init(tw_attention_problem* problem);
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_attention_arguments {
+  const void *q, *k, *v;
+  void* out;
+  float* lse;                  /* [batch, heads, q_len]; packed [heads, total_q] */
+  const float* sink;           /* [heads] */
+  const int32_t *cu_q, *cu_kv; /* [batch + 1] */
+  void* workspace;             /* 256-byte aligned */
+  void* stream;                /* CUstream; NULL: the default stream */
+} tw_attention_arguments;
+
+typedef struct tw_attention tw_attention;
+
+/* Checks the problem, chooses a kernel and loads it. */
+TW_API tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
+                                     tw_attention** attention);
+TW_API void tw_attention_destroy(tw_attention* attention);
+/* What will run and why, a few lines; and the kernel's name. Valid as long as the operator. */
+TW_API const char* tw_attention_plan_text(const tw_attention* attention);
+TW_API const char* tw_attention_kernel(const tw_attention* attention);
+TW_API size_t tw_attention_workspace_bytes(const tw_attention* attention);
+/* 4 * head_dim for every visible score. */
+TW_API double tw_attention_flops(const tw_attention* attention);
+/* Enqueues the work on the stream: allocates nothing, waits for nothing, may be captured in a CUDA
+ * graph. Several threads may call it if workspaces and outputs differ. */
+TW_API tw_status tw_attention_run(const tw_attention* attention,
+                                  const tw_attention_arguments* arguments);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TILEWRIGHT_TILEWRIGHT_H */

@@ -1,0 +1,170 @@
+#include "cli/attention_bench.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "device/device.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+using device::Buffer;
+using nlohmann::json;
+
+constexpr const char* kReportVariable = "TILEWRIGHT_SIM_REPORT";
+
+void reserve(const device::Device& device, std::unique_ptr<Buffer>& buffer, std::size_t bytes) {
+  if (buffer != nullptr && buffer->size_bytes() >= bytes) return;
+  buffer.reset();  // before the next is allocated
+  buffer = std::make_unique<Buffer>(device, bytes);
+}
+
+std::size_t out_bytes(const AttentionProblem& p) {
+  return 2 *
+         static_cast<std::size_t>(span_elems(p.batch, p.q_len, p.heads, p.head_dim, p.out_strides));
+}
+std::size_t lse_bytes(const AttentionProblem& p) {
+  return p.has_lse ? 4 * static_cast<std::size_t>(p.batch * p.heads * p.q_len) : 0;
+}
+
+template <class T>
+T* typed(const Buffer& buffer) {
+  return reinterpret_cast<T*>(buffer.address());
+}
+
+// a += b, member by member; what is no number is kept.
+void add_counts(json& a, const json& b) {
+  for (const auto& [key, value] : b.items()) {
+    if (value.is_number()) {
+      a[key] = a.value(key, 0.0) + value.get<double>();
+    } else if (value.is_object()) {
+      if (!a.contains(key)) a[key] = json::object();
+      add_counts(a[key], value);
+    } else if (!a.contains(key)) {
+      a[key] = value;
+    }
+  }
+}
+
+}  // namespace
+
+AttentionBench::AttentionBench(const Device& device, const AttentionData& data)
+    : device_(device),
+      stream_(device.internal()),
+      begin_(device.internal()),
+      end_(device.internal()),
+      q_(Buffer::from(device.internal(), data.q)),
+      k_(Buffer::from(device.internal(), data.k)),
+      v_(Buffer::from(device.internal(), data.v)),
+      sink_(Buffer::from(device.internal(), data.sink)) {}
+
+void AttentionBench::prepare(const AttentionPlan& plan) {
+  const device::Device& inner = device_.internal();
+  reserve(inner, out_, out_bytes(plan.problem));
+  reserve(inner, lse_, lse_bytes(plan.problem));
+  reserve(inner, workspace_, plan.workspace_bytes);
+  out_->poison();
+  lse_->poison();
+}
+
+void AttentionBench::enqueue(const Attention& attention) {
+  attention.run({.q = typed<const void>(q_),
+                 .k = typed<const void>(k_),
+                 .v = typed<const void>(v_),
+                 .out = typed<void>(*out_),
+                 .lse = typed<float>(*lse_),
+                 .sink = typed<const float>(sink_),
+                 .workspace = typed<void>(*workspace_),
+                 .stream = stream_.handle()});
+}
+
+std::size_t AttentionBench::flush_bytes() const {
+  constexpr std::size_t kLeast = 256 << 20;
+  return std::max(kLeast, 4 * static_cast<std::size_t>(device_.internal().info().l2_bytes));
+}
+
+double AttentionBench::time_cold_us(const Attention& attention) {
+  reserve(device_.internal(), flush_, flush_bytes());
+  flush_->fill_async(std::byte{1}, stream_);
+  begin_.record(stream_);
+  enqueue(attention);
+  end_.record(stream_);
+  end_.synchronize();
+  return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
+}
+
+std::vector<std::uint16_t> AttentionBench::read_out(const AttentionProblem& p) const {
+  std::vector<std::uint16_t> out(out_bytes(p) / 2);
+  out_->copy_to_host(std::as_writable_bytes(std::span(out)));
+  return out;
+}
+
+std::vector<float> AttentionBench::read_lse(const AttentionProblem& p) const {
+  std::vector<float> lse(lse_bytes(p) / 4);
+  lse_->copy_to_host(std::as_writable_bytes(std::span(lse)));
+  return lse;
+}
+
+TimeSummary summarize(std::vector<double> samples) {
+  if (samples.empty()) return {};
+  std::ranges::sort(samples);
+  const auto count = static_cast<double>(samples.size());
+  // Binomial with p = 1/2: the median lies between these in 95 of 100 cases.
+  const double reach = 0.98 * std::sqrt(count);
+  const auto at = [&](double position) {
+    return samples[static_cast<std::size_t>(std::clamp(position, 0.0, count - 1))];
+  };
+  const std::size_t middle = samples.size() / 2;
+  const double median =
+      samples.size() % 2 == 1 ? samples[middle] : (samples[middle - 1] + samples[middle]) / 2;
+  return {median, at(std::floor(count / 2 - reach)), at(std::ceil(count / 2 + reach))};
+}
+
+void request_counts() {
+  ::setenv(kReportVariable, "memory", 0);
+}
+
+json take_counts(const Device& device) {
+  if (!device.is_simulated()) return nullptr;
+  using TakeReport = const char* (*)(int);
+  const auto take =
+      reinterpret_cast<TakeReport>(device.driver_function("tilewright_simulator_take_report"));
+  if (take == nullptr) return nullptr;
+  const std::string text = take(device.internal().info().ordinal);
+  if (text.empty()) return nullptr;
+  json out = json::object();
+  json report = parse_json(text, "the simulator's report");
+  for (json& kernel : report["kernels"]) {
+    for (const char* const large : {"lines", "source_lines", "faults", "grid", "block", "cluster"})
+      kernel.erase(large);
+    kernel["bounds"].erase("largest");
+    kernel["bounds"].erase("note");
+    add_counts(out, kernel);
+  }
+  return out.empty() ? json() : out;
+}
+
+json read_clocks(const Device& device) {
+  if (device.is_simulated()) return nullptr;
+  const std::string command =
+      "nvidia-smi --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu "
+      "--format=csv,noheader,nounits -i " +
+      device.internal().info().uuid + " 2>/dev/null";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return nullptr;
+  double sm = 0, memory = 0, power = 0, temperature = 0;
+  const int read = std::fscanf(pipe, "%lf, %lf, %lf, %lf", &sm, &memory, &power, &temperature);
+  ::pclose(pipe);
+  if (read != 4) return nullptr;
+  return {
+      {"sm_mhz", sm}, {"memory_mhz", memory}, {"power_w", power}, {"temperature_c", temperature}};
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,195 @@
+#include "cli/attention_check.h"
+
+#include "base/thread_pool.h"
+#include "formats/minifloat.h"
+#include "reference/attention.h"
+#include "reference/error_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+using Strides = AttentionProblem::Strides;
+
+std::size_t row_begin(const Strides& s, std::int64_t batch, std::int64_t row, std::int64_t head) {
+  return static_cast<std::size_t>(batch * s.batch + row * s.row + head * s.head);
+}
+
+void append_row(std::vector<double>& to, const FormatSpec& format,
+                std::span<const std::uint16_t> row) {
+  for (const std::uint16_t code : row) to.push_back(decode(format, code));
+}
+
+// All keys and values that a group of rows may see, one after the other.
+struct KeyValues {
+  std::vector<double> k, v;
+  double value_max = 0;
+};
+
+KeyValues read_keys(const AttentionData& data, std::int64_t batch, std::int64_t kv_head) {
+  const AttentionProblem& p = data.problem;
+  const FormatSpec& format = attention_format(p.dtype);
+  const auto dim = static_cast<std::size_t>(p.head_dim);
+  KeyValues out;
+  for (std::int64_t j = 0; j < p.kv_len; ++j) {
+    const std::span<const std::uint16_t> k(data.k), v(data.v);
+    append_row(out.k, format, k.subspan(row_begin(p.k_strides, batch, j, kv_head), dim));
+    append_row(out.v, format, v.subspan(row_begin(p.v_strides, batch, j, kv_head), dim));
+  }
+  for (const double x : out.v) out.value_max = std::max(out.value_max, std::abs(x));
+  return out;
+}
+
+// The reference gets the visible keys of one query and no mask.
+void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row) {
+  const AttentionProblem& p = data.problem;
+  const auto dim = static_cast<std::size_t>(p.head_dim);
+  const std::int64_t position = row.row + p.kv_len - p.q_len;
+  const std::int64_t right = p.causal ? 0 : p.window_right;
+  const std::int64_t end =
+      std::clamp<std::int64_t>(right < 0 ? p.kv_len : position + right + 1, 0, p.kv_len);
+  const std::int64_t begin =
+      std::clamp<std::int64_t>(p.window_left < 0 ? 0 : position - p.window_left, 0, end);
+  std::vector<double> q, sink;
+  append_row(q, attention_format(p.dtype),
+             std::span(data.q).subspan(row_begin(p.q_strides, row.batch, row.row, row.head), dim));
+  if (p.has_sink) sink = {data.sink[static_cast<std::size_t>(row.head)]};
+  const auto first = static_cast<std::size_t>(begin) * dim;
+  const std::size_t count = static_cast<std::size_t>(end - begin) * dim;
+  const reference::AttentionResult result = reference::attention(
+      {.batch = 1,
+       .heads = 1,
+       .kv_heads = 1,
+       .q_len = 1,
+       .kv_len = end - begin,
+       .head_dim = p.head_dim,
+       .v_head_dim = p.head_dim,
+       .scale = p.scale,
+       .softcap = p.softcap,
+       .sink = sink,
+       .magnitudes = true},
+      q, std::span(keys.k).subspan(first, count), std::span(keys.v).subspan(first, count));
+  const bool is_half = p.dtype == DType::kF16;
+  const double roundoff = is_half ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
+  row.out = result.out;
+  row.magnitude = result.out_magnitude;
+  row.lse = result.lse[0];
+  row.bound = {.head_dim = p.head_dim,
+               .num_keys = end - begin,
+               .score_magnitude = result.score_magnitude[0],
+               .row_max = result.row_max[0],
+               .softcap = p.softcap,
+               .value_max = keys.value_max,
+               .p_roundoff = roundoff,
+               .p_subnormal = is_half ? 0x1p-24 : 0,
+               .out_roundoff = roundoff};
+}
+
+// (batch, head) pairs with some rows each: few pairs, for the keys of one have to be converted.
+std::vector<ExactRow> choose_rows(const AttentionProblem& p, std::int64_t count,
+                                  std::uint64_t seed) {
+  const std::int64_t pairs = p.batch * p.heads, total = pairs * p.q_len;
+  std::vector<ExactRow> rows;
+  const auto add = [&](std::int64_t pair, std::int64_t row) {
+    ExactRow& added = rows.emplace_back();
+    added.batch = pair / p.heads;
+    added.head = pair % p.heads;
+    added.row = row;
+  };
+  if (total <= count) {
+    for (std::int64_t i = 0; i < total; ++i) add(i / p.q_len, i % p.q_len);
+    return rows;
+  }
+  const std::int64_t chosen_pairs = std::min<std::int64_t>(pairs, 8);
+  const std::int64_t per_pair = std::min((count + chosen_pairs - 1) / chosen_pairs, p.q_len);
+  std::uint64_t state = seed;
+  const auto draw = [&](std::int64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(below));
+  };
+  for (std::int64_t i = 0; i < chosen_pairs; ++i) {
+    const std::int64_t pair = (i * pairs + draw(pairs)) / chosen_pairs;
+    // The first and the last row are where masks and tiles go wrong.
+    for (std::int64_t r = 0; r < per_pair; ++r)
+      add(pair, r == 0 ? 0 : r == 1 ? p.q_len - 1 : draw(p.q_len));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count,
+                                 std::uint64_t seed) {
+  const AttentionProblem& p = data.problem;
+  std::vector<ExactRow> rows = choose_rows(p, count, seed);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    groups[{rows[i].batch, rows[i].head / (p.heads / p.kv_heads)}].push_back(i);
+  ThreadPool pool;
+  for (const auto& [group, members] : groups) {
+    const KeyValues keys = read_keys(data, group.first, group.second);
+    pool.parallel_for(0, static_cast<std::int64_t>(members.size()), 4,
+                      [&](std::int64_t first, std::int64_t last) {
+                        for (std::int64_t i = first; i < last; ++i)
+                          attend_row(data, keys, rows[members[static_cast<std::size_t>(i)]]);
+                      });
+  }
+  return rows;
+}
+
+AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow> rows,
+                             std::span<const std::uint16_t> out, std::span<const float> lse) {
+  AttentionErrors errors;
+  double error_norm = 0, norm = 0, dot = 0, out_norm = 0;
+  for (const ExactRow& row : rows) {
+    const std::size_t begin = row_begin(p.out_strides, row.batch, row.row, row.head);
+    for (std::size_t c = 0; c < row.out.size(); ++c) {
+      const double x = decode(attention_format(p.dtype), out[begin + c]), exact = row.out[c];
+      const double error = std::abs(x - exact);
+      const double bound = reference::attention_out_bound(row.bound, exact, row.magnitude[c]);
+      // A NaN is no small error.
+      errors.max_abs = std::max(errors.max_abs, std::isnan(error) ? INFINITY : error);
+      if (!(error <= bound * errors.worst))
+        errors.worst = std::isnan(error) || bound == 0 ? INFINITY : error / bound;
+      error_norm += error * error;
+      norm += exact * exact;
+      dot += x * exact;
+      out_norm += x * x;
+    }
+    if (!lse.empty()) {
+      const auto at =
+          static_cast<std::size_t>((row.batch * p.heads + row.head) * p.q_len + row.row);
+      const bool is_empty = std::isinf(row.lse);
+      const double error = is_empty ? (lse[at] == row.lse ? 0 : INFINITY)
+                                    : std::abs(static_cast<double>(lse[at]) - row.lse);
+      errors.max_lse = std::max(errors.max_lse, std::isnan(error) ? INFINITY : error);
+      const double bound = is_empty ? 1 : reference::attention_lse_bound(row.bound, row.lse);
+      errors.worst_lse =
+          std::max(errors.worst_lse, errors.max_lse == INFINITY ? INFINITY : error / bound);
+    }
+  }
+  errors.rows = static_cast<std::int64_t>(rows.size());
+  errors.relative_rms = norm > 0 ? std::sqrt(error_norm / norm) : std::sqrt(error_norm);
+  errors.cosine = norm > 0 && out_norm > 0 ? dot / std::sqrt(norm * out_norm) : 1;
+  return errors;
+}
+
+nlohmann::json to_json(const AttentionErrors& e) {
+  // JSON has no infinity.
+  const auto finite = [](double x) { return std::isfinite(x) ? x : 1e300; };
+  return {{"rows", e.rows},
+          {"max_abs", finite(e.max_abs)},
+          {"relative_rms", finite(e.relative_rms)},
+          {"cosine", std::isfinite(e.cosine) ? e.cosine : 0.0},
+          {"worst_of_bound", finite(e.worst)},
+          {"max_lse", finite(e.max_lse)},
+          {"worst_lse_of_bound", finite(e.worst_lse)},
+          {"ok", e.is_ok()}};
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,43 @@
+// Results of attention against the float64 reference: some rows, or all.
+#pragma once
+
+#include "cli/attention_data.h"
+#include "reference/attention_bound.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace tilewright::cli {
+
+/// A row of out, exactly.
+struct ExactRow {
+  std::int64_t batch = 0, head = 0, row = 0;
+  std::vector<double> out, magnitude;
+  double lse = 0;
+  reference::AttentionRow bound;
+};
+
+/// `count` rows spread over batches, heads and queries, or all if there are no more. The strides of
+/// the problem must be set.
+std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count, std::uint64_t seed);
+
+/// How far a result is off. A bound is what no correct kernel exceeds
+/// (reference/attention_bound.h).
+struct AttentionErrors {
+  std::int64_t rows = 0;
+  double max_abs = 0;
+  double relative_rms = 0;  ///< of the error, relative to the result
+  double cosine = 0;
+  double worst = 0;    ///< largest |error| / bound
+  double max_lse = 0;  ///< 0 without lse
+  double worst_lse = 0;
+
+  bool is_ok() const noexcept { return worst <= 1 && worst_lse <= 1; }
+};
+
+/// `out` lies as the problem's strides say, lse as [batch, heads, q_len], empty if there is none.
+AttentionErrors compare_rows(const AttentionProblem& problem, std::span<const ExactRow> rows,
+                             std::span<const std::uint16_t> out, std::span<const float> lse);
+
+nlohmann::json to_json(const AttentionErrors& errors);
+
+}  // namespace tilewright::cli

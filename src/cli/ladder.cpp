@@ -1,0 +1,237 @@
+// tilewright ladder: every rung on the same inputs, checked, timed or counted, and reported.
+
+#include "cli/ladder.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+#include "cli/attention_bench.h"
+#include "cli/command.h"
+#include "ops/attention_kernels.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct LadderArgs {
+  std::string input, out = "build/ladder", from;
+  std::vector<std::string> kernels, peers;
+  std::vector<std::int64_t> head_dims, lengths;
+  std::string mask = "both", dtype = "bf16";
+  std::int64_t hidden = 0, tokens = 0, rows = 64, limit = 0;
+  int samples = 15;
+};
+
+// Drawn once, as many as the largest shape needs; every shape reads the same memory.
+class NormalSource : public LadderSource {
+ public:
+  NormalSource(std::int64_t elems, DType dtype) {
+    for (auto [codes, seed] :
+         {std::pair{&data_.q, 1}, std::pair{&data_.k, 2}, std::pair{&data_.v, 3}}) {
+      *codes = draw_normal(elems, static_cast<std::uint64_t>(seed), dtype);
+    }
+  }
+  AttentionData& load(const LadderCase&) override { return data_; }
+
+ private:
+  AttentionData data_;
+};
+
+// Tensors PREFIX.q, PREFIX.k, PREFIX.v [head, row, head_dim] of a file.
+class FileSource : public LadderSource {
+ public:
+  explicit FileSource(const std::string& path) : file_(path), path_(path) {}
+
+  std::vector<std::string> prefixes() const {
+    std::set<std::string> names;
+    for (const SafetensorsEntry& entry : file_.entries()) {
+      if (entry.name.ends_with(".q")) names.insert(entry.name.substr(0, entry.name.size() - 2));
+    }
+    require(!names.empty(), ErrorKind::kInvalidArgument,
+            "ladder: {} has no tensors PREFIX.q, PREFIX.k, PREFIX.v", path_);
+    return {names.begin(), names.end()};
+  }
+
+  // The first `limit` rows; all if it is 0.
+  LadderCase describe(const std::string& prefix, std::int64_t limit, DType dtype) const {
+    LadderCase out = {
+        "causal " + prefix, std::filesystem::path(path_).filename().string() + ": " + prefix, {}};
+    AttentionProblem& p = out.problem;
+    p.dtype = dtype;
+    const auto extents = [&](const char* letter) {
+      const std::string name = prefix + "." + letter;
+      AttentionExtents found = read_layout("hnd", file_.tensor(name).shape, name);
+      if (limit > 0) found.rows = std::min(found.rows, limit);
+      return found;
+    };
+    set_extents(p, extents("q"), extents("k"), extents("v"));
+    p.causal = true;
+    p.has_lse = true;
+    out.name = fmt::format("causal {} n{}", prefix, p.q_len);
+    return out;
+  }
+
+  AttentionData& load(const LadderCase& ladder_case) override {
+    const std::string prefix = ladder_case.inputs.substr(ladder_case.inputs.find(": ") + 2);
+    const auto codes = [&](const char* letter) {
+      const std::string name = prefix + "." + letter;
+      const HostTensor aligned(file_.tensor(name));
+      return to_codes(aligned.view(), ladder_case.problem.dtype, name);
+    };
+    data_ = {ladder_case.problem, codes("q"), codes("k"), codes("v"), {}};
+    return data_;
+  }
+
+ private:
+  SafetensorsFile file_;
+  std::string path_;
+  AttentionData data_;
+};
+
+// The worklog's shapes: so many tokens and heads * head_dim = hidden, whatever the length.
+std::vector<LadderCase> sweep_cases(const LadderArgs& args) {
+  std::vector<LadderCase> cases;
+  for (const std::int64_t head_dim : args.head_dims) {
+    for (const bool causal : {false, true}) {
+      if (args.mask == (causal ? "full" : "causal")) continue;
+      for (const std::int64_t n : args.lengths) {
+        const std::int64_t heads = std::max<std::int64_t>(args.hidden / head_dim, 1);
+        LadderCase added = {
+            fmt::format("{} d{} n{}", causal ? "causal" : "full", head_dim, n), "N(0,1)", {}};
+        AttentionProblem& p = added.problem;
+        p.dtype = args.dtype == "f16" ? DType::kF16 : DType::kBF16;
+        p.batch = std::max<std::int64_t>(args.tokens / n, 1);
+        p.heads = p.kv_heads = heads;
+        p.q_len = p.kv_len = n;
+        p.head_dim = head_dim;
+        p.causal = causal;
+        p.has_lse = true;
+        p.q_strides = p.k_strides = p.v_strides =
+            p.out_strides = {heads * n * head_dim, head_dim, n * head_dim};
+        cases.push_back(std::move(added));
+      }
+    }
+  }
+  return cases;
+}
+
+void set_sweep_defaults(LadderArgs& args, bool is_simulated) {
+  if (args.head_dims.empty()) args.head_dims = {64, 128, 256};
+  if (args.lengths.empty())
+    args.lengths = is_simulated ? std::vector<std::int64_t>{128, 256}
+                                : std::vector<std::int64_t>{512, 1024, 2048, 4096, 8192, 16384};
+  if (args.hidden == 0) args.hidden = is_simulated ? 256 : 2048;
+  if (args.tokens == 0) args.tokens = is_simulated ? 256 : 16384;
+}
+
+json run_sweep(LadderArgs& args, const Device& device, LadderPlan& plan) {
+  const DType dtype = args.dtype == "f16" ? DType::kF16 : DType::kBF16;
+  if (!args.input.empty()) {
+    // All of the example would take a simulator minutes.
+    constexpr std::int64_t kSimulatedRows = 512;
+    if (args.limit == 0 && device.is_simulated()) args.limit = kSimulatedRows;
+    FileSource source(args.input);
+    for (const std::string& prefix : source.prefixes())
+      plan.cases.push_back(source.describe(prefix, args.limit, dtype));
+    return run_ladder(device, plan, source);
+  }
+  set_sweep_defaults(args, device.is_simulated());
+  plan.cases = sweep_cases(args);
+  std::int64_t elems = 0;
+  for (const LadderCase& c : plan.cases) {
+    const AttentionProblem& p = c.problem;
+    elems = std::max(elems, p.batch * p.heads * p.q_len * p.head_dim);
+  }
+  NormalSource source(elems, dtype);
+  return run_ladder(device, plan, source);
+}
+
+json make_log(LadderArgs& args, const Context& context) {
+  if (!args.from.empty()) return read_json(args.from);
+  request_counts();
+  const Device device = Device::open(context.device);
+  LadderPlan plan;
+  plan.kernels = args.kernels;
+  if (plan.kernels.empty()) {
+    for (const ops::AttentionKernel& kernel : ops::attention_kernels())
+      plan.kernels.push_back(kernel.name);
+  }
+  for (const std::string& name : plan.kernels)
+    if (name != "auto") ops::find_attention_kernel(name);  // names the known ones if it is none
+  plan.samples = args.samples;
+  plan.check_rows = args.rows;
+  std::string command = "tilewright ladder";
+  if (!args.input.empty())
+    command += " --input " + std::filesystem::path(args.input).filename().string();
+  json log = ladder_header(device, command);
+  log["kernels"] = plan.kernels;
+  log["clocks_before"] = read_clocks(device);
+  json samples = run_sweep(args, device, plan);
+  log["clocks_after"] = read_clocks(device);
+  log["samples"] = std::move(samples);
+  return log;
+}
+
+void run_ladder_command(LadderArgs& args, Context& context) {
+  json log = make_log(args, context);
+  for (const std::string& path : args.peers) merge_peers(log, read_json(path));
+  std::filesystem::create_directories(args.out);
+  const std::filesystem::path folder = args.out;
+  if (args.from.empty()) write_json(folder / "ladder.json", log);
+  write_file(folder / "ladder.html", ladder_report(log));
+  context.exit_status = is_ladder_correct(log) ? 0 : 1;
+  if (context.json) return print_json(log);
+  print(ladder_table(log, context.style()));
+  print(
+      context.style().faint(fmt::format("\nreport {}   log {}\n", (folder / "ladder.html").string(),
+                                        (folder / "ladder.json").string())));
+}
+
+}  // namespace
+
+void add_ladder(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "ladder", "all attention kernels on the same inputs: check, time or count, report");
+  auto args = std::make_shared<LadderArgs>();
+  command
+      ->add_option("--input", args->input,
+                   "real tensors PREFIX.q, .k, .v [head, row, dim], causal, instead of the sweep")
+      ->check(CLI::ExistingFile);
+  command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512");
+  command->add_option("--kernels", args->kernels, "only these; default: all")->delimiter(',');
+  command->add_option("--head-dims", args->head_dims, "64, 128, 256")->delimiter(',');
+  command->add_option("--lengths", args->lengths, "512 to 16384; on a simulator 128, 256")
+      ->delimiter(',');
+  command->add_option("--mask", args->mask, "which masks")
+      ->check(CLI::IsMember({"full", "causal", "both"}))
+      ->capture_default_str();
+  command->add_option("--dtype", args->dtype, "element type")
+      ->check(CLI::IsMember({"bf16", "f16"}))
+      ->capture_default_str();
+  command->add_option("--hidden", args->hidden, "heads * head_dim: 2048; on a simulator 256");
+  command->add_option("--tokens", args->tokens, "batch * length: 16384; on a simulator 256");
+  command->add_option("--samples", args->samples, "timed runs of each kernel and shape")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--rows", args->rows, "rows of each shape that are checked in float64")
+      ->capture_default_str();
+  command->add_option("--peers", args->peers, "logs of bench/attention_peers.py to compare with")
+      ->check(CLI::ExistingFile);
+  command->add_option("--from", args->from, "run nothing: report on this log")
+      ->check(CLI::ExistingFile);
+  command->add_option("--out", args->out, "folder for log and report")->capture_default_str();
+  command->callback([args, &context] { run_ladder_command(*args, context); });
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,154 @@
+#include "ops/attention_bind.h"
+
+#include "base/error.h"
+#include "device/tensor_map.h"
+#include "ops/attention_plan.h"
+#include "ops/attention_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::AttentionParams;
+using Strides = AttentionProblem::Strides;
+
+constexpr double kLog2e = 1.4426950408889634;
+constexpr std::uint32_t kSwizzledBoxColumns = 64;  // of 2 bytes: the span of the swizzle
+
+kernels::AttentionStrides to_kernel(const Strides& s) {
+  return {s.batch, s.row, s.head};
+}
+
+std::int32_t to_window(std::int64_t keys) {
+  constexpr std::int64_t kMax = kernels::kUnboundedWindow;
+  return static_cast<std::int32_t>(keys < 0 ? kMax : std::min(keys, kMax));
+}
+
+// One tensor as [batch, head, row, head_dim]. A map may not be empty: of no rows it claims one,
+// which nobody reads.
+struct MapRequest {
+  const char* name;
+  const void* address;
+  std::int64_t rows, heads;
+  const Strides& strides;
+  std::uint32_t box_rows;
+};
+
+void encode_map(const device::Device& device, const AttentionProblem& p, AttentionMaps kind,
+                const MapRequest& request, std::uint8_t (&map)[128]) {
+  const auto positive = [](std::int64_t x) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1));
+  };
+  const auto head_dim = static_cast<std::uint32_t>(p.head_dim);
+  const auto bytes = [](std::int64_t elems) { return 2 * static_cast<std::uint64_t>(elems); };
+  const Strides& s = request.strides;
+  const bool is_swizzled = kind == AttentionMaps::kSwizzled;
+  const device::TensorMapSpec spec = {
+      .name = request.name,
+      .type = p.dtype == DType::kF16 ? device::TensorMapType::kFloat16
+                                     : device::TensorMapType::kBfloat16,
+      .address = reinterpret_cast<device::abi::CUdeviceptr>(request.address),
+      .dims = {head_dim, positive(request.rows), positive(request.heads),
+               positive(p.is_packed ? 1 : p.batch)},
+      .strides_bytes = {bytes(s.row), bytes(s.head), bytes(s.batch)},
+      .box = {is_swizzled ? kSwizzledBoxColumns : head_dim, request.box_rows, 1, 1},
+      .swizzle = is_swizzled ? device::TensorMapSwizzle::k128B : device::TensorMapSwizzle::kNone,
+      .l2_promotion = device::TensorMapL2Promotion::k256B};
+  const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
+  static_assert(sizeof encoded == sizeof map);
+  std::memcpy(map, &encoded, sizeof map);
+}
+
+void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
+  if (!is_needed) return;
+  require(address != nullptr, ErrorKind::kInvalidArgument,
+          "attention: the address of {} is null; the plan needs it", name);
+  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
+          "attention: the address of {} is {}; expected a multiple of {}", name, address,
+          alignment);
+}
+
+}  // namespace
+
+AttentionParams attention_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
+                                  const device::DeviceInfo& device) {
+  const AttentionProblem& p = plan.problem;
+  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  AttentionParams params = {};
+  params.q_strides = to_kernel(p.q_strides);
+  params.k_strides = to_kernel(p.k_strides);
+  params.v_strides = to_kernel(p.v_strides);
+  params.out_strides = to_kernel(p.out_strides);
+  params.lse_head_stride = p.is_packed ? p.total_q : p.q_len;
+  params.lse_batch_stride = p.is_packed ? 0 : p.heads * p.q_len;
+  params.batch = narrow(p.batch);
+  params.heads = narrow(p.heads);
+  params.kv_heads = narrow(p.kv_heads);
+  params.q_len = narrow(p.q_len);
+  params.kv_len = narrow(p.kv_len);
+  params.head_dim = narrow(p.head_dim);
+  params.q_tiles = narrow((p.q_len + tile.queries - 1) / tile.queries);
+  params.section_heads = attention_section_heads(device, p);
+  params.window_left = to_window(p.window_left);
+  params.window_right = p.causal ? 0 : to_window(p.window_right);
+  const double scale = p.scale.value();
+  const bool has_cap = p.softcap > 0;
+  params.scale_log2 = static_cast<float>((has_cap ? p.softcap : scale) * kLog2e);
+  params.softcap_scale = has_cap ? static_cast<float>(2 * kLog2e * scale / p.softcap) : 0.0f;
+  return params;
+}
+
+void check_attention_arguments(const AttentionPlan& plan, const AttentionArguments& a) {
+  const AttentionProblem& p = plan.problem;
+  const bool has_queries = !plan.launches.empty(), has_keys = attention_kv_rows(p) > 0;
+  constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
+  check_address("q", a.q, has_queries, kRowAlignment);
+  check_address("k", a.k, has_queries && has_keys, kRowAlignment);
+  check_address("v", a.v, has_queries && has_keys, kRowAlignment);
+  check_address("out", a.out, has_queries, kRowAlignment);
+  check_address("lse", a.lse, has_queries && p.has_lse, kWordAlignment);
+  check_address("sink", a.sink, has_queries && p.has_sink, kWordAlignment);
+  check_address("cu_q", a.cu_q, has_queries && p.is_packed, kWordAlignment);
+  check_address("cu_kv", a.cu_kv, has_queries && p.is_packed, kWordAlignment);
+  check_address("workspace", a.workspace, plan.workspace_bytes > 0, kWorkspaceAlignment);
+}
+
+void bind_attention(const device::Device& device, const AttentionPlan& plan,
+                    const AttentionKernel& kernel, const AttentionArguments& a,
+                    AttentionParams& params) {
+  const AttentionProblem& p = plan.problem;
+  params.q = a.q;
+  params.k = a.k;
+  params.v = a.v;
+  params.out = a.out;
+  params.lse = p.has_lse ? a.lse : nullptr;
+  params.sink = p.has_sink ? a.sink : nullptr;
+  params.cu_q = p.is_packed ? a.cu_q : nullptr;
+  params.cu_kv = p.is_packed ? a.cu_kv : nullptr;
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
+  if (tile.is_persistent && plan.workspace_bytes > 0)
+    params.next_tile = static_cast<std::uint32_t*>(a.workspace);
+  if (kernel.maps == AttentionMaps::kNone) return;
+  const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
+  const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
+  const auto q_box = static_cast<std::uint32_t>(tile.box_queries);
+  const auto k_box = static_cast<std::uint32_t>(tile.keys);
+  // Without keys, k and v may be null; a map needs an address all the same.
+  const void* const k = kv_rows > 0 ? a.k : a.q;
+  const void* const v = kv_rows > 0 ? a.v : a.q;
+  const auto encode = [&](const MapRequest& request, std::uint8_t(&map)[128]) {
+    encode_map(device, p, kernel.maps, request, map);
+  };
+  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box}, params.q_map);
+  encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box}, params.k_map);
+  encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box}, params.v_map);
+  encode({"out", a.out, q_rows, p.heads, p.out_strides, q_box}, params.out_map);
+}
+
+}  // namespace tilewright::ops

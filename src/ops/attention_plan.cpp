@@ -1,0 +1,186 @@
+#include "ops/attention_plan.h"
+
+#include "base/error.h"
+#include "kernels/attention/k1_naive.h"
+#include "ops/attention_problem.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr std::size_t kWorkspaceAlignment = 256;
+constexpr std::int64_t kScoreTile = 16;        // K1: queries and keys of a CTA, and columns of out
+constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
+
+std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+// All candidates, each with what speaks against it, and the one to take.
+struct Choice {
+  const AttentionKernel* kernel = nullptr;
+  std::vector<AttentionCandidate> candidates;
+};
+
+std::string list_reasons(const std::vector<AttentionCandidate>& candidates) {
+  std::string text;
+  for (const AttentionCandidate& c : candidates) text += fmt::format("\n  {} {}", c.name, c.reason);
+  return text;
+}
+
+const AttentionKernel* find_named(const Choice& choice, const AttentionProblem& p) {
+  const AttentionKernel& kernel = find_attention_kernel(p.kernel);
+  const auto at = std::ranges::find(choice.candidates, p.kernel, &AttentionCandidate::name);
+  if (at->is_possible) return &kernel;
+  std::string others;
+  for (const AttentionCandidate& c : choice.candidates) {
+    if (c.is_possible) others += (others.empty() ? "" : ", ") + c.name;
+  }
+  fail(ErrorKind::kUnsupported, "attention: kernel {} {}. Possible here: {}.", p.kernel, at->reason,
+       others.empty() ? "none" : others);
+}
+
+Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
+  Choice choice;
+  double best_us = std::numeric_limits<double>::infinity();
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    AttentionCandidate candidate = {.name = kernel.name,
+                                    .reason = attention_obstacle(kernel, device, p)};
+    candidate.is_possible = candidate.reason.empty();
+    if (candidate.is_possible) {
+      candidate.cost_us = attention_cost_us(kernel, device, p);
+      if (candidate.cost_us < best_us && !kernel.is_study) {
+        best_us = candidate.cost_us;
+        choice.kernel = &kernel;
+      }
+    }
+    choice.candidates.push_back(std::move(candidate));
+  }
+  if (p.kernel != "auto") {
+    choice.kernel = find_named(choice, p);
+  } else if (choice.kernel == nullptr) {
+    fail(ErrorKind::kUnsupported,
+         "attention: no kernel fits {} head_dim {} on {}:{}\nPad head_dim or drop the feature.",
+         attention_type_name(p.dtype), p.head_dim, device.name, list_reasons(choice.candidates));
+  }
+  for (AttentionCandidate& c : choice.candidates) {
+    if (!c.is_possible || c.name == choice.kernel->name) continue;
+    if (p.kernel != "auto") {
+      c.reason = "was not asked for";
+    } else if (find_attention_kernel(c.name).is_study) {
+      c.reason = "is there to be measured";
+    } else {
+      c.reason = fmt::format("is expected to take {:.2f} times as long", c.cost_us / best_us);
+    }
+  }
+  return choice;
+}
+
+std::size_t checked_scores_bytes(const AttentionProblem& p) {
+  std::int64_t elems = p.batch;
+  const bool overflows = __builtin_mul_overflow(elems, p.heads, &elems) ||
+                         __builtin_mul_overflow(elems, p.kv_len, &elems) ||
+                         __builtin_mul_overflow(elems, p.q_len, &elems) ||
+                         elems > std::numeric_limits<std::int64_t>::max() / 8;
+  require(!overflows, ErrorKind::kUnsupported,
+          "attention: kernel k1 keeps batch * heads * q_len * kv_len = {} * {} * {} * {} scores in "
+          "memory: too many. Take another kernel.",
+          p.batch, p.heads, p.q_len, p.kv_len);
+  return static_cast<std::size_t>(elems) * 4;
+}
+
+std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProblem& p) {
+  std::size_t bytes = 0;
+  if (kernel.has_scores) bytes = checked_scores_bytes(p);
+  if (kernel.find_variant(p.head_dim)->tile.is_persistent && has_uneven_tiles(p)) bytes = 4;
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+// K1's three, but those of an empty grid.
+std::vector<AttentionLaunch> naive_launches(const AttentionKernel& kernel,
+                                            const AttentionProblem& p) {
+  kernels::AttentionParams params = {};
+  params.batch = static_cast<std::int32_t>(p.batch);
+  params.heads = static_cast<std::int32_t>(p.heads);
+  params.q_len = static_cast<std::int32_t>(p.q_len);
+  params.kv_len = static_cast<std::int32_t>(p.kv_len);
+  params.head_dim = static_cast<std::int32_t>(p.head_dim);
+  const auto entries = attention_entries(kernel, p);
+  std::vector<AttentionLaunch> launches;
+  const auto add = [&](const std::string& entry, const kernels::K1Launch& launch) {
+    const auto narrow = [](std::int32_t x) { return static_cast<std::uint32_t>(x); };
+    if (std::ranges::find(launch.grid, 0) != std::end(launch.grid)) return;
+    launches.push_back({entry,
+                        {narrow(launch.grid[0]), narrow(launch.grid[1]), narrow(launch.grid[2])},
+                        {narrow(launch.block[0]), narrow(launch.block[1]), 1},
+                        0});
+  };
+  add(entries[0], kernels::k1_scores_launch(params));
+  add(entries[1], kernels::k1_softmax_launch(params));
+  add(entries[2], kernels::k1_output_launch(params));
+  return launches;
+}
+
+std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
+                                           const device::DeviceInfo& device,
+                                           const AttentionProblem& p) {
+  if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
+  if (kernel.has_scores) return naive_launches(kernel, p);
+  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  const std::uint32_t q_tiles = ceil_div(p.q_len, tile.queries);
+  AttentionLaunch launch = {
+      attention_entries(kernel, p)[0],
+      {q_tiles, static_cast<std::uint32_t>(p.heads), static_cast<std::uint32_t>(p.batch)},
+      {static_cast<std::uint32_t>(tile.threads), 1, 1},
+      static_cast<std::uint32_t>(tile.shared_bytes)};
+  if (tile.is_persistent) {
+    const std::int64_t tiles = std::int64_t{q_tiles} * p.heads * p.batch;
+    launch.grid = {static_cast<std::uint32_t>(std::min<std::int64_t>(tiles, device.num_sms)), 1, 1};
+  }
+  return {launch};
+}
+
+}  // namespace
+
+bool has_uneven_tiles(const AttentionProblem& p) noexcept {
+  return p.causal || p.window_left >= 0 || p.window_right >= 0 || p.is_packed;
+}
+
+std::int32_t attention_section_heads(const device::DeviceInfo& device, const AttentionProblem& p) {
+  if (!has_uneven_tiles(p)) return 1;
+  const double pairs = static_cast<double>(p.batch) * static_cast<double>(p.heads);
+  // Heads of a group share their keys and values, 2 bytes an element.
+  const double bytes_per_pair = 4.0 * static_cast<double>(p.kv_len) *
+                                static_cast<double>(p.head_dim) * static_cast<double>(p.kv_heads) /
+                                static_cast<double>(p.heads);
+  const double cache_bytes = device.l2_bytes / 2.0;
+  std::int32_t section = 1;
+  while (section < pairs && section < (1 << 20) && 2 * section * bytes_per_pair <= cache_bytes)
+    section *= 2;
+  return section;
+}
+
+AttentionPlan make_attention_plan(const device::DeviceInfo& device,
+                                  const AttentionProblem& problem) {
+  AttentionPlan plan;
+  plan.problem = complete_attention_problem(problem);
+  const AttentionProblem& p = plan.problem;
+  Choice choice = choose(device, p);
+  const kernels::AttentionTile& tile = choice.kernel->find_variant(p.head_dim)->tile;
+  plan.kernel = choice.kernel->name;
+  plan.candidates = std::move(choice.candidates);
+  plan.tile_queries = tile.queries;
+  plan.tile_keys = tile.keys;
+  plan.launches = make_launches(*choice.kernel, device, p);
+  if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(*choice.kernel, p);
+  plan.flops = attention_flops(p);
+  plan.bytes = attention_bytes(p);
+  return plan;
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,107 @@
+#include "tilewright/attention.h"
+
+#include "base/error.h"
+#include "ops/c_api/device.h"
+#include "ops/c_api/status.h"
+
+using tilewright::AttentionProblem;
+using tilewright::c_api::guarded;
+using tilewright::c_api::require_address;
+
+struct tw_attention {
+  tilewright::Attention attention;
+  std::string plan_text;
+};
+
+namespace {
+
+AttentionProblem::Strides to_strides(const tw_strides& s) {
+  return {s.batch, s.row, s.head};
+}
+
+AttentionProblem to_problem(const tw_attention_problem& c) {
+  tilewright::require(c.struct_bytes == sizeof c, tilewright::ErrorKind::kInvalidArgument,
+                      "tw_attention_create: problem.struct_bytes = {}; expected {}. Fill it with "
+                      "tw_attention_problem_init() of the same version of the library.",
+                      c.struct_bytes, sizeof c);
+  tilewright::require(
+      c.dtype == TW_BF16 || c.dtype == TW_F16, tilewright::ErrorKind::kInvalidArgument,
+      "tw_attention_create: problem.dtype = {}; expected TW_BF16 = 0 or TW_F16 = 1", c.dtype);
+  AttentionProblem p;
+  p.dtype = c.dtype == TW_F16 ? tilewright::DType::kF16 : tilewright::DType::kBF16;
+  p.batch = c.batch;
+  p.heads = c.heads;
+  p.kv_heads = c.kv_heads;
+  p.q_len = c.q_len;
+  p.kv_len = c.kv_len;
+  p.head_dim = c.head_dim;
+  if (c.scale != 0) p.scale = c.scale;
+  p.causal = c.causal != 0;
+  p.window_left = c.window_left;
+  p.window_right = c.window_right;
+  p.softcap = c.softcap;
+  p.has_sink = c.has_sink != 0;
+  p.has_lse = c.has_lse != 0;
+  p.is_packed = c.is_packed != 0;
+  p.total_q = c.total_q;
+  p.total_kv = c.total_kv;
+  p.q_strides = to_strides(c.q_strides);
+  p.k_strides = to_strides(c.k_strides);
+  p.v_strides = to_strides(c.v_strides);
+  p.out_strides = to_strides(c.out_strides);
+  if (c.kernel != nullptr) p.kernel = c.kernel;
+  return p;
+}
+
+}  // namespace
+
+void tw_attention_problem_init(tw_attention_problem* problem) {
+  if (problem == nullptr) return;
+  *problem = {};
+  problem->struct_bytes = sizeof *problem;
+  problem->batch = problem->heads = problem->kv_heads = 1;
+  problem->window_left = problem->window_right = -1;
+}
+
+tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
+                              tw_attention** attention) {
+  return guarded([&] {
+    require_address(attention, "tw_attention_create", "attention");
+    *attention = nullptr;
+    require_address(device, "tw_attention_create", "device");
+    require_address(problem, "tw_attention_create", "problem");
+    tilewright::Attention made(device->device, to_problem(*problem));
+    std::string text = made.plan().to_string();
+    *attention = new tw_attention{std::move(made), std::move(text)};
+  });
+}
+
+void tw_attention_destroy(tw_attention* attention) {
+  delete attention;
+}
+
+const char* tw_attention_plan_text(const tw_attention* attention) {
+  return attention == nullptr ? "" : attention->plan_text.c_str();
+}
+
+const char* tw_attention_kernel(const tw_attention* attention) {
+  return attention == nullptr ? "" : attention->attention.plan().kernel.c_str();
+}
+
+size_t tw_attention_workspace_bytes(const tw_attention* attention) {
+  return attention == nullptr ? 0 : attention->attention.plan().workspace_bytes;
+}
+
+double tw_attention_flops(const tw_attention* attention) {
+  return attention == nullptr ? 0 : attention->attention.plan().flops;
+}
+
+tw_status tw_attention_run(const tw_attention* attention, const tw_attention_arguments* arguments) {
+  return guarded([&] {
+    require_address(attention, "tw_attention_run", "attention");
+    require_address(arguments, "tw_attention_run", "arguments");
+    const tw_attention_arguments& a = *arguments;
+    attention->attention.run(
+        {a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream});
+  });
+}

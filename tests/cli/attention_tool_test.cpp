@@ -1,0 +1,162 @@
+// `tilewright attention` and `tilewright ladder` as a user runs them, on the simulator.
+#include "base/npy.h"
+#include "base/safetensors.h"
+#include "base/safetensors_writer.h"
+#include "tests/cli/run_tool.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kDevice = "--device sim:h200 ";
+
+class AttentionTool : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome info = run_tool("info --json");
+    if (info.parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+    write("q", {20, 2, 64}, 1);
+    write("k", {30, 1, 64}, 2);
+    write("v", {30, 1, 64}, 3);
+  }
+  void write(const std::string& name, const std::vector<std::int64_t>& shape, int seed) {
+    HostTensor tensor(DType::kF32, shape);
+    int i = seed;
+    for (float& x : tensor.elems<float>()) x = std::sin(static_cast<float>(i += 7));
+    write_npy(folder_ / (name + ".npy"), tensor.view());
+  }
+  std::string files() const {
+    return "--q " + path("q.npy") + " --k " + path("k.npy") + " --v " + path("v.npy") + " ";
+  }
+  Outcome attention(const std::string& arguments) const {
+    return run_tool(std::string(kDevice) + "attention " + files() + arguments);
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  ScopedFolder folder_;
+};
+
+TEST_F(AttentionTool, ComputesChecksAndWrites) {
+  const std::string out = path("out.npy"), lse = path("lse.npy");
+  const Outcome run =
+      attention("--causal --window 9 --softcap 5 --check --out " + out + " --lse-out " + lse);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("heads 2 (keys 1), queries 20, keys 30, head_dim 64, causal, "
+                                 "window 9 back, softcap 5, lse"));
+  EXPECT_THAT(run.out, HasSubstr("check      correct: max error"));
+  EXPECT_THAT(run.out, testing::Not(HasSubstr("TFLOP/s"))) << "a simulator has no times";
+  EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 64}));
+  EXPECT_EQ(read_npy(out).dtype(), DType::kF32);
+  EXPECT_EQ(read_npy(lse).shape(), (std::vector<std::int64_t>{1, 2, 20}));
+}
+
+TEST_F(AttentionTool, SpeaksJson) {
+  const nlohmann::json report = attention("--check --kernel k5 --json").parsed();
+  EXPECT_EQ(report["plan"]["kernel"], "k5");
+  EXPECT_TRUE(report["error"]["ok"]);
+  EXPECT_EQ(report["error"]["rows"], 40);
+  EXPECT_GT(report["counted"]["total"]["tensor_flop"], 4.0 * 64 * 2 * 20 * 30 - 1);
+  EXPECT_FALSE(report.contains("time"));
+}
+
+TEST_F(AttentionTool, ExplainsThePlanWithoutRunning) {
+  const Outcome plan = attention("--plan --kernel auto");
+  EXPECT_THAT(plan.out, HasSubstr("not k1: it is expected to take"));
+  const Outcome refused = attention("--plan --kernel k2 --softcap 3");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("kernel k2 does not support a softcap. Possible here: k5"));
+}
+
+TEST_F(AttentionTool, TakesTensorsOfASafetensorsFile) {
+  const std::string in = path("in.safetensors"), out = path("out.safetensors");
+  const std::vector<std::uint16_t> ones(2 * 5 * 64, 0x3f80);
+  const ConstTensorView view =
+      contiguous_view(static_cast<const void*>(ones.data()), DType::kBF16, {2, 5, 64});
+  write_safetensors(in, {{"x.q", view}, {"x.k", view}, {"x.v", view}});
+  const Outcome run = run_tool(std::string(kDevice) + "attention --input " + in +
+                               " --q x.q --k x.k --v x.v --layout hnd --check --out " + out);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("heads 2, queries 5"));
+  const SafetensorsFile written(out);
+  const HostTensor result(written.tensor("out"));
+  EXPECT_EQ(result.dtype(), DType::kBF16);
+  for (const std::uint16_t code : result.elems<std::uint16_t>()) ASSERT_EQ(code, 0x3f80);
+}
+
+TEST_F(AttentionTool, NamesWhatIsWrong) {
+  EXPECT_THAT(attention("--layout bnhd").err, HasSubstr("which --layout bnhd does not describe"));
+  EXPECT_THAT(attention("--layout nnd").err, HasSubstr("each once, d last"));
+  EXPECT_THAT(attention("--window 3,x").err, HasSubstr("--window 3,x"));
+  EXPECT_THAT(attention("--kernel k9").err, HasSubstr("there is no kernel \"k9\""));
+  write("k", {30, 1, 32}, 2);
+  EXPECT_THAT(attention("").err, HasSubstr("expected the same"));
+  EXPECT_THAT(run_tool(std::string(kDevice) + "attention --q /nonexistent.npy").err,
+              HasSubstr("nonexistent.npy"));
+}
+
+TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
+  const std::string out = path("ladder");
+  const std::string small =
+      "ladder --kernels k2,k4_2,k6 --head-dims 64 --lengths 64,128 --tokens 128 --hidden 64 ";
+  const Outcome run = run_tool(kDevice + small + "--out " + out);
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("12 results checked against float64, 0 wrong"));
+  EXPECT_THAT(run.out, HasSubstr("simulated: no times"));
+  const nlohmann::json log = read_json(out + "/ladder.json");
+  EXPECT_EQ(log["schema"], 1);
+  EXPECT_EQ(log["samples"].size(), 12u);
+  EXPECT_FALSE(log["samples"][0].contains("samples_us"));
+  EXPECT_GT(log["samples"][0]["counted"]["total"]["warp_instructions"], 0);
+  const std::string page(MappedFile(out + "/ladder.html").text());
+  EXPECT_THAT(page, HasSubstr("The attention ladder, counted"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("http"))) << "needs nothing from elsewhere";
+
+  // A log with times, as a GPU gives it, and a peer.
+  nlohmann::json timed = log, peers = log;
+  timed["device"]["is_simulated"] = false;
+  for (nlohmann::json& sample : timed["samples"]) sample["samples_us"] = {10.0, 12.0, 11.0};
+  peers["samples"] = nlohmann::json::array({timed["samples"][0]});
+  peers["samples"][0]["kernel"] = "cudnn";
+  peers["samples"][0]["source"] = "cuDNN 9";
+  write_json(folder_ / "timed.json", timed);
+  write_json(folder_ / "peers.json", peers);
+  const Outcome again = run_tool("ladder --from " + path("timed.json") + " --peers " +
+                                 path("peers.json") + " --out " + out + "2");
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("cudnn"));
+  EXPECT_THAT(std::string(MappedFile(out + "2/ladder.html").text()),
+              HasSubstr("The attention ladder, measured"));
+
+  timed["samples"][3]["error"]["ok"] = false;
+  write_json(folder_ / "timed.json", timed);
+  const Outcome wrong = run_tool("ladder --from " + path("timed.json") + " --out " + out + "3");
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.out, HasSubstr("1 wrong"));
+  EXPECT_EQ(run_tool("ladder --from " + out + "/ladder.html").status, 1);
+}
+
+TEST_F(AttentionTool, LadderTakesRealTensors) {
+  const std::string input = std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/data/qkv.safetensors";
+  const nlohmann::json log = run_tool(std::string(kDevice) +
+                                      "ladder --json --kernels k6 --limit 70 "
+                                      "--input " +
+                                      input + " --out " + path("real"))
+                                 .parsed();
+  ASSERT_EQ(log["samples"].size(), 2u);
+  for (const nlohmann::json& sample : log["samples"]) {
+    EXPECT_TRUE(sample["error"]["ok"]);
+    EXPECT_EQ(sample["problem"]["q_len"], 70);
+    EXPECT_LT(sample["error"]["relative_rms"], 4e-3);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

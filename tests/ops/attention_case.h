@@ -1,0 +1,201 @@
+// One call of the attention operator on random tensors, compared with the float64 reference.
+#pragma once
+
+#include "tilewright/attention.h"
+
+#include "reference/attention.h"
+#include "reference/attention_bound.h"
+#include "reference/error_bound.h"
+#include "tests/kernels/kernel_test.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace tilewright::ops {
+
+using device::Buffer;
+
+/// A tensor as [batch, row, head, head_dim] in memory with strides; what lies between is NaN.
+struct StridedTensor {
+  std::int64_t batch, rows, heads, head_dim;
+  AttentionProblem::Strides strides;
+
+  AttentionProblem::Strides resolved() const {
+    if (strides.batch != 0 || strides.row != 0 || strides.head != 0) return strides;
+    return {rows * heads * head_dim, heads * head_dim, head_dim};
+  }
+  std::int64_t offset(std::int64_t i) const {
+    const AttentionProblem::Strides s = resolved();
+    const std::int64_t dim = i % head_dim, head = i / head_dim % heads;
+    const std::int64_t row = i / head_dim / heads % rows, b = i / head_dim / heads / rows;
+    return b * s.batch + row * s.row + head * s.head + dim;
+  }
+  std::int64_t num_elems() const { return batch * rows * heads * head_dim; }
+  std::int64_t span_elems() const { return num_elems() == 0 ? 0 : offset(num_elems() - 1) + 1; }
+};
+
+/// What to run: the problem and, if it is packed, the lengths.
+struct AttentionCase {
+  AttentionProblem problem;
+  std::vector<std::int32_t> q_lens, kv_lens;
+  std::vector<double> sink;
+};
+
+inline std::vector<std::int32_t> running_sums(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> sums = {0};
+  for (const std::int32_t length : lengths) sums.push_back(sums.back() + length);
+  return sums;
+}
+
+inline AttentionCase packed(AttentionProblem problem, std::vector<std::int32_t> q_lens,
+                            std::vector<std::int32_t> kv_lens) {
+  problem.is_packed = true;
+  problem.batch = static_cast<std::int64_t>(q_lens.size());
+  problem.q_len = *std::ranges::max_element(q_lens);
+  problem.kv_len = *std::ranges::max_element(kv_lens);
+  problem.total_q = std::accumulate(q_lens.begin(), q_lens.end(), std::int64_t{0});
+  problem.total_kv = std::accumulate(kv_lens.begin(), kv_lens.end(), std::int64_t{0});
+  return {problem, std::move(q_lens), std::move(kv_lens), {}};
+}
+
+class AttentionRun {
+ public:
+  AttentionRun(const Device& device, AttentionCase c) : device_(device), case_(std::move(c)) {
+    const AttentionProblem& p = case_.problem;
+    const std::int64_t batch = p.is_packed ? 1 : p.batch;
+    const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
+    const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
+    q_shape_ = {batch, q_rows, p.heads, p.head_dim, p.q_strides};
+    k_shape_ = {batch, kv_rows, p.kv_heads, p.head_dim, p.k_strides};
+    v_shape_ = {batch, kv_rows, p.kv_heads, p.head_dim, p.v_strides};
+    out_shape_ = {batch, q_rows, p.heads, p.head_dim, p.out_strides};
+    q_ = kernels::draw_many(1, q_shape_.num_elems(), kernels::Numbers::kUniform, format());
+    k_ = kernels::draw_many(2, k_shape_.num_elems(), kernels::Numbers::kUniform, format());
+    v_ = kernels::draw_many(3, v_shape_.num_elems(), kernels::Numbers::kUniform, format());
+    if (p.has_sink && case_.sink.empty())
+      for (std::int64_t h = 0; h < p.heads; ++h) case_.sink.push_back(0.5 * (h % 5) - 1);
+  }
+
+  /// Runs, by `enqueue` if given, and compares.
+  template <class Enqueue>
+  void check(Enqueue enqueue) {
+    const Attention attention(device_, case_.problem);
+    const device::Device& inner = device_.internal();
+    const Buffer q = upload(q_, q_shape_), k = upload(k_, k_shape_), v = upload(v_, v_shape_);
+    const Buffer cu_q = Buffer::from(inner, running_sums(case_.q_lens));
+    const Buffer cu_kv = Buffer::from(inner, running_sums(case_.kv_lens));
+    const Buffer sink = Buffer::from(inner, kernels::to_floats(case_.sink));
+    const Buffer workspace(inner, attention.plan().workspace_bytes);
+    const kernels::Output<std::uint16_t> out(inner,
+                                             static_cast<std::size_t>(out_shape_.span_elems()));
+    const kernels::Output<float> lse(inner, num_rows());
+    const device::Stream stream(inner);
+    enqueue(
+        attention,
+        AttentionArguments{kernels::pointer_to<const void>(q), kernels::pointer_to<const void>(k),
+                           kernels::pointer_to<const void>(v), out.pointer(), lse.pointer(),
+                           kernels::pointer_to<const float>(sink),
+                           kernels::pointer_to<const std::int32_t>(cu_q),
+                           kernels::pointer_to<const std::int32_t>(cu_kv),
+                           kernels::pointer_to<void>(workspace), stream.handle()},
+        stream);
+    stream.synchronize();
+    compare(out.read(), lse.read());
+  }
+  void check() {
+    check([](const Attention& attention, const AttentionArguments& arguments,
+             const device::Stream&) { attention.run(arguments); });
+  }
+
+ private:
+  const FormatSpec& format() const { return case_.problem.dtype == DType::kF16 ? kFp16 : kBf16; }
+  std::size_t num_rows() const {
+    return static_cast<std::size_t>(q_shape_.batch * q_shape_.rows * q_shape_.heads);
+  }
+
+  Buffer upload(const std::vector<double>& values, const StridedTensor& shape) const {
+    std::vector<std::uint16_t> codes(static_cast<std::size_t>(shape.span_elems()), 0xffff);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      codes[static_cast<std::size_t>(shape.offset(static_cast<std::int64_t>(i)))] =
+          static_cast<std::uint16_t>(encode(format(), values[i]));
+    }
+    return Buffer::from(device_.internal(), codes);
+  }
+
+  reference::AttentionResult expected() const {
+    const AttentionProblem& p = case_.problem;
+    reference::AttentionParams params = {.batch = p.batch,
+                                         .heads = p.heads,
+                                         .kv_heads = p.kv_heads,
+                                         .q_len = p.q_len,
+                                         .kv_len = p.kv_len,
+                                         .head_dim = p.head_dim,
+                                         .v_head_dim = p.head_dim,
+                                         .scale = p.scale,
+                                         .softcap = p.softcap,
+                                         .causal = p.causal,
+                                         .window_left = p.window_left,
+                                         .window_right = p.window_right,
+                                         .sink = case_.sink,
+                                         .magnitudes = true};
+    const auto cu_q = running_sums(case_.q_lens), cu_kv = running_sums(case_.kv_lens);
+    if (p.is_packed) {
+      params.cu_seqlens_q = cu_q;
+      params.cu_seqlens_kv = cu_kv;
+    }
+    return reference::attention(params, q_, k_, v_);
+  }
+
+  // Index of a row of out in lse.
+  std::size_t lse_index(std::int64_t b, std::int64_t row, std::int64_t head) const {
+    return static_cast<std::size_t>((b * q_shape_.heads + head) * q_shape_.rows + row);
+  }
+
+  void compare(std::vector<std::uint16_t> out, const std::vector<float>& lse) const {
+    const reference::AttentionResult exact = expected();
+    const AttentionProblem& p = case_.problem;
+    const double u = p.dtype == DType::kF16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
+    for (std::int64_t i = 0; i < out_shape_.num_elems(); ++i) {
+      const std::int64_t head = i / p.head_dim % p.heads;
+      const std::int64_t row = i / p.head_dim / p.heads % q_shape_.rows;
+      const std::int64_t b = i / p.head_dim / p.heads / q_shape_.rows;
+      const std::size_t at = static_cast<std::size_t>(i), line = lse_index(b, row, head);
+      const reference::AttentionRow bounds = {.head_dim = p.head_dim,
+                                              .num_keys = p.kv_len,
+                                              .score_magnitude = exact.score_magnitude[line],
+                                              .row_max = exact.row_max[line],
+                                              .softcap = p.softcap,
+                                              .value_max = 2,
+                                              .p_roundoff = u,
+                                              .p_subnormal = p.dtype == DType::kF16 ? 0x1p-24 : 0,
+                                              .out_roundoff = u};
+      std::uint16_t& code = out[static_cast<std::size_t>(out_shape_.offset(i))];
+      const double value = decode(format(), code);
+      ASSERT_LE(std::abs(value - exact.out[at]),
+                reference::attention_out_bound(bounds, exact.out[at], exact.out_magnitude[at]))
+          << "batch " << b << ", row " << row << ", head " << head << ", dim " << i % p.head_dim
+          << ": " << value << " for " << exact.out[at];
+      code = 0xffff;
+      if (!p.has_lse || i % p.head_dim != 0) continue;
+      if (std::isinf(exact.lse[line])) {
+        ASSERT_EQ(lse[line], -INFINITY) << "row " << row;
+      } else {
+        ASSERT_NEAR(lse[line], exact.lse[line],
+                    reference::attention_lse_bound(bounds, exact.lse[line]))
+            << "batch " << b << ", row " << row << ", head " << head;
+      }
+    }
+    for (std::size_t i = 0; i < out.size(); ++i)
+      ASSERT_EQ(out[i], 0xffff) << "element " << i << " lies between the rows of out";
+    if (!p.has_lse) {
+      for (const float x : lse) ASSERT_TRUE(std::isnan(x)) << "lse was not asked for";
+    }
+  }
+
+  const Device& device_;
+  AttentionCase case_;
+  StridedTensor q_shape_, k_shape_, v_shape_, out_shape_;
+  std::vector<double> q_, k_, v_;
+};
+
+}  // namespace tilewright::ops

@@ -1,0 +1,115 @@
+/* The C interface, compiled as C99. Returns the number of the first check that fails, 0 if none. */
+#include "tests/ops/c_api_check.h"
+
+#include "tilewright/tilewright.h"
+
+#include <string.h>
+
+typedef int (*set_context)(void*);
+typedef int (*allocate)(uint64_t*, size_t);
+typedef int (*copy_in)(uint64_t, const void*, size_t);
+typedef int (*copy_out)(void*, uint64_t, size_t);
+
+enum { kRows = 70, kHeadDim = 64, kElems = kRows * kHeadDim };
+
+/* ISO C forbids the cast from object to function pointer. */
+#define LOOK_UP(type, variable, name)                        \
+  type variable;                                             \
+  do {                                                       \
+    void* address = tw_device_driver_function(device, name); \
+    if (address == NULL) return __LINE__;                    \
+    memcpy(&variable, &address, sizeof variable);            \
+  } while (0)
+#define CHECK(condition)               \
+  do {                                 \
+    if (!(condition)) return __LINE__; \
+  } while (0)
+
+static int check_refusals(const tw_device* device) {
+  tw_attention* attention = NULL;
+  tw_attention_problem problem;
+  CHECK(tw_device_open("gpu", NULL) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "device is NULL") != NULL);
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_attention_problem_init") != NULL);
+  tw_attention_problem_init(&problem);
+  problem.head_dim = 72;
+  CHECK(tw_attention_create(device, &problem, &attention) == TW_UNSUPPORTED);
+  CHECK(strstr(tw_last_error(), "k6 exists for head_dim") != NULL);
+  problem.dtype = 9;
+  CHECK(tw_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(attention == NULL);
+  CHECK(tw_attention_run(NULL, NULL) == TW_INVALID_ARGUMENT);
+  tw_attention_destroy(NULL);
+  tw_device_close(NULL);
+  return 0;
+}
+
+/* All keys are alike, so every row of the result is the mean of the visible rows of v: i / 2. */
+static int check_run(const tw_device* device) {
+  static uint16_t zeros[kElems], values[kElems], result[kElems];
+  uint64_t q, v, out, workspace;
+  int row, column;
+  tw_attention* attention = NULL;
+  tw_attention_problem problem;
+  tw_attention_arguments arguments;
+  LOOK_UP(set_context, cu_ctx_set_current, "cuCtxSetCurrent");
+  LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
+  LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
+  LOOK_UP(copy_out, cu_memcpy_dtoh, "cuMemcpyDtoH_v2");
+  for (row = 0; row < kRows; ++row) {
+    const float value = (float)(row % 2); /* 0 and 1 in turn */
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (column = 0; column < kHeadDim; ++column)
+      values[row * kHeadDim + column] = (uint16_t)(bits >> 16);
+  }
+  tw_attention_problem_init(&problem);
+  problem.q_len = problem.kv_len = kRows;
+  problem.head_dim = kHeadDim;
+  problem.causal = 1;
+  CHECK(tw_attention_create(device, &problem, &attention) == TW_OK);
+  CHECK(strstr(tw_attention_plan_text(attention), "causal") != NULL);
+  CHECK(tw_attention_flops(attention) == 4.0 * kHeadDim * (kRows * (kRows + 1) / 2));
+  CHECK(strlen(tw_attention_kernel(attention)) >= 2);
+  CHECK(cu_ctx_set_current(tw_device_context(device)) == 0);
+  CHECK(cu_mem_alloc(&q, sizeof zeros) == 0 && cu_mem_alloc(&v, sizeof values) == 0);
+  CHECK(cu_mem_alloc(&out, sizeof result) == 0);
+  CHECK(cu_mem_alloc(&workspace, tw_attention_workspace_bytes(attention) + 1) == 0);
+  CHECK(cu_memcpy_htod(q, zeros, sizeof zeros) == 0);
+  CHECK(cu_memcpy_htod(v, values, sizeof values) == 0);
+  memset(&arguments, 0, sizeof arguments);
+  CHECK(tw_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
+  CHECK(strcmp(tw_last_error(), "attention: the address of q is null; the plan needs it") == 0);
+  arguments.q = arguments.k = (const void*)(uintptr_t)q;
+  arguments.v = (const void*)(uintptr_t)v;
+  arguments.out = (void*)(uintptr_t)out;
+  arguments.workspace = (void*)(uintptr_t)workspace;
+  CHECK(tw_attention_run(attention, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  CHECK(cu_memcpy_dtoh(result, out, sizeof result) == 0);
+  tw_attention_destroy(attention);
+  for (row = 0; row < kRows; ++row) {
+    const float mean = (float)((row + 1) / 2) / (float)(row + 1);
+    const uint32_t bits = (uint32_t)result[row * kHeadDim + 5] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    CHECK(value - mean < 0.01f && mean - value < 0.01f);
+  }
+  return 0;
+}
+
+int check_c_api(const char* spec) {
+  tw_device* device = NULL;
+  int line;
+  CHECK(strlen(tw_version()) >= 5);
+  CHECK(tw_device_open("nonsense", &device) == TW_INVALID_ARGUMENT);
+  CHECK(device == NULL && strstr(tw_last_error(), "nonsense") != NULL);
+  CHECK(tw_device_open(spec, &device) == TW_OK);
+  CHECK(strlen(tw_device_description(device)) > 10);
+  line = check_refusals(device);
+  if (line == 0) line = check_run(device);
+  tw_device_close(device);
+  return line;
+}

@@ -1,0 +1,15 @@
+#ifndef TILEWRIGHT_TESTS_OPS_C_API_CHECK_H
+#define TILEWRIGHT_TESTS_OPS_C_API_CHECK_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0, or the line of the check that failed. */
+int check_c_api(const char* spec);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
