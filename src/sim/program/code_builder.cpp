@@ -25,6 +25,20 @@ bool is_dynamic(SpecialRegister which) {
          which != SpecialRegister::kEnvreg;
 }
 
+/// What ptxas keeps to: .maxnreg, and registers for all threads of as many CTAs as the kernel says.
+std::uint32_t register_limit(const LaunchBounds& bounds) {
+  constexpr std::uint32_t kPerThread = 255, kPerSm = 65536, kWarpThreads = 32, kUnit = 8;
+  const std::uint32_t most = bounds.max_registers != 0 ? bounds.max_registers : kPerThread;
+  const auto& extents =
+      bounds.required_threads[0] != 0 ? bounds.required_threads : bounds.max_threads;
+  const std::uint32_t threads = extents[0] * std::max(1U, extents[1]) * std::max(1U, extents[2]);
+  if (threads == 0) return most;
+  const std::uint32_t warps =
+      (threads + kWarpThreads - 1) / kWarpThreads * std::max(1U, bounds.min_ctas_per_sm);
+  const std::uint32_t fitting = kPerSm / kWarpThreads / warps / kUnit * kUnit;
+  return std::min(most, std::max(fitting, 2 * kUnit));
+}
+
 }  // namespace
 
 CodeBuilder::CodeBuilder(const Module& module, const VariableAddresses& addresses,
@@ -60,8 +74,8 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
   plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
-  const std::uint32_t limit = entry.bounds.max_registers != 0 ? entry.bounds.max_registers : 255;
-  code_->info.num_registers = std::clamp(registers_.num_live + 8, 16U, limit);
+  code_->info.num_registers =
+      std::clamp(registers_.num_live + 8, 16U, std::max(16U, register_limit(entry.bounds)));
   return std::move(code_);
 }
 
