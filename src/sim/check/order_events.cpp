@@ -3,6 +3,7 @@
 #include "sim/check/order_checker.h"
 #include "sim/program/code.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::sim {
@@ -193,7 +194,18 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
     }
   };
   if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
-  if (kind == GroupKind::kWgmma) return learn(own.wgmma);
+  if (kind == GroupKind::kWgmma) {
+    // A group is the warpgroup's, and complete for all four warps at once.
+    const std::uint32_t time = own.wgmma.done(num_open);
+    const std::size_t first = warp.index / 4 * 4;
+    for (std::size_t w = first; w < std::min(first + 4, own.cta->warps.size()); ++w) {
+      Groups& groups = own.cta->warps[w].wgmma;
+      if (time == 0 || groups.agent == 0) continue;
+      own.now.seen.raise(groups.agent, std::min(time, groups.time - 1));
+      own.now.fenced.raise(groups.agent, std::min(time, groups.time - 1));
+    }
+    return;
+  }
   for (auto& [lane, groups] : own.bulk) {
     if ((lanes >> lane & 1) == 0) continue;
     learn(groups.reads);

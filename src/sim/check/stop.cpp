@@ -57,6 +57,8 @@ std::string wait_text(const Cta& cta, const Warp& warp, const LaneGroup& group) 
     }
     case WaitKind::kAsync:
       return "waits for asynchronous work of its own";
+    case WaitKind::kWarpgroup:
+      return "waits for a group of wgmma that not all four warps of the warpgroup have committed";
     case WaitKind::kRegisters:
       return "waits for registers of other warps";
     default:

@@ -38,6 +38,7 @@ enum class WaitKind : std::uint8_t {
   kWarpSync,   ///< a: lanes that must come
   kAsync,      ///< a: kind of own async work, b: how many groups may stay open
   kRegisters,  ///< setmaxnreg.inc
+  kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
   kGridSync,
 };
 
@@ -102,6 +103,7 @@ struct alignas(64) Warp {
   bool has_loaded_undefined = false;  ///< the instruction that runs has
   std::shared_ptr<WarpDefinedness> definedness;
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
+  std::uint64_t num_tensor_commits = 0;                  ///< wgmma.commit_group
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
