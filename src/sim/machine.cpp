@@ -12,6 +12,7 @@
 #include "sim/report/usage_observer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -194,11 +195,18 @@ struct Machine::State {
   State(const DeviceModel& device, Options how)
       : model(device), options(std::move(how)), memory(device.global_bytes) {}
 
+  /// Ready for a launch. Returns its address
+  std::uint64_t clear_workspace();
+
   const DeviceModel& model;
   Options options;
   GlobalMemory memory;
   std::mutex launch_mutex;
   std::uint64_t num_launches = 0;
+  /// The driver's workspace of a cooperative launch: its size, and the word by which CTAs count
+  /// themselves in grid.sync() of cooperative_groups.
+  alignas(64) std::array<std::uint32_t, 16> workspace{};
+  bool is_workspace_known = false;
   Findings findings;
   std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
   bool is_host_known = false;           ///< the host says what it writes
@@ -211,6 +219,16 @@ struct Machine::State {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
 };
+
+std::uint64_t Machine::State::clear_workspace() {
+  workspace = {sizeof workspace};
+  const auto address = reinterpret_cast<std::uint64_t>(workspace.data());
+  if (!is_workspace_known) {
+    memory.add_host_range(address, sizeof workspace, "the workspace of cooperative launches");
+    is_workspace_known = true;
+  }
+  return address;
+}
 
 Machine::Machine(const DeviceModel& model, Options options) {
   refuse_old_processor();
@@ -323,6 +341,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
+  if (launch.is_cooperative) grid.workspace_address = state_->clear_workspace();
   const CheckerSet checkers =
       make_observer(grid.options, *code, state_->findings,
                     state_->is_host_known ? state_->defined.get() : nullptr);

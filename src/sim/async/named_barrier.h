@@ -80,7 +80,7 @@ class NamedBarriers {
   struct Barrier {
     std::uint32_t expected = 0;  // threads; 0 while idle
     std::uint32_t generation = 0;
-    std::uint32_t arrived_warps = 0;                                 // with at least one lane
+    std::uint32_t arrived_warps = 0;     // with at least one lane
     std::uint32_t repeated_threads = 0;  // of warps that have come again since
     std::array<std::uint32_t, kMaxWarpsOfCta> arrived{}, waiting{};  // lanes
     BarrierReduction reduction;

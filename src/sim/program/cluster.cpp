@@ -75,6 +75,9 @@ std::uint64_t special_value(const Warp& warp, const SpecialRow& special, int lan
       return launch.cluster.count();
     case SpecialRegister::kIsExplicitCluster:
       return launch.cluster.count() > 1;
+    case SpecialRegister::kEnvreg:
+      if (c == 1) return warp.grid->workspace_address >> 32;
+      return c == 2 ? warp.grid->workspace_address & 0xffffffff : 0;
     case SpecialRegister::kLaneid:
       return static_cast<unsigned>(lane);
     case SpecialRegister::kWarpid:

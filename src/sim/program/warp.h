@@ -188,6 +188,8 @@ struct Grid {
   std::uint64_t arena_begin = 0, arena_end = 0;  ///< of GlobalMemory
   std::vector<std::byte> params;                 ///< in the layout of the entry, padded
   std::uint64_t id = 0;
+  /// Where a cooperative kernel's CTAs meet; %envreg1 (high half) and %envreg2 say so. Else 0
+  std::uint64_t workspace_address = 0;
   std::function<void(std::string_view)> print;  ///< of printf
   Observer* observer = nullptr;
   InitChecker* init = nullptr;   ///< one of the observers, or nullptr

@@ -1,6 +1,7 @@
 // Which device a thread works on, and the contexts that nobody creates.
-#include "sim/runtime/answer.h"
 #include "sim/runtime/device.h"
+
+#include "sim/runtime/answer.h"
 #include "sim/runtime/registry.h"
 
 #include <cstring>

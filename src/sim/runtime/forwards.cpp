@@ -7,9 +7,9 @@ namespace tilewright::sim::runtime {
 
 extern "C" {
 
-#define TILEWRIGHT_DEFINE(name, driver_name, parameters, arguments)   \
-  cudaError name parameters {                                         \
-    return in_context([&] { check(driver_name arguments); });         \
+#define TILEWRIGHT_DEFINE(name, driver_name, parameters, arguments) \
+  cudaError name parameters {                                       \
+    return in_context([&] { check(driver_name arguments); });       \
   }
 TILEWRIGHT_SIM_RUNTIME_FORWARDS(TILEWRIGHT_DEFINE)
 #undef TILEWRIGHT_DEFINE

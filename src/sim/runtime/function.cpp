@@ -77,7 +77,8 @@ cudaError cudaFuncGetName(const char** out, const void* function) {
 
 cudaError cudaFuncGetParamInfo(const void* function, std::size_t index, std::size_t* offset,
                                std::size_t* bytes) {
-  return in_context([&] { check(cuFuncGetParamInfo(find_kernel(function), index, offset, bytes)); });
+  return in_context(
+      [&] { check(cuFuncGetParamInfo(find_kernel(function), index, offset, bytes)); });
 }
 
 cudaError cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* out, const void* function,

@@ -61,8 +61,7 @@ cudaMemcpy3DParms runtime_copy(const CUDA_MEMCPY3D& c) {
   cudaMemcpy3DParms p{};
   void* const from = is_host(c.src_memory_type) ? const_cast<void*>(c.src_host)
                                                 : reinterpret_cast<void*>(c.src_device);
-  void* const to =
-      is_host(c.dst_memory_type) ? c.dst_host : reinterpret_cast<void*>(c.dst_device);
+  void* const to = is_host(c.dst_memory_type) ? c.dst_host : reinterpret_cast<void*>(c.dst_device);
   p.src_pos = {c.src_x_in_bytes, c.src_y, c.src_z};
   p.src_ptr = {from, c.src_pitch, c.width_in_bytes, c.src_height};
   p.dst_pos = {c.dst_x_in_bytes, c.dst_y, c.dst_z};
@@ -220,8 +219,7 @@ cudaError cudaGraphAddMemsetNode(CUgraphNode* out, CUgraph graph, const CUgraphN
 
 cudaError cudaGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                            const CUDA_MEMSET_NODE_PARAMS* params) {
-  return in_context(
-      [&] { check(cuGraphExecMemsetNodeSetParams(exec, node, params, context())); });
+  return in_context([&] { check(cuGraphExecMemsetNodeSetParams(exec, node, params, context())); });
 }
 
 cudaError cudaGraphAddNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,

@@ -1,6 +1,7 @@
 // Kernel launches: what <<<>>> becomes, and the calls that programs make themselves.
-#include "sim/runtime/answer.h"
 #include "sim/runtime/launch.h"
+
+#include "sim/runtime/answer.h"
 #include "sim/runtime/registry.h"
 
 #include <vector>
@@ -28,7 +29,8 @@ bool is_in(unsigned value, unsigned limit) {
 
 /// Shapes that no device takes have an error of their own in the runtime.
 void require_shape(const dim3& grid, const dim3& block) {
-  const bool is_grid = is_in(grid.x, kMaxGridX) && is_in(grid.y, kMaxGridYz) && is_in(grid.z, kMaxGridYz);
+  const bool is_grid =
+      is_in(grid.x, kMaxGridX) && is_in(grid.y, kMaxGridYz) && is_in(grid.z, kMaxGridYz);
   const bool is_block =
       is_in(block.x, kMaxBlockXy) && is_in(block.y, kMaxBlockXy) && is_in(block.z, kMaxBlockZ);
   expect(is_grid && is_block, cudaError::kInvalidConfiguration);

@@ -131,7 +131,7 @@ cudaError cudaPointerGetAttributes(cudaPointerAttributes* out, const void* point
         CUpointer_attribute::kHostPointer};
     void* values[] = {&type, &is_managed, &device, &device_pointer, &host_pointer};
     check(cuPointerGetAttributes(std::size(wanted), wanted, values, address_of(pointer)));
-    const cudaMemoryType kind = is_managed != 0               ? cudaMemoryType::kManaged
+    const cudaMemoryType kind = is_managed != 0                 ? cudaMemoryType::kManaged
                                 : type == CUmemorytype::kHost   ? cudaMemoryType::kHost
                                 : type == CUmemorytype::kDevice ? cudaMemoryType::kDevice
                                                                 : cudaMemoryType::kUnregistered;
