@@ -1,6 +1,6 @@
 // A CUDA program like any other: adds two vectors and sums the result, and checks both on the host.
 //
-//   nvcc -cudart shared -gencode arch=compute_90a,code=compute_90a -lineinfo -o vector_add vector_add.cu
+//   nvcc -cudart shared -gencode arch=compute_90a,code=compute_90a -o vector_add vector_add.cu
 //   tilewright sim exec --check all -- ./vector_add
 #include <cstdio>
 #include <vector>

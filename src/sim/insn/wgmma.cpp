@@ -195,8 +195,9 @@ void complete_groups(Warp& warp, std::uint64_t num_groups) {
   }
 }
 
-// imm: groups that may stay open. A group is the warpgroup's: it is complete for one warp when it is for
-// all four. Programs rely on it, one of whose threads then says that an operand may be overwritten.
+// imm: groups that may stay open. A group is the warpgroup's: it is complete for one warp when it
+// is for all four. Programs rely on it, one of whose threads then says that an operand may be
+// overwritten.
 Step wait_group(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto open = static_cast<std::uint64_t>(insn.imm);
   const std::uint64_t num_groups =

@@ -78,13 +78,6 @@ CUDA_MEMCPY2D rows(void* to, std::size_t to_pitch, const void* from, std::size_t
   return copy;
 }
 
-/// A part of a variable on the device. Errors   also cudaErrorInvalidValue if it goes beyond its end
-void* part_of(const void* symbol, std::size_t bytes, std::size_t offset) {
-  const Variable variable = find_variable(symbol);
-  expect(offset <= variable.bytes && bytes <= variable.bytes - offset);
-  return reinterpret_cast<void*>(variable.address + offset);
-}
-
 /// One side of such a copy is the device's.
 void require_kind(Kind kind, Kind other) {
   expect(kind == other || kind == Kind::kDeviceToDevice || kind == Kind::kDefault,
@@ -148,6 +141,12 @@ CUDA_MEMCPY3D driver_copy(void* to, const void* from, std::size_t bytes, Kind ki
   copy.extent = {bytes, 1, 1};
   copy.kind = kind;
   return driver_copy(copy);
+}
+
+void* part_of(const void* symbol, std::size_t bytes, std::size_t offset) {
+  const Variable variable = find_variable(symbol);
+  expect(offset <= variable.bytes && bytes <= variable.bytes - offset);
+  return reinterpret_cast<void*>(variable.address + offset);
 }
 
 extern "C" {

@@ -1,5 +1,5 @@
-// What a call of the CUDA runtime returns, as CUDA 13.0 has it. Most are the driver's codes under other
-// names; those below 100 that the driver lacks are the runtime's own.
+// What a call of the CUDA runtime returns, as CUDA 13.0 has it. Most are the driver's codes under
+// other names; those below 100 that the driver lacks are the runtime's own.
 #pragma once
 
 // X(our name, name in driver_types.h, value, text of cudaGetErrorString)

@@ -1,5 +1,5 @@
-// Functions of the runtime that are the driver's under other names: the same parameters, the same meaning,
-// and a context that is there without being asked for.
+// Functions of the runtime that are the driver's under other names: the same parameters, the same
+// meaning, and a context that is there without being asked for.
 #pragma once
 
 // X(name in the runtime, name in the driver, parameters, arguments)

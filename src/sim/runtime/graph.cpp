@@ -71,12 +71,6 @@ cudaMemcpy3DParms runtime_copy(const CUDA_MEMCPY3D& c) {
   return p;
 }
 
-void* part_of(const void* symbol, std::size_t bytes, std::size_t offset) {
-  const Variable variable = find_variable(symbol);
-  expect(offset <= variable.bytes && bytes <= variable.bytes - offset);
-  return reinterpret_cast<void*>(variable.address + offset);
-}
-
 void add_copy(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
               const CUDA_MEMCPY3D& copy) {
   check(cuGraphAddMemcpyNode(out, graph, dependencies, count, &copy, context()));

@@ -1,4 +1,5 @@
-// What programs do with the CUDA runtime, each thing once. Prints what went wrong; the status is the count.
+// What programs do with the CUDA runtime, each thing once. Prints what went wrong; the status is
+// the count.
 #include <cstdio>
 #include <cstring>
 

@@ -1,5 +1,5 @@
-// The CUDA runtime as programs meet it: compiled by nvcc from program.cu, linked with -cudart shared, and
-// run with the simulator's libraries.
+// The CUDA runtime as programs meet it: compiled by nvcc from program.cu, linked with -cudart
+// shared, and run with the simulator's libraries.
 #include "tests/base/scoped_folder.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// Our declarations of the runtime's interface against the toolkit's own headers, and the names that the
-// library exports.
+// Our declarations of the runtime's interface against the toolkit's own headers, and the names that
+// the library exports.
 #include "sim/runtime/abi.h"
 #include "sim/runtime/forwards.h"
 #include "sim/runtime/unsupported.h"
