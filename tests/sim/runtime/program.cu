@@ -152,8 +152,10 @@ void launches(cudaStream_t stream) {
   EXPECT(host[0] == 15 && host[199] == 45);
   fill<int><<<1, 2000, 0, stream>>>(out, 5, 200);
   EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
-  dynamic<<<1, 64, 100 * 1024, stream>>>(out);
-  EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+  if (stream != nullptr) {  // later it may
+    dynamic<<<1, 64, 100 * 1024, stream>>>(out);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+  }
   EXPECT_OK(cudaFuncSetAttribute(dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024));
   dynamic<<<1, 64, 100 * 1024, stream>>>(out);
   EXPECT_OK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
