@@ -140,7 +140,7 @@ std::string text_of(const Entry& entry) {
   }
   if (!text) {
     say("the PTX in a fatbin is compressed and cannot be expanded (with Zstandard, libzstd.so.1 is "
-        "needed). Compile with -Xfatbin -no-compress, or nvcc --compress-mode=none");
+        "needed). Compile with nvcc --compress-mode=none");
     refuse(CUresult::kInvalidImage);
   }
   text->resize(std::min(text->find('\0'), text->size()));

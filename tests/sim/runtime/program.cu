@@ -253,6 +253,27 @@ void streams_events_and_graphs() {
   EXPECT_OK(cudaStreamDestroy(stream));
 }
 
+__global__ void count_equal(const int* a, const int* b, int n, int* num_equal) {
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += 32) {
+    if (a[i] != b[i]) return;
+    atomicAdd(num_equal, 1);
+  }
+}
+
+/// What a kernel wrote is known to be written, also before the host has written anything.
+void kernel_writes_first() {
+  int *values = nullptr, *num_equal = nullptr, host = 0;
+  EXPECT_OK(cudaMalloc(&values, 100 * sizeof *values));
+  fill<int><<<1, 128>>>(values, 1, 100);
+  EXPECT_OK(cudaMalloc(&num_equal, sizeof *num_equal));
+  EXPECT_OK(cudaMemset(num_equal, 0, sizeof *num_equal));
+  count_equal<<<1, 32>>>(values, values, 100, num_equal);
+  EXPECT_OK(cudaMemcpy(&host, num_equal, sizeof host, cudaMemcpyDeviceToHost));
+  EXPECT(host == 100);
+  EXPECT_OK(cudaFree(values));
+  EXPECT_OK(cudaFree(num_equal));
+}
+
 void faults() {
   EXPECT(cudaPeekAtLastError() == cudaSuccess);
   write_null<<<1, 1>>>();
@@ -274,6 +295,7 @@ void faults() {
 
 int main() {
   devices();
+  kernel_writes_first();
   memory();
   symbols();
   streams_events_and_graphs();
