@@ -1,322 +1,353 @@
 #!/usr/bin/env python3
-"""Writes the files of tests/ptx for wgmma, tensor copies and tensor maps.
+"""Writes the files of tests/ptx for tensor copies and tensor maps.
 
     python3 tools/make_ptx_tensor_tests.py
 
-Shared memory images, fragments and boxes are laid out here by the manual's formulas; products are
-summed with Python's integers and fractions. tests/sim/insn/ptx_case.h says how data lies in memory.
+Boxes are walked here element by element, as the manual describes them. tests/sim/insn/ptx_case.h says how
+data lies in memory, ptx_map.h how tensor maps are written.
 """
 
-import functools
-from fractions import Fraction
-import pathlib
-import random
-import re
-import struct
+import itertools
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "ptx"
-LANES = 32
-rng = random.Random(11)
-files = {}
+from ptx_test_bytes import case, write_files
+from ptx_test_numbers import FLOATS, codes_of_small, f16_code, f32_code, rng, round_to, swizzled
 
-PREAMBLE = """  .reg .pred %p<16>; .reg .b16 %h<16>; .reg .b32 %r<400>; .reg .b64 %d<100>;
-  mov.u32 %r390, %tid.x;
-  ld.param.u64 %d93, [in];
-  ld.param.u64 %d94, [out];
-  mul.wide.u32 %d90, %r390, 8; add.s64 %d91, %d93, %d90; add.s64 %d92, %d94, %d90;
-  setp.eq.u32 %p15, %r390, 0;
-"""
 WAIT = "{\nWAIT: mbarrier.try_wait.parity.shared::cta.b64 %p14, [%r2], 0; @!%p14 bra WAIT;\n}"
 
 
-def rows_of(data):
-    """Bytes as lists of 32 words, with zeros at the end."""
-    data = bytes(data)
-    data += bytes(-len(data) % (8 * LANES))
-    words = struct.unpack(f"<{len(data) // 8}Q", data)
-    return [words[i:i + LANES] for i in range(0, len(words), LANES)]
+# Tensor copies: a box, element by element, as "Tensors" of the manual describes it.
+
+ELEMENT_BYTES = {"u8": 1, "u16": 2, "u32": 4, "s32": 4, "u64": 8, "s64": 8, "f16": 2, "f32": 4, "f64": 8,
+                 "bf16": 2}
 
 
-def words_line(prefix, words):
-    same = len(set(words)) == 1
-    return prefix + " ".join(hex(w) for w in (words[:1] if same else words))
+class Tensor:
+    """dims innermost first; rows may be padded."""
+
+    def __init__(self, element, dims, pad_bytes=0, base=0):
+        self.element, self.dims, self.base, self.size = element, dims, base, ELEMENT_BYTES[element]
+        self.strides, stride = [], dims[0] * self.size + pad_bytes
+        for d in dims[1:]:
+            self.strides.append(stride)
+            stride *= d
+        self.bytes = stride if len(dims) > 1 else dims[0] * self.size
+
+    def offset(self, at):
+        """Of an element in global memory; None outside of the tensor."""
+        if any(not 0 <= x < d for x, d in zip(at, self.dims)): return None
+        return self.base + at[0] * self.size + sum(x * s for x, s in zip(at[1:], self.strides))
+
+    def map(self, where, **fields):
+        text = f"element={self.element} at={where}+{self.base} dims=" + ",".join(map(str, self.dims))
+        if self.strides: text += " strides=" + ",".join(map(str, self.strides))
+        for key, value in fields.items():
+            text += f" {key}=" + (",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+        return text
 
 
-def case(file, name, body, inputs, outputs, threads=32, cluster=1, maps=(), machine=None):
-    """inputs, outputs: bytes."""
-    kernel = re.sub(r"\W", "_", name)
-    lines = [f"// test: {kernel}"]
-    if threads != 32: lines.append(f"// threads: {threads}")
-    if cluster != 1: lines.append(f"// cluster: {cluster}")
-    lines += [f"// map: {m}" for m in maps]
-    lines += [words_line("// in: ", row) for row in rows_of(inputs)]
-    lines += [words_line("// out: ", row) for row in rows_of(outputs)]
-    params = "".join(f", .param .align 64 .b8 map{i}[128]" for i in range(len(maps)))
-    body = "\n".join("  " + line.strip() for line in body.strip().splitlines())
-    lines.append(f".visible .entry {kernel}(.param .u64 in, .param .u64 out{params})\n"
-                 f"{{\n{PREAMBLE}{body}\n  ret;\n}}\n")
-    files.setdefault((file, machine), []).append("\n".join(lines))
+def box_positions(coords, box, steps):
+    """Coordinates of the elements of a box in the order of shared memory. The innermost step counts not."""
+    counts = [box[0]] + [-(-b // s) for b, s in zip(box[1:], steps[1:])]
+    strides = [1] + list(steps[1:])
+    for idx in itertools.product(*(range(c) for c in reversed(counts))):
+        yield [c + i * s for c, i, s in zip(coords, reversed(idx), strides)]
 
 
-# Numbers: code -> value, and small values -> code.
-
-def minifloat(exponent_bits, mantissa_bits):
-    bias = (1 << (exponent_bits - 1)) - 1
-
-    @functools.lru_cache(None)
-    def value(code):
-        sign = -1 if code >> (exponent_bits + mantissa_bits) else 1
-        e = code >> mantissa_bits & ((1 << exponent_bits) - 1)
-        m = code & ((1 << mantissa_bits) - 1)
-        if e == 0: return sign * Fraction(m, 1 << mantissa_bits) * Fraction(2) ** (1 - bias)
-        return sign * (1 + Fraction(m, 1 << mantissa_bits)) * Fraction(2) ** (e - bias)
-    return value
+def im2col_positions(coords, dims, lower, upper, steps, channels, pixels, offsets):
+    """Pixels one after the other through the bounding box; the filter offsets come on top."""
+    at = list(coords)
+    for _ in range(pixels):
+        for c in range(channels):
+            yield [coords[0] + c] + [x + o for x, o in zip(at[1:-1], offsets)] + [at[-1]]
+        for i in range(1, len(dims)):
+            at[i] += steps[i]
+            if i == len(dims) - 1 or at[i] <= dims[i] - 1 + upper[i - 1]: break
+            at[i] = lower[i - 1]
 
 
-FLOATS = {"f16": (16, minifloat(5, 10)), "bf16": (16, minifloat(8, 7)), "tf32": (32, minifloat(8, 23)),
-          "e4m3": (8, minifloat(4, 3)), "e5m2": (8, minifloat(5, 2)), "f32": (32, minifloat(8, 23))}
+def gather(tensor, memory, positions, fill=None):
+    data = bytearray()
+    for at in positions:
+        offset = tensor.offset(at)
+        if offset is None: data += fill or bytes(tensor.size)
+        else: data += memory[offset:offset + tensor.size]
+    return data
 
 
-@functools.lru_cache(None)
-def codes_of_small(kind):
-    """Codes of a few small numbers, whose sums of products every unit adds exactly."""
-    if kind in ("s8", "u8", "b1"):
-        return {code: (code - 256 if kind == "s8" and code > 127 else code) for code in range(256)}
+def swizzle_image(linear, span):
+    """16-byte chunks to their places; the image begins at a multiple of 1024."""
+    image = bytearray(-(-len(linear) // 1024) * 1024 if span else len(linear))
+    for at in range(0, len(linear), 16): image[swizzled(at, span):swizzled(at, span) + 16] = linear[at:at + 16]
+    return image
+
+
+SETUP = """.shared .align 1024 .b8 tile[{size}]; .shared .align 8 .b64 bar;
+mov.u32 %r1, tile; mov.u32 %r2, bar; mad.lo.u32 %r3, %r390, 8, %r1;
+mov.b64 %d80, map0; cvta.param.u64 %d80, %d80;
+@%p15 mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster; bar.warp.sync -1;"""
+
+
+def coordinates(coords):
+    return "{" + ", ".join(map(str, coords)) + "}"
+
+
+def dump(size):
+    return "\n".join(f"ld.shared.b64 %d1, [%r3+{i}]; st.global.b64 [%d92+{i}], %d1;" for i in range(0, size, 256))
+
+
+def load_case(name, tensor, coords, map_text, image, num_bytes, mode="", extra="", before=""):
+    size = -(-len(image) // 256) * 256
+    memory = tensor.memory
+    mode = mode or "tile"
+    body = SETUP.format(size=size) + f"""{before}
+    {"".join(f"st.shared.b64 [%r3+{i}], 0;" for i in range(0, size, 256))}
+    fence.proxy.async.shared::cta; bar.warp.sync -1;
+    @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {num_bytes};
+    @%p15 cp.async.bulk.prefetch.tensor.{len(coords)}d.L2.global.{mode} [%d80, {coordinates(coords)}]{extra};
+    @%p15 cp.async.bulk.tensor.{len(coords)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [%r1], [%d80, {coordinates(coords)}], [%r2]{extra};
+    {WAIT}
+    """ + dump(size)
+    case("tensor_load", name, body, memory, bytes(image) + bytes(size - len(image)), maps=[map_text])
+
+
+def random_bytes(count): return bytes(rng.getrandbits(8) for _ in range(count))
+
+
+def tiled(name, element, dims, box, coords, swizzle=0, steps=None, pad=0, fill=None):
+    tensor = Tensor(element, dims, pad)
+    tensor.memory = random_bytes(tensor.bytes)
+    steps = steps or [1] * len(dims)
+    positions = list(box_positions(coords, box, steps))
+    linear = gather(tensor, tensor.memory, positions, fill)
+    text = tensor.map("in", box=box, steps=steps, swizzle=f"{swizzle}B" if swizzle else "none",
+                      fill="nan" if fill else "zeros")
+    load_case(name, tensor, coords, text, swizzle_image(linear, swizzle), len(linear))
+
+
+def im2col(name, element, dims, lower, upper, channels, pixels, coords, offsets, steps=None, swizzle=0):
+    tensor = Tensor(element, dims)
+    tensor.memory = random_bytes(tensor.bytes)
+    steps = steps or [1] * len(dims)
+    positions = im2col_positions(coords, dims, lower, upper, steps, channels, pixels, offsets)
+    linear = gather(tensor, tensor.memory, list(positions))
+    text = tensor.map("in", lower=lower, upper=upper, channels=channels, pixels=pixels, steps=steps,
+                      swizzle=f"{swizzle}B" if swizzle else "none")
+    registers_text = "".join(f"mov.u16 %h{i}, {o};" for i, o in enumerate(offsets))
+    load_case(name, tensor, coords, text, swizzle_image(linear, swizzle), len(linear), "im2col",
+              ", {" + ", ".join(f"%h{i}" for i in range(len(offsets))) + "}", registers_text)
+
+
+def tensor_loads():
+    tiled("load_1d_u8", "u8", [100 + 12], [64], [16])
+    tiled("load_1d_past_the_end", "u16", [40], [32], [16])
+    tiled("load_2d_f32", "f32", [12, 9], [8, 5], [4, 2], pad=16)
+    tiled("load_2d_before_the_start", "u32", [12, 9], [8, 5], [-4, -2])
+    tiled("load_2d_steps", "u16", [24, 12], [16, 7], [8, 1], steps=[1, 3])
+    tiled("load_3d_f16_nan", "f16", [16, 5, 4], [8, 4, 3], [8, 3, 2], fill=b"\xff\x7f")
+    tiled("load_4d_f64", "f64", [4, 3, 3, 3], [2, 2, 2, 2], [2, 1, 1, 2])
+    tiled("load_5d_bf16", "bf16", [8, 3, 3, 2, 3], [8, 2, 2, 2, 2], [0, 1, 2, 0, 1], steps=[1, 1, 1, 1, 2])
+    for span in (32, 64, 128):
+        tiled(f"load_2d_swizzle_{span}", "bf16", [span // 2 + 8, 20], [span // 2, 16], [8, 3], span)
+        tiled(f"load_3d_swizzle_{span}", "u8", [span, 7, 3], [span, 5, 2], [0, 1, 1], span)
+    im2col("load_im2col_3d", "f16", [16, 9, 3], [-1], [-1], 8, 16, [8, -1, 0], [2])
+    im2col("load_im2col_3d_step", "u32", [8, 11, 2], [0], [0], 4, 8, [4, 0, 0], [0], steps=[1, 2, 1])
+    im2col("load_im2col_4d", "f16", [16, 6, 5, 3], [-1, -1], [-1, -1], 16, 32, [0, 2, 1, 0], [1, 2])
+    im2col("load_im2col_4d_swizzle", "bf16", [32, 5, 4, 2], [-1, 0], [0, -1], 32, 24, [0, -1, 0, 0], [0, 1],
+           swizzle=64)
+    im2col("load_im2col_5d", "u8", [16, 4, 3, 3, 2], [-1, -1, -1], [-1, -1, -1], 16, 40, [0, 1, 0, 1, 0], [2, 0, 1])
+
+
+def store_case(file, name, tensor, coords, text, shared, before, after, instruction, mode=""):
+    size = -(-len(shared) // 256) * 256
+    data = bytes(shared) + bytes(size - len(shared)) + bytes(before)
+    body = SETUP.format(size=size) + "\n"
+    body += "\n".join(f"ld.global.b64 %d1, [%d91+{i}]; st.shared.b64 [%r3+{i}], %d1;" for i in range(0, size, 256))
+    if any(before):
+        out_size = -(-len(before) // 256) * 256
+        body += "\n" + "\n".join(f"ld.global.b64 %d1, [%d91+{size + i}]; st.global.b64 [%d92+{i}], %d1;"
+                                 for i in range(0, out_size, 256))
+    body += f"""
+    fence.proxy.async; bar.warp.sync -1;
+    @%p15 {instruction}.bulk_group [%d80, {coordinates(coords)}], [%r1];
+    @%p15 cp.async.bulk.commit_group; @%p15 cp.async.bulk.wait_group 0;"""
+    case(file, name, body, data, after, maps=[text])
+
+
+def stored(tensor, before, positions, linear, combine=lambda old, new: new):
+    after, size = bytearray(before), tensor.size
+    for i, at in enumerate(positions):
+        offset = tensor.offset(at)
+        if offset is None: continue
+        new = linear[i * size:(i + 1) * size]
+        after[offset:offset + size] = combine(bytes(after[offset:offset + size]), new)
+    return after
+
+
+def tensor_stores():
+    for name, element, dims, box, coords, swizzle in (
+            ("store_1d", "u8", [128], [64], [32], 0), ("store_2d", "f32", [12, 9], [8, 5], [4, 6], 0),
+            ("store_3d_past_the_end", "u16", [24, 5, 3], [16, 3, 2], [16, 3, 2], 0),
+            ("store_4d", "f64", [4, 3, 3, 2], [2, 2, 2, 2], [2, 1, 1, 0], 0),
+            ("store_5d", "bf16", [8, 2, 3, 2, 3], [8, 2, 2, 2, 2], [0, 1, 1, 0, 1], 0),
+            ("store_swizzle_32", "bf16", [24, 10], [16, 8], [8, 1], 32),
+            ("store_swizzle_64", "f32", [16, 10], [16, 8], [0, 1], 64),
+            ("store_swizzle_128", "u8", [128, 10], [128, 8], [0, 1], 128)):
+        tensor = Tensor(element, dims)
+        positions = list(box_positions(coords, box, [1] * len(dims)))
+        linear = random_bytes(len(positions) * tensor.size)
+        text = tensor.map("out", box=box, swizzle=f"{swizzle}B" if swizzle else "none")
+        before = bytes(tensor.bytes)
+        store_case("tensor_store", name, tensor, coords, text, swizzle_image(linear, swizzle), before,
+                   stored(tensor, before, positions, linear),
+                   f"cp.async.bulk.tensor.{len(dims)}d.global.shared::cta.tile")
+    tensor = Tensor("f16", [16, 6, 5, 2])
+    coords, lower, upper = [8, -1, 0, 0], [-1, 0], [-1, -1]
+    coords = [8, 2, 1, 0]
+    positions = list(im2col_positions(coords, tensor.dims, lower, upper, [1] * 4, 8, 16, [0, 0]))
+    linear, before = random_bytes(len(positions) * 2), bytes(tensor.bytes)
+    text = tensor.map("out", lower=lower, upper=upper, channels=8, pixels=16)
+    store_case("tensor_store", "store_im2col_no_offs", tensor, coords, text, linear, before,
+               stored(tensor, before, positions, linear), "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs")
+
+
+def integer_op(op, size, is_signed):
+    read = lambda x: int.from_bytes(x, "little", signed=is_signed)
+    f = {"add": lambda o, n: o + n, "min": min, "max": max, "and": lambda o, n: o & n, "or": lambda o, n: o | n,
+         "xor": lambda o, n: o ^ n, "inc": lambda o, n: 0 if o >= n else o + 1,
+         "dec": lambda o, n: n if o == 0 or o > n else o - 1}[op]
+    return lambda o, n: (f(read(o), read(n)) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+
+def float_op(op, kind):
     bits, value = FLOATS[kind]
-    if bits == 32: candidates = [struct.unpack("<I", struct.pack("<f", v))[0] for v in (0, 1, -1, 2, -3, 4, .5)]
-    else: candidates = range(1 << bits)
-    wanted = {Fraction(v) for v in (0, 1, -1, 2, -2, 3, -3, 4)} | {Fraction(1, 2), Fraction(-3, 2)}
-    found = {}
-    for code in candidates:
-        if bits == 16 and (code >> 7 & 0x1f) in (0x1f,) and kind == "f16": continue
-        if bits == 32 or (code & (1 << (bits - 1)) - 1) < (0x7c00 if kind == "f16" else 1 << bits):
-            if value(code) in wanted and not (value(code) == 0 and code): found[code] = value(code)
-    return found
+    code = {"f16": f16_code, "f32": f32_code, "bf16": lambda v: round_to(v, 7, -126, 8)}[kind]
+    f = {"add": lambda o, n: o + n, "min": min, "max": max}[op]
+    read = lambda x: value(int.from_bytes(x, "little"))
+    return lambda o, n: code(f(read(o), read(n))).to_bytes(bits // 8, "little")
 
 
-def round_to(value, mantissa_bits, min_exponent, exponent_bits):
-    """Code of the nearest number, ties to even; no overflow here."""
-    sign, value = int(value < 0), abs(value)
-    if value == 0: return 0
-    e = 0
-    while value >= 2 ** (e + 1): e += 1
-    while value < Fraction(2) ** e: e -= 1
-    e = max(e, min_exponent)
-    scaled = value / Fraction(2) ** (e - mantissa_bits)
-    n = int(scaled)
-    rest = scaled - n
-    n += int(rest > Fraction(1, 2) or (rest == Fraction(1, 2) and n & 1))
-    biased = e - min_exponent + 1 if n >> mantissa_bits else 0
-    code = (biased << mantissa_bits) + (n - (1 << mantissa_bits) if biased else n)
-    return code | sign << (exponent_bits + mantissa_bits)
+def tensor_reductions():
+    ops = [(op, "u32") for op in ("add", "min", "max", "inc", "dec", "and", "or", "xor")]
+    ops += [(op, "s32") for op in ("add", "min", "max", "and")] + [(op, "u64") for op in ("add", "min", "max", "xor")]
+    ops += [(op, "s64") for op in ("min", "max")] + [("add", "f32")]
+    ops += [(op, t) for t in ("f16", "bf16") for op in ("add", "min", "max")]
+    for op, element in ops:
+        tensor = Tensor(element, [16, 5], base=0)
+        box, coords = [8, 3], [8, 3]  # one row is outside
+        positions = list(box_positions(coords, box, [1, 1]))
+        is_float = element in FLOATS
+        if is_float:
+            codes = sorted(codes_of_small("f32" if element == "f32" else element))
+            some = lambda n: b"".join(rng.choice(codes).to_bytes(tensor.size, "little") for _ in range(n))
+        else: some = lambda n: random_bytes(n * tensor.size)
+        linear, before = some(len(positions)), some(tensor.bytes // tensor.size)
+        before += bytes(-len(before) % 256)
+        combine = float_op(op, element) if is_float else integer_op(op, tensor.size, element[0] == "s")
+        store_case("tensor_reduce", f"reduce_{op}_{element}", tensor, coords, tensor.map("out", box=box), linear, before,
+                   stored(tensor, before, positions, linear, combine),
+                   f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.tile")
+    tensor = Tensor("u32", [8, 6, 5, 2])
+    positions = list(im2col_positions([0, 1, 1, 0], tensor.dims, [0, 0], [0, 0], [1] * 4, 8, 16, [0, 0]))
+    linear, before = random_bytes(len(positions) * 4), random_bytes(tensor.bytes)
+    before += bytes(-len(before) % 256)
+    store_case("tensor_reduce", "reduce_im2col_no_offs", tensor, [0, 1, 1, 0],
+               tensor.map("out", lower=[0, 0], upper=[0, 0], channels=8, pixels=16), linear, before,
+               stored(tensor, before, positions, linear, integer_op("add", 4, False)),
+               "cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.im2col_no_offs")
 
 
-def f32_code(v): return round_to(v, 23, -126, 8)
-def f16_code(v): return round_to(v, 10, -14, 5)
+def multicast():
+    """Two CTAs, each loads half of a box for both; then each loads one for the other alone."""
+    tensor = Tensor("u16", [16, 8])
+    tensor.memory = random_bytes(tensor.bytes)
+    whole = gather(tensor, tensor.memory, box_positions([0, 0], [16, 8], [1, 1]))
+    body = SETUP.format(size=512) + f"""
+    mov.u32 %r10, %cluster_ctarank; xor.b32 %r13, %r10, 1; mul.lo.u32 %r11, %r10, 4;
+    mad.lo.u32 %r12, %r10, 128, %r1; add.u32 %r15, %r12, 256;
+    @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 384;
+    barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
+    mov.u16 %h1, 3; mov.u32 %r14, 1; shl.b32 %r14, %r14, %r13; cvt.u16.u32 %h2, %r14;
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r12], [%d80, {{0, %r11}}], [%r2], %h1;
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r15], [%d80, {{0, %r11}}], [%r2], %h2;
+    {WAIT}
+    ld.shared.b64 %d1, [%r3]; mad.lo.u32 %r20, %r13, 128, %r1; mad.lo.u32 %r20, %r390, 4, %r20;
+    ld.shared.u32 %r21, [%r20+256];
+    mul.wide.u32 %d10, %r10, 512; add.s64 %d92, %d92, %d10; st.global.b64 [%d92], %d1;
+    mul.wide.u32 %d11, %r390, 4; sub.s64 %d92, %d92, %d90; add.s64 %d92, %d92, %d11; st.global.u32 [%d92+256], %r21;
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
+    half = lambda rank: whole[128 * rank:128 * rank + 128]
+    out = whole + half(1) + bytes(128) + whole + half(0) + bytes(128)
+    case("tensor_multicast", "tensor_multicast", body, tensor.memory, out, cluster=2,
+         maps=[tensor.map("in", box=[16, 4])])
+    body = SETUP.format(size=512).replace("mov.b64 %d80, map0; cvta.param.u64 %d80, %d80;", "") + f"""
+    mov.u32 %r10, %cluster_ctarank; mad.lo.u32 %r12, %r10, 128, %r1;
+    mul.wide.u32 %d10, %r10, 128; add.s64 %d10, %d93, %d10; mov.u16 %h1, 3;
+    @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;
+    barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
+    @%p15 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12], [%d10], 128, [%r2], %h1;
+    {WAIT}
+    mul.wide.u32 %d10, %r10, 256; add.s64 %d92, %d92, %d10; ld.shared.b64 %d1, [%r3]; st.global.b64 [%d92], %d1;
+    barrier.cluster.arrive.relaxed; barrier.cluster.wait;"""
+    case("tensor_multicast", "bulk_multicast", body, tensor.memory, whole + whole, cluster=2)
 
 
-# Shared memory images of wgmma operands, from "Asynchronous Warpgroup Level Matrix Shared Memory Layout".
+def tensormap_edits():
+    """A map of another tensor becomes the one that is loaded, field by field, in shared and in global memory."""
+    tensor = Tensor("f16", [24, 12], pad_bytes=16)
+    tensor.memory = random_bytes(tensor.bytes)
+    box, coords, steps = [16, 6], [16, 3], [1, 2]
+    linear = gather(tensor, tensor.memory, list(box_positions(coords, box, steps)), b"\xff\x7f")
+    fields = [("global_address", "b64", None, "%d93"), ("rank", "b32", None, 1), ("box_dim", "b32", 0, 16),
+              ("box_dim", "b32", 1, 6), ("global_dim", "b32", 0, 24), ("global_dim", "b32", 1, 12),
+              ("global_stride", "b64", 0, tensor.strides[0]), ("element_stride", "b32", 0, 1),
+              ("element_stride", "b32", 1, 2), ("elemtype", "b32", None, "6"), ("interleave_layout", "b32", None, "0"),
+              ("swizzle_mode", "b32", None, "1"), ("fill_mode", "b32", None, "1")]
+    template = Tensor("u32", [8, 4, 2]).map("out", box=[4, 2, 1])
 
-def swizzled(offset, span):
-    """Bits 4.. of the offset are changed by bits 7..: one bit for 32 bytes, two for 64, three for 128."""
-    mask = {0: 0, 32: 1, 64: 3, 128: 7}[span]
-    return offset ^ ((offset >> 7 & mask) << 4)
+    def edits(space, base):
+        lines = []
+        for name, t, ordinal, value in fields:
+            # What is a code must be a constant, what is a number may be a register.
+            if isinstance(value, int):
+                lines.append(f"mov.{t} {'%d20' if t == 'b64' else '%r20'}, {value};")
+                value = "%d20" if t == "b64" else "%r20"
+            operands = f"[{base}], " + (f"{ordinal}, " if ordinal is not None else "") + str(value)
+            lines.append(f"@%p15 tensormap.replace.tile.{name}.{space}.b1024.{t} {operands};")
+        return "\n".join(lines)
 
-
-class Image:
-    """A rows x k matrix in shared memory, as the descriptor with this swizzle wants it."""
-
-    def __init__(self, rows, k_bytes, element_bytes, span, mn_major):
-        self.rows, self.k_bytes, self.span, self.mn_major = rows, k_bytes, span, mn_major
-        self.element_bytes = element_bytes
-        k = k_bytes // element_bytes
-        if not mn_major:
-            if span == 0: self.leading, self.stride = 128, k_bytes // 16 * 128
-            else: self.leading, self.stride = 16, 8 * span
-            self.atom_bytes = rows // 8 * 8 * span  # the next columns, once a swizzled row is full
-        elif span == 0: self.stride, self.leading = k // 8 * 128, 128
-        else: self.leading, self.stride = k // 8 * 8 * span, 8 * span
-        self.size = max(self.place(r, b) for r in (0, rows - 1) for b in (0, k - 1)) + 1
-        self.size = -(-self.size // 1024) * 1024
-
-    def linear(self, row, k):
-        if not self.mn_major:
-            byte = k * self.element_bytes
-            if self.span == 0:
-                return row // 8 * self.stride + byte // 16 * self.leading + row % 8 * 16 + byte % 16
-            atom, byte = divmod(byte, self.span)
-            return atom * self.atom_bytes + row // 8 * self.stride + row % 8 * self.span + byte
-        byte = row * self.element_bytes
-        if self.span == 0:
-            return byte // 16 * self.stride + k // 8 * self.leading + k % 8 * 16 + byte % 16
-        return byte // self.span * self.leading + k // 8 * self.stride + k % 8 * self.span + byte % self.span
-
-    def place(self, row, k): return swizzled(self.linear(row, k), self.span)
-
-    def bytes(self, codes):
-        data = bytearray(self.size)
-        for r, line in enumerate(codes):
-            for k, code in enumerate(line):
-                at = self.place(r, k)
-                data[at:at + self.element_bytes] = code.to_bytes(self.element_bytes, "little")
-        return data
-
-    def descriptor(self):
-        mode = {0: 0, 128: 1, 64: 2, 32: 3}[self.span]
-        return self.leading // 16 << 16 | self.stride // 16 << 32 | mode << 62
-
-
-def registers(first, count): return "{" + ", ".join(f"%r{first + i}" for i in range(count)) + "}"
-
-
-def fragment_of_a(codes, element_bytes, thread, step_k):
-    """The four registers of A that a thread holds, for one step of 32 bytes of k."""
-    warp, lane = thread // 32, thread % 32
-    words = []
-    for r in range(4):
-        row = 16 * warp + lane // 4 + 8 * (r % 2)
-        first = step_k * 32 // element_bytes + (4 * (lane % 4) + 16 * (r // 2)) // element_bytes
-        words.append(sum(codes[row][first + e] << 8 * element_bytes * e for e in range(4 // element_bytes)))
-    return words
-
-
-def wgmma(name, a_kind, b_kind, d_kind, n, span_a=128, span_b=128, a_mn=False, b_mn=False, steps=1,
-          a_in_registers=False, negate=(1, 1), old=None, saturate=False, machine=None, random_values=False,
-          file="wgmma"):
-    bits = {"s8": 8, "u8": 8, "b1": 8}.get(a_kind) or FLOATS[a_kind][0]
-    size, k_bytes = bits // 8, 32 * steps
-    k = k_bytes // size
-    small_a, small_b = codes_of_small(a_kind), codes_of_small(b_kind)
-    if random_values:
-        pick = lambda table, kind: random_code(kind)
-    else:
-        pick = lambda table, kind: rng.choice(list(table))
-    a = [[pick(small_a, a_kind) for _ in range(k)] for _ in range(64)]
-    b = [[pick(small_b, b_kind) for _ in range(k)] for _ in range(n)]
-    value_a = small_a.__getitem__ if a_kind in ("s8", "u8", "b1") else FLOATS[a_kind][1]
-    value_b = small_b.__getitem__ if b_kind in ("s8", "u8", "b1") else FLOATS[b_kind][1]
-    is_integer = a_kind in ("s8", "u8", "b1")
-    start = 0 if old is None else old
-
-    @functools.lru_cache(None)
-    def result(row, column):
-        total = start
-        for step in range(steps):
-            part = range(step * 32 // size, (step + 1) * 32 // size)
-            if a_kind == "b1":
-                total += sum(bin(a[row][i] & b[column][i]).count("1") for i in part)
-            else:
-                total += sum(value_a(a[row][i]) * negate[0] * value_b(b[column][i]) * negate[1] for i in part)
-            if saturate: total = max(-2**31, min(2**31 - 1, total))
-        if is_integer: return total & 0xffffffff
-        return f16_code(Fraction(total)) if d_kind == "f16" else f32_code(Fraction(total))
-
-    image_b = Image(n, k_bytes, size, span_b, b_mn)
-    data, at = bytearray(), {}
-    if a_in_registers:
-        for step in range(steps):
-            for r in range(4):
-                for thread in range(128):
-                    data += fragment_of_a(a, size, thread, step)[r].to_bytes(4, "little")
-    else:
-        image_a = Image(64, k_bytes, size, span_a, a_mn)
-        data += image_a.bytes(a)
-    at_b = len(data)
-    data += image_b.bytes(b)
-    shared_bytes = -(-len(data) // 1024) * 1024
-    count = n // 4 if d_kind == "f16" else n // 2
-    body = [f".shared .align 1024 .b8 image[{shared_bytes}];"]
-    for i in range(0, len(data), 1024):
-        body.append(f"ld.global.b64 %d1, [%d91+{i}]; mov.u32 %r1, image; mad.lo.u32 %r1, %r390, 8, %r1; "
-                    f"st.shared.b64 [%r1+{i}], %d1;")
-    body.append("fence.proxy.async.shared::cta; bar.sync 0; mov.u32 %r1, image; and.b32 %r2, %r1, 1023;")
-    body.append(f"shr.u32 %r1, %r1, 4; cvt.u64.u32 %d1, %r1; setp.ne.u32 %p1, %r2, 4096;")
-    if not a_in_registers: body.append(f"or.b64 %d2, %d1, {image_a.descriptor():#x};")
-    body.append(f"add.s64 %d3, %d1, {at_b // 16}; or.b64 %d3, %d3, {image_b.descriptor():#x};")
-    first = start
-    if not is_integer: first = f16_code(Fraction(start)) * 0x10001 if d_kind == "f16" else f32_code(Fraction(start))
-    body += [f"mov.b32 %r{100 + i}, {first & 0xffffffff:#x};" for i in range(count)]
-    suffix = {"b1": ".and.popc"}.get(a_kind, "") or (".satfinite" if saturate else "")
-    element_k = 256 if a_kind == "b1" else 32 // size
-    head = f"wgmma.mma_async.sync.aligned.m64n{n}k{element_k}{suffix}.{d_kind}.{a_kind}.{b_kind}"
-    if a_kind == "b1": head = f"wgmma.mma_async.sync.aligned.m64n{n}k256.s32.b1.b1.and.popc"
-    elif saturate: head = f"wgmma.mma_async.sync.aligned.m64n{n}k32.satfinite.s32.{a_kind}.{b_kind}"
-    if a_in_registers:
-        for i in range(4 * steps):
-            body.append(f"mul.wide.u32 %d5, %r390, 4; add.s64 %d5, %d93, %d5; ld.global.u32 %r{10 + i}, [%d5+{512 * i}];")
-    body.append("wgmma.fence.sync.aligned;")
-    for step in range(steps):
-        element = step * 32 // size
-        operand_a = registers(10 + 4 * step, 4)
-        if not a_in_registers:
-            operand_a = "%d6"
-            body.append(f"add.s64 %d6, %d2, {image_a.linear(0, element) // 16};")
-        body.append(f"add.s64 %d7, %d3, {image_b.linear(0, element) // 16};")
-        scale = "1" if old is not None or step else "0"
-        body.append(f"setp.ne.u32 %p2, {scale}, 0;")
-        tail = ""
-        if not is_integer: tail = f", {negate[0]}, {negate[1]}"
-        if size == 2: tail += (f", {int(a_mn)}" if not a_in_registers else "") + f", {int(b_mn)}"
-        body.append(f"{head} {registers(100, count)}, {operand_a}, %d7, %p2{tail};")
-    body.append("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;")
-    body.append("mul.wide.u32 %d5, %r390, 4; add.s64 %d5, %d94, %d5;")
-    body += [f"st.global.b32 [%d5+{512 * i}], %r{100 + i};" for i in range(count)]
-    out = bytearray()
-    for i in range(count):
-        for thread in range(128):
-            row = 16 * (thread // 32) + thread % 32 // 4 + 8 * (i % 2 if d_kind == "f16" else i // 2 % 2)
-            column = 8 * (i // 2 if d_kind == "f16" else i // 4) + 2 * (thread % 4)
-            if d_kind == "f16":
-                out += (result(row, column) | result(row, column + 1) << 16).to_bytes(4, "little")
-            else:
-                out += result(row, column + i % 2).to_bytes(4, "little")
-    case(file, name, "\n".join(body), data, out, threads=128, machine=machine)
-
-
-def random_code(kind):
-    """Any number that is not infinite or a NaN, but not so large that a sum overflows."""
-    if kind == "f16": return rng.getrandbits(1) << 15 | rng.randrange(0, 22 << 10)
-    if kind == "bf16": return rng.getrandbits(1) << 15 | rng.randrange(110, 140) << 7 | rng.getrandbits(7)
-    if kind == "e4m3": return rng.getrandbits(1) << 7 | rng.randrange(0, 127)
-    if kind == "e5m2": return rng.getrandbits(1) << 7 | rng.randrange(0, 124)
-    return rng.getrandbits(1) << 31 | rng.randrange(110, 140) << 23 | rng.getrandbits(10) << 13
-
-
-def all_wgmma():
-    for span in (0, 32, 64, 128):
-        wgmma(f"wgmma_bf16_k_major_{span}", "bf16", "bf16", "f32", 8, span, span, steps=2)
-        wgmma(f"wgmma_f16_mn_major_{span}", "f16", "f16", "f32", 64 if span == 128 else 32, span, span, True, True)
-        wgmma(f"wgmma_a_mn_{span}_b_k", "bf16", "bf16", "f32", 16, span, 64, True, False, steps=2)
-    wgmma("wgmma_a_k_b_mn", "f16", "f16", "f32", 24, 128, 0, False, True, steps=2)
-    wgmma("wgmma_tf32", "tf32", "tf32", "f32", 16, 64, 128, steps=2)
-    wgmma("wgmma_e4m3", "e4m3", "e4m3", "f32", 16, 128, 128, steps=2)
-    wgmma("wgmma_e4m3_e5m2_f16", "e4m3", "e5m2", "f16", 16, 32, 32)
-    wgmma("wgmma_e5m2_e4m3", "e5m2", "e4m3", "f32", 8, 0, 128, old=3)
-    wgmma("wgmma_f16_f16", "f16", "f16", "f16", 16, 128, 128, old=2, steps=2)
-    wgmma("wgmma_s8_u8", "s8", "u8", "s32", 16, 128, 64, steps=2)
-    wgmma("wgmma_u8_s8_old", "u8", "s8", "s32", 8, 32, 32, old=-77777)
-    wgmma("wgmma_s8_satfinite", "s8", "s8", "s32", 8, 64, 64, old=2**31 - 2000, saturate=True)
-    wgmma("wgmma_b1", "b1", "b1", "s32", 8, 64, 64, old=5)
-    wgmma("wgmma_a_registers_bf16", "bf16", "bf16", "f32", 8, span_b=128, steps=2, a_in_registers=True)
-    wgmma("wgmma_a_registers_b_mn", "f16", "f16", "f32", 64, span_b=128, b_mn=True, a_in_registers=True)
-    wgmma("wgmma_a_registers_e4m3", "e4m3", "e5m2", "f32", 8, span_b=32, a_in_registers=True)
-    wgmma("wgmma_a_registers_tf32", "tf32", "tf32", "f32", 8, span_b=32, a_in_registers=True)
-    wgmma("wgmma_a_registers_s8", "s8", "s8", "s32", 8, span_b=32, a_in_registers=True)
-    wgmma("wgmma_negated_a", "f16", "f16", "f32", 8, 32, 32, negate=(-1, 1), old=1)
-    wgmma("wgmma_negated_b", "tf32", "tf32", "f32", 8, 32, 32, negate=(1, -1))
-    for a, b, d, n in (("bf16", "bf16", "f32", 8), ("f16", "f16", "f32", 8), ("f16", "f16", "f16", 16),
-                       ("tf32", "tf32", "f32", 8), ("e4m3", "e5m2", "f32", 8), ("e5m2", "e5m2", "f32", 8)):
-        wgmma(f"wgmma_exact_{a}_{b}_{d}", a, b, d, n, 128, 128, old=Fraction(3, 2), random_values=d == "f32",
-              machine="exact_mma", file="wgmma_exact")
+    load = f"""st.shared.b64 [%r3], 0; fence.proxy.async.shared::cta; bar.warp.sync -1;
+    fence.proxy.tensormap::generic.acquire.gpu [%d81], 128;
+    @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {len(linear)};
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d81, {coordinates(coords)}], [%r2];
+    {WAIT}
+    """ + dump(256)
+    image = swizzle_image(linear, 32)[:256]
+    scratch = ".global .align 128 .b8 {}_map[128];"
+    setup = SETUP.format(size=1024) + """
+    .shared .align 128 .b8 edited[128]; mov.u32 %r30, edited;
+    setp.lt.u32 %p1, %r390, 16; mad.lo.u32 %r31, %r390, 8, %r30; add.s64 %d82, %d80, %d90;
+    mov.u64 %d81, {}_map; cvta.global.u64 %d81, %d81; add.s64 %d83, %d81, %d90;
+    @%p1 ld.b64 %d84, [%d82];"""
+    case("tensormap", "replace_in_shared", setup.format("replace_in_shared") + f"""
+    @%p1 st.shared.b64 [%r31], %d84; bar.warp.sync -1;
+    {edits("shared::cta", "%r30")}
+    bar.warp.sync -1;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d81], [%r30], 128;
+    """ + load, tensor.memory, image, maps=[template], module=scratch.format("replace_in_shared"))
+    case("tensormap", "replace_in_global", setup.format("replace_in_global") + f"""
+    @%p1 st.global.b64 [%d83], %d84; bar.warp.sync -1;
+    {edits("global", "%d81")}
+    fence.proxy.tensormap::generic.release.gpu; bar.warp.sync -1;
+    """ + load, tensor.memory, image, maps=[template], module=scratch.format("replace_in_global"))
 
 
 def main():
-    all_wgmma()
-    for (name, machine), kernels in files.items():
-        header = f"// {name}: made by tools/make_ptx_tensor_tests.py, which says how the results are found.\n"
-        if machine: header += f"// machine: {machine}\n"
-        header += ".version 8.4\n.target sm_90a\n.address_size 64\n\n"
-        (OUT / f"{name}.ptx").write_text(header + "\n".join(kernels))
+    tensor_loads()
+    tensor_stores()
+    tensor_reductions()
+    multicast()
+    tensormap_edits()
+    write_files("make_ptx_tensor_tests.py")
 
 
 if __name__ == "__main__":
