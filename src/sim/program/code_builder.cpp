@@ -2,6 +2,7 @@
 
 #include "sim/check/definedness.h"
 #include "sim/parse/diagnostic.h"
+#include "sim/program/contract.h"
 #include "sim/program/control.h"
 #include "sim/program/insn_lookup.h"
 #include "sim/program/warp.h"
@@ -28,15 +29,17 @@ bool is_dynamic(SpecialRegister which) {
 }  // namespace
 
 CodeBuilder::CodeBuilder(const Module& module, const VariableAddresses& addresses,
-                         int device_target)
-    : module_(module), addresses_(addresses), device_target_(device_target) {}
+                         int device_target, bool fuses)
+    : module_(module), addresses_(addresses), device_target_(device_target), fuses_(fuses) {}
 
 std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   flat_ = flatten(module_, entry);
+  if (fuses_) contract_products(flat_);
   registers_ = allocate_rows(flat_);
   code_ = std::make_unique<KernelCode>();
   code_->register_rows = registers_.row_of;
   code_->module = &module_;
+  code_->made = flat_.made;
   code_->info.name = entry.name;
   code_->info.bounds = entry.bounds;
   code_->predicate_end = registers_.predicate_end;

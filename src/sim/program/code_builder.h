@@ -19,8 +19,9 @@ using VariableAddresses = std::vector<std::uint64_t>;
 
 class CodeBuilder {
  public:
-  /// `device_target`: the compute capability that the code will run on.
-  CodeBuilder(const Module& module, const VariableAddresses& addresses, int device_target);
+  /// `device_target`: the compute capability that the code will run on. `fuses`: contract_products().
+  CodeBuilder(const Module& module, const VariableAddresses& addresses, int device_target,
+              bool fuses);
 
   /// Errors   ParseError, Unsupported: with the place in the text
   std::unique_ptr<KernelCode> build(const Function& entry);
@@ -54,6 +55,7 @@ class CodeBuilder {
   const Module& module_;
   const VariableAddresses& addresses_;
   int device_target_;
+  bool fuses_;
   FlatKernel flat_;
   RegisterRows registers_;
   std::unique_ptr<KernelCode> code_;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::sim {
@@ -44,7 +46,12 @@ struct FlatKernel {
   std::vector<FlatInsn> body;
   std::vector<std::uint32_t> labels;  ///< number of the label -> index into body
   std::uint32_t num_registers = 0;
+  std::vector<std::shared_ptr<const Instruction>> made;  ///< that are not in the text
 };
+
+/// Modifiers of an fma that was made from a subtraction: -a * b + c, a * b - c. No text has them.
+inline constexpr std::string_view kMinusA = "-a";
+inline constexpr std::string_view kMinusC = "-c";
 
 /// The parts of `call (results), target, (arguments), table`; nullptr for what is not there.
 struct Call {
