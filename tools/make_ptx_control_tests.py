@@ -140,10 +140,202 @@ def f32x2():
         st.global.b64 [%d92], %d5;""", b"".join(map(words, data)), words(out), target="sm_100")
 
 
+# Recursion. The functions stand before the kernel that calls them.
+
+def result_of(name, module, call, f, inputs):
+    """A kernel that calls {k}_f with the lane's word and stores what it gives."""
+    body = f"""ld.global.b64 %d1, [%d91]; cvt.u32.u64 %r1, %d1;
+    {{
+    .param .b32 p; .param .b32 q;
+    st.param.b32 [p], %r1;
+    {call}
+    ld.param.b32 %r2, [q];
+    }}
+    st.global.u32 [%d92], %r2;"""
+    case("recursion", name, body, words(inputs), words(f(x) & 0xffffffff for x in inputs), module=module)
+
+
+def recursion():
+    rising = [l % 11 for l in range(LANES)]
+    factorial = lambda x: 1 if x == 0 else x * factorial(x - 1)
+    result_of("factorial", """
+.func (.param .b32 out) factorial_f(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %m, %r;
+  ld.param.b32 %n, [n];
+  setp.eq.u32 %p, %n, 0;
+  mov.u32 %r, 1;
+  @%p bra DONE;
+  sub.u32 %m, %n, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %m; call (b), factorial_f, (a); ld.param.b32 %r, [b]; }
+  mul.lo.u32 %r, %r, %n;
+DONE:
+  st.param.b32 [out], %r;
+  ret;
+}""", "call (q), factorial_f, (p);", factorial, rising)
+    fibonacci = lambda x: x if x < 2 else fibonacci(x - 1) + fibonacci(x - 2)
+    result_of("fibonacci", """
+.func (.param .b32 out) fibonacci_f(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %m, %x, %y; .reg .pred %kept;
+  ld.param.b32 %n, [n];
+  setp.lt.u32 %p, %n, 2;
+  st.param.b32 [out], %n;
+  @%p ret;
+  and.b32 %x, %n, 1; setp.eq.u32 %kept, %x, 1;
+  sub.u32 %m, %n, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %m; call (b), fibonacci_f, (a); ld.param.b32 %x, [b]; }
+  sub.u32 %m, %m, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %m; call (b), fibonacci_f, (a); ld.param.b32 %y, [b]; }
+  add.u32 %x, %x, %y;
+  and.b32 %y, %n, 1; @%kept sub.u32 %y, %y, 1; add.u32 %x, %x, %y;
+  st.param.b32 [out], %x;
+  ret;
+}""", "call (q), fibonacci_f, (p);", fibonacci, rising)
+    result_of("even_and_odd", """
+.func (.param .b32 out) even_and_odd_odd(.param .b32 n);
+.func (.param .b32 out) even_and_odd_f(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %r;
+  ld.param.b32 %n, [n]; setp.eq.u32 %p, %n, 0; mov.u32 %r, 100;
+  sub.u32 %n, %n, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %n; st.param.b32 [b], %r; @!%p call (b), even_and_odd_odd, (a); ld.param.b32 %r, [b]; }
+  add.u32 %r, %r, 1; st.param.b32 [out], %r; ret;
+}
+.func (.param .b32 out) even_and_odd_odd(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %r;
+  ld.param.b32 %n, [n]; setp.eq.u32 %p, %n, 0; mov.u32 %r, 200; @%p bra END;
+  sub.u32 %n, %n, 1;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %n; call (b), even_and_odd_f, (a); ld.param.b32 %r, [b]; }
+END: add.u32 %r, %r, 1; st.param.b32 [out], %r; ret;
+}""", "call (q), even_and_odd_f, (p);", lambda x: (100 if x % 2 == 0 else 200) + x + 1, rising)
+
+    def sums(x):
+        """Each level adds its number to an array of the first level, which is then summed up."""
+        return sum(level * level for level in range(x + 1))
+    result_of("pointer_into_another_frame", """
+.func pointer_into_another_frame_add(.param .b64 to, .param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %s; .reg .b64 %to, %own; .local .align 4 .b8 cell[4];
+  ld.param.b64 %to, [to]; ld.param.b32 %n, [n]; mul.lo.u32 %s, %n, %n;
+  mov.u64 %own, cell; cvta.local.u64 %own, %own; st.u32 [%own], %s; ld.local.u32 %s, [cell];
+  { .reg .b64 %at; mad.wide.u32 %at, %n, 4, %to; st.u32 [%at], %s; }
+  setp.eq.u32 %p, %n, 0; @%p ret;
+  sub.u32 %n, %n, 1;
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n; call pointer_into_another_frame_add, (a, b); }
+  ret;
+}
+.func (.param .b32 out) pointer_into_another_frame_f(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %i, %s, %x; .reg .b64 %to, %at; .local .align 4 .b8 squares[64];
+  ld.param.b32 %n, [n]; mov.u64 %to, squares; cvta.local.u64 %to, %to;
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n; call pointer_into_another_frame_add, (a, b); }
+  mov.u32 %s, 0; mov.u32 %i, 0;
+MORE: mad.wide.u32 %at, %i, 4, %to; ld.u32 %x, [%at]; add.u32 %s, %s, %x; add.u32 %i, %i, 1; setp.le.u32 %p, %i, %n;
+  @%p bra MORE;
+  st.param.b32 [out], %s; ret;
+}""", "call (q), pointer_into_another_frame_f, (p);", sums, rising)
+    result_of("by_pointer", """
+.global .u64 by_pointer_table[1] = { by_pointer_f };
+.func (.param .b32 out) by_pointer_f(.param .b32 n)
+{
+  .reg .pred %p; .reg .b32 %n, %m, %r; .reg .b64 %f;
+  ld.param.b32 %n, [n]; setp.eq.u32 %p, %n, 0; mov.u32 %r, 7; @%p bra DONE;
+  sub.u32 %m, %n, 1; ld.global.u64 %f, [by_pointer_table];
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %m;
+  KIND: .callprototype (.param .b32 _) _ (.param .b32 _);
+  call (b), %f, (a), KIND; ld.param.b32 %r, [b]; }
+  mad.lo.u32 %r, %r, 3, %n;
+DONE: st.param.b32 [out], %r; ret;
+}""".replace(".global .u64 by_pointer_table[1] = { by_pointer_f };", ".func (.param .b32 out) by_pointer_f(.param .b32 n);\n.global .u64 by_pointer_table[1] = { by_pointer_f };"),
+              "call (q), by_pointer_f, (p);", lambda x: (lambda f: f(f, x))(lambda f, n: 7 if n == 0 else 3 * f(f, n - 1) + n),
+              rising)
+
+
+def store_words(*rows): return "\n".join(f"st.global.b64 [%d92+{256 * i}], {r};" for i, r in enumerate(rows))
+
+
+def control():
+    index = [rng.randrange(4) for _ in range(LANES)]
+    case("branches", "brx_idx", """ld.global.u32 %r1, [%d91]; mov.u64 %d1, 0;
+    TABLE: .branchtargets ZERO, ONE, TWO, ONE;
+    brx.idx %r1, TABLE;
+    ZERO: add.s64 %d1, %d1, 5;
+    ONE: add.s64 %d1, %d1, 70; bra.uni END;
+    TWO: add.s64 %d1, %d1, 900;
+    END: st.global.b64 [%d92], %d1;""", words(index), words({0: 75, 1: 70, 2: 900, 3: 70}[i] for i in index))
+    case("branches", "exit_of_some_lanes", """ld.global.u32 %r1, [%d91]; setp.eq.u32 %p1, %r1, 2;
+    mov.u64 %d1, 1; st.global.b64 [%d92], %d1; @%p1 exit; activemask.b32 %r2; mov.b64 %d1, {%r2, %r1};
+    st.global.b64 [%d92], %d1;""", words(index),
+         words(1 if i == 2 else sum(1 << l for l in range(LANES) if index[l] != 2) | i << 32 for i in index))
+    case("branches", "ret_of_some_lanes", """setp.lt.u32 %p1, %r390, 9; mov.u64 %d1, 1; @!%p1 ret;
+    st.global.b64 [%d92], %d1;""", b"", words(int(l < 9) for l in range(LANES)))
+    case("branches", "setmaxnreg", """setmaxnreg.dec.sync.aligned.u32 40; bar.sync 0; setmaxnreg.inc.sync.aligned.u32 64;
+    cvt.u64.u32 %d1, %r390; st.global.b64 [%d92], %d1;""", b"", words(range(128)), threads=128,
+         directives=".maxntid 128\n.maxnreg 64\n")
+
+
+def barriers():
+    threads = 96
+    values = [rng.getrandbits(1) for _ in range(threads)]
+    ones = sum(values)
+    load = "ld.global.u32 %r1, [%d91]; setp.ne.u32 %p1, %r1, 0;"
+    for word in ("bar", "barrier", "barrier.cta"):
+        aligned = "" if word == "bar" else ".aligned"
+        for form, suffix in (("", ""), (", 96", "_count")):
+            case("barriers", f"{word}_red{suffix}", f"""{load}
+            {word}.red.popc{aligned}.u32 %r2, 1{form}, %p1; {word}.red.and{aligned}.pred %p2, 2{form}, %p1;
+            {word}.red.or{aligned}.pred %p3, 3{form}, !%p1; selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 2, 0, %p3;
+            add.u32 %r3, %r3, %r4; mov.b64 %d1, {{%r2, %r3}}; st.global.b64 [%d92], %d1;""",
+                 words(values), words(ones | (int(ones == threads) + 2 * int(ones < threads)) << 32 for _ in values),
+                 threads=threads)
+        arrive = "bar" if word == "bar" else word
+        case("barriers", f"{word}_arrive", f""".shared .align 8 .b64 cell[96]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+        ld.global.b64 %d1, [%d91]; setp.ge.u32 %p1, %r390, 64; mov.u64 %d3, 0;
+        @%p1 bra CONSUME;
+        st.shared.b64 [%r6], %d1; {arrive}.arrive{aligned} 4, 96; bra.uni END;
+        CONSUME: {arrive}.sync{aligned} 4, 96; ld.shared.b64 %d3, [%r6+-256]; ld.shared.b64 %d4, [%r6+-512]; add.s64 %d3, %d3, %d4;
+        END: st.global.b64 [%d92], %d3;""", words(values),
+             words(0 if l < 64 else values[l - 32] + values[l - 64] for l in range(threads)), threads=threads)
+    case("barriers", "barrier_by_lanes", """.shared .align 8 .b64 cell[32]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+    and.b32 %r1, %r390, 1; setp.eq.u32 %p1, %r1, 0; cvt.u64.u32 %d1, %r390; @%p1 bra EVEN;
+    st.shared.b64 [%r6], %d1; barrier.sync 1; bra.uni END;
+    EVEN: mul.lo.u64 %d1, %d1, 3; st.shared.b64 [%r6], %d1; barrier.sync 1;
+    END: xor.b32 %r7, %r6, 8; ld.shared.b64 %d2, [%r7]; st.global.b64 [%d92], %d2;""", b"",
+         words((l ^ 1) * (3 if l % 2 else 1) for l in range(LANES)))
+    remote = """.shared .align 8 .b64 cell[32]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+    mov.u32 %r7, %cluster_ctarank; mad.lo.u32 %r8, %r7, 1000, %r390; cvt.u64.u32 %d1, %r8;
+    xor.b32 %r9, %r7, 1; mapa.shared::cluster.u32 %r10, %r6, %r9;"""
+    end = """mul.wide.u32 %d3, %r7, 256; add.s64 %d3, %d92, %d3; ld.shared.b64 %d2, [%r6]; st.global.b64 [%d3], %d2;"""
+    for name, arrive, wait in (("plain", "", ""), ("orders", ".release", ".acquire"), ("aligned", ".release.aligned",
+                                                                                       ".acquire.aligned")):
+        case("barriers", f"cluster_{name}", f"""{remote}
+        barrier.cluster.arrive{".relaxed" + arrive.replace(".release", "") if name == "orders" else arrive}; barrier.cluster.wait{wait};
+        st.shared::cluster.b64 [%r10], %d1;
+        barrier.cluster.arrive{arrive}; barrier.cluster.wait{wait}; {end}""", b"",
+             words((1000 * (1 - c) + l) for c in range(2) for l in range(LANES)), cluster=2)
+    case("barriers", "membar_proxy", """ld.global.b64 %d1, [%d91]; membar.proxy.alias;
+    st.global.b64 [%d92], %d1;""", words(values[:32]),
+         words(values[:32]))
+
+
+def bulk_stores():
+    case("st.bulk", "st_bulk", """.shared .align 16 .b8 cell[512]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+    ld.global.b64 %d1, [%d91]; st.shared.b64 [%r6], %d1; st.shared.b64 [%r6+256], %d1; bar.warp.sync -1;
+    cvt.u64.u32 %d4, %r5; @%p15 st.bulk.weak.shared::cta [%d4+64], 256, 0; bar.warp.sync -1;
+    ld.shared.b64 %d2, [%r6]; ld.shared.b64 %d3, [%r6+256]; st.global.b64 [%d92], %d2; st.global.b64 [%d92+256], %d3;""",
+         words(range(1, 33)), words([*range(1, 9)] + [0] * 24 + [0] * 8 + [*range(9, 33)]), target="sm_100")
+
+
 def main():
     contractions()
     contractions("contract_off", "separate_mul_add")
     f32x2()
+    recursion()
+    control()
+    barriers()
+    bulk_stores()
     write_files("make_ptx_control_tests.py")
 
 

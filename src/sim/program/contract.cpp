@@ -128,7 +128,15 @@ class Contractor {
   void for_each_target(std::uint32_t at, F&& f) const {
     const FlatInsn& insn = kernel_.body[at];
     if (insn.kind != FlatKind::kSyntax) {
-      if (insn.kind != FlatKind::kBadCall) f(kernel_.labels[insn.label]);
+      switch (insn.kind) {
+        case FlatKind::kBadCall:
+        case FlatKind::kResults:
+        case FlatKind::kFrameReturn:  // what it goes to stands behind a call and starts a block
+        case FlatKind::kExit:
+          return;
+        default:
+          f(kernel_.labels[insn.label]);
+      }
       return;
     }
     const FunctionCopy& copy = kernel_.copies[insn.copy];

@@ -139,6 +139,7 @@ TypedRow Lowering::source_any(const Operand& operand, Type type) {
             builder_.shared_address(builder_.variable(operand), operand.value, bits_of(type) == 64),
             type};
       }
+      if (address.base != kNoRow) return {builder_.frame_address(address, type), type};
       return {constant(type, static_cast<std::uint64_t>(address.offset)), type};
     }
     case OperandKind::kFunction:

@@ -140,6 +140,7 @@ struct NamedTest {
 /// A text test must come to its end and give results.
 constexpr NamedTest kElsewhere[] = {
     {"trap", "Engine.FaultsSayWhere: it ends the launch with a fault"},
+    {"brkpt", "Control.BreakpointsGoOn: a device without a debugger stops at it"},
 };
 
 TEST(PtxFiles, ExecuteEveryInstructionOfTheTable) {
