@@ -276,6 +276,11 @@ def control():
          directives=".maxntid 128\n.maxnreg 64\n")
 
 
+    for size in (1, 2):
+        case("branches", f"is_explicit_cluster_{size}", """mov.pred %p1, %is_explicit_cluster; selp.u64 %d1, 7, 8, %p1;
+        st.global.b64 [%d92], %d1;""", b"", words([7 if size > 1 else 8] * LANES), cluster=size)
+
+
 def barriers():
     threads = 96
     values = [rng.getrandbits(1) for _ in range(threads)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the files of tests/ptx for wgmma.
+"""Writes the files of tests/ptx for wgmma and mma.sync.
 
     python3 tools/make_ptx_wgmma_tests.py
 
@@ -8,6 +8,7 @@ Python's integers and fractions. tests/sim/insn/ptx_case.h says how data lies in
 """
 
 import functools
+import struct
 from fractions import Fraction
 
 from ptx_test_bytes import case, write_files
@@ -203,6 +204,80 @@ def all_wgmma():
               machine="exact_mma", file="wgmma_exact")
 
 
+# mma.sync: the same fragments for one warp.
+
+def mma(name, k, a_kind, b_kind, d_kind, rounding=""):
+    bits = {"s4": 4, "u4": 4, "s8": 8, "u8": 8, "b1": 1, "f64": 64}.get(a_kind) or FLOATS[a_kind][0]
+    per_register = max(1, 32 // bits)
+    is_double, is_integer = a_kind == "f64", d_kind == "s32"
+    register_bits = 64 if is_double else 32
+    if is_double: pick = lambda: rng.choice([1.5, -2.0, 3.0, 0.25, -7.0, 0.0])
+    elif is_integer: pick = lambda: rng.getrandbits(bits)
+    else: pick = lambda: rng.choice(list(codes_of_small(a_kind)))
+    pick_b = pick if is_double or is_integer else (lambda: rng.choice(list(codes_of_small(b_kind))))
+    m = 8 if name.startswith("m8") else 16
+    a = [[pick() for _ in range(k)] for _ in range(m)]
+    b = [[pick_b() for _ in range(k)] for _ in range(8)]
+    c = [[rng.randrange(-9, 10) for _ in range(8)] for _ in range(m)]
+
+    def value(kind, code):
+        if is_double: return Fraction(code)
+        if kind[0] == "s": return code - (1 << bits) if code >> (bits - 1) else code
+        return code if kind[0] in "ub" and kind != "bf16" else FLOATS[kind][1](code)
+
+    def result(row, column):
+        if a_kind == "b1": return (sum(x & y for x, y in zip(a[row], b[column])) + c[row][column]) & 0xffffffff
+        total = sum(value(a_kind, x) * value(b_kind, y) for x, y in zip(a[row], b[column])) + c[row][column]
+        return encoded(total)
+
+    def encoded(total):
+        if is_double: return struct.unpack("<Q", struct.pack("<d", float(total)))[0]
+        return total & 0xffffffff if is_integer else (f16_code if d_kind == "f16" else f32_code)(Fraction(total))
+
+    def register(matrix, row, first):
+        if is_double: return struct.unpack("<Q", struct.pack("<d", matrix[row][first]))[0]
+        return sum(matrix[row][first + e] << bits * e for e in range(per_register))
+    num_a, num_b = m * k // 32 // per_register, 8 * k // 32 // per_register
+    rows = [[register(a, l // 4 + 8 * (r % 2) if m == 16 else l // 4,
+                      per_register * (l % 4) + 4 * per_register * (r // 2)) for l in range(32)] for r in range(num_a)]
+    rows += [[register(b, l // 4, per_register * (l % 4) + 4 * per_register * r) for l in range(32)] for r in range(num_b)]
+    places = [[(l // 4 + 8 * (i // 2), 2 * (l % 4) + i % 2) for l in range(32)] for i in range(m // 4)]
+    pack = lambda f: [[f(*places[i][l]) | f(*places[i + 1][l]) << 16 for l in range(32)]
+                      for i in range(0, len(places), 2)]
+    plain = lambda f: [[f(*at) for at in line] for line in places]
+    form = pack if d_kind == "f16" else plain
+    rows += form(lambda r, j: encoded(c[r][j]))
+    out = form(result)
+    t, reg = (("b64", "%d") if is_double else ("b32", "%r"))
+    body = [f"ld.global.{t} {reg}{10 + i}, [%d91+{256 * i}];" for i in range(len(rows))]
+    names = lambda first, count: "{" + ", ".join(f"{reg}{first + i}" for i in range(count)) + "}"
+    suffix = ".and.popc" if a_kind == "b1" else rounding
+    n_out = len(out)
+    body.append(f"mma.sync.aligned.m{m}n8k{k}.row.col.{d_kind}.{a_kind}.{b_kind}.{d_kind}{suffix} {names(50, n_out)}, "
+                f"{names(10, num_a)}, {names(10 + num_a, num_b)}, {names(10 + num_a + num_b, n_out)};")
+    body += [f"st.global.{t} [%d92+{256 * i}], {reg}{50 + i};" for i in range(n_out)]
+    to_bytes = lambda lists: b"".join(v.to_bytes(8, "little") for line in lists for v in line)
+    case("mma_forms", "mma_" + name, "\n".join(body), to_bytes(rows), to_bytes(out))
+
+
+def all_mma():
+    for kind in ("f16", "bf16"):
+        for k in (8, 16): mma(f"m16n8k{k}_{kind}", k, kind, kind, "f32")
+    mma("m16n8k8_f16_f16", 8, "f16", "f16", "f16")
+    mma("m16n8k16_f16_f16", 16, "f16", "f16", "f16")
+    for k in (4, 8): mma(f"m16n8k{k}_tf32", k, "tf32", "tf32", "f32")
+    for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3")): mma(f"m16n8k32_{a}_{b}", 32, a, b, "f32")
+    for k in (4, 8, 16): mma(f"m16n8k{k}_f64", k, "f64", "f64", "f64", ".rn" if k == 8 else "")
+    mma("m8n8k4_f64", 4, "f64", "f64", "f64")
+    for k in (16, 32): mma(f"m16n8k{k}_u8_s8", k, "u8", "s8", "s32")
+    mma("m8n8k16_s8", 16, "s8", "s8", "s32")
+    for k in (32, 64): mma(f"m16n8k{k}_s4_u4", k, "s4", "u4", "s32")
+    mma("m8n8k32_u4", 32, "u4", "u4", "s32")
+    for k in (128, 256): mma(f"m16n8k{k}_b1", k, "b1", "b1", "s32")
+    mma("m8n8k128_b1", 128, "b1", "b1", "s32")
+
+
 if __name__ == "__main__":
     all_wgmma()
+    all_mma()
     write_files("make_ptx_wgmma_tests.py")
