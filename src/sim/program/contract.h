@@ -16,7 +16,7 @@ namespace tilewright::sim {
 /// ptxas works on values, this on registers: a product stays one if a register that it reads, or
 /// its own, gets a new value before its last use, and `mov` and `neg` in between are not seen
 /// through.
-/// Source   ptxas 13.0 and nvdisasm on some 70 small programs; the manual says only that it may
+/// Source   ptxas 13.0 and nvdisasm on some 80 small programs; the manual says only that it may
 void contract_products(FlatKernel& kernel);
 
 }  // namespace tilewright::sim
