@@ -284,11 +284,11 @@ def control():
     cvt.u64.u32 %d1, %r390; st.global.b64 [%d92], %d1;""", b"", words(range(128)), threads=128,
          directives=".maxntid 128\n.maxnreg 64\n")
 
-
     for size in (1, 2):
         case("branches", f"is_explicit_cluster_{size}", """mov.pred %p1, %is_explicit_cluster;
         selp.u64 %d1, 7, 8, %p1;
-        st.global.b64 [%d92], %d1;""", b"", words([7 if size > 1 else 8] * LANES), cluster=size)
+        mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p2, %r1, 0; @%p2 st.global.b64 [%d92], %d1;""", b"",
+             words([7 if size > 1 else 8] * LANES), cluster=size)
 
 
 def barriers():

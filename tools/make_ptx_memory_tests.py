@@ -279,10 +279,12 @@ def asynchronous():
          [lambda l: ~WORDS[l], WORDS], "cp.async.bulk")
     case("st.async", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 1; bar.warp.sync -1;
         @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 384; bar.warp.sync -1;
-        mov.b64 %d4, 0; st.shared.b64 [%r3+256], %d4; bar.warp.sync -1; mov.u32 %r6, 1; add.u32 %r7, %r1, 256;
+        mov.b64 %d4, 0; st.shared.b64 [%r3+256], %d4; fence.proxy.async.shared::cta;
+        bar.warp.sync -1; mov.u32 %r6, 1; add.u32 %r7, %r1, 256;
         st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r3], %d1, [%r2];
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r6, [%r2];
-        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; st.global.b64 [%d92], %d2;
+        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; mov.u32 %r9, %cluster_ctarank;
+        setp.ne.u32 %p3, %r9, 0; @%p3 ret; st.global.b64 [%d92], %d2;
             st.global.u32 [%d92+256], %r8;""",
          [WORDS], [WORDS, lambda l: 32], "st.async", cluster=2)  # illegal on a device without clusters
     case("mbarrier", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 34; bar.warp.sync -1;

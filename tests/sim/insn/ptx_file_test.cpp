@@ -111,6 +111,18 @@ TEST_P(PtxFile, GivesTheExpectedResults) {
   for (const PtxCase& test : cases) run_case(machine, module, test);
 }
 
+/// The same with everything checked and asynchronous work as late as it may be.
+TEST_P(PtxFile, HasNoFindings) {
+  const std::string text = read(GetParam());
+  Options options = options_for(text);
+  options.checks = parse_checks("all");
+  options.async_timing = AsyncTiming::kLate;
+  options.seed = 3;
+  Machine machine(model_for(text), options);
+  const auto module = machine.load(parse_module(text, GetParam().filename().string()));
+  for (const PtxCase& test : parse_ptx_cases(text)) run_case(machine, module, test);
+}
+
 INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& file) {
   std::string name = file.param.stem().string();
   std::ranges::replace_if(
