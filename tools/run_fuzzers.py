@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the libFuzzer programs of build/fuzz for a number of seconds in all, and says what they found.
 
-Each starts from the files of the tree named below and from its corpus in build/fuzz/corpus, which grows and is kept.
-An input that breaks a promise is left in build/fuzz/crashes, and the command that runs it again is printed.
+Each starts from the files of the tree named below and from its corpus in build/fuzz/corpus, which grows and is
+kept. An input that breaks a promise is left in build/fuzz/crashes, and the command that runs it again is printed.
 """
 
 import argparse
@@ -52,9 +52,10 @@ def run_fuzzer(name, seconds):
     line = f"{name}: {runs.group(1) if runs else 'unknown'} inputs in {seconds} s"
     if done.returncode == 0:
         return True, line, output
-    found = re.search(rf"Test unit written to (\S+)", output)
-    again = (f"\nto run this input again: {program.relative_to(ROOT)} {pathlib.Path(found.group(1)).relative_to(ROOT)}"
-             if found else f"\nended with status {done.returncode} and left no input")
+    found = re.search(r"Test unit written to (\S+)", output)
+    again = f"\nended with status {done.returncode} and left no input"
+    if found:
+        again = f"\nto run this input again: {program.relative_to(ROOT)} {os.path.relpath(found.group(1), ROOT)}"
     return False, f"{name}: a promise is broken", "\n".join(output.splitlines()[-50:]) + again
 
 
