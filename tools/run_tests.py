@@ -35,22 +35,6 @@ class Result:
         self.skipped, self.failures, self.output = [], [], ""
 
 
-# What LeakSanitizer prints when it crashes itself, which happens about once in fifty exits of a program that loads
-# libraries and starts threads. It says nothing about the program, so the program is run again.
-LSAN_CRASH = "LeakSanitizer has encountered a fatal error"
-
-
-def run_gtest(path, build, filter_text, seed, simulated=False):
-    for _ in range(4):
-        result = run_gtest_once(path, build, filter_text, seed, simulated)
-        if LSAN_CRASH not in result.output:
-            return result
-    # It crashes every time: the tests count, and the search for leaks is named among what was skipped.
-    result = run_gtest_once(path, build, filter_text, seed, simulated, finds_leaks=False)
-    result.skipped.append("SearchForLeaks (LeakSanitizer itself crashed four times)")
-    return result
-
-
 def run_on_simulator(path, build, filter_text, seed):
     """The tests that need a GPU, on the simulated H200."""
     result = run_gtest(path, build, filter_text, seed, simulated=True)
@@ -58,15 +42,13 @@ def run_on_simulator(path, build, filter_text, seed):
     return result
 
 
-def run_gtest_once(path, build, filter_text, seed, simulated, finds_leaks=True):
+def run_gtest(path, build, filter_text, seed, simulated=False):
     result = Result(path.name.removesuffix("_tests"), build)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(path), f"--gtest_output=json:{report}", "--gtest_shuffle", f"--gtest_random_seed={seed}",
                    "--gtest_brief=1"]
         environment = dict(os.environ)
-        if not finds_leaks:
-            environment["ASAN_OPTIONS"] = "detect_leaks=0"
         if simulated:
             environment["TILEWRIGHT_DEVICE"] = "sim:h200"
             command.append("--gtest_filter=Gpu*")
