@@ -67,7 +67,21 @@ class Loaded final : public LoadedModule {
     return variable.space == Space::kGlobal || variable.space == Space::kConst;
   }
 
+  // They are filled here and now, so that a short text could ask for all of the host's memory.
+  void refuse_too_much() const {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+    std::uint64_t sum = 0;
+    for (const Variable& variable : module_.variables) {
+      if (is_in_memory(variable)) sum += variable.size_bytes;
+      require(sum <= kMostBytes, ErrorKind::kUnsupported,
+              "{}: with {} the global and constant variables have {} bytes or more; at most {} are "
+              "supported. Allocate memory instead (cuMemAlloc)",
+              module_.name, variable.name, sum, kMostBytes);
+    }
+  }
+
   void place_variables() {
+    refuse_too_much();
     addresses_.resize(module_.variables.size());
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       const Variable& variable = module_.variables[i];

@@ -179,6 +179,11 @@ TEST(SimTool, RunRefusesLaunchesThatTheDeviceRefuses) {
   EXPECT_THAT(error_with("dynamic_shared_bytes", 300000), HasSubstr("= 300000; at most 232448"));
 }
 
+TEST(SimTool, SeedIsAWholeNumber) {
+  EXPECT_THAT(Files().run("--seed -1").err, HasSubstr("expected a whole number, found \"-1\""));
+  EXPECT_EQ(Files().run("--seed 7").status, 0);
+}
+
 TEST(SimTool, RunTracesAndBreaks) {
   const Files files;
   const Outcome broken = files.run("--break 25:0:0");
