@@ -179,8 +179,8 @@ class Allocator {
       }
     }
     std::ranges::sort(wgmma_registers_);
-    const auto rest = std::ranges::unique(wgmma_registers_);
-    wgmma_registers_.erase(rest.begin(), rest.end());
+    wgmma_registers_.erase(std::unique(wgmma_registers_.begin(), wgmma_registers_.end()),
+                           wgmma_registers_.end());
   }
 
   /// Where control may go besides the next instruction; `falls` tells whether it may go there.
