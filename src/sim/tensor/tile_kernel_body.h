@@ -15,6 +15,10 @@
 
 #include "sim/tensor/tile_rounding.h"
 
+#ifdef __AVX2__
+#include "sim/tensor/tile_fast_block.h"
+#endif
+
 namespace tilewright::sim {
 namespace {
 
@@ -52,15 +56,15 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
   for (auto& in_row : largest) {
     for (Shorts& vector : in_row) vector = Shorts{} + std::int16_t{2 * kZeroExponent};
   }
-  const std::int16_t* const a = tile.a_parts.exponents + row * k;
-  const std::int16_t* b = tile.b_parts.exponents + col;
+  const std::int8_t* const a = tile.a_parts.exponents + row * k;
+  const std::int8_t* b = tile.b_parts.exponents + col;
   for (int i = 0; i < k; ++i, b += stride) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const auto exponents = load<Shorts>(b + v * kLanes);
+      const auto exponents = __builtin_convertvector(load<Bytes>(b + v * kLanes), Shorts);
 #pragma GCC unroll 8
       for (int r = 0; r < kBlockRows<kVectors>; ++r) {
-        largest[r][v] = larger<Shorts>(exponents + a[r * k + i], largest[r][v]);
+        largest[r][v] = larger<Shorts>(exponents + std::int16_t{a[r * k + i]}, largest[r][v]);
       }
     }
   }
@@ -229,22 +233,44 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   store_d(call, row, col, num_cols, block);
 }
 
+/// A tile and, where fast blocks can do it, what they need of it; else nullptr.
+template <class Real>
+struct TilePlan {
+  DecodedTile<Real> tile;
+  const struct FastTile* fast;
+};
+
 template <int kVectors, int kOutput, class Real>
-inline void compute_columns(const DecodedTile<Real>& tile, int col) {
-  for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows<kVectors>) {
+inline void compute_columns(const TilePlan<Real>& plan, int col) {
+  const DecodedTile<Real>& tile = plan.tile;
+  constexpr int kRows = kBlockRows<kVectors>;
+  for (int row = 0; row < tile.a_parts.padded_rows; row += kRows) {
+#ifdef __AVX2__
+    if constexpr (kOutput != kOutputF16 && sizeof(Real) == 4) {
+      const TileKernelCall& call = tile.call;
+      const int pitch = call.b.rows;
+      const bool is_whole = row + kRows <= call.a.rows && col + kVectors * kLanes <= pitch;
+      if (plan.fast != nullptr && is_whole &&
+          compute_fast_block<kRows, kVectors, kOutput>(
+              *plan.fast, row, col, call.c == nullptr ? nullptr : call.c + row * pitch + col,
+              call.d + row * pitch + col, pitch)) {
+        continue;
+      }
+    }
+#endif
     compute_block<kVectors, kOutput>(tile, row, col);
   }
 }
 
 template <int kOutput, class Real>
-void compute_tile(const DecodedTile<Real>& tile) {
-  const int cols = tile.b_parts.padded_rows;
+void compute_tile(const TilePlan<Real>& plan) {
+  const int cols = plan.tile.b_parts.padded_rows;
   for (int col = 0; col < cols;) {
     const bool has_two = cols - col >= 2 * kLanes;
     if (has_two) {
-      compute_columns<2, kOutput>(tile, col);
+      compute_columns<2, kOutput>(plan, col);
     } else {
-      compute_columns<1, kOutput>(tile, col);
+      compute_columns<1, kOutput>(plan, col);
     }
     col += has_two ? 2 * kLanes : kLanes;
   }
@@ -260,17 +286,32 @@ inline const Real* scaled(const float* values, int count, int exponent, Arena& a
 }
 
 template <int kOutput>
+void compute_narrow(const TileKernelCall& call, const Decoded& a, const Decoded& b, Arena& arena) {
+  const int count = a.padded_rows * call.k;
+  const float* const scaled_a = scaled<float>(a.values, count, call.fraction_bits, arena);
+  const DecodedTile<float> tile{call, a, b, scaled_a, b.values};
+#ifdef __AVX2__
+  const bool is_wide = call.a.format.bias > 15 || call.b.format.bias > 15;
+  if (!a.has_specials && !b.has_specials && kOutput != kOutputF16 &&
+      (!is_wide || a.range.greatest + 2 * b.range.greatest <= 27)) {
+    int base = 0;
+    const std::int8_t* const exponents = relative_exponents(a, b, count, is_wide, arena, base);
+    const FastTile fast{call.k,    call.fraction_bits, scaled_a, b.values, b.padded_rows,
+                        exponents, b.exponents,        base};
+    return compute_tile<kOutput, float>({tile, &fast});
+  }
+#endif
+  compute_tile<kOutput, float>({tile, nullptr});
+}
+
+template <int kOutput>
 void compute_rounded(const TileKernelCall& call, const Decoded& a, const Decoded& b, bool is_narrow,
                      Arena& arena) {
-  const int a_count = a.padded_rows * call.k;
-  if (is_narrow) {
-    const float* const scaled_a = scaled<float>(a.values, a_count, call.fraction_bits, arena);
-    compute_tile<kOutput, float>({call, a, b, scaled_a, b.values});
-  } else {
-    const double* const scaled_a = scaled<double>(a.values, a_count, call.fraction_bits, arena);
-    const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
-    compute_tile<kOutput, double>({call, a, b, scaled_a, wide_b});
-  }
+  if (is_narrow) return compute_narrow<kOutput>(call, a, b, arena);
+  const int count = a.padded_rows * call.k;
+  const double* const scaled_a = scaled<double>(a.values, count, call.fraction_bits, arena);
+  const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
+  compute_tile<kOutput, double>({{call, a, b, scaled_a, wide_b}, nullptr});
 }
 
 void run_tile_kernel(const TileKernelCall& call) {

@@ -16,6 +16,7 @@ constexpr int kHalfLanes = kLanes / 2;
 using Floats = float __attribute__((vector_size(kVectorBytes)));
 using Ints = std::int32_t __attribute__((vector_size(kVectorBytes)));
 using Words = std::uint32_t __attribute__((vector_size(kVectorBytes)));
+using Bytes = std::int8_t __attribute__((vector_size(kVectorBytes / 4)));    ///< kLanes of them
 using Shorts = std::int16_t __attribute__((vector_size(kVectorBytes / 2)));  ///< kLanes of them
 using Doubles = double __attribute__((vector_size(kVectorBytes)));           ///< kHalfLanes
 using Longs = std::int64_t __attribute__((vector_size(kVectorBytes)));
