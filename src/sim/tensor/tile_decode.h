@@ -44,8 +44,7 @@ struct Decoded {
 
 /// kLanes consecutive codes as 32-bit words.
 inline Words load_codes(const std::uint8_t* codes) {
-  using Codes = std::uint8_t __attribute__((vector_size(kLanes)));
-  return __builtin_convertvector(load<Codes>(codes), Words);
+  return widen_unsigned(load<Bytes>(codes));
 }
 inline Words load_codes(const std::uint16_t* codes) {
   using Codes = std::uint16_t __attribute__((vector_size(2 * kLanes)));
@@ -75,7 +74,7 @@ inline void decode_vector(const Words& code, const KernelFormat& f, const Floats
   const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
   store(to.values + at, bits_as<Words>(value) ^ sign);
   store(to.exponents + at,
-        __builtin_convertvector(magnitude == 0 ? Ints{} + kZeroExponent : exponent, Bytes));
+        narrow(magnitude == 0 ? Ints{} + kZeroExponent : exponent));
 }
 
 /// Decodes codes that lie as they are decoded (readable in whole vectors).

@@ -120,7 +120,7 @@ inline void find_largest(const FastTile& tile, int row, int col, Ints (&largest)
     std::memcpy(parts, &found[r], sizeof parts);
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      largest[r][v] = __builtin_convertvector(parts[v], Ints) + (tile.base + 127);
+      largest[r][v] = widen(parts[v]) + (tile.base + 127);
     }
   }
 }
