@@ -60,8 +60,14 @@ struct CodeExtremes {
   Words least = ~Words{};
 };
 
-/// Decodes one vector of codes to `at`. kMasked: infinities and NaNs become zeros.
-template <bool kMasked>
+/// A format that is fp32 without its last bits: bf16, tf32.
+inline bool is_cut_fp32(const KernelFormat& f) {
+  return f.bias == 127;
+}
+
+/// Decodes one vector of codes to `at`. kMasked: infinities and NaNs become zeros. kIsCut:
+/// is_cut_fp32().
+template <bool kMasked, bool kIsCut>
 inline void decode_vector(const Words& code, const KernelFormat& f, const Floats& unit, int at,
                           Decoded& to, CodeExtremes& extremes) {
   Words magnitude = code & f.magnitude_mask;
@@ -69,27 +75,33 @@ inline void decode_vector(const Words& code, const KernelFormat& f, const Floats
   extremes.greatest = larger(magnitude, extremes.greatest);
   extremes.least = magnitude - 1 < extremes.least ? magnitude - 1 : extremes.least;
   const Ints exponent = larger(ints_of(magnitude >> f.mantissa_bits), Ints{} + 1) - f.bias;
+  if constexpr (kIsCut) {
+    Words value = code << (23 - f.mantissa_bits);
+    if constexpr (kMasked) value = magnitude << (23 - f.mantissa_bits) | (value & 0x80000000U);
+    store(to.values + at, value ^ (f.negate_mask == 0 ? 0U : 0x80000000U));
+    store(to.exponents + at, narrow(exponent));  // of zero as of subnormal numbers: kZeroExponent
+    return;
+  }
   const Words sign = code << (31 - __builtin_ctz(f.sign_mask)) & 0x80000000U;
   // As the bits of an fp32, off by the difference of the biases only; also subnormal numbers.
   const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
   store(to.values + at, bits_as<Words>(value) ^ sign);
-  store(to.exponents + at,
-        narrow(magnitude == 0 ? Ints{} + kZeroExponent : exponent));
+  store(to.exponents + at, narrow(magnitude == 0 ? Ints{} + kZeroExponent : exponent));
 }
 
 /// Decodes codes that lie as they are decoded (readable in whole vectors).
-template <bool kMasked, class Code>
+template <bool kMasked, bool kIsCut, class Code>
 inline CodeExtremes decode_rows(const Code* codes, int count, const KernelFormat& f,
                                 const Floats& unit, Decoded& to) {
   CodeExtremes extremes;
   for (int i = 0; i < count; i += kLanes) {
-    decode_vector<kMasked>(load_codes(codes + i) >> f.code_shift, f, unit, i, to, extremes);
+    decode_vector<kMasked, kIsCut>(load_codes(codes + i) >> f.code_shift, f, unit, i, to, extremes);
   }
   return extremes;
 }
 
 /// Decodes [num_words][padded] words of several codes each, the lowest bits being the lowest k.
-template <bool kMasked, class Code>
+template <bool kMasked, bool kIsCut, class Code>
 inline CodeExtremes decode_words(const std::uint32_t* words, int num_words, const KernelFormat& f,
                                  const Floats& unit, Decoded& to) {
   constexpr int kCodes = 4 / sizeof(Code);
@@ -101,8 +113,8 @@ inline CodeExtremes decode_words(const std::uint32_t* words, int num_words, cons
 #pragma GCC unroll 4
       for (int part = 0; part < kCodes; ++part) {
         const Words code = word >> (part * 8 * static_cast<int>(sizeof(Code))) & kCodeMask;
-        decode_vector<kMasked>(code >> f.code_shift, f, unit,
-                               (w * kCodes + part) * to.padded_rows + i, to, extremes);
+        decode_vector<kMasked, kIsCut>(code >> f.code_shift, f, unit,
+                                       (w * kCodes + part) * to.padded_rows + i, to, extremes);
       }
     }
   }
@@ -197,6 +209,31 @@ inline std::uint32_t* arrange_words(const KernelOperand& operand, int k, int pad
   return words;
 }
 
+/// Decodes what arrange_codes() or, if has_words, arrange_words() made. False if there are
+/// infinities or NaNs and they were not masked.
+template <bool kMasked, class Code>
+inline bool decode_arranged(const void* codes, bool has_words, int k, const KernelFormat& f,
+                            Decoded& to) {
+  const Floats magnitude = powers_of_two(Ints{} + (127 - f.bias));
+  const Floats unit = f.negate_mask != 0 ? -magnitude : magnitude;
+  const auto decode = [&]<bool kIsCut>() {
+    if (has_words) {
+      const int num_words = k * static_cast<int>(sizeof(Code)) / 4;
+      return decode_words<kMasked, kIsCut, Code>(static_cast<const std::uint32_t*>(codes),
+                                                 num_words, f, unit, to);
+    }
+    return decode_rows<kMasked, kIsCut>(static_cast<const Code*>(codes), to.padded_rows * k, f,
+                                        unit, to);
+  };
+  constexpr bool kCanBeCut = sizeof(Code) != 1;
+  const CodeExtremes extremes = kCanBeCut && is_cut_fp32(f)
+                                    ? decode.template operator()<kCanBeCut>()
+                                    : decode.template operator()<false>();
+  if (any_of(extremes.greatest >= f.first_special) != 0) return false;
+  to.range = range_of(extremes, f);
+  return true;
+}
+
 /// Rows padded with zeros to a multiple of `multiple`; kIsTransposed: [k][padded_rows].
 template <class Code, bool kIsTransposed>
 inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Arena& arena) {
@@ -215,23 +252,9 @@ inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Aren
                  false};
   std::memset(result.specials, 0, sizeof(std::int32_t) * padded);
   std::memset(result.nans, 0, sizeof(std::int32_t) * padded);
-  const Floats magnitude = powers_of_two(Ints{} + (127 - f.bias));
-  const Floats unit = f.negate_mask != 0 ? -magnitude : magnitude;
-  const auto decode = [&]<bool kMasked>() {
-    const CodeExtremes extremes =
-        has_words ? decode_words<kMasked, Code>(static_cast<const std::uint32_t*>(codes),
-                                                k * static_cast<int>(sizeof(Code)) / 4, f, unit,
-                                                result)
-                  : decode_rows<kMasked>(static_cast<const Code*>(codes), padded * k, f, unit,
-                                         result);
-    if (any_of(ints_of(extremes.greatest) >= static_cast<std::int32_t>(f.first_special)) != 0) {
-      return true;
-    }
-    result.range = range_of(extremes, f);
-    return false;
-  };
-  if (decode.template operator()<false>()) {
-    decode.template operator()<true>();
+  const bool is_done = decode_arranged<false, Code>(codes, has_words, k, f, result);
+  if (!is_done) {
+    decode_arranged<true, Code>(codes, has_words, k, f, result);
     mark_specials<Code>(operand.codes, operand.rows, k, f, result);
     result.has_specials = true;
   }
