@@ -65,11 +65,14 @@ inline bool is_cut_fp32(const KernelFormat& f) {
   return f.bias == 127;
 }
 
-/// Decodes one vector of codes to `at`. kMasked: infinities and NaNs become zeros. kIsCut:
-/// is_cut_fp32().
+/// Decodes one vector of codes. kMasked: infinities and NaNs become zeros. kIsCut: is_cut_fp32(),
+/// and `unit` is a zero of the sign that all values are multiplied by.
+//
+// What the loops around it need is passed by value: a store could change anything behind a
+// reference (-fno-strict-aliasing).
 template <bool kMasked, bool kIsCut>
-inline void decode_vector(const Words& code, const KernelFormat& f, const Floats& unit, int at,
-                          Decoded& to, CodeExtremes& extremes) {
+inline void decode_vector(const Words& code, const KernelFormat& f, const Floats& unit,
+                          float* values, std::int8_t* exponents, CodeExtremes& extremes) {
   Words magnitude = code & f.magnitude_mask;
   if constexpr (kMasked) magnitude &= words_of(magnitude < f.first_special);
   extremes.greatest = larger(magnitude, extremes.greatest);
@@ -78,43 +81,46 @@ inline void decode_vector(const Words& code, const KernelFormat& f, const Floats
   if constexpr (kIsCut) {
     Words value = code << (23 - f.mantissa_bits);
     if constexpr (kMasked) value = magnitude << (23 - f.mantissa_bits) | (value & 0x80000000U);
-    store(to.values + at, value ^ (f.negate_mask == 0 ? 0U : 0x80000000U));
-    store(to.exponents + at, narrow(exponent));  // of zero as of subnormal numbers: kZeroExponent
+    store(values, value ^ bits_as<Words>(unit));
+    store(exponents, narrow(exponent));  // of zero as of subnormal numbers: kZeroExponent
     return;
   }
   const Words sign = code << (31 - __builtin_ctz(f.sign_mask)) & 0x80000000U;
   // As the bits of an fp32, off by the difference of the biases only; also subnormal numbers.
   const Floats value = bits_as<Floats>(magnitude << (23 - f.mantissa_bits)) * unit;
-  store(to.values + at, bits_as<Words>(value) ^ sign);
-  store(to.exponents + at, narrow(magnitude == 0 ? Ints{} + kZeroExponent : exponent));
+  store(values, bits_as<Words>(value) ^ sign);
+  store(exponents, narrow(magnitude == 0 ? Ints{} + kZeroExponent : exponent));
 }
 
 /// Decodes codes that lie as they are decoded (readable in whole vectors).
 template <bool kMasked, bool kIsCut, class Code>
-inline CodeExtremes decode_rows(const Code* codes, int count, const KernelFormat& f,
-                                const Floats& unit, Decoded& to) {
+inline CodeExtremes decode_rows(const Code* codes, int count, const KernelFormat f,
+                                const Floats unit, float* values, std::int8_t* exponents) {
   CodeExtremes extremes;
   for (int i = 0; i < count; i += kLanes) {
-    decode_vector<kMasked, kIsCut>(load_codes(codes + i) >> f.code_shift, f, unit, i, to, extremes);
+    decode_vector<kMasked, kIsCut>(load_codes(codes + i) >> f.code_shift, f, unit, values + i,
+                                   exponents + i, extremes);
   }
   return extremes;
 }
 
 /// Decodes [num_words][padded] words of several codes each, the lowest bits being the lowest k.
 template <bool kMasked, bool kIsCut, class Code>
-inline CodeExtremes decode_words(const std::uint32_t* words, int num_words, const KernelFormat& f,
-                                 const Floats& unit, Decoded& to) {
+inline CodeExtremes decode_words(const std::uint32_t* words, int num_words, int padded,
+                                 const KernelFormat f, const Floats unit, float* values,
+                                 std::int8_t* exponents) {
   constexpr int kCodes = 4 / sizeof(Code);
   constexpr auto kCodeMask = static_cast<std::uint32_t>(static_cast<Code>(-1));
   CodeExtremes extremes;
   for (int w = 0; w < num_words; ++w) {
-    for (int i = 0; i < to.padded_rows; i += kLanes) {
-      const auto word = load<Words>(words + w * to.padded_rows + i);
+    for (int i = 0; i < padded; i += kLanes) {
+      const auto word = load<Words>(words + w * padded + i);
 #pragma GCC unroll 4
       for (int part = 0; part < kCodes; ++part) {
         const Words code = word >> (part * 8 * static_cast<int>(sizeof(Code))) & kCodeMask;
-        decode_vector<kMasked, kIsCut>(code >> f.code_shift, f, unit,
-                                       (w * kCodes + part) * to.padded_rows + i, to, extremes);
+        const int at = (w * kCodes + part) * padded + i;
+        decode_vector<kMasked, kIsCut>(code >> f.code_shift, f, unit, values + at, exponents + at,
+                                       extremes);
       }
     }
   }
@@ -215,15 +221,17 @@ template <bool kMasked, class Code>
 inline bool decode_arranged(const void* codes, bool has_words, int k, const KernelFormat& f,
                             Decoded& to) {
   const Floats magnitude = powers_of_two(Ints{} + (127 - f.bias));
-  const Floats unit = f.negate_mask != 0 ? -magnitude : magnitude;
+  const Floats scale = f.negate_mask != 0 ? -magnitude : magnitude;
   const auto decode = [&]<bool kIsCut>() {
+    const Floats unit = kIsCut ? bits_as<Floats>(bits_as<Words>(scale) & 0x80000000U) : scale;
     if (has_words) {
       const int num_words = k * static_cast<int>(sizeof(Code)) / 4;
       return decode_words<kMasked, kIsCut, Code>(static_cast<const std::uint32_t*>(codes),
-                                                 num_words, f, unit, to);
+                                                 num_words, to.padded_rows, f, unit, to.values,
+                                                 to.exponents);
     }
     return decode_rows<kMasked, kIsCut>(static_cast<const Code*>(codes), to.padded_rows * k, f,
-                                        unit, to);
+                                        unit, to.values, to.exponents);
   };
   constexpr bool kCanBeCut = sizeof(Code) != 1;
   const CodeExtremes extremes = kCanBeCut && is_cut_fp32(f)
