@@ -71,9 +71,7 @@ inline Words widen_unsigned(const Bytes& bytes) {
   return bits_as<Words>(_mm512_maskz_cvtepu8_epi32(0xFFFF, bits_as<__m128i>(bytes)));
 }
 inline Bytes narrow(const Ints& ints) {
-  __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xFFFF, bits_as<__m512i>(ints));
-  asm("" : "+x"(bytes));  // not stored by the same instruction: that form is slow on Zen 4
-  return bits_as<Bytes>(bytes);
+  return bits_as<Bytes>(_mm512_maskz_cvtepi32_epi8(0xFFFF, bits_as<__m512i>(ints)));
 }
 #elif defined(__AVX2__)
 inline Ints widen(const Bytes& bytes) {
