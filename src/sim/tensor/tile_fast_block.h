@@ -45,7 +45,7 @@ inline Floats to_floats(const Ints& ints) {
 #endif
 }
 
-/// A tile for fast blocks.
+/// A strip for fast blocks.
 struct FastTile {
   int k;
   int fraction_bits;
@@ -57,26 +57,38 @@ struct FastTile {
   int base;
 };
 
-/// Exponents of A less the largest that products can have, if bytes can express all that matters:
-/// a sum that saturates stands for one up to base - 128 + the largest exponent of B, and a largest
-/// exponent of -102 or less is not taken here.
-inline const std::int8_t* relative_exponents(const Decoded& a, const Decoded& b, int count,
-                                             bool is_wide, Arena& arena, int& base) {
-  base = 0;
-  if (!is_wide || a.range.greatest < a.range.least || b.range.greatest < b.range.least) {
-    return a.exponents;
-  }
-  base = a.range.greatest + b.range.greatest;
+inline bool is_empty(const ExponentRange& range) {
+  return range.greatest < range.least;
+}
+
+/// The largest exponent that a product has.
+inline int base_of(const ExponentRange& a, const ExponentRange& b) {
+  return is_empty(a) || is_empty(b) ? 0 : a.greatest + b.greatest;
+}
+
+/// Whether bytes can express all that matters, exponents of A being less base_of(): a sum that
+/// saturates stands for one up to base - 128 + the largest exponent of B, and a largest exponent
+/// of -102 or less is not taken here.
+inline bool can_add_bytes(const ExponentRange& a, const ExponentRange& b) {
+  const int base = base_of(a, b);
+  return is_empty(a) || is_empty(b) ||
+         (base + b.greatest <= 27 && -128 <= base && base <= 127);
+}
+
+/// Exponents of A less `base`, at least -128.
+inline const std::int8_t* relative_exponents(const std::int8_t* exponents, int base, int count,
+                                             Arena& arena) {
+  if (base == 0) return exponents;
   auto* const result = arena.take<std::int8_t>(count);
-  for (int i = 0; i < count; ++i) {
-    const int exponent = a.exponents[i] - base;
-    result[i] = static_cast<std::int8_t>(exponent < -128 ? -128 : exponent);
+  const __m256i less = _mm256_set1_epi8(static_cast<char>(base));
+  for (int i = 0; i < count; i += 32) {
+    store(result + i, _mm256_subs_epi8(load<__m256i>(exponents + i), less));
   }
   return result;
 }
 
 template <int kRows, int kVectors>
-inline void add_products(const FastTile& tile, int row, int col, int first_k, int last_k,
+inline void add_products(const FastTile& tile, int row, int first_k, int last_k,
                          const Floats (&scales)[kRows][kVectors], Words (&sums)[kRows][kVectors]) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
@@ -84,7 +96,7 @@ inline void add_products(const FastTile& tile, int row, int col, int first_k, in
     for (int v = 0; v < kVectors; ++v) sums[r][v] = Words{};
   }
   const float* const a = tile.a + row * tile.k;
-  const float* b = tile.b + first_k * tile.stride + col;
+  const float* b = tile.b + first_k * tile.stride;
   for (int i = first_k; i < last_k; ++i, b += tile.stride) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
@@ -100,12 +112,12 @@ inline void add_products(const FastTile& tile, int row, int col, int first_k, in
 
 /// Largest exponents of the products, with the bias of fp32.
 template <int kRows, int kVectors>
-inline void find_largest(const FastTile& tile, int row, int col, Ints (&largest)[kRows][kVectors]) {
+inline void find_largest(const FastTile& tile, int row, Ints (&largest)[kRows][kVectors]) {
   using Exponents = typename ByteVector<kVectors * kLanes>::Type;
   Exponents found[kRows];
   for (Exponents& in_row : found) in_row = Exponents{} + std::int8_t{-128};
   const std::int8_t* const a = tile.a_exponents + row * tile.k;
-  const std::int8_t* b = tile.b_exponents + col;
+  const std::int8_t* b = tile.b_exponents;
   for (int i = 0; i < tile.k; ++i, b += tile.stride) {
     const auto exponents = load<Exponents>(b);
 #pragma GCC unroll 8
@@ -129,7 +141,7 @@ inline void find_largest(const FastTile& tile, int row, int col, Ints (&largest)
 /// of F+1..253, biased exponents would make scales that are no normal numbers, or results that are
 /// subnormal.
 template <int kRows, int kVectors, int kOutput>
-inline bool compute_fast_block(const FastTile& tile, int row, int col, const std::uint32_t* c,
+inline bool compute_fast_block(const FastTile& tile, int row, const std::uint32_t* c,
                                std::uint32_t* d, int pitch) {
   const int f = tile.fraction_bits;
   const Floats unit = powers_of_two(Ints{} + f);
@@ -138,7 +150,7 @@ inline bool compute_fast_block(const FastTile& tile, int row, int col, const std
   Words sums[kRows][kVectors];
   Words farthest{};
   Ints overflow{};
-  find_largest(tile, row, col, largest);
+  find_largest(tile, row, largest);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -155,7 +167,7 @@ inline bool compute_fast_block(const FastTile& tile, int row, int col, const std
   const int split = tile.k > 16 && f > kMaxShortFractionBits ? 16 : tile.k;
   for (int first = 0; first < tile.k; first += split) {
     const int last = first + split < tile.k ? first + split : tile.k;
-    add_products(tile, row, col, first, last, scales, sums);
+    add_products(tile, row, first, last, scales, sums);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
