@@ -157,12 +157,8 @@ inline void transpose_words(const std::byte* from, int rows, int num_words, int 
 }
 
 inline ExponentRange range_of(const CodeExtremes& extremes, const KernelFormat& f) {
-  std::uint32_t greatest = 0;
-  std::uint32_t least = ~std::uint32_t{0};
-  for (int i = 0; i < kLanes; ++i) {
-    if (extremes.greatest[i] > greatest) greatest = extremes.greatest[i];
-    if (extremes.least[i] < least) least = extremes.least[i];
-  }
+  const std::uint32_t greatest = greatest_lane(extremes.greatest);
+  const std::uint32_t least = ~greatest_lane(~extremes.least);
   const auto exponent = [&f](std::uint32_t magnitude) {
     const auto field = static_cast<int>(magnitude >> f.mantissa_bits);
     return (field < 1 ? 1 : field) - f.bias;

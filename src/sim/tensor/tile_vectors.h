@@ -112,6 +112,18 @@ inline Half half_of(const Vector& vector, int half) {
   return result;
 }
 
+inline std::uint32_t greatest_lane(const Words& vector) {
+  Words rest = vector;
+#pragma GCC unroll 4
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    Words shifted;
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) shifted[i] = rest[(i + step) % kLanes];
+    rest = larger(shifted, rest);
+  }
+  return rest[0];
+}
+
 /// Nonzero if a lane is.
 inline std::int32_t any_of(const Ints& vector) {
 #if defined(__AVX512F__)
