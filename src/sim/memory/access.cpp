@@ -114,7 +114,7 @@ void resolve_global(Warp& warp, const Insn& insn, std::uint32_t active, const Ac
   std::memcpy(pointers.at.data(), addresses.data(), sizeof addresses);
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->global_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -168,7 +168,7 @@ void resolve_shared(Warp& warp, const Insn& insn, std::uint32_t active, AddressS
   pointers.shared_lanes |= active;
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->shared_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -192,7 +192,7 @@ void resolve_local(Warp& warp, const Insn& insn, std::uint32_t active, const Acc
   }
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->local_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -356,7 +356,8 @@ std::byte* resolve_run(Warp& warp, const Insn& insn, const AddressForm& form,
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       addresses[lane] = address + lane * access.bytes;
     }
-    const WarpAccess event{access.kind, access.order, kAllLanes, access.bytes, addresses.data()};
+    const WarpAccess event{access.kind, access.order,     kAllLanes,
+                           access.bytes, addresses.data(), true};
     is_global ? warp.observer->global_access(warp, insn, event)
               : warp.observer->shared_access(warp, insn, event);
   }
