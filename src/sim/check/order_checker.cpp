@@ -175,8 +175,7 @@ void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint6
     const std::uint64_t stop = std::min(end, begin + AccessCell::kBytes);
     const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
     now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
-    cell->add(now.record,
-              [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
+    cell->add(now.record, [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
     at = stop;
   }
 }

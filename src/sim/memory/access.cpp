@@ -356,7 +356,7 @@ std::byte* resolve_run(Warp& warp, const Insn& insn, const AddressForm& form,
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       addresses[lane] = address + lane * access.bytes;
     }
-    const WarpAccess event{access.kind, access.order,     kAllLanes,
+    const WarpAccess event{access.kind,  access.order,     kAllLanes,
                            access.bytes, addresses.data(), true};
     is_global ? warp.observer->global_access(warp, insn, event)
               : warp.observer->shared_access(warp, insn, event);

@@ -4,12 +4,12 @@
 
 #include "sim/program/insn.h"
 
-#include <immintrin.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include <immintrin.h>
 
 namespace tilewright::sim {
 

@@ -202,8 +202,7 @@ inline void* arrange_codes(const KernelOperand& operand, int k, int padded, Aren
 
 /// Four rows at a time, if rows are whole 16 bytes.
 template <class Code>
-inline std::uint32_t* arrange_words(const KernelOperand& operand, int k, int padded,
-                                    Arena& arena) {
+inline std::uint32_t* arrange_words(const KernelOperand& operand, int k, int padded, Arena& arena) {
   const int num_words = k * static_cast<int>(sizeof(Code)) / 4;
   auto* const words = arena.take<std::uint32_t>(padded * num_words);
   if (padded != operand.rows) std::memset(words, 0, sizeof(std::uint32_t) * padded * num_words);
@@ -244,9 +243,9 @@ inline Decoded decode_as(const KernelOperand& operand, int k, int multiple, Aren
   const KernelFormat& f = operand.format;
   const int padded = (operand.rows + multiple - 1) / multiple * multiple;
   const bool has_words = kIsTransposed && k * sizeof(Code) % 16 == 0;
-  const void* const codes =
-      has_words ? arrange_words<Code>(operand, k, padded, arena)
-                : arrange_codes<Code, kIsTransposed>(operand, k, padded, arena);
+  const void* const codes = has_words
+                                ? arrange_words<Code>(operand, k, padded, arena)
+                                : arrange_codes<Code, kIsTransposed>(operand, k, padded, arena);
   Decoded result{arena.take<float>(padded * k),
                  arena.take<std::int8_t>(padded * k),
                  arena.take<std::int32_t>(padded),

@@ -36,8 +36,8 @@ inline Bytes32 add_saturated(const Bytes32& a, const Bytes32& b) {
 inline Floats to_floats(const Ints& ints) {
 #ifdef __AVX512F__
   // The form with a mask: GCC 12 warns of the other.
-  return bits_as<Floats>(_mm512_maskz_cvt_roundepi32_ps(
-      0xFFFF, bits_as<__m512i>(ints), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+  return bits_as<Floats>(_mm512_maskz_cvt_roundepi32_ps(0xFFFF, bits_as<__m512i>(ints),
+                                                        _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 #else
   const Ints sign = ints >> 31;
   const Floats value = truncate_to_float<false>((ints ^ sign) - sign);
@@ -71,8 +71,7 @@ inline int base_of(const ExponentRange& a, const ExponentRange& b) {
 /// of -102 or less is not taken here.
 inline bool can_add_bytes(const ExponentRange& a, const ExponentRange& b) {
   const int base = base_of(a, b);
-  return is_empty(a) || is_empty(b) ||
-         (base + b.greatest <= 27 && -128 <= base && base <= 127);
+  return is_empty(a) || is_empty(b) || (base + b.greatest <= 27 && -128 <= base && base <= 127);
 }
 
 /// Exponents of A less `base`, at least -128.

@@ -49,8 +49,7 @@ struct DecodedTile {
 };
 
 template <int kVectors, class Real>
-inline void find_largest_exponents(const DecodedTile<Real>& tile, int row,
-                                   Block<kVectors>& block) {
+inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
   Shorts largest[kBlockRows<kVectors>][kVectors];
@@ -290,8 +289,8 @@ void compute_narrow(const TileKernelCall& call, const DecodedA& a, const Decoded
       (!is_wide || can_add_bytes(a.parts.range, b.range))) {
     const std::int8_t* const exponents =
         relative_exponents(a.parts.exponents, base, a.parts.padded_rows * call.k, arena);
-    const FastTile fast{call.k,    call.fraction_bits, a.values, b.values, b.padded_rows,
-                        exponents, b.exponents,        base};
+    const FastTile fast{call.k,        call.fraction_bits, a.values,    b.values,
+                        b.padded_rows, exponents,          b.exponents, base};
     return compute_strip<kVectors, kOutput, float>({tile, &fast}, col);
   }
 #endif
