@@ -61,8 +61,8 @@ inline Ints ints_of(const Words& words) {
   return bits_as<Ints>(words);
 }
 
-// Between bytes and words: __builtin_convertvector of GCC 12 goes lane by lane where sizes differ by
-// more than a factor of two.
+// Between bytes and words: __builtin_convertvector of GCC 12 goes lane by lane where sizes differ
+// by more than a factor of two.
 #if defined(__AVX512F__)
 inline Ints widen(const Bytes& bytes) {
   return bits_as<Ints>(_mm512_maskz_cvtepi8_epi32(0xFFFF, bits_as<__m128i>(bytes)));
