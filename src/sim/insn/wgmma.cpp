@@ -5,6 +5,7 @@
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
 #include "sim/insn/wgmma_operand.h"
+#include "sim/program/random_timing.h"
 
 #include <charconv>
 #include <string>
@@ -159,6 +160,7 @@ Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
                                 finish_async(warp, insn, token);
                               },
                               &insn});
+  if (is_random(*warp.grid)) run_some_wgmmas(warp);
   return Step::kNext;
 }
 
@@ -178,6 +180,7 @@ Step commit_group(Warp& warp, const Insn& insn, std::uint32_t active) {
   if (!is_eager(warp)) {
     open_group(warp);
     warp.tensor_groups.emplace_back();
+    if (is_random(*warp.grid)) run_some_wgmmas(warp);
   }
   return Step::kNext;
 }
