@@ -162,14 +162,17 @@ def main():
              "// tools/fit_special_functions.py. What the numbers mean: special_function_unit.h.", "#pragma once",
              "", '#include "sim/insn/special_function_unit.h"', "", "namespace tilewright::sim::special {", ""]
     for name, table in rows.items():
-        lines.append(f"inline constexpr Segment k{name}Table[{len(table)}] = {{")
-        texts, line = [f"{{{c}, {b}, {a}}}" for c, b, a in table], "   "
-        for text in texts:
-            if len(line) + len(text) > 96:
-                lines.append(line)
-                line = "   "
-            line += f" {text},"
-        lines += [line.rstrip(",") + "};", ""]
+        lines.append(f"inline constexpr Segments<{len(table)}> k{name} = {{")
+        for member, values in zip(("constant", "linear", "square"), zip(*table)):
+            line = f"    .{member} = {{"
+            for value in values:
+                if len(line) + len(str(value)) > 97:
+                    lines.append(line.rstrip())
+                    line = " " * 8
+                line += f"{value}, "
+            lines.append(line[:-2] + "},")
+        lines[-1] = lines[-1][:-1] + "};"
+        lines.append("")
     lines += ["}  // namespace tilewright::sim::special"]
     pathlib.Path(sys.argv[2]).write_text("\n".join(lines) + "\n")
 

@@ -128,14 +128,6 @@ template <class T, bool kFtz>
 T div(T a, T b) {
   return result_of<kFtz, false>(input<kFtz>(a) / input<kFtz>(b), a, b);
 }
-/// The device multiplies by a reciprocal, which is flushed to zero for |b| > 2^126.
-template <bool kFtz>
-float div_approx(float a, float b) {
-  const float x = input<kFtz>(a);
-  const float y = input<kFtz>(b);
-  const bool is_huge = std::fabs(y) > 0x1p126f;
-  return result<kFtz, false>(is_huge ? x * std::copysign(0.0f, y) : x / y);
-}
 template <class T, bool kFtz>
 T sqrt(T a) {
   return result_of<kFtz, false>(std::sqrt(input<kFtz>(a)), a);
