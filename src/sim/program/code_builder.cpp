@@ -2,6 +2,7 @@
 
 #include "sim/check/definedness.h"
 #include "sim/parse/diagnostic.h"
+#include "sim/program/contract.h"
 #include "sim/program/control.h"
 #include "sim/program/insn_lookup.h"
 #include "sim/program/warp.h"
@@ -28,21 +29,24 @@ bool is_dynamic(SpecialRegister which) {
 }  // namespace
 
 CodeBuilder::CodeBuilder(const Module& module, const VariableAddresses& addresses,
-                         int device_target)
-    : module_(module), addresses_(addresses), device_target_(device_target) {}
+                         int device_target, bool fuses)
+    : module_(module), addresses_(addresses), device_target_(device_target), fuses_(fuses) {}
 
 std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   flat_ = flatten(module_, entry);
+  if (fuses_) contract_products(flat_);
   registers_ = allocate_rows(flat_);
   code_ = std::make_unique<KernelCode>();
   code_->register_rows = registers_.row_of;
   code_->module = &module_;
+  code_->made = flat_.made;
   code_->info.name = entry.name;
   code_->info.bounds = entry.bounds;
   code_->predicate_end = registers_.predicate_end;
   code_->constants_begin = next_row_ = registers_.end;
   place_params(entry);
   place_shared();
+  place_frames();
   for (const FlatInsn& flat : flat_.body) {
     code_index_.push_back(static_cast<std::uint32_t>(code_->insns.size()));
     translate(flat);
@@ -57,6 +61,11 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   code_->insns.push_back(last);
   finish_uses();
   patch_jumps();
+  if (stack_ != nullptr) {
+    stack_->begin = static_cast<std::uint32_t>(align_up(code_->info.local_bytes, 16));
+    stack_->end = stack_->begin + kCallStackBytes;
+    code_->info.local_bytes = stack_->end;
+  }
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
   plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
@@ -135,6 +144,12 @@ void CodeBuilder::translate(const FlatInsn& flat) {
     case FlatKind::kBuiltin:
       translate_builtin(flat);
       return;
+    case FlatKind::kFrameCall:
+    case FlatKind::kResults:
+    case FlatKind::kFrameReturn:
+    case FlatKind::kExit:
+      translate_frame(flat);
+      return;
     case FlatKind::kReturn: {
       Insn& insn = lowering.emit(jump, {}, 0);
       if (syntax.opcode == "call") insn.guard = kTrueRow, insn.guard_flip = 0;
@@ -206,6 +221,103 @@ void CodeBuilder::translate_builtin(const FlatInsn& flat) {
   insn.guard = kTrueRow;  // a guarded call is jumped over
   insn.guard_flip = 0;
   insn.extra = lowering.keep(std::move(where));
+}
+
+FrameFunction* CodeBuilder::frame_of(std::uint32_t copy) const {
+  const auto at = frames_.find(flat_.copies[copy].root);
+  return at == frames_.end() ? nullptr : at->second.get();
+}
+
+/// The registers of a function and of what is inlined in it are saved when it is called.
+void CodeBuilder::place_frames() {
+  for (std::uint32_t c = 1; c < flat_.copies.size(); ++c) {
+    const FunctionCopy& copy = flat_.copies[c];
+    if (copy.root == 0) continue;
+    if (stack_ == nullptr) {
+      stack_ = std::make_shared<CallStack>();
+      stack_->base = new_row(128);
+      code_->owned.push_back(stack_);
+    }
+    std::shared_ptr<FrameFunction>& frame = frames_[copy.root];
+    if (frame == nullptr) {
+      frame = std::make_shared<FrameFunction>();
+      frame->stack = stack_.get();
+      code_->owned.push_back(frame);
+    }
+    for (std::size_t r = 0; r < copy.function->registers.size(); ++r) {
+      const RegisterDecl& decl = copy.function->registers[r];
+      const Row row = registers_.row_of[copy.register_base + r];
+      if (row == kNoRow) continue;
+      const std::uint32_t bytes = row_bytes(decl.type);
+      for (std::uint32_t i = 0; i < decl.num_components; ++i) {
+        const std::uint32_t lane_bytes = decl.type == Type::kPred ? 0 : bytes / kLanes;
+        frame->saved.push_back({row + i * bytes, lane_bytes});
+        frame->saved_bytes += std::max(lane_bytes, 1U);
+      }
+    }
+  }
+  for (auto& [root, frame] : frames_) {
+    frame->frame_bytes = static_cast<std::uint32_t>(align_up(8 + frame->saved_bytes, 16));
+  }
+}
+
+Row CodeBuilder::frame_address(const Address& address, Type type) {
+  const Row out = scratch(type);
+  Lowering lowering(*this, *flat_.copies[copy_].function, *code_->places[place_].syntax);
+  Insn& insn =
+      lowering.emit(bits_of(type) == 64 ? add_to_base64 : add_to_base32, {out, address.base});
+  insn.imm = address.offset;
+  return out;
+}
+
+/// Caller's and callee's memory of what a call passes, or of what it gives back.
+std::vector<PassedVariable> CodeBuilder::passed(const FlatInsn& flat, bool is_result) {
+  const Call call = split_call(*flat.syntax);
+  const Operand* actual = is_result ? call.results : call.arguments;
+  const Function& callee = *flat.function;
+  const std::vector<std::uint32_t>& formal = is_result ? callee.returns : callee.params;
+  std::vector<PassedVariable> out;
+  for (std::size_t i = 0; i < formal.size(); ++i) {
+    const std::uint32_t index = actual->parts[i].index;
+    const Variable& variable = flat_.copies[flat.copy].function->variables.at(index);
+    const std::uint64_t bytes =
+        std::min(variable.size_bytes, callee.variables.at(formal[i]).size_bytes);
+    out.push_back({static_cast<std::uint32_t>(local_offset(flat.copy, index)),
+                   static_cast<std::uint32_t>(local_offset(flat.callee, formal[i])),
+                   static_cast<std::uint32_t>(bytes)});
+  }
+  return out;
+}
+
+void CodeBuilder::translate_frame(const FlatInsn& flat) {
+  Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);
+  const auto emit = [&](ExecFn exec) -> Insn& {
+    Insn& insn = lowering.emit(exec, {}, 0);
+    insn.guard = kTrueRow;  // a guarded call or return is jumped over
+    insn.guard_flip = 0;
+    return insn;
+  };
+  if (flat.kind == FlatKind::kExit) {
+    emit(end_lanes).flags |= kControl;
+  } else if (flat.kind == FlatKind::kFrameReturn) {
+    Insn& insn = emit(return_from_frame);
+    insn.flags |= kControl;
+    const FrameFunction* frame = frame_of(flat.copy);
+    insn.extra = frame;
+    for (const SavedRow& saved : frame->saved) lowering.also_writes(saved.row);
+    // Lanes that return elsewhere come to the next instruction and try again.
+    Insn& again = emit(jump);
+    again.flags |= kControl;
+    again.imm = static_cast<std::int64_t>(code_->insns.size()) - 2;
+  } else {
+    const bool is_call = flat.kind == FlatKind::kFrameCall;
+    FrameCall call{frame_of(flat.callee), frame_of(flat.copy), passed(flat, !is_call)};
+    Insn& insn = emit(is_call ? call_with_frame : fetch_results);
+    insn.extra = lowering.keep(std::move(call));
+    if (!is_call) return;
+    insn.flags |= kControl;
+    jumps_.emplace_back(code_->insns.size() - 1, flat.label);
+  }
 }
 
 void CodeBuilder::check_target(const InsnRow& row, const Instruction& syntax) const {
@@ -323,12 +435,13 @@ std::uint64_t CodeBuilder::local_offset(std::uint32_t copy, std::uint32_t index)
   const auto [at, is_new] = local_offsets_.try_emplace({copy, index}, 0);
   if (is_new) {
     const Variable& local = flat_.copies[copy].function->variables.at(index);
-    const std::uint64_t begin =
-        align_up(code_->info.local_bytes, std::max<std::uint64_t>(local.align_bytes, 8));
+    FrameFunction* const frame = frame_of(copy);
+    std::uint32_t& used = frame == nullptr ? code_->info.local_bytes : frame->frame_bytes;
+    const std::uint64_t begin = align_up(used, std::max<std::uint64_t>(local.align_bytes, 8));
     at->second = begin;
     const std::uint64_t end = align_up(begin + local.size_bytes, 16);
     if (end > (1U << 24)) fail_at(module_, local.pos, "more than 16 MiB of local memory a thread");
-    code_->info.local_bytes = static_cast<std::uint32_t>(end);
+    used = static_cast<std::uint32_t>(end);
   }
   return at->second;
 }
@@ -368,6 +481,10 @@ Address CodeBuilder::address_of(const Operand& base, std::int64_t offset) {
   } else if (named.space == Space::kParam || (named.space == Space::kLocal && base.is_local)) {
     out.space = Space::kLocal;
     out.offset += static_cast<std::int64_t>(local_offset(copy_, base.index));
+    if (frame_of(copy_) != nullptr) {
+      out.base = stack_->base;
+      out.is_wide = false;
+    }
   } else {
     if (base.is_local || named.space == Space::kLocal) {
       fail_at(module_, base.pos,
