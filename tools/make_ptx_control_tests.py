@@ -37,6 +37,9 @@ def near_one(kind):
     return rng.getrandbits(1) << (bits - 1) | (bias - rng.getrandbits(1)) << mantissa | rng.getrandbits(mantissa)
 
 
+def thrice(f, x): return f(f(f(x)))
+
+
 def contraction(name, kind, text, result, file="contract", machine=None, pair=False, target="sm_90a"):
     """result(r, a, b, c) gives the values; r rounds once and is called where the instruction rounds.
     %x0 .. %x2 are inputs a, b, c, %y0 and %y1 the results."""
@@ -62,7 +65,8 @@ def contraction(name, kind, text, result, file="contract", machine=None, pair=Fa
     body += "".join(f"\nst.global.{store} [%d92+{256 * i}], {prefix}1{i};" for i in range(2))
     data = b"".join(words(v[part] if lanes == 1 else v[0] | v[1] << bits for v in row for part in [0])
                     for row in inputs)
-    zero = "" if "%y1" in text else f"mov.{store} {prefix}11, 0{'f00000000' if kind == 'f32' else 'd0000000000000000' if kind == 'f64' else ''};"
+    none = {"f32": "0f00000000", "f64": "0d0000000000000000"}.get(kind, "0")
+    zero = "" if "%y1" in text else f"mov.{store} {prefix}11, {none};"
     body = body.replace(f"mov.{store} {prefix}9, {prefix}0;", zero)
     case(file, name, body, data, b"".join(words(o) for o in outputs), machine=machine, target=target)
 
@@ -112,8 +116,8 @@ def contractions(file="contract", machine=None):
     add("label_nobody_jumps_to", "f32", "mul.f32 %x3, %x0, %x1;\nNEXT: add.f32 %y0, %x3, %x2;",
         lambda r, a, b, c: r(fuse(r, a * b) + c))
     add("loop", "f32", "mov.u32 %r1, 0; mov.f32 %y0, %x2;\nAGAIN: mul.f32 %x3, %y0, %x1; add.f32 %y0, %x3, %x0; "
-        "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; @%p1 bra AGAIN;", lambda r, a, b, c: r(fuse(r, r(fuse(r, r(fuse(r,
-            c * b) + a) * b) + a) * b) + a))
+        "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3; "
+        "@%p1 bra AGAIN;", lambda r, a, b, c: thrice(lambda y: r(fuse(r, y * b) + a), c))
     add("stale_product_in_a_loop", "f32", "mov.u32 %r1, 0; mov.f32 %y0, %x2; mul.f32 %x3, %x0, %x1;\n"
         "AGAIN: add.f32 %y0, %x3, %y0; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 2; @%p1 bra AGAIN;",
         lambda r, a, b, c: r(r(a * b) + r(r(a * b) + c)))
@@ -199,7 +203,8 @@ DONE:
   .reg .pred %p; .reg .b32 %n, %r;
   ld.param.b32 %n, [n]; setp.eq.u32 %p, %n, 0; mov.u32 %r, 100;
   sub.u32 %n, %n, 1;
-  { .param .b32 a; .param .b32 b; st.param.b32 [a], %n; st.param.b32 [b], %r; @!%p call (b), even_and_odd_odd, (a); ld.param.b32 %r, [b]; }
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %n; st.param.b32 [b], %r;
+  @!%p call (b), even_and_odd_odd, (a); ld.param.b32 %r, [b]; }
   add.u32 %r, %r, 1; st.param.b32 [out], %r; ret;
 }
 .func (.param .b32 out) even_and_odd_odd(.param .b32 n)
@@ -223,20 +228,25 @@ END: add.u32 %r, %r, 1; st.param.b32 [out], %r; ret;
   { .reg .b64 %at; mad.wide.u32 %at, %n, 4, %to; st.u32 [%at], %s; }
   setp.eq.u32 %p, %n, 0; @%p ret;
   sub.u32 %n, %n, 1;
-  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n; call pointer_into_another_frame_add, (a, b); }
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n;
+  call pointer_into_another_frame_add, (a, b); }
   ret;
 }
 .func (.param .b32 out) pointer_into_another_frame_f(.param .b32 n)
 {
   .reg .pred %p; .reg .b32 %n, %i, %s, %x; .reg .b64 %to, %at; .local .align 4 .b8 squares[64];
   ld.param.b32 %n, [n]; mov.u64 %to, squares; cvta.local.u64 %to, %to;
-  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n; call pointer_into_another_frame_add, (a, b); }
+  { .param .b64 a; .param .b32 b; st.param.b64 [a], %to; st.param.b32 [b], %n;
+  call pointer_into_another_frame_add, (a, b); }
   mov.u32 %s, 0; mov.u32 %i, 0;
-MORE: mad.wide.u32 %at, %i, 4, %to; ld.u32 %x, [%at]; add.u32 %s, %s, %x; add.u32 %i, %i, 1; setp.le.u32 %p, %i, %n;
+MORE: mad.wide.u32 %at, %i, 4, %to; ld.u32 %x, [%at]; add.u32 %s, %s, %x; add.u32 %i, %i, 1;
+setp.le.u32 %p, %i, %n;
   @%p bra MORE;
   st.param.b32 [out], %s; ret;
 }""", "call (q), pointer_into_another_frame_f, (p);", sums, rising)
+    tripled = lambda x: 7 if x == 0 else 3 * tripled(x - 1) + x
     result_of("by_pointer", """
+.func (.param .b32 out) by_pointer_f(.param .b32 n);
 .global .u64 by_pointer_table[1] = { by_pointer_f };
 .func (.param .b32 out) by_pointer_f(.param .b32 n)
 {
@@ -248,9 +258,7 @@ MORE: mad.wide.u32 %at, %i, 4, %to; ld.u32 %x, [%at]; add.u32 %s, %s, %x; add.u3
   call (b), %f, (a), KIND; ld.param.b32 %r, [b]; }
   mad.lo.u32 %r, %r, 3, %n;
 DONE: st.param.b32 [out], %r; ret;
-}""".replace(".global .u64 by_pointer_table[1] = { by_pointer_f };", ".func (.param .b32 out) by_pointer_f(.param .b32 n);\n.global .u64 by_pointer_table[1] = { by_pointer_f };"),
-              "call (q), by_pointer_f, (p);", lambda x: (lambda f: f(f, x))(lambda f, n: 7 if n == 0 else 3 * f(f, n - 1) + n),
-              rising)
+}""", "call (q), by_pointer_f, (p);", tripled, rising)
 
 
 def store_words(*rows): return "\n".join(f"st.global.b64 [%d92+{256 * i}], {r};" for i, r in enumerate(rows))
@@ -271,13 +279,15 @@ def control():
          words(1 if i == 2 else sum(1 << l for l in range(LANES) if index[l] != 2) | i << 32 for i in index))
     case("branches", "ret_of_some_lanes", """setp.lt.u32 %p1, %r390, 9; mov.u64 %d1, 1; @!%p1 ret;
     st.global.b64 [%d92], %d1;""", b"", words(int(l < 9) for l in range(LANES)))
-    case("branches", "setmaxnreg", """setmaxnreg.dec.sync.aligned.u32 40; bar.sync 0; setmaxnreg.inc.sync.aligned.u32 64;
+    case("branches", "setmaxnreg", """setmaxnreg.dec.sync.aligned.u32 40; bar.sync 0;
+    setmaxnreg.inc.sync.aligned.u32 64;
     cvt.u64.u32 %d1, %r390; st.global.b64 [%d92], %d1;""", b"", words(range(128)), threads=128,
          directives=".maxntid 128\n.maxnreg 64\n")
 
 
     for size in (1, 2):
-        case("branches", f"is_explicit_cluster_{size}", """mov.pred %p1, %is_explicit_cluster; selp.u64 %d1, 7, 8, %p1;
+        case("branches", f"is_explicit_cluster_{size}", """mov.pred %p1, %is_explicit_cluster;
+        selp.u64 %d1, 7, 8, %p1;
         st.global.b64 [%d92], %d1;""", b"", words([7 if size > 1 else 8] * LANES), cluster=size)
 
 
@@ -293,17 +303,20 @@ def barriers():
             {word}.red.popc{aligned}.u32 %r2, 1{form}, %p1; {word}.red.and{aligned}.pred %p2, 2{form}, %p1;
             {word}.red.or{aligned}.pred %p3, 3{form}, !%p1; selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 2, 0, %p3;
             add.u32 %r3, %r3, %r4; mov.b64 %d1, {{%r2, %r3}}; st.global.b64 [%d92], %d1;""",
-                 words(values), words(ones | (int(ones == threads) + 2 * int(ones < threads)) << 32 for _ in values),
+                 words(values), words([ones | (int(ones == threads) + 2 * int(ones < threads)) << 32] * threads),
                  threads=threads)
         arrive = "bar" if word == "bar" else word
-        case("barriers", f"{word}_arrive", f""".shared .align 8 .b64 cell[96]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+        case("barriers", f"{word}_arrive", f""".shared .align 8 .b64 cell[96]; mov.u32 %r5, cell;
+        mad.lo.u32 %r6, %r390, 8, %r5;
         ld.global.b64 %d1, [%d91]; setp.ge.u32 %p1, %r390, 64; mov.u64 %d3, 0;
         @%p1 bra CONSUME;
         st.shared.b64 [%r6], %d1; {arrive}.arrive{aligned} 4, 96; bra.uni END;
-        CONSUME: {arrive}.sync{aligned} 4, 96; ld.shared.b64 %d3, [%r6+-256]; ld.shared.b64 %d4, [%r6+-512]; add.s64 %d3, %d3, %d4;
+        CONSUME: {arrive}.sync{aligned} 4, 96; ld.shared.b64 %d3, [%r6+-256]; ld.shared.b64 %d4, [%r6+-512];
+        add.s64 %d3, %d3, %d4;
         END: st.global.b64 [%d92], %d3;""", words(values),
              words(0 if l < 64 else values[l - 32] + values[l - 64] for l in range(threads)), threads=threads)
-    case("barriers", "barrier_by_lanes", """.shared .align 8 .b64 cell[32]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+    case("barriers", "barrier_by_lanes", """.shared .align 8 .b64 cell[32]; mov.u32 %r5, cell;
+    mad.lo.u32 %r6, %r390, 8, %r5;
     and.b32 %r1, %r390, 1; setp.eq.u32 %p1, %r1, 0; cvt.u64.u32 %d1, %r390; @%p1 bra EVEN;
     st.shared.b64 [%r6], %d1; barrier.sync 1; bra.uni END;
     EVEN: mul.lo.u64 %d1, %d1, 3; st.shared.b64 [%r6], %d1; barrier.sync 1;
@@ -312,11 +325,13 @@ def barriers():
     remote = """.shared .align 8 .b64 cell[32]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
     mov.u32 %r7, %cluster_ctarank; mad.lo.u32 %r8, %r7, 1000, %r390; cvt.u64.u32 %d1, %r8;
     xor.b32 %r9, %r7, 1; mapa.shared::cluster.u32 %r10, %r6, %r9;"""
-    end = """mul.wide.u32 %d3, %r7, 256; add.s64 %d3, %d92, %d3; ld.shared.b64 %d2, [%r6]; st.global.b64 [%d3], %d2;"""
-    for name, arrive, wait in (("plain", "", ""), ("orders", ".release", ".acquire"), ("aligned", ".release.aligned",
-                                                                                       ".acquire.aligned")):
+    end = """mul.wide.u32 %d3, %r7, 256; add.s64 %d3, %d92, %d3; ld.shared.b64 %d2, [%r6];
+    st.global.b64 [%d3], %d2;"""
+    for name, arrive, wait in (("plain", "", ""), ("orders", ".release", ".acquire"),
+                               ("aligned", ".release.aligned", ".acquire.aligned")):
         case("barriers", f"cluster_{name}", f"""{remote}
-        barrier.cluster.arrive{".relaxed" + arrive.replace(".release", "") if name == "orders" else arrive}; barrier.cluster.wait{wait};
+        barrier.cluster.arrive{".relaxed" + arrive.replace(".release", "") if name == "orders" else arrive};
+        barrier.cluster.wait{wait};
         st.shared::cluster.b64 [%r10], %d1;
         barrier.cluster.arrive{arrive}; barrier.cluster.wait{wait}; {end}""", b"",
              words((1000 * (1 - c) + l) for c in range(2) for l in range(LANES)), cluster=2)
@@ -326,10 +341,12 @@ def barriers():
 
 
 def bulk_stores():
-    case("st.bulk", "st_bulk", """.shared .align 16 .b8 cell[512]; mov.u32 %r5, cell; mad.lo.u32 %r6, %r390, 8, %r5;
+    case("st.bulk", "st_bulk", """.shared .align 16 .b8 cell[512]; mov.u32 %r5, cell;
+    mad.lo.u32 %r6, %r390, 8, %r5;
     ld.global.b64 %d1, [%d91]; st.shared.b64 [%r6], %d1; st.shared.b64 [%r6+256], %d1; bar.warp.sync -1;
     cvt.u64.u32 %d4, %r5; @%p15 st.bulk.weak.shared::cta [%d4+64], 256, 0; bar.warp.sync -1;
-    ld.shared.b64 %d2, [%r6]; ld.shared.b64 %d3, [%r6+256]; st.global.b64 [%d92], %d2; st.global.b64 [%d92+256], %d3;""",
+    ld.shared.b64 %d2, [%r6]; ld.shared.b64 %d3, [%r6+256]; st.global.b64 [%d92], %d2;
+    st.global.b64 [%d92+256], %d3;""",
          words(range(1, 33)), words([*range(1, 9)] + [0] * 24 + [0] * 8 + [*range(9, 33)]), target="sm_100")
 
 

@@ -104,7 +104,8 @@ def load_case(name, tensor, coords, map_text, image, num_bytes, mode="", extra="
     fence.proxy.async.shared::cta; bar.warp.sync -1;
     @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {num_bytes};
     @%p15 cp.async.bulk.prefetch.tensor.{len(coords)}d.L2.global.{mode} [%d80, {coordinates(coords)}]{extra};
-    @%p15 cp.async.bulk.tensor.{len(coords)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [%r1], [%d80, {coordinates(coords)}], [%r2]{extra};
+    @%p15 cp.async.bulk.tensor.{len(coords)}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes
+        [%r1], [%d80, {coordinates(coords)}], [%r2]{extra};
     {WAIT}
     """ + dump(size)
     case("tensor_load", name, body, memory, bytes(image) + bytes(size - len(image)), maps=[map_text])
@@ -154,7 +155,8 @@ def tensor_loads():
     im2col("load_im2col_4d", "f16", [16, 6, 5, 3], [-1, -1], [-1, -1], 16, 32, [0, 2, 1, 0], [1, 2])
     im2col("load_im2col_4d_swizzle", "bf16", [32, 5, 4, 2], [-1, 0], [0, -1], 32, 24, [0, -1, 0, 0], [0, 1],
            swizzle=64)
-    im2col("load_im2col_5d", "u8", [16, 4, 3, 3, 2], [-1, -1, -1], [-1, -1, -1], 16, 40, [0, 1, 0, 1, 0], [2, 0, 1])
+    im2col("load_im2col_5d", "u8", [16, 4, 3, 3, 2], [-1, -1, -1], [-1, -1, -1], 16, 40, [0, 1, 0, 1, 0],
+           [2, 0, 1])
 
 
 def store_case(file, name, tensor, coords, text, shared, before, after, instruction, mode=""):
@@ -207,7 +209,8 @@ def tensor_stores():
     linear, before = random_bytes(len(positions) * 2), bytes(tensor.bytes)
     text = tensor.map("out", lower=lower, upper=upper, channels=8, pixels=16)
     store_case("tensor_store", "store_im2col_no_offs", tensor, coords, text, linear, before,
-               stored(tensor, before, positions, linear), "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs")
+               stored(tensor, before, positions, linear),
+               "cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs")
 
 
 def integer_op(op, size, is_signed):
@@ -228,7 +231,8 @@ def float_op(op, kind):
 
 def tensor_reductions():
     ops = [(op, "u32") for op in ("add", "min", "max", "inc", "dec", "and", "or", "xor")]
-    ops += [(op, "s32") for op in ("add", "min", "max", "and")] + [(op, "u64") for op in ("add", "min", "max", "xor")]
+    ops += [(op, "s32") for op in ("add", "min", "max", "and")]
+    ops += [(op, "u64") for op in ("add", "min", "max", "xor")]
     ops += [(op, "s64") for op in ("min", "max")] + [("add", "f32")]
     ops += [(op, t) for t in ("f16", "bf16") for op in ("add", "min", "max")]
     for op, element in ops:
@@ -243,7 +247,8 @@ def tensor_reductions():
         linear, before = some(len(positions)), some(tensor.bytes // tensor.size)
         before += bytes(-len(before) % 256)
         combine = float_op(op, element) if is_float else integer_op(op, tensor.size, element[0] == "s")
-        store_case("tensor_reduce", f"reduce_{op}_{element}", tensor, coords, tensor.map("out", box=box), linear, before,
+        store_case("tensor_reduce", f"reduce_{op}_{element}", tensor, coords, tensor.map("out", box=box), linear,
+                   before,
                    stored(tensor, before, positions, linear, combine),
                    f"cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.tile")
     tensor = Tensor("u32", [8, 6, 5, 2])
@@ -267,13 +272,16 @@ def multicast():
     @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 384;
     barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
     mov.u16 %h1, 3; mov.u32 %r14, 1; shl.b32 %r14, %r14, %r13; cvt.u16.u32 %h2, %r14;
-    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r12], [%d80, {{0, %r11}}], [%r2], %h1;
-    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%r15], [%d80, {{0, %r11}}], [%r2], %h2;
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
+        [%r12], [%d80, {{0, %r11}}], [%r2], %h1;
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster
+        [%r15], [%d80, {{0, %r11}}], [%r2], %h2;
     {WAIT}
     ld.shared.b64 %d1, [%r3]; mad.lo.u32 %r20, %r13, 128, %r1; mad.lo.u32 %r20, %r390, 4, %r20;
     ld.shared.u32 %r21, [%r20+256];
     mul.wide.u32 %d10, %r10, 512; add.s64 %d92, %d92, %d10; st.global.b64 [%d92], %d1;
-    mul.wide.u32 %d11, %r390, 4; sub.s64 %d92, %d92, %d90; add.s64 %d92, %d92, %d11; st.global.u32 [%d92+256], %r21;
+    mul.wide.u32 %d11, %r390, 4; sub.s64 %d92, %d92, %d90; add.s64 %d92, %d92, %d11;
+    st.global.u32 [%d92+256], %r21;
     barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"""
     half = lambda rank: whole[128 * rank:128 * rank + 128]
     out = whole + half(1) + bytes(128) + whole + half(0) + bytes(128)
@@ -284,7 +292,8 @@ def multicast():
     mul.wide.u32 %d10, %r10, 128; add.s64 %d10, %d93, %d10; mov.u16 %h1, 3;
     @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256;
     barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
-    @%p15 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12], [%d10], 128, [%r2], %h1;
+    @%p15 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12],
+        [%d10], 128, [%r2], %h1;
     {WAIT}
     mul.wide.u32 %d10, %r10, 256; add.s64 %d92, %d92, %d10; ld.shared.b64 %d1, [%r3]; st.global.b64 [%d92], %d1;
     barrier.cluster.arrive.relaxed; barrier.cluster.wait;"""
@@ -300,7 +309,8 @@ def tensormap_edits():
     fields = [("global_address", "b64", None, "%d93"), ("rank", "b32", None, 1), ("box_dim", "b32", 0, 16),
               ("box_dim", "b32", 1, 6), ("global_dim", "b32", 0, 24), ("global_dim", "b32", 1, 12),
               ("global_stride", "b64", 0, tensor.strides[0]), ("element_stride", "b32", 0, 1),
-              ("element_stride", "b32", 1, 2), ("elemtype", "b32", None, "6"), ("interleave_layout", "b32", None, "0"),
+              ("element_stride", "b32", 1, 2), ("elemtype", "b32", None, "6"),
+              ("interleave_layout", "b32", None, "0"),
               ("swizzle_mode", "b32", None, "1"), ("fill_mode", "b32", None, "1")]
     template = Tensor("u32", [8, 4, 2]).map("out", box=[4, 2, 1])
 
@@ -318,7 +328,8 @@ def tensormap_edits():
     load = f"""st.shared.b64 [%r3], 0; fence.proxy.async.shared::cta; bar.warp.sync -1;
     fence.proxy.tensormap::generic.acquire.gpu [%d81], 128;
     @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {len(linear)};
-    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d81, {coordinates(coords)}], [%r2];
+    @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1],
+        [%d81, {coordinates(coords)}], [%r2];
     {WAIT}
     """ + dump(256)
     image = swizzle_image(linear, 32)[:256]

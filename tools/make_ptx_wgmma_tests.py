@@ -128,7 +128,8 @@ def wgmma(name, a_kind, b_kind, d_kind, n, span_a=128, span_b=128, a_mn=False, b
     if not a_in_registers: body.append(f"or.b64 %d2, %d1, {image_a.descriptor():#x};")
     body.append(f"add.s64 %d3, %d1, {at_b // 16}; or.b64 %d3, %d3, {image_b.descriptor():#x};")
     first = start
-    if not is_integer: first = f16_code(Fraction(start)) * 0x10001 if d_kind == "f16" else f32_code(Fraction(start))
+    if d_kind == "f16": first = f16_code(Fraction(start)) * 0x10001
+    elif not is_integer: first = f32_code(Fraction(start))
     body += [f"mov.b32 %r{100 + i}, {first & 0xffffffff:#x};" for i in range(count)]
     suffix = {"b1": ".and.popc"}.get(a_kind, "") or (".satfinite" if saturate else "")
     element_k = 256 if a_kind == "b1" else 32 // size
@@ -137,7 +138,8 @@ def wgmma(name, a_kind, b_kind, d_kind, n, span_a=128, span_b=128, a_mn=False, b
     elif saturate: head = f"wgmma.mma_async.sync.aligned.m64n{n}k32.satfinite.s32.{a_kind}.{b_kind}"
     if a_in_registers:
         for i in range(4 * steps):
-            body.append(f"mul.wide.u32 %d5, %r390, 4; add.s64 %d5, %d93, %d5; ld.global.u32 %r{10 + i}, [%d5+{512 * i}];")
+            body.append(f"mul.wide.u32 %d5, %r390, 4; add.s64 %d5, %d93, %d5; "
+                        f"ld.global.u32 %r{10 + i}, [%d5+{512 * i}];")
     body.append("wgmma.fence.sync.aligned;")
     for step in range(steps):
         element = step * 32 // size
@@ -238,9 +240,10 @@ def mma(name, k, a_kind, b_kind, d_kind, rounding=""):
         if is_double: return struct.unpack("<Q", struct.pack("<d", matrix[row][first]))[0]
         return sum(matrix[row][first + e] << bits * e for e in range(per_register))
     num_a, num_b = m * k // 32 // per_register, 8 * k // 32 // per_register
-    rows = [[register(a, l // 4 + 8 * (r % 2) if m == 16 else l // 4,
-                      per_register * (l % 4) + 4 * per_register * (r // 2)) for l in range(32)] for r in range(num_a)]
-    rows += [[register(b, l // 4, per_register * (l % 4) + 4 * per_register * r) for l in range(32)] for r in range(num_b)]
+    first_k = lambda l, group: per_register * (l % 4) + 4 * per_register * group
+    rows = [[register(a, l // 4 + 8 * (r % 2) if m == 16 else l // 4, first_k(l, r // 2)) for l in range(32)]
+            for r in range(num_a)]
+    rows += [[register(b, l // 4, first_k(l, r)) for l in range(32)] for r in range(num_b)]
     places = [[(l // 4 + 8 * (i // 2), 2 * (l % 4) + i % 2) for l in range(32)] for i in range(m // 4)]
     pack = lambda f: [[f(*places[i][l]) | f(*places[i + 1][l]) << 16 for l in range(32)]
                       for i in range(0, len(places), 2)]
@@ -253,7 +256,8 @@ def mma(name, k, a_kind, b_kind, d_kind, rounding=""):
     names = lambda first, count: "{" + ", ".join(f"{reg}{first + i}" for i in range(count)) + "}"
     suffix = ".and.popc" if a_kind == "b1" else rounding
     n_out = len(out)
-    body.append(f"mma.sync.aligned.m{m}n8k{k}.row.col.{d_kind}.{a_kind}.{b_kind}.{d_kind}{suffix} {names(50, n_out)}, "
+    types = f"{d_kind}.{a_kind}.{b_kind}.{d_kind}"
+    body.append(f"mma.sync.aligned.m{m}n8k{k}.row.col.{types}{suffix} {names(50, n_out)}, "
                 f"{names(10, num_a)}, {names(10 + num_a, num_b)}, {names(10 + num_a + num_b, n_out)};")
     body += [f"st.global.{t} [%d92+{256 * i}], {reg}{50 + i};" for i in range(n_out)]
     to_bytes = lambda lists: b"".join(v.to_bytes(8, "little") for line in lists for v in line)

@@ -251,9 +251,8 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
-  auto loaded =
-      std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability,
-                               state_->options.fuse_mul_add);
+  auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
+                                         model().compute_capability, state_->options.fuse_mul_add);
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);

@@ -230,8 +230,8 @@ void lower_activemask(Lowering& l) {
 }
 
 const InsnRow kRows[] = {
-    {"vote", "vote.sync.{all,any,uni}.pred d, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask;",
-     30, InsnClass::kShuffle, lower_vote},
+    {"vote", "vote.sync.{all,any,uni}.pred d, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask;", 30,
+     InsnClass::kShuffle, lower_vote},
     {"match", "match.any.sync.{b32,b64} d, a, mask; match.all.sync.{b32,b64} d[|p], a, mask;", 70,
      InsnClass::kShuffle, lower_match},
     {"redux.sync", "redux.sync.op{.abs}{.NaN}.{u32,s32,b32,f32} d, a, mask;", 80,

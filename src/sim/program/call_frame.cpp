@@ -21,8 +21,8 @@ std::byte* memory_of(Warp& warp, int lane) {
 std::uint8_t* definedness_of(Warp& warp, int lane) {
   std::uint8_t* const all = warp.cta->local_defined.get();
   if (all == nullptr) return nullptr;
-  return all + (std::size_t{warp.index} * kLanes + static_cast<std::size_t>(lane)) *
-                   warp.local_bytes;
+  return all +
+         (std::size_t{warp.index} * kLanes + static_cast<std::size_t>(lane)) * warp.local_bytes;
 }
 
 std::uint32_t callee_base(const FrameCall& call, std::uint32_t caller_base) {

@@ -20,7 +20,8 @@ using VariableAddresses = std::vector<std::uint64_t>;
 
 class CodeBuilder {
  public:
-  /// `device_target`: the compute capability that the code will run on. `fuses`: contract_products().
+  /// `device_target`: the compute capability that the code will run on. `fuses`:
+  /// contract_products().
   CodeBuilder(const Module& module, const VariableAddresses& addresses, int device_target,
               bool fuses);
 
@@ -38,7 +39,7 @@ class CodeBuilder {
   void translate_builtin(const FlatInsn& flat);
   void translate_frame(const FlatInsn& flat);
   void place_frames();
-  FrameFunction* frame_of(std::uint32_t copy) const;  ///< nullptr: of the entry
+  FrameFunction* frame_of(std::uint32_t copy) const;     ///< nullptr: of the entry
   Row frame_address(const Address& address, Type type);  ///< of a variable in a frame
   std::vector<PassedVariable> passed(const FlatInsn& flat, bool is_result);
   void check_target(const InsnRow& row, const Instruction& syntax) const;
@@ -78,11 +79,11 @@ class CodeBuilder {
   std::map<std::uint32_t, std::vector<Row>> scratch_rows_;  // by bytes
   std::map<std::uint32_t, std::size_t> scratch_used_;
   Row carry_ = kNoRow;
-  std::shared_ptr<CallStack> stack_;                                       // if anything is called
-  std::map<std::uint32_t, std::shared_ptr<FrameFunction>> frames_;         // by root copy
-  std::vector<std::uint32_t> code_index_;                     // of flat instructions
-  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;  // instruction, label
-  std::vector<Row> written_, read_;                           // of the last emitted one
+  std::shared_ptr<CallStack> stack_;                                // if anything is called
+  std::map<std::uint32_t, std::shared_ptr<FrameFunction>> frames_;  // by root copy
+  std::vector<std::uint32_t> code_index_;                           // of flat instructions
+  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;        // instruction, label
+  std::vector<Row> written_, read_;                                 // of the last emitted one
 };
 
 }  // namespace tilewright::sim

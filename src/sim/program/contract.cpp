@@ -236,9 +236,8 @@ class Contractor {
       const Instruction& insn = syntax(*it);
       bool is_first = !is_syntax(*it);
       if (!insn.operands.empty()) {
-        for_each_register(insn.operands[0], [&](std::uint32_t r) {
-          is_first = is_first || number(*it, r) == reg;
-        });
+        for_each_register(insn.operands[0],
+                          [&](std::uint32_t r) { is_first = is_first || number(*it, r) == reg; });
       }
       if (is_first) return true;
     }

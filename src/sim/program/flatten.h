@@ -1,5 +1,5 @@
-// A kernel with its calls replaced by the functions' bodies. A function that can call itself, in one
-// step or several, has one body behind the kernel's and is called (call_frame.h).
+// A kernel with its calls replaced by the functions' bodies. A function that can call itself, in
+// one step or several, has one body behind the kernel's and is called (call_frame.h).
 #pragma once
 
 #include "sim/parse/ast.h"
@@ -29,16 +29,16 @@ struct FunctionCopy {
 };
 
 enum class FlatKind : std::uint8_t {
-  kSyntax,      ///< an instruction of the text
-  kReturn,      ///< `ret` of an inlined function: goes to label
-  kSkip,        ///< goes to label where the guard of `syntax` does not hold
-  kSkipTarget,  ///< goes to label where the called address is not `function`'s
-  kBuiltin,     ///< a call of vprintf, __assertfail, malloc, free
-  kBadCall,     ///< an indirect call that met none of its targets
-  kFrameCall,   ///< a call of the copy `callee`
-  kResults,     ///< behind it: its results become the caller's
-  kFrameReturn, ///< `ret` of a copy that is called
-  kExit,        ///< the end of the entry, with other bodies behind it
+  kSyntax,       ///< an instruction of the text
+  kReturn,       ///< `ret` of an inlined function: goes to label
+  kSkip,         ///< goes to label where the guard of `syntax` does not hold
+  kSkipTarget,   ///< goes to label where the called address is not `function`'s
+  kBuiltin,      ///< a call of vprintf, __assertfail, malloc, free
+  kBadCall,      ///< an indirect call that met none of its targets
+  kFrameCall,    ///< a call of the copy `callee`
+  kResults,      ///< behind it: its results become the caller's
+  kFrameReturn,  ///< `ret` of a copy that is called
+  kExit,         ///< the end of the entry, with other bodies behind it
 };
 
 struct FlatInsn {

@@ -7,16 +7,16 @@
 //     .visible .entry add_s32(.param .u64 in, .param .u64 out) ...
 //
 // A kernel runs with 32 threads. Operand k of lane l is the 64-bit word k * 32 + l of `in`, result
-// k likewise of `out`, which is zero before. A list shorter than 32 is repeated. After `// test:` may
-// come
+// k likewise of `out`, which is zero before. A list shorter than 32 is repeated. After `// test:`
+// may come
 //
 //     // threads: 128
 //     // cluster: 2            as many CTAs, one cluster
 //     // map: element=u16 at=in+256 dims=64,32 strides=128 box=8,4 ...     (ptx_map.h)
 //
-// Each map is one more parameter, `.param .align 64 .b8 mapN[128]`. A line `// machine: exact_mma` or
-// `// machine: separate_mul_add` at the head of a file chooses arithmetic that no device has; such a
-// file is not for a device.
+// Each map is one more parameter, `.param .align 64 .b8 mapN[128]`. A line `// machine: exact_mma`
+// or `// machine: separate_mul_add` at the head of a file chooses arithmetic that no device has;
+// such a file is not for a device.
 #pragma once
 
 #include <cstdint>

@@ -195,8 +195,7 @@ TEST(Engine, AFunctionThatCannotBeTranslatedLeavesTheRestUsable) {
   EXPECT_EQ(run_ptx(text).fault, "");
   RunSetup setup;
   setup.kernel = "bad";
-  EXPECT_THAT([&] { run_ptx(text, setup); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("rcp")));
+  EXPECT_THAT([&] { run_ptx(text, setup); }, ::testing::ThrowsMessage<Error>(HasSubstr("rcp")));
   setup.kernel = "worse";
   EXPECT_THAT([&] { run_ptx(text, setup); },
               ::testing::ThrowsMessage<Error>(
