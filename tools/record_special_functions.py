@@ -2,8 +2,10 @@
 """Records what a GPU's special functions give, for all inputs.
 
     python3 tools/record_special_functions.py OUT [--blocks N] [--sections N]
+    python3 tools/record_special_functions.py OUT --summary FILE
 
-Needs libcuda.so.1 and NumPy. Writes into the folder OUT:
+Needs NumPy, and libcuda.so.1 but for the second, which makes of a recording the golden file of the
+tests. The first writes into the folder OUT:
   digests.json   per function and per 2^20 inputs a sum of mixed (input, result) pairs, over all 2^32
                  inputs; device, driver and date
   data_K.npz     all results for the exponents that hold each function's table, and samples over all
@@ -60,7 +62,7 @@ def apply_text(name):
 
 
 def kernels(name):
-    registers = "  .reg .pred %p<4>;\n  .reg .b16 %h<4>;\n  .reg .b32 %r<20>;\n  .reg .b64 %d<20>;\n  .reg .f32 %f<4>;\n"
+    registers = "  .reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<20>; .reg .b64 %d<20>; .reg .f32 %f<4>;"
     apply = apply_text(name)
     return HEAD + f"""
 .visible .entry map(.param .u64 in, .param .u64 out) {{
@@ -102,13 +104,21 @@ def samples(count=1 << 16):
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     words = (state >> np.uint64(32)).astype(np.uint32)
-    near = (words & np.uint32(0x807FFFFF)) | ((np.uint32(97) + (words >> np.uint32(23)) % np.uint32(61)) << np.uint32(23))
+    exponent = np.uint32(97) + (words >> np.uint32(23)) % np.uint32(61)
+    near = (words & np.uint32(0x807FFFFF)) | exponent << np.uint32(23)
     words = np.where(np.arange(count) % 2 == 0, words, near).astype(np.uint32)
     special = [0, 1, 2, 0x7FFFFF, 0x800000, 0x800001, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x7E800000, 0x7E800001,
                0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0x42FC0000, 0x43000000]
     special += [w | 0x80000000 for w in special]
     words[:len(special)] = special
     return words
+
+
+def mix(pairs):
+    """splitmix64's finish, as in the digest kernel."""
+    pairs = (pairs ^ (pairs >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    pairs = (pairs ^ (pairs >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return pairs ^ (pairs >> np.uint64(31))
 
 
 def encode(words):
@@ -175,12 +185,39 @@ class Gpu:
         return array
 
 
+BLOCKS = [0x3F8, 0xBF0]  # of which the tests check all inputs, 2^20 from this << 20
+
+
+def summarize(folder, path):
+    """Per function: the sum over each 2^26 inputs, those of BLOCKS, and the sum over the samples."""
+    digests = json.loads((folder / "digests.json").read_text())
+    archives = [np.load(p) for p in sorted(folder.glob("data_*.npz"))]
+    data = {key: archive for archive in archives for key in archive.files}
+    golden = {key: value for key, value in digests.items() if isinstance(value, str)}
+    golden["blocks"], golden["functions"] = BLOCKS, {}
+    for name in [*F32, *F64, *HALF, *DIV]:
+        key = f"{name}.all" if name in HALF else f"{name}.samples"
+        inputs = np.arange(1 << 16, dtype=np.uint32) if name in HALF else samples()
+        pairs = inputs.astype(np.uint64) | decode(data[key][key]).astype(np.uint64) << np.uint64(32)
+        entry = {"samples": f"{int(mix(pairs).sum(dtype=np.uint64)):016x}"}
+        if name in digests:
+            sums = [int(x, 16) for x in digests[name]]
+            entry["blocks"] = [digests[name][block] for block in BLOCKS]
+            entry["all"] = [f"{sum(sums[i:i + 64]) % (1 << 64):016x}" for i in range(0, 4096, 64)]
+        golden["functions"][name] = entry
+    path.write_text(json.dumps(golden, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--blocks", type=int, default=4096, help="digests over the first N times 2^20 inputs")
     parser.add_argument("--sections", type=int, default=99, help="keep at most N sections of each function")
+    parser.add_argument("--summary", type=pathlib.Path)
     args = parser.parse_args()
+    if args.summary:
+        summarize(args.out, args.summary)
+        return
     args.out.mkdir(parents=True, exist_ok=True)
     gpu = Gpu()
     words_in, words_out, sums = gpu.allocate(4 << 23), gpu.allocate(4 << 23), gpu.allocate(8 * 4096)

@@ -26,8 +26,8 @@ std::map<std::string, std::string> texts_of(const std::string& text) {
 }
 
 std::string digest_of(const std::string& text) {
-  return fmt::format("{:016x}", digest(std::span(reinterpret_cast<const unsigned char*>(text.data()),
-                                                 text.size())));
+  const std::vector<unsigned char> bytes(text.begin(), text.end());
+  return fmt::format("{:016x}", digest(std::span<const unsigned char>(bytes)));
 }
 
 void expect_sweep(Machine& machine, const std::shared_ptr<const LoadedModule>& module,

@@ -31,8 +31,7 @@ inline const nlohmann::json& ptx_recordings() {
 /// Reasons, by "file" or "file kernel".
 inline const nlohmann::json& ptx_exceptions(const std::string& kind) {
   static const nlohmann::json exceptions =
-      read_json(std::string(TILEWRIGHT_SOURCE_DIR) +
-                "/tests/golden/hardware/ptx/exceptions.json");
+      read_json(std::string(TILEWRIGHT_SOURCE_DIR) + "/tests/golden/hardware/ptx/exceptions.json");
   return exceptions.at(kind);
 }
 inline bool is_exception(const std::string& kind, const std::string& file,

@@ -28,22 +28,41 @@ std::uint64_t digest(std::span<const T> words) {
 }
 
 inline constexpr std::uint64_t kSpecial16[] = {
-    0x0, 0x8000, 0x1, 0x8001, 0x3ff, 0x400, 0x3c00, 0xbc00, 0x7bff, 0x7c00, 0xfc00, 0x7e00,
-    0x7c01, 0xffff, 0x7fff, 0x3f80, 0xbf80, 0x7f7f, 0x7f80, 0xff80, 0x7fc0, 0x80, 0x7f, 0x3c01,
-    0x6400, 0x5800};
+    0x0,    0x8000, 0x1,    0x8001, 0x3ff,  0x400,  0x3c00, 0xbc00, 0x7bff,
+    0x7c00, 0xfc00, 0x7e00, 0x7c01, 0xffff, 0x7fff, 0x3f80, 0xbf80, 0x7f7f,
+    0x7f80, 0xff80, 0x7fc0, 0x80,   0x7f,   0x3c01, 0x6400, 0x5800};
 inline constexpr std::uint64_t kSpecial32[] = {
-    0x0, 0x80000000, 0x1, 0x80000001, 0x7fffff, 0x800000, 0x807fffff, 0x3f800000, 0xbf800000,
-    0x3f800001, 0x3f7fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
-    0x7f800001, 0xffffffff, 0x7fffffff, 0x4b000000, 0x4b800001, 0x4effffff, 0x4f000000,
-    0xcf000000, 0x4f800000, 0x5f000000, 0x3f000000, 0x3effffff, 0x33800000, 0x477fe000,
-    0x477ff000, 0x38800000, 0x337fffff, 0x43e00000, 0x47600000, 0x7f7f8000};
-inline constexpr std::uint64_t kSpecial64[] = {
-    0x0, 0x8000000000000000, 0x1, 0xfffffffffffff, 0x10000000000000, 0x3ff0000000000000,
-    0xbff0000000000000, 0x3ff0000000000001, 0x3fefffffffffffff, 0x7fefffffffffffff,
-    0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001,
-    0xffffffffffffffff, 0x7fffffffffffffff, 0x4330000000000000, 0x41e0000000000000,
-    0xc1e0000000200000, 0x43e0000000000000, 0x47efffffe0000000, 0x47effffff0000000,
-    0x3810000000000000, 0x36a0000000000000, 0x3690000000000001, 0x3fe0000000000000};
+    0x0,        0x80000000, 0x1,        0x80000001, 0x7fffff,   0x800000,   0x807fffff, 0x3f800000,
+    0xbf800000, 0x3f800001, 0x3f7fffff, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
+    0x7f800001, 0xffffffff, 0x7fffffff, 0x4b000000, 0x4b800001, 0x4effffff, 0x4f000000, 0xcf000000,
+    0x4f800000, 0x5f000000, 0x3f000000, 0x3effffff, 0x33800000, 0x477fe000, 0x477ff000, 0x38800000,
+    0x337fffff, 0x43e00000, 0x47600000, 0x7f7f8000};
+inline constexpr std::uint64_t kSpecial64[] = {0x0,
+                                               0x8000000000000000,
+                                               0x1,
+                                               0xfffffffffffff,
+                                               0x10000000000000,
+                                               0x3ff0000000000000,
+                                               0xbff0000000000000,
+                                               0x3ff0000000000001,
+                                               0x3fefffffffffffff,
+                                               0x7fefffffffffffff,
+                                               0x7ff0000000000000,
+                                               0xfff0000000000000,
+                                               0x7ff8000000000000,
+                                               0x7ff0000000000001,
+                                               0xffffffffffffffff,
+                                               0x7fffffffffffffff,
+                                               0x4330000000000000,
+                                               0x41e0000000000000,
+                                               0xc1e0000000200000,
+                                               0x43e0000000000000,
+                                               0x47efffffe0000000,
+                                               0x47effffff0000000,
+                                               0x3810000000000000,
+                                               0x36a0000000000000,
+                                               0x3690000000000001,
+                                               0x3fe0000000000000};
 
 /// A word of so many bits, as for a float with such a mantissa.
 inline std::uint64_t pick(std::uint64_t r, std::span<const std::uint64_t> special, int bits,
