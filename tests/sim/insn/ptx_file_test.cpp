@@ -92,7 +92,9 @@ TEST(PtxFiles, ExecuteEveryInstructionOfTheTable) {
     Machine machine(model_for(text), options_for(text));
     machine.set_observer(&executed);
     const auto module = machine.load(parse_module(text, path.filename().string()));
-    for (const PtxCase& test : parse_ptx_cases(text)) run_case(machine, module, test);
+    for (const PtxCase& test : parse_ptx_cases(text)) {
+      EXPECT_FALSE(run_ptx_case(machine, module, test, spread(test.inputs)).empty());
+    }
   }
   for (const InsnSection& section : insn_table()) {
     for (const InsnRow& row : section.rows) {

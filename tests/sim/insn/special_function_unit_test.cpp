@@ -6,6 +6,8 @@
 #include "tests/sim/insn/kernel_run.h"
 #include "tests/sim/insn/ptx_sweep.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -136,7 +138,7 @@ TEST_P(SpecialFunction, EqualsTheDeviceForEveryArgument) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, SpecialFunction, testing::ValuesIn(kFunctions),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& named) { return std::string(named.param.name); });
 
 TEST(SpecialFunctionHalf, EqualsTheDeviceForEveryArgument) {
   for (const auto& [name, instruction] :
@@ -155,6 +157,41 @@ TEST(SpecialFunctionHalf, EqualsTheDeviceForEveryArgument) {
               golden().at("functions").at(name).at("samples").get<std::string>())
         << name;
   }
+}
+
+/// The largest error over 100 000 arguments, relative if the function is.
+template <class Op>
+double largest_error(double (*exact)(double), float low, float high, bool is_relative) {
+  double largest = 0;
+  for (int i = 0; i <= 100000; ++i) {
+    const float x = low + (high - low) * static_cast<float>(i) * 1e-5f;
+    const double value = exact(static_cast<double>(x));
+    const double error = std::fabs(static_cast<double>(from_bits(of_one<Op>(bits(x)))) - value);
+    largest = std::max(largest, is_relative ? error / std::fabs(value) : error);
+  }
+  return largest;
+}
+
+/// The bounds of the manual, which know nothing of tables.
+TEST(SpecialFunctionUnit, StaysWithinTheDocumentedErrors) {
+  const auto reciprocal = [](double x) { return 1 / x; };
+  const auto reciprocal_root = [](double x) { return 1 / std::sqrt(x); };
+  const auto root = [](double x) { return std::sqrt(x); };
+  const auto exp2 = [](double x) { return std::exp2(x); };
+  const auto log2 = [](double x) { return std::log2(x); };
+  const auto sine = [](double x) { return std::sin(x); };
+  const auto cosine = [](double x) { return std::cos(x); };
+  const auto tanh = [](double x) { return std::tanh(x); };
+  using RootOf = Alone<UnitRoot>;
+  EXPECT_LT(largest_error<Reciprocal>(reciprocal, 1.0f, 2.0f, true), 0x1p-23);
+  EXPECT_LT(largest_error<Alone<UnitReciprocalRoot>>(reciprocal_root, 1.0f, 4.0f, true),
+            std::exp2(-22.9));
+  EXPECT_LT(largest_error<RootOf>(root, 1.0f, 4.0f, true), std::exp2(-22.9));
+  EXPECT_LT(largest_error<Exponential>(exp2, -9.0f, 9.0f, true), 0x1p-22);
+  EXPECT_LT(largest_error<Alone<UnitLogarithm>>(log2, 0.5f, 2.0f, false), 0x1p-22);
+  EXPECT_LT(largest_error<Wave<UnitSine>>(sine, -3.14f, 3.14f, false), std::exp2(-20.5));
+  EXPECT_LT(largest_error<Wave<UnitCosine>>(cosine, -3.14f, 3.14f, false), std::exp2(-20.5));
+  EXPECT_LT(largest_error<Alone<UnitTanh>>(tanh, 0.01f, 9.0f, true), 0x1p-10);
 }
 
 }  // namespace
