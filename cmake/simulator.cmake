@@ -3,7 +3,11 @@
 
 # Instructions and tensor kernels are loops over 32 lanes: they are compiled for speed in every build, for
 # processors with AVX2 where there are any. Rows of one register file are read as many types.
-set(sim_fast_options -O3 -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math)
+set(sim_speed -O3)
+if(TILEWRIGHT_FUZZERS)
+  set(sim_speed -O1)  # hostile programs are short; what counts is the time to build it
+endif()
+set(sim_fast_options ${sim_speed} -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(sim_x86_options -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt)
 endif()

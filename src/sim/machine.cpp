@@ -26,8 +26,8 @@ namespace {
 /// A module on a machine: it owns the memory of its variables.
 class Loaded final : public LoadedModule {
  public:
-  Loaded(Module module, GlobalMemory& memory, int device_target)
-      : module_(std::move(module)), memory_(memory) {
+  Loaded(Module module, GlobalMemory& memory, int device_target, bool fuses)
+      : module_(std::move(module)), memory_(memory), fuses_(fuses) {
     try {
       place_variables();
     } catch (...) {
@@ -68,7 +68,21 @@ class Loaded final : public LoadedModule {
     return variable.space == Space::kGlobal || variable.space == Space::kConst;
   }
 
+  // They are filled here and now, so that a short text could ask for all of the host's memory.
+  void refuse_too_much() const {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+    std::uint64_t sum = 0;
+    for (const Variable& variable : module_.variables) {
+      if (is_in_memory(variable)) sum += variable.size_bytes;
+      require(sum <= kMostBytes, ErrorKind::kUnsupported,
+              "{}: with {} the global and constant variables have {} bytes or more; at most {} are "
+              "supported. Allocate memory instead (cuMemAlloc)",
+              module_.name, variable.name, sum, kMostBytes);
+    }
+  }
+
   void place_variables() {
+    refuse_too_much();
     addresses_.resize(module_.variables.size());
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       const Variable& variable = module_.variables[i];
@@ -104,7 +118,7 @@ class Loaded final : public LoadedModule {
   // A function that cannot be translated is a problem of its own; the others are usable.
   std::unique_ptr<KernelCode> translate(const Function& function, int device_target) const {
     try {
-      return CodeBuilder(module_, addresses_, device_target).build(function);
+      return CodeBuilder(module_, addresses_, device_target, fuses_).build(function);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kInternal) throw;
       auto broken = std::make_unique<KernelCode>();
@@ -125,6 +139,7 @@ class Loaded final : public LoadedModule {
 
   Module module_;
   GlobalMemory& memory_;
+  bool fuses_;
   VariableAddresses addresses_;
   std::vector<std::unique_ptr<KernelCode>> kernels_;
 };
@@ -164,6 +179,24 @@ void refuse_old_processor() {
 void check_limit(std::uint64_t value, std::uint64_t limit, std::string_view what) {
   require(value <= limit, ErrorKind::kInvalidArgument, "launch: {} = {}; at most {} on this device",
           what, value, limit);
+}
+
+/// Also bounds the products that are formed of these extents later.
+void check_grid(const Launch& launch, const DeviceModel& model) {
+  constexpr std::uint64_t kMostX = 0x7fffffff, kMostYz = 65535;
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  check_limit(grid.x, kMostX, "grid.x");
+  check_limit(grid.y, kMostYz, "grid.y");
+  check_limit(grid.z, kMostYz, "grid.z");
+  for (const std::uint32_t extent : {cluster.x, cluster.y, cluster.z}) {
+    check_limit(extent, model.max_cluster_optin, "blocks of a cluster in one direction");
+  }
+  check_limit(cluster.count(), model.max_cluster_optin, "blocks of a cluster");
+  require(cluster.count() != 0 && grid.x % cluster.x == 0 && grid.y % cluster.y == 0 &&
+              grid.z % cluster.z == 0,
+          ErrorKind::kInvalidArgument,
+          "launch: grid ({},{},{}) is no multiple of the cluster ({},{},{})", grid.x, grid.y,
+          grid.z, cluster.x, cluster.y, cluster.z);
 }
 
 void check_block(const Launch& launch, const LaunchBounds& bounds) {
@@ -268,8 +301,8 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
-  auto loaded =
-      std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+  auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
+                                         model().compute_capability, state_->options.fuse_mul_add);
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);
@@ -319,12 +352,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   check_block(launch, code->info.bounds);
   check_limit(std::uint64_t{code->info.static_shared_bytes} + launch.dynamic_shared_bytes,
               model().shared_bytes_per_cta_optin, "shared memory of a block in bytes");
-  check_limit(launch.cluster.count(), model().max_cluster_optin, "blocks of a cluster");
-  require(launch.cluster.count() != 0 && launch.grid.x % launch.cluster.x == 0 &&
-              launch.grid.y % launch.cluster.y == 0 && launch.grid.z % launch.cluster.z == 0,
-          ErrorKind::kInvalidArgument,
-          "launch: grid ({},{},{}) is no multiple of the cluster ({},{},{})", launch.grid.x,
-          launch.grid.y, launch.grid.z, launch.cluster.x, launch.cluster.y, launch.cluster.z);
+  check_grid(launch, model());
   require(launch.params.size() >= code->info.param_bytes, ErrorKind::kInvalidArgument,
           "launch: {} bytes of parameters; {} takes {}", launch.params.size(), launch.kernel,
           code->info.param_bytes);

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
 bool is_consecutive(const WarpAccess& access) {
+  if (access.is_run) return true;
   if (access.lanes != kAllLanes) return false;
   std::uint64_t difference = 0;
   for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
@@ -155,9 +156,11 @@ void InitChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& 
   if (global_ == nullptr) return;
   WarpAccess inside = a;
   // Inactive lanes have the address of an active one.
-  const bool all_inside = std::ranges::all_of(
-      std::span(a.addresses, kLanes),
-      [&](std::uint64_t address) { return global_->contains(address, a.bytes); });
+  const bool all_inside =
+      a.is_run ? global_->contains(a.addresses[0], std::uint64_t{kLanes} * a.bytes)
+               : std::ranges::all_of(std::span(a.addresses, kLanes), [&](std::uint64_t address) {
+                   return global_->contains(address, a.bytes);
+                 });
   if (!all_inside) {
     for_each_lane(a.lanes, [&](int lane) {
       if (!global_->contains(a.addresses[lane], a.bytes)) inside.lanes &= ~(1U << lane);

@@ -41,6 +41,8 @@ struct WarpAccess {
   /// 32 of them; only those of `lanes` mean something. Shared: rank << 24 | offset, the reserved
   /// bytes included. Global: the address. Local: the offset in the thread's local memory.
   const std::uint64_t* addresses = nullptr;
+  /// Known to be of all lanes, with their bytes side by side; false says nothing.
+  bool is_run = false;
 };
 
 /// Asynchronous operations that touch memory on their own.

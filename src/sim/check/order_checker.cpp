@@ -165,14 +165,17 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
 void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t end = address + bytes;
   Access now = access;
-  for (std::uint64_t at = address; at < end;) {
+  AccessCell* cell = nullptr;
+  for (std::uint64_t at = address; at < end; ++cell) {
     const std::uint64_t begin = at / AccessCell::kBytes * AccessCell::kBytes;
+    // Cells lie side by side within a page.
+    if (cell == nullptr || begin % GlobalHistory::kPageBytes == 0) {
+      cell = &cell_at(*access.warp, access.is_shared, begin);
+    }
     const std::uint64_t stop = std::min(end, begin + AccessCell::kBytes);
     const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
     now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
-    cell_at(*access.warp, access.is_shared, begin).add(now.record, [&](const AccessRecord& old) {
-      return is_ordered(now, old, begin);
-    });
+    cell->add(now.record, [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
     at = stop;
   }
 }
@@ -190,6 +193,10 @@ void OrderChecker::warp_access(Warp& warp, const Insn& insn, const WarpAccess& a
   now.knows = &own.now;
   now.is_shared = is_shared;
   now.warp = &warp;
+  if (access.is_run) {
+    now.record.lanes = kAllLanes;
+    return touch(now, access.addresses[0], std::uint64_t{kLanes} * access.bytes);
+  }
   std::uint64_t begin = 0, end = 0;
   std::uint32_t lanes = 0;
   const auto flush = [&] {

@@ -6,6 +6,7 @@
 #include "sim/insn/tensor_operands.h"
 #include "sim/insn/wgmma_operand.h"
 #include "sim/program/engine.h"
+#include "sim/program/random_timing.h"
 
 #include <algorithm>
 #include <charconv>
@@ -161,6 +162,7 @@ Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
                                 finish_async(warp, insn, token);
                               },
                               &insn});
+  if (is_random(*warp.grid)) run_some_wgmmas(warp);
   return Step::kNext;
 }
 
@@ -180,6 +182,7 @@ Step commit_group(Warp& warp, const Insn& insn, std::uint32_t active) {
   if (!is_eager(warp)) {
     open_group(warp);
     warp.tensor_groups.emplace_back();
+    if (is_random(*warp.grid)) run_some_wgmmas(warp);
   }
   ++warp.num_tensor_commits;
   return Step::kNext;

@@ -151,6 +151,7 @@ struct Cluster {
   std::unique_ptr<ClusterBarrier> barrier;
   std::deque<std::function<void()>> pending;  ///< asynchronous work that has not taken effect
   std::uint64_t num_async_done = 0;           ///< how many of them have
+  std::uint64_t random_state = 0;             ///< random_timing.h
   const Warp* running = nullptr;
   bool is_done = false;
 };
