@@ -34,11 +34,11 @@ PREAMBLE = """  mov.u32 %r90, %tid.x;
 """
 
 
-def case(name, body, inputs, outputs, file=None, target="sm_90a"):
+def case(name, body, inputs, outputs, file=None, target="sm_90a", cluster=1):
     """Adds a kernel. inputs and outputs: lists of 32 words, or functions of the lane."""
     spread = lambda lists: [[x(l) & MASK64 for l in LANES] if callable(x) else x for x in lists]
     kernel = re.sub(r"\W", "_", name)
-    lines = [f"// test: {kernel}"]
+    lines = [f"// test: {kernel}"] + ([f"// cluster: {cluster}"] if cluster != 1 else [])
     lines += ["// in: " + " ".join(hex(v) for v in x) for x in spread(inputs)]
     lines += ["// out: " + " ".join(hex(v) for v in x) for x in spread(outputs)]
     body = "\n".join("  " + line.strip() for line in body.strip().splitlines())
@@ -283,7 +283,7 @@ def asynchronous():
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r6, [%r2];
         {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; st.global.b64 [%d92], %d2;
             st.global.u32 [%d92+256], %r8;""",
-         [WORDS], [WORDS, lambda l: 32], "st.async")
+         [WORDS], [WORDS, lambda l: 32], "st.async", cluster=2)
     case("mbarrier", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 34; bar.warp.sync -1;
         mbarrier.arrive.shared::cta.b64 %d2, [%r2]; bar.warp.sync -1;
             mbarrier.test_wait.shared::cta.b64 %p1, [%r2], %d2;

@@ -336,10 +336,16 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.observer = observers.get();
   const std::size_t num_known = state_->findings.take_all().size();
   const std::uint64_t num_before = state_->findings.total();
+  const std::uint64_t num_left_out = state_->findings.num_left_out();
   std::optional<Fault> fault = run_grid(grid);
   const std::vector<Finding> findings = state_->findings.take_all();
   for (std::size_t i = num_known; i < findings.size(); ++i) {
     state_->report(fmt::format("sim: {}\n", to_string(findings[i])));
+  }
+  if (const std::uint64_t more = state_->findings.num_left_out(); more != num_left_out) {
+    state_->report(
+        fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
+                    launch.kernel, more - num_left_out, grid.options.max_findings));
   }
   if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
     fault = Fault{FaultKind::kFinding, first_finding(findings, num_known, code->info.name)};

@@ -1,6 +1,7 @@
 #include "sim/check/mma_checker.h"
 
 #include "sim/check/definedness.h"
+#include "sim/check/stretch.h"
 #include "sim/program/code.h"
 #include "sim/program/warp.h"
 
@@ -24,15 +25,22 @@ std::size_t index_of(const KernelCode& code, const Insn& insn) {
 }  // namespace
 
 void MmaChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, std::string what,
-                        const Insn* other, const char* role, std::string missing) {
+                        const Insn* other, const char* role, std::string missing, bool is_strict) {
   Finding finding;
-  finding.check = "mma";
+  finding.check = is_strict ? "strict" : "mma";
   finding.kernel = warp.grid->code->info.name;
   finding.what = std::move(what);
   finding.places.push_back(place_of(warp, insn, lanes, "executed"));
   if (other != nullptr) finding.places.push_back(place_of(warp, *other, lanes, role));
+  const auto index = index_of(*warp.grid->code, insn);
+  finding.cause = fmt::format("{} {} {}", finding.what.substr(0, finding.what.find(':')),
+                              stretches_[index], other == nullptr ? "" : finding.places[1].ptx);
   finding.missing = std::move(missing);
   findings_.add(std::move(finding));
+}
+
+void MmaChecker::launch_started(Grid& grid) {
+  stretches_ = stretches_of(*grid.code);
 }
 
 void MmaChecker::cta_started(Cta& cta) {
@@ -70,7 +78,7 @@ MmaChecker::WarpState& MmaChecker::state_of(const Warp& warp) {
 }
 
 void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Row row,
-                              bool is_write, std::uint32_t active) {
+                              bool is_write, std::uint32_t active, bool is_copy) {
   Register& known = state.registers[units_of(warp).of(row)];
   const bool is_accumulator = known.accumulates > state.done;
   const bool is_operand = known.feeds > state.done;
@@ -80,7 +88,8 @@ void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Ro
            fmt::format("{} a register that a wgmma under way {}", is_write ? "writes" : "reads",
                        is_accumulator ? "accumulates into" : "reads as A"),
            known.wgmma, "issued",
-           "wgmma.wait_group is missing: the registers are the wgmma's until then");
+           "wgmma.wait_group is missing: the registers are the wgmma's until then",
+           is_copy || (!is_accumulator && !is_write));
   }
   if (is_wrong) known.accumulates = known.feeds = 0;
   if (!is_write) return;
@@ -97,13 +106,15 @@ void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
   ++state.now;
   const RowUse& use = code.uses[index];
   const Row* rows = code.rows.data() + use.begin;
-  if (rule == SpreadRule::kCopy && !is_strict_ && use.num_written == 1 && use.num_read == 1) {
-    return copy(warp, state, rows[0], rows[1]);
-  }
+  const bool is_copy = rule == SpreadRule::kCopy && use.num_written == 1 && use.num_read == 1;
+  if (is_copy && !is_strict_) return copy(warp, state, rows[0], rows[1]);
   for (int i = use.num_written; i < use.num_written + use.num_read; ++i) {
-    check_access(warp, insn, state, rows[i], false, active);
+    check_access(warp, insn, state, rows[i], false, active, is_copy);
   }
-  for (int i = 0; i < use.num_written; ++i) check_access(warp, insn, state, rows[i], true, active);
+  for (int i = 0; i < use.num_written; ++i)
+    for (int i = 0; i < use.num_written; ++i) {
+      check_access(warp, insn, state, rows[i], true, active, is_copy);
+    }
 }
 
 // Compilers to PTX put copies anywhere, between fence, wgmma and wait too: the assembler gives both

@@ -32,7 +32,7 @@ void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope
   if (warp.fence_scope >= scope) to.join(warp.at_fence);
   to.seen.join(warp.now.released);
   to.released.join(warp.now.released);
-  to.fenced.join(warp.now.fenced);
+  to.join_fenced(warp.now);
 }
 
 // A location passes on what was known when it was written, to all who may see it by the scope.
@@ -78,7 +78,9 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       own.at_fence = own.now;
       break;
     case FenceKind::kProxyAsync:
-      own.now.fenced.join(own.now.seen);
+      if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
+      if (event.is_global) own.now.fenced_global.join(own.now.seen);
+      if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
       break;
     case FenceKind::kProxyTensorMapAcquire:
       own.acquired_maps[event.address] = own.now.seen;
@@ -89,7 +91,7 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
   tick(own);
 }
 
-void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
+void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
   if (event.kind == BarrierKind::kWarpSync) return;
   WarpState& own = state_of(warp);
   const bool is_cluster = event.kind == BarrierKind::kCluster;
@@ -111,6 +113,7 @@ void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
   // A wait at the cluster barrier tells the generation after it.
   const std::uint64_t generation = event.generation - (is_cluster ? 1 : 0);
   own.now.join(slots[generation & 1].met);
+  own.last_wait = index_of(warp, insn);
   if (event.is_arrive) tick(own);
 }
 
@@ -158,6 +161,7 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
   check_init(warp, insn, event, barrier);
   if (event.action == MbarrierAction::kWaitSuccess) {
     own.now.join(barrier.completed[event.phase & 1]);
+    own.last_wait = index_of(warp, insn);
     return;
   }
   if (event.action == MbarrierAction::kArrive) {
@@ -189,7 +193,7 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
     if (const std::uint32_t time = groups.done(num_open)) {
       own.now.seen.raise(groups.agent, time);
       // The wait is a proxy fence for what the async proxy did itself.
-      own.now.fenced.raise(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
+      own.now.raise_fenced(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
     }
   };
   if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
@@ -246,7 +250,7 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       mbarrier_work.agent = barrier.agent;
       mbarrier_work.time = barrier.phase;
       barrier.current.seen.raise(barrier.agent, barrier.phase);
-      barrier.current.fenced.raise(barrier.agent, barrier.phase);
+      barrier.current.raise_fenced(barrier.agent, barrier.phase);
       reads = writes = &mbarrier_work;
       break;
     }

@@ -6,6 +6,9 @@
 //     // out: 0x3 0x80000000
 //     .visible .entry add_s32(.param .u64 in, .param .u64 out) ...
 //
+// With a line "// cluster: 2" after the name it runs in so many CTAs of one cluster, which all
+// write the same.
+//
 // A kernel runs with 32 threads. Operand k of lane l is the 64-bit word k * 32 + l of `in`, result
 // k likewise of `out`, which is zero before. A list shorter than 32 is repeated.
 #pragma once
@@ -22,6 +25,7 @@ inline constexpr std::size_t kPtxLanes = 32;
 struct PtxCase {
   std::string kernel;
   std::vector<std::vector<std::uint64_t>> inputs, outputs;
+  std::uint32_t cluster = 1;
 };
 
 inline std::vector<std::uint64_t> parse_words(const std::string& text) {
@@ -36,8 +40,11 @@ inline std::vector<PtxCase> parse_ptx_cases(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     const auto rest = [&line](std::string_view prefix) { return line.substr(prefix.size()); };
-    if (line.starts_with("// test: ")) cases.push_back({rest("// test: "), {}, {}});
+    if (line.starts_with("// test: ")) cases.push_back({rest("// test: "), {}, {}, 1});
     if (cases.empty()) continue;
+    if (line.starts_with("// cluster: ")) {
+      cases.back().cluster = static_cast<std::uint32_t>(std::stoul(rest("// cluster: ")));
+    }
     if (line.starts_with("// in: ")) cases.back().inputs.push_back(parse_words(rest("// in: ")));
     if (line.starts_with("// out: ")) {
       cases.back().outputs.push_back(parse_words(rest("// out: ")));

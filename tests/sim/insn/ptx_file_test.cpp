@@ -55,6 +55,7 @@ void run_case(Machine& machine, const std::shared_ptr<const LoadedModule>& modul
   Launch launch;
   launch.module = module;
   launch.kernel = test.kernel;
+  launch.grid.x = launch.cluster.x = test.cluster;
   launch.block.x = kPtxLanes;
   launch.params.resize(16);
   std::memcpy(launch.params.data(), &in_address, 8);
