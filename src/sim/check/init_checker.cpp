@@ -84,10 +84,10 @@ void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, cons
 }
 
 void InitChecker::report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active,
-                             const char* what) {
+                             const char* what, bool is_strict) {
   const std::uint32_t undefined = active & ~defined(warp, row);
   if (undefined == 0) return;
-  report(warp, insn, undefined, what);
+  report(warp, insn, undefined, what, is_strict);
   set(warp, row, undefined, kAllLanes);  // said once
 }
 

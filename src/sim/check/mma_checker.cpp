@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -108,13 +109,13 @@ void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
   const Row* rows = code.rows.data() + use.begin;
   const bool is_copy = rule == SpreadRule::kCopy && use.num_written == 1 && use.num_read == 1;
   if (is_copy && !is_strict_) return copy(warp, state, rows[0], rows[1]);
-  for (int i = use.num_written; i < use.num_written + use.num_read; ++i) {
-    check_access(warp, insn, state, rows[i], false, active, is_copy);
+  const Row* const read = rows + use.num_written;
+  for (const Row row : std::span(read, use.num_read)) {
+    check_access(warp, insn, state, row, false, active, is_copy);
   }
-  for (int i = 0; i < use.num_written; ++i)
-    for (int i = 0; i < use.num_written; ++i) {
-      check_access(warp, insn, state, rows[i], true, active, is_copy);
-    }
+  for (const Row row : std::span(rows, use.num_written)) {
+    check_access(warp, insn, state, row, true, active, is_copy);
+  }
 }
 
 // Compilers to PTX put copies anywhere, between fence, wgmma and wait too: the assembler gives both

@@ -300,11 +300,14 @@ void OrderChecker::report(const Access& now, const AccessRecord& old, std::strin
   const auto [at, is_new] = said_.try_emplace({old.insn, now.record.insn, check});
   Said& said = at->second;
   if (!is_new) {
+    const bool is_same = said.agent == now.record.issuer && said.time == now.record.time;
     const bool grows = said.from != 0 && (to + 1 == said.from || from == said.to + 1);
     if (grows) {
       said.from = std::min(said.from, from);
       said.to = std::max(said.to, to);
     }
+    said.agent = now.record.issuer, said.time = now.record.time;
+    if (is_same && !grows) return;
     findings_.add_again(said.handle,
                         grows ? text_of(check, now.is_shared, said.from, said.to) : std::string());
     return;
@@ -324,6 +327,7 @@ void OrderChecker::report(const Access& now, const AccessRecord& old, std::strin
                     code.describe(code.insns[last_wait])));
   }
   finding.missing = std::move(missing);
+  said.agent = now.record.issuer, said.time = now.record.time;
   // Only where the text is of these two instructions may it grow.
   if (findings_.add(std::move(finding), &said.handle)) said.from = from, said.to = to;
 }

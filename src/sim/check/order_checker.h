@@ -151,6 +151,8 @@ class OrderChecker final : public Observer {
   struct Said {
     Findings::Handle handle = Findings::kNone;
     std::uint64_t from = 0, to = 0;
+    Agent agent = 0;  ///< of the access it was said of last
+    std::uint32_t time = 0;
   };
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string_view>, Said> said_;
   std::vector<std::uint32_t> stretches_;

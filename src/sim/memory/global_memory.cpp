@@ -165,10 +165,13 @@ std::uint64_t GlobalMemory::allocate(std::uint64_t size_bytes, std::string origi
          size_bytes, state_->used_bytes, capacity_bytes_);
   };
   if (size_bytes > capacity_bytes_ - state_->used_bytes) refuse();
-  // Whole units, so that an access just behind an allocation is in no other one.
   const std::uint64_t size = round_up(std::max<std::uint64_t>(size_bytes, 1), kMinAlignment);
-  std::optional<std::uint64_t> address = state_->place_fresh(size, align, end());
-  if (!address) address = state_->place_freed(size, align, begin_, end());
+  std::optional<std::uint64_t> address;
+  // With some room behind, so that an access just past the end is in no other allocation.
+  for (const std::uint64_t room : {kMinAlignment, std::uint64_t{0}}) {
+    if (!address) address = state_->place_fresh(size + room, align, end());
+    if (!address) address = state_->place_freed(size + room, align, begin_, end());
+  }
   if (!address) refuse();
   fill(*address, size);
   state_->allocations[*address] = {.address = *address,
