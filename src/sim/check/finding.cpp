@@ -27,13 +27,14 @@ bool is_same(const Finding& a, const Finding& b) {
   return !a.cause.empty() || (a.missing == b.missing && is_at_same_places(a, b));
 }
 
-/// "gemm.ptx:88 and gemm.ptx:131"
+/// "88 and 131": the lines of the places, the lower first.
 std::string lines_of(const Finding& finding) {
-  std::string out;
+  std::vector<std::uint64_t> lines;
   for (const FindingPlace& place : finding.places) {
-    out += (out.empty() ? "" : " and ") + place.ptx;
+    lines.push_back(std::strtoull(place.ptx.c_str() + place.ptx.rfind(':') + 1, nullptr, 10));
   }
-  return out;
+  std::ranges::sort(lines);
+  return fmt::format("{}", fmt::join(lines, " and "));
 }
 
 std::string name_of_cause(const Finding& finding) {
@@ -41,10 +42,21 @@ std::string name_of_cause(const Finding& finding) {
                      finding.cause.empty() ? lines_of(finding) + finding.missing : finding.cause);
 }
 
+std::uint64_t order_of(const Finding& finding) {
+  return finding.places.empty() ? 0 : finding.places.front().order;
+}
+
 void count_in(Finding& known, const Finding& more) {
   ++known.count;
+  // The same instruction in many CTAs: the first of the grid stands for them.
+  if (known.cause.empty() && order_of(more) < order_of(known)) {
+    const std::uint64_t count = known.count;
+    known = more;
+    known.count = count;
+  }
   if (known.cause.empty() || is_at_same_places(known, more)) return;
   std::string lines = lines_of(more);
+  if (lines == lines_of(known)) return;
   if (std::ranges::find(known.others, lines) == known.others.end()) {
     known.others.push_back(std::move(lines));
   }
@@ -106,6 +118,18 @@ std::vector<Finding> Findings::take_all() const {
   return findings_;
 }
 
+std::size_t Findings::size() const {
+  const std::lock_guard lock(mutex_);
+  return findings_.size();
+}
+
+std::vector<Finding> Findings::take_from(std::size_t first) const {
+  std::vector<Finding> out = take_all();
+  out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(std::min(first, out.size())));
+  std::ranges::stable_sort(out, {}, order_of);
+  return out;
+}
+
 std::uint64_t Findings::total() const {
   const std::lock_guard lock(mutex_);
   return total_;
@@ -140,7 +164,9 @@ FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role
 }
 
 FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role) {
-  return place_of(*warp.grid->code, insn, std::move(role), describe_lanes(warp, lanes));
+  FindingPlace out = place_of(*warp.grid->code, insn, std::move(role), describe_lanes(warp, lanes));
+  out.order = warp.cta->linear_index;
+  return out;
 }
 
 std::string describe_cta(const Cta& cta) {
@@ -168,7 +194,7 @@ std::string to_string(const Finding& finding) {
   }
   const std::size_t num_shown = std::min(finding.others.size(), kMostOthers);
   out +=
-      fmt::format("\n     {} times in all, for the same reason also at {}", finding.count,
+      fmt::format("\n     {} times in all, for the same reason also at lines {}", finding.count,
                   fmt::join(finding.others.begin(),
                             finding.others.begin() + static_cast<std::ptrdiff_t>(num_shown), ", "));
   if (num_shown < finding.others.size()) {

@@ -22,6 +22,8 @@ struct FindingPlace {
   std::string source;  ///< "gemm.cu:41", "" if unknown
   std::string text;    ///< the instruction
   std::string who;     ///< "CTA (0,0,0) warp 2 lanes 0-15"
+  /// Of the CTA in the grid: findings are told in this order, whichever host thread was first
+  std::uint64_t order = ~std::uint64_t{0};
 };
 
 struct Finding {
@@ -34,7 +36,7 @@ struct Finding {
   /// What tells findings of one kernel and check apart; "" stands for their places and `missing`.
   /// Two that are the same with other places are one: the lines of the others are listed.
   std::string cause;
-  std::vector<std::string> others;  ///< "gemm.ptx:89 and gemm.ptx:132": places of the same cause
+  std::vector<std::string> others;  ///< "89 and 132": lines of the same cause
   std::uint64_t count = 1;          ///< how often, with other lanes, CTAs and addresses
 };
 
@@ -50,6 +52,9 @@ class Findings {
   /// Counts one more of the same, or replaces its text if it only was more than known at first.
   void add_again(Handle handle, std::string what = {});
   std::vector<Finding> take_all() const;
+  /// Those from a number on in the order of the grid; for as many as there are when it has ended.
+  std::vector<Finding> take_from(std::size_t first) const;
+  std::size_t size() const;
   /// How often anything was found.
   std::uint64_t total() const;
   /// Causes beyond the limit, as far as they can be told apart.

@@ -60,8 +60,8 @@ std::string missing_value(const Warp& warp) {
            "the assignment is";
   }
   return fmt::format(
-      "it depends on bytes that nobody has written (the warp last loaded such at {}), or on a "
-      "register without a value: write them before they are loaded",
+      "it depends on bytes that nobody has written (the warp last read such at {}), or on a "
+      "register without a value: write them before they are read",
       warp.grid->code->describe(*load));
 }
 

@@ -284,6 +284,7 @@ void InitChecker::read_operands(Warp& warp, const Insn& insn, const AsyncOperati
       set(warp, code.rows[use.begin + static_cast<std::uint32_t>(i)], kAllLanes, 0);
     }
     warp.undefined_flags = kMaybeUndefined | kHasRows;
+    warp.definedness->load = &insn;
   }
 }
 

@@ -29,9 +29,10 @@ void for_each_lane(std::uint32_t lanes, F&& f) {
 
 /// Lanes that have the address of a lower one. Addresses are multiples of the size.
 std::uint32_t repeated_lanes(const WarpAccess& access) {
+  const int shift = std::countr_zero(access.bytes);
   std::uint64_t slots = 0;
   for_each_lane(access.lanes, [&](std::uint32_t lane) {
-    slots |= std::uint64_t{1} << (access.addresses[lane] / access.bytes % 64);
+    slots |= std::uint64_t{1} << (access.addresses[lane] >> shift & 63);
   });
   if (std::popcount(slots) == std::popcount(access.lanes)) return 0;
   std::array<std::pair<std::uint64_t, std::uint32_t>, kLanes> sorted;

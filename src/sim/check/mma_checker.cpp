@@ -63,8 +63,9 @@ void MmaChecker::cta_ended(Cta& cta) {
     const Issue& left = group.issues.front();
     report(cta.warps[left.warp], *left.insn, kAllLanes,
            "wgmma is not issued by all four warps of the warpgroup", nullptr, "",
-           fmt::format("warps {} to {} have issued {}, {}, {} and {}", 4 * g, 4 * g + 3,
-                       group.count[0], group.count[1], group.count[2], group.count[3]));
+           fmt::format(
+               "warps {} to {} have issued {}, {}, {} and {}: all four must take the same way",
+               4 * g, 4 * g + 3, group.count[0], group.count[1], group.count[2], group.count[3]));
   }
   ctas_.erase(at);
   last_warp_ = nullptr;
@@ -183,15 +184,17 @@ void MmaChecker::compare(Warp& warp, const Insn& insn, const WgmmaEvent& event) 
     if (other.insn != &insn) {
       what = "the warps of a warpgroup issue different wgmmas";
     } else if (other.a != a || other.b != event.b_descriptor) {
-      what =
-          fmt::format("descriptors differ over the warpgroup: A {:#x} and {:#x}, B {:#x} and {:#x}",
-                      a, other.a, event.b_descriptor, other.b);
+      const bool is_a = other.a != a;
+      what = fmt::format("descriptors differ over the warpgroup: {} is {:#x}, and {:#x} of warp {}",
+                         is_a ? "A" : "B", is_a ? a : event.b_descriptor, is_a ? other.a : other.b,
+                         other.warp);
     } else if (other.reads_accumulators != event.reads_accumulators) {
       what = "scale-d differs over the warpgroup";
     }
     if (!what.empty()) {
-      report(warp, insn, kAllLanes, std::move(what), other.insn, "issued",
-             fmt::format("all four warps must issue the same; warp {} did not", other.warp));
+      report(warp, insn, kAllLanes, std::move(what), nullptr, "",
+             fmt::format("all four warps must issue the same; warp {} issued the one at {}",
+                         other.warp, warp.grid->code->describe(*other.insn)));
     }
   }
   const std::uint64_t least = *std::ranges::min_element(group.count);

@@ -270,9 +270,12 @@ FindingPlace OrderChecker::place(const Warp& any_warp, const AccessRecord& recor
       record.kind == AccessKind::kRead    ? is_async ? "read by async work, issued" : "read"
       : record.kind == AccessKind::kWrite ? is_async ? "written by async work, issued" : "written"
                                           : "updated atomically";
-  return place_of(code, code.insns[record.insn], role,
-                  fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
-                              agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+  FindingPlace out =
+      place_of(code, code.insns[record.insn], role,
+               fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
+                           agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+  out.order = agent.cta;
+  return out;
 }
 
 namespace {
@@ -280,10 +283,9 @@ namespace {
 std::string text_of(std::string_view check, bool is_shared, std::uint64_t from, std::uint64_t to) {
   const std::uint64_t rank = is_shared ? from >> kSharedRankShift : 0;
   const std::uint64_t mask = is_shared ? kOffsetMask : ~std::uint64_t{0};
-  const char* const what = check == "mma"     ? "wgmma operand overwritten: race"
-                           : check == "race"  ? "race"
-                           : check == "proxy" ? "missing proxy fence"
-                                              : "missing proxy fence by the writer";
+  const char* const what = check == "mma"    ? "wgmma operand overwritten: race"
+                           : check == "race" ? "race"
+                                             : "missing proxy fence";
   std::string out = fmt::format("{} on {}[{:#x}..{:#x}]", what, is_shared ? "shared" : "global",
                                 from & mask, to & mask);
   if (rank != 0) out += fmt::format(" of the cluster's CTA of rank {}", rank);
@@ -319,12 +321,18 @@ void OrderChecker::report(const Access& now, const AccessRecord& old, std::strin
   finding.places = {place(*now.warp, now.record), place(*now.warp, old)};
   finding.cause =
       fmt::format("{} {} {}", stretches_[old.insn], stretches_[now.record.insn], missing);
+  if (!now.is_shared) {
+    if (const auto holder = now.warp->grid->memory->find(from)) {
+      finding.notes.push_back(fmt::format("{:#x} is byte {} of {}, made by {}", from,
+                                          from - holder->address, holder->size_bytes,
+                                          holder->origin));
+    }
+  }
   const std::uint32_t last_wait = state_of(*now.warp).last_wait;
   if (check == "race" && last_wait != kNoInsn) {
     const KernelCode& code = *now.warp->grid->code;
-    finding.notes.push_back(
-        fmt::format("the last barrier or wait before the first of them was at {}",
-                    code.describe(code.insns[last_wait])));
+    finding.notes.push_back(fmt::format("{} waited last at {}", describe_warp(*now.warp),
+                                        code.describe(code.insns[last_wait])));
   }
   finding.missing = std::move(missing);
   said.agent = now.record.issuer, said.time = now.record.time;

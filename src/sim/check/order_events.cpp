@@ -83,8 +83,11 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
       break;
     case FenceKind::kProxyTensorMapAcquire:
-      own.acquired_maps[event.address] = own.now.seen;
+      own.acquired_maps[event.address] = own.now.released_maps;
       return;
+    case FenceKind::kProxyTensorMapRelease:
+      own.now.released_maps.join(own.now.seen);
+      break;
     default:
       return;
   }
@@ -222,9 +225,13 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
                     operation.lanes, own.agent, old.bytes};
       now.is_shared = map.is_shared;
       now.warp = &warp;
+      const bool is_released = old.time <= own.now.released_maps.of(old.agent);
       report(now, old, "proxy", at,
-             "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
-             "thread that uses it, after a release by the writer");
+             is_released
+                 ? "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
+                   "thread that uses it, after it knows of the release"
+                 : "the tensor map has been changed: fence.proxy.tensormap::generic.release by the "
+                   "writer, and .acquire by the thread that uses it");
     });
   }
 }

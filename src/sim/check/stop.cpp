@@ -16,9 +16,16 @@ namespace tilewright::sim {
 
 namespace {
 
-std::string check_of(const FaultError& error, const Insn& insn) {
+/// Operands are read at the wait if the timing is late.
+bool is_wgmma(const KernelCode& code, const Insn& insn) {
+  const Instruction* syntax = code.place(insn).syntax;
+  return syntax != nullptr && syntax->opcode == "wgmma";
+}
+
+std::string check_of(const FaultError& error, const KernelCode& code, const Insn& insn) {
   switch (error.kind()) {
     case FaultKind::kIllegalAddress:
+      return is_wgmma(code, insn) ? "mma" : "mem";
     case FaultKind::kMisalignedAddress:
     case FaultKind::kInvalidAddressSpace:
       return "mem";
@@ -133,6 +140,20 @@ std::string whereabouts(const Cta& cta, WaitKind kind, std::uint64_t id) {
   return out.empty() ? "all warps wait here" : out;
 }
 
+std::string missing_at(const std::byte* object) {
+  Mbarrier state;
+  if (mbarrier_read(object, state) != MbarrierError::kNone) return "it must be initialised first";
+  if (state.pending == 0) {
+    return state.tx_bytes > 0
+               ? "only bytes are missing: a copy was not started, or more were expected than come"
+               : "more bytes came than were expected: expect_tx must say them all";
+  }
+  return fmt::format(
+      "{} arrivals{} are missing: somebody did not come, or mbarrier.init expects more than there "
+      "are in a phase",
+      state.pending, state.tx_bytes != 0 ? " and bytes" : "");
+}
+
 /// What is known of the thing that is waited for, the first time that it is met.
 void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<std::string>& notes) {
   const Cta& cta = *waiters.cta;
@@ -167,6 +188,7 @@ void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<st
       for (const std::string& line : cta.grid->observer->describe_mbarrier(cta, offset)) {
         notes.push_back("  " + line);
       }
+      notes.push_back(fmt::format("  {}", missing_at(cta.shared + offset)));
       return;
     }
     default:
@@ -181,7 +203,7 @@ Finding finding_of(const Warp& warp, const FaultError& error) {
   const Insn& insn = code.insns[warp.pc];
   const std::uint32_t lanes = error.lanes() != 0 ? error.lanes() : warp.group_lanes;
   Finding out;
-  out.check = check_of(error, insn);
+  out.check = check_of(error, code, insn);
   out.kernel = code.info.name;
   out.what = error.what();
   out.places.push_back(place_of(warp, insn, lanes, "executed"));
@@ -205,6 +227,15 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
                  fmt::format("{} {} {}", describe_cta(*waiters.cta), warp_list(waiters.warps),
                              describe_lane_mask(waiters.group->lanes))));
     if (out.notes.size() < kMostNotes) explain(waiters, said, out.notes);
+  }
+  const bool is_divergent = std::ranges::any_of(all, [](const Waiters& waiters) {
+    const Insn& insn = waiters.first->grid->code->insns[waiters.group->pc];
+    return waiters.group->wait.kind == WaitKind::kWarpSync && (insn.flags & kAligned) != 0;
+  });
+  if (is_divergent) {
+    out.missing =
+        "an .aligned instruction must be reached by all lanes of a warp together: move it out of "
+        "the branch, or meet with bar.warp.sync before";
   }
   if (all.size() > kMostPlaces) {
     out.notes.push_back(

@@ -209,7 +209,7 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   const Barrier& barrier = at->second;
   const KernelCode& code = *cta.grid->code;
   const auto text = [&](const Arrival& arrival) {
-    return fmt::format("CTA ({},{},{}) warp {} {} with {} at {}", arrival.cta.x, arrival.cta.y,
+    return fmt::format("CTA ({},{},{}) warp {} {} (count {}) at {}", arrival.cta.x, arrival.cta.y,
                        arrival.cta.z, arrival.warp, describe_lane_mask(arrival.lanes),
                        arrival.count, code.describe(*arrival.insn));
   };

@@ -171,5 +171,38 @@ TEST(BadPrograms, EachHasAGoodTwin) {
   }
 }
 
+/// The indented blocks of the manual that begin as findings do, without their indentation.
+std::vector<std::string> findings_of_manual() {
+  std::ifstream file(fs::path(TILEWRIGHT_SOURCE_DIR) / "docs/03-simulator.md");
+  std::vector<std::string> out;
+  bool is_inside = false;
+  for (std::string line; std::getline(file, line);) {
+    const bool begins = line.starts_with("    sim: kernel: ");
+    is_inside = line.starts_with("    ") && (is_inside || begins);
+    if (begins) out.emplace_back();
+    if (is_inside) out.back() += line.substr(4) + "\n";
+  }
+  return out;
+}
+
+TEST(Manual, ShowsWhatIsPrinted) {
+  const auto bad = programs_in("bad");
+  std::set<std::string> shown;
+  for (const std::string& finding : findings_of_manual()) {
+    const std::size_t end = finding.find(".ptx:");
+    ASSERT_NE(end, std::string::npos) << finding;
+    const std::string name =
+        finding.substr(finding.rfind(' ', end) + 1, end - finding.rfind(' ', end) - 1);
+    const auto program = std::ranges::find(bad, name, &Program::name);
+    ASSERT_NE(program, bad.end()) << name;
+    const Outcome outcome =
+        run(*program, program->is_strict() ? "all,strict" : "all", AsyncTiming::kEager);
+    EXPECT_NE(outcome.text.find(finding), std::string::npos) << outcome.text;
+    shown.insert(program->check);
+  }
+  EXPECT_EQ(shown,
+            (std::set<std::string>{"init", "mem", "mma", "proxy", "race", "strict", "sync"}));
+}
+
 }  // namespace
 }  // namespace tilewright::sim

@@ -51,12 +51,33 @@ TEST(Findings, OfOneCauseAreOne) {
   const auto all = findings.take_all();
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all[0].count, 3);
-  EXPECT_EQ(all[0].others, std::vector<std::string>{"gemm.ptx:89"});
+  EXPECT_EQ(all[0].others, std::vector<std::string>{"89"});
   EXPECT_TRUE(
-      to_string(all[0]).ends_with("\n     3 times in all, for the same reason also at gemm.ptx:89"))
+      to_string(all[0]).ends_with("\n     3 times in all, for the same reason also at lines 89"))
       << to_string(all[0]);
   EXPECT_EQ(all[1].count, 1);
   EXPECT_EQ(all[1].what, "race on shared[0x480..0x4ff]");
+}
+
+TEST(Findings, AreToldInTheOrderOfTheGrid) {
+  Findings findings;
+  const auto in_cta = [](const std::string& line, std::uint64_t cta) {
+    Finding out = race(line, "CTA " + std::to_string(cta));
+    out.places[0].order = cta;
+    return out;
+  };
+  findings.add(race("before"));
+  findings.add(in_cta("88", 7));
+  findings.add(in_cta("90", 3));
+  findings.add(in_cta("88", 2));
+  findings.add(in_cta("91", 3));
+  findings.add(in_cta("88", 5));
+  std::vector<std::string> told;
+  for (const Finding& finding : findings.take_from(1)) {
+    told.push_back(finding.places[0].ptx + " " + finding.places[0].who);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"gemm.ptx:88 CTA 2", "gemm.ptx:90 CTA 3",
+                                            "gemm.ptx:91 CTA 3"}));
 }
 
 TEST(Findings, BeyondTheLimitAreOnlyCounted) {
