@@ -149,9 +149,12 @@ std::string missing_at(const std::byte* object) {
                : "more bytes came than were expected: expect_tx must say them all";
   }
   return fmt::format(
-      "{} arrivals{} are missing: somebody did not come, or mbarrier.init expects more than there "
-      "are in a phase",
-      state.pending, state.tx_bytes != 0 ? " and bytes" : "");
+      "{} arrival{}{} missing: somebody did not come, or mbarrier.init expects more than there are "
+      "in a phase",
+      state.pending, state.pending == 1 ? "" : "s",
+      state.tx_bytes != 0  ? " and bytes are"
+      : state.pending == 1 ? " is"
+                           : " are");
 }
 
 /// What is known of the thing that is waited for, the first time that it is met.
@@ -207,6 +210,11 @@ Finding finding_of(const Warp& warp, const FaultError& error) {
   out.kernel = code.info.name;
   out.what = error.what();
   out.places.push_back(place_of(warp, insn, lanes, "executed"));
+  if (error.kind() == FaultKind::kFinding) {
+    out.missing =
+        "the count of mbarrier.init must be that of all arrivals of a phase, the bytes of "
+        "expect_tx those of its copies, and nobody may use it before it is initialised";
+  }
   return out;
 }
 
