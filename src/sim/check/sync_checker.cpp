@@ -46,6 +46,7 @@ void SyncChecker::report(const std::string& kernel, std::string what,
   finding.kernel = kernel;
   finding.what = std::move(what);
   finding.places = std::move(places);
+  if (is_strict) finding.cause = missing;  // the same everywhere, and everywhere missing
   finding.missing = std::move(missing);
   findings_.add(std::move(finding));
 }
