@@ -22,9 +22,17 @@ bool is_at_same_places(const Finding& a, const Finding& b) {
   return std::ranges::equal(a.places, b.places, is_same_place);
 }
 
+/// "gemm.ptx": kernels of several modules may have one name.
+std::string_view file_of(const Finding& finding) {
+  if (finding.places.empty()) return {};
+  const std::string_view place = finding.places.front().ptx;
+  return place.substr(0, place.rfind(':'));
+}
+
 bool is_same(const Finding& a, const Finding& b) {
   if (a.check != b.check || a.kernel != b.kernel || a.cause != b.cause) return false;
-  return !a.cause.empty() || (a.missing == b.missing && is_at_same_places(a, b));
+  return (!a.cause.empty() && file_of(a) == file_of(b)) ||
+         (a.missing == b.missing && is_at_same_places(a, b));
 }
 
 /// "88 and 131": the lines of the places, the lower first.

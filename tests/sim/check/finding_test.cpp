@@ -46,10 +46,13 @@ TEST(Findings, OfOneCauseAreOne) {
   EXPECT_EQ(handle, 0);
   EXPECT_TRUE(findings.add(other, &handle));
   EXPECT_EQ(handle, 1);
+  Finding elsewhere = first;
+  elsewhere.places[0].ptx = "other.ptx:88";
+  EXPECT_TRUE(findings.add(elsewhere));
   findings.add_again(0);
   findings.add_again(1, "race on shared[0x480..0x4ff]");  // more of the same
   const auto all = findings.take_all();
-  ASSERT_EQ(all.size(), 2);
+  ASSERT_EQ(all.size(), 3);
   EXPECT_EQ(all[0].count, 3);
   EXPECT_EQ(all[0].others, std::vector<std::string>{"89"});
   EXPECT_TRUE(
