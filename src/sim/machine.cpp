@@ -25,8 +25,8 @@ namespace {
 /// A module on a machine: it owns the memory of its variables.
 class Loaded final : public LoadedModule {
  public:
-  Loaded(Module module, GlobalMemory& memory, int device_target)
-      : module_(std::move(module)), memory_(memory) {
+  Loaded(Module module, GlobalMemory& memory, int device_target, bool fuses)
+      : module_(std::move(module)), memory_(memory), fuses_(fuses) {
     try {
       place_variables();
     } catch (...) {
@@ -103,7 +103,7 @@ class Loaded final : public LoadedModule {
   // A function that cannot be translated is a problem of its own; the others are usable.
   std::unique_ptr<KernelCode> translate(const Function& function, int device_target) const {
     try {
-      return CodeBuilder(module_, addresses_, device_target).build(function);
+      return CodeBuilder(module_, addresses_, device_target, fuses_).build(function);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kInternal) throw;
       auto broken = std::make_unique<KernelCode>();
@@ -124,6 +124,7 @@ class Loaded final : public LoadedModule {
 
   Module module_;
   GlobalMemory& memory_;
+  bool fuses_;
   VariableAddresses addresses_;
   std::vector<std::unique_ptr<KernelCode>> kernels_;
 };
@@ -249,8 +250,8 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
-  auto loaded =
-      std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+  auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
+                                         model().compute_capability, state_->options.fuse_mul_add);
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);

@@ -267,6 +267,10 @@ void take_mode(Lowering& l, TensorForm& form) {
     form.num_coordinates = 5;
     return;
   }
+  if (!l.take_prefix("im2col::w").empty()) {
+    l.fail(l.module().target < 100 ? "im2col::w needs .target sm_100a"
+                                   : "im2col::w is not simulated; use im2col");
+  }
   if (l.take("im2col") || l.take("im2col_no_offs")) {
     form.mode = TensorMode::kIm2col;
     form.num_im2col_offsets =

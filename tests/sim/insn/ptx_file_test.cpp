@@ -1,8 +1,11 @@
 // Runs every program of tests/ptx and compares its results bit by bit (ptx_case.h).
-#include "sim/insn/sections.h"
+#include "sim/check/observer.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
+#include "sim/program/code.h"
+#include "sim/program/insn_lookup.h"
 #include "tests/sim/insn/ptx_case.h"
+#include "tests/sim/insn/ptx_map.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,6 +40,29 @@ const DeviceModel& model_for(const std::string& text) {
   return *find_device_model(text.find(".target sm_100") != std::string::npos ? "b200" : "h200");
 }
 
+Options options_for(const std::string& text) {
+  Options options;
+  options.is_exact_mma = text.find("\n// machine: exact_mma\n") != std::string::npos;
+  if (text.find("\n// machine: separate_mul_add\n") != std::string::npos) {
+    options.fuse_mul_add = false;
+  }
+  return options;
+}
+
+/// Parameters: the two buffers, then the maps.
+std::vector<std::byte> params_of(const PtxCase& test, std::uint64_t in, std::uint64_t out) {
+  std::vector<std::byte> params(test.maps.empty() ? 16 : 64 + test.maps.size() * kTensorMapBytes);
+  std::memcpy(params.data(), &in, 8);
+  std::memcpy(params.data() + 8, &out, 8);
+  for (std::size_t i = 0; i < test.maps.size(); ++i) {
+    const TensorMapFields fields = parse_map(test.maps[i], in, out);
+    EXPECT_EQ(validate(fields), "");
+    encode(fields, std::span<std::byte, kTensorMapBytes>(params.data() + 64 + i * kTensorMapBytes,
+                                                         kTensorMapBytes));
+  }
+  return params;
+}
+
 void run_case(Machine& machine, const std::shared_ptr<const LoadedModule>& module,
               const PtxCase& test) {
   SCOPED_TRACE(test.kernel);
@@ -55,11 +81,9 @@ void run_case(Machine& machine, const std::shared_ptr<const LoadedModule>& modul
   Launch launch;
   launch.module = module;
   launch.kernel = test.kernel;
+  launch.block.x = test.num_threads;
   launch.grid.x = launch.cluster.x = test.cluster;
-  launch.block.x = kPtxLanes;
-  launch.params.resize(16);
-  std::memcpy(launch.params.data(), &in_address, 8);
-  std::memcpy(launch.params.data() + 8, &out_address, 8);
+  launch.params = params_of(test, in_address, out_address);
   const std::optional<Fault> fault = machine.launch(launch);
   ASSERT_FALSE(fault.has_value()) << fault->message;
   std::vector<std::uint64_t> out(expected.size());
@@ -82,9 +106,21 @@ TEST_P(PtxFile, GivesTheExpectedResults) {
   const std::string text = read(GetParam());
   const std::vector<PtxCase> cases = parse_ptx_cases(text);
   ASSERT_FALSE(cases.empty());
-  Machine machine(model_for(text), Options{});
+  Machine machine(model_for(text), options_for(text));
   const auto module = machine.load(parse_module(text, GetParam().filename().string()));
   for (const PtxCase& test : cases) run_case(machine, module, test);
+}
+
+/// The same with everything checked and asynchronous work as late as it may be.
+TEST_P(PtxFile, HasNoFindings) {
+  const std::string text = read(GetParam());
+  Options options = options_for(text);
+  options.checks = parse_checks("all");
+  options.async_timing = AsyncTiming::kLate;
+  options.seed = 3;
+  Machine machine(model_for(text), options);
+  const auto module = machine.load(parse_module(text, GetParam().filename().string()));
+  for (const PtxCase& test : parse_ptx_cases(text)) run_case(machine, module, test);
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& file) {
@@ -94,32 +130,45 @@ INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](
   return name;
 });
 
-/// The rows that the instructions of a module use: each opcode with all its leading modifiers.
-void add_spellings(const Module& module, std::set<std::string, std::less<>>& spellings) {
-  for (const Function& function : module.functions) {
-    for (const Instruction& instruction : function.body) {
-      std::string spelling(instruction.opcode);
-      spellings.insert(spelling);
-      for (const std::string_view modifier : instruction.modifiers) {
-        spelling += "." + std::string(modifier);
-        spellings.insert(spelling);
-      }
-    }
+/// The rows of the instruction table that were executed by at least one lane.
+class ExecutedRows : public Observer {
+ public:
+  void executing(Warp& warp, const Insn& insn, std::uint32_t) override {
+    const CodePlace& place = warp.grid->code->place(insn);
+    if (place.syntax == nullptr) return;
+    std::size_t num_leading = 0;
+    if (const InsnRow* row = find_row(*place.syntax, num_leading)) rows_.insert(row->opcode);
   }
-}
+  bool contains(std::string_view opcode) const { return rows_.contains(opcode); }
 
-TEST(PtxFiles, UseEveryScalarInstruction) {
-  std::set<std::string, std::less<>> spellings;
-  std::vector<Module> modules;
+ private:
+  std::set<std::string_view> rows_;
+};
+
+struct NamedTest {
+  std::string_view opcode, test;  ///< which one runs it instead, and why no text test can
+};
+
+/// A text test must come to its end and give results.
+constexpr NamedTest kElsewhere[] = {
+    {"trap", "Engine.FaultsSayWhere: it ends the launch with a fault"},
+    {"brkpt", "Control.BreakpointsGoOn: a device without a debugger stops at it"},
+};
+
+TEST(PtxFiles, ExecuteEveryInstructionOfTheTable) {
+  ExecutedRows executed;
   for (const auto& path : ptx_files()) {
-    add_spellings(modules.emplace_back(parse_module(read(path), path.string())), spellings);
+    const std::string text = read(path);
+    Machine machine(model_for(text), options_for(text));
+    machine.set_observer(&executed);
+    const auto module = machine.load(parse_module(text, path.filename().string()));
+    for (const PtxCase& test : parse_ptx_cases(text)) run_case(machine, module, test);
   }
-  for (const InsnSection* section :
-       {&arithmetic_section(), &carry_section(), &bits_section(), &compare_section(),
-        &move_section(), &convert_section(), &address_section(), &special_function_section(),
-        &hint_section()}) {
-    for (const InsnRow& row : section->rows) {
-      EXPECT_TRUE(spellings.contains(row.opcode)) << "no file of tests/ptx uses " << row.opcode;
+  for (const InsnSection& section : insn_table()) {
+    for (const InsnRow& row : section.rows) {
+      const bool is_elsewhere = std::ranges::count(kElsewhere, row.opcode, &NamedTest::opcode) > 0;
+      EXPECT_NE(executed.contains(row.opcode), is_elsewhere)
+          << row.opcode << (is_elsewhere ? " has a text test" : " is run by no file of tests/ptx");
     }
   }
 }
