@@ -161,9 +161,8 @@ void refuse_target(const Module& module, const DeviceModel& model) {
 }
 
 /// The message of a launch that went on to its end with findings.
-std::string first_finding(const std::vector<Finding>& findings, std::size_t num_known,
-                          const std::string& kernel) {
-  if (num_known < findings.size()) return to_string(findings[num_known]);
+std::string first_finding(const std::vector<Finding>& findings, const std::string& kernel) {
+  if (!findings.empty()) return to_string(findings.front());
   return fmt::format("{}: the same findings as before", kernel);
 }
 
@@ -381,15 +380,21 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   std::optional<UsageObserver> usage;
   if (state_->usage) observers.add(&usage.emplace(*code));
   grid.observer = observers.get();
-  const std::size_t num_known = state_->findings.take_all().size();
+  const std::size_t num_known = state_->findings.size();
   const std::uint64_t num_before = state_->findings.total();
+  const std::uint64_t num_left_out = state_->findings.num_left_out();
   std::optional<Fault> fault = run_grid(grid);
-  const std::vector<Finding> findings = state_->findings.take_all();
-  for (std::size_t i = num_known; i < findings.size(); ++i) {
-    state_->report(fmt::format("sim: {}\n", to_string(findings[i])));
+  const std::vector<Finding> findings = state_->findings.take_from(num_known);
+  for (const Finding& finding : findings) {
+    state_->report(fmt::format("sim: {}\n", to_string(finding)));
+  }
+  if (const std::uint64_t more = state_->findings.num_left_out(); more != num_left_out) {
+    state_->report(
+        fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
+                    launch.kernel, more - num_left_out, grid.options.max_findings));
   }
   if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
-    fault = Fault{FaultKind::kFinding, first_finding(findings, num_known, code->info.name)};
+    fault = Fault{FaultKind::kFinding, first_finding(findings, code->info.name)};
   }
   if (usage) {
     KernelUsage used = usage->result(*this, launch);

@@ -1,5 +1,6 @@
 // ld, ldu, st.
 #include "sim/insn/memory_operand.h"
+#include "sim/insn/move_form.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
 #include "sim/memory/lane_transpose.h"
@@ -8,19 +9,6 @@
 
 namespace tilewright::sim {
 namespace {
-
-constexpr int kMaxElements = 8;
-
-/// A load or store: Insn::extra.
-struct MoveForm {
-  AddressForm address;
-  Access access;
-  std::array<Row, kMaxElements> rows{};
-  std::array<std::uint8_t, kMaxElements> row_bytes{};
-  bool is_signed = false;
-  bool is_direct = true;  ///< registers are as wide as the elements
-  Step step = Step::kNext;
-};
 
 const MoveForm& form_of(const Insn& insn) {
   return *static_cast<const MoveForm*>(insn.extra);

@@ -144,6 +144,7 @@ std::uint64_t tell(Warp& warp, const Insn& insn, int lane, const TensorForm& for
   operation.mbarrier = work.mbarrier.address;
   operation.lanes = 1u << lane;
   operation.ranges = ranges;
+  operation.tensor = &work.copy;
   return issue_async(warp, insn, operation);
 }
 

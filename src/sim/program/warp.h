@@ -108,6 +108,7 @@ struct alignas(64) Warp {
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
   std::uint64_t num_executed = 0;                  ///< warp instructions
+  std::uint64_t num_joins = 0;                     ///< groups of lanes that met again
   std::uint64_t num_wakes = 0;                     ///< waits that came to their end
   /// Copies under way by thread; null until there is one
   std::shared_ptr<WarpAsync> async;
