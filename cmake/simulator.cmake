@@ -1,8 +1,13 @@
-# The simulator: the library `tilewright_sim`, and the CUDA driver made of it, lib/sim/libcuda.so.1.
+# The simulator: the library `tilewright_sim`, the CUDA driver made of it, lib/sim/libcuda.so.1, and a CUDA
+# runtime that uses the driver, lib/sim/libcudart.so.13.
 
 # Instructions and tensor kernels are loops over 32 lanes: they are compiled for speed in every build, for
 # processors with AVX2 where there are any. Rows of one register file are read as many types.
-set(sim_fast_options -O3 -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math)
+set(sim_speed -O3)
+if(TILEWRIGHT_FUZZERS)
+  set(sim_speed -O1)  # hostile programs are short; what counts is the time to build it
+endif()
+set(sim_fast_options ${sim_speed} -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(sim_x86_options -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mpopcnt)
 endif()
@@ -47,5 +52,19 @@ function(tilewright_simulator)
   set_target_properties(tilewright_simulator PROPERTIES
     PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
     LINK_DEPENDS "${folder}/driver/exports.map;${folder}/driver/aliases.ld"
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim)
+
+  # The runtime, for programs compiled by nvcc. Symbols have the version that such programs demand.
+  file(GLOB runtime_sources CONFIGURE_DEPENDS ${folder}/runtime/*.cpp)
+  add_library(tilewright_simulator_runtime SHARED ${runtime_sources} ${folder}/runtime/aliases.ld)
+  set_source_files_properties(${folder}/runtime/aliases.ld PROPERTIES EXTERNAL_OBJECT ON)
+  target_link_libraries(tilewright_simulator_runtime PRIVATE tilewright_options tilewright_simulator)
+  target_include_directories(tilewright_simulator_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_options(tilewright_simulator_runtime PRIVATE
+    -Wl,-soname,libcudart.so.13 -Wl,-Bsymbolic -Wl,--version-script=${folder}/runtime/exports.map)
+  set_target_properties(tilewright_simulator_runtime PROPERTIES
+    PREFIX "" OUTPUT_NAME libcudart SUFFIX .so.13 NO_SONAME ON
+    BUILD_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF
+    LINK_DEPENDS "${folder}/runtime/exports.map;${folder}/runtime/aliases.ld"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim)
 endfunction()

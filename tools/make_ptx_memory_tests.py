@@ -34,11 +34,12 @@ PREAMBLE = """  mov.u32 %r90, %tid.x;
 """
 
 
-def case(name, body, inputs, outputs, file=None, target="sm_90a"):
+def case(name, body, inputs, outputs, file=None, target="sm_90a", cluster=1):
     """Adds a kernel. inputs and outputs: lists of 32 words, or functions of the lane."""
     spread = lambda lists: [[x(l) & MASK64 for l in LANES] if callable(x) else x for x in lists]
     kernel = re.sub(r"\W", "_", name)
     lines = [f"// test: {kernel}"]
+    if cluster != 1: lines.append(f"// cluster: {cluster}")
     lines += ["// in: " + " ".join(hex(v) for v in x) for x in spread(inputs)]
     lines += ["// out: " + " ".join(hex(v) for v in x) for x in spread(outputs)]
     body = "\n".join("  " + line.strip() for line in body.strip().splitlines())
@@ -169,7 +170,7 @@ def shuffles():
     ballot = sum(1 << l for l in LANES if few[l] == 1)
     case("vote.sync", """ld.global.u32 %r1, [%d91]; setp.eq.u32 %p1, %r1, 1; setp.lt.u32 %p2, %r1, 9;
         vote.sync.ballot.b32 %r2, %p1, -1; vote.sync.all.pred %p3, %p2, -1; vote.sync.any.pred %p4, %p1, -1;
-        vote.sync.uni.pred %p5, %p1, -1; vote.sync.uni.pred %p6, !%p2, -1; vote.sync.ballot.b32 %r3, !%p1, -1;
+        vote.sync.uni.pred %p5, %p1, -1; vote.sync.uni.pred %p6, !%p2, -1; vote.ballot.sync.b32 %r3, !%p1, -1;
         selp.u32 %r4, 1, 0, %p3; selp.u32 %r5, 2, 0, %p4; selp.u32 %r6, 4, 0, %p5; selp.u32 %r7, 8, 0, %p6;
         add.u32 %r4, %r4, %r5; add.u32 %r4, %r4, %r6; add.u32 %r4, %r4, %r7;
         mov.b64 %d1, {%r2, %r3}; st.global.b64 [%d92], %d1; st.global.u32 [%d92+256], %r4;""", [few],
@@ -278,12 +279,14 @@ def asynchronous():
          [lambda l: ~WORDS[l], WORDS], "cp.async.bulk")
     case("st.async", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 1; bar.warp.sync -1;
         @%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 384; bar.warp.sync -1;
-        mov.b64 %d4, 0; st.shared.b64 [%r3+256], %d4; bar.warp.sync -1; mov.u32 %r6, 1; add.u32 %r7, %r1, 256;
+        mov.b64 %d4, 0; st.shared.b64 [%r3+256], %d4; fence.proxy.async.shared::cta;
+        bar.warp.sync -1; mov.u32 %r6, 1; add.u32 %r7, %r1, 256;
         st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r3], %d1, [%r2];
         red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r6, [%r2];
-        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; st.global.b64 [%d92], %d2;
+        {poll} ld.shared.b64 %d2, [%r3]; ld.shared.u32 %r8, [%r1+256]; mov.u32 %r9, %cluster_ctarank;
+        setp.ne.u32 %p3, %r9, 0; @%p3 ret; st.global.b64 [%d92], %d2;
             st.global.u32 [%d92+256], %r8;""",
-         [WORDS], [WORDS, lambda l: 32], "st.async")
+         [WORDS], [WORDS, lambda l: 32], "st.async", cluster=2)  # illegal on a device without clusters
     case("mbarrier", f"""{setup} @%p15 mbarrier.init.shared::cta.b64 [%r2], 34; bar.warp.sync -1;
         mbarrier.arrive.shared::cta.b64 %d2, [%r2]; bar.warp.sync -1;
             mbarrier.test_wait.shared::cta.b64 %p1, [%r2], %d2;

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 
+import run_fuzzers
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -33,22 +35,6 @@ class Result:
         self.skipped, self.failures, self.output = [], [], ""
 
 
-# What LeakSanitizer prints when it crashes itself, which happens about once in fifty exits of a program that loads
-# libraries and starts threads. It says nothing about the program, so the program is run again.
-LSAN_CRASH = "LeakSanitizer has encountered a fatal error"
-
-
-def run_gtest(path, build, filter_text, seed, simulated=False):
-    for _ in range(4):
-        result = run_gtest_once(path, build, filter_text, seed, simulated)
-        if LSAN_CRASH not in result.output:
-            return result
-    # It crashes every time: the tests count, and the search for leaks is named among what was skipped.
-    result = run_gtest_once(path, build, filter_text, seed, simulated, finds_leaks=False)
-    result.skipped.append("SearchForLeaks (LeakSanitizer itself crashed four times)")
-    return result
-
-
 def run_on_simulator(path, build, filter_text, seed):
     """The tests that need a GPU, on the simulated H200."""
     result = run_gtest(path, build, filter_text, seed, simulated=True)
@@ -56,15 +42,13 @@ def run_on_simulator(path, build, filter_text, seed):
     return result
 
 
-def run_gtest_once(path, build, filter_text, seed, simulated, finds_leaks=True):
+def run_gtest(path, build, filter_text, seed, simulated=False):
     result = Result(path.name.removesuffix("_tests"), build)
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(path), f"--gtest_output=json:{report}", "--gtest_shuffle", f"--gtest_random_seed={seed}",
                    "--gtest_brief=1"]
         environment = dict(os.environ)
-        if not finds_leaks:
-            environment["ASAN_OPTIONS"] = "detect_leaks=0"
         if simulated:
             environment["TILEWRIGHT_DEVICE"] = "sim:h200"
             command.append("--gtest_filter=Gpu*")
@@ -112,6 +96,25 @@ def run_command(name, command):
     return result
 
 
+def run_fuzzer(name, seconds):
+    result = Result(f"fuzz {name}", "fuzz")
+    begin = time.monotonic()
+    is_good, line, result.output = run_fuzzers.run_fuzzer(name, seconds)
+    result.seconds = time.monotonic() - begin
+    result.passed, result.failed = (1, 0) if is_good else (0, 1)
+    result.failures = [] if is_good else [line]
+    return result
+
+
+FUZZ_SECONDS = 60  # of all fuzzers together; ./test --fuzz SECONDS takes longer
+
+
+def fuzz_jobs():
+    names = [name for name in run_fuzzers.built_fuzzers() if name != "ptx_run"]
+    return [(run_fuzzer, name, seconds) for name, seconds in
+            run_fuzzers.seconds_each(names, FUZZ_SECONDS).items()]
+
+
 def tree_checks():
     """name -> command of the checks that need no build."""
     python = sys.executable
@@ -134,6 +137,7 @@ def collect(filter_text, seed):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if not filter_text:
         jobs += [(run_command, name, command) for name, command in tree_checks().items()]
+        jobs += fuzz_jobs()
     return jobs
 
 
@@ -174,7 +178,7 @@ def main():
                 print(f"\r{len(results)}/{len(jobs)} suites\x1b[K", end="", flush=True)
     if sys.stdout.isatty():
         print("\r\x1b[K", end="")
-    results.sort(key=lambda r: ({"tree": 0, "release": 1, "asan": 2}[r.build], r.name))
+    results.sort(key=lambda r: ({"tree": 0, "release": 1, "asan": 2, "fuzz": 3}[r.build], r.name))
     print_summary(results, args.seed)
     return 1 if any(r.failed for r in results) else 0
 

@@ -40,6 +40,23 @@ tw_install_packages() {
     tw_fail "could not install:$missing; run: sudo apt-get install$missing"
 }
 
+# libFuzzer comes with clang only. Where it cannot be had, one line says so; the mutation tests run all the same.
+tw_has_clang() {
+  [ "${TILEWRIGHT_FUZZ:-ON}" != OFF ] || { echo "tilewright: TILEWRIGHT_FUZZ=OFF, libFuzzer targets are left out"; return 1; }
+  local probe="$TW_ROOT/build/libfuzzer_probe"
+  tw_clang_works "$probe" && return 0
+  (TW_NEEDS="/usr/bin/clang++:clang /usr/share/doc/libclang-rt-dev:libclang-rt-dev" tw_install_packages) 2>/dev/null
+  tw_clang_works "$probe" && return 0
+  echo "tilewright: no clang with libFuzzer, so its targets are left out; to have them: sudo apt-get install clang libclang-rt-dev"
+  return 1
+}
+
+tw_clang_works() {
+  command -v clang++ >/dev/null || return 1
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+    clang++ -fsanitize=fuzzer,address -x c++ - -o "$1" 2>/dev/null
+}
+
 # The CUDA compiler: one that is installed, else NVIDIA's wheels in build/cuda. Prints the path of nvcc.
 tw_find_nvcc() {
   local candidate version
@@ -80,6 +97,15 @@ tw_setup() {
       tw_fail "the fetched CUDA compiler does not run; install the CUDA toolkit 13.0 or newer"
     TW_NVCC_ARGS="-DTILEWRIGHT_KERNELS=ON -DTILEWRIGHT_NVCC=$nvcc"
   fi
+}
+
+# tw_build_fuzzers [TARGET...]: in build/fuzz, with clang.
+tw_build_fuzzers() {
+  local log="$TW_ROOT/build/fuzz.log"
+  (cmake -G Ninja -S "$TW_ROOT" -B "$TW_ROOT/build/fuzz" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+    -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_FUZZERS=ON -DTILEWRIGHT_KERNELS=OFF &&
+    ninja -C "$TW_ROOT/build/fuzz" "$@") >"$log" 2>&1 ||
+    { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building the fuzzers failed; see $log"; }
 }
 
 # tw_build PRESET [TARGET...]: configures if needed and builds; quiet when all goes well.

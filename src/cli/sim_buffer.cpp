@@ -98,9 +98,14 @@ void fill_by_rule(HostTensor& tensor, const std::string& rule, const JsonNode& n
   }
 }
 
+DType dtype_of(const JsonNode& node) {
+  const JsonNode dtype = node.at("dtype");
+  return parse_dtype(dtype.as_string(), dtype);
+}
+
 HostTensor generated(const JsonNode& node) {
   const JsonNode fill = node.at("fill");
-  HostTensor tensor(parse_dtype(node.at("dtype")), parse_shape_of(node.at("shape")));
+  HostTensor tensor(dtype_of(node), parse_shape_of(node.at("shape")));
   if (!fill.value().is_number()) {
     fill_by_rule(tensor, fill.as_string(), node);
     return tensor;
@@ -120,7 +125,7 @@ HostTensor contents(const JsonNode& node) {
   }
   if (const auto values = node.find("values")) {
     const auto elems = values->elems();
-    const DType dtype = parse_dtype(node.at("dtype"));
+    const DType dtype = dtype_of(node);
     HostTensor tensor(dtype, {static_cast<std::int64_t>(elems.size())});
     for (std::size_t i = 0; i < elems.size(); ++i) {
       set_elem(tensor.bytes(), dtype, static_cast<std::int64_t>(i),

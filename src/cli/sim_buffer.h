@@ -28,9 +28,9 @@ struct BufferSpec {
 /// Errors   ParseError with the JSON path; those of the files it names
 BufferSpec parse_buffer(const std::string& name, const JsonNode& node);
 
-/// "F32" or "f32", "bf16", "e4m3", "s32".
+/// "F32" or "f32", "bf16", "e4m3", "s32"; `node` is where it stands.
 /// Errors   ParseError
-DType parse_dtype(const JsonNode& node);
+DType parse_dtype(const std::string& name, const JsonNode& node);
 
 /// Bits of a number in this type.
 std::uint64_t encode_elem(DType dtype, double value);

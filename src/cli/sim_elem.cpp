@@ -61,18 +61,18 @@ constexpr std::array<std::pair<std::string_view, DType>, 14> kOtherNames = {
 
 }  // namespace
 
-DType parse_dtype(const JsonNode& node) {
-  std::string name = node.as_string();
-  std::ranges::transform(name, name.begin(),
+DType parse_dtype(const std::string& name, const JsonNode& node) {
+  std::string upper = name;
+  std::ranges::transform(upper, upper.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  if (const auto dtype = dtype_from_string(name)) return *dtype;
+  if (const auto dtype = dtype_from_string(upper)) return *dtype;
   for (const auto& [other, dtype] : kOtherNames) {
-    if (name == other) return dtype;
+    if (upper == other) return dtype;
   }
   node.fail(
       "there is no type \"{}\"; expected one of f64 f32 f16 bf16 e4m3 e5m2 e8m0 e2m1 e2m3 "
       "e3m2 u8 u16 u32 u64 s8 s16 s32 s64 bool",
-      node.as_string().substr(0, 40));
+      name.substr(0, 40));
 }
 
 std::uint64_t encode_elem(DType dtype, double value) {

@@ -111,8 +111,7 @@ Value parse_scalar(const JsonNode& node) {
   const auto members = node.members();
   if (members.size() != 1) node.fail("expected one member, such as {{\"u32\": 5}}");
   const auto& [key, value] = members.front();
-  const nlohmann::json name = key;
-  const DType dtype = parse_dtype(JsonNode(name, "type of a parameter"));
+  const DType dtype = parse_dtype(key, node);
   const auto bytes = static_cast<std::size_t>(bits_per_elem(dtype)) / 8;
   if (bytes == 0) value.fail("a parameter has whole bytes");
   const bool is_float = std::string_view(to_string(dtype)).find('F') != std::string_view::npos;

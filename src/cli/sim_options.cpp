@@ -33,7 +33,13 @@ void add_sim_flags(CLI::App& command, SimFlags& flags) {
   flags.seed_option =
       command
           .add_option("--seed", flags.seed, "another order of warps and CTAs; 0 is the fixed one")
-          ->option_text("N");
+          ->option_text("N")
+          ->check(CLI::Validator(
+              [](const std::string& text) {
+                const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+                return is_number ? std::string() : "expected a whole number, found " + quote(text);
+              },
+              ""));
   command.add_option("--async", flags.async, "when bulk copies and wgmma take effect")
       ->option_text("eager|late|random")
       ->check(CLI::IsMember({"eager", "late", "random"}));

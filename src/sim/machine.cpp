@@ -13,6 +13,7 @@
 #include "sim/report/usage_observer.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -27,8 +28,8 @@ namespace {
 /// A module on a machine: it owns the memory of its variables.
 class Loaded final : public LoadedModule {
  public:
-  Loaded(Module module, GlobalMemory& memory, int device_target)
-      : module_(std::move(module)), memory_(memory) {
+  Loaded(Module module, GlobalMemory& memory, int device_target, bool fuses)
+      : module_(std::move(module)), memory_(memory), fuses_(fuses) {
     try {
       place_variables();
     } catch (...) {
@@ -69,7 +70,21 @@ class Loaded final : public LoadedModule {
     return variable.space == Space::kGlobal || variable.space == Space::kConst;
   }
 
+  // They are filled here and now, so that a short text could ask for all of the host's memory.
+  void refuse_too_much() const {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+    std::uint64_t sum = 0;
+    for (const Variable& variable : module_.variables) {
+      if (is_in_memory(variable)) sum += variable.size_bytes;
+      require(sum <= kMostBytes, ErrorKind::kUnsupported,
+              "{}: with {} the global and constant variables have {} bytes or more; at most {} are "
+              "supported. Allocate memory instead (cuMemAlloc)",
+              module_.name, variable.name, sum, kMostBytes);
+    }
+  }
+
   void place_variables() {
+    refuse_too_much();
     addresses_.resize(module_.variables.size());
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
       const Variable& variable = module_.variables[i];
@@ -105,7 +120,7 @@ class Loaded final : public LoadedModule {
   // A function that cannot be translated is a problem of its own; the others are usable.
   std::unique_ptr<KernelCode> translate(const Function& function, int device_target) const {
     try {
-      return CodeBuilder(module_, addresses_, device_target).build(function);
+      return CodeBuilder(module_, addresses_, device_target, fuses_).build(function);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kInternal) throw;
       auto broken = std::make_unique<KernelCode>();
@@ -126,6 +141,7 @@ class Loaded final : public LoadedModule {
 
   Module module_;
   GlobalMemory& memory_;
+  bool fuses_;
   VariableAddresses addresses_;
   std::vector<std::unique_ptr<KernelCode>> kernels_;
 };
@@ -147,9 +163,8 @@ void refuse_target(const Module& module, const DeviceModel& model) {
 }
 
 /// The message of a launch that went on to its end with findings.
-std::string first_finding(const std::vector<Finding>& findings, std::size_t num_known,
-                          const std::string& kernel) {
-  if (num_known < findings.size()) return to_string(findings[num_known]);
+std::string first_finding(const std::vector<Finding>& findings, const std::string& kernel) {
+  if (!findings.empty()) return to_string(findings.front());
   return fmt::format("{}: the same findings as before", kernel);
 }
 
@@ -165,6 +180,24 @@ void refuse_old_processor() {
 void check_limit(std::uint64_t value, std::uint64_t limit, std::string_view what) {
   require(value <= limit, ErrorKind::kInvalidArgument, "launch: {} = {}; at most {} on this device",
           what, value, limit);
+}
+
+/// Also bounds the products that are formed of these extents later.
+void check_grid(const Launch& launch, const DeviceModel& model) {
+  constexpr std::uint64_t kMostX = 0x7fffffff, kMostYz = 65535;
+  const Dim3 &grid = launch.grid, &cluster = launch.cluster;
+  check_limit(grid.x, kMostX, "grid.x");
+  check_limit(grid.y, kMostYz, "grid.y");
+  check_limit(grid.z, kMostYz, "grid.z");
+  for (const std::uint32_t extent : {cluster.x, cluster.y, cluster.z}) {
+    check_limit(extent, model.max_cluster_optin, "blocks of a cluster in one direction");
+  }
+  check_limit(cluster.count(), model.max_cluster_optin, "blocks of a cluster");
+  require(cluster.count() != 0 && grid.x % cluster.x == 0 && grid.y % cluster.y == 0 &&
+              grid.z % cluster.z == 0,
+          ErrorKind::kInvalidArgument,
+          "launch: grid ({},{},{}) is no multiple of the cluster ({},{},{})", grid.x, grid.y,
+          grid.z, cluster.x, cluster.y, cluster.z);
 }
 
 void check_block(const Launch& launch, const LaunchBounds& bounds) {
@@ -196,11 +229,18 @@ struct Machine::State {
   State(const DeviceModel& device, Options how)
       : model(device), options(std::move(how)), memory(device.global_bytes) {}
 
+  /// Ready for a launch. Returns its address
+  std::uint64_t clear_workspace();
+
   const DeviceModel& model;
   Options options;
   GlobalMemory memory;
   std::mutex launch_mutex;
   std::uint64_t num_launches = 0;
+  /// The driver's workspace of a cooperative launch: its size, and the word by which CTAs count
+  /// themselves in grid.sync() of cooperative_groups.
+  alignas(64) std::array<std::uint32_t, 16> workspace{};
+  bool is_workspace_known = false;
   Findings findings;
   std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
   bool is_host_known = false;           ///< the host says what it writes
@@ -213,6 +253,16 @@ struct Machine::State {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
 };
+
+std::uint64_t Machine::State::clear_workspace() {
+  workspace = {sizeof workspace};
+  const auto address = reinterpret_cast<std::uint64_t>(workspace.data());
+  if (!is_workspace_known) {
+    memory.add_host_range(address, sizeof workspace, "the workspace of cooperative launches");
+    is_workspace_known = true;
+  }
+  return address;
+}
 
 Machine::Machine(const DeviceModel& model, Options options) {
   refuse_old_processor();
@@ -258,8 +308,8 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
-  auto loaded =
-      std::make_shared<Loaded>(std::move(module), state_->memory, model().compute_capability);
+  auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
+                                         model().compute_capability, state_->options.fuse_mul_add);
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);
@@ -309,12 +359,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   check_block(launch, code->info.bounds);
   check_limit(std::uint64_t{code->info.static_shared_bytes} + launch.dynamic_shared_bytes,
               model().shared_bytes_per_cta_optin, "shared memory of a block in bytes");
-  check_limit(launch.cluster.count(), model().max_cluster_optin, "blocks of a cluster");
-  require(launch.cluster.count() != 0 && launch.grid.x % launch.cluster.x == 0 &&
-              launch.grid.y % launch.cluster.y == 0 && launch.grid.z % launch.cluster.z == 0,
-          ErrorKind::kInvalidArgument,
-          "launch: grid ({},{},{}) is no multiple of the cluster ({},{},{})", launch.grid.x,
-          launch.grid.y, launch.grid.z, launch.cluster.x, launch.cluster.y, launch.cluster.z);
+  check_grid(launch, model());
   require(launch.params.size() >= code->info.param_bytes, ErrorKind::kInvalidArgument,
           "launch: {} bytes of parameters; {} takes {}", launch.params.size(), launch.kernel,
           code->info.param_bytes);
@@ -331,6 +376,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
   grid.id = ++state_->num_launches;
   grid.print = state_->print;
+  if (launch.is_cooperative) grid.workspace_address = state_->clear_workspace();
   const CheckerSet checkers =
       make_observer(grid.options, *code, state_->findings,
                     state_->is_host_known ? state_->defined.get() : nullptr);
@@ -342,15 +388,21 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   std::optional<UsageObserver> usage;
   if (state_->usage) observers.add(&usage.emplace(*code));
   grid.observer = observers.get();
-  const std::size_t num_known = state_->findings.take_all().size();
+  const std::size_t num_known = state_->findings.size();
   const std::uint64_t num_before = state_->findings.total();
+  const std::uint64_t num_left_out = state_->findings.num_left_out();
   std::optional<Fault> fault = run_grid(grid);
-  const std::vector<Finding> findings = state_->findings.take_all();
-  for (std::size_t i = num_known; i < findings.size(); ++i) {
-    state_->report(fmt::format("sim: {}\n", to_string(findings[i])));
+  const std::vector<Finding> findings = state_->findings.take_from(num_known);
+  for (const Finding& finding : findings) {
+    state_->report(fmt::format("sim: {}\n", to_string(finding)));
+  }
+  if (const std::uint64_t more = state_->findings.num_left_out(); more != num_left_out) {
+    state_->report(
+        fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
+                    launch.kernel, more - num_left_out, grid.options.max_findings));
   }
   if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
-    fault = Fault{FaultKind::kFinding, first_finding(findings, num_known, code->info.name)};
+    fault = Fault{FaultKind::kFinding, first_finding(findings, code->info.name)};
   }
   if (usage) {
     KernelUsage used = usage->result(*this, launch);

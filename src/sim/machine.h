@@ -36,7 +36,7 @@ struct KernelInfo {
   std::uint32_t static_shared_bytes = 0;
   std::uint32_t local_bytes = 0;  ///< per thread
   std::uint32_t const_bytes = 0;
-  std::uint32_t num_registers = 0;  ///< an estimate of what ptxas would use; at most .maxnreg
+  std::uint32_t num_registers = 0;  ///< estimated; within the launch bounds
   LaunchBounds bounds;
   std::string
       problem;  ///< why it cannot run (an unknown instruction, with its place); "" if it can

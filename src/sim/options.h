@@ -30,7 +30,7 @@ struct Options {
   std::uint64_t seed = 0;    ///< 0: warps and CTAs in a fixed order
   AsyncTiming async_timing = AsyncTiming::kEager;
   bool is_exact_mma = false;      ///< exact accumulation instead of the hardware's
-  bool fuse_mul_add = false;      ///< contract mul + add / sub without rounding modifier
+  bool fuse_mul_add = true;       ///< contract mul + add / sub as ptxas does
   std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
   std::uint32_t max_findings = 16;
 

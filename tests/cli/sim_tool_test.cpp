@@ -150,12 +150,38 @@ TEST(SimTool, ErrorsOfALaunchNameTheJsonPath) {
               HasSubstr("/params/3: has 8 bytes, but parameter 3 of saxpy has 4"));
   EXPECT_THAT(error_with([](json& l) { l["params"].erase(3); }),
               HasSubstr("expected 4 parameters"));
+  EXPECT_THAT(error_with([](json& l) {
+                l["params"][3] = {{"u31", 1}};
+              }),
+              HasSubstr("/params/3: there is no type \"u31\""));
   EXPECT_THAT(error_with([](json& l) { l["gird"] = 4; }),
               HasSubstr("/gird: there is no such member"));
   EXPECT_THAT(error_with([](json& l) { l["kernel"] = "daxpy"; }),
               HasSubstr("has no kernel daxpy; it has: saxpy"));
   EXPECT_THAT(error_with([](json& l) { l["buffers"]["x"]["fill"] = "random"; }),
               HasSubstr("/buffers/x/fill: there is no fill \"random\""));
+}
+
+TEST(SimTool, RunRefusesLaunchesThatTheDeviceRefuses) {
+  const auto error_with = [](const char* key, const json& value) {
+    json launch = saxpy_launch();
+    launch[key] = value;
+    const Outcome outcome = Files(launch).run();
+    EXPECT_EQ(outcome.status, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(error_with("grid", {1, 65536}), HasSubstr("grid.y = 65536; at most 65535"));
+  EXPECT_THAT(error_with("grid", {0x7fffffff, 0x7fffffff, 0x7fffffff}), HasSubstr("at most 65535"));
+  EXPECT_THAT(error_with("block", 2048), HasSubstr("block.x = 2048; at most 1024"));
+  EXPECT_THAT(error_with("cluster", 3), HasSubstr("is no multiple of the cluster (3,1,1)"));
+  EXPECT_THAT(error_with("cluster", {0x7fffffff, 0x7fffffff, 0x7fffffff}),
+              HasSubstr("= 2147483647; at most"));
+  EXPECT_THAT(error_with("dynamic_shared_bytes", 300000), HasSubstr("= 300000; at most 232448"));
+}
+
+TEST(SimTool, SeedIsAWholeNumber) {
+  EXPECT_THAT(Files().run("--seed -1").err, HasSubstr("expected a whole number, found \"-1\""));
+  EXPECT_EQ(Files().run("--seed 7").status, 0);
 }
 
 TEST(SimTool, RunTracesAndBreaks) {
@@ -165,6 +191,8 @@ TEST(SimTool, RunTracesAndBreaks) {
   EXPECT_THAT(broken.out, HasSubstr("%f3      f32     0:  1  3  5"));
   const Outcome traced = files.run("--trace=0:3");
   EXPECT_THAT(traced.out, HasSubstr("3,0,0 w0  ffffffff    25  fma.rn.f32 %f3, %f0, %f1, %f2"));
+  EXPECT_THAT(files.run("--break 3").out,
+              HasSubstr("no warp came to a breakpoint; the instructions of saxpy are on lines "));
   EXPECT_THAT(files.run("--break x").err, HasSubstr("expected LINE[:WARP[:CTA]]"));
 }
 

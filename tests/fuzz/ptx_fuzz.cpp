@@ -1,4 +1,4 @@
-// libFuzzer target: PTX modules.
+// libFuzzer target: the text of PTX modules.
 #include "tests/fuzz/ptx_properties.h"
 
 #include <cstdint>

@@ -56,7 +56,7 @@ BarrierError NamedBarriers::check(const BarrierArrival& arrival, std::uint32_t c
   if (count == 0 || count % kWarpThreads != 0) return BarrierError::kCountMultiple;
   const Barrier& barrier = barriers_[arrival.id];
   if (barrier.arrived_warps == 0) return BarrierError::kNone;
-  if ((barrier.arrived[arrival.warp] & arrival.lanes) != 0) return BarrierError::kArrivedTwice;
+  if ((barrier.waiting[arrival.warp] & arrival.lanes) != 0) return BarrierError::kArrivedTwice;
   return barrier.expected == count ? BarrierError::kNone : BarrierError::kCountMismatch;
 }
 
@@ -76,7 +76,13 @@ BarrierResult NamedBarriers::arrive(const BarrierArrival& arrival) {
   const Barrier before = barrier;
   const std::uint32_t lanes = arrival.lanes & live_[arrival.warp];
   barrier.expected = count;
-  barrier.arrived[arrival.warp] |= lanes;
+  // The barrier counts arrivals, whoever they are of: bar.arrive and then bar.sync are two.
+  std::uint32_t& arrived = barrier.arrived[arrival.warp];
+  if ((arrived & lanes) != 0) {
+    barrier.repeated_threads += counted(arrival.warp, arrived);
+    arrived = 0;
+  }
+  arrived |= lanes;
   barrier.arrived_warps |= 1u << arrival.warp;
   if (arrived_threads(barrier) > count) {
     barrier = before;
@@ -110,13 +116,16 @@ BarrierReleases NamedBarriers::exit(std::uint32_t warp, std::uint32_t lanes) {
   return releases;
 }
 
+std::uint32_t NamedBarriers::counted(std::uint32_t warp, std::uint32_t lanes) const {
+  const bool is_whole = (live_[warp] & ~lanes) == 0;
+  return is_whole ? kWarpThreads : static_cast<std::uint32_t>(std::popcount(lanes));
+}
+
 std::uint32_t NamedBarriers::arrived_threads(const Barrier& barrier) const {
-  std::uint32_t threads = 0;
+  std::uint32_t threads = barrier.repeated_threads;
   for (std::uint32_t w = 0; w < num_warps_; ++w) {
     if ((barrier.arrived_warps >> w & 1) == 0) continue;
-    const bool is_whole = (live_[w] & ~barrier.arrived[w]) == 0;
-    threads +=
-        is_whole ? kWarpThreads : static_cast<std::uint32_t>(std::popcount(barrier.arrived[w]));
+    threads += counted(w, barrier.arrived[w]);
   }
   return threads;
 }

@@ -16,7 +16,7 @@ enum class BarrierError : std::uint8_t {
   kIdRange,        ///< 16 or more
   kCountMultiple,  ///< a thread count that is 0 or no multiple of the warp size
   kCountMismatch,  ///< another count than the others of this generation
-  kArrivedTwice,   ///< a thread that arrived in this generation already
+  kArrivedTwice,   ///< a thread that waits in this generation already
   kTooMany,        ///< more threads than the count
 };
 
@@ -55,7 +55,8 @@ struct BarrierReleases {
 /// A barrier's generation is complete when its count of threads has arrived; it is ready for the
 /// next one at once. A warp counts as 32 threads when all its live lanes are there, so that a last
 /// warp that is not full, or has exited lanes, does not hang the others. A generation in which only
-/// warps that have exited are missing is complete as well.
+/// warps that have exited are missing is complete as well. A warp that arrives without waiting may
+/// come again in the same generation and counts again.
 ///
 /// A waiting warp is free when generation() is no longer what its arrival returned.
 class NamedBarriers {
@@ -79,12 +80,15 @@ class NamedBarriers {
   struct Barrier {
     std::uint32_t expected = 0;  // threads; 0 while idle
     std::uint32_t generation = 0;
-    std::uint32_t arrived_warps = 0;                                 // with at least one lane
+    std::uint32_t arrived_warps = 0;     // with at least one lane
+    std::uint32_t repeated_threads = 0;  // of warps that have come again since
     std::array<std::uint32_t, kMaxWarpsOfCta> arrived{}, waiting{};  // lanes
     BarrierReduction reduction;
   };
 
   BarrierError check(const BarrierArrival& arrival, std::uint32_t count) const;
+  /// What lanes of a warp count for.
+  std::uint32_t counted(std::uint32_t warp, std::uint32_t lanes) const;
   std::uint32_t arrived_threads(const Barrier& barrier) const;
   bool is_complete(const Barrier& barrier) const;
   std::uint32_t release(Barrier& barrier);  // the warps that waited

@@ -18,9 +18,10 @@ std::uint32_t ceil_div(std::uint32_t a, std::uint32_t b) {
   return (a + b - 1) / b;
 }
 
-/// Eight bytes of what is read outside of the tensor.
+/// Eight bytes of what is read outside of the tensor. (f16 as recorded on an H200.)
 std::uint64_t fill_pattern(const TensorMapFields& map) {
   if (map.fill == TensorFill::kZeros) return 0;
+  if (map.element == TensorElement::kF16) return 0x7ff77ff77ff77ff7;
   switch (element_bits(map.element)) {
     case 16:
       return 0x7fff7fff7fff7fff;

@@ -135,7 +135,8 @@ void for_each_piece(const TensorCopy& copy, const TensorRow& row, Visit&& visit)
 // transaction_bytes().
 
 /// Global to shared. Outside of the tensor zeros, or with TensorFill::kNan the NaN with all bits
-/// but the sign set (0x7fff, 0x7fffffff, ...). Gaps of the padded types are left as they are.
+/// but the sign set (0x7fff, 0x7fffffff, ...; f16: 0x7ff7). Gaps of the padded types are left
+/// as they are.
 /// f32.ftz and tf32.ftz flush subnormals to zeros of their sign; tf32 types round to nearest even.
 /// NVIDIA documents neither the NaN nor the rounding.
 template <class Memory>

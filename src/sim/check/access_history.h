@@ -93,6 +93,8 @@ class AccessCell {
 /// Of global memory: pages of cells that come to be when they are used.
 class GlobalHistory {
  public:
+  static constexpr std::uint64_t kPageBytes = 4096;
+
   AccessCell& at(std::uint64_t address) {
     const std::uint64_t page = address / kPageBytes;
     if (page != last_page_ || last_ == nullptr) {
@@ -105,7 +107,6 @@ class GlobalHistory {
   }
 
  private:
-  static constexpr std::uint64_t kPageBytes = 4096;
   using Page = std::array<AccessCell, kPageBytes / AccessCell::kBytes>;
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   std::uint64_t last_page_ = 0;

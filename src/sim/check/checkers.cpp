@@ -2,6 +2,7 @@
 
 #include "sim/check/definedness.h"
 #include "sim/check/init_checker.h"
+#include "sim/check/lane_checker.h"
 #include "sim/check/mma_checker.h"
 #include "sim/check/observer_list.h"
 #include "sim/check/order_checker.h"
@@ -28,6 +29,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
     add(std::move(init));
   }
   if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
+  if (checks.race) add(std::make_unique<LaneChecker>(findings, checks.strict));
   if (checks.race || checks.proxy || (checks.mma && has_wgmma)) {
     add(std::make_unique<OrderChecker>(findings, checks));
   }

@@ -71,20 +71,34 @@ class Clock {
   std::vector<Entry> entries_;  // sorted by agent
 };
 
-/// What has happened; how much of it the async proxy sees as well; how much of it a fence of gpu
-/// scope or wider has come after, so that a relaxed access may pass it on.
+/// What has happened; how much of it the async proxy sees as well, in shared and in global memory,
+/// because somebody fenced; how much because the thread that did it fenced (only told in strict);
+/// how much of it a fence of gpu scope or wider has come after, so that a relaxed access may pass
+/// it on; how much of it copies may read as tensor maps, once they acquire it.
 struct Knowledge {
-  Clock seen, fenced, released;
+  Clock seen, fenced_shared, fenced_global, fenced_by_writer, released, released_maps;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
-    fenced.join(other.fenced);
+    join_fenced(other);
     released.join(other.released);
   }
+  void join_fenced(const Knowledge& other) {
+    fenced_shared.join(other.fenced_shared);
+    fenced_global.join(other.fenced_global);
+    fenced_by_writer.join(other.fenced_by_writer);
+    released_maps.join(other.released_maps);
+  }
+  /// The async proxy sees this much of an agent without a fence: it did it itself.
+  void raise_fenced(Agent agent, std::uint32_t time) {
+    fenced_shared.raise(agent, time);
+    fenced_global.raise(agent, time);
+  }
   void clear() noexcept {
-    seen.clear();
-    fenced.clear();
-    released.clear();
+    for (Clock* clock :
+         {&seen, &fenced_shared, &fenced_global, &fenced_by_writer, &released, &released_maps}) {
+      clock->clear();
+    }
   }
 };
 

@@ -46,6 +46,7 @@ struct WarpDefinedness {
   /// Of the load or store that is under way: by lane, whether each of its bytes is defined
   std::array<std::array<std::uint8_t, 32>, kLanes> bytes{};
   std::uint32_t load_bytes = 0;  ///< of each lane of the load
+  const Insn* load = nullptr;    ///< the last one that found undefined bytes
 };
 
 }  // namespace tilewright::sim

@@ -50,21 +50,44 @@ void InitChecker::set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t va
   if (state.num_partial == 0) warp.undefined_flags = 0;
 }
 
-void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what) {
+namespace {
+
+/// Why a value is undefined, as far as it is known.
+std::string missing_value(const Warp& warp) {
+  const Insn* const load = warp.definedness->load;
+  if (load == nullptr) {
+    return "it depends on a register that got no value on this path: set it, or guard the use as "
+           "the assignment is";
+  }
+  return fmt::format(
+      "it depends on bytes that nobody has written (the warp last read such at {}), or on a "
+      "register without a value: write them before they are read",
+      warp.grid->code->describe(*load));
+}
+
+}  // namespace
+
+void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
+                         bool is_strict) {
   Finding finding;
-  finding.check = "init";
+  finding.check = is_strict ? "strict" : "init";
   finding.kernel = warp.grid->code->info.name;
   finding.what = what;
   finding.places.push_back(place_of(warp, insn, lanes, "used"));
-  finding.missing = "no instruction gave it a value before";
+  // Unrolled code: many instructions, one line to mend.
+  const std::string& source = finding.places.front().source;
+  if (!source.empty()) finding.cause = fmt::format("{} {}", what, source);
+  const bool is_memory = finding.what.ends_with("never written");
+  finding.missing = is_memory ? "write all of these bytes before, or leave out those that are not"
+                              : missing_value(warp);
   findings_.add(std::move(finding));
 }
 
 void InitChecker::report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active,
-                             const char* what) {
+                             const char* what, bool is_strict) {
   const std::uint32_t undefined = active & ~defined(warp, row);
   if (undefined == 0) return;
-  report(warp, insn, undefined, what);
+  report(warp, insn, undefined, what, is_strict);
   set(warp, row, undefined, kAllLanes);  // said once
 }
 
@@ -194,7 +217,7 @@ void InitChecker::multiply(Warp& warp, const Insn& insn, const Use& use) {
   const std::size_t num_ab = use.read.size() - num_d;
   if (is_strict_) {
     for (const Row row : use.read) {
-      report_row(warp, insn, row, kAllLanes, "a tensor operand is an undefined value");
+      report_row(warp, insn, row, kAllLanes, "a tensor operand is an undefined value", true);
     }
   }
   const bool is_m16 = num_ab % 3 == 0 && (num_d == 2 || num_d == 4);
@@ -232,7 +255,7 @@ void InitChecker::warpgroup_multiply(Warp& warp, const Insn& insn, const Use& us
   std::array<std::uint32_t, 2> rows{};
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (is_strict_) {
-      report_row(warp, insn, a[i], active, "a tensor operand is an undefined value");
+      report_row(warp, insn, a[i], active, "a tensor operand is an undefined value", true);
     }
     rows[i % 2] |= undefined_groups(~defined(warp, a[i]));
   }
@@ -249,6 +272,7 @@ void InitChecker::warpgroup_multiply(Warp& warp, const Insn& insn, const Use& us
 
 void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active) {
   warp.has_loaded_undefined = false;
+  warp.definedness->load = &insn;
   const Use use(*warp.grid->code, insn);
   const auto& bytes = warp.definedness->bytes;
   const std::size_t count = use.written.size();

@@ -36,8 +36,10 @@ class InitChecker final : public Observer {
 
   void set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t defined);
   std::uint32_t defined(const Warp& warp, Row row) const;
-  void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what);
-  void report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active, const char* what);
+  void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
+              bool is_strict = false);
+  void report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active, const char* what,
+                  bool is_strict = false);
 
   void check_guard(Warp& warp, const Insn& insn, std::uint32_t lanes);
   void shuffle(Warp& warp, const Insn& insn, std::uint32_t active);
@@ -51,6 +53,9 @@ class InitChecker final : public Observer {
   std::uint8_t* shadow_of(const Warp& warp, const AsyncRange& range) const;
   bool stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& access);
   void copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation& operation);
+  void load_tensor(Warp& warp, const TensorCopy& copy, const AsyncRange& box);
+  std::uint64_t num_undefined_stored(Warp& warp, const TensorCopy& copy,
+                                     const AsyncRange& box) const;
   void copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation);
   void read_operands(Warp& warp, const Insn& insn, const AsyncOperation& operation);
 

@@ -1,4 +1,5 @@
 // The init check on memory: which bytes are defined, by loads, stores and asynchronous copies.
+#include "sim/async/tensor_copy.h"
 #include "sim/check/init_checker.h"
 #include "sim/program/warp.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
 bool is_consecutive(const WarpAccess& access) {
+  if (access.is_run) return true;
   if (access.lanes != kAllLanes) return false;
   std::uint64_t difference = 0;
   for (std::uint64_t lane = 0; lane < kLanes; ++lane) {
@@ -155,9 +157,11 @@ void InitChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& 
   if (global_ == nullptr) return;
   WarpAccess inside = a;
   // Inactive lanes have the address of an active one.
-  const bool all_inside = std::ranges::all_of(
-      std::span(a.addresses, kLanes),
-      [&](std::uint64_t address) { return global_->contains(address, a.bytes); });
+  const bool all_inside =
+      a.is_run ? global_->contains(a.addresses[0], std::uint64_t{kLanes} * a.bytes)
+               : std::ranges::all_of(std::span(a.addresses, kLanes), [&](std::uint64_t address) {
+                   return global_->contains(address, a.bytes);
+                 });
   if (!all_inside) {
     for_each_lane(a.lanes, [&](int lane) {
       if (!global_->contains(a.addresses[lane], a.bytes)) inside.lanes &= ~(1U << lane);
@@ -211,29 +215,48 @@ void InitChecker::copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation
   }
 }
 
-// Where the elements of a box go is not known here: a load is undefined if all that it reads is, a
-// store if more is undefined than can have been cut off at the edges.
+/// Each row of the box with what of it is inside the tensor: byte for byte.
+void InitChecker::load_tensor(Warp& warp, const TensorCopy& copy, const AsyncRange& box) {
+  std::uint8_t* const to = shadow_of(warp, box);
+  std::memset(to, kDefinedByte, box.bytes);  // what lies outside of the tensor is filled
+  for_each_row(copy, [&](const TensorRow& row) {
+    const AsyncRange inside{AccessKind::kRead, Proxy::kAsync, false, row.global_address,
+                            row.inside};
+    if (row.inside == 0 || num_undefined(shadow_of(warp, inside), row.inside) == 0) return;
+    for_each_piece(copy, row, [&](const TensorPiece& piece) {
+      if (!piece.is_inside) return;
+      std::memcpy(to + (piece.shared_address - copy.shared_address),
+                  global_->at(piece.global_address), piece.bytes);
+    });
+  });
+}
+
+/// Undefined bytes that a store or reduction takes from shared memory into the tensor.
+std::uint64_t InitChecker::num_undefined_stored(Warp& warp, const TensorCopy& copy,
+                                                const AsyncRange& box) const {
+  const std::uint8_t* const from = shadow_of(warp, box);
+  if (num_undefined(from, box.bytes) == 0) return 0;
+  std::uint64_t count = 0;
+  for_each_row(copy, [&](const TensorRow& row) {
+    for_each_piece(copy, row, [&](const TensorPiece& piece) {
+      if (!piece.is_inside) return;
+      count += num_undefined(from + (piece.shared_address - copy.shared_address), piece.bytes);
+    });
+  });
+  return count;
+}
+
 void InitChecker::copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation) {
-  if (operation.ranges.empty()) return;
+  if (operation.ranges.empty() || operation.tensor == nullptr) return;
   const AsyncRange& box = operation.ranges.front();
-  std::uint64_t bytes = 0, undefined = 0, undefined_target = 0;
+  if (box.kind == AccessKind::kWrite) return load_tensor(warp, *operation.tensor, box);
+  std::uint64_t undefined_target = 0;
   for (const AsyncRange& range : operation.ranges.subspan(1)) {
-    bytes += range.bytes;
     std::uint8_t* const shadow = shadow_of(warp, range);
-    if (range.kind == AccessKind::kRead) {
-      undefined += num_undefined(shadow, range.bytes);
-    } else {
-      if (range.kind == AccessKind::kAtomic) undefined_target += num_undefined(shadow, range.bytes);
-      if (shadow != nullptr) std::memset(shadow, kDefinedByte, range.bytes);
-    }
+    if (range.kind == AccessKind::kAtomic) undefined_target += num_undefined(shadow, range.bytes);
+    if (shadow != nullptr) std::memset(shadow, kDefinedByte, range.bytes);
   }
-  std::uint8_t* const shared = shadow_of(warp, box);
-  if (box.kind == AccessKind::kWrite) {
-    const bool is_undefined = bytes != 0 && undefined == bytes;
-    std::memset(shared, is_undefined ? 0 : kDefinedByte, box.bytes);
-    return;
-  }
-  if (num_undefined(shared, box.bytes) > box.bytes - std::min(box.bytes, bytes)) {
+  if (num_undefined_stored(warp, *operation.tensor, box) != 0) {
     report(warp, insn, operation.lanes, "a tensor store of bytes that were never written");
   } else if (undefined_target != 0) {
     report(warp, insn, operation.lanes, "a reduction into memory that was never written");
@@ -252,7 +275,8 @@ void InitChecker::read_operands(Warp& warp, const Insn& insn, const AsyncOperati
     undefined[which] += num_undefined(shadow_of(warp, range), range.bytes);
   }
   if (is_strict_ && undefined[0] + undefined[1] != 0) {
-    report(warp, insn, operation.lanes, "a tensor operand in shared memory that was never written");
+    report(warp, insn, operation.lanes, "a tensor operand in shared memory that was never written",
+           true);
     return;
   }
   for (const std::size_t which : {0, 1}) {
@@ -263,6 +287,7 @@ void InitChecker::read_operands(Warp& warp, const Insn& insn, const AsyncOperati
       set(warp, code.rows[use.begin + static_cast<std::uint32_t>(i)], kAllLanes, 0);
     }
     warp.undefined_flags = kMaybeUndefined | kHasRows;
+    warp.definedness->load = &insn;
   }
 }
 

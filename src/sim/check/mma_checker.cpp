@@ -1,11 +1,13 @@
 #include "sim/check/mma_checker.h"
 
 #include "sim/check/definedness.h"
+#include "sim/check/stretch.h"
 #include "sim/program/code.h"
 #include "sim/program/warp.h"
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,15 +26,22 @@ std::size_t index_of(const KernelCode& code, const Insn& insn) {
 }  // namespace
 
 void MmaChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, std::string what,
-                        const Insn* other, const char* role, std::string missing) {
+                        const Insn* other, const char* role, std::string missing, bool is_strict) {
   Finding finding;
-  finding.check = "mma";
+  finding.check = is_strict ? "strict" : "mma";
   finding.kernel = warp.grid->code->info.name;
   finding.what = std::move(what);
   finding.places.push_back(place_of(warp, insn, lanes, "executed"));
   if (other != nullptr) finding.places.push_back(place_of(warp, *other, lanes, role));
+  const auto index = index_of(*warp.grid->code, insn);
+  finding.cause = fmt::format("{} {} {}", finding.what.substr(0, finding.what.find(':')),
+                              stretches_[index], other == nullptr ? "" : finding.places[1].ptx);
   finding.missing = std::move(missing);
   findings_.add(std::move(finding));
+}
+
+void MmaChecker::launch_started(Grid& grid) {
+  stretches_ = stretches_of(*grid.code);
 }
 
 void MmaChecker::cta_started(Cta& cta) {
@@ -54,8 +63,9 @@ void MmaChecker::cta_ended(Cta& cta) {
     const Issue& left = group.issues.front();
     report(cta.warps[left.warp], *left.insn, kAllLanes,
            "wgmma is not issued by all four warps of the warpgroup", nullptr, "",
-           fmt::format("warps {} to {} have issued {}, {}, {} and {}", 4 * g, 4 * g + 3,
-                       group.count[0], group.count[1], group.count[2], group.count[3]));
+           fmt::format(
+               "warps {} to {} have issued {}, {}, {} and {}: all four must take the same way",
+               4 * g, 4 * g + 3, group.count[0], group.count[1], group.count[2], group.count[3]));
   }
   ctas_.erase(at);
   last_warp_ = nullptr;
@@ -70,7 +80,7 @@ MmaChecker::WarpState& MmaChecker::state_of(const Warp& warp) {
 }
 
 void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Row row,
-                              bool is_write, std::uint32_t active) {
+                              bool is_write, std::uint32_t active, bool is_copy) {
   Register& known = state.registers[units_of(warp).of(row)];
   const bool is_accumulator = known.accumulates > state.done;
   const bool is_operand = known.feeds > state.done;
@@ -80,7 +90,8 @@ void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Ro
            fmt::format("{} a register that a wgmma under way {}", is_write ? "writes" : "reads",
                        is_accumulator ? "accumulates into" : "reads as A"),
            known.wgmma, "issued",
-           "wgmma.wait_group is missing: the registers are the wgmma's until then");
+           "wgmma.wait_group is missing: the registers are the wgmma's until then",
+           is_copy || (!is_accumulator && !is_write));
   }
   if (is_wrong) known.accumulates = known.feeds = 0;
   if (!is_write) return;
@@ -97,13 +108,15 @@ void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
   ++state.now;
   const RowUse& use = code.uses[index];
   const Row* rows = code.rows.data() + use.begin;
-  if (rule == SpreadRule::kCopy && !is_strict_ && use.num_written == 1 && use.num_read == 1) {
-    return copy(warp, state, rows[0], rows[1]);
+  const bool is_copy = rule == SpreadRule::kCopy && use.num_written == 1 && use.num_read == 1;
+  if (is_copy && !is_strict_) return copy(warp, state, rows[0], rows[1]);
+  const Row* const read = rows + use.num_written;
+  for (const Row row : std::span(read, use.num_read)) {
+    check_access(warp, insn, state, row, false, active, is_copy);
   }
-  for (int i = use.num_written; i < use.num_written + use.num_read; ++i) {
-    check_access(warp, insn, state, rows[i], false, active);
+  for (const Row row : std::span(rows, use.num_written)) {
+    check_access(warp, insn, state, row, true, active, is_copy);
   }
-  for (int i = 0; i < use.num_written; ++i) check_access(warp, insn, state, rows[i], true, active);
 }
 
 // Compilers to PTX put copies anywhere, between fence, wgmma and wait too: the assembler gives both
@@ -171,15 +184,17 @@ void MmaChecker::compare(Warp& warp, const Insn& insn, const WgmmaEvent& event) 
     if (other.insn != &insn) {
       what = "the warps of a warpgroup issue different wgmmas";
     } else if (other.a != a || other.b != event.b_descriptor) {
-      what =
-          fmt::format("descriptors differ over the warpgroup: A {:#x} and {:#x}, B {:#x} and {:#x}",
-                      a, other.a, event.b_descriptor, other.b);
+      const bool is_a = other.a != a;
+      what = fmt::format("descriptors differ over the warpgroup: {} is {:#x}, and {:#x} of warp {}",
+                         is_a ? "A" : "B", is_a ? a : event.b_descriptor, is_a ? other.a : other.b,
+                         other.warp);
     } else if (other.reads_accumulators != event.reads_accumulators) {
       what = "scale-d differs over the warpgroup";
     }
     if (!what.empty()) {
-      report(warp, insn, kAllLanes, std::move(what), other.insn, "issued",
-             fmt::format("all four warps must issue the same; warp {} did not", other.warp));
+      report(warp, insn, kAllLanes, std::move(what), nullptr, "",
+             fmt::format("all four warps must issue the same; warp {} issued the one at {}",
+                         other.warp, warp.grid->code->describe(*other.insn)));
     }
   }
   const std::uint64_t least = *std::ranges::min_element(group.count);

@@ -18,6 +18,7 @@ class MmaChecker final : public Observer {
  public:
   MmaChecker(Findings& findings, bool is_strict) : findings_(findings), is_strict_(is_strict) {}
 
+  void launch_started(Grid& grid) override;
   void cta_started(Cta& cta) override;
   void cta_ended(Cta& cta) override;
   void executing(Warp& warp, const Insn& insn, std::uint32_t active) override;
@@ -63,18 +64,19 @@ class MmaChecker final : public Observer {
 
   WarpState& state_of(const Warp& warp);
   void check_access(Warp& warp, const Insn& insn, WarpState& state, Row row, bool is_write,
-                    std::uint32_t active);
+                    std::uint32_t active, bool is_copy);
   void copy(Warp& warp, WarpState& state, Row to, Row from);
   void check_fence(Warp& warp, const Insn& insn, WarpState& state, Row row);
   void compare(Warp& warp, const Insn& insn, const WgmmaEvent& event);
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, std::string what,
-              const Insn* other, const char* role, std::string missing);
+              const Insn* other, const char* role, std::string missing, bool is_strict = false);
 
   Findings& findings_;
   bool is_strict_;
   std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas_;
   const Warp* last_warp_ = nullptr;
   WarpState* last_ = nullptr;
+  std::vector<std::uint32_t> stretches_;
   std::set<std::pair<const Insn*, const Insn*>> reported_;  ///< one register is enough
 };
 

@@ -9,8 +9,12 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace tilewright::sim {
+
+struct TensorCopy;  // async/tensor_copy.h
 
 enum class AccessKind : std::uint8_t { kRead, kWrite, kAtomic };
 
@@ -41,6 +45,8 @@ struct WarpAccess {
   /// 32 of them; only those of `lanes` mean something. Shared: rank << 24 | offset, the reserved
   /// bytes included. Global: the address. Local: the offset in the thread's local memory.
   const std::uint64_t* addresses = nullptr;
+  /// Known to be of all lanes, with their bytes side by side; false says nothing.
+  bool is_run = false;
 };
 
 /// Asynchronous operations that touch memory on their own.
@@ -82,6 +88,8 @@ struct AsyncOperation {
   std::uint64_t mbarrier = 0;  ///< rank << 24 | offset of the barrier that completes it, or 0
   std::uint32_t lanes = 0;     ///< that issued it; one, but for wgmma all
   std::span<const AsyncRange> ranges;
+  /// Of kTensorCopy and kTensorReduce: where each element goes
+  const TensorCopy* tensor = nullptr;
 };
 
 enum class MbarrierAction : std::uint8_t {
@@ -186,6 +194,11 @@ class Observer {
   virtual void barrier(Warp&, const Insn&, std::uint32_t /*lanes*/, const BarrierEvent&) {}
   /// shfl, vote, match, redux, mma.sync, ldmatrix and so on: lanes that met, without memory order.
   virtual void lanes_met(Warp&, const Insn&, std::uint32_t /*lanes*/) {}
+
+  /// For the report of a deadlock: lines with what is known of an mbarrier of the CTA, by offset.
+  virtual std::vector<std::string> describe_mbarrier(const Cta&, std::uint32_t /*offset*/) {
+    return {};
+  }
 
   // Tensor work.
   virtual void wgmma_issued(Warp&, const Insn&, const WgmmaEvent&) {}

@@ -66,6 +66,15 @@ class ObserverList final : public Observer {
                const BarrierEvent& event) override {
     tell(&Observer::barrier, warp, insn, lanes, event);
   }
+  std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override {
+    std::vector<std::string> out;
+    for (Observer* observer : observers_) {
+      for (std::string& line : observer->describe_mbarrier(cta, offset)) {
+        out.push_back(std::move(line));
+      }
+    }
+    return out;
+  }
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
     tell(&Observer::lanes_met, warp, insn, lanes);
   }

@@ -1,8 +1,10 @@
 #include "sim/check/order_checker.h"
 
+#include "sim/check/stretch.h"
 #include "sim/program/code.h"
 #include "sim/program/engine.h"
 
+#include <algorithm>
 #include <bit>
 
 #include <fmt/format.h>
@@ -25,6 +27,10 @@ MemoryScope scope_of(const WarpAccess& access) {
 }
 
 }  // namespace
+
+void OrderChecker::launch_started(Grid& grid) {
+  stretches_ = stretches_of(*grid.code);
+}
 
 Agent OrderChecker::new_agent(AgentKind kind, const Warp& warp) {
   AgentInfo info;
@@ -122,57 +128,94 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   if (both_read) return is_before;
   if (!is_before) {
     if (both_atomic || are_both_strong(old, record)) return false;
-    const AgentKind kind = agents_[old.agent].kind;
-    const bool is_mma = kind == AgentKind::kWgmma && checks_.mma;
-    std::string missing = "no barrier orders them";
-    if (kind == AgentKind::kMbarrier) {
-      missing = "the copy may still be under way: wait for the mbarrier on which it completes";
-    } else if (kind == AgentKind::kCpAsync) {
-      missing = "cp.async may still be under way: cp.async.wait_group, then a barrier";
-    } else if (kind == AgentKind::kBulkRead) {
-      missing =
-          "the copy may still read: cp.async.bulk.wait_group.read by the thread that issued "
-          "it, then a barrier";
-    } else if (kind == AgentKind::kBulkWrite) {
-      missing =
-          "the copy may still be under way: cp.async.bulk.wait_group by the thread that "
-          "issued it";
-    } else if (kind == AgentKind::kWgmma) {
-      missing =
-          "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
-          "barrier";
-    } else if (old.scope != MemoryScope::kNone || record.scope != MemoryScope::kNone) {
-      missing = "no barrier or release / acquire pattern of a sufficient scope orders them";
+    const bool is_mma = agents_[old.agent].kind == AgentKind::kWgmma && checks_.mma;
+    if (is_mma || checks_.race) {
+      report(now, old, is_mma ? "mma" : "race", cell_address, missing_order(record, old));
     }
-    if (is_mma || checks_.race) report(now, old, is_mma ? "mma" : "race", cell_address, missing);
     return true;  // said; not again for every access that follows
   }
   const bool crosses = record.proxy == Proxy::kAsync && old.proxy == Proxy::kGeneric &&
                        old.kind != AccessKind::kRead;
-  // Triton's pipelined matmuls feed wgmma by cp.async without a proxy fence, and are right on
-  // hardware: what the manual demands there is left to strict.
-  const bool is_tolerated =
-      agents_[old.agent].kind == AgentKind::kCpAsync && now.record.kind == AccessKind::kRead;
-  if ((is_tolerated ? checks_.strict : checks_.proxy) && crosses &&
-      old.time > now.knows->fenced.of(old.agent)) {
-    report(now, old, is_tolerated ? "strict" : "proxy", cell_address,
-           "fence.proxy.async is missing: by the writer, after the write and before the barrier "
-           "that orders the two");
-  }
+  if (crosses) check_proxy(now, old, cell_address);
   return true;
+}
+
+std::string OrderChecker::missing_order(const AccessRecord& now, const AccessRecord& old) const {
+  switch (agents_[old.agent].kind) {
+    case AgentKind::kMbarrier:
+      return "the copy may still be under way: wait for the mbarrier on which it completes";
+    case AgentKind::kCpAsync:
+      return "cp.async may still be under way: cp.async.wait_group by the warp that issued it, "
+             "then "
+             "a barrier";
+    case AgentKind::kBulkRead:
+      return "the copy may still read: cp.async.bulk.wait_group.read by the thread that issued it, "
+             "then a barrier";
+    case AgentKind::kBulkWrite:
+      return "the copy may still be under way: cp.async.bulk.wait_group (without .read) by the "
+             "thread that issued it, then a barrier";
+    case AgentKind::kWgmma:
+      return "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
+             "barrier";
+    case AgentKind::kWarp:
+      break;
+  }
+  if (old.scope != MemoryScope::kNone || now.scope != MemoryScope::kNone) {
+    return "no barrier and no release / acquire of a sufficient scope orders them: both must be "
+           "strong, of a scope that holds the other, or a fence must come between data and flag";
+  }
+  if (agents_[old.agent].cta != agents_[now.issuer].cta) {
+    return agents_[old.agent].cluster == agents_[now.issuer].cluster
+               ? "no barrier orders them: barrier.cluster, or an mbarrier with .release / .acquire "
+                 "at .cluster, between the two"
+               : "no barrier orders them: CTAs need a flag with release / acquire at .gpu, or two "
+                 "launches";
+  }
+  return "no barrier orders them: bar.sync between the two, or an mbarrier on which the first "
+         "arrives and the second waits";
+}
+
+// Triton's pipelined matmuls feed wgmma by cp.async without a proxy fence, and are right on
+// hardware: what the manual demands there is left to strict. So is who fences: the manual says the
+// writer, and kernels that are right have one thread fence for all after the barrier.
+void OrderChecker::check_proxy(const Access& now, const AccessRecord& old,
+                               std::uint64_t cell_address) {
+  const Knowledge& known = *now.knows;
+  const Clock& fenced = now.is_shared ? known.fenced_shared : known.fenced_global;
+  const bool is_cp_async = agents_[old.agent].kind == AgentKind::kCpAsync;
+  const bool is_tolerated = is_cp_async && now.record.kind == AccessKind::kRead;
+  if (old.time > fenced.of(old.agent)) {
+    const Clock& other = now.is_shared ? known.fenced_global : known.fenced_shared;
+    if (is_tolerated ? !checks_.strict : !checks_.proxy) return;
+    report(now, old, is_tolerated ? "strict" : "proxy", cell_address,
+           old.time <= other.of(old.agent)
+               ? fmt::format("the fence.proxy.async between them is for the other state space: it "
+                             "must be fence.proxy.async or fence.proxy.async.{}",
+                             now.is_shared ? "shared::cta" : "global")
+               : "fence.proxy.async is missing: by the writer, after the write and before the "
+                 "barrier that orders the two");
+    return;
+  }
+  if (!checks_.strict || is_cp_async || old.time <= known.fenced_by_writer.of(old.agent)) return;
+  report(now, old, "strict", cell_address,
+         "only another thread fenced: the manual wants fence.proxy.async by the writer, after the "
+         "write and before the barrier");
 }
 
 void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint64_t bytes) {
   const std::uint64_t end = address + bytes;
   Access now = access;
-  for (std::uint64_t at = address; at < end;) {
+  AccessCell* cell = nullptr;
+  for (std::uint64_t at = address; at < end; ++cell) {
     const std::uint64_t begin = at / AccessCell::kBytes * AccessCell::kBytes;
+    // Cells lie side by side within a page.
+    if (cell == nullptr || begin % GlobalHistory::kPageBytes == 0) {
+      cell = &cell_at(*access.warp, access.is_shared, begin);
+    }
     const std::uint64_t stop = std::min(end, begin + AccessCell::kBytes);
     const auto below = [&](std::uint64_t place) { return (1U << (place - begin)) - 1; };
     now.record.bytes = static_cast<std::uint16_t>(below(stop) & ~below(at));
-    cell_at(*access.warp, access.is_shared, begin).add(now.record, [&](const AccessRecord& old) {
-      return is_ordered(now, old, begin);
-    });
+    cell->add(now.record, [&](const AccessRecord& old) { return is_ordered(now, old, begin); });
     at = stop;
   }
 }
@@ -190,6 +233,10 @@ void OrderChecker::warp_access(Warp& warp, const Insn& insn, const WarpAccess& a
   now.knows = &own.now;
   now.is_shared = is_shared;
   now.warp = &warp;
+  if (access.is_run) {
+    now.record.lanes = kAllLanes;
+    return touch(now, access.addresses[0], std::uint64_t{kLanes} * access.bytes);
+  }
   std::uint64_t begin = 0, end = 0;
   std::uint32_t lanes = 0;
   const auto flush = [&] {
@@ -230,27 +277,74 @@ FindingPlace OrderChecker::place(const Warp& any_warp, const AccessRecord& recor
       record.kind == AccessKind::kRead    ? is_async ? "read by async work, issued" : "read"
       : record.kind == AccessKind::kWrite ? is_async ? "written by async work, issued" : "written"
                                           : "updated atomically";
-  return place_of(code, code.insns[record.insn], role,
-                  fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
-                              agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+  FindingPlace out =
+      place_of(code, code.insns[record.insn], role,
+               fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
+                           agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+  out.order = agent.cta;
+  return out;
 }
 
-void OrderChecker::report(const Access& now, const AccessRecord& old, const char* check,
+namespace {
+
+std::string text_of(std::string_view check, bool is_shared, std::uint64_t from, std::uint64_t to) {
+  const std::uint64_t rank = is_shared ? from >> kSharedRankShift : 0;
+  const std::uint64_t mask = is_shared ? kOffsetMask : ~std::uint64_t{0};
+  const char* const what = check == "mma"    ? "wgmma operand overwritten: race"
+                           : check == "race" ? "race"
+                                             : "missing proxy fence";
+  std::string out = fmt::format("{} on {}[{:#x}..{:#x}]", what, is_shared ? "shared" : "global",
+                                from & mask, to & mask);
+  if (rank != 0) out += fmt::format(" of the cluster's CTA of rank {}", rank);
+  return out;
+}
+
+}  // namespace
+
+void OrderChecker::report(const Access& now, const AccessRecord& old, std::string_view check,
                           std::uint64_t cell_address, std::string missing) {
-  if (!reported_.emplace(old.insn, now.record.insn, check[0]).second) return;
   const auto common = static_cast<std::uint32_t>(old.bytes & now.record.bytes);
   const std::uint64_t from = cell_address + static_cast<unsigned>(std::countr_zero(common));
   const std::uint64_t to = cell_address + 31 - static_cast<unsigned>(std::countl_zero(common));
+  const auto [at, is_new] = said_.try_emplace({old.insn, now.record.insn, check});
+  Said& said = at->second;
+  if (!is_new) {
+    const bool is_same = said.agent == now.record.issuer && said.time == now.record.time;
+    const bool grows = said.from != 0 && (to + 1 == said.from || from == said.to + 1);
+    if (grows) {
+      said.from = std::min(said.from, from);
+      said.to = std::max(said.to, to);
+    }
+    said.agent = now.record.issuer, said.time = now.record.time;
+    if (is_same && !grows) return;
+    findings_.add_again(said.handle,
+                        grows ? text_of(check, now.is_shared, said.from, said.to) : std::string());
+    return;
+  }
   Finding finding;
   finding.check = check;
   finding.kernel = now.warp->grid->code->info.name;
-  finding.what = fmt::format("{} on {}[{:#x}..{:#x}]",
-                             finding.check == "proxy" ? "missing proxy fence" : "race",
-                             now.is_shared ? "shared" : "global", from, to);
-  if (finding.check == "mma") finding.what = "wgmma operand overwritten: " + finding.what;
+  finding.what = text_of(check, now.is_shared, from, to);
   finding.places = {place(*now.warp, now.record), place(*now.warp, old)};
+  finding.cause =
+      fmt::format("{} {} {}", stretches_[old.insn], stretches_[now.record.insn], missing);
+  if (!now.is_shared) {
+    if (const auto holder = now.warp->grid->memory->find(from)) {
+      finding.notes.push_back(fmt::format("{:#x} is byte {} of {}, made by {}", from,
+                                          from - holder->address, holder->size_bytes,
+                                          holder->origin));
+    }
+  }
+  const std::uint32_t last_wait = state_of(*now.warp).last_wait;
+  if (check == "race" && last_wait != kNoInsn) {
+    const KernelCode& code = *now.warp->grid->code;
+    finding.notes.push_back(fmt::format("{} waited last at {}", describe_warp(*now.warp),
+                                        code.describe(code.insns[last_wait])));
+  }
   finding.missing = std::move(missing);
-  findings_.add(std::move(finding));
+  said.agent = now.record.issuer, said.time = now.record.time;
+  // Only where the text is of these two instructions may it grow.
+  if (findings_.add(std::move(finding), &said.handle)) said.from = from, said.to = to;
 }
 
 }  // namespace tilewright::sim

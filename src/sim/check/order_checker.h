@@ -5,7 +5,7 @@
 // moment of its agent. It is ordered before another if the other's agent knows of that moment,
 // through barriers, mbarriers, fences with strong accesses, waits. Knowledge travels twice: as what
 // has happened, and as what has happened and was made visible to the async proxy by a fence on the
-// way.
+// way, apart for shared and global memory.
 //
 // Kernels that are right on hardware must be clean, so some things count for more than the manual
 // says: an acquire needs no fence, a strong read learns what the location was given; a fence may
@@ -19,7 +19,7 @@
 
 #include <deque>
 #include <map>
-#include <set>
+#include <string_view>
 #include <unordered_map>
 
 namespace tilewright::sim {
@@ -30,6 +30,7 @@ class OrderChecker final : public Observer {
 
   bool wants_instructions() const override { return false; }
 
+  void launch_started(Grid& grid) override;
   void cta_started(Cta& cta) override;
   void cta_ended(Cta& cta) override;
   void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
@@ -45,6 +46,7 @@ class OrderChecker final : public Observer {
                const BarrierEvent& event) override;
 
  private:
+  static constexpr std::uint32_t kNoInsn = ~std::uint32_t{0};
   enum class AgentKind : std::uint8_t { kWarp, kMbarrier, kCpAsync, kBulkRead, kBulkWrite, kWgmma };
   struct AgentInfo {
     AgentKind kind = AgentKind::kWarp;
@@ -76,6 +78,7 @@ class OrderChecker final : public Observer {
     Groups cp_async, wgmma;
     std::map<std::uint32_t, BulkGroups> bulk;      ///< by lane
     std::map<std::uint64_t, Clock> acquired_maps;  ///< by address of the tensor map
+    std::uint32_t last_wait = kNoInsn;             ///< barrier or mbarrier that it passed last
   };
   struct Mbarrier {
     Agent agent = 0;
@@ -129,7 +132,9 @@ class OrderChecker final : public Observer {
                   const Mbarrier& barrier);
   void phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier);
 
-  void report(const Access& now, const AccessRecord& old, const char* check,
+  std::string missing_order(const AccessRecord& now, const AccessRecord& old) const;
+  void check_proxy(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  void report(const Access& now, const AccessRecord& old, std::string_view check,
               std::uint64_t cell_address, std::string missing);
   FindingPlace place(const Warp& any_warp, const AccessRecord& record) const;
 
@@ -142,7 +147,15 @@ class OrderChecker final : public Observer {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Knowledge> locations_;  ///< address, domain
   const Warp* last_warp_ = nullptr;
   WarpState* last_state_ = nullptr;
-  std::set<std::tuple<std::uint32_t, std::uint32_t, char>> reported_;
+  /// What was said of two instructions, and of which bytes.
+  struct Said {
+    Findings::Handle handle = Findings::kNone;
+    std::uint64_t from = 0, to = 0;
+    Agent agent = 0;  ///< of the access it was said of last
+    std::uint32_t time = 0;
+  };
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::string_view>, Said> said_;
+  std::vector<std::uint32_t> stretches_;
 };
 
 }  // namespace tilewright::sim

@@ -3,6 +3,7 @@
 #include "sim/check/order_checker.h"
 #include "sim/program/code.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::sim {
@@ -32,7 +33,7 @@ void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope
   if (warp.fence_scope >= scope) to.join(warp.at_fence);
   to.seen.join(warp.now.released);
   to.released.join(warp.now.released);
-  to.fenced.join(warp.now.fenced);
+  to.join_fenced(warp.now);
 }
 
 // A location passes on what was known when it was written, to all who may see it by the scope.
@@ -78,18 +79,23 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       own.at_fence = own.now;
       break;
     case FenceKind::kProxyAsync:
-      own.now.fenced.join(own.now.seen);
+      if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
+      if (event.is_global) own.now.fenced_global.join(own.now.seen);
+      if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
       break;
     case FenceKind::kProxyTensorMapAcquire:
-      own.acquired_maps[event.address] = own.now.seen;
+      own.acquired_maps[event.address] = own.now.released_maps;
       return;
+    case FenceKind::kProxyTensorMapRelease:
+      own.now.released_maps.join(own.now.seen);
+      break;
     default:
       return;
   }
   tick(own);
 }
 
-void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
+void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
   if (event.kind == BarrierKind::kWarpSync) return;
   WarpState& own = state_of(warp);
   const bool is_cluster = event.kind == BarrierKind::kCluster;
@@ -111,6 +117,7 @@ void OrderChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
   // A wait at the cluster barrier tells the generation after it.
   const std::uint64_t generation = event.generation - (is_cluster ? 1 : 0);
   own.now.join(slots[generation & 1].met);
+  own.last_wait = index_of(warp, insn);
   if (event.is_arrive) tick(own);
 }
 
@@ -158,6 +165,7 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
   check_init(warp, insn, event, barrier);
   if (event.action == MbarrierAction::kWaitSuccess) {
     own.now.join(barrier.completed[event.phase & 1]);
+    own.last_wait = index_of(warp, insn);
     return;
   }
   if (event.action == MbarrierAction::kArrive) {
@@ -189,11 +197,22 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
     if (const std::uint32_t time = groups.done(num_open)) {
       own.now.seen.raise(groups.agent, time);
       // The wait is a proxy fence for what the async proxy did itself.
-      own.now.fenced.raise(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
+      own.now.raise_fenced(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
     }
   };
   if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
-  if (kind == GroupKind::kWgmma) return learn(own.wgmma);
+  if (kind == GroupKind::kWgmma) {
+    // A group is the warpgroup's, and complete for all four warps at once.
+    const std::uint32_t time = own.wgmma.done(num_open);
+    const std::size_t first = warp.index / 4 * 4;
+    for (std::size_t w = first; w < std::min(first + 4, own.cta->warps.size()); ++w) {
+      Groups& groups = own.cta->warps[w].wgmma;
+      if (time == 0 || groups.agent == 0) continue;
+      own.now.seen.raise(groups.agent, std::min(time, groups.time - 1));
+      own.now.fenced.raise(groups.agent, std::min(time, groups.time - 1));
+    }
+    return;
+  }
   for (auto& [lane, groups] : own.bulk) {
     if ((lanes >> lane & 1) == 0) continue;
     learn(groups.reads);
@@ -218,9 +237,13 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
                     operation.lanes, own.agent, old.bytes};
       now.is_shared = map.is_shared;
       now.warp = &warp;
+      const bool is_released = old.time <= own.now.released_maps.of(old.agent);
       report(now, old, "proxy", at,
-             "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
-             "thread that uses it, after a release by the writer");
+             is_released
+                 ? "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
+                   "thread that uses it, after it knows of the release"
+                 : "the tensor map has been changed: fence.proxy.tensormap::generic.release by the "
+                   "writer, and .acquire by the thread that uses it");
     });
   }
 }
@@ -246,7 +269,7 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       mbarrier_work.agent = barrier.agent;
       mbarrier_work.time = barrier.phase;
       barrier.current.seen.raise(barrier.agent, barrier.phase);
-      barrier.current.fenced.raise(barrier.agent, barrier.phase);
+      barrier.current.raise_fenced(barrier.agent, barrier.phase);
       reads = writes = &mbarrier_work;
       break;
     }

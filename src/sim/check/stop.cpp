@@ -3,7 +3,12 @@
 #include "sim/async/cluster_barrier.h"
 #include "sim/async/mbarrier.h"
 #include "sim/async/named_barrier.h"
+#include "sim/check/observer.h"
 #include "sim/program/engine.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -11,9 +16,16 @@ namespace tilewright::sim {
 
 namespace {
 
-std::string check_of(const FaultError& error, const Insn& insn) {
+/// Operands are read at the wait if the timing is late.
+bool is_wgmma(const KernelCode& code, const Insn& insn) {
+  const Instruction* syntax = code.place(insn).syntax;
+  return syntax != nullptr && syntax->opcode == "wgmma";
+}
+
+std::string check_of(const FaultError& error, const KernelCode& code, const Insn& insn) {
   switch (error.kind()) {
     case FaultKind::kIllegalAddress:
+      return is_wgmma(code, insn) ? "mma" : "mem";
     case FaultKind::kMisalignedAddress:
     case FaultKind::kInvalidAddressSpace:
       return "mem";
@@ -28,13 +40,16 @@ std::string check_of(const FaultError& error, const Insn& insn) {
   }
 }
 
-/// "CTA (0,1,0) warp 2 lanes 0-15" without the CTA and warp.
-std::string lanes_of(const Warp& warp, std::uint32_t lanes) {
-  const std::string all = describe_lanes(warp, lanes);
-  return all.substr(all.rfind("lane"));
+constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
+
+/// "warps 0-3,7"
+std::string warp_list(const std::vector<std::uint32_t>& warps) {
+  std::uint32_t mask = 0;
+  for (const std::uint32_t warp : warps) mask |= 1U << warp;
+  return "warp" + describe_lane_mask(mask).substr(std::string_view("lane").size());
 }
 
-std::string wait_text(const Cta& cta, const Warp& warp, const LaneGroup& group) {
+std::string wait_text(const Warp& warp, const LaneGroup& group) {
   const Insn& insn = warp.grid->code->insns[group.pc];
   switch (group.wait.kind) {
     case WaitKind::kWarpSync: {
@@ -42,25 +57,147 @@ std::string wait_text(const Cta& cta, const Warp& warp, const LaneGroup& group) 
           static_cast<std::uint32_t>(group.wait.a) & warp.live & ~group.lanes;
       if ((insn.flags & kAligned) != 0) {
         return fmt::format("waits (.aligned, executed divergently: {} are elsewhere)",
-                           lanes_of(warp, missing));
+                           describe_lane_mask(missing));
       }
-      return fmt::format("waits for {} of its warp", lanes_of(warp, missing));
+      return fmt::format("waits for {} of its warp", describe_lane_mask(missing));
     }
     case WaitKind::kNamedBarrier:
-      return "waits: " + cta.barriers->describe(static_cast<std::uint32_t>(group.wait.a));
+      return fmt::format("waits for barrier {}", group.wait.a);
     case WaitKind::kClusterBarrier:
-      return "waits: " + cta.cluster->barrier->describe();
-    case WaitKind::kMbarrier: {
-      const auto offset = static_cast<std::uint32_t>(group.wait.a) & ((1U << kSharedRankShift) - 1);
-      return fmt::format("waits for phase parity {} of the mbarrier at shared {:#x} ({}),",
-                         group.wait.b, group.wait.a, mbarrier_describe(cta.shared + offset));
-    }
+      return "waits for the barrier of the cluster";
+    case WaitKind::kMbarrier:
+      return fmt::format("waits for phase parity {} of the mbarrier at shared {:#x}", group.wait.b,
+                         group.wait.a & kOffsetMask);
     case WaitKind::kAsync:
       return "waits for asynchronous work of its own";
+    case WaitKind::kWarpgroup:
+      return "waits for a group of wgmma that not all four warps of the warpgroup have committed";
     case WaitKind::kRegisters:
-      return "waits for registers of other warps";
+      return "waits for registers that other warps must give back (setmaxnreg.dec)";
+    case WaitKind::kGridSync:
+      return "waits for the other CTAs of the grid";
+    case WaitKind::kNone:
+      break;
+  }
+  return "polls memory";
+}
+
+/// Warps of a CTA whose lanes wait for the same at the same place.
+struct Waiters {
+  const Cta* cta = nullptr;
+  const Warp* first = nullptr;
+  const LaneGroup* group = nullptr;
+  std::vector<std::uint32_t> warps;
+};
+
+bool is_same_wait(const Waiters& known, const Warp& warp, const LaneGroup& group) {
+  const LaneGroup& other = *known.group;
+  return known.cta == warp.cta && other.pc == group.pc && other.lanes == group.lanes &&
+         other.wait.kind == group.wait.kind && other.wait.a == group.wait.a &&
+         other.wait.b == group.wait.b && known.warps.back() != warp.index;
+}
+
+std::vector<Waiters> all_waiters(const std::vector<std::unique_ptr<Cluster>>& clusters) {
+  std::vector<Waiters> out;
+  for (const auto& cluster : clusters) {
+    for (const auto& cta : cluster->ctas) {
+      const auto begin = static_cast<std::ptrdiff_t>(out.size());
+      for (const Warp& warp : cta->warps) {
+        for (const LaneGroup& group : warp.groups) {
+          const auto known = std::find_if(out.begin() + begin, out.end(), [&](const Waiters& w) {
+            return is_same_wait(w, warp, group);
+          });
+          if (known != out.end()) {
+            known->warps.push_back(warp.index);
+          } else {
+            out.push_back({cta.get(), &warp, &group, {warp.index}});
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// "warp 3 has ended, warps 0-1 are at gemm.ptx:40": of those that are not at the barrier.
+std::string whereabouts(const Cta& cta, WaitKind kind, std::uint64_t id) {
+  std::vector<std::uint32_t> ended;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> elsewhere;  // by place
+  for (const Warp& warp : cta.warps) {
+    if (warp.groups.empty()) ended.push_back(warp.index);
+    for (const LaneGroup& group : warp.groups) {
+      const bool is_there = group.wait.kind == kind && group.wait.a == id;
+      if (!is_there) elsewhere[group.pc].push_back(warp.index);
+    }
+  }
+  std::string out;
+  if (!ended.empty()) {
+    out = fmt::format("{} {} ended", warp_list(ended), ended.size() == 1 ? "has" : "have");
+  }
+  for (const auto& [pc, warps] : elsewhere) {
+    out += fmt::format("{}{} {} at {}", out.empty() ? "" : ", ", warp_list(warps),
+                       warps.size() == 1 ? "is" : "are",
+                       cta.grid->code->describe(cta.grid->code->insns[pc]));
+  }
+  return out.empty() ? "all warps wait here" : out;
+}
+
+std::string missing_at(const std::byte* object) {
+  Mbarrier state;
+  if (mbarrier_read(object, state) != MbarrierError::kNone) return "it must be initialised first";
+  if (state.pending == 0) {
+    return state.tx_bytes > 0
+               ? "only bytes are missing: a copy was not started, or more were expected than come"
+               : "more bytes came than were expected: expect_tx must say them all";
+  }
+  return fmt::format(
+      "{} arrival{}{} missing: somebody did not come, or mbarrier.init expects more than there are "
+      "in a phase",
+      state.pending, state.pending == 1 ? "" : "s",
+      state.tx_bytes != 0  ? " and bytes are"
+      : state.pending == 1 ? " is"
+                           : " are");
+}
+
+/// What is known of the thing that is waited for, the first time that it is met.
+void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<std::string>& notes) {
+  const Cta& cta = *waiters.cta;
+  const Wait& wait = waiters.group->wait;
+  const auto say = [&](const std::string& line) {
+    const bool is_new = said.insert(line).second;
+    if (is_new) notes.push_back(line);
+    return is_new;
+  };
+  switch (wait.kind) {
+    case WaitKind::kNamedBarrier:
+      if (say(fmt::format("{} {}", describe_cta(cta),
+                          cta.barriers->describe(static_cast<std::uint32_t>(wait.a))))) {
+        notes.push_back("  not there: " + whereabouts(cta, wait.kind, wait.a));
+      }
+      return;
+    case WaitKind::kClusterBarrier:
+      if (say(cta.cluster->barrier->describe())) {
+        for (const auto& member : cta.cluster->ctas) {
+          notes.push_back(fmt::format("  rank {}, {}: {}", member->rank, describe_cta(*member),
+                                      whereabouts(*member, wait.kind, wait.a)));
+        }
+      }
+      return;
+    case WaitKind::kMbarrier: {
+      const auto offset = static_cast<std::uint32_t>(wait.a) & kOffsetMask;
+      if (!say(fmt::format("{} mbarrier at shared {:#x}: {}", describe_cta(cta), offset,
+                           mbarrier_describe(cta.shared + offset))) ||
+          cta.grid->observer == nullptr) {
+        return;
+      }
+      for (const std::string& line : cta.grid->observer->describe_mbarrier(cta, offset)) {
+        notes.push_back("  " + line);
+      }
+      notes.push_back(fmt::format("  {}", missing_at(cta.shared + offset)));
+      return;
+    }
     default:
-      return "polls memory";
+      return;
   }
 }
 
@@ -71,35 +208,49 @@ Finding finding_of(const Warp& warp, const FaultError& error) {
   const Insn& insn = code.insns[warp.pc];
   const std::uint32_t lanes = error.lanes() != 0 ? error.lanes() : warp.group_lanes;
   Finding out;
-  out.check = check_of(error, insn);
+  out.check = check_of(error, code, insn);
   out.kernel = code.info.name;
   out.what = error.what();
   out.places.push_back(place_of(warp, insn, lanes, "executed"));
+  if (error.kind() == FaultKind::kFinding) {
+    out.missing =
+        "the count of mbarrier.init must be that of all arrivals of a phase, the bytes of "
+        "expect_tx those of its copies, and nobody may use it before it is initialised";
+  }
   return out;
 }
 
 Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
-  constexpr std::size_t kMostPlaces = 24;
+  constexpr std::size_t kMostPlaces = 24, kMostNotes = 60;
   Finding out;
   out.check = "sync";
   out.kernel = clusters.front()->grid->code->info.name;
   out.what = "deadlock: nothing can go on";
-  std::size_t num_left_out = 0;
-  for (const auto& cluster : clusters) {
-    for (const auto& cta : cluster->ctas) {
-      for (const Warp& warp : cta->warps) {
-        for (const LaneGroup& group : warp.groups) {
-          if (out.places.size() == kMostPlaces) {
-            ++num_left_out;
-            continue;
-          }
-          const Insn& insn = warp.grid->code->insns[group.pc];
-          out.places.push_back(place_of(warp, insn, group.lanes, wait_text(*cta, warp, group)));
-        }
-      }
-    }
+  const std::vector<Waiters> all = all_waiters(clusters);
+  std::set<std::string> said;
+  for (const Waiters& waiters : all) {
+    if (out.places.size() == kMostPlaces) break;
+    const Warp& warp = *waiters.first;
+    out.places.push_back(
+        place_of(*warp.grid->code, warp.grid->code->insns[waiters.group->pc],
+                 wait_text(warp, *waiters.group),
+                 fmt::format("{} {} {}", describe_cta(*waiters.cta), warp_list(waiters.warps),
+                             describe_lane_mask(waiters.group->lanes))));
+    if (out.notes.size() < kMostNotes) explain(waiters, said, out.notes);
   }
-  if (num_left_out != 0) out.missing = fmt::format("and {} more groups of lanes", num_left_out);
+  const bool is_divergent = std::ranges::any_of(all, [](const Waiters& waiters) {
+    const Insn& insn = waiters.first->grid->code->insns[waiters.group->pc];
+    return waiters.group->wait.kind == WaitKind::kWarpSync && (insn.flags & kAligned) != 0;
+  });
+  if (is_divergent) {
+    out.missing =
+        "an .aligned instruction must be reached by all lanes of a warp together: move it out of "
+        "the branch, or meet with bar.warp.sync before";
+  }
+  if (all.size() > kMostPlaces) {
+    out.notes.push_back(
+        fmt::format("and {} more groups of lanes that wait", all.size() - kMostPlaces));
+  }
   return out;
 }
 

@@ -1,10 +1,11 @@
 #include "sim/check/sync_checker.h"
 
 #include "sim/program/code.h"
-#include "sim/program/warp.h"
+#include "sim/program/engine.h"
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,12 +27,28 @@ bool has_waiter(const Cta& cta, std::uint32_t offset) {
   });
 }
 
+/// "1st", "12th"
+std::string ordinal(std::uint64_t number) {
+  const std::uint64_t tens = number / 10 % 10, ones = number % 10;
+  const char* const ending = tens == 1 || ones == 0 || ones > 3 ? "th"
+                             : ones == 1                        ? "st"
+                             : ones == 2                        ? "nd"
+                                                                : "rd";
+  return fmt::format("{}{}", number, ending);
+}
+
 }  // namespace
 
 void SyncChecker::report(const std::string& kernel, std::string what,
                          std::vector<FindingPlace> places, std::string missing, bool is_strict) {
-  findings_.add({is_strict ? "strict" : "sync", kernel, std::move(what), std::move(places),
-                 std::move(missing)});
+  Finding finding;
+  finding.check = is_strict ? "strict" : "sync";
+  finding.kernel = kernel;
+  finding.what = std::move(what);
+  finding.places = std::move(places);
+  if (is_strict) finding.cause = missing;  // the same everywhere, and everywhere missing
+  finding.missing = std::move(missing);
+  findings_.add(std::move(finding));
 }
 
 void SyncChecker::cta_started(Cta& cta) {
@@ -48,8 +65,8 @@ void SyncChecker::cta_ended(Cta& cta) {
   const std::string& kernel = cta.grid->code->info.name;
   if (state.has_visitor) {
     report(kernel,
-           fmt::format("CTA ({},{},{}) ends while its peers may still address its shared memory",
-                       cta.index.x, cta.index.y, cta.index.z),
+           fmt::format("{} ends while its peers may still address its shared memory",
+                       describe_cta(cta)),
            {state.visitor},
            "the last thing it waited for came before this access: end with a cluster barrier, or "
            "wait for the mbarrier on which the peer arrives");
@@ -57,8 +74,8 @@ void SyncChecker::cta_ended(Cta& cta) {
   for (const auto& [offset, barrier] : state.barriers) {
     if (barrier.has_copy) {
       report(kernel,
-             fmt::format("CTA ({},{},{}) ends while a copy into its shared memory may be under way",
-                         cta.index.x, cta.index.y, cta.index.z),
+             fmt::format("{} ends while a copy into its shared memory may be under way",
+                         describe_cta(cta)),
              {barrier.copy},
              fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
                          offset));
@@ -132,6 +149,28 @@ void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
   barrier.init = std::move(place);
 }
 
+/// Keeps who came; before the state that the event left is read.
+void SyncChecker::note(Barrier& barrier, const Warp& warp, const Insn& insn,
+                       const MbarrierEvent& event) {
+  if (event.action == MbarrierAction::kComplete) {
+    barrier.phase.completed_bytes += event.bytes;
+  } else {
+    barrier.phase.expected_bytes += event.bytes;
+  }
+  if (event.action != MbarrierAction::kArrive) return;
+  const std::uint32_t lane = 1U << event.lane;
+  for (Arrival& known : barrier.phase.arrivals) {
+    const Dim3& cta = known.cta;
+    if (known.insn == &insn && known.warp == warp.index && cta.x == warp.cta->index.x &&
+        cta.y == warp.cta->index.y && cta.z == warp.cta->index.z) {
+      known.lanes |= lane;
+      known.count += event.count;
+      return;
+    }
+  }
+  barrier.phase.arrivals.push_back({&insn, warp.cta->index, warp.index, lane, event.count});
+}
+
 void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
   if (event.action == MbarrierAction::kWaitFailure) return;
   Cta& cta = cta_of(warp, event.address);
@@ -152,7 +191,45 @@ void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& ev
     at->second.has_copy = false;
     state.has_visitor = false;
   }
-  mbarrier_read(cta.shared + offset, at->second.state);
+  Barrier& barrier = at->second;
+  const bool was_odd = barrier.state.parity;
+  note(barrier, warp, insn, event);
+  mbarrier_read(cta.shared + offset, barrier.state);
+  if (barrier.state.parity != was_odd) {
+    barrier.before = std::exchange(barrier.phase, {});
+    ++barrier.number;
+  }
+}
+
+std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto state = states_.find(&cta);
+  if (state == states_.end()) return {};
+  const auto at = state->second.barriers.find(offset);
+  if (at == state->second.barriers.end()) return {"nobody has initialised it"};
+  const Barrier& barrier = at->second;
+  const KernelCode& code = *cta.grid->code;
+  const auto text = [&](const Arrival& arrival) {
+    return fmt::format("CTA ({},{},{}) warp {} {} (count {}) at {}", arrival.cta.x, arrival.cta.y,
+                       arrival.cta.z, arrival.warp, describe_lane_mask(arrival.lanes),
+                       arrival.count, code.describe(*arrival.insn));
+  };
+  std::vector<std::string> out;
+  out.push_back(fmt::format("initialised at {} by {}; its {} phase", barrier.init.ptx,
+                            barrier.init.who, ordinal(barrier.number + 1)));
+  for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
+  if (barrier.phase.arrivals.empty()) out.push_back("arrived: nobody in this phase");
+  for (const Arrival& arrival : barrier.before.arrivals) {
+    const bool has_come = std::ranges::any_of(barrier.phase.arrivals, [&](const Arrival& now) {
+      return now.insn == arrival.insn && now.warp == arrival.warp;
+    });
+    if (!has_come) out.push_back("did not come as in the phase before: " + text(arrival));
+  }
+  if (barrier.phase.expected_bytes != 0 || barrier.phase.completed_bytes != 0) {
+    out.push_back(fmt::format("bytes of this phase: {} expected, {} have come",
+                              barrier.phase.expected_bytes, barrier.phase.completed_bytes));
+  }
+  return out;
 }
 
 void SyncChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {

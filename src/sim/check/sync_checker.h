@@ -8,6 +8,7 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace tilewright::sim {
 
@@ -26,10 +27,24 @@ class SyncChecker final : public Observer {
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                const BarrierEvent& event) override;
+  std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
 
  private:
+  /// Arrivals of a warp by one instruction.
+  struct Arrival {
+    const Insn* insn = nullptr;
+    Dim3 cta;
+    std::uint32_t warp = 0, lanes = 0, count = 0;
+  };
+  /// What a phase has had.
+  struct Phase {
+    std::vector<Arrival> arrivals;
+    std::int64_t expected_bytes = 0, completed_bytes = 0;
+  };
   struct Barrier {
     Mbarrier state;
+    std::uint64_t number = 0;  ///< of the phase
+    Phase phase, before;
     FindingPlace init;
     bool has_copy = false;  ///< asynchronous work completes on it and nobody has waited since
     FindingPlace copy;
@@ -44,6 +59,8 @@ class SyncChecker final : public Observer {
 
   void visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address);
   void init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta, State& state);
+  static void note(Barrier& barrier, const Warp& warp, const Insn& insn,
+                   const MbarrierEvent& event);
   void report(const std::string& kernel, std::string what, std::vector<FindingPlace> places,
               std::string missing, bool is_strict = false);
 

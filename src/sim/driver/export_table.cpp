@@ -23,7 +23,8 @@ const void* find_export_table(const abi::CUuuid& id) noexcept {
   const bool is_runtime = std::memcmp(id.bytes, kRuntimeInterface, sizeof id.bytes) == 0;
   if (is_runtime && !is_said.exchange(true)) {
     say("NVIDIA's CUDA runtime library (libcudart, also inside programs that nvcc links) runs on "
-        "NVIDIA's driver only. The simulator runs programs that use the CUDA driver API");
+        "NVIDIA's driver only. The simulator has a runtime of its own: link with nvcc -cudart "
+        "shared");
   }
   return nullptr;
 }

@@ -50,6 +50,7 @@ constexpr std::uint16_t kPtxKind = 1;
 constexpr std::uint64_t kIsLz4 = 0x2000;
 constexpr std::uint64_t kIsZstd = 0x8000;
 constexpr std::uint64_t kMaxTextBytes = 1 << 30;
+constexpr std::uint64_t kMaxExpansion = 1 << 16;  ///< a small hostile file asks for little memory
 
 template <class T>
 T read(const std::byte* from) {
@@ -133,14 +134,15 @@ std::string text_of(const Entry& entry) {
   if (!is_compressed) {
     text = std::string(entry.payload);
   } else if (entry.header.compressed_bytes <= entry.payload.size() &&
-             entry.header.text_bytes <= kMaxTextBytes) {
+             entry.header.text_bytes <=
+                 std::min(kMaxTextBytes, kMaxExpansion * entry.header.compressed_bytes)) {
     const std::string_view packed = entry.payload.substr(0, entry.header.compressed_bytes);
     text = (entry.header.flags & kIsLz4) != 0 ? expand_lz4(packed, entry.header.text_bytes)
                                               : expand_zstd(packed, entry.header.text_bytes);
   }
   if (!text) {
     say("the PTX in a fatbin is compressed and cannot be expanded (with Zstandard, libzstd.so.1 is "
-        "needed). Compile with -Xfatbin -no-compress, or nvcc --compress-mode=none");
+        "needed). Compile with nvcc --compress-mode=none");
     refuse(CUresult::kInvalidImage);
   }
   text->resize(std::min(text->find('\0'), text->size()));

@@ -34,17 +34,23 @@ std::string base_of(const std::string& name) {
 
 using Table = std::unordered_map<std::string, std::vector<Version>>;
 
+struct Export {
+  const char* name;
+  Version version;
+};
+
+/// First a list, then a loop: a statement for each function takes four times longer to compile.
 Table make_table() {
+  static const Export kExports[] = {
+#define TILEWRIGHT_ADD(name, version, ...) {#name, {version, address_of(&name)}},
+      TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_ADD) TILEWRIGHT_SIM_UNSUPPORTED_FUNCTIONS(TILEWRIGHT_ADD)
+#undef TILEWRIGHT_ADD
+#define TILEWRIGHT_ADD(name, version, target) {#name, {version, address_of(&target)}},
+          TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_ADD)
+#undef TILEWRIGHT_ADD
+  };
   Table table;
-#define TILEWRIGHT_ADD(name, version, ...) \
-  table[base_of(#name)].push_back({version, address_of(&name)});
-  TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_ADD)
-  TILEWRIGHT_SIM_UNSUPPORTED_FUNCTIONS(TILEWRIGHT_ADD)
-#undef TILEWRIGHT_ADD
-#define TILEWRIGHT_ADD(name, version, target) \
-  table[base_of(#name)].push_back({version, address_of(&target)});
-  TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_ADD)
-#undef TILEWRIGHT_ADD
+  for (const Export& one : kExports) table[base_of(one.name)].push_back(one.version);
   return table;
 }
 

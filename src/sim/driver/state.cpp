@@ -106,6 +106,7 @@ Machine& Device::machine() {
   const std::lock_guard lock(machine_mutex_);
   if (machine_ == nullptr) {
     machine_ = std::make_unique<Machine>(model, options_);
+    machine_->mark_defined(0, 0);  // whatever the host writes will be said, from the start
     for (const Block& block : Driver::get().blocks.of_host()) {
       machine_->memory().add_host_range(block.address, block.size_bytes, "host memory");
     }

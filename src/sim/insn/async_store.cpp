@@ -43,6 +43,12 @@ void put(const AsyncStoreForm& form, std::byte* to, const StoredBytes& bytes, st
 
 Step store_async(Warp& warp, const Insn& insn, std::uint32_t active) {
   const AsyncStoreForm& form = *static_cast<const AsyncStoreForm*>(insn.extra);
+  // Seen on an H200, in no document: without clusters it is illegal even for the own CTA.
+  if (warp.cta->cluster->ctas.size() == 1) {
+    fault(FaultKind::kIllegalInstruction, active,
+          "st.async and red.async are illegal in a launch without clusters; launch clusters of two "
+          "CTAs or more, or use st and mbarrier.arrive");
+  }
   LaneAddresses to, barrier;
   compute_addresses(warp, form.address, active, to);
   compute_addresses(warp, form.mbarrier, active, barrier);

@@ -1,6 +1,7 @@
 #include "sim/insn/async_work.h"
 
 #include "sim/memory/access_fault.h"
+#include "sim/program/random_timing.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,8 @@ CopyGroups& groups_of(std::unique_ptr<CopyGroups>& groups) {
 }  // namespace
 
 void start_async(Warp& warp, std::function<void()> work) {
-  if (is_eager(warp)) {
+  const bool is_at_once = is_random(*warp.grid) && random_below(*warp.cta->cluster, 4) == 0;
+  if (is_eager(warp) || is_at_once) {
     work();
   } else {
     warp.cta->cluster->pending.push_back(std::move(work));

@@ -2,6 +2,7 @@
 #include "sim/insn/float_ops.h"
 #include "sim/insn/float_rounding.h"
 #include "sim/insn/lower_forms.h"
+#include "sim/insn/special_function_ops.h"
 
 namespace tilewright::sim {
 namespace {
@@ -142,7 +143,8 @@ void lower_float_div(Lowering& l, Type type) {
   const bool ftz = l.take("ftz");
   const int rounding = kind < 4 ? kind : 0;
   ExecFn exec = for_flag(ftz, [=]<bool kFtz>() -> ExecFn {
-    if (kind == 4) return lanes<floating::div_approx<kFtz>>;
+    if (kind == 4) return special::quotient_lanes<special::Quotient<kFtz, false>>;
+    if (kind == 5) return special::quotient_lanes<special::Quotient<kFtz, true>>;
     return under<lanes<floating::div<float, kFtz>>>(rounding != 0);
   });
   finish(emit_uniform(l, exec, type, 2), InsnClass::kFloat, rounding);

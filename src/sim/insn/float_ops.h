@@ -71,8 +71,8 @@ T result(T x) {
   }
 }
 
-/// A NaN of f32 is the canonical one. A NaN of f64 is that of the first operand that is one, made
-/// quiet, as on an H200; if none is, the negative quiet one.
+/// A NaN of f32 is the canonical one. A NaN of f64 is that of the first of `operands` that is one,
+/// made quiet; if none is, the negative quiet one. An H200 prefers b to c to a.
 template <bool kFtz, bool kSat, class T, class... Operands>
 T result_of(T x, [[maybe_unused]] Operands... operands) {
   if constexpr (std::is_same_v<T, double>) {
@@ -95,11 +95,11 @@ inline float flush_tiny(float x, float scaled) {
 
 template <class T, bool kFtz, bool kSat>
 T add(T a, T b) {
-  return result_of<kFtz, kSat>(input<kFtz>(a) + input<kFtz>(b), a, b);
+  return result_of<kFtz, kSat>(input<kFtz>(a) + input<kFtz>(b), b, a);
 }
 template <class T, bool kFtz, bool kSat>
 T sub(T a, T b) {
-  return result_of<kFtz, kSat>(input<kFtz>(a) - input<kFtz>(b), a, b);
+  return result_of<kFtz, kSat>(input<kFtz>(a) - input<kFtz>(b), b, a);
 }
 template <class T, bool kFtz, bool kSat>
 T mul(T a, T b) {
@@ -108,7 +108,7 @@ T mul(T a, T b) {
   if constexpr (kFtz) {
     return result<false, kSat>(flush_tiny(x * y, (x * 0x1p24f) * y));
   } else {
-    return result_of<false, kSat>(x * y, a, b);
+    return result_of<false, kSat>(x * y, b, a);
   }
 }
 /// One rounding: the compiler makes one instruction of it.
@@ -121,20 +121,12 @@ T fma(T a, T b, T c) {
     const T scaled = std::fma(x * 0x1p24f, y, z * 0x1p24f);
     return result<false, kSat>(flush_tiny(std::fma(x, y, z), scaled));
   } else {
-    return result_of<false, kSat>(std::fma(x, y, z), a, b, c);
+    return result_of<false, kSat>(std::fma(x, y, z), b, c, a);
   }
 }
 template <class T, bool kFtz>
 T div(T a, T b) {
   return result_of<kFtz, false>(input<kFtz>(a) / input<kFtz>(b), a, b);
-}
-/// The device multiplies by a reciprocal, which is flushed to zero for |b| > 2^126.
-template <bool kFtz>
-float div_approx(float a, float b) {
-  const float x = input<kFtz>(a);
-  const float y = input<kFtz>(b);
-  const bool is_huge = std::fabs(y) > 0x1p126f;
-  return result<kFtz, false>(is_huge ? x * std::copysign(0.0f, y) : x / y);
 }
 template <class T, bool kFtz>
 T sqrt(T a) {

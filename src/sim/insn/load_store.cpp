@@ -1,24 +1,14 @@
 // ld, ldu, st.
 #include "sim/insn/memory_operand.h"
+#include "sim/insn/move_form.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
+#include "sim/memory/lane_transpose.h"
 
 #include <array>
 
 namespace tilewright::sim {
 namespace {
-
-constexpr int kMaxElements = 8;
-
-/// A load or store: Insn::extra.
-struct MoveForm {
-  AddressForm address;
-  Access access;
-  std::array<Row, kMaxElements> rows{};
-  std::array<std::uint8_t, kMaxElements> row_bytes{};
-  bool is_signed = false;
-  Step step = Step::kNext;
-};
 
 const MoveForm& form_of(const Insn& insn) {
   return *static_cast<const MoveForm*>(insn.extra);
@@ -28,17 +18,7 @@ const MoveForm& form_of(const Insn& insn) {
 template <class T, int N>
 void gather(const LanePointers& pointers, const std::array<T*, N>& rows) {
   if (is_consecutive(pointers, sizeof(T) * N)) {
-    const std::byte* source = pointers.at[0];
-    if constexpr (N == 1) {
-      std::memcpy(rows[0], source, sizeof(T) * kLanes);
-    } else {
-      T values[kLanes][N];
-      std::memcpy(values, source, sizeof values);
-      for (int j = 0; j < N; ++j) {
-        T* row = rows[j];
-        for (int lane = 0; lane < kLanes; ++lane) row[lane] = values[lane][j];
-      }
-    }
+    rows_from_lanes<T, N>(pointers.at[0], rows);
     return;
   }
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -75,6 +55,15 @@ void write_elements(Warp& warp, const MoveForm& form, const LanePointers& pointe
 template <class T, int N>
 Step load(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MoveForm& form = form_of(insn);
+  if (active == kAllLanes && form.is_direct) [[likely]] {
+    const std::byte* const from = resolve_run(warp, insn, form.address, form.access);
+    if (from != nullptr) [[likely]] {
+      std::array<T*, N> rows;
+      for (int j = 0; j < N; ++j) rows[j] = warp.row<T>(form.rows[j]);
+      rows_from_lanes<T, N>(from, rows);
+      return form.step;
+    }
+  }
   LanePointers pointers;
   resolve(warp, insn, active, form.address, form.access, pointers);
   write_elements<T, N>(warp, form, pointers, active);
@@ -109,17 +98,7 @@ template <class T, int N>
 void scatter(const LanePointers& pointers, const std::array<const T*, N>& rows,
              std::uint32_t active) {
   if (active == kAllLanes && is_consecutive(pointers, sizeof(T) * N)) {
-    std::byte* target = pointers.at[0];
-    if constexpr (N == 1) {
-      std::memcpy(target, rows[0], sizeof(T) * kLanes);
-    } else {
-      T values[kLanes][N];
-      for (int j = 0; j < N; ++j) {
-        const T* row = rows[j];
-        for (int lane = 0; lane < kLanes; ++lane) values[lane][j] = row[lane];
-      }
-      std::memcpy(target, values, sizeof values);
-    }
+    lanes_from_rows<T, N>(pointers.at[0], rows);
     return;
   }
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
@@ -133,6 +112,15 @@ void scatter(const LanePointers& pointers, const std::array<const T*, N>& rows,
 template <class T, int N>
 Step store(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MoveForm& form = form_of(insn);
+  if (active == kAllLanes && form.is_direct) [[likely]] {
+    std::byte* const to = resolve_run(warp, insn, form.address, form.access);
+    if (to != nullptr) [[likely]] {
+      std::array<const T*, N> rows;
+      for (int j = 0; j < N; ++j) rows[j] = warp.row<T>(form.rows[j]);
+      lanes_from_rows<T, N>(to, rows);
+      return form.step;
+    }
+  }
   LanePointers pointers;
   resolve(warp, insn, active, form.address, form.access, pointers);
   std::array<const T*, N> rows;
@@ -241,6 +229,7 @@ void bind_elements(Lowering& l, MoveForm& form, const Modifiers& m, int operand_
     }
     form.rows[j] = row.row;
     form.row_bytes[j] = static_cast<std::uint8_t>(bytes);
+    form.is_direct &= bytes == bytes_of(m.type);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "sim/insn/lower_forms.h"
 
+#include "sim/program/flatten.h"
+
 namespace tilewright::sim {
 
 int take_rounding(Lowering& l) {
@@ -15,7 +17,41 @@ void need_target(Lowering& l, int target, std::string_view what) {
   l.fail(std::string(what) + " needs sm_" + std::to_string(target) + " or newer");
 }
 
+namespace {
+
+/// imm: the bits to turn.
+template <class T>
+Step flip_signs(Warp& warp, const Insn& insn, std::uint32_t active) {
+  T values[kLanes];
+  const auto* a = warp.row<T>(insn.op[1]);
+  for (int lane = 0; lane < kLanes; ++lane) values[lane] = a[lane] ^ static_cast<T>(insn.imm);
+  blend(warp.row<T>(insn.op[0]), values, active);
+  return Step::kNext;
+}
+
+/// 16 and 32 untyped bits are one half and two, 64 are two floats.
+Row negated(Lowering& l, Row row, Type type) {
+  const Row out = l.scratch(type);
+  const bool is_pair = type == Type::kB64;
+  ExecFn exec = flip_signs<std::uint32_t>;
+  std::uint64_t signs = type == Type::kB32 ? 0x80008000 : 0x80000000;
+  if (bits_of(type) == 16) {
+    exec = flip_signs<std::uint16_t>;
+    signs = 0x8000;
+  } else if (bits_of(type) == 64) {
+    exec = flip_signs<std::uint64_t>;
+    signs = is_pair ? 0x8000000080000000 : 0x8000000000000000;
+  }
+  Insn& insn = l.emit(exec, {out, row});
+  insn.imm = static_cast<std::int64_t>(signs);
+  insn.insn_class = InsnClass::kMove;
+  return out;
+}
+
+}  // namespace
+
 Insn& emit_from(Lowering& l, ExecFn exec, Type to, Type from, int num_sources) {
+  const bool minus_a = l.take(kMinusA), minus_c = l.take(kMinusC);
   l.finish_modifiers();
   if (l.num_operands() != num_sources + 1) {
     l.fail("expected " + std::to_string(num_sources + 1) + " operands, found " +
@@ -27,8 +63,13 @@ Insn& emit_from(Lowering& l, ExecFn exec, Type to, Type from, int num_sources) {
       return l.emit(exec, {d, l.source(1, from)});
     case 2:
       return l.emit(exec, {d, l.source(1, from), l.source(2, from)});
-    default:
-      return l.emit(exec, {d, l.source(1, from), l.source(2, from), l.source(3, from)});
+    default: {
+      Row a = l.source(1, from), c = l.source(3, from);
+      const Row b = l.source(2, from);
+      if (minus_a) a = negated(l, a, from);
+      if (minus_c) c = negated(l, c, from);
+      return l.emit(exec, {d, a, b, c});
+    }
   }
 }
 

@@ -114,6 +114,10 @@ AddressForm address_form(Lowering& l, int operand_idx, AddressSpace space) {
         break;
     }
   }
+  // In a frame a variable's address has a base (program/call_frame.h).
+  if (space == AddressSpace::kGeneric && address.space == Space::kLocal) {
+    form.space = AddressSpace::kLocal;
+  }
   form.is_own_shared = is_variable && address.space == Space::kShared;
   // The parameters of functions and of calls are variables of the thread.
   if (form.space == AddressSpace::kParam) {

@@ -174,9 +174,12 @@ std::vector<Row> bind(Lowering& l, int operand_idx, int count, Type type, bool i
 
 void lower_mma(Lowering& l) {
   MmaForm form;
+  if (!l.take_prefix("sp").empty()) l.fail("sparse mma is not simulated");
   l.take("sync"), l.take("aligned");
   form.extents = take_extents(l);
-  if (!l.take("row") || !l.take("col")) l.fail("expected .row.col");
+  if (!l.take("row") || !l.take("col")) {
+    l.fail("expected .row.col; other orders, of Volta's m8n8k4, are not simulated");
+  }
   l.take_prefix("kind::");
   form.is_saturating = l.take("satfinite");
   if (l.take("and")) form.bits = BitOperation::kAnd;
@@ -185,9 +188,12 @@ void lower_mma(Lowering& l) {
   form.a_type = l.type();
   form.b_type = l.type();
   if (l.type() != form.d_type) l.fail("the types of c and d differ");
+  if (form.a_type == Type::kF64) l.take("rn");
   l.finish_modifiers();
   const ExecFn exec = pick(l, form);
-  if (!is_legal(form)) l.fail("mma.sync has no such shape for these types");
+  if (!is_legal(form)) {
+    l.fail("mma.sync has no such shape for these types, or it is Volta's and not simulated");
+  }
   const bool is_double = form.a_type == Type::kF64;
   const int operand_bits = is_double ? 64 : form.a_type == Type::kTf32 ? 32 : bits_of(form.a_type);
   const int per_register = (is_double ? 64 : 32) / operand_bits;

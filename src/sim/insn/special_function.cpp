@@ -8,7 +8,21 @@
 namespace tilewright::sim {
 namespace {
 
+using special::UnitCosine;
+using special::UnitExponential;
+using special::UnitLogarithm;
+using special::UnitReciprocal;
+using special::UnitReciprocalRoot;
+using special::UnitRoot;
+using special::UnitSine;
+using special::UnitTanh;
+
 constexpr InsnClass kClass = InsnClass::kSpecialFunction;
+
+/// .ftz is the unit alone; without, instructions around it take care of subnormal numbers.
+template <class Unit, class Mended, bool kFtz>
+constexpr ExecFn approximate =
+    special::special_lanes<std::conditional_t<kFtz, special::Alone<Unit>, Mended>>;
 
 template <ExecFn kExec>
 ExecFn under(int rounding) {
@@ -38,12 +52,13 @@ void lower_rcp(Lowering& l) {
   if (type == Type::kF64) {
     if (precision.is_approx != ftz) l.fail("rcp.f64 is .approx.ftz or rounded without .ftz");
     const ExecFn exact = under<lanes<floating::reciprocal<double, false>>>(precision.rounding);
-    emit_unary(l, precision.is_approx ? lanes<special::rcp_gross> : exact, type,
-               precision.rounding);
+    const ExecFn gross = lanes_one_by_one<special::unit64<special::UnitReciprocal>>;
+    emit_unary(l, precision.is_approx ? gross : exact, type, precision.rounding);
     return;
   }
   if (type != Type::kF32) refuse_type(l, type);
-  const ExecFn exec = for_flag(ftz, [precision]<bool kFtz>() {
+  const ExecFn exec = for_flag(ftz, [precision]<bool kFtz>() -> ExecFn {
+    if (precision.is_approx) return approximate<UnitReciprocal, special::Reciprocal, kFtz>;
     return under<lanes<floating::reciprocal<float, kFtz>>>(precision.rounding);
   });
   emit_unary(l, exec, type, precision.rounding);
@@ -60,7 +75,10 @@ void lower_sqrt(Lowering& l) {
     return;
   }
   if (type != Type::kF32) refuse_type(l, type);
-  const ExecFn exec = for_flag(ftz, [precision]<bool kFtz>() {
+  const ExecFn exec = for_flag(ftz, [precision]<bool kFtz>() -> ExecFn {
+    if (precision.is_approx) {
+      return approximate<UnitRoot, special::Scaled<UnitRoot, special::mend_root>, kFtz>;
+    }
     return under<lanes<floating::sqrt<float, kFtz>>>(precision.rounding);
   });
   emit_unary(l, exec, type, precision.rounding);
@@ -71,44 +89,37 @@ void lower_rsqrt(Lowering& l) {
   const bool ftz = l.take("ftz");
   const Type type = l.type();
   if (type == Type::kF64) {
-    emit_uniform(l, ftz ? lanes<special::rsqrt_gross> : lanes<special::rsqrt64>, type, 1);
+    emit_uniform(l,
+                 ftz ? lanes_one_by_one<special::unit64<UnitReciprocalRoot>>
+                     : lanes_one_by_one<special::rsqrt64>,
+                 type, 1);
     return;
   }
   if (type != Type::kF32) refuse_type(l, type);
-  emit_uniform(l, ftz ? lanes<special::rsqrt<true>> : lanes<special::rsqrt<false>>, type, 1);
+  using Mended = special::Scaled<UnitReciprocalRoot, special::mend_reciprocal_root>;
+  emit_uniform(
+      l,
+      for_flag(ftz,
+               []<bool kFtz>() -> ExecFn { return approximate<UnitReciprocalRoot, Mended, kFtz>; }),
+      type, 1);
 }
 
-template <ExecFn kPlain, ExecFn kFlushing>
+template <class Plain, class Flushing>
 void lower_f32_only(Lowering& l) {
   if (!l.take("approx")) l.fail(std::string(l.syntax().opcode) + " needs .approx");
   const bool ftz = l.take("ftz");
   const Type type = l.type();
   if (type != Type::kF32) refuse_type(l, type);
-  emit_uniform(l, ftz ? kFlushing : kPlain, type, 1);
+  emit_uniform(l, ftz ? special::special_lanes<Flushing> : special::special_lanes<Plain>, type, 1);
 }
 
-/// Once more rounded to 16 bits: from a value that was rounded to odd, so only once in effect.
-float ex2_half(float a) {
-  return half::to_odd(special::exp2(static_cast<double>(a)), 0.0);
-}
-float ex2_flushed(float a) {
-  return ex2_half(floating::flush(a));
-}
-float tanh_half(float a) {
-  return half::to_odd(std::tanh(static_cast<double>(a)), 0.0);
-}
-std::uint16_t keep(std::uint16_t x) {
-  return x;
-}
-
-template <class Format, auto kOp, auto kEnd>
-ExecFn half_exec(Type type) {
-  return bits_of(type) == 32 ? half_lanes<Format, 2 * kLanes, kOp, kEnd>
-                             : half_lanes<Format, kLanes, kOp, kEnd>;
-}
-
-void emit_half(Lowering& l, ExecFn exec, Type type) {
-  emit_uniform(l, exec, bits_of(type) == 32 ? Type::kB32 : Type::kB16, 1);
+template <class Format, class Unit>
+void emit_half(Lowering& l, Type type) {
+  if (bits_of(type) == 32) {
+    emit_uniform(l, special::half_unit_lanes<Format, Unit, 2 * kLanes>, Type::kB32, 1);
+  } else {
+    emit_uniform(l, special::half_unit_lanes<Format, Unit, kLanes>, Type::kB16, 1);
+  }
 }
 
 void lower_ex2(Lowering& l) {
@@ -117,16 +128,21 @@ void lower_ex2(Lowering& l) {
   const Type type = l.type();
   switch (type) {
     case Type::kF32:
-      emit_uniform(l, ftz ? lanes<special::ex2<true>> : lanes<special::ex2<false>>, type, 1);
+      emit_uniform(l,
+                   for_flag(ftz,
+                            []<bool kFtz>() -> ExecFn {
+                              return approximate<UnitExponential, special::Exponential, kFtz>;
+                            }),
+                   type, 1);
       return;
     case Type::kF16:
     case Type::kF16x2:
       if (ftz) l.fail("ex2.approx of f16 has no .ftz");
-      return emit_half(l, half_exec<half::F16, ex2_half, keep>(type), type);
+      return emit_half<half::F16, UnitExponential>(l, type);
     case Type::kBf16:
     case Type::kBf16x2:
       if (!ftz) l.fail("ex2.approx of bf16 needs .ftz");
-      return emit_half(l, half_exec<half::Bf16, ex2_flushed, half::Bf16::flush>(type), type);
+      return emit_half<half::Bf16, UnitExponential>(l, type);
     default:
       refuse_type(l, type);
   }
@@ -137,14 +153,14 @@ void lower_tanh(Lowering& l) {
   const Type type = l.type();
   switch (type) {
     case Type::kF32:
-      emit_uniform(l, lanes_one_by_one<special::hyperbolic_tangent>, type, 1);
+      emit_uniform(l, special::special_lanes<special::Alone<UnitTanh>>, type, 1);
       return;
     case Type::kF16:
     case Type::kF16x2:
-      return emit_half(l, half_exec<half::F16, tanh_half, keep>(type), type);
+      return emit_half<half::F16, UnitTanh>(l, type);
     case Type::kBf16:
     case Type::kBf16x2:
-      return emit_half(l, half_exec<half::Bf16, tanh_half, keep>(type), type);
+      return emit_half<half::Bf16, UnitTanh>(l, type);
     default:
       refuse_type(l, type);
   }
@@ -190,12 +206,12 @@ const InsnRow kRows[] = {
     {"sqrt", "sqrt.{approx,rnd}{.ftz}.f32 d, a; sqrt.rnd.f64 d, a;", 20, kClass, lower_sqrt},
     {"rsqrt", "rsqrt.approx{.ftz}.{f32,f64} d, a;", 20, kClass, lower_rsqrt},
     {"sin", "sin.approx{.ftz}.f32 d, a;", 20, kClass,
-     lower_f32_only<lanes_one_by_one<special::sine<false>>, lanes_one_by_one<special::sine<true>>>},
+     lower_f32_only<special::Wave<UnitSine>, special::Wave<UnitSine>>},
     {"cos", "cos.approx{.ftz}.f32 d, a;", 20, kClass,
-     lower_f32_only<lanes_one_by_one<special::cosine<false>>,
-                    lanes_one_by_one<special::cosine<true>>>},
+     lower_f32_only<special::Wave<UnitCosine>, special::Wave<UnitCosine>>},
     {"lg2", "lg2.approx{.ftz}.f32 d, a;", 20, kClass,
-     lower_f32_only<lanes<special::lg2<false>>, lanes<special::lg2<true>>>},
+     lower_f32_only<special::Scaled<UnitLogarithm, special::mend_logarithm>,
+                    special::Alone<UnitLogarithm>>},
     {"ex2",
      "ex2.approx{.ftz}.f32 d, a; ex2.approx.{f16,f16x2} d, a; ex2.approx.ftz.{bf16,bf16x2} d, a;",
      20, kClass, lower_ex2},

@@ -144,6 +144,7 @@ std::uint64_t tell(Warp& warp, const Insn& insn, int lane, const TensorForm& for
   operation.mbarrier = work.mbarrier.address;
   operation.lanes = 1u << lane;
   operation.ranges = ranges;
+  operation.tensor = &work.copy;
   return issue_async(warp, insn, operation);
 }
 
@@ -238,14 +239,29 @@ void run_lane(Warp& warp, const Insn& insn, int lane, const TensorForm& form,
   start(warp, insn, lane, form, work);
 }
 
+bool has_same_coordinates(Warp& warp, const TensorForm& form, int lane, int other) {
+  for (int i = 0; i < form.num_coordinates; ++i) {
+    const auto* row = warp.row<std::int32_t>(form.coordinates[static_cast<std::size_t>(i)]);
+    if (row[lane] != row[other]) return false;
+  }
+  return form.num_im2col_offsets == 0;
+}
+
+// A whole warp may issue the same store, as epilogues do that give it to "one warp": once is as
+// good as 32 times, and the lanes do not race with each other.
 Step tensor(Warp& warp, const Insn& insn, std::uint32_t active) {
   const TensorForm& form = *static_cast<const TensorForm*>(insn.extra);
   LaneAddresses shared{}, map, barrier{};
   compute_addresses(warp, form.map, active, map);
   if (form.task != TensorTask::kPrefetch) compute_addresses(warp, form.shared, active, shared);
   if (form.task == TensorTask::kLoad) compute_addresses(warp, form.mbarrier, active, barrier);
+  const int first = std::countr_zero(active);
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
+    const bool is_repeated = form.task == TensorTask::kStore && lane != first &&
+                             map[lane] == map[first] && shared[lane] == shared[first] &&
+                             has_same_coordinates(warp, form, lane, first);
+    if (is_repeated) continue;
     run_lane(warp, insn, lane, form, map[lane], shared[lane], barrier[lane]);
   }
   return Step::kNext;
@@ -265,6 +281,10 @@ void take_mode(Lowering& l, TensorForm& form) {
     form.shape = TensorCopyShape::kRows4;
     form.num_coordinates = 5;
     return;
+  }
+  if (!l.take_prefix("im2col::w").empty()) {
+    l.fail(l.module().target < 100 ? "im2col::w needs .target sm_100a"
+                                   : "im2col::w is not simulated; use im2col");
   }
   if (l.take("im2col") || l.take("im2col_no_offs")) {
     form.mode = TensorMode::kIm2col;

@@ -34,12 +34,15 @@ void gather_d32(Warp& warp, std::span<const Row> registers, int n, int rows, std
     const auto* even = warp.row<std::uint32_t>(registers[v]);
     const auto* odd = warp.row<std::uint32_t>(registers[v + 1]);
     const std::size_t half = v / 2 % halves, column = 8 * (v / 2 / halves);
-    for (std::size_t g = 0; g < kGroups; ++g) {
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(even + 4 * g));
-      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(odd + 4 * g));
+    for (std::size_t g = 0; g < kGroups; g += 2) {
+      const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(even + 4 * g));
+      const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(odd + 4 * g));
+      const __m256i low = _mm256_unpacklo_epi32(a, b), high = _mm256_unpackhi_epi32(a, b);
       auto* to = d + (g + 8 * half) * static_cast<std::size_t>(n) + column;
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_unpacklo_epi32(a, b));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 4), _mm_unpackhi_epi32(a, b));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                          _mm256_permute2x128_si256(low, high, 0x20));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + n),
+                          _mm256_permute2x128_si256(low, high, 0x31));
     }
   }
 }
@@ -51,13 +54,15 @@ void scatter_d32(Warp& warp, std::span<const Row> registers, int n, int rows,
     auto* even = warp.row<std::uint32_t>(registers[v]);
     auto* odd = warp.row<std::uint32_t>(registers[v + 1]);
     const std::size_t half = v / 2 % halves, column = 8 * (v / 2 / halves);
-    for (std::size_t g = 0; g < kGroups; ++g) {
+    for (std::size_t g = 0; g < kGroups; g += 2) {
       const auto* from =
           reinterpret_cast<const float*>(d + (g + 8 * half) * static_cast<std::size_t>(n) + column);
-      const __m128 low = _mm_loadu_ps(from), high = _mm_loadu_ps(from + 4);
-      const __m128 a = _mm_shuffle_ps(low, high, 0x88), b = _mm_shuffle_ps(low, high, 0xdd);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(even + 4 * g), _mm_castps_si128(a));
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(odd + 4 * g), _mm_castps_si128(b));
+      const __m256 first = _mm256_loadu_ps(from), second = _mm256_loadu_ps(from + n);
+      const __m256 low = _mm256_permute2f128_ps(first, second, 0x20);
+      const __m256 high = _mm256_permute2f128_ps(first, second, 0x31);
+      const __m256 a = _mm256_shuffle_ps(low, high, 0x88), b = _mm256_shuffle_ps(low, high, 0xdd);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(even + 4 * g), _mm256_castps_si256(a));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(odd + 4 * g), _mm256_castps_si256(b));
     }
   }
 }

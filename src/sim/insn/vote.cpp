@@ -38,6 +38,7 @@ Step vote_sync(Warp& warp, const Insn& insn, std::uint32_t active) {
 void lower_vote(Lowering& l) {
   constexpr ExecFn kVotes[] = {vote_sync<Vote::kAll>, vote_sync<Vote::kAny>,
                                vote_sync<Vote::kUniform>, vote_sync<Vote::kBallot>};
+  if (!l.take("sync")) l.fail("vote without .sync ended with sm_70; use vote.sync with a mask");
   const int vote = l.take_one_of({"all", "any", "uni", "ballot"});
   if (vote < 0) l.fail("expected .all, .any, .uni or .ballot");
   const Type type = l.type();
@@ -229,8 +230,8 @@ void lower_activemask(Lowering& l) {
 }
 
 const InsnRow kRows[] = {
-    {"vote.sync", "vote.sync.{all,any,uni}.pred d, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask;",
-     30, InsnClass::kShuffle, lower_vote},
+    {"vote", "vote.sync.{all,any,uni}.pred d, {!}a, mask; vote.sync.ballot.b32 d, {!}a, mask;", 30,
+     InsnClass::kShuffle, lower_vote},
     {"match", "match.any.sync.{b32,b64} d, a, mask; match.all.sync.{b32,b64} d[|p], a, mask;", 70,
      InsnClass::kShuffle, lower_match},
     {"redux.sync", "redux.sync.op{.abs}{.NaN}.{u32,s32,b32,f32} d, a, mask;", 80,

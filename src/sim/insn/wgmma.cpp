@@ -5,7 +5,10 @@
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
 #include "sim/insn/wgmma_operand.h"
+#include "sim/program/engine.h"
+#include "sim/program/random_timing.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -159,6 +162,7 @@ Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
                                 finish_async(warp, insn, token);
                               },
                               &insn});
+  if (is_random(*warp.grid)) run_some_wgmmas(warp);
   return Step::kNext;
 }
 
@@ -178,17 +182,36 @@ Step commit_group(Warp& warp, const Insn& insn, std::uint32_t active) {
   if (!is_eager(warp)) {
     open_group(warp);
     warp.tensor_groups.emplace_back();
+    if (is_random(*warp.grid)) run_some_wgmmas(warp);
   }
+  ++warp.num_tensor_commits;
   return Step::kNext;
 }
 
-// imm: groups that may stay open
-Step wait_group(Warp& warp, const Insn& insn, std::uint32_t active) {
-  const auto open = static_cast<std::size_t>(insn.imm);
-  while (warp.tensor_groups.size() > open + 1) {
+/// The warp's groups take effect until only those behind the first `num_groups` are pending.
+void complete_groups(Warp& warp, std::uint64_t num_groups) {
+  while (warp.tensor_groups.size() > 1 &&
+         warp.num_tensor_commits - (warp.tensor_groups.size() - 1) < num_groups) {
     // The group stays in its place while it runs: it may fault, and then shows in the report.
     for (PendingTensor& pending : warp.tensor_groups.front()) pending.apply();
     warp.tensor_groups.pop_front();
+  }
+}
+
+// imm: groups that may stay open. A group is the warpgroup's: it is complete for one warp when it
+// is for all four. Programs rely on it, one of whose threads then says that an operand may be
+// overwritten.
+Step wait_group(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const auto open = static_cast<std::uint64_t>(insn.imm);
+  const std::uint64_t num_groups =
+      warp.num_tensor_commits > open ? warp.num_tensor_commits - open : 0;
+  if (!has_warpgroup_committed(warp, num_groups)) {
+    warp.wait = {WaitKind::kWarpgroup, 0, num_groups};
+    return Step::kRetry;
+  }
+  const std::size_t first = warp.index / 4 * 4;
+  for (std::size_t w = first; w < std::min(first + 4, warp.cta->warps.size()); ++w) {
+    complete_groups(warp.cta->warps[w], num_groups);
   }
   if (warp.observer != nullptr) {
     warp.observer->group_waited(warp, insn, GroupKind::kWgmma, active,

@@ -46,8 +46,23 @@ bool gather_rows(const Warp& warp, const MatrixDescriptor& d, const OperandTile&
   const std::uint32_t pitch = span == 0 ? 16 : span;
   const std::uint32_t second = span == 0 ? d.leading_bytes : 16;
   const std::uint32_t end = warp.shared_bytes - 16;
+  const auto rows = static_cast<std::uint32_t>(tile.rows);
   std::byte* to = codes.data();
-  for (std::uint32_t row = 0; row < static_cast<std::uint32_t>(tile.rows); ++row, to += 32) {
+  // With rows of 32 bytes at multiples of 32, both halves are in one line: they differ in one bit
+  // of the address, swizzled or not.
+  const std::uint64_t last =
+      d.start_address + std::uint64_t{(rows - 1) / 8} * d.stride_bytes + std::uint64_t{8} * span;
+  if (span != 0 && (d.start_address | d.stride_bytes) % 32 == 0 && last + 128 <= end) {
+    const std::uint32_t chunks = span / 16 - 1;
+    for (std::uint32_t row = 0; row < rows; ++row, to += 32) {
+      const std::uint32_t linear = d.start_address + row / 8 * d.stride_bytes + row % 8 * span;
+      const std::uint32_t a = linear ^ (linear / 128 & chunks) * 16;
+      std::memcpy(to, warp.shared + a, 16);
+      std::memcpy(to + 16, warp.shared + (a ^ 16), 16);
+    }
+    return true;
+  }
+  for (std::uint32_t row = 0; row < rows; ++row, to += 32) {
     const std::uint32_t linear = d.start_address + row / 8 * d.stride_bytes + row % 8 * pitch;
     const std::uint32_t a = swizzled(d.swizzle, linear), b = swizzled(d.swizzle, linear + second);
     if (a > end || b > end) return false;

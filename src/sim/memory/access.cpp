@@ -114,7 +114,7 @@ void resolve_global(Warp& warp, const Insn& insn, std::uint32_t active, const Ac
   std::memcpy(pointers.at.data(), addresses.data(), sizeof addresses);
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->global_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -168,7 +168,7 @@ void resolve_shared(Warp& warp, const Insn& insn, std::uint32_t active, AddressS
   pointers.shared_lanes |= active;
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->shared_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -192,7 +192,7 @@ void resolve_local(Warp& warp, const Insn& insn, std::uint32_t active, const Acc
   }
   if (warp.observer != nullptr && !access.is_silent) {
     warp.observer->local_access(
-        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data()});
+        warp, insn, {access.kind, access.order, active, access.bytes, addresses.data(), false});
   }
 }
 
@@ -212,6 +212,25 @@ void resolve_param(Warp& warp, std::uint32_t active, const Access& access, LaneA
   for (int lane = 0; lane < kLanes; ++lane) {
     pointers.at[lane] = warp.grid->params.data() + addresses[lane];
   }
+}
+
+/// Whether lane l's address is that of lane 0 plus l * bytes.
+template <class T>
+bool is_run(const T* base, std::uint32_t bytes) {
+  T difference = 0;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    difference |= (base[lane] - base[0]) ^ (T{lane} << std::countr_zero(bytes));
+  }
+  return difference == 0;
+}
+
+/// The host address of bytes in shared memory of the own CTA, or nullptr.
+std::byte* own_shared(const Warp& warp, std::uint64_t address, std::uint64_t bytes) {
+  const std::uint64_t own = std::uint64_t{warp.cta->rank} << kSharedRankShift;
+  const std::uint64_t offset = address - own;
+  const bool is_inside = address >= own + kSharedReservedBytes && offset < warp.shared_bytes &&
+                         bytes <= warp.shared_bytes - offset;
+  return is_inside ? warp.shared + offset : nullptr;
 }
 
 AddressSpace space_of_generic(std::uint64_t address) {
@@ -300,6 +319,49 @@ void resolve_addresses(Warp& warp, const Insn& insn, std::uint32_t active, Addre
     return resolve_global(warp, insn, active, access, addresses, extent, pointers);
   }
   resolve_generic(warp, insn, active, access, addresses, pointers);
+}
+
+std::byte* resolve_run(Warp& warp, const Insn& insn, const AddressForm& form,
+                       const Access& access) {
+  if (form.base == kNoRow || form.space == AddressSpace::kLocal ||
+      form.space == AddressSpace::kParam) {
+    return nullptr;
+  }
+  const auto offset = static_cast<std::uint64_t>(form.offset);
+  const std::uint64_t bytes = std::uint64_t{kLanes} * access.bytes;
+  std::uint64_t address = 0;
+  if (form.is_wide) {
+    const auto* base = warp.row<std::uint64_t>(form.base);
+    if (!is_run(base, access.bytes)) return nullptr;
+    address = base[0] + offset;
+  } else {
+    const auto* base = warp.row<std::uint32_t>(form.base);
+    address = base[0] + static_cast<std::uint32_t>(offset);
+    if (!is_run(base, access.bytes) || address >> 32 != 0 || (address + bytes) >> 32 != 0) {
+      return nullptr;
+    }
+  }
+  if (address % access.align_bytes != 0) return nullptr;
+  const bool is_global = form.space == AddressSpace::kGlobal ||
+                         (form.space == AddressSpace::kGeneric && address >> 56 == 0);
+  if (!is_global && form.space == AddressSpace::kGeneric) return nullptr;
+  std::byte* first = nullptr;
+  if (!is_global) {
+    first = own_shared(warp, address, bytes);
+  } else if (address + bytes > address && may_access(warp, address, bytes)) {
+    first = reinterpret_cast<std::byte*>(address);
+  }
+  if (first != nullptr && warp.observer != nullptr && !access.is_silent) {
+    alignas(64) LaneAddresses addresses;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      addresses[lane] = address + lane * access.bytes;
+    }
+    const WarpAccess event{access.kind,  access.order,     kAllLanes,
+                           access.bytes, addresses.data(), true};
+    is_global ? warp.observer->global_access(warp, insn, event)
+              : warp.observer->shared_access(warp, insn, event);
+  }
+  return first;
 }
 
 void resolve(Warp& warp, const Insn& insn, std::uint32_t active, const AddressForm& form,

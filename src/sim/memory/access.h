@@ -57,7 +57,13 @@ void compute_addresses(Warp& warp, const AddressForm& form, std::uint32_t active
 void resolve(Warp& warp, const Insn& insn, std::uint32_t active, const AddressForm& form,
              const Access& access, LanePointers& pointers);
 
-/// The same for addresses that the caller has computed.
+/// The usual access: all lanes, their bytes side by side in global memory or in shared memory of
+/// the own CTA, and nothing wrong with it. Tells the observer.
+/// Returns  where lane 0's bytes are; nullptr if it is none of that: then nothing has happened, and
+///          resolve() finds out
+std::byte* resolve_run(Warp& warp, const Insn& insn, const AddressForm& form, const Access& access);
+
+/// As resolve(), for addresses that the caller has computed.
 void resolve_addresses(Warp& warp, const Insn& insn, std::uint32_t active, AddressSpace space,
                        const Access& access, LaneAddresses& addresses, LanePointers& pointers);
 

@@ -137,20 +137,21 @@ std::optional<std::uint64_t> GlobalMemory::State::place_freed(std::uint64_t size
 }
 
 GlobalMemory::GlobalMemory(std::uint64_t capacity_bytes)
-    : capacity_bytes_(round_up(capacity_bytes, kPageBytes)) {
-  void* const range = mmap(nullptr, capacity_bytes_, PROT_READ | PROT_WRITE,
+    : capacity_bytes_(round_up(capacity_bytes, kPageBytes)),
+      reserved_bytes_(round_up(capacity_bytes_ + capacity_bytes_ / 16, kPageBytes)) {
+  void* const range = mmap(nullptr, reserved_bytes_, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   require(range != MAP_FAILED, ErrorKind::kOutOfMemory,
           "sim: the system refuses {} bytes of address space for global memory: {}. Raise the "
           "limit (ulimit -v) or allow overcommitment (vm.overcommit_memory)",
-          capacity_bytes_, std::strerror(errno));
+          reserved_bytes_, std::strerror(errno));
   begin_ = reinterpret_cast<std::uint64_t>(range);
   state_ = new State;
   state_->next = begin_;
 }
 
 GlobalMemory::~GlobalMemory() {
-  munmap(at(begin_), capacity_bytes_);
+  munmap(at(begin_), reserved_bytes_);
   delete state_;
 }
 
@@ -165,10 +166,13 @@ std::uint64_t GlobalMemory::allocate(std::uint64_t size_bytes, std::string origi
          size_bytes, state_->used_bytes, capacity_bytes_);
   };
   if (size_bytes > capacity_bytes_ - state_->used_bytes) refuse();
-  // Whole units, so that an access just behind an allocation is in no other one.
   const std::uint64_t size = round_up(std::max<std::uint64_t>(size_bytes, 1), kMinAlignment);
-  std::optional<std::uint64_t> address = state_->place_fresh(size, align, end());
-  if (!address) address = state_->place_freed(size, align, begin_, end());
+  std::optional<std::uint64_t> address;
+  // With some room behind, so that an access just past the end is in no other allocation.
+  for (const std::uint64_t room : {kMinAlignment, std::uint64_t{0}}) {
+    if (!address) address = state_->place_fresh(size + room, align, end());
+    if (!address) address = state_->place_freed(size + room, align, begin_, end());
+  }
   if (!address) refuse();
   fill(*address, size);
   state_->allocations[*address] = {.address = *address,

@@ -34,7 +34,7 @@ class GlobalMemory {
   GlobalMemory& operator=(const GlobalMemory&) = delete;
 
   std::uint64_t begin() const noexcept { return begin_; }
-  std::uint64_t end() const noexcept { return begin_ + capacity_bytes_; }
+  std::uint64_t end() const noexcept { return begin_ + reserved_bytes_; }
 
   /// 512-byte aligned at least, filled with a pattern that is no plausible number (0xcd).
   /// Errors   OutOfMemory
@@ -62,6 +62,7 @@ class GlobalMemory {
   struct State;
   std::uint64_t begin_ = 0;
   std::uint64_t capacity_bytes_ = 0;
+  std::uint64_t reserved_bytes_ = 0;  ///< of addresses: more, for the room between allocations
   State* state_ = nullptr;
 };
 

@@ -131,6 +131,10 @@ class Allocator {
     if (insn.syntax == nullptr) return;
     const Instruction& syntax = *insn.syntax;
     if (insn.kind == FlatKind::kReturn || insn.kind == FlatKind::kBadCall) return;
+    if (insn.kind == FlatKind::kFrameCall || insn.kind == FlatKind::kResults ||
+        insn.kind == FlatKind::kFrameReturn || insn.kind == FlatKind::kExit) {
+      return;
+    }
     if (syntax.guard && insn.kind != FlatKind::kSkipTarget && insn.kind != FlatKind::kBuiltin) {
       use(kernel_.copies[insn.copy].register_base + syntax.guard->register_idx);
     }
@@ -175,8 +179,8 @@ class Allocator {
       }
     }
     std::ranges::sort(wgmma_registers_);
-    const auto rest = std::ranges::unique(wgmma_registers_);
-    wgmma_registers_.erase(rest.begin(), rest.end());
+    wgmma_registers_.erase(std::unique(wgmma_registers_.begin(), wgmma_registers_.end()),
+                           wgmma_registers_.end());
   }
 
   /// Where control may go besides the next instruction; `falls` tells whether it may go there.
@@ -189,7 +193,19 @@ class Allocator {
     if (insn.kind == FlatKind::kSkip || insn.kind == FlatKind::kSkipTarget) {
       return {kernel_.labels[insn.label]};
     }
-    if (insn.kind == FlatKind::kBadCall) falls = false;
+    if (insn.kind == FlatKind::kBadCall || insn.kind == FlatKind::kExit) falls = false;
+    if (insn.kind == FlatKind::kFrameCall) {
+      falls = false;
+      return {kernel_.labels[insn.label]};
+    }
+    if (insn.kind == FlatKind::kFrameReturn) {
+      falls = false;
+      std::vector<std::uint32_t> back;
+      for (const std::uint32_t label : kernel_.copies[insn.copy].return_labels) {
+        back.push_back(kernel_.labels[label]);
+      }
+      return back;
+    }
     if (insn.kind != FlatKind::kSyntax) return {};
     const Instruction& syntax = *insn.syntax;
     const FunctionCopy& copy = kernel_.copies[insn.copy];

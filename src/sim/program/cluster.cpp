@@ -4,6 +4,7 @@
 #include "sim/async/named_barrier.h"
 #include "sim/check/observer.h"
 #include "sim/program/engine.h"
+#include "sim/program/random_timing.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +14,7 @@ namespace tilewright::sim {
 namespace {
 
 constexpr std::uint64_t kTurn = 20'000;  // instructions of a warp before the next warp's turn
+constexpr std::uint32_t kLongestRandomTurn = 64;  // so that work can take effect at many places
 constexpr std::size_t kRowAlign = 64;
 
 std::size_t align_up(std::size_t value, std::size_t align) {
@@ -75,6 +77,9 @@ std::uint64_t special_value(const Warp& warp, const SpecialRow& special, int lan
       return launch.cluster.count();
     case SpecialRegister::kIsExplicitCluster:
       return launch.cluster.count() > 1;
+    case SpecialRegister::kEnvreg:
+      if (c == 1) return warp.grid->workspace_address >> 32;
+      return c == 2 ? warp.grid->workspace_address & 0xffffffff : 0;
     case SpecialRegister::kLaneid:
       return static_cast<unsigned>(lane);
     case SpecialRegister::kWarpid:
@@ -175,15 +180,6 @@ std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3&
   return cta;
 }
 
-bool run_pending(Cluster& cluster) {
-  if (cluster.pending.empty()) return false;
-  const std::function<void()> work = std::move(cluster.pending.front());
-  cluster.pending.pop_front();
-  work();
-  ++cluster.num_async_done;
-  return true;
-}
-
 std::uint64_t num_wakes(const Cluster& cluster) {
   std::uint64_t sum = 0;
   for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
@@ -193,29 +189,50 @@ std::uint64_t num_wakes(const Cluster& cluster) {
   return sum;
 }
 
+/// Where a round begins: anywhere if there is a seed.
+std::size_t first_of(Cluster& cluster, std::size_t count) {
+  if (cluster.grid->options.seed == 0) return 0;
+  return random_below(cluster, static_cast<std::uint32_t>(count));
+}
+
+WarpStatus run_turn(Cluster& cluster, Warp& warp) {
+  cluster.running = &warp;
+  if (!is_random(*cluster.grid)) return run_warp(warp, kTurn);
+  run_some_pending(cluster, warp);
+  return run_warp(warp, 1 + random_below(cluster, kLongestRandomTurn));
+}
+
+/// One turn for each warp of the CTA. Whether all have ended.
+bool run_cta(Cluster& cluster, Cta& cta, ClusterStatus& status) {
+  bool is_done = true;
+  const std::size_t count = cta.warps.size(), first = first_of(cluster, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Warp& warp = cta.warps[(first + i) % count];
+    if (warp.live == 0) continue;
+    const std::uint64_t before = warp.num_executed;
+    const WarpStatus left = run_turn(cluster, warp);
+    is_done &= left == WarpStatus::kDone;
+    const bool polls = left == WarpStatus::kYielded;
+    if (warp.num_executed != before && !polls) {
+      status = ClusterStatus::kProgress;
+    } else if (polls && status == ClusterStatus::kStuck) {
+      status = ClusterStatus::kPolling;
+    }
+  }
+  return is_done;
+}
+
 /// One turn for each warp.
 ClusterStatus run_round(Cluster& cluster, bool& is_done) {
   ClusterStatus status = ClusterStatus::kStuck;
   is_done = true;
-  for (const std::unique_ptr<Cta>& cta : cluster.ctas) {
-    if (cta->is_done) continue;
-    bool cta_is_done = true;
-    for (Warp& warp : cta->warps) {
-      if (warp.live == 0) continue;
-      cluster.running = &warp;
-      const std::uint64_t before = warp.num_executed;
-      const WarpStatus left = run_warp(warp, kTurn);
-      cta_is_done &= left == WarpStatus::kDone;
-      const bool polls = left == WarpStatus::kYielded;
-      if (warp.num_executed != before && !polls) {
-        status = ClusterStatus::kProgress;
-      } else if (polls && status == ClusterStatus::kStuck) {
-        status = ClusterStatus::kPolling;
-      }
-    }
-    cta->is_done = cta_is_done;
-    if (cta_is_done && cta->grid->observer != nullptr) cta->grid->observer->cta_ended(*cta);
-    is_done &= cta_is_done;
+  const std::size_t count = cluster.ctas.size(), first = first_of(cluster, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Cta& cta = *cluster.ctas[(first + i) % count];
+    if (cta.is_done) continue;
+    cta.is_done = run_cta(cluster, cta, status);
+    if (cta.is_done && cta.grid->observer != nullptr) cta.grid->observer->cta_ended(cta);
+    is_done &= cta.is_done;
   }
   return status;
 }
@@ -226,6 +243,7 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   const Launch& launch = *grid.launch;
   auto cluster = std::make_unique<Cluster>();
   cluster->grid = &grid;
+  cluster->random_state = random_start(grid.options.seed, cluster_idx);
   cluster->barrier =
       std::make_unique<ClusterBarrier>(static_cast<std::uint32_t>(launch.cluster.count()),
                                        static_cast<std::uint32_t>(launch.block.count()));

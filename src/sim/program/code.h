@@ -59,6 +59,7 @@ struct KernelCode {
   std::uint32_t dynamic_shared_offset = 0;  ///< reserved bytes included
   bool is_cross_cta = false;                ///< CTAs can talk to each other
   std::vector<std::shared_ptr<void>> owned;
+  std::vector<std::shared_ptr<const Instruction>> made;  ///< instructions that no text has
 
   const CodePlace& place(const Insn& insn) const { return places[insn.syntax]; }
   /// "gemm.ptx:41" and, with .loc, "gemm.ptx:41 (gemm.cu:17)"

@@ -2,6 +2,7 @@
 
 #include "sim/check/definedness.h"
 #include "sim/parse/diagnostic.h"
+#include "sim/program/contract.h"
 #include "sim/program/control.h"
 #include "sim/program/insn_lookup.h"
 #include "sim/program/warp.h"
@@ -15,20 +16,6 @@ namespace tilewright::sim {
 
 namespace {
 
-// Registers that ptxas may give a thread: those that let the promised CTAs of the promised size reside on a
-// multiprocessor, in steps of 8.
-std::uint32_t register_limit(const LaunchBounds& bounds) {
-  constexpr std::uint32_t kMost = 255, kPerMultiprocessor = 65536, kStep = 8;
-  if (bounds.max_registers != 0) return bounds.max_registers;
-  const auto& threads = bounds.required_threads[0] != 0 ? bounds.required_threads : bounds.max_threads;
-  std::uint64_t count = std::max(1U, bounds.min_ctas_per_sm);
-  for (const std::uint32_t extent : threads) count *= std::max(1U, extent);
-  count = (count + 31) / 32 * 32;
-  const std::uint64_t share = kPerMultiprocessor / count / kStep * kStep;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 16, kMost));
-}
-
-
 std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
   align = std::max<std::uint64_t>(align, 1);
   return (value + align - 1) / align * align;
@@ -39,24 +26,40 @@ bool is_dynamic(SpecialRegister which) {
          which != SpecialRegister::kEnvreg;
 }
 
+/// What ptxas keeps to: .maxnreg, and registers for all threads of as many CTAs as the kernel says.
+std::uint32_t register_limit(const LaunchBounds& bounds) {
+  constexpr std::uint64_t kPerThread = 255, kPerSm = 65536, kUnit = 8, kEnough = 1 << 20;
+  const std::uint64_t most = bounds.max_registers != 0 ? bounds.max_registers : kPerThread;
+  const auto& extents =
+      bounds.required_threads[0] != 0 ? bounds.required_threads : bounds.max_threads;
+  std::uint64_t threads = std::max(1U, bounds.min_ctas_per_sm);
+  for (const std::uint32_t extent : extents)
+    threads = std::min(threads, kEnough) * std::max(1U, extent);
+  const std::uint64_t fitting = kPerSm / ((threads + 31) / 32 * 32) / kUnit * kUnit;
+  return static_cast<std::uint32_t>(std::min(most, std::max(fitting, 2 * kUnit)));
+}
+
 }  // namespace
 
 CodeBuilder::CodeBuilder(const Module& module, const VariableAddresses& addresses,
-                         int device_target)
-    : module_(module), addresses_(addresses), device_target_(device_target) {}
+                         int device_target, bool fuses)
+    : module_(module), addresses_(addresses), device_target_(device_target), fuses_(fuses) {}
 
 std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   flat_ = flatten(module_, entry);
+  if (fuses_) contract_products(flat_);
   registers_ = allocate_rows(flat_);
   code_ = std::make_unique<KernelCode>();
   code_->register_rows = registers_.row_of;
   code_->module = &module_;
+  code_->made = flat_.made;
   code_->info.name = entry.name;
   code_->info.bounds = entry.bounds;
   code_->predicate_end = registers_.predicate_end;
   code_->constants_begin = next_row_ = registers_.end;
   place_params(entry);
   place_shared();
+  place_frames();
   for (const FlatInsn& flat : flat_.body) {
     code_index_.push_back(static_cast<std::uint32_t>(code_->insns.size()));
     translate(flat);
@@ -71,11 +74,16 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
   code_->insns.push_back(last);
   finish_uses();
   patch_jumps();
+  if (stack_ != nullptr) {
+    stack_->begin = static_cast<std::uint32_t>(align_up(code_->info.local_bytes, 16));
+    stack_->end = stack_->begin + kCallStackBytes;
+    code_->info.local_bytes = stack_->end;
+  }
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
   plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
   code_->info.num_registers =
-      std::clamp(registers_.num_live + 8, 16U, register_limit(entry.bounds));
+      std::clamp(registers_.num_live + 8, 16U, std::max(16U, register_limit(entry.bounds)));
   return std::move(code_);
 }
 
@@ -148,6 +156,12 @@ void CodeBuilder::translate(const FlatInsn& flat) {
       return;
     case FlatKind::kBuiltin:
       translate_builtin(flat);
+      return;
+    case FlatKind::kFrameCall:
+    case FlatKind::kResults:
+    case FlatKind::kFrameReturn:
+    case FlatKind::kExit:
+      translate_frame(flat);
       return;
     case FlatKind::kReturn: {
       Insn& insn = lowering.emit(jump, {}, 0);
@@ -337,12 +351,13 @@ std::uint64_t CodeBuilder::local_offset(std::uint32_t copy, std::uint32_t index)
   const auto [at, is_new] = local_offsets_.try_emplace({copy, index}, 0);
   if (is_new) {
     const Variable& local = flat_.copies[copy].function->variables.at(index);
-    const std::uint64_t begin =
-        align_up(code_->info.local_bytes, std::max<std::uint64_t>(local.align_bytes, 8));
+    FrameFunction* const frame = frame_of(copy);
+    std::uint32_t& used = frame == nullptr ? code_->info.local_bytes : frame->frame_bytes;
+    const std::uint64_t begin = align_up(used, std::max<std::uint64_t>(local.align_bytes, 8));
     at->second = begin;
     const std::uint64_t end = align_up(begin + local.size_bytes, 16);
     if (end > (1U << 24)) fail_at(module_, local.pos, "more than 16 MiB of local memory a thread");
-    code_->info.local_bytes = static_cast<std::uint32_t>(end);
+    used = static_cast<std::uint32_t>(end);
   }
   return at->second;
 }
@@ -382,6 +397,10 @@ Address CodeBuilder::address_of(const Operand& base, std::int64_t offset) {
   } else if (named.space == Space::kParam || (named.space == Space::kLocal && base.is_local)) {
     out.space = Space::kLocal;
     out.offset += static_cast<std::int64_t>(local_offset(copy_, base.index));
+    if (frame_of(copy_) != nullptr) {
+      out.base = stack_->base;
+      out.is_wide = false;
+    }
   } else {
     if (base.is_local || named.space == Space::kLocal) {
       fail_at(module_, base.pos,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/program/allocation.h"
+#include "sim/program/call_frame.h"
 #include "sim/program/code.h"
 #include "sim/program/flatten.h"
 #include "sim/program/lowering.h"
@@ -19,8 +20,10 @@ using VariableAddresses = std::vector<std::uint64_t>;
 
 class CodeBuilder {
  public:
-  /// `device_target`: the compute capability that the code will run on.
-  CodeBuilder(const Module& module, const VariableAddresses& addresses, int device_target);
+  /// `device_target`: the compute capability that the code will run on. `fuses`:
+  /// contract_products().
+  CodeBuilder(const Module& module, const VariableAddresses& addresses, int device_target,
+              bool fuses);
 
   /// Errors   ParseError, Unsupported: with the place in the text
   std::unique_ptr<KernelCode> build(const Function& entry);
@@ -34,6 +37,11 @@ class CodeBuilder {
   void translate(const FlatInsn& flat);
   void translate_syntax(const FlatInsn& flat);
   void translate_builtin(const FlatInsn& flat);
+  void translate_frame(const FlatInsn& flat);
+  void place_frames();
+  FrameFunction* frame_of(std::uint32_t copy) const;     ///< nullptr: of the entry
+  Row frame_address(const Address& address, Type type);  ///< of a variable in a frame
+  std::vector<PassedVariable> passed(const FlatInsn& flat, bool is_result);
   void check_target(const InsnRow& row, const Instruction& syntax) const;
   void finish_uses();
   void patch_jumps();
@@ -46,7 +54,8 @@ class CodeBuilder {
   Row special(SpecialRegister which, std::uint8_t component, bool is_wide);
   Row shared_address(const Variable& variable, std::int64_t addend, bool is_wide);
   const Variable& variable(const Operand& operand) const;
-  /// Local memory of a variable of a function's copy; one of the caller's if it is a parameter.
+  /// Local memory of a variable of a function's copy; one of the caller's if it is a parameter. In
+  /// a function that is called it counts from the frame.
   std::uint64_t local_offset(std::uint32_t copy, std::uint32_t index);
   /// `offset` counts from the start of a variable, or from the register's value.
   Address address_of(const Operand& base, std::int64_t offset);
@@ -54,6 +63,7 @@ class CodeBuilder {
   const Module& module_;
   const VariableAddresses& addresses_;
   int device_target_;
+  bool fuses_;
   FlatKernel flat_;
   RegisterRows registers_;
   std::unique_ptr<KernelCode> code_;
@@ -69,9 +79,11 @@ class CodeBuilder {
   std::map<std::uint32_t, std::vector<Row>> scratch_rows_;  // by bytes
   std::map<std::uint32_t, std::size_t> scratch_used_;
   Row carry_ = kNoRow;
-  std::vector<std::uint32_t> code_index_;                     // of flat instructions
-  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;  // instruction, label
-  std::vector<Row> written_, read_;                           // of the last emitted one
+  std::shared_ptr<CallStack> stack_;                                // if anything is called
+  std::map<std::uint32_t, std::shared_ptr<FrameFunction>> frames_;  // by root copy
+  std::vector<std::uint32_t> code_index_;                           // of flat instructions
+  std::vector<std::pair<std::size_t, std::uint32_t>> jumps_;        // instruction, label
+  std::vector<Row> written_, read_;                                 // of the last emitted one
 };
 
 }  // namespace tilewright::sim

@@ -27,6 +27,9 @@ bool time_out(Warp& warp);
 /// Whether lanes that wait could go on now.
 bool is_over(const Warp& warp, const Wait& wait);
 
+/// Whether all warps of this one's warpgroup that live have committed so many groups of wgmma.
+bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups);
+
 /// A cluster of CTAs with all their warps, ready to start.
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx);
 

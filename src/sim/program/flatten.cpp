@@ -3,6 +3,8 @@
 #include "sim/parse/diagnostic.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -20,6 +22,16 @@ class Flattener {
     out_.module = &module;
     add_copy(entry, 0);
     expand(0);
+    if (!called_.empty()) {
+      out_.body.push_back({FlatKind::kExit, 0, &entry.body.back(), 0, nullptr, 0});
+    }
+    // The list grows while bodies are added.
+    for (std::size_t i = 0; i < called_.size(); ++i) {
+      place(start_labels_.at(called_[i]));
+      expand(called_[i]);
+      const Instruction& last = out_.copies[called_[i]].function->body.back();
+      out_.body.push_back({FlatKind::kFrameReturn, called_[i], &last, 0, nullptr, 0});
+    }
   }
   FlatKernel take() { return std::move(out_); }
 
@@ -32,6 +44,7 @@ class Flattener {
     copy.register_base = out_.num_registers;
     copy.label_base = static_cast<std::uint32_t>(out_.labels.size());
     copy.caller = caller;
+    copy.root = out_.copies.empty() ? 0 : out_.copies[caller].root;
     out_.num_registers += static_cast<std::uint32_t>(function.registers.size());
     out_.labels.resize(out_.labels.size() + function.labels.size() + 1);
     copy.end_label = static_cast<std::uint32_t>(out_.labels.size() - 1);
@@ -66,15 +79,24 @@ class Flattener {
     if (out_.body.size() > kMaxInstructions) {
       fail_at(module(), syntax.pos, "too many instructions once all calls are inlined");
     }
-    const bool is_inlined = copy_idx != 0;
+    const FunctionCopy& copy = out_.copies[copy_idx];
+    const bool is_called = copy_idx != 0 && copy.root == copy_idx;
     if (syntax.opcode == "call") {
       add_call(copy_idx, syntax);
-    } else if (is_inlined && syntax.opcode == "ret") {
-      out_.body.push_back(
-          {FlatKind::kReturn, copy_idx, &syntax, out_.copies[copy_idx].end_label, nullptr});
+    } else if (is_called && syntax.opcode == "ret") {
+      add_frame_return(copy_idx, syntax);
+    } else if (copy_idx != 0 && syntax.opcode == "ret") {
+      out_.body.push_back({FlatKind::kReturn, copy_idx, &syntax, copy.end_label, nullptr, 0});
     } else {
-      out_.body.push_back({FlatKind::kSyntax, copy_idx, &syntax, 0, nullptr});
+      out_.body.push_back({FlatKind::kSyntax, copy_idx, &syntax, 0, nullptr, 0});
     }
+  }
+
+  void add_frame_return(std::uint32_t copy_idx, const Instruction& syntax) {
+    const std::uint32_t after = new_label();
+    if (syntax.guard) out_.body.push_back({FlatKind::kSkip, copy_idx, &syntax, after, nullptr, 0});
+    out_.body.push_back({FlatKind::kFrameReturn, copy_idx, &syntax, 0, nullptr, 0});
+    place(after);
   }
 
   void add_call(std::uint32_t copy_idx, const Instruction& syntax) {
@@ -82,7 +104,7 @@ class Flattener {
     if (call.target == nullptr) fail_at(module(), syntax.pos, "call without a target");
     const std::uint32_t after = new_label();
     if (syntax.guard) {
-      out_.body.push_back({FlatKind::kSkip, copy_idx, &syntax, after, nullptr});
+      out_.body.push_back({FlatKind::kSkip, copy_idx, &syntax, after, nullptr, 0});
     }
     if (call.target->kind == OperandKind::kFunction) {
       inline_call(copy_idx, syntax, call, module().functions.at(call.target->index));
@@ -94,24 +116,25 @@ class Flattener {
 
   void add_indirect_call(std::uint32_t copy_idx, const Instruction& syntax, const Call& call,
                          std::uint32_t after) {
-    for (const std::uint32_t function_idx : targets(copy_idx, syntax, call)) {
+    const Function& caller = *out_.copies[copy_idx].function;
+    for (const std::uint32_t function_idx : targets(caller, syntax, call)) {
       const Function& function = module().functions[function_idx];
       const std::uint32_t next = new_label();
-      out_.body.push_back({FlatKind::kSkipTarget, copy_idx, &syntax, next, &function});
+      out_.body.push_back({FlatKind::kSkipTarget, copy_idx, &syntax, next, &function, 0});
       inline_call(copy_idx, syntax, call, function);
-      out_.body.push_back({FlatKind::kReturn, copy_idx, &syntax, after, nullptr});
+      out_.body.push_back({FlatKind::kReturn, copy_idx, &syntax, after, nullptr, 0});
       place(next);
     }
-    out_.body.push_back({FlatKind::kBadCall, copy_idx, &syntax, 0, nullptr});
+    out_.body.push_back({FlatKind::kBadCall, copy_idx, &syntax, 0, nullptr, 0});
   }
 
   /// The functions of the .calltargets, or all whose parameters fit the prototype.
-  std::vector<std::uint32_t> targets(std::uint32_t copy_idx, const Instruction& syntax,
+  std::vector<std::uint32_t> targets(const Function& caller, const Instruction& syntax,
                                      const Call& call) const {
     if (call.table == nullptr || call.table->kind != OperandKind::kTable) {
       fail_at(module(), syntax.pos, "indirect call without .callprototype or .calltargets");
     }
-    const TargetTable& table = out_.copies[copy_idx].function->tables.at(call.table->index);
+    const TargetTable& table = caller.tables.at(call.table->index);
     if (!table.is_prototype) return table.targets;
     std::vector<std::uint32_t> out;
     for (std::uint32_t i = 0; i < module().functions.size(); ++i) {
@@ -128,49 +151,101 @@ class Flattener {
   void inline_call(std::uint32_t copy_idx, const Instruction& syntax, const Call& call,
                    const Function& function) {
     if (is_builtin(function)) {
-      out_.body.push_back({FlatKind::kBuiltin, copy_idx, &syntax, 0, &function});
+      out_.body.push_back({FlatKind::kBuiltin, copy_idx, &syntax, 0, &function, 0});
       return;
     }
     if (!function.is_defined) {
       fail_at(module(), syntax.pos, fmt::format("{} has no body", function.name));
     }
-    refuse_recursion(copy_idx, syntax, function);
+    if (calls_itself(function)) return add_frame_call(copy_idx, syntax, call, function);
     const std::uint32_t callee = add_copy(function, copy_idx);
     bind(callee, function.params, call.arguments, syntax);
     bind(callee, function.returns, call.results, syntax);
     expand(callee);
   }
 
-  void refuse_recursion(std::uint32_t copy_idx, const Instruction& syntax,
-                        const Function& function) const {
-    for (std::uint32_t c = copy_idx;; c = out_.copies[c].caller) {
-      if (out_.copies[c].function == &function) {
-        fail_at(module(), syntax.pos,
-                fmt::format("{} calls itself; recursion is not supported", function.name));
-      }
-      if (c == 0) return;
+  void add_frame_call(std::uint32_t copy_idx, const Instruction& syntax, const Call& call,
+                      const Function& function) {
+    check_count(function, function.params, call.arguments, syntax);
+    check_count(function, function.returns, call.results, syntax);
+    auto known = called_copies_.find(&function);
+    if (known == called_copies_.end()) {
+      const std::uint32_t callee = add_copy(function, 0);
+      out_.copies[callee].root = callee;
+      known = called_copies_.emplace(&function, callee).first;
+      called_.push_back(callee);
+      start_labels_[callee] = new_label();
     }
+    const std::uint32_t callee = known->second;
+    const std::uint32_t label = start_labels_.at(callee);
+    out_.body.push_back({FlatKind::kFrameCall, copy_idx, &syntax, label, &function, callee});
+    out_.copies[callee].return_labels.push_back(new_label());
+    place(out_.copies[callee].return_labels.back());
+    out_.body.push_back({FlatKind::kResults, copy_idx, &syntax, 0, &function, callee});
+  }
+
+  /// The functions that a body may call.
+  std::vector<const Function*> callees(const Function& function) const {
+    std::vector<const Function*> out;
+    for (const Instruction& syntax : function.body) {
+      if (syntax.opcode != "call") continue;
+      const Call call = split_call(syntax);
+      if (call.target == nullptr) continue;
+      if (call.target->kind == OperandKind::kFunction) {
+        out.push_back(&module().functions.at(call.target->index));
+        continue;
+      }
+      for (const std::uint32_t index : targets(function, syntax, call)) {
+        out.push_back(&module().functions[index]);
+      }
+    }
+    return out;
+  }
+
+  bool calls_itself(const Function& function) {
+    const auto [known, is_new] = calls_itself_.try_emplace(&function, false);
+    if (!is_new) return known->second;
+    std::set<const Function*> reached;
+    std::vector<const Function*> open = callees(function);
+    while (!open.empty()) {
+      const Function* next = open.back();
+      open.pop_back();
+      if (!reached.insert(next).second) continue;
+      for (const Function* callee : callees(*next)) open.push_back(callee);
+    }
+    return calls_itself_[&function] = reached.contains(&function);
   }
 
   /// The callee's parameters are the caller's variables.
   void bind(std::uint32_t callee, const std::vector<std::uint32_t>& formal, const Operand* actual,
             const Instruction& syntax) {
+    check_count(*out_.copies[callee].function, formal, actual, syntax);
+    for (std::size_t i = 0; i < formal.size(); ++i) {
+      out_.copies[callee].param_alias[formal[i]] = actual->parts[i].index;
+    }
+  }
+
+  void check_count(const Function& function, const std::vector<std::uint32_t>& formal,
+                   const Operand* actual, const Instruction& syntax) const {
     const std::size_t num_actual = actual == nullptr ? 0 : actual->parts.size();
     if (formal.size() != num_actual) {
       fail_at(module(), syntax.pos,
-              fmt::format("{} takes {} operands here, {} were given",
-                          out_.copies[callee].function->name, formal.size(), num_actual));
+              fmt::format("{} takes {} operands here, {} were given", function.name, formal.size(),
+                          num_actual));
     }
-    for (std::size_t i = 0; i < formal.size(); ++i) {
+    for (std::size_t i = 0; i < num_actual; ++i) {
       const Operand& operand = actual->parts[i];
       if (operand.kind != OperandKind::kVariable || !operand.is_local) {
         fail_at(module(), operand.pos, "only .param variables can be passed to a function");
       }
-      out_.copies[callee].param_alias[formal[i]] = operand.index;
     }
   }
 
   FlatKernel out_;
+  std::map<const Function*, bool> calls_itself_;
+  std::map<const Function*, std::uint32_t> called_copies_;
+  std::map<std::uint32_t, std::uint32_t> start_labels_;  // of called copies
+  std::vector<std::uint32_t> called_;                    // copies, in the order of their bodies
 };
 
 }  // namespace

@@ -139,6 +139,15 @@ std::string describe_lanes(const Warp& warp, std::uint32_t lanes) {
                      describe_lane_mask(lanes));
 }
 
+bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups) {
+  const std::vector<Warp>& warps = warp.cta->warps;
+  const std::size_t first = warp.index / 4 * 4;
+  for (std::size_t w = first; w < std::min(first + 4, warps.size()); ++w) {
+    if (warps[w].live != 0 && warps[w].num_tensor_commits < num_groups) return false;
+  }
+  return true;
+}
+
 bool is_over(const Warp& warp, const Wait& wait) {
   switch (wait.kind) {
     case WaitKind::kNamedBarrier:
@@ -151,6 +160,8 @@ bool is_over(const Warp& warp, const Wait& wait) {
           mbarrier_test_wait_parity(warp.shared + offset, static_cast<std::uint32_t>(wait.b));
       return test.is_complete || test.error != MbarrierError::kNone;
     }
+    case WaitKind::kWarpgroup:
+      return has_warpgroup_committed(warp, wait.b);
     case WaitKind::kAsync:
       return warp.cta->cluster->num_async_done != wait.b;
     default:

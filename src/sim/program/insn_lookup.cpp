@@ -35,6 +35,50 @@ std::size_t longest_name() {
   return longest;
 }
 
+/// What the manual has and this machine does not, by the beginning of the name, and why.
+struct Refusal {
+  std::string_view beginning, reason;
+};
+
+constexpr std::string_view kTextures =
+    "textures and surfaces are not simulated; read global memory instead";
+constexpr std::string_view kMulticast =
+    "multimem works on multicast memory of several devices; the simulated machine is one device";
+constexpr std::string_view kVideo =
+    "video instructions are not simulated; use dp4a, min, max, add of .s16x2, or plain arithmetic";
+constexpr std::string_view kWmma =
+    "wmma's fragments are not simulated; use mma.sync, which says what each lane holds";
+constexpr std::string_view kDynamicStack =
+    "dynamic local memory is not simulated; give the array a fixed size";
+
+constexpr Refusal kRefusals[] = {
+    {"tex", kTextures},
+    {"tld4", kTextures},
+    {"txq", kTextures},
+    {"suld", kTextures},
+    {"sust", kTextures},
+    {"sured", kTextures},
+    {"suq", kTextures},
+    {"istypep", kTextures},
+    {"multimem", kMulticast},
+    {"wmma", kWmma},
+    {"tcgen05", "tcgen05 is Blackwell's (.target sm_100a) and not simulated yet"},
+    {"clusterlaunchcontrol", "clusterlaunchcontrol is Blackwell's (sm_100) and not simulated yet"},
+    {"alloca", kDynamicStack},
+    {"stacksave", kDynamicStack},
+    {"stackrestore", kDynamicStack},
+    {"vadd", kVideo},
+    {"vsub", kVideo},
+    {"vabsdiff", kVideo},
+    {"vmin", kVideo},
+    {"vmax", kVideo},
+    {"vavrg", kVideo},
+    {"vshl", kVideo},
+    {"vshr", kVideo},
+    {"vmad", kVideo},
+    {"vset", kVideo},
+};
+
 }  // namespace
 
 const InsnRow* find_row(const Instruction& syntax, std::size_t& num_leading) {
@@ -57,6 +101,9 @@ std::string unknown_instruction(const Instruction& syntax) {
   for (const std::string_view modifier : syntax.modifiers) {
     name += '.';
     name += modifier;
+  }
+  for (const Refusal& refusal : kRefusals) {
+    if (name.starts_with(refusal.beginning)) return fmt::format("{}: {}", name, refusal.reason);
   }
   std::vector<std::string_view> names;
   for (const auto& [known, row] : rows_by_name()) names.push_back(known);

@@ -11,7 +11,7 @@ namespace tilewright::sim {
 /// none. `num_leading`: modifiers that belong to the name.
 const InsnRow* find_row(const Instruction& syntax, std::size_t& num_leading);
 
-/// "unknown instruction wgmma.mma_asinc; did you mean wgmma.mma_async?"
+/// "unknown instruction wgmma.mma_asinc; did you mean wgmma.mma_async?", or why it is not there.
 std::string unknown_instruction(const Instruction& syntax);
 
 }  // namespace tilewright::sim

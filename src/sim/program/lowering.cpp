@@ -2,6 +2,7 @@
 
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
+#include "sim/program/warp.h"
 
 #include <algorithm>
 #include <bit>
@@ -30,6 +31,14 @@ std::uint64_t immediate_bits(const Operand& operand, Type type) {
   }
   if (bits_of(type) == 64) return static_cast<std::uint64_t>(operand.value);
   return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(operand.value)));
+}
+
+Step is_nonzero(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const auto* values = warp.row<std::uint32_t>(insn.op[1]);
+  std::uint32_t mask = 0;
+  for (int lane = 0; lane < kLanes; ++lane) mask |= std::uint32_t{values[lane] != 0} << lane;
+  warp.set_predicate(insn.op[0], active, mask);
+  return Step::kNext;
 }
 
 }  // namespace
@@ -139,6 +148,7 @@ TypedRow Lowering::source_any(const Operand& operand, Type type) {
             builder_.shared_address(builder_.variable(operand), operand.value, bits_of(type) == 64),
             type};
       }
+      if (address.base != kNoRow) return {builder_.frame_address(address, type), type};
       return {constant(type, static_cast<std::uint64_t>(address.offset)), type};
     }
     case OperandKind::kFunction:
@@ -153,6 +163,15 @@ std::pair<Row, bool> Lowering::source_predicate(int index) {
 }
 
 std::pair<Row, bool> Lowering::source_predicate(const Operand& operand) {
+  if (operand.kind == OperandKind::kSpecial) {
+    if (static_cast<SpecialRegister>(operand.index) != SpecialRegister::kIsExplicitCluster) {
+      fail_at(operand, "this special register is no predicate");
+    }
+    const Row number = builder_.special(SpecialRegister::kIsExplicitCluster, 0, false);
+    const Row out = scratch(Type::kPred);
+    emit(is_nonzero, {out, number});
+    return {out, false};
+  }
   if (operand.kind == OperandKind::kInteger) {
     return {constant(Type::kPred, operand.value != 0), operand.is_negated};
   }

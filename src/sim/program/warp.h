@@ -38,6 +38,7 @@ enum class WaitKind : std::uint8_t {
   kWarpSync,   ///< a: lanes that must come
   kAsync,      ///< a: kind of own async work, b: how many groups may stay open
   kRegisters,  ///< setmaxnreg.inc
+  kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
   kGridSync,
 };
 
@@ -102,10 +103,12 @@ struct alignas(64) Warp {
   bool has_loaded_undefined = false;  ///< the instruction that runs has
   std::shared_ptr<WarpDefinedness> definedness;
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
+  std::uint64_t num_tensor_commits = 0;                  ///< wgmma.commit_group
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
   std::uint64_t num_executed = 0;                  ///< warp instructions
+  std::uint64_t num_joins = 0;                     ///< groups of lanes that met again
   std::uint64_t num_wakes = 0;                     ///< waits that came to their end
   /// Copies under way by thread; null until there is one
   std::shared_ptr<WarpAsync> async;
@@ -149,6 +152,7 @@ struct Cluster {
   std::unique_ptr<ClusterBarrier> barrier;
   std::deque<std::function<void()>> pending;  ///< asynchronous work that has not taken effect
   std::uint64_t num_async_done = 0;           ///< how many of them have
+  std::uint64_t random_state = 0;             ///< random_timing.h
   const Warp* running = nullptr;
   bool is_done = false;
 };
@@ -186,6 +190,8 @@ struct Grid {
   std::uint64_t arena_begin = 0, arena_end = 0;  ///< of GlobalMemory
   std::vector<std::byte> params;                 ///< in the layout of the entry, padded
   std::uint64_t id = 0;
+  /// Where a cooperative kernel's CTAs meet; %envreg1 (high half) and %envreg2 say so. Else 0
+  std::uint64_t workspace_address = 0;
   std::function<void(std::string_view)> print;  ///< of printf
   Observer* observer = nullptr;
   InitChecker* init = nullptr;   ///< one of the observers, or nullptr

@@ -106,6 +106,7 @@ class Runner {
       const bool waits = !other.is_parked && other.wait.kind != WaitKind::kNone;
       if (i == self || other.pc != joined.pc || waits) continue;
       joined.lanes |= other.lanes;
+      ++warp_.num_joins;
       warp_.groups.erase(warp_.groups.begin() + static_cast<std::ptrdiff_t>(i));
       if (i < self) --self;
     }

@@ -2,6 +2,8 @@
 
 #include "sim/report/access_cost.h"
 
+#include <bit>
+
 namespace tilewright::sim {
 
 Footprint::Page& Footprint::page(std::uint64_t number) {
@@ -19,6 +21,16 @@ void Footprint::add(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t bit = std::uint64_t{1} << sector % 64;
     num_sectors_ += (word & bit) == 0;
     word |= bit;
+  }
+}
+
+void Footprint::add(const Footprint& other) {
+  for (const auto& [number, theirs] : other.pages_) {
+    Page& mine = page(number);
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      num_sectors_ += static_cast<std::uint64_t>(std::popcount(theirs[i] & ~mine[i]));
+      mine[i] |= theirs[i];
+    }
   }
 }
 

@@ -11,6 +11,7 @@ namespace tilewright::sim {
 class Footprint {
  public:
   void add(std::uint64_t address, std::uint64_t bytes);
+  void add(const Footprint& other);
   std::uint64_t num_sectors() const noexcept { return num_sectors_; }
 
  private:

@@ -12,8 +12,13 @@ namespace tilewright::sim {
 ReportWriter::ReportWriter(const DeviceModel& model, std::string path)
     : model_(model), path_(std::move(path)) {}
 
-void ReportWriter::write() const {
-  write_json(path_, report_json(report_, model_));
+void ReportWriter::write() {
+  try {
+    write_json(path_, report_json(report_, model_));
+  } catch (...) {
+    has_failed_ = true;
+    throw;
+  }
 }
 
 void ReportWriter::add(const KernelUsage& usage) {
@@ -34,7 +39,7 @@ void ReportWriter::finish(const std::function<void(std::string_view)>& print) no
   try {
     if (is_table()) {
       print(report_table(report_, model_));
-    } else if (!is_kept()) {
+    } else if (!is_kept() && !has_failed_) {  // a failure was said already
       write();
     }
   } catch (const std::exception& error) {

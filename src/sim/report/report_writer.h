@@ -28,12 +28,13 @@ class ReportWriter {
  private:
   bool is_table() const { return path_ == "-"; }
   bool is_kept() const { return path_ == "memory"; }
-  void write() const;
+  void write();
 
   const DeviceModel& model_;
   std::string path_;
   Report report_;
   std::chrono::steady_clock::time_point last_write_;
+  bool has_failed_ = false;  ///< to write the file
 };
 
 }  // namespace tilewright::sim

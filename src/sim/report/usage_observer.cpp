@@ -3,6 +3,7 @@
 #include "sim/report/access_cost.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include <fmt/format.h>
@@ -30,11 +31,16 @@ std::string source_of(const Module& module, const Instruction& instruction) {
   return file.empty() ? std::string() : fmt::format("{}:{}", file, instruction.loc.line);
 }
 
+std::uint64_t next_id() noexcept {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 }  // namespace
 
 UsageObserver::UsageObserver(const KernelCode& code)
     : code_(code),
-      usages_(code.places.size()),
+      id_(next_id()),
       classes_(code.places.size(), InsnClass::kOther),
       tensor_work_(code.places.size()),
       is_first_(code.insns.size()) {
@@ -50,13 +56,26 @@ UsageObserver::UsageObserver(const KernelCode& code)
   }
 }
 
+UsageObserver::Shard& UsageObserver::shard() {
+  thread_local std::uint64_t owner = 0;
+  thread_local Shard* mine = nullptr;
+  if (owner == id_) return *mine;
+  const std::lock_guard lock(mutex_);
+  shards_.push_back(std::make_unique<Shard>());
+  mine = shards_.back().get();
+  mine->usages.resize(code_.places.size());
+  owner = id_;
+  return *mine;
+}
+
 void UsageObserver::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
-  has_waited_ = has_polled_ = false;
+  Shard& mine = shard();
+  mine.has_waited = mine.has_polled = false;
   // An instruction that waited runs again; it is one all the same.
   if (warp.is_resumed || is_first_[static_cast<std::size_t>(&insn - code_.insns.data())] == 0) {
     return;
   }
-  Usage& counts = usage(insn);
+  Usage& counts = mine.usages[insn.syntax];
   ++counts.warp_instructions;
   counts.thread_instructions += static_cast<std::uint64_t>(std::popcount(active));
   const TensorWork& work = tensor_work_[insn.syntax];
@@ -65,7 +84,7 @@ void UsageObserver::executing(Warp& warp, const Insn& insn, std::uint32_t active
 }
 
 void UsageObserver::shared_access(Warp&, const Insn& insn, const WarpAccess& access) {
-  Usage& counts = usage(insn);
+  Usage& counts = shard().usages[insn.syntax];
   const SharedCost cost = shared_cost(access);
   ++counts.shared_accesses;
   counts.shared_wavefronts += cost.wavefronts;
@@ -75,33 +94,36 @@ void UsageObserver::shared_access(Warp&, const Insn& insn, const WarpAccess& acc
   }
 }
 
-void UsageObserver::add_global(Usage& counts, const WarpAccess& access) {
+void UsageObserver::Shard::add_global(Usage& counts, const WarpAccess& access) {
   const GlobalCost cost = global_cost(access);
   ++counts.global_accesses;
   counts.global_sectors += cost.sectors;
   counts.global_used_bytes += cost.bytes;
   for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
-    footprint_.add(access.addresses[std::countr_zero(rest)], access.bytes);
+    footprint.add(access.addresses[std::countr_zero(rest)], access.bytes);
   }
 }
 
 void UsageObserver::global_access(Warp&, const Insn& insn, const WarpAccess& access) {
-  Usage& counts = usage(insn);
-  add_global(counts, access);
+  Shard& mine = shard();
+  Usage& counts = mine.usages[insn.syntax];
+  mine.add_global(counts, access);
   if (access.kind == AccessKind::kAtomic) {
     counts.atomics += static_cast<std::uint64_t>(std::popcount(access.lanes));
   }
 }
 
 void UsageObserver::local_access(Warp&, const Insn& insn, const WarpAccess& access) {
-  usage(insn).local_bytes += static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
+  shard().usages[insn.syntax].local_bytes +=
+      static_cast<std::uint64_t>(std::popcount(access.lanes)) * access.bytes;
 }
 
 std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
                                           const AsyncOperation& operation) {
   if (operation.kind == AsyncKind::kTensorMapRead) return 0;
   if (operation.kind == AsyncKind::kWgmma) return 0;  // its operands are known from the text
-  Usage& counts = usage(insn);
+  Shard& mine = shard();
+  Usage& counts = mine.usages[insn.syntax];
   std::array<std::uint64_t, kLanes> addresses{};
   WarpAccess access;
   access.addresses = addresses.data();
@@ -119,10 +141,10 @@ std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
       access.bytes = static_cast<std::uint32_t>(range.bytes);
       addresses[static_cast<std::size_t>(lane)] = range.address;
     } else {
-      footprint_.add(range.address, range.bytes);
+      mine.footprint.add(range.address, range.bytes);
     }
   }
-  if (access.lanes != 0) add_global(counts, access);
+  if (access.lanes != 0) mine.add_global(counts, access);
   if (operation.kind != AsyncKind::kCpAsync) {
     counts.bulk_bytes += global_bytes != 0 ? global_bytes : written_bytes;
   }
@@ -133,14 +155,16 @@ void UsageObserver::mbarrier(Warp&, const Insn& insn, const MbarrierEvent& event
   // Each lane tells its own.
   const bool is_wait = event.action == MbarrierAction::kWaitSuccess;
   const bool is_poll = event.action == MbarrierAction::kWaitFailure;
-  if (is_wait && !has_waited_) ++usage(insn).barrier_waits;
-  if (is_poll && !has_polled_) ++usage(insn).failed_polls;
-  has_waited_ |= is_wait;
-  has_polled_ |= is_poll;
+  Shard& mine = shard();
+  Usage& counts = mine.usages[insn.syntax];
+  if (is_wait && !mine.has_waited) ++counts.barrier_waits;
+  if (is_poll && !mine.has_polled) ++counts.failed_polls;
+  mine.has_waited |= is_wait;
+  mine.has_polled |= is_poll;
 }
 
 void UsageObserver::barrier(Warp&, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
-  if (event.is_passed) ++usage(insn).barrier_waits;
+  if (event.is_passed) ++shard().usages[insn.syntax].barrier_waits;
 }
 
 KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) const {
@@ -155,21 +179,25 @@ KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) 
   out.num_registers = code_.info.num_registers;
   out.local_bytes = code_.info.local_bytes;
   out.occupancy = occupancy_of(machine, code_.info, launch);
-  out.touched_sectors = footprint_.num_sectors();
-  for (std::size_t i = 0; i < usages_.size(); ++i) {
+  Footprint footprint;
+  for (const auto& shard : shards_) footprint.add(shard->footprint);
+  out.touched_sectors = footprint.num_sectors();
+  for (std::size_t i = 0; i < code_.places.size(); ++i) {
+    Usage counts;
+    for (const auto& shard : shards_) counts += shard->usages[i];
     const Instruction* instruction = code_.places[i].syntax;
-    if (instruction == nullptr || usages_[i].warp_instructions == 0) continue;
-    out.total += usages_[i];
-    out.by_class[static_cast<std::size_t>(classes_[i])] += usages_[i];
-    if (usages_[i].tensor_flop > 0) {
-      out.tensor_flop[std::string(tensor_work_[i].type)] += usages_[i].tensor_flop;
+    if (instruction == nullptr || counts.warp_instructions == 0) continue;
+    out.total += counts;
+    out.by_class[static_cast<std::size_t>(classes_[i])] += counts;
+    if (counts.tensor_flop > 0) {
+      out.tensor_flop[std::string(tensor_work_[i].type)] += counts.tensor_flop;
     }
     LineUsage& line = out.lines[instruction->pos.line];
-    line.usage += usages_[i];
+    line.usage += counts;
     line.insn_class = classes_[i];
     if (line.text.empty()) line.text = text_of(*code_.module, *instruction);
     line.source = source_of(*code_.module, *instruction);
-    if (!line.source.empty()) out.source_lines[line.source] += usages_[i];
+    if (!line.source.empty()) out.source_lines[line.source] += counts;
   }
   out.bounds = bounds_of(out, machine.model());
   return out;

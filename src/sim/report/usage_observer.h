@@ -7,15 +7,19 @@
 #include "sim/report/tensor_work.h"
 #include "sim/report/usage.h"
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace tilewright::sim {
 
-/// One per launch.
+/// One per launch. Each host thread counts for itself, and the sums do not depend on who counted.
+/// Thread   safe, but for result(), which is for the time after the launch
 class UsageObserver final : public Observer {
  public:
   explicit UsageObserver(const KernelCode& code);
 
+  bool is_thread_safe() const override { return true; }
   void executing(Warp& warp, const Insn& insn, std::uint32_t active) override;
   void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
   void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
@@ -30,16 +34,24 @@ class UsageObserver final : public Observer {
   KernelUsage result(const Machine& machine, const Launch& launch) const;
 
  private:
-  Usage& usage(const Insn& insn) { return usages_[insn.syntax]; }
-  void add_global(Usage& usage, const WarpAccess& access);
+  /// What one host thread has counted.
+  struct Shard {
+    std::vector<Usage> usages;  ///< by Insn::syntax
+    Footprint footprint;
+    bool has_waited = false, has_polled = false;  ///< some lane, in the instruction that runs
+
+    void add_global(Usage& usage, const WarpAccess& access);
+  };
+
+  Shard& shard();  ///< of the calling thread
 
   const KernelCode& code_;
-  std::vector<Usage> usages_;            ///< by Insn::syntax
-  std::vector<InsnClass> classes_;       ///< likewise
+  const std::uint64_t id_;               ///< of no other observer of this process
+  std::vector<InsnClass> classes_;       ///< by Insn::syntax
   std::vector<TensorWork> tensor_work_;  ///< likewise
   std::vector<std::uint8_t> is_first_;   ///< of the instructions that one of the text became
-  Footprint footprint_;
-  bool has_waited_ = false, has_polled_ = false;  ///< some lane, in the instruction that runs
+  std::mutex mutex_;                     // of shards_
+  std::vector<std::unique_ptr<Shard>> shards_;
 };
 
 }  // namespace tilewright::sim

@@ -15,6 +15,10 @@
 
 #include "sim/tensor/tile_rounding.h"
 
+#ifdef __AVX2__
+#include "sim/tensor/tile_fast_block.h"
+#endif
+
 namespace tilewright::sim {
 namespace {
 
@@ -33,34 +37,34 @@ struct Block {
   Ints specials[kBlockRows<kVectors>][kVectors];
 };
 
-/// A tile whose operands are decoded; `a` and `b` are their values as float or double.
+/// A strip of the tile whose operands are decoded: all rows, and as many columns as a block has.
+/// `a` and `b` are the values as float or double.
 template <class Real>
 struct DecodedTile {
   const TileKernelCall& call;
   const Decoded& a_parts;
-  const Decoded& b_parts;
+  const Decoded& b_parts;  ///< of the strip only
   const Real* a;
   const Real* b;
 };
 
 template <int kVectors, class Real>
-inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int col,
-                                   Block<kVectors>& block) {
+inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
   Shorts largest[kBlockRows<kVectors>][kVectors];
   for (auto& in_row : largest) {
     for (Shorts& vector : in_row) vector = Shorts{} + std::int16_t{2 * kZeroExponent};
   }
-  const std::int16_t* const a = tile.a_parts.exponents + row * k;
-  const std::int16_t* b = tile.b_parts.exponents + col;
+  const std::int8_t* const a = tile.a_parts.exponents + row * k;
+  const std::int8_t* b = tile.b_parts.exponents;
   for (int i = 0; i < k; ++i, b += stride) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const auto exponents = load<Shorts>(b + v * kLanes);
+      const auto exponents = __builtin_convertvector(load<Bytes>(b + v * kLanes), Shorts);
 #pragma GCC unroll 8
       for (int r = 0; r < kBlockRows<kVectors>; ++r) {
-        largest[r][v] = larger<Shorts>(exponents + a[r * k + i], largest[r][v]);
+        largest[r][v] = larger<Shorts>(exponents + std::int16_t{a[r * k + i]}, largest[r][v]);
       }
     }
   }
@@ -74,7 +78,7 @@ inline void find_largest_exponents(const DecodedTile<Real>& tile, int row, int c
 }
 
 template <int kVectors>
-inline void sum_products(const DecodedTile<float>& tile, int row, int col, int first_k, int last_k,
+inline void sum_products(const DecodedTile<float>& tile, int row, int first_k, int last_k,
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
@@ -89,7 +93,7 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
     }
   }
   const float* const a = tile.a + row * k;
-  const float* b = tile.b + first_k * stride + col;
+  const float* b = tile.b + first_k * stride;
   for (int i = first_k; i < last_k; ++i, b += stride) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
@@ -109,7 +113,7 @@ inline void sum_products(const DecodedTile<float>& tile, int row, int col, int f
 }
 
 template <int kVectors>
-inline void sum_products(const DecodedTile<double>& tile, int row, int col, int first_k, int last_k,
+inline void sum_products(const DecodedTile<double>& tile, int row, int first_k, int last_k,
                          Block<kVectors>& block) {
   const int k = tile.call.k;
   const int stride = tile.b_parts.padded_rows;
@@ -118,7 +122,7 @@ inline void sum_products(const DecodedTile<double>& tile, int row, int col, int 
     for (int v = 0; v < 2 * kVectors; ++v) {
       const auto largest = half_of<HalfInts>(block.largest[r][v / 2], v % 2);
       const auto scale = bits_as<Doubles>((1023 - __builtin_convertvector(largest, Longs)) << 52);
-      const double* b = tile.b + first_k * stride + col + v * kHalfLanes;
+      const double* b = tile.b + first_k * stride + v * kHalfLanes;
       HalfWords sum{};
       for (int i = first_k; i < last_k; ++i, b += stride) {
         const Doubles scaled = load<Doubles>(b) * a[i] * scale;
@@ -156,7 +160,7 @@ void compute_specials(const DecodedTile<Real>& tile, int row, int col, int num_c
       const int v = i / kLanes;
       const int lane = i % kLanes;
       if (block.specials[r][v][lane] == 0) continue;
-      const bool is_nan = (tile.a_parts.nans[row + r] | tile.b_parts.nans[col + i]) != 0;
+      const bool is_nan = (tile.a_parts.nans[row + r] | tile.b_parts.nans[i]) != 0;
       block.d[r][v][lane] = is_nan
                                 ? canonical_nan<kOutput>()
                                 : call.element(call.context, row + r, col + i, block.c[r][v][lane]);
@@ -186,7 +190,7 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   Block<kVectors> block;
   Ints terms[kBlockRows<kVectors>][kVectors];
   load_c(call, row, col, num_cols, block);
-  find_largest_exponents(tile, row, col, block);
+  find_largest_exponents(tile, row, block);
 #pragma GCC unroll 8
   for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
@@ -194,7 +198,7 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
       const Accumulators c = decode_accumulators<kOutput>(block.c[r][v]);
       const Ints largest = larger(block.largest[r][v], c.exponents);
       Ints specials = c.specials | tile.a_parts.specials[row + r] |
-                      load<Ints>(tile.b_parts.specials + col + v * kLanes);
+                      load<Ints>(tile.b_parts.specials + v * kLanes);
       if constexpr (!kIsWide) specials |= largest > 126;  // its inverse is no normal fp32
       block.specials[r][v] = specials;
       block.largest[r][v] = largest;
@@ -205,7 +209,7 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   Ints any{};
   for (int first = 0; first < call.k; first += split) {
     const int last = first + split < call.k ? first + split : call.k;
-    sum_products(tile, row, col, first, last, block);
+    sum_products(tile, row, first, last, block);
 #pragma GCC unroll 8
     for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
@@ -229,24 +233,32 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   store_d(call, row, col, num_cols, block);
 }
 
-template <int kVectors, int kOutput, class Real>
-inline void compute_columns(const DecodedTile<Real>& tile, int col) {
-  for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows<kVectors>) {
-    compute_block<kVectors, kOutput>(tile, row, col);
-  }
-}
+/// A strip and, where fast blocks can do it, what they need of it; else nullptr.
+template <class Real>
+struct StripPlan {
+  DecodedTile<Real> tile;
+  const struct FastTile* fast;
+};
 
-template <int kOutput, class Real>
-void compute_tile(const DecodedTile<Real>& tile) {
-  const int cols = tile.b_parts.padded_rows;
-  for (int col = 0; col < cols;) {
-    const bool has_two = cols - col >= 2 * kLanes;
-    if (has_two) {
-      compute_columns<2, kOutput>(tile, col);
-    } else {
-      compute_columns<1, kOutput>(tile, col);
+template <int kVectors, int kOutput, class Real>
+void compute_strip(const StripPlan<Real>& plan, int col) {
+  const DecodedTile<Real>& tile = plan.tile;
+  constexpr int kRows = kBlockRows<kVectors>;
+  for (int row = 0; row < tile.a_parts.padded_rows; row += kRows) {
+#ifdef __AVX2__
+    if constexpr (kOutput != kOutputF16 && sizeof(Real) == 4) {
+      const TileKernelCall& call = tile.call;
+      const int pitch = call.b.rows;
+      const bool is_whole = row + kRows <= call.a.rows && col + kVectors * kLanes <= pitch;
+      if (plan.fast != nullptr && is_whole &&
+          compute_fast_block<kRows, kVectors, kOutput>(
+              *plan.fast, row, call.c == nullptr ? nullptr : call.c + row * pitch + col,
+              call.d + row * pitch + col, pitch)) {
+        continue;
+      }
     }
-    col += has_two ? 2 * kLanes : kLanes;
+#endif
+    compute_block<kVectors, kOutput>(tile, row, col);
   }
 }
 
@@ -259,34 +271,75 @@ inline const Real* scaled(const float* values, int count, int exponent, Arena& a
   return result;
 }
 
+/// What all strips have in common.
+struct DecodedA {
+  Decoded parts;
+  const float* values;  ///< times 2^F
+};
+
+/// fp32 holds all products.
+template <int kVectors, int kOutput>
+void compute_narrow(const TileKernelCall& call, const DecodedA& a, const Decoded& b, int col,
+                    Arena& arena) {
+  const DecodedTile<float> tile{call, a.parts, b, a.values, b.values};
+#ifdef __AVX2__
+  const bool is_wide = call.a.format.bias > 15 || call.b.format.bias > 15;
+  const int base = is_wide ? base_of(a.parts.range, b.range) : 0;
+  if (kOutput != kOutputF16 && !a.parts.has_specials && !b.has_specials &&
+      (!is_wide || can_add_bytes(a.parts.range, b.range))) {
+    const std::int8_t* const exponents =
+        relative_exponents(a.parts.exponents, base, a.parts.padded_rows * call.k, arena);
+    const FastTile fast{call.k,        call.fraction_bits, a.values,    b.values,
+                        b.padded_rows, exponents,          b.exponents, base};
+    return compute_strip<kVectors, kOutput, float>({tile, &fast}, col);
+  }
+#endif
+  (void)arena;
+  compute_strip<kVectors, kOutput, float>({tile, nullptr}, col);
+}
+
+template <int kVectors, int kOutput>
+void decode_and_compute(const TileKernelCall& call, const DecodedA& a, int col, Arena arena) {
+  const KernelOperand& all = call.b;
+  const int left = all.rows - col;
+  const auto row_bytes = static_cast<std::ptrdiff_t>(call.k) * all.format.code_bytes;
+  const KernelOperand strip{all.codes + col * row_bytes,
+                            left < kVectors * kLanes ? left : kVectors * kLanes, all.format};
+  const Decoded b = decode_operand<true>(strip, call.k, kVectors * kLanes, arena);
+  // a * 2^F and a * 2^F * b are finite and, with all of their bits, not below the smallest normal.
+  const int f = call.fraction_bits;
+  const ExponentRange& range = a.parts.range;
+  if (range.greatest + f + 2 <= 127 && range.greatest + b.range.greatest + f + 2 <= 127 &&
+      range.least + b.range.least - 22 + f >= -126) {
+    return compute_narrow<kVectors, kOutput>(call, a, b, col, arena);
+  }
+  const int count = a.parts.padded_rows * call.k;
+  const double* const scaled_a = scaled<double>(a.parts.values, count, f, arena);
+  const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
+  compute_strip<kVectors, kOutput, double>({{call, a.parts, b, scaled_a, wide_b}, nullptr}, col);
+}
+
+/// Columns are decoded and used strip by strip: then they stay in the first cache.
 template <int kOutput>
-void compute_rounded(const TileKernelCall& call, const Decoded& a, const Decoded& b, bool is_narrow,
-                     Arena& arena) {
-  const int a_count = a.padded_rows * call.k;
-  if (is_narrow) {
-    const float* const scaled_a = scaled<float>(a.values, a_count, call.fraction_bits, arena);
-    compute_tile<kOutput, float>({call, a, b, scaled_a, b.values});
-  } else {
-    const double* const scaled_a = scaled<double>(a.values, a_count, call.fraction_bits, arena);
-    const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
-    compute_tile<kOutput, double>({call, a, b, scaled_a, wide_b});
+void compute_rounded(const TileKernelCall& call, const DecodedA& a, const Arena& arena) {
+  for (int col = 0; col < call.b.rows;) {
+    if (call.b.rows - col > kLanes) {
+      decode_and_compute<2, kOutput>(call, a, col, arena);
+      col += 2 * kLanes;
+    } else {
+      decode_and_compute<1, kOutput>(call, a, col, arena);
+      col += kLanes;
+    }
   }
 }
 
 void run_tile_kernel(const TileKernelCall& call) {
   Arena arena(call.workspace);
-  const int f = call.fraction_bits;
-  const Decoded a = decode_operand<false>(call.a, call.k, kBlockRows<1>, arena);
-  const Decoded b = decode_operand<true>(call.b, call.k, kLanes, arena);
-  // a * 2^F and a * 2^F * b are finite and, with all of their bits, not below the smallest normal.
-  const bool is_narrow = a.range.greatest + f + 2 <= 127 &&
-                         a.range.greatest + b.range.greatest + f + 2 <= 127 &&
-                         a.range.least + b.range.least - 22 + f >= -126;
-  if (call.output == kOutputF32) compute_rounded<kOutputF32>(call, a, b, is_narrow, arena);
-  if (call.output == kOutputF32E8M13) {
-    compute_rounded<kOutputF32E8M13>(call, a, b, is_narrow, arena);
-  }
-  if (call.output == kOutputF16) compute_rounded<kOutputF16>(call, a, b, is_narrow, arena);
+  DecodedA a{decode_operand<false>(call.a, call.k, kBlockRows<1>, arena), nullptr};
+  a.values = scaled<float>(a.parts.values, a.parts.padded_rows * call.k, call.fraction_bits, arena);
+  if (call.output == kOutputF32) compute_rounded<kOutputF32>(call, a, arena);
+  if (call.output == kOutputF32E8M13) compute_rounded<kOutputF32E8M13>(call, a, arena);
+  if (call.output == kOutputF16) compute_rounded<kOutputF16>(call, a, arena);
 }
 
 }  // namespace

@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 namespace tilewright::sim {
 namespace {
 
@@ -16,6 +20,7 @@ constexpr int kHalfLanes = kLanes / 2;
 using Floats = float __attribute__((vector_size(kVectorBytes)));
 using Ints = std::int32_t __attribute__((vector_size(kVectorBytes)));
 using Words = std::uint32_t __attribute__((vector_size(kVectorBytes)));
+using Bytes = std::int8_t __attribute__((vector_size(kVectorBytes / 4)));    ///< kLanes of them
 using Shorts = std::int16_t __attribute__((vector_size(kVectorBytes / 2)));  ///< kLanes of them
 using Doubles = double __attribute__((vector_size(kVectorBytes)));           ///< kHalfLanes
 using Longs = std::int64_t __attribute__((vector_size(kVectorBytes)));
@@ -56,6 +61,43 @@ inline Ints ints_of(const Words& words) {
   return bits_as<Ints>(words);
 }
 
+// Between bytes and words: __builtin_convertvector of GCC 12 goes lane by lane where sizes differ
+// by more than a factor of two.
+#if defined(__AVX512F__)
+inline Ints widen(const Bytes& bytes) {
+  return bits_as<Ints>(_mm512_maskz_cvtepi8_epi32(0xFFFF, bits_as<__m128i>(bytes)));
+}
+inline Words widen_unsigned(const Bytes& bytes) {
+  return bits_as<Words>(_mm512_maskz_cvtepu8_epi32(0xFFFF, bits_as<__m128i>(bytes)));
+}
+inline Bytes narrow(const Ints& ints) {
+  return bits_as<Bytes>(_mm512_maskz_cvtepi32_epi8(0xFFFF, bits_as<__m512i>(ints)));
+}
+#elif defined(__AVX2__)
+inline Ints widen(const Bytes& bytes) {
+  return bits_as<Ints>(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bits_as<long long>(bytes))));
+}
+inline Words widen_unsigned(const Bytes& bytes) {
+  return bits_as<Words>(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bits_as<long long>(bytes))));
+}
+inline Bytes narrow(const Ints& ints) {
+  const auto both = bits_as<__m256i>(ints);
+  const __m128i shorts =
+      _mm_packs_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));
+  return bits_as<Bytes>(_mm_cvtsi128_si64(_mm_packs_epi16(shorts, shorts)));
+}
+#else
+inline Ints widen(const Bytes& bytes) {
+  return __builtin_convertvector(bytes, Ints);
+}
+inline Words widen_unsigned(const Bytes& bytes) {
+  return words_of(widen(bytes)) & 255;
+}
+inline Bytes narrow(const Ints& ints) {
+  return __builtin_convertvector(ints, Bytes);
+}
+#endif
+
 /// 2^exponents, for -126 <= exponent <= 127; otherwise anything.
 inline Floats powers_of_two(const Ints& exponents) {
   return bits_as<Floats>(words_of(exponents + 127) << 23);
@@ -70,10 +112,31 @@ inline Half half_of(const Vector& vector, int half) {
   return result;
 }
 
+inline std::uint32_t greatest_lane(const Words& vector) {
+  Words rest = vector;
+#pragma GCC unroll 4
+  for (int step = kLanes / 2; step > 0; step /= 2) {
+    Words shifted;
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) shifted[i] = rest[(i + step) % kLanes];
+    rest = larger(shifted, rest);
+  }
+  return rest[0];
+}
+
+/// Nonzero if a lane is.
 inline std::int32_t any_of(const Ints& vector) {
+#if defined(__AVX512F__)
+  const auto lanes = bits_as<__m512i>(vector);
+  return static_cast<std::int32_t>(_mm512_test_epi32_mask(lanes, lanes));
+#elif defined(__AVX2__)
+  const auto lanes = bits_as<__m256i>(vector);
+  return 1 - _mm256_testz_si256(lanes, lanes);
+#else
   std::int32_t any = 0;
   for (int i = 0; i < kLanes; ++i) any |= vector[i];
   return any;
+#endif
 }
 
 }  // namespace

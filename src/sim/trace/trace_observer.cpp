@@ -40,7 +40,8 @@ void TraceObserver::launch_started(Grid&) {
   barriers_.clear();
 }
 
-void TraceObserver::launch_ended(Grid&) {
+void TraceObserver::launch_ended(Grid& grid) {
+  if (num_stops_ == 0 && !options_.breakpoints.empty()) say_not_reached(*grid.code);
   if (num_stops_ > options_.max_stops) {
     print_(fmt::format("{} more stops at breakpoints are not shown\n",
                        num_stops_ - options_.max_stops));
@@ -49,6 +50,21 @@ void TraceObserver::launch_ended(Grid&) {
     print_(fmt::format("{} more traced instructions are not shown\n",
                        num_lines_ - options_.max_lines));
   }
+}
+
+/// A line may also be beside the instructions: one of another kernel, or a label.
+void TraceObserver::say_not_reached(const KernelCode& code) {
+  std::uint32_t first = 0, last = 0;
+  for (const CodePlace& place : code.places) {
+    if (place.syntax == nullptr) continue;
+    const std::uint32_t line = place.syntax->pos.line;
+    first = first == 0 ? line : std::min(first, line);
+    last = std::max(last, line);
+  }
+  print_(
+      fmt::format("no warp came to a breakpoint; the instructions of {} are on lines {} to {} of "
+                  "{}\n",
+                  code.info.name, first, last, code.module->name));
 }
 
 void TraceObserver::executing(Warp& warp, const Insn& insn, std::uint32_t active) {

@@ -34,6 +34,7 @@ class TraceObserver final : public Observer {
   void show(Warp& warp, const Insn& insn, std::uint32_t active, bool is_after);
   void trace(Warp& warp, const Insn& insn, std::uint32_t active);
   std::string barriers_text(const Warp& warp) const;
+  void say_not_reached(const KernelCode& code);
 
   TraceOptions options_;
   std::function<void(std::string_view)> print_;

@@ -44,6 +44,19 @@ TEST(SimNamedBarriers, ArriveAndSyncBetweenWarpgroups) {
   EXPECT_EQ(last.released_warps, 0xf0u) << "the first four do not wait";
 }
 
+TEST(SimNamedBarriers, ArrivesThenSyncsItself) {
+  NamedBarriers barriers(256);
+  for (std::uint32_t w = 0; w < 4; ++w)
+    EXPECT_FALSE(barriers.arrive(arrive(3, w, 256)).is_released);
+  for (std::uint32_t w = 0; w < 3; ++w) EXPECT_FALSE(barriers.arrive(sync(3, w, 256)).is_released);
+  EXPECT_THAT(barriers.describe(3), HasSubstr("224 of 256 threads arrived"));
+  const BarrierResult last = barriers.arrive(sync(3, 3, 256));
+  EXPECT_TRUE(last.is_released) << "four warps have come twice";
+  EXPECT_EQ(last.released_warps, 0xfu);
+  EXPECT_TRUE(barriers.is_idle(3));
+  EXPECT_FALSE(barriers.arrive(sync(3, 0, 256)).is_released) << "nothing is left of it";
+}
+
 TEST(SimNamedBarriers, Reductions) {
   NamedBarriers barriers(64);
   BarrierArrival first = sync(1, 0);

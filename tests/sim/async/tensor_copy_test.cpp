@@ -24,6 +24,7 @@ constexpr TensorElement kPlainElements[] = {
 std::byte naive_fill(const TensorMapFields& map, std::uint32_t byte_in_row) {
   if (map.fill == TensorFill::kZeros) return std::byte{0};
   const std::uint32_t size = element_bits(map.element) / 8;
+  if (map.element == TensorElement::kF16 && byte_in_row % 2 == 0) return std::byte{0xf7};
   return byte_in_row % size == size - 1 ? std::byte{0x7f} : std::byte{0xff};
 }
 

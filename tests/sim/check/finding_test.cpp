@@ -12,11 +12,13 @@ namespace tilewright::sim {
 namespace {
 
 Finding race(const std::string& line, const std::string& who = "CTA (0,0,0) warp 0 lane 0") {
-  return {"race",
-          "gemm",
-          "race on shared[0x480..0x48f]",
-          {{"written", "gemm.ptx:" + line, "gemm.cu:41", "st.shared.u32 [%r1], %r2;", who}},
-          "no barrier orders them"};
+  Finding out;
+  out.check = "race";
+  out.kernel = "gemm";
+  out.what = "race on shared[0x480..0x48f]";
+  out.places = {{"written", "gemm.ptx:" + line, "gemm.cu:41", "st.shared.u32 [%r1], %r2;", who}};
+  out.missing = "no barrier orders them";
+  return out;
 }
 
 TEST(Findings, AreTheSameIfTheInstructionsAre) {
@@ -32,13 +34,68 @@ TEST(Findings, AreTheSameIfTheInstructionsAre) {
   EXPECT_TRUE(findings.take_all().empty());
 }
 
+TEST(Findings, OfOneCauseAreOne) {
+  Findings findings;
+  Finding first = race("88"), second = race("89"), other = race("90");
+  first.cause = second.cause = "between two barriers";
+  other.cause = "between two others";
+  Findings::Handle handle = Findings::kNone;
+  EXPECT_TRUE(findings.add(first, &handle));
+  EXPECT_EQ(handle, 0);
+  EXPECT_FALSE(findings.add(second, &handle));
+  EXPECT_EQ(handle, 0);
+  EXPECT_TRUE(findings.add(other, &handle));
+  EXPECT_EQ(handle, 1);
+  Finding elsewhere = first;
+  elsewhere.places[0].ptx = "other.ptx:88";
+  EXPECT_TRUE(findings.add(elsewhere));
+  findings.add_again(0);
+  findings.add_again(1, "race on shared[0x480..0x4ff]");  // more of the same
+  const auto all = findings.take_all();
+  ASSERT_EQ(all.size(), 3);
+  EXPECT_EQ(all[0].count, 3);
+  EXPECT_EQ(all[0].others, std::vector<std::string>{"89"});
+  EXPECT_TRUE(
+      to_string(all[0]).ends_with("\n     3 times in all, for the same reason also at lines 89"))
+      << to_string(all[0]);
+  EXPECT_EQ(all[1].count, 1);
+  EXPECT_EQ(all[1].what, "race on shared[0x480..0x4ff]");
+}
+
+TEST(Findings, AreToldInTheOrderOfTheGrid) {
+  Findings findings;
+  const auto in_cta = [](const std::string& line, std::uint64_t cta) {
+    Finding out = race(line, "CTA " + std::to_string(cta));
+    out.places[0].order = cta;
+    return out;
+  };
+  findings.add(race("before"));
+  findings.add(in_cta("88", 7));
+  findings.add(in_cta("90", 3));
+  findings.add(in_cta("88", 2));
+  findings.add(in_cta("91", 3));
+  findings.add(in_cta("88", 5));
+  std::vector<std::string> told;
+  for (const Finding& finding : findings.take_from(1)) {
+    told.push_back(finding.places[0].ptx + " " + finding.places[0].who);
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"gemm.ptx:88 CTA 2", "gemm.ptx:90 CTA 3",
+                                            "gemm.ptx:91 CTA 3"}));
+}
+
 TEST(Findings, BeyondTheLimitAreOnlyCounted) {
   Findings findings;
   findings.set_limit(1);
   EXPECT_TRUE(findings.add(race("1")));
+  Findings::Handle handle = 0;
+  EXPECT_FALSE(findings.add(race("2"), &handle));
+  EXPECT_EQ(handle, Findings::kNone);
   EXPECT_FALSE(findings.add(race("2")));
+  EXPECT_FALSE(findings.add(race("3")));
+  findings.add_again(handle);
   EXPECT_EQ(findings.take_all().size(), 1);
-  EXPECT_EQ(findings.total(), 2);
+  EXPECT_EQ(findings.total(), 5);
+  EXPECT_EQ(findings.num_left_out(), 2);
 }
 
 TEST(Findings, ArePrintedWithTheirPlaces) {

@@ -25,8 +25,9 @@ void* driver_library() {
 const DriverTable& driver_table() {
   static const DriverTable table = [] {
     DriverTable filled;
+    void* const library = driver_library();
 #define TILEWRIGHT_FILL(name, version, parameters) \
-  filled.name = reinterpret_cast<CUresult(*) parameters>(dlsym(driver_library(), #name));
+  filled.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, #name));
     TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_FILL)
 #undef TILEWRIGHT_FILL
     return filled;

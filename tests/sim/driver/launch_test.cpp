@@ -55,6 +55,43 @@ class DriverLaunchTest : public DriverTest {
   CUdeviceptr memory_ = 0;
 };
 
+/// A kernel in which so many registers are live at once.
+std::string greedy_kernel(int num_live, const std::string& bounds) {
+  std::string text =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry greedy(.param "
+      ".u64 to)\n" +
+      bounds + "\n{\n.reg .b64 %to;\n.reg .b32 %r<" + std::to_string(num_live) +
+      ">;\nld.param.u64 %to, [to];\n";
+  for (int i = 0; i < num_live; ++i) {
+    text += "ld.volatile.global.u32 %r" + std::to_string(i) + ", [%to];\n";
+  }
+  for (int i = 0; i < num_live; ++i) {
+    text += "st.volatile.global.u32 [%to], %r" + std::to_string(i) + ";\n";
+  }
+  return text + "ret;\n}\n";
+}
+
+TEST_F(DriverLaunchTest, LaunchBoundsLimitTheRegistersNotTheThreads) {
+  const auto most_threads = [&](const std::string& bounds, int& num_registers) {
+    const CUfunction greedy = function(load(greedy_kernel(240, bounds)), "greedy");
+    int value = 0;
+    EXPECT_OK(cu.cuFuncGetAttribute(&value, CUfunction_attribute::kMaxThreadsPerBlock, greedy));
+    EXPECT_OK(cu.cuFuncGetAttribute(&num_registers, CUfunction_attribute::kNumRegs, greedy));
+    EXPECT_OK(cu.cuLaunchKernel(greedy, 1, 1, 1, static_cast<unsigned>(value), 1, 1, 0, nullptr,
+                                std::vector<void*>{&memory_}.data(), nullptr));
+    return value;
+  };
+  int num_registers = 0;
+  EXPECT_EQ(most_threads("", num_registers), 256);
+  EXPECT_GT(num_registers, 240);
+  EXPECT_EQ(most_threads(".maxntid 384, 1, 1", num_registers), 384);
+  EXPECT_EQ(num_registers, 168);
+  EXPECT_EQ(most_threads(".maxntid 128, 1, 1\n.minnctapersm 4", num_registers), 128);
+  EXPECT_EQ(num_registers, 128);
+  EXPECT_EQ(most_threads(".maxntid 384, 1, 1\n.maxnreg 64", num_registers), 384);
+  EXPECT_EQ(num_registers, 64);
+}
+
 TEST_F(DriverLaunchTest, ArgumentsByPointersAndByBuffer) {
   EXPECT_OK(launch(store_, memory_, 7));
   EXPECT_EQ(word(), 7u);

@@ -205,7 +205,60 @@ TEST_P(Async, RemoteStoreSignalsThePeer) {
   EXPECT_EQ(out[1], 40u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Timing, Async, testing::Values(AsyncTiming::kEager, AsyncTiming::kLate));
+INSTANTIATE_TEST_SUITE_P(Timing, Async,
+                         testing::Values(AsyncTiming::kEager, AsyncTiming::kLate,
+                                         AsyncTiming::kRandom));
+
+/// Two copies on two mbarriers; out[0]: whether the second was done when the first was found done,
+/// out[1]: the other way round; then the second's data.
+constexpr const char* kTwoCopies = R"(.shared .align 16 .b8 buffer[1024];
+    .shared .align 8 .b64 bars[2];
+    setp.ne.u32 %p0, %r0, 0; @%p0 bra DONE;
+    mov.u32 %r1, buffer; mov.u32 %r2, bars;
+    mbarrier.init.shared::cta.b64 [%r2], 1; mbarrier.init.shared::cta.b64 [%r2+8], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2+8], 512;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 512, [%r2];
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+512], [%rd0+512], 512,
+      [%r2+8];
+    LOOK: mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r2], 0;
+    mbarrier.test_wait.parity.shared::cta.b64 %p2, [%r2+8], 0;
+    or.pred %p3, %p1, %p2; @!%p3 mbarrier.try_wait.parity.shared::cta.b64 %p4, [%r2], 0;
+    @!%p3 bra LOOK;
+    selp.u32 %r3, 1, 0, %p2; selp.u32 %r4, 1, 0, %p1;
+    FIRST: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2], 0; @!%p1 bra FIRST;
+    SECOND: mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r2+8], 0; @!%p1 bra SECOND;
+    ld.shared.u32 %r5, [%r1+508]; ld.shared.u32 %r6, [%r1+1020];
+    st.global.v4.u32 [%rd1], {%r3, %r4, %r5, %r6};
+    DONE:)";
+
+std::vector<std::uint32_t> outcome(std::uint64_t seed) {
+  Options options;
+  options.async_timing = AsyncTiming::kRandom;
+  options.seed = seed;
+  KernelRun kernel(kTwoCopies, options);
+  auto* in = kernel.allocate<std::uint32_t>(256);
+  auto* out = kernel.allocate<std::uint32_t>(4);
+  std::iota(in, in + 256, 0);
+  kernel.run_well(in, out);
+  return {out, out + 4};
+}
+
+TEST(RandomTiming, CopiesCompleteInAnyOrderAndEachWithItsMbarrier) {
+  bool is_only_first = false, is_only_second = false, are_both = false;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const std::vector<std::uint32_t> out = outcome(seed);
+    EXPECT_EQ(out[2],
+              127u);  // whatever the order, a wait that is over means that the data is there
+    EXPECT_EQ(out[3], 255u);
+    is_only_first |= out[0] == 0 && out[1] == 1;
+    is_only_second |= out[0] == 1 && out[1] == 0;
+    are_both |= out[0] == 1 && out[1] == 1;
+    EXPECT_EQ(out, outcome(seed));
+  }
+  EXPECT_TRUE(is_only_first && is_only_second && are_both);
+}
 
 TEST(Mbarrier, OverArrivalIsAFinding) {
   KernelRun kernel(R"(.shared .align 8 .b64 bar; setp.eq.u32 %p0, %r0, 0;

@@ -7,7 +7,16 @@
 //     .visible .entry add_s32(.param .u64 in, .param .u64 out) ...
 //
 // A kernel runs with 32 threads. Operand k of lane l is the 64-bit word k * 32 + l of `in`, result
-// k likewise of `out`, which is zero before. A list shorter than 32 is repeated.
+// k likewise of `out`, which is zero before. A list shorter than 32 is repeated. After `// test:`
+// may come
+//
+//     // threads: 128
+//     // cluster: 2            as many CTAs, one cluster
+//     // map: element=u16 at=in+256 dims=64,32 strides=128 box=8,4 ...     (ptx_map.h)
+//
+// Each map is one more parameter, `.param .align 64 .b8 mapN[128]`. A line `// machine: exact_mma`
+// or `// machine: separate_mul_add` at the head of a file chooses arithmetic that no device has;
+// such a file is not for a device.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +31,9 @@ inline constexpr std::size_t kPtxLanes = 32;
 struct PtxCase {
   std::string kernel;
   std::vector<std::vector<std::uint64_t>> inputs, outputs;
+  std::uint32_t num_threads = kPtxLanes;
+  std::uint32_t cluster = 1;
+  std::vector<std::string> maps;
 };
 
 inline std::vector<std::uint64_t> parse_words(const std::string& text) {
@@ -36,8 +48,15 @@ inline std::vector<PtxCase> parse_ptx_cases(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) {
     const auto rest = [&line](std::string_view prefix) { return line.substr(prefix.size()); };
-    if (line.starts_with("// test: ")) cases.push_back({rest("// test: "), {}, {}});
+    if (line.starts_with("// test: ")) cases.emplace_back().kernel = rest("// test: ");
     if (cases.empty()) continue;
+    if (line.starts_with("// map: ")) cases.back().maps.push_back(rest("// map: "));
+    if (line.starts_with("// threads: ")) {
+      cases.back().num_threads = static_cast<std::uint32_t>(std::stoul(rest("// threads: ")));
+    }
+    if (line.starts_with("// cluster: ")) {
+      cases.back().cluster = static_cast<std::uint32_t>(std::stoul(rest("// cluster: ")));
+    }
     if (line.starts_with("// in: ")) cases.back().inputs.push_back(parse_words(rest("// in: ")));
     if (line.starts_with("// out: ")) {
       cases.back().outputs.push_back(parse_words(rest("// out: ")));

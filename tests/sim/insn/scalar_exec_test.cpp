@@ -10,7 +10,6 @@
 #include "sim/insn/half_lanes.h"
 #include "sim/insn/integer_ops.h"
 #include "sim/insn/lanes.h"
-#include "sim/insn/special_function_ops.h"
 #include "tests/sim/insn/row_file.h"
 
 #include <cmath>
@@ -186,32 +185,6 @@ TEST(Half, Bf16FmaSeesWhatDoubleLoses) {
   EXPECT_EQ(fma(a, 1.5f, 0x1p-100f), half::to_bf16(388.0f / 256.0f));
   EXPECT_EQ(fma(a, 1.5f, -0x1p-100f), half::to_bf16(386.0f / 256.0f));
   EXPECT_EQ(fma(a, 1.5f, 0.0f), half::to_bf16(388.0f / 256.0f));
-}
-
-/// How many of the results differ from the correctly rounded double function.
-template <class Fast, class Exact>
-int count_differences(Fast fast, Exact exact, float low, float high) {
-  std::mt19937 random(11);
-  std::uniform_real_distribution<float> uniform(low, high);
-  int differing = 0;
-  for (int i = 0; i < 100000; ++i) {
-    const float x = uniform(random);
-    differing += fast(x) != static_cast<float>(exact(static_cast<double>(x)));
-  }
-  return differing;
-}
-
-TEST(SpecialFunctions, AreCorrectlyRounded) {
-  const auto exp2 = [](double x) { return std::exp2(x); };
-  const auto log2 = [](double x) { return std::log2(x); };
-  EXPECT_EQ(count_differences(special::ex2<false>, exp2, -1.0f, 1.0f), 0);
-  EXPECT_EQ(count_differences(special::ex2<false>, exp2, -150.0f, 128.0f), 0);
-  EXPECT_EQ(count_differences(special::lg2<false>, log2, 0.9f, 1.1f), 0);
-  EXPECT_EQ(count_differences(special::lg2<false>, log2, 0.0f, 1000.0f), 0);
-  EXPECT_EQ(special::ex2<false>(-149.0f), 0x1p-149f);
-  EXPECT_EQ(special::ex2<true>(-149.0f), 0.0f);
-  EXPECT_EQ(special::lg2<false>(0x1p-149f), -149.0f);
-  EXPECT_EQ(special::ex2<false>(128.0f), std::numeric_limits<float>::infinity());
 }
 
 }  // namespace

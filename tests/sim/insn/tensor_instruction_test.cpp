@@ -157,7 +157,44 @@ TEST_P(Wgmma, SharedOperandsWithSwizzle) {
 TEST_P(Wgmma, AInRegisters) {
   expect_product(true, GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(Timing, Wgmma, testing::Values(AsyncTiming::kEager, AsyncTiming::kLate));
+INSTANTIATE_TEST_SUITE_P(Timing, Wgmma,
+                         testing::Values(AsyncTiming::kEager, AsyncTiming::kLate,
+                                         AsyncTiming::kRandom));
+
+/// The program reads an accumulator before it waits: what it sees depends on the moment.
+TEST(RandomTiming, WgmmaTakesEffectAnywhereBetweenIssueAndWait) {
+  std::string text = wgmma_kernel(false);
+  const std::string wait = "wgmma.wait_group.sync.aligned 0;";
+  std::string early = "mov.f32 %f100, %f0; mov.u32 %r300, 0;\n";
+  early += "SPIN: add.u32 %r300, %r300, 1; setp.lt.u32 %p3, %r300, 10; @%p3 bra SPIN;\n";
+  early += "mov.f32 %f101, %f0;\n" + wait + " mov.f32 %f1, %f100; mov.f32 %f2, %f101;";
+  text.replace(text.find(wait), wait.size(), early);
+  text.insert(0, "mov.f32 %f0, 0fC0000000;\n");
+  int num_early = 0, num_between = 0, num_late = 0;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    Options options;
+    options.checks = parse_checks("none");
+    options.async_timing = AsyncTiming::kRandom;
+    options.seed = seed;
+    KernelRun kernel(text, options);
+    auto* a = kernel.allocate<std::uint16_t>(4096);
+    auto* b = kernel.allocate<std::uint16_t>(4096);
+    auto* d = kernel.allocate<float>(4096);
+    std::fill(a, a + 4096, to_bf16(1));
+    std::fill(b, b + 4096, to_bf16(1));
+    kernel.run_well(a, b, d, 128);
+    for (int thread = 0; thread < 128; thread += 32) {
+      EXPECT_EQ(d[32 * thread], 64);
+      EXPECT_LE(d[32 * thread + 1], d[32 * thread + 2]);  // one wgmma after the other
+      num_early += d[32 * thread + 1] == 64;
+      num_late += d[32 * thread + 2] == -2;
+      num_between += d[32 * thread + 2] > 0 && d[32 * thread + 2] < 64;
+    }
+  }
+  EXPECT_GT(num_early, 0);
+  EXPECT_GT(num_late, 0);
+  EXPECT_GT(num_between, 0);
+}
 
 TEST(WgmmaDescriptor, OutOfBoundsIsNamedWithItsFields) {
   KernelRun kernel(R"(mov.u64 %rd6, 0x4000004000013fff;

@@ -128,7 +128,7 @@ TEST(GlobalMemory, HostRanges) {
 TEST(GlobalMemory, TheWholeRangeCanBeTouched) {
   GlobalMemory memory(std::uint64_t{140} << 30);
   EXPECT_EQ(memory.capacity_bytes(), std::uint64_t{140} << 30);
-  EXPECT_EQ(memory.end() - memory.begin(), memory.capacity_bytes());
+  EXPECT_GE(memory.end() - memory.begin(), memory.capacity_bytes());
   *reinterpret_cast<char*>(memory.end() - 1) = 1;
   EXPECT_EQ(byte_at(memory.begin()), 0);
   EXPECT_EQ(byte_at(memory.end() - 1), 1);

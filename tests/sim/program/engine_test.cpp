@@ -181,16 +181,21 @@ TEST(Engine, CallsAreInlined) {
   for (std::uint32_t t = 0; t < 32; ++t) EXPECT_EQ(run.out[t], t < 4 ? f(f(t)) : f(t));
 }
 
-TEST(Engine, RecursionIsRefusedAndTheRestIsUsable) {
+TEST(Engine, EndlessRecursionOverflowsTheStack) {
+  const RunResult run = run_ptx(kernel_with("call f; ret;", R"(
+.func f() { call f; ret; })"));
+  EXPECT_THAT(run.fault, AllOf(HasSubstr("call stack overflow"), HasSubstr("call f;")));
+}
+
+TEST(Engine, AFunctionThatCannotBeTranslatedLeavesTheRestUsable) {
   const std::string text = kernel_with("ret;", R"(
-.func f() { call f; ret; }
+.func f() { rcp.u32 1; ret; }
 .visible .entry bad() { call f; ret; }
 .visible .entry worse() { frobnicate.u32 1; ret; })");
   EXPECT_EQ(run_ptx(text).fault, "");
   RunSetup setup;
   setup.kernel = "bad";
-  EXPECT_THAT([&] { run_ptx(text, setup); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("f calls itself")));
+  EXPECT_THAT([&] { run_ptx(text, setup); }, ::testing::ThrowsMessage<Error>(HasSubstr("rcp")));
   setup.kernel = "worse";
   EXPECT_THAT([&] { run_ptx(text, setup); },
               ::testing::ThrowsMessage<Error>(

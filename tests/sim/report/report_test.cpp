@@ -65,8 +65,10 @@ struct DemoRun {
   std::optional<Fault> fault;
   std::string table;
 
-  explicit DemoRun(const std::string& kernel, const std::string& path = "report.json") {
+  explicit DemoRun(const std::string& kernel, const std::string& path = "report.json",
+                   std::uint32_t num_ctas = 2, std::uint32_t num_threads = 0) {
     Options options;
+    options.num_threads = num_threads;
     options.checks = parse_checks("none");
     options.report_path = path == "-" ? path : std::string(folder / path);
     Machine machine(device_models().front(), options);
@@ -75,7 +77,7 @@ struct DemoRun {
     launch.module = machine.load(parse_module(kKernel, "demo.ptx"));
     launch.kernel = kernel;
     launch.block.x = 32;
-    launch.grid.x = 2;
+    launch.grid.x = num_ctas;
     const std::uint64_t data = machine.memory().allocate(4096, "data");
     std::memset(reinterpret_cast<void*>(data), 0, 4096);
     if (kernel == "demo") {
@@ -87,6 +89,13 @@ struct DemoRun {
   }
   json report() const { return read_json(folder / "report.json"); }
 };
+
+TEST(Report, DoesNotDependOnTheNumberOfThreads) {
+  constexpr std::uint32_t kNumCtas = 500;
+  const json alone = DemoRun("demo", "report.json", kNumCtas, 1).report();
+  EXPECT_EQ(alone["kernels"][0]["total"]["warp_instructions"], 17 * 2 * kNumCtas);
+  EXPECT_EQ(DemoRun("demo", "report.json", kNumCtas, 8).report(), alone);
+}
 
 json line_of(const json& kernel, int number) {
   for (const json& line : kernel["lines"]) {

@@ -1,0 +1,42 @@
+// What the manual has and the simulator does not is refused when a module is loaded, with a reason.
+#include "tests/sim/insn/kernel_run.h"
+
+#include <gmock/gmock.h>
+
+namespace tilewright::sim {
+namespace {
+
+struct Refused {
+  const char *instruction, *reason;
+};
+
+class Refusal : public testing::TestWithParam<Refused> {};
+
+TEST_P(Refusal, SaysWhy) {
+  const KernelRun run(GetParam().instruction);
+  EXPECT_THAT(run.problem(), testing::HasSubstr(GetParam().reason));
+  EXPECT_THAT(run.problem(), testing::HasSubstr("k.ptx:"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Instructions, Refusal,
+    testing::Values(
+        Refused{"suld.b.1d.v2.b32.trap {%r1, %r2}, [%rd1, {%r3}];", "textures and surfaces"},
+        Refused{"multimem.red.relaxed.sys.global.add.u32 [%rd1], %r2;", "several devices"},
+        Refused{"multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%rd1];", "several devices"},
+        Refused{"wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%rd1], {%r1, %r2};", "wmma"},
+        Refused{"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, "
+                "%r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0;",
+                "sparse mma"},
+        Refused{"vadd4.u32.u32.u32 %r1, %r2, %r3, %r4;", "video instructions"},
+        Refused{"tcgen05.wait::ld.sync.aligned;", "Blackwell"},
+        Refused{"stacksave.u64 %rd3;", "dynamic local memory"},
+        Refused{"cp.async.bulk.tensor.4d.shared::cluster.global.im2col::w.mbarrier::complete_tx::"
+                "bytes [%r1], [%rd1, {%r2, %r2, %r2, %r2}], [%r3], {%h1, %h2};",
+                "im2col::w needs .target sm_100a"},
+        Refused{"cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::"
+                "bytes [%r1], [%rd1, {%r2, %r2, %r2, %r2, %r2}], [%r3];",
+                "need .target sm_100a"}));
+
+}  // namespace
+}  // namespace tilewright::sim
