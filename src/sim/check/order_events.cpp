@@ -209,7 +209,7 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
       Groups& groups = own.cta->warps[w].wgmma;
       if (time == 0 || groups.agent == 0) continue;
       own.now.seen.raise(groups.agent, std::min(time, groups.time - 1));
-      own.now.fenced.raise(groups.agent, std::min(time, groups.time - 1));
+      own.now.raise_fenced(groups.agent, std::min(time, groups.time - 1));
     }
     return;
   }
