@@ -55,14 +55,17 @@ TEST_P(PtxFile, GivesTheExpectedResults) {
 
 /// The same with everything checked and asynchronous work as late as it may be.
 TEST_P(PtxFile, HasNoFindings) {
-  const std::string text = read(GetParam());
+  const std::string text = read_text(GetParam());
   Options options = options_for(text);
   options.checks = parse_checks("all");
   options.async_timing = AsyncTiming::kLate;
   options.seed = 3;
   Machine machine(model_for(text), options);
   const auto module = machine.load(parse_module(text, GetParam().filename().string()));
-  for (const PtxCase& test : parse_ptx_cases(text)) run_case(machine, module, test);
+  for (const PtxCase& test : parse_ptx_cases(text)) {
+    const auto recorded = recorded_results(GetParam().filename().string(), test.kernel);
+    run_case(machine, module, test, recorded.empty() ? spread(test.outputs) : recorded);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, PtxFile, testing::ValuesIn(ptx_files()), [](const auto& file) {
