@@ -197,7 +197,11 @@ std::size_t first_of(Cluster& cluster, std::size_t count) {
 
 WarpStatus run_turn(Cluster& cluster, Warp& warp) {
   cluster.running = &warp;
-  if (!is_random(*cluster.grid)) return run_warp(warp, kTurn);
+  // A turn that ends inside a polling loop looks like progress. After many turns in which nobody
+  // was woken they are long enough to come to the poll, so that a deadlock is seen.
+  constexpr std::uint32_t kManyQuietRounds = 2048;
+  if (!is_random(*cluster.grid) || cluster.num_quiet_rounds > kManyQuietRounds)
+    return run_warp(warp, kTurn);
   run_some_pending(cluster, warp);
   return run_warp(warp, 1 + random_below(cluster, kLongestRandomTurn));
 }
@@ -274,7 +278,12 @@ ClusterStatus run_cluster(Cluster& cluster) {
       cluster.is_done = true;
       return ClusterStatus::kDone;
     }
-    if (num_wakes(cluster) != wakes) num_timeouts = 0;
+    if (num_wakes(cluster) != wakes) {
+      num_timeouts = 0;
+      cluster.num_quiet_rounds = 0;
+    } else {
+      ++cluster.num_quiet_rounds;
+    }
     if (status == ClusterStatus::kProgress && num_timeouts == 0) {
       if (cluster.grid->code->is_cross_cta) return status;
       continue;

@@ -88,7 +88,7 @@ TEST(PtxRunFuzz, DamagedProgramsAreRefusedOrFail) {
       FAIL() << "file " << i << ": " << error.what() << "\n" << file;
     }
   }
-  EXPECT_GT(num_run, kNumFiles / 10);
+  EXPECT_GT(num_run, kNumFiles / 20);  // or nothing but the parser is tried
   EXPECT_LT(num_run, kNumFiles);
 }
 
