@@ -106,7 +106,7 @@ class Tilewright:
             arguments.stream = torch.cuda.current_stream().cuda_stream
             self.check(self.lib.tw_attention_run(attention, ctypes.byref(arguments)))
 
-        run.keep = workspace
+        run.keep = (workspace, q, k, v, out, lse)  # only their addresses are in the arguments
         run.close = lambda: self.lib.tw_attention_destroy(attention)
         text = self.lib.tw_attention_plan_text(attention).decode()
         return run, self.lib.tw_attention_kernel(attention).decode(), text
@@ -172,8 +172,8 @@ def runners(torch, args, tilewright, fa3, shape, q, k, v):
     add_torch("flash", SDPBackend.FLASH_ATTENTION, f"torch {version}, flash backend")
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     if fa3 is not None:
-        result = torch.empty_like(q)
-        arguments = Fa3Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), result.data_ptr(), lse.data_ptr(),
+        fa3_result = torch.empty_like(q)
+        arguments = Fa3Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), fa3_result.data_ptr(), lse.data_ptr(),
                                  q.shape[0], q.shape[1], q.shape[2], k.shape[2], q.shape[3], int(causal),
                                  int(q.dtype == torch.float16), 1 / math.sqrt(q.shape[3]), None)
 
@@ -182,7 +182,8 @@ def runners(torch, args, tilewright, fa3, shape, q, k, v):
             status = fa3.fa3_forward(ctypes.byref(arguments))
             if status:
                 raise RuntimeError(f"fa3_forward returned {status}")
-            return result
+            return fa3_result
+        run_fa3.keep = lse
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
     for kernel in args.kernels if tilewright is not None else []:
         result = torch.empty_like(q)

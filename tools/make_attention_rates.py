@@ -58,7 +58,8 @@ def main():
     begin = text.index("kAttentionRates[] = {\n") + len("kAttentionRates[] = {\n")
     end = text.index("};\n// clang-format on")
     text = text[:begin] + "\n".join(lines) + "\n" + text[end:]
-    origin = f"// Medians of {args.log.name}, commit {log['commit']}: made by tools/make_attention_rates.py."
+    origin = (f"// Made by tools/make_attention_rates.py from\n// bench/results/{args.log.name}\n"
+              "// and logs before it, for what it lacks.")
     text = re.sub(r"(// TFLOP/s of .*\n//\n)(//.*\n)+", lambda m: m[1] + origin + "\n", text)
     HEADER.write_text(text)
     print(f"{len(lines)} rows in {HEADER.relative_to(ROOT)}")

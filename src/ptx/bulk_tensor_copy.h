@@ -35,9 +35,11 @@ __device__ inline void cp_async_bulk_tensor_3d_shared_global(std::uint32_t desti
 }
 
 /// The same for a 4-D map.
-__device__ inline void cp_async_bulk_tensor_4d_shared_global(
-    std::uint32_t destination, const void* tensor_map, std::int32_t x, std::int32_t y,
-    std::int32_t z, std::int32_t w, std::uint32_t barrier) {
+__device__ inline void cp_async_bulk_tensor_4d_shared_global(std::uint32_t destination,
+                                                             const void* tensor_map, std::int32_t x,
+                                                             std::int32_t y, std::int32_t z,
+                                                             std::int32_t w,
+                                                             std::uint32_t barrier) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "
       "{%2, %3, %4, %5}], [%6];" ::"r"(destination),

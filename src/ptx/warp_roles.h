@@ -43,8 +43,9 @@ __device__ inline void setmaxnreg_inc_sync_aligned() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
-/// The same value, which all lanes of a converged warp hold, in a form that the compiler knows to be
-/// one for the whole warp: addresses made of it, and loops that depend on it, stay in uniform registers.
+/// The same value, which all lanes of a converged warp hold, in a form that the compiler knows to
+/// be one for the whole warp: addresses made of it, and loops that depend on it, stay in uniform
+/// registers.
 template <class T>
 __device__ inline T uniform(T value) {
   return __shfl_sync(0xffffffffu, value, 0);

@@ -23,7 +23,8 @@ struct RowResult {
 
 /// `scale` as in OnlineSoftmax::update. The sink is one more key whose value is 0; it may be larger
 /// than all scores, so the sums are taken relative to the larger of both.
-__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale, const float* sink) {
+__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale,
+                                        const float* sink) {
   constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   RowResult result;
 #pragma unroll
@@ -73,8 +74,8 @@ __device__ inline void store_lse(const kernels::AttentionParams& params,
   for (int h = 0; h < 2; ++h) {
     const std::int32_t query = first_query + lane / 4 + 8 * h;
     if (query < sequence.q_len) {
-      params.lse[(params.cu_q == nullptr ? batch : 0) * params.lse_batch_stride + head * params.lse_head_stride +
-                 sequence.q_begin + query] = rows.lse[h];
+      params.lse[(params.cu_q == nullptr ? batch : 0) * params.lse_batch_stride +
+                 head * params.lse_head_stride + sequence.q_begin + query] = rows.lse[h];
     }
   }
 }
@@ -82,11 +83,13 @@ __device__ inline void store_lse(const kernels::AttentionParams& params,
 /// Rows of a warp straight to global memory, 16 bytes a thread: the four threads of a row hold
 /// two columns of every eight; transposed, each holds eight adjacent ones.
 template <class Element, int Columns>
-__device__ void store_rows(const kernels::AttentionParams& params, const AttentionSequence& sequence,
-                           const float (&o)[Columns / 2], const RowResult& rows, std::int32_t batch,
-                           std::int32_t head, std::int32_t first_query) {
+__device__ void store_rows(const kernels::AttentionParams& params,
+                           const AttentionSequence& sequence, const float (&o)[Columns / 2],
+                           const RowResult& rows, std::int32_t batch, std::int32_t head,
+                           std::int32_t first_query) {
   const std::int32_t lane = threadIdx.x % 32;
-  auto* out = static_cast<std::uint16_t*>(params.out) + (params.cu_q == nullptr ? batch : 0) * params.out_strides.batch +
+  auto* out = static_cast<std::uint16_t*>(params.out) +
+              (params.cu_q == nullptr ? batch : 0) * params.out_strides.batch +
               head * params.out_strides.head;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -109,8 +112,9 @@ __device__ void store_rows(const kernels::AttentionParams& params, const Attenti
   store_lse(params, sequence, rows, batch, head, first_query);
 }
 
-/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies. `staging`
-/// is memory of the warpgroup that nobody else uses; `barrier` a named barrier of its own.
+/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies.
+/// `staging` is memory of the warpgroup that nobody else uses; `barrier` a named barrier of its
+/// own.
 template <class Element, int Columns>
 __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t* staging,
                             const float (&o)[Columns / 2], const RowResult& rows,
@@ -127,10 +131,10 @@ __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t
       const float* pair = &o[j * 8 + i * 2];
       words[i] = Element::pack(pair[0] * rows.factor[i % 2], pair[1] * rows.factor[i % 2]);
     }
-    ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B,
-                                           start + j / 4 * kBoxBytes + line + j % 4 * 32 +
-                                               lane / 16 * 16),
-                     words);
+    ptx::stmatrix<4>(
+        arch::swizzle_address(arch::SmemSwizzle::k128B,
+                              start + j / 4 * kBoxBytes + line + j % 4 * 32 + lane / 16 * 16),
+        words);
   }
   ptx::fence_proxy_async_shared_cta();
   ptx::bar_sync<128>(barrier);

@@ -31,7 +31,8 @@ struct KeyTiles {
 
   __device__ KeyTiles(const kernels::AttentionParams& params, std::int32_t kv_len,
                       std::int32_t shift, std::int32_t first, std::int32_t last) {
-    const VisibleKeys of_first(params, first + shift, kv_len), of_last(params, last + shift, kv_len);
+    const VisibleKeys of_first(params, first + shift, kv_len),
+        of_last(params, last + shift, kv_len);
     begin = of_first.begin / Keys;
     end = max((of_last.end + Keys - 1) / Keys, begin);
     plain_begin = (of_last.begin + Keys - 1) / Keys;

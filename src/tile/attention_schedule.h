@@ -1,4 +1,5 @@
-// Which CTA works on which tile of queries: one CTA per multiprocessor takes tiles until none is left.
+// Which CTA works on which tile of queries: one CTA per multiprocessor takes tiles until none is
+// left.
 #pragma once
 
 #include "kernels/attention/attention.h"
@@ -81,8 +82,9 @@ struct TileTaker {
   __device__ DealtTile take() const {
     Ring<kDealtTiles>(table.ring).wait_full(at);
     const DealtTile& t = table.tiles[at.stage];
-    return {ptx::uniform(t.first_query), ptx::uniform(t.head),   ptx::uniform(t.batch),
-            ptx::uniform(t.is_last),     ptx::uniform(t.q_begin), ptx::uniform(t.q_len),
+    return {ptx::uniform(t.first_query), ptx::uniform(t.head),
+            ptx::uniform(t.batch),       ptx::uniform(t.is_last),
+            ptx::uniform(t.q_begin),     ptx::uniform(t.q_len),
             ptx::uniform(t.kv_len),      0};
   }
   __device__ void release() {

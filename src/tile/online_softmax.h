@@ -1,8 +1,8 @@
 // Softmax over the columns of warpgroup-MMA accumulators, one tile of columns after another.
 //
-// A thread holds columns 8j + 2q + c of rows r and r + 8 (register 4j + 2h + c, h the row); the four
-// threads of a quad share the rows. Scores are kept in units of log2: exp(x) = 2^(x log2 e), with
-// log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
+// A thread holds columns 8j + 2q + c of rows r and r + 8 (register 4j + 2h + c, h the row); the
+// four threads of a quad share the rows. Scores are kept in units of log2: exp(x) = 2^(x log2 e),
+// with log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
 #pragma once
 
 #include "ptx/math.h"
@@ -11,8 +11,8 @@
 
 namespace tilewright::tile {
 
-/// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is off by
-/// 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
+/// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is
+/// off by 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
 __device__ inline float tanh_of_half(float x) {
   return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + ptx::ex2_approx_ftz_f32(x));
 }

@@ -40,8 +40,8 @@ __device__ std::uint64_t describe_k_major(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kTile =
       arch::make_smem_tile(arch::Major::kK, kSwizzle, 16, Rows, Columns);
-  constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
-      arch::describe_smem_tile(kTile, arch::Major::kK, kSwizzle, 16));
+  constexpr std::uint64_t kAtZero =
+      arch::encode_wgmma_descriptor(arch::describe_smem_tile(kTile, arch::Major::kK, kSwizzle, 16));
   return kAtZero | address >> 4;
 }
 
@@ -64,7 +64,7 @@ __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b)
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
     multiply_k16<Element, N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
-                                     b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
+                                b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
   }
 }
 
@@ -96,8 +96,7 @@ __device__ void pack_operand(std::uint32_t (&a)[N / 16][4], const float (&c)[N /
 #pragma unroll
   for (int i = 0; i < N / 16; ++i) {
 #pragma unroll
-    for (int r = 0; r < 4; ++r)
-      a[i][r] = Element::pack(c[8 * i + 2 * r], c[8 * i + 2 * r + 1]);
+    for (int r = 0; r < 4; ++r) a[i][r] = Element::pack(c[8 * i + 2 * r], c[8 * i + 2 * r + 1]);
   }
 }
 

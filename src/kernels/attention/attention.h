@@ -47,11 +47,11 @@ inline constexpr std::int32_t kUnboundedWindow = 1 << 30;
 
 /// How a kernel cuts the problem, and what a launch of it needs.
 struct AttentionTile {
-  int queries;       ///< of a CTA
-  int keys;          ///< of a step
-  int box_queries;   ///< rows of the boxes of q_map and out_map
-  int threads;       ///< of a CTA
-  int shared_bytes;  ///< dynamic
+  int queries;         ///< of a CTA
+  int keys;            ///< of a step
+  int box_queries;     ///< rows of the boxes of q_map and out_map
+  int threads;         ///< of a CTA
+  int shared_bytes;    ///< dynamic
   bool is_persistent;  ///< grid = (multiprocessors); else (tiles, heads, batch)
 };
 

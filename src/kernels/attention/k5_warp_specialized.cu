@@ -6,12 +6,12 @@
 // softmax. Here one thread of a producer warpgroup, which gives its registers away, keeps rings of
 // keys and values full; two consumer warpgroups of 64 queries each share every tile that it loads,
 // so a byte of K and V is read once per 128 queries instead of 64, and while one consumer is in its
-// softmax the other one's products run. Tiles that a causal mask or a window hides are never loaded,
-// and only tiles on the edge of the mask are compared with it.
+// softmax the other one's products run. Tiles that a causal mask or a window hides are never
+// loaded, and only tiles on the edge of the mask are compared with it.
 //
 //   producer    | Q K2 | K1 V2 | K0 V1 | V0    |           K3 is loaded when K2's stage is let go
-//   consumer 0  | QK2 softmax PV2 | QK1 softmax PV1 | ...  QK: wgmma, both operands in shared memory
-//   consumer 1  |   QK2 softmax PV2 | QK1 softmax ...      PV: wgmma, P from registers
+//   consumer 0  | QK2 softmax PV2 | QK1 softmax PV1 | ...  QK: wgmma, both operands in shared
+//   memory consumer 1  |   QK2 softmax PV2 | QK1 softmax ...      PV: wgmma, P from registers
 //   barriers    full[stage]: the bytes have landed; empty[stage]: eight consumer warps let go
 //
 // Epilogue: a warpgroup's results go by stmatrix to where its queries lay, and out by tensor copy.
@@ -23,7 +23,6 @@
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // section 3.1; PTX ISA, "wgmma", "setmaxnreg", "mbarrier".
 #include "kernels/attention/k5_warp_specialized.h"
-
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/matrix_copy.h"
 #include "tile/attention_consumer.h"
@@ -152,10 +151,10 @@ struct Kernel {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ATTENTION_K5(NAME, ELEMENT, HEAD_DIM)                                  \
+#define TILEWRIGHT_ATTENTION_K5(NAME, ELEMENT, HEAD_DIM)                                          \
   extern "C" __global__ void __launch_bounds__(tilewright::kernels::k5_tile(HEAD_DIM).threads, 1) \
       attention_k5_##NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) {  \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);        \
+    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);                \
   }
 
 TILEWRIGHT_ATTENTION_K5(bf16_d64, Bf16, 64)

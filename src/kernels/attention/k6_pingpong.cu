@@ -2,16 +2,16 @@
 //
 // K6: the tensor core never waits for the softmax.
 //
-// In K5 the products of one consumer run under the softmax of the other only by luck. Two mechanisms
-// make it so:
+// In K5 the products of one consumer run under the softmax of the other only by luck. Two
+// mechanisms make it so:
 //   turns     warpgroups issue their products in turn (a named barrier each): while one multiplies,
 //             the others are in their softmax
 //   overlap   inside a warpgroup, the product with V of one tile of keys is issued after that of Q
 //             with the next tile's K, and runs under that tile's softmax. Results are rescaled when
 //             it is done; the weights are packed only then, because it reads their registers
 // And CTAs are persistent: the producer deals tiles of queries (longest first under a causal mask,
-// heads in sections whose keys and values fit the L2 cache) and loads the next tile's operands while
-// consumers still write results, straight from registers to global memory.
+// heads in sections whose keys and values fit the L2 cache) and loads the next tile's operands
+// while consumers still write results, straight from registers to global memory.
 //
 //   tensor core  | QK1 PV2 (0) | QK1 PV2 (1) | QK0 PV1 (0) | QK0 PV1 (1) | ...      (i): consumer i
 //   consumer 0   | issue       | softmax of 1              | issue       | softmax of 0
@@ -26,7 +26,6 @@
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // sections 3.2 and 3.3; longest-first order: Graham's list scheduling.
 #include "kernels/attention/k6_pingpong.h"
-
 #include "tile/attention_consumer.h"
 #include "tile/attention_epilogue.h"
 #include "tile/attention_schedule.h"
@@ -56,10 +55,9 @@ struct Config {
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
 
-  using Loader =
-      tile::AttentionLoader<kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
-  using Consumer = tile::AttentionConsumer<Element, kHeadDim, kKeys, kConsumers, kQStages,
-                                           K6Variant::kKvStages>;
+  using Loader = tile::AttentionLoader<kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
+  using Consumer =
+      tile::AttentionConsumer<Element, kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
   using Tiles = tile::KeyTiles<kKeys>;
 };
 
@@ -87,8 +85,14 @@ __device__ void produce(const AttentionParams& params, Shared<C>& shared) {
     if (index >= total) break;
     const AttentionWork work(params, index);
     const AttentionSequence sequence = tile::find_sequence(params, work.batch);
-    const DealtTile tile = {work.q_tile * C::kTile.queries, work.head,      work.batch,      0,
-                            sequence.q_begin,               sequence.q_len, sequence.kv_len, 0};
+    const DealtTile tile = {work.q_tile * C::kTile.queries,
+                            work.head,
+                            work.batch,
+                            0,
+                            sequence.q_begin,
+                            sequence.q_len,
+                            sequence.kv_len,
+                            0};
     if (tile.first_query >= tile.q_len) continue;
     dealer.deal(tile);
     const typename C::Tiles tiles = key_tiles<C>(params, tile);
@@ -118,12 +122,12 @@ struct Work {
 template <class C>
 struct Worker : C::Consumer {
   using Base = typename C::Consumer;
+  using Base::index;
+  using Base::params;
   using typename Base::Results;
   using typename Base::Rows;
   using typename Base::Scores;
   using typename Base::Weights;
-  using Base::index;
-  using Base::params;
   static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
 
   __device__ void await_turn() const {

@@ -8,8 +8,8 @@ namespace tilewright::kernels {
 /// Which of the two overlaps a kernel has; all but kFull are there to be measured.
 enum class K6Overlap { kNone, kTurns, kWithin, kFull };
 
-/// How a variant cuts the problem. Entries attention_k6_TYPE_NAME: all NAMEs for bf16 and f16, those
-/// with fewer overlaps for bf16 only. Every feature of AttentionParams. Any grid; one CTA per
+/// How a variant cuts the problem. Entries attention_k6_TYPE_NAME: all NAMEs for bf16 and f16,
+/// those with fewer overlaps for bf16 only. Every feature of AttentionParams. Any grid; one CTA per
 /// multiprocessor is meant.
 struct K6Variant {
   const char* name;  ///< "d128"
@@ -23,7 +23,8 @@ struct K6Variant {
   static constexpr int kKvStages = 2, kBarrierBytes = 512;
 
   constexpr AttentionTile tile() const {
-    const int shared = q_stages * consumers * 64 * head_dim * 2 + 2 * kKvStages * keys * head_dim * 2;
+    const int shared =
+        q_stages * consumers * 64 * head_dim * 2 + 2 * kKvStages * keys * head_dim * 2;
     return {consumers * 64, keys, 64, (consumers + 1) * 128, shared + kBarrierBytes, true};
   }
 };

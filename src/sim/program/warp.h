@@ -153,7 +153,7 @@ struct Cluster {
   std::deque<std::function<void()>> pending;  ///< asynchronous work that has not taken effect
   std::uint64_t num_async_done = 0;           ///< how many of them have
   std::uint64_t random_state = 0;             ///< random_timing.h
-  std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
+  std::uint32_t num_quiet_rounds = 0;         ///< of turns since somebody was woken
   const Warp* running = nullptr;
   bool is_done = false;
 };

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Writes src/kernels/attention/README.md from logs of `tilewright ladder` and bench/attention_peers.py.
+
+    tools/make_attention_readme.py bench/results/LADDER.json [MORE.json ...] --peers bench/results/PEERS.json
+"""
+
+import argparse
+import difflib
+import json
+import pathlib
+import re
+import statistics
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "src/kernels/attention"
+FILES = {"k1": "k1_naive", "k2": "k2_online_softmax", "k3_1": "k3_tma", "k3_2": "k3_tma", "k3_3": "k3_tma",
+         "k4_1": "k4_1_wgmma_qk", "k4_2": "k4_2_wgmma", "k5": "k5_warp_specialized", "k6": "k6_pingpong"}
+SHOWN = 4096  # length of the first table, which every rung has
+
+
+def code_lines(stem):
+    text = re.sub(r"//.*", "", (FOLDER / f"{stem}.cu").read_text())
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def header_sentence(stem):
+    """"K5: loads and products go to different warps" -> what stands after the colon."""
+    text = " ".join(line[2:].strip() for line in (FOLDER / f"{stem}.cu").read_text().splitlines()
+                    if line.startswith("//"))
+    return re.search(r"K[\d.]+[:,] (.*?)[.:]( |$)", text).group(1)
+
+
+def changed_lines(before, after):
+    diff = difflib.unified_diff(code_lines(before), code_lines(after), n=0)
+    return sum(line.startswith("+") and not line.startswith("+++") for line in diff)
+
+
+def rates(samples):
+    """(kernel, head_dim, causal, length) -> TFLOP/s; the last log that has one counts."""
+    return {(s["kernel"], s["problem"]["head_dim"], s["problem"]["causal"], s["problem"]["q_len"]):
+            s["flops"] / statistics.median(s["samples_us"]) * 1e-6 for s in samples if s.get("samples_us")}
+
+
+def rungs(log, found):
+    ideas = {k: header_sentence(stem) for k, stem in FILES.items()}
+    yield "| rung | idea | code lines new | d = 128 full | causal | % of the ceiling |"
+    yield "|---|---|---|---|---|---|"
+    before = None
+    for kernel, stem in FILES.items():
+        full, causal = (found[kernel, 128, mask, SHOWN] for mask in (False, True))
+        new = "" if before == stem else len(code_lines(stem)) if before is None else changed_lines(before, stem)
+        yield (f"| [{kernel}]({stem}.cu) | {ideas[kernel]} | {new} | {full:.0f} | {causal:.0f} | "
+               f"{100 * full / log['ceiling_tflops']:.1f} |")
+        before = stem
+
+
+def beside_peers(found):
+    lengths = sorted({key[3] for key in found})
+    yield "| | " + " | ".join(f"n {n}" for n in lengths) + " |"
+    yield "|---" * (len(lengths) + 1) + "|"
+    for dim in (64, 128, 256):
+        for causal in (False, True):
+            cells = []
+            for n in lengths:
+                ours, cudnn, fa3 = (found.get((k, dim, causal, n)) for k in ("auto", "cudnn", "fa3"))
+                cells.append(f"{ours:.0f} ({ours / cudnn:.2f}, {ours / fa3:.2f})" if ours and cudnn and fa3 else "")
+            yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("logs", type=pathlib.Path, nargs="+")
+    parser.add_argument("--peers", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    logs = [json.loads(path.read_text()) for path in args.logs]
+    found = {}
+    for log in reversed(logs):
+        found.update(rates(log["samples"]))
+    peers = json.loads(args.peers.read_text())
+    sources = sorted({s["source"] for s in peers["samples"] if s["source"] != "tilewright"})
+    lines = ["# The attention ladder", "",
+             "One idea a rung; `ls` is the reading order. Each file's header comment explains it. Made from logs by "
+             "`tools/make_attention_readme.py`.", "",
+             f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 cache, "
+             f"medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
+             f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {', '.join(f'`bench/results/{p.name}`' for p in args.logs)}.",
+             "", *rungs(logs[0], found), "",
+             "## Beside other libraries", "",
+             f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of cuDNN and of "
+             f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}). Log: `bench/results/{args.peers.name}`.",
+             "", *beside_peers(rates(peers["samples"])), ""]
+    (FOLDER / "README.md").write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
