@@ -63,7 +63,8 @@ def beside_peers(found):
             cells = []
             for n in lengths:
                 ours, cudnn, fa3 = (found.get((k, dim, causal, n)) for k in ("auto", "cudnn", "fa3"))
-                cells.append(f"{ours:.0f} ({ours / cudnn:.2f}, {ours / fa3:.2f})" if ours and cudnn and fa3 else "")
+                is_whole = ours and cudnn and fa3
+                cells.append(f"{ours:.0f} ({ours / cudnn:.2f}, {ours / fa3:.2f})" if is_whole else "")
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
 
@@ -78,16 +79,18 @@ def main():
         found.update(rates(log["samples"]))
     peers = json.loads(args.peers.read_text())
     sources = sorted({s["source"] for s in peers["samples"] if s["source"] != "tilewright"})
+    names = ", ".join(f"`bench/results/{path.name}`" for path in args.logs)
     lines = ["# The attention ladder", "",
-             "One idea a rung; `ls` is the reading order. Each file's header comment explains it. Made from logs by "
-             "`tools/make_attention_readme.py`.", "",
+             "One idea a rung; `ls` is the reading order. Each file's header comment explains it.",
+             "Made from logs by `tools/make_attention_readme.py`.", "",
              f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 cache, "
              f"medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
-             f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {', '.join(f'`bench/results/{p.name}`' for p in args.logs)}.",
+             f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}.",
              "", *rungs(logs[0], found), "",
              "## Beside other libraries", "",
              f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of cuDNN and of "
-             f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}). Log: `bench/results/{args.peers.name}`.",
+             f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}).",
+             f"Log: `bench/results/{args.peers.name}`.",
              "", *beside_peers(rates(peers["samples"])), ""]
     (FOLDER / "README.md").write_text("\n".join(lines))
 
