@@ -68,7 +68,7 @@ inline std::vector<std::uint64_t> run_ptx_case(Machine& machine,
   std::vector<std::uint64_t> out(test.outputs.size() * kPtxLanes);
   const std::uint64_t in_address = machine.memory().allocate(in.size() * 8 + 8, "in");
   const std::uint64_t out_address = machine.memory().allocate(out.size() * 8, "out");
-  std::memcpy(reinterpret_cast<void*>(in_address), in.data(), in.size() * 8);
+  if (!in.empty()) std::memcpy(reinterpret_cast<void*>(in_address), in.data(), in.size() * 8);
   std::memset(reinterpret_cast<void*>(out_address), 0, out.size() * 8);
   Launch launch;
   launch.module = module;
