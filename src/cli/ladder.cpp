@@ -89,7 +89,7 @@ class FileSource : public LadderSource {
       const HostTensor aligned(file_.tensor(name));
       return to_codes(aligned.view(), ladder_case.problem.dtype, name);
     };
-    data_ = {ladder_case.problem, codes("q"), codes("k"), codes("v"), {}};
+    data_ = {ladder_case.problem, codes("q"), codes("k"), codes("v")};
     return data_;
   }
 
