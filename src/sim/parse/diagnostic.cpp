@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace tilewright::sim {
 namespace {
 
@@ -51,6 +53,30 @@ std::string format_diagnostic(std::string_view file, std::string_view text, Sour
 void fail_at(const Module& module, SourcePos pos, std::string_view message) {
   const std::string_view text = module.text ? std::string_view(*module.text) : std::string_view();
   fail(ErrorKind::kParseError, "{}", format_diagnostic(module.name, text, pos, message));
+}
+
+std::string Module::text_of(const Instruction& instruction, std::size_t most_chars) const {
+  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - text->data());
+  std::string out;
+  for (const char c : std::string_view(*text).substr(offset, instruction.length)) {
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (is_blank && (out.empty() || out.back() == ' ')) continue;
+    out += is_blank ? ' ' : c;
+  }
+  if (out.size() > most_chars) out = out.substr(0, most_chars - 3) + "...";
+  return out;
+}
+
+std::string Module::target_name() const {
+  return fmt::format("sm_{}{}", target, is_arch_specific ? "a" : is_family_specific ? "f" : "");
+}
+
+bool Module::runs_on(int compute_capability) const noexcept {
+  return target_runs_on(target,
+                        is_arch_specific     ? 'a'
+                        : is_family_specific ? 'f'
+                                             : '\0',
+                        compute_capability);
 }
 
 std::string_view Module::file_name(std::uint32_t file) const noexcept {

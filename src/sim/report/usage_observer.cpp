@@ -12,19 +12,7 @@ namespace tilewright::sim {
 
 namespace {
 
-/// Text of an instruction on one line, cut where it gets long.
-std::string text_of(const Module& module, const Instruction& instruction) {
-  constexpr std::size_t kMostChars = 120;
-  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - module.text->data());
-  std::string out;
-  for (const char c : std::string_view(*module.text).substr(offset, instruction.length)) {
-    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    if (is_blank && (out.empty() || out.back() == ' ')) continue;
-    out += is_blank ? ' ' : c;
-  }
-  if (out.size() > kMostChars) out = out.substr(0, kMostChars - 3) + "...";
-  return out;
-}
+constexpr std::size_t kMostChars = 120;  // of an instruction
 
 std::string source_of(const Module& module, const Instruction& instruction) {
   const std::string_view file = module.file_name(instruction.loc.file);
@@ -195,7 +183,7 @@ KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) 
     LineUsage& line = out.lines[instruction->pos.line];
     line.usage += counts;
     line.insn_class = classes_[i];
-    if (line.text.empty()) line.text = text_of(*code_.module, *instruction);
+    if (line.text.empty()) line.text = code_.module->text_of(*instruction, kMostChars);
     line.source = source_of(*code_.module, *instruction);
     if (!line.source.empty()) out.source_lines[line.source] += counts;
   }

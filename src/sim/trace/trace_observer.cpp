@@ -12,18 +12,7 @@ namespace tilewright::sim {
 
 namespace {
 
-/// The instruction with its guard, blanks shortened.
-std::string instruction_text(const Module& module, const Instruction& instruction) {
-  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - module.text->data());
-  std::string out;
-  for (const char c : std::string_view(*module.text).substr(offset, instruction.length)) {
-    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    if (is_blank && (out.empty() || out.back() == ' ')) continue;
-    out += is_blank ? ' ' : c;
-    if (out.size() > 200) return out + "...";
-  }
-  return out;
-}
+constexpr std::size_t kMostChars = 204;  // of an instruction
 
 bool is_any(const std::vector<TraceFilter>& filters, std::uint32_t line, const Warp& warp) {
   return std::ranges::any_of(filters, [&](const TraceFilter& filter) {
@@ -118,7 +107,7 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
   if (!is_after) {
     out =
         fmt::format("\n{}  {}\n  {}\n  before\n", code.describe(insn), describe_lanes(warp, active),
-                    instruction_text(*code.module, *code.place(insn).syntax));
+                    code.module->text_of(*code.place(insn).syntax, kMostChars));
   } else {
     out = "  after\n";
   }
@@ -150,7 +139,7 @@ void TraceObserver::trace(Warp& warp, const Insn& insn, std::uint32_t active) {
   const Dim3& cta = warp.cta->index;
   std::string out =
       fmt::format("{},{},{} w{:<2} {:08x} {:>5}  {:<44}{}", cta.x, cta.y, cta.z, warp.index, active,
-                  instruction.pos.line, instruction_text(*code.module, instruction), values);
+                  instruction.pos.line, code.module->text_of(instruction, kMostChars), values);
   out.erase(out.find_last_not_of(' ') + 1);
   print_(out + "\n");
 }
