@@ -202,7 +202,8 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   const std::string out = path("ladder");
   const std::string small =
       "ladder --kernels k2,k4_2,k6 --head-dims 64 --lengths 64,128 --tokens 128 --hidden 64 ";
-  const Outcome run = run_tool(kDevice + small + "--out " + out);
+  const Outcome run =
+      run_tool(kDevice + small + "--out " + out, "TILEWRIGHT_COMMIT=0123456789ab-dirty");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("12 results checked against float64, 0 wrong"));
   EXPECT_THAT(run.out, HasSubstr("simulated: no times"));
@@ -210,6 +211,8 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   EXPECT_EQ(log["schema"], 1);
   EXPECT_EQ(log["samples"].size(), 12u);
   EXPECT_FALSE(log["samples"][0].contains("samples_us"));
+  EXPECT_EQ(log["commit"], "0123456789ab");
+  EXPECT_EQ(log["dirty"], true);
   EXPECT_GT(log["samples"][0]["counted"]["total"]["warp_instructions"], 0);
   const std::string page(MappedFile(out + "/ladder.html").text());
   EXPECT_THAT(page, HasSubstr("The attention ladder, counted"));
