@@ -166,7 +166,8 @@ def print_summary(results, seed):
         print(f"\n{len(other)} other tests were skipped:")
         print("\n".join(f"  {name}" for name in other))
     passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
-    print(f"\norder seed {seed}; " + paint("31;1" if failed else "32", "something failed" if failed else "all passed"))
+    verdict = paint("31;1", "something failed") if failed else paint("32", "all passed")
+    print(f"\n{verdict}, order seed {seed}")
     print(closing_line(passed, failed, len(skipped)))
 
 

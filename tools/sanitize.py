@@ -3,8 +3,8 @@
 
   tools/sanitize.py [--tools memcheck,initcheck,synccheck,racecheck] [--kernels k5,k6] [--out FOLDER]
 
-Shapes are small and ragged, and every result is checked against float64. A table is printed; FOLDER gets the output of
-each run and summary.json. Exit status 1 if anything was found or a result is wrong.
+Shapes are small and ragged, and every result is checked against float64. A table is printed; FOLDER gets the
+output of each run and summary.json. Exit status 1 if anything was found or a result is wrong.
 
 What racecheck's words are worth here (NVIDIA's release notes of compute-sanitizer; FlashAttention's notes on it):
 - It sees shared memory only. Tensor copies (cp.async.bulk.tensor) are attributed to no thread, so that it misses
@@ -12,8 +12,8 @@ What racecheck's words are worth here (NVIDIA's release notes of compute-sanitiz
   in loops across warps. --racecheck-memcpy-async=no changes neither: it is about cp.async of sm_80.
 - Order by mbarriers brought false alarms that were mended in 2025.3 (the one of CUDA 13.0), 2025.4 and, of
   complete_tx, 2026.3; those of warpgroups on Hopper in 2026.1. Before believing a hazard between a store of one
-  warp and a wgmma or a copy of another, try the newest version, and the simulator (TILEWRIGHT_SIM_CHECK=all), which knows
-  both: a race between the two of a plain load and store is the kind racecheck is right about.
+  warp and a wgmma or a copy of another, try the newest version, and the simulator (TILEWRIGHT_SIM_CHECK=all),
+  which knows both. A race between plain loads and stores is the kind racecheck is right about.
 """
 
 import argparse
@@ -39,7 +39,7 @@ HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A kernel on one shape: rows of q and of k, heads of each, and further arguments of `tilewright attention`."""
+    """A kernel on one shape: rows of q and of k, heads of each, further arguments of `tilewright attention`."""
     kernel: str
     head_dim: int
     rows: tuple = (200, 300)
@@ -52,7 +52,8 @@ class Case:
         return " ".join([f"{self.kernel} d{self.head_dim}"] + switches)
 
 
-EVERYTHING = ("--cu-seqlens-q", "0,0,70,200", "--cu-seqlens-k", "0,5,200,300", "--window", "50,20", "--softcap", "8")
+EVERYTHING = ("--cu-seqlens-q", "0,0,70,200", "--cu-seqlens-k", "0,5,200,300", "--window", "50,20",
+              "--softcap", "8")
 
 
 def make_cases():
@@ -79,12 +80,12 @@ def command_of(case, tool, args, folder):
         write_npy(folder / f"{name}.npy", extents + (case.head_dim,), seed)
     tensors = [word for name in inputs for word in (f"--{name}", str(folder / f"{name}.npy"))]
     return [args.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), "--print-limit", "20", str(args.tilewright),
-            "--device", args.device, "attention", *tensors, "--kernel", case.kernel, *case.arguments, "--runs", "0",
-            "--check"]
+            "--device", args.device, "attention", *tensors, "--kernel", case.kernel, *case.arguments,
+            "--runs", "0", "--check"]
 
 
 def read_output(text, status):
-    """Findings and warnings of a run, and whether the result was right; findings None if it did not come to its end."""
+    """Findings and warnings of a run, None without its end, and whether the result was right."""
     errors, warnings = None, 0
     if match := HAZARDS.search(text):
         errors, warnings = int(match[1]), int(match[2])

@@ -1,7 +1,6 @@
-"""The sweep under compute-sanitizer, with a stand-in for the sanitizer that runs the tool or says what it is told."""
+"""The sweep under compute-sanitizer, with a stand-in for the sanitizer."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -30,9 +29,9 @@ class Sanitize(unittest.TestCase):
             fake = folder / "sanitizer"
             fake.write_text(text)
             fake.chmod(0o755)
-            done = subprocess.run([sys.executable, TOOLS / "sanitize.py", "--sanitizer", fake, "--tilewright", fake,
-                                   "--out", folder / "out", *arguments], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, env=dict(os.environ))
+            done = subprocess.run([sys.executable, TOOLS / "sanitize.py", "--sanitizer", fake, "--tilewright",
+                                   fake, "--out", folder / "out", *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
             summary = folder / "out" / "summary.json"
             return done, json.loads(summary.read_text()) if summary.exists() else None
 
@@ -66,8 +65,8 @@ class Sanitize(unittest.TestCase):
 
     def test_every_rung_is_among_the_cases(self):
         kernels = {case.kernel for case in sanitize.make_cases()}
-        self.assertLessEqual({"k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1", "k4_2", "k5", "k6", "k6_short", "k6_long"},
-                             kernels)
+        self.assertLessEqual({"k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1", "k4_2", "k5", "k6", "k6_short",
+                              "k6_long"}, kernels)
 
 
 if __name__ == "__main__":
