@@ -154,17 +154,20 @@ void run_attention(const AttentionArgs& args, Context& context) {
 }
 
 void add_input_options(CLI::App& command, AttentionInput& input) {
-  command.add_option("--q", input.q, "queries: an .npy file, with --input the name of a tensor");
-  command.add_option("--k", input.k, "keys, likewise");
-  command.add_option("--v", input.v, "values, likewise");
+  command.add_option("--q", input.q, "queries: an .npy file, with --input the name of a tensor")
+      ->type_name("FILE|NAME");
+  command.add_option("--k", input.k, "keys, likewise")->type_name("FILE|NAME");
+  command.add_option("--v", input.v, "values, likewise")->type_name("FILE|NAME");
   command.add_option("--input", input.file, "a safetensors file that holds the tensors")
-      ->check(CLI::ExistingFile);
+      ->check(quiet(CLI::ExistingFile))
+      ->type_name("FILE");
   command
       .add_option("--layout", input.layout,
                   "dimensions, outermost first: b batch, n rows, h heads, d; default bnhd or nhd")
       ->type_name("LETTERS");
   command.add_option("--dtype", input.dtype, "type on the device; default: that of q if it is one")
-      ->check(CLI::IsMember({"bf16", "f16"}));
+      ->check(quiet(CLI::IsMember({"bf16", "f16"})))
+      ->type_name("bf16|f16");
   command
       .add_option("--cu-seqlens-q", input.cu_q,
                   "packed sequences: where each begins in q, and the end; I32 or I64 "
@@ -180,12 +183,14 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
 
 void add_problem_options(CLI::App& command, AttentionInput& input) {
   command.add_option("--kernel", input.kernel, "auto, or one that --plan lists: k1, k2, ... k6")
+      ->type_name("NAME")
       ->capture_default_str();
   command.add_flag("--causal", input.causal, "keys after a query's position are hidden");
   command.add_option("--window", input.window, "visible keys before the query, and after it")
       ->type_name("LEFT[,RIGHT]");
-  command.add_option("--softcap", input.softcap, "c: scores become c * tanh(s / c)");
-  command.add_option("--scale", input.scale, "factor on q . k; default head_dim^-0.5");
+  command.add_option("--softcap", input.softcap, "scores s become C * tanh(s / C)")->type_name("C");
+  command.add_option("--scale", input.scale, "factor on q . k; default head_dim^-0.5")
+      ->type_name("FACTOR");
 }
 
 }  // namespace
@@ -207,7 +212,8 @@ void add_attention(CLI::App& app, Context& context) {
   command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->capture_default_str()
-      ->check(CLI::Range(0, 10000));
+      ->type_name("N")
+      ->check(quiet(CLI::Range(0, 10000)));
   command->footer(
       "Heads are grouped if q has more than k. For example:\n"
       "  tilewright attention --q q.npy --k k.npy --v v.npy --causal --check --out out.npy\n"

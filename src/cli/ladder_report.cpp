@@ -287,10 +287,10 @@ std::string ladder_report(const json& log) {
       "<body><main><h1>{}</h1>",
       title, kLadderCss, color_rules(), title);
   html += fmt::format(
-      "<p class='sub'>{}{} \u00b7 {} \u00b7 commit {}{} \u00b7 nvcc {}</p>",
-      escape_markup(device.value("name", "")), view.is_simulated ? ", simulated" : "",
-      escape_markup(log.value("started", "")), escape_markup(log.value("commit", "")),
-      log.value("dirty", false) ? " with changes" : "", escape_markup(log.value("toolkit", "")));
+      "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{} \u00b7 nvcc {}</p>",
+      escape_markup(device.value("name", "")), escape_markup(log.value("started", "")),
+      escape_markup(log.value("commit", "")), log.value("dirty", false) ? " with changes" : "",
+      escape_markup(log.value("toolkit", "")));
   html += "<div class='cards'>" + check_card(log);
   if (!view.groups.empty()) html += view.is_simulated ? counted_cards(view) : timed_cards(view);
   html += "</div>" + (view.is_simulated ? counted_body(view) : timed_body(view));
