@@ -113,8 +113,23 @@ std::string counted_cards(const LadderView& view) {
                           group.title, group.lengths.back()));
 }
 
+// The longest sequences among those that most rungs ran: peers may have run longer ones.
+std::size_t shown_length(const LadderView& view, const LadderGroup& group) {
+  std::size_t shown = 0;
+  std::ptrdiff_t most = -1;
+  for (std::size_t n = 0; n < group.lengths.size(); ++n) {
+    std::ptrdiff_t count = 0;
+    for (std::size_t k = 0; k < view.kernels.size(); ++k)
+      count += !view.kernels[k].is_peer() && value_of(group.points[k][n]) > 0;
+    if (count < most) continue;
+    most = count;
+    shown = n;
+  }
+  return shown;
+}
+
 std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
-  const std::size_t n = group.lengths.size() - 1;
+  const std::size_t n = shown_length(view, group);
   std::vector<PlotBar> bars;
   double previous = 0;
   for (std::size_t k = 0; k < view.kernels.size(); ++k) {
@@ -246,7 +261,7 @@ std::string counted_table(const LadderView& view, const LadderGroup& group, std:
 std::string timed_body(const LadderView& view) {
   std::string html =
       "<h2>From rung to rung</h2><p>Each rung keeps what the one above it has and "
-      "adds one idea. Longest sequences; the scale is logarithmic.</p>";
+      "adds one idea. The longest sequences that most of them ran; the scale is logarithmic.</p>";
   for (const LadderGroup& group : view.groups)
     if (group.head_dim == 128 || view.groups.size() < 4) html += timed_ladder(view, group);
   html +=

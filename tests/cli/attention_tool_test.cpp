@@ -225,14 +225,25 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   peers["samples"] = nlohmann::json::array({timed["samples"][0]});
   peers["samples"][0]["kernel"] = "cudnn";
   peers["samples"][0]["source"] = "cuDNN 9";
+  peers["samples"][0]["problem"]["q_len"] = 512;  // longer than any of ours
+  for (const char* const chosen : {"chosen: k6", "chosen: k6_short"}) {
+    nlohmann::json sample = timed["samples"][peers["samples"].size()];
+    sample["kernel"] = "auto";
+    sample["idea"] = chosen;
+    peers["samples"].push_back(sample);
+  }
   write_json(folder_ / "timed.json", timed);
   write_json(folder_ / "peers.json", peers);
   const Outcome again = run_tool("ladder --from " + path("timed.json") + " --peers " +
                                  path("peers.json") + " --out " + out + "2");
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("cudnn"));
-  EXPECT_THAT(std::string(MappedFile(out + "2/ladder.html").text()),
-              HasSubstr("The attention ladder, measured"));
+  const std::string measured(MappedFile(out + "2/ladder.html").text());
+  EXPECT_THAT(measured, HasSubstr("The attention ladder, measured"));
+  EXPECT_THAT(measured, HasSubstr("n 128</h3>")) << "bars are of a length that rungs have";
+  EXPECT_THAT(measured, testing::Not(HasSubstr("n 512</h3>")));
+  EXPECT_THAT(measured, HasSubstr("what plan() chooses"));
+  EXPECT_THAT(measured, testing::Not(HasSubstr("chosen: k6")));
 
   timed["samples"][3]["error"]["ok"] = false;
   write_json(folder_ / "timed.json", timed);
