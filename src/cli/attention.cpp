@@ -170,8 +170,8 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       ->type_name("bf16|f16");
   command
       .add_option("--cu-seqlens-q", input.cu_q,
-                  "packed sequences: where each begins in q, and the end; I32 or I64 "
-                  "[sequences + 1], or 0,17,300 as it is")
+                  "packed sequences: [sequences + 1] rows of q where they begin, and the end; "
+                  "or as 0,17,300")
       ->type_name("FILE|NAME|LIST");
   command
       .add_option("--cu-seqlens-k", input.cu_kv,

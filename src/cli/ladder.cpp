@@ -212,13 +212,13 @@ void add_ladder(CLI::App& app, Context& context) {
   command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512")
       ->type_name("N");
   command->add_option("--kernels", args->kernels, "only these; default: all")
-      ->type_name("NAME,...")
+      ->type_name("NAME")
       ->delimiter(',');
   command->add_option("--head-dims", args->head_dims, "default: 64,128,256")
-      ->type_name("N,...")
+      ->type_name("N")
       ->delimiter(',');
   command->add_option("--lengths", args->lengths, "default: 512 to 16384; on a simulator 128,256")
-      ->type_name("N,...")
+      ->type_name("N")
       ->delimiter(',');
   command->add_option("--mask", args->mask, "which masks")
       ->type_name("full|causal|both")
