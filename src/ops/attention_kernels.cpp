@@ -85,7 +85,8 @@ std::vector<AttentionKernel> make_kernels() {
       k6_row("k6_no_overlap", "and warpgroups in turn", kStudy, {"d128_no_overlap"}),
       k6_row("k6_no_turns", "or overlap inside a warpgroup", kStudy, {"d128_no_turns"}),
       k6_row("k6", "both: turns and overlap", kEverything, {"d64", "d128", "d256"}),
-      k6_row("k6_short", "smaller tiles, for short sequences", kEverything, {"d64_short"}),
+      k6_row("k6_short", "smaller tiles, for short sequences", kEverything,
+             {"d64_short", "d128_short"}),
       k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
   };
 }

@@ -58,6 +58,9 @@ struct AttentionConsumer {
   }
 
   __device__ void wait_q() const { Ring<QStages>(shared.q_ring[index]).wait_full(q_at); }
+  __device__ void wait_all_q() const {
+    for (auto& ring : shared.q_ring) Ring<QStages>(ring).wait_full(q_at);
+  }
   __device__ void wait_k() const { Ring<KvStages>(shared.k_ring).wait_full(k_at); }
   __device__ void wait_v() const { Ring<KvStages>(shared.v_ring).wait_full(v_at); }
   __device__ void release_q() {
@@ -79,8 +82,10 @@ struct AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_qk<Element, Keys, HeadDim>(
         s,
-        describe_k_major<kWarpgroupRows, HeadDim>(ptx::shared_address(shared.q[q_at.stage][index])),
-        describe_k_major<Keys, HeadDim>(ptx::shared_address(shared.k[k_at.stage])));
+        advance_descriptor(describe_k_major<kWarpgroupRows, HeadDim>(ptx::shared_address(shared.q)),
+                           (q_at.stage * Consumers + index) * (Shared::kQBytes >> 4)),
+        advance_descriptor(describe_k_major<Keys, HeadDim>(ptx::shared_address(shared.k)),
+                           k_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
   /// o += p v for the values that are next in the ring and there: issued as one group.
@@ -88,7 +93,9 @@ struct AttentionConsumer {
     ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence_sync_aligned();
     multiply_pv<Element, HeadDim, Keys>(
-        o, p, describe_mn_major<Keys, HeadDim>(ptx::shared_address(shared.v[v_at.stage])));
+        o, p,
+        advance_descriptor(describe_mn_major<Keys, HeadDim>(ptx::shared_address(shared.v)),
+                           v_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
   /// All but the last Pending groups are done: the scores may be read, the keys be overwritten.

@@ -112,9 +112,9 @@ __device__ void store_rows(const kernels::AttentionParams& params,
   store_lse(params, sequence, rows, batch, head, first_query);
 }
 
-/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies.
-/// `staging` is memory of the warpgroup that nobody else uses; `barrier` a named barrier of its
-/// own.
+/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies, which
+/// its first thread starts as one group and does not wait for. `staging` is memory of the warpgroup
+/// that nobody else uses; `barrier` a named barrier of its own.
 template <class Element, int Columns>
 __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t* staging,
                             const float (&o)[Columns / 2], const RowResult& rows,
@@ -145,7 +145,6 @@ __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t
                                                start + box * kBoxBytes);
   }
   ptx::cp_async_bulk_commit_group();
-  ptx::cp_async_bulk_wait_group<0>();
 }
 
 }  // namespace tilewright::tile

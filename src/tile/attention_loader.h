@@ -46,43 +46,72 @@ struct AttentionLoader {
   Shared& shared;
   RingPosition<QStages> q_at;
   RingPosition<KvStages> k_at, v_at;
+  RingPosition<KvStages> last_k;  ///< where keys were put last
+  bool has_loaded = false;
 
-  /// Where keys and values lie in their tensors.
+  /// Where the queries of all consumers, or keys and values, lie in their tensors.
+  struct QueryRows {
+    std::int32_t first, head, batch;
+  };
   struct KeyRows {
     std::int32_t first, head, batch;
   };
 
-  /// The rows of all consumers from row `row` of the tensor on.
-  __device__ void load_q(std::int32_t row, std::int32_t head, std::int32_t batch) {
+  /// For each consumer its rows.
+  __device__ void load_q(const QueryRows& rows) {
 #pragma unroll
     for (int i = 0; i < Consumers; ++i) {
-      const Ring<QStages> ring(shared.q_ring[i]);
-      ring.start_filling(q_at, Shared::kQBytes);
-      load_boxes(shared.q[q_at.stage][i], params.q_map, kWarpgroupRows, row + i * kWarpgroupRows,
-                 head, batch, ring.full(q_at));
+      Ring<QStages>(shared.q_ring[i]).wait_empty(q_at);
+      fill_q(rows, i);
     }
     q_at.advance();
   }
+  /// Queries and all that belongs to them, the first keys before them: their place is free when
+  /// the last keys of the tile before were released, which is when nobody needs its queries any
+  /// more. So consumers need not release queries.
+  __device__ void load_keys_first(const QueryRows& queries, const KeyRows& rows, std::int32_t begin,
+                                  std::int32_t end) {
+    static_assert(QStages == 1);
+    const RingPosition<KvStages> last = last_k;
+    load_k(rows, end - 1);
+    if (has_loaded) Ring<KvStages>(shared.k_ring).wait_released(last);
+    has_loaded = true;
+#pragma unroll
+    for (int i = 0; i < Consumers; ++i) fill_q(queries, i);
+    q_at.advance();
+    load_rest_backwards(rows, begin, end);
+  }
+
+  /// Tiles [begin, end), the last first: masks are needed at the end, then no more. Values follow
+  /// the keys one tile behind, in the order in which they are used.
+  __device__ void load_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+    load_k(rows, end - 1);
+    load_rest_backwards(rows, begin, end);
+  }
+
+ private:
+  __device__ void fill_q(const QueryRows& rows, int i) {
+    const Ring<QStages> ring(shared.q_ring[i]);
+    ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
+    load_boxes(shared.q[q_at.stage][i], params.q_map, kWarpgroupRows,
+               rows.first + i * kWarpgroupRows, rows.head, rows.batch, ring.full(q_at));
+  }
   /// Tile number n of the keys or values.
   __device__ void load_k(const KeyRows& rows, std::int32_t n) {
+    last_k = k_at;
     load_keys(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
   }
   __device__ void load_v(const KeyRows& rows, std::int32_t n) {
     load_keys(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
   }
-  /// Tiles [begin, end), the last first: masks are needed at the end, then no more. Values follow
-  /// the keys one tile behind, in the order in which they are used.
-  __device__ void load_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+  __device__ void load_rest_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
     std::int32_t n = end - 1;
-    load_k(rows, n);
     for (; n > begin; --n) {
       load_k(rows, n - 1);
       load_v(rows, n);
     }
     load_v(rows, n);
   }
-
- private:
   __device__ void load_boxes(std::uint8_t* to, const void* map, int box_rows, std::int32_t row,
                              std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
 #pragma unroll

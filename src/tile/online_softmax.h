@@ -26,8 +26,28 @@ __device__ inline float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/// Running maximum (of unscaled scores) and sum of a thread's two rows. The sum is the thread's own
-/// columns' only; the quad adds up once, at the end.
+/// The largest of a thread's scores in row h, over four partial maxima: one chain of them all
+/// would be as long as the tile is wide.
+template <int Count>
+__device__ float row_maximum(const float (&s)[Count], int h) {
+  float top[4] = {s[2 * h], s[2 * h + 1], s[2 * h + 4], s[2 * h + 5]};
+#pragma unroll
+  for (int i = 8; i < Count; i += 4) {
+#pragma unroll
+    for (int c = 0; c < 2; ++c) {
+      float& part = top[i / 4 % 2 * 2 + c];
+      part = fmaxf(part, s[i + 2 * h + c]);
+    }
+  }
+  return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
+}
+
+/// Growth of a maximum, as a power of 2, up to which raise_reference leaves it alone. Weights are
+/// then at most 2^8, sums of 2^20 of them well inside fp32 (and each inside fp16).
+inline constexpr float kToleratedGrowth = 8.0f;
+
+/// Running maximum (of unscaled scores; see raise_reference) and sum of a thread's two rows. The
+/// sum is the thread's own columns' only; the quad adds up once, at the end.
 struct OnlineSoftmax {
   float max[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0.0f, 0.0f};
@@ -40,15 +60,31 @@ struct OnlineSoftmax {
                                 float (&correction)[2]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float top = s[2 * h];
-#pragma unroll
-      for (int i = 0; i < Count; i += 4) top = fmaxf(top, fmaxf(s[i + 2 * h], s[i + 2 * h + 1]));
-      top = fmaxf(max[h], quad_max(top));
+      const float top = fmaxf(max[h], quad_max(row_maximum(s, h)));
       // Of a row without a visible key all exponents are -inf - 0, not -inf + inf.
       base[h] = MayBeEmpty && top == -INFINITY ? 0.0f : top * scale;
       correction[h] = ptx::ex2_approx_ftz_f32(fmaf(max[h], scale, -base[h]));
       max[h] = top;
     }
+  }
+
+  /// The same, but `max` stays behind the maxima until one has grown by a factor of 2^8: any
+  /// reference near the maximum gives the same quotients. True if a row of the warp has moved, and
+  /// results must be multiplied with `correction`; after the first tile that is rare.
+  template <bool MayBeEmpty, int Count>
+  __device__ bool raise_reference(const float (&s)[Count], float scale, float (&base)[2],
+                                  float (&correction)[2]) {
+    bool has_grown[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float top = quad_max(row_maximum(s, h));
+      const float growth = (top - max[h]) * scale;  // not a number if both are -inf: no growth
+      has_grown[h] = growth > kToleratedGrowth;
+      correction[h] = has_grown[h] ? ptx::ex2_approx_ftz_f32(-growth) : 1.0f;
+      if (has_grown[h]) max[h] = top;
+      base[h] = MayBeEmpty && max[h] == -INFINITY ? 0.0f : max[h] * scale;
+    }
+    return __any_sync(0xffffffffu, has_grown[0] || has_grown[1]);
   }
 
   /// s becomes exp2(scale * s - base), and goes into the sums.

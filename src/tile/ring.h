@@ -31,6 +31,9 @@ struct RingPosition {
   __device__ void advance() {
     if constexpr (Stages == 1) {
       parity ^= 1;
+    } else if constexpr (Stages == 2) {
+      parity ^= stage;
+      stage ^= 1;
     } else {
       stage = stage + 1 == Stages ? 0 : stage + 1;
       parity ^= stage == 0 ? 1 : 0;
@@ -53,7 +56,11 @@ struct Ring {
   __device__ void wait_empty(RingPosition<Stages> at) const {
     ptx::mbarrier_wait_parity(empty_barriers + at.stage * 8, at.parity ^ 1);
   }
-  /// The same, and says how many bytes will come.
+  /// The producer: waits until what it put at this position was released.
+  __device__ void wait_released(RingPosition<Stages> at) const {
+    ptx::mbarrier_wait_parity(empty_barriers + at.stage * 8, at.parity);
+  }
+  /// Waits until the stage may be written, and says how many bytes will come.
   __device__ void start_filling(RingPosition<Stages> at, std::uint32_t bytes) const {
     wait_empty(at);
     ptx::mbarrier_arrive_expect_tx(full(at), bytes);

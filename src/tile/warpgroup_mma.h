@@ -56,15 +56,21 @@ __device__ std::uint64_t describe_mn_major(std::uint32_t address) {
   return kAtZero | address >> 4;
 }
 
+/// The descriptor of what lies `units` of 16 bytes further. That nothing is carried into its upper
+/// half is said here: a 64-bit addition is four dependent instructions of the uniform unit per MMA.
+__device__ inline std::uint64_t advance_descriptor(std::uint64_t descriptor, std::uint32_t units) {
+  return descriptor >> 32 << 32 | (static_cast<std::uint32_t>(descriptor) + units);
+}
+
 /// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for.
-/// Descriptors count 16-byte units, so a step of k adds to them.
 template <class Element, int N, int K>
 __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    multiply_k16<Element, N, 0>(d, a + ((box * 64 * kBoxRowBytes + inside) >> 4),
-                                b + ((box * N * kBoxRowBytes + inside) >> 4), k > 0);
+    multiply_k16<Element, N, 0>(d, advance_descriptor(a, (box * 64 * kBoxRowBytes + inside) >> 4),
+                                advance_descriptor(b, (box * N * kBoxRowBytes + inside) >> 4),
+                                k > 0);
   }
 }
 
@@ -75,7 +81,7 @@ __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][
                             std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 16)
-    multiply_k16<Element, N, 1>(d, a[k / 16], b + (k * kBoxRowBytes >> 4), true);
+    multiply_k16<Element, N, 1>(d, a[k / 16], advance_descriptor(b, k * kBoxRowBytes >> 4), true);
 }
 
 /// Issues MMAs that write d, and waits for them: nothing overlaps.

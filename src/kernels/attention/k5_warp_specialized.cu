@@ -64,8 +64,8 @@ struct Kernel {
   static __device__ void produce(const AttentionParams& params, Shared& shared, const Work& work) {
     if (!work.has_keys()) return;
     Loader loader{params, shared};
-    loader.load_q(work.sequence.q_begin + work.first_query, work.head,
-                  params.cu_q == nullptr ? work.batch : 0);
+    loader.load_q({work.sequence.q_begin + work.first_query, work.head,
+                   params.cu_q == nullptr ? work.batch : 0});
     loader.load_backwards({work.sequence.kv_begin, work.head / (params.heads / params.kv_heads),
                            params.cu_kv == nullptr ? work.batch : 0},
                           work.tiles.begin, work.tiles.end);
@@ -122,6 +122,7 @@ struct Kernel {
     tile::store_boxes<Element, HeadDim>(params, consumer.shared.q[0][consumer.index], o, rows,
                                         consumer.index + 1, work.sequence.q_begin + first,
                                         work.head, params.cu_q == nullptr ? work.batch : 0);
+    if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 
   static __device__ void run(const AttentionParams& params) {

@@ -26,6 +26,8 @@
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // sections 3.2 and 3.3; longest-first order: Graham's list scheduling.
 #include "kernels/attention/k6_pingpong.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/load_store.h"
 #include "tile/attention_consumer.h"
 #include "tile/attention_epilogue.h"
 #include "tile/attention_schedule.h"
@@ -36,6 +38,9 @@ namespace {
 using tile::AttentionSequence;
 using tile::AttentionWork;
 using tile::DealtTile;
+
+// Of a warpgroup: its turn is barrier 1 + i, its staging memory's this one + i.
+constexpr std::uint32_t kStagingBarrier = 4;
 
 template <class ElementType, int VariantIndex>
 struct Config {
@@ -48,9 +53,6 @@ struct Config {
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kTurns;
   static constexpr bool kOverlaps =
       kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kWithin;
-  // See overlapped_step.
-  static constexpr bool rescales_early() { return kConsumers == 2; }
-  static constexpr bool awaits_first() { return kConsumers == 2 && kHeadDim <= 128; }
   // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
@@ -65,6 +67,7 @@ template <class C>
 struct Shared {
   typename C::Loader::Shared rings;
   tile::TileTable table;
+  float zero;  ///< see pass_turn_here
 };
 
 template <class C>
@@ -97,11 +100,17 @@ __device__ void produce(const AttentionParams& params, Shared<C>& shared) {
     dealer.deal(tile);
     const typename C::Tiles tiles = key_tiles<C>(params, tile);
     if (tiles.begin == tiles.end) continue;
-    loader.load_q(tile.q_begin + tile.first_query, tile.head,
-                  params.cu_q == nullptr ? tile.batch : 0);
-    loader.load_backwards({sequence.kv_begin, tile.head / (params.heads / params.kv_heads),
-                           params.cu_kv == nullptr ? tile.batch : 0},
-                          tiles.begin, tiles.end);
+    const typename C::Loader::QueryRows queries = {tile.q_begin + tile.first_query, tile.head,
+                                                   params.cu_q == nullptr ? tile.batch : 0};
+    const typename C::Loader::KeyRows keys = {sequence.kv_begin,
+                                              tile.head / (params.heads / params.kv_heads),
+                                              params.cu_kv == nullptr ? tile.batch : 0};
+    if constexpr (C::kVariant.keys_first) {
+      loader.load_keys_first(queries, keys, tiles.begin, tiles.end);
+    } else {
+      loader.load_q(queries);
+      loader.load_backwards(keys, tiles.begin, tiles.end);
+    }
   }
   dealer.deal({0, 0, 0, 1, 0, 0, 0, 0});
 }
@@ -130,6 +139,13 @@ struct Worker : C::Consumer {
   using typename Base::Weights;
   static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
 
+  std::uint8_t* staging;  ///< of this warpgroup's results
+  std::uint32_t zero_at;  ///< address of Shared::zero
+
+  // The others come after the first, and what it has seen landed they see too.
+  __device__ bool polls() const {
+    return !(C::kVariant.first_polls && C::kTakesTurns) || index == 0;
+  }
   __device__ void await_turn() const {
     if constexpr (C::kTakesTurns) ptx::bar_sync<256>(1 + index);
   }
@@ -137,28 +153,40 @@ struct Worker : C::Consumer {
     if constexpr (C::kTakesTurns) ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers);
   }
 
-  // One tile of keys while the previous one's values are still being multiplied. Where results are
-  // rescaled, and on which side of the wait for that product the exponentials stand, makes up to
-  // 5 % by what the compiler interleaves: chosen by measurement.
+  // Passes the turn when `after` is known and before anything that depends on the result, 0: ptxas
+  // moves an arrival freely, from here to behind all exponentials. The barrier's number depends on
+  // `after` (whose bits are never those of this NaN: arithmetic gives 0x7fffffff), and the load of
+  // a zero is one that instructions with side effects keep their place before. It costs as much.
+  __device__ float pass_turn_here(float after) const {
+    if constexpr (!C::kTakesTurns) return 0.0f;
+    const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
+    ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers + never);
+    return ptx::ld_volatile_shared_f32(zero_at);
+  }
+
+  // One tile of keys while the previous one's values are still being multiplied.
   template <bool IsPlain>
   __device__ void overlapped_step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
                                   float (&correction)[2], const Rows& rows, std::int32_t n) {
     float base[2];
-    this->wait_k();
+    if (polls()) this->wait_k();
     await_turn();
     this->issue_scores(s);
-    if constexpr (C::rescales_early()) tile::scale_rows(o, correction);
-    this->wait_v();
+    if (polls()) this->wait_v();
     this->issue_values(o, p);
-    pass_turn();
     this->template await_scores<1>(s);
+    float zero = 0.0f;
+    if constexpr (C::kVariant.pass == K6Pass::kAfterScores) zero = pass_turn_here(0);
     this->template adjust<IsPlain>(s, rows, n);
-    softmax.template raise_maximum<!IsPlain>(s, params.scale_log2, base, correction);
-    if constexpr (C::awaits_first()) this->template await_values<0>(o);
+    const bool has_moved =
+        softmax.template raise_reference<!IsPlain>(s, params.scale_log2, base, correction);
+    if constexpr (C::kVariant.pass == K6Pass::kAfterMaximum) zero = pass_turn_here(base[1]);
+    base[0] += zero;
+    base[1] += zero;
     softmax.exponentiate(s, params.scale_log2, base, correction);
-    if constexpr (!C::awaits_first()) this->template await_values<0>(o);
+    this->template await_values<0>(o);
     tile::pack_operand<typename C::Element, kKeys>(p, s);
-    if constexpr (!C::rescales_early()) tile::scale_rows(o, correction);
+    if (has_moved) tile::scale_rows(o, correction);
   }
 
   // All tiles of keys but for the last product, which is in flight at the end. The scores of the
@@ -179,7 +207,6 @@ struct Worker : C::Consumer {
         overlapped_step<false>(s, o, p, softmax, correction, rows, n);
       }
     }
-    if constexpr (C::rescales_early()) tile::scale_rows(o, correction);
     this->wait_v();
     this->issue_values(o, p);
   }
@@ -226,21 +253,38 @@ struct Worker : C::Consumer {
     } else {
       attend_serially(s, o, softmax, rows, work.tiles, own);
     }
-    this->release_q();
+    if constexpr (C::kVariant.keys_first) {
+      this->q_at.advance();  // the last keys' release was the queries' as well
+    } else {
+      this->release_q();
+    }
   }
 
   __device__ void finish(const Results& o, const tile::OnlineSoftmax& softmax,
                          const DealtTile& tile) const {
     const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
-    tile::store_rows<typename C::Element, kHeadDim>(
-        params, {tile.q_begin, tile.q_len, 0, tile.kv_len}, o,
-        tile::finish_rows(softmax, params.scale_log2, sink), tile.batch, tile.head,
-        tile.first_query + this->warp_row());
+    const AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
+    const tile::RowResult rows = tile::finish_rows(softmax, params.scale_log2, sink);
+    const std::int32_t query = tile.first_query + this->warp_row();
+    // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
+    if (C::kVariant.stages_out && params.cu_q == nullptr) {
+      if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
+      ptx::bar_sync<128>(kStagingBarrier + index);
+      tile::store_boxes<typename C::Element, kHeadDim>(
+          params, staging, o, rows, kStagingBarrier + index,
+          tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
+      tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
+    } else {
+      tile::store_rows<typename C::Element, kHeadDim>(params, sequence, o, rows, tile.batch,
+                                                      tile.head, query);
+    }
   }
 
   // The scores of a tile's last keys.
   __device__ void issue_first_scores(Scores& s) {
     this->wait_q();
+    // All begin together: a head start of the first would last for the whole tile, and cost 3 %.
+    if constexpr (C::kVariant.keys_first) this->wait_all_q();
     this->wait_k();
     this->issue_scores(s);
   }
@@ -295,6 +339,7 @@ struct Worker : C::Consumer {
         work = begin(taker, s);
       }
     }
+    if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 };
 
@@ -302,8 +347,9 @@ template <class C>
 __device__ void attention_k6(const AttentionParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<Shared<C>*>(dynamic);
-  static_assert(sizeof(shared) <= C::kTile.shared_bytes);
+  static_assert(sizeof(shared) <= C::kVariant.ring_bytes());
   if (threadIdx.x == 0) {
+    shared.zero = 0.0f;
     shared.rings.initialise();
     shared.table.ring.initialise(4 * C::kConsumers);
     ptx::fence_mbarrier_init_release_cluster();
@@ -314,7 +360,11 @@ __device__ void attention_k6(const AttentionParams& params) {
     if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(params, shared);
   } else {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
-    Worker<C>{{params, shared.rings, ptx::uniform(threadIdx.x / 128 - 1)}}.run(shared);
+    const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
+    Worker<C>{{params, shared.rings, index},
+              dynamic + C::kVariant.ring_bytes() + index * (64 * C::kHeadDim * 2),
+              ptx::shared_address(&shared.zero)}
+        .run(shared);
   }
 }
 
@@ -332,13 +382,15 @@ __device__ void attention_k6(const AttentionParams& params) {
 TILEWRIGHT_ATTENTION_K6(bf16_d64, Bf16, 0)
 TILEWRIGHT_ATTENTION_K6(bf16_d64_short, Bf16, 1)
 TILEWRIGHT_ATTENTION_K6(bf16_d128, Bf16, 2)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_long, Bf16, 3)
-TILEWRIGHT_ATTENTION_K6(bf16_d256, Bf16, 4)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_no_turns, Bf16, 5)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_no_overlap, Bf16, 6)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_neither, Bf16, 7)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_short, Bf16, 3)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_long, Bf16, 4)
+TILEWRIGHT_ATTENTION_K6(bf16_d256, Bf16, 5)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_no_turns, Bf16, 6)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_no_overlap, Bf16, 7)
+TILEWRIGHT_ATTENTION_K6(bf16_d128_neither, Bf16, 8)
 TILEWRIGHT_ATTENTION_K6(f16_d64, Fp16, 0)
 TILEWRIGHT_ATTENTION_K6(f16_d64_short, Fp16, 1)
 TILEWRIGHT_ATTENTION_K6(f16_d128, Fp16, 2)
-TILEWRIGHT_ATTENTION_K6(f16_d128_long, Fp16, 3)
-TILEWRIGHT_ATTENTION_K6(f16_d256, Fp16, 4)
+TILEWRIGHT_ATTENTION_K6(f16_d128_short, Fp16, 3)
+TILEWRIGHT_ATTENTION_K6(f16_d128_long, Fp16, 4)
+TILEWRIGHT_ATTENTION_K6(f16_d256, Fp16, 5)

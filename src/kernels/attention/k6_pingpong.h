@@ -8,6 +8,10 @@ namespace tilewright::kernels {
 /// Which of the two overlaps a kernel has; all but kFull are there to be measured.
 enum class K6Overlap { kNone, kTurns, kWithin, kFull };
 
+/// When a warpgroup passes its turn on. Its scores and products are then issued; what follows
+/// decides how far the others lag behind, and with that whose softmax runs under whose products.
+enum class K6Pass { kAfterScores, kAfterMaximum };
+
 /// How a variant cuts the problem. Entries attention_k6_TYPE_NAME: all NAMEs for bf16 and f16,
 /// those with fewer overlaps for bf16 only. Every feature of AttentionParams. Any grid; one CTA per
 /// multiprocessor is meant.
@@ -16,28 +20,78 @@ struct K6Variant {
   int head_dim;
   int consumers;  ///< warpgroups of 64 queries
   int keys;
-  int q_stages;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
-                 ///< while the results of this one are written
+  int q_stages = 1;  ///< 2: the queries of the next tile are loaded, and its first scores computed,
+                     ///< while the results of this one are written
+  K6Pass pass = K6Pass::kAfterMaximum;
+  bool keys_first = false;  ///< the first keys of a tile are loaded before its queries
+  bool stages_out = false;  ///< results leave through shared memory by tensor copies
+  bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
   K6Overlap overlap = K6Overlap::kFull;
 
   static constexpr int kKvStages = 2, kBarrierBytes = 512;
 
   constexpr AttentionTile tile() const {
-    const int shared =
-        q_stages * consumers * 64 * head_dim * 2 + 2 * kKvStages * keys * head_dim * 2;
-    return {consumers * 64, keys, 64, (consumers + 1) * 128, shared + kBarrierBytes, true};
+    return {consumers * 64,
+            keys,
+            64,
+            (consumers + 1) * 128,
+            ring_bytes() + (stages_out ? out_bytes() : 0),
+            true};
   }
+  /// Queries, keys and values; then barriers, up to a multiple of 1024 bytes; then results.
+  constexpr int ring_bytes() const {
+    const int rings = q_stages * out_bytes() + 2 * kKvStages * keys * head_dim * 2;
+    return (rings + kBarrierBytes + 1023) / 1024 * 1024;
+  }
+  constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }
 };
 
 inline constexpr K6Variant kK6Variants[] = {
-    {"d64", 64, 3, 128, 1},
-    {"d64_short", 64, 2, 128, 2},
-    {"d128", 128, 2, 128, 1},
-    {"d128_long", 128, 2, 176, 1},
-    {"d256", 256, 2, 80, 1},
-    {"d128_no_turns", 128, 2, 128, 1, K6Overlap::kWithin},
-    {"d128_no_overlap", 128, 2, 128, 1, K6Overlap::kTurns},
-    {"d128_neither", 128, 2, 128, 1, K6Overlap::kNone},
+    {.name = "d64",
+     .head_dim = 64,
+     .consumers = 3,
+     .keys = 128,
+     .keys_first = true,
+     .stages_out = true,
+     .first_polls = false},
+    {.name = "d64_short", .head_dim = 64, .consumers = 2, .keys = 128, .q_stages = 2},
+    {.name = "d128",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .pass = K6Pass::kAfterScores,
+     .keys_first = true,
+     .stages_out = true,
+     .first_polls = false},
+    {.name = "d128_short",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .keys_first = true,
+     .stages_out = true,
+     .first_polls = false},
+    {.name = "d128_long", .head_dim = 128, .consumers = 2, .keys = 176, .keys_first = true},
+    {.name = "d256",
+     .head_dim = 256,
+     .consumers = 2,
+     .keys = 80,
+     .pass = K6Pass::kAfterScores,
+     .keys_first = true},
+    {.name = "d128_no_turns",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .overlap = K6Overlap::kWithin},
+    {.name = "d128_no_overlap",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .overlap = K6Overlap::kTurns},
+    {.name = "d128_neither",
+     .head_dim = 128,
+     .consumers = 2,
+     .keys = 128,
+     .overlap = K6Overlap::kNone},
 };
 
 }  // namespace tilewright::kernels
