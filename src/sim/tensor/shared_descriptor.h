@@ -58,9 +58,9 @@ struct SharedDescriptor {
   constexpr bool operator==(const SharedDescriptor&) const = default;
 };
 
-/// Bits 13..0 are the address without its low 4 bits, 29..16 and 45..32 LBO and SBO likewise, 51..49
-/// the base offset, 52 the mode of LBO, 63..61 the swizzle. A swizzle that does not exist counts as
-/// none here: check_shared_descriptor() names it.
+/// Bits 13..0 are the address without its low 4 bits, 29..16 and 45..32 LBO and SBO likewise,
+/// 51..49 the base offset, 52 the mode of LBO, 63..61 the swizzle. One that does not exist counts
+/// as none here: check_shared_descriptor() names it.
 constexpr SharedDescriptor decode_shared_descriptor(std::uint64_t bits) {
   constexpr SharedSwizzle kSwizzles[8] = {SharedSwizzle::kNone, SharedSwizzle::k128B32BAtom,
                                           SharedSwizzle::k128B, SharedSwizzle::kNone,
@@ -90,7 +90,7 @@ std::string describe_shared_descriptor(std::uint64_t bits);
 ///     K-major,  no swizzle   (mn/8)*SBO + (mn%8)*16 + (byte/16)*LBO + byte%16
 ///     K-major,  span S       (mn/8)*SBO + (mn%8)*S + byte
 ///     MN-major, no swizzle   (byte/16)*SBO + byte%16 + (k%8)*16 + (k/8)*LBO
-///     MN-major, span S       (byte/S)*LBO + byte%S + (k%R)*S + (k/R)*SBO     R = 8; 4 with 32 B atoms
+///     MN-major, span S       (byte/S)*LBO + byte%S + (k%R)*S + (k/R)*SBO  R = 8; atoms of 32: 4
 /// The start address is added first and the sum swizzled. With an absolute LBO, what lies beyond
 /// the first line of 128 bytes of a row is at the start of a row at that address.
 constexpr std::uint32_t shared_operand_address(const SharedDescriptor& d, OperandMajor major,
