@@ -45,7 +45,7 @@ inline Ints dot_words(const std::uint32_t* a, const std::uint32_t* b, int stride
 
 inline Doubles truncated(const Doubles& values) {
 #if defined(__AVX512F__)
-  return bits_as<Doubles>(_mm512_roundscale_pd(bits_as<__m512d>(values), 3));
+  return bits_as<Doubles>(_mm512_maskz_roundscale_pd(0xFF, bits_as<__m512d>(values), 3));
 #elif defined(__AVX2__)
   return bits_as<Doubles>(_mm256_round_pd(bits_as<__m256d>(values), 3 | 8));
 #else
