@@ -6,7 +6,7 @@
 // sum is exact too.
 #pragma once
 
-#include "sim/tensor/fp4_kernel.h"
+#include "sim/tensor/scaled_kernel.h"
 #include "sim/tensor/tile_vectors.h"
 
 namespace tilewright::sim {
@@ -100,10 +100,8 @@ inline void compute_fp4_vector(const Fp4Place& place) {
   const Fp4KernelCall& call = place.call;
   const int left = call.n - place.col;
   const int num_cols = left < kLanes ? left : kLanes;
-  const std::size_t bytes = sizeof(std::uint32_t) * static_cast<std::size_t>(num_cols);
   const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(place.row) * call.n + place.col;
-  Words c{};
-  if (call.c != nullptr) std::memcpy(&c, call.c + at, bytes);
+  const Words c = call.c == nullptr ? Words{} : load_some<Words>(call.c + at, num_cols);
   const Ints field = ints_of(c >> 23 & 255);
   Ints largest = larger(field, Ints{} + 1) - 127;
   Ints sums[kMaxGroups];
@@ -134,7 +132,7 @@ inline void compute_fp4_vector(const Fp4Place& place) {
       if (specials[i] != 0) d[i] = call.element(call.context, place.row, place.col + i, c[i]);
     }
   }
-  std::memcpy(call.d + at, &d, bytes);
+  store_some(call.d + at, d, num_cols);
 }
 
 void run_fp4_kernel(const Fp4KernelCall& call) {

@@ -1,7 +1,7 @@
 #include "sim/tensor/scaled_multiply.h"
 
 #include "base/error.h"
-#include "sim/tensor/fp4_kernel.h"
+#include "sim/tensor/scaled_kernel.h"
 
 #include <algorithm>
 #include <array>
@@ -56,114 +56,73 @@ void check_sizes(const TileExtents& e, const TileOperand& a, const TileOperand& 
 
 // -------------------------------------------------------------------------------------- mxf8f6f4
 
-constexpr int kNoNumber = 1 << 20;
-
-/// Exponents of ue8m0 scales; kNoNumber for NaN.
-std::vector<int> exponents_of(std::span<const std::uint8_t> codes) {
-  std::vector<int> exponents(codes.size());
+/// Exponents of ue8m0 scales.
+std::vector<std::int32_t> exponents_of(std::span<const std::uint8_t> codes) {
+  std::vector<std::int32_t> exponents(codes.size());
   for (std::size_t i = 0; i < codes.size(); ++i) {
-    exponents[i] = codes[i] == 0xFF ? kNoNumber : codes[i] - 127;
+    exponents[i] = codes[i] == 0xFF ? kNoScale : codes[i] - 127;
   }
   return exponents;
 }
 
-/// Beyond this, zeros and products of a tile change places in the search for the largest exponent.
-constexpr int kMostShift = 64;
+struct ScaledContext {
+  const TensorArithmetic& arithmetic;
+  const TileExtents& extents;
+  const TileOperand& a;
+  const TileOperand& b;
+  std::vector<std::int32_t> a_exponents, b_exponents;
+};
 
-/// Whether an fp32 is normal, and still is times 2^shift.
-constexpr bool stays_normal(std::uint32_t code, int shift) {
-  const int field = static_cast<int>(code >> 23 & 255);
-  return field > 0 && field < 255 && field + shift > 0 && field + shift < 255;
+std::uint32_t scaled_element(void* context, int row, int col, std::uint32_t c) {
+  const auto& x = *static_cast<const ScaledContext*>(context);
+  const FormatSpec& format = code_format(x.arithmetic.output);
+  const int shift =
+      x.a_exponents[static_cast<std::size_t>(row)] + x.b_exponents[static_cast<std::size_t>(col)];
+  if (shift > kNoScale / 2) return nan_code(format);
+  return dot_add(x.arithmetic, row_of(x.a, row, x.extents.k), row_of(x.b, col, x.extents.k),
+                 decode_number(format, c), shift);
 }
-constexpr std::uint32_t scaled_code(std::uint32_t code, int shift) {
-  return code + (static_cast<std::uint32_t>(shift) << 23);
-}
-constexpr bool is_zero(std::uint32_t code) {
-  return code << 1 == 0;
+
+struct ScaleKernels {
+  void (*divide)(const ScaleKernelCall&);
+  void (*multiply)(const ScaleKernelCall&);
+};
+
+ScaleKernels scale_kernels_of(KernelVariant variant) {
+  switch (variant) {
+#ifdef __x86_64__
+    case KernelVariant::kAvx512:
+      return {divide_by_scales_avx512, multiply_by_scales_avx512};
+    case KernelVariant::kAvx2:
+      return {divide_by_scales_avx2, multiply_by_scales_avx2};
+#endif
+    default:
+      return {divide_by_scales_generic, multiply_by_scales_generic};
+  }
 }
 
 /// The accumulator divided by the scales, which do what they do to products just as well; and the
 /// result times the scales.
-class ScaledTile {
- public:
-  ScaledTile(const TensorArithmetic& arithmetic, const TileExtents& extents, const TileOperand& a,
-             const TileOperand& b, const TileScales& scales)
-      : arithmetic_(arithmetic),
-        extents_(extents),
-        a_(a),
-        b_(b),
-        a_exponents_(exponents_of(scales.a)),
-        b_exponents_(exponents_of(scales.b)) {}
-
-  void run(std::span<const std::uint32_t> c, std::span<std::uint32_t> d, KernelVariant variant) {
-    if (arithmetic_.is_exact) return run_reference(c, d);
-    thread_local std::vector<std::uint32_t> divided, product;
-    product.resize(d.size());
-    divided.resize(c.size());
-    is_left_.assign(d.size(), 0);
-    if (!c.empty()) divide(c, divided);
-    multiply_tile(arithmetic_, extents_, a_, b_, divided, product, variant);
-    finish(c, product, d);
-  }
-
- private:
-  void divide(std::span<const std::uint32_t> c, std::span<std::uint32_t> divided) {
-    std::size_t at = 0;
-    for (const int a : a_exponents_) {
-      for (const int b : b_exponents_) {
-        const std::uint32_t code = c[at];
-        const bool is_plain = is_zero(code) || stays_normal(code, -(a + b));
-        divided[at] = is_plain && !is_zero(code) ? scaled_code(code, -(a + b)) : 0;
-        is_left_[at] = is_plain ? 0 : 1;
-        ++at;
-      }
-    }
-  }
-
-  void finish(std::span<const std::uint32_t> c, std::span<const std::uint32_t> product,
-              std::span<std::uint32_t> d) {
-    std::size_t at = 0;
-    for (int row = 0; row < extents_.m; ++row) {
-      const int a = a_exponents_[static_cast<std::size_t>(row)];
-      for (int col = 0; col < extents_.n; ++col, ++at) {
-        const int shift = a + b_exponents_[static_cast<std::size_t>(col)];
-        const std::uint32_t code = product[at];
-        const bool is_plain = is_left_[at] == 0 && -kMostShift <= shift && shift <= kMostShift &&
-                              (is_zero(code) || stays_normal(code, shift));
-        if (is_plain) {
-          d[at] = is_zero(code) ? 0 : scaled_code(code, shift);
-        } else {
-          d[at] = element(row, col, c.empty() ? 0 : c[at]);
-        }
-      }
-    }
-  }
-
-  void run_reference(std::span<const std::uint32_t> c, std::span<std::uint32_t> d) {
-    std::size_t at = 0;
-    for (int row = 0; row < extents_.m; ++row) {
-      for (int col = 0; col < extents_.n; ++col, ++at) {
-        d[at] = element(row, col, c.empty() ? 0 : c[at]);
-      }
-    }
-  }
-
-  std::uint32_t element(int row, int col, std::uint32_t c) const {
-    const FormatSpec& format = code_format(arithmetic_.output);
-    const int shift =
-        a_exponents_[static_cast<std::size_t>(row)] + b_exponents_[static_cast<std::size_t>(col)];
-    if (shift > kNoNumber / 2) return nan_code(format);
-    return dot_add(arithmetic_, row_of(a_, row, extents_.k), row_of(b_, col, extents_.k),
-                   decode_number(format, c), shift);
-  }
-
-  const TensorArithmetic& arithmetic_;
-  TileExtents extents_;
-  const TileOperand& a_;
-  const TileOperand& b_;
-  std::vector<int> a_exponents_, b_exponents_;
-  std::vector<std::uint8_t> is_left_;  ///< elements whose accumulator could not be divided
-};
+void run_scaled(ScaledContext& context, std::span<const std::uint32_t> c,
+                std::span<std::uint32_t> d, KernelVariant variant) {
+  thread_local std::vector<std::uint32_t> products;
+  products.resize(d.size());
+  ScaleKernelCall call{};
+  call.m = context.extents.m;
+  call.n = context.extents.n;
+  call.a_exponents = context.a_exponents.data();
+  call.b_exponents = context.b_exponents.data();
+  call.c = c.empty() ? nullptr : c.data();
+  call.products = products.data();
+  call.d = d.data();
+  call.context = &context;
+  call.element = &scaled_element;
+  const ScaleKernels kernels = scale_kernels_of(variant);
+  if (!c.empty()) kernels.divide(call);
+  multiply_tile(context.arithmetic, context.extents, context.a, context.b,
+                c.empty() ? std::span<const std::uint32_t>() : products, products, variant);
+  kernels.multiply(call);
+}
 
 // ------------------------------------------------------------------------------ mxf4 and mxf4nvf4
 
@@ -332,7 +291,14 @@ void multiply_scaled_tile(const TensorArithmetic& arithmetic, const TileExtents&
           "multiply_scaled_tile: {} scales of {} in a row; expected one of ue8m0, and f32 sums",
           scales.per_row, scales.format->name);
   check_sizes(extents, a, b, scales, c.size(), d.size());
-  ScaledTile(arithmetic, extents, a, b, scales).run(c, d, variant);
+  ScaledContext context{arithmetic, extents, a, b, exponents_of(scales.a), exponents_of(scales.b)};
+  if (!arithmetic.is_exact) return run_scaled(context, c, d, variant);
+  std::size_t at = 0;
+  for (int row = 0; row < extents.m; ++row) {
+    for (int col = 0; col < extents.n; ++col, ++at) {
+      d[at] = scaled_element(&context, row, col, c.empty() ? 0 : c[at]);
+    }
+  }
 }
 
 void multiply_fp4_tile(const TensorArithmetic& arithmetic, const TileExtents& extents,

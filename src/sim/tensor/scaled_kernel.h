@@ -1,5 +1,5 @@
-// What scaled_multiply.cpp and the kernels for 4-bit operands with block scales share. Plain data
-// only, as in tile_kernel.h, which says why.
+// What scaled_multiply.cpp and the kernels for block scales share. Plain data only, as in
+// tile_kernel.h, which says why.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,33 @@ struct Fp4KernelCall {
 /// Makes A's bytes nonnegative: values are -12..12.
 inline constexpr int kFp4Bias = 12;
 
+/// Accumulators divided by scales, and products multiplied by them (mxf8f6f4).
+struct ScaleKernelCall {
+  int m, n;
+  /// Of the scales; kNoScale for what is no number.
+  const std::int32_t* a_exponents;  ///< [m]
+  const std::int32_t* b_exponents;  ///< [n]
+  const std::uint32_t* c;           ///< [m][n] or nullptr
+  std::uint32_t* products;          ///< the accumulators divided, then what became of them
+  std::uint32_t* d;
+  void* context;  ///< for `element`
+  /// D[row][col] where scaling changes more than the exponent
+  std::uint32_t (*element)(void* context, int row, int col, std::uint32_t c);
+};
+
+inline constexpr std::int32_t kNoScale = 1 << 20;
+/// Beyond this, zeros and products of a tile change places in the search for the largest exponent.
+inline constexpr std::int32_t kMostShift = 64;
+
 void multiply_fp4_generic(const Fp4KernelCall& call);
 void multiply_fp4_avx2(const Fp4KernelCall& call);
 void multiply_fp4_avx512(const Fp4KernelCall& call);
+
+void divide_by_scales_generic(const ScaleKernelCall& call);
+void divide_by_scales_avx2(const ScaleKernelCall& call);
+void divide_by_scales_avx512(const ScaleKernelCall& call);
+void multiply_by_scales_generic(const ScaleKernelCall& call);
+void multiply_by_scales_avx2(const ScaleKernelCall& call);
+void multiply_by_scales_avx512(const ScaleKernelCall& call);
 
 }  // namespace tilewright::sim
