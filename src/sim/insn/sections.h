@@ -19,6 +19,7 @@ const InsnSection& tensor_copy_section();
 const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
 const InsnSection& wgmma_section();
+const InsnSection& tcgen05_mma_section();
 const InsnSection& fence_section();
 const InsnSection& async_store_section();
 const InsnSection& arithmetic_section();

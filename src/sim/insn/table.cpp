@@ -13,9 +13,9 @@ std::span<const InsnSection> insn_table() {
       atomic_section(),      async_store_section(), cp_async_section(),
       bulk_copy_section(),   tensor_copy_section(), tensormap_section(),
       matrix_copy_section(), shuffle_section(),     vote_section(),
-      mma_sync_section(),    wgmma_section(),       mbarrier_section(),
-      fence_section(),       barrier_section(),     control_section(),
-      hint_section(),
+      mma_sync_section(),    wgmma_section(),       tcgen05_mma_section(),
+      mbarrier_section(),    fence_section(),       barrier_section(),
+      control_section(),     hint_section(),
   };
   return sections;
 }
