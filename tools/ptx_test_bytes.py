@@ -52,6 +52,6 @@ def write_files(generator):
     for (name, machine, target), kernels in files.items():
         header = f"// {name}: made by tools/{generator}, which says how the results are found.\n"
         if machine: header += f"// machine: {machine}\n"
-        version = "8.6" if target == "sm_100" else "8.4"
+        version = {"sm_100": "8.6", "sm_100a": "8.8"}.get(target, "8.4")
         header += f".version {version}\n.target {target}\n.address_size 64\n\n"
         (OUT / f"{name}.ptx").write_text(header + "\n".join(kernels))
