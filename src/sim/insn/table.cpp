@@ -15,7 +15,7 @@ std::span<const InsnSection> insn_table() {
       matrix_copy_section(), shuffle_section(),     vote_section(),
       mma_sync_section(),    wgmma_section(),       mbarrier_section(),
       fence_section(),       barrier_section(),     control_section(),
-      hint_section(),
+      hint_section(),        cluster_launch_section(),
   };
   return sections;
 }
