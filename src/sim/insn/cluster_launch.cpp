@@ -80,10 +80,10 @@ Step try_cancel(Warp& warp, const Insn& insn, std::uint32_t active) {
     }
     const std::uint64_t offset = own.address & ((1u << kSharedRankShift) - 1);
     for (std::uint32_t rank = 0; rank < cluster.ctas.size(); ++rank) {
-      respond(warp, insn, lane,
-              place_of(AddressSpace::kSharedCluster,
-                       std::uint64_t{rank} << kSharedRankShift | offset),
-              mbarrier_in_rank(warp, lane, place, rank), response);
+      respond(
+          warp, insn, lane,
+          place_of(AddressSpace::kSharedCluster, std::uint64_t{rank} << kSharedRankShift | offset),
+          mbarrier_in_rank(warp, lane, place, rank), response);
     }
   }
   return Step::kNext;

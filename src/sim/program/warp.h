@@ -156,7 +156,7 @@ struct Cluster {
   /// The cluster whose work this one takes over if it asks, or that starts when this one has ended;
   /// from Grid::num_clusters on none.
   std::uint64_t next_claim = 0;
-  std::uint32_t num_quiet_rounds = 0;         ///< of turns since somebody was woken
+  std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
   const Warp* running = nullptr;
   bool is_done = false;
 };
