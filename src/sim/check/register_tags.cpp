@@ -44,13 +44,14 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-Lineage conversion_of(const std::vector<TypeBytes>& types, std::size_t num_read) {
+Lineage conversion_of(const std::vector<TypeBytes>& types, std::size_t num_read, bool is_integer) {
   if (types.size() != 2) return {};
   const TypeBytes to = types[0], from = types[1];
   const bool is_pair = to.whole == 2 * to.element && from.element == from.whole;
   if (is_pair && num_read == 2) return {LineageRule::kConvertPair, from.whole, to.element};
   const bool is_single = to.whole == to.element && from.whole == from.element && num_read == 1;
-  return is_single ? Lineage{LineageRule::kConvert, from.whole, to.whole} : Lineage{};
+  if (!is_single) return {};
+  return {is_integer ? LineageRule::kResize : LineageRule::kConvert, from.whole, to.whole};
 }
 
 Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
@@ -60,7 +61,12 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
     return {is_load ? LineageRule::kLoaded : LineageRule::kDrop};
   }
   const std::vector<TypeBytes> types = types_of(syntax);
-  if (opcode == "cvt") return conversion_of(types, use.num_read);
+  if (opcode == "cvt") {
+    const bool is_integer = std::ranges::none_of(syntax.modifiers, [](std::string_view modifier) {
+      return modifier.find('f') != modifier.npos || modifier.starts_with('e');
+    });
+    return conversion_of(types, use.num_read, is_integer);
+  }
   if (types.size() != 1) return {};
   const std::uint8_t element = types[0].element, whole = types[0].whole;
   if (opcode == "mov") return {LineageRule::kMove, whole, whole};
@@ -229,6 +235,15 @@ void RegisterTags::move(const Use& use, const Lineage& lineage, std::uint32_t ac
   });
 }
 
+void RegisterTags::resize(const Use& use, const Lineage& lineage, std::uint32_t active) {
+  const std::uint32_t from = lineage.element_bytes, to = lineage.result_bytes;
+  for_each_lane(active, [&](std::uint32_t lane) {
+    std::array<Tag, 8> tags{};
+    for (std::uint32_t i = 0; i < std::min(from, to); ++i) tags[i] = at(use.read[0], from, lane, i);
+    for (std::uint32_t i = 0; i < to; ++i) set(use.written[0], to, lane, i, tags[i]);
+  });
+}
+
 void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t active) {
   const bool is_pair = lineage.rule == LineageRule::kConvertPair;
   const std::uint32_t width = lineage.result_bytes * (is_pair ? 2u : 1u);
@@ -296,6 +311,8 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
     case LineageRule::kConvert:
     case LineageRule::kConvertPair:
       return convert(kept, lineage, active);
+    case LineageRule::kResize:
+      return resize(kept, lineage, active);
     case LineageRule::kPermute:
       return permute(warp, kept, insn, active);
     default:

@@ -37,6 +37,7 @@ enum class LineageRule : std::uint8_t {
   kShift,        ///< shl, shr
   kMove,         ///< mov, with vectors on either side
   kConvert,      ///< cvt of one value
+  kResize,       ///< cvt between integers
   kConvertPair,  ///< cvt of two values into one register, the second in the lower half
   kPermute,      ///< prmt
   kLoaded,       ///< tcgen05.ld: the checker sets the tags
@@ -80,6 +81,7 @@ class RegisterTags {
               std::uint32_t active);
   void shift(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
   void move(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void resize(const Use& use, const Lineage& lineage, std::uint32_t active);
   void convert(const Use& use, const Lineage& lineage, std::uint32_t active);
   void permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
 
