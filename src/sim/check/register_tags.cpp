@@ -76,9 +76,9 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
-  if (is_one_of(opcode,
-                {"add", "sub", "mul",  "fma",   "mad",  "min", "max", "neg",      "abs", "ex2",
-                 "lg2", "rcp", "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
+  // Not min and max: in a row with one column that counts they would be that column's, everywhere.
+  if (is_one_of(opcode, {"add", "sub", "mul", "fma", "mad", "neg", "abs", "ex2", "lg2", "rcp",
+                         "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
     return {LineageRule::kElements, element, whole};
   }
   return {};
@@ -253,6 +253,9 @@ void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t
       tags[i] = element(use.read[i], lineage.element_bytes, lane, 0, lineage.element_bytes);
     }
     if (is_pair) std::swap(tags[0], tags[1]);
+    for (Tag& tag : tags) {
+      if (tag != 0 && lineage.result_bytes < lineage.element_bytes) tag |= kNarrowTag;
+    }
     for (std::uint32_t i = 0; i < use.num_read; ++i) {
       put(use.written[0], width, lane, i * lineage.result_bytes, lineage.result_bytes, tags[i]);
     }

@@ -14,9 +14,11 @@
 
 namespace tilewright::sim {
 
-/// 0: no lineage. Else bits 31..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
-/// the accumulator.
+/// 0: no lineage. Else bits 30..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
+/// the accumulator; bit 31 says that the value has been made narrower than it was there.
 using Tag = std::uint32_t;
+
+inline constexpr Tag kNarrowTag = Tag{1} << 31;
 
 struct TagParts {
   std::uint32_t tile = 0, row = 0, column = 0;
@@ -25,7 +27,7 @@ constexpr Tag make_tag(const TagParts& parts) {
   return parts.tile << 16 | parts.row << 8 | parts.column;
 }
 constexpr TagParts parts_of(Tag tag) {
-  return {tag >> 16, tag >> 8 & 255, tag & 255};
+  return {tag >> 16 & 0x7fff, tag >> 8 & 255, tag & 255};
 }
 
 /// What an instruction does to tags.
