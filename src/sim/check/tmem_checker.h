@@ -53,6 +53,7 @@ class TmemChecker final : public Observer {
     std::uint32_t time = 0, issue_time = 0;
     const Insn* insn = nullptr;
     const Warp* warp = nullptr;
+    std::uint32_t lanes = ~std::uint32_t{0};
   };
   /// What a cell's value is.
   enum class Origin : std::uint8_t { kUnknown, kAccumulator, kStored };
@@ -161,7 +162,7 @@ class TmemChecker final : public Observer {
                   std::uint32_t column, std::uint32_t half);
   void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);
   void check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                    std::uint32_t cta_group);
+                    const TensorOperation& operation);
 
   std::uint16_t tile_of(const TensorRegion& region, std::uint32_t cta_group, const Insn& insn);
   std::vector<Tag>& cell_tags(CtaState& state);
@@ -177,7 +178,7 @@ class TmemChecker final : public Observer {
   std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,
                                         std::uint32_t cta_group) const;
   void check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                    std::uint32_t cta_group);
+                    const TensorOperation& operation);
 
   void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, const Conflict& conflict);
   void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, Hazard hazard,

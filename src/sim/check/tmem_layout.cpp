@@ -42,7 +42,8 @@ std::string map_of(const TensorRegion& region) {
 }  // namespace
 
 void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                               std::uint32_t cta_group) {
+                               const TensorOperation& operation) {
+  const std::uint32_t cta_group = operation.cta_group;
   const CtaState& state = state_of(*warp.cta->cluster->ctas[region.rank]);
   const std::optional<Mismatch> wrong = find_mismatch(state, region, cta_group);
   if (!wrong) return;
@@ -69,18 +70,18 @@ void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorR
     other.warp = &warp;
   }
   const std::uint32_t per_cell = 32 / region.element_bits;
-  report(warp, insn, kAllLanes, Hazard::kLayout, &other,
-         other.by == By::kStore ? "stored" : "computed",
-         fmt::format("written as accumulator column {} of row {}, read as {} = {} of row {}",
-                     was.column, was.row, is_a ? "A element k" : "accumulator column", at.index,
-                     at.row),
-         is_a && per_cell > 1
-             ? fmt::format(
-                   "pack {} columns of a row into each cell before tcgen05.st, rounded to {} bits, "
-                   "the first in the lowest bits",
-                   per_cell, region.element_bits)
-             : "store with the shape and columns that were loaded with",
-         std::move(notes), false);
+  report(
+      warp, insn, 1u << operation.lane, Hazard::kLayout, &other,
+      other.by == By::kStore ? "stored" : "computed",
+      fmt::format("written as accumulator column {} of row {}, read as {} {} of row {}", was.column,
+                  was.row, is_a ? "A element k =" : "accumulator column", at.index, at.row),
+      is_a && per_cell > 1
+          ? fmt::format(
+                "pack {} columns of a row into each cell before tcgen05.st, rounded to {} bits, "
+                "the first in the lowest bits",
+                per_cell, region.element_bits)
+          : "store with the shape and columns that were loaded with",
+      std::move(notes), false);
 }
 
 }  // namespace tilewright::sim
