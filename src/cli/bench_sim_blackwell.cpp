@@ -18,13 +18,15 @@ struct Case {
   int k;
   std::uint32_t ones, mask;
   std::uint32_t idesc;  ///< without the shape
+  std::uint32_t scale;  ///< four of them
 };
 
 constexpr Case kCases[] = {
-    {"tcgen05 bf16", "f16", "", 16, 0x3f803f80, 0x807f807f, 1 << 4 | 1 << 7 | 1 << 10},
-    {"tcgen05 e4m3", "f8f6f4", "", 32, 0x38383838, 0x87878787, 1 << 4},
-    {"tcgen05 mxf8", "mxf8f6f4", ".block_scale", 32, 0x38383838, 0x87878787, 1 << 23},
-    {"tcgen05 nvfp4", "mxf4nvf4", ".block_scale.block16", 64, 0, 0xffffffff, 1 << 7 | 1 << 10}};
+    {"tcgen05 bf16", "f16", "", 16, 0x3f803f80, 0x807f807f, 1 << 4 | 1 << 7 | 1 << 10, 0},
+    {"tcgen05 e4m3", "f8f6f4", "", 32, 0x38383838, 0x87878787, 1 << 4, 0},
+    {"tcgen05 mxf8", "mxf8f6f4", ".block_scale", 32, 0x38383838, 0x87878787, 1 << 23, 0x7f7f7f7f},
+    {"tcgen05 nvfp4", "mxf4nvf4", ".block_scale.block16", 64, 0, 0xffffffff, 1 << 7 | 1 << 10,
+     0x38383838}};
 
 std::string multiplications(const Case& c) {
   std::string body;
@@ -87,8 +89,9 @@ FILL:
   ld.shared.u32 %r9, [%r5];
   shl.b32 %r12, %r3, 21;
   add.u32 %r12, %r12, %r9;
-  mov.u32 %r0, 0x38383838;
-  tcgen05.st.sync.aligned.32x32b.x8.b32 [%r12+256], {{%r0, %r0, %r0, %r0, %r0, %r0, %r0, %r0}};
+  mov.u32 %r0, {scale:#x};
+  tcgen05.st.sync.aligned.32x32b.x4.b32 [%r12+256], {{%r0, %r0, %r0, %r0}};
+  tcgen05.st.sync.aligned.32x32b.x4.b32 [%r12+260], {{%r0, %r0, %r0, %r0}};
   tcgen05.wait::st.sync.aligned;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
@@ -122,8 +125,8 @@ END:
 )",
                   fmt::arg("tile", kTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
                   fmt::arg("words", kTileBytes / 4), fmt::arg("idesc", idesc),
-                  fmt::arg("a_step", kM * 128 / 16), fmt::arg("descriptors", descriptors()),
-                  fmt::arg("mmas", multiplications(c)));
+                  fmt::arg("scale", c.scale), fmt::arg("a_step", kM * 128 / 16),
+                  fmt::arg("descriptors", descriptors()), fmt::arg("mmas", multiplications(c)));
   return {std::string(c.name), std::move(text), kSteps + 8, 2.0 * kM * kN * c.k * kSteps, "b200"};
 }
 

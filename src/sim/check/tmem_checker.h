@@ -177,6 +177,8 @@ class TmemChecker final : public Observer {
                  std::uint32_t lane, std::vector<Reading>& out) const;
   std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,
                                         std::uint32_t cta_group) const;
+  bool is_same_accumulator(const CtaState& state, const TensorRegion& region,
+                           std::uint32_t cta_group) const;
   void check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
                     const TensorOperation& operation);
 
