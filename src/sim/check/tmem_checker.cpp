@@ -267,8 +267,9 @@ void TmemChecker::tensor_issued(Warp& warp, const Insn& insn, const TensorOperat
     if (region.role == TensorRole::kScaleA || region.role == TensorRole::kScaleB) {
       check_scales(warp, insn, region, operation);
     }
-    const std::uint16_t tile =
-        is_accumulator ? tile_of(region, operation.cta_group, insn) : std::uint16_t{0};
+    const std::uint16_t tile = is_accumulator
+                                   ? tile_of(*units.state, region, operation.cta_group, insn)
+                                   : std::uint16_t{0};
     for (std::uint32_t i = 0; i < units.num_columns && region.column + i < kTensorColumns; ++i) {
       for (std::uint32_t half = 0; half < kHalves; ++half) {
         if ((units.halves >> half & 1) == 0) continue;

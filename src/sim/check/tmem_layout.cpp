@@ -71,7 +71,7 @@ void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorR
   if (!wrong) return;
   const Reading& at = wrong->read;
   const TagParts was = parts_of(at.tag);
-  const Tile& tile = tiles_[was.tile];
+  const Tile& tile = tile_at(was.tile);
   const bool is_a = region.role == TensorRole::kA;
   const std::uint32_t last_bit = 8 * at.byte + (is_a ? region.element_bits : 32) - 1;
   std::vector<std::string> notes;
