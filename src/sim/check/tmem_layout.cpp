@@ -47,8 +47,8 @@ bool TmemChecker::is_same_accumulator(const CtaState& state, const TensorRegion&
   if (region.role != TensorRole::kAccumulator) return false;
   const std::uint32_t first = region.column * kHalves;
   const std::uint16_t tile = state.units[first + region.lane_base / kHalfLanes].tile;
-  const TensorRegion& other = tiles_[tile].region;
-  if (tile == 0 || tiles_[tile].cta_group != cta_group || other.column != region.column ||
+  const TensorRegion& other = tile_at(tile).region;
+  if (tile == 0 || tile_at(tile).cta_group != cta_group || other.column != region.column ||
       other.num_columns != region.num_columns || other.lane_base != region.lane_base ||
       other.m != region.m || other.n != region.n || other.is_ws != region.is_ws) {
     return false;
