@@ -139,7 +139,7 @@ class Scales:
 def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32, span_b=32, a_mn=False,
         b_mn=False, a_in_tmem=False, negate=(1, 1), d_type=None, old=None, steps=1, scale=None, block=None,
         vector="", ids=(0, 0), mask=None, input_shift=None, saturate=False, modifiers="", half=0, shift_a=False,
-        columns_out=4, file="tcgen05_mma"):
+        columns_out=4, file="tcgen05_mma", random_values=False, machine=None):
     is_integer, is_fp4, is_scaled = kind == "i8", kind in ("mxf4", "mxf4nvf4"), scale is not None
     ctas = 2 if pair else 1
     k_step = K_OF[kind]
@@ -147,8 +147,9 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
     d_type = d_type or ("s32" if is_integer else "f32")
     (a_bits, a_value, a_number), (b_bits, b_value, b_number) = TYPES[a_type], TYPES[b_type]
     container = 4 if is_fp4 else max(8, a_bits)
-    a = [[rng.choice(codes_of(a_type)) for _ in range(k)] for _ in range(m)]
-    b = [[rng.choice(codes_of(b_type)) for _ in range(k)] for _ in range(n)]
+    pick = random_code if random_values else lambda kind: rng.choice(codes_of(kind))
+    a = [[pick(a_type) for _ in range(k)] for _ in range(m)]
+    b = [[pick(b_type) for _ in range(k)] for _ in range(n)]
     olds = {}
     cells = Cells()
 
@@ -298,7 +299,17 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
             cta, lane, at = place_of_d(m, n, pair, ws, row, column)
             if at < columns_out: out[cta][at][lane + half] = encoded(result(row, column), d_type)
     outputs = b"".join(word.to_bytes(4, "little") for cta in out for line in cta for word in line)
-    case(file, name, "\n".join(body), inputs, outputs, threads=128, cluster=ctas, target="sm_100a")
+    case(file, name, "\n".join(body), inputs, outputs, threads=128, cluster=ctas, target="sm_100a",
+         machine=machine)
+
+
+def random_code(kind):
+    """Any number that is not infinite or a NaN, but not so large that a sum overflows."""
+    if kind == "tf32": return rng.getrandbits(1) << 31 | rng.randrange(110, 140) << 23 | rng.getrandbits(10) << 13
+    if kind == "bf16": return rng.getrandbits(1) << 15 | rng.randrange(110, 140) << 7 | rng.getrandbits(7)
+    if kind == "f16": return rng.getrandbits(1) << 15 | rng.randrange(0, 22 << 10)
+    finite = {"e4m3": 127, "e5m2": 124}.get(kind, 1 << TYPES[kind][0] - 1)
+    return rng.getrandbits(1) << TYPES[kind][0] - 1 | rng.randrange(finite)
 
 
 def encoded(value, d_type):
@@ -382,6 +393,18 @@ def all_pairs():
             vector=".block16", old=small, file=file)
 
 
+def all_exact():
+    """Sums that the tensor cores round on the way, added exactly instead and rounded once."""
+    more = dict(n=8, columns_out=2, random_values=True, machine="exact_mma", file="tcgen05_mma_exact")
+    third = lambda: Fraction(rng.randrange(-4096, 4096), 512)
+    mma("exact_bf16", "f16", "bf16", "bf16", old=third, **more)
+    mma("exact_f16_scaled", "f16", "f16", "f16", old=third, input_shift=7, **more)
+    mma("exact_tf32", "tf32", "tf32", "tf32", **more)
+    mma("exact_e5m2_e3m2", "f8f6f4", "e5m2", "e3m2", old=third, **more)
+    mma("exact_mxf8", "mxf8f6f4", "e4m3", "e2m3", scale="ue8m0", block=32, old=third, **more)
+    mma("exact_nvf4", "mxf4nvf4", "e2m1", "e2m1", scale="ue4m3", block=16, vector=".block16", old=third, **more)
+
+
 def all_ws():
     file = "tcgen05_mma_ws"
     for m in (32, 64, 128):
@@ -400,4 +423,5 @@ if __name__ == "__main__":
     all_block_scaled()
     all_pairs()
     all_ws()
+    all_exact()
     write_files("make_ptx_tcgen05_mma_tests.py")
