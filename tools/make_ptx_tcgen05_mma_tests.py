@@ -95,10 +95,10 @@ def place_of_d(m, n, pair, ws, row, column):
 
 
 def rows_of_part(m, pair, ws):
-    """Where A's rows stand in Tensor Memory: for every copy, (row, CTA, lane)."""
+    """Where A's rows stand in Tensor Memory: for every copy, (row, copy, CTA, lane)."""
     copies = 128 // m if ws else 2 if pair and m == 128 else 1
     width = 8
-    return [(row,) + place_of_d(m, width * copies, pair, ws, row, copy * width)[:2]
+    return [(row, copy) + place_of_d(m, width * copies, pair, ws, row, copy * width)[:2]
             for row in range(m) for copy in range(copies)]
 
 
@@ -139,7 +139,8 @@ class Scales:
 def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32, span_b=32, a_mn=False,
         b_mn=False, a_in_tmem=False, negate=(1, 1), d_type=None, old=None, steps=1, scale=None, block=None,
         vector="", ids=(0, 0), mask=None, input_shift=None, saturate=False, modifiers="", half=0, shift_a=False,
-        columns_out=4, file="tcgen05_mma", random_values=False, machine=None):
+        columns_out=4, file="tcgen05_mma", random_values=False, machine=None,
+        two_matrices=False):
     is_integer, is_fp4, is_scaled = kind == "i8", kind in ("mxf4", "mxf4nvf4"), scale is not None
     ctas = 2 if pair else 1
     k_step = K_OF[kind]
@@ -150,6 +151,9 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
     pick = random_code if random_values else lambda kind: rng.choice(codes_of(kind))
     a = [[pick(a_type) for _ in range(k)] for _ in range(m)]
     b = [[pick(b_type) for _ in range(k)] for _ in range(n)]
+    # In Tensor Memory, the rows for each part of D's columns stand apart; they may even differ.
+    copies = [a] + [[[pick(a_type) for _ in range(k)] for _ in range(m)] if two_matrices else a for _ in range(3)]
+    parts = 128 // m if ws else 2 if pair and m == 128 else 1
     olds = {}
     cells = Cells()
 
@@ -167,10 +171,10 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
     if a_in_tmem:
         width = container if container != 8 else 8
         lift = {(8, 4): 2, (8, 6): 1}.get((container, a_bits), 0)
-        for row, cta, lane in rows_of_part(m, pair, ws):
+        for row, copy, cta, lane in rows_of_part(m, pair, ws):
             for i in range(k):
                 cell, place = divmod(i * width, 32)
-                cells.set(cta, lane + half, A_AT + cell, a[row][i] << lift << place,
+                cells.set(cta, lane + half, A_AT + cell, copies[copy][row][i] << lift << place,
                           (1 << width) - 1 << place)
     a_scales = b_scales = None
     if is_scaled:
@@ -201,7 +205,8 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
             if shift_a and step and row % 32 != 31: row_a = row + 1
             for i in range(step * k_step, (step + 1) * k_step):
                 i_a = i - step * k_step if shift_a else i
-                product = a_value(a[row_a][i_a]) * b_value(b[column][i]) * negate[0] * negate[1]
+                product = a_value(copies[column // (n // parts)][row_a][i_a]) * b_value(b[column][i])
+                product *= negate[0] * negate[1]
                 if is_scaled:
                     j = (i - step * k_step) // block
                     product *= table.value(a_scales[row][j]) * table.value(b_scales[column][j])
@@ -218,7 +223,6 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
     # The threads: 128 in each CTA.
     group = f"cta_group::{ctas}"
     columns = sorted({column for _, column in cells.columns})
-    parts = 128 // m if ws else 2 if pair and m == 128 else 1
     columns_out = min(columns_out, n // parts)
     size = -(-len(shared[0]) // 1024) * 1024
     per_cta = size + 512 * len(columns)
@@ -416,6 +420,9 @@ def all_ws():
     mma("ws_i8", "i8", "u8", "s8", m=32, n=64, ws=True, file=file)
     for m in (32, 64, 128):
         mma(f"ws_a_tmem_m{m}", "f16", "bf16", "bf16", m=m, n=64, ws=True, a_in_tmem=True, file=file)
+    for m in (32, 64):
+        mma(f"ws_several_a_m{m}", "f16", "bf16", "bf16", m=m, n=64, ws=True, a_in_tmem=True, two_matrices=True,
+            file=file)
 
 
 if __name__ == "__main__":
