@@ -73,7 +73,11 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "selp") return {LineageRule::kSelect, whole, whole};
   if (is_one_of(opcode, {"and", "or", "xor", "lop3"})) return {LineageRule::kBytes, whole, whole};
   if (is_one_of(opcode, {"shl", "shr"}) && whole == 4) return {LineageRule::kShift, 4, 4};
-  if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
+  if (opcode == "prmt" && syntax.modifiers.size() == 1) {
+    const Operand& selector = syntax.operands[3];
+    const bool is_known = selector.kind == OperandKind::kInteger;
+    return {LineageRule::kPermute, 4, 4, is_known ? selector.value & 0xffff : -1};
+  }
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
   // Not min and max: in a row with one column that counts they would be that column's, everywhere.
@@ -262,9 +266,11 @@ void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t
 }
 
 // op: d, a, b, selector
-void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active) {
+void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
+                           std::uint32_t active) {
   for_each_lane(active, [&](std::uint32_t lane) {
-    const std::uint32_t selector = warp.row<std::uint32_t>(insn.op[3])[lane];
+    const auto selector = lineage.selector >= 0 ? static_cast<std::uint32_t>(lineage.selector)
+                                                : warp.row<std::uint32_t>(insn.op[3])[lane];
     std::array<Tag, 4> out{};
     for (std::uint32_t i = 0; i < 4; ++i) {
       const std::uint32_t from = selector >> 4 * i & 15;
@@ -316,7 +322,7 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
     case LineageRule::kResize:
       return resize(kept, lineage, active);
     case LineageRule::kPermute:
-      return permute(warp, kept, insn, active);
+      return permute(warp, kept, insn, lineage, active);
     default:
       return;
   }

@@ -49,6 +49,7 @@ struct Lineage {
   LineageRule rule = LineageRule::kDrop;
   std::uint8_t element_bytes = 4;  ///< of a source element
   std::uint8_t result_bytes = 4;   ///< of a result: its register, kConvertPair: its element
+  std::int64_t selector = -1;      ///< kPermute: if it is an immediate
 };
 
 /// By instruction.
@@ -86,7 +87,8 @@ class RegisterTags {
   void move(const Use& use, const Lineage& lineage, std::uint32_t active);
   void resize(const Use& use, const Lineage& lineage, std::uint32_t active);
   void convert(const Use& use, const Lineage& lineage, std::uint32_t active);
-  void permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
+  void permute(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
+               std::uint32_t active);
 
   static constexpr std::uint32_t kUnitBytes = 64;
   static constexpr std::uint32_t kMostUnits = 8;  // .b128
