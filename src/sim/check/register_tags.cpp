@@ -280,6 +280,48 @@ void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, const L
   });
 }
 
+/// Whether the registers are as wide as the rule takes them to be. PTX allows wider ones in places.
+bool RegisterTags::is_usable(const Insn& insn, const Lineage& lineage, const Use& use) const {
+  std::uint32_t read = lineage.element_bytes, written = lineage.result_bytes;
+  std::size_t num_operands = 0;
+  switch (lineage.rule) {
+    case LineageRule::kDrop:
+      return false;
+    case LineageRule::kMove:
+      if (use.num_read == 0) return false;
+      read = lineage.element_bytes / use.num_read;
+      written = lineage.element_bytes / use.num_written;
+      break;
+    case LineageRule::kElements:
+      read = lineage.result_bytes;
+      break;
+    case LineageRule::kConvertPair:
+      written = 2u * lineage.result_bytes;
+      break;
+    case LineageRule::kSelect:
+      num_operands = 4;
+      break;
+    case LineageRule::kShift:
+      num_operands = 3;
+      break;
+    case LineageRule::kPermute:
+      num_operands = lineage.selector >= 0 ? 3 : 4;
+      break;
+    default:
+      break;
+  }
+  const auto is_operand = [](Row row) { return row != kNoRow; };
+  if (!std::all_of(insn.op.begin(), insn.op.begin() + num_operands, is_operand)) return false;
+  const auto fits = [&](Row row, std::uint32_t width) {
+    return row_units_[row / kUnitBytes] * kUnitBytes == std::max(kUnitBytes, kLanes * width) &&
+           width != 1;
+  };
+  for (std::uint32_t i = 0; i < use.num_read; ++i) {
+    if (has_tags(use.read[i]) && !fits(use.read[i], read)) return false;
+  }
+  return fits(use.written[0], written);
+}
+
 void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, const RowUse& use,
                        std::uint32_t active) {
   const Row* const rows = warp.grid->code->rows.data() + use.begin;
@@ -298,12 +340,14 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   }
   if (!reads_tags && !writes_over) return;
   if (kept.num_written == 0 || lineage.rule == LineageRule::kLoaded) return;
-  const bool is_known = reads_tags && lineage.rule != LineageRule::kDrop;
-  if (!is_known) {
-    for (std::uint32_t i = 0; i < kept.num_written; ++i) {
-      clear(kept.written[i]);
+  if (!reads_tags || !is_usable(insn, lineage, kept)) {
+    for (std::uint32_t i = 0; i < use.num_written; ++i) {
+      if (rows[i] >= predicate_end_) clear(rows[i]);
     }
     return;
+  }
+  if (lineage.rule != LineageRule::kMove) {
+    for (std::uint32_t i = 1; i < kept.num_written; ++i) clear(kept.written[i]);
   }
   switch (lineage.rule) {
     case LineageRule::kElements:

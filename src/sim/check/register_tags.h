@@ -79,6 +79,7 @@ class RegisterTags {
               std::uint32_t bytes) const;
   void put(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
            std::uint32_t bytes, Tag tag);
+  bool is_usable(const Insn& insn, const Lineage& lineage, const Use& use) const;
   void elements(const Use& use, const Lineage& lineage, std::uint32_t active);
   void bytes(const Use& use, const Lineage& lineage, std::uint32_t active);
   void select(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
