@@ -58,6 +58,9 @@ void OrderChecker::cta_started(Cta& cta) {
     own.agent = new_agent(AgentKind::kWarp, warp);
     own.cp_async.agent = new_agent(AgentKind::kCpAsync, warp);
     own.wgmma.agent = new_agent(AgentKind::kWgmma, warp);
+    own.tensor.agent = new_agent(AgentKind::kTensor, warp);
+    own.tensor_loads.agent = new_agent(AgentKind::kTensorMove, warp);
+    own.tensor_stores.agent = new_agent(AgentKind::kTensorMove, warp);
     own.now.seen.raise(own.agent, own.time);
   }
   cluster.ctas.push_back(std::move(state));
@@ -119,18 +122,46 @@ bool OrderChecker::are_both_strong(const AccessRecord& a, const AccessRecord& b)
   return reaches(a, b) && reaches(b, a);
 }
 
+/// A CTA's accesses to its own shared memory go in order, so that a cluster barrier orders them also
+/// if the arrival was .relaxed. DeepGEMM hands on the address of its Tensor Memory so.
+bool OrderChecker::has_met_in_own_cta(const Access& now, const AccessRecord& old) const {
+  return !checks_.strict && now.is_shared && old.time <= now.knows->met.of(old.agent) &&
+         agents_[old.issuer].cta == agents_[now.record.issuer].cta;
+}
+
+/// A weak read beside a compare-and-swap: how the programming guide makes atomics that there are
+/// none of, and harmless, for the swap fails if the value was old.
+bool OrderChecker::is_guess_for_swap(const Access& now, const AccessRecord& old) const {
+  const AccessRecord& record = now.record;
+  const bool is_now_swap = record.kind == AccessKind::kAtomic;
+  const AccessRecord &swap = is_now_swap ? record : old, &read = is_now_swap ? old : record;
+  if (checks_.strict || swap.kind != AccessKind::kAtomic || read.kind != AccessKind::kRead ||
+      read.proxy != Proxy::kGeneric) {
+    return false;
+  }
+  const KernelCode& code = *now.warp->grid->code;
+  const Instruction* syntax = code.place(code.insns[swap.insn]).syntax;
+  return syntax != nullptr && std::ranges::count(syntax->modifiers, "cas") > 0;
+}
+
 bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
                               std::uint64_t cell_address) {
   const AccessRecord& record = now.record;
   const bool both_read = old.kind == AccessKind::kRead && record.kind == AccessKind::kRead;
   const bool both_atomic = old.kind == AccessKind::kAtomic && record.kind == AccessKind::kAtomic;
-  const bool is_before = old.time <= now.knows->seen.of(old.agent);
+  const bool is_before = old.time <= now.knows->seen.of(old.agent) || has_met_in_own_cta(now, old);
   if (both_read) return is_before;
   if (!is_before) {
-    if (both_atomic || are_both_strong(old, record)) return false;
-    const bool is_mma = agents_[old.agent].kind == AgentKind::kWgmma && checks_.mma;
-    if (is_mma || checks_.race) {
-      report(now, old, is_mma ? "mma" : "race", cell_address, missing_order(record, old));
+    if (both_atomic || are_both_strong(old, record) || is_guess_for_swap(now, old)) return false;
+    const AgentKind kind = agents_[old.agent].kind;
+    const bool is_mma = kind == AgentKind::kWgmma && checks_.mma;
+    const bool is_tensor = kind == AgentKind::kTensor && checks_.tmem;
+    if (is_mma || is_tensor || checks_.race) {
+      report(now, old,
+             is_mma      ? "mma"
+             : is_tensor ? "tmem"
+                         : "race",
+             cell_address, missing_order(record, old));
     }
     return true;  // said; not again for every access that follows
   }
@@ -157,6 +188,11 @@ std::string OrderChecker::missing_order(const AccessRecord& now, const AccessRec
     case AgentKind::kWgmma:
       return "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
              "barrier";
+    case AgentKind::kTensor:
+      return "the tensor pipe may still read it: tcgen05.commit by the thread that issued it, and "
+             "a "
+             "wait for the mbarrier at which that arrives";
+    case AgentKind::kTensorMove:  // never in shared or global memory
     case AgentKind::kWarp:
       break;
   }
@@ -291,6 +327,7 @@ std::string text_of(std::string_view check, bool is_shared, std::uint64_t from, 
   const std::uint64_t rank = is_shared ? from >> kSharedRankShift : 0;
   const std::uint64_t mask = is_shared ? kOffsetMask : ~std::uint64_t{0};
   const char* const what = check == "mma"    ? "wgmma operand overwritten: race"
+                           : check == "tmem" ? "operand of the tensor pipe overwritten: race"
                            : check == "race" ? "race"
                                              : "missing proxy fence";
   std::string out = fmt::format("{} on {}[{:#x}..{:#x}]", what, is_shared ? "shared" : "global",

@@ -108,6 +108,8 @@ void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t, const Ba
     }
     if (event.order.semantics == MemorySemantics::kRelaxed) {
       pass_on(own, event.order, MemoryScope::kCluster, slot.met);
+      slot.met.met.join(own.now.seen);
+      slot.met.met.join(own.now.met);
     } else {
       slot.met.join(own.now);
       if (!event.is_passed) tick(own);
@@ -126,6 +128,8 @@ void OrderChecker::check_init(Warp& warp, const Insn& insn, const MbarrierEvent&
   WarpState& own = state_of(warp);
   if (!checks_.race || event.is_async || own.agent == barrier.init.agent) return;
   if (barrier.init.time <= own.now.seen.of(barrier.init.agent)) return;
+  // CUTLASS's last mbarrier.init before the cluster meets has no fence behind it.
+  if (!checks_.strict && barrier.init.time <= own.now.met.of(barrier.init.agent)) return;
   Access now;
   now.record = {own.agent,        own.time,  index_of(warp, insn),
                 1U << event.lane, own.agent, barrier.init.bytes};
@@ -170,7 +174,10 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
   }
   if (event.action == MbarrierAction::kArrive) {
     pass_on(own, event.order, MemoryScope::kCta, barrier.current);
-    if (event.is_async) {
+    if (event.commit != 0) {
+      barrier.current.seen.raise(own.tensor.agent, event.commit);
+      barrier.current.raise_fenced(own.tensor.agent, event.commit);
+    } else if (event.is_async) {
       barrier.current.seen.raise(own.cp_async.agent, own.cp_async.time++);
     } else {
       tick(own);
@@ -218,6 +225,27 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
     learn(groups.reads);
     if (kind == GroupKind::kBulk) learn(groups.writes);
   }
+}
+
+OrderChecker::TensorMoments OrderChecker::tensor_moments(const Warp& warp) {
+  const WarpState& own = state_of(warp);
+  return {own.agent, own.tensor.agent, own.tensor_loads.agent, own.tensor_stores.agent,
+          own.time,  own.tensor.time,  own.tensor_loads.time,  own.tensor_stores.time};
+}
+
+void OrderChecker::load_used(const Warp& warp, std::uint32_t time) {
+  WarpState& own = state_of(warp);
+  own.now.seen.raise(own.tensor_loads.agent, time);
+}
+
+void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
+  WarpState& own = state_of(warp);
+  Groups& groups = kind == AccessKind::kRead ? own.tensor_loads : own.tensor_stores;
+  own.now.seen.raise(groups.agent, groups.time++);
+}
+
+void OrderChecker::tensor_committed(Warp& warp, const Insn&, const TensorCommit&) {
+  ++state_of(warp).tensor.time;
 }
 
 void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
@@ -288,6 +316,9 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       break;
     case AsyncCompletion::kWgmmaGroup:
       reads = writes = &own.wgmma;
+      break;
+    case AsyncCompletion::kTensorCommit:
+      reads = writes = &own.tensor;
       break;
     case AsyncCompletion::kNone:
       break;

@@ -19,6 +19,10 @@ const InsnSection& tensor_copy_section();
 const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
 const InsnSection& wgmma_section();
+const InsnSection& tensor_memory_section();
+const InsnSection& tensor_load_store_section();
+const InsnSection& tensor_pipe_section();
+const InsnSection& tcgen05_mma_section();
 const InsnSection& fence_section();
 const InsnSection& async_store_section();
 const InsnSection& arithmetic_section();
@@ -30,5 +34,6 @@ const InsnSection& move_section();
 const InsnSection& address_section();
 const InsnSection& special_function_section();
 const InsnSection& hint_section();
+const InsnSection& cluster_launch_section();
 
 }  // namespace tilewright::sim
