@@ -93,7 +93,7 @@ class TmemChecker final : public Observer {
     kOperand,
     kStoreWait,
     kStoreOrder,
-    kOwnStore,
+    kKeptOrder,
     kPending,
     kPipes,
     kUnwritten,
