@@ -156,7 +156,8 @@ void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& un
   if (last.by == By::kStore) {
     const bool is_own = last.warp == &warp;
     const bool is_known = is_own || is_issue_known(warp, last);
-    // CUTLASS hands row maxima from warp to warp without wait::st: loads and stores keep their order.
+    // CUTLASS hands row maxima from warp to warp without wait::st: loads and stores keep their
+    // order.
     const bool is_tolerated = is_known && (is_own || !is_pipe);
     if (is_done(warp, last) || (is_own && !is_pipe && writes)) {
       fences(last);

@@ -5,8 +5,8 @@
 // waits and barriers. A load is done as well once somebody uses what it loaded.
 //
 // Layout is kept for each byte: a cell that tcgen05.mma wrote is an element of its accumulator, and
-// a register that was loaded from there, or made of such registers, still is (register_tags.h). When
-// such a value is stored and read by another tcgen05.mma, its row and column must lie there as
+// a register that was loaded from there, or made of such registers, still is (register_tags.h).
+// When such a value is stored and read by another tcgen05.mma, its row and column must lie there as
 // they did in the accumulator, but for a constant distance.
 #pragma once
 

@@ -222,8 +222,8 @@ bool TmemChecker::has_stored_cells(const CtaState& state, const TensorRegion& re
 }
 
 /// Elements of one accumulator must be as far from each other in the operand as they were there.
-/// Where most are is taken for right; if a quarter of the lanes has elements elsewhere, the first of
-/// those is the mismatch.
+/// Where most are is taken for right; if a quarter of the lanes has elements elsewhere, the first
+/// of those is the mismatch.
 std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& state,
                                                                 const TensorRegion& region,
                                                                 std::uint32_t cta_group) const {
