@@ -120,11 +120,12 @@ END:
   ret;
 }}
 )",
-                  fmt::arg("tile", kMmaTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
-                  fmt::arg("words", kMmaTileBytes / 4), fmt::arg("idesc", idesc),
-                  fmt::arg("a_step", kMmaM * 128 / 16), fmt::arg("descriptors", descriptors()),
-                  fmt::arg("mmas", multiplications(c)));
-  return {std::string(c.name), std::move(text), kMmaSteps + 8, 2.0 * kMmaM * kMmaN * c.k * kMmaSteps, "b200"};
+                  fmt::arg("tile", kMmaTileBytes), fmt::arg("mask", c.mask),
+                  fmt::arg("ones", c.ones), fmt::arg("words", kMmaTileBytes / 4),
+                  fmt::arg("idesc", idesc), fmt::arg("a_step", kMmaM * 128 / 16),
+                  fmt::arg("descriptors", descriptors()), fmt::arg("mmas", multiplications(c)));
+  return {std::string(c.name), std::move(text), kMmaSteps + 8,
+          2.0 * kMmaM * kMmaN * c.k * kMmaSteps, "b200"};
 }
 
 }  // namespace
