@@ -201,8 +201,9 @@ void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
   // What stands in several places was spread there: a maximum or a sum of a row, of one column.
   std::vector<Tag> tags;
   for (const Reading& reading : out) tags.push_back(reading.tag);
+  std::ranges::sort(tags);
   std::erase_if(out, [&](const Reading& reading) {
-    return !reading.is_too_wide && std::ranges::count(tags, reading.tag) > 1;
+    return !reading.is_too_wide && std::ranges::equal_range(tags, reading.tag).size() > 1;
   });
 }
 
