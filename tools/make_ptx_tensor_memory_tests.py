@@ -131,7 +131,8 @@ def move(name, shape, repetitions, is_load, is_packed=False, split=0, lane_base=
     text = f"sync.aligned.{shape}.x{repetitions}"
     at = f"add.u32 %r379, %r380, {lane_base << 16};"
     if is_load:
-        text = f"""{at} tcgen05.ld.{text}{'.pack::16b' if is_packed else ''}.b32 {registers(1, count)}, [%r379]{operand};
+        form = text + (".pack::16b" if is_packed else "")
+        text = f"""{at} tcgen05.ld.{form}.b32 {registers(1, count)}, [%r379]{operand};
         tcgen05.wait::ld.sync.aligned;""" + store_lanes(count, 1)
         out = []
         for register in range(count):
@@ -273,14 +274,18 @@ def copy(shape, form="", swizzle=0, pair=False):
         data += bytes(image)
         out += b"".join(map(bytes, cells))
     stride = 256 if swizzle else row_bytes // 16 * 128
+    spread = ".multicast::cluster" if pair else ""
+    mask = ", %h1" if pair else ""
+    fixed = descriptor(0, 128, stride, swizzle)
     text = BARRIER + FILL + source(size, size if pair else 0) + f"""
     {sync}
     tcgen05.fence::after_thread_sync;
     setp.eq.and.u32 %p11, %r389, 0, %p15;
-    shr.u32 %r375, %r371, 4; and.b32 %r375, %r375, 0x3fff; cvt.u64.u32 %d20, %r375; or.b64 %d20, %d20, {descriptor(0, 128, stride, swizzle)};
+    shr.u32 %r375, %r371, 4; and.b32 %r375, %r375, 0x3fff; cvt.u64.u32 %d20, %r375;
+    or.b64 %d20, %d20, {fixed};
     mov.b16 %h1, 3;
     @%p11 tcgen05.cp.cta_group::{group}.{shape}{form} [%r380], %d20;
-    @%p11 tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{'.multicast::cluster' if pair else ''}.b64 [%r370]{', %h1' if pair else ''};
+    @%p11 tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster{spread}.b64 [%r370]{mask};
     """ + WAIT + READ + results(4096 if pair else 0)
     text = "mov.u32 %r389, %cluster_ctarank;\n" + body(text, 32, name, group=group, sync=sync)
     case("tcgen05_cp", name, text.replace("{k}", name), data, out, threads=128, cluster=group, target=TARGET)
@@ -314,7 +319,8 @@ def shift():
     @%p15 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d3];
     """ + WAIT + READ + results()
     text = "mov.u32 %r389, 0;\n" + body(text, 32, "shift")
-    case("tcgen05_shift", "shift", text.replace("{k}", "shift"), packed(data), packed(out), threads=128, target=TARGET)
+    case("tcgen05_shift", "shift", text.replace("{k}", "shift"), packed(data), packed(out), threads=128,
+         target=TARGET)
 
 
 def allocations():

@@ -33,7 +33,7 @@ struct Options {
   bool fuse_mul_add = true;       ///< contract mul + add / sub as ptxas does
   std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
   std::uint32_t max_findings = 16;
-  /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted fail with another
+  /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted then fail
   std::uint32_t tensor_memory_base = 0;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,

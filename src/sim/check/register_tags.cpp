@@ -73,7 +73,11 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "selp") return {LineageRule::kSelect, whole, whole};
   if (is_one_of(opcode, {"and", "or", "xor", "lop3"})) return {LineageRule::kBytes, whole, whole};
   if (is_one_of(opcode, {"shl", "shr"}) && whole == 4) return {LineageRule::kShift, 4, 4};
-  if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
+  if (opcode == "prmt" && syntax.modifiers.size() == 1) {
+    const Operand& selector = syntax.operands[3];
+    const bool is_known = selector.kind == OperandKind::kInteger;
+    return {LineageRule::kPermute, 4, 4, is_known ? selector.value & 0xffff : -1};
+  }
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
   // Not min and max: in a row with one column that counts they would be that column's, everywhere.
@@ -262,9 +266,11 @@ void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t
 }
 
 // op: d, a, b, selector
-void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active) {
+void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
+                           std::uint32_t active) {
   for_each_lane(active, [&](std::uint32_t lane) {
-    const std::uint32_t selector = warp.row<std::uint32_t>(insn.op[3])[lane];
+    const auto selector = lineage.selector >= 0 ? static_cast<std::uint32_t>(lineage.selector)
+                                                : warp.row<std::uint32_t>(insn.op[3])[lane];
     std::array<Tag, 4> out{};
     for (std::uint32_t i = 0; i < 4; ++i) {
       const std::uint32_t from = selector >> 4 * i & 15;
@@ -272,6 +278,48 @@ void RegisterTags::permute(Warp& warp, const Use& use, const Insn& insn, std::ui
     }
     for (std::uint32_t i = 0; i < 4; ++i) set(use.written[0], 4, lane, i, out[i]);
   });
+}
+
+/// Whether the registers are as wide as the rule takes them to be. PTX allows wider ones in places.
+bool RegisterTags::is_usable(const Insn& insn, const Lineage& lineage, const Use& use) const {
+  std::uint32_t read = lineage.element_bytes, written = lineage.result_bytes;
+  std::size_t num_operands = 0;
+  switch (lineage.rule) {
+    case LineageRule::kDrop:
+      return false;
+    case LineageRule::kMove:
+      if (use.num_read == 0) return false;
+      read = lineage.element_bytes / use.num_read;
+      written = lineage.element_bytes / use.num_written;
+      break;
+    case LineageRule::kElements:
+      read = lineage.result_bytes;
+      break;
+    case LineageRule::kConvertPair:
+      written = 2u * lineage.result_bytes;
+      break;
+    case LineageRule::kSelect:
+      num_operands = 4;
+      break;
+    case LineageRule::kShift:
+      num_operands = 3;
+      break;
+    case LineageRule::kPermute:
+      num_operands = lineage.selector >= 0 ? 3 : 4;
+      break;
+    default:
+      break;
+  }
+  const auto is_operand = [](Row row) { return row != kNoRow; };
+  if (!std::all_of(insn.op.begin(), insn.op.begin() + num_operands, is_operand)) return false;
+  const auto fits = [&](Row row, std::uint32_t width) {
+    return row_units_[row / kUnitBytes] * kUnitBytes == std::max(kUnitBytes, kLanes * width) &&
+           width != 1;
+  };
+  for (std::uint32_t i = 0; i < use.num_read; ++i) {
+    if (has_tags(use.read[i]) && !fits(use.read[i], read)) return false;
+  }
+  return fits(use.written[0], written);
 }
 
 void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, const RowUse& use,
@@ -292,12 +340,14 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   }
   if (!reads_tags && !writes_over) return;
   if (kept.num_written == 0 || lineage.rule == LineageRule::kLoaded) return;
-  const bool is_known = reads_tags && lineage.rule != LineageRule::kDrop;
-  if (!is_known) {
-    for (std::uint32_t i = 0; i < kept.num_written; ++i) {
-      clear(kept.written[i]);
+  if (!reads_tags || !is_usable(insn, lineage, kept)) {
+    for (std::uint32_t i = 0; i < use.num_written; ++i) {
+      if (rows[i] >= predicate_end_) clear(rows[i]);
     }
     return;
+  }
+  if (lineage.rule != LineageRule::kMove) {
+    for (std::uint32_t i = 1; i < kept.num_written; ++i) clear(kept.written[i]);
   }
   switch (lineage.rule) {
     case LineageRule::kElements:
@@ -316,7 +366,7 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
     case LineageRule::kResize:
       return resize(kept, lineage, active);
     case LineageRule::kPermute:
-      return permute(warp, kept, insn, active);
+      return permute(warp, kept, insn, lineage, active);
     default:
       return;
   }

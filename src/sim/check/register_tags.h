@@ -49,6 +49,7 @@ struct Lineage {
   LineageRule rule = LineageRule::kDrop;
   std::uint8_t element_bytes = 4;  ///< of a source element
   std::uint8_t result_bytes = 4;   ///< of a result: its register, kConvertPair: its element
+  std::int64_t selector = -1;      ///< kPermute: if it is an immediate
 };
 
 /// By instruction.
@@ -78,6 +79,7 @@ class RegisterTags {
               std::uint32_t bytes) const;
   void put(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
            std::uint32_t bytes, Tag tag);
+  bool is_usable(const Insn& insn, const Lineage& lineage, const Use& use) const;
   void elements(const Use& use, const Lineage& lineage, std::uint32_t active);
   void bytes(const Use& use, const Lineage& lineage, std::uint32_t active);
   void select(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
@@ -86,7 +88,8 @@ class RegisterTags {
   void move(const Use& use, const Lineage& lineage, std::uint32_t active);
   void resize(const Use& use, const Lineage& lineage, std::uint32_t active);
   void convert(const Use& use, const Lineage& lineage, std::uint32_t active);
-  void permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
+  void permute(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
+               std::uint32_t active);
 
   static constexpr std::uint32_t kUnitBytes = 64;
   static constexpr std::uint32_t kMostUnits = 8;  // .b128

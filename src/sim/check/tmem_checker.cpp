@@ -155,12 +155,16 @@ void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& un
   const bool is_pipe = now.by == By::kPipe;
   if (last.by == By::kStore) {
     const bool is_own = last.warp == &warp;
-    if (is_done(warp, last) || (is_own && !is_strict_) || (is_own && !is_pipe && writes)) {
+    const bool is_known = is_own || is_issue_known(warp, last);
+    // CUTLASS hands row maxima from warp to warp without wait::st: loads and stores keep their
+    // order.
+    const bool is_tolerated = is_known && (is_own || !is_pipe);
+    if (is_done(warp, last) || (is_own && !is_pipe && writes)) {
       fences(last);
-    } else {
-      found(is_own                       ? Hazard::kOwnStore
-            : is_issue_known(warp, last) ? Hazard::kStoreWait
-                                         : Hazard::kStoreOrder,
+    } else if (!is_tolerated || is_strict_) {
+      found(is_tolerated ? Hazard::kKeptOrder
+            : is_known   ? Hazard::kStoreWait
+                         : Hazard::kStoreOrder,
             last);
     }
   } else if (last.by == By::kPipe) {

@@ -5,8 +5,8 @@
 // waits and barriers. A load is done as well once somebody uses what it loaded.
 //
 // Layout is kept for each byte: a cell that tcgen05.mma wrote is an element of its accumulator, and
-// a register that was loaded from there, or made of such registers, still is (register_tags.h). When
-// such a value is stored and read by another tcgen05.mma, its row and column must lie there as
+// a register that was loaded from there, or made of such registers, still is (register_tags.h).
+// When such a value is stored and read by another tcgen05.mma, its row and column must lie there as
 // they did in the accumulator, but for a constant distance.
 #pragma once
 
@@ -93,7 +93,7 @@ class TmemChecker final : public Observer {
     kOperand,
     kStoreWait,
     kStoreOrder,
-    kOwnStore,
+    kKeptOrder,
     kPending,
     kPipes,
     kUnwritten,
@@ -132,7 +132,8 @@ class TmemChecker final : public Observer {
     std::uint32_t lane = 0, column = 0, byte = 0;
     std::uint32_t row = 0, index = 0;  ///< that it is read as: (m, n) or (m, k)
     Distance distance;
-    bool is_too_wide = false;
+    bool is_too_wide = false;  ///< one value of 32 bits where there should be several
+    bool is_left = false;      ///< ... that no tcgen05.st has put there
   };
   /// A distance and how many elements of a tile have it.
   struct Place {
@@ -178,6 +179,7 @@ class TmemChecker final : public Observer {
   /// The tag of the bytes of a cell that an operand reads as one element.
   Tag tag_of_element(const CtaState& state, const TensorRegion& region, std::uint32_t lane,
                      std::uint32_t column, std::uint32_t byte, std::uint32_t bytes) const;
+  static bool has_stored_cells(const CtaState& state, const TensorRegion& region);
   void read_lane(const CtaState& state, const TensorRegion& region, std::uint32_t cta_group,
                  std::uint32_t lane, std::vector<Reading>& out) const;
   std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,

@@ -195,6 +195,9 @@ void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
       // One value of 32 bits where there should be several: its second part is out of place.
       reading.is_too_wide = bytes < kCellBytes && whole != 0 && (whole & kNarrowTag) == 0;
       if (reading.is_too_wide && byte != bytes) continue;
+      reading.is_left =
+          reading.is_too_wide &&
+          state.units[column * kHalves + lane / kHalfLanes].origin == Origin::kAccumulator;
       out.push_back(reading);
     }
   }
@@ -207,17 +210,34 @@ void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
   });
 }
 
+bool TmemChecker::has_stored_cells(const CtaState& state, const TensorRegion& region) {
+  for (std::uint32_t i = 0; i < region.num_columns; ++i) {
+    const Unit* const units = &state.units[(region.column + i) * kHalves];
+    if (std::any_of(units, units + kHalves,
+                    [](const Unit& unit) { return unit.origin == Origin::kStored; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Elements of one accumulator must be as far from each other in the operand as they were there.
-/// Where most are is taken for right; if a quarter of the lanes has elements elsewhere, the first of
-/// those is the mismatch.
+/// Where most are is taken for right; if a quarter of the lanes has elements elsewhere, the first
+/// of those is the mismatch.
 std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& state,
                                                                 const TensorRegion& region,
                                                                 std::uint32_t cta_group) const {
   if (region.element_bits < 8) return std::nullopt;  // two values in a byte are not told apart
   std::vector<Place> places;
   std::vector<Reading> readings;
-  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+  // Rows that nobody stores to keep what an accumulator left there, and nobody wants their results.
+  const bool has_stored = has_stored_cells(state, region);
+  const auto read = [&](std::uint32_t lane) {
     read_lane(state, region, cta_group, lane, readings);
+    if (has_stored) std::erase_if(readings, [](const Reading& reading) { return reading.is_left; });
+  };
+  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+    read(lane);
     for (const Reading& reading : readings) {
       const std::uint32_t tile = parts_of(reading.tag).tile;
       const auto same = [&](const Place& known) {
@@ -235,7 +255,7 @@ std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& 
   std::uint32_t num_lanes = 0, num_wrong = 0;
   std::optional<Mismatch> out;
   for_each_lane(region.lanes, [&](std::uint32_t lane) {
-    read_lane(state, region, cta_group, lane, readings);
+    read(lane);
     num_lanes += !readings.empty();
     for (const Reading& reading : readings) {
       const std::uint32_t tile = parts_of(reading.tag).tile;

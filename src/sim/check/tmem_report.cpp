@@ -114,9 +114,9 @@ void TmemChecker::report(const Warp& warp, const Insn& insn, std::uint32_t lanes
                 "tcgen05.wait::st by the warp that stores, then a barrier or mbarrier between the "
                 "two",
                 false};
-      case Hazard::kOwnStore:
-        return {"used before the warp's own tcgen05.st is known to be done", "stored",
-                "tcgen05.wait::st between the two", true};
+      case Hazard::kKeptOrder:
+        return {"used before tcgen05.st is known to be done", "stored",
+                "tcgen05.wait::st after it, by the warp that stores", true};
       case Hazard::kPending:
         return {
             "overwritten while a tcgen05.ld may still read it", "loaded",

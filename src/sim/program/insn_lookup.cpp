@@ -62,7 +62,6 @@ constexpr Refusal kRefusals[] = {
     {"istypep", kTextures},
     {"multimem", kMulticast},
     {"wmma", kWmma},
-    {"tcgen05", "tcgen05 is Blackwell's (.target sm_100a) and not simulated yet"},
     {"alloca", kDynamicStack},
     {"stacksave", kDynamicStack},
     {"stackrestore", kDynamicStack},
