@@ -56,20 +56,22 @@ def cluster_launch_control():
     @%p15 clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%d30], [%d31];"""
     name = "clusterlaunchcontrol.query_cancel.get_first_ctaid"
     x = f"{name}::x.b32.b128 %r10, %q0;"
-    yz = f"{name}::y.b32.b128 %r12, %q0; {name}::z.b32.b128 %r13, %q0; add.u32 %r10, %r10, %r12; add.u32 %r10, %r10, %r13;"
-    v4 = f"{name}.v4.b32.b128 {{%r10, %r12, %r13, _}}, %q0; add.u32 %r10, %r10, %r12; add.u32 %r10, %r10, %r13;"
+    add = "add.u32 %r10, %r10, %r12; add.u32 %r10, %r10, %r13;"
+    yz = f"{name}::y.b32.b128 %r12, %q0; {name}::z.b32.b128 %r13, %q0; {add}"
+    v4 = f"{name}.v4.b32.b128 {{%r10, %r12, %r13, _}}, %q0; {add}"
     done = lambda n: words(100 * item + l for item in range(n) for l in range(32))
     item = "mov.u32 %r10, %ctaid.x;"
     case("clusterlaunchcontrol", "take_over", loop(item, "", x + yz, one), b"", done(7), grid=7, target=TARGET)
-    case("clusterlaunchcontrol", "take_over_generic", loop(item, "", v4, generic), b"", done(7), grid=7, target=TARGET)
+    case("clusterlaunchcontrol", "take_over_generic", loop(item, "", v4, generic), b"", done(7), grid=7,
+         target=TARGET)
     case("clusterlaunchcontrol", "one_cluster", loop(item, "", v4, one), b"", done(1), grid=1, target=TARGET)
     # The two CTAs of a cluster get the same response, and do what the CTA of their rank would have done.
     # Both have to be done with the last one before the next is asked for.
     meet = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
+    bytes_ = ".mbarrier::complete_tx::bytes"
     both = f"""fence.proxy.async.shared::cta; bar.warp.sync -1; {expect} {meet}
     mov.u32 %r14, %cluster_ctarank; setp.eq.u32 %p2, %r14, 0; and.pred %p2, %p2, %p15;
-    @%p2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128
-        [%r5], [%r2];"""
+    @%p2 clusterlaunchcontrol.try_cancel.async.shared::cta{bytes_}.multicast::cluster::all.b128 [%r5], [%r2];"""
     case("clusterlaunchcontrol", "take_over_pairs",
          loop(item, "", v4 + " mov.u32 %r14, %cluster_ctarank; add.u32 %r10, %r10, %r14;", both) + f" {meet}", b"",
          done(10), grid=10, cluster=2, target=TARGET)
@@ -99,8 +101,8 @@ def matrices():
             data = [bytes(expanded(rows[8 * j + l // 4], bits)[4 * (l % 4):4 * (l % 4) + 4])
                     for j in range(count) for l in range(32)]
             case("ldmatrix_bytes", f"m8n16_x{count}_{name}", f"""{load} {out}
-            ldmatrix.sync.aligned.m8n16.x{count}.shared.{suffix} {{{registers}}}, [%r31]; {store(count)}""", memory,
-                 b"".join(data), target=TARGET)
+            ldmatrix.sync.aligned.m8n16.x{count}.shared.{suffix} {{{registers}}}, [%r31];
+            {store(count)}""", memory, b"".join(data), target=TARGET)
         for count in (1, 2):
             registers = ", ".join(f"%r{i + 1}" for i in range(2 * count))
             wide = [expanded(row, bits) for row in rows]
@@ -137,12 +139,15 @@ def wide_accesses():
             ("f32", f"ld.global.nc.L1::no_allocate.L2::256B.v8.f32 {eight}, [%d2];",
              f"st.global.L1::no_allocate.v8.f32 [%d3], {eight};"),
             ("generic", f"ld.v8.u32 {eight}, [%d2];", f"st.v8.s32 [%d3], {eight};"),
-            ("hint", f"createpolicy.fractional.L2::evict_last.b64 %d9; ld.global.L2::cache_hint.v8.b32 {eight}, [%d2], %d9;",
+            ("hint", "createpolicy.fractional.L2::evict_last.b64 %d9; "
+             f"ld.global.L2::cache_hint.v8.b32 {eight}, [%d2], %d9;",
              f"st.global.L2::cache_hint.v8.b32 [%d3], {eight}, %d9;"),
             ("evict", f"ld.global.L1::evict_last.L2::evict_last.v8.b32 {eight}, [%d2];",
              f"st.global.L2::evict_first.v8.b32 [%d3], {eight};"),
-            ("b64", "ld.global.v4.b64 {%d4, %d5, %d6, %d7}, [%d2];", "st.global.v4.b64 [%d3], {%d4, %d5, %d6, %d7};"),
-            ("relaxed", f"ld.relaxed.gpu.global.v8.b32 {eight}, [%d2];", f"st.relaxed.gpu.global.v8.b32 [%d3], {eight};")):
+            ("b64", "ld.global.v4.b64 {%d4, %d5, %d6, %d7}, [%d2];",
+             "st.global.v4.b64 [%d3], {%d4, %d5, %d6, %d7};"),
+            ("relaxed", f"ld.relaxed.gpu.global.v8.b32 {eight}, [%d2];",
+             f"st.relaxed.gpu.global.v8.b32 [%d3], {eight};")):
         case("ld_256", f"copy_{name}", f"{place} {load} {store}", memory, memory, target=TARGET)
     swapped = b"".join(memory[32 * l:32 * l + 4] + memory[32 * l + 28:32 * l + 32] for l in range(32))
     case("ld_256", "with_sinks", f"""{place} ld.global.v8.b32 {{%r1, _, _, _, _, _, _, %r8}}, [%d2];
@@ -174,8 +179,9 @@ def float_reductions():
                     result = canonical if keeps and with_nan else pick(mine, key=key)
                     word = f"{op}{'.abs' if is_abs else ''}{'.NaN' if keeps else ''}"
                     name = "redux_" + word.replace(".", "_") + ("_of_nan" if with_nan else "")
-                    case("redux_f32", name, f"""mul.wide.u32 %d1, %r390, 4; add.s64 %d2, %d93, %d1; add.s64 %d3, %d94, %d1;
-                    ld.global.f32 %f1, [%d2]; redux.sync.{word}.f32 %f2, %f1, -1; st.global.f32 [%d3], %f2;""",
+                    case("redux_f32", name, f"""mul.wide.u32 %d1, %r390, 4; add.s64 %d2, %d93, %d1;
+                    add.s64 %d3, %d94, %d1; ld.global.f32 %f1, [%d2];
+                    redux.sync.{word}.f32 %f2, %f1, -1; st.global.f32 [%d3], %f2;""",
                          words(data, 32), words([result] * 32, 32), target=TARGET)
 
 
@@ -195,7 +201,8 @@ def of_magnitudes():
                     results.append(0x7fffffff if is_nan else pick(numbers, key=value))
                 reads = " ".join(f"ld.global.f32 %f{i + 1}, [%d2+{128 * i}];" for i in range(3))
                 case("min_max_abs", f"{op}{ftz}{nan}_abs", f"""mul.wide.u32 %d1, %r390, 4; add.s64 %d2, %d93, %d1;
-                add.s64 %d3, %d94, %d1; {reads} {op}{ftz}{nan}.abs.f32 %f0, %f1, %f2, %f3; st.global.f32 [%d3], %f0;""",
+                add.s64 %d3, %d94, %d1; {reads} {op}{ftz}{nan}.abs.f32 %f0, %f1, %f2, %f3;
+                st.global.f32 [%d3], %f0;""",
                      words(codes[0] + codes[1] + codes[2], 32), words(results, 32), target=TARGET)
 
 
@@ -219,20 +226,20 @@ def gathered_rows():
     before = bytes(pitch * height)
     after = bytearray(before)
     for i, r in enumerate(rows):
-        if r < height: after[pitch * r + 2 * column:][:0] = b""
-        if r < height: after[pitch * r + 2 * column:pitch * r + 2 * column + 2 * columns] = tile[32 * i:32 * i + 32]
+        at = pitch * r + 2 * column
+        if r < height: after[at:at + 2 * columns] = tile[32 * i:32 * i + 32]
     case("tensor_gather", "scatter4", SETUP.format(size=256) + f"""
     setp.lt.u32 %p1, %r390, 16; @%p1 ld.global.b64 %d1, [%d91]; @%p1 st.shared.b64 [%r3], %d1;
     fence.proxy.async.shared::cta; bar.warp.sync -1;
     @%p15 cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group
         [%d80, {coordinates([column, *rows])}], [%r1];
-    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""", tile + bytes(128), bytes(after), maps=[text("out")],
-         target=TARGET)
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""", tile + bytes(128), bytes(after),
+         maps=[text("out")], target=TARGET)
 
 
 def pairs():
     """Copies into both CTAs of a pair report to the mbarrier of the even one, whose address has bit 24 cleared."""
-    memory = random_bytes(512)
+    memory, bytes_ = random_bytes(512), ".mbarrier::complete_tx::bytes"
     text = "element=u16 at=in+0 dims=16,16 strides=32 box=16,4"
     meet = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
     start = SETUP.format(size=256) + f"""
@@ -248,19 +255,20 @@ def pairs():
     @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256; {meet}
     @%p15 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2
         [%r1], [%d80, {{0, %r11}}], [%r12];
-    {end}""", memory, memory[:128] + bytes(128) + memory[128:256] + bytes(128), cluster=2, maps=[text], target=TARGET)
+    {end}""", memory, memory[:128] + bytes(128) + memory[128:256] + bytes(128), cluster=2, maps=[text],
+         target=TARGET)
     # The even one loads for both, the odd one for both at another place: four times 128 bytes.
     case("tensor_pair", "pair_multicast", start + f"""
     @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512; {meet} mov.u16 %h1, 3;
     mad.lo.u32 %r13, %r10, 128, %r1;
-    @%p15 cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+    @%p15 cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global{bytes_}.multicast::cluster
         [%r13], [%d80, {{0, %r11}}], [%r12], %h1;
     {end}""", memory, memory[:256] * 2, cluster=2, maps=[text], target=TARGET)
     # Two pairs: what rank 1 sends to all of the cluster is counted in ranks 0 and 2.
     meet_4 = f"""@%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 256; {meet} mov.u16 %h1, 15;
     setp.eq.u32 %p3, %r10, 1; and.pred %p3, %p3, %p15; and.b32 %r14, %r10, 1; setp.eq.u32 %p1, %r14, 0;"""
     case("tensor_pair", "two_pairs_multicast", start + f"""{meet_4}
-    @%p3 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2
+    @%p3 cp.async.bulk.tensor.2d.shared::cluster.global{bytes_}.multicast::cluster.cta_group::2
         [%r1], [%d80, {{0, 4}}], [%r12], %h1;
     {end}""", memory, (memory[128:256] + bytes(128)) * 4, cluster=4, maps=[text], target=TARGET)
 

@@ -9,8 +9,8 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr int kM = 128, kN = 256, kSteps = 4;
-constexpr int kTileBytes = (kM + kN) * 128;  // rows of 128 swizzled bytes: 4 steps of 32
+constexpr int kMmaM = 128, kMmaN = 256, kMmaSteps = 4;
+constexpr int kMmaTileBytes = (kMmaM + kMmaN) * 128;  // rows of 128 swizzled bytes: 4 steps of 32
 
 /// What to multiply: numbers near one, whose low bits vary, by word.
 struct Case {
@@ -30,7 +30,7 @@ constexpr Case kCases[] = {
 
 std::string multiplications(const Case& c) {
   std::string body;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kMmaSteps; ++step) {
     body += fmt::format("tcgen05.mma.cta_group::1.kind::{}{} [%r9], %rd{}, %rd{}, %r10{}, %p2;\n  ",
                         c.kind, c.scales, 4 + 2 * step, 5 + 2 * step,
                         c.scales.empty() ? "" : ", [%r11], [%r11]");
@@ -40,7 +40,7 @@ std::string multiplications(const Case& c) {
 
 std::string descriptors() {
   std::string text;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kMmaSteps; ++step) {
     text += fmt::format("add.s64 %rd{}, %rd2, {};\n  add.s64 %rd{}, %rd3, {};\n  ", 4 + 2 * step,
                         2 * step, 5 + 2 * step, 2 * step);
   }
@@ -48,9 +48,9 @@ std::string descriptors() {
 }
 
 BenchKernel kernel_of(const Case& c) {
-  const std::uint32_t idesc = c.idesc | (kN / 8) << 17 | (kM / 16) << 24;
-  std::string text =
-      fmt::format(R"(.version 8.8
+  const std::uint32_t idesc = c.idesc | (kMmaN / 8) << 17 | (kMmaM / 16) << 24;
+  std::string text = fmt::format(
+      R"(.version 8.8
 .target sm_100a
 .address_size 64
 .visible .entry bench(.param .u64 data, .param .u32 iterations)
@@ -123,11 +123,12 @@ END:
   ret;
 }}
 )",
-                  fmt::arg("tile", kTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
-                  fmt::arg("words", kTileBytes / 4), fmt::arg("idesc", idesc),
-                  fmt::arg("scale", c.scale), fmt::arg("a_step", kM * 128 / 16),
-                  fmt::arg("descriptors", descriptors()), fmt::arg("mmas", multiplications(c)));
-  return {std::string(c.name), std::move(text), kSteps + 8, 2.0 * kM * kN * c.k * kSteps, "b200"};
+      fmt::arg("tile", kMmaTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
+      fmt::arg("words", kMmaTileBytes / 4), fmt::arg("idesc", idesc), fmt::arg("scale", c.scale),
+      fmt::arg("a_step", kMmaM * 128 / 16), fmt::arg("descriptors", descriptors()),
+      fmt::arg("mmas", multiplications(c)));
+  return {std::string(c.name), std::move(text), kMmaSteps + 8,
+          2.0 * kMmaM * kMmaN * c.k * kMmaSteps, "b200"};
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ struct AccessRecord {
 
 /// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
 /// Of many readers the latest are known: a table that all warps of a grid read would otherwise cost
-/// as much as there are warps, at each read. A later write that is ordered after those and not after
-/// one before them is missed.
+/// as much as there are warps, at each read. A later write that is ordered after those and not
+/// after one before them is missed.
 class AccessCell {
  public:
   static constexpr std::uint32_t kBytes = 16;

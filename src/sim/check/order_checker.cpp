@@ -122,8 +122,8 @@ bool OrderChecker::are_both_strong(const AccessRecord& a, const AccessRecord& b)
   return reaches(a, b) && reaches(b, a);
 }
 
-/// A CTA's accesses to its own shared memory go in order, so that a cluster barrier orders them also
-/// if the arrival was .relaxed. DeepGEMM hands on the address of its Tensor Memory so.
+/// A CTA's accesses to its own shared memory go in order, so that a cluster barrier orders them
+/// also if the arrival was .relaxed. DeepGEMM hands on the address of its Tensor Memory so.
 bool OrderChecker::has_met_in_own_cta(const Access& now, const AccessRecord& old) const {
   return !checks_.strict && now.is_shared && old.time <= now.knows->met.of(old.agent) &&
          agents_[old.issuer].cta == agents_[now.record.issuer].cta;

@@ -91,6 +91,12 @@ class OrderChecker final : public Observer {
   struct BulkGroups {
     Groups reads, writes;
   };
+  /// What copies may read as tensor maps since somebody acquired them.
+  struct AcquiredMap {
+    Clock maps;
+    Agent agent = 0;
+    std::uint32_t time = 0;  ///< of the fence, in the agent's count
+  };
   struct CtaState;
   struct WarpState {
     Agent agent = 0;
@@ -103,8 +109,8 @@ class OrderChecker final : public Observer {
     Groups tensor_loads, tensor_stores;        ///< tcgen05.ld and st
     Groups tensor;                             ///< of the tensor pipe: one for each tcgen05.commit
     std::map<std::uint32_t, BulkGroups> bulk;  ///< by lane
-    std::map<std::uint64_t, Clock> acquired_maps;  ///< by address of the tensor map
-    std::uint32_t last_wait = kNoInsn;             ///< barrier or mbarrier that it passed last
+    std::map<std::uint64_t, AcquiredMap> acquired_maps;  ///< by address of the tensor map
+    std::uint32_t last_wait = kNoInsn;                   ///< barrier or mbarrier it passed last
   };
   struct Mbarrier {
     Agent agent = 0;
@@ -119,6 +125,7 @@ class OrderChecker final : public Observer {
   };
   struct CtaState {
     std::vector<WarpState> warps;
+    std::map<std::uint64_t, AcquiredMap> acquired_maps;  ///< by whichever warp was last
     std::vector<AccessCell> shared;
     std::map<std::uint32_t, std::array<Rendezvous, 2>> barriers;
     std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by offset
@@ -154,6 +161,8 @@ class OrderChecker final : public Observer {
   bool has_met_in_own_cta(const Access& now, const AccessRecord& old) const;
   bool is_guess_for_swap(const Access& now, const AccessRecord& old) const;
   bool are_both_strong(const AccessRecord& a, const AccessRecord& b) const;
+  static bool has_acquired(const WarpState& warp, const AcquiredMap& acquired,
+                           const AccessRecord& old);
   void use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
                       const AsyncRange& map);
   void check_init(Warp& warp, const Insn& insn, const MbarrierEvent& event,

@@ -84,8 +84,9 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
       break;
     case FenceKind::kProxyTensorMapAcquire:
-      own.acquired_maps[event.address] = own.now.released_maps;
-      return;
+      own.acquired_maps[event.address] = {own.now.released_maps, own.agent, own.time};
+      own.cta->acquired_maps[event.address] = own.acquired_maps[event.address];
+      break;
     case FenceKind::kProxyTensorMapRelease:
       own.now.released_maps.join(own.now.seen);
       break;
@@ -248,16 +249,25 @@ void OrderChecker::tensor_committed(Warp& warp, const Insn&, const TensorCommit&
   ++state_of(warp).tensor.time;
 }
 
+bool OrderChecker::has_acquired(const WarpState& warp, const AcquiredMap& acquired,
+                                const AccessRecord& old) {
+  return acquired.time <= warp.now.seen.of(acquired.agent) &&
+         old.time <= acquired.maps.of(old.agent);
+}
+
+// The manual wants the fence by the thread that uses the map. Triton has one warp fence for all of
+// the CTA, before a barrier.
 void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
                                   const AsyncRange& map) {
   if (!checks_.proxy) return;
   WarpState& own = state_of(warp);
-  const auto acquired = own.acquired_maps.find(map.address);
+  const AcquiredMap& mine = own.acquired_maps[map.address];
+  const AcquiredMap& shared = own.cta->acquired_maps[map.address];
   bool is_said = false;
   for (std::uint64_t at = map.address; at < map.address + map.bytes; at += AccessCell::kBytes) {
     cell_at(warp, map.is_shared, at).for_each([&](const AccessRecord& old) {
       const bool is_acquired =
-          acquired != own.acquired_maps.end() && old.time <= acquired->second.of(old.agent);
+          has_acquired(own, mine, old) || (!checks_.strict && has_acquired(own, shared, old));
       if (is_said || old.kind == AccessKind::kRead || is_acquired) return;
       is_said = true;
       Access now;

@@ -291,8 +291,12 @@ Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
   compute_addresses(warp, form.address, active, addresses);
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const MbarrierPlace place =
-        find_mbarrier(warp, lane, form.address.space, addresses[static_cast<std::size_t>(lane)]);
+    // Without a space the manual wants a generic address. Triton gives one of shared memory,
+    // widened to 64 bits, and is right on hardware: the unit knows no other memory.
+    const std::uint64_t address = addresses[static_cast<std::size_t>(lane)];
+    const bool is_narrow = address >> 32 == 0;
+    const MbarrierPlace place = find_mbarrier(
+        warp, lane, is_narrow ? AddressSpace::kSharedCluster : form.address.space, address);
     std::vector<MbarrierPlace> places{place};
     if (form.is_multicast) {
       places.clear();

@@ -244,6 +244,12 @@ void CodeBuilder::check_target(const InsnRow& row, const Instruction& syntax) co
             fmt::format("{} needs .target sm_{}{}, the module says sm_{}", row.opcode,
                         row.min_target, row.is_arch_specific ? "a" : "", module_.target));
   }
+  if (module_.target >= 100 && row.opcode.starts_with("wgmma")) {
+    fail_at(module_, syntax.pos,
+            fmt::format("{} is Hopper's, of .target sm_90a alone; the module says sm_{}, which has "
+                        "tcgen05.mma",
+                        row.opcode, module_.target));
+  }
 }
 
 void CodeBuilder::finish_uses() {

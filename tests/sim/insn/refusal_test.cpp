@@ -18,6 +18,15 @@ TEST_P(Refusal, SaysWhy) {
   EXPECT_THAT(run.problem(), testing::HasSubstr("k.ptx:"));
 }
 
+TEST(RefusalOnBlackwell, HasNoWgmma) {
+  Machine machine(*find_device_model("b200"), {});
+  const auto module =
+      machine.load(parse_module(".version 9.0 .target sm_100a .address_size 64\n"
+                                ".visible .entry k() { wgmma.fence.sync.aligned; ret; }",
+                                "k.ptx"));
+  EXPECT_THAT(module->kernels().at(0).problem, testing::HasSubstr("tcgen05.mma"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Instructions, Refusal,
     testing::Values(
