@@ -17,8 +17,8 @@ namespace tilewright::tile {
 inline constexpr int kTensorRows = 128;  ///< of an instruction: the lanes of Tensor Memory
 inline constexpr int kBoxElems = 64;     ///< 16-bit columns of a box
 inline constexpr int kBoxLineBytes = 128;
-inline constexpr int kMmaK = 16;        ///< of the reduction index in one instruction
-inline constexpr int kBoxRows = 128;    ///< queries or keys
+inline constexpr int kMmaK = 16;      ///< of the reduction index in one instruction
+inline constexpr int kBoxRows = 128;  ///< queries or keys
 inline constexpr int kBoxBytes = kBoxRows * kBoxLineBytes;
 
 /// 16 bytes of a line of a box, where the swizzle puts them. Neighbouring lines meet in different

@@ -119,11 +119,11 @@ __device__ void run(const StageAParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_STAGE_A(NAME, ELEMENT)                                                     \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageAThreads, 1)        \
-      attention_sm100_stage_a_##NAME(                                                         \
-          const __grid_constant__ tilewright::kernels::StageAParams params) {                 \
-    tilewright::kernels::run<tilewright::tile::ELEMENT>(params);                              \
+#define TILEWRIGHT_STAGE_A(NAME, ELEMENT)                                              \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageAThreads, 1) \
+      attention_sm100_stage_a_##NAME(                                                  \
+          const __grid_constant__ tilewright::kernels::StageAParams params) {          \
+    tilewright::kernels::run<tilewright::tile::ELEMENT>(params);                       \
   }
 
 TILEWRIGHT_STAGE_A(bf16, Bf16)
