@@ -21,40 +21,23 @@ inline constexpr int kMmaWarp = 4, kLoadWarp = 5;
 inline constexpr int kKeys = kBoxRows;  ///< of a step
 
 /// Columns of Tensor Memory: scores in f32, probabilities as the A operand, results in f32.
+template <int Keys>
 struct TensorColumns {
-  static constexpr int kScores = 0, kOperand = kKeys, kResults = kKeys + kKeys / 2;
+  static constexpr int kScores = 0, kOperand = Keys, kResults = Keys + Keys / 2;
 
   /// An allocation is a power of 2.
   static constexpr int allocated(int value_columns) {
-    const int used = kResults + value_columns;
-    return used <= 256 ? 256 : 512;
+    return kResults + value_columns <= 256 ? 256 : 512;
   }
 };
 
 /// Rows of a CTA: `queries` queries, each with all heads that share keys and values. Row r is query
 /// first_query + r / group of head kv_head * group + r % group.
-template <int HeadDim, int ValueColumns>
-struct GroupWork {
-  static constexpr std::int32_t kSplits = HeadDim / ValueColumns;
-
-  std::int32_t group, queries, first_query, kv_head, batch, value_begin;
+struct GroupRows {
+  std::int32_t group, queries, first_query, kv_head, batch;
+  std::int32_t value_begin;  ///< first value column of the CTA
   AttentionSequence sequence;
-  KeyTiles<kKeys> tiles;
 
-  __device__ explicit GroupWork(const kernels::AttentionParams& params)
-      : group(params.heads / params.kv_heads),
-        queries(kTensorRows / group),
-        // The last queries first: under a causal mask they see the most keys.
-        first_query((params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x) / kSplits) *
-                    queries),
-        kv_head(static_cast<std::int32_t>(blockIdx.y)),
-        batch(static_cast<std::int32_t>(blockIdx.z)),
-        value_begin(static_cast<std::int32_t>(blockIdx.x) % kSplits * ValueColumns),
-        sequence(find_sequence(params, batch)),
-        tiles(params, sequence.kv_len, shift(), first_query,
-              min(first_query + queries, sequence.q_len) - 1) {}
-
-  __device__ std::int32_t shift() const { return sequence.kv_len - sequence.q_len; }
   /// Rows that exist.
   __device__ std::int32_t rows() const {
     return group * min(queries, sequence.q_len - first_query);
@@ -63,6 +46,36 @@ struct GroupWork {
   __device__ std::int32_t box_rows() const { return group * queries; }
   __device__ std::int32_t query(std::int32_t row) const { return first_query + row / group; }
   __device__ std::int32_t head(std::int32_t row) const { return kv_head * group + row % group; }
+  /// Batch coordinate of q and out, and batch of their strides.
+  __device__ std::int32_t stored_batch(const kernels::AttentionParams& params) const {
+    return params.cu_q == nullptr ? batch : 0;
+  }
+};
+
+/// The rows of a CTA and the keys that they see.
+template <int HeadDim, int ValueColumns>
+struct GroupWork : GroupRows {
+  static constexpr std::int32_t kSplits = HeadDim / ValueColumns;
+
+  KeyTiles<kKeys> tiles;
+
+  // The last queries first: under a causal mask they see the most keys.
+  __device__ explicit GroupWork(const kernels::AttentionParams& params)
+      : GroupWork(params, params.heads / params.kv_heads,
+                  params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x) / kSplits) {}
+  __device__ GroupWork(const kernels::AttentionParams& params, std::int32_t heads,
+                       std::int32_t q_tile)
+      : GroupRows{heads,
+                  kTensorRows / heads,
+                  q_tile * (kTensorRows / heads),
+                  static_cast<std::int32_t>(blockIdx.y),
+                  static_cast<std::int32_t>(blockIdx.z),
+                  static_cast<std::int32_t>(blockIdx.x) % kSplits * ValueColumns,
+                  find_sequence(params, static_cast<std::int32_t>(blockIdx.z))},
+        tiles(params, sequence.kv_len, shift(), first_query,
+              min(first_query + queries, sequence.q_len) - 1) {}
+
+  __device__ std::int32_t shift() const { return sequence.kv_len - sequence.q_len; }
   __device__ std::int32_t num_tiles() const { return tiles.end - tiles.begin; }
 };
 
@@ -109,7 +122,7 @@ __device__ void load_queries(const kernels::AttentionParams& params, Shared& sha
     ptx::cp_async_bulk_tensor_4d_shared_global(ptx::shared_address(shared.q[box]), params.q_map,
                                                box * kBoxElems, work.kv_head * work.group,
                                                work.sequence.q_begin + work.first_query,
-                                               params.cu_q == nullptr ? work.batch : 0, barrier);
+                                               work.stored_batch(params), barrier);
   }
 }
 
@@ -153,8 +166,9 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
   for (std::int32_t n = 0; n < num_tiles; ++n) {
     for (int box = 0; box < Shared::kKeyBoxes; ++box) {
       ring.wait_full(at);
-      issue_scores<Element>(columns + TensorColumns::kScores, ptx::shared_address(shared.q[box]),
-                            ptx::shared_address(shared.boxes[at.stage]), box > 0);
+      issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
+                                   ptx::shared_address(shared.q[box]),
+                                   ptx::shared_address(shared.boxes[at.stage]), box > 0);
       ptx::tcgen05_commit(ring.empty(at));
       at.advance();
     }
@@ -162,9 +176,9 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
     wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
     for (int box = 0; box < Shared::kValueBoxes; ++box) {
       ring.wait_full(at);
-      issue_values<Element>(columns + TensorColumns::kResults + box * kBoxElems,
-                            columns + TensorColumns::kOperand,
-                            ptx::shared_address(shared.boxes[at.stage]), n > 0);
+      issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,
+                                   columns + TensorColumns<kKeys>::kOperand,
+                                   ptx::shared_address(shared.boxes[at.stage]), n > 0);
       ptx::tcgen05_commit(ring.empty(at));
       at.advance();
     }
@@ -186,9 +200,9 @@ __device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32
   }
 }
 
-/// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0, but
-/// 0 times an infinity is not: in the last tile they are cleared. The row threads together, before
-/// they hand over that tile's operand.
+/// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,
+/// but 0 times an infinity is not: in the last tile they are cleared. The row threads together,
+/// before they hand over that tile's operand.
 template <class Shared, class Work>
 __device__ void clear_values_behind(const kernels::AttentionParams& params, Shared& shared,
                                     const Work& work) {
@@ -217,7 +231,7 @@ __device__ void store_results(const kernels::AttentionParams& params, Shared& sh
   const auto row = static_cast<std::int32_t>(threadIdx.x);
   const bool is_whole = params.cu_q == nullptr || work.rows() == work.box_rows();
   const bool is_inside = row < work.rows();
-  const std::int32_t batch = params.cu_q == nullptr ? work.batch : 0;
+  const std::int32_t batch = work.stored_batch(params);
   if (ptx::uniform(row) < work.rows()) {
     auto* const out = static_cast<std::uint16_t*>(params.out) + batch * params.out_strides.batch +
                       (work.sequence.q_begin + work.query(row)) * params.out_strides.row +

@@ -29,7 +29,8 @@ __device__ Chunk* line_chunk(std::uint8_t* box, std::uint32_t line, std::uint32_
   return reinterpret_cast<Chunk*>(box + line * kBoxLineBytes + (chunk ^ line % 8) * 16);
 }
 
-/// Descriptor of a box whose rows are m or n, and whose columns are the reduction index.
+/// Descriptor of a box whose rows are m or n, and whose columns are the reduction index. It says
+/// how far 8 rows are from the next 8, not how many there are.
 __device__ inline std::uint64_t describe_rows_by_k(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kBox =
@@ -58,27 +59,27 @@ constexpr std::uint32_t mma_instruction(arch::Major b_major) {
       .a_type = kType, .b_type = kType, .b_major = b_major, .m = kTensorRows, .n = N});
 }
 
-/// s[128 queries, 128 keys] += q k^T of one box of each: 64 of the reduction index. Issued by one
+/// s[128 queries, Keys] += q k^T of one box of each: 64 of the reduction index. Issued by one
 /// thread. Descriptors count 16 bytes, so a step of k adds to them.
-template <class Element>
+template <class Element, int Keys>
 __device__ void issue_scores(std::uint32_t s, std::uint32_t q_box, std::uint32_t k_box,
                              bool accumulate) {
-  constexpr std::uint32_t kInstruction = mma_instruction<Element, kBoxRows>(arch::Major::kK);
+  constexpr std::uint32_t kInstruction = mma_instruction<Element, Keys>(arch::Major::kK);
   const std::uint64_t a = describe_rows_by_k(q_box), b = describe_rows_by_k(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
     ptx::tcgen05_mma_f16(s, a + (k * 2 >> 4), b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
 }
 
-/// o[128 queries, 64 columns] += p v of one box of v: 128 keys. p lies in Tensor Memory, two a
-/// cell, so a step of 16 keys is 8 columns.
-template <class Element>
+/// o[128 queries, 64 columns] += p v of one box of v. p lies in Tensor Memory, two a cell, so a
+/// step of 16 keys is 8 columns.
+template <class Element, int Keys>
 __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_box,
                              bool accumulate) {
   constexpr std::uint32_t kInstruction = mma_instruction<Element, kBoxElems>(arch::Major::kMN);
   const std::uint64_t b = describe_k_by_columns(v_box);
 #pragma unroll
-  for (int k = 0; k < kBoxRows; k += kMmaK) {
+  for (int k = 0; k < Keys; k += kMmaK) {
     ptx::tcgen05_mma_f16_tmem(o, p + k / 2, b + (k * kBoxLineBytes >> 4), kInstruction,
                               accumulate || k > 0);
   }

@@ -64,8 +64,8 @@ __device__ void multiply(const StageAParams& params, Shared& shared, std::uint32
   tile::RingPosition<kStages> at;
   for (std::int32_t column = 0; column < params.head_dim; column += tile::kBoxElems) {
     ring.wait_full(at);
-    tile::issue_scores<Element>(s, ptx::shared_address(shared.q[at.stage]),
-                                ptx::shared_address(shared.k[at.stage]), column > 0);
+    tile::issue_scores<Element, kStageATile>(s, ptx::shared_address(shared.q[at.stage]),
+                                             ptx::shared_address(shared.k[at.stage]), column > 0);
     ptx::tcgen05_commit(ring.empty(at));
     at.advance();
   }

@@ -7,7 +7,7 @@
 
 namespace tilewright::kernels {
 
-/// s[i, j] = sum_c q[i, c] k[j, c], f32, for i < q_len, j < kv_len, c < head_dim (a multiple of 64).
+/// s[i, j] = sum_c q[i, c] k[j, c], f32, for i < q_len, j < kv_len, c < head_dim, a multiple of 64.
 /// Maps: q and k 2-D [row, column] of 16 bits, boxes of 64 columns by 128 rows; s 2-D [i, j], boxes
 /// of 32 columns by 128 rows; all with swizzle 128B. What lies outside reads as 0 and is not
 /// written.

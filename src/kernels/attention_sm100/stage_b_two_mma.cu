@@ -33,6 +33,8 @@
 namespace tilewright::kernels {
 namespace {
 
+using Columns = tile::TensorColumns<tile::kKeys>;
+
 template <int HeadDim>
 using Shared = tile::TensorAttentionShared<HeadDim, HeadDim, sm100_stages(HeadDim)>;
 
@@ -70,8 +72,8 @@ __device__ void move_in_place(std::uint32_t scores, std::uint32_t operand, int c
 
 template <class Element, bool IsPacked>
 __device__ void move_scores(std::uint32_t columns, float scale) {
-  const std::uint32_t scores = tile::own_lanes(columns) + tile::TensorColumns::kScores;
-  const std::uint32_t operand = tile::own_lanes(columns) + tile::TensorColumns::kOperand;
+  const std::uint32_t scores = tile::own_lanes(columns) + Columns::kScores;
+  const std::uint32_t operand = tile::own_lanes(columns) + Columns::kOperand;
   if constexpr (IsPacked) {
 #pragma unroll 2
     for (int column = 0; column < tile::kKeys; column += 16)
@@ -89,7 +91,7 @@ __device__ void run(const AttentionParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<Shared<HeadDim>*>(dynamic);
   static_assert(sizeof(shared) <= sm100_shared_bytes(HeadDim));
-  constexpr int kColumns = tile::TensorColumns::allocated(HeadDim);
+  constexpr int kColumns = Columns::allocated(HeadDim);
   const tile::GroupWork<HeadDim, HeadDim> work(params);
   shared.clear_rows_behind(work.box_rows());
   const std::uint32_t columns =
@@ -102,8 +104,7 @@ __device__ void run(const AttentionParams& params) {
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
     }
     if (work.num_tiles() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full), 0);
-    tile::store_results<Element>(params, shared, work, columns + tile::TensorColumns::kResults,
-                                 1.0f);
+    tile::store_results<Element>(params, shared, work, columns + Columns::kResults, 1.0f);
   } else if (ptx::elect_sync()) {
     if (warp == tile::kMmaWarp) {
       tile::multiply_tiles<Element>(shared, columns, work.num_tiles());

@@ -12,9 +12,10 @@
 // and lse are relative to the same number.
 //
 //   warp 5, one thread    TMA: Q once, then of each tile of 128 keys the boxes of K and of V
-//   warp 4, one thread    S = Q K^T; commit s_full; wait p_ready; O += P V; at the end commit o_full
-//   warps 0-3             wait s_full; S -> 128 registers; mask; maximum; [O *= factor]; exp2, sum;
-//                         P packed -> Tensor Memory; arrive p_ready; at the end O / sum -> out
+//   warp 4, one thread    S = Q K^T; commit s_full; wait p_ready; O += P V; at the end commit
+//   o_full warps 0-3             wait s_full; S -> 128 registers; mask; maximum; [O *= factor];
+//                         exp2, sum; P packed -> Tensor Memory; arrive p_ready; at the end O / sum
+//                         -> out
 //
 //   tensor     | Q K0 |                   | P V0 | Q K1 |                   | P V1 | Q K2 | ...
 //   rows              | max, exp2, pack  |             | max, exp2, pack   |
@@ -45,10 +46,12 @@
 namespace tilewright::kernels {
 namespace {
 
+using Columns = tile::TensorColumns<tile::kKeys>;
+
 template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kValueColumns = sm100_value_columns(HeadDim);
-  static constexpr int kColumns = tile::TensorColumns::allocated(kValueColumns);
+  static constexpr int kColumns = Columns::allocated(kValueColumns);
   using Shared = tile::TensorAttentionShared<HeadDim, kValueColumns, sm100_stages(HeadDim)>;
   using Work = tile::GroupWork<HeadDim, kValueColumns>;
   static_assert(sizeof(Shared) <= sm100_shared_bytes(HeadDim));
@@ -58,13 +61,13 @@ struct Kernel {
                                std::uint32_t columns, const tile::VisibleKeys& visible,
                                tile::RowSoftmax& softmax, std::int32_t n) {
     float s[4][32], factor;
-    tile::load_row(s, columns + tile::TensorColumns::kScores);
+    tile::load_row(s, columns + Columns::kScores);
     if (n < work.tiles.plain_begin || n >= work.tiles.plain_end)
       tile::hide_row_keys(s, visible, n * tile::kKeys);
     if (softmax.raise(s, params.scale_log2, factor) && n > work.tiles.begin)
-      tile::scale_row<kValueColumns>(columns + tile::TensorColumns::kResults, factor);
+      tile::scale_row<kValueColumns>(columns + Columns::kResults, factor);
     softmax.exponentiate(s, params.scale_log2);
-    tile::store_operand<Element>(columns + tile::TensorColumns::kOperand, s);
+    tile::store_operand<Element>(columns + Columns::kOperand, s);
     ptx::tcgen05_wait_st_sync_aligned();
   }
 
@@ -82,7 +85,7 @@ struct Kernel {
         weigh(params, work, own, visible, softmax, n);
       } else if (step == 0) {
         const float nothing[4][32] = {};
-        tile::store_operand<Element>(own + tile::TensorColumns::kOperand, nothing);
+        tile::store_operand<Element>(own + Columns::kOperand, nothing);
         ptx::tcgen05_wait_st_sync_aligned();
       }
       if (n + 1 == work.tiles.end) tile::clear_values_behind(params, shared, work);
@@ -98,11 +101,11 @@ struct Kernel {
     const float* sink = params.sink == nullptr ? nullptr : params.sink + head;
     const tile::FinishedRow finished = tile::finish_row(softmax, params.scale_log2, sink);
     if (params.lse != nullptr && work.value_begin == 0 && row < work.rows()) {
-      params.lse[(params.cu_q == nullptr ? work.batch : 0) * params.lse_batch_stride +
+      params.lse[work.stored_batch(params) * params.lse_batch_stride +
                  head * params.lse_head_stride + work.sequence.q_begin + work.query(row)] =
           finished.lse;
     }
-    tile::store_results<Element>(params, shared, work, columns + tile::TensorColumns::kResults,
+    tile::store_results<Element>(params, shared, work, columns + Columns::kResults,
                                  finished.factor);
   }
 

@@ -6,8 +6,8 @@
 namespace tilewright::kernels {
 
 /// Entries attention_sm100_stage_c_{bf16,f16}_d{64,128,256,512}; what attention.h says, with maps,
-/// grid and shared memory as attention_sm100.h says. head_dim 512: two CTAs share a tile of queries,
-/// 256 value columns each.
+/// grid and shared memory as attention_sm100.h says. head_dim 512: two CTAs share a tile of
+/// queries, 256 value columns each.
 inline constexpr AttentionSupport kStageCSupport = {.max_head_dim = 512,
                                                     .has_lse = true,
                                                     .has_window = true,
