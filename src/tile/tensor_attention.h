@@ -101,16 +101,18 @@ struct TensorAttentionShared {
     ptx::mbarrier_init(ptx::shared_address(&p_ready), kRowThreads);
     ptx::mbarrier_init(ptx::shared_address(&o_full), 1);
   }
-  /// Rows of q that no copy writes; before the barrier that all threads pass first.
-  __device__ void clear_rows_behind(std::int32_t rows) {
-    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kBoxRows * 8;
-         i += static_cast<std::int32_t>(blockDim.x)) {
-      for (int box = 0; box < kKeyBoxes; ++box)
-        *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
-    }
-    ptx::fence_proxy_async_shared_cta();
-  }
 };
+
+/// Rows of q that no copy writes; all threads, before the barrier that they pass first.
+template <class Shared>
+__device__ void clear_rows_behind(Shared& shared, std::int32_t rows) {
+  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kBoxRows * 8;
+       i += static_cast<std::int32_t>(blockDim.x)) {
+    for (int box = 0; box < Shared::kKeyBoxes; ++box)
+      *reinterpret_cast<uint4*>(shared.q[box] + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  ptx::fence_proxy_async_shared_cta();
+}
 
 /// The loading thread: the queries.
 template <class Shared, class Work>
@@ -164,6 +166,7 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
   RingPosition<Shared::kStages> at;
   ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
   for (std::int32_t n = 0; n < num_tiles; ++n) {
+#pragma unroll 1
     for (int box = 0; box < Shared::kKeyBoxes; ++box) {
       ring.wait_full(at);
       issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
@@ -174,6 +177,7 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
     }
     ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
     wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
+#pragma unroll 1
     for (int box = 0; box < Shared::kValueBoxes; ++box) {
       ring.wait_full(at);
       issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,

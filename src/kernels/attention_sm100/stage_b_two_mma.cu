@@ -93,7 +93,7 @@ __device__ void run(const AttentionParams& params) {
   static_assert(sizeof(shared) <= sm100_shared_bytes(HeadDim));
   constexpr int kColumns = Columns::allocated(HeadDim);
   const tile::GroupWork<HeadDim, HeadDim> work(params);
-  shared.clear_rows_behind(work.box_rows());
+  tile::clear_rows_behind(shared, work.box_rows());
   const std::uint32_t columns =
       tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);

@@ -114,7 +114,7 @@ struct Kernel {
     auto& shared = *reinterpret_cast<Shared*>(dynamic);
     const Work work(params);
     if (work.first_query >= work.sequence.q_len) return;  // a short one of packed sequences
-    shared.clear_rows_behind(work.box_rows());
+    tile::clear_rows_behind(shared, work.box_rows());
     const std::uint32_t columns =
         tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
