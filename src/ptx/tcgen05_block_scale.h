@@ -13,8 +13,9 @@
 
 namespace tilewright::ptx {
 
-/// Copies 32 rows of 16 bytes (matrix descriptor, K-major; reads by the async proxy) to 4 columns of
-/// 32 lanes, four times: once into each group of 32 lanes. Ordered before later mma of this thread.
+/// Copies 32 rows of 16 bytes (matrix descriptor, K-major; reads by the async proxy) to 4 columns
+/// of 32 lanes, four times: once into each group of 32 lanes. Ordered before later mma of this
+/// thread.
 template <int CtaGroup = 1>
 __device__ inline void tcgen05_cp_32x128b_warpx4(std::uint32_t destination, std::uint64_t source) {
   static_assert(CtaGroup == 1 || CtaGroup == 2);

@@ -46,8 +46,8 @@ struct BlockScaledShared {
   std::uint32_t tmem;            // address of the columns
 
   /// One thread. A stage is full when the bytes of both CTAs of a pair are there (the leader's
-  /// barrier counts them), free when the commit after its products has come. Accumulators are let go
-  /// by each epilogue warp.
+  /// barrier counts them), free when the commit after its products has come. Accumulators are let
+  /// go by each epilogue warp.
   __device__ void initialise() {
     ring.initialise(1);
     accumulators.initialise(4 * C.tile.ctas);

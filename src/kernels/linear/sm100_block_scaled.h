@@ -13,8 +13,8 @@ enum class BlockScaledKind {
   kMxfp8Mxfp4,  ///< e4m3 by e2m1, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
 };
 
-/// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by the
-/// tensor core; m and n may be anything, k is a multiple of 32 (0 gives zeros).
+/// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by
+/// the tensor core; m and n may be anything, k is a multiple of 32 (0 gives zeros).
 ///
 /// Scales are stored as formats/scale_layout.h says; their padding may hold anything. Maps, zeros
 /// outside of the tensors:
