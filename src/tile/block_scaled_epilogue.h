@@ -12,6 +12,7 @@
 #include "ptx/tcgen05_ld_st.h"
 #include "tile/block_scaled_gemm.h"
 #include "tile/element.h"
+#include "tile/tensor_memory.h"
 
 #include <cstdint>
 
@@ -21,10 +22,9 @@ inline constexpr int kRun = kernels::kBlockScaledStoreColumns;
 
 /// A warp's part of a run: where it lies in the result.
 struct RunAt {
-  std::int32_t row;          ///< of the warp's first lane
-  std::int32_t column;       ///< the first
-  std::uint32_t staging;     ///< address of the warp's buffer for the run
-  std::int32_t run_of_tile;  ///< 0, 1, ...
+  std::int32_t row;       ///< of the warp's first lane
+  std::int32_t column;    ///< the first
+  std::uint32_t staging;  ///< address of the warp's buffer for the run
 };
 
 /// Stages rows as bf16, 128 bytes each, swizzled: 8 lanes at a time hit all 32 banks.
@@ -126,7 +126,11 @@ struct Nvfp4Output {
 /// make 512-byte atoms of.
 template <BlockScaledConfig C, class Output>
 struct BlockScaledEpilogue {
+  using Columns = BlockScaledColumns<C>;
   static constexpr int kRuns = C.tile.n / kRun;
+  /// After so many runs the products of the tile after next, or with shared columns the next, may
+  /// begin.
+  static constexpr int kRunsToRelease = Columns::kShared == 0 ? kRuns : Columns::kShared / kRun;
   static constexpr int kWarpBytes = 32 * Output::kRowBytes;  // of a run
   static constexpr int kRunBuffers = 2;
   static constexpr int kScaleBytes = kRuns * 512;
@@ -227,12 +231,14 @@ struct BlockScaledEpilogue {
       ptx::tcgen05_fence_after_thread_sync();
     }
 #pragma unroll 1
-    for (int run = 0; run < kRuns; ++run) {
+    for (int i = 0; i < kRuns; ++i) {
+      // What accumulators share is the end of the first and the beginning of the second.
+      const int run = Columns::kShared != 0 && accumulator.stage == 0 ? kRuns - 1 - i : i;
       float x[kRun];
       load(x, run);
-      if (run == kRuns - 1 && params.k != 0) release_accumulator();
+      if (i == kRunsToRelease - 1 && params.k != 0) release_accumulator();
       const RunAt at = {first_row + static_cast<std::int32_t>(warp) * 32, first_column + run * kRun,
-                        take_buffer(), run};
+                        take_buffer()};
       if constexpr (Output::kHasScales) {
         stage_scales(Output::write_run(params, x, at), run);
       } else {

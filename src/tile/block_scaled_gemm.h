@@ -22,16 +22,25 @@ namespace tilewright::tile {
 using kernels::BlockScaledConfig;
 using kernels::BlockScaledGemmParams;
 
-/// Columns of Tensor Memory: two accumulators, then a ring of places for the scales of a step. With
-/// as many places as stages a copy never overwrites scales in use, because its stage was free.
+/// Columns of Tensor Memory: two accumulators, then a ring of places for the scales of a step.
+///
+/// Accumulators of 256 columns share 128 of them: the epilogue reads those first, and the next
+/// tile's products begin then. With as many places as stages a copy never overwrites scales in use,
+/// because its stage was free; with fewer, one more barrier says so.
 template <BlockScaledConfig C>
 struct BlockScaledColumns {
   static constexpr int kColumns = 512;
-  static constexpr int kScaleBase = 2 * C.tile.n;
+  static constexpr int kShared = C.tile.n > 192 ? 128 : 0;
+  static constexpr int kSecond = C.tile.n - kShared;
+  static constexpr int kScaleBase = kSecond + C.tile.n;
   static constexpr int kAScaleColumns = 4, kBScaleColumns = 4 * C.scale_atoms_n();
   static constexpr int kPerStep = C.scale_atoms_k() * (kAScaleColumns + kBScaleColumns);
   static constexpr int kPlaces = std::min((kColumns - kScaleBase) / kPerStep, C.stages());
   static_assert(kPlaces >= 2);
+
+  static __device__ std::uint32_t accumulator(std::uint32_t index) {
+    return index == 0 ? 0 : kSecond;
+  }
 };
 
 /// Shared memory of a CTA, at kAlignment.
@@ -42,7 +51,7 @@ struct BlockScaledShared {
   std::uint8_t stages[kStages][C.stage_bytes()];
   std::uint8_t staging[BlockScaledConfig::kStagingBytes];
   RingBarriers<kStages> ring;    // of stages
-  RingBarriers<2> accumulators;  // full: multiplied; empty: read by the epilogue
+  RingBarriers<2> accumulators;  // full: multiplied; empty: read, as far as others need it
   std::uint32_t tmem;            // address of the columns
 
   /// One thread. A stage is full when the bytes of both CTAs of a pair are there (the leader's
@@ -174,6 +183,8 @@ struct BlockScaledMultiplier {
   std::uint32_t tmem;
   RingPosition<C.stages()> at;
   RingPosition<2> accumulator;
+  RingPosition<2> read;  // the tile before, if accumulators share columns
+  bool is_first_tile = true;
   RingPosition<Columns::kPlaces> place;
   RingPosition<C.stages()> reusing;  // the step whose place is taken again
   std::int32_t places_taken = 0;
@@ -245,7 +256,7 @@ struct BlockScaledMultiplier {
   /// scales then begin at a later column of Tensor Memory.
   __device__ void multiply(const Stage& stage, int i, std::uint32_t first_scale_column,
                            bool accumulate) const {
-    const std::uint32_t d = tmem + accumulator.stage * C.tile.n;
+    const std::uint32_t d = tmem + Columns::accumulator(accumulator.stage);
     const std::uint64_t a = describe_operand(stage.a + i * 32);
     const std::uint64_t b = describe_operand(stage.b() + i * 32);
     if constexpr (C.is_nvfp4()) {
@@ -313,12 +324,26 @@ struct BlockScaledMultiplier {
     place.advance();
   }
 
+  /// Until the accumulator may be written: the last tile in it has been read, or what it shares
+  /// with the other one, whose tile came later.
+  __device__ void wait_for_accumulator() {
+    const std::uint32_t empty = ptx::shared_address(shared.accumulators.empty);
+    if constexpr (Columns::kShared == 0) {
+      wait_pair<C>(empty + accumulator.stage * 8, accumulator.parity ^ 1);
+    } else if (is_first_tile) {
+      is_first_tile = false;
+    } else {
+      wait_pair<C>(empty + read.stage * 8, read.parity);
+      read.advance();
+    }
+  }
+
   __device__ void run() {
     const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
     const Ring<2> accumulators(shared.accumulators);
     if (steps == 0) return;
     for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) {
-      wait_pair<C>(accumulators.empty_barriers + accumulator.stage * 8, accumulator.parity ^ 1);
+      wait_for_accumulator();
       const auto first_scale_column = static_cast<std::uint32_t>(tile.n * C.tile.n % 128 / 32);
       for (std::int32_t step = 0; step < steps; ++step) multiply_step(step, first_scale_column);
       if (is_issuing) commit(accumulators.full(accumulator));

@@ -51,7 +51,7 @@ struct BlockScaledTile {
   int ctas;
   int n;
 };
-inline constexpr BlockScaledTile kBlockScaledTiles[] = {{1, 64}, {1, 128}, {2, 128}, {2, 192}};
+inline constexpr BlockScaledTile kBlockScaledTiles[] = {{1, 64}, {1, 128}, {2, 192}, {2, 256}};
 
 inline constexpr int kBlockScaledThreads = 6 * 32;
 inline constexpr int kBlockScaledStepBytes = 128;  ///< of a row of A
