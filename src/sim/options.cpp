@@ -18,12 +18,13 @@ struct Word {
   bool Checks::*member;
 };
 
-constexpr std::array<Word, 7> kWords = {{{"mem", &Checks::mem},
+constexpr std::array<Word, 8> kWords = {{{"mem", &Checks::mem},
                                          {"init", &Checks::init},
                                          {"sync", &Checks::sync},
                                          {"race", &Checks::race},
                                          {"proxy", &Checks::proxy},
                                          {"mma", &Checks::mma},
+                                         {"tmem", &Checks::tmem},
                                          {"strict", &Checks::strict}}};
 
 Checks none() {
@@ -41,8 +42,8 @@ Checks checks_of(std::string_view name, std::string_view list) {
     if (name == word.name || (name == "all" && word.name != "strict")) checks.*word.member = true;
   }
   require(checks != none(), ErrorKind::kInvalidArgument,
-          "checks {}: there is no check {}; expected mem, init, sync, race, proxy, mma, strict, "
-          "all, default or none, each with a leading - to take it away",
+          "checks {}: there is no check {}; expected mem, init, sync, race, proxy, mma, tmem, "
+          "strict, all, default or none, each with a leading - to take it away",
           quote(list), quote(name));
   return checks;
 }
@@ -144,6 +145,11 @@ Options Options::from_environment() {
   read_switch("TILEWRIGHT_SIM_EXACT_MMA", options.is_exact_mma);
   read_switch("TILEWRIGHT_SIM_CONTRACT", options.fuse_mul_add);
   read_number("TILEWRIGHT_SIM_THREADS", options.num_threads);
+  read_number("TILEWRIGHT_SIM_TMEM_BASE", options.tensor_memory_base);
+  require(options.tensor_memory_base < 512 && options.tensor_memory_base % 32 == 0,
+          ErrorKind::kInvalidArgument,
+          "TILEWRIGHT_SIM_TMEM_BASE = {}; expected a multiple of 32 below 512",
+          options.tensor_memory_base);
   return options;
 }
 

@@ -11,7 +11,7 @@ enum class AsyncTiming : std::uint8_t { kEager, kLate, kRandom };
 
 struct Checks {
   bool mem = true, init = true, sync = true;
-  bool race = false, proxy = false, mma = false, strict = false;
+  bool race = false, proxy = false, mma = false, tmem = false, strict = false;
 
   bool operator==(const Checks&) const = default;
 };
@@ -33,9 +33,11 @@ struct Options {
   bool fuse_mul_add = true;       ///< contract mul + add / sub as ptxas does
   std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
   std::uint32_t max_findings = 16;
+  /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted fail with another
+  std::uint32_t tensor_memory_base = 0;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
-  /// _THREADS. Errors   InvalidArgument that names the variable
+  /// _THREADS, _TMEM_BASE. Errors   InvalidArgument that names the variable
   static Options from_environment();
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "sim/program/warp.h"
+#include "sim/tensor/tensor_memory.h"
 
 #include <cstdint>
 #include <span>
@@ -51,15 +52,17 @@ struct WarpAccess {
 
 /// Asynchronous operations that touch memory on their own.
 enum class AsyncKind : std::uint8_t {
-  kCpAsync,        ///< cp.async: generic proxy, completes by group or mbarrier
-  kBulkCopy,       ///< cp.async.bulk
-  kTensorCopy,     ///< cp.async.bulk.tensor
-  kBulkReduce,     ///< cp.reduce.async.bulk
-  kTensorReduce,   ///< cp.reduce.async.bulk.tensor
-  kStoreAsync,     ///< st.async, red.async
-  kWgmma,          ///< its shared memory operands
-  kTensorMapCopy,  ///< tensormap.cp_fenceproxy
-  kTensorMapRead,  ///< of a tensor map in global memory, by the copy that uses it
+  kCpAsync,           ///< cp.async: generic proxy, completes by group or mbarrier
+  kBulkCopy,          ///< cp.async.bulk
+  kTensorCopy,        ///< cp.async.bulk.tensor
+  kBulkReduce,        ///< cp.reduce.async.bulk
+  kTensorReduce,      ///< cp.reduce.async.bulk.tensor
+  kStoreAsync,        ///< st.async, red.async
+  kWgmma,             ///< its shared memory operands
+  kTensorMapCopy,     ///< tensormap.cp_fenceproxy
+  kTensorMapRead,     ///< of a tensor map in global memory, by the copy that uses it
+  kTensorMma,         ///< tcgen05.mma: its shared memory operands
+  kTensorMemoryCopy,  ///< tcgen05.cp: its source; tcgen05.shift: nothing
 };
 
 enum class Proxy : std::uint8_t { kGeneric, kAsync, kTensorMap };
@@ -79,7 +82,8 @@ enum class AsyncCompletion : std::uint8_t {
   kMbarrier,
   kBulkGroup,
   kCpAsyncGroup,
-  kWgmmaGroup
+  kWgmmaGroup,
+  kTensorCommit,  ///< the next tcgen05.commit of the thread
 };
 
 struct AsyncOperation {
@@ -111,7 +115,8 @@ struct MbarrierEvent {
   std::int64_t bytes = 0;     ///< transaction count
   std::uint64_t phase = 0;    ///< of kArrive: before it; of waits: the phase that was waited for
   bool is_drop = false;
-  bool is_async = false;  ///< by asynchronous work, not by the instruction itself
+  bool is_async = false;     ///< by asynchronous work, not by the instruction itself
+  std::uint32_t commit = 0;  ///< of kArrive: the warp's tcgen05.commit that it is of, from 1; or 0
 };
 
 enum class FenceKind : std::uint8_t {
@@ -121,7 +126,9 @@ enum class FenceKind : std::uint8_t {
   kProxyAsync,  ///< all, or global / shared only, see FenceEvent
   kProxyTensorMapAcquire,
   kProxyTensorMapRelease,
-  kWgmma,  ///< wgmma.fence
+  kWgmma,         ///< wgmma.fence
+  kTensorBefore,  ///< tcgen05.fence::before_thread_sync
+  kTensorAfter,   ///< tcgen05.fence::after_thread_sync
 };
 
 struct FenceEvent {
@@ -153,6 +160,64 @@ struct WgmmaEvent {
   std::uint64_t b_descriptor = 0;
   std::uint32_t shape_m = 64, shape_n = 0, shape_k = 0;
   bool reads_accumulators = true;  ///< scale-d
+};
+
+/// What a run of cells in Tensor Memory is to an operation.
+enum class TensorRole : std::uint8_t { kAccumulator, kA, kScaleA, kScaleB, kCopy, kShift };
+
+/// Cells that an operation of the tensor pipe reads or writes, in the Tensor Memory of one CTA.
+struct TensorRegion {
+  TensorRole role = TensorRole::kAccumulator;
+  /// kAtomic: an accumulator that is added to
+  AccessKind kind = AccessKind::kWrite;
+  std::uint32_t rank = 0;  ///< of the CTA in the cluster
+  std::uint32_t column = 0, num_columns = 0;
+  TensorLanes lanes{};  ///< without those that a lane mask disables
+  // What the cells are, of kAccumulator and kA: see tensor/mma_layout.h.
+  std::uint32_t m = 128;  ///< rows of the instruction, of both CTAs
+  std::uint32_t n = 0;    ///< columns of D, of both CTAs
+  std::uint32_t k = 0;    ///< of A
+  bool is_ws = false;
+  std::uint32_t lane_base = 0;  ///< lane of the operand's address
+  std::uint32_t element_bits =
+      32;                 ///< of an element in its place: 8 for 4- and 6-bit ones in bytes
+  std::uint32_t cta = 0;  ///< of the pair: 0 even, 1 odd
+};
+
+enum class TensorKind : std::uint8_t { kMma, kCopy, kShift };
+
+/// tcgen05.mma, cp or shift by one thread.
+struct TensorOperation {
+  TensorKind kind = TensorKind::kMma;
+  std::uint32_t cta_group = 1;
+  std::uint32_t lane = 0;  ///< the thread in its warp
+  std::span<const TensorRegion> regions;
+  std::span<const AsyncRange> shared;  ///< what it reads of shared memory
+};
+
+/// tcgen05.ld or st by a warp. Register r of lane l is cell (lanes[l], column + columns[..]).
+struct TensorAccess {
+  AccessKind kind = AccessKind::kRead;
+  std::uint32_t num_cells = 0;           ///< of each lane
+  const TensorAddress* cells = nullptr;  ///< num_cells of lane 0, then of lane 1, ...
+  std::span<const Row> rows;             ///< registers
+  bool is_packed = false;                ///< register r is the low halves of cells 2r and 2r + 1
+};
+
+enum class TensorAllocAction : std::uint8_t { kAlloc, kDealloc, kRelinquish };
+
+struct TensorAllocEvent {
+  TensorAllocAction action = TensorAllocAction::kAlloc;
+  std::uint32_t cta_group = 1;
+  std::uint32_t column = 0, num_columns = 0;
+};
+
+/// tcgen05.commit by one thread; the arrivals come later as MbarrierEvent.
+struct TensorCommit {
+  std::uint32_t cta_group = 1;
+  std::uint32_t lane = 0;
+  std::uint32_t mbarrier = 0;  ///< rank << 24 | offset of the first
+  std::uint32_t number = 0;    ///< of the warp's commits, from 1
 };
 
 class Observer {
@@ -202,6 +267,14 @@ class Observer {
 
   // Tensor work.
   virtual void wgmma_issued(Warp&, const Insn&, const WgmmaEvent&) {}
+
+  // Tensor Memory. Allocations are told when they have been made.
+  virtual void tensor_allocated(Warp&, const Insn&, const TensorAllocEvent&) {}
+  virtual void tensor_access(Warp&, const Insn&, const TensorAccess&) {}
+  /// tcgen05.wait::ld or wait::st
+  virtual void tensor_waited(Warp&, const Insn&, AccessKind) {}
+  virtual void tensor_issued(Warp&, const Insn&, const TensorOperation&) {}
+  virtual void tensor_committed(Warp&, const Insn&, const TensorCommit&) {}
 };
 
 }  // namespace tilewright::sim

@@ -81,6 +81,21 @@ class ObserverList final : public Observer {
   void wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) override {
     tell(&Observer::wgmma_issued, warp, insn, event);
   }
+  void tensor_allocated(Warp& warp, const Insn& insn, const TensorAllocEvent& event) override {
+    tell(&Observer::tensor_allocated, warp, insn, event);
+  }
+  void tensor_access(Warp& warp, const Insn& insn, const TensorAccess& access) override {
+    tell(&Observer::tensor_access, warp, insn, access);
+  }
+  void tensor_waited(Warp& warp, const Insn& insn, AccessKind kind) override {
+    tell(&Observer::tensor_waited, warp, insn, kind);
+  }
+  void tensor_issued(Warp& warp, const Insn& insn, const TensorOperation& operation) override {
+    tell(&Observer::tensor_issued, warp, insn, operation);
+  }
+  void tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) override {
+    tell(&Observer::tensor_committed, warp, insn, commit);
+  }
 
  private:
   template <class... Parameters, class... Args>

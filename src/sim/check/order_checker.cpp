@@ -58,6 +58,7 @@ void OrderChecker::cta_started(Cta& cta) {
     own.agent = new_agent(AgentKind::kWarp, warp);
     own.cp_async.agent = new_agent(AgentKind::kCpAsync, warp);
     own.wgmma.agent = new_agent(AgentKind::kWgmma, warp);
+    own.tensor.agent = new_agent(AgentKind::kTensor, warp);
     own.now.seen.raise(own.agent, own.time);
   }
   cluster.ctas.push_back(std::move(state));
@@ -128,9 +129,15 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   if (both_read) return is_before;
   if (!is_before) {
     if (both_atomic || are_both_strong(old, record)) return false;
-    const bool is_mma = agents_[old.agent].kind == AgentKind::kWgmma && checks_.mma;
-    if (is_mma || checks_.race) {
-      report(now, old, is_mma ? "mma" : "race", cell_address, missing_order(record, old));
+    const AgentKind kind = agents_[old.agent].kind;
+    const bool is_mma = kind == AgentKind::kWgmma && checks_.mma;
+    const bool is_tensor = kind == AgentKind::kTensor && checks_.tmem;
+    if (is_mma || is_tensor || checks_.race) {
+      report(now, old,
+             is_mma      ? "mma"
+             : is_tensor ? "tmem"
+                         : "race",
+             cell_address, missing_order(record, old));
     }
     return true;  // said; not again for every access that follows
   }
@@ -157,6 +164,10 @@ std::string OrderChecker::missing_order(const AccessRecord& now, const AccessRec
     case AgentKind::kWgmma:
       return "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
              "barrier";
+    case AgentKind::kTensor:
+      return "the tensor pipe may still read it: tcgen05.commit by the thread that issued it, and "
+             "a "
+             "wait for the mbarrier at which that arrives";
     case AgentKind::kWarp:
       break;
   }
@@ -291,6 +302,7 @@ std::string text_of(std::string_view check, bool is_shared, std::uint64_t from, 
   const std::uint64_t rank = is_shared ? from >> kSharedRankShift : 0;
   const std::uint64_t mask = is_shared ? kOffsetMask : ~std::uint64_t{0};
   const char* const what = check == "mma"    ? "wgmma operand overwritten: race"
+                           : check == "tmem" ? "operand of the tensor pipe overwritten: race"
                            : check == "race" ? "race"
                                              : "missing proxy fence";
   std::string out = fmt::format("{} on {}[{:#x}..{:#x}]", what, is_shared ? "shared" : "global",

@@ -40,6 +40,7 @@ class OrderChecker final : public Observer {
   void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override;
   void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
                     std::uint32_t num_open) override;
+  void tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) override;
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
   void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
@@ -47,7 +48,15 @@ class OrderChecker final : public Observer {
 
  private:
   static constexpr std::uint32_t kNoInsn = ~std::uint32_t{0};
-  enum class AgentKind : std::uint8_t { kWarp, kMbarrier, kCpAsync, kBulkRead, kBulkWrite, kWgmma };
+  enum class AgentKind : std::uint8_t {
+    kWarp,
+    kMbarrier,
+    kCpAsync,
+    kBulkRead,
+    kBulkWrite,
+    kWgmma,
+    kTensor
+  };
   struct AgentInfo {
     AgentKind kind = AgentKind::kWarp;
     std::uint32_t cluster = 0;
@@ -76,7 +85,8 @@ class OrderChecker final : public Observer {
     Knowledge at_fence;  ///< what a relaxed access may pass on within `fence_scope`
     MemoryScope fence_scope = MemoryScope::kNone;
     Groups cp_async, wgmma;
-    std::map<std::uint32_t, BulkGroups> bulk;      ///< by lane
+    Groups tensor;                             ///< of the tensor pipe: one for each tcgen05.commit
+    std::map<std::uint32_t, BulkGroups> bulk;  ///< by lane
     std::map<std::uint64_t, Clock> acquired_maps;  ///< by address of the tensor map
     std::uint32_t last_wait = kNoInsn;             ///< barrier or mbarrier that it passed last
   };

@@ -170,7 +170,10 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
   }
   if (event.action == MbarrierAction::kArrive) {
     pass_on(own, event.order, MemoryScope::kCta, barrier.current);
-    if (event.is_async) {
+    if (event.commit != 0) {
+      barrier.current.seen.raise(own.tensor.agent, event.commit);
+      barrier.current.raise_fenced(own.tensor.agent, event.commit);
+    } else if (event.is_async) {
       barrier.current.seen.raise(own.cp_async.agent, own.cp_async.time++);
     } else {
       tick(own);
@@ -218,6 +221,10 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
     learn(groups.reads);
     if (kind == GroupKind::kBulk) learn(groups.writes);
   }
+}
+
+void OrderChecker::tensor_committed(Warp& warp, const Insn&, const TensorCommit&) {
+  ++state_of(warp).tensor.time;
 }
 
 void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
@@ -288,6 +295,9 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       break;
     case AsyncCompletion::kWgmmaGroup:
       reads = writes = &own.wgmma;
+      break;
+    case AsyncCompletion::kTensorCommit:
+      reads = writes = &own.tensor;
       break;
     case AsyncCompletion::kNone:
       break;

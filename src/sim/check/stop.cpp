@@ -76,6 +76,10 @@ std::string wait_text(const Warp& warp, const LaneGroup& group) {
       return "waits for registers that other warps must give back (setmaxnreg.dec)";
     case WaitKind::kGridSync:
       return "waits for the other CTAs of the grid";
+    case WaitKind::kTensorColumns:
+      return group.wait.a != 0 ? "waits for a warp of the peer CTA to come, or for free columns of "
+                                 "Tensor Memory in both"
+                               : "waits for free columns of Tensor Memory";
     case WaitKind::kNone:
       break;
   }

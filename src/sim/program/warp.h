@@ -25,8 +25,9 @@ struct Grid;
 struct WarpDefinedness;  // check/definedness.h
 class InitChecker;       // check/init_checker.h
 class Findings;
-class Observer;    // check/
-struct WarpAsync;  // insn/async_work.h
+class Observer;      // check/
+struct WarpAsync;    // insn/async_work.h
+class TensorMemory;  // tensor/tensor_memory.h
 
 /// What lanes wait for.
 enum class WaitKind : std::uint8_t {
@@ -40,6 +41,7 @@ enum class WaitKind : std::uint8_t {
   kRegisters,  ///< setmaxnreg.inc
   kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
   kGridSync,
+  kTensorColumns,  ///< tcgen05.alloc and dealloc. a: of two CTAs, b: TensorMemory::version
 };
 
 struct Wait {
@@ -73,6 +75,13 @@ inline constexpr std::uint32_t kSharedRankShift = 24;
 /// A wgmma (or another tensor operation) that was issued and has not taken effect.
 struct PendingTensor {
   std::function<void()> apply;
+  const Insn* insn = nullptr;
+};
+
+/// The same of the CTA's tensor pipe: tcgen05.mma, cp, shift and commit.
+struct PipeWork {
+  std::function<void()> apply;
+  Warp* warp = nullptr;
   const Insn* insn = nullptr;
 };
 
@@ -110,6 +119,7 @@ struct alignas(64) Warp {
   std::uint64_t num_executed = 0;                  ///< warp instructions
   std::uint64_t num_joins = 0;                     ///< groups of lanes that met again
   std::uint64_t num_wakes = 0;                     ///< waits that came to their end
+  std::uint32_t num_tensor_pipe_commits = 0;       ///< tcgen05.commit
   /// Copies under way by thread; null until there is one
   std::shared_ptr<WarpAsync> async;
 
@@ -142,6 +152,8 @@ struct Cta {
   std::array<BarrierReduction, kNumNamedBarriers> reductions;  ///< of the last generation
   std::uint32_t free_registers = 0;                            ///< given back by setmaxnreg.dec
   bool is_done = false;
+  std::deque<PipeWork> tensor_pipe;           ///< issued and not in effect, in order
+  std::shared_ptr<TensorMemory> tensor_memory;  ///< null until it is used (insn/tensor_pipe.h)
   /// Of the init check: a byte for each of shared, and of local memory by warp and lane
   std::unique_ptr<std::uint8_t[]> shared_defined, local_defined;
 };

@@ -2,12 +2,26 @@
 
 #define TILEWRIGHT_VECTOR_BYTES 64
 #define TILEWRIGHT_BLOCK_ROWS 4
+#include "sim/tensor/fp4_kernel_body.h"
+#include "sim/tensor/scale_kernel_body.h"
 #include "sim/tensor/tile_kernel_body.h"
 
 namespace tilewright::sim {
 
 void multiply_tile_avx512(const TileKernelCall& call) {
   run_tile_kernel(call);
+}
+
+void multiply_fp4_avx512(const Fp4KernelCall& call) {
+  run_fp4_kernel(call);
+}
+
+void divide_by_scales_avx512(const ScaleKernelCall& call) {
+  run_divide(call);
+}
+
+void multiply_by_scales_avx512(const ScaleKernelCall& call) {
+  run_multiply(call);
 }
 
 }  // namespace tilewright::sim

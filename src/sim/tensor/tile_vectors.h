@@ -48,6 +48,20 @@ inline void store(void* to, const Vector& vector) {
   std::memcpy(to, &vector, sizeof vector);
 }
 
+/// The first `count` numbers of a vector, zeros beyond. Whole vectors without a call of memcpy.
+template <class Vector>
+inline Vector load_some(const void* from, int count) {
+  if (count == kLanes) return load<Vector>(from);
+  Vector vector{};
+  std::memcpy(&vector, from, 4 * static_cast<std::size_t>(count));
+  return vector;
+}
+template <class Vector>
+inline void store_some(void* to, const Vector& vector, int count) {
+  if (count == kLanes) return store(to, vector);
+  std::memcpy(to, &vector, 4 * static_cast<std::size_t>(count));
+}
+
 /// The larger number of each lane.
 template <class Vector>
 inline Vector larger(Vector a, Vector b) {

@@ -1,0 +1,145 @@
+#include "sim/tensor/mma_operand.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kChunkBytes = 16;
+
+/// The operand as rows of chunks along its contiguous index.
+struct Extent {
+  std::uint32_t outer;             ///< of the other index
+  std::uint32_t contiguous_bytes;  ///< in memory
+};
+
+Extent extent_of(const MmaOperand& operand) {
+  const auto rows = static_cast<std::uint32_t>(operand.rows);
+  const auto k = static_cast<std::uint32_t>(operand.k);
+  const auto bits = static_cast<std::uint32_t>(operand.container_bits);
+  if (operand.major == OperandMajor::kK) return {rows, k * bits / 8};
+  return {k, rows * bits / 8};
+}
+
+/// The codes of `count` elements that begin at a byte: two to a byte, or 16 to a chunk.
+void unpack(const std::byte* from, const MmaOperand& operand, std::uint32_t count,
+            std::byte* codes) {
+  if (operand.container_bits == 4) {
+    for (std::uint32_t i = 0; i < count; i += 2) {
+      codes[i] = from[i / 2] & std::byte{15};
+      codes[i + 1] = from[i / 2] >> 4;
+    }
+    return;
+  }
+  const auto bits = static_cast<std::uint32_t>(operand.format->bits());
+  const auto mask = std::byte((1U << bits) - 1);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t bit = i % 16 * bits;
+    const std::byte* const at = from + i / 16 * kChunkBytes + bit / 8;
+    const auto low = std::to_integer<std::uint32_t>(at[0]) >> bit % 8;
+    const bool crosses = bit % 8 + bits > 8;
+    const auto high = crosses ? std::to_integer<std::uint32_t>(at[1]) << (8 - bit % 8) : 0U;
+    codes[i] = std::byte(low | high) & mask;
+  }
+}
+
+/// Codes [k][rows] to [rows][k].
+template <class Code>
+void transpose(const std::byte* from, int k, int rows, std::byte* to) {
+  for (int row = 0; row < rows; ++row) {
+    for (int i = 0; i < k; ++i, to += sizeof(Code)) {
+      std::memcpy(to,
+                  from + (static_cast<std::size_t>(i) * static_cast<std::size_t>(rows) +
+                          static_cast<std::size_t>(row)) *
+                             sizeof(Code),
+                  sizeof(Code));
+    }
+  }
+}
+
+/// The bytes as they lie in memory, line by line of the other index.
+GatherResult gather_bytes(std::span<const std::byte> shared, const SharedDescriptor& d,
+                          OperandMajor major, const Extent& extent, std::byte* to) {
+  for (std::uint32_t other = 0; other < extent.outer; ++other) {
+    for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; byte += kChunkBytes) {
+      const std::uint32_t size = std::min(kChunkBytes, extent.contiguous_bytes - byte);
+      const std::uint32_t address = shared_operand_address(d, major, byte, other);
+      if (std::size_t{address} + size > shared.size()) {
+        return {GatherStatus::kOutOfBounds, address};
+      }
+      std::memcpy(to, shared.data() + address, size);
+      to += size;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+GatherResult gather_shared(std::span<const std::byte> shared, const SharedDescriptor& descriptor,
+                           const MmaOperand& operand, std::span<std::byte> codes) {
+  const Extent extent = extent_of(operand);
+  const bool is_k_major = operand.major == OperandMajor::kK;
+  const bool is_packed = operand.container_bits == 4 || operand.is_padded();
+  if (is_k_major && !is_packed) {
+    return gather_bytes(shared, descriptor, operand.major, extent, codes.data());
+  }
+  std::array<std::byte, kMaxOperandBytes> raw, expanded;
+  const GatherResult result = gather_bytes(shared, descriptor, operand.major, extent, raw.data());
+  if (!result.is_done()) return result;
+  const std::byte* lines = raw.data();
+  if (is_packed) {
+    const auto count = static_cast<std::uint32_t>(is_k_major ? operand.k : operand.rows);
+    std::byte* const to = is_k_major ? codes.data() : expanded.data();
+    for (std::uint32_t other = 0; other < extent.outer; ++other) {
+      unpack(raw.data() + other * extent.contiguous_bytes, operand, count, to + other * count);
+    }
+    lines = expanded.data();
+  }
+  if (is_k_major) return result;
+  switch (operand.code_bytes()) {
+    case 1:
+      transpose<std::uint8_t>(lines, operand.k, operand.rows, codes.data());
+      break;
+    case 2:
+      transpose<std::uint16_t>(lines, operand.k, operand.rows, codes.data());
+      break;
+    default:
+      transpose<std::uint32_t>(lines, operand.k, operand.rows, codes.data());
+      break;
+  }
+  return result;
+}
+
+void append_chunks(const SharedDescriptor& descriptor, const MmaOperand& operand,
+                   std::vector<std::uint32_t>& chunks) {
+  const Extent extent = extent_of(operand);
+  const auto first = static_cast<std::ptrdiff_t>(chunks.size());
+  for (std::uint32_t other = 0; other < extent.outer; ++other) {
+    for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; byte += kChunkBytes) {
+      chunks.push_back(shared_operand_address(descriptor, operand.major, byte, other));
+    }
+  }
+  std::sort(chunks.begin() + first, chunks.end());
+  chunks.erase(std::unique(chunks.begin() + first, chunks.end()), chunks.end());
+}
+
+void unpack_tensor_row(const std::uint32_t* cells, const MmaOperand& operand, std::byte* codes) {
+  const auto k = static_cast<std::uint32_t>(operand.k);
+  if (operand.container_bits == 4) {
+    std::array<std::byte, 64> bytes;
+    std::memcpy(bytes.data(), cells, k / 2);
+    unpack(bytes.data(), operand, k, codes);
+    return;
+  }
+  std::memcpy(codes, cells, k * static_cast<std::uint32_t>(operand.code_bytes()));
+  if (!operand.is_padded()) return;
+  const int shift = operand.format->bits() == 4 ? 2 : 1;
+  const auto mask = std::byte((1U << operand.format->bits()) - 1);
+  for (std::uint32_t i = 0; i < k; ++i) codes[i] = codes[i] >> shift & mask;
+}
+
+}  // namespace tilewright::sim
