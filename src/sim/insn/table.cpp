@@ -13,7 +13,8 @@ std::span<const InsnSection> insn_table() {
       atomic_section(),      async_store_section(), cp_async_section(),
       bulk_copy_section(),   tensor_copy_section(), tensormap_section(),
       matrix_copy_section(), shuffle_section(),     vote_section(),
-      mma_sync_section(),    wgmma_section(),       mbarrier_section(),
+      mma_sync_section(),    wgmma_section(),       tensor_memory_section(),
+      tensor_load_store_section(), tensor_pipe_section(), mbarrier_section(),
       fence_section(),       barrier_section(),     control_section(),
       hint_section(),
   };
