@@ -48,10 +48,11 @@ Move start(Warp& warp, const MoveForm& form, std::uint32_t active) {
   const std::uint32_t bits = tensor_address_bits(warp, form.address, std::countr_zero(active));
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) != 0 && tensor_address_bits(warp, form.address, lane) != bits) {
-      fault(FaultKind::kIllegalInstruction, active,
-            fmt::format("the lanes of a warp must give one address; lane {} has {:#x}, lane {} {:#x}",
-                        std::countr_zero(active), bits, lane,
-                        tensor_address_bits(warp, form.address, lane)));
+      fault(
+          FaultKind::kIllegalInstruction, active,
+          fmt::format("the lanes of a warp must give one address; lane {} has {:#x}, lane {} {:#x}",
+                      std::countr_zero(active), bits, lane,
+                      tensor_address_bits(warp, form.address, lane)));
     }
   }
   const TensorAddress base = decode_tensor_address(bits);
@@ -232,9 +233,8 @@ void place(MoveForm& form, std::uint32_t half_split) {
       TensorAddress cell = tensor_move_cell(form.shape, t, r, half_split);
       // Packed: the columns of the formula stand for two each.
       if (form.is_packed) {
-        const std::uint32_t split = form.shape == TensorMoveShape::k16x32bx2 && t >= 16
-                                        ? half_split
-                                        : 0;
+        const std::uint32_t split =
+            form.shape == TensorMoveShape::k16x32bx2 && t >= 16 ? half_split : 0;
         cell.column = 2 * (cell.column - split) + split;
         form.cells.push_back(cell);
         ++cell.column;
@@ -270,8 +270,8 @@ void lower_move(Lowering& l, bool is_load) {
   form.is_packed = !is_reduction && l.take(is_load ? "pack::16b" : "unpack::16b");
   if (is_reduction) {
     take_reduction(l, form);
-    const bool has_shape = form.shape == TensorMoveShape::k32x32b ||
-                           form.shape == TensorMoveShape::k16x32bx2;
+    const bool has_shape =
+        form.shape == TensorMoveShape::k32x32b || form.shape == TensorMoveShape::k16x32bx2;
     if (!has_shape || count < 2) l.fail(".red is of .32x32b and .16x32bx2, from .x2 on");
   } else if (l.type() != Type::kB32) {
     l.fail("expected .b32");
@@ -307,9 +307,8 @@ const InsnRow kRows[] = {
      "tcgen05.ld{.red}.sync.aligned.shape.num{.pack::16b}{.min|.max{.abs}{.NaN}}.type r, "
      "{redval, }[taddr]{, half-split};",
      100, InsnClass::kLoad, [](Lowering& l) { lower_move(l, true); }, true},
-    {"tcgen05.st",
-     "tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {half-split, }r;", 100,
-     InsnClass::kStore, [](Lowering& l) { lower_move(l, false); }, true},
+    {"tcgen05.st", "tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {half-split, }r;",
+     100, InsnClass::kStore, [](Lowering& l) { lower_move(l, false); }, true},
     {"tcgen05.wait::ld", "tcgen05.wait::ld.sync.aligned;", 100, InsnClass::kAsync,
      [](Lowering& l) { lower_wait(l, wait<AccessKind::kRead>); }, true},
     {"tcgen05.wait::st", "tcgen05.wait::st.sync.aligned;", 100, InsnClass::kAsync,

@@ -48,8 +48,9 @@ std::uint32_t checked_columns(Warp& warp, Row row, std::uint32_t active, const c
   if (std::has_single_bit(columns) && columns >= kTensorLeastColumns && columns <= kTensorColumns) {
     return columns;
   }
-  fault(FaultKind::kIllegalInstruction, active,
-        fmt::format("{} of {} columns: their number must be 32, 64, 128, 256 or 512", name, columns));
+  fault(
+      FaultKind::kIllegalInstruction, active,
+      fmt::format("{} of {} columns: their number must be 32, 64, 128, 256 or 512", name, columns));
 }
 
 void tell(Warp& warp, const Insn& insn, TensorAllocAction action, std::uint32_t cta_group,
