@@ -97,7 +97,10 @@ struct Kernel {
 
   static __device__ void load(const StageDParams& params, Shared& shared, const Work& work) {
     if (work.num_tiles() <= 0) return;
-    tile::load_queries(params.attention, shared, work);
+    const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+    ptx::mbarrier_arrive_expect_tx(q_full,
+                                   Shared::kKeyBoxes * work.box_rows() * tile::kBoxLineBytes);
+    tile::load_queries(params.attention, shared.q, work, q_full);
     const tile::Ring<kRawStages> ring(shared.raw_ring);
     tile::RingPosition<kRawStages> at;
     for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += kRawKeys) {
@@ -230,32 +233,20 @@ struct Kernel {
     if (work.num_tiles() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full), 0);
   }
 
-  static __device__ void finish(const AttentionParams& params, Shared& shared, const Work& work,
-                                std::uint32_t columns, const tile::RowSoftmax& softmax) {
-    const auto row = static_cast<std::int32_t>(threadIdx.x);
-    const float* sink = params.sink == nullptr ? nullptr : params.sink + work.head(row);
-    const tile::FinishedRow finished =
-        tile::finish_row(softmax, params.scale_log2, row < work.rows() ? sink : nullptr);
-    if (params.lse != nullptr && work.value_begin == 0 && row < work.rows()) {
-      params.lse[work.batch * params.lse_batch_stride + row * params.lse_head_stride +
-                 work.first_query] = finished.lse;
-    }
-    tile::store_results<tile::Bf16>(params, shared, work, columns + Columns::kResults,
-                                    finished.factor);
-  }
-
   static __device__ void run(const StageDParams& params) {
     extern __shared__ __align__(1024) std::uint8_t dynamic[];
     auto& shared = *reinterpret_cast<Shared*>(dynamic);
     const Work work(params);
-    tile::clear_rows_behind(shared, work.box_rows());
+    tile::clear_rows_behind(shared.q, work.box_rows());
     const std::uint32_t columns =
         tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
     if (warp < tile::kMmaWarp) {
       tile::RowSoftmax softmax;
       attend(params, shared, work, columns, softmax);
-      finish(params.attention, shared, work, columns, softmax);
+      tile::store_results<tile::Bf16, Shared::kValueBoxes>(
+          params.attention, shared.q, work, columns + Columns::kResults,
+          tile::finish_group_row(params.attention, work, softmax), work.num_tiles() > 0);
     } else if (warp >= kFirstConverter) {
       convert(shared, work);
     } else if (ptx::elect_sync()) {
