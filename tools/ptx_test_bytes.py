@@ -31,12 +31,13 @@ def words_line(prefix, words):
 
 
 def case(file, name, body, inputs, outputs, threads=32, cluster=1, maps=(), machine=None, module="",
-         directives="", target="sm_90a"):
+         directives="", target="sm_90a", grid=0):
     """Adds a kernel to a file. inputs, outputs: bytes. module: text before it, {k} is its name."""
     kernel = re.sub(r"\W", "_", name)
     lines = [f"// test: {kernel}"]
     if threads != 32: lines.append(f"// threads: {threads}")
     if cluster != 1: lines.append(f"// cluster: {cluster}")
+    if grid: lines.append(f"// grid: {grid}")
     lines += [f"// map: {m}" for m in maps]
     lines += [words_line("// in: ", row) for row in rows_of(inputs)]
     lines += [words_line("// out: ", row) for row in rows_of(outputs)]
@@ -52,6 +53,6 @@ def write_files(generator):
     for (name, machine, target), kernels in files.items():
         header = f"// {name}: made by tools/{generator}, which says how the results are found.\n"
         if machine: header += f"// machine: {machine}\n"
-        version = "8.6" if target == "sm_100" else "8.4"
+        version = "9.0" if target == "sm_100a" else "8.6" if target == "sm_100" else "8.4"
         header += f".version {version}\n.target {target}\n.address_size 64\n\n"
         (OUT / f"{name}.ptx").write_text(header + "\n".join(kernels))

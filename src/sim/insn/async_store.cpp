@@ -1,9 +1,12 @@
 // st.async, red.async, st.bulk: stores that report their bytes to an mbarrier, and zeroing.
 #include "sim/insn/async_work.h"
 #include "sim/insn/atomic_ops.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
+#include "sim/insn/plain_store.h"
 #include "sim/insn/sections.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright::sim {
@@ -83,12 +86,22 @@ Step store_async(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
+/// To global memory there is no mbarrier: nobody learns that it is done but by the usual order of
+/// memory, as of a store.
+void lower_global(Lowering& l, bool is_reduction) {
+  need_target(l, 100, is_reduction ? "red.async to global memory" : "st.async to global memory");
+  is_reduction ? lower_reduction(l) : lower_store(l);
+}
+
 void lower_async(Lowering& l, bool is_reduction) {
+  if (std::ranges::count(l.syntax().modifiers, "global") > 0) return lower_global(l, is_reduction);
   AsyncStoreForm form;
   form.is_reduction = is_reduction;
   take_order(l);
   const AddressSpace space = take_space(l);
-  if (space == AddressSpace::kGlobal) l.fail("stores to global memory by .async are not simulated");
+  if (space != AddressSpace::kSharedCluster && space != AddressSpace::kGeneric) {
+    l.fail("expected .shared::cluster or .global");
+  }
   if (!l.take("mbarrier::complete_tx::bytes")) l.fail("expected .mbarrier::complete_tx::bytes");
   if (is_reduction) {
     const int op = l.take_one_of({"add", "min", "max", "inc", "dec", "and", "or", "xor"});
@@ -155,11 +168,12 @@ void lower_store_bulk(Lowering& l) {
 
 const InsnRow kRows[] = {
     {"st.async",
-     "st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];",
+     "st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]; "
+     "st.async{.weak,.release}{.scope}{.mmio}.global.type [a], b;",
      90, InsnClass::kAsync, [](Lowering& l) { lower_async(l, false); }},
     {"red.async",
      "red.async{.relaxed}{.scope}{.shared::cluster}.mbarrier::complete_tx::bytes.op.type [a], b, "
-     "[mbar];",
+     "[mbar]; red.async{.mmio}.release.scope.global.op.type [a], b;",
      90, InsnClass::kAsync, [](Lowering& l) { lower_async(l, true); }},
     {"st.bulk", "st.bulk{.weak}{.shared::cta} [a], size, 0;", 100, InsnClass::kStore,
      lower_store_bulk},

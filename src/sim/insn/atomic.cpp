@@ -1,6 +1,7 @@
 // atom, red.
 #include "sim/insn/atomic_ops.h"
 #include "sim/insn/memory_operand.h"
+#include "sim/insn/plain_store.h"
 #include "sim/insn/sections.h"
 
 #include <array>
@@ -192,11 +193,19 @@ void lower(Lowering& l, bool has_result) {
   if (kept->swap != kNoRow) l.also_reads(kept->swap);
 }
 
+}  // namespace
+
+void lower_reduction(Lowering& l) {
+  lower(l, false);
+}
+
+namespace {
+
 const InsnRow kRows[] = {
     {"atom", "atom{.sem}{.scope}{.space}.op{.noftz}{.vec}.type d, [a], b{, c}{, cache-policy};", 20,
      InsnClass::kAtomic, [](Lowering& l) { lower(l, true); }},
     {"red", "red{.sem}{.scope}{.space}.op{.noftz}{.vec}.type [a], b{, cache-policy};", 20,
-     InsnClass::kAtomic, [](Lowering& l) { lower(l, false); }},
+     InsnClass::kAtomic, lower_reduction},
 };
 
 }  // namespace

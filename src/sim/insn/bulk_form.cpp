@@ -21,6 +21,7 @@ BulkModifiers take_bulk_modifiers(Lowering& l) {
   if (!is_legal) l.fail("no bulk copy between these spaces with this completion");
   if (has_cluster) m.shared_space = AddressSpace::kSharedCluster;
   m.is_multicast = l.take("multicast::cluster");
+  if (m.is_multicast && !has_cluster) l.fail(".multicast::cluster needs .shared::cluster");
   m.has_policy = l.take("L2::cache_hint");
   const int group = l.take_one_of({"cta_group::1", "cta_group::2"});
   m.cta_group = group + 1;

@@ -165,12 +165,23 @@ void lower_float_sign(Lowering& l, Type type, bool is_negation) {
 
 namespace {
 
+/// .abs of three: of the magnitudes.
+template <bool kFtz, bool kNan, bool kMax>
+float min_max3_abs(float a, float b, float c) {
+  return floating::min_max3<float, kFtz, kNan, kMax>(std::fabs(a), std::fabs(b), std::fabs(c));
+}
+
+enum class MinMax : std::uint8_t { kTwo, kTwoXorsign, kThree, kThreeAbs };
+
 template <bool kMax>
-ExecFn min_max_exec(bool ftz, bool nan, bool xorsign, bool is_three) {
+ExecFn min_max_exec(bool ftz, bool nan, MinMax kind) {
   return for_flag(ftz, [=]<bool kFtz>() {
     return for_flag(nan, [=]<bool kNan>() -> ExecFn {
-      if (xorsign) return lanes<floating::min_max_xorsign<float, kFtz, kNan, kMax>>;
-      if (is_three) return lanes<floating::min_max3<float, kFtz, kNan, kMax>>;
+      if (kind == MinMax::kTwoXorsign) {
+        return lanes<floating::min_max_xorsign<float, kFtz, kNan, kMax>>;
+      }
+      if (kind == MinMax::kThree) return lanes<floating::min_max3<float, kFtz, kNan, kMax>>;
+      if (kind == MinMax::kThreeAbs) return lanes<min_max3_abs<kFtz, kNan, kMax>>;
       return lanes<floating::min_max<float, kFtz, kNan, kMax>>;
     });
   });
@@ -191,11 +202,15 @@ void lower_float_min_max(Lowering& l, Type type, bool is_max) {
   const bool abs = l.take("abs");
   const bool is_three = l.num_operands() == 4;
   if (xorsign && !abs) l.fail(".xorsign needs .abs");
-  if (abs && !xorsign) l.fail(".abs needs .xorsign");
+  if (abs && !xorsign && !is_three) l.fail(".abs needs .xorsign, or three inputs");
   if (xorsign && is_three) l.fail(".xorsign.abs is for two inputs");
   if (is_three) need_target(l, 100, "min and max of three");
-  const ExecFn exec = is_max ? min_max_exec<true>(ftz, nan, xorsign, is_three)
-                             : min_max_exec<false>(ftz, nan, xorsign, is_three);
+  const MinMax kind = xorsign           ? MinMax::kTwoXorsign
+                      : is_three && abs ? MinMax::kThreeAbs
+                      : is_three        ? MinMax::kThree
+                                        : MinMax::kTwo;
+  const ExecFn exec =
+      is_max ? min_max_exec<true>(ftz, nan, kind) : min_max_exec<false>(ftz, nan, kind);
   emit_uniform(l, exec, type, is_three ? 3 : 2).insn_class = InsnClass::kFloat;
 }
 

@@ -1,6 +1,7 @@
 // ld, ldu, st.
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/move_form.h"
+#include "sim/insn/plain_store.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
 #include "sim/memory/lane_transpose.h"
@@ -206,6 +207,10 @@ Modifiers take_modifiers(Lowering& l, MoveForm& form, AccessKind kind) {
   }
   if (bytes == 32 && l.module().target < 100)
     l.fail("256-bit accesses need .target sm_100 or newer");
+  if (bytes == 32 && m.space != AddressSpace::kGlobal && m.space != AddressSpace::kGeneric) {
+    l.fail("256-bit accesses are for global memory");
+  }
+  if (m.count == 8 && bytes != 32) l.fail(".v8 needs elements of 32 bits");
   form.access.kind = kind;
   form.access.bytes = form.access.align_bytes = bytes;
   return m;
@@ -263,7 +268,9 @@ void lower_ld(Lowering& l) {
   for (int j = 0; j < m.count; ++j) l.also_writes(kept->rows[j]);
 }
 
-void lower_st(Lowering& l) {
+}  // namespace
+
+void lower_store(Lowering& l) {
   MoveForm form;
   const Modifiers m = take_modifiers(l, form, AccessKind::kWrite);
   form.address = address_form(l, 0, m.space);
@@ -276,6 +283,8 @@ void lower_st(Lowering& l) {
   for (int j = 0; j < m.count; ++j) l.also_reads(kept->rows[j]);
 }
 
+namespace {
+
 const InsnRow kRows[] = {
     {"ld",
      "ld{.weak,.volatile,.relaxed.scope,.acquire.scope}{.space}{.cop}{.nc}{.vec}.type d, [a]{, "
@@ -285,7 +294,7 @@ const InsnRow kRows[] = {
     {"st",
      "st{.weak,.volatile,.relaxed.scope,.release.scope}{.space}{.cop}{.vec}.type [a], b{, "
      "cache-policy};",
-     20, InsnClass::kStore, lower_st},
+     20, InsnClass::kStore, lower_store},
 };
 
 }  // namespace

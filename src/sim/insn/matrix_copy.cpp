@@ -8,8 +8,16 @@
 namespace tilewright::sim {
 namespace {
 
+/// How the 16 elements of a row lie in its 16 bytes of shared memory.
+enum class Elements : std::uint8_t {
+  kWords,  ///< no bytes at all, or bytes
+  k4Bits,  ///< .b4x16_p64: in 8 bytes, and 8 of padding
+  k6Bits,  ///< .b6x16_p32: in 12 bytes, and 4 of padding
+};
+
 struct MatrixForm {
   AddressForm address;
+  Elements elements = Elements::kWords;
   int num_registers = 1;
   int num_address_lanes = 8;
   std::array<Row, 4> rows{};
@@ -30,6 +38,24 @@ void resolve_rows(Warp& warp, const Insn& insn, const MatrixForm& form, AccessKi
   resolve(warp, insn, lanes, form.address, access, pointers);
 }
 
+/// A row as it gets into registers: each element in the low bits of a byte.
+struct MatrixRow {
+  std::uint8_t bytes[16];
+};
+MatrixRow row_at(const std::byte* from, Elements elements) {
+  MatrixRow row;
+  std::memcpy(row.bytes, from, sizeof row.bytes);
+  if (elements == Elements::kWords) return row;
+  const unsigned bits = elements == Elements::k4Bits ? 4 : 6;
+  const MatrixRow packed = row;
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned at = i * bits / 8, shift = i * bits % 8;
+    const unsigned both = packed.bytes[at] | packed.bytes[at + 1] << 8;
+    row.bytes[i] = static_cast<std::uint8_t>(both >> shift & ((1u << bits) - 1));
+  }
+  return row;
+}
+
 /// Lane 4g + q gets word q of row g: the rows one after the other.
 Step load_plain(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MatrixForm& form = form_of(insn);
@@ -37,7 +63,10 @@ Step load_plain(Warp& warp, const Insn& insn, std::uint32_t active) {
   resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
   for (int j = 0; j < form.num_registers; ++j) {
     std::uint32_t words[kLanes];
-    for (int g = 0; g < 8; ++g) std::memcpy(words + 4 * g, pointers.at[8 * j + g], 16);
+    for (int g = 0; g < 8; ++g) {
+      const MatrixRow row = row_at(pointers.at[8 * j + g], form.elements);
+      std::memcpy(words + 4 * g, row.bytes, sizeof row.bytes);
+    }
     write_row(warp.row<std::uint32_t>(form.rows[j]), words, active);
   }
   return Step::kNext;
@@ -66,19 +95,24 @@ Step load_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 /// m16n16 of bytes: lanes 16j + r give row r of matrix j; register 2j + h of lane 4g + q gets
-/// element g + 8h of rows 4q to 4q + 3. The manual only draws it; not compared with hardware.
+/// element g + 8h of rows 4q to 4q + 3. The manual only draws it; people have measured it on sm_120,
+/// and the byte shuffles after it in CUTLASS's copy atoms say the same.
 Step load_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MatrixForm& form = form_of(insn);
   LanePointers pointers;
   resolve_rows(warp, insn, form, AccessKind::kRead, pointers);
+  MatrixRow rows[kLanes];
+  for (int i = 0; i < form.num_address_lanes; ++i) {
+    rows[i] = row_at(pointers.at[i], form.elements);
+  }
   for (int j = 0; j < form.num_registers; ++j) {
     std::uint32_t words[kLanes];
     for (int lane = 0; lane < kLanes; ++lane) {
       const int g = lane / 4, q = lane % 4;
       std::uint32_t word = 0;
       for (int e = 0; e < 4; ++e) {
-        const std::byte value = pointers.at[16 * (j / 2) + 4 * q + e][g + 8 * (j % 2)];
-        word |= static_cast<std::uint32_t>(value) << (8 * e);
+        const std::uint32_t value = rows[16 * (j / 2) + 4 * q + e].bytes[g + 8 * (j % 2)];
+        word |= value << (8 * e);
       }
       words[lane] = word;
     }
@@ -137,7 +171,24 @@ struct Shape {
   int count = 1;  ///< of matrices
   bool is_transposed = false;
   bool is_bytes = false;
+  bool is_wide = false;  ///< m8n16, of fewer bits in memory
+  Elements elements = Elements::kWords;
 };
+
+/// .b16, .b8 or .b8x16.b4x16_p64
+void take_elements(Lowering& l, Shape& shape) {
+  if (l.take("b8x16")) {
+    const int packing = l.take_one_of({"b4x16_p64", "b6x16_p32"});
+    if (packing < 0) l.fail("expected .b4x16_p64 or .b6x16_p32");
+    shape.elements = packing == 0 ? Elements::k4Bits : Elements::k6Bits;
+    if (!shape.is_bytes && !shape.is_wide) l.fail("expected .m8n16 or .m16n16");
+    return;
+  }
+  const Type type = l.type();
+  if (shape.is_wide || type != (shape.is_bytes ? Type::kB8 : Type::kB16)) {
+    l.fail("wrong type for this shape");
+  }
+}
 
 Shape take_shape(Lowering& l, std::string_view byte_shape, int max_byte_count) {
   Shape shape;
@@ -147,13 +198,16 @@ Shape take_shape(Lowering& l, std::string_view byte_shape, int max_byte_count) {
   shape.count = 1 << count;
   shape.is_transposed = l.take("trans");
   shape.is_bytes = l.take(byte_shape);
-  if (!shape.is_bytes && !l.take("m8n8")) {
+  shape.is_wide = !shape.is_bytes && l.take("m8n16");
+  if (!shape.is_bytes && !shape.is_wide && !l.take("m8n8")) {
     l.fail("expected .m8n8 or ." + std::string(byte_shape));
   }
-  const Type type = l.type();
-  if (type != (shape.is_bytes ? Type::kB8 : Type::kB16)) l.fail("wrong type for this shape");
+  take_elements(l, shape);
   if (shape.is_bytes && (l.module().target < 100 || !shape.is_transposed)) {
     l.fail("matrices of bytes need .trans and .target sm_100a");
+  }
+  if (shape.is_wide && (l.module().target < 100 || shape.is_transposed)) {
+    l.fail(".m8n16 needs .target sm_100a and takes no .trans");
   }
   if (shape.is_bytes && shape.count > max_byte_count) l.fail("too many matrices of bytes");
   return shape;
@@ -190,6 +244,7 @@ void lower_ldmatrix(Lowering& l) {
   MatrixForm form;
   form.num_registers = shape.is_bytes ? 2 * shape.count : shape.count;
   form.num_address_lanes = (shape.is_bytes ? 16 : 8) * shape.count;
+  form.elements = shape.elements;
   emit(l,
        shape.is_bytes        ? load_bytes_transposed
        : shape.is_transposed ? load_transposed
@@ -199,6 +254,7 @@ void lower_ldmatrix(Lowering& l) {
 
 void lower_stmatrix(Lowering& l) {
   const Shape shape = take_shape(l, "m16n8", 4);
+  if (shape.elements != Elements::kWords) l.fail("stmatrix stores .b16 or .b8");
   const AddressSpace space = take_space(l);
   l.finish_modifiers();
   MatrixForm form;
@@ -230,8 +286,10 @@ void lower_movmatrix(Lowering& l) {
 
 const InsnRow kRows[] = {
     {"ldmatrix",
-     "ldmatrix.sync.aligned.{m8n8,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} r, [p];", 75,
-     InsnClass::kLoad, lower_ldmatrix},
+     "ldmatrix.sync.aligned.{m8n8,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} r, [p]; "
+     "ldmatrix.sync.aligned.{m8n16,m16n16}.{x1,x2,x4}{.trans}{.shared{::cta}}.b8x16.{b4x16_p64,"
+     "b6x16_p32} r, [p];",
+     75, InsnClass::kLoad, lower_ldmatrix},
     {"stmatrix",
      "stmatrix.sync.aligned.{m8n8,m16n8}.{x1,x2,x4}{.trans}{.shared{::cta}}.{b16,b8} [p], r;", 90,
      InsnClass::kStore, lower_stmatrix},

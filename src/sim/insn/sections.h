@@ -30,5 +30,6 @@ const InsnSection& move_section();
 const InsnSection& address_section();
 const InsnSection& special_function_section();
 const InsnSection& hint_section();
+const InsnSection& cluster_launch_section();
 
 }  // namespace tilewright::sim

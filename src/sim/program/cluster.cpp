@@ -247,6 +247,7 @@ std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   const Launch& launch = *grid.launch;
   auto cluster = std::make_unique<Cluster>();
   cluster->grid = &grid;
+  cluster->next_claim = cluster_idx + grid.num_seats;
   cluster->random_state = random_start(grid.options.seed, cluster_idx);
   cluster->barrier =
       std::make_unique<ClusterBarrier>(static_cast<std::uint32_t>(launch.cluster.count()),

@@ -207,6 +207,7 @@ void CodeBuilder::translate_syntax(const FlatInsn& flat) {
   row_->lower(lowering);
   for (std::size_t i = code_index_.back(); i < code_->insns.size(); ++i) {
     if ((code_->insns[i].flags & kCrossCta) != 0) code_->is_cross_cta = true;
+    if ((code_->insns[i].flags & kClaimsCluster) != 0) code_->claims_clusters = true;
   }
 }
 

@@ -3,6 +3,7 @@
 #include "sim/check/observer.h"
 #include "sim/check/stop.h"
 #include "sim/program/engine.h"
+#include "sim/program/random_timing.h"
 
 #include <algorithm>
 #include <atomic>
@@ -33,7 +34,6 @@ Fault deadlock(const std::vector<std::unique_ptr<Cluster>>& clusters) {
 /// What the workers of a launch share.
 struct Work {
   Grid& grid;
-  std::uint64_t num_clusters;
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> is_stopped{false};
   std::mutex mutex;
@@ -55,21 +55,36 @@ ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
   return ClusterStatus::kDone;
 }
 
+/// Returns  the cluster that comes after this one in its seat
+std::uint64_t run_one(Work& work, std::uint64_t index) {
+  constexpr int kMostPolls = 200'000;
+  std::vector<std::unique_ptr<Cluster>> one;
+  one.push_back(start_cluster(work.grid, index));
+  int num_polls = 0;
+  while (!one[0]->is_done && !work.is_stopped) {
+    const ClusterStatus status = run_or_stop(work, *one[0]);
+    num_polls = status == ClusterStatus::kPolling ? num_polls + 1 : 0;
+    if (status == ClusterStatus::kStuck || num_polls > kMostPolls) work.stop(deadlock(one));
+  }
+  return one[0]->next_claim;
+}
+
 /// CTAs that cannot talk to each other: one cluster after the other.
 void run_apart(Work& work) {
-  constexpr int kMostPolls = 200'000;
   while (!work.is_stopped) {
-    const std::uint64_t index = work.next++;
-    if (index >= work.num_clusters) return;
-    std::vector<std::unique_ptr<Cluster>> one;
-    one.push_back(start_cluster(work.grid, index));
-    int num_polls = 0;
-    while (!one[0]->is_done && !work.is_stopped) {
-      const ClusterStatus status = run_or_stop(work, *one[0]);
-      num_polls = status == ClusterStatus::kPolling ? num_polls + 1 : 0;
-      if (status == ClusterStatus::kStuck || num_polls > kMostPolls) work.stop(deadlock(one));
-    }
+    std::uint64_t index = work.next++;
+    if (index >= work.grid.num_seats) return;
+    while (index < work.grid.num_clusters && !work.is_stopped) index = run_one(work, index);
   }
+}
+
+/// Clusters that have ended make room for what comes after them.
+void replace_done(Grid& grid, std::vector<std::unique_ptr<Cluster>>& resident) {
+  for (std::unique_ptr<Cluster>& cluster : resident) {
+    if (!cluster->is_done || cluster->next_claim >= grid.num_clusters) continue;
+    cluster = start_cluster(grid, cluster->next_claim);
+  }
+  std::erase_if(resident, [](const auto& cluster) { return cluster->is_done; });
 }
 
 /// CTAs that may wait for each other: as many at a time as the device holds, in turns.
@@ -84,8 +99,8 @@ void run_together(Work& work, std::uint64_t most_resident) {
       progress |= status == ClusterStatus::kDone || status == ClusterStatus::kProgress;
       if (work.is_stopped) return;
     }
-    std::erase_if(resident, [](const auto& cluster) { return cluster->is_done; });
-    if (resident.size() < most_resident && work.next < work.num_clusters) {
+    replace_done(work.grid, resident);
+    if (resident.size() < most_resident && work.next < work.grid.num_seats) {
       resident.push_back(start_cluster(work.grid, work.next++));
       progress = true;
     }
@@ -103,6 +118,18 @@ std::uint64_t most_resident_clusters(const Grid& grid) {
                        grid.code->info, static_cast<std::uint32_t>(grid.launch->block.count()),
                        grid.launch->dynamic_shared_bytes));
   return std::max<std::uint64_t>(1, ctas / grid.launch->cluster.count());
+}
+
+// How many clusters a device has started when one asks for the work of another is chance: others
+// may use it at the same time. A third of them at first, so that all that such a kernel does comes
+// up also in small grids; some other number with a seed. Which one takes over which is fixed.
+std::uint64_t num_seats(const Grid& grid) {
+  const std::uint64_t all = grid.num_clusters;
+  if (!grid.code->claims_clusters || grid.launch->is_cooperative) return all;
+  const std::uint64_t most = std::min(all, most_resident_clusters(grid));
+  const std::uint64_t seed = grid.options.seed;
+  if (seed != 0) return 1 + (random_start(seed, all) >> 33) % most;
+  return std::min(most, (all + 2) / 3);
 }
 
 }  // namespace
@@ -171,13 +198,15 @@ bool is_over(const Warp& warp, const Wait& wait) {
 
 std::optional<Fault> run_grid(Grid& grid) {
   const Launch& launch = *grid.launch;
-  Work work{grid, launch.grid.count() / launch.cluster.count(), {}, {}, {}, {}};
+  grid.num_clusters = launch.grid.count() / launch.cluster.count();
+  grid.num_seats = num_seats(grid);
+  Work work{grid, {}, {}, {}, {}};
   if (grid.observer != nullptr) grid.observer->launch_started(grid);
   std::uint32_t num_workers = grid.options.num_threads;
   if (num_workers == 0) num_workers = std::max(1U, std::thread::hardware_concurrency());
   const bool is_alone = grid.observer != nullptr && !grid.observer->is_thread_safe();
   if (grid.code->is_cross_cta || is_alone) num_workers = 1;
-  num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, work.num_clusters));
+  num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, grid.num_seats));
   if (grid.code->is_cross_cta) {
     run_together(work, most_resident_clusters(grid));
   } else {

@@ -63,7 +63,6 @@ constexpr Refusal kRefusals[] = {
     {"multimem", kMulticast},
     {"wmma", kWmma},
     {"tcgen05", "tcgen05 is Blackwell's (.target sm_100a) and not simulated yet"},
-    {"clusterlaunchcontrol", "clusterlaunchcontrol is Blackwell's (sm_100) and not simulated yet"},
     {"alloca", kDynamicStack},
     {"stacksave", kDynamicStack},
     {"stackrestore", kDynamicStack},

@@ -165,7 +165,10 @@ struct Cluster {
   std::deque<std::function<void()>> pending;  ///< asynchronous work that has not taken effect
   std::uint64_t num_async_done = 0;           ///< how many of them have
   std::uint64_t random_state = 0;             ///< random_timing.h
-  std::uint32_t num_quiet_rounds = 0;         ///< of turns since somebody was woken
+  /// The cluster whose work this one takes over if it asks, or that starts when this one has ended;
+  /// from Grid::num_clusters on none.
+  std::uint64_t next_claim = 0;
+  std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
   const Warp* running = nullptr;
   bool is_done = false;
 };
@@ -200,6 +203,10 @@ struct Grid {
   const KernelCode* code = nullptr;
   const Launch* launch = nullptr;
   Options options;
+  std::uint64_t num_clusters = 0;
+  /// Clusters i, i + num_seats, i + 2 num_seats ... run one after the other, or the first of them
+  /// takes over the others (clusterlaunchcontrol). All of them without such instructions.
+  std::uint64_t num_seats = 0;
   std::uint64_t arena_begin = 0, arena_end = 0;  ///< of GlobalMemory
   std::vector<std::byte> params;                 ///< in the layout of the entry, padded
   std::uint64_t id = 0;

@@ -12,6 +12,7 @@
 //
 //     // threads: 128
 //     // cluster: 2            as many CTAs, one cluster
+//     // grid: 8               as many CTAs, of clusters of 1 or as many as said
 //     // map: element=u16 at=in+256 dims=64,32 strides=128 box=8,4 ...     (ptx_map.h)
 //
 // Each map is one more parameter, `.param .align 64 .b8 mapN[128]`. A line `// machine: exact_mma`
@@ -33,6 +34,7 @@ struct PtxCase {
   std::vector<std::vector<std::uint64_t>> inputs, outputs;
   std::uint32_t num_threads = kPtxLanes;
   std::uint32_t cluster = 1;
+  std::uint32_t grid = 0;  ///< 0: one cluster
   std::vector<std::string> maps;
 };
 
@@ -56,6 +58,9 @@ inline std::vector<PtxCase> parse_ptx_cases(const std::string& text) {
     }
     if (line.starts_with("// cluster: ")) {
       cases.back().cluster = static_cast<std::uint32_t>(std::stoul(rest("// cluster: ")));
+    }
+    if (line.starts_with("// grid: ")) {
+      cases.back().grid = static_cast<std::uint32_t>(std::stoul(rest("// grid: ")));
     }
     if (line.starts_with("// in: ")) cases.back().inputs.push_back(parse_words(rest("// in: ")));
     if (line.starts_with("// out: ")) {

@@ -34,9 +34,10 @@ std::size_t parse_list(const std::string& text, Array& out) {
 }
 
 inline void set_map_field(TensorMapFields& map, std::string_view key, const std::string& value) {
-  static constexpr std::string_view kElements[] = {"u8",  "u16", "u32", "s32",  "u64",     "s64",
-                                                   "f16", "f32", "f64", "bf16", "f32.ftz", "tf32"};
-  static constexpr std::string_view kSwizzles[] = {"none", "32B", "64B", "128B"};
+  static constexpr std::string_view kElements[] = {
+      "u8",  "u16",  "u32",     "s32",  "u64",      "s64",     "f16",      "f32",
+      "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", "u4x16_8", "u4x16_16", "u6x16_16"};
+  static constexpr std::string_view kSwizzles[] = {"none", "32B", "64B", "128B", "128B_32B"};
   static constexpr std::string_view kInterleaves[] = {"none", "16B", "32B"};
   if (key == "element") map.element = static_cast<TensorElement>(index_of_name(kElements, value));
   if (key == "swizzle") map.swizzle = static_cast<TensorSwizzle>(index_of_name(kSwizzles, value));

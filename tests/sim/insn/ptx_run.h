@@ -74,7 +74,8 @@ inline std::vector<std::uint64_t> run_ptx_case(Machine& machine,
   launch.module = module;
   launch.kernel = test.kernel;
   launch.block.x = test.num_threads;
-  launch.grid.x = launch.cluster.x = test.cluster;
+  launch.cluster.x = test.cluster;
+  launch.grid.x = test.grid == 0 ? test.cluster : test.grid;
   launch.params = params_of(test, in_address, out_address);
   const std::optional<Fault> fault = machine.launch(launch);
   EXPECT_FALSE(fault.has_value()) << fault->message;
