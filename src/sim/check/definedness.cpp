@@ -32,6 +32,8 @@ SpreadRule rule_of(const Insn& insn, const Instruction* syntax) {
     return SpreadRule::kAcrossLanes;
   }
   if (opcode == "mma") return SpreadRule::kMma;
+  if (opcode == "tcgen05" && has_modifier(*syntax, "ld")) return SpreadRule::kLoad;
+  if (opcode == "tcgen05" && has_modifier(*syntax, "st")) return SpreadRule::kStore;
   if (opcode == "wgmma") return SpreadRule::kWgmma;
   const bool is_sink = (insn.flags & (kUsesUndefined | kBarrier | kAsync)) != 0;
   return is_sink ? SpreadRule::kSink : SpreadRule::kPlain;

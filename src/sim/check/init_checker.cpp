@@ -301,6 +301,12 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
   }
 }
 
+void InitChecker::loaded(Warp& warp, const Insn& insn, Row row, std::uint32_t lanes) {
+  warp.undefined_flags = kMaybeUndefined | kHasRows;
+  warp.definedness->load = &insn;
+  set(warp, row, kAllLanes, lanes);
+}
+
 void InitChecker::cta_started(Cta& cta) {
   const KernelCode& code = *cta.grid->code;
   const std::size_t local = std::size_t{kLanes} * code.info.local_bytes * cta.warps.size();

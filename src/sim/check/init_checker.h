@@ -24,6 +24,10 @@ class InitChecker final : public Observer {
   /// After a load that found undefined bytes.
   void after_load(Warp& warp, const Insn& insn, std::uint32_t active);
 
+  /// A register that tcgen05.ld has just loaded: only these lanes are defined.
+  void loaded(Warp& warp, const Insn& insn, Row row, std::uint32_t lanes);
+  std::uint32_t defined_lanes(const Warp& warp, Row row) const { return defined(warp, row); }
+
   void cta_started(Cta& cta) override;
   void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
   void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;

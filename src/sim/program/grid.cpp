@@ -191,6 +191,13 @@ bool is_over(const Warp& warp, const Wait& wait) {
       return has_warpgroup_committed(warp, wait.b);
     case WaitKind::kAsync:
       return warp.cta->cluster->num_async_done != wait.b;
+    case WaitKind::kTensorColumns: {
+      std::uint64_t version = warp.cta->tensor_memory->version;
+      if (wait.a != 0) {
+        version += warp.cta->cluster->ctas[warp.cta->rank ^ 1]->tensor_memory->version;
+      }
+      return version != wait.b;
+    }
     default:
       return true;  // asked again by the instruction itself
   }
