@@ -36,6 +36,7 @@ std::span<const InsnSection> insn_table() {
       tensor_memory_section(),
       tensor_load_store_section(),
       tensor_pipe_section(),
+      tcgen05_mma_section(),
   };
   return sections;
 }
