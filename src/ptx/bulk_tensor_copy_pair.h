@@ -42,4 +42,30 @@ __device__ inline void cp_async_bulk_tensor_3d_cta_group(std::uint32_t destinati
   }
 }
 
+/// For pairs of CTAs: the box to the same place in every CTA of the cluster whose bit is set. Each
+/// announces all its bytes to the barrier at the place of `barrier` in its own pair, in the CTA
+/// whose parity is that of the CTA that holds `barrier`.
+__device__ inline void cp_async_bulk_tensor_2d_cta_group_2_multicast(std::uint32_t destination,
+                                                                     const void* tensor_map,
+                                                                     std::int32_t x, std::int32_t y,
+                                                                     std::uint32_t barrier,
+                                                                     std::uint16_t cta_mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx"
+      "::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(destination),
+      "l"(tensor_map), "r"(x), "r"(y), "r"(barrier), "h"(cta_mask)
+      : "memory");
+}
+
+/// The same for a 3-D map.
+__device__ inline void cp_async_bulk_tensor_3d_cta_group_2_multicast(
+    std::uint32_t destination, const void* tensor_map, std::int32_t x, std::int32_t y,
+    std::int32_t z, std::uint32_t barrier, std::uint16_t cta_mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx"
+      "::bytes.multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(destination),
+      "l"(tensor_map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(cta_mask)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

@@ -173,7 +173,7 @@ struct BlockScaledEpilogue {
     const std::uint32_t empty =
         ptx::shared_address(shared.accumulators.empty) + accumulator.stage * 8;
     if constexpr (C.tile.ctas == 2) {
-      ptx::mbarrier_arrive_cluster(in_leader<C>(empty));
+      ptx::mbarrier_arrive_cluster(in_leader<C>(empty, rank));
     } else {
       ptx::mbarrier_arrive(empty);
     }
@@ -223,7 +223,7 @@ struct BlockScaledEpilogue {
   }
 
   __device__ void write_tile(const BlockScaledTileAt& tile) {
-    const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.ctas + rank) * 128;
+    const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
     const std::int32_t first_column = tile.n * C.tile.n;
     const Ring<2> accumulators(shared.accumulators);
     if (params.k != 0) {

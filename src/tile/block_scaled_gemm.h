@@ -55,10 +55,10 @@ struct BlockScaledShared {
   std::uint32_t tmem;            // address of the columns
 
   /// One thread. A stage is full when the bytes of both CTAs of a pair are there (the leader's
-  /// barrier counts them), free when the commit after its products has come. Accumulators are let
-  /// go by each epilogue warp.
+  /// barrier counts them), free when the commits after its products have come, from every pair that
+  /// it is loaded with. Accumulators are let go by each epilogue warp.
   __device__ void initialise() {
-    ring.initialise(1);
+    ring.initialise(C.tile.pairs);
     accumulators.initialise(4 * C.tile.ctas);
   }
 };
@@ -82,8 +82,8 @@ struct BlockScaledTileAt {
 template <BlockScaledConfig C, class Work>
 __device__ void for_each_tile(const BlockScaledGemmParams& params, Work&& work) {
   const std::int32_t total = params.tiles_m * params.tiles_n;
-  const auto clusters = static_cast<std::int32_t>(gridDim.x) / C.tile.ctas;
-  for (auto index = static_cast<std::int32_t>(blockIdx.x) / C.tile.ctas; index < total;
+  const auto clusters = static_cast<std::int32_t>(gridDim.x) / C.tile.cluster();
+  for (auto index = static_cast<std::int32_t>(blockIdx.x) / C.tile.cluster(); index < total;
        index += clusters) {
     work(BlockScaledTileAt(params, index));
   }
@@ -99,15 +99,17 @@ __device__ void wait_pair(std::uint32_t barrier, std::uint32_t parity) {
   }
 }
 
-/// What lies at `address` in the leader of the pair, as a shared::cluster address.
+/// Rank in the cluster, that of the pair's leader, and addresses in its memory.
 template <BlockScaledConfig C>
-__device__ std::uint32_t in_leader(std::uint32_t address) {
-  return C.tile.ctas == 2 ? ptx::mapa_shared_cluster(address, 0) : address;
+__device__ std::uint32_t rank_in_cluster() {
+  return C.tile.cluster() > 1 ? ptx::cluster_ctarank() : 0;
 }
-
+__device__ inline std::uint32_t leader_of(std::uint32_t rank) {
+  return rank & ~1u;
+}
 template <BlockScaledConfig C>
-__device__ std::uint32_t rank_in_pair() {
-  return C.tile.ctas == 2 ? ptx::cluster_ctarank() : 0;
+__device__ std::uint32_t in_leader(std::uint32_t address, std::uint32_t rank) {
+  return C.tile.ctas == 2 ? ptx::mapa_shared_cluster(address, leader_of(rank)) : address;
 }
 
 /// One stage of shared memory: A, B, scales of A, scales of B (atoms along K, then along N).
@@ -128,10 +130,12 @@ struct BlockScaledStage {
   __device__ std::uint32_t b_scales() const { return a_scales() + kAtomsK * kAtomBytes; }
 };
 
-/// One thread of every CTA fills its stages; in a pair, all bytes are announced to the leader.
+/// One thread of every CTA fills its stages; in a pair, all bytes are announced to the leader. Two
+/// pairs load half of B and of its scales each, for both: a CTA for itself and for its like.
 template <BlockScaledConfig C>
 struct BlockScaledLoader {
   static constexpr int kCtas = C.tile.ctas;
+  static constexpr bool kIsShared = C.tile.pairs == 2;
   using Stage = BlockScaledStage<C>;
 
   const BlockScaledGemmParams& params;
@@ -139,21 +143,46 @@ struct BlockScaledLoader {
   std::uint32_t rank;
   RingPosition<C.stages()> at;
 
+  __device__ void load_a(const Stage& stage, const BlockScaledTileAt& tile, std::int32_t step,
+                         std::uint32_t full) const {
+    const auto row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
+    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.a, params.a_map,
+                                                  step * kernels::kBlockScaledStepBytes, row, full);
+    ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), params.a_scale_map, 0,
+                                                  step * Stage::kAtomsK, row / 128, full);
+  }
+  __device__ void load_b(const Stage& stage, const BlockScaledTileAt& tile, std::int32_t step,
+                         std::uint32_t full) const {
+    const std::uint32_t pair = rank / 2, in_pair = rank % 2;
+    const std::int32_t k = step * kernels::kBlockScaledStepBytes, atom_k = step * Stage::kAtomsK;
+    const auto row =
+        static_cast<std::int32_t>(tile.n * C.tile.n + in_pair * C.b_rows() + pair * C.b_box_rows());
+    const std::uint32_t b = stage.b() + pair * (Stage::kBBytes / C.tile.pairs);
+    const auto atom =
+        static_cast<std::int32_t>(tile.n * C.tile.n / 128 + pair * C.scale_box_atoms_n());
+    const std::uint32_t scales =
+        stage.b_scales() + pair * C.scale_box_atoms_n() * Stage::kAtomsK * Stage::kAtomBytes;
+    if constexpr (kIsShared) {
+      const auto mask = static_cast<std::uint16_t>(0b101 << in_pair);
+      ptx::cp_async_bulk_tensor_2d_cta_group_2_multicast(b, params.b_map, k, row, full, mask);
+      ptx::cp_async_bulk_tensor_3d_cta_group_2_multicast(scales, params.b_scale_map, 0, atom_k,
+                                                         atom, full, mask);
+    } else {
+      ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(b, params.b_map, k, row, full);
+      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(scales, params.b_scale_map, 0, atom_k, atom,
+                                                    full);
+    }
+  }
+
   __device__ void load_step(const BlockScaledTileAt& tile, std::int32_t step) {
     const Ring<C.stages()> ring(shared.ring);
     wait_pair<C>(ring.empty_barriers + at.stage * 8, at.parity ^ 1);
-    if (rank == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * Stage::kCopiedBytes);
-    const std::uint32_t full = in_leader<C>(ring.full(at));
+    if (rank == leader_of(rank))
+      ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * Stage::kCopiedBytes);
+    const std::uint32_t full = in_leader<C>(ring.full(at), rank);
     const Stage stage = {ptx::shared_address(shared.stages[at.stage])};
-    const auto row = static_cast<std::int32_t>(tile.m * kCtas + rank) * 128;
-    const auto column = static_cast<std::int32_t>(tile.n * C.tile.n + rank * C.b_rows());
-    const std::int32_t k = step * kernels::kBlockScaledStepBytes, atom = step * Stage::kAtomsK;
-    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.a, params.a_map, k, row, full);
-    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.b(), params.b_map, k, column, full);
-    ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), params.a_scale_map, 0, atom,
-                                                  row / 128, full);
-    ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.b_scales(), params.b_scale_map, 0, atom,
-                                                  tile.n * C.tile.n / 128, full);
+    load_a(stage, tile, step, full);
+    load_b(stage, tile, step, full);
     at.advance();
   }
 
@@ -173,14 +202,13 @@ struct BlockScaledLoader {
 template <BlockScaledConfig C>
 struct BlockScaledMultiplier {
   static constexpr int kCtas = C.tile.ctas;
-  static constexpr std::uint16_t kBothCtas = 3;
   using Columns = BlockScaledColumns<C>;
   using Stage = BlockScaledStage<C>;
 
   const BlockScaledGemmParams& params;
   BlockScaledShared<C>& shared;
   bool is_issuing;
-  std::uint32_t tmem;
+  std::uint32_t tmem, rank;
   RingPosition<C.stages()> at;
   RingPosition<2> accumulator;
   RingPosition<2> read;  // the tile before, if accumulators share columns
@@ -202,7 +230,7 @@ struct BlockScaledMultiplier {
     return kAtZero | address >> 4;
   }
   static constexpr std::uint32_t describe_instruction(std::uint32_t scale_id) {
-    arch::BlockScaledMmaInstruction i = {.m = static_cast<std::uint32_t>(C.tile_m()),
+    arch::BlockScaledMmaInstruction i = {.m = static_cast<std::uint32_t>(C.instruction_m()),
                                          .n = static_cast<std::uint32_t>(C.tile.n),
                                          .a_scale_id = scale_id,
                                          .b_scale_id = scale_id};
@@ -272,12 +300,12 @@ struct BlockScaledMultiplier {
   /// elements there are zeros, but what the caller left in the scales' padding may be NaN. Zeroes
   /// them in all CTAs of the pair, 16 bytes (four rows) a lane.
   __device__ void clear_padding(const Stage& stage, int i) const {
-    for (std::uint32_t rank = 0; rank < kCtas; ++rank) {
+    for (std::uint32_t cta = rank; cta < rank + kCtas; ++cta) {
       for (int row = 0; row < 1 + Stage::kAtomsN; ++row) {
         const std::uint32_t atom =
             stage.a_scales() + (row * Stage::kAtomsK + i) * Stage::kAtomBytes;
         auto* local = static_cast<uint4*>(__cvta_shared_to_generic(atom)) + threadIdx.x % 32;
-        uint4* line = kCtas == 2 ? ptx::mapa(local, rank) : local;
+        uint4* line = kCtas == 2 ? ptx::mapa(local, cta) : local;
         const uint4 scales = *line;
         constexpr std::uint32_t kFirstTwo = 0xffff;
         *line = make_uint4(scales.x & kFirstTwo, scales.y & kFirstTwo, scales.z & kFirstTwo,
@@ -292,9 +320,9 @@ struct BlockScaledMultiplier {
     __syncwarp();
   }
 
-  __device__ void commit(std::uint32_t barrier) const {
+  __device__ void commit(std::uint32_t barrier, std::uint32_t cta_mask) const {
     if constexpr (kCtas == 2) {
-      ptx::tcgen05_commit_multicast<2>(barrier, kBothCtas);
+      ptx::tcgen05_commit_multicast<2>(barrier, static_cast<std::uint16_t>(cta_mask));
     } else {
       ptx::tcgen05_commit(barrier);
     }
@@ -317,7 +345,7 @@ struct BlockScaledMultiplier {
       for (int i = 0; i < 4; ++i) {
         if (i < instructions) multiply(stage, i, first_scale_column, step > 0 || i > 0);
       }
-      commit(ring.empty_barriers + at.stage * 8);
+      commit(ring.empty_barriers + at.stage * 8, (1u << C.tile.cluster()) - 1);
     }
     __syncwarp();
     at.advance();
@@ -346,7 +374,7 @@ struct BlockScaledMultiplier {
       wait_for_accumulator();
       const auto first_scale_column = static_cast<std::uint32_t>(tile.n * C.tile.n % 128 / 32);
       for (std::int32_t step = 0; step < steps; ++step) multiply_step(step, first_scale_column);
-      if (is_issuing) commit(accumulators.full(accumulator));
+      if (is_issuing) commit(accumulators.full(accumulator), 0b11u << rank);
       __syncwarp();
       accumulator.advance();
     });

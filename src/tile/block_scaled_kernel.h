@@ -10,8 +10,8 @@ namespace tilewright::tile {
 inline constexpr std::uint32_t kMultiplyingWarp = 4, kLoadingWarp = 5;
 
 template <BlockScaledConfig C>
-__device__ void sync_pair() {
-  if constexpr (C.tile.ctas == 2) {
+__device__ void sync_all() {
+  if constexpr (C.tile.cluster() > 1) {
     ptx::cluster_sync();
   } else {
     __syncthreads();
@@ -36,7 +36,7 @@ __device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C
     ptx::tcgen05_relinquish_alloc_permit<C.tile.ctas>();
   }
   ptx::tcgen05_fence_before_thread_sync();
-  sync_pair<C>();
+  sync_all<C>();
   ptx::tcgen05_fence_after_thread_sync();
 }
 
@@ -47,18 +47,19 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
   static_assert(sizeof(shared) <= C.shared_bytes());
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   prepare<C>(params, shared, warp);
-  const std::uint32_t tmem = shared.tmem, rank = rank_in_pair<C>();
+  const std::uint32_t tmem = shared.tmem, rank = rank_in_cluster<C>();
   if (warp == kLoadingWarp) {
     if (ptx::elect_sync()) BlockScaledLoader<C>{params, shared, rank}.run();
     __syncwarp();
   } else if (warp == kMultiplyingWarp) {
-    if (rank == 0) BlockScaledMultiplier<C>{params, shared, ptx::elect_sync(), tmem}.run();
+    if (rank == leader_of(rank))
+      BlockScaledMultiplier<C>{params, shared, ptx::elect_sync(), tmem, rank}.run();
   } else {
     BlockScaledEpilogue<C, Output>{params, shared, tmem, rank, warp}.run();
   }
-  // A pair ends together: each CTA's memory is used by the other.
+  // A cluster ends together: each CTA's memory is used by the others.
   ptx::tcgen05_fence_before_thread_sync();
-  sync_pair<C>();
+  sync_all<C>();
   ptx::tcgen05_fence_after_thread_sync();
   if (warp == kMultiplyingWarp)
     ptx::tcgen05_dealloc<C.tile.ctas>(tmem, BlockScaledColumns<C>::kColumns);
@@ -71,7 +72,7 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
   extern "C" __global__ void __cluster_dims__(CTAS, 1, 1)                                   \
       __launch_bounds__(tilewright::kernels::kBlockScaledThreads, 1)                        \
           NAME(const __grid_constant__ tilewright::kernels::BlockScaledGemmParams params) { \
-    static_assert(tilewright::kernels::kBlockScaledTiles[INDEX].ctas == CTAS);              \
+    static_assert(tilewright::kernels::kBlockScaledTiles[INDEX].cluster() == CTAS);         \
     constexpr tilewright::kernels::BlockScaledConfig kConfig = {                            \
         tilewright::kernels::BlockScaledKind::KIND,                                         \
         tilewright::kernels::kBlockScaledTiles[INDEX]};                                     \
@@ -81,4 +82,5 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
   TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n64, KIND, OUTPUT, 0, 1)  \
   TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n128, KIND, OUTPUT, 1, 1) \
   TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n192, KIND, OUTPUT, 2, 2) \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n256, KIND, OUTPUT, 3, 2)
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n256, KIND, OUTPUT, 3, 2) \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_4cta_n256, KIND, OUTPUT, 4, 4)

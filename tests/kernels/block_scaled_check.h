@@ -123,7 +123,7 @@ struct BlockScaledVariant {
   std::string entry() const {
     return fmt::format("{}_{}_{}cta_n{}",
                        config.is_nvfp4() ? "sm100_nvfp4_gemm" : "sm100_mxfp8_mxfp4_gemm",
-                       is_requantising ? "nvfp4" : "bf16", config.tile.ctas, config.tile.n);
+                       is_requantising ? "nvfp4" : "bf16", config.tile.cluster(), config.tile.n);
   }
 };
 
@@ -166,7 +166,7 @@ class BlockScaledLaunch {
   BlockScaledOutputs run(std::uint32_t clusters) {
     const BlockScaledConfig& config = variant_.config;
     run_kernel(device_, variant_.entry(),
-               {.grid = {clusters * static_cast<std::uint32_t>(config.tile.ctas)},
+               {.grid = {clusters * static_cast<std::uint32_t>(config.tile.cluster())},
                 .block = {kBlockScaledThreads},
                 .dynamic_shared_bytes = static_cast<std::uint32_t>(config.shared_bytes())},
                params_);
@@ -180,7 +180,7 @@ class BlockScaledLaunch {
     const BlockScaledConfig& config = variant_.config;
     store_map(params_.a_map, bytes_map("A", a_, a.rows, a.k * a.element.bits() / 8, 128));
     if (config.is_nvfp4()) {
-      store_map(params_.b_map, bytes_map("B", b_, b.rows, b.k / 2, config.b_rows()));
+      store_map(params_.b_map, bytes_map("B", b_, b.rows, b.k / 2, config.b_box_rows()));
     } else {
       const Extent pitch = (static_cast<Extent>(b.k) + 127) / 128 * 128;
       store_map(params_.b_map,
@@ -190,11 +190,12 @@ class BlockScaledLaunch {
                               .address = b_.address(),
                               .dims = {pitch, static_cast<Extent>(b.rows)},
                               .strides_bytes = {pitch / 2},
-                              .box = {128, static_cast<std::uint32_t>(config.b_rows())},
+                              .box = {128, static_cast<std::uint32_t>(config.b_box_rows())},
                               .swizzle = TensorMapSwizzle::k128B}));
     }
     store_map(params_.a_scale_map, scale_map("scales of A", a_scales_, a, 1));
-    store_map(params_.b_scale_map, scale_map("scales of B", b_scales_, b, config.scale_atoms_n()));
+    store_map(params_.b_scale_map,
+              scale_map("scales of B", b_scales_, b, config.scale_box_atoms_n()));
   }
   device::abi::CUtensorMap bytes_map(const char* name, const Buffer& buffer, std::int64_t rows,
                                      std::int64_t row_bytes, int box_rows) const {

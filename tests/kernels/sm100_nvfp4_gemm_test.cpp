@@ -118,8 +118,8 @@ TEST_P(Sm100BlockScaledGemm, EmptyDimensions) {
 }
 TEST_P(Sm100BlockScaledGemm, QuantisedNormalNumbersStayWithinTheBound) {
   for (const BlockScaledKind kind : {BlockScaledKind::kNvfp4, BlockScaledKind::kMxfp8Mxfp4}) {
-    check_bound({kind, {1, 128}}, {96, 72, 544});
-    check_bound({kind, {2, 192}}, {96, 72, 544});
+    check_bound({kind, {1, 128, 1}}, {96, 72, 544});
+    check_bound({kind, {2, 192, 1}}, {96, 72, 544});
   }
 }
 

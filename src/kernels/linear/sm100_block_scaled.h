@@ -20,13 +20,13 @@ enum class BlockScaledKind {
 /// outside of the tensors:
 ///   a_map        [m, 128-byte steps] of 8-bit elements: kNvfp4 [m, k/2] bytes of packed pairs,
 ///                kMxfp8Mxfp4 [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
-///   b_map        kNvfp4 as a_map with boxes of n/ctas rows (of the tile); kMxfp8Mxfp4 [n, k] of
-///                type 16U4_ALIGN16B, boxes of 128 elements x n/ctas rows, swizzle 128B. That type
+///   b_map        kNvfp4 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
+///                type 16U4_ALIGN16B, boxes of 128 elements x b_box_rows(), swizzle 128B. That type
 ///                wants rows padded to a multiple of 128 elements; what the padding holds is not
 ///                looked at
 ///   a_scale_map  [m atoms, k atoms, 128] of 32 bits: whole 512-byte tiles of scales; boxes of
 ///                1 x scale_atoms_k() x 128
-///   b_scale_map  likewise for n; boxes of scale_atoms_n() x scale_atoms_k() x 128
+///   b_scale_map  likewise for n; boxes of scale_box_atoms_n() x scale_atoms_k() x 128
 ///   d_map        bf16 [m, n] in boxes of 64 columns x 32 rows, swizzle 128B; nvfp4 [m, n/2] bytes
 ///                in boxes of 32 x 32, swizzle 32B. Only where the rows of d begin at multiples of
 ///                16 bytes: else has_d_map = 0, and results are written element by element
@@ -46,12 +46,17 @@ struct BlockScaledGemmParams {
   float encode_scale;  ///< nvfp4: G of the result (formats/block_scale.h), above 0
 };
 
-/// A tile of results: 128 rows per CTA, the columns shared by the CTAs of a pair.
+/// A tile of results: 128 rows per CTA. The CTAs of a pair multiply together, each with half of the
+/// columns' operand; pairs of one cluster are below each other and load that operand together.
 struct BlockScaledTile {
-  int ctas;
-  int n;
+  int ctas;   ///< that multiply together, 1 or 2
+  int n;      ///< columns
+  int pairs;  ///< 1 or, with two CTAs, 2
+
+  constexpr int cluster() const { return ctas * pairs; }
 };
-inline constexpr BlockScaledTile kBlockScaledTiles[] = {{1, 64}, {1, 128}, {2, 192}, {2, 256}};
+inline constexpr BlockScaledTile kBlockScaledTiles[] = {
+    {1, 64, 1}, {1, 128, 1}, {2, 192, 1}, {2, 256, 1}, {2, 256, 2}};
 
 inline constexpr int kBlockScaledThreads = 6 * 32;
 inline constexpr int kBlockScaledStepBytes = 128;  ///< of a row of A
@@ -69,15 +74,19 @@ struct BlockScaledConfig {
   BlockScaledTile tile;
 
   constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
-  constexpr int tile_m() const { return 128 * tile.ctas; }
-  /// Rows of B that each CTA holds.
+  /// Rows that a cluster works on, and that an instruction does.
+  constexpr int tile_m() const { return 128 * tile.cluster(); }
+  constexpr int instruction_m() const { return 128 * tile.ctas; }
+  /// Rows of B that each CTA holds, and that it loads.
   constexpr int b_rows() const { return tile.n / tile.ctas; }
+  constexpr int b_box_rows() const { return b_rows() / tile.pairs; }
   /// Elements of K per step, that is, per stage of shared memory, and per instruction.
   constexpr int step_k() const { return is_nvfp4() ? 256 : 128; }
   constexpr int instruction_k() const { return step_k() / 4; }
   /// Tiles of 128 x 4 scales: along K in a step, along the columns wherever a tile begins.
   constexpr int scale_atoms_k() const { return is_nvfp4() ? 4 : 1; }
   constexpr int scale_atoms_n() const { return (tile.n + 127) / 128; }
+  constexpr int scale_box_atoms_n() const { return scale_atoms_n() / tile.pairs; }
   /// A, B and their scales of one step in the memory of one CTA.
   constexpr int stage_bytes() const {
     const int bytes =

@@ -22,6 +22,7 @@ const InsnSection& wgmma_section();
 const InsnSection& tensor_memory_section();
 const InsnSection& tensor_load_store_section();
 const InsnSection& tensor_pipe_section();
+const InsnSection& tcgen05_mma_section();
 const InsnSection& fence_section();
 const InsnSection& async_store_section();
 const InsnSection& arithmetic_section();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace tilewright::sim {
@@ -114,17 +115,55 @@ GatherResult gather_shared(std::span<const std::byte> shared, const SharedDescri
   return result;
 }
 
-void append_chunks(const SharedDescriptor& descriptor, const MmaOperand& operand,
-                   std::vector<std::uint32_t>& chunks) {
+std::vector<SharedRun> runs_of(const SharedDescriptor& descriptor, const MmaOperand& operand,
+                               std::uint32_t shared_bytes) {
+  constexpr std::uint32_t kMostBytes = 256 << 10;
+  std::array<std::uint64_t, kMostBytes / kChunkBytes / 64> is_used{};
   const Extent extent = extent_of(operand);
-  const auto first = static_cast<std::ptrdiff_t>(chunks.size());
+  const std::uint32_t end = std::min(shared_bytes, kMostBytes);
   for (std::uint32_t other = 0; other < extent.outer; ++other) {
     for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; byte += kChunkBytes) {
-      chunks.push_back(shared_operand_address(descriptor, operand.major, byte, other));
+      const std::uint32_t at = shared_operand_address(descriptor, operand.major, byte, other);
+      if (at < end) is_used[at / kChunkBytes / 64] |= std::uint64_t{1} << at / kChunkBytes % 64;
     }
   }
-  std::sort(chunks.begin() + first, chunks.end());
-  chunks.erase(std::unique(chunks.begin() + first, chunks.end()), chunks.end());
+  std::vector<SharedRun> runs;
+  for (std::uint32_t word = 0; word < is_used.size(); ++word) {
+    for (std::uint64_t rest = is_used[word]; rest != 0; rest &= rest - 1) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(rest));
+      const std::uint32_t address = (word * 64 + bit) * kChunkBytes;
+      const std::uint32_t bytes = std::min(kChunkBytes, end - address);
+      if (!runs.empty() && runs.back().address + runs.back().bytes == address) {
+        runs.back().bytes += bytes;
+      } else {
+        runs.push_back({address, bytes});
+      }
+    }
+  }
+  return runs;
+}
+
+void find_undefined_rows(std::span<const std::uint8_t> shadow, const SharedDescriptor& descriptor,
+                         const MmaOperand& operand, std::span<std::uint8_t> is_undefined) {
+  const Extent extent = extent_of(operand);
+  const auto bits = static_cast<std::uint32_t>(operand.is_padded() ? operand.format->bits()
+                                                                   : operand.container_bits);
+  const std::uint32_t data_bytes = operand.is_padded() ? 2 * bits : kChunkBytes;
+  const std::uint32_t per_chunk = data_bytes * 8 / bits;
+  for (std::uint32_t other = 0; other < extent.outer; ++other) {
+    for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; ++byte) {
+      if (byte % kChunkBytes >= data_bytes) continue;
+      const std::uint32_t address = shared_operand_address(descriptor, operand.major, byte, other);
+      if (address >= shadow.size() || shadow[address] != 0) continue;
+      if (operand.major == OperandMajor::kK) {
+        is_undefined[other] = 1;
+        continue;
+      }
+      const std::uint32_t bit = byte % kChunkBytes * 8;
+      const std::uint32_t first = byte / kChunkBytes * per_chunk;
+      is_undefined[first + bit / bits] = is_undefined[first + (bit + 7) / bits] = 1;
+    }
+  }
 }
 
 void unpack_tensor_row(const std::uint32_t* cells, const MmaOperand& operand, std::byte* codes) {

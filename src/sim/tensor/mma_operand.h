@@ -40,9 +40,21 @@ inline constexpr std::size_t kMaxOperandBytes = std::size_t{256} * 96;
 GatherResult gather_shared(std::span<const std::byte> shared, const SharedDescriptor& descriptor,
                            const MmaOperand& operand, std::span<std::byte> codes);
 
-/// Appends the addresses of the chunks of 16 bytes that the operand lies in, sorted, each once.
-void append_chunks(const SharedDescriptor& descriptor, const MmaOperand& operand,
-                   std::vector<std::uint32_t>& chunks);
+/// Bytes of shared memory side by side.
+struct SharedRun {
+  std::uint32_t address = 0, bytes = 0;
+
+  constexpr bool operator==(const SharedRun&) const = default;
+};
+/// The chunks of 16 bytes that the operand lies in as runs, by address, without what is beyond
+/// `shared_bytes`.
+std::vector<SharedRun> runs_of(const SharedDescriptor& descriptor, const MmaOperand& operand,
+                               std::uint32_t shared_bytes);
+
+/// Sets is_undefined of the rows that have an undefined element. `shadow` is 0 for undefined bytes
+/// of shared memory; padding does not count.
+void find_undefined_rows(std::span<const std::uint8_t> shadow, const SharedDescriptor& descriptor,
+                         const MmaOperand& operand, std::span<std::uint8_t> is_undefined);
 
 /// Cells of Tensor Memory that a row of A takes: 8, or 12 for k96.
 constexpr int tensor_cells(const MmaOperand& operand) {
