@@ -121,6 +121,7 @@ template <int Boxes>
 __device__ void load_queries(const kernels::AttentionParams& params,
                              std::uint8_t (&q)[Boxes][kBoxBytes], const GroupRows& rows,
                              std::uint32_t barrier) {
+#pragma unroll 1
   for (int box = 0; box < Boxes; ++box) {
     ptx::cp_async_bulk_tensor_4d_shared_global(
         ptx::shared_address(q[box]), params.q_map, box * kBoxElems, rows.kv_head * rows.group,
@@ -141,6 +142,7 @@ __device__ void load_tile(const kernels::AttentionParams& params, Shared& shared
                           const GroupRows& work, std::int32_t column, std::int32_t tile,
                           RingPosition<Shared::kStages>& at) {
   const Ring<Shared::kStages> ring(shared.ring);
+#pragma unroll 1
   for (int box = 0; box < Boxes; ++box) {
     ring.start_filling(at, kBoxBytes);
     ptx::cp_async_bulk_tensor_4d_shared_global(
@@ -250,16 +252,16 @@ __device__ void store_results(const kernels::AttentionParams& params,
                       (rows.sequence.q_begin + rows.query(row)) * params.out_strides.row +
                       rows.head(row) * params.out_strides.head + rows.value_begin;
 #pragma unroll 1
-    for (int box = 0; box < ValueBoxes; ++box) {
-      float o[2][32] = {};
-      if (has_results) load_row(o, own_lanes(results) + box * kBoxElems);
+    for (int half = 0; half < 2 * ValueBoxes; ++half) {  // 32 columns, 4 chunks of a line
+      float o[1][32] = {};
+      if (has_results) load_row(o, own_lanes(results) + half * 32);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const uint4 chunk = pack_chunk<Element>(&o[i / 4][i % 4 * 8], factor);
+      for (int i = 0; i < 4; ++i) {
+        const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
         if (is_whole) {
-          *line_chunk<uint4>(boxes[box], row, i) = chunk;
+          *line_chunk<uint4>(boxes[half / 2], row, half % 2 * 4 + i) = chunk;
         } else if (is_inside) {
-          reinterpret_cast<uint4*>(out + box * kBoxElems)[i] = chunk;
+          reinterpret_cast<uint4*>(out + half * 32)[i] = chunk;
         }
       }
     }
