@@ -76,9 +76,10 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
-  if (is_one_of(opcode,
-                {"add", "sub", "mul",  "fma",   "mad",  "min", "max", "neg",      "abs", "ex2",
-                 "lg2", "rcp", "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
+  if (is_one_of(opcode, {"sub", "fma", "mad"})) return {LineageRule::kDifferences, element, whole};
+  if (is_one_of(opcode, {"min", "max"})) return {LineageRule::kExtremes, element, whole};
+  if (is_one_of(opcode, {"add", "mul", "neg", "abs", "ex2", "lg2", "rcp", "sqrt", "rsqrt", "tanh",
+                         "sin", "cos", "copysign", "not", "div"})) {
     return {LineageRule::kElements, element, whole};
   }
   return {};
@@ -155,12 +156,20 @@ void RegisterTags::put(Row row, std::uint32_t width, std::uint32_t lane, std::ui
 
 namespace {
 
-/// Of two values that go into one. ~0 stands for values with different tags.
-constexpr Tag kMixed = ~Tag{0};
-
+/// Of two values that go into one: one without lineage takes no part.
 Tag combined(Tag a, Tag b) {
   if (a == 0 || a == b) return b;
-  return b == 0 ? a : kMixed;
+  return b == 0 ? a : kMixedTag;
+}
+/// Score minus maximum is the score's.
+Tag combined_difference(Tag a, Tag b) {
+  if (a == kMixedTag && b != 0) return b;
+  if (b == kMixedTag && a != 0) return a;
+  return combined(a, b);
+}
+/// A row of which only one score is visible has that one's maximum, but its weights are not.
+Tag combined_extreme(Tag a, Tag b) {
+  return a == b ? a : kMixedTag;
 }
 
 template <class F>
@@ -170,21 +179,22 @@ void for_each_lane(std::uint32_t active, F&& f) {
 
 }  // namespace
 
-void RegisterTags::elements(const Use& use, const Lineage& lineage, std::uint32_t active) {
+template <class Combine>
+void RegisterTags::elements(const Use& use, const Lineage& lineage, std::uint32_t active,
+                            Combine&& combine) {
   const std::uint32_t width = lineage.result_bytes, bytes = lineage.element_bytes;
   for_each_lane(active, [&](std::uint32_t lane) {
     for (std::uint32_t from = 0; from < width; from += bytes) {
-      Tag tag = 0;
-      for (std::uint32_t i = 0; i < use.num_read; ++i) {
-        tag = combined(tag, element(use.read[i], width, lane, from, bytes));
-      }
-      put(use.written[0], width, lane, from, bytes, tag == kMixed ? 0 : tag);
+      Tag tag = use.num_read == 0 ? 0 : element(use.read[0], width, lane, from, bytes);
+      for (std::uint32_t i = 1; i < use.num_read; ++i)
+        tag = combine(tag, element(use.read[i], width, lane, from, bytes));
+      put(use.written[0], width, lane, from, bytes, tag);
     }
   });
 }
 
 void RegisterTags::bytes(const Use& use, const Lineage& lineage, std::uint32_t active) {
-  elements(use, {LineageRule::kBytes, 1, lineage.result_bytes}, active);
+  elements(use, {LineageRule::kBytes, 1, lineage.result_bytes}, active, combined);
 }
 
 // op: d, a, b, p
@@ -280,12 +290,12 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   for (std::uint32_t i = 0; i < use.num_read; ++i) {
     const Row row = rows[use.num_written + i];
     if (row < predicate_end_) continue;
-    reads_tags |= is_set_[row / kUnitBytes] != 0;  // at least 64 bytes are one unit
+    reads_tags |= has_tags(row, bytes_of(row));
     if (kept.num_read < kept.read.size()) kept.read[kept.num_read++] = row;
   }
   for (std::uint32_t i = 0; i < use.num_written; ++i) {
     if (rows[i] < predicate_end_) continue;
-    writes_over |= is_set_[rows[i] / kUnitBytes] != 0;
+    writes_over |= has_tags(rows[i], bytes_of(rows[i]));
     if (kept.num_written < kept.written.size()) kept.written[kept.num_written++] = rows[i];
   }
   if (!reads_tags && !writes_over) return;
@@ -293,13 +303,17 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   const bool is_known = reads_tags && lineage.rule != LineageRule::kDrop;
   if (!is_known) {
     for (std::uint32_t i = 0; i < kept.num_written; ++i) {
-      clear(kept.written[i], row_units_[kept.written[i] / kUnitBytes] * kUnitBytes);
+      clear(kept.written[i], bytes_of(kept.written[i]));
     }
     return;
   }
   switch (lineage.rule) {
     case LineageRule::kElements:
-      return elements(kept, lineage, active);
+      return elements(kept, lineage, active, combined);
+    case LineageRule::kDifferences:
+      return elements(kept, lineage, active, combined_difference);
+    case LineageRule::kExtremes:
+      return elements(kept, lineage, active, combined_extreme);
     case LineageRule::kBytes:
       return bytes(kept, lineage, active);
     case LineageRule::kSelect:

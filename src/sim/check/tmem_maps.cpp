@@ -146,8 +146,9 @@ void TmemChecker::store_tags(Warp& warp, const TensorAccess& access) {
         Tag* const out = &tags[tag_index(cell.lane, cell.column)];
         const auto first = static_cast<std::uint32_t>(i) * given;
         for (std::uint32_t b = 0; b < kCellBytes; ++b) {
-          out[b] =
-              has_tags && b < given ? own.tags->at(access.rows[r], kCellBytes, lane, first + b) : 0;
+          const bool has_tag = has_tags && b < given;
+          const Tag tag = has_tag ? own.tags->at(access.rows[r], kCellBytes, lane, first + b) : 0;
+          out[b] = tag == kMixedTag ? 0 : tag;
         }
       }
     }
