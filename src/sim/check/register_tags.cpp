@@ -76,10 +76,9 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
-  if (is_one_of(opcode, {"sub", "fma", "mad"})) return {LineageRule::kDifferences, element, whole};
-  if (is_one_of(opcode, {"min", "max"})) return {LineageRule::kExtremes, element, whole};
-  if (is_one_of(opcode, {"add", "mul", "neg", "abs", "ex2", "lg2", "rcp", "sqrt", "rsqrt", "tanh",
-                         "sin", "cos", "copysign", "not", "div"})) {
+  // Not min and max: in a row with one column that counts they would be that column's, everywhere.
+  if (is_one_of(opcode, {"add", "sub", "mul", "fma", "mad", "neg", "abs", "ex2", "lg2", "rcp",
+                         "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
     return {LineageRule::kElements, element, whole};
   }
   return {};
@@ -156,20 +155,12 @@ void RegisterTags::put(Row row, std::uint32_t width, std::uint32_t lane, std::ui
 
 namespace {
 
-/// Of two values that go into one: one without lineage takes no part.
+/// Of two values that go into one. ~0 stands for values with different tags.
+constexpr Tag kMixed = ~Tag{0};
+
 Tag combined(Tag a, Tag b) {
   if (a == 0 || a == b) return b;
-  return b == 0 ? a : kMixedTag;
-}
-/// Score minus maximum is the score's.
-Tag combined_difference(Tag a, Tag b) {
-  if (a == kMixedTag && b != 0) return b;
-  if (b == kMixedTag && a != 0) return a;
-  return combined(a, b);
-}
-/// A row of which only one score is visible has that one's maximum, but its weights are not.
-Tag combined_extreme(Tag a, Tag b) {
-  return a == b ? a : kMixedTag;
+  return b == 0 ? a : kMixed;
 }
 
 template <class F>
@@ -179,22 +170,21 @@ void for_each_lane(std::uint32_t active, F&& f) {
 
 }  // namespace
 
-template <class Combine>
-void RegisterTags::elements(const Use& use, const Lineage& lineage, std::uint32_t active,
-                            Combine&& combine) {
+void RegisterTags::elements(const Use& use, const Lineage& lineage, std::uint32_t active) {
   const std::uint32_t width = lineage.result_bytes, bytes = lineage.element_bytes;
   for_each_lane(active, [&](std::uint32_t lane) {
     for (std::uint32_t from = 0; from < width; from += bytes) {
-      Tag tag = use.num_read == 0 ? 0 : element(use.read[0], width, lane, from, bytes);
-      for (std::uint32_t i = 1; i < use.num_read; ++i)
-        tag = combine(tag, element(use.read[i], width, lane, from, bytes));
-      put(use.written[0], width, lane, from, bytes, tag);
+      Tag tag = 0;
+      for (std::uint32_t i = 0; i < use.num_read; ++i) {
+        tag = combined(tag, element(use.read[i], width, lane, from, bytes));
+      }
+      put(use.written[0], width, lane, from, bytes, tag == kMixed ? 0 : tag);
     }
   });
 }
 
 void RegisterTags::bytes(const Use& use, const Lineage& lineage, std::uint32_t active) {
-  elements(use, {LineageRule::kBytes, 1, lineage.result_bytes}, active, combined);
+  elements(use, {LineageRule::kBytes, 1, lineage.result_bytes}, active);
 }
 
 // op: d, a, b, p
@@ -263,6 +253,9 @@ void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t
       tags[i] = element(use.read[i], lineage.element_bytes, lane, 0, lineage.element_bytes);
     }
     if (is_pair) std::swap(tags[0], tags[1]);
+    for (Tag& tag : tags) {
+      if (tag != 0 && lineage.result_bytes < lineage.element_bytes) tag |= kNarrowTag;
+    }
     for (std::uint32_t i = 0; i < use.num_read; ++i) {
       put(use.written[0], width, lane, i * lineage.result_bytes, lineage.result_bytes, tags[i]);
     }
@@ -309,11 +302,7 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   }
   switch (lineage.rule) {
     case LineageRule::kElements:
-      return elements(kept, lineage, active, combined);
-    case LineageRule::kDifferences:
-      return elements(kept, lineage, active, combined_difference);
-    case LineageRule::kExtremes:
-      return elements(kept, lineage, active, combined_extreme);
+      return elements(kept, lineage, active);
     case LineageRule::kBytes:
       return bytes(kept, lineage, active);
     case LineageRule::kSelect:

@@ -2,8 +2,8 @@
 //
 // Every byte of a register has a tag. tcgen05.ld gives tags, arithmetic on one tagged value and
 // values without keeps it, moves and conversions carry it along, byte for byte; a result made of
-// two values with different tags is mixed, and what comes from memory, from other lanes or out of
-// an instruction that is not known here has none. So a tag is only where it is certain.
+// two values with different tags has none, and neither has what comes from memory, from other lanes
+// or out of an instruction that is not known here. So a tag is only where it is certain.
 #pragma once
 
 #include "sim/program/code.h"
@@ -14,13 +14,11 @@
 
 namespace tilewright::sim {
 
-/// 0: no lineage. Else bits 31..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
-/// the accumulator.
+/// 0: no lineage. Else bits 30..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
+/// the accumulator; bit 31 says that the value has been made narrower than it was there.
 using Tag = std::uint32_t;
 
-/// Of a value made of several, as a row's maximum is: it says nothing, but it is remembered, because
-/// what is made of it and of one value of an accumulator is that one's, and of it alone nobody's.
-inline constexpr Tag kMixedTag = ~Tag{0};
+inline constexpr Tag kNarrowTag = Tag{1} << 31;
 
 struct TagParts {
   std::uint32_t tile = 0, row = 0, column = 0;
@@ -29,15 +27,13 @@ constexpr Tag make_tag(const TagParts& parts) {
   return parts.tile << 16 | parts.row << 8 | parts.column;
 }
 constexpr TagParts parts_of(Tag tag) {
-  return {tag >> 16, tag >> 8 & 255, tag & 255};
+  return {tag >> 16 & 0x7fff, tag >> 8 & 255, tag & 255};
 }
 
 /// What an instruction does to tags.
 enum class LineageRule : std::uint8_t {
   kDrop,         ///< the results have none
   kElements,     ///< element by element, of `element_bytes`
-  kDifferences,  ///< the same of sub and fma, which relate a value to what may be made of several
-  kExtremes,     ///< the same of min and max, which are of one value only if all are
   kBytes,        ///< byte by byte: logic
   kSelect,       ///< selp
   kShift,        ///< shl, shr
@@ -83,8 +79,7 @@ class RegisterTags {
               std::uint32_t bytes) const;
   void put(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
            std::uint32_t bytes, Tag tag);
-  template <class Combine>
-  void elements(const Use& use, const Lineage& lineage, std::uint32_t active, Combine&& combine);
+  void elements(const Use& use, const Lineage& lineage, std::uint32_t active);
   void bytes(const Use& use, const Lineage& lineage, std::uint32_t active);
   void select(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
               std::uint32_t active);
