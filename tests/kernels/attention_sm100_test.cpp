@@ -5,6 +5,8 @@
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "tests/kernels/attention_sm100_check.h"
 
+#include <gmock/gmock.h>
+
 namespace tilewright::kernels {
 namespace {
 
@@ -119,6 +121,31 @@ TEST_P(Sm100StageB, ScoresBecomeTheNextOperand) {
     check({.q_len = 128, .kv_len = 128, .head_dim = 128}, *format);
   }
   check({.q_len = 40, .kv_len = 300, .head_dim = 64}, kBf16);
+}
+
+// The mistake of the documents, kept: P in the accumulator's places, read as if it were packed.
+TEST_P(Sm100StageB, TheSimulatorNamesWhatLiesInTheAccumulatorsPlaces) {
+  for (const FormatSpec* format : {&kBf16, &kFp16}) {
+    std::string said;
+    {
+      const AttentionProblem p = {.q_len = 128, .kv_len = 128, .head_dim = 64};
+      const AttentionInputs in(p, *format);
+      const AttentionTile tile = stage_b_tile(p.head_dim, 1);
+      AttentionOperands operands(device(), p, *format, in);
+      AttentionParams params = operands.params(device(), AttentionMaps::kSwizzled, tile);
+      ::testing::internal::CaptureStderr();
+      EXPECT_THROW(launch(device(), {"attention_sm100_stage_b_wrong", stage_b_tile}, p, *format,
+                          tile, params),
+                   Error);
+      said = ::testing::internal::GetCapturedStderr();
+    }
+    EXPECT_THAT(said, ::testing::HasSubstr("[tmem]"));
+    EXPECT_THAT(said, ::testing::ContainsRegex(
+                          "written as accumulator column [0-9]+ of row [0-9]+, read as A element"));
+    EXPECT_THAT(said, ::testing::HasSubstr("each cell must hold 2 columns"));
+    abandon_device();
+    SetUp();
+  }
 }
 
 class Sm100StageC : public Sm100AttentionTest {};
