@@ -103,7 +103,7 @@ struct RegisterTags::Use {
 
 RegisterTags::RegisterTags(const KernelCode& code)
     : predicate_end_(code.predicate_end),
-      tags_(code.register_bytes),
+      tags_((code.register_bytes / kUnitBytes + 1) * kUnitBytes),
       is_set_(code.register_bytes / kUnitBytes + 1),
       row_units_(is_set_.size(), 1) {
   std::vector<std::uint8_t> is_start(is_set_.size());
@@ -116,10 +116,10 @@ RegisterTags::RegisterTags(const KernelCode& code)
   }
 }
 
-bool RegisterTags::has_tags(Row row, std::uint32_t bytes) const {
-  for (std::uint32_t at = row / kUnitBytes; at < (row + bytes + kUnitBytes - 1) / kUnitBytes;
-       ++at) {
-    if (is_set_[at] != 0) return true;
+bool RegisterTags::has_tags(Row row) const {
+  const std::uint32_t first = row / kUnitBytes;
+  for (std::uint32_t i = 0; i < row_units_[first]; ++i) {
+    if (is_set_[first + i] != 0) return true;
   }
   return false;
 }
@@ -131,12 +131,11 @@ void RegisterTags::set(Row row, std::uint32_t width, std::uint32_t lane, std::ui
   if (tag != 0) is_set_[at / kUnitBytes] = 1;
 }
 
-void RegisterTags::clear(Row row, std::uint32_t bytes) {
-  if (!has_tags(row, bytes)) return;
-  std::fill_n(tags_.begin() + row, bytes, 0);
-  const std::uint32_t first = row / kUnitBytes;
-  std::fill(is_set_.begin() + first, is_set_.begin() + (row + bytes + kUnitBytes - 1) / kUnitBytes,
-            std::uint8_t{0});
+void RegisterTags::clear(Row row) {
+  if (!has_tags(row)) return;
+  const std::uint32_t first = row / kUnitBytes, count = row_units_[first];
+  std::fill_n(tags_.begin() + row, count * kUnitBytes, 0);
+  std::fill_n(is_set_.begin() + first, count, std::uint8_t{0});
 }
 
 Tag RegisterTags::element(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
@@ -283,12 +282,12 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   for (std::uint32_t i = 0; i < use.num_read; ++i) {
     const Row row = rows[use.num_written + i];
     if (row < predicate_end_) continue;
-    reads_tags |= has_tags(row, bytes_of(row));
+    reads_tags |= has_tags(row);
     if (kept.num_read < kept.read.size()) kept.read[kept.num_read++] = row;
   }
   for (std::uint32_t i = 0; i < use.num_written; ++i) {
     if (rows[i] < predicate_end_) continue;
-    writes_over |= has_tags(rows[i], bytes_of(rows[i]));
+    writes_over |= has_tags(rows[i]);
     if (kept.num_written < kept.written.size()) kept.written[kept.num_written++] = rows[i];
   }
   if (!reads_tags && !writes_over) return;
@@ -296,7 +295,7 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   const bool is_known = reads_tags && lineage.rule != LineageRule::kDrop;
   if (!is_known) {
     for (std::uint32_t i = 0; i < kept.num_written; ++i) {
-      clear(kept.written[i], bytes_of(kept.written[i]));
+      clear(kept.written[i]);
     }
     return;
   }

@@ -63,13 +63,14 @@ class RegisterTags {
   void run(Warp& warp, const Insn& insn, const Lineage& lineage, const RowUse& use,
            std::uint32_t active);
 
-  bool has_tags(Row row, std::uint32_t bytes) const;
+  /// Of a register, by its row.
+  bool has_tags(Row row) const;
+  void clear(Row row);
   /// Of a byte of a lane of a register that is `width` bytes wide.
   Tag at(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte) const {
     return tags_[row + lane * width + byte];
   }
   void set(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte, Tag tag);
-  void clear(Row row, std::uint32_t bytes);
 
  private:
   struct Use;

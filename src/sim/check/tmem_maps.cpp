@@ -108,7 +108,7 @@ void TmemChecker::load_tags(Warp& warp, const TensorAccess& access) {
   for (std::size_t r = 0; r < access.rows.size(); ++r) {
     const Row row = access.rows[r];
     own.load_of[row / 64] = time;
-    own.tags->clear(row, kLanes * kCellBytes);
+    own.tags->clear(row);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       for (std::size_t i = 0; i < per_register; ++i) {
         const TensorAddress& cell = access.cells[lane * access.num_cells + r * per_register + i];
@@ -136,8 +136,7 @@ void TmemChecker::store_tags(Warp& warp, const TensorAccess& access) {
   const std::size_t per_register = access.is_packed ? 2 : 1;
   const std::uint32_t given = access.is_packed ? 2 : kCellBytes;
   for (std::size_t r = 0; r < access.rows.size(); ++r) {
-    const bool has_tags =
-        own.tags != nullptr && own.tags->has_tags(access.rows[r], kLanes * kCellBytes);
+    const bool has_tags = own.tags != nullptr && own.tags->has_tags(access.rows[r]);
     if (!has_tags && state.cell_tags.empty()) continue;
     std::vector<Tag>& tags = cell_tags(state);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
