@@ -158,7 +158,7 @@ struct BlockScaledEpilogue {
       return;
     }
     ptx::tcgen05_ld_32x32b<kRun>(
-        x, tmem + (warp * 32 << 16) + accumulator.stage * C.tile.n + run * kRun);
+        x, own_lanes(tmem) + Columns::accumulator(accumulator.stage) + run * kRun);
     ptx::tcgen05_wait_ld_sync_aligned();
     ptx::tcgen05_fence_operand(x);
 #pragma unroll
