@@ -27,16 +27,15 @@ std::span<const InsnSection> insn_table() {
       vote_section(),
       mma_sync_section(),
       wgmma_section(),
+      tensor_memory_section(),
+      tensor_load_store_section(),
+      tensor_pipe_section(),
+      tcgen05_mma_section(),
       mbarrier_section(),
       fence_section(),
       barrier_section(),
       control_section(),
       hint_section(),
-      cluster_launch_section(),
-      tensor_memory_section(),
-      tensor_load_store_section(),
-      tensor_pipe_section(),
-      tcgen05_mma_section(),
   };
   return sections;
 }

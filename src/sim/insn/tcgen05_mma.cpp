@@ -34,10 +34,6 @@ void report_strict(Warp& warp, const Insn& insn, const MmaCall& call, const std:
   warp.grid->findings->add(std::move(finding));
 }
 
-std::uint32_t value_at(Warp& warp, const TensorAddressForm& form, std::uint32_t lane) {
-  return warp.row<std::uint32_t>(form.base)[lane] + form.offset;
-}
-
 void check_shared(Warp& warp, const Insn& insn, const MmaCall& call, bool is_a) {
   const std::uint64_t bits = is_a ? call.a_descriptor : call.b_descriptor;
   const MmaMode& mode = call.form->mode;
@@ -115,6 +111,9 @@ void find_ctas(Warp& warp, MmaCall& call) {
 }
 
 MmaCall read_call(Warp& warp, const Insn& insn, const MmaForm& form, std::uint32_t lane) {
+  const auto address_of = [&warp, lane](const TensorAddressForm& address) {
+    return decode_tensor_address(tensor_address_bits(warp, address, static_cast<int>(lane)));
+  };
   MmaCall call;
   call.form = &form;
   call.lane = lane;
@@ -126,9 +125,9 @@ MmaCall read_call(Warp& warp, const Insn& insn, const MmaForm& form, std::uint32
   }
   call.fields = decode_mma_descriptor(bits, form.mode);
   call.shape = {call.fields.m, call.fields.n, form.mode.cta_group, form.mode.is_ws};
-  call.d = decode_tensor_address(value_at(warp, form.d, lane));
+  call.d = address_of(form.d);
   if (form.mode.is_a_in_tmem) {
-    call.a = decode_tensor_address(value_at(warp, form.a, lane));
+    call.a = address_of(form.a);
   } else {
     call.a_descriptor = warp.row<std::uint64_t>(form.a_descriptor)[lane];
     check_shared(warp, insn, call, true);
@@ -136,8 +135,8 @@ MmaCall read_call(Warp& warp, const Insn& insn, const MmaForm& form, std::uint32
   call.b_descriptor = warp.row<std::uint64_t>(form.b_descriptor)[lane];
   check_shared(warp, insn, call, false);
   if (form.mode.scale_block != 0) {
-    call.a_scales = decode_tensor_address(value_at(warp, form.a_scales, lane));
-    call.b_scales = decode_tensor_address(value_at(warp, form.b_scales, lane));
+    call.a_scales = address_of(form.a_scales);
+    call.b_scales = address_of(form.b_scales);
   }
   if (form.zero_columns != kNoRow && warp.row<std::uint64_t>(form.zero_columns)[lane] != 0) {
     refuse_mma(call, "a zero-column mask other than 0 is not simulated: pass 0");
@@ -227,19 +226,11 @@ void take_collectors(Lowering& l, const MmaForm& form) {
   }
 }
 
-TensorAddressForm take_address(Lowering& l, int operand_idx) {
-  const Address address = l.address(operand_idx);
-  if (address.base == kNoRow || address.is_wide) {
-    l.fail_at(l.operand(operand_idx), "expected [register] with an address in Tensor Memory");
-  }
-  return {address.base, static_cast<std::uint32_t>(address.offset)};
-}
-
 void bind_operands(Lowering& l, MmaForm& form) {
-  form.d = take_address(l, 0);
+  form.d = tensor_address_form(l, 0);
   form.mode.is_a_in_tmem = l.operand(1).kind == OperandKind::kMemory;
   if (form.mode.is_a_in_tmem) {
-    form.a = take_address(l, 1);
+    form.a = tensor_address_form(l, 1);
   } else {
     form.a_descriptor = l.source(1, Type::kB64);
     if (form.is_shifting_a) l.fail(".ashift needs A in Tensor Memory");
@@ -248,8 +239,8 @@ void bind_operands(Lowering& l, MmaForm& form) {
   form.descriptor = l.source(3, Type::kB32);
   int next = 4;
   if (form.mode.scale_block != 0) {
-    form.a_scales = take_address(l, next++);
-    form.b_scales = take_address(l, next++);
+    form.a_scales = tensor_address_form(l, next++);
+    form.b_scales = tensor_address_form(l, next++);
   } else if (l.operand(next).kind == OperandKind::kVector && !form.mode.is_ws) {
     const auto words = l.elements(next);
     const std::size_t expected = form.mode.cta_group == 1 ? 4 : 8;
@@ -297,8 +288,7 @@ void lower(Lowering& l, bool is_ws) {
   MmaForm form;
   form.mode.is_ws = is_ws;
   form.mode.target = l.module().target == 103 ? 103 : 100;
-  form.mode.cta_group = l.take_one_of({"cta_group::1", "cta_group::2"}) + 1;
-  if (form.mode.cta_group == 0) l.fail("expected .cta_group::1 or .cta_group::2");
+  form.mode.cta_group = static_cast<int>(take_cta_group(l));
   if (is_ws && form.mode.cta_group == 2) l.fail(".ws has .cta_group::1 only");
   take_kind(l, form.mode);
   take_scales(l, form.mode);

@@ -2,6 +2,7 @@
 // it touches (tcgen05_mma_events.cpp), and computing (tcgen05_mma_perform.cpp).
 #pragma once
 
+#include "sim/insn/tensor_address.h"
 #include "sim/insn/tensor_pipe.h"
 #include "sim/program/warp.h"
 #include "sim/tensor/mma_descriptor.h"
@@ -15,12 +16,6 @@
 #include <vector>
 
 namespace tilewright::sim {
-
-/// [register + offset] in Tensor Memory.
-struct TensorAddressForm {
-  Row base = kNoRow;
-  std::uint32_t offset = 0;
-};
 
 struct MmaForm {
   MmaMode mode;
