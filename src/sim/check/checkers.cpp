@@ -7,6 +7,7 @@
 #include "sim/check/observer_list.h"
 #include "sim/check/order_checker.h"
 #include "sim/check/sync_checker.h"
+#include "sim/check/tmem_checker.h"
 
 #include <algorithm>
 #include <vector>
@@ -22,6 +23,10 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
     out.list->add(out.owned.back().get());
   };
   const bool has_wgmma = std::ranges::count(code.spread, std::uint8_t(SpreadRule::kWgmma)) != 0;
+  const bool has_tensor_memory = std::ranges::any_of(code.places, [](const CodePlace& place) {
+    return place.syntax != nullptr && place.syntax->opcode == "tcgen05";
+  });
+  const bool checks_tmem = checks.tmem && has_tensor_memory;
   out.list = std::make_unique<ObserverList>();
   if (checks.init) {
     auto init = std::make_unique<InitChecker>(findings, global, checks.strict);
@@ -30,10 +35,14 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   }
   if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
   if (checks.race) add(std::make_unique<LaneChecker>(findings, checks.strict));
-  if (checks.race || checks.proxy || (checks.mma && has_wgmma)) {
-    add(std::make_unique<OrderChecker>(findings, checks));
+  OrderChecker* order = nullptr;
+  if (checks.race || checks.proxy || (checks.mma && has_wgmma) || checks_tmem) {
+    auto checker = std::make_unique<OrderChecker>(findings, checks);
+    order = checker.get();
+    add(std::move(checker));
   }
   if (checks.mma && has_wgmma) add(std::make_unique<MmaChecker>(findings, checks.strict));
+  if (checks_tmem) add(std::make_unique<TmemChecker>(findings, *order, checks.strict));
   out.observer = out.list->get();
   return out;
 }

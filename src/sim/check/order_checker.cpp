@@ -59,6 +59,8 @@ void OrderChecker::cta_started(Cta& cta) {
     own.cp_async.agent = new_agent(AgentKind::kCpAsync, warp);
     own.wgmma.agent = new_agent(AgentKind::kWgmma, warp);
     own.tensor.agent = new_agent(AgentKind::kTensor, warp);
+    own.tensor_loads.agent = new_agent(AgentKind::kTensorMove, warp);
+    own.tensor_stores.agent = new_agent(AgentKind::kTensorMove, warp);
     own.now.seen.raise(own.agent, own.time);
   }
   cluster.ctas.push_back(std::move(state));
@@ -168,6 +170,7 @@ std::string OrderChecker::missing_order(const AccessRecord& now, const AccessRec
       return "the tensor pipe may still read it: tcgen05.commit by the thread that issued it, and "
              "a "
              "wait for the mbarrier at which that arrives";
+    case AgentKind::kTensorMove:  // never in shared or global memory
     case AgentKind::kWarp:
       break;
   }

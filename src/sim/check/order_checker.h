@@ -30,6 +30,19 @@ class OrderChecker final : public Observer {
 
   bool wants_instructions() const override { return false; }
 
+  /// Where a warp stands, for the tmem check: the moments of what it does next, by agent.
+  struct TensorMoments {
+    Agent warp = 0, pipe = 0, loads = 0, stores = 0;
+    std::uint32_t warp_time = 0, pipe_time = 0, loads_time = 0, stores_time = 0;
+  };
+  TensorMoments tensor_moments(const Warp& warp);
+  /// What a warp knows to have happened.
+  const Clock& seen(const Warp& warp) { return state_of(warp).now.seen; }
+  /// The next tcgen05.ld of a warp is a moment of its own.
+  void load_started(const Warp& warp) { ++state_of(warp).tensor_loads.time; }
+  /// Somebody used what a tcgen05.ld loaded: it is done, and those before it.
+  void load_used(const Warp& warp, std::uint32_t time);
+
   void launch_started(Grid& grid) override;
   void cta_started(Cta& cta) override;
   void cta_ended(Cta& cta) override;
@@ -40,6 +53,7 @@ class OrderChecker final : public Observer {
   void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override;
   void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
                     std::uint32_t num_open) override;
+  void tensor_waited(Warp& warp, const Insn& insn, AccessKind kind) override;
   void tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) override;
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
   void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
@@ -55,7 +69,8 @@ class OrderChecker final : public Observer {
     kBulkRead,
     kBulkWrite,
     kWgmma,
-    kTensor
+    kTensor,
+    kTensorMove
   };
   struct AgentInfo {
     AgentKind kind = AgentKind::kWarp;
@@ -85,6 +100,7 @@ class OrderChecker final : public Observer {
     Knowledge at_fence;  ///< what a relaxed access may pass on within `fence_scope`
     MemoryScope fence_scope = MemoryScope::kNone;
     Groups cp_async, wgmma;
+    Groups tensor_loads, tensor_stores;        ///< tcgen05.ld and st
     Groups tensor;                             ///< of the tensor pipe: one for each tcgen05.commit
     std::map<std::uint32_t, BulkGroups> bulk;  ///< by lane
     std::map<std::uint64_t, Clock> acquired_maps;  ///< by address of the tensor map

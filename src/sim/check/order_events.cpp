@@ -223,6 +223,23 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
   }
 }
 
+OrderChecker::TensorMoments OrderChecker::tensor_moments(const Warp& warp) {
+  const WarpState& own = state_of(warp);
+  return {own.agent, own.tensor.agent, own.tensor_loads.agent, own.tensor_stores.agent,
+          own.time,  own.tensor.time,  own.tensor_loads.time,  own.tensor_stores.time};
+}
+
+void OrderChecker::load_used(const Warp& warp, std::uint32_t time) {
+  WarpState& own = state_of(warp);
+  own.now.seen.raise(own.tensor_loads.agent, time);
+}
+
+void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
+  WarpState& own = state_of(warp);
+  Groups& groups = kind == AccessKind::kRead ? own.tensor_loads : own.tensor_stores;
+  own.now.seen.raise(groups.agent, groups.time++);
+}
+
 void OrderChecker::tensor_committed(Warp& warp, const Insn&, const TensorCommit&) {
   ++state_of(warp).tensor.time;
 }

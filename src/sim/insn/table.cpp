@@ -36,6 +36,7 @@ std::span<const InsnSection> insn_table() {
       barrier_section(),
       control_section(),
       hint_section(),
+      cluster_launch_section(),
   };
   return sections;
 }

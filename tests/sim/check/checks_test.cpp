@@ -88,7 +88,8 @@ Outcome run(const Program& program, const std::string& checks, AsyncTiming timin
   options.checks = parse_checks(checks);
   options.async_timing = timing;
   options.num_threads = 1;
-  Machine machine(device_models()[0], options);
+  const bool is_blackwell = program.text.find(".target sm_100") != std::string::npos;
+  Machine machine(*find_device_model(is_blackwell ? "b200" : "h200"), options);
   Outcome out;
   machine.set_output([](std::string_view) {}, [&](std::string_view text) { out.text += text; });
   const std::uint64_t data = machine.memory().allocate(kBytes, "data");
@@ -201,7 +202,7 @@ TEST(Manual, ShowsWhatIsPrinted) {
     shown.insert(program->check);
   }
   EXPECT_EQ(shown,
-            (std::set<std::string>{"init", "mem", "mma", "proxy", "race", "strict", "sync"}));
+            (std::set<std::string>{"init", "mem", "mma", "proxy", "race", "strict", "sync", "tmem"}));
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Lineage of values in registers: which element of an accumulator a value was made of.
+//
+// Every byte of a register has a tag. tcgen05.ld gives tags, arithmetic on one tagged value and
+// values without keeps it, moves and conversions carry it along, byte for byte; a result made of
+// two values with different tags has none, and neither has what comes from memory, from other lanes
+// or out of an instruction that is not known here. So a tag is only where it is certain.
+#pragma once
+
+#include "sim/program/code.h"
+#include "sim/program/warp.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tilewright::sim {
+
+/// 0: no lineage. Else bits 31..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
+/// the accumulator.
+using Tag = std::uint32_t;
+
+struct TagParts {
+  std::uint32_t tile = 0, row = 0, column = 0;
+};
+constexpr Tag make_tag(const TagParts& parts) {
+  return parts.tile << 16 | parts.row << 8 | parts.column;
+}
+constexpr TagParts parts_of(Tag tag) {
+  return {tag >> 16, tag >> 8 & 255, tag & 255};
+}
+
+/// What an instruction does to tags.
+enum class LineageRule : std::uint8_t {
+  kDrop,         ///< the results have none
+  kElements,     ///< element by element, of `element_bytes`
+  kBytes,        ///< byte by byte: logic
+  kSelect,       ///< selp
+  kShift,        ///< shl, shr
+  kMove,         ///< mov, with vectors on either side
+  kConvert,      ///< cvt of one value
+  kConvertPair,  ///< cvt of two values into one register, the second in the lower half
+  kPermute,      ///< prmt
+  kLoaded,       ///< tcgen05.ld: the checker sets the tags
+};
+
+struct Lineage {
+  LineageRule rule = LineageRule::kDrop;
+  std::uint8_t element_bytes = 4;  ///< of a source element
+  std::uint8_t result_bytes = 4;   ///< of a result: its register, kConvertPair: its element
+};
+
+/// By instruction.
+std::vector<Lineage> plan_lineage(const KernelCode& code);
+
+/// Of a warp.
+class RegisterTags {
+ public:
+  explicit RegisterTags(const KernelCode& code);
+
+  /// Before an instruction runs.
+  void run(Warp& warp, const Insn& insn, const Lineage& lineage, const RowUse& use,
+           std::uint32_t active);
+
+  bool has_tags(Row row, std::uint32_t bytes) const;
+  /// Of a byte of a lane of a register that is `width` bytes wide.
+  Tag at(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte) const {
+    return tags_[row + lane * width + byte];
+  }
+  void set(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte, Tag tag);
+  void clear(Row row, std::uint32_t bytes);
+
+ private:
+  struct Use;
+  Tag element(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
+              std::uint32_t bytes) const;
+  void put(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
+           std::uint32_t bytes, Tag tag);
+  void elements(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void bytes(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void select(Warp& warp, const Use& use, const Insn& insn, const Lineage& lineage,
+              std::uint32_t active);
+  void shift(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
+  void move(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void convert(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
+
+  static constexpr std::uint32_t kUnitBytes = 64;
+  static constexpr std::uint32_t kMostUnits = 8;  // .b128
+
+  std::uint32_t predicate_end_;
+  std::vector<Tag> tags_;             // by byte of the warp's registers
+  std::vector<std::uint8_t> is_set_;  // by 64 bytes: some tag may not be 0
+  /// By 64 bytes: how many of them the register has that begins there
+  std::vector<std::uint32_t> row_units_;
+};
+
+}  // namespace tilewright::sim

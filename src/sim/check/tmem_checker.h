@@ -1,0 +1,183 @@
+// The tmem check: Tensor Memory, by allocation, by order and by layout.
+//
+// Order is kept for each column and 16 lanes (half a warp's), with what the order check knows: the
+// pipe of a warp, its loads and its stores are agents whose moments others learn through commits,
+// waits and barriers. A load is done as well once somebody uses what it loaded.
+//
+// Layout is kept for each byte: a cell that tcgen05.mma wrote is an element of its accumulator, and
+// a register that was loaded from there, or made of such registers, still is (register_tags.h). When
+// such a value is stored and read by another tcgen05.mma, its row and column must lie there as
+// they did in the accumulator, but for a constant distance.
+#pragma once
+
+#include "sim/check/order_checker.h"
+#include "sim/check/register_tags.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::sim {
+
+class TmemChecker final : public Observer {
+ public:
+  /// `order` is told of everything before this checker is.
+  TmemChecker(Findings& findings, OrderChecker& order, bool is_strict)
+      : findings_(findings), order_(order), is_strict_(is_strict) {}
+
+  void launch_started(Grid& grid) override;
+  void cta_started(Cta& cta) override;
+  void cta_ended(Cta& cta) override;
+  void executing(Warp& warp, const Insn& insn, std::uint32_t active) override;
+  void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
+  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+               const BarrierEvent& event) override;
+  void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
+  void tensor_allocated(Warp& warp, const Insn& insn, const TensorAllocEvent& event) override;
+  void tensor_access(Warp& warp, const Insn& insn, const TensorAccess& access) override;
+  void tensor_issued(Warp& warp, const Insn& insn, const TensorOperation& operation) override;
+  void tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) override;
+
+ private:
+  static constexpr std::uint32_t kHalves = 8;  ///< of 16 lanes
+  static constexpr std::uint32_t kHalfLanes = 16;
+
+  enum class By : std::uint8_t { kNobody, kLoad, kStore, kPipe };
+  /// One access.
+  struct Record {
+    By by = By::kNobody;
+    Agent agent = 0, issuer = 0;
+    std::uint32_t time = 0, issue_time = 0;
+    const Insn* insn = nullptr;
+    const Warp* warp = nullptr;
+  };
+  /// What a cell's value is.
+  enum class Origin : std::uint8_t { kUnknown, kAccumulator, kStored };
+  struct Unit {
+    Record write, load, pipe_read;
+    Origin origin = Origin::kUnknown;
+    std::uint16_t tile = 0;
+  };
+  /// The accumulator of some tcgen05.mma: where it lies and how.
+  struct Tile {
+    TensorRegion region;
+    std::uint32_t cta_group = 1;
+    const Insn* insn = nullptr;  ///< the first one
+  };
+  struct WarpState {
+    std::unique_ptr<RegisterTags> tags;
+    std::vector<std::uint32_t> load_of;  ///< by 64 bytes of registers: the load that fills them
+    bool has_loads = false;
+    bool needs_fence = false;           ///< it has waited and not executed after_thread_sync since
+    std::vector<std::uint32_t> fences;  ///< moments of before_thread_sync
+  };
+  struct CtaState {
+    std::vector<WarpState> warps;
+    std::vector<Unit> units;     ///< column * kHalves + half
+    std::vector<Tag> cell_tags;  ///< (lane * 512 + column) * 4 + byte; empty until needed
+    const Insn* alloc = nullptr;
+    const Warp* alloc_warp = nullptr;
+  };
+
+  enum class Hazard : std::uint8_t {
+    kOutside,
+    kOwner,
+    kReadEarly,
+    kWriteEarly,
+    kOperand,
+    kStoreWait,
+    kStoreOrder,
+    kOwnStore,
+    kPending,
+    kPipes,
+    kUnwritten,
+    kUnwrittenLanes,
+    kNoAfterFence,
+    kNoBeforeFence,
+    kScales,
+    kGroups,
+    kGrowth,
+    kLayout,
+    kLeak,
+  };
+  /// The cells of one access that meet the same hazard with the same other one.
+  struct Conflict {
+    Hazard hazard = Hazard::kOutside;
+    Record other;
+    std::uint32_t from = 0, to = 0;  ///< columns
+    TensorLanes lanes{};
+    std::uint32_t rank = 0;
+  };
+  using Conflicts = std::vector<Conflict>;
+  /// Units of one access.
+  struct Units {
+    Cta* cta = nullptr;
+    CtaState* state = nullptr;
+    std::uint32_t column = 0, num_columns = 0, halves = 0;
+    TensorLanes lanes{};
+  };
+  /// How far a tagged value lies from its place in the accumulator, by tile.
+  struct Distance {
+    std::int32_t row = 0, column = 0;
+  };
+  struct Mismatch {
+    Tag tag = 0;
+    std::uint32_t lane = 0, column = 0, byte = 0, row = 0, index = 0;  ///< where it is read
+    Distance expected;
+  };
+
+  CtaState& state_of(const Cta& cta) { return *ctas_.at(&cta); }
+  WarpState& state_of(const Warp& warp) { return state_of(*warp.cta).warps[warp.index]; }
+  Record record_of(const Warp& warp, const Insn& insn, By by);
+  bool is_done(const Warp& warp, const Record& old) const;
+  bool is_issue_known(const Warp& warp, const Record& old) const;
+
+  Units units_of(const Warp& warp, const TensorRegion& region);
+  std::vector<Units> units_of(const Warp& warp, const TensorAccess& access);
+  void check_unit(const Warp& warp, const Record& now, const Unit& unit, bool reads, bool writes,
+                  const Units& units, std::uint32_t column, std::uint32_t half, Conflicts& out);
+  void check_written(const Units& units, bool is_pipe, Conflicts& out) const;
+  void check_inside(const Units& units, Conflicts& out) const;
+  void check_fences(const Warp& warp, const Record& old, const Units& units, std::uint32_t column,
+                    std::uint32_t half, Conflicts& out);
+  static void add(Conflicts& out, Hazard hazard, const Record& other, const Units& units,
+                  std::uint32_t column, std::uint32_t half);
+  void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);
+  void check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,
+                    std::uint32_t cta_group);
+
+  std::uint16_t tile_of(const TensorRegion& region, std::uint32_t cta_group, const Insn& insn);
+  std::vector<Tag>& cell_tags(CtaState& state);
+  Tag accumulator_tag(std::uint16_t tile, std::uint32_t cta, std::uint32_t lane,
+                      std::uint32_t column) const;
+  void load_tags(Warp& warp, const TensorAccess& access);
+  void store_tags(Warp& warp, const TensorAccess& access);
+  /// The tag of the bytes of a cell that an operand reads as one element.
+  Tag tag_of_element(const CtaState& state, const TensorRegion& region, std::uint32_t lane,
+                     std::uint32_t column, std::uint32_t byte, std::uint32_t bytes) const;
+  std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,
+                                        std::uint32_t cta_group) const;
+  void check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
+                    std::uint32_t cta_group);
+
+  void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, const Conflict& conflict);
+  void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, Hazard hazard,
+              const Record* other, const char* role, std::string what, std::string missing,
+              std::vector<std::string> notes, bool is_strict);
+
+  Findings& findings_;
+  OrderChecker& order_;
+  bool is_strict_;
+  std::vector<Lineage> lineage_;
+  std::vector<std::uint32_t> stretches_;
+  std::unordered_map<const Cta*, std::unique_ptr<CtaState>> ctas_;
+  std::vector<Tile> tiles_{1};
+  std::set<std::tuple<Hazard, const Insn*, const Insn*>> said_;
+  std::uint32_t cta_group_ = 0;  ///< of the first instruction that names one
+  const Insn* group_insn_ = nullptr;
+};
+
+}  // namespace tilewright::sim

@@ -1,0 +1,256 @@
+// The tmem check: what cells hold and what they are read as.
+#include "sim/check/tmem_checker.h"
+#include "sim/tensor/mma_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kCellBytes = 4;
+
+MmaShape shape_of(const TensorRegion& region, std::uint32_t cta_group) {
+  return {static_cast<int>(region.m), static_cast<int>(region.n), static_cast<int>(cta_group),
+          region.is_ws};
+}
+
+/// An element of D, or of A with its first k, in a cell of an operand.
+struct Element {
+  std::uint32_t row = 0, index = 0;
+};
+
+/// place_of_d and place_of_a the other way. The lane holds a row.
+Element element_at(const TensorRegion& region, std::uint32_t cta_group, std::uint32_t cta,
+                   std::uint32_t lane, std::uint32_t column) {
+  const MmaShape shape = shape_of(region, cta_group);
+  const auto rows = static_cast<std::uint32_t>(rows_per_cta(shape));
+  const std::uint32_t at = lane - region.lane_base;
+  std::uint32_t local = at, part = 0;
+  if (has_half_lanes(shape)) {
+    local = at / 32 * 16 + at % 32;
+  } else {
+    local = at % rows;
+    part = at / rows;
+  }
+  const std::uint32_t row = cta * rows + local;
+  const std::uint32_t offset = column - region.column;
+  if (region.role == TensorRole::kA) return {row, offset * 32 / region.element_bits};
+  const auto width = region.n / static_cast<std::uint32_t>(column_parts(shape));
+  return {row, part * width + offset};
+}
+
+template <class F>
+void for_each_lane(const TensorLanes& lanes, F&& f) {
+  for (std::uint32_t p = 0; p < lanes.size(); ++p) {
+    for (std::uint32_t rest = lanes[p]; rest != 0; rest &= rest - 1) {
+      f(32 * p + static_cast<std::uint32_t>(std::countr_zero(rest)));
+    }
+  }
+}
+
+}  // namespace
+
+std::uint16_t TmemChecker::tile_of(const TensorRegion& region, std::uint32_t cta_group,
+                                   const Insn& insn) {
+  const auto is_same = [&](const Tile& tile) {
+    const TensorRegion& other = tile.region;
+    return tile.insn != nullptr && other.column == region.column &&
+           other.lane_base == region.lane_base && other.m == region.m && other.n == region.n &&
+           other.is_ws == region.is_ws && tile.cta_group == cta_group;
+  };
+  const auto known = std::ranges::find_if(tiles_, is_same);
+  if (known != tiles_.end()) return static_cast<std::uint16_t>(known - tiles_.begin());
+  if (tiles_.size() > 0xfffe) return 0;
+  tiles_.push_back({region, cta_group, &insn});
+  return static_cast<std::uint16_t>(tiles_.size() - 1);
+}
+
+std::vector<Tag>& TmemChecker::cell_tags(CtaState& state) {
+  if (state.cell_tags.empty()) {
+    state.cell_tags.resize(std::size_t{kTensorLanes} * kTensorColumns * kCellBytes);
+  }
+  return state.cell_tags;
+}
+
+Tag TmemChecker::accumulator_tag(std::uint16_t tile, std::uint32_t cta, std::uint32_t lane,
+                                 std::uint32_t column) const {
+  if (tile == 0) return 0;
+  const Tile& from = tiles_[tile];
+  const Element element = element_at(from.region, from.cta_group, cta, lane, column);
+  if (element.row > 255 || element.index > 255) return 0;
+  return make_tag({tile, element.row, element.index});
+}
+
+namespace {
+
+std::size_t tag_index(std::uint32_t lane, std::uint32_t column) {
+  return (std::size_t{lane} * kTensorColumns + column) * kCellBytes;
+}
+
+}  // namespace
+
+void TmemChecker::load_tags(Warp& warp, const TensorAccess& access) {
+  CtaState& state = state_of(*warp.cta);
+  WarpState& own = state.warps[warp.index];
+  if (own.tags == nullptr) {
+    own.tags = std::make_unique<RegisterTags>(*warp.grid->code);
+    own.load_of.resize(warp.grid->code->register_bytes / 64 + 1);
+  }
+  own.has_loads = true;
+  const std::uint32_t time = order_.tensor_moments(warp).loads_time;
+  const std::size_t per_register = access.is_packed ? 2 : 1;
+  const std::uint32_t taken = access.is_packed ? 2 : kCellBytes;
+  for (std::size_t r = 0; r < access.rows.size(); ++r) {
+    const Row row = access.rows[r];
+    own.load_of[row / 64] = time;
+    own.tags->clear(row, kLanes * kCellBytes);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      for (std::size_t i = 0; i < per_register; ++i) {
+        const TensorAddress& cell = access.cells[lane * access.num_cells + r * per_register + i];
+        const Unit& unit = state.units[cell.column * kHalves + cell.lane / kHalfLanes];
+        const auto first = static_cast<std::uint32_t>(i) * taken;
+        if (unit.origin == Origin::kAccumulator) {
+          const std::uint32_t cta = tiles_[unit.tile].cta_group == 2 ? warp.cta->rank % 2 : 0;
+          const Tag tag = accumulator_tag(unit.tile, cta, cell.lane, cell.column);
+          for (std::uint32_t b = 0; b < taken; ++b)
+            own.tags->set(row, kCellBytes, lane, first + b, tag);
+        } else if (unit.origin == Origin::kStored && !state.cell_tags.empty()) {
+          const Tag* const tags = &state.cell_tags[tag_index(cell.lane, cell.column)];
+          for (std::uint32_t b = 0; b < taken; ++b) {
+            own.tags->set(row, kCellBytes, lane, first + b, tags[b]);
+          }
+        }
+      }
+    }
+  }
+}
+
+void TmemChecker::store_tags(Warp& warp, const TensorAccess& access) {
+  CtaState& state = state_of(*warp.cta);
+  const WarpState& own = state.warps[warp.index];
+  const std::size_t per_register = access.is_packed ? 2 : 1;
+  const std::uint32_t given = access.is_packed ? 2 : kCellBytes;
+  for (std::size_t r = 0; r < access.rows.size(); ++r) {
+    const bool has_tags =
+        own.tags != nullptr && own.tags->has_tags(access.rows[r], kLanes * kCellBytes);
+    if (!has_tags && state.cell_tags.empty()) continue;
+    std::vector<Tag>& tags = cell_tags(state);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      for (std::size_t i = 0; i < per_register; ++i) {
+        const TensorAddress& cell = access.cells[lane * access.num_cells + r * per_register + i];
+        Tag* const out = &tags[tag_index(cell.lane, cell.column)];
+        const auto first = static_cast<std::uint32_t>(i) * given;
+        for (std::uint32_t b = 0; b < kCellBytes; ++b) {
+          out[b] =
+              has_tags && b < given ? own.tags->at(access.rows[r], kCellBytes, lane, first + b) : 0;
+        }
+      }
+    }
+  }
+}
+
+Tag TmemChecker::tag_of_element(const CtaState& state, const TensorRegion& region,
+                                std::uint32_t lane, std::uint32_t column, std::uint32_t byte,
+                                std::uint32_t bytes) const {
+  const Unit& unit = state.units[column * kHalves + lane / kHalfLanes];
+  if (unit.origin == Origin::kAccumulator) {
+    return accumulator_tag(unit.tile, region.cta, lane, column);
+  }
+  if (unit.origin != Origin::kStored || state.cell_tags.empty()) return 0;
+  const Tag* const tags = &state.cell_tags[tag_index(lane, column) + byte];
+  for (std::uint32_t b = 1; b < bytes; ++b) {
+    if (tags[b] != tags[0]) return 0;
+  }
+  return tags[0];
+}
+
+/// The first element that does not lie where the one before it says. Elements of one accumulator
+/// must be as far from each other in the operand as they were there.
+std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& state,
+                                                                const TensorRegion& region,
+                                                                std::uint32_t cta_group) const {
+  if (region.element_bits < 8) return std::nullopt;  // two values in a byte are not told apart
+  const std::uint32_t bytes = region.element_bits / 8;
+  std::map<std::uint32_t, Distance> distances;
+  std::optional<Mismatch> out;
+  const std::uint32_t cta = cta_group == 2 ? region.cta : 0;
+  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+    for (std::uint32_t i = 0; i < region.num_columns && !out; ++i) {
+      const std::uint32_t column = region.column + i;
+      const Element element = element_at(region, cta_group, cta, lane, column);
+      for (std::uint32_t byte = 0; byte < kCellBytes; byte += bytes) {
+        const Tag tag = tag_of_element(state, region, lane, column, byte, bytes);
+        if (tag == 0) continue;
+        const TagParts parts = parts_of(tag);
+        const std::uint32_t index = element.index + byte / bytes;
+        const Distance distance{
+            static_cast<std::int32_t>(parts.row) - static_cast<std::int32_t>(element.row),
+            static_cast<std::int32_t>(parts.column) - static_cast<std::int32_t>(index)};
+        const auto [known, is_new] = distances.try_emplace(parts.tile, distance);
+        if (is_new ||
+            (known->second.row == distance.row && known->second.column == distance.column)) {
+          continue;
+        }
+        out = Mismatch{tag, lane, column, byte, element.row, index, known->second};
+        return;
+      }
+    }
+  });
+  return out;
+}
+
+void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
+                               std::uint32_t cta_group) {
+  const CtaState& state = state_of(*warp.cta->cluster->ctas[region.rank]);
+  const std::optional<Mismatch> wrong = find_mismatch(state, region, cta_group);
+  if (!wrong) return;
+  const bool is_a = region.role == TensorRole::kA;
+  const TagParts was = parts_of(wrong->tag);
+  const Unit& unit = state.units[wrong->column * kHalves + wrong->lane / kHalfLanes];
+  const Tile& tile = tiles_[was.tile];
+  const std::uint32_t per_cell = 32 / region.element_bits;
+  const auto expected_row = static_cast<std::int32_t>(wrong->row) + wrong->expected.row;
+  const auto expected_column = static_cast<std::int32_t>(wrong->index) + wrong->expected.column;
+  std::vector<std::string> notes;
+  notes.push_back(fmt::format(
+      "written: D at lane {}, column {} has one element a cell: row {}, column {} was computed in "
+      "column {}",
+      tile.region.lane_base, tile.region.column, was.row, was.column,
+      tile.region.column + was.column % std::max(1u, tile.region.num_columns)));
+  notes.push_back(fmt::format("stored:  it is now in lane {}, column {}, bits {} to {}",
+                              wrong->lane, wrong->column, 8 * wrong->byte,
+                              8 * wrong->byte + (is_a ? region.element_bits : 32) - 1));
+  notes.push_back(
+      is_a ? fmt::format(
+                 "read:    A at column {} has {} element{} a cell, so k = {} column + bit / "
+                 "{}: this is k = {} of row {}, where its neighbours make one expect row "
+                 "{}, column {}",
+                 region.column, per_cell, per_cell == 1 ? "" : "s", per_cell, region.element_bits,
+                 wrong->index, wrong->row, expected_row, expected_column)
+           : fmt::format(
+                 "read:    D at column {}: this is column {} of row {}, where its neighbours "
+                 "make one expect row {}, column {}",
+                 region.column, wrong->index, wrong->row, expected_row, expected_column));
+  const std::string what = fmt::format(
+      "written as accumulator column {} of row {}, read as {} = {} of row {}", was.column, was.row,
+      is_a ? "A element k" : "accumulator column", wrong->index, wrong->row);
+  const Record* const store = unit.write.by == By::kStore ? &unit.write : nullptr;
+  Record computed;
+  computed.insn = tile.insn;
+  computed.warp = &warp;
+  report(warp, insn, kAllLanes, Hazard::kLayout, store != nullptr ? store : &computed,
+         store != nullptr ? "stored" : "computed", what,
+         is_a && region.element_bits < 32
+             ? fmt::format("pack {} columns of a row into each cell before tcgen05.st, in order of "
+                           "the columns, the first in the lowest bits",
+                           per_cell)
+             : "store with the shape and columns that were loaded with",
+         std::move(notes), false);
+}
+
+}  // namespace tilewright::sim
