@@ -26,6 +26,9 @@ struct AccessRecord {
 };
 
 /// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
+/// Of many readers the latest are known: a table that all warps of a grid read would otherwise cost
+/// as much as there are warps, at each read. A later write that is ordered after those and not after
+/// one before them is missed.
 class AccessCell {
  public:
   static constexpr std::uint32_t kBytes = 16;
@@ -50,6 +53,7 @@ class AccessCell {
       ++kept;
     }
     size_ = kept;
+    if (size_ >= kMostWithReads && now.kind == AccessKind::kRead) forget_oldest_read();
     push(now);
   }
   template <class F>
@@ -59,7 +63,14 @@ class AccessCell {
 
  private:
   static constexpr std::uint32_t kInside = 2;
+  static constexpr std::uint32_t kMostWithReads = 32;  // as many as warps in a CTA
 
+  void forget_oldest_read() {
+    std::uint32_t i = 0;
+    while (i < size_ && at(i).kind != AccessKind::kRead) ++i;
+    if (i == size_) return;
+    for (--size_; i < size_; ++i) at(i) = at(i + 1);
+  }
   /// The same agent did the same at the same moment.
   static bool is_known(const AccessRecord& old, const AccessRecord& now) {
     return old.agent == now.agent && old.time == now.time && old.kind == now.kind &&

@@ -74,14 +74,16 @@ class Clock {
 /// What has happened; how much of it the async proxy sees as well, in shared and in global memory,
 /// because somebody fenced; how much because the thread that did it fenced (only told in strict);
 /// how much of it a fence of gpu scope or wider has come after, so that a relaxed access may pass
-/// it on; how much of it copies may read as tensor maps, once they acquire it.
+/// it on; how much of it copies may read as tensor maps, once they acquire it; and what came before
+/// a cluster barrier that was arrived at .relaxed.
 struct Knowledge {
-  Clock seen, fenced_shared, fenced_global, fenced_by_writer, released, released_maps;
+  Clock seen, fenced_shared, fenced_global, fenced_by_writer, released, released_maps, met;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     join_fenced(other);
     released.join(other.released);
+    met.join(other.met);
   }
   void join_fenced(const Knowledge& other) {
     fenced_shared.join(other.fenced_shared);
@@ -95,8 +97,8 @@ struct Knowledge {
     fenced_global.raise(agent, time);
   }
   void clear() noexcept {
-    for (Clock* clock :
-         {&seen, &fenced_shared, &fenced_global, &fenced_by_writer, &released, &released_maps}) {
+    for (Clock* clock : {&seen, &fenced_shared, &fenced_global, &fenced_by_writer, &released,
+                         &released_maps, &met}) {
       clock->clear();
     }
   }

@@ -108,6 +108,8 @@ void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t, const Ba
     }
     if (event.order.semantics == MemorySemantics::kRelaxed) {
       pass_on(own, event.order, MemoryScope::kCluster, slot.met);
+      slot.met.met.join(own.now.seen);
+      slot.met.met.join(own.now.met);
     } else {
       slot.met.join(own.now);
       if (!event.is_passed) tick(own);
@@ -126,6 +128,8 @@ void OrderChecker::check_init(Warp& warp, const Insn& insn, const MbarrierEvent&
   WarpState& own = state_of(warp);
   if (!checks_.race || event.is_async || own.agent == barrier.init.agent) return;
   if (barrier.init.time <= own.now.seen.of(barrier.init.agent)) return;
+  // CUTLASS's last mbarrier.init before the cluster meets has no fence behind it.
+  if (!checks_.strict && barrier.init.time <= own.now.met.of(barrier.init.agent)) return;
   Access now;
   now.record = {own.agent,        own.time,  index_of(warp, insn),
                 1U << event.lane, own.agent, barrier.init.bytes};

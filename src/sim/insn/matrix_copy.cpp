@@ -95,8 +95,8 @@ Step load_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 /// m16n16 of bytes: lanes 16j + r give row r of matrix j; register 2j + h of lane 4g + q gets
-/// element g + 8h of rows 4q to 4q + 3. The manual only draws it; people have measured it on sm_120,
-/// and the byte shuffles after it in CUTLASS's copy atoms say the same.
+/// element g + 8h of rows 4q to 4q + 3. The manual only draws it; people have measured it on
+/// sm_120, and the byte shuffles after it in CUTLASS's copy atoms say the same.
 Step load_bytes_transposed(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MatrixForm& form = form_of(insn);
   LanePointers pointers;
