@@ -201,8 +201,8 @@ TEST(Manual, ShowsWhatIsPrinted) {
     EXPECT_NE(outcome.text.find(finding), std::string::npos) << outcome.text;
     shown.insert(program->check);
   }
-  EXPECT_EQ(shown,
-            (std::set<std::string>{"init", "mem", "mma", "proxy", "race", "strict", "sync", "tmem"}));
+  EXPECT_EQ(shown, (std::set<std::string>{"init", "mem", "mma", "proxy", "race", "strict", "sync",
+                                          "tmem"}));
 }
 
 }  // namespace
