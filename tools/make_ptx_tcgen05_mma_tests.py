@@ -169,7 +169,8 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
         for row, cta, lane in rows_of_part(m, pair, ws):
             for i in range(k):
                 cell, place = divmod(i * width, 32)
-                cells.set(cta, lane + half, A_AT + cell, a[row][i] << lift << place, (1 << width) - 1 << place)
+                cells.set(cta, lane + half, A_AT + cell, a[row][i] << lift << place,
+                          (1 << width) - 1 << place)
     a_scales = b_scales = None
     if is_scaled:
         table = Scales(scale, k_step, block)
@@ -198,7 +199,8 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
         for step in range(steps):
             if shift_a and step and row % 32 != 31: row_a = row + 1
             for i in range(step * k_step, (step + 1) * k_step):
-                product = a_value(a[row_a][i]) * b_value(b[column][i]) * negate[0] * negate[1]
+                i_a = i - step * k_step if shift_a else i
+                product = a_value(a[row_a][i_a]) * b_value(b[column][i]) * negate[0] * negate[1]
                 if is_scaled:
                     j = (i - step * k_step) // block
                     product *= table.value(a_scales[row][j]) * table.value(b_scales[column][j])
@@ -234,8 +236,8 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
         body.append(f"ld.global.b64 %d1, [%d91+{i}]; mov.u32 %r1, image; mad.lo.u32 %r1, %r390, 8, %r1; "
                     f"st.shared.b64 [%r1+{i}], %d1;")
     sync = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" if pair else "bar.sync 0;"
-    body.append("fence.proxy.async.shared::cta; fence.mbarrier_init.release.cluster; bar.sync 0; ld.shared.u32 %r7, "
-                "[%r5];")
+    body.append("fence.proxy.async.shared::cta; fence.mbarrier_init.release.cluster; bar.sync 0; "
+                "ld.shared.u32 %r7, [%r5];")
     body.append("shl.b32 %r8, %r4, 21; add.u32 %r9, %r7, %r8; mul.wide.u32 %d5, %r390, 4; add.s64 %d5, %d93, %d5;")
     for i, column in enumerate(columns):
         body.append(f"ld.global.u32 %r10, [%d5+{size + 512 * i}]; "
@@ -280,13 +282,14 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
     registers = ", ".join(f"%r{100 + i}" for i in range(columns_out))
     body.append(f"tcgen05.ld.sync.aligned.32x32b.x{columns_out}.b32 {{{registers}}}, [%r9]; "
                 "tcgen05.wait::ld.sync.aligned;")
-    body.append(f"mul.wide.u32 %d5, %r390, 4; mul.wide.u32 %d10, %r3, {512 * columns_out}; add.s64 %d5, %d94, %d5; "
-                "add.s64 %d5, %d5, %d10;")
+    body.append(f"mul.wide.u32 %d5, %r390, 4; mul.wide.u32 %d10, %r3, {512 * columns_out}; "
+                "add.s64 %d5, %d94, %d5; add.s64 %d5, %d5, %d10;")
     if m == 64 and not ws:  # half of the lanes hold nothing
         body.append(f"and.b32 %r15, %r390, 16; setp.eq.u32 %p7, %r15, {half};")
         body += [f"@%p7 st.global.b32 [%d5+{512 * i}], %r{100 + i};" for i in range(columns_out)]
     else: body += [f"st.global.b32 [%d5+{512 * i}], %r{100 + i};" for i in range(columns_out)]
-    body.append(f"tcgen05.fence::before_thread_sync;\n{sync}\n@%p3 tcgen05.dealloc.{group}.sync.aligned.b32 %r7, 512;")
+    body += ["tcgen05.fence::before_thread_sync;", sync]
+    body.append(f"@%p3 tcgen05.dealloc.{group}.sync.aligned.b32 %r7, 512;")
     body.append(f"@%p3 tcgen05.relinquish_alloc_permit.{group}.sync.aligned;")
     if pair: body.append(sync)
     out = [[[0] * 128 for _ in range(columns_out)] for _ in range(ctas)]
@@ -323,8 +326,11 @@ def all_dense():
     mma("f16_mask_and_scale", "f16", "f16", "f16", old=small, mask=[5, 0, 0xf0, 0], input_shift=1)
     mma("f16_collector", "f16", "f16", "f16", modifiers=".collector::a::lastuse")
     mma("f16_ashift", "f16", "f16", "f16", a_in_tmem=True, steps=1, modifiers=".ashift")
+    mma("f16_ashift_twice", "f16", "f16", "f16", a_in_tmem=True, steps=2, span_b=64, modifiers=".ashift",
+        shift_a=True)
     mma("tf32", "tf32", "tf32", "tf32", span_a=64, old=small)
-    mma("tf32_mn_major", "tf32", "tf32", "tf32", n=32, span_a="128atom32", span_b="128atom32", a_mn=True, b_mn=True)
+    mma("tf32_mn_major", "tf32", "tf32", "tf32", n=32, span_a="128atom32", span_b="128atom32", a_mn=True,
+        b_mn=True)
     mma("tf32_a_tmem", "tf32", "tf32", "tf32", a_in_tmem=True, input_shift=2, old=small)
     for x, y in (("e4m3", "e5m2"), ("e5m2", "e2m1"), ("e2m1", "e4m3"), ("e2m3", "e3m2"), ("e3m2", "e2m3")):
         mma(f"{x}_{y}", "f8f6f4", x, y, n=16, old=small)
@@ -341,17 +347,18 @@ def all_block_scaled():
     small = lambda: rng.choice([-3, 0, 1, 5, 64])
     for x, y, ids in (("e4m3", "e4m3", (0, 0)), ("e5m2", "e2m1", (1, 2)), ("e3m2", "e2m3", (3, 0))):
         mma(f"mxf8_{x}_{y}", "mxf8f6f4", x, y, scale="ue8m0", block=32, ids=ids, old=small, n=16)
-    mma("mxf8_1x", "mxf8f6f4", "e4m3", "e4m3", scale="ue8m0", block=32, vector=".scale_vec::1X", n=40, negate=(-1, 1))
+    mma("mxf8_1x", "mxf8f6f4", "e4m3", "e4m3", scale="ue8m0", block=32, vector=".scale_vec::1X", n=40,
+        negate=(-1, 1))
     mma("mxf8_a_tmem", "mxf8f6f4", "e2m1", "e4m3", scale="ue8m0", block=32, vector=".block32", a_in_tmem=True)
-    mma("mxf8_mn_major", "mxf8f6f4", "e4m3", "e4m3", scale="ue8m0", block=32, n=64, span_a=128, span_b=64, a_mn=True,
-        b_mn=True)
+    mma("mxf8_mn_major", "mxf8f6f4", "e4m3", "e4m3", scale="ue8m0", block=32, n=64, span_a=128, span_b=64,
+        a_mn=True, b_mn=True)
     mma("mxf4", "mxf4", "e2m1", "e2m1", scale="ue8m0", block=32, ids=(2, 0), old=small)
     mma("mxf4_2x", "mxf4", "e2m1", "e2m1", scale="ue8m0", block=32, vector=".scale_vec::2X", ids=(0, 2), n=48)
     mma("nvf4_2x", "mxf4nvf4", "e2m1", "e2m1", scale="ue8m0", block=32, vector=".scale_vec::2X", n=16)
     mma("nvf4_block32", "mxf4nvf4", "e2m1", "e2m1", scale="ue8m0", block=32, vector=".block32", ids=(2, 2))
     mma("nvf4_4x", "mxf4nvf4", "e2m1", "e2m1", scale="ue4m3", block=16, vector=".scale_vec::4X", n=72, old=small)
     mma("nvf4_4x_ue8m0", "mxf4nvf4", "e2m1", "e2m1", scale="ue8m0", block=16, vector=".scale_vec::4X")
-    mma("nvf4_block16", "mxf4nvf4", "e2m1", "e2m1", scale="ue4m3", block=16, vector=".block16", span_a=32, span_b=0)
+    mma("nvf4_block16", "mxf4nvf4", "e2m1", "e2m1", scale="ue4m3", block=16, vector=".block16", span_b=0)
     mma("nvf4_a_tmem", "mxf4nvf4", "e2m1", "e2m1", scale="ue4m3", block=16, vector=".block16", a_in_tmem=True)
 
 

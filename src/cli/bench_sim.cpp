@@ -111,7 +111,9 @@ void run_bench_sim(const BenchSimArguments& args, const Context& context) {
     std::vector<std::string> row = {kernel.name};
     double fastest = 0;
     for (const char* const level : kLevels) {
-      const Speed speed = BenchRun(kernel, level, model).measure(args.seconds);
+      const sim::DeviceModel* const own = sim::find_device_model(kernel.device);
+      const Speed speed =
+          BenchRun(kernel, level, own == nullptr ? model : *own).measure(args.seconds);
       if (fastest == 0) fastest = speed.instructions_per_second;
       const double slowdown = fastest / speed.instructions_per_second;
       nlohmann::json entry = {{"case", kernel.name},

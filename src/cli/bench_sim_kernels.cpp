@@ -1,6 +1,7 @@
 #include "cli/bench_sim_kernels.h"
 
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -67,8 +68,11 @@ BenchKernel float_kernel() {
   for (int i = 0; i < kRounds * kChains; ++i) {
     body += fmt::format("fma.rn.f32 %f{0}, %f{0}, %f20, %f21;\n  ", i % kChains);
   }
-  return {"float", entry(".reg .f32 %f<24>;", start_floats(), body, store_floats()),
-          kRounds * kChains + kLoopInstructions, 0};
+  return {"float",
+          entry(".reg .f32 %f<24>;", start_floats(), body, store_floats()),
+          kRounds * kChains + kLoopInstructions,
+          0,
+          {}};
 }
 
 BenchKernel integer_kernel() {
@@ -84,8 +88,11 @@ BenchKernel integer_kernel() {
     }
   }
   for (int i = 1; i < kChains; ++i) after += fmt::format("xor.b32 %s0, %s0, %s{};\n  ", i);
-  return {"integer", entry(".reg .b32 %s<16>;", before, body, after + "st.global.u32 [%rd2], %s0;"),
-          4 * kRounds * kChains + kLoopInstructions, 0};
+  return {"integer",
+          entry(".reg .b32 %s<16>;", before, body, after + "st.global.u32 [%rd2], %s0;"),
+          4 * kRounds * kChains + kLoopInstructions,
+          0,
+          {}};
 }
 
 BenchKernel softmax_kernel() {
@@ -97,8 +104,11 @@ BenchKernel softmax_kernel() {
         "ex2.approx.ftz.f32 %f{1}, %f{1};\n  fma.rn.f32 %f{0}, %f{1}, %f21, %f21;\n  ",
         i % kChains, kChains + i % kChains);
   }
-  return {"softmax", entry(".reg .f32 %f<24>;", start_floats(), body, store_floats()),
-          4 * kRounds * kChains + kLoopInstructions, 0};
+  return {"softmax",
+          entry(".reg .f32 %f<24>;", start_floats(), body, store_floats()),
+          4 * kRounds * kChains + kLoopInstructions,
+          0,
+          {}};
 }
 
 /// Loads and stores of `space`, 16 bytes a lane, from one half of the memory to the other.
@@ -127,7 +137,9 @@ BenchKernel copy_kernel(std::string_view space, std::string_view address) {
   }
   return {fmt::format("{} copy", space),
           entry(declarations, before, body, "st.global.f32 [%rd2], %f0;"),
-          2 * kCopies + kLoopInstructions, 0};
+          2 * kCopies + kLoopInstructions,
+          0,
+          {}};
 }
 
 /// Numbers near one: the low bits of each element vary, by word.
@@ -172,7 +184,9 @@ BenchKernel mma_kernel(const Operand& operand) {
   return {fmt::format("mma.sync {}", operand.type),
           entry(fmt::format(".reg .f32 %f<{}>;", 4 * kTiles), before, body,
                 after + "st.global.f32 [%rd2], %f0;"),
-          kTiles + kLoopInstructions, kTiles * flop_per_tile * (kBenchThreads / 32)};
+          kTiles + kLoopInstructions,
+          kTiles * flop_per_tile * (kBenchThreads / 32),
+          {}};
 }
 
 /// K-major tiles with rows of 128 swizzled bytes: A 64 rows, B 256.
@@ -215,7 +229,9 @@ FILL:
       fmt::format(".reg .f32 %f<{}>;\n  .shared .align 1024 .b8 tile[{}];", kRegisters, kTileBytes);
   return {fmt::format("wgmma {}", operand.type),
           entry(declarations, before, body, after + "st.global.f32 [%rd2], %f0;"),
-          kSteps + 3 + kLoopInstructions, 2.0 * 64 * kN * operand.k * kSteps};
+          kSteps + 3 + kLoopInstructions,
+          2.0 * 64 * kN * operand.k * kSteps,
+          {}};
 }
 
 }  // namespace
@@ -229,6 +245,7 @@ std::vector<BenchKernel> bench_kernels() {
   for (const Operand& operand : {kBf16Operand, kF16Operand, kE4m3Operand}) {
     kernels.push_back(wgmma_kernel(operand));
   }
+  for (BenchKernel& kernel : blackwell_bench_kernels()) kernels.push_back(std::move(kernel));
   return kernels;
 }
 

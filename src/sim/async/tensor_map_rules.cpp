@@ -39,7 +39,6 @@ std::string check_rank(const TensorMapFields& fields) {
 std::string check_memory(const TensorMapFields& fields) {
   const bool is_32 = fields.interleave == TensorInterleave::k32B || is_padded(fields.element);
   const std::uint64_t alignment = is_32 ? 32 : 16;
-  if (fields.address == 0) return refusal("address is null");
   if (fields.address % alignment != 0) {
     return refusal("address = {:#x} is not a multiple of {}", fields.address, alignment);
   }

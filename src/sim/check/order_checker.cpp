@@ -122,6 +122,21 @@ bool OrderChecker::are_both_strong(const AccessRecord& a, const AccessRecord& b)
   return reaches(a, b) && reaches(b, a);
 }
 
+/// A weak read beside a compare-and-swap: how the programming guide makes atomics that there are
+/// none of, and harmless, for the swap fails if the value was old.
+bool OrderChecker::is_guess_for_swap(const Access& now, const AccessRecord& old) const {
+  const AccessRecord& record = now.record;
+  const bool is_now_swap = record.kind == AccessKind::kAtomic;
+  const AccessRecord &swap = is_now_swap ? record : old, &read = is_now_swap ? old : record;
+  if (checks_.strict || swap.kind != AccessKind::kAtomic || read.kind != AccessKind::kRead ||
+      read.proxy != Proxy::kGeneric) {
+    return false;
+  }
+  const KernelCode& code = *now.warp->grid->code;
+  const Instruction* syntax = code.place(code.insns[swap.insn]).syntax;
+  return syntax != nullptr && std::ranges::count(syntax->modifiers, "cas") > 0;
+}
+
 bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
                               std::uint64_t cell_address) {
   const AccessRecord& record = now.record;
@@ -130,7 +145,7 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   const bool is_before = old.time <= now.knows->seen.of(old.agent);
   if (both_read) return is_before;
   if (!is_before) {
-    if (both_atomic || are_both_strong(old, record)) return false;
+    if (both_atomic || are_both_strong(old, record) || is_guess_for_swap(now, old)) return false;
     const AgentKind kind = agents_[old.agent].kind;
     const bool is_mma = kind == AgentKind::kWgmma && checks_.mma;
     const bool is_tensor = kind == AgentKind::kTensor && checks_.tmem;

@@ -44,13 +44,14 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-Lineage conversion_of(const std::vector<TypeBytes>& types, std::size_t num_read) {
+Lineage conversion_of(const std::vector<TypeBytes>& types, std::size_t num_read, bool is_integer) {
   if (types.size() != 2) return {};
   const TypeBytes to = types[0], from = types[1];
   const bool is_pair = to.whole == 2 * to.element && from.element == from.whole;
   if (is_pair && num_read == 2) return {LineageRule::kConvertPair, from.whole, to.element};
   const bool is_single = to.whole == to.element && from.whole == from.element && num_read == 1;
-  return is_single ? Lineage{LineageRule::kConvert, from.whole, to.whole} : Lineage{};
+  if (!is_single) return {};
+  return {is_integer ? LineageRule::kResize : LineageRule::kConvert, from.whole, to.whole};
 }
 
 Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
@@ -60,7 +61,12 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
     return {is_load ? LineageRule::kLoaded : LineageRule::kDrop};
   }
   const std::vector<TypeBytes> types = types_of(syntax);
-  if (opcode == "cvt") return conversion_of(types, use.num_read);
+  if (opcode == "cvt") {
+    const bool is_integer = std::ranges::none_of(syntax.modifiers, [](std::string_view modifier) {
+      return modifier.find('f') != modifier.npos || modifier.starts_with('e');
+    });
+    return conversion_of(types, use.num_read, is_integer);
+  }
   if (types.size() != 1) return {};
   const std::uint8_t element = types[0].element, whole = types[0].whole;
   if (opcode == "mov") return {LineageRule::kMove, whole, whole};
@@ -70,9 +76,9 @@ Lineage lineage_of(const Instruction& syntax, const RowUse& use) {
   if (opcode == "prmt" && syntax.modifiers.size() == 1) return {LineageRule::kPermute, 4, 4};
   const bool is_wide = std::ranges::find(syntax.modifiers, "wide") != syntax.modifiers.end();
   if (is_wide) return {};
-  if (is_one_of(opcode,
-                {"add", "sub", "mul",  "fma",   "mad",  "min", "max", "neg",      "abs", "ex2",
-                 "lg2", "rcp", "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
+  // Not min and max: in a row with one column that counts they would be that column's, everywhere.
+  if (is_one_of(opcode, {"add", "sub", "mul", "fma", "mad", "neg", "abs", "ex2", "lg2", "rcp",
+                         "sqrt", "rsqrt", "tanh", "sin", "cos", "copysign", "not", "div"})) {
     return {LineageRule::kElements, element, whole};
   }
   return {};
@@ -97,7 +103,7 @@ struct RegisterTags::Use {
 
 RegisterTags::RegisterTags(const KernelCode& code)
     : predicate_end_(code.predicate_end),
-      tags_(code.register_bytes),
+      tags_((code.register_bytes / kUnitBytes + 1) * kUnitBytes),
       is_set_(code.register_bytes / kUnitBytes + 1),
       row_units_(is_set_.size(), 1) {
   std::vector<std::uint8_t> is_start(is_set_.size());
@@ -110,10 +116,10 @@ RegisterTags::RegisterTags(const KernelCode& code)
   }
 }
 
-bool RegisterTags::has_tags(Row row, std::uint32_t bytes) const {
-  for (std::uint32_t at = row / kUnitBytes; at < (row + bytes + kUnitBytes - 1) / kUnitBytes;
-       ++at) {
-    if (is_set_[at] != 0) return true;
+bool RegisterTags::has_tags(Row row) const {
+  const std::uint32_t first = row / kUnitBytes;
+  for (std::uint32_t i = 0; i < row_units_[first]; ++i) {
+    if (is_set_[first + i] != 0) return true;
   }
   return false;
 }
@@ -125,12 +131,11 @@ void RegisterTags::set(Row row, std::uint32_t width, std::uint32_t lane, std::ui
   if (tag != 0) is_set_[at / kUnitBytes] = 1;
 }
 
-void RegisterTags::clear(Row row, std::uint32_t bytes) {
-  if (!has_tags(row, bytes)) return;
-  std::fill_n(tags_.begin() + row, bytes, 0);
-  const std::uint32_t first = row / kUnitBytes;
-  std::fill(is_set_.begin() + first, is_set_.begin() + (row + bytes + kUnitBytes - 1) / kUnitBytes,
-            std::uint8_t{0});
+void RegisterTags::clear(Row row) {
+  if (!has_tags(row)) return;
+  const std::uint32_t first = row / kUnitBytes, count = row_units_[first];
+  std::fill_n(tags_.begin() + row, count * kUnitBytes, 0);
+  std::fill_n(is_set_.begin() + first, count, std::uint8_t{0});
 }
 
 Tag RegisterTags::element(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
@@ -229,6 +234,15 @@ void RegisterTags::move(const Use& use, const Lineage& lineage, std::uint32_t ac
   });
 }
 
+void RegisterTags::resize(const Use& use, const Lineage& lineage, std::uint32_t active) {
+  const std::uint32_t from = lineage.element_bytes, to = lineage.result_bytes;
+  for_each_lane(active, [&](std::uint32_t lane) {
+    std::array<Tag, 8> tags{};
+    for (std::uint32_t i = 0; i < std::min(from, to); ++i) tags[i] = at(use.read[0], from, lane, i);
+    for (std::uint32_t i = 0; i < to; ++i) set(use.written[0], to, lane, i, tags[i]);
+  });
+}
+
 void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t active) {
   const bool is_pair = lineage.rule == LineageRule::kConvertPair;
   const std::uint32_t width = lineage.result_bytes * (is_pair ? 2u : 1u);
@@ -238,6 +252,9 @@ void RegisterTags::convert(const Use& use, const Lineage& lineage, std::uint32_t
       tags[i] = element(use.read[i], lineage.element_bytes, lane, 0, lineage.element_bytes);
     }
     if (is_pair) std::swap(tags[0], tags[1]);
+    for (Tag& tag : tags) {
+      if (tag != 0 && lineage.result_bytes < lineage.element_bytes) tag |= kNarrowTag;
+    }
     for (std::uint32_t i = 0; i < use.num_read; ++i) {
       put(use.written[0], width, lane, i * lineage.result_bytes, lineage.result_bytes, tags[i]);
     }
@@ -265,12 +282,12 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   for (std::uint32_t i = 0; i < use.num_read; ++i) {
     const Row row = rows[use.num_written + i];
     if (row < predicate_end_) continue;
-    reads_tags |= is_set_[row / kUnitBytes] != 0;  // at least 64 bytes are one unit
+    reads_tags |= has_tags(row);
     if (kept.num_read < kept.read.size()) kept.read[kept.num_read++] = row;
   }
   for (std::uint32_t i = 0; i < use.num_written; ++i) {
     if (rows[i] < predicate_end_) continue;
-    writes_over |= is_set_[rows[i] / kUnitBytes] != 0;
+    writes_over |= has_tags(rows[i]);
     if (kept.num_written < kept.written.size()) kept.written[kept.num_written++] = rows[i];
   }
   if (!reads_tags && !writes_over) return;
@@ -278,7 +295,7 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
   const bool is_known = reads_tags && lineage.rule != LineageRule::kDrop;
   if (!is_known) {
     for (std::uint32_t i = 0; i < kept.num_written; ++i) {
-      clear(kept.written[i], row_units_[kept.written[i] / kUnitBytes] * kUnitBytes);
+      clear(kept.written[i]);
     }
     return;
   }
@@ -296,6 +313,8 @@ void RegisterTags::run(Warp& warp, const Insn& insn, const Lineage& lineage, con
     case LineageRule::kConvert:
     case LineageRule::kConvertPair:
       return convert(kept, lineage, active);
+    case LineageRule::kResize:
+      return resize(kept, lineage, active);
     case LineageRule::kPermute:
       return permute(warp, kept, insn, active);
     default:

@@ -14,9 +14,11 @@
 
 namespace tilewright::sim {
 
-/// 0: no lineage. Else bits 31..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
-/// the accumulator.
+/// 0: no lineage. Else bits 30..16 the number of a tile (from 1), 15..8 the row, 7..0 the column of
+/// the accumulator; bit 31 says that the value has been made narrower than it was there.
 using Tag = std::uint32_t;
+
+inline constexpr Tag kNarrowTag = Tag{1} << 31;
 
 struct TagParts {
   std::uint32_t tile = 0, row = 0, column = 0;
@@ -25,7 +27,7 @@ constexpr Tag make_tag(const TagParts& parts) {
   return parts.tile << 16 | parts.row << 8 | parts.column;
 }
 constexpr TagParts parts_of(Tag tag) {
-  return {tag >> 16, tag >> 8 & 255, tag & 255};
+  return {tag >> 16 & 0x7fff, tag >> 8 & 255, tag & 255};
 }
 
 /// What an instruction does to tags.
@@ -37,6 +39,7 @@ enum class LineageRule : std::uint8_t {
   kShift,        ///< shl, shr
   kMove,         ///< mov, with vectors on either side
   kConvert,      ///< cvt of one value
+  kResize,       ///< cvt between integers
   kConvertPair,  ///< cvt of two values into one register, the second in the lower half
   kPermute,      ///< prmt
   kLoaded,       ///< tcgen05.ld: the checker sets the tags
@@ -60,13 +63,14 @@ class RegisterTags {
   void run(Warp& warp, const Insn& insn, const Lineage& lineage, const RowUse& use,
            std::uint32_t active);
 
-  bool has_tags(Row row, std::uint32_t bytes) const;
+  /// Of a register, by its row.
+  bool has_tags(Row row) const;
+  void clear(Row row);
   /// Of a byte of a lane of a register that is `width` bytes wide.
   Tag at(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte) const {
     return tags_[row + lane * width + byte];
   }
   void set(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t byte, Tag tag);
-  void clear(Row row, std::uint32_t bytes);
 
  private:
   struct Use;
@@ -80,6 +84,7 @@ class RegisterTags {
               std::uint32_t active);
   void shift(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
   void move(const Use& use, const Lineage& lineage, std::uint32_t active);
+  void resize(const Use& use, const Lineage& lineage, std::uint32_t active);
   void convert(const Use& use, const Lineage& lineage, std::uint32_t active);
   void permute(Warp& warp, const Use& use, const Insn& insn, std::uint32_t active);
 

@@ -106,14 +106,13 @@ std::vector<TmemChecker::Units> TmemChecker::units_of(const Warp& warp,
 
 void TmemChecker::add(Conflicts& out, Hazard hazard, const Record& other, const Units& units,
                       std::uint32_t column, std::uint32_t half) {
-  const auto same = std::ranges::find_if(out, [&](const Conflict& known) {
+  const auto is_same = [&](const Conflict& known) {
     return known.hazard == hazard && known.other.insn == other.insn &&
            known.other.warp == other.warp && known.rank == units.cta->rank;
-  });
-  if (same == out.end()) {
-    out.push_back({hazard, other, column, column, {}, units.cta->rank});
-  }
-  Conflict& conflict = same == out.end() ? out.back() : *same;
+  };
+  const auto at = static_cast<std::size_t>(std::ranges::find_if(out, is_same) - out.begin());
+  if (at == out.size()) out.push_back({hazard, other, column, column, {}, units.cta->rank});
+  Conflict& conflict = out[at];
   conflict.from = std::min(conflict.from, column);
   conflict.to = std::max(conflict.to, column);
   conflict.lanes[half / 2] |= units.lanes[half / 2] & 0xffffu << 16 * (half % 2);

@@ -122,10 +122,24 @@ class TmemChecker final : public Observer {
   /// How far a tagged value lies from its place in the accumulator, by tile.
   struct Distance {
     std::int32_t row = 0, column = 0;
+    bool operator==(const Distance&) const = default;
+  };
+  /// A tagged element where an operand reads it.
+  struct Reading {
+    Tag tag = 0;
+    std::uint32_t lane = 0, column = 0, byte = 0;
+    std::uint32_t row = 0, index = 0;  ///< that it is read as: (m, n) or (m, k)
+    Distance distance;
+    bool is_too_wide = false;
+  };
+  /// A distance and how many elements of a tile have it.
+  struct Place {
+    std::uint32_t tile = 0;
+    Distance distance;
+    std::uint32_t count = 0;
   };
   struct Mismatch {
-    Tag tag = 0;
-    std::uint32_t lane = 0, column = 0, byte = 0, row = 0, index = 0;  ///< where it is read
+    Reading read;
     Distance expected;
   };
 
@@ -158,6 +172,8 @@ class TmemChecker final : public Observer {
   /// The tag of the bytes of a cell that an operand reads as one element.
   Tag tag_of_element(const CtaState& state, const TensorRegion& region, std::uint32_t lane,
                      std::uint32_t column, std::uint32_t byte, std::uint32_t bytes) const;
+  void read_lane(const CtaState& state, const TensorRegion& region, std::uint32_t cta_group,
+                 std::uint32_t lane, std::vector<Reading>& out) const;
   std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,
                                         std::uint32_t cta_group) const;
   void check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,

@@ -108,7 +108,7 @@ void TmemChecker::load_tags(Warp& warp, const TensorAccess& access) {
   for (std::size_t r = 0; r < access.rows.size(); ++r) {
     const Row row = access.rows[r];
     own.load_of[row / 64] = time;
-    own.tags->clear(row, kLanes * kCellBytes);
+    own.tags->clear(row);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       for (std::size_t i = 0; i < per_register; ++i) {
         const TensorAddress& cell = access.cells[lane * access.num_cells + r * per_register + i];
@@ -136,8 +136,7 @@ void TmemChecker::store_tags(Warp& warp, const TensorAccess& access) {
   const std::size_t per_register = access.is_packed ? 2 : 1;
   const std::uint32_t given = access.is_packed ? 2 : kCellBytes;
   for (std::size_t r = 0; r < access.rows.size(); ++r) {
-    const bool has_tags =
-        own.tags != nullptr && own.tags->has_tags(access.rows[r], kLanes * kCellBytes);
+    const bool has_tags = own.tags != nullptr && own.tags->has_tags(access.rows[r]);
     if (!has_tags && state.cell_tags.empty()) continue;
     std::vector<Tag>& tags = cell_tags(state);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -169,88 +168,83 @@ Tag TmemChecker::tag_of_element(const CtaState& state, const TensorRegion& regio
   return tags[0];
 }
 
-/// The first element that does not lie where the one before it says. Elements of one accumulator
-/// must be as far from each other in the operand as they were there.
+void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
+                            std::uint32_t cta_group, std::uint32_t lane,
+                            std::vector<Reading>& out) const {
+  const std::uint32_t bytes = region.element_bits / 8;
+  const std::uint32_t cta = cta_group == 2 ? region.cta : 0;
+  out.clear();
+  for (std::uint32_t i = 0; i < region.num_columns; ++i) {
+    const std::uint32_t column = region.column + i;
+    const Element element = element_at(region, cta_group, cta, lane, column);
+    const Tag whole = tag_of_element(state, region, lane, column, 0, kCellBytes);
+    for (std::uint32_t byte = 0; byte < kCellBytes; byte += bytes) {
+      const Tag tag = tag_of_element(state, region, lane, column, byte, bytes);
+      if (tag == 0) continue;
+      Reading reading{tag, lane, column, byte, element.row, element.index + byte / bytes,
+                      {},  false};
+      const TagParts parts = parts_of(tag);
+      reading.distance = {
+          static_cast<std::int32_t>(parts.row) - static_cast<std::int32_t>(reading.row),
+          static_cast<std::int32_t>(parts.column) - static_cast<std::int32_t>(reading.index)};
+      // One value of 32 bits where there should be several: its second part is out of place.
+      reading.is_too_wide = bytes < kCellBytes && whole != 0 && (whole & kNarrowTag) == 0;
+      if (reading.is_too_wide && byte != bytes) continue;
+      out.push_back(reading);
+    }
+  }
+  // What stands in several places was spread there: a maximum or a sum of a row, of one column.
+  std::vector<Tag> tags;
+  for (const Reading& reading : out) tags.push_back(reading.tag);
+  std::erase_if(out, [&](const Reading& reading) {
+    return !reading.is_too_wide && std::ranges::count(tags, reading.tag) > 1;
+  });
+}
+
+/// Elements of one accumulator must be as far from each other in the operand as they were there.
+/// Where most are is taken for right; if a quarter of the lanes has elements elsewhere, the first of
+/// those is the mismatch.
 std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& state,
                                                                 const TensorRegion& region,
                                                                 std::uint32_t cta_group) const {
   if (region.element_bits < 8) return std::nullopt;  // two values in a byte are not told apart
-  const std::uint32_t bytes = region.element_bits / 8;
-  std::map<std::uint32_t, Distance> distances;
-  std::optional<Mismatch> out;
-  const std::uint32_t cta = cta_group == 2 ? region.cta : 0;
+  std::vector<Place> places;
+  std::vector<Reading> readings;
   for_each_lane(region.lanes, [&](std::uint32_t lane) {
-    for (std::uint32_t i = 0; i < region.num_columns && !out; ++i) {
-      const std::uint32_t column = region.column + i;
-      const Element element = element_at(region, cta_group, cta, lane, column);
-      for (std::uint32_t byte = 0; byte < kCellBytes; byte += bytes) {
-        const Tag tag = tag_of_element(state, region, lane, column, byte, bytes);
-        if (tag == 0) continue;
-        const TagParts parts = parts_of(tag);
-        const std::uint32_t index = element.index + byte / bytes;
-        const Distance distance{
-            static_cast<std::int32_t>(parts.row) - static_cast<std::int32_t>(element.row),
-            static_cast<std::int32_t>(parts.column) - static_cast<std::int32_t>(index)};
-        const auto [known, is_new] = distances.try_emplace(parts.tile, distance);
-        if (is_new ||
-            (known->second.row == distance.row && known->second.column == distance.column)) {
-          continue;
-        }
-        out = Mismatch{tag, lane, column, byte, element.row, index, known->second};
-        return;
+    read_lane(state, region, cta_group, lane, readings);
+    for (const Reading& reading : readings) {
+      const std::uint32_t tile = parts_of(reading.tag).tile;
+      const auto same = [&](const Place& known) {
+        return known.tile == tile && known.distance == reading.distance;
+      };
+      const auto known = std::ranges::find_if(places, same);
+      if (known == places.end()) {
+        places.push_back({tile, reading.distance, 1});
+      } else {
+        ++known->count;
       }
     }
   });
+  if (places.empty()) return std::nullopt;
+  std::uint32_t num_lanes = 0, num_wrong = 0;
+  std::optional<Mismatch> out;
+  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+    read_lane(state, region, cta_group, lane, readings);
+    num_lanes += !readings.empty();
+    for (const Reading& reading : readings) {
+      const std::uint32_t tile = parts_of(reading.tag).tile;
+      const Place* best = nullptr;
+      for (const Place& known : places) {
+        if (known.tile == tile && (best == nullptr || known.count > best->count)) best = &known;
+      }
+      if (best->distance == reading.distance && !reading.is_too_wide) continue;
+      if (!out) out = Mismatch{reading, best->distance};
+      ++num_wrong;
+      return;
+    }
+  });
+  if (4 * num_wrong < num_lanes) return std::nullopt;
   return out;
-}
-
-void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                               std::uint32_t cta_group) {
-  const CtaState& state = state_of(*warp.cta->cluster->ctas[region.rank]);
-  const std::optional<Mismatch> wrong = find_mismatch(state, region, cta_group);
-  if (!wrong) return;
-  const bool is_a = region.role == TensorRole::kA;
-  const TagParts was = parts_of(wrong->tag);
-  const Unit& unit = state.units[wrong->column * kHalves + wrong->lane / kHalfLanes];
-  const Tile& tile = tiles_[was.tile];
-  const std::uint32_t per_cell = 32 / region.element_bits;
-  const auto expected_row = static_cast<std::int32_t>(wrong->row) + wrong->expected.row;
-  const auto expected_column = static_cast<std::int32_t>(wrong->index) + wrong->expected.column;
-  std::vector<std::string> notes;
-  notes.push_back(fmt::format(
-      "written: D at lane {}, column {} has one element a cell: row {}, column {} was computed in "
-      "column {}",
-      tile.region.lane_base, tile.region.column, was.row, was.column,
-      tile.region.column + was.column % std::max(1u, tile.region.num_columns)));
-  notes.push_back(fmt::format("stored:  it is now in lane {}, column {}, bits {} to {}",
-                              wrong->lane, wrong->column, 8 * wrong->byte,
-                              8 * wrong->byte + (is_a ? region.element_bits : 32) - 1));
-  notes.push_back(
-      is_a ? fmt::format(
-                 "read:    A at column {} has {} element{} a cell, so k = {} column + bit / "
-                 "{}: this is k = {} of row {}, where its neighbours make one expect row "
-                 "{}, column {}",
-                 region.column, per_cell, per_cell == 1 ? "" : "s", per_cell, region.element_bits,
-                 wrong->index, wrong->row, expected_row, expected_column)
-           : fmt::format(
-                 "read:    D at column {}: this is column {} of row {}, where its neighbours "
-                 "make one expect row {}, column {}",
-                 region.column, wrong->index, wrong->row, expected_row, expected_column));
-  const std::string what = fmt::format(
-      "written as accumulator column {} of row {}, read as {} = {} of row {}", was.column, was.row,
-      is_a ? "A element k" : "accumulator column", wrong->index, wrong->row);
-  const Record* const store = unit.write.by == By::kStore ? &unit.write : nullptr;
-  Record computed;
-  computed.insn = tile.insn;
-  computed.warp = &warp;
-  report(warp, insn, kAllLanes, Hazard::kLayout, store != nullptr ? store : &computed,
-         store != nullptr ? "stored" : "computed", what,
-         is_a && region.element_bits < 32
-             ? fmt::format("pack {} columns of a row into each cell before tcgen05.st, in order of "
-                           "the columns, the first in the lowest bits",
-                           per_cell)
-             : "store with the shape and columns that were loaded with",
-         std::move(notes), false);
 }
 
 }  // namespace tilewright::sim

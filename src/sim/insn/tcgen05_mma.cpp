@@ -29,6 +29,7 @@ void report_strict(Warp& warp, const Insn& insn, const MmaCall& call, const std:
   finding.check = "strict";
   finding.kernel = warp.grid->code->info.name;
   finding.what = "descriptor of tcgen05.mma: " + what;
+  finding.cause = finding.what;
   finding.places.push_back(place_of(warp, insn, 1u << call.lane, "executed"));
   finding.missing = "set the bits to 0";
   warp.grid->findings->add(std::move(finding));

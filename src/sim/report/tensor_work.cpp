@@ -35,12 +35,26 @@ bool is_type(std::string_view text) {
   return std::find(kTypes.begin(), kTypes.end(), text) != kTypes.end();
 }
 
+/// "mxf4" of .kind::mxf4
+std::string_view kind_of(const Instruction& instruction) {
+  constexpr std::string_view kPrefix = "kind::";
+  for (const std::string_view modifier : instruction.modifiers) {
+    if (modifier.starts_with(kPrefix)) return modifier.substr(kPrefix.size());
+  }
+  return {};
+}
+
 constexpr int kBytesOfWgmmaK = 32;  // of every type: k16 of 16 bits, k32 of 8
 constexpr int kRowsOfWarp = 16;
 
 }  // namespace
 
 TensorWork tensor_work(const Instruction& instruction) {
+  if (instruction.opcode == "tcgen05") {
+    TensorWork work;
+    work.type = kind_of(instruction);
+    return work;
+  }
   const bool is_wgmma = instruction.opcode == "wgmma";
   if (!is_wgmma && instruction.opcode != "mma" && instruction.opcode != "wmma") return {};
   TensorWork work;
@@ -76,7 +90,9 @@ std::uint32_t tensor_rate(const TensorRates& rates, std::string_view type) {
   if (type == "f16" || type == "bf16") return rates.f16;
   if (type == "tf32") return rates.tf32;
   if (type == "f64") return rates.f64;
-  if (type == "s8" || type == "u8") return rates.i8;
+  if (type == "s8" || type == "u8" || type == "i8") return rates.i8;
+  if (type == "f8f6f4" || type == "mxf8f6f4") return rates.f8;
+  if (type.starts_with("mxf4")) return rates.f4;
   if (type == "e2m1") return rates.f4 != 0 ? rates.f4 : rates.f8;
   if (type.starts_with("e")) return rates.f8;
   return 0;

@@ -26,6 +26,7 @@ class UsageObserver final : public Observer {
   void local_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
   std::uint64_t async_issued(Warp& warp, const Insn& insn,
                              const AsyncOperation& operation) override;
+  void tensor_issued(Warp& warp, const Insn& insn, const TensorOperation& operation) override;
   void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                const BarrierEvent& event) override;

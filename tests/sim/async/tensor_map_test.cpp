@@ -166,7 +166,6 @@ TEST(SimTensorMap, Rules) {
       {"rank = 6; expected 1 to 5", [](F& f) { f.rank = 6; }},
       {"rank = 2; expected 3 to 5 with interleave",
        [](F& f) { f.rank = 2, f.interleave = TensorInterleave::k16B; }},
-      {"address is null", [](F& f) { f.address = 0; }},
       {"is not a multiple of 16", [](F& f) { f.address += 8; }},
       {"is not a multiple of 32",
        [](F& f) {
