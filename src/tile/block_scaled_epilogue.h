@@ -151,14 +151,15 @@ struct BlockScaledEpilogue {
   }
 
   /// alpha times 64 columns of this thread's row; zeros if there was nothing to multiply.
+  template <bool HasProduct>
   __device__ void load(float (&x)[kRun], int run) const {
-    if (params.k == 0) {
+    if constexpr (!HasProduct) {
 #pragma unroll
       for (float& value : x) value = 0.0f;
       return;
     }
     ptx::tcgen05_ld_32x32b<kRun>(
-        x, tmem + (warp * 32 << 16) + accumulator.stage * C.tile.n + run * kRun);
+        x, own_lanes(tmem) + Columns::accumulator(accumulator.stage) + run * kRun);
     ptx::tcgen05_wait_ld_sync_aligned();
     ptx::tcgen05_fence_operand(x);
 #pragma unroll
@@ -222,11 +223,12 @@ struct BlockScaledEpilogue {
     ptx::cp_async_bulk_commit_group();
   }
 
+  template <bool HasProduct>
   __device__ void write_tile(const BlockScaledTileAt& tile) {
     const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
     const std::int32_t first_column = tile.n * C.tile.n;
     const Ring<2> accumulators(shared.accumulators);
-    if (params.k != 0) {
+    if constexpr (HasProduct) {
       wait_pair<C>(accumulators.full(accumulator), accumulator.parity);
       ptx::tcgen05_fence_after_thread_sync();
     }
@@ -235,8 +237,8 @@ struct BlockScaledEpilogue {
       // What accumulators share is the end of the first and the beginning of the second.
       const int run = Columns::kShared != 0 && accumulator.stage == 0 ? kRuns - 1 - i : i;
       float x[kRun];
-      load(x, run);
-      if (i == kRunsToRelease - 1 && params.k != 0) release_accumulator();
+      load<HasProduct>(x, run);
+      if (HasProduct && i == kRunsToRelease - 1) release_accumulator();
       const RunAt at = {first_row + static_cast<std::int32_t>(warp) * 32, first_column + run * kRun,
                         take_buffer()};
       if constexpr (Output::kHasScales) {
@@ -251,7 +253,11 @@ struct BlockScaledEpilogue {
   }
 
   __device__ void run() {
-    for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile(tile); });
+    if (params.k != 0) {
+      for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile<true>(tile); });
+    } else {
+      for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile<false>(tile); });
+    }
     if (lane() == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 };
