@@ -74,8 +74,6 @@ class RegisterTags {
 
  private:
   struct Use;
-  /// Of the register that begins there; some of its lanes may have tags and others none.
-  std::uint32_t bytes_of(Row row) const { return row_units_[row / kUnitBytes] * kUnitBytes; }
   Tag element(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
               std::uint32_t bytes) const;
   void put(Row row, std::uint32_t width, std::uint32_t lane, std::uint32_t from,
