@@ -149,8 +149,7 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   const AccessRecord& record = now.record;
   const bool both_read = old.kind == AccessKind::kRead && record.kind == AccessKind::kRead;
   const bool both_atomic = old.kind == AccessKind::kAtomic && record.kind == AccessKind::kAtomic;
-  const bool is_before =
-      old.time <= now.knows->seen.of(old.agent) || has_met_in_own_cta(now, old);
+  const bool is_before = old.time <= now.knows->seen.of(old.agent) || has_met_in_own_cta(now, old);
   if (both_read) return is_before;
   if (!is_before) {
     if (both_atomic || are_both_strong(old, record) || is_guess_for_swap(now, old)) return false;

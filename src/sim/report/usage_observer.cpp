@@ -1,5 +1,6 @@
 #include "sim/report/usage_observer.h"
 
+#include "sim/parse/instruction_text.h"
 #include "sim/report/access_cost.h"
 
 #include <algorithm>
@@ -15,13 +16,7 @@ namespace {
 /// Text of an instruction on one line, cut where it gets long.
 std::string text_of(const Module& module, const Instruction& instruction) {
   constexpr std::size_t kMostChars = 120;
-  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - module.text->data());
-  std::string out;
-  for (const char c : std::string_view(*module.text).substr(offset, instruction.length)) {
-    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    if (is_blank && (out.empty() || out.back() == ' ')) continue;
-    out += is_blank ? ' ' : c;
-  }
+  std::string out = instruction_text(module, instruction);
   if (out.size() > kMostChars) out = out.substr(0, kMostChars - 3) + "...";
   return out;
 }

@@ -1,6 +1,7 @@
 #include "sim/trace/trace_observer.h"
 
 #include "sim/async/mbarrier.h"
+#include "sim/parse/instruction_text.h"
 #include "sim/program/engine.h"
 #include "sim/trace/register_text.h"
 
@@ -12,17 +13,11 @@ namespace tilewright::sim {
 
 namespace {
 
-/// The instruction with its guard, blanks shortened.
-std::string instruction_text(const Module& module, const Instruction& instruction) {
-  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - module.text->data());
-  std::string out;
-  for (const char c : std::string_view(*module.text).substr(offset, instruction.length)) {
-    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    if (is_blank && (out.empty() || out.back() == ' ')) continue;
-    out += is_blank ? ' ' : c;
-    if (out.size() > 200) return out + "...";
-  }
-  return out;
+/// Cut where it gets long.
+std::string text_of(const Module& module, const Instruction& instruction) {
+  constexpr std::size_t kMostChars = 200;
+  std::string out = instruction_text(module, instruction);
+  return out.size() > kMostChars ? out.substr(0, kMostChars) + "..." : out;
 }
 
 bool is_any(const std::vector<TraceFilter>& filters, std::uint32_t line, const Warp& warp) {
@@ -118,7 +113,7 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
   if (!is_after) {
     out =
         fmt::format("\n{}  {}\n  {}\n  before\n", code.describe(insn), describe_lanes(warp, active),
-                    instruction_text(*code.module, *code.place(insn).syntax));
+                    text_of(*code.module, *code.place(insn).syntax));
   } else {
     out = "  after\n";
   }
@@ -150,7 +145,7 @@ void TraceObserver::trace(Warp& warp, const Insn& insn, std::uint32_t active) {
   const Dim3& cta = warp.cta->index;
   std::string out =
       fmt::format("{},{},{} w{:<2} {:08x} {:>5}  {:<44}{}", cta.x, cta.y, cta.z, warp.index, active,
-                  instruction.pos.line, instruction_text(*code.module, instruction), values);
+                  instruction.pos.line, text_of(*code.module, instruction), values);
   out.erase(out.find_last_not_of(' ') + 1);
   print_(out + "\n");
 }
