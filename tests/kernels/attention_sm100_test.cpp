@@ -142,7 +142,7 @@ TEST_P(Sm100StageB, TheSimulatorNamesWhatLiesInTheAccumulatorsPlaces) {
     EXPECT_THAT(said, ::testing::HasSubstr("[tmem]"));
     EXPECT_THAT(said, ::testing::ContainsRegex(
                           "written as accumulator column [0-9]+ of row [0-9]+, read as A element"));
-    EXPECT_THAT(said, ::testing::HasSubstr("each cell must hold 2 columns"));
+    EXPECT_THAT(said, ::testing::HasSubstr("tilewright layout draw tmem.A.m128.k64.16bit"));
     abandon_device();
     SetUp();
   }

@@ -47,7 +47,7 @@ constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegister
 template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kBoxes = HeadDim / tile::kBoxElems;
-  static constexpr int kCubicShare = HeadDim == 64 ? 4 : 8;
+  static constexpr int kCubicShare = HeadDim == 64 ? 8 : 16;
   static constexpr int kColumns = 512;
   using Rows = tile::GroupWork<HeadDim, HeadDim>;
 
