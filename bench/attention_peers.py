@@ -27,6 +27,7 @@ import argparse
 import ctypes
 import json
 import math
+import os
 import pathlib
 import random
 import shlex
@@ -70,13 +71,16 @@ class Tilewright:
 
     def __init__(self, path):
         self.lib = ctypes.CDLL(str(path))
-        for name in ("tw_last_error", "tw_attention_plan_text", "tw_attention_kernel", "tw_version",
+        for name in ("tw_last_error", "tw_attention_plan_text", "tw_attention_kernel", "tw_version", "tw_commit",
                      "tw_device_description"):
             getattr(self.lib, name).restype = ctypes.c_char_p
         self.lib.tw_attention_workspace_bytes.restype = ctypes.c_size_t
         self.lib.tw_attention_flops.restype = ctypes.c_double
         self.device = ctypes.c_void_p()
         self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
+
+    def commit(self):
+        return self.lib.tw_commit().decode()
 
     def check(self, status):
         if status:
@@ -126,6 +130,16 @@ def clocks():
 def git(*words):
     done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def source_commit(tilewright):
+    """The commit that was measured and whether it was changed: TILEWRIGHT_COMMIT of the environment, else what our
+    library was built from, else that of this tree."""
+    commit = os.environ.get("TILEWRIGHT_COMMIT") or (tilewright.commit() if tilewright else "")
+    if not commit:
+        commit = (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
+            "-dirty" if git("status", "--porcelain", "-uno") else "")
+    return commit.removesuffix("-dirty"), commit.endswith("-dirty")
 
 
 def exact_rows(torch, q, k, v, causal, count):
@@ -292,8 +306,9 @@ def main():
         tilewright = Tilewright(args.library)
     fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
     properties = torch.cuda.get_device_properties(0)
-    log = {"schema": 1, "kind": "attention", "tool": "bench/attention_peers.py", "commit": git("rev-parse",
-           "--short=12", "HEAD") or "unknown", "dirty": bool(git("status", "--porcelain", "-uno")),
+    commit, is_dirty = source_commit(tilewright)
+    log = {"schema": 1, "kind": "attention", "tool": "bench/attention_peers.py", "commit": commit,
+           "dirty": is_dirty,
            "command": shlex.join(["python3", "bench/attention_peers.py"] + sys.argv[1:]),
            "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
            "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,

@@ -1,7 +1,8 @@
 # Compiles src/kernels/**/*.cu to PTX and cubin for the targets each file names, and embeds both.
 #
 # A kernel file says what it is for in a line `// targets: sm_90a sm_100a`. PTX is what the simulator
-# runs and what is embedded for inspection; the cubin is assembled from that same PTX. `ptxas -v` is
+# runs and what is embedded for inspection; the cubin is assembled from that same PTX. Both are embedded
+# packed by zlib, a tenth of their size. `ptxas -v` is
 # kept: tools/embed_kernels.py reads registers, spills and shared memory from it into the table that
 # `tilewright kernels` prints and tests/device/ptxas_facts_test.cpp compares with the baseline.
 
@@ -59,7 +60,7 @@ const char* kernel_toolkit() { return \"\"; }
     return()
   endif()
   if(TILEWRIGHT_KERNELS_FROM)
-    file(GLOB_RECURSE images ${TILEWRIGHT_KERNELS_FROM}/*.ptx ${TILEWRIGHT_KERNELS_FROM}/*.cubin)
+    file(GLOB_RECURSE images ${TILEWRIGHT_KERNELS_FROM}/*.z)
     set_source_files_properties(${TILEWRIGHT_KERNELS_FROM}/images.S PROPERTIES OBJECT_DEPENDS "${images}")
     tilewright_kernel_library(${TILEWRIGHT_KERNELS_FROM}/images.S ${TILEWRIGHT_KERNELS_FROM}/table.cpp)
     return()
@@ -68,6 +69,7 @@ const char* kernel_toolkit() { return \"\"; }
        ${PROJECT_SOURCE_DIR}/src/kernels/*.cu)
   set(out ${CMAKE_BINARY_DIR}/kernels)
   set(images)
+  set(packed)
   set(specs)
   foreach(source ${sources})
     set(path ${PROJECT_SOURCE_DIR}/src/kernels/${source})
@@ -96,16 +98,17 @@ const char* kernel_toolkit() { return \"\"; }
         DEPENDS ${base}.ptx ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
         COMMENT "ptxas ${source} for ${target}" VERBATIM)
       list(APPEND images ${base}.ptx ${base}.cubin)
+      list(APPEND packed ${base}.ptx.z ${base}.cubin.z)
       list(APPEND specs ${stem}.${target})
     endforeach()
   endforeach()
   add_custom_command(
-    OUTPUT ${out}/images.S ${out}/table.cpp
+    OUTPUT ${out}/images.S ${out}/table.cpp ${packed}
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py embed
             --folder ${out} --toolkit ${TILEWRIGHT_NVCC_VERSION} ${specs}
     DEPENDS ${images} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
     COMMENT "Embedding kernels" VERBATIM)
   # .incbin is invisible to dependency scanning: the images are named as dependencies of the object.
-  set_source_files_properties(${out}/images.S PROPERTIES OBJECT_DEPENDS "${images}")
+  set_source_files_properties(${out}/images.S PROPERTIES OBJECT_DEPENDS "${packed}")
   tilewright_kernel_library(${out}/images.S ${out}/table.cpp)
 endfunction()

@@ -2,7 +2,8 @@
 """Build step for the kernels: assembles PTX with ptxas, and writes the table of embedded images.
 
   embed_kernels.py assemble --ptxas PTXAS --target sm_90a FILE.ptx   -> FILE.cubin, FILE.ptxas
-  embed_kernels.py embed --folder DIR --toolkit 13.0.88 NAME.TARGET...  -> DIR/images.S, DIR/table.cpp
+  embed_kernels.py embed --folder DIR --toolkit 13.0.88 NAME.TARGET...
+      -> DIR/NAME.TARGET.ptx.z, DIR/NAME.TARGET.cubin.z, DIR/images.S, DIR/table.cpp
 """
 
 import argparse
@@ -10,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import zlib
 
 ENTRY = re.compile(r"^\s*(?:\.visible\s+)?\.entry\s+([\w$]+)", re.M)
 TENSOR = re.compile(r"^\s*(?:@!?%?\w+\s+)?(?:wgmma\.mma_async|mma\.sync|tcgen05\.mma)", re.M)
@@ -55,9 +57,18 @@ def facts(report):
     return table
 
 
-ROW = ('    {{"{entry}", "{stem}", "{target}", view({symbol}_ptx, {symbol}_ptx_end), '
-       'view({symbol}_cubin, {symbol}_cubin_end),\n     {{{registers}, {shared}, {stack}, {spill_stores}, '
+ROW = ('    {{"{entry}", "{stem}", "{target}", packed({symbol}_ptx, {symbol}_ptx_end, {ptx_bytes}),\n'
+       '     packed({symbol}_cubin, {symbol}_cubin_end, {cubin_bytes}),\n'
+       '     {{{registers}, {shared}, {stack}, {spill_stores}, '
        '{spill_loads}, {barriers}, {tensor}}}}},\n')
+
+
+def pack(path):
+    """FILE -> FILE.z, and the size of FILE. Best compression: it is done once, undone in each process."""
+    data = path.read_bytes()
+    packed = path.with_name(path.name + ".z")
+    packed.write_bytes(zlib.compress(data, 9))
+    return packed, len(data)
 
 
 def embed(args):
@@ -67,8 +78,9 @@ def embed(args):
         stem, target = spec.rsplit(".", 1)
         base = args.folder / spec
         symbol = "tilewright_image_" + re.sub(r"\W", "_", spec)
+        sizes = {}
         for kind in ("ptx", "cubin"):
-            path = base.with_name(base.name + "." + kind)
+            path, sizes[f"{kind}_bytes"] = pack(base.with_name(base.name + "." + kind))
             assembly.append(f"    .balign 64\n    .global {symbol}_{kind}\n    .global {symbol}_{kind}_end\n"
                             f"{symbol}_{kind}:\n    .incbin \"{path}\"\n{symbol}_{kind}_end:\n    .byte 0\n")
             declarations.append(f"extern const char {symbol}_{kind}[], {symbol}_{kind}_end[];\n")
@@ -83,14 +95,14 @@ def embed(args):
             seen[entry, target] = stem
             tensor = "true" if TENSOR.search(entry_body(ptx, entry)) else "false"
             rows.append(ROW.format(entry=entry, stem=stem, target=target, symbol=symbol, tensor=tensor,
-                                   **report[entry]))
+                                   **sizes, **report[entry]))
     assembly.append('    .section .note.GNU-stack, "", @progbits\n')
     (args.folder / "images.S").write_text("".join(assembly))
     (args.folder / "table.cpp").write_text(
         "// Made by tools/embed_kernels.py.\n#include \"device/kernel_registry.h\"\n\n"
         'extern "C" {\n' + "".join(declarations) + "}\n\nnamespace tilewright::device {\n\nnamespace {\n\n"
-        "std::string_view view(const char* begin, const char* end) {\n"
-        "  return {begin, static_cast<std::size_t>(end - begin)};\n}\n\n"
+        "PackedBytes packed(const char* begin, const char* end, std::size_t size_bytes) {\n"
+        "  return {{begin, static_cast<std::size_t>(end - begin)}, size_bytes};\n}\n\n"
         "const KernelImage kImages[] = {\n" + "".join(sorted(rows)) + "};\n\n}  // namespace\n\n"
         "std::span<const KernelImage> kernel_images() { return kImages; }\n"
         f"const char* kernel_toolkit() {{ return \"{args.toolkit}\"; }}\n\n"

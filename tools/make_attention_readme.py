@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes src/kernels/attention/README.md from logs of `tilewright ladder` and bench/attention_peers.py.
 
-    tools/make_attention_readme.py bench/results/LADDER.json [MORE.json ...] --peers bench/results/PEERS.json
+    tools/make_attention_readme.py bench/results/LADDER.json [MORE.json ...] --peers bench/results/PEERS.json \\
+        --compile bench/results/COMPILE.json
 """
 
 import argparse
@@ -15,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "src/kernels/attention"
 FILES = {"k1": "k1_naive", "k2": "k2_online_softmax", "k3_1": "k3_tma", "k3_2": "k3_tma", "k3_3": "k3_tma",
          "k4_1": "k4_1_wgmma_qk", "k4_2": "k4_2_wgmma", "k5": "k5_warp_specialized", "k6": "k6_pingpong"}
+NOTES = {"the floors": "2026-11-21-attention", "K4.1": "2026-11-22-attention-k4-1",
+         "K4.2": "2026-11-22-attention-k4-2", "K5": "2026-11-22-attention-k5", "K6": "2026-11-22-attention-k6"}
 SHOWN = 4096  # length of the first table, which every rung has
 
 
@@ -68,10 +71,21 @@ def beside_peers(found):
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
 
+def compile_times(log, name):
+    """Of tools/measure_compile.py. Its seconds are of one processor; the build runs the files side by side."""
+    files = {entry["file"]: entry["nvcc_s"] + entry["ptxas_s"] for entry in log["files"]}
+    total, longest = sum(files.values()), max(files, key=files.get)
+    on_two = max(total / 2, files[longest])  # the longest file is one thread's
+    yield (f"All of it compiles in {total:.0f} s of processor time (nvcc {log['toolkit']}, {log['processor']}), "
+           f"which two cores do in about {on_two:.0f} s; `{longest}` alone takes {files[longest]:.0f} s. "
+           f"Log: `bench/results/{name}`.")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("logs", type=pathlib.Path, nargs="+")
     parser.add_argument("--peers", type=pathlib.Path, required=True)
+    parser.add_argument("--compile", type=pathlib.Path, required=True, help="log of tools/measure_compile.py")
     args = parser.parse_args()
     logs = [json.loads(path.read_text()) for path in args.logs]
     found = {}
@@ -82,11 +96,14 @@ def main():
     names = ", ".join(f"`bench/results/{path.name}`" for path in args.logs)
     lines = ["# The attention ladder", "",
              "One idea a rung; `ls` is the reading order. Each file's header comment explains it.",
+             "What was predicted, measured, kept and dropped: "
+             + ", ".join(f"[{name}](../../../docs/notes/{stem}.md)" for name, stem in NOTES.items()) + ".",
              "Made from logs by `tools/make_attention_readme.py`.", "",
              f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 cache, "
              f"medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
              f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}.",
              "", *rungs(logs[0], found), "",
+             *compile_times(json.loads(args.compile.read_text()), args.compile.name), "",
              "## Beside other libraries", "",
              f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of cuDNN and of "
              f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}).",

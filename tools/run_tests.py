@@ -2,7 +2,8 @@
 """Runs every test program of build/release and build/asan and the checks of the tree, and sums up.
 
 Programs run two at a time (or as many as there are processors), each in a random order of tests whose seed
-is printed. Exit status 0 only if everything that ran passed and every program ran to its end.
+is printed. The last line reads "N passed, N failed, N skipped". Exit status 0 only if everything that ran
+passed and every program ran to its end.
 """
 
 import argparse
@@ -142,6 +143,11 @@ def collect(filter_text, seed):
     return jobs
 
 
+def closing_line(passed, failed, skipped):
+    """The last line, alone and without colour: other programs read it."""
+    return f"{passed} passed, {failed} failed, {skipped} skipped"
+
+
 def print_summary(results, seed):
     for result in results:
         if result.failed:
@@ -161,8 +167,9 @@ def print_summary(results, seed):
         print(f"\n{len(other)} other tests were skipped:")
         print("\n".join(f"  {name}" for name in other))
     passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
-    verdict = f"{passed} passed, {failed} failed, {len(skipped)} skipped ({len(gpu)} for want of a GPU)"
-    print("\n" + paint("31;1" if failed else "32", verdict) + f", order seed {seed}")
+    verdict = paint("31;1", "something failed") if failed else paint("32", "all passed")
+    print(f"\n{verdict}, order seed {seed}")
+    print(closing_line(passed, failed, len(skipped)))
 
 
 def main():

@@ -13,6 +13,7 @@ TW_NEEDS="
 /usr/include/fmt/format.h:libfmt-dev
 /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
 /usr/include/CLI/CLI.hpp:libcli11-dev
+/usr/include/zlib.h:zlib1g-dev
 /usr/include/gtest/gtest.h:libgtest-dev
 /usr/include/gmock/gmock.h:libgmock-dev
 "

@@ -51,6 +51,10 @@ TW_API const char* tw_last_error(void);
 /* "0.1.0" */
 TW_API const char* tw_version(void);
 
+/* The commit that the library was built from, "cad4f89822a4", with "-dirty" behind it if its
+ * sources had changed since; "unknown" if nobody knew. */
+TW_API const char* tw_commit(void);
+
 typedef struct tw_device tw_device;
 
 /* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200"; NULL or "": what TILEWRIGHT_DEVICE says, else

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "device/device.h"
+#include "ops/attention_problem.h"
 
 #include <algorithm>
 #include <array>
@@ -27,11 +28,11 @@ void reserve(const device::Device& device, std::unique_ptr<Buffer>& buffer, std:
 }
 
 std::size_t out_bytes(const AttentionProblem& p) {
-  return 2 *
-         static_cast<std::size_t>(span_elems(p.batch, p.q_len, p.heads, p.head_dim, p.out_strides));
+  const std::int64_t batch = p.is_packed ? 1 : p.batch, rows = p.is_packed ? p.total_q : p.q_len;
+  return 2 * static_cast<std::size_t>(span_elems(batch, rows, p.heads, p.head_dim, p.out_strides));
 }
 std::size_t lse_bytes(const AttentionProblem& p) {
-  return p.has_lse ? 4 * static_cast<std::size_t>(p.batch * p.heads * p.q_len) : 0;
+  return p.has_lse ? 4 * static_cast<std::size_t>(ops::attention_q_rows(p) * p.heads) : 0;
 }
 
 template <class T>
@@ -63,7 +64,9 @@ AttentionBench::AttentionBench(const Device& device, const AttentionData& data)
       q_(Buffer::from(device.internal(), data.q)),
       k_(Buffer::from(device.internal(), data.k)),
       v_(Buffer::from(device.internal(), data.v)),
-      sink_(Buffer::from(device.internal(), data.sink)) {}
+      sink_(Buffer::from(device.internal(), data.sink)),
+      cu_q_(Buffer::from(device.internal(), data.cu_q)),
+      cu_kv_(Buffer::from(device.internal(), data.cu_kv)) {}
 
 void AttentionBench::prepare(const AttentionPlan& plan) {
   const device::Device& inner = device_.internal();
@@ -81,6 +84,8 @@ void AttentionBench::enqueue(const Attention& attention) {
                  .out = typed<void>(*out_),
                  .lse = typed<float>(*lse_),
                  .sink = typed<const float>(sink_),
+                 .cu_q = typed<const std::int32_t>(cu_q_),
+                 .cu_kv = typed<const std::int32_t>(cu_kv_),
                  .workspace = typed<void>(*workspace_),
                  .stream = stream_.handle()});
 }

@@ -36,7 +36,7 @@ class AttentionBench {
   const Device& device_;
   device::Stream stream_;
   device::Event begin_, end_;
-  device::Buffer q_, k_, v_, sink_;
+  device::Buffer q_, k_, v_, sink_, cu_q_, cu_kv_;
   std::unique_ptr<device::Buffer> out_, lse_, workspace_, flush_;
 };
 

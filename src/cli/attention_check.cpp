@@ -36,7 +36,9 @@ KeyValues read_keys(const AttentionData& data, std::int64_t batch, std::int64_t 
   const FormatSpec& format = attention_format(p.dtype);
   const auto dim = static_cast<std::size_t>(p.head_dim);
   KeyValues out;
-  for (std::int64_t j = 0; j < p.kv_len; ++j) {
+  const AttentionSequence sequence = find_sequence(data, batch);
+  for (std::int64_t i = 0; i < sequence.kv_len; ++i) {
+    const std::int64_t j = sequence.kv_first + i;
     const std::span<const std::uint16_t> k(data.k), v(data.v);
     append_row(out.k, format, k.subspan(row_begin(p.k_strides, batch, j, kv_head), dim));
     append_row(out.v, format, v.subspan(row_begin(p.v_strides, batch, j, kv_head), dim));
@@ -49,15 +51,16 @@ KeyValues read_keys(const AttentionData& data, std::int64_t batch, std::int64_t 
 void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row) {
   const AttentionProblem& p = data.problem;
   const auto dim = static_cast<std::size_t>(p.head_dim);
-  const std::int64_t position = row.row + p.kv_len - p.q_len;
+  const AttentionSequence sequence = find_sequence(data, row.batch);
+  const std::int64_t kv_len = sequence.kv_len, position = row.row + kv_len - sequence.q_len;
   const std::int64_t right = p.causal ? 0 : p.window_right;
   const std::int64_t end =
-      std::clamp<std::int64_t>(right < 0 ? p.kv_len : position + right + 1, 0, p.kv_len);
+      std::clamp<std::int64_t>(right < 0 ? kv_len : position + right + 1, 0, kv_len);
   const std::int64_t begin =
       std::clamp<std::int64_t>(p.window_left < 0 ? 0 : position - p.window_left, 0, end);
   std::vector<double> q, sink;
-  append_row(q, attention_format(p.dtype),
-             std::span(data.q).subspan(row_begin(p.q_strides, row.batch, row.row, row.head), dim));
+  const std::size_t q_begin = row_begin(p.q_strides, row.batch, row.first + row.row, row.head);
+  append_row(q, attention_format(p.dtype), std::span(data.q).subspan(q_begin, dim));
   if (p.has_sink) sink = {data.sink[static_cast<std::size_t>(row.head)]};
   const auto first = static_cast<std::size_t>(begin) * dim;
   const std::size_t count = static_cast<std::size_t>(end - begin) * dim;
@@ -91,22 +94,25 @@ void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row)
 }
 
 // (batch, head) pairs with some rows each: few pairs, for the keys of one have to be converted.
-std::vector<ExactRow> choose_rows(const AttentionProblem& p, std::int64_t count,
+std::vector<ExactRow> choose_rows(const AttentionData& data, std::int64_t count,
                                   std::uint64_t seed) {
-  const std::int64_t pairs = p.batch * p.heads, total = pairs * p.q_len;
+  const AttentionProblem& p = data.problem;
+  const std::int64_t pairs = p.batch * p.heads;
+  const std::int64_t total = p.is_packed ? p.heads * p.total_q : pairs * p.q_len;
   std::vector<ExactRow> rows;
   const auto add = [&](std::int64_t pair, std::int64_t row) {
     ExactRow& added = rows.emplace_back();
     added.batch = pair / p.heads;
     added.head = pair % p.heads;
     added.row = row;
+    added.first = find_sequence(data, added.batch).q_first;
   };
   if (total <= count) {
-    for (std::int64_t i = 0; i < total; ++i) add(i / p.q_len, i % p.q_len);
+    for (std::int64_t pair = 0; pair < pairs; ++pair)
+      for (std::int64_t i = 0; i < find_sequence(data, pair / p.heads).q_len; ++i) add(pair, i);
     return rows;
   }
   const std::int64_t chosen_pairs = std::min<std::int64_t>(pairs, 8);
-  const std::int64_t per_pair = std::min((count + chosen_pairs - 1) / chosen_pairs, p.q_len);
   std::uint64_t state = seed;
   const auto draw = [&](std::int64_t below) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -114,11 +120,19 @@ std::vector<ExactRow> choose_rows(const AttentionProblem& p, std::int64_t count,
   };
   for (std::int64_t i = 0; i < chosen_pairs; ++i) {
     const std::int64_t pair = (i * pairs + draw(pairs)) / chosen_pairs;
+    const std::int64_t q_len = find_sequence(data, pair / p.heads).q_len;
+    const std::int64_t per_pair = std::min((count + chosen_pairs - 1) / chosen_pairs, q_len);
     // The first and the last row are where masks and tiles go wrong.
     for (std::int64_t r = 0; r < per_pair; ++r)
-      add(pair, r == 0 ? 0 : r == 1 ? p.q_len - 1 : draw(p.q_len));
+      add(pair, r == 0 ? 0 : r == 1 ? q_len - 1 : draw(q_len));
   }
   return rows;
+}
+
+std::size_t lse_index(const AttentionProblem& p, const ExactRow& row) {
+  return static_cast<std::size_t>(p.is_packed
+                                      ? row.head * p.total_q + row.first + row.row
+                                      : (row.batch * p.heads + row.head) * p.q_len + row.row);
 }
 
 }  // namespace
@@ -126,7 +140,7 @@ std::vector<ExactRow> choose_rows(const AttentionProblem& p, std::int64_t count,
 std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count,
                                  std::uint64_t seed) {
   const AttentionProblem& p = data.problem;
-  std::vector<ExactRow> rows = choose_rows(p, count, seed);
+  std::vector<ExactRow> rows = choose_rows(data, count, seed);
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < rows.size(); ++i)
     groups[{rows[i].batch, rows[i].head / (p.heads / p.kv_heads)}].push_back(i);
@@ -147,7 +161,7 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
   AttentionErrors errors;
   double error_norm = 0, norm = 0, dot = 0, out_norm = 0;
   for (const ExactRow& row : rows) {
-    const std::size_t begin = row_begin(p.out_strides, row.batch, row.row, row.head);
+    const std::size_t begin = row_begin(p.out_strides, row.batch, row.first + row.row, row.head);
     for (std::size_t c = 0; c < row.out.size(); ++c) {
       const double x = decode(attention_format(p.dtype), out[begin + c]), exact = row.out[c];
       const double error = std::abs(x - exact);
@@ -162,8 +176,7 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
       out_norm += x * x;
     }
     if (!lse.empty()) {
-      const auto at =
-          static_cast<std::size_t>((row.batch * p.heads + row.head) * p.q_len + row.row);
+      const std::size_t at = lse_index(p, row);
       const bool is_empty = std::isinf(row.lse);
       const double error = is_empty ? (lse[at] == row.lse ? 0 : INFINITY)
                                     : std::abs(static_cast<double>(lse[at]) - row.lse);

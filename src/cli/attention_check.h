@@ -11,6 +11,7 @@ namespace tilewright::cli {
 /// A row of out, exactly.
 struct ExactRow {
   std::int64_t batch = 0, head = 0, row = 0;
+  std::int64_t first = 0;  ///< row of the tensor where its sequence begins: 0 unless packed
   std::vector<double> out, magnitude;
   double lse = 0;
   reference::AttentionRow bound;
@@ -34,7 +35,8 @@ struct AttentionErrors {
   bool is_ok() const noexcept { return worst <= 1 && worst_lse <= 1; }
 };
 
-/// `out` lies as the problem's strides say, lse as [batch, heads, q_len], empty if there is none.
+/// `out` lies as the problem's strides say, lse as [batch, heads, q_len], packed
+/// [heads, total_q], empty if there is none.
 AttentionErrors compare_rows(const AttentionProblem& problem, std::span<const ExactRow> rows,
                              std::span<const std::uint16_t> out, std::span<const float> lse);
 

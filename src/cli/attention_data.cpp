@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "formats/minifloat.h"
+#include "ops/attention_problem.h"
 
 #include <bit>
 #include <cmath>
@@ -32,6 +33,14 @@ double elem_as_double(const std::byte* bytes, DType dtype, std::size_t i) {
   }
 }
 
+std::span<const std::byte> float_bytes(const ConstTensorView& tensor, const std::string& name) {
+  const DType from = tensor.dtype;
+  require(from == DType::kF64 || from == DType::kF32 || from == DType::kF16 || from == DType::kBF16,
+          ErrorKind::kUnsupported, "attention: {} has type {}; expected F16, BF16, F32 or F64",
+          name, to_string(from));
+  return contiguous_bytes(tensor, name);
+}
+
 std::uint64_t mix_bits(std::uint64_t z) {  // splitmix64
   z += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -54,10 +63,7 @@ const FormatSpec& attention_format(DType dtype) {
 std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
                                     const std::string& name) {
   const DType from = tensor.dtype;
-  require(from == DType::kF64 || from == DType::kF32 || from == DType::kF16 || from == DType::kBF16,
-          ErrorKind::kUnsupported, "attention: {} has type {}; expected F16, BF16, F32 or F64",
-          name, to_string(from));
-  const std::span<const std::byte> bytes = contiguous_bytes(tensor, name);
+  const std::span<const std::byte> bytes = float_bytes(tensor, name);
   const std::size_t count = bytes.size() * 8 / static_cast<std::size_t>(bits_per_elem(from));
   std::vector<std::uint16_t> codes(count);
   if (from == dtype) {
@@ -69,6 +75,34 @@ std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
     codes[i] = static_cast<std::uint16_t>(encode(format, elem_as_double(bytes.data(), from, i)));
   }
   return codes;
+}
+
+std::vector<float> to_floats(const ConstTensorView& tensor, const std::string& name) {
+  const std::span<const std::byte> bytes = float_bytes(tensor, name);
+  std::vector<float> values(bytes.size() * 8 /
+                            static_cast<std::size_t>(bits_per_elem(tensor.dtype)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(elem_as_double(bytes.data(), tensor.dtype, i));
+  return values;
+}
+
+AttentionSequence find_sequence(const AttentionData& data, std::int64_t batch) {
+  const AttentionProblem& p = data.problem;
+  if (!p.is_packed) return {0, p.q_len, 0, p.kv_len};
+  const auto i = static_cast<std::size_t>(batch);
+  return {data.cu_q[i], data.cu_q[i + 1] - data.cu_q[i], data.cu_kv[i],
+          data.cu_kv[i + 1] - data.cu_kv[i]};
+}
+
+double visible_flops(const AttentionData& data) {
+  const AttentionProblem& p = data.problem;
+  if (!p.is_packed) return ops::attention_flops(p);
+  double scores = 0;
+  for (std::int64_t b = 0; b < p.batch; ++b) {
+    const AttentionSequence sequence = find_sequence(data, b);
+    scores += ops::count_visible_scores(p, sequence.q_len, sequence.kv_len);
+  }
+  return 4 * static_cast<double>(p.head_dim) * static_cast<double>(p.heads) * scores;
 }
 
 AttentionExtents read_layout(const std::string& layout, std::span<const std::int64_t> shape,

@@ -18,8 +18,19 @@ namespace tilewright::cli {
 struct AttentionData {
   AttentionProblem problem;
   std::vector<std::uint16_t> q, k, v;
-  std::vector<float> sink;
+  std::vector<float> sink = {};
+  /// [batch + 1] if packed: where sequences begin.
+  std::vector<std::int32_t> cu_q = {}, cu_kv = {};
 };
+
+/// Where the rows of one sequence are: the first ones are 0 unless sequences are packed.
+struct AttentionSequence {
+  std::int64_t q_first, q_len, kv_first, kv_len;
+};
+AttentionSequence find_sequence(const AttentionData& data, std::int64_t batch);
+
+/// 4 * head_dim for every visible score, packed sequences by their lengths.
+double visible_flops(const AttentionData& data);
 
 /// bf16 or fp16.
 const FormatSpec& attention_format(DType dtype);
@@ -27,6 +38,9 @@ const FormatSpec& attention_format(DType dtype);
 /// Codes of a tensor in host memory, rounded to the type: F16, BF16, F32 or F64.
 std::vector<std::uint16_t> to_codes(const ConstTensorView& tensor, DType dtype,
                                     const std::string& name);
+
+/// The same tensors as float32.
+std::vector<float> to_floats(const ConstTensorView& tensor, const std::string& name);
 
 /// Where the letters of `layout` put batch (b), rows (n), heads (h) and head_dim (d, the last) of a
 /// tensor; dimensions without a letter have one element. "bnhd", "bhnd", "hnd", ...

@@ -24,6 +24,12 @@ struct Context {
 void print(const std::string& text);
 void print_json(const nlohmann::json& value);
 
+/// A check whose words do not stand in --help: the name of the option's type says them.
+inline CLI::Validator quiet(CLI::Validator check) {
+  check.description("");
+  return check;
+}
+
 // One function per subcommand; main.cpp lists them.
 void add_info(CLI::App& app, Context& context);
 void add_layout(CLI::App& app, Context& context);

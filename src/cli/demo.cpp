@@ -166,7 +166,9 @@ void add_demo(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "demo", "a tour: layouts, hand-offs, formats, a simulated kernel, pictures");
   auto args = std::make_shared<DemoArguments>();
-  command->add_option("--out", args->out, "folder for the pictures")->capture_default_str();
+  command->add_option("--out", args->out, "folder for the pictures")
+      ->type_name("FOLDER")
+      ->capture_default_str();
   command->add_flag("--pictures-only", args->pictures_only, "write the SVG files and nothing else");
   command->callback([args, &context] { run_demo(*args, context); });
 }

@@ -1,6 +1,7 @@
 // tilewright info: devices, driver, toolkit, embedded kernels.
 
 #include "base/error.h"
+#include "base/source_commit.h"
 #include "cli/command.h"
 #include "device/device.h"
 #include "device/driver_libraries.h"
@@ -130,8 +131,11 @@ void run_info(const Context& context) {
   std::string problem;
   const std::string chosen = chosen_device(context, problem);
   const auto kernels = kernels_by_target();
+  const SourceCommit commit = source_commit(kBuiltCommit);
   if (context.json) {
     print_json({{"version", TILEWRIGHT_VERSION},
+                {"commit", commit.hash},
+                {"dirty", commit.is_dirty},
                 {"device", chosen.empty() ? json() : json(chosen)},
                 {"device_problem", problem.empty() ? json() : json(problem)},
                 {"cuda_driver", driver_to_json(gpu, false)},
@@ -142,7 +146,8 @@ void run_info(const Context& context) {
     return;
   }
   const Style style = context.style();
-  std::string out = style.bold(fmt::format("tilewright {}", TILEWRIGHT_VERSION)) + "\n";
+  std::string out = style.bold(fmt::format("tilewright {}", TILEWRIGHT_VERSION)) +
+                    fmt::format(", commit {}{}\n", commit.hash, commit.is_dirty ? ", changed" : "");
   out += "device      " +
          (chosen.empty() ? "none: neither a usable GPU nor the simulator" : chosen) + "\n";
   out += "driver      " + describe_driver(gpu, false, style);

@@ -32,8 +32,8 @@ nlohmann::json image_to_json(const KernelImage& image) {
           {"spill_load_bytes", facts.spill_load_bytes},
           {"barriers", facts.barriers},
           {"uses_tensor_cores", facts.uses_tensor_cores},
-          {"ptx_bytes", image.ptx.size()},
-          {"cubin_bytes", image.cubin.size()}};
+          {"ptx_bytes", image.ptx.size_bytes},
+          {"cubin_bytes", image.cubin.size_bytes}};
 }
 
 void run_kernels(const KernelsArguments& args, const Context& context) {
@@ -42,7 +42,7 @@ void run_kernels(const KernelsArguments& args, const Context& context) {
       const bool is_wanted =
           image.name == args.ptx || fmt::format("{}.{}", image.name, image.target) == args.ptx;
       if (!is_wanted) continue;
-      print(std::string(image.ptx));
+      print(image.ptx.unpack());
       return;
     }
     device::find_kernel(args.ptx, "any target");  // throws: names what there is

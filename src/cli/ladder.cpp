@@ -89,7 +89,7 @@ class FileSource : public LadderSource {
       const HostTensor aligned(file_.tensor(name));
       return to_codes(aligned.view(), ladder_case.problem.dtype, name);
     };
-    data_ = {ladder_case.problem, codes("q"), codes("k"), codes("v"), {}};
+    data_ = {ladder_case.problem, codes("q"), codes("k"), codes("v")};
     return data_;
   }
 
@@ -207,30 +207,53 @@ void add_ladder(CLI::App& app, Context& context) {
   command
       ->add_option("--input", args->input,
                    "real tensors PREFIX.q, .k, .v [head, row, dim], causal, instead of the sweep")
-      ->check(CLI::ExistingFile);
-  command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512");
-  command->add_option("--kernels", args->kernels, "only these; default: all")->delimiter(',');
-  command->add_option("--head-dims", args->head_dims, "64, 128, 256")->delimiter(',');
-  command->add_option("--lengths", args->lengths, "512 to 16384; on a simulator 128, 256")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512")
+      ->type_name("N");
+  command->add_option("--kernels", args->kernels, "only these; default: all")
+      ->type_name("NAME")
+      ->delimiter(',');
+  command->add_option("--head-dims", args->head_dims, "default: 64,128,256")
+      ->type_name("N")
+      ->delimiter(',');
+  command->add_option("--lengths", args->lengths, "default: 512 to 16384; on a simulator 128,256")
+      ->type_name("N")
       ->delimiter(',');
   command->add_option("--mask", args->mask, "which masks")
-      ->check(CLI::IsMember({"full", "causal", "both"}))
+      ->type_name("full|causal|both")
+      ->check(quiet(CLI::IsMember({"full", "causal", "both"})))
       ->capture_default_str();
   command->add_option("--dtype", args->dtype, "element type")
-      ->check(CLI::IsMember({"bf16", "f16"}))
+      ->type_name("bf16|f16")
+      ->check(quiet(CLI::IsMember({"bf16", "f16"})))
       ->capture_default_str();
-  command->add_option("--hidden", args->hidden, "heads * head_dim: 2048; on a simulator 256");
-  command->add_option("--tokens", args->tokens, "batch * length: 16384; on a simulator 256");
+  command->add_option("--hidden", args->hidden, "heads * head_dim: 2048; on a simulator 256")
+      ->type_name("N");
+  command->add_option("--tokens", args->tokens, "batch * length: 16384; on a simulator 256")
+      ->type_name("N");
   command->add_option("--samples", args->samples, "timed runs of each kernel and shape")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1000)));
   command->add_option("--rows", args->rows, "rows of each shape that are checked in float64")
+      ->type_name("N")
       ->capture_default_str();
   command->add_option("--peers", args->peers, "logs of bench/attention_peers.py to compare with")
-      ->check(CLI::ExistingFile);
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
   command->add_option("--from", args->from, "run nothing: report on this log")
-      ->check(CLI::ExistingFile);
-  command->add_option("--out", args->out, "folder for log and report")->capture_default_str();
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command->add_option("--out", args->out, "folder for log and report")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  tilewright ladder --kernels k5,k6 --head-dims 128 --lengths 4096\n"
+      "  tilewright ladder --input examples/data/qkv.safetensors --limit 256\n"
+      "  tilewright ladder --from build/ladder/ladder.json --peers peers.json\n"
+      "Exit status 1 if a result is wrong.");
   command->callback([args, &context] { run_ladder_command(*args, context); });
 }
 

@@ -57,7 +57,9 @@ void add_sample(LadderView& view, const json& sample) {
                                sample.value("source", "tilewright")};
   const std::size_t k = find_or_add(
       view.kernels, [&](const LadderKernel& x) { return x == kernel; }, kernel);
-  if (view.kernels[k].idea.empty()) view.kernels[k].idea = kernel.idea;
+  std::string& idea = view.kernels[k].idea;
+  if (idea.empty()) idea = kernel.idea;
+  if (idea != kernel.idea && kernel.name == "auto") idea = "what plan() chooses, shape by shape";
   LadderGroup& group = view.groups[find_group(view, sample)];
   const std::int64_t length = sample.at("problem").at("q_len");
   const std::size_t n = find_or_add(

@@ -1,5 +1,7 @@
 #include "cli/ladder_plots.h"
 
+#include "base/markup.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -35,29 +37,6 @@ std::vector<LabelAt> spread_labels(std::vector<LabelAt> labels, double distance,
 
 }  // namespace
 
-std::string escape_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string plot_lines(const std::vector<std::string>& labels,
                        const std::vector<PlotSeries>& series, const std::string& unit,
                        double ceiling) {
@@ -76,7 +55,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
     return kHeight - kBottom - (kHeight - kTop - kBottom) * y / top;
   };
   std::string svg = fmt::format("<svg viewBox='0 0 {} {}' role='img'>", kWidth, kHeight);
-  svg += fmt::format("<text class='unit' x='0' y='13'>{}</text>", escape_html(unit));
+  svg += fmt::format("<text class='unit' x='0' y='13'>{}</text>", escape_markup(unit));
   const double step = round_step(top, 5);
   for (double y = 0; y <= top; y += step) {
     svg += fmt::format(
@@ -92,7 +71,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
   }
   for (std::size_t i = 0; i < labels.size(); ++i)
     svg += fmt::format("<text class='tick' x='{:.1f}' y='{}' text-anchor='middle'>{}</text>",
-                       x_of(i), kHeight - 9, escape_html(labels[i]));
+                       x_of(i), kHeight - 9, escape_markup(labels[i]));
   std::vector<LabelAt> ends;
   for (std::size_t s = 0; s < series.size(); ++s) {
     std::string path, dots;
@@ -104,8 +83,8 @@ std::string plot_lines(const std::vector<std::string>& labels,
       dots += fmt::format(
           "<circle cx='{:.1f}' cy='{:.1f}' r='3'><title>{}, {}: {:.4g} {}</title>"
           "</circle>",
-          x_of(i), y_of(y), escape_html(series[s].name), escape_html(labels[i]), y,
-          escape_html(unit));
+          x_of(i), y_of(y), escape_markup(series[s].name), escape_markup(labels[i]), y,
+          escape_markup(unit));
       last = y;
     }
     if (path.empty()) continue;
@@ -116,7 +95,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
   for (const LabelAt& label : spread_labels(std::move(ends), 14, kHeight - kBottom)) {
     svg += fmt::format("<text class='name t{}' x='{}' y='{:.1f}'>{}</text>",
                        series[label.series].color, kWidth - kRight + 8, label.y + 4,
-                       escape_html(series[label.series].name));
+                       escape_markup(series[label.series].name));
   }
   return svg + "</svg>";
 }
@@ -136,7 +115,7 @@ std::string plot_bars(const std::vector<PlotBar>& bars, const std::string& unit)
   };
   const double height = kTop + kRow * static_cast<double>(bars.size()) + 26;
   std::string svg = fmt::format("<svg viewBox='0 0 {} {}' role='img'>", kWidth, height);
-  svg += fmt::format("<text class='unit' x='{}' y='13'>{}</text>", kLeft, escape_html(unit));
+  svg += fmt::format("<text class='unit' x='{}' y='13'>{}</text>", kLeft, escape_markup(unit));
   for (double power = first; power <= last + 1e-9; power += 1) {
     const double value = std::pow(10.0, power);
     svg += fmt::format(
@@ -153,8 +132,8 @@ std::string plot_bars(const std::vector<PlotBar>& bars, const std::string& unit)
         "<rect class='f{}' x='{}' y='{:.1f}' width='{:.1f}' height='{}' rx='3'/>"
         "<text class='note' x='{:.1f}' y='{:.1f}'>{}</text>"
         "<text class='tick' x='{}' y='{:.1f}'>{}</text>",
-        kLeft - 10, y + 14, escape_html(bar.label), bar.color, kLeft, y, end - kLeft, kRow - 24,
-        end + 9, y + 14, escape_html(bar.note), kLeft, y + kRow - 10, escape_html(bar.idea));
+        kLeft - 10, y + 14, escape_markup(bar.label), bar.color, kLeft, y, end - kLeft, kRow - 24,
+        end + 9, y + 14, escape_markup(bar.note), kLeft, y + kRow - 10, escape_markup(bar.idea));
   }
   return svg + "</svg>";
 }

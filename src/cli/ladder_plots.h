@@ -7,8 +7,6 @@
 
 namespace tilewright::cli {
 
-std::string escape_html(const std::string& text);
-
 struct PlotSeries {
   std::string name;
   int color = 0;  ///< number of a CSS class s0, s1, ...

@@ -1,4 +1,5 @@
 // The ladder's report: one HTML page that needs nothing else.
+#include "base/markup.h"
 #include "cli/ladder.h"
 #include "cli/ladder_log.h"
 #include "cli/ladder_plots.h"
@@ -36,7 +37,7 @@ std::string color_rules() {
 
 std::string card(const std::string& value, const std::string& text, const char* kind = "") {
   return fmt::format("<div class='card'><b class='{}'>{}</b><span>{}</span></div>", kind,
-                     escape_html(value), escape_html(text));
+                     escape_markup(value), escape_markup(text));
 }
 
 double value_of(const std::optional<LadderPoint>& point) {
@@ -112,8 +113,23 @@ std::string counted_cards(const LadderView& view) {
                           group.title, group.lengths.back()));
 }
 
+// The longest sequences among those that most rungs ran: peers may have run longer ones.
+std::size_t shown_length(const LadderView& view, const LadderGroup& group) {
+  std::size_t shown = 0;
+  std::ptrdiff_t most = -1;
+  for (std::size_t n = 0; n < group.lengths.size(); ++n) {
+    std::ptrdiff_t count = 0;
+    for (std::size_t k = 0; k < view.kernels.size(); ++k)
+      count += !view.kernels[k].is_peer() && value_of(group.points[k][n]) > 0;
+    if (count < most) continue;
+    most = count;
+    shown = n;
+  }
+  return shown;
+}
+
 std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
-  const std::size_t n = group.lengths.size() - 1;
+  const std::size_t n = shown_length(view, group);
   std::vector<PlotBar> bars;
   double previous = 0;
   for (std::size_t k = 0; k < view.kernels.size(); ++k) {
@@ -129,7 +145,7 @@ std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
     if (!is_peer) previous = value;
   }
   return fmt::format(
-      "<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title), group.lengths[n],
+      "<figure><h3>{}, n {}</h3>{}</figure>", escape_markup(group.title), group.lengths[n],
       plot_bars(bars, "TFLOP/s \u00b7 share of the ceiling \u00b7 times the rung above"));
 }
 
@@ -147,13 +163,13 @@ std::string timed_plot(const LadderView& view, const LadderGroup& group) {
     if (y.empty() || *std::ranges::max_element(y) < 0.1 * best) continue;  // the bars have these
     series.push_back({view.kernels[k].name, color_of(view, k), view.kernels[k].is_peer(), y});
   }
-  return fmt::format("<figure><h3>{}</h3>{}</figure>", escape_html(group.title),
+  return fmt::format("<figure><h3>{}</h3>{}</figure>", escape_markup(group.title),
                      plot_lines(labels, series, "TFLOP/s by length", view.ceiling_tflops));
 }
 
 std::string timed_table(const LadderView& view, const LadderGroup& group) {
   std::string html = fmt::format("<figure><h3>{}, TFLOP/s</h3><table><tr><th>kernel</th>",
-                                 escape_html(group.title));
+                                 escape_markup(group.title));
   for (const std::int64_t n : group.lengths) html += fmt::format("<th>{}</th>", n);
   html += "<th>rms error</th><th></th></tr>";
   std::vector<double> best(group.lengths.size(), 0);
@@ -174,8 +190,8 @@ std::string timed_table(const LadderView& view, const LadderGroup& group) {
     if (!has_any) continue;
     const LadderKernel& kernel = view.kernels[k];
     html += fmt::format("<tr><td>{}</td>{}<td>{:.1e}</td><td class='text'>{}</td></tr>",
-                        escape_html(kernel.name), cells, rms,
-                        escape_html(kernel.is_peer() ? kernel.source : kernel.idea));
+                        escape_markup(kernel.name), cells, rms,
+                        escape_markup(kernel.is_peer() ? kernel.source : kernel.idea));
   }
   return html + "</table></figure>";
 }
@@ -195,7 +211,7 @@ std::string counted_bars(const LadderView& view, const LadderGroup& group, std::
     previous = us;
   }
   return fmt::format(
-      "<figure><h3>{}, n {}</h3>{}</figure>", escape_html(group.title), group.lengths[n],
+      "<figure><h3>{}, n {}</h3>{}</figure>", escape_markup(group.title), group.lengths[n],
       plot_bars(bars,
                 "least microseconds of the busiest unit \u00b7 which \u00b7 times less "
                 "than the rung above"));
@@ -221,13 +237,13 @@ std::string counted_table(const LadderView& view, const LadderGroup& group, std:
     const LadderKernel& kernel = view.kernels[k];
     if (point->is_refused()) {
       html += fmt::format("<tr><td>{}</td><td class='none text' colspan='11'>{}</td></tr>",
-                          escape_html(kernel.name), escape_html(refusal_text(*point)));
+                          escape_markup(kernel.name), escape_markup(refusal_text(*point)));
       continue;
     }
     const auto bounds = ladder_bounds(*point);
     if (bounds.empty()) continue;
     const json& total = point->counted["total"];
-    html += fmt::format("<tr><td>{}</td><td>{:.2f}</td><td>{:.0f}</td>", escape_html(kernel.name),
+    html += fmt::format("<tr><td>{}</td><td>{:.2f}</td><td>{:.0f}</td>", escape_markup(kernel.name),
                         total["warp_instructions"].get<double>() * 1e-6,
                         total["shared_bank_conflicts"].get<double>());
     for (const char* const unit : kUnits) {
@@ -245,7 +261,7 @@ std::string counted_table(const LadderView& view, const LadderGroup& group, std:
 std::string timed_body(const LadderView& view) {
   std::string html =
       "<h2>From rung to rung</h2><p>Each rung keeps what the one above it has and "
-      "adds one idea. Longest sequences; the scale is logarithmic.</p>";
+      "adds one idea. The longest sequences that most of them ran; the scale is logarithmic.</p>";
   for (const LadderGroup& group : view.groups)
     if (group.head_dim == 128 || view.groups.size() < 4) html += timed_ladder(view, group);
   html +=
@@ -285,20 +301,20 @@ std::string ladder_report(const json& log) {
       "content='width=device-width,initial-scale=1'><title>{}</title><style>{}{}</style></head>"
       "<body><main><h1>{}</h1>",
       title, kLadderCss, color_rules(), title);
-  html += fmt::format("<p class='sub'>{}{} \u00b7 {} \u00b7 commit {}{} \u00b7 nvcc {}</p>",
-                      escape_html(device.value("name", "")), view.is_simulated ? ", simulated" : "",
-                      escape_html(log.value("started", "")), escape_html(log.value("commit", "")),
-                      log.value("dirty", false) ? " with changes" : "",
-                      escape_html(log.value("toolkit", "")));
+  html += fmt::format(
+      "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{} \u00b7 nvcc {}</p>",
+      escape_markup(device.value("name", "")), escape_markup(log.value("started", "")),
+      escape_markup(log.value("commit", "")), log.value("dirty", false) ? " with changes" : "",
+      escape_markup(log.value("toolkit", "")));
   html += "<div class='cards'>" + check_card(log);
   if (!view.groups.empty()) html += view.is_simulated ? counted_cards(view) : timed_cards(view);
   html += "</div>" + (view.is_simulated ? counted_body(view) : timed_body(view));
   html += fmt::format(
       "<footer>Cache: {}. Inputs: {}. Made by <code>{}</code> from its log alone."
       "</footer></main></body></html>\n",
-      escape_html(log.value("cache", "")),
-      escape_html(log.at("samples").empty() ? "" : log["samples"][0].value("inputs", "")),
-      escape_html(log.value("command", "")));
+      escape_markup(log.value("cache", "")),
+      escape_markup(log.at("samples").empty() ? "" : log["samples"][0].value("inputs", "")),
+      escape_markup(log.value("command", "")));
   return html;
 }
 

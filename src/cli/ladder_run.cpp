@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/source_commit.h"
 #include "cli/attention_bench.h"
 #include "cli/attention_check.h"
 #include "cli/ladder.h"
@@ -7,9 +8,7 @@
 #include "ops/attention_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -186,23 +185,10 @@ class LadderRunner {
   json samples_ = json::array();
 };
 
-std::string first_line_of(const std::string& command) {
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::array<char, 256> line{};
-  const bool is_read = std::fgets(line.data(), line.size(), pipe) != nullptr;
-  ::pclose(pipe);
-  std::string text = is_read ? line.data() : "";
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 json ladder_header(const Device& device, const std::string& command) {
-  const std::string git = std::string("git -C '") + TILEWRIGHT_SOURCE_DIR + "' ";
-  const std::string commit = first_line_of(git + "rev-parse --short=12 HEAD 2>/dev/null");
-  const bool is_dirty = !first_line_of(git + "status --porcelain -uno 2>/dev/null").empty();
+  const SourceCommit commit = source_commit(kBuiltCommit);
   const device::DeviceInfo& info = device.internal().info();
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
@@ -210,8 +196,8 @@ json ladder_header(const Device& device, const std::string& command) {
   return {{"schema", 1},
           {"kind", "attention"},
           {"tool", std::string("tilewright ladder ") + TILEWRIGHT_VERSION},
-          {"commit", commit.empty() ? "unknown" : commit},
-          {"dirty", is_dirty},
+          {"commit", commit.hash},
+          {"dirty", commit.is_dirty},
           {"command", command},
           {"started", fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(now))},
           {"device",

@@ -24,7 +24,7 @@ h1 { font-size:38px; line-height:1.15; margin:0 0 8px; letter-spacing:-.02em; }
 h2 { font-size:23px; margin:56px 0 6px; letter-spacing:-.01em; }
 h3 { font-size:16px; margin:0 0 8px; }
 p { max-width:74ch; margin:6px 0 16px; color:var(--soft); }
-.sub { color:var(--soft); margin:0 0 28px; }
+.sub { color:var(--soft); margin:0 0 28px; max-width:none; }
 .cards { display:grid; grid-template-columns:repeat(auto-fit,minmax(230px,1fr)); gap:16px; }
 .card,figure { background:var(--card); border:1px solid var(--line); border-radius:14px; }
 .card { padding:18px 20px; }

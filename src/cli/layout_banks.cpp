@@ -76,15 +76,18 @@ void add_layout_banks(CLI::App& layout, Context& context) {
   CLI::App* command = layout.add_subcommand("banks", "count the bank conflicts of an access");
   auto args = std::make_shared<BanksArguments>();
   command->add_option("access", args->access, "(thread, value) -> element")->required();
-  command->add_option("--tile", args->tile,
-                      "layout of the tile in shared memory: element -> offset");
+  command
+      ->add_option("--tile", args->tile, "layout of the tile in shared memory: element -> offset")
+      ->type_name("LAYOUT");
   command->add_option("--bits", args->bits, "width of an element")
       ->capture_default_str()
-      ->check(CLI::IsMember({8, 16, 32, 64, 128}));
+      ->type_name("8|16|32|64|128")
+      ->check(quiet(CLI::IsMember({8, 16, 32, 64, 128})));
   command
       ->add_option("--vector", args->vector, "contiguous values that one instruction moves a lane")
       ->capture_default_str()
-      ->check(CLI::Range(1, 16));
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 16)));
   command->footer(
       "Examples: 32 lanes, each at the same 16-byte chunk of its own row of 128 bytes, plain and "
       "swizzled\n"

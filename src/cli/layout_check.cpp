@@ -109,9 +109,11 @@ void add_layout_check(CLI::App& layout, Context& context) {
   auto args = std::make_shared<CheckArguments>();
   command->add_option("file", args->file, "JSON array of cases")
       ->default_str("tests/golden/layout/layout_algebra.json of the source tree")
-      ->check(CLI::ExistingFile)
+      ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE.json");
-  command->add_option("--show", args->show, "how many differences to print")->capture_default_str();
+  command->add_option("--show", args->show, "how many differences to print")
+      ->type_name("N")
+      ->capture_default_str();
   command->footer(
       "A case names an operation, its operands and the offsets that must come out:\n"
       "  {\"op\": \"composition\", \"a\": {\"shape\": [4,8], \"stride\": [8,1]}, \"b\": "

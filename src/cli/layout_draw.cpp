@@ -98,7 +98,7 @@ void add_layout_draw(CLI::App& layout, Context& context) {
       ->required();
   command
       ->add_option("--as", args->kind, "how to read it: offsets, tv, memory or tmem; names know it")
-      ->check(CLI::IsMember({"auto", "offsets", "tv", "memory", "tmem"}))
+      ->check(quiet(CLI::IsMember({"auto", "offsets", "tv", "memory", "tmem"})))
       ->type_name("KIND");
   command->add_option("--rows", args->rows, "rows to draw, BEGIN:END or a count")
       ->type_name("RANGE");
@@ -108,7 +108,8 @@ void add_layout_draw(CLI::App& layout, Context& context) {
       ->expected(2)
       ->type_name("ROWS COLUMNS");
   command->add_option("--bits", args->bits, "width of an element; for offsets: colour by bank")
-      ->check(CLI::IsMember({4, 8, 16, 32}));
+      ->check(quiet(CLI::IsMember({4, 8, 16, 32})))
+      ->type_name("4|8|16|32");
   command->add_option("--svg", args->svg, "write SVG to this file")->type_name("FILE");
   command->footer(
       "Examples:\n"

@@ -126,7 +126,8 @@ void add_layout_eval(CLI::App& layout, Context& context) {
       ->type_name("[OPERATION] OPERAND...");
   command->add_option("--limit", args->limit, "how many values to print")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 20));
+      ->type_name("N")
+      ->check(quiet(CLI::Range(0, 1 << 20)));
   command->footer(operations_help());
   command->callback([args, &context] { run_eval(*args, context); });
 }

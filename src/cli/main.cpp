@@ -50,6 +50,7 @@ int run_tool(int argc, char** argv) {
   CLI::App app("Layouts, number formats and kernels for tensor cores.", "tilewright");
   app.require_subcommand(0, 1);
   app.fallthrough();
+  app.footer("`tilewright COMMAND --help` says more.");
   add_global_options(app, context);
   for (const auto add : kCommands) add(app, context);
   try {

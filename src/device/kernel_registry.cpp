@@ -11,8 +11,20 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <zlib.h>
 
 namespace tilewright::device {
+
+std::string PackedBytes::unpack() const {
+  std::string out(size_bytes, '\0');
+  uLongf written = size_bytes;
+  const int status = uncompress(reinterpret_cast<Bytef*>(out.data()), &written,
+                                reinterpret_cast<const Bytef*>(packed.data()), packed.size());
+  require(status == Z_OK && written == size_bytes, ErrorKind::kInternal,
+          "an embedded image of {} bytes does not unpack: zlib's status {}, {} bytes of {}",
+          packed.size(), status, written, size_bytes);
+  return out;
+}
 
 const KernelImage& find_kernel(std::string_view name, std::string_view target) {
   std::vector<std::string_view> targets, names;
@@ -51,12 +63,13 @@ Kernel load_kernel(const Device& device, std::string_view name) {
   static std::mutex mutex;
   static std::map<std::pair<abi::CUcontext, const char*>, Module::Memory> loaded;
   const std::scoped_lock lock(mutex);
-  Module::Memory& memory = loaded[{device.context(), image.ptx.data()}];
+  Module::Memory& memory = loaded[{device.context(), image.ptx.packed.data()}];
   std::optional<Module> module = Module::recall(image.source, memory);
   if (!module) {
+    const std::string code = (device.is_simulated() ? image.ptx : image.cubin).unpack();
     module = device.is_simulated()
-                 ? Module::from_ptx(device, image.source, image.ptx)
-                 : Module::from_cubin(device, image.source, std::as_bytes(std::span(image.cubin)));
+                 ? Module::from_ptx(device, image.source, code)
+                 : Module::from_cubin(device, image.source, std::as_bytes(std::span(code)));
     memory = module->remember();
   }
   return module->kernel(std::string(name));

@@ -4,6 +4,7 @@
 
 #include "device/kernel.h"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,12 +22,21 @@ struct KernelFacts {
   bool uses_tensor_cores = false;
 };
 
+/// Bytes as zlib packs them: PTX and line tables are a tenth of their size then.
+struct PackedBytes {
+  std::string_view packed;
+  std::size_t size_bytes = 0;  ///< unpacked
+
+  /// Errors   Internal if they are not what was packed
+  std::string unpack() const;
+};
+
 struct KernelImage {
   std::string_view name;    ///< of the entry, unique per target
   std::string_view source;  ///< file below src/kernels, without ".cu"
   std::string_view target;  ///< "sm_90a", "sm_100a"
-  std::string_view ptx;     ///< text
-  std::string_view cubin;   ///< ELF image, assembled from that text
+  PackedBytes ptx;          ///< text; the entries of a file share it
+  PackedBytes cubin;        ///< ELF image, assembled from that text
   KernelFacts facts;
 };
 

@@ -1,5 +1,6 @@
 #include "layout/draw_svg.h"
 
+#include "base/markup.h"
 #include "layout/palette.h"
 
 #include <algorithm>
@@ -21,29 +22,6 @@ constexpr int kCellHeight1 = 22, kCellHeight2 = 32;
 constexpr int kMinWidth = 280;
 constexpr double kCharWidth = 6.3;   // of the 10.5 px monospaced cell text
 constexpr double kProseWidth = 6.3;  // of the 12 px sans-serif captions
-
-std::string escape(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines(1);
@@ -125,8 +103,8 @@ struct Geometry {
 };
 
 void text_at(std::string& out, double x, double y, const char* css, const std::string& text) {
-  out +=
-      fmt::format("<text x=\"{:g}\" y=\"{:g}\" class=\"{}\">{}</text>\n", x, y, css, escape(text));
+  out += fmt::format("<text x=\"{:g}\" y=\"{:g}\" class=\"{}\">{}</text>\n", x, y, css,
+                     escape_markup(text));
 }
 
 void draw_headers(std::string& out, const Drawing& drawing, const Geometry& g, int x, int y) {
@@ -137,7 +115,7 @@ void draw_headers(std::string& out, const Drawing& drawing, const Geometry& g, i
   out += fmt::format(
       "<text x=\"{0:g}\" y=\"{1:g}\" class=\"axis\" transform=\"rotate(-90 {0:g} "
       "{1:g})\">{2}</text>\n",
-      x + 12.0, middle_y, escape(drawing.row_name));
+      x + 12.0, middle_y, escape_markup(drawing.row_name));
   for (int j = 0; j < drawing.columns(); ++j) {
     text_at(out, left + (j + 0.5) * g.cell_width, top - 7, "head",
             drawing.column_headers[static_cast<std::size_t>(j)]);

@@ -147,19 +147,10 @@ class Loaded final : public LoadedModule {
 };
 
 void refuse_target(const Module& module, const DeviceModel& model) {
-  const bool fits = module.is_arch_specific ? module.target == model.compute_capability
-                    : module.is_family_specific
-                        ? module.target / 10 == model.compute_capability / 10 &&
-                              module.target <= model.compute_capability
-                        : module.target <= model.compute_capability;
-  require(fits, ErrorKind::kUnsupported,
-          "{}: .target sm_{}{} does not run on compute capability {}.{} ({}); compile for sm_{}a",
-          module.name, module.target,
-          module.is_arch_specific     ? "a"
-          : module.is_family_specific ? "f"
-                                      : "",
-          model.compute_capability / 10, model.compute_capability % 10, model.name,
-          model.compute_capability);
+  require(module.runs_on(model.compute_capability), ErrorKind::kUnsupported,
+          "{}: .target {} does not run on compute capability {}.{} ({}); compile for sm_{}a",
+          module.name, module.target_name(), model.compute_capability / 10,
+          model.compute_capability % 10, model.name, model.compute_capability);
 }
 
 /// The message of a launch that went on to its end with findings.
@@ -223,6 +214,25 @@ void check_block(const Launch& launch, const LaunchBounds& bounds) {
       std::max(1U, exact[2]));
 }
 
+/// The kernel of a launch that it can run.
+const KernelCode& find_code(const Launch& launch, const DeviceModel& model) {
+  const auto* module = dynamic_cast<const Loaded*>(launch.module.get());
+  require(module != nullptr, ErrorKind::kInvalidArgument, "launch: no module");
+  const KernelCode* code = module->find(launch.kernel);
+  require(code != nullptr, ErrorKind::kInvalidArgument, "launch: no kernel {} in {}", launch.kernel,
+          module->syntax().name);
+  const KernelInfo& info = code->info;
+  require(info.problem.empty(), ErrorKind::kUnsupported, "{}", info.problem);
+  check_block(launch, info.bounds);
+  check_limit(std::uint64_t{info.static_shared_bytes} + launch.dynamic_shared_bytes,
+              model.shared_bytes_per_cta_optin, "shared memory of a block in bytes");
+  check_grid(launch, model);
+  require(launch.params.size() >= info.param_bytes, ErrorKind::kInvalidArgument,
+          "launch: {} bytes of parameters; {} takes {}", launch.params.size(), launch.kernel,
+          info.param_bytes);
+  return *code;
+}
+
 }  // namespace
 
 struct Machine::State {
@@ -231,6 +241,10 @@ struct Machine::State {
 
   /// Ready for a launch. Returns its address
   std::uint64_t clear_workspace();
+  /// Without machine and observers.
+  Grid make_grid(const Launch& launch, const KernelCode& code);
+  /// Runs it and reports new findings, which are a fault unless they are only to be reported.
+  std::optional<Fault> run(Grid& grid);
 
   const DeviceModel& model;
   Options options;
@@ -262,6 +276,38 @@ std::uint64_t Machine::State::clear_workspace() {
     is_workspace_known = true;
   }
   return address;
+}
+
+Grid Machine::State::make_grid(const Launch& launch, const KernelCode& code) {
+  Grid grid;
+  grid.memory = &memory;
+  grid.code = &code;
+  grid.launch = &launch;
+  grid.options = options;
+  grid.arena_begin = memory.begin();
+  grid.arena_end = memory.end();
+  grid.params = launch.params;
+  grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
+  grid.id = ++num_launches;
+  grid.print = print;
+  if (launch.is_cooperative) grid.workspace_address = clear_workspace();
+  return grid;
+}
+
+std::optional<Fault> Machine::State::run(Grid& grid) {
+  const std::size_t num_known = findings.size();
+  const std::uint64_t num_before = findings.total(), num_left_out = findings.num_left_out();
+  std::optional<Fault> fault = run_grid(grid);
+  const std::vector<Finding> added = findings.take_from(num_known);
+  for (const Finding& finding : added) report(fmt::format("sim: {}\n", to_string(finding)));
+  const std::string& kernel = grid.code->info.name;
+  if (const std::uint64_t more = findings.num_left_out(); more != num_left_out) {
+    report(fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
+                       kernel, more - num_left_out, grid.options.max_findings));
+  }
+  if (!fault && !grid.options.report_only && findings.total() != num_before)
+    fault = Fault{FaultKind::kFinding, first_finding(added, kernel)};
+  return fault;
 }
 
 Machine::Machine(const DeviceModel& model, Options options) {
@@ -350,35 +396,12 @@ std::uint32_t Machine::max_active_ctas_per_sm(const KernelInfo& kernel, std::uin
 }
 
 std::optional<Fault> Machine::launch(const Launch& launch) {
-  const auto* module = dynamic_cast<const Loaded*>(launch.module.get());
-  require(module != nullptr, ErrorKind::kInvalidArgument, "launch: no module");
-  const KernelCode* code = module->find(launch.kernel);
-  require(code != nullptr, ErrorKind::kInvalidArgument, "launch: no kernel {} in {}", launch.kernel,
-          module->syntax().name);
-  require(code->info.problem.empty(), ErrorKind::kUnsupported, "{}", code->info.problem);
-  check_block(launch, code->info.bounds);
-  check_limit(std::uint64_t{code->info.static_shared_bytes} + launch.dynamic_shared_bytes,
-              model().shared_bytes_per_cta_optin, "shared memory of a block in bytes");
-  check_grid(launch, model());
-  require(launch.params.size() >= code->info.param_bytes, ErrorKind::kInvalidArgument,
-          "launch: {} bytes of parameters; {} takes {}", launch.params.size(), launch.kernel,
-          code->info.param_bytes);
+  const KernelCode& code = find_code(launch, model());
   const std::lock_guard lock(state_->launch_mutex);
-  Grid grid;
+  Grid grid = state_->make_grid(launch, code);
   grid.machine = this;
-  grid.memory = &state_->memory;
-  grid.code = code;
-  grid.launch = &launch;
-  grid.options = state_->options;
-  grid.arena_begin = state_->memory.begin();
-  grid.arena_end = state_->memory.end();
-  grid.params = launch.params;
-  grid.params.resize(grid.params.size() + 64);  // a wide load at the end stays inside
-  grid.id = ++state_->num_launches;
-  grid.print = state_->print;
-  if (launch.is_cooperative) grid.workspace_address = state_->clear_workspace();
   const CheckerSet checkers =
-      make_observer(grid.options, *code, state_->findings,
+      make_observer(grid.options, code, state_->findings,
                     state_->is_host_known ? state_->defined.get() : nullptr);
   grid.init = checkers.init;
   grid.findings = &state_->findings;
@@ -386,24 +409,9 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   if (checkers.observer != nullptr) observers.add(checkers.observer);
   if (state_->observer != nullptr) observers.add(state_->observer);
   std::optional<UsageObserver> usage;
-  if (state_->usage) observers.add(&usage.emplace(*code));
+  if (state_->usage) observers.add(&usage.emplace(code));
   grid.observer = observers.get();
-  const std::size_t num_known = state_->findings.size();
-  const std::uint64_t num_before = state_->findings.total();
-  const std::uint64_t num_left_out = state_->findings.num_left_out();
-  std::optional<Fault> fault = run_grid(grid);
-  const std::vector<Finding> findings = state_->findings.take_from(num_known);
-  for (const Finding& finding : findings) {
-    state_->report(fmt::format("sim: {}\n", to_string(finding)));
-  }
-  if (const std::uint64_t more = state_->findings.num_left_out(); more != num_left_out) {
-    state_->report(
-        fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
-                    launch.kernel, more - num_left_out, grid.options.max_findings));
-  }
-  if (!fault && !grid.options.report_only && state_->findings.total() != num_before) {
-    fault = Fault{FaultKind::kFinding, first_finding(findings, code->info.name)};
-  }
+  std::optional<Fault> fault = state_->run(grid);
   if (usage) {
     KernelUsage used = usage->result(*this, launch);
     if (fault) used.faults.push_back(fault->message);

@@ -4,6 +4,7 @@
 #include "base/safetensors_writer.h"
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -32,6 +33,11 @@ class AttentionTool : public ::testing::Test {
     for (float& x : tensor.elems<float>()) x = std::sin(static_cast<float>(i += 7));
     write_npy(folder_ / (name + ".npy"), tensor.view());
   }
+  void write_lengths(const std::string& name, const std::vector<std::int32_t>& starts) {
+    const auto count = static_cast<std::int64_t>(starts.size());
+    write_npy(folder_ / (name + ".npy"),
+              contiguous_view(static_cast<const void*>(starts.data()), DType::kI32, {count}));
+  }
   std::string files() const {
     return "--q " + path("q.npy") + " --k " + path("k.npy") + " --v " + path("v.npy") + " ";
   }
@@ -56,6 +62,96 @@ TEST_F(AttentionTool, ComputesChecksAndWrites) {
   EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 64}));
   EXPECT_EQ(read_npy(out).dtype(), DType::kF32);
   EXPECT_EQ(read_npy(lse).shape(), (std::vector<std::int64_t>{1, 2, 20}));
+}
+
+// Each sequence of a packed run, alone, gives the same rows.
+TEST_F(AttentionTool, TakesPackedSequences) {
+  write_lengths("cu_q", {0, 7, 7, 20});
+  write_lengths("cu_k", {0, 11, 13, 30});
+  const std::string packing =
+      "--cu-seqlens-q " + path("cu_q.npy") + " --cu-seqlens-k " + path("cu_k.npy") + " ";
+  const std::string out = path("out.npy"), lse = path("lse.npy");
+  for (const std::string kernel : {"k5", "k6"}) {
+    const Outcome run = attention(packing + "--causal --check --kernel " + kernel + " --out " +
+                                  out + " --lse-out " + lse);
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("batch 3, heads 2 (keys 1), queries 13, keys 17, head_dim 64, "
+                                   "packed (20 and 30 rows), causal"));
+    EXPECT_THAT(run.out, HasSubstr("check      correct: max error"));
+  }
+  EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 64}));
+  EXPECT_EQ(read_npy(lse).shape(), (std::vector<std::int64_t>{2, 20}));
+  // Bottom-right: query i of the last sees keys up to i + 17 - 13. 7 * 11 - 21 + 13 * 17 - 78.
+  const nlohmann::json report = attention(packing + "--causal --plan --json").parsed();
+  EXPECT_EQ(report["plan"]["flops"], 4.0 * 64 * 2 * (56 + 143));
+}
+
+TEST_F(AttentionTool, PackedRowsAreCheckedWhereTheyBelong) {
+  const std::string packing = "--cu-seqlens-q 0,7,20 --cu-seqlens-k 0,11,30 ";
+  const std::string packed = path("packed.npy"), alone = path("alone.npy");
+  ASSERT_EQ(attention(packing + "--kernel k5 --out " + packed).status, 0);
+  const auto cut = [&](const std::string& name, std::int64_t heads, std::int64_t first) {
+    const HostTensor whole = read_npy(path(name + ".npy"));
+    const std::int64_t rows = whole.shape()[0] - first;
+    write_npy(
+        folder_ / ("last_" + name + ".npy"),
+        contiguous_view(
+            static_cast<const void*>(
+                whole.elems<float>().subspan(static_cast<std::size_t>(first * heads * 64)).data()),
+            DType::kF32, {rows, heads, 64}));
+  };
+  cut("q", 2, 7);
+  cut("k", 1, 11);
+  cut("v", 1, 11);
+  ASSERT_EQ(
+      run_tool(std::string(kDevice) + "attention --q " + path("last_q.npy") + " --k " +
+               path("last_k.npy") + " --v " + path("last_v.npy") + " --kernel k5 --out " + alone)
+          .status,
+      0);
+  const HostTensor both = read_npy(packed), last = read_npy(alone);
+  const auto rows = both.elems<float>().subspan(7 * 2 * 64);
+  ASSERT_EQ(rows.size(), last.elems<float>().size());
+  EXPECT_TRUE(std::ranges::equal(rows, last.elems<float>()));
+}
+
+TEST_F(AttentionTool, RefusesLengthsThatMakeNoSense) {
+  const auto error_of = [&](const std::vector<std::int32_t>& q, const std::vector<std::int32_t>& k,
+                            const std::string& more = "") {
+    write_lengths("cu_q", q);
+    write_lengths("cu_k", k);
+    const Outcome run = attention("--cu-seqlens-q " + path("cu_q.npy") + " --cu-seqlens-k " +
+                                  path("cu_k.npy") + " " + more);
+    EXPECT_EQ(run.status, 1);
+    return run.err;
+  };
+  EXPECT_THAT(error_of({0, 7, 19}, {0, 11, 30}), HasSubstr("ends with 19; the tensor has 20 rows"));
+  EXPECT_THAT(error_of({0, 7, 5, 20}, {0, 1, 2, 30}), HasSubstr("has 5 at index 2 after 7"));
+  EXPECT_THAT(error_of({1, 20}, {0, 30}), HasSubstr("has 1 at index 0; expected 0 first"));
+  EXPECT_THAT(error_of({0, 20}, {0, 11, 30}), HasSubstr("has 1 sequences"));
+  EXPECT_THAT(error_of({0, 7, 20}, {0, 11, 30}, "--kernel k2"),
+              HasSubstr("kernel k2 does not support packed sequences"));
+  EXPECT_THAT(attention("--cu-seqlens-q " + path("q.npy")).err,
+              HasSubstr("is F32 [20, 2, 64]; expected I32 or I64 of shape [sequences + 1]"));
+  EXPECT_THAT(attention("--cu-seqlens-q " + path("cu_q.npy")).err, HasSubstr("(for the keys too)"));
+  EXPECT_THAT(attention("--cu-seqlens-q 0,5,,20").err, HasSubstr("0,5,,20"));
+  EXPECT_THAT(attention("--cu-seqlens-k " + path("cu_k.npy")).err,
+              HasSubstr("without --cu-seqlens-q"));
+}
+
+TEST_F(AttentionTool, EveryFeatureHasASwitch) {
+  const std::vector<std::uint16_t> sink = {0x3f80, 0xbf80};  // bf16: 1, -1
+  const ConstTensorView view =
+      contiguous_view(static_cast<const void*>(sink.data()), DType::kBF16, {2});
+  write_safetensors(path("sink.safetensors"), {{"sink", view}});
+  const Outcome run = attention("--input " + path("sink.safetensors") +
+                                " --sink sink --window 5,3 --softcap 4 --scale 0.3 --dtype f16 "
+                                "--check --kernel k6");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("f16, batch 1, heads 2 (keys 1), queries 20, keys 30, head_dim "
+                                 "64, window 5 back, window 3 ahead, softcap 4, sink, lse, scale "
+                                 "0.3"));
+  EXPECT_THAT(run.out, HasSubstr("check      correct"));
+  EXPECT_THAT(attention("--scale 0").err, HasSubstr("scale = 0; expected a finite number > 0"));
 }
 
 TEST_F(AttentionTool, SpeaksJson) {
@@ -106,7 +202,8 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   const std::string out = path("ladder");
   const std::string small =
       "ladder --kernels k2,k4_2,k6 --head-dims 64 --lengths 64,128 --tokens 128 --hidden 64 ";
-  const Outcome run = run_tool(kDevice + small + "--out " + out);
+  const Outcome run =
+      run_tool(kDevice + small + "--out " + out, "TILEWRIGHT_COMMIT=0123456789ab-dirty");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("12 results checked against float64, 0 wrong"));
   EXPECT_THAT(run.out, HasSubstr("simulated: no times"));
@@ -114,6 +211,8 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   EXPECT_EQ(log["schema"], 1);
   EXPECT_EQ(log["samples"].size(), 12u);
   EXPECT_FALSE(log["samples"][0].contains("samples_us"));
+  EXPECT_EQ(log["commit"], "0123456789ab");
+  EXPECT_EQ(log["dirty"], true);
   EXPECT_GT(log["samples"][0]["counted"]["total"]["warp_instructions"], 0);
   const std::string page(MappedFile(out + "/ladder.html").text());
   EXPECT_THAT(page, HasSubstr("The attention ladder, counted"));
@@ -126,14 +225,25 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   peers["samples"] = nlohmann::json::array({timed["samples"][0]});
   peers["samples"][0]["kernel"] = "cudnn";
   peers["samples"][0]["source"] = "cuDNN 9";
+  peers["samples"][0]["problem"]["q_len"] = 512;  // longer than any of ours
+  for (const char* const chosen : {"chosen: k6", "chosen: k6_short"}) {
+    nlohmann::json sample = timed["samples"][peers["samples"].size()];
+    sample["kernel"] = "auto";
+    sample["idea"] = chosen;
+    peers["samples"].push_back(sample);
+  }
   write_json(folder_ / "timed.json", timed);
   write_json(folder_ / "peers.json", peers);
   const Outcome again = run_tool("ladder --from " + path("timed.json") + " --peers " +
                                  path("peers.json") + " --out " + out + "2");
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("cudnn"));
-  EXPECT_THAT(std::string(MappedFile(out + "2/ladder.html").text()),
-              HasSubstr("The attention ladder, measured"));
+  const std::string measured(MappedFile(out + "2/ladder.html").text());
+  EXPECT_THAT(measured, HasSubstr("The attention ladder, measured"));
+  EXPECT_THAT(measured, HasSubstr("n 128</h3>")) << "bars are of a length that rungs have";
+  EXPECT_THAT(measured, testing::Not(HasSubstr("n 512</h3>")));
+  EXPECT_THAT(measured, HasSubstr("what plan() chooses"));
+  EXPECT_THAT(measured, testing::Not(HasSubstr("chosen: k6")));
 
   timed["samples"][3]["error"]["ok"] = false;
   write_json(folder_ / "timed.json", timed);

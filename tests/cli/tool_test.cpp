@@ -136,6 +136,7 @@ TEST(Tool, Formats) {
 TEST(Tool, InfoAndKernels) {
   const json info = run("--json info").parsed();
   EXPECT_TRUE(info.contains("kernels"));
+  EXPECT_TRUE(info.contains("commit"));
   EXPECT_TRUE(info["cuda_driver"].contains("devices"));
   if (info["device"].is_null()) {
     EXPECT_THAT(info["device_problem"].get<std::string>(), HasSubstr("no usable GPU"));

@@ -21,7 +21,7 @@ using kernels::kLayoutProbeTile;
 TEST(LayoutConstants, LeaveNoDivisionAndNoMemoryInThePtx) {
   if (kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   for (const char* target : {"sm_90a", "sm_100a"}) {
-    const std::string ptx(find_kernel("layout_probe", target).ptx);
+    const std::string ptx = find_kernel("layout_probe", target).ptx.unpack();
     const std::regex costly(
         R"((^|\s)(div|rem|call|ld\.local|st\.local|ld\.const|ld\.global)\.?[^\n]*)");
     std::smatch found;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "device/kernel_registry.h"
 
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -27,17 +28,46 @@ std::string refusal(std::string_view name, std::string_view target) {
 TEST(KernelRegistry, EveryImageHoldsItsEntry) {
   if (kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   std::set<std::pair<std::string_view, std::string_view>> seen;
+  std::map<const char*, std::string> texts;
   for (const KernelImage& image : kernel_images()) {
     EXPECT_TRUE(seen.emplace(image.name, image.target).second) << image.name;
     EXPECT_EQ(&find_kernel(image.name, image.target), &image);
-    EXPECT_THAT(std::string(image.ptx), HasSubstr(".entry " + std::string(image.name) + "("));
-    EXPECT_THAT(std::string(image.ptx), HasSubstr(".target " + std::string(image.target)));
-    EXPECT_EQ(image.cubin.substr(0, 4), std::string_view("\x7f"
-                                                         "ELF"));
+    std::string& ptx = texts[image.ptx.packed.data()];
+    if (ptx.empty()) ptx = image.ptx.unpack();
+    EXPECT_NE(ptx.find(".entry " + std::string(image.name) + "("), ptx.npos) << image.name;
+    EXPECT_NE(ptx.find(".target " + std::string(image.target)), ptx.npos) << image.name;
     EXPECT_GT(image.facts.registers, 0);
     // Kernels take one argument, by value.
-    EXPECT_THAT(std::string(image.ptx), HasSubstr(std::string(image.name) + "_param_0["));
+    EXPECT_NE(ptx.find(std::string(image.name) + "_param_0["), ptx.npos) << image.name;
   }
+}
+
+TEST(KernelRegistry, EveryCubinUnpacksToAnImage) {
+  if (kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  std::set<const char*> seen;
+  for (const KernelImage& image : kernel_images()) {
+    if (!seen.insert(image.cubin.packed.data()).second) continue;
+    const std::string cubin = image.cubin.unpack();
+    EXPECT_EQ(cubin.substr(0, 4), "\177ELF") << image.source;
+    EXPECT_LT(image.cubin.packed.size(), cubin.size()) << image.source;
+  }
+}
+
+TEST(KernelRegistry, WhatIsNoPackedImageIsRefused) {
+  const auto refused = [](std::string_view packed, std::size_t size_bytes) {
+    try {
+      PackedBytes{packed, size_bytes}.unpack();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("unpacked");
+  };
+  const std::string_view packed("x\x9cKLJ\x06\x00\x02\x4d\x01\x27", 11);  // of "abc"
+  EXPECT_EQ((PackedBytes{packed, 3}.unpack()), "abc");
+  EXPECT_THAT(refused(packed, 4), HasSubstr("3 bytes of 4"));
+  EXPECT_THAT(refused(packed, 2), HasSubstr("does not unpack"));
+  EXPECT_THAT(refused(packed.substr(0, 7), 3), HasSubstr("does not unpack"));
+  EXPECT_THAT(refused("abc", 3), HasSubstr("does not unpack"));
 }
 
 TEST(KernelRegistry, UnknownKernelsAndTargetsAreNamed) {

@@ -104,6 +104,7 @@ int check_c_api(const char* spec) {
   tw_device* device = NULL;
   int line;
   CHECK(strlen(tw_version()) >= 5);
+  CHECK(strlen(tw_commit()) >= 7);
   CHECK(tw_device_open("nonsense", &device) == TW_INVALID_ARGUMENT);
   CHECK(device == NULL && strstr(tw_last_error(), "nonsense") != NULL);
   CHECK(tw_device_open(spec, &device) == TW_OK);

@@ -1,8 +1,11 @@
 """What the build reads from ptxas and from PTX."""
 
+import argparse
 import pathlib
 import sys
+import tempfile
 import unittest
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import embed_kernels  # noqa: E402
@@ -56,6 +59,23 @@ class EmbedKernels(unittest.TestCase):
                      "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1}, {%r1}, {%r2}, {%f1};",
                      "@!%p2 tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;"):
             self.assertTrue(embed_kernels.TENSOR.search(line), line)
+
+    def test_images_are_packed_and_listed_with_their_sizes(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "attention").mkdir()
+            base = folder / "attention" / "k.sm_90a"
+            base.with_name("k.sm_90a.ptx").write_text(PTX)
+            base.with_name("k.sm_90a.cubin").write_bytes(b"\x7fELF" + bytes(1000))
+            base.with_name("k.sm_90a.ptxas").write_text(REPORT)
+            embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", specs=["attention/k.sm_90a"]))
+            self.assertEqual(zlib.decompress(base.with_name("k.sm_90a.ptx.z").read_bytes()).decode(), PTX)
+            self.assertEqual(len(zlib.decompress(base.with_name("k.sm_90a.cubin.z").read_bytes())), 1004)
+            assembly, table = (folder / "images.S").read_text(), (folder / "table.cpp").read_text()
+            self.assertIn('k.sm_90a.ptx.z"', assembly)
+            self.assertIn('{"clean", "attention/k", "sm_90a", packed(tilewright_image_attention_k_sm_90a_ptx, '
+                          f"tilewright_image_attention_k_sm_90a_ptx_end, {len(PTX)}),", table)
+            self.assertIn("_cubin_end, 1004),", table)
 
 
 if __name__ == "__main__":

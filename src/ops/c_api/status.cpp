@@ -1,6 +1,7 @@
 #include "ops/c_api/status.h"
 
 #include "base/error.h"
+#include "base/source_commit.h"
 
 #include <exception>
 #include <new>
@@ -66,6 +67,10 @@ void require_address(const void* address, const char* function, const char* name
 
 extern "C" const char* tw_last_error(void) {
   return tilewright::c_api::last_error.c_str();
+}
+
+extern "C" const char* tw_commit(void) {
+  return tilewright::kBuiltCommit;
 }
 
 extern "C" const char* tw_version(void) {

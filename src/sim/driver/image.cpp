@@ -171,11 +171,7 @@ Target target_of(std::string_view text) {
 
 /// Higher is better; 0 if the device cannot run it.
 int fitness(const Target& target, int capability) {
-  const bool is_possible =
-      target.suffix == 'a'   ? target.number == capability
-      : target.suffix == 'f' ? target.number / 10 == capability / 10 && target.number <= capability
-                             : target.number <= capability;
-  if (!is_possible) return 0;
+  if (!target_runs_on(target.number, target.suffix, capability)) return 0;
   return 4 * target.number + (target.suffix == 'a' ? 2 : target.suffix == 'f' ? 1 : 0);
 }
 

@@ -41,18 +41,10 @@ void require_target(const sim::Module& module, const DeviceModel& model,
     refuse(CUresult::kUnsupportedPtxVersion);
   }
   const int capability = model.compute_capability;
-  const bool is_for_it = module.is_arch_specific ? module.target == capability
-                         : module.is_family_specific
-                             ? module.target / 10 == capability / 10 && module.target <= capability
-                             : module.target <= capability;
-  if (is_for_it) return;
+  if (module.runs_on(capability)) return;
   options.log_error(
-      fmt::format("{}: .target sm_{}{} does not run on {}, which has compute capability {}.{}\n",
-                  module.name, module.target,
-                  module.is_arch_specific     ? "a"
-                  : module.is_family_specific ? "f"
-                                              : "",
-                  model.name, capability / 10, capability % 10));
+      fmt::format("{}: .target {} does not run on {}, which has compute capability {}.{}\n",
+                  module.name, module.target_name(), model.name, capability / 10, capability % 10));
   refuse(CUresult::kNoBinaryForGpu);
 }
 

@@ -39,19 +39,6 @@ bool is_scalar_float(Type type) {
   return type == Type::kF16 || type == Type::kBf16 || type == Type::kF32 || type == Type::kF64;
 }
 
-Type bits_type(int bits) {
-  switch (bits) {
-    case 8:
-      return Type::kB8;
-    case 16:
-      return Type::kB16;
-    case 32:
-      return Type::kB32;
-    default:
-      return Type::kB64;
-  }
-}
-
 int storage_bits(Type type) {
   return type == Type::kTf32 ? 32 : bits_of(type);
 }

@@ -32,21 +32,6 @@ ExecFn copy_exec(int bits) {
   }
 }
 
-Type bits_type(int bits) {
-  switch (bits) {
-    case 8:
-      return Type::kB8;
-    case 16:
-      return Type::kB16;
-    case 32:
-      return Type::kB32;
-    case 64:
-      return Type::kB64;
-    default:
-      return Type::kB128;
-  }
-}
-
 /// op: d, a, b, c, d; the first part is the least significant.
 template <class Whole, class Part, int kParts>
 Step run_pack(Warp& warp, const Insn& insn, std::uint32_t active) {

@@ -208,6 +208,14 @@ struct Function {
   SourcePos pos;
 };
 
+/// Code for sm_90a runs on 9.0 alone, for sm_100f on 10.0 and later of that family, for sm_90 on
+/// 9.0 and all later devices.
+constexpr bool target_runs_on(int target, char suffix, int compute_capability) noexcept {
+  if (suffix == 'a') return target == compute_capability;
+  const bool is_family = suffix != 'f' || target / 10 == compute_capability / 10;
+  return is_family && target <= compute_capability;
+}
+
 /// An instruction's operands say `is_local` where they mean Function::variables.
 struct Module {
   std::string name;                         ///< for messages: the file's name
@@ -223,6 +231,11 @@ struct Module {
 
   /// "path/kernel.cu" of a .loc's file, "" if unknown.
   std::string_view file_name(std::uint32_t file) const noexcept;
+  /// The instruction in one line, blanks shortened, cut to that many characters with "..." then.
+  std::string text_of(const Instruction& instruction, std::size_t most_chars) const;
+  /// "sm_90a", and whether a device of this compute capability, 90 for 9.0, runs it.
+  std::string target_name() const;
+  bool runs_on(int compute_capability) const noexcept;
 };
 
 }  // namespace tilewright::sim

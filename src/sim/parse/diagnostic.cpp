@@ -3,6 +3,9 @@
 #include "base/quote.h"
 
 #include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
 
 namespace tilewright::sim {
 namespace {
@@ -51,6 +54,46 @@ std::string format_diagnostic(std::string_view file, std::string_view text, Sour
 void fail_at(const Module& module, SourcePos pos, std::string_view message) {
   const std::string_view text = module.text ? std::string_view(*module.text) : std::string_view();
   fail(ErrorKind::kParseError, "{}", format_diagnostic(module.name, text, pos, message));
+}
+
+namespace {
+
+std::size_t offset_of(const std::string& text, const Instruction& instruction) {
+  const char* const opcode = instruction.opcode.data();
+  constexpr std::less_equal<const char*> is_before;
+  if (is_before(text.data(), opcode) && is_before(opcode, text.data() + text.size()))
+    return static_cast<std::size_t>(opcode - text.data());
+  // The opcode of an fma made of a mul and an add stands nowhere; its place is the add's.
+  std::size_t line = 0;
+  for (std::uint32_t i = 1; i < instruction.pos.line && line < text.size(); ++i)
+    line = text.find('\n', line) + 1;
+  return std::min(text.size(), line + instruction.pos.column - 1);
+}
+
+}  // namespace
+
+std::string Module::text_of(const Instruction& instruction, std::size_t most_chars) const {
+  const std::size_t offset = offset_of(*text, instruction);
+  std::string out;
+  for (const char c : std::string_view(*text).substr(offset, instruction.length)) {
+    const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (is_blank && (out.empty() || out.back() == ' ')) continue;
+    out += is_blank ? ' ' : c;
+  }
+  if (out.size() > most_chars) out = out.substr(0, most_chars - 3) + "...";
+  return out;
+}
+
+std::string Module::target_name() const {
+  return fmt::format("sm_{}{}", target, is_arch_specific ? "a" : is_family_specific ? "f" : "");
+}
+
+bool Module::runs_on(int compute_capability) const noexcept {
+  return target_runs_on(target,
+                        is_arch_specific     ? 'a'
+                        : is_family_specific ? 'f'
+                                             : '\0',
+                        compute_capability);
 }
 
 std::string_view Module::file_name(std::uint32_t file) const noexcept {

@@ -67,6 +67,15 @@ Type parse_type(std::string_view name) noexcept;
 /// Bits of one value; 1 for kPred, 0 for kNone. Packed types count all their elements.
 int bits_of(Type type) noexcept;
 
+/// The type of that many bits and no meaning: kB8 to kB128.
+constexpr Type bits_type(int bits) noexcept {
+  return bits == 8    ? Type::kB8
+         : bits == 16 ? Type::kB16
+         : bits == 32 ? Type::kB32
+         : bits == 64 ? Type::kB64
+                      : Type::kB128;
+}
+
 constexpr bool is_signed(Type type) noexcept {
   return type == Type::kS8 || type == Type::kS16 || type == Type::kS32 || type == Type::kS64 ||
          type == Type::kS4 || type == Type::kS16x2;

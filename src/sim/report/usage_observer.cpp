@@ -1,6 +1,5 @@
 #include "sim/report/usage_observer.h"
 
-#include "sim/parse/instruction_text.h"
 #include "sim/report/access_cost.h"
 
 #include <algorithm>
@@ -13,13 +12,7 @@ namespace tilewright::sim {
 
 namespace {
 
-/// Text of an instruction on one line, cut where it gets long.
-std::string text_of(const Module& module, const Instruction& instruction) {
-  constexpr std::size_t kMostChars = 120;
-  std::string out = instruction_text(module, instruction);
-  if (out.size() > kMostChars) out = out.substr(0, kMostChars - 3) + "...";
-  return out;
-}
+constexpr std::size_t kMostChars = 120;  // of an instruction
 
 std::string source_of(const Module& module, const Instruction& instruction) {
   const std::string_view file = module.file_name(instruction.loc.file);
@@ -146,15 +139,6 @@ std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
   return 0;
 }
 
-// A pair of CTAs has an accumulator in each, and one product.
-void UsageObserver::tensor_issued(Warp&, const Insn& insn, const TensorOperation& operation) {
-  for (const TensorRegion& region : operation.regions) {
-    if (region.role != TensorRole::kAccumulator) continue;
-    shard().usages[insn.syntax].tensor_flop += 2.0 * region.m * region.n * region.k;
-    return;
-  }
-}
-
 void UsageObserver::mbarrier(Warp&, const Insn& insn, const MbarrierEvent& event) {
   // Each lane tells its own.
   const bool is_wait = event.action == MbarrierAction::kWaitSuccess;
@@ -199,7 +183,7 @@ KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) 
     LineUsage& line = out.lines[instruction->pos.line];
     line.usage += counts;
     line.insn_class = classes_[i];
-    if (line.text.empty()) line.text = text_of(*code_.module, *instruction);
+    if (line.text.empty()) line.text = code_.module->text_of(*instruction, kMostChars);
     line.source = source_of(*code_.module, *instruction);
     if (!line.source.empty()) out.source_lines[line.source] += counts;
   }

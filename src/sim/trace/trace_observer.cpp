@@ -1,7 +1,6 @@
 #include "sim/trace/trace_observer.h"
 
 #include "sim/async/mbarrier.h"
-#include "sim/parse/instruction_text.h"
 #include "sim/program/engine.h"
 #include "sim/trace/register_text.h"
 
@@ -13,12 +12,7 @@ namespace tilewright::sim {
 
 namespace {
 
-/// Cut where it gets long.
-std::string text_of(const Module& module, const Instruction& instruction) {
-  constexpr std::size_t kMostChars = 200;
-  std::string out = instruction_text(module, instruction);
-  return out.size() > kMostChars ? out.substr(0, kMostChars) + "..." : out;
-}
+constexpr std::size_t kMostChars = 204;  // of an instruction
 
 bool is_any(const std::vector<TraceFilter>& filters, std::uint32_t line, const Warp& warp) {
   return std::ranges::any_of(filters, [&](const TraceFilter& filter) {
@@ -113,7 +107,7 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
   if (!is_after) {
     out =
         fmt::format("\n{}  {}\n  {}\n  before\n", code.describe(insn), describe_lanes(warp, active),
-                    text_of(*code.module, *code.place(insn).syntax));
+                    code.module->text_of(*code.place(insn).syntax, kMostChars));
   } else {
     out = "  after\n";
   }
@@ -145,7 +139,7 @@ void TraceObserver::trace(Warp& warp, const Insn& insn, std::uint32_t active) {
   const Dim3& cta = warp.cta->index;
   std::string out =
       fmt::format("{},{},{} w{:<2} {:08x} {:>5}  {:<44}{}", cta.x, cta.y, cta.z, warp.index, active,
-                  instruction.pos.line, text_of(*code.module, instruction), values);
+                  instruction.pos.line, code.module->text_of(instruction, kMostChars), values);
   out.erase(out.find_last_not_of(' ') + 1);
   print_(out + "\n");
 }

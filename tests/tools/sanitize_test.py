@@ -1,0 +1,73 @@
+"""The sweep under compute-sanitizer, with a stand-in for the sanitizer."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+import sanitize  # noqa: E402
+
+FAKE = """#!/bin/sh
+[ "$1" = --version ] && { echo "NVIDIA (R) Compute Sanitizer"; echo "Version 2025.3.1"; exit 0; }
+echo "check      correct: max error 0.001"
+case "$2 $*" in
+  racecheck*"--kernel k5"*) echo "========= RACECHECK SUMMARY: 3 hazards displayed (1 error, 2 warnings)";;
+  racecheck*) echo "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)";;
+  *) echo "========= ERROR SUMMARY: 0 errors";;
+esac
+"""
+
+
+class Sanitize(unittest.TestCase):
+    def run_fake(self, text, *arguments):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            fake = folder / "sanitizer"
+            fake.write_text(text)
+            fake.chmod(0o755)
+            done = subprocess.run([sys.executable, TOOLS / "sanitize.py", "--sanitizer", fake, "--tilewright",
+                                   fake, "--out", folder / "out", *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            summary = folder / "out" / "summary.json"
+            return done, json.loads(summary.read_text()) if summary.exists() else None
+
+    def test_clean_runs_end_with_0(self):
+        done, summary = self.run_fake(FAKE, "--kernels", "k2")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("8 runs, 0 not clean", done.stdout)
+        self.assertIn("Version 2025.3.1", done.stdout)
+        self.assertEqual([row["case"] for row in summary["cases"]], ["k2 d64 causal", "k2 d128 causal"])
+
+    def test_hazards_are_counted(self):
+        done, summary = self.run_fake(FAKE, "--kernels", "k5", "--tools", "memcheck,racecheck")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1 + 2", done.stdout)
+        result = summary["cases"][0]["results"]
+        self.assertEqual((result["racecheck"]["errors"], result["racecheck"]["warnings"]), (1, 2))
+        self.assertTrue(sanitize.is_clean(result["memcheck"]))
+
+    def test_a_run_without_its_end_or_with_a_wrong_result_is_not_clean(self):
+        done, _ = self.run_fake("#!/bin/sh\nexit 7\n", "--kernels", "k1", "--tools", "memcheck")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ended with 7", done.stdout)
+        wrong = sanitize.read_output("check      WRONG\n========= ERROR SUMMARY: 0 errors\n", 1)
+        self.assertFalse(sanitize.is_clean(wrong))
+        self.assertEqual(sanitize.word_of(wrong), "wrong")
+
+    def test_unknown_tools_are_refused(self):
+        done, _ = self.run_fake(FAKE, "--tools", "lintcheck")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--tools lintcheck", done.stdout)
+
+    def test_every_rung_is_among_the_cases(self):
+        kernels = {case.kernel for case in sanitize.make_cases()}
+        self.assertLessEqual({"k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1", "k4_2", "k5", "k6", "k6_short",
+                              "k6_long"}, kernels)
+
+
+if __name__ == "__main__":
+    unittest.main()

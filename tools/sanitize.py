@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Runs every rung of the attention ladder under NVIDIA's compute-sanitizer, on a GPU.
+
+  tools/sanitize.py [--tools memcheck,initcheck,synccheck,racecheck] [--kernels k5,k6] [--out FOLDER]
+
+Shapes are small and ragged, and every result is checked against float64. A table is printed; FOLDER gets the
+output of each run and summary.json. Exit status 1 if anything was found or a result is wrong.
+
+What racecheck's words are worth here (NVIDIA's release notes of compute-sanitizer; FlashAttention's notes on it):
+- It sees shared memory only. Tensor copies (cp.async.bulk.tensor) are attributed to no thread, so that it misses
+  races with them; plain bulk copies (cp.async.bulk) it follows since 2024.4, and blames those that mbarriers order
+  in loops across warps. --racecheck-memcpy-async=no changes neither: it is about cp.async of sm_80.
+- Order by mbarriers brought false alarms that were mended in 2025.3 (the one of CUDA 13.0), 2025.4 and, of
+  complete_tx, 2026.3; those of warpgroups on Hopper in 2026.1. Before believing a hazard between a store of one
+  warp and a wgmma or a copy of another, try the newest version, and the simulator (TILEWRIGHT_SIM_CHECK=all),
+  which knows both. A race between plain loads and stores is the kind racecheck is right about.
+"""
+
+import argparse
+import array
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOLS = ("memcheck", "initcheck", "synccheck", "racecheck")
+# Automatic detection of how many mbarriers a CTA has runs out of room with loops over them.
+OPTIONS = {"synccheck": ["--num-cuda-barriers", "64"], "racecheck": ["--num-cuda-barriers", "64"]}
+SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error")
+HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?, (\d+) warnings?\)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A kernel on one shape: rows of q and of k, heads of each, further arguments of `tilewright attention`."""
+    kernel: str
+    head_dim: int
+    rows: tuple = (200, 300)
+    heads: tuple = (4, 2)
+    arguments: tuple = ("--causal",)
+
+    @property
+    def name(self):
+        switches = [word[2:] for word in self.arguments if word.startswith("--")]
+        return " ".join([f"{self.kernel} d{self.head_dim}"] + switches)
+
+
+EVERYTHING = ("--cu-seqlens-q", "0,0,70,200", "--cu-seqlens-k", "0,5,200,300", "--window", "50,20",
+              "--softcap", "8")
+
+
+def make_cases():
+    cases = [Case(kernel, dim) for kernel in ("k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1") for dim in (64, 128)]
+    cases += [Case(kernel, dim) for kernel in ("k4_2", "k5", "k6") for dim in (64, 128, 256)]
+    cases += [Case("k6_short", 64), Case("k6_long", 128, rows=(200, 700))]
+    cases += [Case(kernel, dim, arguments=EVERYTHING) for kernel in ("k5", "k6") for dim in (64, 128, 256)]
+    cases += [Case(kernel, 128, arguments=("--dtype", "f16")) for kernel in ("k4_2", "k5", "k6")]
+    return cases
+
+
+def write_npy(path, shape, seed):
+    """float32 values of a smooth function: no NumPy is needed."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    values = array.array("f", (math.sin(0.37 * i + seed) for i in range(math.prod(shape))))
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values.tobytes())
+
+
+def command_of(case, tool, args, folder):
+    inputs = {"q": (case.rows[0], case.heads[0]), "k": (case.rows[1], case.heads[1]),
+              "v": (case.rows[1], case.heads[1])}
+    for seed, (name, extents) in enumerate(inputs.items()):
+        write_npy(folder / f"{name}.npy", extents + (case.head_dim,), seed)
+    tensors = [word for name in inputs for word in (f"--{name}", str(folder / f"{name}.npy"))]
+    return [args.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), "--print-limit", "20", str(args.tilewright),
+            "--device", args.device, "attention", *tensors, "--kernel", case.kernel, *case.arguments,
+            "--runs", "0", "--check"]
+
+
+def read_output(text, status):
+    """Findings and warnings of a run, None without its end, and whether the result was right."""
+    errors, warnings = None, 0
+    if match := HAZARDS.search(text):
+        errors, warnings = int(match[1]), int(match[2])
+    elif match := SUMMARY.search(text):
+        errors = int(match[1])
+    return {"errors": errors, "warnings": warnings, "is_right": "check      correct" in text, "status": status}
+
+
+def is_clean(result):
+    return result["errors"] == 0 and result["warnings"] == 0 and result["is_right"]
+
+
+def word_of(result):
+    if result["errors"] is None:
+        return f"ended with {result['status']}"
+    words = [] if result["is_right"] else ["wrong"]
+    if result["errors"] or result["warnings"]:
+        words.append(f"{result['errors']} + {result['warnings']}")
+    return ", ".join(words) or "clean"
+
+
+def run_case(case, tool, args):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command_of(case, tool, args, pathlib.Path(folder)), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+    if args.out:
+        (args.out / f"{re.sub(r'[^a-z0-9]+', '_', case.name)}.{tool}.txt").write_text(done.stdout)
+    return read_output(done.stdout, done.returncode)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tools", default=",".join(TOOLS), help="default: all four")
+    parser.add_argument("--kernels", default="", help="only these rungs; default: all")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for summary.json and the output of each run")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--tilewright", type=pathlib.Path, default=ROOT / "build/release/bin/tilewright")
+    parser.add_argument("--sanitizer", default=shutil.which("compute-sanitizer") or
+                        os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin/compute-sanitizer")
+    args = parser.parse_args()
+    args.tools = args.tools.split(",")
+    for tool in args.tools:
+        if tool not in TOOLS:
+            parser.error(f"--tools {tool}; there are {', '.join(TOOLS)}")
+    for program in (args.sanitizer, args.tilewright):
+        if not pathlib.Path(program).exists():
+            parser.error(f"{program} does not exist")
+    return args
+
+
+def main():
+    args = parse_arguments()
+    wanted = set(filter(None, args.kernels.split(",")))
+    cases = [case for case in make_cases() if not wanted or case.kernel in wanted]
+    if args.out:
+        args.out.mkdir(parents=True, exist_ok=True)
+    version = subprocess.run([args.sanitizer, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    print(version.splitlines()[-1] if version else args.sanitizer)
+    print("errors + warnings:", *(f"{tool:>14}" for tool in args.tools))
+    rows = []
+    for case in cases:
+        results = {tool: run_case(case, tool, args) for tool in args.tools}
+        rows.append({"case": case.name, "results": results})
+        print(*(f"{word_of(results[tool]):>14}" for tool in args.tools), "", case.name, flush=True)
+    if args.out:
+        (args.out / "summary.json").write_text(json.dumps({"sanitizer": version, "cases": rows}, indent=1) + "\n")
+    unclean = sum(not is_clean(result) for row in rows for result in row["results"].values())
+    print(f"{len(rows) * len(args.tools)} runs, {unclean} not clean")
+    return 1 if unclean or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
