@@ -9,6 +9,7 @@
 #include "ptx/bulk_tensor_copy.h"
 #include "tile/attention_schedule.h"
 #include "tile/ring.h"
+#include "tile/row_softmax.h"
 #include "tile/tensor_memory.h"
 #include "tile/tensor_mma.h"
 
@@ -101,37 +102,47 @@ struct TensorAttentionShared {
     ptx::mbarrier_init(ptx::shared_address(&p_ready), kRowThreads);
     ptx::mbarrier_init(ptx::shared_address(&o_full), 1);
   }
-  /// Rows of q that no copy writes; before the barrier that all threads pass first.
-  __device__ void clear_rows_behind(std::int32_t rows) {
-    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kBoxRows * 8;
-         i += static_cast<std::int32_t>(blockDim.x)) {
-      for (int box = 0; box < kKeyBoxes; ++box)
-        *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
-    }
-    ptx::fence_proxy_async_shared_cta();
-  }
 };
 
-/// The loading thread: the queries.
-template <class Shared, class Work>
-__device__ void load_queries(const kernels::AttentionParams& params, Shared& shared,
-                             const Work& work) {
-  const std::uint32_t barrier = ptx::shared_address(&shared.q_full);
-  ptx::mbarrier_arrive_expect_tx(barrier, Shared::kKeyBoxes * work.box_rows() * kBoxLineBytes);
-  for (int box = 0; box < Shared::kKeyBoxes; ++box) {
-    ptx::cp_async_bulk_tensor_4d_shared_global(ptx::shared_address(shared.q[box]), params.q_map,
-                                               box * kBoxElems, work.kv_head * work.group,
-                                               work.sequence.q_begin + work.first_query,
-                                               work.stored_batch(params), barrier);
+/// Rows of the boxes of q that no copy writes; all threads, before the barrier that they pass
+/// first.
+template <int Boxes>
+__device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][kBoxBytes], std::int32_t rows) {
+  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kBoxRows * 8;
+       i += static_cast<std::int32_t>(blockDim.x)) {
+    for (int box = 0; box < Boxes; ++box)
+      *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  ptx::fence_proxy_async_shared_cta();
+}
+
+/// The loading thread: the queries, announced to a barrier that expects them.
+template <int Boxes>
+__device__ void load_queries(const kernels::AttentionParams& params,
+                             std::uint8_t (&q)[Boxes][kBoxBytes], const GroupRows& rows,
+                             std::uint32_t barrier) {
+#pragma unroll 1
+  for (int box = 0; box < Boxes; ++box) {
+    ptx::cp_async_bulk_tensor_4d_shared_global(
+        ptx::shared_address(q[box]), params.q_map, box * kBoxElems, rows.kv_head * rows.group,
+        rows.sequence.q_begin + rows.first_query, rows.stored_batch(params), barrier);
   }
 }
 
+/// Where box number `index` of all is in the ring.
+template <int Stages>
+__device__ RingPosition<Stages> box_position(std::int32_t index) {
+  const auto i = static_cast<std::uint32_t>(index);
+  return {i % Stages, i / Stages & 1};
+}
+
 /// The loading thread: a tile's boxes of K or V.
-template <int Boxes, class Shared, class Work>
+template <int Boxes, class Shared>
 __device__ void load_tile(const kernels::AttentionParams& params, Shared& shared, const void* map,
-                          const Work& work, std::int32_t column, std::int32_t tile,
+                          const GroupRows& work, std::int32_t column, std::int32_t tile,
                           RingPosition<Shared::kStages>& at) {
   const Ring<Shared::kStages> ring(shared.ring);
+#pragma unroll 1
   for (int box = 0; box < Boxes; ++box) {
     ring.start_filling(at, kBoxBytes);
     ptx::cp_async_bulk_tensor_4d_shared_global(
@@ -147,7 +158,9 @@ template <class Shared, class Work>
 __device__ void load_operands(const kernels::AttentionParams& params, Shared& shared,
                               const Work& work) {
   if (work.num_tiles() <= 0) return;
-  load_queries(params, shared, work);
+  const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxLineBytes);
+  load_queries(params, shared.q, work, q_full);
   RingPosition<Shared::kStages> at;
   for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
     load_tile<Shared::kKeyBoxes>(params, shared, params.k_map, work, 0, n, at);
@@ -164,6 +177,7 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
   RingPosition<Shared::kStages> at;
   ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
   for (std::int32_t n = 0; n < num_tiles; ++n) {
+#pragma unroll 1
     for (int box = 0; box < Shared::kKeyBoxes; ++box) {
       ring.wait_full(at);
       issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
@@ -174,6 +188,7 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
     }
     ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
     wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
+#pragma unroll 1
     for (int box = 0; box < Shared::kValueBoxes; ++box) {
       ring.wait_full(at);
       issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,
@@ -201,52 +216,52 @@ __device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32
 }
 
 /// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,
-/// but 0 times an infinity is not: in the last tile they are cleared. The row threads together,
-/// before they hand over that tile's operand.
-template <class Shared, class Work>
+/// but 0 times an infinity is not: in the last of the tiles [begin, end) they are cleared. 128
+/// threads together, before they hand over that tile's operand.
+template <class Shared>
 __device__ void clear_values_behind(const kernels::AttentionParams& params, Shared& shared,
-                                    const Work& work) {
-  const std::int32_t rows = work.sequence.kv_len - (work.tiles.end - 1) * kKeys;
+                                    std::int32_t kv_len, std::int32_t begin, std::int32_t end) {
+  const std::int32_t rows = kv_len - (end - 1) * kKeys;
   if (params.cu_kv == nullptr || rows >= kKeys) return;
   const Ring<Shared::kStages> ring(shared.ring);
-  std::int32_t index = work.num_tiles() * (Shared::kKeyBoxes + Shared::kValueBoxes) -
+  std::int32_t index = (end - begin) * (Shared::kKeyBoxes + Shared::kValueBoxes) -
                        Shared::kValueBoxes;  // of all boxes
   for (int box = 0; box < Shared::kValueBoxes; ++box, ++index) {
-    const RingPosition<Shared::kStages> at = {
-        static_cast<std::uint32_t>(index % Shared::kStages),
-        static_cast<std::uint32_t>(index / Shared::kStages & 1)};
+    const RingPosition<Shared::kStages> at = box_position<Shared::kStages>(index);
     ring.wait_full(at);
-    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kKeys * 8;
-         i += kRowThreads)
+    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+         i < kKeys * 8; i += kRowThreads)
       *reinterpret_cast<uint4*>(shared.boxes[at.stage] + i * 16) = make_uint4(0, 0, 0, 0);
   }
   ptx::fence_proxy_async_shared_cta();
 }
 
-/// The row threads: results times `factor` to the boxes of q and out by tensor copies, or, where a
-/// box would run over the end of a packed sequence, row by row. Nothing is read without keys.
-template <class Element, class Shared, class Work>
-__device__ void store_results(const kernels::AttentionParams& params, Shared& shared,
-                              const Work& work, std::uint32_t results, float factor) {
-  const auto row = static_cast<std::int32_t>(threadIdx.x);
-  const bool is_whole = params.cu_q == nullptr || work.rows() == work.box_rows();
-  const bool is_inside = row < work.rows();
-  const std::int32_t batch = work.stored_batch(params);
-  if (ptx::uniform(row) < work.rows()) {
+/// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor
+/// copies, or, where a box would run over the end of a packed sequence, row by row. Without keys
+/// (`has_results` false) zeros.
+template <class Element, int ValueBoxes>
+__device__ void store_results(const kernels::AttentionParams& params,
+                              std::uint8_t (*boxes)[kBoxBytes], const GroupRows& rows,
+                              std::uint32_t results, float factor, bool has_results) {
+  const auto row = static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+  const bool is_whole = params.cu_q == nullptr || rows.rows() == rows.box_rows();
+  const bool is_inside = row < rows.rows();
+  const std::int32_t batch = rows.stored_batch(params);
+  if (ptx::uniform(row) < rows.rows()) {
     auto* const out = static_cast<std::uint16_t*>(params.out) + batch * params.out_strides.batch +
-                      (work.sequence.q_begin + work.query(row)) * params.out_strides.row +
-                      work.head(row) * params.out_strides.head + work.value_begin;
+                      (rows.sequence.q_begin + rows.query(row)) * params.out_strides.row +
+                      rows.head(row) * params.out_strides.head + rows.value_begin;
 #pragma unroll 1
-    for (int box = 0; box < Shared::kValueBoxes; ++box) {
-      float o[2][32] = {};
-      if (work.num_tiles() > 0) load_row(o, own_lanes(results) + box * kBoxElems);
+    for (int half = 0; half < 2 * ValueBoxes; ++half) {  // 32 columns, 4 chunks of a line
+      float o[1][32] = {};
+      if (has_results) load_row(o, own_lanes(results) + half * 32);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const uint4 chunk = pack_chunk<Element>(&o[i / 4][i % 4 * 8], factor);
+      for (int i = 0; i < 4; ++i) {
+        const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
         if (is_whole) {
-          *line_chunk<uint4>(shared.q[box], row, i) = chunk;
+          *line_chunk<uint4>(boxes[half / 2], row, half % 2 * 4 + i) = chunk;
         } else if (is_inside) {
-          reinterpret_cast<uint4*>(out + box * kBoxElems)[i] = chunk;
+          reinterpret_cast<uint4*>(out + half * 32)[i] = chunk;
         }
       }
     }
@@ -254,14 +269,29 @@ __device__ void store_results(const kernels::AttentionParams& params, Shared& sh
   if (!is_whole) return;
   ptx::fence_proxy_async_shared_cta();
   ptx::bar_sync<1, kRowThreads>();
-  if (threadIdx.x != 0) return;
-  for (int box = 0; box < Shared::kValueBoxes; ++box) {
+  if (row != 0) return;
+  for (int box = 0; box < ValueBoxes; ++box) {
     ptx::cp_async_bulk_tensor_4d_global_shared(
-        params.out_map, work.value_begin + box * kBoxElems, work.kv_head * work.group,
-        work.sequence.q_begin + work.first_query, batch, ptx::shared_address(shared.q[box]));
+        params.out_map, rows.value_begin + box * kBoxElems, rows.kv_head * rows.group,
+        rows.sequence.q_begin + rows.first_query, batch, ptx::shared_address(boxes[box]));
   }
   ptx::cp_async_bulk_commit_group();
   ptx::cp_async_bulk_wait_group<0>();
+}
+
+/// What a row is finished with; its lse goes out if it is wanted.
+__device__ inline float finish_group_row(const kernels::AttentionParams& params,
+                                         const GroupRows& rows, const RowSoftmax& softmax) {
+  const auto row = static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+  if (row >= rows.rows()) return 0.0f;
+  const std::int32_t head = rows.head(row);
+  const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
+  const FinishedRow finished = finish_row(softmax, params.scale_log2, sink);
+  if (params.lse != nullptr && rows.value_begin == 0) {
+    params.lse[rows.stored_batch(params) * params.lse_batch_stride + head * params.lse_head_stride +
+               rows.sequence.q_begin + rows.query(row)] = finished.lse;
+  }
+  return finished.factor;
 }
 
 }  // namespace tilewright::tile

@@ -44,6 +44,7 @@ inline device::abi::CUtensorMap sm100_query_map(const Device& device, const void
 struct Sm100KernelUnderTest {
   std::string stem;  ///< entries are STEM_TYPE_dDIM
   std::function<AttentionTile(int head_dim, int group)> tile;
+  double exp2_error = 0x1p-22;  ///< relative, of the powers
 };
 
 class Sm100AttentionTest : public AttentionTest {
@@ -89,10 +90,13 @@ class Sm100AttentionTest : public AttentionTest {
     double largest_v = 0;
     for (const double x : in.v) largest_v = std::max(largest_v, std::abs(x));
     const AttentionTile tile = kernel.tile(p.head_dim, p.heads / p.kv_heads);
-    compare(p, in,
-            AttentionBound(p, {.has_tensor_scores = true, .has_tensor_values = true}, format,
-                           tile.keys, largest_v),
-            got);
+    compare(
+        p, in,
+        AttentionBound(
+            p,
+            {.has_tensor_scores = true, .has_tensor_values = true, .exp2_error = kernel.exp2_error},
+            format, tile.keys, largest_v),
+        got);
     const double found = cosine(got.out, expected(p, in).out);
     EXPECT_FALSE(found < least_cosine) << found;  // NaN: all zeros
   }

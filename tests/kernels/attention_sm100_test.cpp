@@ -2,13 +2,18 @@
 #include "kernels/attention_sm100/stage_a_qk.h"
 #include "kernels/attention_sm100/stage_b_two_mma.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
+#include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "tests/kernels/attention_sm100_check.h"
+
+#include <gmock/gmock.h>
 
 namespace tilewright::kernels {
 namespace {
 
 const Sm100KernelUnderTest kStageB = {"attention_sm100_stage_b", stage_b_tile};
 const Sm100KernelUnderTest kStageC = {"attention_sm100_stage_c", stage_c_tile};
+
+const Sm100KernelUnderTest kStageE = {"attention_sm100_stage_e", stage_e_tile, 8.9e-5};
 
 class Sm100StageA : public BlackwellKernelTest {
  protected:
@@ -118,6 +123,31 @@ TEST_P(Sm100StageB, ScoresBecomeTheNextOperand) {
   check({.q_len = 40, .kv_len = 300, .head_dim = 64}, kBf16);
 }
 
+// The mistake of the documents, kept: P in the accumulator's places, read as if it were packed.
+TEST_P(Sm100StageB, TheSimulatorNamesWhatLiesInTheAccumulatorsPlaces) {
+  for (const FormatSpec* format : {&kBf16, &kFp16}) {
+    std::string said;
+    {
+      const AttentionProblem p = {.q_len = 128, .kv_len = 128, .head_dim = 64};
+      const AttentionInputs in(p, *format);
+      const AttentionTile tile = stage_b_tile(p.head_dim, 1);
+      AttentionOperands operands(device(), p, *format, in);
+      AttentionParams params = operands.params(device(), AttentionMaps::kSwizzled, tile);
+      ::testing::internal::CaptureStderr();
+      EXPECT_THROW(launch(device(), {"attention_sm100_stage_b_wrong", stage_b_tile}, p, *format,
+                          tile, params),
+                   Error);
+      said = ::testing::internal::GetCapturedStderr();
+    }
+    EXPECT_THAT(said, ::testing::HasSubstr("[tmem]"));
+    EXPECT_THAT(said, ::testing::ContainsRegex(
+                          "written as accumulator column [0-9]+ of row [0-9]+, read as A element"));
+    EXPECT_THAT(said, ::testing::HasSubstr("each cell must hold 2 columns"));
+    abandon_device();
+    SetUp();
+  }
+}
+
 class Sm100StageC : public Sm100AttentionTest {};
 TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageC);
 
@@ -184,6 +214,40 @@ TEST_P(Sm100StageC, RescalesWhenTheMaximumGrows) {
                     0.9999);
 }
 
+class Sm100StageE : public Sm100AttentionTest {};
+TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageE);
+
+TEST_P(Sm100StageE, TwoTilesInFlight) {
+  check_attention(kStageE, {.q_len = 256, .kv_len = 384, .head_dim = 128}, kBf16);
+  check_attention(kStageE, {.q_len = 300, .kv_len = 330, .head_dim = 64, .is_causal = true}, kFp16);
+  check_attention(kStageE, {.q_len = 20, .kv_len = 1000, .head_dim = 64, .is_causal = true}, kBf16);
+  check_attention(kStageE, {.q_len = 5, .kv_len = 0, .head_dim = 64}, kBf16);
+}
+
+TEST_P(Sm100StageE, SharedHeadsPackedSequencesAndWindows) {
+  check_attention(kStageE,
+                  {.batch = 2,
+                   .heads = 6,
+                   .kv_heads = 2,
+                   .q_len = 90,
+                   .kv_len = 95,
+                   .head_dim = 128,
+                   .is_causal = true,
+                   .gap = 16},
+                  kBf16);
+  check_attention(kStageE,
+                  {.heads = 2,
+                   .kv_heads = 1,
+                   .head_dim = 64,
+                   .is_causal = true,
+                   .q_lens = {150, 0, 3, 64},
+                   .kv_lens = {190, 5, 0, 200}},
+                  kBf16);
+  check_attention(
+      kStageE, {.q_len = 300, .kv_len = 420, .head_dim = 64, .window_left = 60, .window_right = 3},
+      kBf16);
+}
+
 // The documents' grids: 72 configurations, and P7's with T = 64 as well.
 class Sm100FullGrid : public Sm100AttentionTest {
  protected:
@@ -197,8 +261,11 @@ TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100FullGrid);
 TEST_P(Sm100FullGrid, StageCOnP7) {
   for (const int head_dim : {64, 128, 256, 512}) {
     for (const int rows : {1, 4, 32, 64, 128}) {
-      for (const int keys : {128, 256, 384, 512})
-        check_attention(kStageC, {.q_len = rows, .kv_len = keys, .head_dim = head_dim}, kBf16);
+      for (const int keys : {128, 256, 384, 512}) {
+        const AttentionProblem p = {.q_len = rows, .kv_len = keys, .head_dim = head_dim};
+        check_attention(kStageC, p, kBf16);
+        if (head_dim <= 128) check_attention(kStageE, p, kBf16);
+      }
     }
   }
 }

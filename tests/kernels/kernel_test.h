@@ -100,6 +100,11 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
   virtual int capability() const { return 90; }
   static bool is_simulator() { return std::string(GetParam()).starts_with("sim:"); }
   const Device& device() const { return *device_; }
+  /// After a fault that the test wanted: the next test gets a new context.
+  void abandon_device() {
+    device_ = nullptr;
+    devices_.close();
+  }
 
   /// On the GPU, runs the same once more on the simulator: to the bit the same?
   template <class Run>

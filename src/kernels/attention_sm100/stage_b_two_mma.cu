@@ -93,7 +93,7 @@ __device__ void run(const AttentionParams& params) {
   static_assert(sizeof(shared) <= sm100_shared_bytes(HeadDim));
   constexpr int kColumns = Columns::allocated(HeadDim);
   const tile::GroupWork<HeadDim, HeadDim> work(params);
-  shared.clear_rows_behind(work.box_rows());
+  tile::clear_rows_behind(shared.q, work.box_rows());
   const std::uint32_t columns =
       tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
@@ -104,7 +104,8 @@ __device__ void run(const AttentionParams& params) {
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
     }
     if (work.num_tiles() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full), 0);
-    tile::store_results<Element>(params, shared, work, columns + Columns::kResults, 1.0f);
+    tile::store_results<Element, HeadDim / tile::kBoxElems>(
+        params, shared.q, work, columns + Columns::kResults, 1.0f, work.num_tiles() > 0);
   } else if (ptx::elect_sync()) {
     if (warp == tile::kMmaWarp) {
       tile::multiply_tiles<Element>(shared, columns, work.num_tiles());

@@ -88,25 +88,13 @@ struct Kernel {
         tile::store_operand<Element>(own + Columns::kOperand, nothing);
         ptx::tcgen05_wait_st_sync_aligned();
       }
-      if (n + 1 == work.tiles.end) tile::clear_values_behind(params, shared, work);
+      if (n + 1 == work.tiles.end) {
+        tile::clear_values_behind(params, shared, work.sequence.kv_len, work.tiles.begin,
+                                  work.tiles.end);
+      }
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
     }
     if (work.num_tiles() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full), 0);
-  }
-
-  static __device__ void finish(const AttentionParams& params, Shared& shared, const Work& work,
-                                std::uint32_t columns, const tile::RowSoftmax& softmax) {
-    const auto row = static_cast<std::int32_t>(threadIdx.x);
-    const std::int32_t head = work.head(row);
-    const float* sink = params.sink == nullptr ? nullptr : params.sink + head;
-    const tile::FinishedRow finished = tile::finish_row(softmax, params.scale_log2, sink);
-    if (params.lse != nullptr && work.value_begin == 0 && row < work.rows()) {
-      params.lse[work.stored_batch(params) * params.lse_batch_stride +
-                 head * params.lse_head_stride + work.sequence.q_begin + work.query(row)] =
-          finished.lse;
-    }
-    tile::store_results<Element>(params, shared, work, columns + Columns::kResults,
-                                 finished.factor);
   }
 
   static __device__ void run(const AttentionParams& params) {
@@ -114,14 +102,16 @@ struct Kernel {
     auto& shared = *reinterpret_cast<Shared*>(dynamic);
     const Work work(params);
     if (work.first_query >= work.sequence.q_len) return;  // a short one of packed sequences
-    shared.clear_rows_behind(work.box_rows());
+    tile::clear_rows_behind(shared.q, work.box_rows());
     const std::uint32_t columns =
         tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
     if (warp < tile::kMmaWarp) {
       tile::RowSoftmax softmax;
       attend(params, shared, work, columns, softmax);
-      finish(params, shared, work, columns, softmax);
+      tile::store_results<Element, Shared::kValueBoxes>(
+          params, shared.q, work, columns + Columns::kResults,
+          tile::finish_group_row(params, work, softmax), work.num_tiles() > 0);
     } else if (ptx::elect_sync()) {
       if (warp == tile::kMmaWarp) {
         tile::multiply_tiles<Element>(shared, columns, work.num_tiles());

@@ -122,6 +122,13 @@ bool OrderChecker::are_both_strong(const AccessRecord& a, const AccessRecord& b)
   return reaches(a, b) && reaches(b, a);
 }
 
+/// A CTA's accesses to its own shared memory go in order, so that a cluster barrier orders them also
+/// if the arrival was .relaxed. DeepGEMM hands on the address of its Tensor Memory so.
+bool OrderChecker::has_met_in_own_cta(const Access& now, const AccessRecord& old) const {
+  return !checks_.strict && now.is_shared && old.time <= now.knows->met.of(old.agent) &&
+         agents_[old.issuer].cta == agents_[now.record.issuer].cta;
+}
+
 /// A weak read beside a compare-and-swap: how the programming guide makes atomics that there are
 /// none of, and harmless, for the swap fails if the value was old.
 bool OrderChecker::is_guess_for_swap(const Access& now, const AccessRecord& old) const {
@@ -142,7 +149,8 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   const AccessRecord& record = now.record;
   const bool both_read = old.kind == AccessKind::kRead && record.kind == AccessKind::kRead;
   const bool both_atomic = old.kind == AccessKind::kAtomic && record.kind == AccessKind::kAtomic;
-  const bool is_before = old.time <= now.knows->seen.of(old.agent);
+  const bool is_before =
+      old.time <= now.knows->seen.of(old.agent) || has_met_in_own_cta(now, old);
   if (both_read) return is_before;
   if (!is_before) {
     if (both_atomic || are_both_strong(old, record) || is_guess_for_swap(now, old)) return false;

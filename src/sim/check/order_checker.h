@@ -151,6 +151,7 @@ class OrderChecker final : public Observer {
   void warp_access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_shared);
   void touch(const Access& access, std::uint64_t address, std::uint64_t bytes);
   bool is_ordered(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  bool has_met_in_own_cta(const Access& now, const AccessRecord& old) const;
   bool is_guess_for_swap(const Access& now, const AccessRecord& old) const;
   bool are_both_strong(const AccessRecord& a, const AccessRecord& b) const;
   void use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,

@@ -75,9 +75,10 @@ void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorR
                      was.column, was.row, is_a ? "A element k" : "accumulator column", at.index,
                      at.row),
          is_a && per_cell > 1
-             ? fmt::format("each cell must hold {} columns of its row, rounded to {} bits, the "
-                           "first in the lowest bits",
-                           per_cell, region.element_bits)
+             ? fmt::format(
+                   "pack {} columns of a row into each cell before tcgen05.st, rounded to {} bits, "
+                   "the first in the lowest bits",
+                   per_cell, region.element_bits)
              : "store with the shape and columns that were loaded with",
          std::move(notes), false);
 }
