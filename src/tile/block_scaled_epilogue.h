@@ -259,6 +259,7 @@ struct BlockScaledEpilogue {
       for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile<false>(tile); });
     }
     if (lane() == 0) ptx::cp_async_bulk_wait_group<0>();
+    __syncwarp();
   }
 };
 

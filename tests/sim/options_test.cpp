@@ -23,9 +23,9 @@ TEST(Checks, Lists) {
   EXPECT_EQ(parsed("default"), "mem,init,sync");
   EXPECT_EQ(parsed(""), "mem,init,sync");
   EXPECT_EQ(parsed("none"), "none");
-  EXPECT_EQ(parsed("all"), "mem,init,sync,race,proxy,mma");
-  EXPECT_EQ(parsed("all,strict"), "mem,init,sync,race,proxy,mma,strict");
-  EXPECT_EQ(parsed("all,-race,-mma"), "mem,init,sync,proxy");
+  EXPECT_EQ(parsed("all"), "mem,init,sync,race,proxy,mma,tmem");
+  EXPECT_EQ(parsed("all,strict"), "mem,init,sync,race,proxy,mma,tmem,strict");
+  EXPECT_EQ(parsed("all,-race,-mma"), "mem,init,sync,proxy,tmem");
   EXPECT_EQ(parsed("-init"), "mem,sync");
   EXPECT_EQ(parsed("race,-race"), "none");
   EXPECT_EQ(parse_checks("default"), Checks{});
@@ -46,6 +46,7 @@ TEST(Options, FromTheEnvironment) {
   const ScopedEnv exact("TILEWRIGHT_SIM_EXACT_MMA", "1");
   const ScopedEnv contract("TILEWRIGHT_SIM_CONTRACT", "0");
   const ScopedEnv threads("TILEWRIGHT_SIM_THREADS", "3");
+  const ScopedEnv base("TILEWRIGHT_SIM_TMEM_BASE", "96");
   const Options options = Options::from_environment();
   EXPECT_TRUE(options.checks.race);
   EXPECT_EQ(options.report_path, "out.json");
@@ -55,6 +56,7 @@ TEST(Options, FromTheEnvironment) {
   EXPECT_TRUE(options.is_exact_mma);
   EXPECT_FALSE(options.fuse_mul_add);
   EXPECT_EQ(options.num_threads, 3u);
+  EXPECT_EQ(options.tensor_memory_base, 96u);
 }
 
 TEST(Options, WrongValuesNameTheirVariable) {
