@@ -251,8 +251,9 @@ void TmemChecker::tensor_access(Warp& warp, const Insn& insn, const TensorAccess
 
 void TmemChecker::tensor_issued(Warp& warp, const Insn& insn, const TensorOperation& operation) {
   check_group(warp, insn, operation.cta_group);
-  const Record now = record_of(warp, insn, By::kPipe);
   const std::uint32_t lanes = 1u << operation.lane;
+  Record now = record_of(warp, insn, By::kPipe);
+  now.lanes = lanes;
   Conflicts conflicts;
   for (const TensorRegion& region : operation.regions) {
     const bool reads = region.kind != AccessKind::kWrite, writes = region.kind != AccessKind::kRead;
@@ -261,13 +262,14 @@ void TmemChecker::tensor_issued(Warp& warp, const Insn& insn, const TensorOperat
     check_inside(units, conflicts);
     if (reads && (is_accumulator || region.role == TensorRole::kA)) {
       check_written(units, true, conflicts);
-      check_layout(warp, insn, region, operation.cta_group);
+      check_layout(warp, insn, region, operation);
     }
     if (region.role == TensorRole::kScaleA || region.role == TensorRole::kScaleB) {
-      check_scales(warp, insn, region, operation.cta_group);
+      check_scales(warp, insn, region, operation);
     }
-    const std::uint16_t tile =
-        is_accumulator ? tile_of(region, operation.cta_group, insn) : std::uint16_t{0};
+    const std::uint16_t tile = is_accumulator
+                                   ? tile_of(*units.state, region, operation.cta_group, insn)
+                                   : std::uint16_t{0};
     for (std::uint32_t i = 0; i < units.num_columns && region.column + i < kTensorColumns; ++i) {
       for (std::uint32_t half = 0; half < kHalves; ++half) {
         if ((units.halves >> half & 1) == 0) continue;

@@ -44,6 +44,7 @@ class TmemChecker final : public Observer {
  private:
   static constexpr std::uint32_t kHalves = 8;  ///< of 16 lanes
   static constexpr std::uint32_t kHalfLanes = 16;
+  static constexpr std::uint32_t kGenerations = 4;
 
   enum class By : std::uint8_t { kNobody, kLoad, kStore, kPipe };
   /// One access.
@@ -53,6 +54,7 @@ class TmemChecker final : public Observer {
     std::uint32_t time = 0, issue_time = 0;
     const Insn* insn = nullptr;
     const Warp* warp = nullptr;
+    std::uint32_t lanes = ~std::uint32_t{0};
   };
   /// What a cell's value is.
   enum class Origin : std::uint8_t { kUnknown, kAccumulator, kStored };
@@ -76,7 +78,8 @@ class TmemChecker final : public Observer {
   };
   struct CtaState {
     std::vector<WarpState> warps;
-    std::vector<Unit> units;     ///< column * kHalves + half
+    std::vector<Unit> units;                ///< column * kHalves + half
+    std::vector<std::uint8_t> generations;  ///< by tile: how often it was begun anew, modulo 4
     std::vector<Tag> cell_tags;  ///< (lane * 512 + column) * 4 + byte; empty until needed
     const Insn* alloc = nullptr;
     const Warp* alloc_warp = nullptr;
@@ -99,7 +102,6 @@ class TmemChecker final : public Observer {
     kNoBeforeFence,
     kScales,
     kGroups,
-    kGrowth,
     kLayout,
     kLeak,
   };
@@ -161,9 +163,13 @@ class TmemChecker final : public Observer {
                   std::uint32_t column, std::uint32_t half);
   void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);
   void check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                    std::uint32_t cta_group);
+                    const TensorOperation& operation);
 
-  std::uint16_t tile_of(const TensorRegion& region, std::uint32_t cta_group, const Insn& insn);
+  /// A number for the values that the accumulator holds now: of its place, and which of the last
+  /// four that stood there. 0 if there are too many.
+  std::uint16_t tile_of(CtaState& state, const TensorRegion& region, std::uint32_t cta_group,
+                        const Insn& insn);
+  const Tile& tile_at(std::uint32_t number) const { return tiles_[number / kGenerations]; }
   std::vector<Tag>& cell_tags(CtaState& state);
   Tag accumulator_tag(std::uint16_t tile, std::uint32_t cta, std::uint32_t lane,
                       std::uint32_t column) const;
@@ -176,8 +182,10 @@ class TmemChecker final : public Observer {
                  std::uint32_t lane, std::vector<Reading>& out) const;
   std::optional<Mismatch> find_mismatch(const CtaState& state, const TensorRegion& region,
                                         std::uint32_t cta_group) const;
+  bool is_same_accumulator(const CtaState& state, const TensorRegion& region,
+                           std::uint32_t cta_group) const;
   void check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                    std::uint32_t cta_group);
+                    const TensorOperation& operation);
 
   void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, const Conflict& conflict);
   void report(const Warp& warp, const Insn& insn, std::uint32_t lanes, Hazard hazard,

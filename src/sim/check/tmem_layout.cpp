@@ -41,14 +41,37 @@ std::string map_of(const TensorRegion& region) {
 
 }  // namespace
 
+/// What most products find: the accumulator that the one before left there.
+bool TmemChecker::is_same_accumulator(const CtaState& state, const TensorRegion& region,
+                                      std::uint32_t cta_group) const {
+  if (region.role != TensorRole::kAccumulator) return false;
+  const std::uint32_t first = region.column * kHalves;
+  const std::uint16_t tile = state.units[first + region.lane_base / kHalfLanes].tile;
+  const TensorRegion& other = tile_at(tile).region;
+  if (tile == 0 || tile_at(tile).cta_group != cta_group || other.column != region.column ||
+      other.num_columns != region.num_columns || other.lane_base != region.lane_base ||
+      other.m != region.m || other.n != region.n || other.is_ws != region.is_ws) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < region.num_columns * kHalves; ++i) {
+    const std::uint32_t lane = i % kHalves * kHalfLanes;
+    const bool is_read = (region.lanes[lane / 32] >> lane % 32 & 0xffff) != 0;
+    const Unit& unit = state.units[first + i];
+    if (is_read && (unit.origin != Origin::kAccumulator || unit.tile != tile)) return false;
+  }
+  return true;
+}
+
 void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                               std::uint32_t cta_group) {
+                               const TensorOperation& operation) {
+  const std::uint32_t cta_group = operation.cta_group;
   const CtaState& state = state_of(*warp.cta->cluster->ctas[region.rank]);
+  if (is_same_accumulator(state, region, cta_group)) return;
   const std::optional<Mismatch> wrong = find_mismatch(state, region, cta_group);
   if (!wrong) return;
   const Reading& at = wrong->read;
   const TagParts was = parts_of(at.tag);
-  const Tile& tile = tiles_[was.tile];
+  const Tile& tile = tile_at(was.tile);
   const bool is_a = region.role == TensorRole::kA;
   const std::uint32_t last_bit = 8 * at.byte + (is_a ? region.element_bits : 32) - 1;
   std::vector<std::string> notes;
@@ -69,18 +92,18 @@ void TmemChecker::check_layout(const Warp& warp, const Insn& insn, const TensorR
     other.warp = &warp;
   }
   const std::uint32_t per_cell = 32 / region.element_bits;
-  report(warp, insn, kAllLanes, Hazard::kLayout, &other,
-         other.by == By::kStore ? "stored" : "computed",
-         fmt::format("written as accumulator column {} of row {}, read as {} = {} of row {}",
-                     was.column, was.row, is_a ? "A element k" : "accumulator column", at.index,
-                     at.row),
-         is_a && per_cell > 1
-             ? fmt::format(
-                   "pack {} columns of a row into each cell before tcgen05.st, rounded to {} bits, "
-                   "the first in the lowest bits",
-                   per_cell, region.element_bits)
-             : "store with the shape and columns that were loaded with",
-         std::move(notes), false);
+  report(
+      warp, insn, 1u << operation.lane, Hazard::kLayout, &other,
+      other.by == By::kStore ? "stored" : "computed",
+      fmt::format("written as accumulator column {} of row {}, read as {} {} of row {}", was.column,
+                  was.row, is_a ? "A element k =" : "accumulator column", at.index, at.row),
+      is_a && per_cell > 1
+          ? fmt::format(
+                "pack {} columns of a row into each cell before tcgen05.st, rounded to {} bits, "
+                "the first in the lowest bits",
+                per_cell, region.element_bits)
+          : "store with the shape and columns that were loaded with",
+      std::move(notes), false);
 }
 
 }  // namespace tilewright::sim

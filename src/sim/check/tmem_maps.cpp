@@ -55,19 +55,24 @@ void for_each_lane(const TensorLanes& lanes, F&& f) {
 
 }  // namespace
 
-std::uint16_t TmemChecker::tile_of(const TensorRegion& region, std::uint32_t cta_group,
-                                   const Insn& insn) {
+std::uint16_t TmemChecker::tile_of(CtaState& state, const TensorRegion& region,
+                                   std::uint32_t cta_group, const Insn& insn) {
+  constexpr std::size_t kMostTiles = 0x7fff / kGenerations;
   const auto is_same = [&](const Tile& tile) {
     const TensorRegion& other = tile.region;
     return tile.insn != nullptr && other.column == region.column &&
            other.lane_base == region.lane_base && other.m == region.m && other.n == region.n &&
            other.is_ws == region.is_ws && tile.cta_group == cta_group;
   };
-  const auto known = std::ranges::find_if(tiles_, is_same);
-  if (known != tiles_.end()) return static_cast<std::uint16_t>(known - tiles_.begin());
-  if (tiles_.size() > 0xfffe) return 0;
-  tiles_.push_back({region, cta_group, &insn});
-  return static_cast<std::uint16_t>(tiles_.size() - 1);
+  const auto index =
+      static_cast<std::size_t>(std::ranges::find_if(tiles_, is_same) - tiles_.begin());
+  if (index == tiles_.size()) {
+    if (index > kMostTiles) return 0;
+    tiles_.push_back({region, cta_group, &insn});
+  }
+  if (state.generations.size() < tiles_.size()) state.generations.resize(tiles_.size());
+  if (region.kind == AccessKind::kWrite) ++state.generations[index];
+  return static_cast<std::uint16_t>(index * kGenerations + state.generations[index] % kGenerations);
 }
 
 std::vector<Tag>& TmemChecker::cell_tags(CtaState& state) {
@@ -80,7 +85,7 @@ std::vector<Tag>& TmemChecker::cell_tags(CtaState& state) {
 Tag TmemChecker::accumulator_tag(std::uint16_t tile, std::uint32_t cta, std::uint32_t lane,
                                  std::uint32_t column) const {
   if (tile == 0) return 0;
-  const Tile& from = tiles_[tile];
+  const Tile& from = tile_at(tile);
   const Element element = element_at(from.region, from.cta_group, cta, lane, column);
   if (element.row > 255 || element.index > 255) return 0;
   return make_tag({tile, element.row, element.index});
@@ -115,7 +120,7 @@ void TmemChecker::load_tags(Warp& warp, const TensorAccess& access) {
         const Unit& unit = state.units[cell.column * kHalves + cell.lane / kHalfLanes];
         const auto first = static_cast<std::uint32_t>(i) * taken;
         if (unit.origin == Origin::kAccumulator) {
-          const std::uint32_t cta = tiles_[unit.tile].cta_group == 2 ? warp.cta->rank % 2 : 0;
+          const std::uint32_t cta = tile_at(unit.tile).cta_group == 2 ? warp.cta->rank % 2 : 0;
           const Tag tag = accumulator_tag(unit.tile, cta, cell.lane, cell.column);
           for (std::uint32_t b = 0; b < taken; ++b)
             own.tags->set(row, kCellBytes, lane, first + b, tag);
@@ -196,8 +201,9 @@ void TmemChecker::read_lane(const CtaState& state, const TensorRegion& region,
   // What stands in several places was spread there: a maximum or a sum of a row, of one column.
   std::vector<Tag> tags;
   for (const Reading& reading : out) tags.push_back(reading.tag);
+  std::ranges::sort(tags);
   std::erase_if(out, [&](const Reading& reading) {
-    return !reading.is_too_wide && std::ranges::count(tags, reading.tag) > 1;
+    return !reading.is_too_wide && std::ranges::equal_range(tags, reading.tag).size() > 1;
   });
 }
 

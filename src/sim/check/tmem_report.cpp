@@ -47,10 +47,11 @@ struct Words {
 
 // Four data paths read the scales of a row, each from its own lanes.
 void TmemChecker::check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,
-                               std::uint32_t cta_group) {
+                               const TensorOperation& operation) {
   Cta& cta = *warp.cta->cluster->ctas[region.rank];
   const CtaState& state = state_of(cta);
-  const bool is_in_halves = cta_group == 2 && region.m == 128 && region.role == TensorRole::kScaleB;
+  const bool is_in_halves =
+      operation.cta_group == 2 && region.m == 128 && region.role == TensorRole::kScaleB;
   for (std::uint32_t i = 0; i < region.num_columns && region.column + i < kTensorColumns; ++i) {
     const std::uint32_t column = region.column + i;
     const Unit* const units = &state.units[column * kHalves];
@@ -66,7 +67,7 @@ void TmemChecker::check_scales(const Warp& warp, const Insn& insn, const TensorR
       const std::uint32_t source = is_in_halves ? lane / 64 * 64 + lane % 32 : lane % 32;
       if (memory.cell(lane, column) == memory.cell(source, column)) continue;
       const Unit& unit = state.units[column * kHalves + lane / kHalfLanes];
-      report(warp, insn, kAllLanes, Hazard::kScales,
+      report(warp, insn, 1u << operation.lane, Hazard::kScales,
              unit.write.by == By::kNobody ? nullptr : &unit.write, "written",
              fmt::format("the scales of {} in column {} differ between lane {} and lane {}: {:#x} "
                          "and {:#x}",
@@ -164,7 +165,7 @@ void TmemChecker::report(const Warp& warp, const Insn& insn, std::uint32_t lanes
   finding.places.push_back(
       place_of(warp, insn, lanes, hazard == Hazard::kLeak ? "allocated" : "executed"));
   if (other_insn != nullptr) {
-    finding.places.push_back(place_of(*other->warp, *other_insn, kAllLanes, role));
+    finding.places.push_back(place_of(*other->warp, *other_insn, other->lanes, role));
   }
   const auto stretch = [&](const Insn* at) {
     return at == nullptr ? 0
