@@ -315,6 +315,10 @@ const InsnRow kRows[] = {
 
 }  // namespace
 
+const MmaForm* mma_form_of(const Insn& insn) noexcept {
+  return insn.exec == mma ? static_cast<const MmaForm*>(insn.extra) : nullptr;
+}
+
 const InsnSection& tcgen05_mma_section() {
   static const InsnSection section{"Tensor cores and Tensor Memory: mma", kRows};
   return section;

@@ -69,6 +69,9 @@ inline std::uint32_t lane_of_row(const MmaCall& call, int row, int part) {
   return call.d.lane + static_cast<std::uint32_t>(place_of_d(call.shape, row, part * width).lane);
 }
 
+/// nullptr of other instructions.
+const MmaForm* mma_form_of(const Insn& insn) noexcept;
+
 /// Stops the thread.
 [[noreturn]] void refuse_mma(const MmaCall& call, const std::string& problem);
 

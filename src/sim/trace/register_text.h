@@ -28,6 +28,8 @@ std::string lanes_text(Warp& warp, const NamedRow& named, std::uint32_t lanes);
 
 /// The accumulator of mma.sync.m16n8 and wgmma as this warp's 16 rows; "" for other instructions.
 std::string accumulator_text(Warp& warp, const Insn& insn);
+/// What a tcgen05.mma multiplies, lines for a breakpoint; empty for other instructions.
+std::string descriptors_text(Warp& warp, const Insn& insn, std::uint32_t active);
 
 /// All registers on one line, short: for traces.
 std::string short_text(Warp& warp, const NamedRow& named, std::uint32_t lanes);

@@ -123,6 +123,7 @@ void TraceObserver::show(Warp& warp, const Insn& insn, std::uint32_t active, boo
     out += lanes_text(warp, named, active);
   }
   if (has_matrix) out += matrix;
+  if (!is_after) out += descriptors_text(warp, insn, active);
   if (is_after) out += barriers_text(warp);
   print_(out);
 }

@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "%r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0;",
                 "sparse mma"},
         Refused{"vadd4.u32.u32.u32 %r1, %r2, %r3, %r4;", "video instructions"},
-        Refused{"tcgen05.wait::ld.sync.aligned;", "Blackwell"},
+        Refused{"tcgen05.wait::ld.sync.aligned;", "needs .target sm_100a"},
         Refused{"stacksave.u64 %rd3;", "dynamic local memory"},
         Refused{"cp.async.bulk.tensor.4d.shared::cluster.global.im2col::w.mbarrier::complete_tx::"
                 "bytes [%r1], [%rd1, {%r2, %r2, %r2, %r2}], [%r3], {%h1, %h2};",

@@ -3,6 +3,8 @@
 #include "sim/check/finding.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
+#include "sim/trace/trace_filter.h"
+#include "sim/trace/trace_observer.h"
 
 #include <cmath>
 #include <cstring>
@@ -129,10 +131,10 @@ struct MmaRun {
   }
 
   template <class T>
-  T* allocate(std::size_t count) {
+  T* allocate(std::size_t count, bool is_defined = true) {
     const std::uint64_t address = machine.memory().allocate(count * sizeof(T), "test");
     std::memset(reinterpret_cast<void*>(address), 0, count * sizeof(T));
-    machine.mark_defined(address, count * sizeof(T));
+    if (is_defined) machine.mark_defined(address, count * sizeof(T));
     return reinterpret_cast<T*>(address);
   }
 
@@ -269,6 +271,35 @@ TEST(Tcgen05Mma, IsCounted) {
   const auto report = nlohmann::json::parse(run.machine.take_report());
   const auto& kernel = report["kernels"].at(0);
   EXPECT_EQ(kernel["tensor_flop_by_type"]["f16"], 5 * 2.0 * 128 * 64 * 16);
+}
+
+TEST(Tcgen05Mma, BreakpointsShowDescriptors) {
+  MmaRun run(plain("f16"));
+  *run.words = {kRows, kRows + kB / 16, shape(128, 64) | 1 << 4};
+  std::string text;
+  TraceObserver observer({{}, {parse_breakpoint("29:0")}},
+                         [&text](std::string_view part) { text += part; });
+  run.machine.set_observer(&observer);
+  ASSERT_EQ(run.fault(), "");
+  EXPECT_THAT(text, HasSubstr("descriptors of lane 0\n      instruction 0x8100010: m128n64k16"));
+  EXPECT_THAT(text, HasSubstr("B 0xc000401000000480: start address 0x4800, leading offset 0x0"));
+}
+
+// Row 5 of A was never written: row 5 of D is undefined, and no other.
+TEST(Tcgen05Mma, UndefinedOperandsMakeUndefinedRows) {
+  Options options;
+  options.report_only = true;
+  MmaRun run(plain("f16"), options);
+  std::byte* const image = run.allocate<std::byte>(kImageBytes, false);
+  run.machine.mark_defined(reinterpret_cast<std::uint64_t>(image), 5 * 32);
+  run.machine.mark_defined(reinterpret_cast<std::uint64_t>(image) + 6 * 32, kImageBytes - 6 * 32);
+  std::memcpy(run.launch.params.data(), &image, sizeof image);
+  *run.words = {kRows, kRows + kB / 16, shape(128, 64) | 1 << 4};
+  EXPECT_EQ(run.fault(), "");
+  const std::string findings = run.findings();
+  EXPECT_THAT(findings, HasSubstr("an undefined value is stored to global memory [init]"));
+  EXPECT_THAT(findings, HasSubstr("CTA (0,0,0) warp 0 lane 5\n"));
+  EXPECT_EQ(findings.find("warp 1"), std::string::npos) << findings;
 }
 
 struct Refused {
