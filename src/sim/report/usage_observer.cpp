@@ -139,6 +139,15 @@ std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
   return 0;
 }
 
+// A pair of CTAs has an accumulator in each, and one product.
+void UsageObserver::tensor_issued(Warp&, const Insn& insn, const TensorOperation& operation) {
+  for (const TensorRegion& region : operation.regions) {
+    if (region.role != TensorRole::kAccumulator) continue;
+    shard().usages[insn.syntax].tensor_flop += 2.0 * region.m * region.n * region.k;
+    return;
+  }
+}
+
 void UsageObserver::mbarrier(Warp&, const Insn& insn, const MbarrierEvent& event) {
   // Each lane tells its own.
   const bool is_wait = event.action == MbarrierAction::kWaitSuccess;
