@@ -7,7 +7,8 @@
 // goes O0 += P0 V, S0 = Q0 K', O1 += P1 V, S1 = Q1 K': while the softmax warps of tile 0 work on
 // S0, the products of tile 1 run. What a thread does to its row is split too. Softmax warps find
 // maximum and powers and keep their registers for scores; correction warps read the row's factor
-// from shared memory, touch the results only if some row of the warp needs it, and write the output.
+// from shared memory, touch the results only if some row of the warp needs it, and write the
+// output.
 //
 //   warp 13, one thread    Q of both tiles once; boxes of K and of V, each for both tiles
 //   warp 12, one thread    products, as above
@@ -20,15 +21,16 @@
 //   correction           | O0 | O1 |        | O0 | O1 |          when a maximum grew by 2^8
 //
 //   barriers   s_full[t]: scores, by commit             factor[t]: factors of rows, 128 arrivals
-//              p_ready[t]: P and O may be used, 128 + 128 arrivals     o_full[t]: the end, by commit
+//              p_ready[t]: P and O may be used, 128 + 128 arrivals     o_full[t]: the end, by
+//              commit
 //
 // P takes the place of S, so S0' is written where P0 is read: both products are the same thread's,
 // one after the other in the one pipe. (FlashAttention-4 and CUTLASS's kernel do so. The manual
 // promises order for products on the same accumulator; stages B to D do with that.)
 //
 // Powers: 16 a clock against 128 multiply-adds. 128 x 128 scores take 1024 clocks of the special
-// function unit, the products 512 at head_dim 64 and 1024 at 128, so that a share of the powers goes
-// to a cubic on the fraction, whose error, 8.9e-5, P's rounding to 2^-9 hides.
+// function unit, the products 512 at head_dim 64 and 1024 at 128, so that a share of the powers
+// goes to a cubic on the fraction, whose error, 8.9e-5, P's rounding to 2^-9 hides.
 //
 // Registers: 192 for softmax threads, 80 for correction, 48 for the rest.
 // Limit: at head_dim 128 1024 clocks of the tensor core a tile, 896 of powers, 600 of shared memory

@@ -245,8 +245,8 @@ std::vector<std::uint32_t> outcome(std::uint64_t seed) {
   return {out, out + 4};
 }
 
-/// A store takes effect in the turn of a warp that comes after the one that waits for it, and nobody
-/// else can go on; then that warp runs for many short turns without any wait.
+/// A store takes effect in the turn of a warp that comes after the one that waits for it, and
+/// nobody else can go on; then that warp runs for many short turns without any wait.
 TEST(RandomTiming, WorkDoneLateInARoundIsNoDeadlock) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Options options;
