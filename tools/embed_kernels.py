@@ -35,10 +35,10 @@ def assemble(args):
 
 
 def entry_body(ptx, name):
-    """Text of one entry: from its name to the closing brace in column 0."""
+    """Text of one entry: from its name to the next entry (inline assembly has closing braces in column 0)."""
     start = re.search(rf"\.entry\s+{re.escape(name)}\b", ptx).end()
-    end = ptx.find("\n}", start)
-    return ptx[start:end if end >= 0 else len(ptx)]
+    following = ENTRY.search(ptx, start)
+    return ptx[start:following.start() if following else len(ptx)]
 
 
 def facts(report):

@@ -122,7 +122,8 @@ def tree_checks():
     return {
         "includes": [python, ROOT / "tools/check_includes.py"],
         "format": [python, ROOT / "tools/check_format.py"],
-        "generated": [python, ROOT / "tools/make_wgmma_wrappers.py", "--check"],
+        "generated wgmma": [python, ROOT / "tools/make_wgmma_wrappers.py", "--check"],
+        "generated tcgen05": [python, ROOT / "tools/make_tcgen05_wrappers.py", "--check"],
         "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],
     }
 

@@ -10,6 +10,11 @@ __device__ inline void fence_proxy_async_shared_cta() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/// The same for the shared memory of all CTAs of the cluster.
+__device__ inline void fence_proxy_async_shared_cluster() {
+  asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
+}
+
 /// Makes mbarrier initialisations visible to the cluster and to the async proxy.
 __device__ inline void fence_mbarrier_init_release_cluster() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");

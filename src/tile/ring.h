@@ -52,6 +52,9 @@ struct Ring {
   __device__ std::uint32_t full(RingPosition<Stages> at) const {
     return full_barriers + at.stage * 8;
   }
+  __device__ std::uint32_t empty(RingPosition<Stages> at) const {
+    return empty_barriers + at.stage * 8;
+  }
   /// The producer: waits until the stage may be written; the first round of a ring is free.
   __device__ void wait_empty(RingPosition<Stages> at) const {
     ptx::mbarrier_wait_parity(empty_barriers + at.stage * 8, at.parity ^ 1);

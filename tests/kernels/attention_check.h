@@ -358,7 +358,6 @@ class AttentionTest : public KernelTest {
             operands.read());
   }
 
- private:
   static constexpr std::uint32_t kPersistentCtas = 3;
 
   static reference::AttentionResult expected(const AttentionProblem& p, const AttentionInputs& in) {

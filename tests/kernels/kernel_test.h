@@ -32,32 +32,40 @@ using reference::Random;
 class TestDevices {
  public:
   static constexpr const char* kSimulator = "sim:h200";
+  static constexpr const char* kBlackwell = "sim:b200";
   static constexpr const char* kGpu = "cuda";
 
-  const Device* find(const std::string& spec) {
-    if (!devices_.contains(spec)) {
+  const Device* find(const std::string& spec, int capability = 90) {
+    const std::string key = key_of(spec, capability);
+    if (!devices_.contains(key)) {
       try {
-        devices_[spec] = device::open_device(device::parse_device_spec(spec));
-        const int capability = devices_[spec]->info().compute_capability;
-        if (capability != 90) {
-          reasons_[spec] = fmt::format("{} has compute capability {}, not 90",
-                                       devices_[spec]->label(), capability);
-          devices_[spec].reset();
+        devices_[key] = device::open_device(device::parse_device_spec(spec));
+        const int found = devices_[key]->info().compute_capability;
+        if (found != capability) {
+          reasons_[key] = fmt::format("{} has compute capability {}, not {}",
+                                      devices_[key]->label(), found, capability);
+          devices_[key].reset();
         }
       } catch (const Error& error) {
-        devices_[spec].reset();
-        reasons_[spec] = error.what();
+        devices_[key].reset();
+        reasons_[key] = error.what();
       }
     }
-    return devices_[spec] ? &*devices_[spec] : nullptr;
+    return devices_[key] ? &*devices_[key] : nullptr;
   }
-  const std::string& reason(const std::string& spec) { return reasons_[spec]; }
+  const std::string& reason(const std::string& spec, int capability = 90) {
+    return reasons_[key_of(spec, capability)];
+  }
   void close() {
     devices_.clear();
     reasons_.clear();
   }
 
  private:
+  static std::string key_of(const std::string& spec, int capability) {
+    return fmt::format("{} {}", spec, capability);
+  }
+
   std::map<std::string, std::optional<Device>> devices_;
   std::map<std::string, std::string> reasons_;
 };
@@ -72,9 +80,11 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
 
   void SetUp() override {
     if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    device_ = devices_.find(GetParam());
-    if (device_ == nullptr && is_simulator()) FAIL() << devices_.reason(GetParam());
-    if (device_ == nullptr) GTEST_SKIP() << "no GPU: " << devices_.reason(GetParam());
+    device_ = devices_.find(GetParam(), capability());
+    if (device_ != nullptr) return;
+    const std::string& reason = devices_.reason(GetParam(), capability());
+    if (is_simulator()) FAIL() << reason;
+    GTEST_SKIP() << "no GPU: " << reason;
   }
   void TearDown() override {
     if (device_ == nullptr) return;
@@ -86,15 +96,23 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
     }
   }
 
-  static bool is_simulator() { return std::string(GetParam()) == TestDevices::kSimulator; }
+  /// Compute capability of the devices that the kernels are for.
+  virtual int capability() const { return 90; }
+  static bool is_simulator() { return std::string(GetParam()).starts_with("sim:"); }
   const Device& device() const { return *device_; }
+  /// After a fault that the test wanted: the next test gets a new context.
+  void abandon_device() {
+    device_ = nullptr;
+    devices_.close();
+  }
 
   /// On the GPU, runs the same once more on the simulator: to the bit the same?
   template <class Run>
   void expect_same_on_simulator(Run&& run, const std::invoke_result_t<Run, const Device&>& out) {
     if (is_simulator()) return;
-    const Device* simulator = devices_.find(TestDevices::kSimulator);
-    ASSERT_NE(simulator, nullptr) << devices_.reason(TestDevices::kSimulator);
+    const char* spec = capability() == 100 ? TestDevices::kBlackwell : TestDevices::kSimulator;
+    const Device* simulator = devices_.find(spec, capability());
+    ASSERT_NE(simulator, nullptr) << devices_.reason(spec, capability());
     const auto simulated = run(*simulator);
     ASSERT_EQ(simulated.size(), out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -112,6 +130,19 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
 #define TILEWRIGHT_ON_EVERY_DEVICE(SUITE)                                              \
   INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values(TestDevices::kSimulator), \
                            [](const auto&) { return "h200"; });                        \
+  INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),       \
+                           [](const auto&) { return "cuda"; })
+
+/// Tests of kernels for sm_100a.
+class BlackwellKernelTest : public KernelTest {
+ protected:
+  int capability() const override { return 100; }
+};
+
+/// The same for the tests of a BlackwellKernelTest.
+#define TILEWRIGHT_ON_EVERY_BLACKWELL(SUITE)                                           \
+  INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values(TestDevices::kBlackwell), \
+                           [](const auto&) { return "b200"; });                        \
   INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),       \
                            [](const auto&) { return "cuda"; })
 

@@ -24,6 +24,11 @@ PTX = """.visible .entry clean(
 	.param .u64 clean_param_0
 )
 {
+	// begin inline asm
+	{
+mbarrier.init.shared::cta.b64 [%r1], %r2;
+}
+	// end inline asm
 	@%p1 wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f1}, %rd1, %rd2, p, 1, 1;
 	ret;
 }

@@ -3,6 +3,7 @@
 #include "base/quote.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -55,8 +56,24 @@ void fail_at(const Module& module, SourcePos pos, std::string_view message) {
   fail(ErrorKind::kParseError, "{}", format_diagnostic(module.name, text, pos, message));
 }
 
+namespace {
+
+std::size_t offset_of(const std::string& text, const Instruction& instruction) {
+  const char* const opcode = instruction.opcode.data();
+  constexpr std::less_equal<const char*> is_before;
+  if (is_before(text.data(), opcode) && is_before(opcode, text.data() + text.size()))
+    return static_cast<std::size_t>(opcode - text.data());
+  // The opcode of an fma made of a mul and an add stands nowhere; its place is the add's.
+  std::size_t line = 0;
+  for (std::uint32_t i = 1; i < instruction.pos.line && line < text.size(); ++i)
+    line = text.find('\n', line) + 1;
+  return std::min(text.size(), line + instruction.pos.column - 1);
+}
+
+}  // namespace
+
 std::string Module::text_of(const Instruction& instruction, std::size_t most_chars) const {
-  const auto offset = static_cast<std::size_t>(instruction.opcode.data() - text->data());
+  const std::size_t offset = offset_of(*text, instruction);
   std::string out;
   for (const char c : std::string_view(*text).substr(offset, instruction.length)) {
     const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';

@@ -195,13 +195,17 @@ std::size_t first_of(Cluster& cluster, std::size_t count) {
   return random_below(cluster, static_cast<std::uint32_t>(count));
 }
 
+/// Whether turns are short and random. A turn that ends inside a polling loop looks like progress.
+/// After many turns in which nobody was woken they are long enough to come to the poll, so that a
+/// deadlock is seen.
+bool has_short_turns(const Cluster& cluster) {
+  constexpr std::uint32_t kManyQuietRounds = 2048;
+  return is_random(*cluster.grid) && cluster.num_quiet_rounds <= kManyQuietRounds;
+}
+
 WarpStatus run_turn(Cluster& cluster, Warp& warp) {
   cluster.running = &warp;
-  // A turn that ends inside a polling loop looks like progress. After many turns in which nobody
-  // was woken they are long enough to come to the poll, so that a deadlock is seen.
-  constexpr std::uint32_t kManyQuietRounds = 2048;
-  if (!is_random(*cluster.grid) || cluster.num_quiet_rounds > kManyQuietRounds)
-    return run_warp(warp, kTurn);
+  if (!has_short_turns(cluster)) return run_warp(warp, kTurn);
   run_some_pending(cluster, warp);
   return run_warp(warp, 1 + random_below(cluster, kLongestRandomTurn));
 }
@@ -270,7 +274,7 @@ ClusterStatus run_cluster(Cluster& cluster) {
   constexpr int kFruitlessTimeouts = 4, kMostPollsPerTimeout = 16;
   int num_timeouts = 0, num_polls = 0;
   for (;;) {
-    const std::uint64_t wakes = num_wakes(cluster);
+    const std::uint64_t wakes = num_wakes(cluster), async_done = cluster.num_async_done;
     bool is_done = false;
     const ClusterStatus status = run_round(cluster, is_done);
     if (is_done) {
@@ -285,11 +289,14 @@ ClusterStatus run_cluster(Cluster& cluster) {
     } else {
       ++cluster.num_quiet_rounds;
     }
-    if (status == ClusterStatus::kProgress && num_timeouts == 0) {
+    // Short turns take many rounds from one wait to the next.
+    const bool may_go_on = num_timeouts == 0 || has_short_turns(cluster);
+    if (status == ClusterStatus::kProgress && may_go_on) {
       if (cluster.grid->code->is_cross_cta) return status;
       continue;
     }
-    if (run_pending(cluster)) continue;
+    // Work that took effect in the round may let go a warp that had its turn before.
+    if (run_pending(cluster) || cluster.num_async_done != async_done) continue;
     if (status == ClusterStatus::kPolling) {
       // A wait that was let go has yielded; its loop is about to wait again.
       if (num_timeouts > 0 && num_polls++ < kMostPollsPerTimeout) continue;

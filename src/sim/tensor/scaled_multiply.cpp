@@ -227,8 +227,21 @@ std::vector<TensorNumber> scale_row(std::span<const std::uint8_t> codes, const T
   return numbers;
 }
 
+/// True if one of the scales of a row is NaN, which makes all sums of the row NaN.
+bool has_nan_scale(std::span<const std::uint8_t> codes, const TileScales& scales, int row) {
+  const auto per_row = static_cast<std::size_t>(scales.per_row);
+  const auto own = codes.subspan(static_cast<std::size_t>(row) * per_row, per_row);
+  return std::any_of(own.begin(), own.end(),
+                     [&](std::uint8_t code) { return is_nan(*scales.format, code); });
+}
+
 std::uint32_t fp4_element(void* context, int row, int col, std::uint32_t c) {
   const auto& x = *static_cast<const Fp4Context*>(context);
+  const FormatSpec& format = code_format(x.arithmetic.output);
+  if (is_nan(format, c) || has_nan_scale(x.scales.a, x.scales, row) ||
+      has_nan_scale(x.scales.b, x.scales, col)) {
+    return nan_code(format);
+  }
   return dot_add_block_scaled(
       x.arithmetic, row_of(x.a, row, x.extents.k), row_of(x.b, col, x.extents.k),
       decode_number(code_format(x.arithmetic.output), c), scale_row(x.scales.a, x.scales, row),

@@ -245,6 +245,29 @@ std::vector<std::uint32_t> outcome(std::uint64_t seed) {
   return {out, out + 4};
 }
 
+/// A store takes effect in the turn of a warp that comes after the one that waits for it, and
+/// nobody else can go on; then that warp runs for many short turns without any wait.
+TEST(RandomTiming, WorkDoneLateInARoundIsNoDeadlock) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Options options;
+    options.async_timing = AsyncTiming::kRandom;
+    options.seed = seed;
+    KernelRun kernel(R"(.shared .align 16 .b8 buffer[128];
+      mov.u32 %r1, buffer; mov.u32 %r2, 0; setp.ge.u32 %p1, %r0, 32; @%p1 bra MEET;
+      shl.b32 %r3, %r0, 2; add.u32 %r3, %r3, %r1; st.shared.u32 [%r3], %r0;
+      fence.proxy.async.shared::cta; bar.warp.sync -1;
+      setp.ne.u32 %p0, %r0, 0; @%p0 bra MEET;
+      cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 128;
+      cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+      LOOP: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 200; @%p2 bra LOOP;
+      MEET: bar.warp.sync -1; bar.sync 0;)",
+                     options);
+    auto* out = kernel.allocate<std::uint32_t>(32);
+    kernel.run_well(out, nullptr, nullptr, 256);
+    EXPECT_EQ(out[31], 31u) << "seed " << seed;
+  }
+}
+
 TEST(RandomTiming, CopiesCompleteInAnyOrderAndEachWithItsMbarrier) {
   bool is_only_first = false, is_only_second = false, are_both = false;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {

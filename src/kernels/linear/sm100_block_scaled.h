@@ -1,0 +1,105 @@
+// Contract of Blackwell's block-scaled GEMMs: operands of 4 and 8 bits with a scale per block along
+// K, multiplied out of shared memory and accumulated in Tensor Memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+/// What is multiplied. One step of K is 128 bytes of a row of A either way.
+enum class BlockScaledKind {
+  kNvfp4,       ///< e2m1 by e2m1, ue4m3 scales of 16: kind::mxf4nvf4, steps of 256
+  kMxfp8Mxfp4,  ///< e4m3 by e2m1, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
+};
+
+/// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by
+/// the tensor core; m and n may be anything, k is a multiple of 32 (0 gives zeros).
+///
+/// Scales are stored as formats/scale_layout.h says; their padding may hold anything. Maps, zeros
+/// outside of the tensors:
+///   a_map        [m, 128-byte steps] of 8-bit elements: kNvfp4 [m, k/2] bytes of packed pairs,
+///                kMxfp8Mxfp4 [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
+///   b_map        kNvfp4 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
+///                type 16U4_ALIGN16B, boxes of 128 elements x b_box_rows(), swizzle 128B. That type
+///                wants rows padded to a multiple of 128 elements; what the padding holds is not
+///                looked at
+///   a_scale_map  [m atoms, k atoms, 128] of 32 bits: whole 512-byte tiles of scales; boxes of
+///                1 x scale_atoms_k() x 128
+///   b_scale_map  likewise for n; boxes of scale_box_atoms_n() x scale_atoms_k() x 128
+///   d_map        bf16 [m, n] in boxes of 64 columns x 32 rows, swizzle 128B; nvfp4 [m, n/2] bytes
+///                in boxes of 32 x 32, swizzle 32B. Only where the rows of d begin at multiples of
+///                16 bytes: else has_d_map = 0, and results are written element by element
+struct BlockScaledGemmParams {
+  alignas(64) std::uint8_t a_map[128];  ///< the driver's opaque CUtensorMap
+  alignas(64) std::uint8_t b_map[128];
+  alignas(64) std::uint8_t a_scale_map[128];
+  alignas(64) std::uint8_t b_scale_map[128];
+  alignas(64) std::uint8_t d_map[128];
+  std::uint8_t* d;           ///< rows of d_row_bytes
+  std::int64_t d_row_bytes;  ///< bf16: multiple of 2
+  std::uint8_t* d_scales;    ///< nvfp4: ue4m3 [m, ceil(n/16)] in the swizzled order, padding zeroed
+  std::int32_t m, n, k;
+  std::int32_t tiles_m, tiles_n;  ///< ceil(m / tile_m()), ceil(n / tile.n)
+  std::int32_t has_d_map;
+  float alpha;         ///< product of the operands' tensor scales
+  float encode_scale;  ///< nvfp4: G of the result (formats/block_scale.h), above 0
+};
+
+/// A tile of results: 128 rows per CTA. The CTAs of a pair multiply together, each with half of the
+/// columns' operand; pairs of one cluster are below each other and load that operand together.
+struct BlockScaledTile {
+  int ctas;   ///< that multiply together, 1 or 2
+  int n;      ///< columns
+  int pairs;  ///< 1 or, with two CTAs, 2
+
+  constexpr int cluster() const { return ctas * pairs; }
+};
+inline constexpr BlockScaledTile kBlockScaledTiles[] = {
+    {1, 64, 1}, {1, 128, 1}, {2, 192, 1}, {2, 256, 1}, {2, 256, 2}};
+
+inline constexpr int kBlockScaledThreads = 6 * 32;
+inline constexpr int kBlockScaledStepBytes = 128;  ///< of a row of A
+inline constexpr int kBlockScaledStoreColumns = 64, kBlockScaledStoreRows = 32;
+
+/// What follows from the operands and the tile.
+struct BlockScaledConfig {
+  static constexpr int kLargestCtaBytes = 232448;
+  static constexpr int kAlignment = 1024;
+  static constexpr int kStagingBytes = 32 * 1024;  ///< results on their way out
+  static constexpr int kBarrierBytes = 1024;
+  static constexpr int kMaxStages = 8;
+
+  BlockScaledKind kind;
+  BlockScaledTile tile;
+
+  constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
+  /// Rows that a cluster works on, and that an instruction does.
+  constexpr int tile_m() const { return 128 * tile.cluster(); }
+  constexpr int instruction_m() const { return 128 * tile.ctas; }
+  /// Rows of B that each CTA holds, and that it loads.
+  constexpr int b_rows() const { return tile.n / tile.ctas; }
+  constexpr int b_box_rows() const { return b_rows() / tile.pairs; }
+  /// Elements of K per step, that is, per stage of shared memory, and per instruction.
+  constexpr int step_k() const { return is_nvfp4() ? 256 : 128; }
+  constexpr int instruction_k() const { return step_k() / 4; }
+  /// Tiles of 128 x 4 scales: along K in a step, along the columns wherever a tile begins.
+  constexpr int scale_atoms_k() const { return is_nvfp4() ? 4 : 1; }
+  constexpr int scale_atoms_n() const { return (tile.n + 127) / 128; }
+  constexpr int scale_box_atoms_n() const { return scale_atoms_n() / tile.pairs; }
+  /// A, B and their scales of one step in the memory of one CTA.
+  constexpr int stage_bytes() const {
+    const int bytes =
+        (128 + b_rows()) * kBlockScaledStepBytes + (1 + scale_atoms_n()) * scale_atoms_k() * 512;
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  constexpr int stages() const {
+    return std::min((kLargestCtaBytes - kStagingBytes - kBarrierBytes) / stage_bytes(), kMaxStages);
+  }
+  /// Dynamic shared memory to launch with.
+  constexpr int shared_bytes() const {
+    return stages() * stage_bytes() + kStagingBytes + kBarrierBytes;
+  }
+};
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,107 @@
+// Keys that are values as well (one vector for both), in pages of 8-bit numbers with scales: where
+// they lie, and how they become a tile of bf16.
+#pragma once
+
+#include "ptx/address.h"
+#include "ptx/fence.h"
+#include "tile/ring.h"
+#include "tile/tensor_mma.h"
+
+#include <cstdint>
+
+#include <cuda_fp8.h>
+
+namespace tilewright::tile {
+
+/// 2^(byte - 127); 255 is NaN.
+__device__ inline float unpack_e8m0(std::uint32_t byte) {
+  if (byte == 0) return 0x1p-127f;
+  return __uint_as_float(byte == 255 ? 0x7fc00000u : byte << 23);
+}
+
+/// DeepSeek-V4's page: of each token 448 e4m3 and 64 bf16 (rotated), 576 bytes; behind all tokens 7
+/// e8m0 each, one per 64 numbers, and a byte of padding.
+struct DeepSeekRows {
+  static constexpr int kHeadDim = 512, kFp8Boxes = 7, kRowBytes = 576;
+
+  static __device__ float scale(const std::uint8_t* page, std::int32_t page_tokens,
+                                std::int32_t token, int box) {
+    return unpack_e8m0(page[std::int64_t{page_tokens} * kRowBytes + token * 8 + box]);
+  }
+};
+
+/// Of each token HeadDim e4m3; behind all tokens an f32 each.
+template <int HeadDim>
+struct TokenScaledRows {
+  static constexpr int kHeadDim = HeadDim, kFp8Boxes = HeadDim / kBoxElems, kRowBytes = HeadDim;
+
+  static __device__ float scale(const std::uint8_t* page, std::int32_t page_tokens,
+                                std::int32_t token, int /*box*/) {
+    return reinterpret_cast<const float*>(page + std::int64_t{page_tokens} * kRowBytes)[token];
+  }
+};
+
+/// Where tokens lie: slot s is token s % page_tokens of page s / page_tokens.
+struct PagedCache {
+  const std::uint8_t* pages;
+  std::int64_t page_bytes;
+  std::int32_t page_tokens, num_slots;
+
+  __device__ bool has(std::int32_t slot) const { return slot >= 0 && slot < num_slots; }
+  /// Row of the tensor map, whose rows are RowBytes bytes; -1 if there is no such slot.
+  template <int RowBytes>
+  __device__ std::int32_t row(std::int32_t slot) const {
+    const auto rows = static_cast<std::int32_t>(page_bytes / RowBytes);
+    return has(slot) ? slot / page_tokens * rows + slot % page_tokens : -1;
+  }
+  /// Scale of 64 numbers of a slot; 0 if there is no such slot.
+  template <class Rows>
+  __device__ float scale(std::int32_t slot, int box) const {
+    if (!has(slot)) return 0.0f;
+    return Rows::scale(pages + slot / page_tokens * page_bytes, page_tokens, slot % page_tokens,
+                       box);
+  }
+};
+
+/// 16 e4m3 times a scale, as bf16.
+__device__ inline void unpack_e4m3(uint4 (&out)[2], const uint4& codes, float scale) {
+  const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
+  std::uint32_t pairs[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const auto code = static_cast<__nv_fp8x2_storage_t>(words[i / 2] >> i % 2 * 16);
+    const float2 x = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(code, __NV_E4M3)));
+    pairs[i] = Bf16::pack(x.x * scale, x.y * scale);
+  }
+  out[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+}
+
+/// Converts a quarter of a box of 8 keys, 16 numbers of one key a thread: lane = 4 key + quarter.
+/// Two keys side by side write to all banks: the swizzle sends the pairs of chunks of an odd line
+/// where those of an even one are not.
+struct KeyQuarter {
+  std::uint32_t key = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
+
+  /// `raw` is 16 bytes of the key's numbers.
+  __device__ void convert(std::uint8_t* box, std::uint32_t line, const std::uint8_t* raw,
+                          float scale) const {
+    uint4 chunks[2];
+    unpack_e4m3(chunks, *reinterpret_cast<const uint4*>(raw), scale);
+    store(box, line, chunks);
+  }
+  /// 32 bytes that are bf16 already.
+  __device__ void copy(std::uint8_t* box, std::uint32_t line, const std::uint8_t* raw) const {
+    const uint4 chunks[2] = {reinterpret_cast<const uint4*>(raw)[0],
+                             reinterpret_cast<const uint4*>(raw)[1]};
+    store(box, line, chunks);
+  }
+
+ private:
+  __device__ void store(std::uint8_t* box, std::uint32_t line, const uint4 (&chunks)[2]) const {
+    *line_chunk<uint4>(box, line, 2 * quarter) = chunks[0];
+    *line_chunk<uint4>(box, line, 2 * quarter + 1) = chunks[1];
+  }
+};
+
+}  // namespace tilewright::tile
