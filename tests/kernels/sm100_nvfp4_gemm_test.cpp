@@ -117,6 +117,7 @@ TEST_P(Sm100BlockScaledGemm, OneTile) {
 }
 TEST_P(Sm100BlockScaledGemm, MoreStepsThanStages) {
   for (const BlockScaledVariant& variant : all_variants()) {
+    if (variant.is_requantising) continue;  // results do not know of steps
     check_around_the_ring(variant);
     if (HasFatalFailure()) return;
   }
