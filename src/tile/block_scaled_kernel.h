@@ -24,10 +24,12 @@ __device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C
   if (warp == kLoadingWarp && ptx::elect_sync()) {
     shared.initialise();
     ptx::fence_mbarrier_init_release_cluster();
-    ptx::prefetch_tensormap(params.a_map);
-    ptx::prefetch_tensormap(params.b_map);
-    ptx::prefetch_tensormap(params.a_scale_map);
-    ptx::prefetch_tensormap(params.b_scale_map);
+    if (params.k != 0) {  // else there are no maps
+      ptx::prefetch_tensormap(params.a_map);
+      ptx::prefetch_tensormap(params.b_map);
+      ptx::prefetch_tensormap(params.a_scale_map);
+      ptx::prefetch_tensormap(params.b_scale_map);
+    }
   }
   __syncwarp();
   if (warp == kMultiplyingWarp) {

@@ -117,13 +117,14 @@ TEST_P(Sm100BlockScaledGemm, OneTile) {
 }
 TEST_P(Sm100BlockScaledGemm, MoreStepsThanStages) {
   for (const BlockScaledVariant& variant : all_variants()) {
+    if (variant.is_requantising) continue;  // results do not know of steps
     check_around_the_ring(variant);
     if (HasFatalFailure()) return;
   }
 }
 // Accumulators used again and again; columns that begin inside of a tile of scales.
 TEST_P(Sm100BlockScaledGemm, RaggedAndPersistent) {
-  check_all_exact({200, 600, 288}, 1);
+  check_all_exact({200, 600, 160}, 1);
 }
 // Rows of results at odd addresses: written element by element.
 TEST_P(Sm100BlockScaledGemm, AnyNumberOfColumns) {
@@ -140,6 +141,19 @@ TEST_P(Sm100BlockScaledGemm, EmptyDimensions) {
   check_all_exact({3, 40, 0}, 1);
   check_all_exact({0, 5, 64}, 1);
   check_all_exact({3, 0, 64}, 1);
+}
+// Minutes: every variant on every combination of sizes around the edges of tiles, steps and atoms.
+TEST_P(Sm100BlockScaledGemm, FullGrid) {
+  if (std::getenv("TILEWRIGHT_FULL_GRIDS") == nullptr)
+    GTEST_SKIP() << "set TILEWRIGHT_FULL_GRIDS for the grid of sizes";
+  for (const std::int64_t m : {1, 65, 300}) {
+    for (const std::int64_t n : {24, 264, 520}) {
+      for (const std::int64_t k : {32, 288, 1120}) {
+        check_all_exact({m, n, k}, 1 + (m + n + k) % 2);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 }
 TEST_P(Sm100BlockScaledGemm, QuantisedNormalNumbersStayWithinTheBound) {
   for (const BlockScaledKind kind : {BlockScaledKind::kNvfp4, BlockScaledKind::kMxfp8Mxfp4}) {

@@ -14,9 +14,10 @@
 //
 // CTAs are persistent, one per multiprocessor; the next tile's products run while results are
 // written. In a pair (2cta) each CTA holds its 128 rows of A and half of B's: one thread multiplies
-// for both, and B's traffic per CTA halves. Everything ragged is the hardware's: copies read zeros
-// outside of the tensors and write nothing there; only the scales of the last, incomplete product
-// have to be zeroed by hand (0 times a NaN in the padding would be NaN).
+// for both, and B's traffic per CTA halves. Two pairs (4cta) load B together, by multicast.
+// Everything ragged is the hardware's: copies read zeros outside of the tensors and write nothing
+// there; only the scales of the last, incomplete product have to be zeroed by hand (0 times a NaN
+// in the padding would be NaN).
 // Measured, in counts: docs/notes. Sources: PTX ISA, tcgen05; the shape of CUTLASS's examples.
 #include "kernels/linear/sm100_nvfp4_gemm.h"
 #include "tile/block_scaled_kernel.h"
