@@ -7,16 +7,23 @@
 //   turns     warpgroups issue their products in turn (a named barrier each): while one multiplies,
 //             the others are in their softmax
 //   overlap   inside a warpgroup, the product with V of one tile of keys is issued after that of Q
-//             with the next tile's K, and runs under that tile's softmax. Results are rescaled when
-//             it is done; the weights are packed only then, because it reads their registers
+//             with the next tile's K, and runs under that tile's softmax. The weights are packed
+//             only when it is done, because it reads their registers
 // And CTAs are persistent: the producer deals tiles of queries (longest first under a causal mask,
 // heads in sections whose keys and values fit the L2 cache) and loads the next tile's operands
-// while consumers still write results, straight from registers to global memory.
+// while consumers still write results.
+// Results are rescaled only when a maximum has grown by more than 2^8: any reference near the
+// maximum gives the same quotients, and after the first tile a branch is all that is left of it.
 //
 //   tensor core  | QK1 PV2 (0) | QK1 PV2 (1) | QK0 PV1 (0) | QK0 PV1 (1) | ...      (i): consumer i
 //   consumer 0   | issue       | softmax of 1              | issue       | softmax of 0
 //   consumer 1   | softmax of 2| issue       | softmax of 1              | issue
 //   barriers     full and empty per stage; turn[i]: 128 threads wait, 128 of the previous arrive
+//
+// A turn is passed on when the scores, or their maxima, are there (K6Pass): nobody waits for the
+// tensor core then, each for his own chain of scores, maximum, exponentials; what the turn decides
+// is by how much one warpgroup lags the other, so that exponentials of one meet products of the
+// other.
 //
 // Limit: as K5. Registers bind: results, scores and weights of a tile take
 // head_dim/2 + keys/2 + keys/4 of 240 (160 with three consumers), which gives the tile sizes.
