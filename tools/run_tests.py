@@ -43,13 +43,18 @@ def run_on_simulator(path, build, filter_text, seed):
     return result
 
 
-def run_gtest(path, build, filter_text, seed, simulated=False):
+def run_gtest(path, build, filter_text, seed, simulated=False, part=0, parts=1):
+    """Part number `part` of `parts` of a program's tests."""
     result = Result(path.name.removesuffix("_tests"), build)
+    if parts > 1:
+        result.name += f" {part + 1}/{parts}"
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         command = [str(path), f"--gtest_output=json:{report}", "--gtest_shuffle", f"--gtest_random_seed={seed}",
                    "--gtest_brief=1"]
         environment = dict(os.environ)
+        if parts > 1:
+            environment |= {"GTEST_TOTAL_SHARDS": str(parts), "GTEST_SHARD_INDEX": str(part)}
         if simulated:
             environment["TILEWRIGHT_DEVICE"] = "sim:h200"
             command.append("--gtest_filter=Gpu*")
@@ -128,13 +133,20 @@ def tree_checks():
     }
 
 
+# Programs that take minutes run in parts, and first, so that no processor waits for another at the end.
+PARTS = {("asan", "kernels_tests"): 6, ("asan", "sim_tests"): 2, ("release", "kernels_tests"): 2}
+
+
 def collect(filter_text, seed):
+    programs = [(build, path) for build in ("release", "asan")
+                for path in sorted((ROOT / "build" / build / "bin").glob("*_tests"))]
+    programs.sort(key=lambda program: -PARTS.get((program[0], program[1].name), 1))
     jobs = []
-    for build in ("release", "asan"):
-        for path in sorted((ROOT / "build" / build / "bin").glob("*_tests")):
-            jobs.append((run_gtest, path, build, filter_text, seed))
-            if path.name == "device_tests" and not filter_text:
-                jobs.append((run_on_simulator, path, build, filter_text, seed))
+    for build, path in programs:
+        parts = 1 if filter_text else PARTS.get((build, path.name), 1)
+        jobs += [(run_gtest, path, build, filter_text, seed, False, part, parts) for part in range(parts)]
+        if path.name == "device_tests" and not filter_text:
+            jobs.append((run_on_simulator, path, build, filter_text, seed))
     if not any(job[2] == "release" for job in jobs):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if not filter_text:

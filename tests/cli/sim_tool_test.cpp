@@ -239,7 +239,7 @@ TEST(SimTool, ExecSetsTheEnvironment) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("lib/sim:/somewhere\n"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_DEVICE=h200\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_CHECK=mem,init,sync,proxy,mma\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_CHECK=mem,init,sync,proxy,mma,tmem\n"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_SEED=7\n"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_ASYNC=late\n"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT=/"));
