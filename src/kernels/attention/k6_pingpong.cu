@@ -163,7 +163,7 @@ struct Worker : C::Consumer {
   // Passes the turn when `after` is known and before anything that depends on the result, 0: ptxas
   // moves an arrival freely, from here to behind all exponentials. The barrier's number depends on
   // `after` (whose bits are never those of this NaN: arithmetic gives 0x7fffffff), and the load of
-  // a zero is one that instructions with side effects keep their place before. It costs as much.
+  // a zero keeps its place among instructions with side effects. The price is that load.
   __device__ float pass_turn_here(float after) const {
     if constexpr (!C::kTakesTurns) return 0.0f;
     const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
