@@ -189,9 +189,8 @@ std::string OrderChecker::missing_order(const AccessRecord& now, const AccessRec
       return "wgmma may still read it: wgmma.wait_group of the warps that issued it, then a "
              "barrier";
     case AgentKind::kTensor:
-      return "the tensor pipe may still read it: tcgen05.commit by the thread that issued it, and "
-             "a "
-             "wait for the mbarrier at which that arrives";
+      return "the tensor pipe may still read it: tcgen05.commit by the thread that issued it, "
+             "and a wait for the mbarrier at which that arrives";
     case AgentKind::kTensorMove:  // never in shared or global memory
     case AgentKind::kWarp:
       break;
