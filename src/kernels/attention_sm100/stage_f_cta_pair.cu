@@ -1,6 +1,58 @@
 // targets: sm_100a
 //
-// Stage F
+// Stage F, pairs of CTAs: two multiprocessors multiply together, and each holds half of K and of V.
+//
+// From head_dim 256 on, shared memory is what stages C and E run into: an operand B is read by the
+// tensor core for 128 rows only, and written by the copies for no more. With cta_group::2 one
+// instruction works for both CTAs of a cluster: every row of scores still meets every key, but each
+// CTA loads, keeps and reads half of them, and the same goes for the columns of V. There is one
+// tile of rows a CTA (its results are 256 columns already), so what overlaps are two tiles of keys:
+// scores of the next are made while the rows work on those of the last.
+//
+//   head_dim 256   M = 256: 128 rows a CTA, lane = row, as in stage C. P over S.
+//   head_dim 512   M = 128: 64 rows a CTA. The tensor core then puts the second half of the columns
+//                  of D into lanes 64 to 127, so that results of 512 columns fit into 256, scores
+//                  are made once (stage C makes them twice), and a row is two threads', which tell
+//                  each other maximum and sum. P as an operand would be needed in both halves of
+//                  the lanes; it goes through shared memory instead, a line a thread.
+//
+//   warp 5, one thread    in each CTA: its rows of Q; of K 64 of the 128 keys; of V half of the
+//                         columns of every product. Bytes are announced to the first CTA
+//   warp 4, one thread    in the first CTA: S0, S1, then O += P0 V, S2, O += P1 V, S3, ... ;
+//                         commits arrive in both
+//   warps 0-3             as in stage C; a warp arrives at p_ready, in the first CTA
+//
+//   tensor   | S0 S1 | O += P0 V | S2 | O += P1 V | S3 | O += P2 V | S4 | ...
+//   rows           | 0    | 1          | 2             | 3             |
+//
+//   columns of Tensor Memory   S 0..127, 128..255, O 256..511;   head_dim 512: S 0..63, 64..127,
+//                              O 128..383
+//
+//   barriers   ring: full in the first CTA, bytes of both; empty in both, by commit
+//              s_full[2]: in both, by commit      p_ready[2]: in the first, 8 warps
+//              o_ready: in both; waited for only where results are rescaled       o_full: the end
+//
+// Scores of step n + 2 take the places of P of step n: both products are one thread's, as in stage
+// E. Scores of n + 1 say that values of n - 1 are in the results, not yet those of n: before
+// results are rescaled o_ready must be waited for, and no step can have passed it by.
+//
+// Counted, clocks of a multiprocessor for 128 keys and its rows (bf16, full attention; README.md):
+//
+//   head_dim, stage   rows   tensor   special   issue   shared memory   KiB by TMA
+//   256, C            128      2048      1024     753            2560          128
+//   256, F            128      2048      1024     693            1536           64
+//   512, C             64      3072      1024     815            4096          192    (128 rows,
+//   half 512, F             64      2048       512     478            2952          128     of the
+//   columns)
+//
+// C's times add up, shared memory's and the special function unit's; here the largest counts: 3584
+// -> 2048 and 5120 -> 2952. At head_dim 512 shared memory remains the limit: 64 rows of Q are read
+// for only 128 keys (512 clocks), copies write 1024.
+// At head_dim 128 a pair would bring stage E's 1032 clocks of shared memory to 648 and its TMA
+// bytes to half, but the tensor core's 1024 stay; at 64 the special function unit is the limit,
+// with 896. So it begins at 256.
+// Sources: PTX ISA, tcgen05 data path layouts A and B; FlashMLA for M = 128 with 512 columns;
+// FlashAttention-4 uses pairs at head_dim 128 and 192 too.
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "ptx/bulk_tensor_copy_pair.h"
 #include "ptx/cluster.h"
