@@ -117,9 +117,9 @@ __device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][BoxBytes], std::int32
 }
 
 /// The loading thread: the queries, announced to a barrier that expects them.
-template <int Boxes>
+template <int Boxes, int BoxBytes>
 __device__ void load_queries(const kernels::AttentionParams& params,
-                             std::uint8_t (&q)[Boxes][kBoxBytes], const GroupRows& rows,
+                             std::uint8_t (&q)[Boxes][BoxBytes], const GroupRows& rows,
                              std::uint32_t barrier) {
 #pragma unroll 1
   for (int box = 0; box < Boxes; ++box) {

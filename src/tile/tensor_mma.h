@@ -75,6 +75,19 @@ __device__ void issue_scores(std::uint32_t s, std::uint32_t q_box, std::uint32_t
                                accumulate || k > 0);
 }
 
+/// A pair of CTAs with 64 queries each: the same with q in Tensor Memory, two numbers a cell, every
+/// row in both halves of the lanes.
+template <class Element, int Keys>
+__device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::uint32_t k_box,
+                                       bool accumulate) {
+  constexpr std::uint32_t kInstruction =
+      mma_instruction<Element, Keys, kTensorRows>(arch::Major::kK);
+  const std::uint64_t b = describe_rows_by_k(k_box);
+#pragma unroll
+  for (int k = 0; k < kBoxElems; k += kMmaK)
+    ptx::tcgen05_mma_f16_tmem<2>(s, q + k / 2, b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
+}
+
 /// o[128 queries a CTA, 64 columns a CTA] += p v of one box of v a CTA. p lies in Tensor Memory,
 /// two a cell, so a step of 16 keys is 8 columns.
 template <class Element, int Keys, int Ctas = 1>

@@ -14,7 +14,8 @@
 //                  of D into lanes 64 to 127, so that results of 512 columns fit into 256, scores
 //                  are made once (stage C makes them twice), and a row is two threads', which tell
 //                  each other maximum and sum. P as an operand would be needed in both halves of
-//                  the lanes; it goes through shared memory instead, a line a thread.
+//                  the lanes; it goes through shared memory instead, a line a thread. Half of Q
+//                  stays in Tensor Memory: 64 rows of it would be read again for 128 keys only.
 //
 //   warp 5, one thread    in each CTA: its rows of Q; of K 64 of the 128 keys; of V half of the
 //                         columns of every product. Bytes are announced to the first CTA
@@ -25,12 +26,13 @@
 //   tensor   | S0 S1 | O += P0 V | S2 | O += P1 V | S3 | O += P2 V | S4 | ...
 //   rows           | 0    | 1          | 2             | 3             |
 //
-//   columns of Tensor Memory   S 0..127, 128..255, O 256..511;   head_dim 512: S 0..63, 64..127,
-//                              O 128..383
+//   columns of Tensor Memory   head_dim 256: S 0..127, 128..255, O 256..511
+//                              head_dim 512: S 0..63, 64..127, O 128..383, half of Q 384..511
 //
 //   barriers   ring: full in the first CTA, bytes of both; empty in both, by commit
+//              q_full: in each      q_ready: in the first, 8 warps that have seen it
 //              s_full[2]: in both, by commit      p_ready[2]: in the first, 8 warps
-//              o_ready: in both; waited for only where results are rescaled       o_full: the end
+//              o_ready: in both; waited for only where results are rescaled      o_full: the end
 //
 // Scores of step n + 2 take the places of P of step n: both products are one thread's, as in stage
 // E. Scores of n + 1 say that values of n - 1 are in the results, not yet those of n: before
@@ -38,16 +40,15 @@
 //
 // Counted, clocks of a multiprocessor for 128 keys and its rows (bf16, full attention; README.md):
 //
-//   head_dim, stage   rows   tensor   special   issue   shared memory   KiB by TMA
-//   256, C            128      2048      1024     753            2560          128
-//   256, F            128      2048      1024     693            1536           64
-//   512, C             64      3072      1024     815            4096          192    (128 rows,
-//   half 512, F             64      2048       512     478            2952          128     of the
-//   columns)
+//   head_dim, stage    rows               tensor   special   issue   shared memory   KiB by TMA
+//   256, C             128                  2048      1024     753            2560          128
+//   256, F             128                  2048      1024     693            1536           64
+//   512, C             128, half of O       3072      1024     815            4096          192
+//   512, F             64                   2048       512     480            2696          128
 //
 // C's times add up, shared memory's and the special function unit's; here the largest counts: 3584
-// -> 2048 and 5120 -> 2952. At head_dim 512 shared memory remains the limit: 64 rows of Q are read
-// for only 128 keys (512 clocks), copies write 1024.
+// -> 2048 and 5120 -> 2696. At head_dim 512 shared memory remains the limit: copies write for 1024
+// clocks, the tensor core reads K and V for 1024, the rest is P and the other half of Q.
 // At head_dim 128 a pair would bring stage E's 1032 clocks of shared memory to 648 and its TMA
 // bytes to half, but the tensor core's 1024 stay; at 64 the special function unit is the limit,
 // with 896. So it begins at 256.
@@ -80,7 +81,9 @@ struct Kernel {
   static constexpr int kOwnKeys = tile::kKeys / kLanesOfRow;  // scores of a thread
   static constexpr int kChunks = kOwnKeys / 32;
   static constexpr int kResults = 2 * kOwnKeys, kResultColumns = HeadDim / kLanesOfRow;
-  static_assert(kResults + kResultColumns <= kColumns && kStages % 2 == 0);
+  static constexpr int kHeld = kResults + kResultColumns;  // boxes of queries, 32 columns each
+  static constexpr int kHeldBoxes = kIsHalved ? (kColumns - kHeld) / 32 : 0;
+  static_assert(kHeld + kHeldBoxes * 32 <= kColumns && kStages % 2 == 0);
 
   struct Shared {
     std::uint8_t q[kBoxes][kRows * tile::kBoxLineBytes];
@@ -88,15 +91,15 @@ struct Kernel {
     std::uint8_t operand[kIsHalved ? 2 : 1][kIsHalved ? tile::kBoxBytes : 16];
     float exchanged[2][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
-    std::uint64_t q_full, s_full[2], p_ready[2], o_ready, o_full;
+    std::uint64_t q_full, q_ready, s_full[2], p_ready[2], o_ready, o_full;
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
       for (std::uint64_t* barrier : {&q_full, &s_full[0], &s_full[1], &o_ready, &o_full})
         ptx::mbarrier_init(ptx::shared_address(barrier), 1);
-      for (std::uint64_t& barrier : p_ready)
-        ptx::mbarrier_init(ptx::shared_address(&barrier), kCtas * tile::kRowThreads / 32);
+      for (std::uint64_t* barrier : {&q_ready, &p_ready[0], &p_ready[1]})
+        ptx::mbarrier_init(ptx::shared_address(barrier), kCtas * tile::kRowThreads / 32);
     }
   };
   static_assert(sizeof(Shared) <= stage_f_shared_bytes(HeadDim));
@@ -139,21 +142,6 @@ struct Kernel {
     const Work& work;
     tile::RingPosition<kStages> at;
 
-    __device__ void load_queries() const {
-      const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-      if (work.rank == 0) {
-        ptx::mbarrier_arrive_expect_tx(q_full,
-                                       kCtas * kBoxes * work.box_rows() * tile::kBoxLineBytes);
-      }
-      const std::uint32_t barrier = in_leader(q_full);
-#pragma unroll 1
-      for (int box = 0; box < kBoxes; ++box) {
-        ptx::cp_async_bulk_tensor_4d_cta_group<kCtas>(
-            ptx::shared_address(shared.q[box]), params.q_map, box * tile::kBoxElems,
-            work.kv_head * work.group, work.sequence.q_begin + work.first_query,
-            work.stored_batch(params), barrier);
-      }
-    }
     // A stage: two boxes of 64 keys, `x` and `y` further on for the second.
     __device__ void load_stage(const void* map, std::int32_t column, std::int32_t key,
                                std::int32_t x, std::int32_t y) {
@@ -190,7 +178,9 @@ struct Kernel {
     }
     __device__ void run() {
       if (work.steps() <= 0) return;
-      load_queries();
+      const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+      ptx::mbarrier_arrive_expect_tx(q_full, kBoxes * work.box_rows() * tile::kBoxLineBytes);
+      tile::load_queries(params, shared.q, work, q_full);
       load_keys(work.tiles.begin);
 #pragma unroll 1
       for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
@@ -227,9 +217,15 @@ struct Kernel {
         wait_full();
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          tile::issue_scores<Element, tile::kKeys, kCtas * kRows, kCtas>(
-              scores(columns, step), ptx::shared_address(shared.q[slot * 2 + i]),
-              ptx::shared_address(shared.boxes[at.stage]) + i * kHalfBoxBytes, slot + i > 0);
+          const int box = slot * 2 + i;
+          const std::uint32_t k = ptx::shared_address(shared.boxes[at.stage]) + i * kHalfBoxBytes;
+          if (kIsHalved && box < kHeldBoxes) {
+            tile::issue_scores_of_halves<Element, tile::kKeys>(
+                scores(columns, step), columns + kHeld + box * 32, k, box > 0);
+          } else {
+            tile::issue_scores<Element, tile::kKeys, kCtas * kRows, kCtas>(
+                scores(columns, step), ptx::shared_address(shared.q[box]), k, box > 0);
+          }
         }
         release();
       }
@@ -259,7 +255,7 @@ struct Kernel {
     }
     __device__ void run(std::int32_t steps) {
       if (steps <= 0) return;
-      ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared.q_full), 0);
+      tile::wait_for_pair(ptx::shared_address(&shared.q_ready), 0);
       score(0);
       if (steps > 1) score(1);
 #pragma unroll 1
@@ -269,6 +265,35 @@ struct Kernel {
       }
     }
   };
+
+  // A warp is done with what the first CTA's multiplying thread waits for.
+  static __device__ void hand_over(std::uint64_t& barrier) {
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      ptx::mbarrier_arrive_cluster(in_leader(ptx::shared_address(&barrier)));
+  }
+
+  // The queries have landed in this CTA. What there is room for goes to Tensor Memory, where it
+  // does not cost the bandwidth of shared memory for every tile.
+  static __device__ void hold_queries(Shared& shared, std::uint32_t own) {
+    ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+#pragma unroll 1
+    for (int box = 0; box < kHeldBoxes; ++box) {
+      std::uint32_t cells[32];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const uint4 chunk = *tile::line_chunk<uint4>(shared.q[box], threadIdx.x % kRows, i);
+        cells[i * 4] = chunk.x;
+        cells[i * 4 + 1] = chunk.y;
+        cells[i * 4 + 2] = chunk.z;
+        cells[i * 4 + 3] = chunk.w;
+      }
+      ptx::tcgen05_st_32x32b(own + kHeld + box * 32, cells);
+    }
+    ptx::tcgen05_wait_st_sync_aligned();
+    hand_over(shared.q_ready);
+  }
 
   // Threads of a row tell each other a number; all 128 together.
   static __device__ float exchange(Shared& shared, std::int32_t round, float x) {
@@ -351,6 +376,7 @@ struct Kernel {
     const bool has_rows = ptx::uniform(row) < work.rows();
     const tile::VisibleKeys visible(params, work.query(row) + work.shift(), work.sequence.kv_len);
     const std::uint32_t own = tile::own_lanes(columns);
+    if (work.steps() > 0) hold_queries(shared, own);
     for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
       const std::int32_t step = n - work.tiles.begin;
       tile::wait_for_pair(ptx::shared_address(&shared.s_full[step % 2]), step / 2 & 1);
@@ -360,11 +386,7 @@ struct Kernel {
         weigh_nothing(shared, own, step);
       }
       if (n + 1 == work.tiles.end) clear_values_behind(params, shared, work);
-      ptx::tcgen05_fence_before_thread_sync();
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) {
-        ptx::mbarrier_arrive_cluster(in_leader(ptx::shared_address(&shared.p_ready[step % 2])));
-      }
+      hand_over(shared.p_ready[step % 2]);
     }
     if (work.steps() <= 0) return;
     // Nobody must arrive here when this CTA is gone: the last o_ready too is waited for.
