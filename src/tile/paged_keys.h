@@ -1,5 +1,5 @@
 // Keys that are values as well (one vector for both), in pages of 8-bit numbers with scales: where
-// they lie, and how they become a tile of bf16.
+// they lie, and how they become a tile of bf16 or fp16.
 #pragma once
 
 #include "ptx/address.h"
@@ -8,6 +8,7 @@
 #include "tile/tensor_mma.h"
 
 #include <cstdint>
+#include <type_traits>
 
 #include <cuda_fp8.h>
 
@@ -63,18 +64,28 @@ struct PagedCache {
   }
 };
 
-/// 16 e4m3 times a scale, as bf16.
-__device__ inline void unpack_e4m3(uint4 (&out)[2], const uint4& codes, float scale) {
+/// 16 e4m3 times a scale, as 16-bit numbers.
+template <class Element>
+__device__ void unpack_e4m3(uint4 (&out)[2], const uint4& codes, float scale) {
   const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
   std::uint32_t pairs[8];
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const auto code = static_cast<__nv_fp8x2_storage_t>(words[i / 2] >> i % 2 * 16);
     const float2 x = __half22float2(__half2(__nv_cvt_fp8x2_to_halfraw2(code, __NV_E4M3)));
-    pairs[i] = Bf16::pack(x.x * scale, x.y * scale);
+    pairs[i] = Element::pack(x.x * scale, x.y * scale);
   }
   out[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+}
+
+/// Eight bf16 as Element.
+template <class Element>
+__device__ uint4 convert_bf16(const uint4& chunk) {
+  if constexpr (std::is_same_v<Element, Bf16>) return chunk;
+  float x[8];
+  unpack_chunk<Bf16>(x, chunk);
+  return pack_chunk<Element>(x, 1.0f);
 }
 
 /// Converts a quarter of a box of 8 keys, 16 numbers of one key a thread: lane = 4 key + quarter.
@@ -84,16 +95,18 @@ struct KeyQuarter {
   std::uint32_t key = threadIdx.x % 32 / 4, quarter = threadIdx.x % 4;
 
   /// `raw` is 16 bytes of the key's numbers.
+  template <class Element>
   __device__ void convert(std::uint8_t* box, std::uint32_t line, const std::uint8_t* raw,
                           float scale) const {
     uint4 chunks[2];
-    unpack_e4m3(chunks, *reinterpret_cast<const uint4*>(raw), scale);
+    unpack_e4m3<Element>(chunks, *reinterpret_cast<const uint4*>(raw), scale);
     store(box, line, chunks);
   }
-  /// 32 bytes that are bf16 already.
+  /// `raw` is 32 bytes of bf16.
+  template <class Element>
   __device__ void copy(std::uint8_t* box, std::uint32_t line, const std::uint8_t* raw) const {
-    const uint4 chunks[2] = {reinterpret_cast<const uint4*>(raw)[0],
-                             reinterpret_cast<const uint4*>(raw)[1]};
+    const uint4 chunks[2] = {convert_bf16<Element>(reinterpret_cast<const uint4*>(raw)[0]),
+                             convert_bf16<Element>(reinterpret_cast<const uint4*>(raw)[1])};
     store(box, line, chunks);
   }
 

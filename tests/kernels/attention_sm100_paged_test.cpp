@@ -13,6 +13,7 @@ struct PagedProblem {
   int padding_rows = 0;  ///< at the end of a page
   std::vector<int> key_counts = {};
   std::vector<float> sink = {};
+  const FormatSpec* format = &kBf16;  ///< of queries and results, and of tokens once unpacked
 
   int row_bytes() const { return is_deepseek ? 576 : head_dim; }
   int scale_bytes() const { return is_deepseek ? 8 : 4; }
@@ -46,7 +47,7 @@ struct PagedCacheBytes {
         if (p.is_deepseek && c >= 448) {
           const auto code = static_cast<std::uint16_t>(encode(kBf16, normal[at]));
           std::memcpy(row + 448 + (c - 448) * 2, &code, 2);
-          tokens[at] = normal[at];
+          tokens[at] = round_to(*p.format, normal[at]);
           continue;
         }
         if (p.is_deepseek && c % 64 == 0) {
@@ -55,7 +56,7 @@ struct PagedCacheBytes {
         }
         row[c] = static_cast<std::uint8_t>(encode(kE4m3, normal[at] / token_scale));
         const double value = decode(kE4m3, row[c]) * static_cast<double>(token_scale);
-        tokens[at] = round_to(kBf16, static_cast<float>(value));
+        tokens[at] = round_to(*p.format, static_cast<float>(value));
       }
       if (p.is_deepseek) scales[7] = 0;
       if (!p.is_deepseek) std::memcpy(scales, &token_scale, 4);
@@ -84,7 +85,7 @@ class Sm100StageD : public Sm100AttentionTest {
     const PagedCacheBytes cache(p);
     const std::vector<std::int32_t> lists = draw_lists(p, has_holes);
     const std::int64_t rows = std::int64_t{p.batch} * p.q_len * p.heads;
-    const std::vector<double> q = draw_normal(1, rows * p.head_dim, kBf16);
+    const std::vector<double> q = draw_normal(1, rows * p.head_dim, *p.format);
     const AttentionOutputs got = run(p, cache, lists, q);
     compare(p, expected(p, cache, lists, q), cache, got);
   }
@@ -102,7 +103,7 @@ class Sm100StageD : public Sm100AttentionTest {
                                     .q_len = p.q_len,
                                     .head_dim = p.head_dim};
     const AttentionStorage storage(shape, p.q_len, p.heads);
-    const Buffer q_buffer = storage.upload(device(), kBf16, q);
+    const Buffer q_buffer = storage.upload(device(), *p.format, q);
     const Buffer cache_buffer = Buffer::from(device(), cache.bytes);
     const Buffer list_buffer = Buffer::from(device(), lists);
     const Buffer count_buffer = Buffer::from(device(), p.key_counts);
@@ -113,7 +114,7 @@ class Sm100StageD : public Sm100AttentionTest {
     AttentionParams& attention = params.attention;
     attention.q_strides = attention.out_strides = storage.strides;
     const auto map_of = [&](const void* address) {
-      return sm100_query_map(device(), address, storage.strides, shape, kBf16, 1);
+      return sm100_query_map(device(), address, storage.strides, shape, *p.format, 1);
     };
     store_map(attention.q_map, map_of(pointer_to<void>(q_buffer)));
     store_map(attention.out_map, map_of(out.pointer()));
@@ -136,7 +137,7 @@ class Sm100StageD : public Sm100AttentionTest {
     params.num_slots = p.slots();
     params.topk = p.topk;
     launch(p, params);
-    return {storage.decode_all(kBf16, out.read()), lse.read()};
+    return {storage.decode_all(*p.format, out.read()), lse.read()};
   }
   device::abi::CUtensorMap row_map(const PagedProblem& p, const Buffer& cache) {
     const auto bytes = static_cast<std::uint64_t>(p.row_bytes());
@@ -151,7 +152,9 @@ class Sm100StageD : public Sm100AttentionTest {
   }
   void launch(const PagedProblem& p, const StageDParams& params) {
     const auto extent = [](int n) { return static_cast<std::uint32_t>(n); };
-    const std::string format = p.is_deepseek ? "deepseek" : fmt::format("e4m3_d{}", p.head_dim);
+    const std::string format =
+        fmt::format("{}_{}", *p.format == kBf16 ? "bf16" : "f16",
+                    p.is_deepseek ? "deepseek" : fmt::format("e4m3_d{}", p.head_dim));
     run_kernel(device(), "attention_sm100_stage_d_" + format,
                {.grid = {extent(p.q_len * sm100_value_splits(p.head_dim)), 1, extent(p.batch)},
                 .block = {kStageDThreads},
@@ -192,7 +195,7 @@ class Sm100StageD : public Sm100AttentionTest {
     double largest = 0;
     for (const double x : cache.tokens) largest = std::max(largest, std::abs(x));
     const AttentionBound bound({.kv_len = p.topk, .head_dim = p.head_dim},
-                               {.has_tensor_scores = true, .has_tensor_values = true}, kBf16,
+                               {.has_tensor_scores = true, .has_tensor_values = true}, *p.format,
                                kStageDKeys, largest);
     ASSERT_EQ(got.out.size(), exact.out.size());
     for (std::size_t i = 0; i < got.out.size(); ++i) {
@@ -232,6 +235,11 @@ TEST_P(Sm100StageD, EightBitRowsWithAScalePerToken) {
          .padding_rows = 1},
         true);
   check({.is_deepseek = false, .head_dim = 512, .heads = 16, .topk = 70});
+}
+
+TEST_P(Sm100StageD, QueriesInFp16) {
+  check({.heads = 16, .topk = 80, .format = &kFp16});
+  check({.is_deepseek = false, .head_dim = 128, .heads = 8, .topk = 70, .format = &kFp16}, true);
 }
 
 TEST_P(Sm100StageD, ListsOfAnyLengthAndSinks) {

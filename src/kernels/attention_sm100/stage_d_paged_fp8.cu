@@ -8,11 +8,11 @@
 // whose rows are tokens (which is why a page is a multiple of a row, and what fills it up must be
 // readable memory), and a slot that does not exist is row -1, which arrives as zeros. A row is 576
 // bytes for 512 numbers instead of 1024, so memory is read half as much. Four warps turn 16 tokens
-// at a time into bf16 where both products read them: a token's vector is key and value, so one tile
-// is the operand of both, once with the tokens as rows of n, once as the reduction index.
+// at a time into bf16 or fp16 where both products read them: a token's vector is key and value, so
+// one tile is the operand of both, once with the tokens as rows of n, once as the reduction index.
 //
 //   warp 5, one thread    16 slots -> 4 gather4 -> ring of raw rows
-//   warps 6-9             raw rows, scales -> bf16, swizzled boxes of 64 tokens; arrive k_ready
+//   warps 6-9             raw rows, scales -> 16 bits, swizzled boxes of 64 tokens; arrive k_ready
 //   warp 4, one thread    S = Q K^T; commit s_full; wait p_ready; O += P K; commit k_free
 //   warps 0-3             as in stage C; lists with holes are masked by a ballot of the slots
 //
@@ -43,7 +43,7 @@ constexpr int kFirstConverter = 6, kConverterThreads = 128;
 
 using Columns = tile::TensorColumns<kKeys>;
 
-template <class Format>
+template <class Element, class Format>
 struct Kernel {
   static constexpr int kHeadDim = Format::kHeadDim;
   static constexpr int kValues = sm100_value_columns(kHeadDim);
@@ -146,9 +146,10 @@ struct Kernel {
         if (box >= Shared::kKeyBoxes) continue;
         const std::uint8_t* const numbers = raw + row * Format::kRowBytes + box * tile::kBoxElems;
         if (box < Format::kFp8Boxes) {
-          lane.convert(shared.keys[box], line, numbers + lane.quarter * 16, scales[half][i]);
+          lane.template convert<Element>(shared.keys[box], line, numbers + lane.quarter * 16,
+                                         scales[half][i]);
         } else {
-          lane.copy(shared.keys[box], line, numbers + lane.quarter * 32);
+          lane.template copy<Element>(shared.keys[box], line, numbers + lane.quarter * 32);
         }
       }
     }
@@ -177,15 +178,15 @@ struct Kernel {
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared.k_ready), n & 1);
 #pragma unroll 1
       for (int box = 0; box < Shared::kKeyBoxes; ++box) {
-        tile::issue_scores<tile::Bf16, kKeys>(columns + Columns::kScores,
-                                              ptx::shared_address(shared.q[box]),
-                                              ptx::shared_address(shared.keys[box]), box > 0);
+        tile::issue_scores<Element, kKeys>(columns + Columns::kScores,
+                                           ptx::shared_address(shared.q[box]),
+                                           ptx::shared_address(shared.keys[box]), box > 0);
       }
       ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
 #pragma unroll 1
       for (int box = 0; box < Shared::kValueBoxes; ++box) {
-        tile::issue_values<tile::Bf16, kKeys>(
+        tile::issue_values<Element, kKeys>(
             columns + Columns::kResults + box * tile::kBoxElems, columns + Columns::kOperand,
             ptx::shared_address(shared.keys[work.value_begin / tile::kBoxElems + box]), n > 0);
       }
@@ -225,7 +226,7 @@ struct Kernel {
             tile::scale_row<kValues>(own + Columns::kResults, factor);
           softmax.exponentiate(s, scale);
         }
-        tile::store_operand<tile::Bf16>(own + Columns::kOperand, s);
+        tile::store_operand<Element>(own + Columns::kOperand, s);
         ptx::tcgen05_wait_st_sync_aligned();
       }
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
@@ -244,7 +245,7 @@ struct Kernel {
     if (warp < tile::kMmaWarp) {
       tile::RowSoftmax softmax;
       attend(params, shared, work, columns, softmax);
-      tile::store_results<tile::Bf16, Shared::kValueBoxes>(
+      tile::store_results<Element, Shared::kValueBoxes>(
           params.attention, shared.q, work, columns + Columns::kResults,
           tile::finish_group_row(params.attention, work, softmax), work.num_tiles() > 0);
     } else if (warp >= kFirstConverter) {
@@ -264,13 +265,16 @@ struct Kernel {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_STAGE_D(NAME, ...)                                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageDThreads, 1) \
-      attention_sm100_stage_d_##NAME(                                                  \
-          const __grid_constant__ tilewright::kernels::StageDParams params) {          \
-    tilewright::kernels::Kernel<tilewright::tile::__VA_ARGS__>::run(params);           \
+#define TILEWRIGHT_STAGE_D(NAME, ELEMENT, ...)                                                  \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageDThreads, 1)          \
+      attention_sm100_stage_d_##NAME(                                                           \
+          const __grid_constant__ tilewright::kernels::StageDParams params) {                   \
+    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, tilewright::tile::__VA_ARGS__>::run( \
+        params);                                                                                \
   }
 
-TILEWRIGHT_STAGE_D(deepseek, DeepSeekRows)
-TILEWRIGHT_STAGE_D(e4m3_d128, TokenScaledRows<128>)
-TILEWRIGHT_STAGE_D(e4m3_d512, TokenScaledRows<512>)
+TILEWRIGHT_STAGE_D(bf16_deepseek, Bf16, DeepSeekRows)
+TILEWRIGHT_STAGE_D(bf16_e4m3_d128, Bf16, TokenScaledRows<128>)
+TILEWRIGHT_STAGE_D(bf16_e4m3_d512, Bf16, TokenScaledRows<512>)
+TILEWRIGHT_STAGE_D(f16_deepseek, Fp16, DeepSeekRows)
+TILEWRIGHT_STAGE_D(f16_e4m3_d128, Fp16, TokenScaledRows<128>)
