@@ -42,11 +42,11 @@ __device__ inline std::uint64_t describe_rows_by_k(std::uint32_t address) {
 
 /// Descriptor of boxes whose rows are the reduction index, and whose columns are n, one behind the
 /// other.
-template <int Columns = kBoxElems>
+template <int Columns = kBoxElems, int Rows = kBoxRows>
 __device__ inline std::uint64_t describe_k_by_columns(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kBox =
-      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, kBoxRows, true);
+      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
   constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
       arch::describe_smem_tile(kBox, arch::Major::kMN, kSwizzle, 16));
   return kAtZero | address >> 4;
@@ -112,7 +112,7 @@ __device__ void issue_values_of_halves(std::uint32_t o, std::uint32_t p_boxes,
   constexpr int kColumns = 4 * kBoxElems, kRows = kTensorRows / 2;
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, kColumns, 2 * kRows>(arch::Major::kMN);
-  const std::uint64_t b = describe_k_by_columns<kColumns / 2>(v_boxes);
+  const std::uint64_t b = describe_k_by_columns<kColumns / 2, Keys>(v_boxes);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
     const std::uint64_t a = describe_rows_by_k(p_boxes + k / kBoxElems * kRows * kBoxLineBytes) +

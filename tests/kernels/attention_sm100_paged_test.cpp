@@ -1,5 +1,6 @@
-// Stage D: attention over chosen tokens of a paged cache of 8-bit numbers, on the simulated B200.
-#include "kernels/attention_sm100/stage_d_paged_fp8.h"
+// Stages D and G: attention over chosen tokens of a paged cache of 8-bit numbers, on the simulated
+// B200.
+#include "kernels/attention_sm100/stage_g_paged_pair.h"
 #include "tests/kernels/attention_sm100_check.h"
 
 namespace tilewright::kernels {
@@ -14,6 +15,8 @@ struct PagedProblem {
   std::vector<int> key_counts = {};
   std::vector<float> sink = {};
   const FormatSpec* format = &kBf16;  ///< of queries and results, and of tokens once unpacked
+
+  bool is_pair = false;  ///< stage G
 
   int row_bytes() const { return is_deepseek ? 576 : head_dim; }
   int scale_bytes() const { return is_deepseek ? 8 : 4; }
@@ -99,7 +102,7 @@ class Sm100StageD : public Sm100AttentionTest {
                        const std::vector<std::int32_t>& lists, const std::vector<double>& q) {
     const AttentionProblem shape = {.batch = p.batch,
                                     .heads = p.heads,
-                                    .kv_heads = 1,
+                                    .kv_heads = p.is_pair ? 2 : 1,  // of a box of queries
                                     .q_len = p.q_len,
                                     .head_dim = p.head_dim};
     const AttentionStorage storage(shape, p.q_len, p.heads);
@@ -152,13 +155,18 @@ class Sm100StageD : public Sm100AttentionTest {
   }
   void launch(const PagedProblem& p, const StageDParams& params) {
     const auto extent = [](int n) { return static_cast<std::uint32_t>(n); };
-    const std::string format =
-        fmt::format("{}_{}", *p.format == kBf16 ? "bf16" : "f16",
+    const std::string entry =
+        fmt::format("attention_sm100_stage_{}_{}_{}", p.is_pair ? "g" : "d",
+                    *p.format == kBf16 ? "bf16" : "f16",
                     p.is_deepseek ? "deepseek" : fmt::format("e4m3_d{}", p.head_dim));
-    run_kernel(device(), "attention_sm100_stage_d_" + format,
-               {.grid = {extent(p.q_len * sm100_value_splits(p.head_dim)), 1, extent(p.batch)},
+    const int ctas = p.is_pair ? 2 : sm100_value_splits(p.head_dim);
+    const int shared_bytes = p.is_pair ? stage_g_shared_bytes(p.row_bytes())
+                                       : stage_d_shared_bytes(p.head_dim, p.row_bytes());
+    static_assert(kStageDThreads == kStageGThreads);
+    run_kernel(device(), entry,
+               {.grid = {extent(p.q_len * ctas), 1, extent(p.batch)},
                 .block = {kStageDThreads},
-                .dynamic_shared_bytes = extent(stage_d_shared_bytes(p.head_dim, p.row_bytes()))},
+                .dynamic_shared_bytes = extent(shared_bytes)},
                params);
   }
 
@@ -251,6 +259,28 @@ TEST_P(Sm100StageD, ListsOfAnyLengthAndSinks) {
          .topk = 80,
          .key_counts = {0, 1, 80, 65},
          .sink = {0.5f, -2.0f, 3.0f, 20.0f, -100.0f}},
+        true);
+}
+
+class Sm100StageG : public Sm100StageD {};
+TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageG);
+
+TEST_P(Sm100StageG, DeepSeekPagesByPairs) {
+  check({.heads = 128, .topk = 300, .is_pair = true}, true);
+  check({.heads = 64, .topk = 130, .pages = 40, .page_tokens = 2, .is_pair = true});
+  check({.heads = 16, .topk = 80, .format = &kFp16, .is_pair = true}, true);
+}
+
+TEST_P(Sm100StageG, ListsOfAnyLengthSinksAndScalesPerToken) {
+  check({.is_deepseek = false,
+         .batch = 2,
+         .heads = 6,
+         .q_len = 2,
+         .topk = 200,
+         .padding_rows = 1,
+         .key_counts = {0, 1, 200, 65},
+         .sink = {0.5f, -2.0f, 3.0f, 20.0f, -100.0f, 0.0f},
+         .is_pair = true},
         true);
 }
 

@@ -30,7 +30,6 @@
 // for the scores that both CTAs make).
 // Sources: the kernel suite's stage D; FlashMLA's page format; PTX ISA, ".tile::gather4".
 #include "kernels/attention_sm100/stage_d_paged_fp8.h"
-#include "ptx/tensor_gather.h"
 #include "tile/paged_keys.h"
 #include "tile/row_softmax.h"
 #include "tile/tensor_attention.h"
@@ -38,7 +37,7 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kKeys = kStageDKeys, kRawKeys = kStageDRawKeys, kRawStages = kStageDRawStages;
+constexpr int kKeys = kStageDKeys, kRawStages = kStageDRawStages;
 constexpr int kFirstConverter = 6, kConverterThreads = 128;
 
 using Columns = tile::TensorColumns<kKeys>;
@@ -50,19 +49,20 @@ struct Kernel {
   static constexpr int kSplits = kHeadDim / kValues;
   static constexpr int kColumns = Columns::allocated(kValues);
 
+  using Raw = tile::RawRows<Format, kRawStages>;
+
   struct Shared {
     static constexpr int kKeyBoxes = kHeadDim / tile::kBoxElems;
     static constexpr int kValueBoxes = kValues / tile::kBoxElems;
 
     std::uint8_t q[kKeyBoxes][tile::kBoxBytes];
     std::uint8_t keys[kKeyBoxes][kKeys * tile::kBoxLineBytes];
-    std::uint8_t raw[kRawStages][kRawKeys * Format::kRowBytes];
-    tile::RingBarriers<kRawStages> raw_ring;
+    Raw raw;
     std::uint64_t q_full, k_ready, k_free, s_full, p_ready, o_full;
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
-      raw_ring.initialise(kConverterThreads / 32);
+      raw.initialise();
       for (std::uint64_t* barrier : {&q_full, &k_free, &s_full, &o_full})
         ptx::mbarrier_init(ptx::shared_address(barrier), 1);
       ptx::mbarrier_init(ptx::shared_address(&k_ready), kConverterThreads);
@@ -73,9 +73,7 @@ struct Kernel {
 
   // A query with all its heads, and its list.
   struct Work : tile::GroupRows {
-    tile::PagedCache cache;
-    const std::int32_t* list;
-    std::int32_t num_keys;
+    tile::TokenList list;
 
     __device__ explicit Work(const StageDParams& params)
         : tile::GroupRows{params.attention.heads,
@@ -85,14 +83,8 @@ struct Kernel {
                           static_cast<std::int32_t>(blockIdx.z),
                           static_cast<std::int32_t>(blockIdx.x) % kSplits * kValues,
                           {0, params.attention.q_len, 0, params.topk}},
-          cache{params.cache, params.page_bytes, params.page_tokens, params.num_slots} {
-      const std::int64_t at = std::int64_t{batch} * params.attention.q_len + first_query;
-      list = params.indices + at * params.topk;
-      num_keys = params.key_counts == nullptr ? params.topk : params.key_counts[at];
-    }
-    __device__ std::int32_t num_tiles() const { return (num_keys + kKeys - 1) / kKeys; }
-    /// -1 behind the end of the list.
-    __device__ std::int32_t slot(std::int32_t i) const { return i < num_keys ? list[i] : -1; }
+          list(params, batch, first_query) {}
+    __device__ std::int32_t num_tiles() const { return (list.count + kKeys - 1) / kKeys; }
   };
 
   static __device__ void load(const StageDParams& params, Shared& shared, const Work& work) {
@@ -101,70 +93,22 @@ struct Kernel {
     ptx::mbarrier_arrive_expect_tx(q_full,
                                    Shared::kKeyBoxes * work.box_rows() * tile::kBoxLineBytes);
     tile::load_queries(params.attention, shared.q, work, q_full);
-    const tile::Ring<kRawStages> ring(shared.raw_ring);
     tile::RingPosition<kRawStages> at;
-    for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += kRawKeys) {
-      ring.start_filling(at, kRawKeys * Format::kRowBytes);
-      for (int i = 0; i < kRawKeys; i += 4) {
-        std::int32_t rows[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          rows[j] = work.cache.template row<Format::kRowBytes>(work.slot(key + i + j));
-        ptx::cp_async_bulk_tensor_2d_gather4(
-            ptx::shared_address(shared.raw[at.stage] + i * Format::kRowBytes), params.cache_map, 0,
-            rows, ring.full(at));
-      }
-      at.advance();
-    }
-  }
-
-  // 16 raw rows become lines of the boxes; each of the four warps takes every fourth box.
-  static __device__ void convert_rows(Shared& shared, const Work& work, std::int32_t key,
-                                      const std::uint8_t* raw, std::uint32_t barrier,
-                                      std::uint32_t parity) {
-    const tile::KeyQuarter lane;
-    const std::uint32_t warp = threadIdx.x / 32 - kFirstConverter;
-    constexpr int kHalves = kRawKeys / 8, kBoxesOfWarp = (Shared::kKeyBoxes + 3) / 4;
-    float scales[kHalves][kBoxesOfWarp];
-#pragma unroll
-    for (int half = 0; half < kHalves; ++half) {
-      const std::int32_t slot = work.slot(key + half * 8 + static_cast<std::int32_t>(lane.key));
-#pragma unroll
-      for (int i = 0; i < kBoxesOfWarp; ++i) {
-        const int box = static_cast<int>(warp) + 4 * i;
-        scales[half][i] =
-            box < Format::kFp8Boxes ? work.cache.template scale<Format>(slot, box) : 0.0f;
-      }
-    }
-    ptx::mbarrier_wait_parity(barrier, parity);
-#pragma unroll
-    for (int half = 0; half < kHalves; ++half) {
-      const std::uint32_t row = half * 8 + lane.key, line = key % kKeys + row;
-#pragma unroll
-      for (int i = 0; i < kBoxesOfWarp; ++i) {
-        const std::uint32_t box = warp + 4 * i;
-        if (box >= Shared::kKeyBoxes) continue;
-        const std::uint8_t* const numbers = raw + row * Format::kRowBytes + box * tile::kBoxElems;
-        if (box < Format::kFp8Boxes) {
-          lane.template convert<Element>(shared.keys[box], line, numbers + lane.quarter * 16,
-                                         scales[half][i]);
-        } else {
-          lane.template copy<Element>(shared.keys[box], line, numbers + lane.quarter * 32);
-        }
-      }
-    }
+    for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += Raw::kKeys)
+      shared.raw.gather(params.cache_map, work.list, key, at);
   }
 
   static __device__ void convert(Shared& shared, const Work& work) {
-    const tile::Ring<kRawStages> ring(shared.raw_ring);
+    const std::uint32_t warp = threadIdx.x / 32 - kFirstConverter;
     tile::RingPosition<kRawStages> at;
     for (std::int32_t n = 0; n < work.num_tiles(); ++n) {
       // The products of the last tile have read the boxes; those of the first are free.
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared.k_free), n & 1 ^ 1);
-      for (int i = 0; i < kKeys; i += kRawKeys) {
-        convert_rows(shared, work, n * kKeys + i, shared.raw[at.stage], ring.full(at), at.parity);
-        ring.release(at);
-        at.advance();
+      for (int i = 0; i < kKeys; i += Raw::kKeys) {
+        shared.raw.template convert<Element>(
+            work.list, n * kKeys + i, warp, at,
+            [&](const tile::KeyQuarter& lane, std::uint32_t box, std::uint32_t row,
+                const uint4(&chunks)[2]) { lane.store(shared.keys[box], i + row, chunks); });
       }
       ptx::fence_proxy_async_shared_cta();
       ptx::mbarrier_arrive(ptx::shared_address(&shared.k_ready));
@@ -195,21 +139,6 @@ struct Kernel {
     ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
   }
 
-  // Scores of slots that do not exist become -inf; the lanes of a warp look at two slots each.
-  static __device__ void hide(float (&s)[2][32], const Work& work, std::int32_t n) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::int32_t slot =
-          work.slot(n * kKeys + half * 32 + static_cast<std::int32_t>(threadIdx.x % 32));
-      const std::uint32_t exists = __ballot_sync(0xffffffffu, work.cache.has(slot));
-      if (exists == 0xffffffffu) continue;
-#pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        if ((exists >> i & 1) == 0) s[half][i] = -INFINITY;
-      }
-    }
-  }
-
   static __device__ void attend(const StageDParams& params, Shared& shared, const Work& work,
                                 std::uint32_t columns, tile::RowSoftmax& softmax) {
     const float scale = params.attention.scale_log2;
@@ -221,7 +150,8 @@ struct Kernel {
         float s[2][32] = {}, factor;
         if (has_rows) {
           tile::load_row(s, own + Columns::kScores);
-          hide(s, work, n);
+          tile::hide_missing(s[0], work.list, n * kKeys);
+          tile::hide_missing(s[1], work.list, n * kKeys + 32);
           if (softmax.raise(s, scale, factor) && n > 0)
             tile::scale_row<kValues>(own + Columns::kResults, factor);
           softmax.exponentiate(s, scale);

@@ -55,20 +55,12 @@
 // Sources: PTX ISA, tcgen05 data path layouts A and B; FlashMLA for M = 128 with 512 columns;
 // FlashAttention-4 uses pairs at head_dim 128 and 192 too.
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
-#include "ptx/bulk_tensor_copy_pair.h"
-#include "ptx/cluster.h"
-#include "tile/tensor_attention.h"
+#include "tile/tensor_attention_pair.h"
 
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kCtas = 2;
-constexpr std::uint16_t kBoth = 0b11;
-
-/// The address in the first CTA of the pair, which multiplies.
-__device__ std::uint32_t in_leader(std::uint32_t address) {
-  return ptx::mapa_shared_cluster(address, 0);
-}
+constexpr int kCtas = tile::kPairCtas;
 
 template <class Element, int HeadDim>
 struct Kernel {
@@ -99,7 +91,7 @@ struct Kernel {
       for (std::uint64_t* barrier : {&q_full, &s_full[0], &s_full[1], &o_ready, &o_full})
         ptx::mbarrier_init(ptx::shared_address(barrier), 1);
       for (std::uint64_t* barrier : {&q_ready, &p_ready[0], &p_ready[1]})
-        ptx::mbarrier_init(ptx::shared_address(barrier), kCtas * tile::kRowThreads / 32);
+        ptx::mbarrier_init(ptx::shared_address(barrier), tile::kPairWarps);
     }
   };
   static_assert(sizeof(Shared) <= stage_f_shared_bytes(HeadDim));
@@ -148,7 +140,7 @@ struct Kernel {
       const tile::Ring<kStages> ring(shared.ring);
       ptx::mbarrier_wait_parity_cluster(ring.empty(at), at.parity ^ 1);
       if (work.rank == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * tile::kBoxBytes);
-      const std::uint32_t barrier = in_leader(ring.full(at));
+      const std::uint32_t barrier = tile::in_leader(ring.full(at));
       const std::uint32_t to = ptx::shared_address(shared.boxes[at.stage]);
       const std::int32_t batch = params.cu_kv == nullptr ? work.batch : 0;
 #pragma unroll
@@ -204,11 +196,8 @@ struct Kernel {
     __device__ void wait_full() const {
       ptx::mbarrier_wait_parity_cluster(tile::Ring<kStages>(shared.ring).full(at), at.parity);
     }
-    __device__ static void commit(std::uint32_t barrier) {
-      ptx::tcgen05_commit_multicast<kCtas>(barrier, kBoth);
-    }
     __device__ void release() {
-      commit(tile::Ring<kStages>(shared.ring).empty(at));
+      tile::commit_to_pair(shared.ring.empty[at.stage]);
       at.advance();
     }
     __device__ void score(std::int32_t step) {
@@ -229,7 +218,7 @@ struct Kernel {
         }
         release();
       }
-      commit(ptx::shared_address(&shared.s_full[step % 2]));
+      tile::commit_to_pair(shared.s_full[step % 2]);
     }
     __device__ void add_values(std::int32_t step, std::int32_t steps) {
       tile::wait_for_pair(ptx::shared_address(&shared.p_ready[step % 2]), step / 2 & 1);
@@ -251,7 +240,7 @@ struct Kernel {
         }
         release();
       }
-      commit(ptx::shared_address(step + 1 < steps ? &shared.o_ready : &shared.o_full));
+      tile::commit_to_pair(step + 1 < steps ? shared.o_ready : shared.o_full);
     }
     __device__ void run(std::int32_t steps) {
       if (steps <= 0) return;
@@ -266,54 +255,10 @@ struct Kernel {
     }
   };
 
-  // A warp is done with what the first CTA's multiplying thread waits for.
-  static __device__ void hand_over(std::uint64_t& barrier) {
-    ptx::tcgen05_fence_before_thread_sync();
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      ptx::mbarrier_arrive_cluster(in_leader(ptx::shared_address(&barrier)));
-  }
-
-  // The queries have landed in this CTA. What there is room for goes to Tensor Memory, where it
-  // does not cost the bandwidth of shared memory for every tile.
-  static __device__ void hold_queries(Shared& shared, std::uint32_t own) {
-    ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
-#pragma unroll 1
-    for (int box = 0; box < kHeldBoxes; ++box) {
-      std::uint32_t cells[32];
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const uint4 chunk = *tile::line_chunk<uint4>(shared.q[box], threadIdx.x % kRows, i);
-        cells[i * 4] = chunk.x;
-        cells[i * 4 + 1] = chunk.y;
-        cells[i * 4 + 2] = chunk.z;
-        cells[i * 4 + 3] = chunk.w;
-      }
-      ptx::tcgen05_st_32x32b(own + kHeld + box * 32, cells);
-    }
-    ptx::tcgen05_wait_st_sync_aligned();
-    hand_over(shared.q_ready);
-  }
-
-  // Threads of a row tell each other a number; all 128 together.
-  static __device__ float exchange(Shared& shared, std::int32_t round, float x) {
-    const std::uint32_t lane = threadIdx.x % tile::kRowThreads;
-    shared.exchanged[round & 1][lane] = x;
-    ptx::bar_sync<1, tile::kRowThreads>();
-    return shared.exchanged[round & 1][lane ^ kRows];
-  }
-
   static __device__ void store_probabilities(Shared& shared, std::uint32_t own, std::int32_t step,
                                              const float (&p)[kChunks][32]) {
     if constexpr (kIsHalved) {
-      const std::uint32_t row = threadIdx.x % kRows;
-      std::uint8_t* const box = shared.operand[step % 2] + threadIdx.x / kRows * kHalfBoxBytes;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        *tile::line_chunk<uint4>(box, row, i) =
-            tile::pack_chunk<Element>(&p[i / 4][i % 4 * 8], 1.0f);
-      }
-      ptx::fence_proxy_async_shared_cta();
+      tile::store_operand_of_halves<Element>(shared.operand[step % 2], p);
     } else {
       tile::store_operand<Element>(scores(own, step), p);
     }
@@ -351,7 +296,8 @@ struct Kernel {
       tile::hide_row_keys(s, visible, n * tile::kKeys + part * kOwnKeys);
     }
     float largest = softmax.largest(s);
-    if constexpr (kIsHalved) largest = fmaxf(largest, exchange(shared, step, largest));
+    if constexpr (kIsHalved)
+      largest = fmaxf(largest, tile::exchange_in_row(shared.exchanged, step, largest));
     if (softmax.raise_to(largest, params.scale_log2, factor) && step > 0) {
       tile::wait_for_pair(ptx::shared_address(&shared.o_ready), (step - 1) & 1);
       tile::scale_row<kResultColumns>(own + kResults, factor);
@@ -363,7 +309,7 @@ struct Kernel {
 
   // The same for a warp without rows: its lanes are read by the product.
   static __device__ void weigh_nothing(Shared& shared, std::uint32_t own, std::int32_t step) {
-    if constexpr (kIsHalved) exchange(shared, step, -INFINITY);
+    if constexpr (kIsHalved) tile::exchange_in_row(shared.exchanged, step, -INFINITY);
     const float nothing[kChunks][32] = {};
     store_probabilities(shared, own, step, nothing);
     ptx::tcgen05_wait_st_sync_aligned();
@@ -376,7 +322,11 @@ struct Kernel {
     const bool has_rows = ptx::uniform(row) < work.rows();
     const tile::VisibleKeys visible(params, work.query(row) + work.shift(), work.sequence.kv_len);
     const std::uint32_t own = tile::own_lanes(columns);
-    if (work.steps() > 0) hold_queries(shared, own);
+    if (work.steps() > 0) {
+      ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+      if constexpr (kIsHalved) tile::hold_queries<kHeldBoxes>(shared.q, own + kHeld);
+      tile::hand_over_to_leader(shared.q_ready);
+    }
     for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
       const std::int32_t step = n - work.tiles.begin;
       tile::wait_for_pair(ptx::shared_address(&shared.s_full[step % 2]), step / 2 & 1);
@@ -386,7 +336,7 @@ struct Kernel {
         weigh_nothing(shared, own, step);
       }
       if (n + 1 == work.tiles.end) clear_values_behind(params, shared, work);
-      hand_over(shared.p_ready[step % 2]);
+      tile::hand_over_to_leader(shared.p_ready[step % 2]);
     }
     if (work.steps() <= 0) return;
     // Nobody must arrive here when this CTA is gone: the last o_ready too is waited for.
@@ -397,7 +347,8 @@ struct Kernel {
 
   static __device__ void finish(const AttentionParams& params, Shared& shared, const Work& work,
                                 std::uint32_t columns, tile::RowSoftmax& softmax) {
-    if constexpr (kIsHalved) softmax.sum += exchange(shared, work.steps(), softmax.sum);
+    if constexpr (kIsHalved)
+      softmax.sum += tile::exchange_in_row(shared.exchanged, work.steps(), softmax.sum);
     if (work.rows() <= 0) return;
     const float factor = tile::finish_group_row<kRows>(params, work, softmax);
     tile::store_results<Element, kBoxes, kRows>(params, shared.q, work, columns + kResults, factor,
