@@ -1,6 +1,47 @@
 // targets: sm_100a
 //
-// Stage G
+// Stage G, stage D by pairs of CTAs: every token is gathered and converted once, by one of the two.
+//
+// In stage D both CTAs of a query make all scores, and for that each converts all tokens; a tile of
+// them fills what the queries leave of shared memory, so conversion and products take turns. A pair
+// that multiplies together (M = 128, stage F) has 64 heads a CTA: half of the queries' memory, half
+// of the keys each, and room for two tiles. Each CTA gathers half of a tile's tokens. As keys they
+// stay where they are; as values the second product wants all tokens of half of the columns, so
+// half of what a CTA converts is stored into the other's shared memory, too.
+//
+//   warp 5, one thread    32 tokens of a tile -> 8 gather4 -> ring of raw rows
+//   warps 6-9             raw rows, scales -> 16 bits -> keys here, values here or there; a warp
+//                         arrives at k_ready, in the first CTA
+//   warp 4, one thread    in the first CTA, whichever is ready: S of the next tile, or O += P V of
+//                         the last; commits arrive in both
+//   warps 0-3             as in stage F; a warp looks at the slots of its 32 keys
+//
+//   copies     | 0 | 1 | 2 |   | 3 |            half a tile each
+//   convert        | 0 | 1 |       | 2 | 3 |
+//   tensor             | S0 | S1 | O0 |  O1 | S2 | ..
+//   rows                    | 0  | 1  |         | 2 |
+//
+//   shared memory, a tile    keys: 32 tokens by 512 columns      32 KiB
+//                            values: 64 tokens by 256 columns    32 KiB
+//   (Own tokens of own columns lie there twice: one descriptor serves both CTAs, so that keys must
+//   begin at the same place in both, and values must have the same order.)
+//   columns of Tensor Memory   S 0..31, 32..63, O 64..319, six of eight boxes of Q 320..511. P goes
+//                              where the first two of those were.
+//
+//   barriers   k_ready[2], p_ready[2], q_ready: in the first, a warp an arrival
+//              s_full[2], k_free[2]: in both, by commit. k_free also says that the values of its
+//              tile are in the results: rescaling waits for the last, and so does the end
+//
+// Counted, clocks of a multiprocessor for 64 tokens and 128 heads (bf16, DeepSeek's pages):
+//
+//   stage                    tensor   special   issue   shared memory   KiB gathered
+//   D, half of the columns     1536       512    1810            2944             36
+//   G, half of the heads       1024       256    1027            1672             18
+//
+// D's shared memory and special function unit take turns, 3456; here the largest counts. Limit: two
+// tiles are in flight and each goes through four hands (conversion, scores, softmax, values), so
+// the bound wants each of them in less than twice 1672 / 4 clocks; conversion is likely more.
+// Sources: stages D and F; FlashMLA exchanges converted keys in the pair on Hopper.
 #include "kernels/attention_sm100/stage_g_paged_pair.h"
 #include "tile/paged_keys.h"
 #include "tile/row_softmax.h"
