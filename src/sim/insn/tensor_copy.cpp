@@ -38,6 +38,7 @@ struct TensorWork {
   std::byte* shared = nullptr;
   std::uint32_t shared_address = 0;
   MbarrierPlace mbarrier;
+  bool is_repeat = false;  ///< for another receiver of a multicast than the first
 };
 
 /// Rows of the tensor in global memory, each checked.
@@ -146,6 +147,7 @@ std::uint64_t tell(Warp& warp, const Insn& insn, int lane, const TensorForm& for
   operation.lanes = 1u << lane;
   operation.ranges = ranges;
   operation.tensor = &work.copy;
+  operation.is_repeat = work.is_repeat;
   return issue_async(warp, insn, operation);
 }
 
@@ -199,6 +201,7 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const TensorForm& f
         form.modifiers.cta_group == 2 ? (rank & ~1u) | (rank_of(named.address) & 1) : rank;
     work.mbarrier = mbarrier_in_rank(warp, lane, named, signalled);
     start(warp, insn, lane, form, work);
+    work.is_repeat = true;
   }
 }
 
