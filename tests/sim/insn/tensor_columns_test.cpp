@@ -33,10 +33,13 @@ std::string dealloc(int columns) {
 /// together makes the simulator take them for CTAs that talk to each other, which run in turns.
 struct TwoCtas {
   std::optional<Fault> run(const std::string& first, const std::string& second,
-                           std::uint32_t num_sms, std::uint32_t cluster) {
+                           std::uint32_t num_sms, std::uint32_t cluster,
+                           const char* checks = "default") {
     DeviceModel model = *find_device_model("b200");
     model.num_sms = num_sms;
-    Machine machine(model, {});
+    Options options;
+    options.checks = parse_checks(checks);
+    Machine machine(model, options);
     machine.set_output([](std::string_view) {}, [](std::string_view) {});
     Launch launch;
     launch.module = machine.load(parse_module(
@@ -62,8 +65,8 @@ struct TwoCtas {
     return fault;
   }
   std::string deadlock(const std::string& first, const std::string& second,
-                       std::uint32_t num_sms = 1) {
-    const auto fault = run(first, second, num_sms, 2);
+                       std::uint32_t num_sms = 1, const char* checks = "default") {
+    const auto fault = run(first, second, num_sms, 2, checks);
     return fault ? fault->message : "";
   }
 
@@ -106,7 +109,8 @@ TEST(TensorColumns, ColumnsThatAnotherCtaKeepsAreADeadlock) {
 
 TEST(TensorColumns, ThePermitIsOneCtasUntilItRelinquishes) {
   const std::string keeps = alloc(32) + kMeet + dealloc(32);
-  EXPECT_THAT(TwoCtas().deadlock(keeps, keeps),
+  EXPECT_EQ(TwoCtas().deadlock(keeps, keeps), "");
+  EXPECT_THAT(TwoCtas().deadlock(keeps, keeps, 1, "default,strict"),
               HasSubstr("CTA (0,0,0) has the permit to allocate: it has neither ended nor executed "
                         "tcgen05.relinquish_alloc_permit"));
   // One that ends gives it back.
