@@ -14,10 +14,19 @@ class AttentionSm100Test : public ::testing::Test {
   static void SetUpTestSuite() {
     if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
   }
-  static void TearDownTestSuite() { device_.reset(); }
+  static void TearDownTestSuite() {
+    held_.clear();
+    device_.reset();
+  }
   void SetUp() override {
     if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
     if (!device_) device_ = Device::open("sim:b200");
+    if (!held_.empty()) return;
+    for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
+      held_.push_back(
+          device::load_kernel(device_->internal(), attention_entries(kernel, problem)[0]));
+    }
   }
   static AttentionPlan plan(const AttentionProblem& problem) {
     return plan_attention(*device_, problem);
@@ -36,6 +45,7 @@ class AttentionSm100Test : public ::testing::Test {
   static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
 
   static inline std::optional<Device> device_;
+  static inline std::vector<device::Kernel> held_;  // so that modules stay loaded
 };
 
 TEST_F(AttentionSm100Test, ChoosesByCount) {
@@ -73,9 +83,9 @@ TEST_F(AttentionSm100Test, EveryKernel) {
   for (const AttentionKernel& kernel : attention_kernels_for(100)) {
     for (const AttentionVariant& variant : kernel.variants) {
       check({.batch = 2,
-             .heads = 4,
-             .kv_heads = 2,
-             .q_len = 70,
+             .heads = 2,
+             .kv_heads = 1,
+             .q_len = 35,
              .kv_len = 140,
              .head_dim = variant.head_dim,
              .causal = true,
