@@ -327,7 +327,7 @@ class Sm100FullGrid : public Sm100AttentionTest {
 };
 TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100FullGrid);
 
-TEST_P(Sm100FullGrid, StageCOnP7) {
+TEST_P(Sm100FullGrid, P7) {
   for (const int head_dim : {64, 128, 256, 512}) {
     for (const int rows : {1, 4, 32, 64, 128}) {
       for (const int keys : {128, 256, 384, 512}) {
@@ -339,18 +339,18 @@ TEST_P(Sm100FullGrid, StageCOnP7) {
   }
 }
 
-TEST_P(Sm100FullGrid, StageCCausalAndFp16) {
+TEST_P(Sm100FullGrid, CausalAndFp16) {
   for (const int head_dim : {64, 128, 256, 512}) {
     for (const int rows : {1, 32, 128, 200}) {
       for (const int keys : {128, 320, 512}) {
-        check_attention(kStageC,
-                        {.heads = 4,
-                         .kv_heads = 2,
-                         .q_len = rows,
-                         .kv_len = keys,
-                         .head_dim = head_dim,
-                         .is_causal = true},
-                        kFp16);
+        const AttentionProblem p = {.heads = 4,
+                                    .kv_heads = 2,
+                                    .q_len = rows,
+                                    .kv_len = keys,
+                                    .head_dim = head_dim,
+                                    .is_causal = true};
+        check_attention(kStageC, p, kFp16);
+        if (head_dim > 128) check_attention(kStageF, p, kFp16);
       }
     }
   }
