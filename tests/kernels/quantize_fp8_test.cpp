@@ -1,5 +1,6 @@
 // The FP8 quantisers of activations against the rules of formats/, byte for byte.
 #include "formats/scale_layout.h"
+#include "kernels/linear/packed_weight.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "tests/kernels/quantize_data.h"
 
@@ -69,7 +70,7 @@ class QuantizeFp8 : public KernelTest {
     Quantized plain = found;
     if (c.order == CodeOrder::kOperand) {
       for (std::size_t i = 0; i < found.codes.size(); ++i)
-        plain.codes[i / 64 * 64 + operand_k(static_cast<int>(i % 64))] = found.codes[i];
+        plain.codes[i / 64 * 64 + operand_order(static_cast<int>(i % 64))] = found.codes[i];
     }
     if (c.is_swizzled) plain.scales = unswizzle_scales(found.scales, c.out_rows, blocks);
     if (c.is_block_major) {
