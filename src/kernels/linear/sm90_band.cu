@@ -14,28 +14,17 @@ using tile::BandUnit;
 template <class C>
 struct Worker {
   const BandParams& params;
-  const tile::BandShared<C>& shared;
   tile::BandConsumer<C> consumer;
   tile::BandExchange<C> exchange;
   tile::BandSteps steps;
-  std::uint32_t warps;
 
   template <int Tiles>
   __device__ void work(const BandUnit& unit, bool has_next) {
-    tile::BandSums<Tiles> sums = {};
+    tile::BandSums<Tiles> sums;
     consumer.template accumulate<Tiles>(sums, unit, steps);
     ptx::griddepcontrol_wait();  // what is written now the kernel before may have read
     const tile::BandEpilogue epilogue(params, unit);
-    if (params.cluster > 1) {
-      exchange.template add_and_write<Tiles>(sums, consumer.warp, warps, epilogue, has_next);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int tile = 0; tile < Tiles; ++tile)
-        epilogue.write(static_cast<std::int32_t>(consumer.warp) * 2 + i, tile, sums[i][tile]);
-    }
+    exchange.template finish<Tiles>(sums, consumer, epilogue, has_next);
   }
 };
 
@@ -48,8 +37,7 @@ __device__ int tiles_of(std::int32_t tokens) {
 
 template <class C>
 __device__ void linear_band(const BandParams& params) {
-  extern __shared__ __align__(128) std::uint8_t dynamic[];
-  const tile::BandShared<C> shared(dynamic, params);
+  const tile::BandShared<C> shared(params);
   const tile::BandUnits<C> units(params, shared);
   const std::uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32 - 1;
   const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
@@ -58,7 +46,8 @@ __device__ void linear_band(const BandParams& params) {
     const tile::DeepRing ring = shared.ring(params);
     for (std::uint32_t i = 0; i < ring.stages; ++i) {
       ptx::mbarrier_init(ring.full_barriers + i * 8, 1 + 32);
-      ptx::mbarrier_init(ring.empty_barriers + i * 8, warps);
+      ptx::mbarrier_init(ring.empty_barriers + i * 8,
+                         warps / static_cast<std::uint32_t>(params.k_groups));
     }
     tile::BandExchange<C>::initialise(shared, warps * static_cast<std::uint32_t>(params.cluster));
     ptx::fence_mbarrier_init_release_cluster();
@@ -68,7 +57,7 @@ __device__ void linear_band(const BandParams& params) {
   if (params.cluster > 1) ptx::barrier_cluster_arrive_aligned();
   if (units.is_grouped()) {
     ptx::griddepcontrol_wait();
-    units.build(shared);
+    units.build();
   }
   const std::int32_t count = units.count();
   if (warp == 0) {
@@ -83,9 +72,10 @@ __device__ void linear_band(const BandParams& params) {
     return;
   }
   if (params.cluster > 1) ptx::barrier_cluster_wait_aligned();  // all of the cluster run
-  Worker<C> worker{
-      params, shared, {params, shared, warp - 1}, {params, shared}, tile::BandSteps::of<C>(params),
-      warps};
+  Worker<C> worker{params,
+                   {params, shared, warp - 1},
+                   {params, shared, warp - 1},
+                   tile::BandSteps::of<C>(params)};
   for (std::int32_t index = first; index < count; index += stride) {
     const BandUnit unit = units.find(index);
     const bool has_next = index + stride < count;
@@ -103,25 +93,25 @@ __device__ void linear_band(const BandParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS, CTAS)                             \
-  extern "C" __global__ void __launch_bounds__(                                               \
-      (tilewright::kernels::BandTile::kMaxWarps + 1) * 32, CTAS)                              \
-      linear_band_##NAME##_n##TOKENS(                                                         \
-          const __grid_constant__ tilewright::kernels::BandParams params) {                   \
-    tilewright::kernels::linear_band<                                                         \
-        tilewright::tile::BandConfig<tilewright::kernels::WeightFormat::FORMAT,               \
-                                     tilewright::kernels::WordOrder::ORDER, TOKENS>>(params); \
+#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS)                                        \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::BandTile::max_threads(TOKENS), \
+                                               1)                                                  \
+      linear_band_##NAME##_n##TOKENS(                                                              \
+          const __grid_constant__ tilewright::kernels::BandParams params) {                        \
+    tilewright::kernels::linear_band<                                                              \
+        tilewright::tile::BandConfig<tilewright::kernels::WeightFormat::FORMAT,                    \
+                                     tilewright::kernels::WordOrder::ORDER, TOKENS>>(params);      \
   }
 
-TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32, 2)
-TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32, 2)
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64, 1)
-TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64, 1)
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64, 1)
+TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64)
+TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)
+TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64)
