@@ -24,19 +24,19 @@ struct BandConsumer {
   static constexpr WeightFormat kFormat = C::kFormat;
 
   const BandParams& params;
-  const BandShared<C>& shared;
+  BandShared shared;
   DeepRing ring;
   DeepRing::Position at;
-  std::uint32_t row_warp, k_group, lane;         ///< of the warp: its rows, its stages
+  std::uint32_t row_warp, k_group;               ///< of the warp: its rows, its stages
   std::uint32_t granule_at, scale_at, token_at;  ///< of this lane, in a brick and among tokens
 
-  __device__ BandConsumer(const BandParams& p, const BandShared<C>& s, std::uint32_t warp_index)
+  __device__ BandConsumer(const BandParams& p, std::uint32_t warp)
       : params(p),
-        shared(s),
-        ring(s.ring(p)),
-        row_warp(warp_index % (p.tile_bricks / BandTile::kWarpBricks)),
-        k_group(warp_index / (p.tile_bricks / BandTile::kWarpBricks)),
-        lane(threadIdx.x % 32) {
+        shared{p.cut},
+        ring{shared},
+        row_warp(warp % (p.cut.tile_bricks / BandTile::kWarpBricks)),
+        k_group(warp / (p.cut.tile_bricks / BandTile::kWarpBricks)) {
+    const std::uint32_t lane = threadIdx.x % 32;
     const auto g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
     granule_at = static_cast<std::uint32_t>(kernels::granule_position(g, t)) * 16;
     scale_at = 512 + lane / 4 * (kFormat == WeightFormat::kNvfp4 ? 8 : 4);
@@ -51,13 +51,13 @@ struct BandConsumer {
       std::uint32_t factors[2];
       if constexpr (kFormat == WeightFormat::kNvfp4) {
         const uint2 scales = *reinterpret_cast<const uint2*>(brick + scale_at);
-        const std::uint32_t selector = scale_selector(lane % 4);
+        const std::uint32_t selector = scale_selector(threadIdx.x % 4);
         factors[0] = bf16_factors<kFormat>(scales.x, selector);
         factors[1] = bf16_factors<kFormat>(scales.y, selector);
       } else {
         const std::uint32_t scales = *reinterpret_cast<const std::uint32_t*>(brick + scale_at);
-        factors[0] = bf16_factors<kFormat>(scales, scale_selector(lane % 4 / 2));
-        factors[1] = bf16_factors<kFormat>(scales, scale_selector(lane % 4 / 2 + 2));
+        factors[0] = bf16_factors<kFormat>(scales, scale_selector(threadIdx.x % 4 / 2));
+        factors[1] = bf16_factors<kFormat>(scales, scale_selector(threadIdx.x % 4 / 2 + 2));
       }
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
@@ -140,12 +140,12 @@ struct BandConsumer {
         const std::uint8_t* stage = shared.stage(at.stage);
         ring.wait_full(at);
         if constexpr (kFormat == WeightFormat::kFp8) {
-          add_scaled_stage<Tiles>(chains, stage, brick, step, steps.all_blocks);
+          add_scaled_stage<Tiles>(chains, stage, brick, step);
         } else {
-          add_stage<Tiles, 2>(chains, stage, brick, step, steps.all_blocks);
+          add_stage<Tiles, 2>(chains, stage, brick, step);
         }
         ring.release(at);
-        turn = params.k_groups;
+        turn = params.cut.k_groups;
       }
       --turn;
       ring.advance(at);
@@ -164,17 +164,16 @@ struct BandConsumer {
  private:
   template <int Tiles, int Bricks>
   __device__ void add_stage(Chains<Tiles> (&sums)[Bricks], const std::uint8_t* stage,
-                            const std::int32_t* brick, std::int32_t step,
-                            std::int32_t all_blocks) const {
+                            const std::int32_t* brick, std::int32_t step) const {
     // With many tokens ptxas would load both blocks' ahead, more than there are registers.
 #pragma unroll(Tiles > 2 ? 1 : C::kBlocks)
     for (int block = 0; block < C::kBlocks; ++block) {
-      if (block > 0 && step * C::kBlocks + block >= all_blocks) break;
-      const std::uint8_t* weights = stage + block * params.tile_bricks * C::kBrickBytes;
+      if (block > 0 && step * C::kBlocks + block >= params.cut.all_blocks) break;
+      const std::uint8_t* weights = stage + block * params.cut.tile_bricks * C::kBrickBytes;
       const std::uint8_t* bricks[Bricks];
 #pragma unroll
       for (int i = 0; i < Bricks; ++i) bricks[i] = weights + brick[i];
-      multiply<Tiles, Bricks>(sums, bricks, stage + shared.tokens_at + block * 128);
+      multiply<Tiles, Bricks>(sums, bricks, stage + params.cut.tokens_at + block * 128);
     }
   }
 
@@ -182,14 +181,13 @@ struct BandConsumer {
   // many tokens one brick after the other: there are registers for one such sum only.
   template <int Tiles>
   __device__ void add_scaled_stage(Chains<Tiles> (&sums)[2], const std::uint8_t* stage,
-                                   const std::int32_t (&brick)[2], std::int32_t step,
-                                   std::int32_t all_blocks) const {
+                                   const std::int32_t (&brick)[2], std::int32_t step) const {
     constexpr int kBricks = Tiles > 2 ? 1 : 2, kChains = Tiles == 1 ? 2 : Tiles;
-    const float2 scales = reinterpret_cast<const float2*>(stage + shared.scales_at)[row_warp];
+    const float2 scales = reinterpret_cast<const float2*>(stage + params.cut.scales_at)[row_warp];
 #pragma unroll
     for (int first = 0; first < 2; first += kBricks) {
       Chains<Tiles> products[kBricks] = {};
-      add_stage<Tiles, kBricks>(products, stage, brick + first, step, all_blocks);
+      add_stage<Tiles, kBricks>(products, stage, brick + first, step);
 #pragma unroll
       for (int i = 0; i < kBricks; ++i) {
 #pragma unroll

@@ -70,23 +70,19 @@ struct BandEpilogue {
 template <class C>
 struct BandExchange {
   const BandParams& params;
-  const BandShared<C>& shared;
-  std::uint32_t rank, cluster, groups;
-  std::uint32_t warp, warps;  ///< of all that multiply
-  std::uint32_t parity = 0;   ///< of the unit
+  BandShared shared;
+  std::uint32_t cluster, groups;
+  std::uint32_t parity = 0;  ///< of the unit
   bool has_sent = false;
 
-  __device__ BandExchange(const BandParams& p, const BandShared<C>& s, std::uint32_t warp_index)
+  __device__ explicit BandExchange(const BandParams& p)
       : params(p),
-        shared(s),
-        rank(ptx::cluster_ctarank()),
-        cluster(static_cast<std::uint32_t>(p.cluster)),
-        groups(static_cast<std::uint32_t>(p.k_groups)),
-        warp(warp_index),
-        warps(blockDim.x / 32 - 1) {}
+        shared{p.cut},
+        cluster(static_cast<std::uint32_t>(p.cut.cluster)),
+        groups(static_cast<std::uint32_t>(p.cut.k_groups)) {}
 
   /// One thread, with the other barriers.
-  static __device__ void initialise(const BandShared<C>& shared, std::uint32_t arrivals) {
+  __device__ void initialise(std::uint32_t arrivals) const {
     ptx::mbarrier_init(shared.sums_full(), arrivals);
     ptx::mbarrier_init(shared.sums_empty(), arrivals);
   }
@@ -94,7 +90,8 @@ struct BandExchange {
   template <int Tiles>
   __device__ void send(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
                        std::uint32_t slots) const {
-    const std::uint32_t source = rank * groups + from.k_group, lane = threadIdx.x % 32;
+    const std::uint32_t source = ptx::cluster_ctarank() * groups + from.k_group,
+                        lane = threadIdx.x % 32;
     const std::uint32_t mine =
         ptx::shared_address(shared.sums()) + (source * slots * 32 + lane) * 16;
     std::uint32_t slot = from.row_warp * 2 * Tiles / cluster;
@@ -151,7 +148,7 @@ struct BandExchange {
   __device__ void finish(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
                          const BandEpilogue& epilogue, bool has_next) {
     const bool is_shared = cluster * groups > 1;
-    const std::uint32_t fragments = static_cast<std::uint32_t>(params.tile_bricks) * Tiles;
+    const std::uint32_t fragments = static_cast<std::uint32_t>(params.cut.tile_bricks) * Tiles;
     const std::uint32_t slots = (fragments + cluster - 1) / cluster;
     if (is_shared) {
       if (has_sent) ptx::mbarrier_wait_parity_cluster(shared.sums_empty(), parity ^ 1);
@@ -161,7 +158,8 @@ struct BandExchange {
       ptx::mbarrier_wait_parity_cluster(shared.sums_full(), parity);
       parity ^= 1;
     }
-    const std::uint32_t own = from.row_warp * 2 * Tiles;
+    const std::uint32_t warp = threadIdx.x / 32 - 1, warps = blockDim.x / 32 - 1;
+    const std::uint32_t rank = ptx::cluster_ctarank(), own = from.row_warp * 2 * Tiles;
     std::uint32_t u = is_shared ? warp * cluster + rank : own;
     const std::uint32_t end = is_shared ? fragments : own + 2 * Tiles;
     const std::uint32_t stride = is_shared ? warps * cluster : 1;
