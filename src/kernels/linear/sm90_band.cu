@@ -1,6 +1,37 @@
 // targets: sm_90a
 //
-// The bandwidth kernel.
+// The bandwidth kernel: few tokens, so that the time is that of reading the weights once.
+//
+// Weights are the product's M operand, tokens its N, by eights; results come out transposed and
+// leave so. One producer warp brings weights (one bulk copy per K block of 64 and tile of rows;
+// packed_weight.h puts them in that order) and tokens (16-byte copies, which gather rows and zero
+// what lies behind K) through a ring of stages of 128 along K. The other warps have 32 rows each:
+// a lane reads 16 bytes of codes per 16 rows and K block, decodes them in registers, exactly, and
+// multiplies with mma.m16n8k16.
+//
+//   producer     | weights 0 1 2 .. | (kernel before ends) tokens 0 1 2 .. | weights and tokens n
+//   .. warps        |                                           wait 0, decode, multiply, release,
+//   1 .. cluster      |                                                               sums ->
+//   owners, y
+//
+// K is split over a cluster's CTAs and over k_groups of warps in a CTA. Each sends its sums to the
+// shared memory of the fragment's owner, which adds them in the order of their ranks: no atomics,
+// no workspace, the same bits every time. Weights do not depend on the kernel before: with
+// dependent launch the ring is full when that one ends.
+//
+// Floors. Memory: 0.5625 bytes a weight (NVFP4) at 4.3 TB/s; 7168 x 7168 in 6.7 us. Instructions:
+// at that rate 3.9 lane-instructions a weight, of which the ALU (logic, shifts, permutes) does half
+// as many: 1.95. The loop needs, for 64 weights of a lane (32 rows, K block of 64, 8 tokens):
+//   twiddled codes      64 ALU, 24 IMAD (left shifts)      scales  8 PRMT/LEA
+//   factors             32 HMUL2                           products 8 HMMA, 6 loads of shared
+//   memory the rest            about 30 (addresses, moves into operand pairs, barriers)
+// 178 instructions, 2.8 a weight; 86 of them ALU, 1.35 a weight: 70 % of both budgets. More tokens
+// add 8 HMMA and 2 loads per 8. So what is left out of the loop decides: lane addresses are kept in
+// registers by a trick (tile/band_work.h, keep), sizes of the launch are parameters (no registers).
+// Shared memory with 32 tokens: 4 KB of tokens per 1152 bytes of weights, 65 bytes a clock of 128.
+//
+// Measured, tried and not kept: docs/notes/2026-11-22-linear-bandwidth.md. Sources: MARLIN (IST
+// Austria) for the idea of decoding in registers from an order made for the fragments.
 #include "kernels/linear/sm90_band.h"
 #include "ptx/fence.h"
 #include "tile/band_epilogue.h"
@@ -14,28 +45,17 @@ using tile::BandUnit;
 template <class C>
 struct Worker {
   const BandParams& params;
-  const tile::BandShared<C>& shared;
   tile::BandConsumer<C> consumer;
   tile::BandExchange<C> exchange;
   tile::BandSteps steps;
-  std::uint32_t warps;
 
   template <int Tiles>
   __device__ void work(const BandUnit& unit, bool has_next) {
-    tile::BandSums<Tiles> sums = {};
+    tile::BandSums<Tiles> sums;
     consumer.template accumulate<Tiles>(sums, unit, steps);
     ptx::griddepcontrol_wait();  // what is written now the kernel before may have read
     const tile::BandEpilogue epilogue(params, unit);
-    if (params.cluster > 1) {
-      exchange.template add_and_write<Tiles>(sums, consumer.warp, warps, epilogue, has_next);
-      return;
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int tile = 0; tile < Tiles; ++tile)
-        epilogue.write(static_cast<std::int32_t>(consumer.warp) * 2 + i, tile, sums[i][tile]);
-    }
+    exchange.template finish<Tiles>(sums, consumer, epilogue, has_next);
   }
 };
 
@@ -46,46 +66,53 @@ __device__ int tiles_of(std::int32_t tokens) {
   return tokens <= 16 ? 2 : tokens <= 32 ? 4 : 8;
 }
 
+// One thread, which begins to load thereafter.
 template <class C>
-__device__ void linear_band(const BandParams& params) {
-  extern __shared__ __align__(128) std::uint8_t dynamic[];
-  const tile::BandShared<C> shared(dynamic, params);
-  const tile::BandUnits<C> units(params, shared);
-  const std::uint32_t warp = threadIdx.x / 32, warps = blockDim.x / 32 - 1;
-  const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
-  const auto stride = static_cast<std::int32_t>(ptx::nclusterid_x());
-  if (threadIdx.x == 0) {
-    const tile::DeepRing ring = shared.ring(params);
-    for (std::uint32_t i = 0; i < ring.stages; ++i) {
-      ptx::mbarrier_init(ring.full_barriers + i * 8, 1 + 32);
-      ptx::mbarrier_init(ring.empty_barriers + i * 8, warps);
-    }
-    tile::BandExchange<C>::initialise(shared, warps * static_cast<std::uint32_t>(params.cluster));
-    ptx::fence_mbarrier_init_release_cluster();
+__device__ void initialise_barriers(const BandParams& params, const tile::BandShared& shared) {
+  const std::uint32_t warps = blockDim.x / 32 - 1;
+  const auto groups = static_cast<std::uint32_t>(params.cut.k_groups);
+  const tile::DeepRing ring{shared};
+  tile::DeepRing::Position at;
+  for (std::int32_t i = 0; i < params.cut.stages; ++i) {
+    ptx::mbarrier_init(ring.full(at), 1 + 32);
+    ptx::mbarrier_init(ring.empty(at), warps / groups);
+    ring.advance(at);
   }
+  tile::BandExchange<C>(params, shared)
+      .initialise(warps * static_cast<std::uint32_t>(params.cut.cluster));
+  ptx::fence_mbarrier_init_release_cluster();
+}
+
+template <class C>
+__device__ void produce(const BandParams& params, const tile::BandUnits& units, std::int32_t first,
+                        std::int32_t stride) {
+  tile::BandLoader<C> loader(params, units.shared);
+  std::int32_t early = loader.load_early(units, first);
   __syncthreads();
   ptx::griddepcontrol_launch_dependents();
-  if (params.cluster > 1) ptx::barrier_cluster_arrive_aligned();
+  if (params.cut.cluster > 1) ptx::barrier_cluster_arrive_aligned();
+  ptx::griddepcontrol_wait();
+  if (units.is_grouped()) units.build();
+  const std::int32_t count = units.count();
+  for (std::int32_t index = first; index < count; index += stride)
+    loader.load(units.find(index), early);
+  if (params.cut.cluster > 1) ptx::barrier_cluster_wait_aligned();
+}
+
+template <class C>
+__device__ void consume(const BandParams& params, const tile::BandUnits& units, std::int32_t first,
+                        std::int32_t stride) {
+  tile::clear_tokens<C>(params);
+  __syncthreads();
+  if (params.cut.cluster > 1) ptx::barrier_cluster_arrive_aligned();
   if (units.is_grouped()) {
     ptx::griddepcontrol_wait();
-    units.build(shared);
+    units.build();
   }
   const std::int32_t count = units.count();
-  if (warp == 0) {
-    tile::BandLoader<C> loader(params, shared);
-    std::int32_t early = loader.load_early(units, first);
-    ptx::griddepcontrol_wait();
-    for (std::int32_t index = first; index < count; index += stride) {
-      const BandUnit unit = units.find(index);
-      loader.load(unit, tiles_of<C>(unit.tokens) * 8, early);
-    }
-    if (params.cluster > 1) ptx::barrier_cluster_wait_aligned();
-    return;
-  }
-  if (params.cluster > 1) ptx::barrier_cluster_wait_aligned();  // all of the cluster run
+  if (params.cut.cluster > 1) ptx::barrier_cluster_wait_aligned();  // all of the cluster run
   Worker<C> worker{
-      params, shared, {params, shared, warp - 1}, {params, shared}, tile::BandSteps::of<C>(params),
-      warps};
+      params, {params, units.shared}, {params, units.shared}, tile::BandSteps(params.cut)};
   for (std::int32_t index = first; index < count; index += stride) {
     const BandUnit unit = units.find(index);
     const bool has_next = index + stride < count;
@@ -100,28 +127,42 @@ __device__ void linear_band(const BandParams& params) {
   }
 }
 
+template <class C>
+__device__ void linear_band(const BandParams& params) {
+  const tile::BandUnits units{params, tile::BandShared(params.cut)};
+  const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
+  const auto stride = static_cast<std::int32_t>(ptx::nclusterid_x());
+  if (threadIdx.x < 32) {
+    if (threadIdx.x == 0) initialise_barriers<C>(params, units.shared);
+    __syncwarp();
+    produce<C>(params, units, first, stride);
+  } else {
+    consume<C>(params, units, first, stride);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS, CTAS)                             \
-  extern "C" __global__ void __launch_bounds__(                                               \
-      (tilewright::kernels::BandTile::kMaxWarps + 1) * 32, CTAS)                              \
-      linear_band_##NAME##_n##TOKENS(                                                         \
-          const __grid_constant__ tilewright::kernels::BandParams params) {                   \
-    tilewright::kernels::linear_band<                                                         \
-        tilewright::tile::BandConfig<tilewright::kernels::WeightFormat::FORMAT,               \
-                                     tilewright::kernels::WordOrder::ORDER, TOKENS>>(params); \
+#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS)                                        \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::BandTile::max_threads(TOKENS), \
+                                               1)                                                  \
+      linear_band_##NAME##_n##TOKENS(                                                              \
+          const __grid_constant__ tilewright::kernels::BandParams params) {                        \
+    tilewright::kernels::linear_band<                                                              \
+        tilewright::tile::BandConfig<tilewright::kernels::WeightFormat::FORMAT,                    \
+                                     tilewright::kernels::WordOrder::ORDER, TOKENS>>(params);      \
   }
 
-TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32, 2)
-TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32, 2)
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32, 2)
-TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64, 1)
-TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64, 1)
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 64, 1)
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64, 1)
+TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64)
+TILEWRIGHT_LINEAR_BAND(mxfp4, kMxfp4, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)
+TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 64)
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64)
