@@ -31,5 +31,14 @@ __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
   return word;
 }
+/// 16 bytes, aligned, from shared memory that ordinary stores wrote.
+__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
 
 }  // namespace tilewright::ptx
