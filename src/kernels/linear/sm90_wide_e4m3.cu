@@ -133,7 +133,8 @@ struct Consumer {
   const Problem<C>& problem;
   Shared<C>& shared;
   tile::Ring<C::kStages> ring;
-  tile::RingPosition<C::kStages> ahead, behind;  ///< next to be decoded, next to be released
+  using Position = tile::RingPosition<C::kStages>;
+  Position ahead, behind;  ///< next to be decoded, next to be released
   std::uint32_t stages, staging, table;
   std::uint32_t index;  ///< of the warpgroup
   std::uint32_t warp, lane;
@@ -155,52 +156,58 @@ struct Consumer {
             scale, scale + groups};
   }
 
-  __device__ void decode(Fragments& a, const Offsets& at, bool has_two) {
-    const std::uint32_t stage = stages + ahead.stage * C::kVariant.stage_bytes();
-    ring.wait_full(ahead);
+  // What the fragments of a step are made of.
+  struct Raw {
+    uint4 low[2], high[2];      ///< of each half; FP4: low only, both rows
+    std::uint32_t scales[2][2];  ///< FP4: of each half and row
+    uint2 magnitudes[2][2];
+  };
+
+  // Reads a stage; has_two is false where k ends within it.
+  __device__ void load(Raw& raw, const Offsets& at, const Position& from, bool has_two) {
+    const std::uint32_t stage = stages + from.stage * C::kVariant.stage_bytes();
+    ring.wait_full(from);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::uint32_t block = stage + half * C::kVariant.block_bytes();
       if (half == 1 && !has_two) {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) a[2 + i / 4][i % 4] = 0;
+        raw.low[1] = raw.high[1] = make_uint4(0, 0, 0, 0);
+        raw.scales[1][0] = raw.scales[1][1] = 0;
         break;
       }
-      const uint4 low = tile::load_shared_u4(block + at.codes);
+      const std::uint32_t block = stage + half * C::kVariant.block_bytes();
+      raw.low[half] = tile::load_shared_u4(block + at.codes);
       if constexpr (C::kIsFp4) {
-        const uint2 magnitudes[2] = {
-            tile::look_up_fold(table, tile::load_shared_u8(block + at.low_scale)),
-            tile::look_up_fold(table, tile::load_shared_u8(block + at.high_scale))};
-        const std::uint32_t words[4] = {low.x, low.y, low.z, low.w};
-#pragma unroll
-        for (int d = 0; d < 4; ++d) {
-          std::uint32_t rows[2];
-          tile::decode_fp4_e4m3(rows, words[d], magnitudes);
-          a[2 * half + d / 2][d % 2 * 2] = rows[0];
-          a[2 * half + d / 2][d % 2 * 2 + 1] = rows[1];
-        }
+        raw.scales[half][0] = tile::load_shared_u8(block + at.low_scale);
+        raw.scales[half][1] = tile::load_shared_u8(block + at.high_scale);
       } else {
-        const uint4 high = tile::load_shared_u4(block + at.codes + 512);
-        a[2 * half][0] = low.x, a[2 * half][2] = low.y;
-        a[2 * half + 1][0] = low.z, a[2 * half + 1][2] = low.w;
-        a[2 * half][1] = high.x, a[2 * half][3] = high.y;
-        a[2 * half + 1][1] = high.z, a[2 * half + 1][3] = high.w;
+        raw.high[half] = tile::load_shared_u4(block + at.codes + 512);
       }
     }
-    ahead.advance();
   }
-
-  __device__ void issue(Sums& part, const Fragments& a, std::uint32_t stage, bool accumulate) {
-    const std::uint64_t x =
-        tile::describe_k_major<C::kTokens, 64>(stages + stage * C::kVariant.stage_bytes());
-    ptx::wgmma_fence_operand(part);
-    ptx::wgmma_fence_sync_aligned();
+  __device__ void look_up(Raw& raw) const {
+    if constexpr (C::kIsFp4) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      ptx::wgmma_mma_async<C::kTokens>::k32_f32_e4m3_e4m3(
-          part, a[i], tile::advance_descriptor(x, 2 * i), i > 0 || accumulate);
+      for (int i = 0; i < 4; ++i)
+        raw.magnitudes[i / 2][i % 2] = tile::look_up_fold(table, raw.scales[i / 2][i % 2]);
     }
-    ptx::wgmma_commit_group_sync_aligned();
+  }
+  // The operand of product i.
+  __device__ void decode(std::uint32_t (&a)[4], const Raw& raw, int i) const {
+    const uint4& low = raw.low[i / 2];
+    const std::uint32_t words[2] = {i % 2 == 0 ? low.x : low.z, i % 2 == 0 ? low.y : low.w};
+    if constexpr (C::kIsFp4) {
+#pragma unroll
+      for (int d = 0; d < 2; ++d) {
+        std::uint32_t rows[2];
+        tile::decode_fp4_e4m3(rows, words[d], raw.magnitudes[i / 2]);
+        a[2 * d] = rows[0], a[2 * d + 1] = rows[1];
+      }
+    } else {
+      const uint4& high = raw.high[i / 2];
+      a[0] = words[0], a[2] = words[1];
+      a[1] = i % 2 == 0 ? high.x : high.z, a[3] = i % 2 == 0 ? high.y : high.w;
+    }
+    ptx::wgmma_fence_operand(a);
   }
 
   __device__ void release() {
@@ -250,26 +257,51 @@ struct Consumer {
   // Where a tile's next step stands.
   struct Cursor {
     std::int32_t step = 0;
-    std::uint32_t stage;          ///< of its tokens
+    Position at;                  ///< its stage
     const float* scales;          ///< of its blocks of weights
     std::int32_t scale_pitch, up;  ///< from step to step; from gate to up
   };
 
-  // One step: its products run while the next step is decoded. Step `Place` of a round of `Count`
-  // that add up in the tensor core.
+  // One step, four products; the next step is decoded between them: a product that takes its A
+  // operand from registers holds up the next one's issue until it has read them. Step `Place` of a
+  // round of `Count` that add up in the tensor core.
   template <int Place, int Count>
   __device__ void step(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                        Cursor& cursor) {
-    issue(part, now, cursor.stage, Place > 0);
-    cursor.stage = ahead.stage;
+    const std::uint64_t x = tile::describe_k_major<C::kTokens, 64>(
+        ptx::uniform(stages + cursor.at.stage * C::kVariant.stage_bytes()));
+    const auto multiply = [&](int i) {
+      if (C::kVariant.interleaved || i == 0) ptx::wgmma_fence_sync_aligned();
+      ptx::wgmma_mma_async<C::kTokens>::k32_f32_e4m3_e4m3(
+          part, now[i], tile::advance_descriptor(x, 2 * i), i > 0 || Place > 0);
+      if (C::kVariant.interleaved || i == 3) ptx::wgmma_commit_group_sync_aligned();
+    };
     const BlockScales block = load_block_scales(cursor.scales, cursor.up);
     cursor.scales += cursor.scale_pitch;
+    ++cursor.step;
+    ptx::wgmma_fence_operand(part);
+    multiply(0);
+    if constexpr (!C::kVariant.interleaved) multiply(1), multiply(2), multiply(3);
     if constexpr (Place > 0) {
       ptx::wgmma_wait_group_sync_aligned<1>();  // `next` is free, and the stage before
       release();
     }
-    ++cursor.step;
-    if (cursor.step < problem.steps) decode(next, at, 2 * cursor.step + 1 < problem.k_blocks);
+    Raw raw;
+    // The last step decodes itself once more, for nothing: a branch around it would cost more.
+    const bool has_next = cursor.step < problem.steps;
+    if (has_next) {
+      cursor.at = ahead;
+      ahead.advance();
+    }
+    load(raw, at, cursor.at, 2 * cursor.step + 1 < problem.k_blocks);
+    if constexpr (C::kVariant.interleaved) multiply(1);
+    look_up(raw);
+    decode(next[0], raw, 0);
+    if constexpr (C::kVariant.interleaved) multiply(2);
+    decode(next[1], raw, 1);
+    if constexpr (C::kVariant.interleaved) multiply(3);
+    decode(next[2], raw, 2);
+    decode(next[3], raw, 3);
     if constexpr (Place == Count - 1) {
       ptx::wgmma_wait_group_sync_aligned<0>();
       ptx::wgmma_fence_operand(part);
@@ -289,7 +321,7 @@ struct Consumer {
     const WideE4m3Params& params = problem.params;
     const Offsets at = offsets(problem.bricks_of(row_tile));
     const std::int32_t blocks = (params.n + 127) / 128;
-    Cursor cursor = {0, ahead.stage, nullptr, 0, 0};
+    Cursor cursor = {0, ahead, nullptr, 0, 0};
     if constexpr (!C::kIsFp4) {
       const std::int32_t half = (params.n / 2 + 127) / 128;
       cursor.scale_pitch = params.is_swiglu ? 2 * half : blocks;
@@ -302,7 +334,12 @@ struct Consumer {
     Fragments a, b;
 #pragma unroll
     for (int i = 0; i < C::kTokens / 2; ++i) total[i] = part[i] = 0.0f;
-    decode(a, at, problem.k_blocks > 1);
+    Raw raw;
+    load(raw, at, ahead, problem.k_blocks > 1);
+    ahead.advance();
+    look_up(raw);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
     constexpr int kPromote = C::kVariant.promote;
     if constexpr (kPromote > 1) {
       static_assert(kPromote % 2 == 0, "a round must leave the next fragments in the first set");

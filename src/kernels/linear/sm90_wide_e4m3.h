@@ -55,6 +55,7 @@ struct WideE4m3Variant {
   int promote;          ///< sums go over to f32 every so many steps of 128
   int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
   int stages = 6;
+  bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
 
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
   static constexpr int kTableBytes = 153 * 128;
