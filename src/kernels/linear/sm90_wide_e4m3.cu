@@ -22,11 +22,14 @@ template <int Index>
 struct Config {
   static constexpr WideE4m3Variant kVariant = kWideE4m3Variants[Index];
   static constexpr int kTokens = kVariant.tokens, kStages = kVariant.stages;
+  static constexpr int kHalves = kVariant.halves, kMmaTokens = kTokens / kHalves;
+  static constexpr int kFactors = (kTokens + 127) / 128;  ///< tokens of a thread
   static constexpr int kCluster = kVariant.cluster;
   static constexpr bool kIsFp4 = kVariant.is_fp4, kHasKScales = kVariant.has_k_scales;
   static constexpr int kWeightsAt = kVariant.x_bytes();
   static constexpr int kScalesAt = kWeightsAt + 2 * kVariant.block_bytes();
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  static constexpr int kProducerRegisters = kHalves == 2 ? 24 : 40;
+  static constexpr int kConsumerRegisters = kHalves == 2 ? 240 : 232;
   static constexpr int kConsumerWarps = 8;
   using Walk = tile::LinearTileWalk<kTokens>;
 };
@@ -139,7 +142,8 @@ struct Consumer {
   std::uint32_t index;  ///< of the warpgroup
   std::uint32_t warp, lane;
 
-  using Sums = float[C::kTokens / 2];
+  using Sums = float[C::kMmaTokens / 2];  ///< of the tokens of a product
+  using Total = Sums[C::kHalves];
 
   // Of a thread, from the start of a stage.
   struct Offsets {
@@ -210,13 +214,18 @@ struct Consumer {
     ptx::wgmma_fence_operand(a);
   }
 
+  __device__ std::uint64_t describe_tokens(const Position& from) const {
+    return tile::describe_k_major<C::kMmaTokens, 64>(
+        ptx::uniform(stages + from.stage * C::kVariant.stage_bytes()));
+  }
+
   __device__ void release() {
     if constexpr (C::kCluster == 1) {
       ring.release(behind);
     } else {
       __syncwarp();
       if (lane < C::kCluster)
-        ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(ring.empty(behind), lane));
+        ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(behind), lane));
     }
     behind.advance();
   }
@@ -231,11 +240,12 @@ struct Consumer {
   }
 
   // Sums of the tensor core go over to f32, with the scales of their 128 of k.
-  __device__ void promote(Sums& total, const Sums& part, const BlockScales& block) const {
+  __device__ void promote(Sums& total, const Sums& part, const BlockScales& block,
+                          int half = 0) const {
     const std::uint32_t scales = stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt +
-                                 lane % 4 * 8;
+                                 half * C::kMmaTokens * 4 + lane % 4 * 8;
 #pragma unroll
-    for (int j = 0; j < C::kTokens / 8; ++j) {
+    for (int j = 0; j < C::kMmaTokens / 8; ++j) {
       float low[2] = {block.low, block.low}, high[2] = {block.high, block.high};
       if constexpr (C::kHasKScales) {
         const float2 s = *static_cast<const float2*>(__cvta_shared_to_generic(scales + j * 32));
@@ -268,11 +278,10 @@ struct Consumer {
   template <int Place, int Count>
   __device__ void step(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                        Cursor& cursor) {
-    const std::uint64_t x = tile::describe_k_major<C::kTokens, 64>(
-        ptx::uniform(stages + cursor.at.stage * C::kVariant.stage_bytes()));
+    const std::uint64_t x = describe_tokens(cursor.at);
     const auto multiply = [&](int i) {
       if (C::kVariant.interleaved || i == 0) ptx::wgmma_fence_sync_aligned();
-      ptx::wgmma_mma_async<C::kTokens>::k32_f32_e4m3_e4m3(
+      ptx::wgmma_mma_async<C::kMmaTokens>::k32_f32_e4m3_e4m3(
           part, now[i], tile::advance_descriptor(x, 2 * i), i > 0 || Place > 0);
       if (C::kVariant.interleaved || i == 3) ptx::wgmma_commit_group_sync_aligned();
     };
@@ -309,6 +318,43 @@ struct Consumer {
       release();
     }
   }
+  // One step of a tile of twice as many tokens as a product has, half of them after the other with
+  // the same fragments: registers hold the sums of all tokens and the tensor core's of a half.
+  // While this warpgroup adds and decodes, the other one's products run.
+  __device__ void step_of_halves(Total& total, Fragments& a, const Offsets& at, Cursor& cursor) {
+    const std::uint64_t x = describe_tokens(cursor.at);
+    const BlockScales block = load_block_scales(cursor.scales, cursor.up);
+    cursor.scales += cursor.scale_pitch;
+    ++cursor.step;
+    Sums part;
+#pragma unroll
+    for (int half = 0; half < C::kHalves; ++half) {
+      ptx::wgmma_fence_operand(part);
+      ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        ptx::wgmma_mma_async<C::kMmaTokens>::k32_f32_e4m3_e4m3(
+            part, a[i],
+            tile::advance_descriptor(x, (half * C::kMmaTokens * tile::kBoxRowBytes >> 4) + 2 * i),
+            i > 0);
+      }
+      ptx::wgmma_commit_group_sync_aligned();
+      ptx::wgmma_wait_group_sync_aligned<0>();
+      ptx::wgmma_fence_operand(part);
+      if (half == C::kHalves - 1 && cursor.step < problem.steps) {
+        cursor.at = ahead;
+        ahead.advance();
+        Raw raw;
+        load(raw, at, cursor.at, 2 * cursor.step + 1 < problem.k_blocks);
+        look_up(raw);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
+      }
+      promote(total[half], part, block, half);
+    }
+    release();
+  }
+
   template <int Count, int Place = 0>
   __device__ void round(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                         Cursor& cursor) {
@@ -317,7 +363,7 @@ struct Consumer {
       round<Count, Place + 1>(total, part, next, now, at, cursor);
   }
 
-  __device__ void multiply(Sums& total, const LinearTile& tile, std::int32_t row_tile) {
+  __device__ void multiply(Total& total, const LinearTile& tile, std::int32_t row_tile) {
     const WideE4m3Params& params = problem.params;
     const Offsets at = offsets(problem.bricks_of(row_tile));
     const std::int32_t blocks = (params.n + 127) / 128;
@@ -330,17 +376,42 @@ struct Consumer {
                       std::int64_t{tile.expert} * problem.steps * cursor.scale_pitch +
                       (params.is_swiglu ? row_tile / 2 : row_tile);
     }
-    Sums part;
-    Fragments a, b;
-#pragma unroll
-    for (int i = 0; i < C::kTokens / 2; ++i) total[i] = part[i] = 0.0f;
+    Fragments a;
     Raw raw;
     load(raw, at, ahead, problem.k_blocks > 1);
     ahead.advance();
     look_up(raw);
 #pragma unroll
     for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
+#pragma unroll
+    for (int half = 0; half < C::kHalves; ++half) {
+#pragma unroll
+      for (int i = 0; i < C::kMmaTokens / 2; ++i) total[half][i] = 0.0f;
+    }
+    if constexpr (C::kHalves == 1) {
+      Fragments b;
+      run_steps(total[0], a, b, at, cursor);
+    } else {
+      while (cursor.step < problem.steps) step_of_halves(total, a, at, cursor);
+    }
+  }
+
+  __device__ void run_steps(Sums& total, Fragments& a, Fragments& b, const Offsets& at,
+                            Cursor& cursor) {
     constexpr int kPromote = C::kVariant.promote;
+    if constexpr (kPromote == 0) {  // one level
+      step<0, 3>(total, total, a, b, at, cursor);
+      while (cursor.step < problem.steps) {
+        step<1, 3>(total, total, b, a, at, cursor);
+        if (cursor.step == problem.steps) break;
+        step<1, 3>(total, total, a, b, at, cursor);
+      }
+      ptx::wgmma_wait_group_sync_aligned<0>();
+      ptx::wgmma_fence_operand(total);
+      release();
+      return;
+    }
+    Sums part;
     if constexpr (kPromote > 1) {
       static_assert(kPromote % 2 == 0, "a round must leave the next fragments in the first set");
       while (problem.steps - cursor.step >= kPromote)
@@ -358,8 +429,63 @@ struct Consumer {
     return factors != nullptr && token < problem.params.tokens ? __ldg(factors + token) : 1.0f;
   }
 
-  __device__ void finish(Sums& total, const LinearTile& tile, std::int32_t row_tile, float scale,
-                         float weight) {
+  struct Factors {
+    float scales[C::kFactors], weights[C::kFactors];
+  };
+  __device__ Factors load_factors(const LinearTile& tile) const {
+    const WideE4m3Params& params = problem.params;
+    float alpha = params.alpha;
+    if (params.alphas != nullptr) alpha *= __ldg(params.alphas + tile.expert);
+    Factors factors;
+#pragma unroll
+    for (int i = 0; i < C::kFactors; ++i) {
+      const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128) + i * 128;
+      factors.scales[i] = alpha;
+      if constexpr (!C::kHasKScales) factors.scales[i] *= token_factor(params.x_scales, token);
+      factors.weights[i] = token_factor(params.row_weights, token);
+    }
+    return factors;
+  }
+
+  // Tokens from one chunk of the tile to memory.
+  template <int Chunk>
+  __device__ void store(float (&d)[C::kVariant.chunk_tokens() / 2], LinearTile tile,
+                        const float* weights, std::int32_t row) const {
+    constexpr int kChunk = C::kVariant.chunk_tokens();
+    const WideE4m3Params& params = problem.params;
+    const std::uint32_t barrier = 1 + index;
+    tile::LinearPlace place = {tile.first_token + Chunk * kChunk, tile.token_begin, tile.token_end,
+                               row, params.n};
+    if (params.is_swiglu) {
+      place.first_row /= 2;
+      place.rows /= 2;
+      tile::store_swiglu_bf16<kChunk>(params.y, params.y_pitch, d, weights, params.swiglu_limit,
+                                      staging, barrier, place);
+      return;
+    }
+    if (params.row_weights != nullptr) tile::scale_tokens<kChunk>(d, weights, 0.0f, 0.0f);
+    if (params.is_f32) {
+      tile::store_transposed_f32<kChunk>(params.y, params.y_pitch, d, place);
+    } else {
+      tile::store_transposed_bf16<kChunk>(params.y, params.y_pitch, d, staging, barrier, place);
+    }
+  }
+  template <int Chunk = 0>
+  __device__ void store_chunks(Total& total, const LinearTile& tile, const float (&bias)[2],
+                               std::int32_t row) const {
+    constexpr int kChunk = C::kVariant.chunk_tokens(), kCount = kChunk / 2;
+    constexpr int kHalf = Chunk * kChunk / C::kMmaTokens;
+    if constexpr (Chunk * kChunk < C::kTokens) {
+      auto& d = reinterpret_cast<float(&)[kCount]>(
+          total[kHalf][Chunk * kCount - kHalf * C::kMmaTokens / 2]);
+      tile::scale_tokens<kChunk>(d, shared.factors[index][0] + Chunk * kChunk, bias[0], bias[1]);
+      store<Chunk>(d, tile, shared.factors[index][1] + Chunk * kChunk, row);
+      store_chunks<Chunk + 1>(total, tile, bias, row);
+    }
+  }
+
+  __device__ void finish(Total& total, const LinearTile& tile, std::int32_t row_tile,
+                         const Factors& factors) const {
     const WideE4m3Params& params = problem.params;
     const std::uint32_t barrier = 1 + index;
     const std::int32_t row = row_tile * C::kVariant.kRows + static_cast<std::int32_t>(index) * 64;
@@ -372,29 +498,16 @@ struct Consumer {
           bias[h] = params.bias[std::int64_t{tile.expert} * params.n + row + local + 8 * h];
       }
     }
-    float* scales = shared.factors[index][0];
-    float* weights = shared.factors[index][1];
-    if (threadIdx.x % 128 < C::kTokens) {
-      scales[threadIdx.x % 128] = scale;
-      weights[threadIdx.x % 128] = weight;
+#pragma unroll
+    for (int i = 0; i < C::kFactors; ++i) {
+      const std::uint32_t token = threadIdx.x % 128 + i * 128;
+      if (token < C::kTokens) {
+        shared.factors[index][0][token] = factors.scales[i];
+        shared.factors[index][1][token] = factors.weights[i];
+      }
     }
     ptx::bar_sync<128>(barrier);
-    tile::scale_tokens<C::kTokens>(total, scales, bias[0], bias[1]);
-    tile::LinearPlace place = {tile.first_token, tile.token_begin, tile.token_end, row, params.n};
-    if (params.is_swiglu) {
-      place.first_row /= 2;
-      place.rows /= 2;
-      tile::store_swiglu_bf16<C::kTokens>(params.y, params.y_pitch, total, weights,
-                                          params.swiglu_limit, staging, barrier, place);
-      return;
-    }
-    if (params.row_weights != nullptr) tile::scale_tokens<C::kTokens>(total, weights, 0.0f, 0.0f);
-    if (params.is_f32) {
-      tile::store_transposed_f32<C::kTokens>(params.y, params.y_pitch, total, place);
-    } else {
-      tile::store_transposed_bf16<C::kTokens>(params.y, params.y_pitch, total, staging, barrier,
-                                              place);
-    }
+    store_chunks(total, tile, bias, row);
     ptx::bar_sync<128>(barrier);  // factors were read
   }
 
@@ -408,18 +521,13 @@ struct Consumer {
   }
 
   __device__ void run() {
-    const WideE4m3Params& params = problem.params;
     typename C::Walk walk = problem.walk(shared.tiles);
     LinearTile tile;
     while (next_tile(walk, tile)) {
-      const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128);
-      float scale = params.alpha;
-      if (params.alphas != nullptr) scale *= __ldg(params.alphas + tile.expert);
-      if constexpr (!C::kHasKScales) scale *= token_factor(params.x_scales, token);
-      const float weight = token_factor(params.row_weights, token);
-      Sums total;
+      const Factors factors = load_factors(tile);
+      Total total;
       multiply(total, tile, problem.loaded_row_tile(tile));
-      finish(total, tile, problem.row_tile(tile), scale, weight);
+      finish(total, tile, problem.row_tile(tile), factors);
     }
   }
 };
