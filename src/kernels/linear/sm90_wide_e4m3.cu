@@ -536,24 +536,17 @@ struct Consumer {
     if (problem.splits == 1 || combine<N>(total)) finish<N>(total, tile, factors);
   }
 
-  // With the narrowest products that hold the tile.
-  template <int N>
-  __device__ void work_of_width(const LinearTile& tile) {
-    if constexpr (N < C::kTokens) {
-      if (tile.width > N) {
-        work_of_width<2 * N>(tile);
-        return;
-      }
-    }
-    work<N>(tile);
-  }
-
   __device__ void run() {
     tile::LinearTileWalk walk = problem.walk(shared.tiles);
     LinearTile tile;
     if (index == 1) pass_turn();  // the first one is the other's
     while (next_tile(walk, tile)) {
-      work_of_width<C::kTokens>(tile);
+      constexpr int kNarrow = C::kVariant.narrow;
+      if (tile.width <= kNarrow) {
+        work<kNarrow>(tile);
+      } else if constexpr (kNarrow < C::kTokens) {
+        work<C::kTokens>(tile);
+      }
       if (problem.splits > 1) break;
     }
     if (index == 0) await_turn();

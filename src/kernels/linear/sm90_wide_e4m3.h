@@ -56,6 +56,7 @@ struct WideE4m3Variant {
   bool is_fp4;        ///< weights: NVFP4 and MXFP4, or FP8
   bool has_k_scales;  ///< tokens have a scale per 128 of k, or one
   int tokens;         ///< most of a tile: tile_tokens is at most this
+  int narrow;         ///< tokens of the products of narrow tiles
   int promote;        ///< sums go over to f32 every so many steps of 128; 0: at the end
   int stages;
   bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
@@ -93,12 +94,14 @@ inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
      .is_fp4 = true,
      .has_k_scales = false,
      .tokens = 256,
+     .narrow = 160,
      .promote = 0,
      .stages = 4},
     {.name = "fp4_t128",
      .is_fp4 = true,
      .has_k_scales = false,
      .tokens = 128,
+     .narrow = 128,
      .promote = 4,
      .stages = 6,
      .interleaved = true},
@@ -106,6 +109,7 @@ inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
      .is_fp4 = true,
      .has_k_scales = true,
      .tokens = 128,
+     .narrow = 128,
      .promote = 1,
      .stages = 6,
      .turns = true},
@@ -113,6 +117,7 @@ inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
      .is_fp4 = false,
      .has_k_scales = false,
      .tokens = 128,
+     .narrow = 128,
      .promote = 1,
      .stages = 5,
      .turns = true},
@@ -120,6 +125,7 @@ inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
      .is_fp4 = false,
      .has_k_scales = true,
      .tokens = 128,
+     .narrow = 128,
      .promote = 1,
      .stages = 5,
      .turns = true},
