@@ -15,6 +15,12 @@
 
 namespace tilewright {
 
+// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /// How a checkpoint stores a weight [n, k]: out features by in features, k innermost.
 enum class WeightFormat {
   kBf16,   ///< plain
@@ -34,6 +40,10 @@ enum class LinearActivations {
   kFp8,   ///< W4A8, W8A8: e4m3 at the FP8 rate; weights become e4m3 where that is faster
 };
 const char* to_string(LinearActivations activations) noexcept;  ///< "bf16", "fp8"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 /// What shares a scale of fp8 activations.
 enum class ActivationScales {

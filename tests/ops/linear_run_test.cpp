@@ -151,10 +151,11 @@ class LinearRunTest : public ::testing::TestWithParam<const char*> {
     const bool wants_simulator = std::string(GetParam()).starts_with("sim");
     if (device_->is_simulated() != wants_simulator) GTEST_SKIP() << "no GPU";
     if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-    for (const char* const entry : {"linear_band_nvfp4_n32", "linear_wide_bf16_nvfp4",
-                                    "linear_wide_e4m3_fp4_t128", "quantize_fp8_token_bf16"}) {
-      if (!held_.contains(entry))
-        held_.emplace(entry, device::load_kernel(device_->internal(), entry));
+    if (!held_.empty()) return;
+    for (const device::KernelImage& image : device::kernel_images()) {
+      const bool is_used = image.name.starts_with("linear_") || image.name.starts_with("quantize_");
+      if (is_used && image.target == "sm_90a" && !held_.contains(std::string(image.source)))
+        held_.emplace(image.source, device::load_kernel(device_->internal(), image.name));
     }
   }
   void TearDown() override {
