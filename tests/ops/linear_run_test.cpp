@@ -169,7 +169,12 @@ class LinearRunTest : public ::testing::TestWithParam<const char*> {
   static void check(const LinearCase& c) {
     SCOPED_TRACE(fmt::format("{} for {}, m {}, n {}, k {}, {}", to_string(c.format),
                              to_string(c.activations), c.problem.m, c.n, c.k, c.problem.kernel));
-    LinearRun(*device_, c).check();
+    try {
+      LinearRun(*device_, c).check();
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();  // with the trace
+      throw;
+    }
   }
   /// Whether a kernel can do it at all.
   static bool is_possible(const LinearCase& c) {
