@@ -50,7 +50,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
-          "flash_gate_up": (4096, 4096), "flash_down": (4096, 2048), "pro_gate_up": (6144, 7168),
+          "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048), "pro_gate_up": (6144, 7168),
           "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
 FORMATS = {"bf16": 0, "fp8": 1, "mxfp4": 2, "nvfp4": 3}
 I32, I64, F32, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_float, ctypes.c_void_p, ctypes.c_size_t

@@ -104,6 +104,16 @@ class Band : public LinearKernel {
     return ceil_div(weight.n, tile.rows()) * ceil_div(p.m, tokens_);
   }
 
+  // The entries for 32 tokens leave registers for two CTAs on a multiprocessor.
+  static int ctas_per_sm(const device::DeviceInfo& device, const BandTile& tile) {
+    const int room = device.shared_per_sm_bytes / 2 - device.shared_per_block_reserved_bytes;
+    return tile.tokens <= 32 && tile.shared_bytes() <= room ? 2 : 1;
+  }
+  static std::uint32_t num_slots(const device::DeviceInfo& device, const BandTile& tile) {
+    return resident_clusters(device, static_cast<std::uint32_t>(tile.cluster),
+                             static_cast<std::uint32_t>(ctas_per_sm(device, tile)));
+  }
+
   int most_stages(const device::DeviceInfo& device, const BandTile& tile) const {
     BandTile with = tile;
     with.stages = 0;
@@ -123,9 +133,7 @@ class Band : public LinearKernel {
         BandTile tile = {packed_shape(weight).format, tokens_, warps, cluster, 0, false};
         tile.stages = most_stages(device, tile);
         if (tile.stages < kMinStages) continue;
-        const std::int64_t waves =
-            ceil_div(num_units(tile, weight, p),
-                     resident_clusters(device, static_cast<std::uint32_t>(cluster)));
+        const std::int64_t waves = ceil_div(num_units(tile, weight, p), num_slots(device, tile));
         const std::int64_t blocks = ceil_div(
             ceil_div(weight.k, kernels::kBrickK * BandTile::stage_blocks(tile.format)), cluster);
         const double cost = static_cast<double>(waves * tile.rows()) *
