@@ -52,9 +52,11 @@ struct WideE4m3Variant {
   bool is_fp4;          ///< weights: NVFP4 and MXFP4, or FP8
   bool has_k_scales;    ///< tokens have a scale per 128 of K, or one
   int tokens;           ///< of a tile
-  int promote;          ///< sums go over to f32 every so many steps of 128
+  int promote;          ///< sums go over to f32 every so many steps of 128; 0: at the end
   int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
   int stages = 6;
+  bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
+  int halves = 1;  ///< 2: products have half the tile's tokens, one half after the other
 
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
   static constexpr int kTableBytes = 153 * 128;
@@ -69,7 +71,8 @@ struct WideE4m3Variant {
     return (x_bytes() + 2 * block_bytes() + (has_k_scales ? tokens * 4 : 0) + 1023) / 1024 * 1024;
   }
   /// Results of a warpgroup before they are stored.
-  constexpr int staging_bytes() const { return tokens * 128; }
+  constexpr int chunk_tokens() const { return tokens > 128 ? 64 : tokens; }
+  constexpr int staging_bytes() const { return chunk_tokens() * 128; }
   /// Dynamic; 1024 for alignment.
   constexpr std::uint32_t shared_bytes() const {
     return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * staging_bytes() +
