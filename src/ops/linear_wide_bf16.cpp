@@ -31,8 +31,8 @@ struct WideBf16Tile {
 // Tokens of a tile; row tiles that share them; parts of k, where tiles are too few to fill the
 // multiprocessors.
 constexpr WideBf16Tile kTiles[] = {
-    {64, 1, 1},  {64, 1, 2},  {64, 2, 2},  {128, 1, 1}, {128, 2, 1}, {128, 1, 2}, {128, 2, 2},
-    {192, 2, 1}, {256, 1, 1}, {256, 1, 2}, {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
+    {32, 1, 2},  {64, 1, 1},  {64, 1, 2},  {64, 2, 2},  {128, 1, 1}, {128, 2, 1}, {128, 1, 2},
+    {128, 2, 2}, {192, 2, 1}, {256, 1, 1}, {256, 1, 2}, {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
