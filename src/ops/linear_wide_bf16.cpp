@@ -19,20 +19,28 @@ using kernels::WideBf16Params;
 
 struct WideBf16Tile {
   std::int32_t tokens, cluster_rows, splits;
+  bool is_tall = false;
 
   std::string name() const {
     std::string text = fmt::format("wide_bf16_t{}", tokens);
+    if (is_tall) text += "_tall";
     if (cluster_rows > 1) text += fmt::format("_r{}", cluster_rows);
     if (splits > 1) text += fmt::format("_s{}", splits);
     return text;
+  }
+  std::int32_t rows() const {
+    return is_tall ? kernels::kWideBf16TallRows : kernels::kWideBf16Rows;
+  }
+  std::uint32_t threads() const {
+    return is_tall ? kernels::kWideBf16TallThreads : kernels::kWideBf16Threads;
   }
 };
 
 // Tokens of a tile; row tiles that share them; parts of k, where tiles are too few to fill the
 // multiprocessors.
 constexpr WideBf16Tile kTiles[] = {
-    {32, 1, 2},  {64, 1, 1},  {64, 1, 2},  {64, 2, 2},  {128, 1, 1}, {128, 2, 1}, {128, 1, 2},
-    {128, 2, 2}, {192, 2, 1}, {256, 1, 1}, {256, 1, 2}, {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
+    {32, 1, 4, true}, {64, 1, 4, true}, {64, 1, 2, true}, {64, 1, 2},  {128, 1, 2}, {128, 2, 1},
+    {128, 2, 2},      {192, 2, 1},      {256, 1, 2},      {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -60,7 +68,7 @@ class WideBf16 : public LinearKernel {
     plan.launches = {
         {.entry = std::string("linear_wide_bf16_") + to_string(plan.weight.format),
          .grid = {clusters * cluster, 1, 1},
-         .block = {kernels::kWideBf16Threads, 1, 1},
+         .block = {tile_.threads(), 1, 1},
          .cluster = cluster,
          .shared_bytes = static_cast<std::uint32_t>(layout(plan.weight).shared_bytes())}};
   }
@@ -96,7 +104,7 @@ class WideBf16 : public LinearKernel {
                   const LinearProblem& p) const override {
     const double tiles = static_cast<double>(ceil_div(p.m, tile_.tokens)) * tile_.tokens;
     // A tile of fewer tokens decodes more often: instructions bind.
-    const double rate = 650e12 * tile_.tokens / (tile_.tokens + 64.0);
+    const double rate = 700e12 * tile_.tokens / (tile_.tokens + (tile_.is_tall ? 40.0 : 64.0));
     const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
     return tile_cost_us({.bytes = linear_bytes(weight, p),
                          .flops = 2 * tiles * static_cast<double>(weight.n * weight.k),
@@ -109,7 +117,7 @@ class WideBf16 : public LinearKernel {
  private:
   WideBf16Layout layout(const LinearWeightInfo& weight) const {
     const kernels::PackedShape shape = packed_shape(weight);
-    return {kernels::brick_bytes(shape.format), tile_.tokens, 1};
+    return {kernels::brick_bytes(shape.format), tile_.tokens, 1, tile_.rows()};
   }
   // Each row tile of a cluster loads a share of the boxes.
   std::int32_t box_tokens() const {
@@ -117,7 +125,7 @@ class WideBf16 : public LinearKernel {
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
     return ceil_div(p.m, tile_.tokens) *
-           ceil_div(weight.n, std::int64_t{kernels::kWideBf16Rows} * tile_.cluster_rows);
+           ceil_div(weight.n, std::int64_t{tile_.rows()} * tile_.cluster_rows);
   }
   // Token tiles whose rows stay in L2 while all of the weight passes: about 28 MB of them.
   std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {
