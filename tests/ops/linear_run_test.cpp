@@ -231,7 +231,7 @@ TEST_P(LinearRunTest, EveryKernelThatCan) {
               .format = format,
               .activations = activations,
               .n = 144,
-              .k = 272,
+              .k = 176,
               .problem = {.m = 70, .activation_scales = scales, .kernel = kernel->name()}};
           if (is_possible(c)) check(c);
         }
