@@ -84,17 +84,17 @@ class Band : public LinearKernel {
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
     const BandTile tile = choose_tile(device, weight, p);
-    const double passes = static_cast<double>(ceil_div(p.m, tile.tokens));
-    const double units = static_cast<double>(tile.units(p.m, weight.n));
-    const double slots = static_cast<double>(num_slots(device, tile));
-    // More tokens, more instructions a weight.
-    const double busy = 1 + 0.004 * static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
-    return tile_cost_us({.bytes = linear_bytes(weight, p) * busy * (0.5 + 0.5 * passes),
-                         .flops = 0,
-                         .flops_per_s = 1,
-                         .units = units,
-                         .slots = slots,
-                         .fixed_us = 2});
+    // An H200's steps of 16 rows by 64 of K in a warp: decoding, then the tokens' products.
+    const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
+    const double format = weight.format == WeightFormat::kFp8 ? 1.3 : 1;
+    const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
+    return step_cost_us({.bytes = linear_bytes(weight, p),
+                         .units = static_cast<double>(tile.units(p.m, weight.n)),
+                         .slots = static_cast<double>(num_slots(device, tile)),
+                         .steps = steps,
+                         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) *
+                                    (ctas_ == 2 ? 1 : 0.84),
+                         .fixed_us = 3});
   }
 
  private:

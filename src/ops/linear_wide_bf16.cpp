@@ -103,16 +103,16 @@ class WideBf16 : public LinearKernel {
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
-    const double tiles = static_cast<double>(ceil_div(p.m, tile_.tokens)) * tile_.tokens;
-    // A tile of fewer tokens decodes more often: instructions bind.
-    const double rate = 700e12 * tile_.tokens / (tile_.tokens + (tile_.is_tall ? 40.0 : 64.0));
+    // An H200's steps of 64 of K: decoding, which taller tiles hide better, and products.
+    const double decode_us = tile_.is_tall ? 0.55 : 0.45;
+    const double format = weight.format == WeightFormat::kFp8 ? 1.4 : 1;
     const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
-    return tile_cost_us({.bytes = linear_bytes(weight, p),
-                         .flops = 2 * tiles * static_cast<double>(weight.n * weight.k),
-                         .flops_per_s = rate,
+    return step_cost_us({.bytes = linear_bytes(weight, p),
                          .units = static_cast<double>(num_units(weight, p)),
                          .slots = static_cast<double>(resident_clusters(device, cluster)),
-                         .fixed_us = 3.0 + 0.5 * tile_.splits});
+                         .steps = static_cast<double>(weight.k) / 64 / tile_.splits,
+                         .step_us = format * (decode_us + 0.0012 * tile_.tokens),
+                         .fixed_us = 5 + 0.5 * tile_.splits});
   }
 
  private:
