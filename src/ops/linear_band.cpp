@@ -93,7 +93,7 @@ class Band : public LinearKernel {
          .units = static_cast<double>(tile.units(p.m, weight.n)),
          .slots = static_cast<double>(num_slots(device, tile)),
          .steps = steps,
-         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) * (ctas_ == 2 ? 1 : 0.62),
+         .step_us = format * std::max(0.46, 0.27 + 0.0138 * tokens) * (ctas_ == 2 ? 1 : 0.65),
          .fixed_us = 3});
   }
 
