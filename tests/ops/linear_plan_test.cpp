@@ -99,6 +99,8 @@ TEST_F(LinearPlanTest, GridsFitTheDevice) {
         plan.weight = weight;
         plan.problem = {.m = m};
         if (!kernel->obstacle(weight, plan.problem).empty()) continue;
+        // These have a cluster for each tile.
+        if (kernel->name().starts_with("wide_e4m3") && kernel->name().ends_with("_s2")) continue;
         kernel->lay_out(h200(), plan);
         const LinearLaunch& launch = plan.launches.back();
         const std::uint32_t ctas = launch.shared_bytes <= 114 * 1024 ? 2 : 1;
