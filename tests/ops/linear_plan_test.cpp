@@ -112,5 +112,13 @@ TEST_F(LinearPlanTest, GridsFitTheDevice) {
   }
 }
 
+// The kernel that cuts k in two does not walk: too few clusters would leave tiles out.
+TEST_F(LinearPlanTest, TilesOfWhichKIsCutHaveAClusterEach) {
+  const LinearPlan plan =
+      make_linear_plan(h200(), kW4A8, {.m = 8192, .kernel = "wide_e4m3_fp4_t128_s2"});
+  EXPECT_EQ(plan.launches[1].grid[0], 2u * (8192 / 128) * (7168 / 128));
+  EXPECT_EQ(plan.launches[1].cluster, 2u);
+}
+
 }  // namespace
 }  // namespace tilewright::ops
