@@ -16,4 +16,17 @@ __device__ inline void cp_async_bulk_global_shared(void* destination, std::uint3
                : "memory");
 }
 
+/// Copies `bytes` (a multiple of 16) from global to this CTA's shared memory, both 16-byte aligned,
+/// under an L2 policy (cache_policy.h). Asynchronous, by the async proxy; the bytes are announced
+/// to `barrier` (complete_tx) when they are visible.
+__device__ inline void cp_async_bulk_shared_global(std::uint32_t destination, const void* source,
+                                                   std::uint32_t bytes, std::uint32_t barrier,
+                                                   std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1], %2, [%3], %4;" ::"r"(destination),
+      "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

@@ -54,6 +54,13 @@ __device__ inline std::uint32_t ld_shared_cluster_u32(std::uint32_t address) {
   return word;
 }
 
+/// Writes 16 bytes, aligned, to the shared memory of any CTA of the cluster, which must be running.
+__device__ inline void st_shared_cluster_v4_f32(std::uint32_t address, const float (&x)[4]) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x[0]),
+               "f"(x[1]), "f"(x[2]), "f"(x[3])
+               : "memory");
+}
+
 /// Arrives at the barrier of the cluster, with release at cluster scope. Every thread of every CTA
 /// arrives once and waits before it arrives again. All lanes of a warp together.
 __device__ inline void barrier_cluster_arrive_aligned() {

@@ -15,6 +15,20 @@ __device__ inline void cp_async_cg_shared_global_16(std::uint32_t destination, c
                : "memory");
 }
 
+/// The same for 4 bytes of which all or none are valid, through the L1 cache.
+__device__ inline void cp_async_ca_shared_global_4(std::uint32_t destination, const void* source,
+                                                   std::uint32_t valid_bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(destination),
+               "l"(__cvta_generic_to_global(source)), "r"(valid_bytes)
+               : "memory");
+}
+
+/// Arrives at an mbarrier when all earlier copies of this thread are done; the arrival is one of
+/// the barrier's expected count.
+__device__ inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 /// Closes a group of all copies of this thread since the last one; it may be empty.
 __device__ inline void cp_async_commit_group() {
   asm volatile("cp.async.commit_group;" ::: "memory");

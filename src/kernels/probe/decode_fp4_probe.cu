@@ -1,0 +1,48 @@
+// targets: sm_90a
+//
+// Decodes words of FP4 as the linear kernels do, for a test of every code under every scale.
+// Entries decode_fp4_FORMAT_ORDER.
+#include "kernels/probe/decode_fp4_probe.h"
+#include "tile/decode_fp4.h"
+
+namespace tilewright::kernels {
+namespace {
+
+template <WeightFormat Format, WordOrder Order>
+__device__ void decode(const DecodeFp4ProbeParams& params) {
+  __shared__ std::uint64_t table[256];
+  tile::copy_e4m3_table<Format>(table, threadIdx.x, blockDim.x);
+  __syncthreads();
+  const std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= static_cast<std::uint32_t>(params.count)) return;
+  const std::uint32_t word = params.words[at], scales = params.scales[at];
+  const std::uint32_t factors[2] = {tile::bf16_factors<Format>(scales, tile::scale_selector(0)),
+                                    tile::bf16_factors<Format>(scales, tile::scale_selector(3))};
+  std::uint32_t a[4];
+  tile::decode_fp4_bf16<Order>(a, word, factors);
+  for (int i = 0; i < 4; ++i) params.bf16[at * 4 + i] = a[i];
+  if constexpr (Order == WordOrder::kE4m3) {
+    const std::uint64_t low = table[scales & 255], high = table[scales >> 24];
+    const uint2 magnitudes[2] = {
+        make_uint2(static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32)),
+        make_uint2(static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32))};
+    std::uint32_t b[2];
+    tile::decode_fp4_e4m3(b, word, magnitudes);
+    for (int i = 0; i < 2; ++i) params.e4m3[at * 2 + i] = b[i];
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+#define TILEWRIGHT_DECODE_FP4(NAME, FORMAT, ORDER)                                \
+  extern "C" __global__ void decode_fp4_##NAME(                                   \
+      const __grid_constant__ tilewright::kernels::DecodeFp4ProbeParams params) { \
+    tilewright::kernels::decode<tilewright::kernels::WeightFormat::FORMAT,        \
+                                tilewright::kernels::WordOrder::ORDER>(params);   \
+  }
+
+TILEWRIGHT_DECODE_FP4(nvfp4_twiddled, kNvfp4, kBf16)
+TILEWRIGHT_DECODE_FP4(nvfp4_braided, kNvfp4, kE4m3)
+TILEWRIGHT_DECODE_FP4(mxfp4_twiddled, kMxfp4, kBf16)
+TILEWRIGHT_DECODE_FP4(mxfp4_braided, kMxfp4, kE4m3)
