@@ -1,0 +1,97 @@
+// targets: sm_90a
+//
+// Tokens to the rows of their experts, for the kernels that read rows through tensor maps. A thread
+// has 16 neighbours of a token, reads and quantises them once and stores them topk times: the other
+// way round, row by row, x would be read topk times, from HBM once it exceeds the L2 cache.
+//
+// Limit: HBM, writes. 8192 tokens of 7168 to 8 experts: bf16 0.94 GB, 250 us; e4m3 0.47 GB + 15 MB
+// of scales, 140 us, with x.
+#include "kernels/moe/scatter.h"
+#include "ptx/griddepcontrol.h"
+#include "tile/quantize.h"
+
+namespace tilewright::kernels {
+namespace {
+
+struct Place {
+  std::int32_t token, column;
+};
+
+__device__ Place place_of_thread() {
+  return {static_cast<std::int32_t>(blockIdx.y),
+          static_cast<std::int32_t>(blockIdx.x * kMoeScatterColumns + threadIdx.x * 16)};
+}
+
+// Calls store(row) for all rows of a token.
+template <class Store>
+__device__ void for_each_row(const MoeScatterParams& params, std::int32_t token, Store&& store) {
+  const std::int64_t first = static_cast<std::int64_t>(token) * params.topk;
+#pragma unroll 4
+  for (int i = 0; i < params.topk; ++i) {
+    const std::int32_t row = params.slot_row[first + i];
+    if (row >= 0) store(row);
+  }
+  if (params.shared_first != nullptr) store(*params.shared_first + token);
+}
+
+__device__ tile::Chunk<tile::LoadBf16> load(const MoeScatterParams& params, const Place& place) {
+  tile::Chunk<tile::LoadBf16> chunk;
+  const int left = params.hidden - place.column;
+  chunk.load(params.x + place.token * params.x_stride, place.column,
+             left < 0 ? 0 : min(left, kQuantizeChunk), true);
+  return chunk;
+}
+
+__device__ void scatter_bf16(const MoeScatterParams& params) {
+  const Place place = place_of_thread();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  if (place.column >= params.out_columns) return;
+  const tile::Chunk<tile::LoadBf16> chunk = load(params, place);
+  const std::uint32_t(&w)[8] = chunk.words;
+  for_each_row(params, place.token, [&](std::int32_t row) {
+    auto* const to = reinterpret_cast<uint4*>(static_cast<std::uint8_t*>(params.out) +
+                                              row * params.out_stride_bytes + place.column * 2);
+    to[0] = make_uint4(w[0], w[1], w[2], w[3]);
+    to[1] = make_uint4(w[4], w[5], w[6], w[7]);
+  });
+}
+
+__device__ void scatter_e4m3(const MoeScatterParams& params) {
+  constexpr int kBlockLanes = 128 / kQuantizeChunk;
+  const Place place = place_of_thread();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  const tile::Chunk<tile::LoadBf16> chunk = load(params, place);
+  std::uint32_t amax = chunk.amax_bits();
+#pragma unroll
+  for (int lanes = kBlockLanes / 2; lanes > 0; lanes /= 2)
+    amax = max(amax, __shfl_xor_sync(~0u, amax, lanes));
+  QuantizeParams rule = {};
+  rule.min_amax = kFp8MinAmax;
+  rule.is_pow2 = params.is_pow2;
+  const tile::Fp8Scale scale(rule, amax);
+  const uint4 codes = tile::transpose_in_quad(tile::fp8_codes(chunk, scale, true));
+  if (place.column >= params.out_columns) return;
+  const bool has_scale = threadIdx.x % kBlockLanes == 0;
+  const float stored = scale.is_finite ? scale.value : __uint_as_float(0x7fffffffu);
+  float* const scales = params.scales + place.column / 128 * params.scale_pitch;
+  for_each_row(params, place.token, [&](std::int32_t row) {
+    *reinterpret_cast<uint4*>(static_cast<std::uint8_t*>(params.out) +
+                              row * params.out_stride_bytes + place.column) = codes;
+    if (has_scale) scales[row] = stored;
+  });
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeScatterThreads)
+    moe_scatter_bf16(const __grid_constant__ tilewright::kernels::MoeScatterParams params) {
+  tilewright::kernels::scatter_bf16(params);
+}
+
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeScatterThreads)
+    moe_scatter_e4m3(const __grid_constant__ tilewright::kernels::MoeScatterParams params) {
+  tilewright::kernels::scatter_e4m3(params);
+}
