@@ -74,7 +74,7 @@ TW_API void* tw_device_driver_function(const tw_device* device, const char* expo
 /* Waits for all work on the device. */
 TW_API tw_status tw_device_synchronize(const tw_device* device);
 
-typedef enum tw_dtype { TW_BF16 = 0, TW_F16 = 1 } tw_dtype;
+typedef enum tw_dtype { TW_BF16 = 0, TW_F16 = 1, TW_F32 = 2, TW_E4M3 = 3, TW_E8M0 = 4 } tw_dtype;
 
 /* Elements from one batch, row, head to the next; all 0: contiguous, head_dim innermost. */
 typedef struct tw_strides {
@@ -130,6 +130,97 @@ TW_API double tw_attention_flops(const tw_attention* attention);
  * graph. Several threads may call it if workspaces and outputs differ. */
 TW_API tw_status tw_attention_run(const tw_attention* attention,
                                   const tw_attention_arguments* arguments);
+
+/* Linear layers with weights of 4, 8 or 16 bits: tilewright/linear.h explains every member.
+ *
+ *     tw_linear_weight_source source;
+ *     tw_linear_weight_source_init(&source);
+ *     source.format = TW_WEIGHT_NVFP4;
+ *     source.n = source.k = 7168;
+ *     source.values = codes; source.scales = scales;       // host or device addresses
+ *     source.global_scale = 2.1e-4f;
+ *     tw_linear_weight* weight;
+ *     if (tw_linear_weight_prepare(device, &source, &weight) != TW_OK) ...
+ *     tw_linear_problem problem;
+ *     tw_linear_problem_init(&problem);
+ *     problem.m = 32;
+ *     tw_linear* linear;
+ *     if (tw_linear_create(weight, &problem, &linear) != TW_OK) ...
+ *     tw_linear_arguments arguments = {x, NULL, NULL, out, workspace, stream};
+ *     if (tw_linear_run(linear, &arguments) != TW_OK) ...
+ */
+typedef enum tw_weight_format {
+  TW_WEIGHT_BF16 = 0,
+  TW_WEIGHT_FP8 = 1, /* e4m3, scales of 128 x 128 blocks */
+  TW_WEIGHT_MXFP4 = 2,
+  TW_WEIGHT_NVFP4 = 3
+} tw_weight_format;
+
+/* What a weight is multiplied with: bf16 as it is, or rounded to FP8. */
+typedef enum tw_activations { TW_ACTIVATIONS_BF16 = 0, TW_ACTIVATIONS_FP8 = 1 } tw_activations;
+
+typedef struct tw_linear_weight_source {
+  size_t struct_bytes;
+  int32_t format;         /* tw_weight_format */
+  int32_t activations;    /* tw_activations */
+  int64_t n, k;           /* out and in features */
+  const void* values;     /* [n, k]: bf16, e4m3, or two e2m1 in a byte */
+  const void* scales;     /* NULL for bf16 */
+  int32_t scale_dtype;    /* of TW_WEIGHT_FP8: TW_F32 or TW_E8M0 */
+  int32_t is_scale_128x4; /* of the 4-bit formats */
+  float global_scale;     /* of TW_WEIGHT_NVFP4; 0: missing */
+  int32_t is_global_scale_reciprocal;
+  int32_t accepts_any_global_scale;
+  int32_t reserved;
+} tw_linear_weight_source;
+
+TW_API void tw_linear_weight_source_init(tw_linear_weight_source* source);
+
+typedef struct tw_linear_weight tw_linear_weight;
+
+/* Checks and reorders the weight and copies it to the device. */
+TW_API tw_status tw_linear_weight_prepare(const tw_device* device,
+                                          const tw_linear_weight_source* source,
+                                          tw_linear_weight** weight);
+/* Operators made on the weight stay valid. NULL is allowed. */
+TW_API void tw_linear_weight_destroy(tw_linear_weight* weight);
+TW_API size_t tw_linear_weight_bytes(const tw_linear_weight* weight);
+
+typedef struct tw_linear_problem {
+  size_t struct_bytes;
+  int32_t x_dtype;   /* TW_BF16; or TW_E4M3 with x_scales, for TW_ACTIVATIONS_FP8 */
+  int32_t out_dtype; /* TW_BF16 or TW_F32 */
+  int32_t has_bias;
+  int32_t reserved;
+  int64_t m;
+  int64_t x_stride, out_stride; /* elements from row to row; 0: contiguous */
+  const char* kernel;           /* NULL or "auto", or a name that the plan's text lists */
+} tw_linear_problem;
+
+TW_API void tw_linear_problem_init(tw_linear_problem* problem);
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_linear_arguments {
+  const void* x;
+  const float* x_scales;
+  const float* bias; /* [n] */
+  void* out;
+  void* workspace; /* 256-byte aligned */
+  void* stream;    /* CUstream; NULL: the default stream */
+} tw_linear_arguments;
+
+typedef struct tw_linear tw_linear;
+
+TW_API tw_status tw_linear_create(const tw_linear_weight* weight, const tw_linear_problem* problem,
+                                  tw_linear** linear);
+TW_API void tw_linear_destroy(tw_linear* linear);
+TW_API const char* tw_linear_plan_text(const tw_linear* linear);
+TW_API const char* tw_linear_kernel(const tw_linear* linear);
+TW_API size_t tw_linear_workspace_bytes(const tw_linear* linear);
+TW_API double tw_linear_flops(const tw_linear* linear); /* 2 m n k */
+TW_API double tw_linear_bytes(const tw_linear* linear); /* weight, x and out, each once */
+/* As tw_attention_run. */
+TW_API tw_status tw_linear_run(const tw_linear* linear, const tw_linear_arguments* arguments);
 
 #ifdef __cplusplus
 }

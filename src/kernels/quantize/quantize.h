@@ -10,8 +10,9 @@ namespace tilewright::kernels {
 /// Order of the codes inside a row.
 enum class CodeOrder : std::int32_t {
   kPlain,    ///< element k at k
-  kOperand,  ///< e4m3 only: inside each 64, position p holds element operand_k(p), as
-             ///< sm90_wide_e4m3 reads its activations
+  kOperand,  ///< e4m3 only: inside each 64, byte p holds element operand_order(p) of
+             ///< kernels/linear/packed_weight.h, as sm90_wide_e4m3
+             ///< reads its activations
 };
 
 /// Order of one-byte scales.
@@ -22,13 +23,6 @@ enum class ScaleOrder : std::int32_t {
 
 /// Which block scales a quantiser may take; see formats/block_scale.h.
 enum class ScaleChoice : std::int32_t { kEvery, kFourOverSix, kExactNearest, kExactBest };
-
-/// The element that stands at position p (0 to 63) of a block of 64 in operand order: thread t of
-/// a quad owns elements 16 t .. 16 t + 15, and word d of them is {2d, 2d + 1, 2d + 8, 2d + 9}.
-constexpr int operand_k(int p) {
-  const int d = p / 16, t = p / 4 % 4, b = p % 4;
-  return 16 * t + 2 * d + b % 2 + b / 2 * 8;
-}
 
 struct QuantizeParams {
   const void* in;  ///< rows of `cols` numbers, in_stride elements apart

@@ -1,0 +1,193 @@
+// Linear layers on a device with weights of 4, 8 or 16 bits: preparing a weight once, what a call
+// will run, and running it.
+#pragma once
+
+#include "tilewright/device.h"
+#include "tilewright/tensor.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// How a checkpoint stores a weight [n, k]: out features by in features, k innermost.
+enum class WeightFormat {
+  kBf16,   ///< plain
+  kFp8,    ///< e4m3, one scale for each 128 x 128 block: DeepSeek-V3, V4
+  kMxfp4,  ///< e2m1, one ue8m0 scale for 32 along k: OCP MX, DeepSeek-V4 experts
+  kNvfp4,  ///< e2m1, one e4m3 scale for 16 along k, one fp32 for the tensor: ModelOpt
+};
+
+/// "bf16", "fp8", "mxfp4", "nvfp4".
+const char* to_string(WeightFormat format) noexcept;
+/// Errors   InvalidArgument; the message lists the names
+WeightFormat weight_format_from_string(const std::string& name);
+
+/// What the tensor cores multiply a weight with; the order of its bits in memory depends on it.
+enum class LinearActivations {
+  kBf16,  ///< W4A16, W8A16: weights become bf16, exactly, at every number of rows
+  kFp8,   ///< W4A8, W8A8: e4m3 at the FP8 rate; weights become e4m3 where that is faster
+};
+const char* to_string(LinearActivations activations) noexcept;  ///< "bf16", "fp8"
+
+/// The order of one-byte block scales in memory.
+enum class ScaleOrder {
+  kPlain,  ///< row-major [n, k / group]
+  k128x4,  ///< as Blackwell's tensor cores read them: tiles of 128 rows by 4 scales, padded
+};
+
+/// A weight as a checkpoint holds it. Views are contiguous, in host memory or all in device memory
+/// of the device that the weight is prepared on. n and k are multiples of 16 (MXFP4: k of 32).
+///
+///          values                                    scales
+/// kBf16    BF16 [n, k]                               none
+/// kFp8     F8_E4M3 [n, k]                            F32 or F8_E8M0 [ceil(n/128), ceil(k/128)]
+/// kMxfp4   F4 [n, k], or U8 or I8 [n, k/2]           F8_E8M0 or U8 [n, k/32]
+/// kNvfp4   F4 [n, k], or U8 or I8 [n, k/2]           F8_E4M3 or U8 [n, k/16]
+///
+/// Two e2m1 share a byte, the one with the lower index along k in its low half. Element (r, c) is
+/// value * scale [* global_scale].
+struct LinearWeightSource {
+  WeightFormat format = WeightFormat::kNvfp4;
+  ConstTensorView values = {};
+  ConstTensorView scales = {};
+  ScaleOrder scale_order = ScaleOrder::kPlain;  ///< of kMxfp4 and kNvfp4
+  /// kNvfp4 only, and needed there: what ModelOpt calls weight_scale_2.
+  std::optional<float> global_scale = std::nullopt;
+  /// The global scale divides instead, as compressed-tensors' weight_global_scale does.
+  bool is_global_scale_reciprocal = false;
+  /// Takes a global scale under which the largest weight would be implausible: beyond 10^4, or
+  /// below 10^-8. Without it that is refused, for it is what a reciprocal looks like.
+  bool accepts_any_global_scale = false;
+};
+
+/// Shape and storage of a prepared weight: what a plan depends on.
+struct LinearWeightInfo {
+  WeightFormat format = WeightFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+  std::int64_t n = 0, k = 0;
+};
+
+/// A weight on a device in the order that the kernels read. Made once; copies share the memory.
+///
+/// Thread   safe
+class LinearWeight {
+ public:
+  /// Checks, reorders and copies; nothing of the source is referred to afterwards. Sources in
+  /// device memory are fetched to the host and back.
+  /// Errors   InvalidArgument: type, shape, order or stride that the table above does not have;
+  ///          a scale that is negative, NaN or infinite; a global scale that is missing, not
+  ///          positive or implausible. The message names the value, the place and the remedy.
+  ///          OutOfMemory; DeviceError
+  static LinearWeight prepare(const Device& device, const LinearWeightSource& source,
+                              LinearActivations activations = LinearActivations::kBf16);
+
+  const LinearWeightInfo& info() const noexcept;
+  std::size_t bytes() const noexcept;  ///< of device memory
+  const Device& device() const noexcept;
+
+  struct State;
+  /// For Tilewright's own sources.
+  const State& internal() const noexcept { return *state_; }
+
+ private:
+  explicit LinearWeight(std::shared_ptr<const State> state) noexcept;
+  std::shared_ptr<const State> state_;
+};
+
+/// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j]
+///
+/// Shapes   x [m, k]; out [m, n]; bias [n]; m >= 0
+/// Layout   rows contiguous and 16-byte aligned; row strides free in multiples of 16 bytes
+/// Numbers  bf16 activations: every weight is exact in bf16; products are summed in fp32 and
+///          rounded once. fp8 activations: x is rounded to e4m3 with one fp32 scale for 128 along k
+///          of a row (or comes so); NVFP4 weights whose product with their block scale e4m3 cannot
+///          hold are rounded to it (2.1 % relative rms of such weights; none for scales 1, 1.25,
+///          1.5 times a power of two, nor for MXFP4 and FP8). docs/04-kernels.md has the table
+struct LinearProblem {
+  std::int64_t m = 0;
+  /// kBF16; or kF8_E4M3, for weights prepared for fp8: then x is as quantize_activations writes it
+  DType x_dtype = DType::kBF16;
+  DType out_dtype = DType::kBF16;  ///< or kF32
+  bool has_bias = false;
+  std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous
+  std::string kernel = "auto";                ///< or a name that a plan lists
+};
+
+/// One kernel that could do it, or not.
+struct LinearCandidate {
+  std::string name;    ///< "band"
+  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
+  bool is_possible = false;
+  double cost_us = 0;  ///< what the choice goes by: expected from rates measured on an H200
+};
+
+/// One kernel launch of a plan.
+struct LinearLaunch {
+  std::string entry;  ///< as `tilewright kernels` lists it
+  std::array<std::uint32_t, 3> grid, block;
+  std::uint32_t cluster = 1;       ///< CTAs along x
+  std::uint32_t shared_bytes = 0;  ///< dynamic
+};
+
+/// What will be launched: made from the weight's shape, the problem and the properties of the
+/// device alone, without touching any.
+struct LinearPlan {
+  LinearWeightInfo weight;
+  LinearProblem problem;  ///< with all defaults filled in
+  std::string kernel;     ///< name of the chosen candidate
+  std::vector<LinearCandidate> candidates;
+  std::vector<LinearLaunch> launches;  ///< in order; none if m = 0
+  std::size_t workspace_bytes = 0;     ///< 256-byte aligned device memory that run() needs
+  double flops = 0;                    ///< 2 m n k
+  double bytes = 0;                    ///< weight, x and out, each once
+
+  /// A few lines: problem, kernel, grid, workspace, and why not the others.
+  std::string to_string() const;
+};
+
+/// Device addresses, and the stream to work on.
+struct LinearArguments {
+  const void* x = nullptr;
+  const float* x_scales = nullptr;  ///< if x is e4m3
+  const float* bias = nullptr;      ///< [n] if has_bias
+  void* out = nullptr;
+  void* workspace = nullptr;  ///< workspace_bytes; its content does not matter
+  void* stream = nullptr;     ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded, on a weight.
+///
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class Linear {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported if no kernel fits, or the named one does not (the message lists why)
+  Linear(const LinearWeight& weight, const LinearProblem& problem);
+  ~Linear();
+  Linear(Linear&&) noexcept;
+  Linear& operator=(Linear&&) noexcept;
+
+  const LinearPlan& plan() const noexcept;
+  /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph.
+  /// Kernels start before the previous work on the stream has ended (programmatic dependent launch)
+  /// and read x, x_scales, bias and write out after its end: only the weight, which never changes,
+  /// is read earlier.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const LinearArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as Linear's constructor.
+LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,
+                       const LinearProblem& problem);
+
+}  // namespace tilewright
