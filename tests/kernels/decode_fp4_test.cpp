@@ -2,7 +2,6 @@
 // formats. bf16 must be exact, e4m3 rounded to nearest even.
 #include "kernels/linear/packed_weight.h"
 #include "kernels/probe/decode_fp4_probe.h"
-
 #include "tests/kernels/kernel_test.h"
 
 #include <cmath>

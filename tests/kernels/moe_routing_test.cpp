@@ -1,7 +1,10 @@
 // Routing, permutation and combination of a Mixture-of-Experts layer.
+#include "formats/block_scale.h"
+#include "kernels/linear/packed_weight.h"
 #include "kernels/moe/combine.h"
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"
+#include "kernels/moe/scatter.h"
 #include "reference/router.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -356,6 +359,141 @@ TEST_P(MoeCombineKernel, WeightsAndSharedExpert) {
   check(3, 1040, 8, true, false, false);
   check(1, 8, 16, false, true, true);
   check(2, 16, 1, true, true, false);
+}
+
+class MoeScatterKernel : public KernelTest {
+ protected:
+  static constexpr std::int64_t kTokens = 5, kTopk = 3, kRows = kTokens * (kTopk + 1);
+  static constexpr std::int32_t kSharedFirst = kTokens * kTopk;
+
+  // Row of slot s; one slot has none, and one row gets nothing.
+  static std::vector<std::int32_t> slot_rows() {
+    std::vector<std::int32_t> rows;
+    for (int s = 0; s < kTokens * kTopk; ++s) rows.push_back(s == 4 ? -1 : (s * 7 + 3) % 15);
+    return rows;
+  }
+  // Token of each row; -1 where nothing is written.
+  static std::vector<std::int64_t> row_tokens() {
+    std::vector<std::int64_t> tokens(kRows, -1);
+    const auto rows = slot_rows();
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      if (rows[s] >= 0) tokens[static_cast<std::size_t>(rows[s])] = static_cast<int>(s) / kTopk;
+    for (std::int64_t t = 0; t < kTokens; ++t)
+      tokens[static_cast<std::size_t>(kSharedFirst + t)] = t;
+    return tokens;
+  }
+
+  std::vector<std::uint16_t> draw_rows(std::int64_t hidden) const {
+    return encode_all<std::uint16_t>(kBf16,
+                                     draw_many(5, kTokens * hidden, Numbers::kUniform, kBf16));
+  }
+
+  // Calls launch(params) with the operands in place.
+  template <class Launch>
+  void with_operands(const std::vector<std::uint16_t>& x, std::int64_t hidden, Launch&& launch) {
+    const Buffer x_in = Buffer::from(device(), x), slots_in = Buffer::from(device(), slot_rows());
+    const Buffer first_in = Buffer::from(device(), std::vector<std::int32_t>{kSharedFirst});
+    MoeScatterParams params = {};
+    params.x = pointer_to<const std::uint16_t>(x_in);
+    params.slot_row = pointer_to<const std::int32_t>(slots_in);
+    params.shared_first = pointer_to<const std::int32_t>(first_in);
+    params.x_stride = hidden;
+    params.tokens = kTokens;
+    params.hidden = static_cast<std::int32_t>(hidden);
+    params.topk = kTopk;
+    launch(params);
+  }
+
+  void check_bf16(std::int64_t hidden) {
+    const auto x = draw_rows(hidden);
+    const Output<std::uint16_t> out(device(), static_cast<std::size_t>(kRows * hidden));
+    with_operands(x, hidden, [&](MoeScatterParams& params) {
+      params.out = out.pointer();
+      params.out_stride_bytes = 2 * hidden;
+      params.out_columns = static_cast<std::int32_t>(hidden);
+      run_kernel(device(), "moe_scatter_bf16",
+                 {.grid = {ceil_div(hidden, kMoeScatterColumns), kTokens},
+                  .block = {kMoeScatterThreads}},
+                 params);
+    });
+    const auto rows = out.read();
+    const auto tokens = row_tokens();
+    for (std::int64_t i = 0; i < kRows * hidden; ++i) {
+      const std::int64_t token = tokens[static_cast<std::size_t>(i / hidden)];
+      const std::uint16_t expected =
+          token < 0 ? 0xffff : x[static_cast<std::size_t>(token * hidden + i % hidden)];
+      ASSERT_EQ(rows[static_cast<std::size_t>(i)], expected) << "row " << i / hidden;
+    }
+  }
+
+  // By the rule of the format: a row of it, whose block is 128 columns or all of them.
+  void check_e4m3(std::int64_t hidden, bool has_row_scales, bool is_pow2) {
+    SCOPED_TRACE(fmt::format("hidden {}, row scales {}, pow2 {}", hidden, has_row_scales, is_pow2));
+    const std::int64_t columns = (hidden + 127) / 128 * 128, pitch = kRows;
+    auto x = draw_rows(hidden);
+    x[static_cast<std::size_t>(2 * hidden + 5)] = 0x7f80;  // token 2 has an infinity
+    const Output<std::uint8_t> out(device(), static_cast<std::size_t>(kRows * columns));
+    const std::int64_t blocks = has_row_scales ? 1 : columns / 128;
+    const Output<float> scales(device(), static_cast<std::size_t>(blocks * pitch));
+    with_operands(x, hidden, [&](MoeScatterParams& params) {
+      params.out = out.pointer();
+      params.scales = scales.pointer();
+      params.scale_pitch = pitch;
+      params.out_stride_bytes = columns;
+      params.out_columns = static_cast<std::int32_t>(columns);
+      params.is_pow2 = is_pow2;
+      params.has_row_scales = has_row_scales;
+      run_kernel(device(), "moe_scatter_e4m3",
+                 {.grid = {kTokens},
+                  .block = {static_cast<std::uint32_t>(moe_scatter_threads(columns))}},
+                 params);
+    });
+    BlockFormat format = is_pow2 ? kFp8Block1x128Ue8m0 : kFp8Block1x128;
+    if (has_row_scales) format.block_cols = static_cast<int>(columns);
+    const auto codes = out.read();
+    const auto scale = scales.read();
+    const auto tokens = row_tokens();
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      const std::int64_t token = tokens[static_cast<std::size_t>(row)];
+      if (token < 0) continue;
+      std::vector<float> values(static_cast<std::size_t>(columns), 0.0f);
+      for (std::int64_t c = 0; c < hidden; ++c)
+        values[static_cast<std::size_t>(c)] = static_cast<float>(
+            decode(kBf16, x[static_cast<std::size_t>(token * hidden + c)]));
+      const QuantizedTensor exact = quantize(format, values, 1, columns);
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const std::int64_t place = c / 64 * 64 + operand_place(static_cast<int>(c % 64));
+        ASSERT_EQ(codes[static_cast<std::size_t>(row * columns + place)],
+                  exact.codes[static_cast<std::size_t>(c)])
+            << "row " << row << ", column " << c;
+      }
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const float found = scale[static_cast<std::size_t>(b * pitch + row)];
+        const auto at = static_cast<std::size_t>(b);
+        float expected;
+        if (is_pow2) {
+          expected = static_cast<float>(decode(kUe8m0, exact.scales[at]));
+        } else {
+          std::memcpy(&expected, &exact.scales[4 * at], 4);
+        }
+        ASSERT_TRUE(found == expected || (std::isnan(found) && std::isnan(expected)))
+            << "row " << row << ", block " << b << ": " << found << " for " << expected;
+      }
+    }
+  }
+};
+TILEWRIGHT_ON_EVERY_DEVICE(MoeScatterKernel);
+
+TEST_P(MoeScatterKernel, Bf16) {
+  check_bf16(16);
+  check_bf16(2080);
+}
+TEST_P(MoeScatterKernel, E4m3) {
+  for (const bool has_row_scales : {false, true}) {
+    check_e4m3(208, has_row_scales, false);
+    check_e4m3(2304, has_row_scales, false);
+    check_e4m3(128, has_row_scales, true);
+  }
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // Limit: HBM. T tokens read topk * hidden and write hidden elements: 8192 tokens of 8 experts and
 // 7168 elements are 1.06 GB, 246 us at 4.3 TB/s; up to about 200 tokens the rows are still in L2.
 #include "kernels/moe/combine.h"
-#include "ptx/griddepcontrol.h"
+#include "ptx/grid_dependency.h"
 #include "tile/element.h"
 
 namespace tilewright::kernels {

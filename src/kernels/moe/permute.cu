@@ -12,7 +12,7 @@
 // Limit: latency, 2 to 10 us. 8192 tokens of 8 experts are 0.5 MB in and 1 MB out.
 #include "kernels/moe/permute.h"
 #include "ptx/cluster.h"
-#include "ptx/griddepcontrol.h"
+#include "ptx/grid_dependency.h"
 
 namespace tilewright::kernels {
 namespace {

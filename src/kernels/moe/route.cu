@@ -7,7 +7,7 @@
 // Limit: latency. A token costs about topk * 40 instructions of a warp and one read of its logits;
 // 8192 tokens of 256 experts are 8 MB, 2 us of HBM.
 #include "kernels/moe/route.h"
-#include "ptx/griddepcontrol.h"
+#include "ptx/grid_dependency.h"
 
 #include <math.h>
 
