@@ -1,0 +1,97 @@
+// Contract of the bandwidth kernel of linear layers on Hopper: few tokens, every weight read once.
+#pragma once
+
+#include "kernels/linear/packed_weight.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+/// y[i, r] = alpha * alphas[e] * sum over k of x[token(i), k] w[e][r, k] + bias[e][r], rows i of
+/// matrix e; weights packed (packed_weight.h), x bf16, products exact, sums in f32.
+///
+/// Dense: expert_offsets is null, one matrix, rows 0..m. Grouped: rows expert_offsets[e] to
+/// expert_offsets[e + 1] belong to matrix e; token(i) = row_token[i], or i if that is null.
+///
+/// With is_swiglu the packed rows are those of swiglu_row() (n counts both, 2 * columns), and
+///     gate = sum of the gate row, up = sum of the up row, as above with alphas[2 e], alphas[2 e+1];
+///     gate = min(gate, limit), up = clamp(up, -limit, limit)
+///     y[i, c] = gate * sigmoid(gate_slope * gate) * (up + up_offset) * row_weight[i]
+///
+/// The order of all sums depends on the shape and the tile only: results repeat to the bit, and
+/// those of one token do not depend on others (but for the tile that their number chooses).
+struct BandParams {
+  const std::uint8_t* weights;
+  const float* block_scales;           ///< kFp8: [matrix][k / 128][scale_halves][scale_rows]
+  const std::uint16_t* x;              ///< rows of x_stride elements, 16-byte aligned
+  void* y;                             ///< bf16, or f32 if is_y_f32; rows of y_stride elements
+  const float* bias;                   ///< [matrix][n] in packed order; null: none
+  const float* alphas;                 ///< [matrix], SwiGLU [matrix][2]; null: 1
+  const std::int32_t* expert_offsets;  ///< [experts + 1]; null: dense
+  const std::int32_t* row_token;       ///< null: rows are x's rows
+  const float* row_weight;             ///< SwiGLU, per row; null: 1
+  std::int64_t x_stride, y_stride;
+  std::int64_t matrix_bytes;  ///< from one matrix to the next
+  std::int32_t m;             ///< rows; dense only
+  std::int32_t n, k;          ///< k a multiple of 8
+  std::int32_t experts;       ///< at most kBandMaxExperts; dense 1
+  std::int32_t tile_bricks;   ///< rows of a CTA / 16: BandTile::bricks()
+  std::int32_t stages, cluster;
+  std::int32_t scale_halves;  ///< kFp8: 1; SwiGLU 2, gate and up have scales of their own
+  std::int32_t scale_rows;    ///< kFp8: ceil(n / 128); SwiGLU ceil(n / 256)
+  std::int32_t is_y_f32, is_swiglu;
+  float alpha;                  ///< with 2^bias_exponent of packed_weight.h
+  float limit;                  ///< SwiGLU; infinity: none
+  float gate_slope, up_offset;  ///< SwiGLU; 1 and 0
+};
+
+inline constexpr int kBandMaxExperts = 512;
+
+/// How a launch cuts the problem. Entries linear_band_FORMAT_nTOKENS, FORMAT nvfp4, nvfp4_braided,
+/// mxfp4, mxfp4_braided, fp8, bf16; TOKENS 32 or 64. Grid: a multiple of `cluster`; clusters walk
+/// the units (matrix, token block, row tile), so any number of them is right.
+struct BandTile {
+  WeightFormat format;
+  int tokens;   ///< 32 or 64: the most of a unit
+  int warps;    ///< that multiply, 32 rows each; kMinWarps..kMaxWarps
+  int cluster;  ///< CTAs that share a unit's K: 1, 2, 4, 8
+  int stages;   ///< 2..kMaxStages
+  bool is_grouped;
+
+  static constexpr int kMinWarps = 2, kMaxWarps = 7, kMaxStages = 16, kWarpRows = 32,
+                       kWarpBricks = 2;
+
+  constexpr int rows() const { return warps * kWarpRows; }
+  constexpr int bricks() const { return warps * kWarpBricks; }
+  constexpr int threads() const { return (warps + 1) * 32; }
+  /// K blocks of 64 in a stage.
+  static constexpr int stage_blocks(WeightFormat format) {
+    return format == WeightFormat::kBf16 ? 1 : 2;
+  }
+  /// A token's part of a stage; the 16 bytes more spread tokens over the banks.
+  static constexpr int token_bytes(WeightFormat format) { return stage_blocks(format) * 128 + 16; }
+
+  /// Shared memory: stages of [weights | tokens | block scales]; sums from the cluster; barriers;
+  /// the table of units.
+  static constexpr int weight_stage_bytes(WeightFormat format, int bricks) {
+    return stage_blocks(format) * bricks * brick_bytes(format);
+  }
+  static constexpr int stage_bytes(WeightFormat format, int bricks, int tokens) {
+    const int scales = format == WeightFormat::kFp8 ? 64 : 0;
+    return weight_stage_bytes(format, bricks) + tokens * token_bytes(format) + scales;
+  }
+  static constexpr int sums_bytes(int bricks, int tokens, int cluster) {
+    if (cluster == 1) return 0;
+    const int fragments = bricks * tokens / 8;
+    return (fragments + cluster - 1) / cluster * cluster * 512;
+  }
+  static constexpr int kBarrierBytes = (2 * kMaxStages + 2) * 8;
+  constexpr int shared_bytes() const {
+    const int table = is_grouped ? 2 * (kBandMaxExperts + 1) * 4 + 64 : 0;
+    return stages * stage_bytes(format, bricks(), tokens) + sums_bytes(bricks(), tokens, cluster) +
+           kBarrierBytes + (table + 15) / 16 * 16;
+  }
+};
+
+}  // namespace tilewright::kernels
