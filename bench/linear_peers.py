@@ -64,8 +64,8 @@ class WeightSource(ctypes.Structure):  # tw_linear_weight_source
 
 
 class Problem(ctypes.Structure):  # tw_linear_problem
-    _fields_ = [("struct_bytes", SIZE), ("x_dtype", I32), ("out_dtype", I32), ("has_bias", I32), ("reserved", I32),
-                ("m", I64), ("x_stride", I64), ("out_stride", I64), ("kernel", ctypes.c_char_p)]
+    _fields_ = [("struct_bytes", SIZE), ("x_dtype", I32), ("out_dtype", I32), ("has_bias", I32),
+                ("activation_scales", I32), ("m", I64), ("x_stride", I64), ("out_stride", I64), ("kernel", ctypes.c_char_p)]
 
 
 class Arguments(ctypes.Structure):  # tw_linear_arguments

@@ -15,6 +15,12 @@
 
 namespace tilewright {
 
+// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /// How a checkpoint stores a weight [n, k]: out features by in features, k innermost.
 enum class WeightFormat {
   kBf16,   ///< plain
@@ -34,6 +40,17 @@ enum class LinearActivations {
   kFp8,   ///< W4A8, W8A8: e4m3 at the FP8 rate; weights become e4m3 where that is faster
 };
 const char* to_string(LinearActivations activations) noexcept;  ///< "bf16", "fp8"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
+
+/// What shares a scale of fp8 activations.
+enum class ActivationScales {
+  kAuto,
+  kRow,       ///< a row of x: x_scales [m]
+  kBlock128,  ///< 128 along k of a row: x_scales [ceil(k / 128)][m rounded up to 4]
+};
 
 /// The order of one-byte block scales in memory.
 enum class ScaleOrder {
@@ -102,17 +119,21 @@ class LinearWeight {
 
 /// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j]
 ///
-/// Shapes   x [m, k]; out [m, n]; bias [n]; m >= 0
+/// Shapes   x [m, k]; out [m, n]; bias [n] fp32; m >= 0. An e4m3 x has rows of k rounded up to 64,
+///          zeros behind k, in operand order: byte p of a block of 64 holds the element
+///          operand_order(p) of kernels/linear/packed_weight.h. Tilewright's quantiser writes that
 /// Layout   rows contiguous and 16-byte aligned; row strides free in multiples of 16 bytes
 /// Numbers  bf16 activations: every weight is exact in bf16; products are summed in fp32 and
-///          rounded once. fp8 activations: x is rounded to e4m3 with one fp32 scale for 128 along k
-///          of a row (or comes so); NVFP4 weights whose product with their block scale e4m3 cannot
-///          hold are rounded to it (2.1 % relative rms of such weights; none for scales 1, 1.25,
-///          1.5 times a power of two, nor for MXFP4 and FP8). docs/04-kernels.md has the table
+///          rounded once. fp8 activations: x is rounded to e4m3 (or comes so) unless the rows are
+///          so few that bf16 is as fast; NVFP4 weights whose product with their block scale e4m3
+///          cannot hold are rounded to it (2.1 % relative rms; none for scales 1, 1.25, 1.5 times a
+///          power of two, nor for FP8, nor for MXFP4 within 14 binades). docs/04-kernels.md has
+///          the table. A NaN or infinity in x stays in its row
 struct LinearProblem {
   std::int64_t m = 0;
-  /// kBF16; or kF8_E4M3, for weights prepared for fp8: then x is as quantize_activations writes it
-  DType x_dtype = DType::kBF16;
+  DType x_dtype = DType::kBF16;  ///< or kF8_E4M3, for weights prepared for fp8
+  /// Of fp8 activations. kAuto: kRow for 4-bit weights, kBlock128 for fp8 ones
+  ActivationScales activation_scales = ActivationScales::kAuto;
   DType out_dtype = DType::kBF16;  ///< or kF32
   bool has_bias = false;
   std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous

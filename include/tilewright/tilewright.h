@@ -191,7 +191,7 @@ typedef struct tw_linear_problem {
   int32_t x_dtype;   /* TW_BF16; or TW_E4M3 with x_scales, for TW_ACTIVATIONS_FP8 */
   int32_t out_dtype; /* TW_BF16 or TW_F32 */
   int32_t has_bias;
-  int32_t reserved;
+  int32_t activation_scales; /* of FP8 activations: 0 automatic, 1 per row, 2 per 128 of a row */
   int64_t m;
   int64_t x_stride, out_stride; /* elements from row to row; 0: contiguous */
   const char* kernel;           /* NULL or "auto", or a name that the plan's text lists */

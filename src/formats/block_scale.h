@@ -18,11 +18,51 @@
 
 namespace tilewright {
 
+/// Which block scales an NVFP4 quantiser takes; the other formats know kNearest alone.
+enum class ScaleChoice : std::int32_t {
+  kNearest,  ///< the ue4m3 nearest to the ideal scale, which puts amax on 6
+  /// Tries amax on 6 and on 4 (stretch = 1.5) and keeps what has the smaller squared error, 6 on a
+  /// tie. A stretched scale above 448 saturates, so that blocks near the tensor's amax keep 6.
+  /// Source: Cook et al., "Four Over Six"; Transformer Engine. The latter computes amax / 6 * G in
+  /// this mode and sums errors in fp32; here the scale for 6 is the same as without the option and
+  /// sums are fp64, so that the option never makes a block worse.
+  kFourOverSix,
+  /// Only {1, 1.25, 1.5} * 2^e, whose products with every e2m1 number are exact in e4m3: the
+  /// nearer of the two around the ideal scale, the larger on a tie. A GEMM with FP8 activations
+  /// then rounds no weight.
+  kExactNearest,
+  kExactBest,  ///< the same, of the two the one with the smaller squared error, the larger on a tie
+};
+
+constexpr bool is_exact(ScaleChoice choice) {
+  return choice == ScaleChoice::kExactNearest || choice == ScaleChoice::kExactBest;
+}
+
+/// The largest scale that a choice can take, 448 or 384, as a ue4m3 code.
+constexpr std::uint32_t top_scale_code(ScaleChoice choice) {
+  return is_exact(choice) ? 0x7c : 0x7e;
+}
+
+/// The ue4m3 codes of {1, 1.25, 1.5} * 2^e, and 0: the largest not above `code`, and the one after
+/// an exact code.
+constexpr std::uint32_t exact_scale_at_most(std::uint32_t code) {
+  if (code < 8) return code < 6 ? code : 6;  // subnormal: n * 2^-9
+  const std::uint32_t mantissa = code & 7;
+  return (code & ~7u) + (mantissa < 4 ? mantissa & 2 : 4);
+}
+constexpr std::uint32_t exact_scale_after(std::uint32_t code) {
+  if (code >= top_scale_code(ScaleChoice::kExactBest)) return code;
+  if (code < 6) return code + 1;
+  return (code & 7) == 6 ? 8 : code + ((code & 7) == 4 ? 4 : 2);
+}
+
 /// The encode scale G that maps the largest magnitude of a tensor to the top of both levels:
-/// 448 * 6 / tensor_amax, at most FLT_MAX; 1 for a tensor of zeros.
-constexpr float tensor_encode_scale(const BlockFormat& format, float tensor_amax) {
+/// 448 * 6 / tensor_amax (384 * 6 for the exact choices), at most FLT_MAX; 1 for a tensor of zeros.
+constexpr float tensor_encode_scale(const BlockFormat& format, float tensor_amax,
+                                    ScaleChoice choice = ScaleChoice::kNearest) {
   if (tensor_amax == 0) return 1;
-  const float top = static_cast<float>(max_finite(kUe4m3) * max_finite(format.element));
+  const double scale = decode(kUe4m3, top_scale_code(choice));
+  const float top = static_cast<float>(scale * max_finite(format.element));
   return std::min(top / tensor_amax, std::numeric_limits<float>::max());
 }
 
@@ -51,6 +91,29 @@ constexpr float ideal_block_scale(const BlockFormat& format, float amax, float e
   return static_cast<float>(decode(kUe8m0, static_cast<uint32_t>(code)));
 }
 
+/// The exact scales around an ideal one, finite and not negative: the largest not above it, the
+/// smallest not below it (the top one if there is none), and the nearer of the two, the larger on a
+/// tie.
+struct ExactScales {
+  std::uint32_t below, above, nearest;
+};
+constexpr ExactScales exact_scales(float ideal) {
+  const std::uint32_t below =
+      exact_scale_at_most(encode(kUe4m3, ideal, {.rounding = Rounding::kTowardZero}));
+  const auto low = static_cast<float>(decode(kUe4m3, below));
+  if (low >= ideal) return {below, below, below};
+  const std::uint32_t above = exact_scale_after(below);
+  const float middle = (low + static_cast<float>(decode(kUe4m3, above))) * 0.5f;
+  return {below, above, ideal < middle ? below : above};
+}
+
+/// What elements under two levels of scales are multiplied by: min(1 / (scale * (1 / G)), FLT_MAX).
+constexpr float element_factor(float scale, float encode_scale) {
+  constexpr float kMax = std::numeric_limits<float>::max();
+  const float step = scale * (1 / encode_scale);
+  return step > 0 ? std::min(1 / step, kMax) : kMax;
+}
+
 /// The code of one element, given the value of its stored block scale; nearest even, saturating:
 ///
 ///     one level   x / scale
@@ -60,11 +123,9 @@ constexpr float ideal_block_scale(const BlockFormat& format, float amax, float e
 /// rounds to 0) nonzero elements saturate; they decode to 0 all the same.
 constexpr uint32_t encode_element(const BlockFormat& format, float x, float scale,
                                   float encode_scale = 1) {
-  constexpr float kMax = std::numeric_limits<float>::max();
   if (scale != scale) return 0;
   if (!format.has_tensor_scale) return encode(format.element, x / scale);
-  const float step = scale * (1 / encode_scale);
-  return encode(format.element, x * (step > 0 ? std::min(1 / step, kMax) : kMax));
+  return encode(format.element, x * element_factor(scale, encode_scale));
 }
 
 /// element * scale * tensor_scale, in that order.
@@ -89,15 +150,14 @@ struct QuantizedTensor {
 
 struct QuantizeOptions {
   /// G, for formats with a tensor scale. Default: tensor_encode_scale() of the largest finite
-  /// magnitude. DeepSeek-V4 KV caches use 1; activations often a constant from calibration.
+  /// magnitude and the choice. DeepSeek-V4 KV caches use 1; activations often a constant from
+  /// calibration.
   std::optional<float> encode_scale = std::nullopt;
-  /// NVFP4: try each block with its amax on 6 and on 4 (stretch = 1.5) and keep what has the
-  /// smaller squared error, 6 on a tie. A stretched scale above 448 saturates, so that blocks near
-  /// the tensor's amax keep 6. Source: Cook et al., "Four Over Six"; Transformer Engine. The latter
-  /// computes amax / 6 * G in this mode and sums errors in fp32; here the scale for 6 is the same
-  /// as without the option and sums are fp64, so that the option never makes a block worse.
-  bool four_over_six = false;
+  ScaleChoice choice = ScaleChoice::kNearest;  ///< NVFP4
 };
+
+/// Largest finite magnitude; 0 if there is none.
+float finite_amax(std::span<const float> values);
 
 /// Quantises a row-major [rows, cols] matrix. A block that holds a NaN or an infinity gets a NaN
 /// scale and zero codes, and decodes to NaN as a whole; other blocks are not affected. Zeros keep

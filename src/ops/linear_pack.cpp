@@ -169,12 +169,28 @@ class BrickPacker {
   std::array<std::uint8_t, 256> scales_ = {};
 };
 
-std::vector<PackRow> all_rows(const HostWeight& weight) {
+float kernel_scale(float block_scale) {
+  return block_scale > 0 ? block_scale : 1;
+}
+
+// The same values without those under a block scale of zero: the kernels want scales above 0.
+std::vector<std::uint8_t> without_empty_blocks(const HostWeight& weight) {
+  std::vector<std::uint8_t> values(weight.values.begin(), weight.values.end());
+  const std::int64_t blocks = (weight.k + kFp8Block - 1) / kFp8Block;
+  for (std::int64_t i = 0; i < weight.n * weight.k; ++i) {
+    const std::int64_t block = i / weight.k / kFp8Block * blocks + i % weight.k / kFp8Block;
+    if (weight.block_scales[static_cast<std::size_t>(block)] == 0)
+      values[static_cast<std::size_t>(i)] = 0;
+  }
+  return values;
+}
+
+std::vector<PackRow> all_rows(const HostWeight& weight, const std::uint8_t* values) {
   std::vector<PackRow> rows(static_cast<std::size_t>(weight.n));
   const bool has_scales = !weight.scales.empty();
   for (std::int64_t r = 0; r < weight.n; ++r) {
     rows[static_cast<std::size_t>(r)] = {
-        weight.values.data() + r * weight.value_row_bytes(),
+        values + r * weight.value_row_bytes(),
         has_scales ? weight.scales.data() + r * weight.scale_row_bytes() : nullptr};
   }
   return rows;
@@ -205,10 +221,10 @@ int scale_origin(WeightFormat format, std::uint8_t largest_scale) noexcept {
   return format == WeightFormat::kNvfp4 && code != 0 ? kernels::split_ue4m3(code).exponent : 0;
 }
 
-int bias_exponent(WeightFormat format, kernels::WordOrder order, int origin) noexcept {
+int bias_exponent(WeightFormat format, kernels::WordOrder decoded_for, int origin) noexcept {
   if (format == WeightFormat::kNvfp4)
-    return kernels::nvfp4_bias_exponent(order, kernels::nvfp4_shift(origin));
-  return format == WeightFormat::kMxfp4 ? kernels::mxfp4_bias_exponent(order, origin) : 0;
+    return kernels::nvfp4_bias_exponent(decoded_for, kernels::nvfp4_shift(origin));
+  return format == WeightFormat::kMxfp4 ? kernels::mxfp4_bias_exponent(decoded_for, origin) : 0;
 }
 
 void require_scale_span(const HostWeight& weight) {
@@ -241,19 +257,28 @@ void pack_bricks(const PackRequest& request, std::span<std::uint8_t> out) {
   });
 }
 
+float PackedWeight::alpha(kernels::WordOrder decoded_for) const noexcept {
+  return std::ldexp(global_scale, bias_exponent(format, decoded_for, origin));
+}
+
 PackedWeight pack_weight(const HostWeight& weight, LinearActivations activations) {
   require_scale_span(weight);
   PackedWeight packed;
+  packed.format = weight.format;
   packed.shape = {to_kernel(weight.format), static_cast<std::int32_t>(weight.n),
                   static_cast<std::int32_t>(weight.k)};
   packed.order = word_order(activations);
   const auto bytes = static_cast<std::size_t>(packed.shape.bytes());
   packed.bricks = std::make_unique_for_overwrite<std::uint8_t[]>(bytes);
-  const std::vector<PackRow> rows = all_rows(weight);
+  std::vector<std::uint8_t> cleaned;
+  const bool has_empty_blocks = std::ranges::count(weight.block_scales, 0.0f) > 0;
+  if (has_empty_blocks) cleaned = without_empty_blocks(weight);
+  const std::vector<PackRow> rows =
+      all_rows(weight, has_empty_blocks ? cleaned.data() : weight.values.data());
   const int origin = scale_origin(weight.format, weight.largest_scale);
   pack_bricks({packed.shape, packed.order, rows, origin}, {packed.bricks.get(), bytes});
-  packed.alpha =
-      std::ldexp(weight.global_scale, bias_exponent(weight.format, packed.order, origin));
+  packed.global_scale = weight.global_scale;
+  packed.origin = origin;
   const std::int32_t blocks_n = packed.shape.scale_blocks_rows();
   const std::int32_t blocks_k = packed.shape.scale_blocks_k();
   if (weight.format != WeightFormat::kFp8) return packed;
@@ -261,7 +286,7 @@ PackedWeight pack_weight(const HostWeight& weight, LinearActivations activations
   for (std::int32_t n = 0; n < blocks_n; ++n)
     for (std::int32_t k = 0; k < blocks_k; ++k)
       packed.block_scales[static_cast<std::size_t>(k * blocks_n + n)] =
-          weight.block_scales[static_cast<std::size_t>(n * blocks_k + k)];
+          kernel_scale(weight.block_scales[static_cast<std::size_t>(n * blocks_k + k)]);
   return packed;
 }
 

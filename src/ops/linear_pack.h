@@ -34,8 +34,8 @@ struct PackRequest {
 
 /// Exponent of the largest of some scales by its code: UE4M3 of kNvfp4, UE8M0 of kMxfp4.
 int scale_origin(WeightFormat format, std::uint8_t largest_scale) noexcept;
-/// log2 of what the kernels' products have to be multiplied with.
-int bias_exponent(WeightFormat format, kernels::WordOrder order, int origin) noexcept;
+/// log2 of what products with weights decoded for those activations have to be multiplied with.
+int bias_exponent(WeightFormat format, kernels::WordOrder decoded_for, int origin) noexcept;
 /// Errors   InvalidArgument if MXFP4 scales span more than the packed byte holds
 void require_scale_span(const HostWeight& weight);
 
@@ -43,11 +43,17 @@ void require_scale_span(const HostWeight& weight);
 void pack_bricks(const PackRequest& request, std::span<std::uint8_t> out);
 
 struct PackedWeight {
+  WeightFormat format = WeightFormat::kBf16;
   kernels::PackedShape shape;
   kernels::WordOrder order;
   std::unique_ptr<std::uint8_t[]> bricks;  ///< shape.bytes()
   std::vector<float> block_scales;         ///< kFp8: [k / 128][row / 128]
-  float alpha = 1;                         ///< factor of every product: global scale and bias
+  float global_scale = 1;
+  int origin = 0;  ///< as in PackRequest
+
+  /// Factor of every product with weights decoded for those activations, whatever the order of the
+  /// codes: global scale and bias.
+  float alpha(kernels::WordOrder decoded_for) const noexcept;
 
   std::span<const std::uint8_t> bytes() const noexcept {
     return {bricks.get(), static_cast<std::size_t>(shape.bytes())};

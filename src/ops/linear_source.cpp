@@ -262,43 +262,4 @@ HostWeight check_weight_source(const LinearWeightSource& source, const device::D
   return weight;
 }
 
-namespace {
-
-double element(const HostWeight& weight, std::int64_t row, std::int64_t col) {
-  const auto at = static_cast<std::size_t>(row * weight.value_row_bytes());
-  const auto c = static_cast<std::size_t>(col);
-  switch (weight.format) {
-    case WeightFormat::kBf16:
-      return decode(kBf16,
-                    weight.values[at + 2 * c] | std::uint32_t{weight.values[at + 2 * c + 1]} << 8);
-    case WeightFormat::kFp8:
-      return decode(kE4m3, weight.values[at + c]);
-    default:
-      return decode(kE2m1, weight.values[at + c / 2] >> (4 * (c % 2)) & 0xf);
-  }
-}
-
-double scale_of(const HostWeight& weight, std::int64_t row, std::int64_t col) {
-  if (weight.format == WeightFormat::kBf16) return 1;
-  if (weight.format == WeightFormat::kFp8) {
-    const std::int64_t cols = ceil_div(weight.k, kFp8Block);
-    return weight.block_scales[static_cast<std::size_t>(row / kFp8Block * cols + col / kFp8Block)];
-  }
-  const bool is_nvfp4 = weight.format == WeightFormat::kNvfp4;
-  const std::int64_t at = row * weight.scale_row_bytes() + col / scale_group(weight.format);
-  return decode(is_nvfp4 ? kUe4m3 : kUe8m0, weight.scales[static_cast<std::size_t>(at)]) *
-         static_cast<double>(weight.global_scale);
-}
-
-}  // namespace
-
-std::vector<double> dequantize_weight(const HostWeight& weight) {
-  std::vector<double> out(static_cast<std::size_t>(weight.n * weight.k));
-  for (std::int64_t row = 0; row < weight.n; ++row)
-    for (std::int64_t col = 0; col < weight.k; ++col)
-      out[static_cast<std::size_t>(row * weight.k + col)] =
-          element(weight, row, col) * scale_of(weight, row, col);
-  return out;
-}
-
 }  // namespace tilewright::ops

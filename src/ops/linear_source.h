@@ -44,7 +44,4 @@ struct HostWeight {
 HostWeight check_weight_source(const LinearWeightSource& source,
                                const device::Device* device = nullptr);
 
-/// The weights as numbers, row-major [n, k], for references: element * scale * global_scale.
-std::vector<double> dequantize_weight(const HostWeight& weight);
-
 }  // namespace tilewright::ops

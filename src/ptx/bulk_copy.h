@@ -29,4 +29,14 @@ __device__ inline void cp_async_bulk_shared_global(std::uint32_t destination, co
       : "memory");
 }
 
+/// The same without a policy.
+__device__ inline void cp_async_bulk_shared_global(std::uint32_t destination, const void* source,
+                                                   std::uint32_t bytes, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(destination),
+      "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(barrier)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

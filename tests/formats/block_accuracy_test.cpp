@@ -114,18 +114,18 @@ Rms relative_rms(const BlockFormat& format, const QuantizeOptions& options) {
 TEST(BlockAccuracy, NormalDataHasTheKnownError) {
   struct Case {
     BlockFormat format;
-    bool four_over_six;
+    ScaleChoice choice;
     double rms;
   };
-  const Case cases[] = {{kNvfp4, false, 0.0951},
-                        {kNvfp4, true, 0.0869},
-                        {kMxfp4, false, 0.1149},
-                        {kMxfp4Ceil, false, 0.1153},
-                        {kFp8Block1x128, false, 0.0257}};
+  using enum ScaleChoice;
+  const Case cases[] = {{kNvfp4, kNearest, 0.0951},        {kNvfp4, kFourOverSix, 0.0869},
+                        {kNvfp4, kExactBest, 0.0974},      {kNvfp4, kExactNearest, 0.1009},
+                        {kMxfp4, kNearest, 0.1149},        {kMxfp4Ceil, kNearest, 0.1153},
+                        {kFp8Block1x128, kNearest, 0.0257}};
   for (const Case& c : cases) {
-    const Rms rms = relative_rms(c.format, {.four_over_six = c.four_over_six});
+    const Rms rms = relative_rms(c.format, {.choice = c.choice});
     EXPECT_NEAR(rms.value, c.rms, 0.00005 + 4 * rms.standard_error)
-        << c.format.name << (c.four_over_six ? " four over six" : "");
+        << c.format.name << " choice " << static_cast<int>(c.choice);
     EXPECT_LT(rms.standard_error, 0.001 * c.rms) << c.format.name;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "formats/scale_layout.h"
 #include "ops/linear_source.h"
+#include "reference/linear_weight.h"
 #include "tests/reference/inputs.h"
 
 #include <cstring>
@@ -88,6 +89,17 @@ struct RandomWeight {
     }
   }
 };
+
+/// For the reference.
+inline reference::StoredWeight stored(const HostWeight& w) {
+  return {to_string(w.format),
+          w.n,
+          w.k,
+          w.values,
+          w.scales,
+          w.block_scales,
+          static_cast<double>(w.global_scale)};
+}
 
 inline constexpr WeightFormat kEveryFormat[] = {WeightFormat::kBf16, WeightFormat::kFp8,
                                                 WeightFormat::kMxfp4, WeightFormat::kNvfp4};

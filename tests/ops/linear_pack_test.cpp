@@ -22,7 +22,7 @@ std::vector<double> weights_of(const PackedWeight& packed) {
   std::vector<double> values = unpack_weight(packed, WordOrder::kBf16);
   const std::int32_t k = packed.shape.k, blocks = packed.shape.scale_blocks_rows();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] *= static_cast<double>(packed.alpha);
+    values[i] *= static_cast<double>(packed.alpha(WordOrder::kBf16));
     const auto at = static_cast<std::int32_t>(i);
     if (!packed.block_scales.empty())
       values[i] *= static_cast<double>(
@@ -39,7 +39,7 @@ TEST(LinearPackTest, BricksHoldWhatTheCheckpointSays) {
       const RandomWeight weight(format, n, k);
       const HostWeight host = check_weight_source(weight.source);
       const PackedWeight packed = pack_weight(host, LinearActivations::kBf16);
-      EXPECT_EQ(weights_of(packed), dequantize_weight(host));
+      EXPECT_EQ(weights_of(packed), reference::dequantize(stored(host)));
     }
   }
 }
@@ -63,11 +63,11 @@ TEST(LinearPackTest, E4m3WeightsAreRoundedOnce) {
     const RandomWeight weight(format, 64, 128);
     const HostWeight host = check_weight_source(weight.source);
     const PackedWeight packed = pack_weight(host, LinearActivations::kFp8);
-    const std::vector<double> exact = dequantize_weight(host);
+    const std::vector<double> exact = reference::dequantize(stored(host));
     const std::vector<double> rounded = unpack_weight(packed, WordOrder::kE4m3);
     int inexact = 0;
     for (std::size_t i = 0; i < exact.size(); ++i) {
-      const double ideal = exact[i] / static_cast<double>(packed.alpha);
+      const double ideal = exact[i] / static_cast<double>(packed.alpha(WordOrder::kE4m3));
       ASSERT_EQ(rounded[i], round_to(kE4m3, ideal)) << "element " << i << ", " << ideal;
       ASSERT_LE(std::abs(ideal), 384);
       inexact += rounded[i] != ideal;
@@ -106,11 +106,13 @@ TEST(LinearPackTest, ScalesIn128x4OrderGiveTheSame) {
 TEST(LinearPackTest, AReciprocalGlobalScaleGivesTheSame) {
   RandomWeight weight(WeightFormat::kNvfp4, 16, 64);
   weight.source.global_scale = 0x1p-10f;
-  const float alpha =
-      pack_weight(check_weight_source(weight.source), LinearActivations::kBf16).alpha;
+  const float alpha = pack_weight(check_weight_source(weight.source), LinearActivations::kBf16)
+                          .alpha(WordOrder::kBf16);
   weight.source.global_scale = 0x1p10f;
   weight.source.is_global_scale_reciprocal = true;
-  EXPECT_EQ(pack_weight(check_weight_source(weight.source), LinearActivations::kBf16).alpha, alpha);
+  EXPECT_EQ(pack_weight(check_weight_source(weight.source), LinearActivations::kBf16)
+                .alpha(WordOrder::kBf16),
+            alpha);
 }
 
 TEST(LinearPackTest, AMatrixOfZerosIsFine) {

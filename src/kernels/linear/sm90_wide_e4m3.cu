@@ -1,0 +1,439 @@
+// targets: sm_90a
+//
+// TODO header
+#include "kernels/linear/sm90_wide_e4m3.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/cluster.h"
+#include "ptx/fence.h"
+#include "ptx/grid_dependency.h"
+#include "tile/fold_e4m3.h"
+#include "tile/linear_epilogue.h"
+#include "tile/linear_schedule.h"
+#include "tile/ring.h"
+#include "tile/warpgroup_mma.h"
+
+namespace tilewright::kernels {
+namespace {
+
+using tile::LinearTile;
+
+template <int Index>
+struct Config {
+  static constexpr WideE4m3Variant kVariant = kWideE4m3Variants[Index];
+  static constexpr int kTokens = kVariant.tokens, kStages = kVariant.stages;
+  static constexpr int kCluster = kVariant.cluster;
+  static constexpr bool kIsFp4 = kVariant.is_fp4, kHasKScales = kVariant.has_k_scales;
+  static constexpr int kWeightsAt = kVariant.x_bytes();
+  static constexpr int kScalesAt = kWeightsAt + 2 * kVariant.block_bytes();
+  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  static constexpr int kConsumerWarps = 8;
+  using Walk = tile::LinearTileWalk<kTokens>;
+};
+
+template <class C>
+struct Shared {
+  tile::RingBarriers<C::kStages> ring;
+  tile::LinearTileTable tiles;
+  alignas(16) float factors[2][2][C::kTokens];  ///< of a warpgroup's tokens: scales, row weights
+};
+
+// What follows from the parameters, for all roles.
+template <class C>
+struct Problem {
+  const WideE4m3Params& params;
+  tile::LinearGroups groups;
+  std::int32_t row_tiles, brick_rows, k_blocks, steps, brick;
+  std::uint32_t rank;
+
+  __device__ explicit Problem(const WideE4m3Params& p) : params(p) {
+    brick_rows = p.n / kBrickRows;
+    row_tiles = (p.n + C::kVariant.kRows - 1) / C::kVariant.kRows;
+    k_blocks = (p.k + kBrickK - 1) / kBrickK;
+    steps = (k_blocks + 1) / 2;
+    brick = brick_bytes(p.format);
+    rank = C::kCluster > 1 ? ptx::cluster_ctarank() : 0;
+    groups = {p.segments, p.matrices, p.tokens, (row_tiles + C::kCluster - 1) / C::kCluster,
+              p.token_group};
+  }
+  __device__ typename C::Walk walk(const tile::LinearTileTable& table) const {
+    const auto clusters = static_cast<std::int32_t>(gridDim.x / C::kCluster);
+    return {table, groups, static_cast<std::int32_t>(blockIdx.x / C::kCluster), clusters};
+  }
+  // The second CTA of the last pair may have no rows of its own: it repeats the last ones, and
+  // stores nothing.
+  __device__ std::int32_t row_tile(const LinearTile& tile) const {
+    return tile.row_group * C::kCluster + static_cast<std::int32_t>(rank);
+  }
+  __device__ std::int32_t loaded_row_tile(const LinearTile& tile) const {
+    return min(row_tile(tile), row_tiles - 1);
+  }
+  __device__ std::int32_t bricks_of(std::int32_t row_tile) const {
+    return min(C::kVariant.kRows / kBrickRows, brick_rows - row_tile * 8);
+  }
+};
+
+template <class C>
+__device__ void load_tokens(const WideE4m3Params& params, std::uint32_t stage, std::int32_t k,
+                            std::int32_t token, std::uint32_t rank, std::uint32_t barrier) {
+  if constexpr (C::kCluster == 1) {
+    ptx::cp_async_bulk_tensor_2d_shared_global(stage, params.x_map, k, token, barrier);
+  } else {
+    constexpr int kBox = C::kVariant.box_tokens();
+    ptx::cp_async_bulk_tensor_2d_shared_global_multicast(
+        stage + rank * kBox * tile::kBoxRowBytes, params.x_map, k,
+        token + static_cast<std::int32_t>(rank) * kBox, barrier, (1 << C::kCluster) - 1);
+  }
+}
+
+// One thread.
+template <class C>
+__device__ void produce(const Problem<C>& problem, Shared<C>& shared, std::uint32_t stages) {
+  const WideE4m3Params& params = problem.params;
+  const tile::Ring<C::kStages> ring(shared.ring);
+  tile::RingPosition<C::kStages> at;
+  typename C::Walk walk = problem.walk(shared.tiles);
+  const std::int64_t k_pitch = std::int64_t{problem.brick_rows} * problem.brick;
+  LinearTile tile;
+  while (walk.next(tile)) {
+    const std::int32_t row_tile = problem.loaded_row_tile(tile);
+    const std::uint32_t bytes = problem.bricks_of(row_tile) * problem.brick;
+    const std::uint8_t* weights = params.weights + tile.expert * params.matrix_bytes +
+                                  std::int64_t{row_tile} * 8 * problem.brick;
+    const float* scales = params.x_scales + tile.first_token;
+    const std::uint32_t scale_bytes =
+        C::kHasKScales ? min(C::kTokens, params.x_scale_pitch - tile.first_token) * 4 : 0;
+    for (std::int32_t step = 0; step < problem.steps; ++step) {
+      const bool has_two = 2 * step + 1 < problem.k_blocks;
+      const std::uint32_t stage = stages + at.stage * C::kVariant.stage_bytes();
+      const std::uint32_t full = ring.full(at);
+      ring.start_filling(at, C::kVariant.x_bytes() + (has_two ? 2 * bytes : bytes) + scale_bytes);
+      ptx::cp_async_bulk_shared_global(stage + C::kWeightsAt, weights, bytes, full);
+      if (has_two) {
+        ptx::cp_async_bulk_shared_global(stage + C::kWeightsAt + C::kVariant.block_bytes(),
+                                         weights + k_pitch, bytes, full);
+      }
+      load_tokens<C>(params, stage, step * C::kVariant.kStepK, tile.first_token, problem.rank,
+                     full);
+      if constexpr (C::kHasKScales) {
+        ptx::cp_async_bulk_shared_global(stage + C::kScalesAt, scales, scale_bytes, full);
+        scales += params.x_scale_pitch;
+      }
+      weights += 2 * k_pitch;
+      at.advance();
+    }
+  }
+}
+
+// A operands of a step: four products of k = 32.
+using Fragments = std::uint32_t[4][4];
+
+template <class C>
+struct Consumer {
+  const Problem<C>& problem;
+  Shared<C>& shared;
+  tile::Ring<C::kStages> ring;
+  tile::RingPosition<C::kStages> ahead, behind;  ///< next to be decoded, next to be released
+  std::uint32_t stages, staging, table;
+  std::uint32_t index;  ///< of the warpgroup
+  std::uint32_t warp, lane;
+
+  using Sums = float[C::kTokens / 2];
+
+  // Of a thread, from the start of a stage.
+  struct Offsets {
+    std::uint32_t codes, low_scale, high_scale;
+  };
+  __device__ Offsets offsets(std::int32_t bricks) const {
+    const std::uint32_t brick = min(static_cast<std::int32_t>(index * 4 + warp), bricks - 1);
+    const std::uint32_t g = lane / 4, s = lane % 4;
+    const std::uint32_t at = C::kWeightsAt + brick * problem.brick;
+    const std::uint32_t groups = problem.params.format == WeightFormat::kNvfp4 ? 4 : 2;
+    const std::uint32_t scale = at + 512 + g * 2 * groups + s * groups / 4;
+    return {at + static_cast<std::uint32_t>(granule_position(static_cast<int>(g),
+                                                             static_cast<int>(s))) * 16,
+            scale, scale + groups};
+  }
+
+  __device__ void decode(Fragments& a, const Offsets& at, bool has_two) {
+    const std::uint32_t stage = stages + ahead.stage * C::kVariant.stage_bytes();
+    ring.wait_full(ahead);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t block = stage + half * C::kVariant.block_bytes();
+      if (half == 1 && !has_two) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) a[2 + i / 4][i % 4] = 0;
+        break;
+      }
+      const uint4 low = tile::load_shared_u4(block + at.codes);
+      if constexpr (C::kIsFp4) {
+        const uint2 magnitudes[2] = {
+            tile::look_up_fold(table, tile::load_shared_u8(block + at.low_scale)),
+            tile::look_up_fold(table, tile::load_shared_u8(block + at.high_scale))};
+        const std::uint32_t words[4] = {low.x, low.y, low.z, low.w};
+#pragma unroll
+        for (int d = 0; d < 4; ++d) {
+          std::uint32_t rows[2];
+          tile::decode_fp4_e4m3(rows, words[d], magnitudes);
+          a[2 * half + d / 2][d % 2 * 2] = rows[0];
+          a[2 * half + d / 2][d % 2 * 2 + 1] = rows[1];
+        }
+      } else {
+        const uint4 high = tile::load_shared_u4(block + at.codes + 512);
+        a[2 * half][0] = low.x, a[2 * half][2] = low.y;
+        a[2 * half + 1][0] = low.z, a[2 * half + 1][2] = low.w;
+        a[2 * half][1] = high.x, a[2 * half][3] = high.y;
+        a[2 * half + 1][1] = high.z, a[2 * half + 1][3] = high.w;
+      }
+    }
+    ahead.advance();
+  }
+
+  __device__ void issue(Sums& part, const Fragments& a, std::uint32_t stage, bool accumulate) {
+    const std::uint64_t x =
+        tile::describe_k_major<C::kTokens, 64>(stages + stage * C::kVariant.stage_bytes());
+    ptx::wgmma_fence_operand(part);
+    ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      ptx::wgmma_mma_async<C::kTokens>::k32_f32_e4m3_e4m3(
+          part, a[i], tile::advance_descriptor(x, 2 * i), i > 0 || accumulate);
+    }
+    ptx::wgmma_commit_group_sync_aligned();
+  }
+
+  __device__ void release() {
+    if constexpr (C::kCluster == 1) {
+      ring.release(behind);
+    } else {
+      __syncwarp();
+      if (lane < C::kCluster)
+        ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(ring.empty(behind), lane));
+    }
+    behind.advance();
+  }
+
+  // Of a step's weights; prefetched, used when its products are there.
+  struct BlockScales {
+    float low, high;
+  };
+  __device__ BlockScales load_block_scales(const float* scales, std::int32_t up) const {
+    if constexpr (C::kIsFp4) return {1.0f, 1.0f};
+    return {__ldg(scales), __ldg(scales + up)};
+  }
+
+  // Sums of the tensor core go over to f32, with the scales of their 128 of k.
+  __device__ void promote(Sums& total, const Sums& part, const BlockScales& block) const {
+    const std::uint32_t scales = stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt +
+                                 lane % 4 * 8;
+#pragma unroll
+    for (int j = 0; j < C::kTokens / 8; ++j) {
+      float low[2] = {block.low, block.low}, high[2] = {block.high, block.high};
+      if constexpr (C::kHasKScales) {
+        const float2 s = *static_cast<const float2*>(__cvta_shared_to_generic(scales + j * 32));
+        low[0] *= s.x, low[1] *= s.y, high[0] *= s.x, high[1] *= s.y;
+      }
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if constexpr (C::kIsFp4 && !C::kHasKScales) {
+          total[4 * j + i] += part[4 * j + i];
+          total[4 * j + 2 + i] += part[4 * j + 2 + i];
+        } else {
+          total[4 * j + i] += part[4 * j + i] * low[i];
+          total[4 * j + 2 + i] += part[4 * j + 2 + i] * high[i];
+        }
+      }
+    }
+  }
+
+  // Where a tile's next step stands.
+  struct Cursor {
+    std::int32_t step = 0;
+    std::uint32_t stage;          ///< of its tokens
+    const float* scales;          ///< of its blocks of weights
+    std::int32_t scale_pitch, up;  ///< from step to step; from gate to up
+  };
+
+  // One step: its products run while the next step is decoded. Step `Place` of a round of `Count`
+  // that add up in the tensor core.
+  template <int Place, int Count>
+  __device__ void step(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
+                       Cursor& cursor) {
+    issue(part, now, cursor.stage, Place > 0);
+    cursor.stage = ahead.stage;
+    const BlockScales block = load_block_scales(cursor.scales, cursor.up);
+    cursor.scales += cursor.scale_pitch;
+    if constexpr (Place > 0) {
+      ptx::wgmma_wait_group_sync_aligned<1>();  // `next` is free, and the stage before
+      release();
+    }
+    ++cursor.step;
+    if (cursor.step < problem.steps) decode(next, at, 2 * cursor.step + 1 < problem.k_blocks);
+    if constexpr (Place == Count - 1) {
+      ptx::wgmma_wait_group_sync_aligned<0>();
+      ptx::wgmma_fence_operand(part);
+      promote(total, part, block);
+      release();
+    }
+  }
+  template <int Count, int Place = 0>
+  __device__ void round(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
+                        Cursor& cursor) {
+    step<Place, Count>(total, part, now, next, at, cursor);
+    if constexpr (Place + 1 < Count)
+      round<Count, Place + 1>(total, part, next, now, at, cursor);
+  }
+
+  __device__ void multiply(Sums& total, const LinearTile& tile, std::int32_t row_tile) {
+    const WideE4m3Params& params = problem.params;
+    const Offsets at = offsets(problem.bricks_of(row_tile));
+    const std::int32_t blocks = (params.n + 127) / 128;
+    Cursor cursor = {0, ahead.stage, nullptr, 0, 0};
+    if constexpr (!C::kIsFp4) {
+      const std::int32_t half = (params.n / 2 + 127) / 128;
+      cursor.scale_pitch = params.is_swiglu ? 2 * half : blocks;
+      cursor.up = params.is_swiglu ? half : 0;
+      cursor.scales = params.block_scales +
+                      std::int64_t{tile.expert} * problem.steps * cursor.scale_pitch +
+                      (params.is_swiglu ? row_tile / 2 : row_tile);
+    }
+    Sums part;
+    Fragments a, b;
+#pragma unroll
+    for (int i = 0; i < C::kTokens / 2; ++i) total[i] = part[i] = 0.0f;
+    decode(a, at, problem.k_blocks > 1);
+    constexpr int kPromote = C::kVariant.promote;
+    if constexpr (kPromote > 1) {
+      static_assert(kPromote % 2 == 0, "a round must leave the next fragments in the first set");
+      while (problem.steps - cursor.step >= kPromote)
+        round<kPromote>(total, part, a, b, at, cursor);
+    }
+    while (cursor.step < problem.steps) {
+      step<0, 1>(total, part, a, b, at, cursor);
+      if (cursor.step == problem.steps) break;
+      step<0, 1>(total, part, b, a, at, cursor);
+    }
+  }
+
+  // Thread i of a warpgroup brings the factor of token i.
+  __device__ float token_factor(const float* factors, std::int32_t token) const {
+    return factors != nullptr && token < problem.params.tokens ? __ldg(factors + token) : 1.0f;
+  }
+
+  __device__ void finish(Sums& total, const LinearTile& tile, std::int32_t row_tile, float scale,
+                         float weight) {
+    const WideE4m3Params& params = problem.params;
+    const std::uint32_t barrier = 1 + index;
+    const std::int32_t row = row_tile * C::kVariant.kRows + static_cast<std::int32_t>(index) * 64;
+    const auto local = static_cast<std::int32_t>(warp * 16 + lane / 4);
+    float bias[2] = {0.0f, 0.0f};
+    if (params.bias != nullptr) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        if (row + local + 8 * h < params.n)
+          bias[h] = params.bias[std::int64_t{tile.expert} * params.n + row + local + 8 * h];
+      }
+    }
+    float* scales = shared.factors[index][0];
+    float* weights = shared.factors[index][1];
+    if (threadIdx.x % 128 < C::kTokens) {
+      scales[threadIdx.x % 128] = scale;
+      weights[threadIdx.x % 128] = weight;
+    }
+    ptx::bar_sync<128>(barrier);
+    tile::scale_tokens<C::kTokens>(total, scales, bias[0], bias[1]);
+    tile::LinearPlace place = {tile.first_token, tile.token_begin, tile.token_end, row, params.n};
+    if (params.is_swiglu) {
+      place.first_row /= 2;
+      place.rows /= 2;
+      tile::store_swiglu_bf16<C::kTokens>(params.y, params.y_pitch, total, weights,
+                                          params.swiglu_limit, staging, barrier, place);
+      return;
+    }
+    if (params.row_weights != nullptr) tile::scale_tokens<C::kTokens>(total, weights, 0.0f, 0.0f);
+    if (params.is_f32) {
+      tile::store_transposed_f32<C::kTokens>(params.y, params.y_pitch, total, place);
+    } else {
+      tile::store_transposed_bf16<C::kTokens>(params.y, params.y_pitch, total, staging, barrier,
+                                              place);
+    }
+    ptx::bar_sync<128>(barrier);  // factors were read
+  }
+
+  // The same for all threads, and known to be: products in a divergent loop would be serialised.
+  static __device__ bool next_tile(typename C::Walk& walk, LinearTile& tile) {
+    const bool has_tile = ptx::uniform(static_cast<int>(walk.next(tile))) != 0;
+    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group),
+            ptx::uniform(tile.first_token), ptx::uniform(tile.token_begin),
+            ptx::uniform(tile.token_end)};
+    return has_tile;
+  }
+
+  __device__ void run() {
+    const WideE4m3Params& params = problem.params;
+    typename C::Walk walk = problem.walk(shared.tiles);
+    LinearTile tile;
+    while (next_tile(walk, tile)) {
+      const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128);
+      float scale = params.alpha;
+      if (params.alphas != nullptr) scale *= __ldg(params.alphas + tile.expert);
+      if constexpr (!C::kHasKScales) scale *= token_factor(params.x_scales, token);
+      const float weight = token_factor(params.row_weights, token);
+      Sums total;
+      multiply(total, tile, problem.loaded_row_tile(tile));
+      finish(total, tile, problem.row_tile(tile), scale, weight);
+    }
+  }
+};
+
+template <class C>
+__device__ void wide_e4m3(const WideE4m3Params& params) {
+  extern __shared__ std::uint8_t dynamic[];
+  __shared__ Shared<C> shared;
+  const std::uint32_t stages = (ptx::shared_address(dynamic) + 1023) / 1024 * 1024;
+  const std::uint32_t staging = stages + C::kStages * C::kVariant.stage_bytes();
+  const std::uint32_t table = staging + 2 * C::kVariant.staging_bytes();
+  if (threadIdx.x == 0) {
+    shared.ring.initialise(C::kConsumerWarps * C::kCluster);
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  if constexpr (C::kIsFp4) tile::fill_fold_table(table, params.format);
+  ptx::griddepcontrol_wait();
+  const Problem<C> problem(params);
+  tile::fill_tile_table<C::kTokens>(shared.tiles, problem.groups);
+  __syncthreads();
+  if constexpr (C::kCluster > 1) ptx::cluster_sync();
+  if (threadIdx.x < 128) {
+    ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
+    if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(problem, shared, stages);
+  } else {
+    ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
+    const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
+    const std::uint32_t lane = threadIdx.x % 32;
+    Consumer<C> consumer{problem, shared, tile::Ring<C::kStages>(shared.ring), {}, {}, stages,
+                         staging + index * C::kVariant.staging_bytes(),
+                         table + lane % 16 * 8, index, ptx::uniform(threadIdx.x / 32 % 4), lane};
+    consumer.run();
+  }
+  if constexpr (C::kCluster > 1) {
+    __syncwarp();
+    ptx::cluster_sync();
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+#ifndef TILEWRIGHT_WIDE_E4M3_NO_ENTRIES  // measured variants are compiled elsewhere
+#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                  \
+  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                              \
+      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) {  \
+    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                      \
+  }
+
+TILEWRIGHT_WIDE_E4M3(fp4_t128, 0)
+TILEWRIGHT_WIDE_E4M3(fp4_g128, 1)
+TILEWRIGHT_WIDE_E4M3(fp8_t128, 2)
+TILEWRIGHT_WIDE_E4M3(fp8_g128, 3)
+#endif

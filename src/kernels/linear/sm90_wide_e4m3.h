@@ -1,0 +1,90 @@
+// Large numbers of FP8 tokens times weights of 4 or 8 bits, dense and per expert, on Hopper.
+#pragma once
+
+#include "kernels/linear/packed_weight.h"
+
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+/// y[i, j] = (alpha * sum_k x[i, k] w[j, k] + bias[j]) * row_weight[i]; with is_swiglu the rows of w
+/// are 8 of gate and 8 of up in turn (swiglu_row()), and
+///   y[i, 8 q + r] = silu(min(gate, limit)) * clamp(up, -limit, limit) * row_weight[i],
+///   gate = alpha * sum + bias of row 16 q + r, up = that of row 16 q + 8 + r.
+///
+/// Numbers  x is its e4m3 times its scale; w is what e4m3_magnitudes() makes of it (2^bias_exponent
+///          and the checkpoint's global scale belong into alpha), or e4m3 times the scale of its
+///          block. The tensor core adds with 13 fraction bits; its sums go over to f32 every
+///          `promote` steps of 128.
+/// Layout   x in operand order, bytes [tokens, k rounded up to 64]. Weights: packed_weight.h with
+///          WordOrder::kE4m3. Scales of tokens: [tokens], or per 128 of k [ceil(k / 128)]
+///          [x_scale_pitch], the pitch a multiple of 4 and 16-byte aligned.
+/// Grid     any number of clusters (x only); each takes tiles in turn
+struct WideE4m3Params {
+  alignas(64) std::uint8_t x_map[128];  ///< u8 [tokens, k rounded up to 64], boxes of 128 x
+                                        ///< box_tokens(), 128B swizzle, zeros outside
+  const std::uint8_t* weights;
+  const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
+                                 ///< the blocks of the gate, then those of up, of 128 each
+  const float* x_scales;
+  const float* alphas;           ///< [matrices] factors beside alpha, or null
+  const float* bias;             ///< [matrix][n], or null
+  const float* row_weights;      ///< [tokens], or null
+  const std::int32_t* segments;  ///< [matrices + 1]: rows segments[e] .. segments[e + 1] of x are
+                                 ///< for matrix e; null: one matrix, rows 0 .. tokens
+  void* y;                       ///< 16-byte aligned
+  std::int64_t y_pitch;          ///< elements between rows; rows multiples of 16 bytes
+  std::int64_t matrix_bytes;     ///< from one packed matrix to the next
+  std::int32_t tokens;           ///< rows of x: none behind them is read
+  std::int32_t n, k;             ///< rows of w (a multiple of 16) and columns (any)
+  std::int32_t matrices;         ///< at most 512
+  std::int32_t x_scale_pitch;    ///< elements
+  std::int32_t token_group;      ///< token tiles whose rows come together: what L2 is to hold
+  WeightFormat format;
+  float alpha;
+  float swiglu_limit;  ///< infinity for none
+  std::uint8_t is_swiglu, is_f32;
+};
+
+/// Entries linear_wide_e4m3_NAME.
+struct WideE4m3Variant {
+  const char* name;
+  bool is_fp4;          ///< weights: NVFP4 and MXFP4, or FP8
+  bool has_k_scales;    ///< tokens have a scale per 128 of K, or one
+  int tokens;           ///< of a tile
+  int promote;          ///< sums go over to f32 every so many steps of 128
+  int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
+  int stages = 6;
+
+  static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
+  static constexpr int kTableBytes = 153 * 128;
+
+  constexpr int box_tokens() const { return tokens / cluster; }
+  constexpr int x_bytes() const { return tokens * kStepK; }
+  /// Of one K block of 64 of all rows of a tile.
+  constexpr int block_bytes() const {
+    return kRows / kBrickRows * brick_bytes(is_fp4 ? WeightFormat::kNvfp4 : WeightFormat::kFp8);
+  }
+  constexpr int stage_bytes() const {
+    return (x_bytes() + 2 * block_bytes() + (has_k_scales ? tokens * 4 : 0) + 1023) / 1024 * 1024;
+  }
+  /// Results of a warpgroup before they are stored.
+  constexpr int staging_bytes() const { return tokens * 128; }
+  /// Dynamic; 1024 for alignment.
+  constexpr std::uint32_t shared_bytes() const {
+    return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * staging_bytes() +
+                                      (is_fp4 ? kTableBytes : 0));
+  }
+};
+
+inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
+    {.name = "fp4_t128", .is_fp4 = true, .has_k_scales = false, .tokens = 128, .promote = 4},
+    {.name = "fp4_g128", .is_fp4 = true, .has_k_scales = true, .tokens = 128, .promote = 1,
+     .stages = 5},
+    {.name = "fp8_t128", .is_fp4 = false, .has_k_scales = false, .tokens = 128, .promote = 1,
+     .stages = 4},
+    {.name = "fp8_g128", .is_fp4 = false, .has_k_scales = true, .tokens = 128, .promote = 1,
+     .stages = 4},
+};
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,150 @@
+// Few tokens: kernels/linear/sm90_band.h.
+#include "base/error.h"
+#include "kernels/linear/sm90_band.h"
+#include "ops/linear_kernel.h"
+#include "ops/linear_problem.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::BandParams;
+using kernels::BandTile;
+
+constexpr int kMinStages = 2;
+constexpr std::int64_t kMostRows = 512;  // beyond them the weight is read too often to be worth it
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+bool is_braided(const LinearWeightInfo& weight) {
+  return weight.activations == LinearActivations::kFp8 && weight.format != WeightFormat::kFp8;
+}
+
+class Band : public LinearKernel {
+ public:
+  explicit Band(int tokens)
+      : LinearKernel(fmt::format("band_n{}", tokens),
+                     "every weight read once, decoded while the next ones arrive"),
+        tokens_(tokens) {}
+
+  std::string obstacle(const LinearWeightInfo&, const LinearProblem& p) const override {
+    if (p.x_dtype != DType::kBF16) return "reads bf16 activations";
+    if (p.m > kMostRows) return fmt::format("is for at most {} rows of x", kMostRows);
+    return {};
+  }
+
+  void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
+    const BandTile tile = choose_tile(device, plan.weight, plan.problem);
+    const auto cluster = static_cast<std::uint32_t>(tile.cluster);
+    const std::int64_t units = num_units(tile, plan.weight, plan.problem);
+    const auto clusters = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(units, resident_clusters(device, cluster)));
+    plan.launches = {{.entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
+                                           is_braided(plan.weight) ? "_braided" : "", tokens_),
+                      .grid = {clusters * cluster, 1, 1},
+                      .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
+                      .cluster = cluster,
+                      .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
+  }
+
+  void run(const LinearCall& call) const override {
+    const LinearWeightInfo& w = call.plan.weight;
+    const LinearProblem& p = call.plan.problem;
+    const BandTile tile = choose_tile(call.device.info(), w, p);
+    BandParams params = {};
+    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
+    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
+    params.x = static_cast<const std::uint16_t*>(call.arguments.x);
+    params.y = call.arguments.out;
+    params.bias = p.has_bias ? call.arguments.bias : nullptr;
+    params.x_stride = p.x_stride;
+    params.y_stride = p.out_stride;
+    params.matrix_bytes = call.weight.shape.bytes();
+    params.m = static_cast<std::int32_t>(p.m);
+    params.n = static_cast<std::int32_t>(w.n);
+    params.k = static_cast<std::int32_t>(w.k);
+    params.experts = 1;
+    params.tile_bricks = tile.bricks();
+    params.stages = tile.stages;
+    params.cluster = tile.cluster;
+    params.scale_halves = 1;
+    params.scale_rows = call.weight.shape.scale_blocks_rows();
+    params.is_y_f32 = p.out_dtype == DType::kF32;
+    params.alpha = call.weight.alpha_bf16;
+    params.limit = std::numeric_limits<float>::infinity();
+    params.gate_slope = 1;
+    call.launch(0, params);
+  }
+
+  double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                  const LinearProblem& p) const override {
+    const BandTile tile = choose_tile(device, weight, p);
+    const double passes = static_cast<double>(ceil_div(p.m, tokens_));
+    const double units = static_cast<double>(num_units(tile, weight, p));
+    const double slots =
+        static_cast<double>(resident_clusters(device, static_cast<std::uint32_t>(tile.cluster)));
+    // More tokens, more instructions a weight.
+    const double busy = 1 + 0.004 * static_cast<double>(std::min<std::int64_t>(p.m, tokens_));
+    return tile_cost_us({.bytes = linear_bytes(weight, p) * busy * (0.5 + 0.5 * passes),
+                         .flops = 0,
+                         .flops_per_s = 1,
+                         .units = units,
+                         .slots = slots,
+                         .fixed_us = 2});
+  }
+
+ private:
+  std::int64_t num_units(const BandTile& tile, const LinearWeightInfo& weight,
+                         const LinearProblem& p) const {
+    return ceil_div(weight.n, tile.rows()) * ceil_div(p.m, tokens_);
+  }
+
+  int most_stages(const device::DeviceInfo& device, const BandTile& tile) const {
+    BandTile with = tile;
+    with.stages = 0;
+    const int stage = BandTile::stage_bytes(tile.format, tile.bricks(), tile.tokens);
+    return std::min((device.shared_per_block_optin_bytes - with.shared_bytes()) / stage,
+                    BandTile::kMaxStages);
+  }
+
+  // The tile whose busiest cluster reads least of the weight. Of equals: tall tiles and few CTAs in
+  // a cluster, which exchange less.
+  BandTile choose_tile(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                       const LinearProblem& p) const {
+    BandTile best = {};
+    double least = std::numeric_limits<double>::infinity();
+    for (int warps = BandTile::kMaxWarps; warps >= BandTile::kMinWarps; --warps) {
+      for (const int cluster : {1, 2, 4, 8}) {
+        BandTile tile = {packed_shape(weight).format, tokens_, warps, cluster, 0, false};
+        tile.stages = most_stages(device, tile);
+        if (tile.stages < kMinStages) continue;
+        const std::int64_t waves =
+            ceil_div(num_units(tile, weight, p),
+                     resident_clusters(device, static_cast<std::uint32_t>(cluster)));
+        const std::int64_t blocks = ceil_div(
+            ceil_div(weight.k, kernels::kBrickK * BandTile::stage_blocks(tile.format)), cluster);
+        const double cost = static_cast<double>(waves * tile.rows()) *
+                            (static_cast<double>(blocks) + 0.25 * cluster);
+        if (cost >= least * 0.999) continue;
+        least = cost;
+        best = tile;
+      }
+    }
+    return best;
+  }
+
+  int tokens_;
+};
+
+}  // namespace
+
+void add_band_kernels(LinearKernelList& list) {
+  for (const int tokens : {32, 64}) list.push_back(std::make_unique<Band>(tokens));
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,72 @@
+#include "ops/linear_kernel.h"
+
+#include "base/error.h"
+#include "ops/linear_pack.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr double kBytesPerS = 4.3e12;  // an H200 copies that fast
+constexpr std::uint32_t kSmallestGpc = 16;
+
+LinearKernelList make_kernels() {
+  LinearKernelList list;
+  add_band_kernels(list);
+  add_wide_bf16_kernels(list);
+  add_wide_e4m3_kernels(list);
+  return list;
+}
+
+device::Dim3 to_dim(const std::array<std::uint32_t, 3>& dims) {
+  return {dims[0], dims[1], dims[2]};
+}
+
+}  // namespace
+
+void LinearCall::launch_bytes(std::size_t index, const void* params, std::size_t bytes) const {
+  const LinearLaunch& l = plan.launches[index];
+  device::LaunchConfig config = {.grid = to_dim(l.grid),
+                                 .block = to_dim(l.block),
+                                 .dynamic_shared_bytes = l.shared_bytes,
+                                 .is_dependent_launch = true};
+  if (l.cluster > 1) config.cluster = device::Dim3{l.cluster, 1, 1};
+  entries[index].launch_bytes(config, params, bytes, stream);
+}
+
+std::span<const std::unique_ptr<LinearKernel>> linear_kernels() {
+  static const LinearKernelList kernels = make_kernels();
+  return kernels;
+}
+
+const LinearKernel& find_linear_kernel(const std::string& name) {
+  std::string names;
+  for (const auto& kernel : linear_kernels()) {
+    if (name == kernel->name()) return *kernel;
+    names += ", " + kernel->name();
+  }
+  fail(ErrorKind::kInvalidArgument, "linear: there is no kernel \"{}\"; there are auto{}", name,
+       names);
+}
+
+kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept {
+  return {to_kernel(weight.format), static_cast<std::int32_t>(weight.n),
+          static_cast<std::int32_t>(weight.k)};
+}
+
+std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster) noexcept {
+  const auto sms = static_cast<std::uint32_t>(device.num_sms);
+  if (cluster <= 2) return std::max(sms / cluster, 1u);
+  return std::max(sms / kSmallestGpc * (kSmallestGpc / cluster), 1u);
+}
+
+double tile_cost_us(const TileCost& cost) noexcept {
+  const double waves = std::ceil(cost.units / cost.slots) * cost.slots / cost.units;
+  return cost.fixed_us +
+         1e6 * std::max(cost.bytes / kBytesPerS, cost.flops * waves / cost.flops_per_s);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,147 @@
+// Many tokens in bf16: kernels/linear/sm90_wide_bf16.h.
+#include "base/error.h"
+#include "device/tensor_map.h"
+#include "kernels/linear/sm90_wide_bf16.h"
+#include "ops/linear_kernel.h"
+#include "ops/linear_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::WideBf16Layout;
+using kernels::WideBf16Params;
+
+struct WideBf16Tile {
+  const char* name;
+  std::int32_t tokens, cluster_rows, splits;
+};
+
+// As few rows of tokens as the problem has, as much of k at once as fills the multiprocessors.
+constexpr WideBf16Tile kTiles[] = {
+    {"wide_bf16_t32_s2", 32, 1, 2},   {"wide_bf16_t64_s4", 64, 1, 4},
+    {"wide_bf16_t64_s2", 64, 1, 2},   {"wide_bf16_t128_s2", 128, 1, 2},
+    {"wide_bf16_t128", 128, 1, 1},    {"wide_bf16_t128_c2", 128, 2, 1},
+    {"wide_bf16_t192", 192, 1, 1},    {"wide_bf16_t256", 256, 1, 1},
+    {"wide_bf16_t256_c2", 256, 2, 1},
+};
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+class WideBf16 : public LinearKernel {
+ public:
+  explicit WideBf16(const WideBf16Tile& tile)
+      : LinearKernel(tile.name, "tensor cores fed from registers, weights decoded to bf16"),
+        tile_(tile) {}
+
+  std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {
+    if (p.x_dtype != DType::kBF16) return "reads bf16 activations";
+    if (weight.activations == LinearActivations::kFp8 && weight.format != WeightFormat::kFp8)
+      return "reads 4-bit weights that were prepared for bf16 activations";
+    return {};
+  }
+
+  void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
+    const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
+    const std::int64_t units = num_units(plan.weight, plan.problem);
+    const auto clusters = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(units, resident_clusters(device, cluster)));
+    plan.launches = {
+        {.entry = std::string("linear_wide_bf16_") + to_string(plan.weight.format),
+         .grid = {clusters * cluster, 1, 1},
+         .block = {kernels::kWideBf16Threads, 1, 1},
+         .cluster = cluster,
+         .shared_bytes = static_cast<std::uint32_t>(layout(plan.weight).shared_bytes())}};
+  }
+
+  void run(const LinearCall& call) const override {
+    const LinearWeightInfo& w = call.plan.weight;
+    const LinearProblem& p = call.plan.problem;
+    WideBf16Params params = {};
+    encode_x(call, params);
+    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
+    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
+    params.bias = p.has_bias ? call.arguments.bias : nullptr;
+    params.y = call.arguments.out;
+    params.y_pitch = p.out_stride;
+    params.matrix_bytes = call.weight.shape.bytes();
+    params.tokens = static_cast<std::int32_t>(p.m);
+    params.n = static_cast<std::int32_t>(w.n);
+    params.k = static_cast<std::int32_t>(w.k);
+    params.matrices = 1;
+    params.tile_tokens = tile_.tokens;
+    params.box_tokens = box_tokens();
+    params.cluster_rows = tile_.cluster_rows;
+    params.splits = tile_.splits;
+    params.token_group = token_group(w, p);
+    params.stages = layout(w).stages();
+    params.alpha = call.weight.alpha_bf16;
+    params.swiglu_limit = std::numeric_limits<float>::infinity();
+    params.is_f32 = p.out_dtype == DType::kF32;
+    call.launch(0, params);
+  }
+
+  double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                  const LinearProblem& p) const override {
+    const double tiles = static_cast<double>(ceil_div(p.m, tile_.tokens)) * tile_.tokens;
+    // A tile of fewer tokens decodes more often: instructions bind.
+    const double rate = 650e12 * tile_.tokens / (tile_.tokens + 64.0);
+    const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
+    return tile_cost_us({.bytes = linear_bytes(weight, p),
+                         .flops = 2 * tiles * static_cast<double>(weight.n * weight.k),
+                         .flops_per_s = rate,
+                         .units = static_cast<double>(num_units(weight, p)),
+                         .slots = static_cast<double>(resident_clusters(device, cluster)),
+                         .fixed_us = 3.0 + 0.5 * tile_.splits});
+  }
+
+ private:
+  WideBf16Layout layout(const LinearWeightInfo& weight) const {
+    const kernels::PackedShape shape = packed_shape(weight);
+    return {kernels::brick_bytes(shape.format), tile_.tokens, 1};
+  }
+  std::int32_t box_tokens() const {
+    return std::max(tile_.tokens / tile_.cluster_rows, kernels::kWideBf16Granule);
+  }
+  std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
+    return ceil_div(p.m, tile_.tokens) *
+           ceil_div(weight.n, std::int64_t{kernels::kWideBf16Rows} * tile_.cluster_rows);
+  }
+  // Token tiles whose rows stay in L2 while all of the weight passes: about 16 MB of them.
+  std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {
+    const std::int64_t tile_bytes = 2 * weight.k * tile_.tokens;
+    const std::int64_t fitting = std::max<std::int64_t>((16 << 20) / tile_bytes, 1);
+    return static_cast<std::int32_t>(std::min(fitting, ceil_div(p.m, tile_.tokens)));
+  }
+  void encode_x(const LinearCall& call, WideBf16Params& params) const {
+    const LinearProblem& p = call.plan.problem;
+    const device::abi::CUtensorMap map = device::encode_tensor_map(
+        call.device,
+        {.name = "x",
+         .type = device::TensorMapType::kBfloat16,
+         .address = reinterpret_cast<device::abi::CUdeviceptr>(call.arguments.x),
+         .dims = {static_cast<std::uint64_t>(call.plan.weight.k), static_cast<std::uint64_t>(p.m)},
+         .strides_bytes = {2 * static_cast<std::uint64_t>(p.x_stride)},
+         .box = {kernels::kWideBf16Step, static_cast<std::uint32_t>(box_tokens())},
+         .swizzle = device::TensorMapSwizzle::k128B,
+         .l2_promotion = device::TensorMapL2Promotion::k256B});
+    std::memcpy(params.x_map, &map, sizeof params.x_map);
+  }
+
+  WideBf16Tile tile_;
+};
+
+}  // namespace
+
+void add_wide_bf16_kernels(LinearKernelList& list) {
+  for (const WideBf16Tile& tile : kTiles) list.push_back(std::make_unique<WideBf16>(tile));
+}
+
+}  // namespace tilewright::ops

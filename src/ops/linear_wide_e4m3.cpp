@@ -1,0 +1,130 @@
+// Many tokens in FP8: kernels/linear/sm90_wide_e4m3.h.
+#include "base/error.h"
+#include "device/tensor_map.h"
+#include "kernels/linear/sm90_wide_e4m3.h"
+#include "ops/linear_fp8_x.h"
+#include "ops/linear_kernel.h"
+#include "ops/linear_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::WideE4m3Params;
+using kernels::WideE4m3Variant;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+class WideE4m3 : public LinearKernel {
+ public:
+  explicit WideE4m3(const WideE4m3Variant& variant)
+      : LinearKernel(std::string("wide_e4m3_") + variant.name,
+                     "FP8 tensor cores fed from registers, weights decoded to e4m3"),
+        variant_(variant) {}
+
+  std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {
+    if (weight.activations != LinearActivations::kFp8)
+      return "reads weights that were prepared for fp8 activations";
+    const bool is_fp4 = kernels::is_fp4(packed_shape(weight).format);
+    if (weight.format == WeightFormat::kBf16 || is_fp4 != variant_.is_fp4)
+      return variant_.is_fp4 ? "is for 4-bit weights" : "is for fp8 weights";
+    if (variant_.has_k_scales != (p.activation_scales == ActivationScales::kBlock128))
+      return variant_.has_k_scales ? "takes a scale for 128 of a row" : "takes a scale for a row";
+    return {};
+  }
+
+  void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
+    const auto cluster = static_cast<std::uint32_t>(variant_.cluster);
+    const auto clusters = static_cast<std::uint32_t>(std::min<std::int64_t>(
+        num_units(plan.weight, plan.problem), resident_clusters(device, cluster)));
+    plan.launches = {{.entry = std::string("linear_wide_e4m3_") + variant_.name,
+                      .grid = {clusters * cluster, 1, 1},
+                      .block = {WideE4m3Variant::kThreads, 1, 1},
+                      .cluster = cluster,
+                      .shared_bytes = variant_.shared_bytes()}};
+    lay_out_fp8_x(plan);
+  }
+
+  void run(const LinearCall& call) const override {
+    const LinearWeightInfo& w = call.plan.weight;
+    const LinearProblem& p = call.plan.problem;
+    const Fp8Rows x = run_fp8_x(call);
+    WideE4m3Params params = {};
+    encode_x(call, x, params);
+    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
+    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
+    params.x_scales = x.scales;
+    params.bias = p.has_bias ? call.arguments.bias : nullptr;
+    params.y = call.arguments.out;
+    params.y_pitch = p.out_stride;
+    params.matrix_bytes = call.weight.shape.bytes();
+    params.tokens = static_cast<std::int32_t>(p.m);
+    params.n = static_cast<std::int32_t>(w.n);
+    params.k = static_cast<std::int32_t>(w.k);
+    params.matrices = 1;
+    params.x_scale_pitch = static_cast<std::int32_t>(fp8_scale_rows(p.m));
+    params.token_group = token_group(w, p);
+    params.format = call.weight.shape.format;
+    params.alpha = call.weight.alpha_e4m3;
+    params.swiglu_limit = std::numeric_limits<float>::infinity();
+    params.is_f32 = p.out_dtype == DType::kF32;
+    call.launch(call.plan.launches.size() - 1, params);
+  }
+
+  double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                  const LinearProblem& p) const override {
+    const double tokens = static_cast<double>(ceil_div(p.m, variant_.tokens)) * variant_.tokens;
+    const auto cluster = static_cast<std::uint32_t>(variant_.cluster);
+    return fp8_x_us(weight, p) +
+           tile_cost_us({.bytes = linear_bytes(weight, p),
+                         .flops = 2 * tokens * static_cast<double>(weight.n * weight.k),
+                         .flops_per_s = 1200e12,
+                         .units = static_cast<double>(num_units(weight, p)),
+                         .slots = static_cast<double>(resident_clusters(device, cluster)),
+                         .fixed_us = 4});
+  }
+
+ private:
+  std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
+    return ceil_div(p.m, variant_.tokens) *
+           ceil_div(weight.n, std::int64_t{WideE4m3Variant::kRows} * variant_.cluster);
+  }
+  // Token tiles whose rows stay in L2 while all of the weight passes: about 16 MB of them.
+  std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {
+    const std::int64_t fitting =
+        std::max<std::int64_t>((16 << 20) / (weight.k * variant_.tokens), 1);
+    return static_cast<std::int32_t>(std::min(fitting, ceil_div(p.m, variant_.tokens)));
+  }
+  void encode_x(const LinearCall& call, const Fp8Rows& x, WideE4m3Params& params) const {
+    const auto columns = static_cast<std::uint64_t>(fp8_columns(call.plan.weight.k));
+    const device::abi::CUtensorMap map = device::encode_tensor_map(
+        call.device,
+        {.name = "e4m3 x",
+         .type = device::TensorMapType::kUint8,
+         .address = reinterpret_cast<device::abi::CUdeviceptr>(x.codes),
+         .dims = {columns, static_cast<std::uint64_t>(call.plan.problem.m)},
+         .strides_bytes = {static_cast<std::uint64_t>(x.stride_bytes)},
+         .box = {WideE4m3Variant::kStepK, static_cast<std::uint32_t>(variant_.box_tokens())},
+         .swizzle = device::TensorMapSwizzle::k128B,
+         .l2_promotion = device::TensorMapL2Promotion::k256B});
+    std::memcpy(params.x_map, &map, sizeof params.x_map);
+  }
+
+  WideE4m3Variant variant_;
+};
+
+}  // namespace
+
+void add_wide_e4m3_kernels(LinearKernelList& list) {
+  for (const WideE4m3Variant& variant : kernels::kWideE4m3Variants)
+    list.push_back(std::make_unique<WideE4m3>(variant));
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,351 @@
+// The linear operator on every device: every kernel on ragged shapes against float64, under all
+// checks of the simulator.
+#include "base/error.h"
+#include "device/graph.h"
+#include "device/kernel_registry.h"
+#include "device/memory.h"
+#include "formats/minifloat.h"
+#include "ops/linear_kernel.h"
+#include "reference/error_bound.h"
+#include "reference/linear.h"
+#include "tests/kernels/kernel_test.h"
+#include "tests/ops/linear_case.h"
+
+#include <cmath>
+#include <optional>
+
+namespace tilewright::ops {
+namespace {
+
+using device::Buffer;
+using kernels::pointer_to;
+
+struct LinearCase {
+  WeightFormat format = WeightFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+  std::int64_t n = 80, k = 112;
+  LinearProblem problem = {};
+};
+
+class LinearRun {
+ public:
+  LinearRun(const Device& device, const LinearCase& c)
+      : device_(device),
+        weight_(c.format, c.n, c.k, 7),
+        host_(check_weight_source(weight_.source)) {
+    prepared_ = LinearWeight::prepare(device, weight_.source, c.activations);
+    linear_.emplace(*prepared_, c.problem);
+    reference::Random random(3);
+    const LinearProblem& p = problem();
+    // Rows of different magnitude: a row must not take another's scale.
+    for (std::int64_t i = 0; i < p.m * c.k; ++i) {
+      const double x = random.uniform(-2, 2) * static_cast<double>(1 + i / c.k % 5);
+      x_.push_back(static_cast<float>(round_to(kBf16, x)));
+    }
+    for (std::int64_t j = 0; j < c.n && p.has_bias; ++j)
+      bias_.push_back(static_cast<float>(random.uniform(-20, 20)));
+  }
+
+  const LinearProblem& problem() const { return linear_->plan().problem; }
+  std::vector<float>& x() { return x_; }
+
+  /// out [m, n]; what lies between its rows must stay as it was.
+  std::vector<double> run() const {
+    const device::Device& inner = device_.internal();
+    const LinearProblem& p = problem();
+    const std::int64_t n = linear_->plan().weight.n, k = linear_->plan().weight.k;
+    std::vector<std::uint16_t> codes(static_cast<std::size_t>(p.m * p.x_stride), 0xffff);
+    for (std::int64_t i = 0; i < p.m * k; ++i)
+      codes[static_cast<std::size_t>(i / k * p.x_stride + i % k)] = static_cast<std::uint16_t>(
+          encode(kBf16, static_cast<double>(x_[static_cast<std::size_t>(i)])));
+    const Buffer x = Buffer::from(inner, codes), bias = Buffer::from(inner, bias_);
+    Buffer workspace(inner, linear_->plan().workspace_bytes);
+    workspace.poison();
+    const auto elems = static_cast<std::size_t>(p.m * p.out_stride);
+    const auto bytes = static_cast<std::size_t>(linear_elem_bytes());
+    const kernels::Output<std::uint8_t> out(inner, elems * bytes);
+    const device::Stream stream(inner);
+    linear_->run({.x = pointer_to<const void>(x),
+                  .bias = pointer_to<const float>(bias),
+                  .out = out.pointer(),
+                  .workspace = pointer_to<void>(workspace),
+                  .stream = stream.handle()});
+    stream.synchronize();
+    return read(out.read(), n);
+  }
+
+  void check() const {
+    const std::vector<double> out = run();
+    const std::int64_t n = linear_->plan().weight.n, k = linear_->plan().weight.k;
+    const reference::LinearShape shape = {problem().m, n, k};
+    const bool is_fp8 = linear_->plan().kernel.starts_with("wide_e4m3");
+    std::vector<double> x(x_.begin(), x_.end()), w = reference::dequantize(stored(host_));
+    if (is_fp8) {
+      const bool has_blocks = problem().activation_scales == ActivationScales::kBlock128;
+      x = reference::round_to_fp8(x_, shape.m, k, has_blocks ? 128 : 0);
+      w = reference::dequantize_as_e4m3(stored(host_));
+    }
+    const std::vector<double> bias(bias_.begin(), bias_.end());
+    const std::vector<double> exact = reference::linear(shape, x, w, bias);
+    const std::vector<double> magnitude = reference::linear_magnitude(shape, x, w);
+    ASSERT_EQ(out.size(), exact.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double bound = reference::dot_error_bound(
+          {.length = k + 2,
+           // The FP8 tensor core truncates sums at 13 fraction bits of the largest of 32 products.
+           .accumulate_roundoff = is_fp8 ? 0x1p-17 : 2 * reference::kRoundoffFp32,
+           .output_roundoff = problem().out_dtype == DType::kBF16 ? reference::kRoundoffBf16
+                                                                  : reference::kRoundoffFp32},
+          exact[i], magnitude[i] + (bias.empty() ? 0 : std::abs(bias[i % bias.size()])));
+      ASSERT_LE(std::abs(out[i] - exact[i]), bound)
+          << "row " << i / static_cast<std::size_t>(n) << ", column "
+          << i % static_cast<std::size_t>(n) << ": " << out[i] << " for " << exact[i];
+    }
+  }
+
+ private:
+  std::int64_t linear_elem_bytes() const { return problem().out_dtype == DType::kBF16 ? 2 : 4; }
+
+  std::vector<double> read(const std::vector<std::uint8_t>& bytes, std::int64_t n) const {
+    std::vector<double> out;
+    const std::int64_t size = linear_elem_bytes();
+    for (std::int64_t i = 0; i < problem().m * problem().out_stride; ++i) {
+      std::uint32_t code = 0;
+      std::memcpy(&code, &bytes[static_cast<std::size_t>(i * size)],
+                  static_cast<std::size_t>(size));
+      if (i % problem().out_stride < n) {
+        out.push_back(size == 2 ? decode(kBf16, code)
+                                : static_cast<double>(std::bit_cast<float>(code)));
+      } else {
+        EXPECT_EQ(code, size == 2 ? 0xffffu : 0xffffffffu) << "between the rows of out";
+      }
+    }
+    return out;
+  }
+
+  const Device& device_;
+  RandomWeight weight_;
+  HostWeight host_;
+  std::optional<LinearWeight> prepared_;
+  std::optional<Linear> linear_;
+  std::vector<float> x_, bias_;
+};
+
+class LinearRunTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() {
+    held_.clear();
+    device_.reset();
+  }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    try {
+      if (!device_) device_ = Device::open(GetParam());
+    } catch (const Error& error) {
+      if (std::string(GetParam()).starts_with("sim")) FAIL() << error.what();
+      GTEST_SKIP() << "no GPU: " << error.what();
+    }
+    const bool wants_simulator = std::string(GetParam()).starts_with("sim");
+    if (device_->is_simulated() != wants_simulator) GTEST_SKIP() << "no GPU";
+    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
+    if (!held_.empty()) return;
+    for (const device::KernelImage& image : device::kernel_images()) {
+      const bool is_used = image.name.starts_with("linear_") || image.name.starts_with("quantize_");
+      if (is_used && image.target == "sm_90a" && !held_.contains(std::string(image.source)))
+        held_.emplace(image.source, device::load_kernel(device_->internal(), image.name));
+    }
+  }
+  void TearDown() override {
+    try {
+      if (device_) device_->synchronize();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "a broken context is left: " << error.what();
+      TearDownTestSuite();
+    }
+  }
+  static void check(const LinearCase& c) {
+    SCOPED_TRACE(fmt::format("{} for {}, m {}, n {}, k {}, {}", to_string(c.format),
+                             to_string(c.activations), c.problem.m, c.n, c.k, c.problem.kernel));
+    LinearRun(*device_, c).check();
+  }
+  /// Whether a kernel can do it at all.
+  static bool is_possible(const LinearCase& c) {
+    const LinearPlan plan =
+        plan_linear(*device_, {c.format, c.activations, c.n, c.k},
+                    {.m = c.problem.m, .activation_scales = c.problem.activation_scales});
+    return std::ranges::any_of(plan.candidates, [&](const LinearCandidate& candidate) {
+      return candidate.name == c.problem.kernel && candidate.is_possible;
+    });
+  }
+
+  static inline std::optional<Device> device_;
+  static inline std::map<std::string, device::Kernel> held_;  // so that modules stay loaded
+};
+INSTANTIATE_TEST_SUITE_P(SimTest, LinearRunTest, ::testing::Values("sim:h200"),
+                         [](const auto&) { return "h200"; });
+INSTANTIATE_TEST_SUITE_P(GpuTest, LinearRunTest, ::testing::Values("cuda"),
+                         [](const auto&) { return "cuda"; });
+
+constexpr LinearActivations kBothActivations[] = {LinearActivations::kBf16,
+                                                  LinearActivations::kFp8};
+
+// n and k are multiples of 16, not of 64.
+TEST_P(LinearRunTest, EveryFormatAtEveryNumberOfRows) {
+  for (const WeightFormat format : kEveryFormat) {
+    for (const LinearActivations activations : kBothActivations) {
+      if (format == WeightFormat::kBf16 && activations == LinearActivations::kFp8) continue;
+      const std::int64_t k = format == WeightFormat::kMxfp4 ? 96 : 112;
+      for (const std::int64_t m : {0, 1, 5, 17, 33, 65, 130})
+        check({.format = format, .activations = activations, .n = 80, .k = k, .problem = {.m = m}});
+    }
+  }
+}
+
+TEST_P(LinearRunTest, EveryKernelThatCan) {
+  for (const auto& kernel : linear_kernels()) {
+    for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kFp8}) {
+      for (const LinearActivations activations : kBothActivations) {
+        for (const ActivationScales scales :
+             {ActivationScales::kRow, ActivationScales::kBlock128}) {
+          LinearCase c = {
+              .format = format,
+              .activations = activations,
+              .n = 144,
+              .k = 272,
+              .problem = {.m = 70, .activation_scales = scales, .kernel = kernel->name()}};
+          if (is_possible(c)) check(c);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(LinearRunTest, BiasStridesAndFloat32) {
+  for (const char* const kernel : {"band_n32", "wide_bf16_t128", "wide_e4m3_fp4_t128"}) {
+    check({.activations = kernel == std::string("wide_e4m3_fp4_t128") ? LinearActivations::kFp8
+                                                                      : LinearActivations::kBf16,
+           .n = 48,
+           .k = 144,
+           .problem = {.m = 19,
+                       .out_dtype = DType::kF32,
+                       .has_bias = true,
+                       .x_stride = 160,
+                       .out_stride = 56,
+                       .kernel = kernel}});
+  }
+}
+
+// Rows without infinities come out as if the others were not there.
+TEST_P(LinearRunTest, NonFiniteActivationsStayInTheirRows) {
+  for (const LinearActivations activations : kBothActivations) {
+    for (const std::int64_t m : {9, 40}) {
+      const LinearCase c = {.activations = activations, .problem = {.m = m}};
+      LinearRun clean(*device_, c), spoilt(*device_, c);
+      for (std::int64_t i = 0; i < c.k; ++i) {
+        clean.x()[static_cast<std::size_t>(3 * c.k + i)] = 0;
+        spoilt.x()[static_cast<std::size_t>(3 * c.k + i)] = i % 2 == 0 ? INFINITY : NAN;
+      }
+      const std::vector<double> a = clean.run(), b = spoilt.run();
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        if (static_cast<std::int64_t>(i) / c.n == 3)
+          ASSERT_FALSE(std::isfinite(b[i]));
+        else
+          ASSERT_EQ(a[i], b[i]);
+      }
+    }
+  }
+}
+
+TEST_P(LinearRunTest, BadCallsAreRefused) {
+  const RandomWeight random(WeightFormat::kNvfp4, 32, 64);
+  const LinearWeight weight = LinearWeight::prepare(*device_, random.source);
+  const auto make = [&](const LinearProblem& p) { return [&] { Linear(weight, p); }; };
+  reference::expect_invalid(make({.m = -1}), {"m = -1"});
+  reference::expect_invalid(make({.m = 1, .x_dtype = DType::kF8_E4M3}), {"Prepare the weight"});
+  reference::expect_invalid(make({.m = 1, .out_dtype = DType::kF16}), {"out_dtype = F16"});
+  reference::expect_invalid(make({.m = 2, .x_stride = 68}), {"stride of x = 68", "multiple of 8"});
+  reference::expect_invalid(make({.m = 2, .out_stride = 16}), {"stride of out = 16", "from 32"});
+  reference::expect_invalid(make({.m = 2, .kernel = "best"}), {"no kernel \"best\"", "band_n32"});
+  const Linear linear(weight, {.m = 2, .has_bias = true});
+  const Buffer some(device_->internal(), 1024);
+  void* const good = pointer_to<void>(some);
+  void* const odd = pointer_to<std::uint8_t>(some) + 8;
+  reference::expect_invalid([&] { linear.run({.bias = pointer_to<float>(some), .out = good}); },
+                            {"address of x is null"});
+  reference::expect_invalid(
+      [&] { linear.run({.x = odd, .bias = pointer_to<float>(some), .out = good}); },
+      {"address of x", "multiple of 16"});
+  reference::expect_invalid([&] { linear.run({.x = good, .out = good}); }, {"bias is null"});
+}
+
+TEST_P(LinearRunTest, PreparesWeightsThatLieOnTheDevice) {
+  RandomWeight random(WeightFormat::kNvfp4, 32, 64);
+  const Buffer values = Buffer::from(device_->internal(), random.values);
+  const Buffer scales = Buffer::from(device_->internal(), random.scales);
+  const LinearWeight from_host = LinearWeight::prepare(*device_, random.source);
+  random.source.values.data = pointer_to<const void>(values);
+  random.source.scales.data = pointer_to<const void>(scales);
+  const LinearWeight from_device = LinearWeight::prepare(*device_, random.source);
+  EXPECT_EQ(from_host.internal().bricks.to_vector<std::uint8_t>(),
+            from_device.internal().bricks.to_vector<std::uint8_t>());
+}
+
+// Captured once, launched twice, with a dependent chain of two layers inside.
+TEST_P(LinearRunTest, RunsInAGraph) {
+  const RandomWeight random(WeightFormat::kNvfp4, 64, 64);
+  const LinearWeight weight = LinearWeight::prepare(*device_, random.source);
+  const Linear linear(weight, {.m = 5});
+  const device::Device& inner = device_->internal();
+  std::vector<std::uint16_t> codes(5 * 64);
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    codes[i] = static_cast<std::uint16_t>(encode(kBf16, 0.01 * static_cast<double>(i % 37)));
+  const Buffer x = Buffer::from(inner, codes);
+  Buffer middle(inner, x.size_bytes()), out(inner, x.size_bytes());
+  const device::Stream stream(inner);
+  const auto enqueue = [&] {
+    linear.run({.x = pointer_to<const void>(x),
+                .out = pointer_to<void>(middle),
+                .stream = stream.handle()});
+    linear.run({.x = pointer_to<const void>(middle),
+                .out = pointer_to<void>(out),
+                .stream = stream.handle()});
+  };
+  enqueue();
+  stream.synchronize();
+  const auto first = out.to_vector<std::uint16_t>();
+  const device::Graph graph = device::Graph::capture(stream, enqueue);
+  for (int i = 0; i < 2; ++i) {
+    middle.poison();
+    out.poison();
+    graph.launch(stream);
+    stream.synchronize();
+    EXPECT_EQ(out.to_vector<std::uint16_t>(), first);
+  }
+}
+
+// On a GPU a thousand times, at a size that fills it; the simulator's order never changes.
+TEST_P(LinearRunTest, RepeatsToTheBit) {
+  const bool is_gpu = !device_->is_simulated();
+  for (const char* const kernel : {"band_n32", "band_n64", "wide_bf16_t64_s2", "wide_bf16_t128",
+                                   "wide_e4m3_fp4_t128", "wide_e4m3_fp4_g128"}) {
+    SCOPED_TRACE(kernel);
+    const bool is_e4m3 = std::string(kernel).starts_with("wide_e4m3");
+    const bool has_blocks = std::string(kernel).find("_g") != std::string::npos;
+    LinearRun run(*device_,
+                  {.activations = is_e4m3 ? LinearActivations::kFp8 : LinearActivations::kBf16,
+                   .n = is_gpu ? 2048 : 48,
+                   .k = is_gpu ? 2048 : 128,
+                   .problem = {.m = 33,
+                               .activation_scales = has_blocks ? ActivationScales::kBlock128
+                                                               : ActivationScales::kRow,
+                               .kernel = kernel}});
+    const std::vector<double> first = run.run();
+    for (int i = 0; i < (is_gpu ? 1000 : 1); ++i) ASSERT_EQ(run.run(), first) << "repetition " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ops
