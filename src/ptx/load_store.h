@@ -12,4 +12,24 @@ __device__ inline float ld_volatile_shared_f32(std::uint32_t address) {
   return value;
 }
 
+/// 16 bytes at a multiple of 16.
+__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+__device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+__device__ inline uint2 ld_shared_v2_u32(std::uint32_t address) {
+  uint2 v;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+  return v;
+}
+
 }  // namespace tilewright::ptx

@@ -30,6 +30,12 @@ __device__ inline void mbarrier_arrive_cluster(std::uint32_t remote_barrier) {
                : "memory");
 }
 
+/// The same with release at CTA scope only: for threads that have read what the other CTA will
+/// overwrite, and written nothing. The release at cluster scope is two fences of the whole GPU.
+__device__ inline void mbarrier_arrive_remote(std::uint32_t remote_barrier) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(remote_barrier) : "memory");
+}
+
 /// True once the phase of the given parity is complete; may suspend the thread for a while. Acquire
 /// at CTA scope.
 __device__ inline bool mbarrier_try_wait_parity(std::uint32_t barrier, std::uint32_t parity) {

@@ -1,0 +1,245 @@
+// Results of the linear layers for many tokens: accumulators of weights' rows by tokens, added up
+// over the CTAs that share a tile, turned over, and written in rows of tokens.
+#pragma once
+
+#include "arch/smem_descriptor.h"
+#include "kernels/linear/sm90_wide_bf16.h"
+#include "ptx/address.h"
+#include "ptx/cluster.h"
+#include "ptx/fence.h"
+#include "ptx/load_store.h"
+#include "ptx/matrix_copy.h"
+#include "ptx/warp_roles.h"
+#include "tile/element.h"
+#include "tile/wide_schedule.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Accumulator registers 4i .. 4i+3 of a thread are, of the tokens 8i + 2t and 8i + 2t + 1, those
+/// of row g, then those of row g + 8 of the warp's 16 rows.
+inline constexpr int kEightTokens = 8;
+
+/// The tokens of a tile that a CTA finishes: all, or its share when several split k.
+struct TokenRange {
+  std::int32_t begin, end;
+
+  __device__ bool has(std::int32_t token) const { return token >= begin && token < end; }
+};
+
+inline constexpr int kWideAccumulators = kernels::kWideBf16MaxTokens / 2;
+inline constexpr int kWideEights = kernels::kWideBf16MaxTokens / kEightTokens;
+using WideAccumulators = float (&)[kWideAccumulators];
+using WideResults = const float (&)[kWideAccumulators];
+
+/// Tokens of a tile that each of `splits` CTAs finishes, the last ones perhaps fewer.
+__device__ inline std::int32_t reduction_share(std::int32_t tokens, std::int32_t splits) {
+  return ceil_div(ceil_div(tokens, kEightTokens), splits) * kEightTokens;
+}
+
+/// Adds up the accumulators of the CTAs that share a tile; each gets the sums of its share of the
+/// tokens. `buffer` is shared memory of 512 (tokens + 16 splits) bytes in every CTA that nobody
+/// uses. All consumer threads; the caller's cluster barriers stand before, in `sync`, and after all
+/// CTAs have read.
+template <class Sync>
+__device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uint32_t buffer,
+                                                    std::uint32_t thread, std::int32_t share,
+                                                    std::int32_t tokens, std::int32_t split,
+                                                    std::int32_t splits, std::int32_t cluster_rows,
+                                                    std::int32_t row, Sync&& sync) {
+  constexpr std::uint32_t kEightBytes = 256 * 16;  // of all threads
+  const std::uint32_t part_bytes = share / kEightTokens * kEightBytes;
+  const std::uint32_t own = buffer + thread * 16;
+  std::int32_t owner = 0, left = share;
+  std::uint32_t to = own + split * part_bytes;
+#pragma unroll
+  for (int i = 0; i < kWideEights; ++i) {
+    if (i * kEightTokens < tokens) {
+      if (owner != split) {
+        const float part[4] = {d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]};
+        ptx::st_shared_cluster_v4_f32(ptx::mapa_shared_cluster(to, owner * cluster_rows + row),
+                                      part);
+      }
+      to += kEightBytes;
+      left -= kEightTokens;
+      if (left == 0) {
+        ++owner;
+        left = share;
+        to -= part_bytes;
+      }
+    }
+  }
+  ptx::fence_proxy_async_shared_cluster();  // copies will fill these bytes again
+  sync();
+  const std::int32_t begin = split * share, end = min(begin + share, tokens);
+  std::uint32_t from = own;
+#pragma unroll
+  for (int i = 0; i < kWideEights; ++i) {
+    if (i * kEightTokens >= begin && i * kEightTokens < end) {
+      float4 sum = make_float4(0, 0, 0, 0);
+      for (std::int32_t part = 0; part < splits; ++part) {  // the same order in every run
+        float4 v = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
+        if (part != split) v = ptx::ld_shared_v4_f32(from + part * part_bytes);
+        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+      }
+      d[4 * i] = sum.x;
+      d[4 * i + 1] = sum.y;
+      d[4 * i + 2] = sum.z;
+      d[4 * i + 3] = sum.w;
+      from += kEightBytes;
+    }
+  }
+}
+
+/// Writes the results of a warpgroup's 64 rows.
+struct WideEpilogue {
+  static constexpr int kRoundTokens = 64;  ///< through shared memory at a time
+  static constexpr int kRoundBytes = kRoundTokens * 64 * 2;
+
+  const kernels::WideBf16Params& params;
+  const WideTile& tile;
+  const TokenRange& range;
+  std::int32_t first_row;  ///< of the warpgroup
+  std::uint32_t staging;   ///< kRoundBytes of this warpgroup's
+  std::uint32_t barrier;   ///< a named one of this warpgroup's
+
+  __device__ static std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
+  __device__ static std::int32_t warp() { return static_cast<std::int32_t>(threadIdx.x / 32 % 4); }
+
+  /// Accumulators to results. SwiGLU leaves them in those of row g.
+  __device__ __forceinline__ void finish(WideAccumulators d) const {
+    float alpha = params.alpha, bias[2] = {0.0f, 0.0f};
+    if (params.alphas != nullptr) alpha *= params.alphas[tile.matrix];
+    if (params.bias != nullptr) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const std::int32_t row = first_row + warp() * 16 + lane() / 4 + 8 * h;
+        if (row < params.n)
+          bias[h] = params.bias[static_cast<std::int64_t>(tile.matrix) * params.n + row];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kWideAccumulators; ++i) d[i] = fmaf(d[i], alpha, bias[i / 2 % 2]);
+    if (params.is_swiglu) {
+      const float limit = params.swiglu_limit;
+#pragma unroll
+      for (int i = 0; i < kWideAccumulators; i += 4) {
+#pragma unroll
+        for (int j = i; j < i + 2; ++j) {
+          const float gate = fminf(d[j], limit), up = fminf(fmaxf(d[j + 2], -limit), limit);
+          d[j] = __fdividef(gate, 1.0f + __expf(-gate)) * up;
+        }
+      }
+    }
+    if (params.row_weights != nullptr) {
+      const float* weights = params.row_weights + tile.first_token;
+#pragma unroll
+      for (int i = 0; i < kWideEights; ++i) {
+        const std::int32_t token = i * kEightTokens + lane() % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const float weight = weights[min(token + j, tile.tokens - 1)];
+          d[4 * i + j] *= weight;
+          d[4 * i + 2 + j] *= weight;
+        }
+      }
+    }
+  }
+
+  /// f32 results, straight from registers: a warp writes whole sectors of 32 bytes.
+  __device__ __forceinline__ void store_f32(WideResults d) const {
+    const std::int32_t row = first_row + warp() * 16;
+    if (row >= params.n) return;
+    const std::int32_t column = (params.is_swiglu ? row / 2 : row) + lane() / 4;
+    std::int32_t token = lane() % 4 * 2;
+    auto* y = static_cast<float*>(params.y) + (tile.first_token + token) * params.y_pitch + column;
+#pragma unroll
+    for (int i = 0; i < kWideEights; ++i) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        if (range.has(token + j)) {
+          y[j * params.y_pitch] = d[4 * i + j];
+          if (!params.is_swiglu) y[j * params.y_pitch + 8] = d[4 * i + 2 + j];
+        }
+      }
+      token += kEightTokens;
+      y += kEightTokens * params.y_pitch;
+    }
+  }
+
+  /// Of a chunk of 16 bytes of a token; without bank conflicts both ways.
+  template <bool IsSwiglu>
+  __device__ static std::uint32_t place(std::int32_t token, std::int32_t chunk) {
+    return IsSwiglu ? token * 64 + (chunk ^ (token / 2 & 3)) * 16
+                    : token * 128 + (chunk ^ (token & 7)) * 16;
+  }
+
+  /// Eight eights of tokens as bf16 to shared memory, rows of tokens: 128 bytes of 64 results, or
+  /// 64 of 32. The four 8x8 matrices of a store are two eights with both halves of 16 rows, or four
+  /// with one.
+  template <bool IsSwiglu>
+  __device__ __forceinline__ void stage(WideResults d, int first) const {
+    constexpr int kTogether = IsSwiglu ? 4 : 2;
+    const std::int32_t matrix = lane() / 8;
+    const std::int32_t token = (IsSwiglu ? matrix : matrix / 2) * kEightTokens + lane() % 8;
+    const std::int32_t chunk = IsSwiglu ? warp() : warp() * 2 + matrix % 2;
+    const std::uint32_t to = staging + place<IsSwiglu>(token, chunk);
+#pragma unroll
+    for (int i = 0; i < 8; i += kTogether) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float* pair = IsSwiglu ? &d[4 * (first + i + j)] : &d[4 * (first + i) + 2 * j];
+        words[j] = Bf16::pack(pair[0], pair[1]);
+      }
+      ptx::stmatrix<4, true>(to + i * kEightTokens * (IsSwiglu ? 64 : 128), words);
+    }
+  }
+
+  template <bool IsSwiglu>
+  __device__ __forceinline__ void store_bf16(WideResults d) const {
+    constexpr std::int32_t kChunks = IsSwiglu ? 4 : 8, kStep = 128 / kChunks;
+    constexpr std::int32_t kTimes = kRoundTokens / kStep;
+    const std::int32_t thread = warp() * 32 + lane(), chunk = thread % kChunks;
+    const std::int32_t width = IsSwiglu ? params.n / 2 : params.n;
+    const std::int32_t column = (IsSwiglu ? first_row / 2 : first_row) + chunk * 8;
+    std::int32_t token = thread / kChunks;
+    const std::uint32_t from = staging + place<IsSwiglu>(token, chunk);
+    auto* y = static_cast<std::uint16_t*>(params.y) + (tile.first_token + token) * params.y_pitch +
+              column;
+#pragma unroll
+    for (int round = 0; round < kWideEights / 8; ++round) {
+      const std::int32_t base = round * kRoundTokens;
+      if (base < range.end && base + kRoundTokens > range.begin) {
+        ptx::bar_sync<128>(barrier);  // the last round has been read
+        stage<IsSwiglu>(d, round * 8);
+        ptx::bar_sync<128>(barrier);
+        float4 v[kTimes];
+#pragma unroll
+        for (int i = 0; i < kTimes; ++i)
+          v[i] = ptx::ld_shared_v4_f32(from + i * kStep * kChunks * 16);
+#pragma unroll
+        for (int i = 0; i < kTimes; ++i) {
+          if (column < width && range.has(token + i * kStep))
+            *reinterpret_cast<float4*>(y + i * kStep * params.y_pitch) = v[i];
+        }
+      }
+      token += kRoundTokens;
+      y += kRoundTokens * params.y_pitch;
+    }
+  }
+
+  __device__ __forceinline__ void store(WideAccumulators d) const {
+    finish(d);
+    if (params.is_f32) {
+      store_f32(d);
+    } else if (params.is_swiglu) {
+      store_bf16<true>(d);
+    } else {
+      store_bf16<false>(d);
+    }
+  }
+};
+
+}  // namespace tilewright::tile
