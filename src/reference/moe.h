@@ -27,12 +27,14 @@ enum class RouteWeightPlace {
 };
 
 /// What a layer that stores its intermediate values in narrow formats rounds; nothing by default.
-/// E4m3 means format fp8_1x128 of formats/block_format.h, with a scale for 128 columns of a row.
+/// E4m3 means the rule of format fp8_1x128 of formats/block_format.h, with a scale for e4m3_columns
+/// of a row.
 struct MoeRounding {
   bool x_e4m3 = false;
   bool h_bf16 = false;  ///< h = swiglu(..), times the routing weight if that stands before down
   bool h_e4m3 = false;  ///< after bf16, if both
   bool y_bf16 = false;  ///< the result of the down projection
+  int64_t e4m3_columns = 128;  ///< 0: a scale for the row
 };
 
 struct MoeParams {

@@ -411,10 +411,10 @@ class MoeScatterKernel : public KernelTest {
       params.out = out.pointer();
       params.out_stride_bytes = 2 * hidden;
       params.out_columns = static_cast<std::int32_t>(hidden);
-      run_kernel(device(), "moe_scatter_bf16",
-                 {.grid = {ceil_div(hidden, kMoeScatterColumns), kTokens},
-                  .block = {kMoeScatterThreads}},
-                 params);
+      run_kernel(
+          device(), "moe_scatter_bf16",
+          {.grid = {ceil_div(hidden, kMoeScatterColumns), kTokens}, .block = {kMoeScatterThreads}},
+          params);
     });
     const auto rows = out.read();
     const auto tokens = row_tokens();
@@ -443,10 +443,10 @@ class MoeScatterKernel : public KernelTest {
       params.out_columns = static_cast<std::int32_t>(columns);
       params.is_pow2 = is_pow2;
       params.has_row_scales = has_row_scales;
-      run_kernel(device(), "moe_scatter_e4m3",
-                 {.grid = {kTokens},
-                  .block = {static_cast<std::uint32_t>(moe_scatter_threads(columns))}},
-                 params);
+      run_kernel(
+          device(), "moe_scatter_e4m3",
+          {.grid = {kTokens}, .block = {static_cast<std::uint32_t>(moe_scatter_threads(columns))}},
+          params);
     });
     BlockFormat format = is_pow2 ? kFp8Block1x128Ue8m0 : kFp8Block1x128;
     if (has_row_scales) format.block_cols = static_cast<int>(columns);
@@ -458,8 +458,8 @@ class MoeScatterKernel : public KernelTest {
       if (token < 0) continue;
       std::vector<float> values(static_cast<std::size_t>(columns), 0.0f);
       for (std::int64_t c = 0; c < hidden; ++c)
-        values[static_cast<std::size_t>(c)] = static_cast<float>(
-            decode(kBf16, x[static_cast<std::size_t>(token * hidden + c)]));
+        values[static_cast<std::size_t>(c)] =
+            static_cast<float>(decode(kBf16, x[static_cast<std::size_t>(token * hidden + c)]));
       const QuantizedTensor exact = quantize(format, values, 1, columns);
       for (std::int64_t c = 0; c < columns; ++c) {
         const std::int64_t place = c / 64 * 64 + operand_place(static_cast<int>(c % 64));

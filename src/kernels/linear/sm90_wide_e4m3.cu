@@ -150,8 +150,9 @@ struct Consumer {
     const std::uint32_t at = C::kWeightsAt + brick * problem.brick;
     const std::uint32_t groups = problem.params.format == WeightFormat::kNvfp4 ? 4 : 2;
     const std::uint32_t scale = at + 512 + g * 2 * groups + s * groups / 4;
-    return {at + static_cast<std::uint32_t>(granule_position(static_cast<int>(g),
-                                                             static_cast<int>(s))) * 16,
+    return {at + static_cast<std::uint32_t>(
+                     granule_position(static_cast<int>(g), static_cast<int>(s))) *
+                     16,
             scale, scale + groups};
   }
 
@@ -225,8 +226,8 @@ struct Consumer {
 
   // Sums of the tensor core go over to f32, with the scales of their 128 of k.
   __device__ void promote(Sums& total, const Sums& part, const BlockScales& block) const {
-    const std::uint32_t scales = stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt +
-                                 lane % 4 * 8;
+    const std::uint32_t scales =
+        stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt + lane % 4 * 8;
 #pragma unroll
     for (int j = 0; j < C::kTokens / 8; ++j) {
       float low[2] = {block.low, block.low}, high[2] = {block.high, block.high};
@@ -250,8 +251,8 @@ struct Consumer {
   // Where a tile's next step stands.
   struct Cursor {
     std::int32_t step = 0;
-    std::uint32_t stage;          ///< of its tokens
-    const float* scales;          ///< of its blocks of weights
+    std::uint32_t stage;           ///< of its tokens
+    const float* scales;           ///< of its blocks of weights
     std::int32_t scale_pitch, up;  ///< from step to step; from gate to up
   };
 
@@ -281,8 +282,7 @@ struct Consumer {
   __device__ void round(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                         Cursor& cursor) {
     step<Place, Count>(total, part, now, next, at, cursor);
-    if constexpr (Place + 1 < Count)
-      round<Count, Place + 1>(total, part, next, now, at, cursor);
+    if constexpr (Place + 1 < Count) round<Count, Place + 1>(total, part, next, now, at, cursor);
   }
 
   __device__ void multiply(Sums& total, const LinearTile& tile, std::int32_t row_tile) {
@@ -342,6 +342,12 @@ struct Consumer {
       weights[threadIdx.x % 128] = weight;
     }
     ptx::bar_sync<128>(barrier);
+    if (params.is_swiglu && params.alphas != nullptr) {  // the scale has the gate's
+      const float* const alphas = params.alphas + 2 * tile.expert;
+      const float ratio = __ldg(alphas + 1) / __ldg(alphas);
+#pragma unroll
+      for (int i = 0; i < C::kTokens / 2; ++i) total[i] *= i % 4 < 2 ? 1.0f : ratio;
+    }
     tile::scale_tokens<C::kTokens>(total, scales, bias[0], bias[1]);
     tile::LinearPlace place = {tile.first_token, tile.token_begin, tile.token_end, row, params.n};
     if (params.is_swiglu) {
@@ -364,9 +370,8 @@ struct Consumer {
   // The same for all threads, and known to be: products in a divergent loop would be serialised.
   static __device__ bool next_tile(typename C::Walk& walk, LinearTile& tile) {
     const bool has_tile = ptx::uniform(static_cast<int>(walk.next(tile))) != 0;
-    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group),
-            ptx::uniform(tile.first_token), ptx::uniform(tile.token_begin),
-            ptx::uniform(tile.token_end)};
+    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group), ptx::uniform(tile.first_token),
+            ptx::uniform(tile.token_begin), ptx::uniform(tile.token_end)};
     return has_tile;
   }
 
@@ -377,7 +382,8 @@ struct Consumer {
     while (next_tile(walk, tile)) {
       const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128);
       float scale = params.alpha;
-      if (params.alphas != nullptr) scale *= __ldg(params.alphas + tile.expert);
+      if (params.alphas != nullptr)
+        scale *= __ldg(params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert);
       if constexpr (!C::kHasKScales) scale *= token_factor(params.x_scales, token);
       const float weight = token_factor(params.row_weights, token);
       Sums total;
@@ -411,9 +417,17 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
     const std::uint32_t lane = threadIdx.x % 32;
-    Consumer<C> consumer{problem, shared, tile::Ring<C::kStages>(shared.ring), {}, {}, stages,
+    Consumer<C> consumer{problem,
+                         shared,
+                         tile::Ring<C::kStages>(shared.ring),
+                         {},
+                         {},
+                         stages,
                          staging + index * C::kVariant.staging_bytes(),
-                         table + lane % 16 * 8, index, ptx::uniform(threadIdx.x / 32 % 4), lane};
+                         table + lane % 16 * 8,
+                         index,
+                         ptx::uniform(threadIdx.x / 32 % 4),
+                         lane};
     consumer.run();
   }
   if constexpr (C::kCluster > 1) {
@@ -426,10 +440,10 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
 }  // namespace tilewright::kernels
 
 #ifndef TILEWRIGHT_WIDE_E4M3_NO_ENTRIES  // measured variants are compiled elsewhere
-#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                  \
-  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                              \
-      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) {  \
-    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                      \
+#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                 \
+  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                             \
+      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) { \
+    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                     \
   }
 
 TILEWRIGHT_WIDE_E4M3(fp4_t128, 0)
