@@ -56,5 +56,6 @@ void add_sim_isa(CLI::App& sim, Context& context);
 
 // Subcommands of `bench`.
 void add_bench_sim(CLI::App& bench, Context& context);
+void add_bench_moe(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli
