@@ -50,7 +50,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
-          "flash_gate_up": (4096, 4096), "flash_down": (4096, 2048), "pro_gate_up": (6144, 7168),
+          "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048), "pro_gate_up": (6144, 7168),
           "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
 FORMATS = {"bf16": 0, "fp8": 1, "mxfp4": 2, "nvfp4": 3}
 I32, I64, F32, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_float, ctypes.c_void_p, ctypes.c_size_t
@@ -354,10 +354,28 @@ def floor_us(operator, m, n, k):
     return 1e6 * max(bytes_moved / BYTES_PER_S, flops), bytes_moved
 
 
+def all_kernels(library, handle, m):
+    """The kernels that could do m rows, by the words of the plan: what is not ruled out is only slower."""
+    problem, linear = Problem(), PTR()
+    library.lib.tw_linear_problem_init(ctypes.byref(problem))
+    problem.m = m
+    library.check(library.lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
+    text = library.lib.tw_linear_plan_text(linear).decode()
+    found = [library.lib.tw_linear_kernel(linear).decode()]
+    library.lib.tw_linear_destroy(linear)
+    for line in text.splitlines():
+        name, _, reason = line.removeprefix("not ").partition(": it is expected to take ")
+        # A kernel for few rows at thousands of them would only cost time.
+        if line.startswith("not ") and reason and float(reason.split()[0]) < 8:
+            found.append(name)
+    return found
+
+
 def operators_for(torch, args, library, plugin, prepared, weights, x, out):
     found = [] if args.no_torch else torch_operators(torch, weights, x, out)
     for (kind, activations), handles in prepared.items():
-        for kernel in args.kernels:
+        kernels = all_kernels(library, handles[0], x.shape[0]) if args.kernels == ["all"] else args.kernels
+        for kernel in kernels:
             try:
                 found.append(our_operator(torch, library, handles, weights, kind, activations, kernel, x, out))
             except RuntimeError as refusal:
@@ -470,7 +488,7 @@ def parse():
                         default=[1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192])
     parser.add_argument("--ours", type=words, default=["nvfp4-a16", "nvfp4-a8", "mxfp4-a16", "fp8-a8", "bf16-a16"],
                         help="FORMAT-a16 or FORMAT-a8, of bf16, fp8, mxfp4, nvfp4 (%(default)s)")
-    parser.add_argument("--kernels", type=words, default=["auto"], help="of Tilewright (auto)")
+    parser.add_argument("--kernels", type=words, default=["auto"], help="of Tilewright (auto); all: each that could")
     parser.add_argument("--samples", type=int, default=15, help="timed graphs of each (%(default)s)")
     parser.add_argument("--calls", type=int, default=24, help="calls in a graph; a fourth above m = 512")
     parser.add_argument("--rotate", type=float, default=170, help="MB of 4-bit weights that rotate (%(default)s)")

@@ -6,7 +6,7 @@ import argparse
 import pathlib
 import sys
 
-EXTENTS = [8, 24, 32, 64, 80, 96, 128, 160, 176, 192, 224, 256]  # values of N that kernels use; add what a new one needs
+EXTENTS = [8, 24, 32, 64, 80, 96, 128, 160, 176, 192, 224, 256]  # values of N in use
 
 HEAD = '''// clang-format off
 // Made by tools/make_wgmma_wrappers.py; edit that.

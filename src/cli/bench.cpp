@@ -6,6 +6,7 @@ namespace tilewright::cli {
 void add_bench(CLI::App& app, Context& context) {
   CLI::App* bench = app.add_subcommand("bench", "measure speed");
   bench->require_subcommand(1);
+  add_bench_linear(*bench, context);
   add_bench_sim(*bench, context);
   add_bench_moe(*bench, context);
 }

@@ -39,6 +39,7 @@ void add_demo(CLI::App& app, Context& context);
 void add_sim(CLI::App& app, Context& context);
 void add_bench(CLI::App& app, Context& context);
 void add_attention(CLI::App& app, Context& context);
+void add_linear(CLI::App& app, Context& context);
 void add_ladder(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
@@ -55,6 +56,7 @@ void add_sim_run(CLI::App& sim, Context& context);
 void add_sim_isa(CLI::App& sim, Context& context);
 
 // Subcommands of `bench`.
+void add_bench_linear(CLI::App& bench, Context& context);
 void add_bench_sim(CLI::App& bench, Context& context);
 void add_bench_moe(CLI::App& bench, Context& context);
 

@@ -82,6 +82,7 @@ struct CUuuid {
 
 #define TILEWRIGHT_CU_LAUNCH_ATTRIBUTES(X)                                                         \
   X(kIgnore, CU_LAUNCH_ATTRIBUTE_IGNORE, 0)                                                        \
+  X(kCooperative, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                              \
   X(kClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                   \
   X(kProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)
 
@@ -174,6 +175,7 @@ struct ClusterDim {
 union CUlaunchAttributeValue {
   char pad[64];
   ClusterDim cluster_dim;
+  int cooperative;
   int programmatic_stream_serialization_allowed;
   alignas(8) std::uint64_t for_alignment;  // cuda.h has pointers among the members
 };

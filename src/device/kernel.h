@@ -30,6 +30,9 @@ struct LaunchConfig {
   /// The kernel may start before the previous one on the stream has ended, and must then wait
   /// itself (griddepcontrol.wait) before it touches that one's results.
   bool is_dependent_launch = false;
+  /// All blocks run at the same time, so that they can wait for each other (grid barriers); the
+  /// driver refuses a grid that does not fit.
+  bool is_cooperative = false;
 };
 
 /// What the compiler made of a kernel on this device.

@@ -20,11 +20,12 @@ std::string text_of(const Dim3& dim) {
 }
 
 std::string text_of(const LaunchConfig& config) {
-  return fmt::format("grid = {}, block = {}, cluster = {}, dynamic shared memory = {} bytes{}",
+  return fmt::format("grid = {}, block = {}, cluster = {}, dynamic shared memory = {} bytes{}{}",
                      text_of(config.grid), text_of(config.block),
                      config.cluster ? text_of(*config.cluster) : "none",
                      config.dynamic_shared_bytes,
-                     config.is_dependent_launch ? ", dependent launch" : "");
+                     config.is_dependent_launch ? ", dependent launch" : "",
+                     config.is_cooperative ? ", cooperative" : "");
 }
 
 /// A launch in the driver's own terms.
@@ -50,6 +51,7 @@ struct DriverLaunch {
       add(abi::CUlaunchAttributeID::kProgrammaticStreamSerialization)
           .programmatic_stream_serialization_allowed = 1;
     }
+    if (config.is_cooperative) add(abi::CUlaunchAttributeID::kCooperative).cooperative = 1;
   }
   DriverLaunch(const DriverLaunch&) = delete;  // driver_config points into it
   DriverLaunch& operator=(const DriverLaunch&) = delete;
@@ -60,7 +62,7 @@ struct DriverLaunch {
     return attribute.value;
   }
 
-  std::array<abi::CUlaunchAttribute, 2> attributes{};
+  std::array<abi::CUlaunchAttribute, 3> attributes{};
   abi::CUlaunchConfig driver_config{};
 };
 

@@ -31,4 +31,10 @@ constexpr std::uint32_t encode_nearest(const FormatSpec& format, float x) {
   return steps + ((binade - min_binade) >> exponent_shift) + (word >> 31 << (format.bits() - 1));
 }
 
+/// The spelling for device code, as in minifloat.h.
+template <FormatSpec kFormat>
+constexpr std::uint32_t encode_nearest(float x) {
+  return encode_nearest(kFormat, x);
+}
+
 }  // namespace tilewright

@@ -14,7 +14,7 @@ namespace {
 using kernels::BandParams;
 using kernels::BandTile;
 
-constexpr int kMinStages = 2;
+constexpr int kMinStages = 2, kFewestWarps = 4;
 constexpr std::int64_t kMostRows = 512;  // beyond them the weight is read too often to be worth it
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -27,10 +27,11 @@ bool is_braided(const LinearWeightInfo& weight) {
 
 class Band : public LinearKernel {
  public:
-  explicit Band(int tokens)
-      : LinearKernel(fmt::format("band_n{}", tokens),
+  Band(int tokens, int ctas)
+      : LinearKernel(fmt::format("band_n{}{}", tokens, ctas == 1 ? "" : "_x2"),
                      "every weight read once, decoded while the next ones arrive"),
-        tokens_(tokens) {}
+        tokens_(tokens),
+        ctas_(ctas) {}
 
   std::string obstacle(const LinearWeightInfo&, const LinearProblem& p) const override {
     if (p.x_dtype != DType::kBF16) return "reads bf16 activations";
@@ -104,12 +105,19 @@ class Band : public LinearKernel {
     return ceil_div(weight.n, tile.rows()) * ceil_div(p.m, tokens_);
   }
 
+  std::uint32_t num_slots(const device::DeviceInfo& device, const BandTile& tile) const {
+    return resident_clusters(device, static_cast<std::uint32_t>(tile.cluster),
+                             static_cast<std::uint32_t>(ctas_));
+  }
+
   int most_stages(const device::DeviceInfo& device, const BandTile& tile) const {
     BandTile with = tile;
     with.stages = 0;
+    const int room =
+        std::min(device.shared_per_block_optin_bytes,
+                 device.shared_per_sm_bytes / ctas_ - device.shared_per_block_reserved_bytes);
     const int stage = BandTile::stage_bytes(tile.format, tile.bricks(), tile.tokens);
-    return std::min((device.shared_per_block_optin_bytes - with.shared_bytes()) / stage,
-                    BandTile::kMaxStages);
+    return std::min((room - with.shared_bytes()) / stage, BandTile::kMaxStages);
   }
 
   // The tile whose busiest cluster reads least of the weight. Of equals: tall tiles and few CTAs in
@@ -118,14 +126,12 @@ class Band : public LinearKernel {
                        const LinearProblem& p) const {
     BandTile best = {};
     double least = std::numeric_limits<double>::infinity();
-    for (int warps = BandTile::kMaxWarps; warps >= BandTile::kMinWarps; --warps) {
+    for (int warps = BandTile::kMaxWarps; warps >= kFewestWarps; --warps) {
       for (const int cluster : {1, 2, 4, 8}) {
         BandTile tile = {packed_shape(weight).format, tokens_, warps, cluster, 0, false};
         tile.stages = most_stages(device, tile);
         if (tile.stages < kMinStages) continue;
-        const std::int64_t waves =
-            ceil_div(num_units(tile, weight, p),
-                     resident_clusters(device, static_cast<std::uint32_t>(cluster)));
+        const std::int64_t waves = ceil_div(num_units(tile, weight, p), num_slots(device, tile));
         const std::int64_t blocks = ceil_div(
             ceil_div(weight.k, kernels::kBrickK * BandTile::stage_blocks(tile.format)), cluster);
         const double cost = static_cast<double>(waves * tile.rows()) *
@@ -138,13 +144,16 @@ class Band : public LinearKernel {
     return best;
   }
 
-  int tokens_;
+  int tokens_, ctas_;  // CTAs on a multiprocessor
 };
 
 }  // namespace
 
 void add_band_kernels(LinearKernelList& list) {
-  for (const int tokens : {32, 64}) list.push_back(std::make_unique<Band>(tokens));
+  // The entries for 32 tokens leave registers for two CTAs.
+  list.push_back(std::make_unique<Band>(32, 2));
+  list.push_back(std::make_unique<Band>(32, 1));
+  list.push_back(std::make_unique<Band>(64, 1));
 }
 
 }  // namespace tilewright::ops

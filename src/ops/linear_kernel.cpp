@@ -11,7 +11,6 @@ namespace tilewright::ops {
 namespace {
 
 constexpr double kBytesPerS = 4.3e12;  // an H200 copies that fast
-constexpr std::uint32_t kSmallestGpc = 16;
 
 LinearKernelList make_kernels() {
   LinearKernelList list;
@@ -57,10 +56,11 @@ kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept {
           static_cast<std::int32_t>(weight.k)};
 }
 
-std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster) noexcept {
-  const auto sms = static_cast<std::uint32_t>(device.num_sms);
-  if (cluster <= 2) return std::max(sms / cluster, 1u);
-  return std::max(sms / kSmallestGpc * (kSmallestGpc / cluster), 1u);
+std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster,
+                                std::uint32_t ctas_per_sm) noexcept {
+  const std::uint32_t ctas = static_cast<std::uint32_t>(device.num_sms) * ctas_per_sm;
+  const std::uint32_t filled = cluster <= 2 ? ctas : ctas * 10 / 11;
+  return std::max(filled / cluster, 1u);
 }
 
 double tile_cost_us(const TileCost& cost) noexcept {

@@ -68,9 +68,11 @@ void add_wide_e4m3_kernels(LinearKernelList& list);
 /// How a weight is packed.
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;
 
-/// Clusters of that many CTAs that surely are on the device at once, one CTA on a multiprocessor:
-/// the smallest GPCs of a Hopper GPU have 16.
-std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster) noexcept;
+/// Clusters of that many CTAs that are on the device at once. Clusters of 4 and 8 do not fill the
+/// GPCs of a Hopper GPU: an H200 holds 30 and 15 of them, 62 and 30 with two CTAs to a
+/// multiprocessor.
+std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster,
+                                std::uint32_t ctas_per_sm = 1) noexcept;
 
 /// What a bandwidth- or compute-bound tile kernel needs at best, in microseconds.
 struct TileCost {

@@ -18,17 +18,21 @@ using kernels::WideBf16Layout;
 using kernels::WideBf16Params;
 
 struct WideBf16Tile {
-  const char* name;
   std::int32_t tokens, cluster_rows, splits;
+
+  std::string name() const {
+    std::string text = fmt::format("wide_bf16_t{}", tokens);
+    if (cluster_rows > 1) text += fmt::format("_r{}", cluster_rows);
+    if (splits > 1) text += fmt::format("_s{}", splits);
+    return text;
+  }
 };
 
-// As few rows of tokens as the problem has, as much of k at once as fills the multiprocessors.
+// Tokens of a tile; row tiles that share them; parts of k, where tiles are too few to fill the
+// multiprocessors.
 constexpr WideBf16Tile kTiles[] = {
-    {"wide_bf16_t32_s2", 32, 1, 2},   {"wide_bf16_t64_s4", 64, 1, 4},
-    {"wide_bf16_t64_s2", 64, 1, 2},   {"wide_bf16_t128_s2", 128, 1, 2},
-    {"wide_bf16_t128", 128, 1, 1},    {"wide_bf16_t128_c2", 128, 2, 1},
-    {"wide_bf16_t192", 192, 1, 1},    {"wide_bf16_t256", 256, 1, 1},
-    {"wide_bf16_t256_c2", 256, 2, 1},
+    {64, 1, 1},  {64, 1, 2},  {64, 2, 2},  {128, 1, 1}, {128, 2, 1}, {128, 1, 2}, {128, 2, 2},
+    {192, 2, 1}, {256, 1, 1}, {256, 1, 2}, {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -38,7 +42,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 class WideBf16 : public LinearKernel {
  public:
   explicit WideBf16(const WideBf16Tile& tile)
-      : LinearKernel(tile.name, "tensor cores fed from registers, weights decoded to bf16"),
+      : LinearKernel(tile.name(), "tensor cores fed from registers, weights decoded to bf16"),
         tile_(tile) {}
 
   std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {
@@ -107,17 +111,18 @@ class WideBf16 : public LinearKernel {
     const kernels::PackedShape shape = packed_shape(weight);
     return {kernels::brick_bytes(shape.format), tile_.tokens, 1};
   }
+  // Each row tile of a cluster loads a share of the boxes.
   std::int32_t box_tokens() const {
-    return std::max(tile_.tokens / tile_.cluster_rows, kernels::kWideBf16Granule);
+    return std::min(tile_.tokens / tile_.cluster_rows, kernels::kWideBf16Granule);
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
     return ceil_div(p.m, tile_.tokens) *
            ceil_div(weight.n, std::int64_t{kernels::kWideBf16Rows} * tile_.cluster_rows);
   }
-  // Token tiles whose rows stay in L2 while all of the weight passes: about 16 MB of them.
+  // Token tiles whose rows stay in L2 while all of the weight passes: about 28 MB of them.
   std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {
     const std::int64_t tile_bytes = 2 * weight.k * tile_.tokens;
-    const std::int64_t fitting = std::max<std::int64_t>((16 << 20) / tile_bytes, 1);
+    const std::int64_t fitting = std::max<std::int64_t>((28 << 20) / tile_bytes, 1);
     return static_cast<std::int32_t>(std::min(fitting, ceil_div(p.m, tile_.tokens)));
   }
   void encode_x(const LinearCall& call, WideBf16Params& params) const {

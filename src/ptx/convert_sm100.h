@@ -2,9 +2,9 @@
 // PTX ISA: "cvt", "max". e2m1 needs sm_100a; on older targets do not call these.
 #pragma once
 
-#include <cstdint>
+#include "ptx/convert_fp8.h"
 
-#include <cuda_fp16.h>
+#include <cstdint>
 
 namespace tilewright::ptx {
 
@@ -22,20 +22,6 @@ __device__ inline std::uint32_t cvt_rn_satfinite_e2m1x8_f32(const float* x) {
       : "=r"(codes)
       : "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "f"(x[4]), "f"(x[5]), "f"(x[6]), "f"(x[7]));
   return codes;
-}
-
-/// One f32 as an e4m3 code; to nearest even, saturating at 448, NaN gives 0x7f.
-__device__ inline std::uint32_t cvt_rn_satfinite_e4m3_f32(float x) {
-  std::uint16_t codes;
-  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(0.0f), "f"(x));
-  return codes & 0xffu;
-}
-
-/// The value of an e4m3 code, exact.
-__device__ inline float cvt_f32_e4m3(std::uint32_t code) {
-  std::uint32_t halves;
-  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(code)));
-  return __half2float(__ushort_as_half(static_cast<unsigned short>(halves & 0xffffu)));
 }
 
 /// max(a, |b|), NaN if either is.

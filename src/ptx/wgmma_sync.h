@@ -1,6 +1,8 @@
 // Ordering of warpgroup MMAs. PTX ISA: "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group".
 #pragma once
 
+#include <cstdint>
+
 namespace tilewright::ptx {
 
 /// Orders earlier register accesses of the warpgroup before the registers of the next wgmma. Needed
@@ -27,6 +29,12 @@ template <int Count>
 __device__ inline void wgmma_fence_operand(float (&d)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+/// The same for a fragment of A: what makes it stays before, so that the next fence covers it.
+template <int Count>
+__device__ inline void wgmma_fence_operand(std::uint32_t (&a)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(a[i])::"memory");
 }
 
 }  // namespace tilewright::ptx

@@ -81,7 +81,7 @@ std::vector<double> dequantize_as_e4m3(const StoredWeight& w) {
   const int64_t group = scale_group(w);
   if (group == 0) return dequantize(w);
   require_arrays(w);
-  double largest = 0;
+  double largest = w.largest_scale;
   for (const uint8_t code : w.scales)
     largest = std::max(largest, decode(group == 16 ? kUe4m3 : kUe8m0, code));
   const int top = largest > 0 ? std::ilogb(largest) : 0, wanted = group == 16 ? 5 : 6;

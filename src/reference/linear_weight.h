@@ -12,10 +12,11 @@ namespace tilewright::reference {
 struct StoredWeight {
   std::string_view format;  ///< "bf16", "fp8", "mxfp4", "nvfp4"
   int64_t n = 0, k = 0;
-  std::span<const uint8_t> values;      ///< bf16 little-endian, e4m3, or two e2m1 in a byte
-  std::span<const uint8_t> scales;      ///< mxfp4: ue8m0 [n, k/32]; nvfp4: ue4m3 [n, k/16]
-  std::span<const float> block_scales;  ///< fp8: [ceil(n/128), ceil(k/128)]
-  double global_scale = 1;              ///< nvfp4
+  std::span<const uint8_t> values = {};      ///< bf16 little-endian, e4m3, or two e2m1 in a byte
+  std::span<const uint8_t> scales = {};      ///< mxfp4: ue8m0 [n, k/32]; nvfp4: ue4m3 [n, k/16]
+  std::span<const float> block_scales = {};  ///< fp8: [ceil(n/128), ceil(k/128)]
+  double global_scale = 1;                   ///< nvfp4
+  double largest_scale = 0;  ///< of the whole matrix, if these are some of its rows; 0: found
 };
 
 /// w[j,c] = value * scale * global_scale, row-major [n, k], exact but for the last product.

@@ -64,41 +64,47 @@ struct BandEpilogue {
   }
 };
 
-/// The cluster's exchange of sums. Fragment u = brick * Tiles + tile belongs to the CTA u % cluster
-/// and has slot u / cluster there, once for each source.
+/// The exchange of sums between all who share a unit: the CTAs of the cluster, and in each the
+/// k_groups. Fragment u = brick * Tiles + tile belongs to the CTA u % cluster and has slot
+/// u / cluster there, once for each source.
 template <class C>
 struct BandExchange {
   const BandParams& params;
-  const BandShared<C>& shared;
-  std::uint32_t rank, cluster;
+  BandShared shared;
+  std::uint32_t cluster, groups;
   std::uint32_t parity = 0;  ///< of the unit
   bool has_sent = false;
 
-  __device__ BandExchange(const BandParams& p, const BandShared<C>& s)
+  __device__ explicit BandExchange(const BandParams& p)
       : params(p),
-        shared(s),
-        rank(ptx::cluster_ctarank()),
-        cluster(static_cast<std::uint32_t>(p.cluster)) {}
+        shared{p.cut},
+        cluster(static_cast<std::uint32_t>(p.cut.cluster)),
+        groups(static_cast<std::uint32_t>(p.cut.k_groups)) {}
 
   /// One thread, with the other barriers.
-  static __device__ void initialise(const BandShared<C>& shared, std::uint32_t arrivals) {
+  __device__ void initialise(std::uint32_t arrivals) const {
     ptx::mbarrier_init(shared.sums_full(), arrivals);
     ptx::mbarrier_init(shared.sums_empty(), arrivals);
   }
 
   template <int Tiles>
-  __device__ void send(const BandSums<Tiles>& sums, std::uint32_t warp) const {
-    const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t fragments = static_cast<std::uint32_t>(params.tile_bricks) * Tiles;
-    const std::uint32_t slots = (fragments + cluster - 1) / cluster;
-    const std::uint32_t mine = ptx::shared_address(shared.sums) + (rank * slots * 32 + lane) * 16;
+  __device__ void send(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
+                       std::uint32_t slots) const {
+    const std::uint32_t source = ptx::cluster_ctarank() * groups + from.k_group,
+                        lane = threadIdx.x % 32;
+    const std::uint32_t mine =
+        ptx::shared_address(shared.sums()) + (source * slots * 32 + lane) * 16;
+    std::uint32_t slot = from.row_warp * 2 * Tiles / cluster;
+    std::uint32_t owner = from.row_warp * 2 * Tiles % cluster;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
       for (int tile = 0; tile < Tiles; ++tile) {
-        const std::uint32_t u = (warp * 2 + i) * Tiles + tile;
-        ptx::st_shared_cluster_v4_f32(
-            ptx::mapa_shared_cluster(mine + u / cluster * 512, u % cluster), sums[i][tile]);
+        ptx::st_shared_cluster_v4_f32(ptx::mapa_shared_cluster(mine + slot * 512, owner),
+                                      sums[i][tile]);
+        const bool wraps = ++owner == cluster;
+        slot += wraps ? 1 : 0;
+        owner = wraps ? 0 : owner;
       }
     }
   }
@@ -109,36 +115,68 @@ struct BandExchange {
     if (lane < cluster) ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(barrier, lane));
   }
 
-  /// All warps of all CTAs. `has_next`: another unit follows.
+  /// Of the warp's own fragments the one with that index, out of registers: a few selections
+  /// instead of as many copies of what follows.
   template <int Tiles>
-  __device__ void add_and_write(const BandSums<Tiles>& sums, std::uint32_t warp,
-                                std::uint32_t warps, const BandEpilogue& epilogue, bool has_next) {
-    if (has_sent) ptx::mbarrier_wait_parity_cluster(shared.sums_empty(), parity ^ 1);
-    has_sent = true;
-    send<Tiles>(sums, warp);
-    arrive_everywhere(shared.sums_full());
-    ptx::mbarrier_wait_parity_cluster(shared.sums_full(), parity);
-    const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t fragments = static_cast<std::uint32_t>(params.tile_bricks) * Tiles;
+  static __device__ void select(float (&fragment)[4], const BandSums<Tiles>& sums,
+                                std::uint32_t index) {
+#pragma unroll
+    for (int f = 0; f < 2 * Tiles; ++f) {
+#pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        if (f == 0 || index == static_cast<std::uint32_t>(f))
+          fragment[c] = sums[f / Tiles][f % Tiles][c];
+      }
+    }
+  }
+
+  // Sum of the slot over the sources, in their order.
+  __device__ void add_up(float (&total)[4], std::uint32_t slot, std::uint32_t slots) const {
+#pragma unroll
+    for (int c = 0; c < 4; ++c) total[c] = 0;
+    for (std::uint32_t source = 0; source < cluster * groups; ++source) {
+      const float4 part = shared.sums()[(source * slots + slot) * 32 + threadIdx.x % 32];
+      total[0] += part.x;
+      total[1] += part.y;
+      total[2] += part.z;
+      total[3] += part.w;
+    }
+  }
+
+  /// Writes the unit's results. All warps of all CTAs. `has_next`: another unit follows.
+  template <int Tiles>
+  __device__ void finish(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
+                         const BandEpilogue& epilogue, bool has_next) {
+    const bool is_shared = cluster * groups > 1;
+    const std::uint32_t fragments = static_cast<std::uint32_t>(params.cut.tile_bricks) * Tiles;
     const std::uint32_t slots = (fragments + cluster - 1) / cluster;
-    for (std::uint32_t slot = warp; slot < slots; slot += warps) {
-      const std::uint32_t u = slot * cluster + rank;
-      if (u >= fragments) break;
-      float total[4] = {0, 0, 0, 0};
-      for (std::uint32_t source = 0; source < cluster; ++source) {
-        const float4 part = shared.sums[(source * slots + slot) * 32 + lane];
-        total[0] += part.x;
-        total[1] += part.y;
-        total[2] += part.z;
-        total[3] += part.w;
+    if (is_shared) {
+      if (has_sent) ptx::mbarrier_wait_parity_cluster(shared.sums_empty(), parity ^ 1);
+      has_sent = true;
+      send<Tiles>(sums, from, slots);
+      arrive_everywhere(shared.sums_full());
+      ptx::mbarrier_wait_parity_cluster(shared.sums_full(), parity);
+      parity ^= 1;
+    }
+    const std::uint32_t warp = threadIdx.x / 32 - 1, warps = blockDim.x / 32 - 1;
+    const std::uint32_t rank = ptx::cluster_ctarank(), own = from.row_warp * 2 * Tiles;
+    std::uint32_t u = is_shared ? warp * cluster + rank : own;
+    const std::uint32_t end = is_shared ? fragments : own + 2 * Tiles;
+    const std::uint32_t stride = is_shared ? warps * cluster : 1;
+#pragma unroll 1
+    for (; u < end; u += stride) {
+      float total[4];
+      if (is_shared) {
+        add_up(total, u / cluster, slots);
+      } else {
+        select<Tiles>(total, sums, u - own);
       }
       epilogue.write(static_cast<std::int32_t>(u / Tiles), static_cast<std::int32_t>(u % Tiles),
                      total);
     }
     // The next unit's sums may come when everybody has read these. After the last unit nobody
     // arrives: this CTA may end before others.
-    if (has_next) arrive_everywhere(shared.sums_empty());
-    parity ^= 1;
+    if (is_shared && has_next) arrive_everywhere(shared.sums_empty());
   }
 };
 

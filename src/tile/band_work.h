@@ -24,67 +24,63 @@ struct BandConfig {
   static constexpr int kBrickBytes = kernels::brick_bytes(kFormat);
 };
 
+extern __shared__ __align__(128) std::uint8_t band_shared[];
+
+/// Shared memory of a CTA, by the sizes of the launch.
+struct BandShared {
+  const kernels::BandCut& cut;
+
+  __device__ std::uint8_t* stage(std::uint32_t index) const {
+    return band_shared + index * cut.stage_bytes;
+  }
+  /// [source][slot][lane], of all who share a unit.
+  __device__ float4* sums() const { return reinterpret_cast<float4*>(band_shared + cut.sums_at); }
+  /// [experts + 1]: token blocks before an expert; rows before it.
+  __device__ std::int32_t* prefix() const { return words(cut.prefix_at); }
+  __device__ std::int32_t* offsets() const { return words(cut.offsets_at); }
+  /// Per warp, while the prefix is built.
+  __device__ std::int32_t* totals() const { return words(cut.totals_at); }
+
+  /// full[stages], empty[stages]; then sums full, sums empty.
+  __device__ std::uint32_t barriers() const {
+    return ptx::shared_address(band_shared) + cut.barriers_at;
+  }
+  __device__ std::uint32_t sums_full() const { return barriers() + 2 * BandTile::kMaxStages * 8; }
+  __device__ std::uint32_t sums_empty() const { return sums_full() + 8; }
+
+ private:
+  static __device__ std::int32_t* words(std::uint32_t at) {
+    return reinterpret_cast<std::int32_t*>(band_shared + at);
+  }
+};
+
 /// A ring whose depth is known at the launch.
 struct DeepRing {
-  std::uint32_t full_barriers, empty_barriers;  // shared addresses
-  std::uint32_t stages;
+  BandShared shared;
 
   struct Position {
     std::uint32_t stage = 0, parity = 0;
   };
   __device__ void advance(Position& at) const {
-    const bool wraps = at.stage + 1 == stages;
+    const bool wraps = at.stage + 1 == static_cast<std::uint32_t>(shared.cut.stages);
     at.stage = wraps ? 0 : at.stage + 1;
     at.parity ^= wraps ? 1 : 0;
   }
-  __device__ std::uint32_t full(const Position& at) const { return full_barriers + at.stage * 8; }
+  __device__ std::uint32_t full(std::uint32_t stage) const { return shared.barriers() + stage * 8; }
+  __device__ std::uint32_t empty(std::uint32_t stage) const {
+    return full(stage) + BandTile::kMaxStages * 8;
+  }
   __device__ void wait_empty(const Position& at) const {
-    ptx::mbarrier_wait_parity(empty_barriers + at.stage * 8, at.parity ^ 1);
+    ptx::mbarrier_wait_parity(empty(at.stage), at.parity ^ 1);
   }
   __device__ void wait_full(const Position& at) const {
-    ptx::mbarrier_wait_parity(full(at), at.parity);
+    ptx::mbarrier_wait_parity(full(at.stage), at.parity);
   }
   /// Every lane of a warp that does not read the stage any more.
   __device__ void release(const Position& at) const {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty_barriers + at.stage * 8);
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty(at.stage));
   }
-};
-
-/// Shared memory of a CTA, by the sizes of the launch.
-template <class C>
-struct BandShared {
-  std::uint8_t* base;
-  std::uint32_t stage_bytes, tokens_at, scales_at;
-  float4* sums;             ///< [source][slot][lane], of the cluster's CTAs
-  std::uint64_t* barriers;  ///< full[stages], empty[stages], sums full, sums empty
-  std::int32_t* prefix;     ///< [experts + 1] token blocks before an expert
-  std::int32_t* offsets;    ///< [experts + 1]
-  std::int32_t* totals;     ///< per warp, while the prefix is built
-
-  __device__ BandShared(std::uint8_t* dynamic, const BandParams& params) : base(dynamic) {
-    tokens_at = BandTile::weight_stage_bytes(C::kFormat, params.tile_bricks);
-    scales_at = tokens_at + C::kTokens * C::kTokenBytes;
-    stage_bytes = BandTile::stage_bytes(C::kFormat, params.tile_bricks, C::kTokens);
-    std::uint8_t* next = dynamic + params.stages * stage_bytes;
-    sums = reinterpret_cast<float4*>(next);
-    next += BandTile::sums_bytes(params.tile_bricks, C::kTokens, params.cluster);
-    barriers = reinterpret_cast<std::uint64_t*>(next);
-    next += BandTile::kBarrierBytes;
-    prefix = reinterpret_cast<std::int32_t*>(next);
-    offsets = prefix + kernels::kBandMaxExperts + 1;
-    totals = offsets + kernels::kBandMaxExperts + 1;
-  }
-  __device__ std::uint8_t* stage(std::uint32_t index) const { return base + index * stage_bytes; }
-  __device__ DeepRing ring(const BandParams& params) const {
-    const std::uint32_t first = ptx::shared_address(barriers);
-    const auto stages = static_cast<std::uint32_t>(params.stages);
-    return {first, first + stages * 8, stages};
-  }
-  __device__ std::uint32_t sums_full() const {
-    return ptx::shared_address(barriers) + 2 * BandTile::kMaxStages * 8;
-  }
-  __device__ std::uint32_t sums_empty() const { return sums_full() + 8; }
 };
 
 /// Some tokens of one matrix by some of its rows.
@@ -96,33 +92,24 @@ struct BandUnit {
 
 /// All units, in the order in which clusters take them: token blocks of a row tile are neighbours,
 /// so that a matrix is read from memory once.
-template <class C>
 struct BandUnits {
   const BandParams& params;
-  const std::int32_t* prefix;   // shared memory; grouped only
-  const std::int32_t* offsets;  // likewise
-  std::int32_t all_bricks, row_tiles;
+  BandShared shared{params.cut};
 
-  __device__ BandUnits(const BandParams& p, const BandShared<C>& shared)
-      : params(p),
-        prefix(shared.prefix),
-        offsets(shared.offsets),
-        all_bricks((p.n + kernels::kBrickRows - 1) / kernels::kBrickRows),
-        row_tiles((all_bricks + p.tile_bricks - 1) / p.tile_bricks) {}
-
-  static __device__ std::int32_t blocks(std::int32_t tokens) {
-    return (tokens + C::kTokens - 1) / C::kTokens;
+  __device__ std::int32_t blocks(std::int32_t tokens) const {
+    return (tokens + params.cut.tile_tokens - 1) / params.cut.tile_tokens;
   }
   __device__ bool is_grouped() const { return params.expert_offsets != nullptr; }
   __device__ std::int32_t count() const {
-    return row_tiles * (is_grouped() ? prefix[params.experts] : blocks(params.m));
+    return params.cut.row_tiles *
+           (is_grouped() ? shared.prefix()[params.experts] : blocks(params.m));
   }
   /// The expert to which token block `block` belongs.
   __device__ std::int32_t find_expert(std::int32_t block) const {
     std::int32_t low = 0, high = params.experts;  // prefix[low] <= block < prefix[high]
     while (high - low > 1) {
       const std::int32_t middle = (low + high) / 2;
-      if (prefix[middle] <= block) {
+      if (shared.prefix()[middle] <= block) {
         low = middle;
       } else {
         high = middle;
@@ -136,21 +123,22 @@ struct BandUnits {
     unit.matrix = 0;
     unit.first_row = 0;
     if (is_grouped()) {
-      unit.matrix = find_expert(index / row_tiles);
-      unit.first_row = offsets[unit.matrix];
-      rows = offsets[unit.matrix + 1];
-      token_blocks = prefix[unit.matrix + 1] - prefix[unit.matrix];
-      index -= prefix[unit.matrix] * row_tiles;
+      unit.matrix = find_expert(index / params.cut.row_tiles);
+      const std::int32_t* prefix = shared.prefix() + unit.matrix;
+      unit.first_row = shared.offsets()[unit.matrix];
+      rows = shared.offsets()[unit.matrix + 1];
+      token_blocks = prefix[1] - prefix[0];
+      index -= prefix[0] * params.cut.row_tiles;
     }
-    unit.first_row += index % token_blocks * C::kTokens;
-    unit.tokens = min(rows - unit.first_row, C::kTokens);
-    unit.first_brick = index / token_blocks * params.tile_bricks;
-    unit.bricks = min(params.tile_bricks, all_bricks - unit.first_brick);
+    unit.first_row += index % token_blocks * params.cut.tile_tokens;
+    unit.tokens = min(rows - unit.first_row, params.cut.tile_tokens);
+    unit.first_brick = index / token_blocks * params.cut.tile_bricks;
+    unit.bricks = min(params.cut.tile_bricks, params.cut.all_bricks - unit.first_brick);
     return unit;
   }
 
   /// Reads the experts' offsets and adds up their token blocks. All threads of the CTA.
-  __device__ void build(const BandShared<C>& shared) const {
+  __device__ void build() const {
     constexpr int kEach = 8;  // experts of a thread
     static_assert(kEach * (BandTile::kMinWarps + 1) * 32 > kernels::kBandMaxExperts);
     const std::int32_t thread = static_cast<std::int32_t>(threadIdx.x), first = thread * kEach;
@@ -161,8 +149,8 @@ struct BandUnits {
       if (first + i >= params.experts) continue;
       const std::int32_t begin = params.expert_offsets[first + i];
       const std::int32_t end = params.expert_offsets[first + i + 1];
-      shared.offsets[first + i] = begin;
-      if (first + i + 1 == params.experts) shared.offsets[params.experts] = end;
+      shared.offsets()[first + i] = begin;
+      if (first + i + 1 == params.experts) shared.offsets()[params.experts] = end;
       counts[i] = blocks(end - begin);
       sum += counts[i];
     }
@@ -172,13 +160,13 @@ struct BandUnits {
       const std::int32_t other = __shfl_up_sync(0xffffffffu, before, step);
       if (thread % 32 >= step) before += other;
     }
-    if (thread % 32 == 31) shared.totals[thread / 32] = before;
+    if (thread % 32 == 31) shared.totals()[thread / 32] = before;
     __syncthreads();
     before -= sum;
-    for (int warp = 0; warp < thread / 32; ++warp) before += shared.totals[warp];
+    for (int warp = 0; warp < thread / 32; ++warp) before += shared.totals()[warp];
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      if (first + i <= params.experts) shared.prefix[first + i] = before;
+      if (first + i <= params.experts) shared.prefix()[first + i] = before;
       before += counts[i];
     }
     __syncthreads();
@@ -188,14 +176,11 @@ struct BandUnits {
 /// The steps of K, a stage each, of this CTA of the cluster.
 struct BandSteps {
   std::int32_t begin, end;
-  std::int32_t all_blocks;  ///< K blocks of the matrix: the last step may have fewer than a stage
 
-  template <class C>
-  static __device__ BandSteps of(const BandParams& params) {
-    const std::int32_t blocks = (params.k + kernels::kBrickK - 1) / kernels::kBrickK;
-    const std::int32_t steps = (blocks + C::kBlocks - 1) / C::kBlocks;
+  __device__ explicit BandSteps(const kernels::BandCut& cut) {
     const auto rank = static_cast<std::int32_t>(ptx::cluster_ctarank());
-    return {steps * rank / params.cluster, steps * (rank + 1) / params.cluster, blocks};
+    begin = cut.all_steps * rank / cut.cluster;
+    end = cut.all_steps * (rank + 1) / cut.cluster;
   }
 };
 

@@ -147,6 +147,15 @@ __device__ inline float ue8m0_value(std::uint32_t code) {
   return code == 0 ? __uint_as_float(0x00400000u) : __uint_as_float(code << 23);
 }
 
+/// Code of a block's power of two, of an amax that was raised to its least: by the OCP rule, from
+/// the exponents alone, or the power above amax times the reciprocal of the largest element.
+__device__ inline std::uint32_t ue8m0_code(float raised, float reciprocal, int max_exponent,
+                                           bool is_floor) {
+  const int log2 = static_cast<int>(__float_as_uint(raised) >> 23);
+  return is_floor ? static_cast<std::uint32_t>(max(log2 - max_exponent, 0))
+                  : ue8m0_up(__fmul_rn(raised, reciprocal));
+}
+
 /// An e4m3 block: the pattern of its scale as it is stored, and its value; 1 where it is NaN.
 struct Fp8Scale {
   std::uint32_t stored;
@@ -162,9 +171,7 @@ struct Fp8Scale {
       value = __fmul_rn(raised, kReciprocal);
       stored = __float_as_uint(value);
     } else {
-      const int log2 = static_cast<int>(__float_as_uint(raised) >> 23);
-      stored = params.is_floor != 0 ? static_cast<std::uint32_t>(max(log2 - kMaxExponent, 0))
-                                    : ue8m0_up(__fmul_rn(raised, kReciprocal));
+      stored = ue8m0_code(raised, kReciprocal, kMaxExponent, params.is_floor != 0);
       value = ue8m0_value(stored);
     }
     if (is_finite) return;

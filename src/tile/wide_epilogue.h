@@ -56,11 +56,8 @@ __device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uin
 #pragma unroll
   for (int i = 0; i < kWideEights; ++i) {
     if (i * kEightTokens < tokens) {
-      if (owner != split) {
-        const float part[4] = {d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]};
-        ptx::st_shared_cluster_v4_f32(ptx::mapa_shared_cluster(to, owner * cluster_rows + row),
-                                      part);
-      }
+      const float part[4] = {d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]};
+      ptx::st_shared_cluster_v4_f32(ptx::mapa_shared_cluster(to, owner * cluster_rows + row), part);
       to += kEightBytes;
       left -= kEightTokens;
       if (left == 0) {
@@ -73,21 +70,21 @@ __device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uin
   ptx::fence_proxy_async_shared_cluster();  // copies will fill these bytes again
   sync();
   const std::int32_t begin = split * share, end = min(begin + share, tokens);
-  std::uint32_t from = own;
 #pragma unroll
-  for (int i = 0; i < kWideEights; ++i) {
-    if (i * kEightTokens >= begin && i * kEightTokens < end) {
-      float4 sum = make_float4(0, 0, 0, 0);
-      for (std::int32_t part = 0; part < splits; ++part) {  // the same order in every run
-        float4 v = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
-        if (part != split) v = ptx::ld_shared_v4_f32(from + part * part_bytes);
-        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+  for (int i = 0; i < kWideAccumulators; ++i) d[i] = 0.0f;
+#pragma unroll 1
+  for (std::int32_t from = 0; from < splits; ++from) {  // the same order in every run
+    std::uint32_t at = own + from * part_bytes;
+#pragma unroll
+    for (int i = 0; i < kWideEights; ++i) {
+      if (i * kEightTokens >= begin && i * kEightTokens < end) {
+        const float4 part = ptx::ld_shared_v4_f32(at);
+        d[4 * i] += part.x;
+        d[4 * i + 1] += part.y;
+        d[4 * i + 2] += part.z;
+        d[4 * i + 3] += part.w;
+        at += kEightBytes;
       }
-      d[4 * i] = sum.x;
-      d[4 * i + 1] = sum.y;
-      d[4 * i + 2] = sum.z;
-      d[4 * i + 3] = sum.w;
-      from += kEightBytes;
     }
   }
 }

@@ -23,7 +23,8 @@ struct SourceMatrix {
 /// Rows of very different sizes, zeros of both signs, subnormal numbers, ties of e4m3 and e2m1
 /// times odd scales, and in some blocks of 128 an infinity or a NaN.
 inline SourceMatrix draw_source(const FormatSpec& format, std::int64_t rows, std::int64_t cols,
-                                std::uint64_t seed, std::int64_t stride = 0) {
+                                std::uint64_t seed, std::int64_t stride = 0,
+                                bool has_infinities = true) {
   std::mt19937_64 random(seed);
   const int span = format.exponent_bits == 5 ? 14 : 120;
   std::vector<float> values = rough_values(rows, cols, -span, span, seed + 1);
@@ -40,7 +41,7 @@ inline SourceMatrix draw_source(const FormatSpec& format, std::int64_t rows, std
   for (std::int64_t i = 0; i < rows * cols; ++i) {
     if (random() % 512 == 0)
       values[i] = std::numeric_limits<float>::denorm_min() * (random() % 999);
-    if (random() % 1024 == 0)
+    if (random() % 1024 == 0 && has_infinities)
       values[i] = random() % 2 == 0 ? -std::numeric_limits<float>::infinity()
                                     : std::numeric_limits<float>::quiet_NaN();
   }

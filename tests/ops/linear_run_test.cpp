@@ -169,7 +169,12 @@ class LinearRunTest : public ::testing::TestWithParam<const char*> {
   static void check(const LinearCase& c) {
     SCOPED_TRACE(fmt::format("{} for {}, m {}, n {}, k {}, {}", to_string(c.format),
                              to_string(c.activations), c.problem.m, c.n, c.k, c.problem.kernel));
-    LinearRun(*device_, c).check();
+    try {
+      LinearRun(*device_, c).check();
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();  // with the trace
+      throw;
+    }
   }
   /// Whether a kernel can do it at all.
   static bool is_possible(const LinearCase& c) {
@@ -329,8 +334,9 @@ TEST_P(LinearRunTest, RunsInAGraph) {
 // On a GPU a thousand times, at a size that fills it; the simulator's order never changes.
 TEST_P(LinearRunTest, RepeatsToTheBit) {
   const bool is_gpu = !device_->is_simulated();
-  for (const char* const kernel : {"band_n32", "band_n64", "wide_bf16_t64_s2", "wide_bf16_t128",
-                                   "wide_e4m3_fp4_t128", "wide_e4m3_fp4_g128"}) {
+  for (const char* const kernel :
+       {"band_n32_x2", "band_n64", "wide_bf16_t64_s2", "wide_bf16_t256_r2", "wide_bf16_t128",
+        "wide_e4m3_fp4_t128", "wide_e4m3_fp4_g128"}) {
     SCOPED_TRACE(kernel);
     const bool is_e4m3 = std::string(kernel).starts_with("wide_e4m3");
     const bool has_blocks = std::string(kernel).find("_g") != std::string::npos;

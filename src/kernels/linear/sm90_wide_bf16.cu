@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kConsumerWarps = 8;
 constexpr int kAccumulators = kWideBf16MaxTokens / 2;
-constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
 constexpr int kRowBricks = kWideBf16Rows / kBrickRows;
 constexpr int kStepsOfBlock = kFp8BlockK / kWideBf16Step;
 
@@ -247,22 +247,42 @@ struct Consumer {
   };
 
   template <int N>
-  static __device__ void issue(float (&d)[N / 2], const std::uint32_t (&a)[2][4], std::uint64_t x,
-                               int first) {
+  static __device__ __forceinline__ void issue_n(float (&all)[kAccumulators],
+                                                 const std::uint32_t (&a)[2][4], std::uint64_t x) {
+    auto& d = reinterpret_cast<float(&)[N / 2]>(all);
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      tile::multiply_k16<tile::Bf16, N, 0>(d, a[j], tile::advance_descriptor(x, (first + j) * 2),
-                                           true);
-    }
+    for (int j = 0; j < 2; ++j)
+      tile::multiply_k16<tile::Bf16, N, 0>(d, a[j], tile::advance_descriptor(x, j * 2), true);
     ptx::wgmma_commit_group_sync_aligned();
   }
 
+  // Two products, as wide as the tile needs.
+  static __device__ __forceinline__ void issue(float (&d)[kAccumulators],
+                                               const std::uint32_t (&a)[2][4], std::uint64_t x,
+                                               std::int32_t granules) {
+    if (granules >= 8) return issue_n<256>(d, a, x);  // mostly: saves it the jump table
+    switch (granules) {
+      case 1:
+        return issue_n<32>(d, a, x);
+      case 2:
+        return issue_n<64>(d, a, x);
+      case 3:
+        return issue_n<96>(d, a, x);
+      case 4:
+        return issue_n<128>(d, a, x);
+      case 5:
+        return issue_n<160>(d, a, x);
+      case 6:
+        return issue_n<192>(d, a, x);
+      default:
+        return issue_n<224>(d, a, x);
+    }
+  }
+
   // d = the sums of this CTA's steps. Products of half a step run while the other half is decoded.
-  template <int N>
-  __device__ __forceinline__ void multiply(float (&all)[kAccumulators],
-                                           const tile::WideTile& tile) {
-    auto& d = reinterpret_cast<float(&)[N / 2]>(all);
+  __device__ __forceinline__ void multiply(float (&d)[kAccumulators], const tile::WideTile& tile) {
+    const std::int32_t granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
     const std::uint32_t brick = brick_of(tile);
     Words words;
     std::uint32_t first[2][4], second[2][4], last = 0;
@@ -273,17 +293,17 @@ struct Consumer {
     words.template decode<0>(first[0], places);
     words.template decode<1>(first[1], places);
     for (std::int32_t step = steps.begin; step < steps.end; ++step) {
-      const std::uint64_t x =
-          tile::describe_k_major<N, kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
+      const std::uint64_t x = tile::describe_k_major<kWideBf16MaxTokens, kWideBf16Step>(
+          memory.x + at.stage * memory.x_bytes);
       if constexpr (kHasBlockScales) {
         if (step > steps.begin && step % kStepsOfBlock == 0) scales.change(d, params, step);
       }
-      issue<N>(d, first, x, 0);
+      issue(d, first, x, granules);
       ptx::wgmma_wait_group_sync_aligned<1>();
       if (step > steps.begin) release(last);
       words.template decode<2>(second[0], places);
       words.template decode<3>(second[1], places);
-      issue<N>(d, second, x, 2);
+      issue(d, second, tile::advance_descriptor(x, 4), granules);
       last = at.stage;
       at.advance(memory.stages);
       if (step + 1 == steps.end) break;
@@ -299,24 +319,9 @@ struct Consumer {
     if constexpr (kHasBlockScales) scales.finish(d);
   }
 
-  // As wide as the tile needs.
-  __device__ __forceinline__ void multiply_any(float (&d)[kAccumulators],
-                                               const tile::WideTile& tile) {
-    switch (tile::ceil_div(tile.tokens, kWideBf16Granule)) {
-      case 1:
-        return multiply<64>(d, tile);
-      case 2:
-        return multiply<128>(d, tile);
-      case 3:
-        return multiply<192>(d, tile);
-      default:
-        return multiply<256>(d, tile);
-    }
-  }
-
   __device__ __forceinline__ void work(const tile::WideTile& tile) {
     float d[kAccumulators] = {};
-    multiply_any(d, tile);
+    multiply(d, tile);
     tile::TokenRange range = {0, tile.tokens};
     if (cluster.splits > 1) {
       const std::int32_t share = tile::reduction_share(tile.tokens, cluster.splits);

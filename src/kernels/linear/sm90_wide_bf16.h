@@ -50,7 +50,7 @@ struct WideBf16Params {
 inline constexpr int kWideBf16Threads = 384;
 inline constexpr int kWideBf16Rows = 128;    ///< of w in a tile
 inline constexpr int kWideBf16Step = 64;     ///< of k
-inline constexpr int kWideBf16Granule = 64;  ///< tiles are that many tokens, or a multiple
+inline constexpr int kWideBf16Granule = 32;  ///< tiles are that many tokens, or a multiple
 inline constexpr int kWideBf16MaxTokens = 256;
 
 /// Shared memory of a launch, in this order.

@@ -22,11 +22,14 @@ template <int Index>
 struct Config {
   static constexpr WideE4m3Variant kVariant = kWideE4m3Variants[Index];
   static constexpr int kTokens = kVariant.tokens, kStages = kVariant.stages;
+  static constexpr int kHalves = kVariant.halves, kMmaTokens = kTokens / kHalves;
+  static constexpr int kFactors = (kTokens + 127) / 128;  ///< tokens of a thread
   static constexpr int kCluster = kVariant.cluster;
   static constexpr bool kIsFp4 = kVariant.is_fp4, kHasKScales = kVariant.has_k_scales;
   static constexpr int kWeightsAt = kVariant.x_bytes();
   static constexpr int kScalesAt = kWeightsAt + 2 * kVariant.block_bytes();
-  static constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
+  static constexpr int kProducerRegisters = kHalves == 2 ? 24 : 40;
+  static constexpr int kConsumerRegisters = kHalves == 2 ? 240 : 232;
   static constexpr int kConsumerWarps = 8;
   using Walk = tile::LinearTileWalk<kTokens>;
 };
@@ -133,12 +136,14 @@ struct Consumer {
   const Problem<C>& problem;
   Shared<C>& shared;
   tile::Ring<C::kStages> ring;
-  tile::RingPosition<C::kStages> ahead, behind;  ///< next to be decoded, next to be released
+  using Position = tile::RingPosition<C::kStages>;
+  Position ahead, behind;  ///< next to be decoded, next to be released
   std::uint32_t stages, staging, table;
   std::uint32_t index;  ///< of the warpgroup
   std::uint32_t warp, lane;
 
-  using Sums = float[C::kTokens / 2];
+  using Sums = float[C::kMmaTokens / 2];  ///< of the tokens of a product
+  using Total = Sums[C::kHalves];
 
   // Of a thread, from the start of a stage.
   struct Offsets {
@@ -150,58 +155,68 @@ struct Consumer {
     const std::uint32_t at = C::kWeightsAt + brick * problem.brick;
     const std::uint32_t groups = problem.params.format == WeightFormat::kNvfp4 ? 4 : 2;
     const std::uint32_t scale = at + 512 + g * 2 * groups + s * groups / 4;
-    return {at + static_cast<std::uint32_t>(
-                     granule_position(static_cast<int>(g), static_cast<int>(s))) *
-                     16,
+    return {at + static_cast<std::uint32_t>(granule_position(static_cast<int>(g),
+                                                             static_cast<int>(s))) * 16,
             scale, scale + groups};
   }
 
-  __device__ void decode(Fragments& a, const Offsets& at, bool has_two) {
-    const std::uint32_t stage = stages + ahead.stage * C::kVariant.stage_bytes();
-    ring.wait_full(ahead);
+  // What the fragments of a step are made of.
+  struct Raw {
+    uint4 low[2], high[2];      ///< of each half; FP4: low only, both rows
+    std::uint32_t scales[2][2];  ///< FP4: of each half and row
+    uint2 magnitudes[2][2];
+  };
+
+  // Reads a stage; has_two is false where k ends within it.
+  __device__ void load(Raw& raw, const Offsets& at, const Position& from, bool has_two) {
+    const std::uint32_t stage = stages + from.stage * C::kVariant.stage_bytes();
+    ring.wait_full(from);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::uint32_t block = stage + half * C::kVariant.block_bytes();
       if (half == 1 && !has_two) {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) a[2 + i / 4][i % 4] = 0;
+        raw.low[1] = raw.high[1] = make_uint4(0, 0, 0, 0);
+        raw.scales[1][0] = raw.scales[1][1] = 0;
         break;
       }
-      const uint4 low = tile::load_shared_u4(block + at.codes);
+      const std::uint32_t block = stage + half * C::kVariant.block_bytes();
+      raw.low[half] = tile::load_shared_u4(block + at.codes);
       if constexpr (C::kIsFp4) {
-        const uint2 magnitudes[2] = {
-            tile::look_up_fold(table, tile::load_shared_u8(block + at.low_scale)),
-            tile::look_up_fold(table, tile::load_shared_u8(block + at.high_scale))};
-        const std::uint32_t words[4] = {low.x, low.y, low.z, low.w};
-#pragma unroll
-        for (int d = 0; d < 4; ++d) {
-          std::uint32_t rows[2];
-          tile::decode_fp4_e4m3(rows, words[d], magnitudes);
-          a[2 * half + d / 2][d % 2 * 2] = rows[0];
-          a[2 * half + d / 2][d % 2 * 2 + 1] = rows[1];
-        }
+        raw.scales[half][0] = tile::load_shared_u8(block + at.low_scale);
+        raw.scales[half][1] = tile::load_shared_u8(block + at.high_scale);
       } else {
-        const uint4 high = tile::load_shared_u4(block + at.codes + 512);
-        a[2 * half][0] = low.x, a[2 * half][2] = low.y;
-        a[2 * half + 1][0] = low.z, a[2 * half + 1][2] = low.w;
-        a[2 * half][1] = high.x, a[2 * half][3] = high.y;
-        a[2 * half + 1][1] = high.z, a[2 * half + 1][3] = high.w;
+        raw.high[half] = tile::load_shared_u4(block + at.codes + 512);
       }
     }
-    ahead.advance();
+  }
+  __device__ void look_up(Raw& raw) const {
+    if constexpr (C::kIsFp4) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        raw.magnitudes[i / 2][i % 2] = tile::look_up_fold(table, raw.scales[i / 2][i % 2]);
+    }
+  }
+  // The operand of product i.
+  __device__ void decode(std::uint32_t (&a)[4], const Raw& raw, int i) const {
+    const uint4& low = raw.low[i / 2];
+    const std::uint32_t words[2] = {i % 2 == 0 ? low.x : low.z, i % 2 == 0 ? low.y : low.w};
+    if constexpr (C::kIsFp4) {
+#pragma unroll
+      for (int d = 0; d < 2; ++d) {
+        std::uint32_t rows[2];
+        tile::decode_fp4_e4m3(rows, words[d], raw.magnitudes[i / 2]);
+        a[2 * d] = rows[0], a[2 * d + 1] = rows[1];
+      }
+    } else {
+      const uint4& high = raw.high[i / 2];
+      a[0] = words[0], a[2] = words[1];
+      a[1] = i % 2 == 0 ? high.x : high.z, a[3] = i % 2 == 0 ? high.y : high.w;
+    }
+    ptx::wgmma_fence_operand(a);
   }
 
-  __device__ void issue(Sums& part, const Fragments& a, std::uint32_t stage, bool accumulate) {
-    const std::uint64_t x =
-        tile::describe_k_major<C::kTokens, 64>(stages + stage * C::kVariant.stage_bytes());
-    ptx::wgmma_fence_operand(part);
-    ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      ptx::wgmma_mma_async<C::kTokens>::k32_f32_e4m3_e4m3(
-          part, a[i], tile::advance_descriptor(x, 2 * i), i > 0 || accumulate);
-    }
-    ptx::wgmma_commit_group_sync_aligned();
+  __device__ std::uint64_t describe_tokens(const Position& from) const {
+    return tile::describe_k_major<C::kMmaTokens, 64>(
+        ptx::uniform(stages + from.stage * C::kVariant.stage_bytes()));
   }
 
   __device__ void release() {
@@ -210,7 +225,7 @@ struct Consumer {
     } else {
       __syncwarp();
       if (lane < C::kCluster)
-        ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(ring.empty(behind), lane));
+        ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(behind), lane));
     }
     behind.advance();
   }
@@ -225,11 +240,12 @@ struct Consumer {
   }
 
   // Sums of the tensor core go over to f32, with the scales of their 128 of k.
-  __device__ void promote(Sums& total, const Sums& part, const BlockScales& block) const {
-    const std::uint32_t scales =
-        stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt + lane % 4 * 8;
+  __device__ void promote(Sums& total, const Sums& part, const BlockScales& block,
+                          int half = 0) const {
+    const std::uint32_t scales = stages + behind.stage * C::kVariant.stage_bytes() + C::kScalesAt +
+                                 half * C::kMmaTokens * 4 + lane % 4 * 8;
 #pragma unroll
-    for (int j = 0; j < C::kTokens / 8; ++j) {
+    for (int j = 0; j < C::kMmaTokens / 8; ++j) {
       float low[2] = {block.low, block.low}, high[2] = {block.high, block.high};
       if constexpr (C::kHasKScales) {
         const float2 s = *static_cast<const float2*>(__cvta_shared_to_generic(scales + j * 32));
@@ -251,26 +267,50 @@ struct Consumer {
   // Where a tile's next step stands.
   struct Cursor {
     std::int32_t step = 0;
-    std::uint32_t stage;           ///< of its tokens
-    const float* scales;           ///< of its blocks of weights
+    Position at;                  ///< its stage
+    const float* scales;          ///< of its blocks of weights
     std::int32_t scale_pitch, up;  ///< from step to step; from gate to up
   };
 
-  // One step: its products run while the next step is decoded. Step `Place` of a round of `Count`
-  // that add up in the tensor core.
+  // One step, four products; the next step is decoded between them: a product that takes its A
+  // operand from registers holds up the next one's issue until it has read them. Step `Place` of a
+  // round of `Count` that add up in the tensor core.
   template <int Place, int Count>
   __device__ void step(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                        Cursor& cursor) {
-    issue(part, now, cursor.stage, Place > 0);
-    cursor.stage = ahead.stage;
+    const std::uint64_t x = describe_tokens(cursor.at);
+    const auto multiply = [&](int i) {
+      if (C::kVariant.interleaved || i == 0) ptx::wgmma_fence_sync_aligned();
+      ptx::wgmma_mma_async<C::kMmaTokens>::k32_f32_e4m3_e4m3(
+          part, now[i], tile::advance_descriptor(x, 2 * i), i > 0 || Place > 0);
+      if (C::kVariant.interleaved || i == 3) ptx::wgmma_commit_group_sync_aligned();
+    };
     const BlockScales block = load_block_scales(cursor.scales, cursor.up);
     cursor.scales += cursor.scale_pitch;
+    ++cursor.step;
+    ptx::wgmma_fence_operand(part);
+    multiply(0);
+    if constexpr (!C::kVariant.interleaved) multiply(1), multiply(2), multiply(3);
     if constexpr (Place > 0) {
       ptx::wgmma_wait_group_sync_aligned<1>();  // `next` is free, and the stage before
       release();
     }
-    ++cursor.step;
-    if (cursor.step < problem.steps) decode(next, at, 2 * cursor.step + 1 < problem.k_blocks);
+    Raw raw;
+    // The last step decodes itself once more, for nothing: a branch around it would cost more.
+    const bool has_next = cursor.step < problem.steps;
+    if (has_next) {
+      cursor.at = ahead;
+      ahead.advance();
+    }
+    load(raw, at, cursor.at, 2 * cursor.step + 1 < problem.k_blocks);
+    if constexpr (C::kVariant.interleaved) multiply(1);
+    look_up(raw);
+    decode(next[0], raw, 0);
+    if constexpr (C::kVariant.interleaved) multiply(2);
+    decode(next[1], raw, 1);
+    if constexpr (C::kVariant.interleaved) multiply(3);
+    decode(next[2], raw, 2);
+    decode(next[3], raw, 3);
     if constexpr (Place == Count - 1) {
       ptx::wgmma_wait_group_sync_aligned<0>();
       ptx::wgmma_fence_operand(part);
@@ -278,18 +318,56 @@ struct Consumer {
       release();
     }
   }
+  // One step of a tile of twice as many tokens as a product has, half of them after the other with
+  // the same fragments: registers hold the sums of all tokens and the tensor core's of a half.
+  // While this warpgroup adds and decodes, the other one's products run.
+  __device__ void step_of_halves(Total& total, Fragments& a, const Offsets& at, Cursor& cursor) {
+    const std::uint64_t x = describe_tokens(cursor.at);
+    const BlockScales block = load_block_scales(cursor.scales, cursor.up);
+    cursor.scales += cursor.scale_pitch;
+    ++cursor.step;
+    Sums part;
+#pragma unroll
+    for (int half = 0; half < C::kHalves; ++half) {
+      ptx::wgmma_fence_operand(part);
+      ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        ptx::wgmma_mma_async<C::kMmaTokens>::k32_f32_e4m3_e4m3(
+            part, a[i],
+            tile::advance_descriptor(x, (half * C::kMmaTokens * tile::kBoxRowBytes >> 4) + 2 * i),
+            i > 0);
+      }
+      ptx::wgmma_commit_group_sync_aligned();
+      ptx::wgmma_wait_group_sync_aligned<0>();
+      ptx::wgmma_fence_operand(part);
+      if (half == C::kHalves - 1 && cursor.step < problem.steps) {
+        cursor.at = ahead;
+        ahead.advance();
+        Raw raw;
+        load(raw, at, cursor.at, 2 * cursor.step + 1 < problem.k_blocks);
+        look_up(raw);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
+      }
+      promote(total[half], part, block, half);
+    }
+    release();
+  }
+
   template <int Count, int Place = 0>
   __device__ void round(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                         Cursor& cursor) {
     step<Place, Count>(total, part, now, next, at, cursor);
-    if constexpr (Place + 1 < Count) round<Count, Place + 1>(total, part, next, now, at, cursor);
+    if constexpr (Place + 1 < Count)
+      round<Count, Place + 1>(total, part, next, now, at, cursor);
   }
 
-  __device__ void multiply(Sums& total, const LinearTile& tile, std::int32_t row_tile) {
+  __device__ void multiply(Total& total, const LinearTile& tile, std::int32_t row_tile) {
     const WideE4m3Params& params = problem.params;
     const Offsets at = offsets(problem.bricks_of(row_tile));
     const std::int32_t blocks = (params.n + 127) / 128;
-    Cursor cursor = {0, ahead.stage, nullptr, 0, 0};
+    Cursor cursor = {0, ahead, nullptr, 0, 0};
     if constexpr (!C::kIsFp4) {
       const std::int32_t half = (params.n / 2 + 127) / 128;
       cursor.scale_pitch = params.is_swiglu ? 2 * half : blocks;
@@ -298,12 +376,42 @@ struct Consumer {
                       std::int64_t{tile.expert} * problem.steps * cursor.scale_pitch +
                       (params.is_swiglu ? row_tile / 2 : row_tile);
     }
-    Sums part;
-    Fragments a, b;
+    Fragments a;
+    Raw raw;
+    load(raw, at, ahead, problem.k_blocks > 1);
+    ahead.advance();
+    look_up(raw);
 #pragma unroll
-    for (int i = 0; i < C::kTokens / 2; ++i) total[i] = part[i] = 0.0f;
-    decode(a, at, problem.k_blocks > 1);
+    for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
+#pragma unroll
+    for (int half = 0; half < C::kHalves; ++half) {
+#pragma unroll
+      for (int i = 0; i < C::kMmaTokens / 2; ++i) total[half][i] = 0.0f;
+    }
+    if constexpr (C::kHalves == 1) {
+      Fragments b;
+      run_steps(total[0], a, b, at, cursor);
+    } else {
+      while (cursor.step < problem.steps) step_of_halves(total, a, at, cursor);
+    }
+  }
+
+  __device__ void run_steps(Sums& total, Fragments& a, Fragments& b, const Offsets& at,
+                            Cursor& cursor) {
     constexpr int kPromote = C::kVariant.promote;
+    if constexpr (kPromote == 0) {  // one level
+      step<0, 3>(total, total, a, b, at, cursor);
+      while (cursor.step < problem.steps) {
+        step<1, 3>(total, total, b, a, at, cursor);
+        if (cursor.step == problem.steps) break;
+        step<1, 3>(total, total, a, b, at, cursor);
+      }
+      ptx::wgmma_wait_group_sync_aligned<0>();
+      ptx::wgmma_fence_operand(total);
+      release();
+      return;
+    }
+    Sums part;
     if constexpr (kPromote > 1) {
       static_assert(kPromote % 2 == 0, "a round must leave the next fragments in the first set");
       while (problem.steps - cursor.step >= kPromote)
@@ -321,8 +429,63 @@ struct Consumer {
     return factors != nullptr && token < problem.params.tokens ? __ldg(factors + token) : 1.0f;
   }
 
-  __device__ void finish(Sums& total, const LinearTile& tile, std::int32_t row_tile, float scale,
-                         float weight) {
+  struct Factors {
+    float scales[C::kFactors], weights[C::kFactors];
+  };
+  __device__ Factors load_factors(const LinearTile& tile) const {
+    const WideE4m3Params& params = problem.params;
+    float alpha = params.alpha;
+    if (params.alphas != nullptr) alpha *= __ldg(params.alphas + tile.expert);
+    Factors factors;
+#pragma unroll
+    for (int i = 0; i < C::kFactors; ++i) {
+      const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128) + i * 128;
+      factors.scales[i] = alpha;
+      if constexpr (!C::kHasKScales) factors.scales[i] *= token_factor(params.x_scales, token);
+      factors.weights[i] = token_factor(params.row_weights, token);
+    }
+    return factors;
+  }
+
+  // Tokens from one chunk of the tile to memory.
+  template <int Chunk>
+  __device__ void store(float (&d)[C::kVariant.chunk_tokens() / 2], LinearTile tile,
+                        const float* weights, std::int32_t row) const {
+    constexpr int kChunk = C::kVariant.chunk_tokens();
+    const WideE4m3Params& params = problem.params;
+    const std::uint32_t barrier = 1 + index;
+    tile::LinearPlace place = {tile.first_token + Chunk * kChunk, tile.token_begin, tile.token_end,
+                               row, params.n};
+    if (params.is_swiglu) {
+      place.first_row /= 2;
+      place.rows /= 2;
+      tile::store_swiglu_bf16<kChunk>(params.y, params.y_pitch, d, weights, params.swiglu_limit,
+                                      staging, barrier, place);
+      return;
+    }
+    if (params.row_weights != nullptr) tile::scale_tokens<kChunk>(d, weights, 0.0f, 0.0f);
+    if (params.is_f32) {
+      tile::store_transposed_f32<kChunk>(params.y, params.y_pitch, d, place);
+    } else {
+      tile::store_transposed_bf16<kChunk>(params.y, params.y_pitch, d, staging, barrier, place);
+    }
+  }
+  template <int Chunk = 0>
+  __device__ void store_chunks(Total& total, const LinearTile& tile, const float (&bias)[2],
+                               std::int32_t row) const {
+    constexpr int kChunk = C::kVariant.chunk_tokens(), kCount = kChunk / 2;
+    constexpr int kHalf = Chunk * kChunk / C::kMmaTokens;
+    if constexpr (Chunk * kChunk < C::kTokens) {
+      auto& d = reinterpret_cast<float(&)[kCount]>(
+          total[kHalf][Chunk * kCount - kHalf * C::kMmaTokens / 2]);
+      tile::scale_tokens<kChunk>(d, shared.factors[index][0] + Chunk * kChunk, bias[0], bias[1]);
+      store<Chunk>(d, tile, shared.factors[index][1] + Chunk * kChunk, row);
+      store_chunks<Chunk + 1>(total, tile, bias, row);
+    }
+  }
+
+  __device__ void finish(Total& total, const LinearTile& tile, std::int32_t row_tile,
+                         const Factors& factors) const {
     const WideE4m3Params& params = problem.params;
     const std::uint32_t barrier = 1 + index;
     const std::int32_t row = row_tile * C::kVariant.kRows + static_cast<std::int32_t>(index) * 64;
@@ -335,60 +498,36 @@ struct Consumer {
           bias[h] = params.bias[std::int64_t{tile.expert} * params.n + row + local + 8 * h];
       }
     }
-    float* scales = shared.factors[index][0];
-    float* weights = shared.factors[index][1];
-    if (threadIdx.x % 128 < C::kTokens) {
-      scales[threadIdx.x % 128] = scale;
-      weights[threadIdx.x % 128] = weight;
+#pragma unroll
+    for (int i = 0; i < C::kFactors; ++i) {
+      const std::uint32_t token = threadIdx.x % 128 + i * 128;
+      if (token < C::kTokens) {
+        shared.factors[index][0][token] = factors.scales[i];
+        shared.factors[index][1][token] = factors.weights[i];
+      }
     }
     ptx::bar_sync<128>(barrier);
-    if (params.is_swiglu && params.alphas != nullptr) {  // the scale has the gate's
-      const float* const alphas = params.alphas + 2 * tile.expert;
-      const float ratio = __ldg(alphas + 1) / __ldg(alphas);
-#pragma unroll
-      for (int i = 0; i < C::kTokens / 2; ++i) total[i] *= i % 4 < 2 ? 1.0f : ratio;
-    }
-    tile::scale_tokens<C::kTokens>(total, scales, bias[0], bias[1]);
-    tile::LinearPlace place = {tile.first_token, tile.token_begin, tile.token_end, row, params.n};
-    if (params.is_swiglu) {
-      place.first_row /= 2;
-      place.rows /= 2;
-      tile::store_swiglu_bf16<C::kTokens>(params.y, params.y_pitch, total, weights,
-                                          params.swiglu_limit, staging, barrier, place);
-      return;
-    }
-    if (params.row_weights != nullptr) tile::scale_tokens<C::kTokens>(total, weights, 0.0f, 0.0f);
-    if (params.is_f32) {
-      tile::store_transposed_f32<C::kTokens>(params.y, params.y_pitch, total, place);
-    } else {
-      tile::store_transposed_bf16<C::kTokens>(params.y, params.y_pitch, total, staging, barrier,
-                                              place);
-    }
+    store_chunks(total, tile, bias, row);
     ptx::bar_sync<128>(barrier);  // factors were read
   }
 
   // The same for all threads, and known to be: products in a divergent loop would be serialised.
   static __device__ bool next_tile(typename C::Walk& walk, LinearTile& tile) {
     const bool has_tile = ptx::uniform(static_cast<int>(walk.next(tile))) != 0;
-    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group), ptx::uniform(tile.first_token),
-            ptx::uniform(tile.token_begin), ptx::uniform(tile.token_end)};
+    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group),
+            ptx::uniform(tile.first_token), ptx::uniform(tile.token_begin),
+            ptx::uniform(tile.token_end)};
     return has_tile;
   }
 
   __device__ void run() {
-    const WideE4m3Params& params = problem.params;
     typename C::Walk walk = problem.walk(shared.tiles);
     LinearTile tile;
     while (next_tile(walk, tile)) {
-      const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128);
-      float scale = params.alpha;
-      if (params.alphas != nullptr)
-        scale *= __ldg(params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert);
-      if constexpr (!C::kHasKScales) scale *= token_factor(params.x_scales, token);
-      const float weight = token_factor(params.row_weights, token);
-      Sums total;
+      const Factors factors = load_factors(tile);
+      Total total;
       multiply(total, tile, problem.loaded_row_tile(tile));
-      finish(total, tile, problem.row_tile(tile), scale, weight);
+      finish(total, tile, problem.row_tile(tile), factors);
     }
   }
 };
@@ -417,17 +556,9 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
     const std::uint32_t lane = threadIdx.x % 32;
-    Consumer<C> consumer{problem,
-                         shared,
-                         tile::Ring<C::kStages>(shared.ring),
-                         {},
-                         {},
-                         stages,
+    Consumer<C> consumer{problem, shared, tile::Ring<C::kStages>(shared.ring), {}, {}, stages,
                          staging + index * C::kVariant.staging_bytes(),
-                         table + lane % 16 * 8,
-                         index,
-                         ptx::uniform(threadIdx.x / 32 % 4),
-                         lane};
+                         table + lane % 16 * 8, index, ptx::uniform(threadIdx.x / 32 % 4), lane};
     consumer.run();
   }
   if constexpr (C::kCluster > 1) {
@@ -440,10 +571,10 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
 }  // namespace tilewright::kernels
 
 #ifndef TILEWRIGHT_WIDE_E4M3_NO_ENTRIES  // measured variants are compiled elsewhere
-#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                 \
-  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                             \
-      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) { \
-    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                     \
+#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                  \
+  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                              \
+      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) {  \
+    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                      \
   }
 
 TILEWRIGHT_WIDE_E4M3(fp4_t128, 0)

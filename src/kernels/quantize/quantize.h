@@ -3,6 +3,8 @@
 // scales, byte for byte as formats/block_scale.h defines them.
 #pragma once
 
+#include "formats/block_scale.h"
+
 #include <cstdint>
 
 namespace tilewright::kernels {
@@ -20,9 +22,6 @@ enum class ScaleOrder : std::int32_t {
   kStrided,  ///< by scale_row_stride and scale_block_stride
   k128x4,    ///< tiles of 128 rows x 4 blocks (formats/scale_layout.h), padding zero
 };
-
-/// Which block scales a quantiser may take; see formats/block_scale.h.
-enum class ScaleChoice : std::int32_t { kEvery, kFourOverSix, kExactNearest, kExactBest };
 
 struct QuantizeParams {
   const void* in;  ///< rows of `cols` numbers, in_stride elements apart

@@ -1,0 +1,302 @@
+// tilewright linear: the operator on a weight of a file, or on drawn ones.
+
+#include "base/error.h"
+#include "base/npy.h"
+#include "base/safetensors.h"
+#include "cli/attention_bench.h"
+#include "cli/attention_data.h"
+#include "cli/command.h"
+#include "cli/linear_bench.h"
+#include "cli/linear_check.h"
+#include "cli/linear_data.h"
+#include "formats/minifloat.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct LinearArgs {
+  std::string input, weight = "weight", x, format = "nvfp4", activations = "bf16", kernel = "auto",
+                     scales = "auto", out;
+  std::int64_t m = 16, n = 512, k = 512, rows = 64;
+  bool f32 = false, check = false, plan_only = false, accuracy = false;
+  int runs = 20;
+};
+
+LinearWeightData make_weight(const LinearArgs& args, WeightFormat format) {
+  if (!args.input.empty()) return load_weight(args.input, args.weight, format);
+  LinearWeightData data =
+      quantise_weight(format, draw_normal_floats(args.n * args.k, 1), args.n, args.k);
+  data.origin = "N(0,1)";
+  return data;
+}
+
+// x [m, k] rounded to bf16: of a file, or drawn.
+std::vector<float> make_x(const LinearArgs& args, std::int64_t k, std::int64_t& m) {
+  if (args.x.empty()) {
+    m = args.m;
+    return draw_normal_floats(m * k, 2);
+  }
+  std::vector<std::uint16_t> codes;
+  if (args.x.ends_with(".npy")) {
+    const HostTensor tensor = read_npy(args.x);
+    codes = to_codes(tensor.view(), DType::kBF16, args.x);
+  } else {
+    require(!args.input.empty(), ErrorKind::kInvalidArgument,
+            "linear: --x {} is no .npy file; with --input it may be a tensor of that file", args.x);
+    codes = to_codes(SafetensorsFile(args.input).tensor(args.x), DType::kBF16, args.x);
+  }
+  m = static_cast<std::int64_t>(codes.size()) / k;
+  require(m * k == static_cast<std::int64_t>(codes.size()), ErrorKind::kInvalidArgument,
+          "linear: {} has {} elements, no multiple of k = {}", args.x, codes.size(), k);
+  std::vector<float> x;
+  for (const std::uint16_t code : codes) x.push_back(static_cast<float>(decode(kBf16, code)));
+  return x;
+}
+
+LinearActivations parse_activations(const std::string& text) {
+  return text == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+}
+
+LinearProblem make_problem(const LinearArgs& args, std::int64_t m) {
+  LinearProblem problem;
+  problem.m = m;
+  problem.out_dtype = args.f32 ? DType::kF32 : DType::kBF16;
+  problem.kernel = args.kernel;
+  if (args.scales == "row") problem.activation_scales = ActivationScales::kRow;
+  if (args.scales == "128") problem.activation_scales = ActivationScales::kBlock128;
+  return problem;
+}
+
+json plan_json(const LinearPlan& plan) {
+  json candidates = json::array();
+  for (const LinearCandidate& c : plan.candidates)
+    candidates.push_back({{"name", c.name}, {"possible", c.is_possible}, {"reason", c.reason}});
+  return {{"kernel", plan.kernel},    {"text", plan.to_string()},
+          {"candidates", candidates}, {"workspace_bytes", plan.workspace_bytes},
+          {"flops", plan.flops},      {"bytes", plan.bytes}};
+}
+
+std::string errors_text(const json& e) {
+  return fmt::format("max error {:.3g}, relative rms {:.3g}, cosine {:.8f}",
+                     e["max_abs"].get<double>(), e["relative_rms"].get<double>(),
+                     e["cosine"].get<double>());
+}
+
+void print_check(const json& e, const Style& style) {
+  const bool is_ok = e["ok"].get<bool>();
+  print(fmt::format("check      {} against {} ({} rows): {}, {:.1f} % of the bound\n",
+                    is_ok ? style.good("correct") : style.bad("WRONG"),
+                    e["reference"].get<std::string>(), e["rows"].get<std::int64_t>(),
+                    errors_text(e), 100 * e["worst_of_bound"].get<double>()));
+  if (e["dequantised"]["reference"] != e["reference"])
+    print(fmt::format("           against the dequantised weight: {}\n",
+                      errors_text(e["dequantised"])));
+  if (e.contains("original"))
+    print(fmt::format("           against the weight before it was quantised: {}\n",
+                      errors_text(e["original"])));
+}
+
+void print_linear(const json& report, const Style& style) {
+  print(report["plan"]["text"].get<std::string>());
+  if (report.contains("prepared"))
+    print(fmt::format("prepared   {:.3g} MB on the device in {:.3g} ms: {:.2f} GB/s\n",
+                      report["prepared"]["bytes"].get<double>() * 1e-6,
+                      report["prepared"]["ms"].get<double>(),
+                      report["prepared"]["gb_per_s"].get<double>()));
+  if (report.contains("time")) {
+    const json& time = report["time"];
+    print(
+        fmt::format("time       {} us, median of {} runs with a cold cache ({:.1f} to {:.1f}); "
+                    "floor {:.2f} us\n",
+                    style.bold(fmt::format("{:.2f}", time["median_us"].get<double>())),
+                    time["samples_us"].size(), time["low_us"].get<double>(),
+                    time["high_us"].get<double>(), time["floor_us"].get<double>()));
+  }
+  if (report.contains("counted")) {
+    const json& total = report["counted"]["total"];
+    print(fmt::format(
+        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a "
+        "simulator\n",
+        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
+  }
+  if (report.contains("error")) print_check(report["error"], style);
+}
+
+LinearWeight prepare(const Device& device, const LinearWeightData& data,
+                     LinearActivations activations, json& report) {
+  const auto begin = std::chrono::steady_clock::now();
+  LinearWeight weight = LinearWeight::prepare(device, data.source, activations);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto bytes = static_cast<double>(weight.bytes());
+  report["prepared"] = {
+      {"bytes", bytes}, {"ms", 1e3 * seconds}, {"gb_per_s", 1e-9 * bytes / seconds}};
+  return weight;
+}
+
+void write_out(const LinearArgs& args, std::span<const double> out, std::int64_t m,
+               std::int64_t n) {
+  if (args.out.empty()) return;
+  HostTensor tensor(DType::kF32, {m, n});
+  std::ranges::transform(out, tensor.elems<float>().begin(),
+                         [](double x) { return static_cast<float>(x); });
+  write_npy(args.out, tensor.view());
+}
+
+void run_linear(const LinearArgs& args, Context& context) {
+  request_counts();
+  const Device device = Device::open(context.device);
+  const LinearWeightData data = make_weight(args, weight_format_from_string(args.format));
+  std::int64_t m = 0;
+  const std::vector<float> x = make_x(args, data.k, m);
+  json report = {{"device", device.description()}, {"weight", data.origin}};
+  const LinearActivations activations = parse_activations(args.activations);
+  const LinearProblem problem = make_problem(args, m);
+  if (args.plan_only) {
+    report["plan"] =
+        plan_json(plan_linear(device, {data.source.format, activations, data.n, data.k}, problem));
+    return context.json ? print_json(report) : print_linear(report, context.style());
+  }
+  const LinearWeight weight = prepare(device, data, activations, report);
+  const Linear linear(weight, problem);
+  report["plan"] = plan_json(linear.plan());
+  LinearBench bench(device, data.k, x, linear.plan());
+  bench.enqueue(linear);
+  bench.synchronize();
+  const std::vector<double> out = bench.read_out();
+  if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;
+  if (!device.is_simulated() && args.runs > 0 && m > 0)
+    report["time"] = bench.time_cold(linear, args.runs);
+  if (args.check) {
+    const LinearReport checked = check_linear(data, linear.plan(), x, out, args.rows);
+    report["error"] = to_json(checked);
+    context.exit_status = checked.is_ok() ? 0 : 1;
+  }
+  write_out(args, out, m, data.n);
+  context.json ? print_json(report) : print_linear(report, context.style());
+}
+
+// Every format and kind of activations on one weight: what their roundings cost.
+void run_accuracy(const LinearArgs& args, Context& context) {
+  const Device device = Device::open(context.device);
+  json rows = json::array();
+  Table table({"weight", "activations", "kernel", "rms as the kernel rounds", "rms", "cosine",
+               "rms", "cosine"});
+  for (const char* const format : {"nvfp4", "mxfp4", "fp8", "bf16"}) {
+    LinearArgs one = args;
+    one.format = format;
+    const LinearWeightData data = make_weight(one, weight_format_from_string(format));
+    std::int64_t m = 0;
+    const std::vector<float> x = make_x(one, data.k, m);
+    for (const char* const kernel :
+         {"band_n32", "wide_bf16_t128", "wide_e4m3_row", "wide_e4m3_128"}) {
+      const bool is_fp8 = std::string_view(kernel).starts_with("wide_e4m3");
+      one.scales = std::string_view(kernel).ends_with("row") ? "row" : "128";
+      one.kernel = is_fp8 ? fmt::format("wide_e4m3_{}_{}128", *format == 'f' ? "fp8" : "fp4",
+                                        one.scales == "row" ? "t" : "g")
+                          : kernel;
+      if (is_fp8 && std::string_view(format) == "bf16") continue;
+      json ignored;
+      const LinearWeight weight =
+          prepare(device, data, parse_activations(is_fp8 ? "fp8" : "bf16"), ignored);
+      const Linear linear(weight, make_problem(one, m));
+      LinearBench bench(device, data.k, x, linear.plan());
+      bench.enqueue(linear);
+      bench.synchronize();
+      const LinearReport r = check_linear(data, linear.plan(), x, bench.read_out(), args.rows);
+      if (!r.is_ok()) context.exit_status = 1;
+      json row = to_json(r);
+      row["weight"] = format;
+      row["kernel"] = one.kernel;
+      row["origin"] = data.origin;
+      rows.push_back(row);
+      table.add({format, is_fp8 ? (one.scales == "row" ? "fp8 per row" : "fp8 per 128") : "bf16",
+                 one.kernel, fmt::format("{:.5f}", r.same.relative_rms),
+                 fmt::format("{:.5f}", r.dequantised.relative_rms),
+                 fmt::format("{:.7f}", r.dequantised.cosine),
+                 fmt::format("{:.5f}", r.original.relative_rms),
+                 fmt::format("{:.5f}", r.original.cosine)});
+    }
+  }
+  if (context.json) return print_json({{"device", device.description()}, {"rows", rows}});
+  print("against dequantised weights (rms, cosine), then against the original weight\n" +
+        table.text(context.style()));
+}
+
+void add_options(CLI::App& command, LinearArgs& args) {
+  command.add_option("--input", args.input, "a safetensors file with the weight")
+      ->check(quiet(CLI::ExistingFile))
+      ->type_name("FILE");
+  command.add_option("--weight", args.weight, "the weight's name; its scales are found beside it")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--x", args.x, "activations [m, k]: .npy, or a tensor of --input; else drawn")
+      ->type_name("FILE|NAME");
+  command
+      .add_option("--format", args.format,
+                  "what a weight becomes that is not quantised: bf16, fp8, mxfp4, nvfp4")
+      ->capture_default_str()
+      ->type_name("FORMAT")
+      ->check(quiet(CLI::IsMember({"bf16", "fp8", "mxfp4", "nvfp4"})));
+  command.add_option("--activations", args.activations, "bf16 (W4A16) or fp8 (W4A8)")
+      ->capture_default_str()
+      ->type_name("TYPE")
+      ->check(quiet(CLI::IsMember({"bf16", "fp8"})));
+  command
+      .add_option("--activation-scales", args.scales,
+                  "of fp8 activations: one for a row, or for 128 of it")
+      ->capture_default_str()
+      ->type_name("auto|row|128")
+      ->check(quiet(CLI::IsMember({"auto", "row", "128"})));
+  for (const auto& [name, at, what] :
+       {std::tuple{"--m", &args.m, "rows of drawn activations"},
+        std::tuple{"--n", &args.n, "out features of a drawn weight"},
+        std::tuple{"--k", &args.k, "in features of a drawn weight"},
+        std::tuple{"--rows", &args.rows, "rows that --check compares"}}) {
+    command.add_option(name, *at, what)
+        ->capture_default_str()
+        ->type_name("N")
+        ->check(quiet(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24)));
+  }
+}
+
+}  // namespace
+
+void add_linear(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("linear", "x W^T with weights of 4, 8 or 16 bits, of a file or drawn");
+  auto args = std::make_shared<LinearArgs>();
+  add_options(*command, *args);
+  command->add_option("--kernel", args->kernel, "auto, or one that --plan lists")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->add_flag("--f32", args->f32, "results in fp32 instead of bf16");
+  command->add_option("--out", args->out, "write the result as float32 .npy")->type_name("FILE");
+  command->add_flag("--check", args->check, "compare with float64");
+  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  command->add_flag("--accuracy", args->accuracy, "every format and kernel on this weight");
+  command->add_option("--runs", args->runs, "timed runs on a GPU")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(quiet(CLI::Range(0, 10000)));
+  command->footer(
+      "For example:\n"
+      "  tilewright linear --m 8 --n 7168 --k 7168 --plan\n"
+      "  tilewright linear --input model.safetensors --weight layers.0.ffn.w1.weight --check\n"
+      "  tilewright linear --m 64 --activations fp8 --check");
+  command->callback([args, &context] {
+    args->accuracy ? run_accuracy(*args, context) : run_linear(*args, context);
+  });
+}
+
+}  // namespace tilewright::cli
