@@ -69,9 +69,10 @@ struct BandTile {
   WeightFormat format;
   int tokens;    ///< 8, 16, 32 or 64: the most of a unit
   int warps;     ///< side by side along the rows, 32 rows each
-  int k_groups;  ///< groups of so many warps take turns at the stages: 1 or 2
+  int k_groups;  ///< groups of so many warps, each with stages of its own: 1 or 2. (A group that
+                 ///< skipped rounds of a stage could mistake one round for the next but one.)
   int cluster;   ///< CTAs that share a unit's K: 1, 2, 4, 8
-  int stages;    ///< 2..kMaxStages
+  int stages;    ///< 2..kMaxStages, a multiple of k_groups
   bool is_grouped;
 
   static constexpr int kMinWarps = 2, kMaxWarps = 7, kMaxStages = 16;
@@ -83,7 +84,8 @@ struct BandTile {
   constexpr int bricks() const { return warps * kWarpBricks; }
   constexpr int threads() const { return (warps * k_groups + 1) * 32; }
   constexpr bool is_possible() const {
-    return warps >= kMinWarps && warps <= kMaxWarps && threads() <= max_threads(entry_tokens());
+    return warps >= kMinWarps && warps <= kMaxWarps && threads() <= max_threads(entry_tokens()) &&
+           stages >= 2 && stages <= kMaxStages && stages % k_groups == 0;
   }
   /// K blocks of 64 in a stage.
   static constexpr int stage_blocks(WeightFormat format) {
