@@ -28,33 +28,28 @@ struct TokenRange {
   __device__ bool has(std::int32_t token) const { return token >= begin && token < end; }
 };
 
-inline constexpr int kWideAccumulators = kernels::kWideBf16MaxTokens / 2;
-inline constexpr int kWideEights = kernels::kWideBf16MaxTokens / kEightTokens;
-using WideAccumulators = float (&)[kWideAccumulators];
-using WideResults = const float (&)[kWideAccumulators];
-
 /// Tokens of a tile that each of `splits` CTAs finishes, the last ones perhaps fewer.
 __device__ inline std::int32_t reduction_share(std::int32_t tokens, std::int32_t splits) {
   return ceil_div(ceil_div(tokens, kEightTokens), splits) * kEightTokens;
 }
 
 /// Adds up the accumulators of the CTAs that share a tile; each gets the sums of its share of the
-/// tokens. `buffer` is shared memory of 512 (tokens + 16 splits) bytes in every CTA that nobody
-/// uses. All consumer threads; the caller's cluster barriers stand before, in `sync`, and after all
+/// tokens. `buffer` is shared memory of 4 (tokens + 16 splits) bytes a row in every CTA that nobody
+/// uses. All `Threads` consumers; the caller's cluster barriers stand before, in `sync`, and after all
 /// CTAs have read.
-template <class Sync>
-__device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uint32_t buffer,
+template <int Threads, int Count, class Sync>
+__device__ __forceinline__ void reduce_over_cluster(float (&d)[Count], std::uint32_t buffer,
                                                     std::uint32_t thread, std::int32_t share,
                                                     std::int32_t tokens, std::int32_t split,
                                                     std::int32_t splits, std::int32_t cluster_rows,
                                                     std::int32_t row, Sync&& sync) {
-  constexpr std::uint32_t kEightBytes = 256 * 16;  // of all threads
+  constexpr std::uint32_t kEightBytes = Threads * 16;  // of all threads
   const std::uint32_t part_bytes = share / kEightTokens * kEightBytes;
   const std::uint32_t own = buffer + thread * 16;
   std::int32_t owner = 0, left = share;
   std::uint32_t to = own + split * part_bytes;
 #pragma unroll
-  for (int i = 0; i < kWideEights; ++i) {
+  for (int i = 0; i < Count / 4; ++i) {
     if (i * kEightTokens < tokens) {
       const float part[4] = {d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]};
       ptx::st_shared_cluster_v4_f32(ptx::mapa_shared_cluster(to, owner * cluster_rows + row), part);
@@ -71,12 +66,12 @@ __device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uin
   sync();
   const std::int32_t begin = split * share, end = min(begin + share, tokens);
 #pragma unroll
-  for (int i = 0; i < kWideAccumulators; ++i) d[i] = 0.0f;
+  for (int i = 0; i < Count; ++i) d[i] = 0.0f;
 #pragma unroll 1
   for (std::int32_t from = 0; from < splits; ++from) {  // the same order in every run
     std::uint32_t at = own + from * part_bytes;
 #pragma unroll
-    for (int i = 0; i < kWideEights; ++i) {
+    for (int i = 0; i < Count / 4; ++i) {
       if (i * kEightTokens >= begin && i * kEightTokens < end) {
         const float4 part = ptx::ld_shared_v4_f32(at);
         d[4 * i] += part.x;
@@ -89,8 +84,12 @@ __device__ __forceinline__ void reduce_over_cluster(WideAccumulators d, std::uin
   }
 }
 
-/// Writes the results of a warpgroup's 64 rows.
+/// Writes the results of a warpgroup's 64 rows, of at most MaxTokens.
+template <int MaxTokens>
 struct WideEpilogue {
+  static constexpr int kAccumulators = MaxTokens / 2, kEights = MaxTokens / kEightTokens;
+  using Accumulators = float (&)[kAccumulators];
+  using Results = const float (&)[kAccumulators];
   static constexpr int kRoundTokens = 64;  ///< through shared memory at a time
   static constexpr int kRoundBytes = kRoundTokens * 64 * 2;
 
@@ -105,7 +104,7 @@ struct WideEpilogue {
   __device__ static std::int32_t warp() { return static_cast<std::int32_t>(threadIdx.x / 32 % 4); }
 
   /// Accumulators to results. SwiGLU leaves them in those of row g.
-  __device__ __forceinline__ void finish(WideAccumulators d) const {
+  __device__ __forceinline__ void finish(Accumulators d) const {
     float alpha[2] = {params.alpha, params.alpha}, bias[2] = {0.0f, 0.0f};
     if (params.alphas != nullptr) {
       const std::int32_t first = params.is_swiglu ? 2 * tile.matrix : tile.matrix;
@@ -121,12 +120,12 @@ struct WideEpilogue {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kWideAccumulators; ++i)
+    for (int i = 0; i < kAccumulators; ++i)
       d[i] = fmaf(d[i], alpha[i / 2 % 2], bias[i / 2 % 2]);
     if (params.is_swiglu) {
       const float limit = params.swiglu_limit;
 #pragma unroll
-      for (int i = 0; i < kWideAccumulators; i += 4) {
+      for (int i = 0; i < kAccumulators; i += 4) {
 #pragma unroll
         for (int j = i; j < i + 2; ++j) {
           const float gate = d[j] > limit ? limit : d[j];  // NaN stays NaN
@@ -138,7 +137,7 @@ struct WideEpilogue {
     if (params.row_weights != nullptr) {
       const float* weights = params.row_weights + tile.first_token;
 #pragma unroll
-      for (int i = 0; i < kWideEights; ++i) {
+      for (int i = 0; i < kEights; ++i) {
         const std::int32_t token = i * kEightTokens + lane() % 4 * 2;
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
@@ -151,14 +150,14 @@ struct WideEpilogue {
   }
 
   /// f32 results, straight from registers: a warp writes whole sectors of 32 bytes.
-  __device__ __forceinline__ void store_f32(WideResults d) const {
+  __device__ __forceinline__ void store_f32(Results d) const {
     const std::int32_t row = first_row + warp() * 16;
     if (row >= params.n) return;
     const std::int32_t column = (params.is_swiglu ? row / 2 : row) + lane() / 4;
     std::int32_t token = lane() % 4 * 2;
     auto* y = static_cast<float*>(params.y) + (tile.first_token + token) * params.y_pitch + column;
 #pragma unroll
-    for (int i = 0; i < kWideEights; ++i) {
+    for (int i = 0; i < kEights; ++i) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         if (range.has(token + j)) {
@@ -182,7 +181,7 @@ struct WideEpilogue {
   /// 64 of 32. The four 8x8 matrices of a store are two eights with both halves of 16 rows, or four
   /// with one.
   template <bool IsSwiglu>
-  __device__ __forceinline__ void stage(WideResults d, int first) const {
+  __device__ __forceinline__ void stage(Results d, int first) const {
     constexpr int kTogether = IsSwiglu ? 4 : 2;
     const std::int32_t matrix = lane() / 8;
     const std::int32_t token = (IsSwiglu ? matrix : matrix / 2) * kEightTokens + lane() % 8;
@@ -201,7 +200,7 @@ struct WideEpilogue {
   }
 
   template <bool IsSwiglu>
-  __device__ __forceinline__ void store_bf16(WideResults d) const {
+  __device__ __forceinline__ void store_bf16(Results d) const {
     constexpr std::int32_t kChunks = IsSwiglu ? 4 : 8, kStep = 128 / kChunks;
     constexpr std::int32_t kTimes = kRoundTokens / kStep;
     const std::int32_t thread = warp() * 32 + lane(), chunk = thread % kChunks;
@@ -212,7 +211,7 @@ struct WideEpilogue {
     auto* y = static_cast<std::uint16_t*>(params.y) + (tile.first_token + token) * params.y_pitch +
               column;
 #pragma unroll
-    for (int round = 0; round < kWideEights / 8; ++round) {
+    for (int round = 0; round < kEights / 8; ++round) {
       const std::int32_t base = round * kRoundTokens;
       if (base < range.end && base + kRoundTokens > range.begin) {
         ptx::bar_sync<128>(barrier);  // the last round has been read
@@ -233,7 +232,7 @@ struct WideEpilogue {
     }
   }
 
-  __device__ __forceinline__ void store(WideAccumulators d) const {
+  __device__ __forceinline__ void store(Accumulators d) const {
     finish(d);
     if (params.is_f32) {
       store_f32(d);

@@ -29,10 +29,11 @@ struct WideSchedule {
   std::int32_t* first_unit;  ///< [matrices + 1], in shared memory; not used without segments
   std::int32_t row_groups;   ///< of cluster_rows row tiles
 
-  __device__ WideSchedule(const kernels::WideBf16Params& of, std::int32_t* table)
+  __device__ WideSchedule(const kernels::WideBf16Params& of, std::int32_t* table,
+                          std::int32_t tile_rows)
       : params(of),
         first_unit(table),
-        row_groups(ceil_div(of.n, kernels::kWideBf16Rows * of.cluster_rows)) {}
+        row_groups(ceil_div(of.n, tile_rows * of.cluster_rows)) {}
 
   __device__ std::int32_t first_row(std::int32_t matrix) const {
     return params.segments == nullptr ? 0 : params.segments[matrix];
@@ -45,11 +46,11 @@ struct WideSchedule {
   /// All threads of the CTA: fills the table, behind which a word per warp is scratch.
   __device__ void initialise() {
     if (params.segments == nullptr) return;
-    constexpr std::int32_t kWarps = kernels::kWideBf16Threads / 32;
+    const std::int32_t threads = blockDim.x, warps = threads / 32;
     const std::int32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
     std::int32_t* sums = first_unit + params.matrices + 1;
     std::int32_t before = 0;
-    for (std::int32_t base = 0; base < params.matrices; base += kernels::kWideBf16Threads) {
+    for (std::int32_t base = 0; base < params.matrices; base += threads) {
       const std::int32_t matrix = base + thread;
       const std::int32_t own =
           matrix < params.matrices ? ceil_div(rows(matrix), params.tile_tokens) * row_groups : 0;
@@ -61,7 +62,7 @@ struct WideSchedule {
       if (lane == 31) sums[warp] = sum;
       __syncthreads();
       std::int32_t all = 0;
-      for (std::int32_t i = 0; i < kWarps; ++i) {
+      for (std::int32_t i = 0; i < warps; ++i) {
         if (i < warp) sum += sums[i];
         all += sums[i];
       }

@@ -16,11 +16,22 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kConsumerWarps = 8;
-constexpr int kAccumulators = kWideBf16MaxTokens / 2;
-constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;
-constexpr int kRowBricks = kWideBf16Rows / kBrickRows;
 constexpr int kStepsOfBlock = kFp8BlockK / kWideBf16Step;
+
+template <WeightFormat WeightsFormat, bool IsTall>
+struct Config {
+  static constexpr WeightFormat kFormat = WeightsFormat;
+  static constexpr int kRows = IsTall ? kWideBf16TallRows : kWideBf16Rows;
+  static constexpr int kMaxTokens = IsTall ? kWideBf16TallMaxTokens : kWideBf16MaxTokens;
+  static constexpr int kThreads = IsTall ? kWideBf16TallThreads : kWideBf16Threads;
+  static constexpr int kConsumers = kThreads - 128;
+  static constexpr int kProducerRegisters = IsTall ? 32 : 40;
+  static constexpr int kConsumerRegisters = IsTall ? 112 : 232;
+  static constexpr int kAccumulators = kMaxTokens / 2;
+  static constexpr int kRowBricks = kRows / kBrickRows;
+  static constexpr int kBrickBytes = brick_bytes(WeightsFormat);
+  static constexpr int kWeightBytes = kRowBricks * kBrickBytes;  // of a stage
+};
 
 // Place of the CTA in its cluster.
 struct Cluster {
@@ -34,23 +45,26 @@ struct Cluster {
     split = rank / rows;
   }
   __device__ bool is_alone() const { return rows * splits == 1; }
+  // The CTAs that share tokens.
+  __device__ std::uint16_t mask() const {
+    return static_cast<std::uint16_t>(((1 << rows) - 1) << (split * rows));
+  }
 };
 
 // Shared memory, and the stages of the ring.
-template <WeightFormat Format>
+template <class C>
 struct Memory {
   std::uint32_t x, weights, staging, full, empty;
   std::int32_t* table;
   std::uint32_t x_bytes, stages;
-  static constexpr std::uint32_t kWeightBytes = kRowBricks * brick_bytes(Format);
 
   __device__ Memory(std::uint8_t* dynamic, const WideBf16Params& params) {
     x_bytes = static_cast<std::uint32_t>(params.tile_tokens * kWideBf16Step * 2);
     stages = static_cast<std::uint32_t>(params.stages);
     x = ptx::shared_address(dynamic);
     weights = x + stages * x_bytes;
-    staging = weights + stages * kWeightBytes;
-    full = staging + WideBf16Layout::kStagingBytes;
+    staging = weights + stages * C::kWeightBytes;
+    full = staging + C::kRows / 64 * tile::WideEpilogue<C::kMaxTokens>::kRoundBytes;
     empty = full + WideBf16Layout::kMaxStages * 8;
     table = reinterpret_cast<std::int32_t*>(dynamic + (full - x) + WideBf16Layout::kBarrierBytes);
   }
@@ -83,57 +97,110 @@ __device__ void sync_reduction() {
   ptx::cluster_sync();
 }
 
-// One thread.
-template <WeightFormat Format>
-__device__ void load_tile(const WideBf16Params& params, const Memory<Format>& memory,
-                          const Cluster& cluster, const Steps& steps, const tile::WideTile& tile,
-                          Position& at) {
-  const std::int32_t bricks = tile::ceil_div(params.n, kBrickRows);
-  const std::int32_t last_tile = tile::ceil_div(bricks, kRowBricks) - 1;
-  const std::int32_t first_brick = min(tile.row_tile, last_tile) * kRowBricks;
-  const std::uint32_t weight_bytes = min(kRowBricks, bricks - first_brick) * brick_bytes(Format);
-  const std::int64_t step_bytes = std::int64_t{bricks} * brick_bytes(Format);
-  const std::uint8_t* weights = params.weights + tile.matrix * params.matrix_bytes +
-                                steps.begin * step_bytes + first_brick * brick_bytes(Format);
-  const std::int32_t granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
-  const std::int32_t boxes = tile::ceil_div(granules * kWideBf16Granule, params.box_tokens);
-  const std::uint32_t box_bytes = params.box_tokens * kWideBf16Step * 2;
-  const auto mask =
-      static_cast<std::uint16_t>(((1 << cluster.rows) - 1) << (cluster.split * cluster.rows));
-  for (std::int32_t step = steps.begin; step < steps.end; ++step) {
+// One thread. Loads what a CTA needs of its tiles, in turn.
+template <class C>
+struct Loader {
+  const WideBf16Params& params;
+  const Memory<C>& memory;
+  const Cluster& cluster;
+  Steps steps;
+  Position at;
+
+  // Where a tile's weights of a step begin, and how many bytes of a stage come.
+  struct Source {
+    const std::uint8_t* weights;
+    std::int64_t step_bytes;
+    std::uint32_t weight_bytes;
+    std::int32_t boxes, first_token;
+  };
+  __device__ Source source_of(const tile::WideTile& tile) const {
+    const std::int32_t bricks = tile::ceil_div(params.n, kBrickRows);
+    const std::int32_t last_tile = tile::ceil_div(bricks, C::kRowBricks) - 1;
+    const std::int32_t first_brick = min(tile.row_tile, last_tile) * C::kRowBricks;
+    const std::int32_t granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
+    Source source;
+    source.step_bytes = std::int64_t{bricks} * C::kBrickBytes;
+    source.weight_bytes = min(C::kRowBricks, bricks - first_brick) * C::kBrickBytes;
+    source.weights = params.weights + tile.matrix * params.matrix_bytes +
+                     steps.begin * source.step_bytes + first_brick * C::kBrickBytes;
+    source.boxes = tile::ceil_div(granules * kWideBf16Granule, params.box_tokens);
+    source.first_token = tile.first_token;
+    return source;
+  }
+
+  __device__ void load_weights(Source& source) const {
     const std::uint32_t full = memory.full + at.stage * 8;
+    const std::uint32_t box_bytes = params.box_tokens * kWideBf16Step * 2;
     ptx::mbarrier_wait_parity_cluster(memory.empty + at.stage * 8, at.parity ^ 1);
-    ptx::mbarrier_arrive_expect_tx(full, boxes * box_bytes + weight_bytes);
-    ptx::cp_async_bulk_shared_global(memory.weights + at.stage * Memory<Format>::kWeightBytes,
-                                     weights, weight_bytes, full);
-    weights += step_bytes;
+    ptx::mbarrier_arrive_expect_tx(full, source.boxes * box_bytes + source.weight_bytes);
+    ptx::cp_async_bulk_shared_global(memory.weights + at.stage * C::kWeightBytes, source.weights,
+                                     source.weight_bytes, full);
+    source.weights += source.step_bytes;
+  }
+  __device__ void load_tokens(const Source& source, std::int32_t step) const {
+    const std::uint32_t full = memory.full + at.stage * 8;
+    const std::uint32_t box_bytes = params.box_tokens * kWideBf16Step * 2;
     const std::uint32_t x = memory.x + at.stage * memory.x_bytes;
-    for (std::int32_t box = cluster.row; box < boxes; box += cluster.rows) {
-      const std::int32_t token = tile.first_token + box * params.box_tokens;
+    for (std::int32_t box = cluster.row; box < source.boxes; box += cluster.rows) {
+      const std::int32_t token = source.first_token + box * params.box_tokens;
       if (cluster.rows == 1) {
         ptx::cp_async_bulk_tensor_2d_shared_global(x + box * box_bytes, params.x_map,
                                                    step * kWideBf16Step, token, full);
       } else {
         ptx::cp_async_bulk_tensor_2d_shared_global_multicast(
-            x + box * box_bytes, params.x_map, step * kWideBf16Step, token, full, mask);
+            x + box * box_bytes, params.x_map, step * kWideBf16Step, token, full, cluster.mask());
       }
     }
-    at.advance(memory.stages);
   }
-}
+
+  // The first tile: weights do not depend on the kernel before this one.
+  __device__ void load_first(const tile::WideTile& tile) {
+    Source source = source_of(tile);
+    const std::int32_t early =
+        min(steps.end, steps.begin + static_cast<std::int32_t>(memory.stages));
+    const Position first = at;
+    for (std::int32_t step = steps.begin; step < early; ++step) {
+      load_weights(source);
+      at.advance(memory.stages);
+    }
+    at = first;
+    ptx::griddepcontrol_wait();
+    for (std::int32_t step = steps.begin; step < early; ++step) {
+      load_tokens(source, step);
+      at.advance(memory.stages);
+    }
+    load_rest(source, early);
+  }
+  __device__ void load(const tile::WideTile& tile) {
+    Source source = source_of(tile);
+    load_rest(source, steps.begin);
+  }
+  __device__ void load_rest(Source& source, std::int32_t step) {
+    for (; step < steps.end; ++step) {
+      load_weights(source);
+      load_tokens(source, step);
+      at.advance(memory.stages);
+    }
+  }
+};
 
 // The warpgroup that loads. Its other threads are needed at the cluster's barriers only.
-template <WeightFormat Format>
-__device__ void produce(const WideBf16Params& params, const Memory<Format>& memory,
+template <class C>
+__device__ void produce(const WideBf16Params& params, const Memory<C>& memory,
                         const tile::WideSchedule& schedule, const Cluster& cluster) {
   if (cluster.splits == 1 && threadIdx.x >= 32) return;
   const bool loads = threadIdx.x < 32 && ptx::elect_sync();
-  const Steps steps(params, cluster);
+  Loader<C> loader{params, memory, cluster, Steps(params, cluster), {}};
   const auto count = static_cast<std::int32_t>(ptx::nclusterid_x());
+  const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
   const std::int32_t units = schedule.units();
-  Position at;
-  for (auto unit = static_cast<std::int32_t>(ptx::clusterid_x()); unit < units; unit += count) {
-    if (loads) load_tile(params, memory, cluster, steps, schedule.find(unit, cluster.row), at);
+  for (std::int32_t unit = first; unit < units; unit += count) {
+    if (loads) {
+      const tile::WideTile tile = schedule.find(unit, cluster.row);
+      unit == first ? loader.load_first(tile) : loader.load(tile);
+    }
+    // The next kernel begins to load when this one's CTAs have room for it.
+    if (unit == first) ptx::griddepcontrol_launch_dependents();
     if (cluster.splits == 1) continue;
     __syncwarp();
     sync_reduction();
@@ -144,20 +211,23 @@ __device__ void produce(const WideBf16Params& params, const Memory<Format>& memo
 }
 
 // A consumer warpgroup: 64 rows of the tile.
-template <WeightFormat Format>
+template <class C>
 struct Consumer {
-  using Words = tile::WideWords<Format>;
-  static constexpr bool kHasBlockScales = Format == WeightFormat::kFp8;
+  using Words = tile::WideWords<C::kFormat>;
+  using Epilogue = tile::WideEpilogue<C::kMaxTokens>;
+  using Accumulators = float (&)[C::kAccumulators];
+  using Fragments = std::uint32_t[4][2][4];  // of four half steps
+  static constexpr bool kHasBlockScales = C::kFormat == WeightFormat::kFp8;
 
   const WideBf16Params& params;
-  const Memory<Format>& memory;
+  const Memory<C>& memory;
   const Cluster& cluster;
   std::uint32_t index;  // of the warpgroup
   Steps steps;
   typename Words::Places places;
   Position at;
 
-  __device__ Consumer(const WideBf16Params& of, const Memory<Format>& shared,
+  __device__ Consumer(const WideBf16Params& of, const Memory<C>& shared,
                       const Cluster& in_cluster, std::uint32_t warpgroup)
       : params(of),
         memory(shared),
@@ -181,12 +251,12 @@ struct Consumer {
 
   // The warp's brick of a stage; rows past the last brick repeat it, and are not stored.
   __device__ std::uint32_t brick_at(std::uint32_t brick) const {
-    return memory.weights + at.stage * Memory<Format>::kWeightBytes + brick * brick_bytes(Format);
+    return memory.weights + at.stage * C::kWeightBytes + brick * C::kBrickBytes;
   }
   __device__ std::uint32_t brick_of(const tile::WideTile& tile) const {
     const std::int32_t bricks = tile::ceil_div(params.n, kBrickRows);
-    const std::int32_t last_tile = tile::ceil_div(bricks, kRowBricks) - 1;
-    const std::int32_t there = bricks - min(tile.row_tile, last_tile) * kRowBricks;
+    const std::int32_t last_tile = tile::ceil_div(bricks, C::kRowBricks) - 1;
+    const std::int32_t there = bricks - min(tile.row_tile, last_tile) * C::kRowBricks;
     return min(static_cast<std::int32_t>(index * 4 + threadIdx.x / 32 % 4), there - 1);
   }
 
@@ -194,7 +264,8 @@ struct Consumer {
   __device__ const float* block_scales_of(const tile::WideTile& tile, int half) const {
     const std::int32_t blocks = tile::ceil_div(params.n, kFp8BlockRows);
     const std::int32_t blocks_k = tile::ceil_div(params.k, kFp8BlockK);
-    std::int32_t block = min(tile.row_tile, blocks - 1);
+    const std::int32_t row = tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64;
+    std::int32_t block = min(row / kFp8BlockRows, blocks - 1);
     if (params.is_swiglu) block = half * (blocks / 2) + block / 2;
     return params.block_scales + std::int64_t{tile.matrix} * blocks_k * blocks + block;
   }
@@ -247,7 +318,7 @@ struct Consumer {
   };
 
   template <int N>
-  static __device__ __forceinline__ void issue_n(float (&all)[kAccumulators],
+  static __device__ __forceinline__ void issue_n(Accumulators all,
                                                  const std::uint32_t (&a)[2][4], std::uint64_t x) {
     auto& d = reinterpret_cast<float(&)[N / 2]>(all);
     ptx::wgmma_fence_sync_aligned();
@@ -258,87 +329,120 @@ struct Consumer {
   }
 
   // Two products, as wide as the tile needs.
-  static __device__ __forceinline__ void issue(float (&d)[kAccumulators],
-                                               const std::uint32_t (&a)[2][4], std::uint64_t x,
-                                               std::int32_t granules) {
-    if (granules >= 8) return issue_n<256>(d, a, x);  // mostly: saves it the jump table
-    switch (granules) {
-      case 1:
-        return issue_n<32>(d, a, x);
-      case 2:
-        return issue_n<64>(d, a, x);
-      case 3:
-        return issue_n<96>(d, a, x);
-      case 4:
-        return issue_n<128>(d, a, x);
-      case 5:
-        return issue_n<160>(d, a, x);
-      case 6:
-        return issue_n<192>(d, a, x);
-      default:
-        return issue_n<224>(d, a, x);
+  static __device__ __forceinline__ void issue(Accumulators d, const std::uint32_t (&a)[2][4],
+                                               std::uint64_t x, std::int32_t granules) {
+    if constexpr (C::kMaxTokens == 64) {
+      return granules == 1 ? issue_n<32>(d, a, x) : issue_n<64>(d, a, x);
+    } else {
+      if (granules >= 8) return issue_n<256>(d, a, x);  // mostly: saves it the jump table
+      switch (granules) {
+        case 1:
+          return issue_n<32>(d, a, x);
+        case 2:
+          return issue_n<64>(d, a, x);
+        case 3:
+          return issue_n<96>(d, a, x);
+        case 4:
+          return issue_n<128>(d, a, x);
+        case 5:
+          return issue_n<160>(d, a, x);
+        case 6:
+          return issue_n<192>(d, a, x);
+        default:
+          return issue_n<224>(d, a, x);
+      }
     }
   }
 
-  // d = the sums of this CTA's steps. Products of half a step run while the other half is decoded.
-  __device__ __forceinline__ void multiply(float (&d)[kAccumulators], const tile::WideTile& tile) {
-    const std::int32_t granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
-    const std::uint32_t brick = brick_of(tile);
+  // What goes on from step to step of a tile.
+  struct Pipeline {
     Words words;
-    std::uint32_t first[2][4], second[2][4], last = 0;
-    if (steps.begin == steps.end) return;
-    [[maybe_unused]] BlockScales scales(*this, tile);
+    std::uint32_t brick;
+    std::int32_t granules;
+    std::uint32_t last[2];  // stages of the last two steps, the older one first
+  };
+
+  // The stage at `at` has landed; its first half becomes `a`.
+  __device__ __forceinline__ void begin_step(Pipeline& pipeline, std::uint32_t (&a)[2][4]) const {
+    pipeline.words.template decode<0>(a[0], places);
+    pipeline.words.template decode<1>(a[1], places);
+  }
+  __device__ __forceinline__ void fetch_words(Pipeline& pipeline) const {
     ptx::mbarrier_wait_parity(memory.full + at.stage * 8, at.parity);
-    words.load(brick_at(brick), places);
-    words.template decode<0>(first[0], places);
-    words.template decode<1>(first[1], places);
-    for (std::int32_t step = steps.begin; step < steps.end; ++step) {
-      const std::uint64_t x = tile::describe_k_major<kWideBf16MaxTokens, kWideBf16Step>(
-          memory.x + at.stage * memory.x_bytes);
+    pipeline.words.load(brick_at(pipeline.brick), places);
+  }
+
+  // One step with fragments Set and Set + 1. Three half steps are in flight while the fourth is
+  // decoded: a wait that leaves three says that the fragments to be written next are free, and
+  // after the first half that the step before the last one has been read.
+  template <int Set>
+  __device__ __forceinline__ void do_step(Accumulators d, Fragments& a, Pipeline& pipeline,
+                                          std::int32_t step) {
+    const std::uint64_t x = tile::describe_k_major<C::kMaxTokens, kWideBf16Step>(
+        memory.x + at.stage * memory.x_bytes);
+    issue(d, a[Set], x, pipeline.granules);
+    ptx::wgmma_wait_group_sync_aligned<3>();
+    if (step >= steps.begin + 2) release(pipeline.last[0]);
+    pipeline.words.template decode<2>(a[Set + 1][0], places);
+    pipeline.words.template decode<3>(a[Set + 1][1], places);
+    issue(d, a[Set + 1], tile::advance_descriptor(x, 4), pipeline.granules);
+    pipeline.last[0] = pipeline.last[1];
+    pipeline.last[1] = at.stage;
+    at.advance(memory.stages);
+    if (step + 1 == steps.end) return;
+    fetch_words(pipeline);
+    ptx::wgmma_wait_group_sync_aligned<3>();
+    begin_step(pipeline, a[(Set + 2) % 4]);
+  }
+
+  // d = the sums of this CTA's steps.
+  __device__ __forceinline__ void multiply(Accumulators d, const tile::WideTile& tile) {
+    if (steps.begin == steps.end) return;
+    Pipeline pipeline;
+    pipeline.brick = brick_of(tile);
+    pipeline.granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
+    [[maybe_unused]] BlockScales scales(*this, tile);
+    Fragments a;
+    fetch_words(pipeline);
+    begin_step(pipeline, a[0]);
+    for (std::int32_t step = steps.begin;;) {
       if constexpr (kHasBlockScales) {
         if (step > steps.begin && step % kStepsOfBlock == 0) scales.change(d, params, step);
       }
-      issue(d, first, x, granules);
-      ptx::wgmma_wait_group_sync_aligned<1>();
-      if (step > steps.begin) release(last);
-      words.template decode<2>(second[0], places);
-      words.template decode<3>(second[1], places);
-      issue(d, second, tile::advance_descriptor(x, 4), granules);
-      last = at.stage;
-      at.advance(memory.stages);
-      if (step + 1 == steps.end) break;
-      ptx::mbarrier_wait_parity(memory.full + at.stage * 8, at.parity);
-      words.load(brick_at(brick), places);
-      ptx::wgmma_wait_group_sync_aligned<1>();
-      words.template decode<0>(first[0], places);
-      words.template decode<1>(first[1], places);
+      do_step<0>(d, a, pipeline, step);
+      if (++step == steps.end) break;
+      if constexpr (kHasBlockScales) {
+        if (step % kStepsOfBlock == 0) scales.change(d, params, step);
+      }
+      do_step<2>(d, a, pipeline, step);
+      if (++step == steps.end) break;
     }
     ptx::wgmma_wait_group_sync_aligned<0>();
     ptx::wgmma_fence_operand(d);
-    release(last);
+    if (steps.end - steps.begin >= 2) release(pipeline.last[0]);
+    release(pipeline.last[1]);
     if constexpr (kHasBlockScales) scales.finish(d);
   }
 
   __device__ __forceinline__ void work(const tile::WideTile& tile) {
-    float d[kAccumulators] = {};
+    float d[C::kAccumulators] = {};
     multiply(d, tile);
     tile::TokenRange range = {0, tile.tokens};
     if (cluster.splits > 1) {
       const std::int32_t share = tile::reduction_share(tile.tokens, cluster.splits);
       range = {cluster.split * share, min((cluster.split + 1) * share, tile.tokens)};
       sync_reduction();
-      tile::reduce_over_cluster(d, memory.x, threadIdx.x - 128, share, tile.tokens, cluster.split,
+      tile::reduce_over_cluster<C::kConsumers>(d, memory.x, threadIdx.x - 128, share, tile.tokens, cluster.split,
                                 cluster.splits, cluster.rows, cluster.row,
                                 [] { sync_reduction(); });
       sync_reduction();
     }
     const std::int32_t first_row =
-        tile.row_tile * kWideBf16Rows + static_cast<std::int32_t>(index) * 64;
+        tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64;
     if (first_row >= params.n) return;
-    const tile::WideEpilogue epilogue = {
-        params,   tile, range, first_row, memory.staging + index * tile::WideEpilogue::kRoundBytes,
-        1 + index};
-    epilogue.store(d);
+    Epilogue{params, tile, range, first_row, memory.staging + index * Epilogue::kRoundBytes,
+             1 + index}
+        .store(d);
   }
 
   __device__ __forceinline__ void run(const tile::WideSchedule& schedule) {
@@ -353,31 +457,33 @@ struct Consumer {
   }
 };
 
-template <WeightFormat Format>
+template <class C>
 __device__ void linear_wide_bf16(const WideBf16Params& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
-  const Memory<Format> memory(dynamic, params);
+  const Memory<C> memory(dynamic, params);
   const Cluster cluster(params);
   if (threadIdx.x == 0) {
+    ptx::prefetch_tensormap(params.x_map);
     for (std::uint32_t i = 0; i < memory.stages; ++i) {
       ptx::mbarrier_init(memory.full + i * 8, 1);
-      ptx::mbarrier_init(memory.empty + i * 8, kConsumerWarps * cluster.rows);
+      ptx::mbarrier_init(memory.empty + i * 8, C::kConsumers / 32 * cluster.rows);
     }
     ptx::fence_mbarrier_init_release_cluster();
   }
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  tile::WideSchedule schedule(params, memory.table);
-  schedule.initialise();
+  tile::WideSchedule schedule(params, memory.table, C::kRows);
+  if (params.segments != nullptr) {
+    ptx::griddepcontrol_wait();  // else the producer waits, when it has begun to load weights
+    schedule.initialise();
+  }
   __syncthreads();
   if (!cluster.is_alone()) ptx::cluster_sync();
   if (threadIdx.x < 128) {
-    ptx::setmaxnreg_dec_sync_aligned<kProducerRegisters>();
+    ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
     produce(params, memory, schedule, cluster);
   } else {
-    ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters>();
+    ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
-    Consumer<Format>(params, memory, cluster, index).run(schedule);
+    Consumer<C>(params, memory, cluster, index).run(schedule);
   }
   if (!cluster.is_alone()) ptx::cluster_sync();  // nobody leaves while others send
 }
@@ -385,13 +491,19 @@ __device__ void linear_wide_bf16(const WideBf16Params& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_LINEAR_WIDE_BF16(NAME, FORMAT)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kWideBf16Threads, 1)       \
+#define TILEWRIGHT_LINEAR_WIDE_BF16(NAME, FORMAT, IS_TALL)                                     \
+  extern "C" __global__ void __launch_bounds__(                                                \
+      tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>::kThreads, 1) \
       linear_wide_bf16_##NAME(const __grid_constant__ tilewright::kernels::WideBf16Params p) { \
-    tilewright::kernels::linear_wide_bf16<tilewright::kernels::WeightFormat::FORMAT>(p);       \
+    tilewright::kernels::linear_wide_bf16<                                                     \
+        tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>>(p);   \
   }
 
-TILEWRIGHT_LINEAR_WIDE_BF16(nvfp4, kNvfp4)
-TILEWRIGHT_LINEAR_WIDE_BF16(mxfp4, kMxfp4)
-TILEWRIGHT_LINEAR_WIDE_BF16(fp8, kFp8)
-TILEWRIGHT_LINEAR_WIDE_BF16(bf16, kBf16)
+TILEWRIGHT_LINEAR_WIDE_BF16(nvfp4, kNvfp4, false)
+TILEWRIGHT_LINEAR_WIDE_BF16(mxfp4, kMxfp4, false)
+TILEWRIGHT_LINEAR_WIDE_BF16(fp8, kFp8, false)
+TILEWRIGHT_LINEAR_WIDE_BF16(bf16, kBf16, false)
+TILEWRIGHT_LINEAR_WIDE_BF16(tall_nvfp4, kNvfp4, true)
+TILEWRIGHT_LINEAR_WIDE_BF16(tall_mxfp4, kMxfp4, true)
+TILEWRIGHT_LINEAR_WIDE_BF16(tall_fp8, kFp8, true)
+TILEWRIGHT_LINEAR_WIDE_BF16(tall_bf16, kBf16, true)

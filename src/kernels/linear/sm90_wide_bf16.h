@@ -53,19 +53,27 @@ inline constexpr int kWideBf16Step = 64;     ///< of k
 inline constexpr int kWideBf16Granule = 32;  ///< tiles are that many tokens, or a multiple
 inline constexpr int kWideBf16MaxTokens = 256;
 
+/// The entries linear_wide_bf16_tall_NAME: twice the rows, few tokens. For those it is decoding
+/// that takes time, and more warps hide more of it.
+inline constexpr int kWideBf16TallThreads = 640;
+inline constexpr int kWideBf16TallRows = 256;
+inline constexpr int kWideBf16TallMaxTokens = 64;
+
 /// Shared memory of a launch, in this order.
 struct WideBf16Layout {
   static constexpr int kLargestCtaBytes = 232448, kMaxStages = 16;
-  static constexpr int kStagingBytes = 16 * 1024;  ///< results on their way out
   static constexpr int kBarrierBytes = 2 * 8 * kMaxStages;
 
   int brick_bytes, tile_tokens, matrices;
+  int rows = kWideBf16Rows;  ///< or kWideBf16TallRows
 
   constexpr int x_bytes() const { return tile_tokens * kWideBf16Step * 2; }
-  constexpr int w_bytes() const { return kWideBf16Rows / 16 * brick_bytes; }
-  /// First units of each matrix, and what adds them up.
-  constexpr int table_bytes() const { return (matrices + 1 + kWideBf16Threads / 32) * 4; }
-  constexpr int fixed_bytes() const { return kStagingBytes + kBarrierBytes + table_bytes(); }
+  constexpr int w_bytes() const { return rows / 16 * brick_bytes; }
+  /// Results on their way out, 8 KB for each warpgroup of 64 rows.
+  constexpr int staging_bytes() const { return rows / 64 * 8192; }
+  /// First units of each matrix, and a word for each warp that adds them up.
+  constexpr int table_bytes() const { return (matrices + 1 + (rows / 64 + 1) * 4) * 4; }
+  constexpr int fixed_bytes() const { return staging_bytes() + kBarrierBytes + table_bytes(); }
   constexpr int stages() const {
     const int fitting = (kLargestCtaBytes - fixed_bytes()) / (x_bytes() + w_bytes());
     return fitting < kMaxStages ? fitting : kMaxStages;
