@@ -264,6 +264,15 @@ struct Consumer {
     }
   }
 
+  // Left alone, both warpgroups issue together, share the tensor core, and add together while it
+  // idles.
+  __device__ void await_turn() const {
+    if constexpr (C::kVariant.turns) ptx::bar_sync<256>(3 + index);
+  }
+  __device__ void pass_turn() const {
+    if constexpr (C::kVariant.turns) ptx::bar_arrive<256>(3 + (index ^ 1));
+  }
+
   // Where a tile's next step stands.
   struct Cursor {
     std::int32_t step = 0;
@@ -288,9 +297,13 @@ struct Consumer {
     const BlockScales block = load_block_scales(cursor.scales, cursor.up);
     cursor.scales += cursor.scale_pitch;
     ++cursor.step;
+    await_turn();
     ptx::wgmma_fence_operand(part);
     multiply(0);
-    if constexpr (!C::kVariant.interleaved) multiply(1), multiply(2), multiply(3);
+    if constexpr (!C::kVariant.interleaved) {
+      multiply(1), multiply(2), multiply(3);
+      pass_turn();
+    }
     if constexpr (Place > 0) {
       ptx::wgmma_wait_group_sync_aligned<1>();  // `next` is free, and the stage before
       release();
@@ -308,7 +321,10 @@ struct Consumer {
     decode(next[0], raw, 0);
     if constexpr (C::kVariant.interleaved) multiply(2);
     decode(next[1], raw, 1);
-    if constexpr (C::kVariant.interleaved) multiply(3);
+    if constexpr (C::kVariant.interleaved) {
+      multiply(3);
+      pass_turn();
+    }
     decode(next[2], raw, 2);
     decode(next[3], raw, 3);
     if constexpr (Place == Count - 1) {
@@ -321,7 +337,9 @@ struct Consumer {
   // One step of a tile of twice as many tokens as a product has, half of them after the other with
   // the same fragments: registers hold the sums of all tokens and the tensor core's of a half.
   // While this warpgroup adds and decodes, the other one's products run.
-  __device__ void step_of_halves(Total& total, Fragments& a, const Offsets& at, Cursor& cursor) {
+  // `halves` of them have tokens.
+  __device__ void step_of_halves(Total& total, Fragments& a, const Offsets& at, Cursor& cursor,
+                                 int halves) {
     const std::uint64_t x = describe_tokens(cursor.at);
     const BlockScales block = load_block_scales(cursor.scales, cursor.up);
     cursor.scales += cursor.scale_pitch;
@@ -329,6 +347,7 @@ struct Consumer {
     Sums part;
 #pragma unroll
     for (int half = 0; half < C::kHalves; ++half) {
+      await_turn();
       ptx::wgmma_fence_operand(part);
       ptx::wgmma_fence_sync_aligned();
 #pragma unroll
@@ -339,9 +358,10 @@ struct Consumer {
             i > 0);
       }
       ptx::wgmma_commit_group_sync_aligned();
+      pass_turn();
       ptx::wgmma_wait_group_sync_aligned<0>();
       ptx::wgmma_fence_operand(part);
-      if (half == C::kHalves - 1 && cursor.step < problem.steps) {
+      if (half == halves - 1 && cursor.step < problem.steps) {
         cursor.at = ahead;
         ahead.advance();
         Raw raw;
@@ -351,6 +371,7 @@ struct Consumer {
         for (int i = 0; i < 4; ++i) decode(a[i], raw, i);
       }
       promote(total[half], part, block, half);
+      if (half == halves - 1) break;
     }
     release();
   }
@@ -392,7 +413,8 @@ struct Consumer {
       Fragments b;
       run_steps(total[0], a, b, at, cursor);
     } else {
-      while (cursor.step < problem.steps) step_of_halves(total, a, at, cursor);
+      const int halves = tile.token_end - tile.first_token > C::kMmaTokens ? 2 : 1;
+      while (cursor.step < problem.steps) step_of_halves(total, a, at, cursor, halves);
     }
   }
 
@@ -523,12 +545,14 @@ struct Consumer {
   __device__ void run() {
     typename C::Walk walk = problem.walk(shared.tiles);
     LinearTile tile;
+    if (index == 1) pass_turn();  // the first one is the other's
     while (next_tile(walk, tile)) {
       const Factors factors = load_factors(tile);
       Total total;
       multiply(total, tile, problem.loaded_row_tile(tile));
       finish(total, tile, problem.row_tile(tile), factors);
     }
+    if (index == 0) await_turn();
   }
 };
 

@@ -56,6 +56,7 @@ struct WideE4m3Variant {
   int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
   int stages = 6;
   bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
+  bool turns = false;  ///< the two warpgroups issue their products in turn
   int halves = 1;  ///< 2: products have half the tile's tokens, one half after the other
 
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
