@@ -26,6 +26,7 @@ class Device {
   ///     cuda:N     GPU number N, counted after CUDA_VISIBLE_DEVICES
   ///     sim:h200   the simulator as an H200
   ///     sim:b200   the simulator as a B200
+  ///     sim:b300   the simulator as a B300
   ///
   /// An empty text means what the environment variable TILEWRIGHT_DEVICE says, and auto if it is
   /// not set. A GPU is usable if its compute capability is 9.0 (Hopper) or 10.x (Blackwell). Its
@@ -48,7 +49,7 @@ class Device {
 
   /// Whether kernels run on the CPU. Their run time then says nothing about a GPU.
   bool is_simulated() const noexcept;
-  /// 10 * major + minor: 90 for an H200, 100 for a B200.
+  /// 10 * major + minor: 90 for an H200, 100 for a B200, 103 for a B300.
   int compute_capability() const noexcept;
   int num_sms() const noexcept;
   std::size_t memory_bytes() const noexcept;

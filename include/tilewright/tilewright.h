@@ -57,9 +57,9 @@ TW_API const char* tw_commit(void);
 
 typedef struct tw_device tw_device;
 
-/* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200"; NULL or "": what TILEWRIGHT_DEVICE says, else
- * auto. The device's primary context is used, as by the CUDA runtime: addresses and streams of
- * cudaMalloc, PyTorch, ... can be passed as they are. */
+/* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200", "sim:b300"; NULL or "": what TILEWRIGHT_DEVICE
+ * says, else auto. The device's primary context is used, as by the CUDA runtime: addresses and
+ * streams of cudaMalloc, PyTorch, ... can be passed as they are. */
 TW_API tw_status tw_device_open(const char* spec, tw_device** device);
 /* Operators made on the device stay valid. NULL is allowed, here and in tw_attention_destroy. */
 TW_API void tw_device_close(tw_device* device);

@@ -32,6 +32,8 @@ inline constexpr Limits kSm90a = {"sm_90a", 233472, 232448, 1024, 65536, 255, 20
                                   1024,     32,     16,     8,    16,    0,   0};
 inline constexpr Limits kSm100a = {"sm_100a", 233472, 232448, 1024, 65536, 255, 2048,
                                    1024,      32,     16,     8,    16,    128, 512};
+inline constexpr Limits kSm103a = {"sm_103a", 233472, 232448, 1024, 65536, 255, 2048,
+                                   1024,      32,     16,     8,    16,    128, 512};
 
 /// Asynchronous copies between global and shared memory by tensor map.
 inline constexpr int kTensorMapMaxRank = 5;

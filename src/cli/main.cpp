@@ -30,8 +30,9 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_option("--color", context.color, "colours; auto asks the terminal and honours NO_COLOR")
       ->transform(CLI::CheckedTransformer(modes))
       ->option_text("auto|always|never");
-  app.add_option("--device", context.device,
-                 "auto, cuda, cuda:N, sim:h200 or sim:b200; default TILEWRIGHT_DEVICE, then auto")
+  app.add_option(
+         "--device", context.device,
+         "auto, cuda, cuda:N, sim:h200, sim:b200 or sim:b300; default TILEWRIGHT_DEVICE, then auto")
       ->type_name("SPEC");
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }

@@ -123,11 +123,7 @@ std::string lines_text(const std::vector<std::uint32_t>& lines) {
 const sim::DeviceModel& device_for(const sim::Module& module, const Context& context) {
   if (context.device.empty()) {
     for (const sim::DeviceModel& model : sim::device_models()) {
-      const bool is_specific = module.is_arch_specific || module.is_family_specific;
-      if (is_specific ? model.compute_capability == module.target
-                      : model.compute_capability >= module.target) {
-        return model;
-      }
+      if (module.runs_on(model.compute_capability)) return model;
     }
   }
   return sim_device(context);

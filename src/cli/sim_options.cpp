@@ -24,8 +24,8 @@ void add_sim_flags(CLI::App& command, SimFlags& flags) {
   command
       .add_option(
           "--check", flags.check,
-          "what is checked: mem, init, sync, race, proxy, mma, strict, all, none; -NAME takes "
-          "one away")
+          "what is checked: mem, init, sync, race, proxy, mma, tmem, strict, all, none; -NAME "
+          "takes one away")
       ->option_text("LIST [mem,init,sync]");
   command.add_option("--report", flags.report, "counts and bounds: JSON to FILE, or - for a table")
       ->option_text("FILE");

@@ -26,12 +26,14 @@ DeviceSpec parse_device_spec(std::string_view text, std::string_view source) {
   if (text == "cuda") return {.kind = Kind::kCuda};
   if (text == "sim:h200") return {.kind = Kind::kSimH200};
   if (text == "sim:b200") return {.kind = Kind::kSimB200};
+  if (text == "sim:b300") return {.kind = Kind::kSimB300};
   if (text.starts_with("cuda:")) {
     const std::optional<int> ordinal = parse_ordinal(text.substr(5));
     if (ordinal) return {.kind = Kind::kCuda, .ordinal = ordinal};
   }
   fail(ErrorKind::kInvalidArgument,
-       "{}: {} is no device; expected auto, cuda, cuda:N (N = 0, 1, ...), sim:h200 or sim:b200",
+       "{}: {} is no device; expected auto, cuda, cuda:N (N = 0, 1, ...), sim:h200, sim:b200 or "
+       "sim:b300",
        source, quote(text));
 }
 
@@ -45,6 +47,8 @@ std::string to_string(const DeviceSpec& spec) {
       return "sim:h200";
     case Kind::kSimB200:
       return "sim:b200";
+    case Kind::kSimB300:
+      return "sim:b300";
   }
   return "auto";
 }

@@ -14,8 +14,9 @@ namespace tilewright::device {
 ///     cuda:N     GPU number N of the CUDA driver, counted after CUDA_VISIBLE_DEVICES
 ///     sim:h200   the simulator as an H200 (compute capability 9.0)
 ///     sim:b200   the simulator as a B200 (compute capability 10.0)
+///     sim:b300   the simulator as a B300 (compute capability 10.3)
 struct DeviceSpec {
-  enum class Kind { kAuto, kCuda, kSimH200, kSimB200 };
+  enum class Kind { kAuto, kCuda, kSimH200, kSimB200, kSimB300 };
   Kind kind = Kind::kAuto;
   std::optional<int> ordinal =
       std::nullopt;  ///< of a GPU; kCuda only, nothing means the first usable one

@@ -141,7 +141,7 @@ Device open_gpu(const DeviceSpec& spec, const DriverLibraries& libraries) {
 
 Device open_simulated(const DeviceSpec& spec, const DriverLibraries& libraries) {
   Reasons reasons;
-  const int capability = spec.kind == Kind::kSimH200 ? 90 : 100;
+  const int capability = spec.kind == Kind::kSimH200 ? 90 : spec.kind == Kind::kSimB200 ? 100 : 103;
   const Wanted wanted = {.is_simulated = true, .capability = capability};
   const std::optional<Found> found = find(libraries.sim, wanted, reasons);
   if (found) return open_found(*found, to_string(spec), "asked for");
@@ -159,6 +159,7 @@ Device open_device(const DeviceSpec& spec, const DriverLibraries& libraries) {
       return open_gpu(spec, libraries);
     case Kind::kSimH200:
     case Kind::kSimB200:
+    case Kind::kSimB300:
       return open_simulated(spec, libraries);
   }
   fail(ErrorKind::kInternal, "open_device: kind = {}; please report this",

@@ -42,6 +42,23 @@ __device__ inline void cp_async_bulk_tensor_3d_cta_group(std::uint32_t destinati
   }
 }
 
+/// The same for a 4-D map.
+template <int CtaGroup>
+__device__ inline void cp_async_bulk_tensor_4d_cta_group(std::uint32_t destination,
+                                                         const void* tensor_map, std::int32_t x,
+                                                         std::int32_t y, std::int32_t z,
+                                                         std::int32_t w, std::uint32_t barrier) {
+  if constexpr (CtaGroup == 1) {
+    cp_async_bulk_tensor_4d_shared_global(destination, tensor_map, x, y, z, w, barrier);
+  } else {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx"
+        "::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(destination),
+        "l"(tensor_map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+        : "memory");
+  }
+}
+
 /// For pairs of CTAs: the box to the same place in every CTA of the cluster whose bit is set. Each
 /// announces all its bytes to the barrier at the place of `barrier` in its own pair, in the CTA
 /// whose parity is that of the CTA that holds `barrier`.

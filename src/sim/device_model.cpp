@@ -18,6 +18,9 @@ constexpr std::uint32_t kSharedWithoutOptIn = 48 << 10;
 // clock to the L2 cache as NVIDIA's white paper states for the A100.
 constexpr TensorRates kHopperTensor = {4096, 2048, 8192, 0, 8192, 256};
 constexpr TensorRates kBlackwellTensor = {8192, 4096, 16384, 32768, 16384, 128};
+// The B300's data sheet: 15 PFLOP/s in FP4, 0.165 in 8-bit integers, 1.2 TFLOP/s in FP64; twice the
+// B200's exponentials. Its FP64 is a 64th of FP32, as its driver reports.
+constexpr TensorRates kUltraTensor = {8192, 4096, 16384, 49152, 512, 4};
 
 /// What follows from the target alone.
 constexpr DeviceModel of_target(const arch::Limits& limits) {
@@ -67,7 +70,25 @@ constexpr DeviceModel b200() {
   return model;
 }
 
-constexpr std::array kModels = {h200(), b200()};
+/// As public records of a B300 SXM6 have it (driver 580: 275040 MiB, 12 stacks of HBM3e).
+constexpr DeviceModel b300() {
+  DeviceModel model = of_target(arch::kSm103a);
+  model.key = "b300";
+  model.name = "NVIDIA B300 (simulated)";
+  model.compute_capability = 103;
+  model.num_sms = 148;
+  model.global_bytes = 275040ull << 20;
+  model.l2_bytes = 132644864;
+  model.clock_khz = 2032000;
+  model.memory_clock_khz = 3996000;
+  model.memory_bus_bits = 7680;
+  model.rates.tensor = kUltraTensor;
+  model.rates.special_lanes = 32;
+  model.rates.double_lanes = 2;
+  return model;
+}
+
+constexpr std::array kModels = {h200(), b200(), b300()};
 
 }  // namespace
 

@@ -47,14 +47,22 @@ struct RowSoftmax {
     return reference == -INFINITY ? 0.0f : reference * scale;
   }
 
+  /// The largest score so far.
+  template <int Chunks>
+  __device__ float largest(const float (&s)[Chunks][32]) const {
+    float top[4] = {reference, reference, reference, reference};
+#pragma unroll
+    for (int i = 0; i < Chunks * 32; ++i) top[i % 4] = fmaxf(top[i % 4], s[i / 32][i % 32]);
+    return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
+  }
+
   /// Takes the largest of a tile's scores in. True for all rows of a warp or none: then sums and
   /// results so far are to be multiplied with `factor`.
   template <int Chunks>
   __device__ bool raise(const float (&s)[Chunks][32], float scale, float& factor) {
-    float top[4] = {reference, reference, reference, reference};
-#pragma unroll
-    for (int i = 0; i < Chunks * 32; ++i) top[i % 4] = fmaxf(top[i % 4], s[i / 32][i % 32]);
-    const float largest = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
+    return raise_to(largest(s), scale, factor);
+  }
+  __device__ bool raise_to(float largest, float scale, float& factor) {
     // A difference of two infinities is no growth: NaN compares false.
     const bool grows = (largest - reference) * scale > kRescaleAbove;
     if (!__any_sync(0xffffffffu, grows)) return false;

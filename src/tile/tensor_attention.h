@@ -106,9 +106,9 @@ struct TensorAttentionShared {
 
 /// Rows of the boxes of q that no copy writes; all threads, before the barrier that they pass
 /// first.
-template <int Boxes>
-__device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][kBoxBytes], std::int32_t rows) {
-  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < kBoxRows * 8;
+template <int Boxes, int BoxBytes>
+__device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][BoxBytes], std::int32_t rows) {
+  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < BoxBytes / 16;
        i += static_cast<std::int32_t>(blockDim.x)) {
     for (int box = 0; box < Boxes; ++box)
       *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
@@ -117,9 +117,9 @@ __device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][kBoxBytes], std::int3
 }
 
 /// The loading thread: the queries, announced to a barrier that expects them.
-template <int Boxes>
+template <int Boxes, int BoxBytes>
 __device__ void load_queries(const kernels::AttentionParams& params,
-                             std::uint8_t (&q)[Boxes][kBoxBytes], const GroupRows& rows,
+                             std::uint8_t (&q)[Boxes][BoxBytes], const GroupRows& rows,
                              std::uint32_t barrier) {
 #pragma unroll 1
   for (int box = 0; box < Boxes; ++box) {
@@ -238,12 +238,15 @@ __device__ void clear_values_behind(const kernels::AttentionParams& params, Shar
 
 /// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor
 /// copies, or, where a box would run over the end of a packed sequence, row by row. Without keys
-/// (`has_results` false) zeros.
-template <class Element, int ValueBoxes>
+/// (`has_results` false) zeros. With 64 rows, threads from 64 on have the second half of every 256
+/// columns of theirs.
+template <class Element, int ValueBoxes, int Rows = kTensorRows>
 __device__ void store_results(const kernels::AttentionParams& params,
-                              std::uint8_t (*boxes)[kBoxBytes], const GroupRows& rows,
+                              std::uint8_t (*boxes)[Rows * kBoxLineBytes], const GroupRows& rows,
                               std::uint32_t results, float factor, bool has_results) {
-  const auto row = static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+  constexpr int kLanesOfRow = kTensorRows / Rows, kColumns = ValueBoxes * kBoxElems / kLanesOfRow;
+  const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
+  const int part = static_cast<int>(threadIdx.x % kRowThreads / Rows);
   const bool is_whole = params.cu_q == nullptr || rows.rows() == rows.box_rows();
   const bool is_inside = row < rows.rows();
   const std::int32_t batch = rows.stored_batch(params);
@@ -252,16 +255,17 @@ __device__ void store_results(const kernels::AttentionParams& params,
                       (rows.sequence.q_begin + rows.query(row)) * params.out_strides.row +
                       rows.head(row) * params.out_strides.head + rows.value_begin;
 #pragma unroll 1
-    for (int half = 0; half < 2 * ValueBoxes; ++half) {  // 32 columns, 4 chunks of a line
+    for (int column = 0; column < kColumns; column += 32) {  // 4 chunks of a line
       float o[1][32] = {};
-      if (has_results) load_row(o, own_lanes(results) + half * 32);
+      if (has_results) load_row(o, own_lanes(results) + column);
+      const int to = kLanesOfRow == 1 ? column : column / 128 * 256 + part * 128 + column % 128;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
         if (is_whole) {
-          *line_chunk<uint4>(boxes[half / 2], row, half % 2 * 4 + i) = chunk;
+          *line_chunk<uint4>(boxes[to / kBoxElems], row, to % kBoxElems / 8 + i) = chunk;
         } else if (is_inside) {
-          reinterpret_cast<uint4*>(out + half * 32)[i] = chunk;
+          reinterpret_cast<uint4*>(out + to)[i] = chunk;
         }
       }
     }
@@ -269,7 +273,7 @@ __device__ void store_results(const kernels::AttentionParams& params,
   if (!is_whole) return;
   ptx::fence_proxy_async_shared_cta();
   ptx::bar_sync<1, kRowThreads>();
-  if (row != 0) return;
+  if (row != 0 || part != 0) return;
   for (int box = 0; box < ValueBoxes; ++box) {
     ptx::cp_async_bulk_tensor_4d_global_shared(
         params.out_map, rows.value_begin + box * kBoxElems, rows.kv_head * rows.group,
@@ -279,15 +283,17 @@ __device__ void store_results(const kernels::AttentionParams& params,
   ptx::cp_async_bulk_wait_group<0>();
 }
 
-/// What a row is finished with; its lse goes out if it is wanted.
-__device__ inline float finish_group_row(const kernels::AttentionParams& params,
-                                         const GroupRows& rows, const RowSoftmax& softmax) {
-  const auto row = static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+/// What a row is finished with; its lse goes out if it is wanted, by the thread that has its first
+/// value column.
+template <int Rows = kTensorRows>
+__device__ float finish_group_row(const kernels::AttentionParams& params, const GroupRows& rows,
+                                  const RowSoftmax& softmax) {
+  const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
   if (row >= rows.rows()) return 0.0f;
   const std::int32_t head = rows.head(row);
   const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
   const FinishedRow finished = finish_row(softmax, params.scale_log2, sink);
-  if (params.lse != nullptr && rows.value_begin == 0) {
+  if (params.lse != nullptr && rows.value_begin == 0 && threadIdx.x % kRowThreads < Rows) {
     params.lse[rows.stored_batch(params) * params.lse_batch_stride + head * params.lse_head_stride +
                rows.sequence.q_begin + rows.query(row)] = finished.lse;
   }

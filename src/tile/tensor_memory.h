@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ptx/address.h"
+#include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tcgen05_alloc.h"
@@ -13,30 +14,40 @@
 
 namespace tilewright::tile {
 
-/// Beginning of a kernel, all threads: warp 0 takes the columns, thread 32 sets up the barriers.
-/// Returns the address of the first column, lane 0.
-template <int Columns, class Initialise>
+/// All threads of the CTA, or of the pair of CTAs.
+template <int Ctas>
+__device__ void sync_ctas() {
+  if constexpr (Ctas == 2) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
+/// Beginning of a kernel, all threads (of both CTAs of a pair): warp 0 takes the columns, thread 32
+/// sets up the barriers. Returns the address of the first column, lane 0.
+template <int Columns, int Ctas = 1, class Initialise>
 __device__ std::uint32_t open_tensor_memory(std::uint32_t& slot, Initialise&& initialise) {
   if (threadIdx.x < 32) {
-    ptx::tcgen05_alloc(ptx::shared_address(&slot), Columns);
-    ptx::tcgen05_relinquish_alloc_permit();
+    ptx::tcgen05_alloc<Ctas>(ptx::shared_address(&slot), Columns);
+    ptx::tcgen05_relinquish_alloc_permit<Ctas>();
   } else if (threadIdx.x == 32) {
     initialise();
     ptx::fence_mbarrier_init_release_cluster();
   }
   ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
+  sync_ctas<Ctas>();
   ptx::tcgen05_fence_after_thread_sync();
   return ptx::uniform(slot);
 }
 
 /// The end, all threads, none of which has anything under way there.
-template <int Columns>
+template <int Columns, int Ctas = 1>
 __device__ void close_tensor_memory(std::uint32_t address) {
   ptx::tcgen05_fence_before_thread_sync();
-  __syncthreads();
+  sync_ctas<Ctas>();
   ptx::tcgen05_fence_after_thread_sync();
-  if (threadIdx.x < 32) ptx::tcgen05_dealloc(address, Columns);
+  if (threadIdx.x < 32) ptx::tcgen05_dealloc<Ctas>(address, Columns);
 }
 
 /// The address of a column for the warps that own the 128 lanes between them: with lane = row,
@@ -48,6 +59,12 @@ __device__ inline std::uint32_t own_lanes(std::uint32_t address) {
 /// Waits for what tensor-core instructions arrive at, or other users of Tensor Memory.
 __device__ inline void wait_for_tensor_memory(std::uint32_t barrier, std::uint32_t parity) {
   ptx::mbarrier_wait_parity(barrier, parity);
+  ptx::tcgen05_fence_after_thread_sync();
+}
+
+/// The same where threads or commits of the other CTA of a pair arrive too.
+__device__ inline void wait_for_pair(std::uint32_t barrier, std::uint32_t parity) {
+  ptx::mbarrier_wait_parity_cluster(barrier, parity);
   ptx::tcgen05_fence_after_thread_sync();
 }
 

@@ -40,48 +40,84 @@ __device__ inline std::uint64_t describe_rows_by_k(std::uint32_t address) {
   return kAtZero | address >> 4;
 }
 
-/// Descriptor of a box whose rows are the reduction index, and whose columns are n.
+/// Descriptor of boxes whose rows are the reduction index, and whose columns are n, one behind the
+/// other.
+template <int Columns = kBoxElems, int Rows = kBoxRows>
 __device__ inline std::uint64_t describe_k_by_columns(std::uint32_t address) {
   constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
   constexpr ComposedLayout kBox =
-      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, kBoxElems, kBoxRows, true);
+      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
   constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
       arch::describe_smem_tile(kBox, arch::Major::kMN, kSwizzle, 16));
   return kAtZero | address >> 4;
 }
 
-/// d[128, N] = a[128, 16] b: operands of the 16-bit format, accumulator f32.
-template <class Element, int N>
+/// d[M, N] = a[M, 16] b: operands of the 16-bit format, accumulator f32. M and N of a pair of CTAs
+/// count what both have: half of the rows of a and d each, and half of b.
+template <class Element, int N, int M = kTensorRows>
 constexpr std::uint32_t mma_instruction(arch::Major b_major) {
   constexpr auto kType = static_cast<std::uint32_t>(
       std::is_same_v<Element, Bf16> ? arch::MmaF16Type::kBf16 : arch::MmaF16Type::kF16);
-  return arch::encode_mma_instruction(arch::MmaInstruction{
-      .a_type = kType, .b_type = kType, .b_major = b_major, .m = kTensorRows, .n = N});
+  return arch::encode_mma_instruction(
+      arch::MmaInstruction{.a_type = kType, .b_type = kType, .b_major = b_major, .m = M, .n = N});
 }
 
-/// s[128 queries, Keys] += q k^T of one box of each: 64 of the reduction index. Issued by one
-/// thread. Descriptors count 16 bytes, so a step of k adds to them.
-template <class Element, int Keys>
+/// s[Rows queries, Keys] += q k^T of one box of each (and CTA): 64 of the reduction index. Issued
+/// by one thread. Descriptors count 16 bytes, so a step of k adds to them.
+template <class Element, int Keys, int Rows = kTensorRows, int Ctas = 1>
 __device__ void issue_scores(std::uint32_t s, std::uint32_t q_box, std::uint32_t k_box,
                              bool accumulate) {
-  constexpr std::uint32_t kInstruction = mma_instruction<Element, Keys>(arch::Major::kK);
+  constexpr std::uint32_t kInstruction = mma_instruction<Element, Keys, Rows>(arch::Major::kK);
   const std::uint64_t a = describe_rows_by_k(q_box), b = describe_rows_by_k(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
-    ptx::tcgen05_mma_f16(s, a + (k * 2 >> 4), b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
+    ptx::tcgen05_mma_f16<Ctas>(s, a + (k * 2 >> 4), b + (k * 2 >> 4), kInstruction,
+                               accumulate || k > 0);
 }
 
-/// o[128 queries, 64 columns] += p v of one box of v. p lies in Tensor Memory, two a cell, so a
-/// step of 16 keys is 8 columns.
+/// A pair of CTAs with 64 queries each: the same with q in Tensor Memory, two numbers a cell, every
+/// row in both halves of the lanes.
 template <class Element, int Keys>
+__device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::uint32_t k_box,
+                                       bool accumulate) {
+  constexpr std::uint32_t kInstruction =
+      mma_instruction<Element, Keys, kTensorRows>(arch::Major::kK);
+  const std::uint64_t b = describe_rows_by_k(k_box);
+#pragma unroll
+  for (int k = 0; k < kBoxElems; k += kMmaK)
+    ptx::tcgen05_mma_f16_tmem<2>(s, q + k / 2, b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
+}
+
+/// o[128 queries a CTA, 64 columns a CTA] += p v of one box of v a CTA. p lies in Tensor Memory,
+/// two a cell, so a step of 16 keys is 8 columns.
+template <class Element, int Keys, int Ctas = 1>
 __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_box,
                              bool accumulate) {
-  constexpr std::uint32_t kInstruction = mma_instruction<Element, kBoxElems>(arch::Major::kMN);
+  constexpr std::uint32_t kInstruction =
+      mma_instruction<Element, kBoxElems * Ctas, kTensorRows * Ctas>(arch::Major::kMN);
   const std::uint64_t b = describe_k_by_columns(v_box);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
-    ptx::tcgen05_mma_f16_tmem(o, p + k / 2, b + (k * kBoxLineBytes >> 4), kInstruction,
-                              accumulate || k > 0);
+    ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + k / 2, b + (k * kBoxLineBytes >> 4), kInstruction,
+                                    accumulate || k > 0);
+  }
+}
+
+/// A pair of CTAs with 64 queries each: o[64 queries a CTA, 256 columns] += p v of two boxes of v a
+/// CTA. p lies in boxes of 64 queries by 64 keys, one behind the other. In o, columns from 128 on
+/// are in lanes from 64 on.
+template <class Element, int Keys>
+__device__ void issue_values_of_halves(std::uint32_t o, std::uint32_t p_boxes,
+                                       std::uint32_t v_boxes, bool accumulate) {
+  constexpr int kColumns = 4 * kBoxElems, kRows = kTensorRows / 2;
+  constexpr std::uint32_t kInstruction =
+      mma_instruction<Element, kColumns, 2 * kRows>(arch::Major::kMN);
+  const std::uint64_t b = describe_k_by_columns<kColumns / 2, Keys>(v_boxes);
+#pragma unroll
+  for (int k = 0; k < Keys; k += kMmaK) {
+    const std::uint64_t a = describe_rows_by_k(p_boxes + k / kBoxElems * kRows * kBoxLineBytes) +
+                            (k % kBoxElems * 2 >> 4);
+    ptx::tcgen05_mma_f16<2>(o, a, b + (k * kBoxLineBytes >> 4), kInstruction, accumulate || k > 0);
   }
 }
 

@@ -246,7 +246,7 @@ TEST(SimTool, ExecSetsTheEnvironment) {
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT_ONLY=1\n"));
   EXPECT_THAT(run_tool("sim exec -- /nonexistent").err, HasSubstr("cannot run /nonexistent"));
   EXPECT_THAT(run_tool("sim exec --device h100 -- true").err,
-              HasSubstr("no simulated device \"h100\"; expected one of h200, b200"));
+              HasSubstr("no simulated device \"h100\"; expected one of h200, b200, b300"));
   EXPECT_EQ(run_tool("sim exec -- sh -c 'exit 3'").status, 3);
 }
 

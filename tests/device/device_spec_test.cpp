@@ -18,10 +18,12 @@ TEST(DeviceSpecTest, AcceptedTexts) {
   EXPECT_EQ(parse_device_spec("cuda:17"), (DeviceSpec{Kind::kCuda, 17}));
   EXPECT_EQ(parse_device_spec("sim:h200"), (DeviceSpec{Kind::kSimH200, std::nullopt}));
   EXPECT_EQ(parse_device_spec("sim:b200"), (DeviceSpec{Kind::kSimB200, std::nullopt}));
+  EXPECT_EQ(parse_device_spec("sim:b300"), (DeviceSpec{Kind::kSimB300, std::nullopt}));
 }
 
 TEST(DeviceSpecTest, TextAndBack) {
-  for (const char* text : {"auto", "cuda", "cuda:0", "cuda:7", "sim:h200", "sim:b200"}) {
+  for (const char* text :
+       {"auto", "cuda", "cuda:0", "cuda:7", "sim:h200", "sim:b200", "sim:b300"}) {
     EXPECT_EQ(to_string(parse_device_spec(text)), text);
   }
 }
@@ -33,7 +35,7 @@ TEST(DeviceSpecTest, EverythingElseIsAnErrorThatListsWhatIsAccepted) {
     const std::string message =
         error_of(ErrorKind::kInvalidArgument, [&] { parse_device_spec(text, "--device"); });
     EXPECT_THAT(message, AllOf(StartsWith("--device: \""), HasSubstr("auto, cuda, cuda:N"),
-                               HasSubstr("sim:h200 or sim:b200")))
+                               HasSubstr("sim:h200, sim:b200 or sim:b300")))
         << text;
   }
 }

@@ -16,12 +16,13 @@ using ::testing::StartsWith;
 
 constexpr const char* kNowhere = "/nowhere/lib/sim/libcuda.so.1";
 
-/// A machine with a fake GPU driver and a fake simulator that shows an H200 and a B200.
+/// A machine with a fake GPU driver and a fake simulator that shows an H200, a B200 and a B300.
 class OpenDeviceTest : public FakeDeviceTest {
  protected:
   OpenDeviceTest() {
     simulator_.state.gpus = {fake::Gpu{.name = "Simulated H200", .capability = 90},
-                             fake::Gpu{.name = "Simulated B200", .capability = 100}};
+                             fake::Gpu{.name = "Simulated B200", .capability = 100},
+                             fake::Gpu{.name = "Simulated B300", .capability = 103}};
   }
   void TearDown() override {
     EXPECT_THAT(simulator_.state.leaks(), ::testing::IsEmpty());
@@ -149,12 +150,14 @@ TEST_F(OpenDeviceTest, SimulatedModels) {
   EXPECT_EQ(h200.info().name, "Simulated H200");
   EXPECT_EQ(b200.info().name, "Simulated B200");
   EXPECT_EQ(b200.spec(), "sim:b200");
+  EXPECT_EQ(open("sim:b300").info().name, "Simulated B300");
+  EXPECT_EQ(open("sim:b300").spec(), "sim:b300");
   EXPECT_EQ(&h200.driver(), &b200.driver());
   EXPECT_TRUE(b200.is_simulated());
 }
 
 TEST_F(OpenDeviceTest, SimulatorWithoutThatModel) {
-  simulator_.state.gpus.pop_back();
+  simulator_.state.gpus.resize(1);
   EXPECT_THAT(error_on("sim:b200"),
               HasSubstr("GPU 0 is Simulated H200 with compute capability 9.0, not 10.0"));
 }

@@ -44,7 +44,9 @@ inline device::abi::CUtensorMap sm100_query_map(const Device& device, const void
 struct Sm100KernelUnderTest {
   std::string stem;  ///< entries are STEM_TYPE_dDIM
   std::function<AttentionTile(int head_dim, int group)> tile;
-  double exp2_error = 0x1p-22;  ///< relative, of the powers
+  double exp2_error = 0x1p-22;                                 ///< relative, of the powers
+  std::function<int(int head_dim)> ctas = sm100_value_splits;  ///< of a tile of queries
+  int box_keys = 128;                                          ///< rows of the boxes of k and v
 };
 
 class Sm100AttentionTest : public AttentionTest {
@@ -55,8 +57,10 @@ class Sm100AttentionTest : public AttentionTest {
                               const AttentionProblem& p, const FormatSpec& format,
                               const AttentionInputs& in) {
     const AttentionTile tile = kernel.tile(p.head_dim, p.heads / p.kv_heads);
+    AttentionTile boxes = tile;
+    boxes.keys = kernel.box_keys;
     AttentionOperands operands(device, p, format, in);
-    AttentionParams params = operands.params(device, AttentionMaps::kSwizzled, tile);
+    AttentionParams params = operands.params(device, AttentionMaps::kSwizzled, boxes);
     launch(device, kernel, p, format, tile, params);
     return operands.read();
   }
@@ -71,8 +75,8 @@ class Sm100AttentionTest : public AttentionTest {
     const auto extent = [](std::int32_t n) { return static_cast<std::uint32_t>(n); };
     run_kernel(device,
                fmt::format("{}_{}_d{}", kernel.stem, format == kBf16 ? "bf16" : "f16", p.head_dim),
-               {.grid = {extent(params.q_tiles * sm100_value_splits(p.head_dim)),
-                         extent(params.kv_heads), extent(params.batch)},
+               {.grid = {extent(params.q_tiles * kernel.ctas(p.head_dim)), extent(params.kv_heads),
+                         extent(params.batch)},
                 .block = {extent(tile.threads)},
                 .dynamic_shared_bytes = extent(tile.shared_bytes)},
                params);

@@ -1,5 +1,6 @@
-// Stage D: attention over chosen tokens of a paged cache of 8-bit numbers, on the simulated B200.
-#include "kernels/attention_sm100/stage_d_paged_fp8.h"
+// Stages D and G: attention over chosen tokens of a paged cache of 8-bit numbers, on the simulated
+// B200.
+#include "kernels/attention_sm100/stage_g_paged_pair.h"
 #include "tests/kernels/attention_sm100_check.h"
 
 namespace tilewright::kernels {
@@ -13,6 +14,9 @@ struct PagedProblem {
   int padding_rows = 0;  ///< at the end of a page
   std::vector<int> key_counts = {};
   std::vector<float> sink = {};
+  const FormatSpec* format = &kBf16;  ///< of queries and results, and of tokens once unpacked
+
+  bool is_pair = false;  ///< stage G
 
   int row_bytes() const { return is_deepseek ? 576 : head_dim; }
   int scale_bytes() const { return is_deepseek ? 8 : 4; }
@@ -46,7 +50,7 @@ struct PagedCacheBytes {
         if (p.is_deepseek && c >= 448) {
           const auto code = static_cast<std::uint16_t>(encode(kBf16, normal[at]));
           std::memcpy(row + 448 + (c - 448) * 2, &code, 2);
-          tokens[at] = normal[at];
+          tokens[at] = round_to(*p.format, normal[at]);
           continue;
         }
         if (p.is_deepseek && c % 64 == 0) {
@@ -55,7 +59,7 @@ struct PagedCacheBytes {
         }
         row[c] = static_cast<std::uint8_t>(encode(kE4m3, normal[at] / token_scale));
         const double value = decode(kE4m3, row[c]) * static_cast<double>(token_scale);
-        tokens[at] = round_to(kBf16, static_cast<float>(value));
+        tokens[at] = round_to(*p.format, static_cast<float>(value));
       }
       if (p.is_deepseek) scales[7] = 0;
       if (!p.is_deepseek) std::memcpy(scales, &token_scale, 4);
@@ -84,7 +88,7 @@ class Sm100StageD : public Sm100AttentionTest {
     const PagedCacheBytes cache(p);
     const std::vector<std::int32_t> lists = draw_lists(p, has_holes);
     const std::int64_t rows = std::int64_t{p.batch} * p.q_len * p.heads;
-    const std::vector<double> q = draw_normal(1, rows * p.head_dim, kBf16);
+    const std::vector<double> q = draw_normal(1, rows * p.head_dim, *p.format);
     const AttentionOutputs got = run(p, cache, lists, q);
     compare(p, expected(p, cache, lists, q), cache, got);
   }
@@ -98,11 +102,11 @@ class Sm100StageD : public Sm100AttentionTest {
                        const std::vector<std::int32_t>& lists, const std::vector<double>& q) {
     const AttentionProblem shape = {.batch = p.batch,
                                     .heads = p.heads,
-                                    .kv_heads = 1,
+                                    .kv_heads = p.is_pair ? 2 : 1,  // of a box of queries
                                     .q_len = p.q_len,
                                     .head_dim = p.head_dim};
     const AttentionStorage storage(shape, p.q_len, p.heads);
-    const Buffer q_buffer = storage.upload(device(), kBf16, q);
+    const Buffer q_buffer = storage.upload(device(), *p.format, q);
     const Buffer cache_buffer = Buffer::from(device(), cache.bytes);
     const Buffer list_buffer = Buffer::from(device(), lists);
     const Buffer count_buffer = Buffer::from(device(), p.key_counts);
@@ -113,7 +117,7 @@ class Sm100StageD : public Sm100AttentionTest {
     AttentionParams& attention = params.attention;
     attention.q_strides = attention.out_strides = storage.strides;
     const auto map_of = [&](const void* address) {
-      return sm100_query_map(device(), address, storage.strides, shape, kBf16, 1);
+      return sm100_query_map(device(), address, storage.strides, shape, *p.format, 1);
     };
     store_map(attention.q_map, map_of(pointer_to<void>(q_buffer)));
     store_map(attention.out_map, map_of(out.pointer()));
@@ -136,7 +140,7 @@ class Sm100StageD : public Sm100AttentionTest {
     params.num_slots = p.slots();
     params.topk = p.topk;
     launch(p, params);
-    return {storage.decode_all(kBf16, out.read()), lse.read()};
+    return {storage.decode_all(*p.format, out.read()), lse.read()};
   }
   device::abi::CUtensorMap row_map(const PagedProblem& p, const Buffer& cache) {
     const auto bytes = static_cast<std::uint64_t>(p.row_bytes());
@@ -151,11 +155,18 @@ class Sm100StageD : public Sm100AttentionTest {
   }
   void launch(const PagedProblem& p, const StageDParams& params) {
     const auto extent = [](int n) { return static_cast<std::uint32_t>(n); };
-    const std::string format = p.is_deepseek ? "deepseek" : fmt::format("e4m3_d{}", p.head_dim);
-    run_kernel(device(), "attention_sm100_stage_d_" + format,
-               {.grid = {extent(p.q_len * sm100_value_splits(p.head_dim)), 1, extent(p.batch)},
+    const std::string entry =
+        fmt::format("attention_sm100_stage_{}_{}_{}", p.is_pair ? "g" : "d",
+                    *p.format == kBf16 ? "bf16" : "f16",
+                    p.is_deepseek ? "deepseek" : fmt::format("e4m3_d{}", p.head_dim));
+    const int ctas = p.is_pair ? 2 : sm100_value_splits(p.head_dim);
+    const int shared_bytes = p.is_pair ? stage_g_shared_bytes(p.row_bytes())
+                                       : stage_d_shared_bytes(p.head_dim, p.row_bytes());
+    static_assert(kStageDThreads == kStageGThreads);
+    run_kernel(device(), entry,
+               {.grid = {extent(p.q_len * ctas), 1, extent(p.batch)},
                 .block = {kStageDThreads},
-                .dynamic_shared_bytes = extent(stage_d_shared_bytes(p.head_dim, p.row_bytes()))},
+                .dynamic_shared_bytes = extent(shared_bytes)},
                params);
   }
 
@@ -192,7 +203,7 @@ class Sm100StageD : public Sm100AttentionTest {
     double largest = 0;
     for (const double x : cache.tokens) largest = std::max(largest, std::abs(x));
     const AttentionBound bound({.kv_len = p.topk, .head_dim = p.head_dim},
-                               {.has_tensor_scores = true, .has_tensor_values = true}, kBf16,
+                               {.has_tensor_scores = true, .has_tensor_values = true}, *p.format,
                                kStageDKeys, largest);
     ASSERT_EQ(got.out.size(), exact.out.size());
     for (std::size_t i = 0; i < got.out.size(); ++i) {
@@ -234,6 +245,11 @@ TEST_P(Sm100StageD, EightBitRowsWithAScalePerToken) {
   check({.is_deepseek = false, .head_dim = 512, .heads = 16, .topk = 70});
 }
 
+TEST_P(Sm100StageD, QueriesInFp16) {
+  check({.heads = 16, .topk = 80, .format = &kFp16});
+  check({.is_deepseek = false, .head_dim = 128, .heads = 8, .topk = 70, .format = &kFp16}, true);
+}
+
 TEST_P(Sm100StageD, ListsOfAnyLengthAndSinks) {
   check({.is_deepseek = false,
          .head_dim = 128,
@@ -243,6 +259,28 @@ TEST_P(Sm100StageD, ListsOfAnyLengthAndSinks) {
          .topk = 80,
          .key_counts = {0, 1, 80, 65},
          .sink = {0.5f, -2.0f, 3.0f, 20.0f, -100.0f}},
+        true);
+}
+
+class Sm100StageG : public Sm100StageD {};
+TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageG);
+
+TEST_P(Sm100StageG, DeepSeekPagesByPairs) {
+  check({.heads = 128, .topk = 300, .is_pair = true}, true);
+  check({.heads = 64, .topk = 130, .pages = 40, .page_tokens = 2, .is_pair = true});
+  check({.heads = 16, .topk = 80, .format = &kFp16, .is_pair = true}, true);
+}
+
+TEST_P(Sm100StageG, ListsOfAnyLengthSinksAndScalesPerToken) {
+  check({.is_deepseek = false,
+         .batch = 2,
+         .heads = 6,
+         .q_len = 2,
+         .topk = 200,
+         .padding_rows = 1,
+         .key_counts = {0, 1, 200, 65},
+         .sink = {0.5f, -2.0f, 3.0f, 20.0f, -100.0f, 0.0f},
+         .is_pair = true},
         true);
 }
 

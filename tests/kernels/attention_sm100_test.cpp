@@ -3,6 +3,7 @@
 #include "kernels/attention_sm100/stage_b_two_mma.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
+#include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "tests/kernels/attention_sm100_check.h"
 
 #include <gmock/gmock.h>
@@ -14,6 +15,10 @@ const Sm100KernelUnderTest kStageB = {"attention_sm100_stage_b", stage_b_tile};
 const Sm100KernelUnderTest kStageC = {"attention_sm100_stage_c", stage_c_tile};
 
 const Sm100KernelUnderTest kStageE = {"attention_sm100_stage_e", stage_e_tile, 8.9e-5};
+const Sm100KernelUnderTest kStageF = {.stem = "attention_sm100_stage_f",
+                                      .tile = stage_f_tile,
+                                      .ctas = [](int) { return 2; },
+                                      .box_keys = kStageFBoxKeys};
 
 class Sm100StageA : public BlackwellKernelTest {
  protected:
@@ -248,6 +253,70 @@ TEST_P(Sm100StageE, SharedHeadsPackedSequencesAndWindows) {
       kBf16);
 }
 
+class Sm100StageF : public Sm100AttentionTest {};
+TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageF);
+
+// Few rows: the second CTA of a pair has some, or none.
+TEST_P(Sm100StageF, PairsShareKeysAndValues) {
+  check_attention(kStageF, {.q_len = 256, .kv_len = 384, .head_dim = 256}, kBf16);
+  check_attention(kStageF, {.q_len = 140, .kv_len = 300, .head_dim = 256, .is_causal = true},
+                  kFp16);
+  check_attention(kStageF, {.q_len = 128, .kv_len = 384, .head_dim = 512}, kBf16);
+  check_attention(kStageF, {.q_len = 70, .kv_len = 300, .head_dim = 512, .is_causal = true}, kFp16);
+}
+
+TEST_P(Sm100StageF, RaggedLengths) {
+  for (const auto& [q_len, kv_len] :
+       {std::pair{1, 1}, {1, 200}, {33, 64}, {5, 0}, {0, 7}, {200, 61}, {3, 700}}) {
+    for (const int head_dim : {256, 512}) {
+      const bool is_causal = head_dim == 256;
+      check_attention(
+          kStageF, {.q_len = q_len, .kv_len = kv_len, .head_dim = head_dim, .is_causal = is_causal},
+          is_causal ? kBf16 : kFp16);
+    }
+  }
+}
+
+TEST_P(Sm100StageF, SharedHeadsPackedSequencesWindowsAndSinks) {
+  for (const int head_dim : {256, 512}) {
+    check_attention(kStageF,
+                    {.batch = 2,
+                     .heads = 6,
+                     .kv_heads = 2,
+                     .q_len = 45,
+                     .kv_len = 75,
+                     .head_dim = head_dim,
+                     .is_causal = true,
+                     .is_heads_first = true,
+                     .gap = 16},
+                    kBf16);
+    check_attention(kStageF,
+                    {.heads = 2,
+                     .kv_heads = 1,
+                     .head_dim = head_dim,
+                     .is_causal = true,
+                     .q_lens = {70, 0, 3, 64},
+                     .kv_lens = {90, 5, 0, 200}},
+                    kBf16);
+    check_attention(kStageF,
+                    {.q_len = 200,
+                     .kv_len = 420,
+                     .head_dim = head_dim,
+                     .window_left = 60,
+                     .window_right = 3,
+                     .sink = {1.5f}},
+                    kFp16);
+  }
+  check_attention(kStageF, {.heads = 64, .q_len = 3, .kv_len = 130, .head_dim = 512}, kBf16);
+}
+
+TEST_P(Sm100StageF, RescalesWhenTheMaximumGrows) {
+  for (const int head_dim : {256, 512}) {
+    check_attention(kStageF, {.q_len = 128, .kv_len = 512, .head_dim = head_dim, .scale = 3.0},
+                    kBf16, 0.9999);
+  }
+}
+
 // The documents' grids: 72 configurations, and P7's with T = 64 as well.
 class Sm100FullGrid : public Sm100AttentionTest {
  protected:
@@ -264,7 +333,7 @@ TEST_P(Sm100FullGrid, StageCOnP7) {
       for (const int keys : {128, 256, 384, 512}) {
         const AttentionProblem p = {.q_len = rows, .kv_len = keys, .head_dim = head_dim};
         check_attention(kStageC, p, kBf16);
-        if (head_dim <= 128) check_attention(kStageE, p, kBf16);
+        check_attention(head_dim <= 128 ? kStageE : kStageF, p, kBf16);
       }
     }
   }

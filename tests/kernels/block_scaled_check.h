@@ -4,16 +4,13 @@
 #include "formats/block_scale.h"
 #include "formats/pack.h"
 #include "formats/scale_layout.h"
-#include "kernels/linear/sm100_block_scaled.h"
+#include "ops/block_scaled_linear_bind.h"
 #include "tests/formats/block_data.h"
 #include "tests/kernels/gemm_check.h"
 
 #include <cmath>
 
 namespace tilewright::kernels {
-
-using device::TensorMapSwizzle;
-using device::TensorMapType;
 
 /// The tensor core's sums: products of one instruction and the accumulator.
 inline constexpr TensorCore kMxf4nvf4TensorCore = {64, 35, 23};
@@ -115,23 +112,13 @@ inline std::vector<float> accumulate(const BlockScaledConfig& config, const Scal
   return sums;
 }
 
-/// A variant of the kernels, and how it is launched.
-struct BlockScaledVariant {
-  BlockScaledConfig config;
-  bool is_requantising;
-
-  std::string entry() const {
-    return fmt::format("{}_{}_{}cta_n{}",
-                       config.is_nvfp4() ? "sm100_nvfp4_gemm" : "sm100_mxfp8_mxfp4_gemm",
-                       is_requantising ? "nvfp4" : "bf16", config.tile.cluster(), config.tile.n);
-  }
-};
+using ops::BlockScaledVariant;
 
 struct BlockScaledOutputs {
   std::vector<std::uint8_t> d, scales;
 };
 
-/// Buffers and maps of one launch.
+/// Buffers and arguments of one launch.
 class BlockScaledLaunch {
  public:
   BlockScaledLaunch(const Device& device, const BlockScaledVariant& variant, const ScaledMatrix& a,
@@ -139,29 +126,24 @@ class BlockScaledLaunch {
       : device_(device),
         variant_(variant),
         a_(Buffer::from(device, a.packed(32))),
-        // Tensor copies that unpack 4-bit elements want rows of whole 128.
         b_(Buffer::from(device, b.packed(variant.config.is_nvfp4() ? 32 : 128))),
         a_scales_(Buffer::from(device, a.swizzled_scales())),
         b_scales_(Buffer::from(device, b.swizzled_scales())),
-        row_bytes_(variant.is_requantising ? (b.rows + 1) / 2 : b.rows * 2),
-        d_(device, static_cast<std::size_t>(a.rows * row_bytes_)),
+        d_(device, static_cast<std::size_t>(a.rows * variant.out_row_bytes(b.rows))),
         d_scales_(device, variant.is_requantising ? static_cast<std::size_t>(swizzled_scale_bytes(
                                                         a.rows, (b.rows + 15) / 16))
-                                                  : 0) {
-    params_.m = static_cast<std::int32_t>(a.rows);
-    params_.n = static_cast<std::int32_t>(b.rows);
-    params_.k = static_cast<std::int32_t>(a.k);
-    params_.tiles_m = static_cast<std::int32_t>(ceil_div(a.rows, variant.config.tile_m()));
-    params_.tiles_n = static_cast<std::int32_t>(ceil_div(b.rows, variant.config.tile.n));
-    params_.d = d_.pointer();
-    params_.d_row_bytes = row_bytes_;
-    params_.d_scales = d_scales_.pointer();
-    params_.alpha = alpha;
-    params_.encode_scale = encode_scale;
-    if (a.rows > 0 && b.rows > 0 && a.k > 0) make_operand_maps(a, b);
-    params_.has_d_map = a.rows > 0 && row_bytes_ > 0 && row_bytes_ % 16 == 0 ? 1 : 0;
-    if (params_.has_d_map != 0) make_result_map();
-  }
+                                                  : 0),
+        params_(ops::bind_block_scaled(device, variant, {a.rows, b.rows, a.k},
+                                       {.a = pointer_to<const void>(a_),
+                                        .b = pointer_to<const void>(b_),
+                                        .a_scales = pointer_to<const void>(a_scales_),
+                                        .b_scales = pointer_to<const void>(b_scales_),
+                                        .d = d_.pointer(),
+                                        .d_scales = d_scales_.pointer(),
+                                        .a_row_bytes = variant.x_row_bytes(a.k),
+                                        .b_row_bytes = variant.weight_row_bytes(b.k),
+                                        .d_row_bytes = variant.out_row_bytes(b.rows)},
+                                       {alpha, encode_scale})) {}
 
   BlockScaledOutputs run(std::uint32_t clusters) {
     const BlockScaledConfig& config = variant_.config;
@@ -174,73 +156,11 @@ class BlockScaledLaunch {
   }
 
  private:
-  using Extent = std::uint64_t;
-
-  void make_operand_maps(const ScaledMatrix& a, const ScaledMatrix& b) {
-    const BlockScaledConfig& config = variant_.config;
-    store_map(params_.a_map, bytes_map("A", a_, a.rows, a.k * a.element.bits() / 8, 128));
-    if (config.is_nvfp4()) {
-      store_map(params_.b_map, bytes_map("B", b_, b.rows, b.k / 2, config.b_box_rows()));
-    } else {
-      const Extent pitch = (static_cast<Extent>(b.k) + 127) / 128 * 128;
-      store_map(params_.b_map,
-                device::encode_tensor_map(
-                    device_, {.name = "B",
-                              .type = TensorMapType::k16U4Align16B,
-                              .address = b_.address(),
-                              .dims = {pitch, static_cast<Extent>(b.rows)},
-                              .strides_bytes = {pitch / 2},
-                              .box = {128, static_cast<std::uint32_t>(config.b_box_rows())},
-                              .swizzle = TensorMapSwizzle::k128B}));
-    }
-    store_map(params_.a_scale_map, scale_map("scales of A", a_scales_, a, 1));
-    store_map(params_.b_scale_map,
-              scale_map("scales of B", b_scales_, b, config.scale_box_atoms_n()));
-  }
-  device::abi::CUtensorMap bytes_map(const char* name, const Buffer& buffer, std::int64_t rows,
-                                     std::int64_t row_bytes, int box_rows) const {
-    return device::encode_tensor_map(
-        device_, {.name = name,
-                  .type = TensorMapType::kUint8,
-                  .address = buffer.address(),
-                  .dims = {static_cast<Extent>(row_bytes), static_cast<Extent>(rows)},
-                  .strides_bytes = {static_cast<Extent>(row_bytes)},
-                  .box = {kBlockScaledStepBytes, static_cast<std::uint32_t>(box_rows)},
-                  .swizzle = TensorMapSwizzle::k128B});
-  }
-  device::abi::CUtensorMap scale_map(const char* name, const Buffer& buffer, const ScaledMatrix& of,
-                                     int box_atoms) const {
-    const auto atoms_k = static_cast<Extent>(scale_tiles_along_k(of.blocks()));
-    return device::encode_tensor_map(
-        device_, {.name = name,
-                  .type = TensorMapType::kUint32,
-                  .address = buffer.address(),
-                  .dims = {128, atoms_k, ceil_div(of.rows, 128)},
-                  .strides_bytes = {512, atoms_k * 512},
-                  .box = {128, static_cast<std::uint32_t>(variant_.config.scale_atoms_k()),
-                          static_cast<std::uint32_t>(box_atoms)}});
-  }
-  void make_result_map() {
-    const bool is_bf16 = !variant_.is_requantising;
-    store_map(
-        params_.d_map,
-        device::encode_tensor_map(
-            device_, {.name = "D",
-                      .type = is_bf16 ? TensorMapType::kBfloat16 : TensorMapType::kUint8,
-                      .address = d_.address(),
-                      .dims = {static_cast<Extent>(is_bf16 ? row_bytes_ / 2 : row_bytes_),
-                               static_cast<Extent>(params_.m)},
-                      .strides_bytes = {static_cast<Extent>(row_bytes_)},
-                      .box = {is_bf16 ? 64u : 32u, kBlockScaledStoreRows},
-                      .swizzle = is_bf16 ? TensorMapSwizzle::k128B : TensorMapSwizzle::k32B}));
-  }
-
   const Device& device_;
   BlockScaledVariant variant_;
   Buffer a_, b_, a_scales_, b_scales_;
-  std::int64_t row_bytes_;
   Output<std::uint8_t> d_, d_scales_;
-  BlockScaledGemmParams params_ = {};
+  BlockScaledGemmParams params_;
 };
 
 }  // namespace tilewright::kernels

@@ -15,9 +15,9 @@ struct Shape {
 std::vector<BlockScaledVariant> all_variants() {
   std::vector<BlockScaledVariant> variants;
   for (const BlockScaledKind kind : {BlockScaledKind::kNvfp4, BlockScaledKind::kMxfp8Mxfp4}) {
-    for (const BlockScaledTile& tile : kBlockScaledTiles) {
-      for (const bool is_requantising : {false, true})
-        variants.push_back({{kind, tile}, is_requantising});
+    for (const bool is_requantising : {false, true}) {
+      for (const BlockScaledVariant& variant : ops::block_scaled_variants(kind, is_requantising))
+        variants.push_back(variant);
     }
   }
   return variants;

@@ -72,7 +72,7 @@ TEST(Options, WrongValuesNameTheirVariable) {
 }
 
 TEST(DeviceModels, Facts) {
-  ASSERT_EQ(device_models().size(), 2u);
+  ASSERT_EQ(device_models().size(), 3u);
   const DeviceModel* const h200 = find_device_model("h200");
   const DeviceModel* const b200 = find_device_model("b200");
   EXPECT_EQ(h200, &device_models()[0]);
@@ -83,6 +83,10 @@ TEST(DeviceModels, Facts) {
   EXPECT_EQ(h200->shared_bytes_per_cta_optin, 227u << 10);
   EXPECT_EQ(b200->compute_capability, 100);
   EXPECT_EQ(b200->num_sms, 148u);
+  const DeviceModel* const b300 = find_device_model("b300");
+  EXPECT_EQ(b300, &device_models()[2]);
+  EXPECT_EQ(b300->compute_capability, 103);
+  EXPECT_EQ(b300->rates.tensor.f4, b200->rates.tensor.f4 * 3 / 2);
 }
 
 }  // namespace

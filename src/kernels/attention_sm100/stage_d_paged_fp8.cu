@@ -8,11 +8,11 @@
 // whose rows are tokens (which is why a page is a multiple of a row, and what fills it up must be
 // readable memory), and a slot that does not exist is row -1, which arrives as zeros. A row is 576
 // bytes for 512 numbers instead of 1024, so memory is read half as much. Four warps turn 16 tokens
-// at a time into bf16 where both products read them: a token's vector is key and value, so one tile
-// is the operand of both, once with the tokens as rows of n, once as the reduction index.
+// at a time into bf16 or fp16 where both products read them: a token's vector is key and value, so
+// one tile is the operand of both, once with the tokens as rows of n, once as the reduction index.
 //
 //   warp 5, one thread    16 slots -> 4 gather4 -> ring of raw rows
-//   warps 6-9             raw rows, scales -> bf16, swizzled boxes of 64 tokens; arrive k_ready
+//   warps 6-9             raw rows, scales -> 16 bits, swizzled boxes of 64 tokens; arrive k_ready
 //   warp 4, one thread    S = Q K^T; commit s_full; wait p_ready; O += P K; commit k_free
 //   warps 0-3             as in stage C; lists with holes are masked by a ballot of the slots
 //
@@ -30,7 +30,6 @@
 // for the scores that both CTAs make).
 // Sources: the kernel suite's stage D; FlashMLA's page format; PTX ISA, ".tile::gather4".
 #include "kernels/attention_sm100/stage_d_paged_fp8.h"
-#include "ptx/tensor_gather.h"
 #include "tile/paged_keys.h"
 #include "tile/row_softmax.h"
 #include "tile/tensor_attention.h"
@@ -38,17 +37,19 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kKeys = kStageDKeys, kRawKeys = kStageDRawKeys, kRawStages = kStageDRawStages;
+constexpr int kKeys = kStageDKeys, kRawStages = kStageDRawStages;
 constexpr int kFirstConverter = 6, kConverterThreads = 128;
 
 using Columns = tile::TensorColumns<kKeys>;
 
-template <class Format>
+template <class Element, class Format>
 struct Kernel {
   static constexpr int kHeadDim = Format::kHeadDim;
   static constexpr int kValues = sm100_value_columns(kHeadDim);
   static constexpr int kSplits = kHeadDim / kValues;
   static constexpr int kColumns = Columns::allocated(kValues);
+
+  using Raw = tile::RawRows<Format, kRawStages>;
 
   struct Shared {
     static constexpr int kKeyBoxes = kHeadDim / tile::kBoxElems;
@@ -56,13 +57,12 @@ struct Kernel {
 
     std::uint8_t q[kKeyBoxes][tile::kBoxBytes];
     std::uint8_t keys[kKeyBoxes][kKeys * tile::kBoxLineBytes];
-    std::uint8_t raw[kRawStages][kRawKeys * Format::kRowBytes];
-    tile::RingBarriers<kRawStages> raw_ring;
+    Raw raw;
     std::uint64_t q_full, k_ready, k_free, s_full, p_ready, o_full;
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
-      raw_ring.initialise(kConverterThreads / 32);
+      raw.initialise();
       for (std::uint64_t* barrier : {&q_full, &k_free, &s_full, &o_full})
         ptx::mbarrier_init(ptx::shared_address(barrier), 1);
       ptx::mbarrier_init(ptx::shared_address(&k_ready), kConverterThreads);
@@ -73,9 +73,7 @@ struct Kernel {
 
   // A query with all its heads, and its list.
   struct Work : tile::GroupRows {
-    tile::PagedCache cache;
-    const std::int32_t* list;
-    std::int32_t num_keys;
+    tile::TokenList list;
 
     __device__ explicit Work(const StageDParams& params)
         : tile::GroupRows{params.attention.heads,
@@ -85,14 +83,8 @@ struct Kernel {
                           static_cast<std::int32_t>(blockIdx.z),
                           static_cast<std::int32_t>(blockIdx.x) % kSplits * kValues,
                           {0, params.attention.q_len, 0, params.topk}},
-          cache{params.cache, params.page_bytes, params.page_tokens, params.num_slots} {
-      const std::int64_t at = std::int64_t{batch} * params.attention.q_len + first_query;
-      list = params.indices + at * params.topk;
-      num_keys = params.key_counts == nullptr ? params.topk : params.key_counts[at];
-    }
-    __device__ std::int32_t num_tiles() const { return (num_keys + kKeys - 1) / kKeys; }
-    /// -1 behind the end of the list.
-    __device__ std::int32_t slot(std::int32_t i) const { return i < num_keys ? list[i] : -1; }
+          list(params, batch, first_query) {}
+    __device__ std::int32_t num_tiles() const { return (list.count + kKeys - 1) / kKeys; }
   };
 
   static __device__ void load(const StageDParams& params, Shared& shared, const Work& work) {
@@ -101,69 +93,22 @@ struct Kernel {
     ptx::mbarrier_arrive_expect_tx(q_full,
                                    Shared::kKeyBoxes * work.box_rows() * tile::kBoxLineBytes);
     tile::load_queries(params.attention, shared.q, work, q_full);
-    const tile::Ring<kRawStages> ring(shared.raw_ring);
     tile::RingPosition<kRawStages> at;
-    for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += kRawKeys) {
-      ring.start_filling(at, kRawKeys * Format::kRowBytes);
-      for (int i = 0; i < kRawKeys; i += 4) {
-        std::int32_t rows[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          rows[j] = work.cache.template row<Format::kRowBytes>(work.slot(key + i + j));
-        ptx::cp_async_bulk_tensor_2d_gather4(
-            ptx::shared_address(shared.raw[at.stage] + i * Format::kRowBytes), params.cache_map, 0,
-            rows, ring.full(at));
-      }
-      at.advance();
-    }
-  }
-
-  // 16 raw rows become lines of the boxes; each of the four warps takes every fourth box.
-  static __device__ void convert_rows(Shared& shared, const Work& work, std::int32_t key,
-                                      const std::uint8_t* raw, std::uint32_t barrier,
-                                      std::uint32_t parity) {
-    const tile::KeyQuarter lane;
-    const std::uint32_t warp = threadIdx.x / 32 - kFirstConverter;
-    constexpr int kHalves = kRawKeys / 8, kBoxesOfWarp = (Shared::kKeyBoxes + 3) / 4;
-    float scales[kHalves][kBoxesOfWarp];
-#pragma unroll
-    for (int half = 0; half < kHalves; ++half) {
-      const std::int32_t slot = work.slot(key + half * 8 + static_cast<std::int32_t>(lane.key));
-#pragma unroll
-      for (int i = 0; i < kBoxesOfWarp; ++i) {
-        const int box = static_cast<int>(warp) + 4 * i;
-        scales[half][i] =
-            box < Format::kFp8Boxes ? work.cache.template scale<Format>(slot, box) : 0.0f;
-      }
-    }
-    ptx::mbarrier_wait_parity(barrier, parity);
-#pragma unroll
-    for (int half = 0; half < kHalves; ++half) {
-      const std::uint32_t row = half * 8 + lane.key, line = key % kKeys + row;
-#pragma unroll
-      for (int i = 0; i < kBoxesOfWarp; ++i) {
-        const std::uint32_t box = warp + 4 * i;
-        if (box >= Shared::kKeyBoxes) continue;
-        const std::uint8_t* const numbers = raw + row * Format::kRowBytes + box * tile::kBoxElems;
-        if (box < Format::kFp8Boxes) {
-          lane.convert(shared.keys[box], line, numbers + lane.quarter * 16, scales[half][i]);
-        } else {
-          lane.copy(shared.keys[box], line, numbers + lane.quarter * 32);
-        }
-      }
-    }
+    for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += Raw::kKeys)
+      shared.raw.gather(params.cache_map, work.list, key, at);
   }
 
   static __device__ void convert(Shared& shared, const Work& work) {
-    const tile::Ring<kRawStages> ring(shared.raw_ring);
+    const std::uint32_t warp = threadIdx.x / 32 - kFirstConverter;
     tile::RingPosition<kRawStages> at;
     for (std::int32_t n = 0; n < work.num_tiles(); ++n) {
       // The products of the last tile have read the boxes; those of the first are free.
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared.k_free), n & 1 ^ 1);
-      for (int i = 0; i < kKeys; i += kRawKeys) {
-        convert_rows(shared, work, n * kKeys + i, shared.raw[at.stage], ring.full(at), at.parity);
-        ring.release(at);
-        at.advance();
+      for (int i = 0; i < kKeys; i += Raw::kKeys) {
+        shared.raw.template convert<Element>(
+            work.list, n * kKeys + i, warp, at,
+            [&](const tile::KeyQuarter& lane, std::uint32_t box, std::uint32_t row,
+                const uint4(&chunks)[2]) { lane.store(shared.keys[box], i + row, chunks); });
       }
       ptx::fence_proxy_async_shared_cta();
       ptx::mbarrier_arrive(ptx::shared_address(&shared.k_ready));
@@ -177,36 +122,21 @@ struct Kernel {
       ptx::mbarrier_wait_parity(ptx::shared_address(&shared.k_ready), n & 1);
 #pragma unroll 1
       for (int box = 0; box < Shared::kKeyBoxes; ++box) {
-        tile::issue_scores<tile::Bf16, kKeys>(columns + Columns::kScores,
-                                              ptx::shared_address(shared.q[box]),
-                                              ptx::shared_address(shared.keys[box]), box > 0);
+        tile::issue_scores<Element, kKeys>(columns + Columns::kScores,
+                                           ptx::shared_address(shared.q[box]),
+                                           ptx::shared_address(shared.keys[box]), box > 0);
       }
       ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
       tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
 #pragma unroll 1
       for (int box = 0; box < Shared::kValueBoxes; ++box) {
-        tile::issue_values<tile::Bf16, kKeys>(
+        tile::issue_values<Element, kKeys>(
             columns + Columns::kResults + box * tile::kBoxElems, columns + Columns::kOperand,
             ptx::shared_address(shared.keys[work.value_begin / tile::kBoxElems + box]), n > 0);
       }
       ptx::tcgen05_commit(ptx::shared_address(&shared.k_free));
     }
     ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
-  }
-
-  // Scores of slots that do not exist become -inf; the lanes of a warp look at two slots each.
-  static __device__ void hide(float (&s)[2][32], const Work& work, std::int32_t n) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const std::int32_t slot =
-          work.slot(n * kKeys + half * 32 + static_cast<std::int32_t>(threadIdx.x % 32));
-      const std::uint32_t exists = __ballot_sync(0xffffffffu, work.cache.has(slot));
-      if (exists == 0xffffffffu) continue;
-#pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        if ((exists >> i & 1) == 0) s[half][i] = -INFINITY;
-      }
-    }
   }
 
   static __device__ void attend(const StageDParams& params, Shared& shared, const Work& work,
@@ -220,12 +150,13 @@ struct Kernel {
         float s[2][32] = {}, factor;
         if (has_rows) {
           tile::load_row(s, own + Columns::kScores);
-          hide(s, work, n);
+          tile::hide_missing(s[0], work.list, n * kKeys);
+          tile::hide_missing(s[1], work.list, n * kKeys + 32);
           if (softmax.raise(s, scale, factor) && n > 0)
             tile::scale_row<kValues>(own + Columns::kResults, factor);
           softmax.exponentiate(s, scale);
         }
-        tile::store_operand<tile::Bf16>(own + Columns::kOperand, s);
+        tile::store_operand<Element>(own + Columns::kOperand, s);
         ptx::tcgen05_wait_st_sync_aligned();
       }
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready));
@@ -244,7 +175,7 @@ struct Kernel {
     if (warp < tile::kMmaWarp) {
       tile::RowSoftmax softmax;
       attend(params, shared, work, columns, softmax);
-      tile::store_results<tile::Bf16, Shared::kValueBoxes>(
+      tile::store_results<Element, Shared::kValueBoxes>(
           params.attention, shared.q, work, columns + Columns::kResults,
           tile::finish_group_row(params.attention, work, softmax), work.num_tiles() > 0);
     } else if (warp >= kFirstConverter) {
@@ -264,13 +195,16 @@ struct Kernel {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_STAGE_D(NAME, ...)                                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageDThreads, 1) \
-      attention_sm100_stage_d_##NAME(                                                  \
-          const __grid_constant__ tilewright::kernels::StageDParams params) {          \
-    tilewright::kernels::Kernel<tilewright::tile::__VA_ARGS__>::run(params);           \
+#define TILEWRIGHT_STAGE_D(NAME, ELEMENT, ...)                                                  \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageDThreads, 1)          \
+      attention_sm100_stage_d_##NAME(                                                           \
+          const __grid_constant__ tilewright::kernels::StageDParams params) {                   \
+    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, tilewright::tile::__VA_ARGS__>::run( \
+        params);                                                                                \
   }
 
-TILEWRIGHT_STAGE_D(deepseek, DeepSeekRows)
-TILEWRIGHT_STAGE_D(e4m3_d128, TokenScaledRows<128>)
-TILEWRIGHT_STAGE_D(e4m3_d512, TokenScaledRows<512>)
+TILEWRIGHT_STAGE_D(bf16_deepseek, Bf16, DeepSeekRows)
+TILEWRIGHT_STAGE_D(bf16_e4m3_d128, Bf16, TokenScaledRows<128>)
+TILEWRIGHT_STAGE_D(bf16_e4m3_d512, Bf16, TokenScaledRows<512>)
+TILEWRIGHT_STAGE_D(f16_deepseek, Fp16, DeepSeekRows)
+TILEWRIGHT_STAGE_D(f16_e4m3_d128, Fp16, TokenScaledRows<128>)

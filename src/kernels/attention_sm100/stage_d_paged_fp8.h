@@ -9,7 +9,8 @@ namespace tilewright::kernels {
 /// token's vector is key and value:
 ///   out[b,i,h,:] = sum_l p_l x[s_l,:], p = softmax over l of scale * q[b,i,h,:] . x[s_l,:]
 /// over l < topk (or key_counts[b,i]) whose slot s_l = indices[b,i,l] exists: 0 <= s_l < num_slots.
-/// x is rounded to bf16 after its scale. Slot s is token s % page_tokens of page s / page_tokens.
+/// x is rounded to the type of q after its scale (fp16: it must be below 65520). Slot s is token s
+/// % page_tokens of page s / page_tokens.
 ///
 /// Of `attention` are read: q_map, out_map (boxes 64 x heads x 1 x 1), lse, sink, the strides of
 /// lse, batch, heads (at most 128), q_len, scale_log2.
@@ -24,9 +25,10 @@ struct StageDParams {
   std::int32_t page_tokens, num_slots, topk;
 };
 
-/// Entries attention_sm100_stage_d_deepseek (rows of 576 bytes: 448 e4m3, 64 bf16; 8 bytes of
-/// scales a token behind the page's rows) and attention_sm100_stage_d_e4m3_d{128,512} (rows of
-/// head_dim e4m3; an f32 a token behind them). Grid (q_len * value splits, 1, batch).
+/// Entries attention_sm100_stage_d_{bf16,f16}_deepseek (rows of 576 bytes: 448 e4m3, 64 bf16; 8
+/// bytes of scales a token behind the page's rows), attention_sm100_stage_d_{bf16,f16}_e4m3_d128
+/// and attention_sm100_stage_d_bf16_e4m3_d512 (rows of head_dim e4m3; an f32 a token behind them).
+/// Grid (q_len * value splits, 1, batch).
 inline constexpr int kStageDKeys = 64;     ///< of a step
 inline constexpr int kStageDRawKeys = 16;  ///< of a copy
 inline constexpr int kStageDRawStages = 3;

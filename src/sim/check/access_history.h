@@ -26,9 +26,9 @@ struct AccessRecord {
 };
 
 /// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
-/// Of many readers the latest are known: a table that all warps of a grid read would otherwise cost
-/// as much as there are warps, at each read. A later write that is ordered after those and not
-/// after one before them is missed.
+/// Of many readers the latest 32 are kept in order, which each read looks through. Those before
+/// them go to a table with a place for each of up to 128 agents, which only writes look at. Where
+/// more agents than that read, a later one takes the place of an earlier one there.
 class AccessCell {
  public:
   static constexpr std::uint32_t kBytes = 16;
@@ -53,6 +53,7 @@ class AccessCell {
       ++kept;
     }
     size_ = kept;
+    if (older_ != nullptr && now.kind != AccessKind::kRead) add_to_older(now, conflict);
     if (size_ >= kMostWithReads && now.kind == AccessKind::kRead) forget_oldest_read();
     push(now);
   }
@@ -64,12 +65,47 @@ class AccessCell {
  private:
   static constexpr std::uint32_t kInside = 2;
   static constexpr std::uint32_t kMostWithReads = 32;  // as many as warps in a CTA
+  static constexpr std::size_t kFewestOlder = 16, kMostOlder = 128;
 
   void forget_oldest_read() {
     std::uint32_t i = 0;
     while (i < size_ && at(i).kind != AccessKind::kRead) ++i;
     if (i == size_) return;
+    remember_older(at(i));
     for (--size_; i < size_; ++i) at(i) = at(i + 1);
+  }
+  void remember_older(const AccessRecord& read) {
+    if (older_ == nullptr) older_ = std::make_unique<std::vector<AccessRecord>>(kFewestOlder);
+    for (;;) {
+      AccessRecord& place = (*older_)[read.agent % older_->size()];
+      const bool is_free = place.bytes == 0 || place.agent == read.agent;
+      if (is_free || older_->size() == kMostOlder) {
+        const bool is_same = place.agent == read.agent && place.time == read.time &&
+                             place.insn == read.insn && place.scope == read.scope;
+        const std::uint16_t bytes = is_same ? place.bytes : std::uint16_t{0};
+        place = read;
+        place.bytes |= bytes;
+        return;
+      }
+      // Who had different places has them in a larger table, too.
+      std::vector<AccessRecord> larger(2 * older_->size());
+      for (const AccessRecord& old : *older_) {
+        if (old.bytes != 0) larger[old.agent % larger.size()] = old;
+      }
+      *older_ = std::move(larger);
+    }
+  }
+  template <class Conflict>
+  void add_to_older(const AccessRecord& now, Conflict&& conflict) {
+    bool is_empty = true;
+    for (AccessRecord& old : *older_) {
+      const bool meets = (old.bytes & now.bytes) != 0;
+      if (meets && (old.agent == now.agent || conflict(old))) {
+        old.bytes &= static_cast<std::uint16_t>(~now.bytes);
+      }
+      is_empty &= old.bytes == 0;
+    }
+    if (is_empty) older_.reset();
   }
   /// The same agent did the same at the same moment.
   static bool is_known(const AccessRecord& old, const AccessRecord& now) {
@@ -99,6 +135,7 @@ class AccessCell {
   std::array<AccessRecord, kInside> inside_;
   std::uint32_t size_ = 0;
   std::vector<AccessRecord> more_;
+  std::unique_ptr<std::vector<AccessRecord>> older_;  // by agent modulo the size
 };
 
 /// Of global memory: pages of cells that come to be when they are used.

@@ -5,6 +5,7 @@
 #include "sim/async/named_barrier.h"
 #include "sim/check/observer.h"
 #include "sim/program/engine.h"
+#include "sim/tensor/tensor_memory.h"
 
 #include <algorithm>
 #include <map>
@@ -163,6 +164,31 @@ std::string missing_at(const std::byte* object) {
                            : " are");
 }
 
+/// Who has what a CTA waits for.
+std::vector<std::string> describe_columns(const TensorMemory& own) {
+  const TensorColumns& columns = own.columns();
+  std::string held;
+  std::uint32_t num_own = 0;
+  for (const TensorColumns::Held& each : columns.held) {
+    if (each.holder == &own) num_own += each.num_columns;
+    held += fmt::format("{}{} has columns {} to {}", held.empty() ? "" : ", ", each.holder->owner,
+                        each.column, each.column + each.num_columns - 1);
+  }
+  std::vector<std::string> out = {
+      fmt::format("{} asks for {} columns of its multiprocessor's {}: {}", own.owner,
+                  own.wanted_columns, kTensorColumns, held.empty() ? "none are taken" : held)};
+  if (num_own + own.wanted_columns > kTensorColumns) {
+    out.push_back("  it waits for columns that it has itself: it can never have so many");
+  }
+  if (!own.may_allocate()) {
+    out.push_back(
+        fmt::format("  {} has the permit to allocate: it has neither ended nor executed "
+                    "tcgen05.relinquish_alloc_permit",
+                    columns.permit->owner));
+  }
+  return out;
+}
+
 /// What is known of the thing that is waited for, the first time that it is met.
 void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<std::string>& notes) {
   const Cta& cta = *waiters.cta;
@@ -200,6 +226,9 @@ void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<st
       notes.push_back(fmt::format("  {}", missing_at(cta.shared + offset)));
       return;
     }
+    case WaitKind::kTensorColumns:
+      for (const std::string& line : describe_columns(*cta.tensor_memory)) say(line);
+      return;
     default:
       return;
   }
@@ -250,6 +279,16 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
     out.missing =
         "an .aligned instruction must be reached by all lanes of a warp together: move it out of "
         "the branch, or meet with bar.warp.sync before";
+  }
+  const bool lacks_columns = std::ranges::any_of(all, [](const Waiters& waiters) {
+    const Wait& wait = waiters.group->wait;
+    return wait.kind == WaitKind::kTensorColumns && wait.a == 0;
+  });
+  if (lacks_columns) {
+    out.missing =
+        "the CTAs of a multiprocessor share its columns: whoever has some, or the permit, must be "
+        "able to go on without those who wait; take fewer columns, let fewer CTAs be resident "
+        "(more dynamic shared memory), relinquish the permit after the last tcgen05.alloc";
   }
   if (all.size() > kMostPlaces) {
     out.notes.push_back(

@@ -80,10 +80,6 @@ void SyncChecker::cta_ended(Cta& cta) {
              fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
                          offset));
     }
-    if (is_strict_) {
-      report(kernel, fmt::format("the mbarrier at shared {:#x} is never invalidated", offset),
-             {barrier.init}, "mbarrier.inval before the memory is given back", true);
-    }
   }
 }
 

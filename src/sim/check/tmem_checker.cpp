@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -129,11 +130,17 @@ void TmemChecker::check_inside(const Units& units, Conflicts& out) const {
   }
 }
 
-// What a manual's reading demands of fences between threads.
+// The manual: what comes before before_thread_sync is ordered before all later synchronisation, and
+// what comes after after_thread_sync after all earlier one. So an access that another one has to
+// follow must have been known, by a wait, when after_thread_sync was executed. Which wait came last
+// does not matter: one for shared memory that a copy has filled needs no fence of these. What one
+// thread orders by itself, with tcgen05.wait or in the pipe, needs none; commit is a fence before.
 void TmemChecker::check_fences(const Warp& warp, const Record& old, const Units& units,
                                std::uint32_t column, std::uint32_t half, Conflicts& out) {
   if (old.by == By::kNobody || (old.warp == &warp && old.by != By::kPipe)) return;
-  if (state_of(warp).needs_fence) add(out, Hazard::kNoAfterFence, old, units, column, half);
+  if (old.time > state_of(warp).fenced.of(old.agent)) {
+    add(out, Hazard::kNoAfterFence, old, units, column, half);
+  }
   if (old.by == By::kPipe || old.warp == &warp) return;
   const std::uint32_t known = order_.seen(warp).of(old.issuer);
   const auto& fences = state_of(*old.warp).fences;
@@ -298,6 +305,7 @@ void TmemChecker::tensor_allocated(Warp& warp, const Insn& insn, const TensorAll
   check_group(warp, insn, event.cta_group);
   CtaState& state = state_of(*warp.cta);
   if (event.action != TensorAllocAction::kAlloc) return;
+  if (is_strict_) check_alloc_order(warp, insn, event.num_columns);
   state.alloc = &insn;
   state.alloc_warp = &warp;
   for (std::uint32_t i = 0; i < event.num_columns * kHalves; ++i) {
@@ -309,6 +317,19 @@ void TmemChecker::tensor_allocated(Warp& warp, const Insn& insn, const TensorAll
     }
     unit = {};
   }
+}
+
+/// The manual: "should not increase between any two allocations" of a CTA.
+void TmemChecker::check_alloc_order(const Warp& warp, const Insn& insn, std::uint32_t num_columns) {
+  CtaState& state = state_of(*warp.cta);
+  const std::uint32_t last = std::exchange(state.last_alloc_columns, num_columns);
+  if (num_columns <= last) return;
+  Record before;
+  before.insn = state.alloc;
+  before.warp = state.alloc_warp;
+  report(warp, insn, kAllLanes, Hazard::kAllocOrder, &before, "the one before",
+         fmt::format("tcgen05.alloc of {} columns after one of {}", num_columns, last),
+         "a CTA's allocations should not grow: the largest first", {}, true);
 }
 
 void TmemChecker::check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group) {
@@ -344,18 +365,11 @@ void TmemChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) 
   state.tags->run(warp, insn, lineage_[index], use, active);
 }
 
-void TmemChecker::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event) {
-  if (event.action == MbarrierAction::kWaitSuccess) state_of(warp).needs_fence = true;
-}
-
-void TmemChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
-  if (event.kind != BarrierKind::kWarpSync && event.is_passed) state_of(warp).needs_fence = true;
-}
-
 void TmemChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
-  constexpr std::size_t kMostRemembered = 8;
+  constexpr std::size_t kMostRemembered = 64;
+  if (!is_strict_) return;
   WarpState& state = state_of(warp);
-  if (event.kind == FenceKind::kTensorAfter) state.needs_fence = false;
+  if (event.kind == FenceKind::kTensorAfter) state.fenced = order_.seen(warp);
   if (event.kind != FenceKind::kTensorBefore) return;
   state.fences.push_back(order_.tensor_moments(warp).warp_time);
   if (state.fences.size() > kMostRemembered) state.fences.erase(state.fences.begin());

@@ -32,9 +32,6 @@ class TmemChecker final : public Observer {
   void cta_started(Cta& cta) override;
   void cta_ended(Cta& cta) override;
   void executing(Warp& warp, const Insn& insn, std::uint32_t active) override;
-  void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
-  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
-               const BarrierEvent& event) override;
   void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
   void tensor_allocated(Warp& warp, const Insn& insn, const TensorAllocEvent& event) override;
   void tensor_access(Warp& warp, const Insn& insn, const TensorAccess& access) override;
@@ -73,7 +70,7 @@ class TmemChecker final : public Observer {
     std::unique_ptr<RegisterTags> tags;
     std::vector<std::uint32_t> load_of;  ///< by 64 bytes of registers: the load that fills them
     bool has_loads = false;
-    bool needs_fence = false;           ///< it has waited and not executed after_thread_sync since
+    Clock fenced;                       ///< what it knew at its last after_thread_sync; strict only
     std::vector<std::uint32_t> fences;  ///< moments of before_thread_sync
   };
   struct CtaState {
@@ -83,6 +80,7 @@ class TmemChecker final : public Observer {
     std::vector<Tag> cell_tags;  ///< (lane * 512 + column) * 4 + byte; empty until needed
     const Insn* alloc = nullptr;
     const Warp* alloc_warp = nullptr;
+    std::uint32_t last_alloc_columns = kTensorColumns;
   };
 
   enum class Hazard : std::uint8_t {
@@ -102,6 +100,7 @@ class TmemChecker final : public Observer {
     kNoBeforeFence,
     kScales,
     kGroups,
+    kAllocOrder,
     kLayout,
     kLeak,
   };
@@ -163,6 +162,7 @@ class TmemChecker final : public Observer {
   static void add(Conflicts& out, Hazard hazard, const Record& other, const Units& units,
                   std::uint32_t column, std::uint32_t half);
   void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);
+  void check_alloc_order(const Warp& warp, const Insn& insn, std::uint32_t num_columns);
   void check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,
                     const TensorOperation& operation);
 

@@ -1,5 +1,7 @@
 #include "sim/insn/bulk_form.h"
 
+#include "sim/insn/lower_forms.h"
+
 namespace tilewright::sim {
 
 BulkModifiers take_bulk_modifiers(Lowering& l) {
@@ -24,6 +26,7 @@ BulkModifiers take_bulk_modifiers(Lowering& l) {
   if (m.is_multicast && !has_cluster) l.fail(".multicast::cluster needs .shared::cluster");
   m.has_policy = l.take("L2::cache_hint");
   const int group = l.take_one_of({"cta_group::1", "cta_group::2"});
+  if (group >= 0) need_family_target(l, 100, "a copy with .cta_group");
   m.cta_group = group + 1;
   return m;
 }

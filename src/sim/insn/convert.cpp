@@ -32,6 +32,13 @@ const Packing* find_packing(Type type) {
   return at == std::end(kPackings) ? nullptr : at;
 }
 
+/// The formats of sm_100 are of its family alone.
+void need_format(Lowering& l, const Packing& format, const char* what) {
+  const std::string name = what + std::string(name_of(format.packed));
+  format.min_target < 100 ? need_target(l, format.min_target, name)
+                          : need_family_target(l, format.min_target, name);
+}
+
 bool is_integer(Type type) {
   return type >= Type::kU8 && type <= Type::kS64;
 }
@@ -247,7 +254,7 @@ void check_packed(Lowering& l, const Packing& to, Type from, const Modifiers& m)
   if (m.sat || m.ftz) l.fail("packed types take no .sat and no .ftz");
   if (to.count == 4 && m.mode != Mode::kRs) l.fail("four elements are converted with .rs");
   if (m.mode == Mode::kRs) {
-    need_target(l, 100, "cvt.rs");
+    need_specific_target(l, 100, "cvt.rs");
   } else if (is_scale) {
     if (m.mode != Mode::kRz && m.mode != Mode::kRp) l.fail("ue8m0x2 needs .rz or .rp");
   } else if (m.mode != Mode::kRn && !(is_half && !widens && m.mode == Mode::kRz)) {
@@ -258,7 +265,7 @@ void check_packed(Lowering& l, const Packing& to, Type from, const Modifiers& m)
 
 void lower_packed(Lowering& l, const Packing& to, Type from, const Modifiers& modifiers) {
   check_packed(l, to, from, modifiers);
-  need_target(l, to.min_target, "cvt to ." + std::string(name_of(to.packed)));
+  need_format(l, to, "cvt to .");
   PackedConversion conversion;
   conversion.num_elements = to.count;
   conversion.to_slot_bits = to.slot_bits;
@@ -279,7 +286,7 @@ void lower_packed(Lowering& l, const Packing& to, Type from, const Modifiers& mo
     l.fail("cvt has no form ." + std::string(name_of(to.packed)) + "." +
            std::string(name_of(from)));
   }
-  need_target(l, source->min_target, "cvt from ." + std::string(name_of(from)));
+  need_format(l, *source, "cvt from .");
   if (l.num_operands() != 2) l.fail("expected 2 operands");
   conversion.from_slot_bits = source->slot_bits;
   conversion.from_bits = source->count * source->slot_bits;

@@ -2,6 +2,8 @@
 
 #include "sim/program/flatten.h"
 
+#include <fmt/format.h>
+
 namespace tilewright::sim {
 
 int take_rounding(Lowering& l) {
@@ -15,6 +17,21 @@ void refuse_type(Lowering& l, Type type) {
 void need_target(Lowering& l, int target, std::string_view what) {
   if (l.module().target >= target) return;
   l.fail(std::string(what) + " needs sm_" + std::to_string(target) + " or newer");
+}
+
+void need_family_target(Lowering& l, int target, std::string_view what) {
+  const Module& module = l.module();
+  const bool is_specific = module.is_arch_specific || module.is_family_specific;
+  if (module.target >= target && is_specific) return;
+  l.fail(fmt::format("{} needs .target sm_{}a or sm_{}f, or a later one; the module says {}", what,
+                     target, target, module.target_name()));
+}
+
+void need_specific_target(Lowering& l, int target, std::string_view what) {
+  const Module& module = l.module();
+  if (module.target >= target && module.is_arch_specific) return;
+  l.fail(fmt::format("{} needs .target sm_{}a{}; the module says {}", what, target,
+                     target == 100 ? " or sm_103a" : "", module.target_name()));
 }
 
 namespace {

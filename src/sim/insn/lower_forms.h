@@ -18,6 +18,12 @@ int take_rounding(Lowering& l);  ///< of .rn .rz .rm .rp; -1 if there is none
 /// Errors   if the module's target is older: "add.f32x2 needs sm_100 or newer"
 void need_target(Lowering& l, int target, std::string_view what);
 
+/// Errors   if the module's target is older, or plain: of sm_100, it has to be sm_100a or sm_100f
+void need_family_target(Lowering& l, int target, std::string_view what);
+
+/// Errors   if the module's target is older, or has no `a`: sm_100f will not do
+void need_specific_target(Lowering& l, int target, std::string_view what);
+
 /// Emits d, s1 .. sN of one type; all modifiers must have been taken.
 Insn& emit_uniform(Lowering& l, ExecFn exec, Type type, int num_sources);
 

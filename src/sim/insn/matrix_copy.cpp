@@ -1,4 +1,5 @@
 // ldmatrix, stmatrix, movmatrix: 8x8 matrices between shared memory and fragments.
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 
@@ -239,6 +240,9 @@ void emit(Lowering& l, ExecFn exec, MatrixForm form, int vector_idx, int address
 
 void lower_ldmatrix(Lowering& l) {
   const Shape shape = take_shape(l, "m16n16", 2);
+  if (shape.is_bytes || shape.elements != Elements::kWords) {
+    need_family_target(l, 100, "ldmatrix of 8 bits and fewer");
+  }
   const AddressSpace space = take_space(l);
   l.finish_modifiers();
   MatrixForm form;
@@ -254,6 +258,7 @@ void lower_ldmatrix(Lowering& l) {
 
 void lower_stmatrix(Lowering& l) {
   const Shape shape = take_shape(l, "m16n8", 4);
+  if (shape.is_bytes) need_family_target(l, 100, "stmatrix of .b8");
   if (shape.elements != Elements::kWords) l.fail("stmatrix stores .b16 or .b8");
   const AddressSpace space = take_space(l);
   l.finish_modifiers();

@@ -1,4 +1,5 @@
 // mma.sync: a warp multiplies matrices in its registers.
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
@@ -180,7 +181,7 @@ void lower_mma(Lowering& l) {
   if (!l.take("row") || !l.take("col")) {
     l.fail("expected .row.col; other orders, of Volta's m8n8k4, are not simulated");
   }
-  l.take_prefix("kind::");
+  if (!l.take_prefix("kind::").empty()) need_family_target(l, 100, "mma.sync with .kind");
   form.is_saturating = l.take("satfinite");
   if (l.take("and")) form.bits = BitOperation::kAnd;
   l.take("xor"), l.take("popc");

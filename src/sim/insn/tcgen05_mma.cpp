@@ -3,6 +3,7 @@
 #include "sim/insn/tcgen05_mma.h"
 
 #include "sim/check/finding.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/sections.h"
 #include "sim/program/code.h"
 #include "sim/program/lowering.h"
@@ -180,8 +181,9 @@ void take_kind(Lowering& l, MmaMode& mode) {
     is_known = true;
   }
   if (!is_known) l.fail("expected .kind::f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4");
-  if (mode.kind == MmaKind::kI8 && mode.target == 103) {
-    l.fail(".kind::i8 is not there on sm_103a");
+  if (mode.kind == MmaKind::kI8) {
+    if (mode.target == 103) l.fail(".kind::i8 is of sm_100a; sm_103a does not have it");
+    need_specific_target(l, 100, ".kind::i8");
   }
   if (mode.is_ws && is_block_scaled(mode.kind)) l.fail("block scales are not for .ws");
 }
@@ -196,6 +198,9 @@ void take_scales(Lowering& l, MmaMode& mode) {
   const int choice =
       l.take_one_of({"scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32"});
   if (!is_block_scaled(mode.kind)) return;
+  if (choice >= 0 && choice <= 2) {
+    need_specific_target(l, 100, ".scale_vec::NX (.block16 and .block32 do not)");
+  }
   const bool is_first = mode.kind == MmaKind::kMxf8f6f4, is_both = mode.kind == MmaKind::kMxf4nvf4;
   const bool is_legal = choice == 4 || (choice == -1 && !is_both) || (choice == 0 && is_first) ||
                         (choice == 1 && !is_first) || ((choice == 2 || choice == 3) && is_both);

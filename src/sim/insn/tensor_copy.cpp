@@ -2,6 +2,7 @@
 #include "sim/async/tensor_copy.h"
 
 #include "sim/insn/bulk_form.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
 
@@ -275,8 +276,9 @@ int take_rank(Lowering& l) {
 
 void take_mode(Lowering& l, TensorForm& form) {
   form.num_coordinates = form.rank;
-  if (l.take("tile::gather4") || l.take("tile::scatter4")) {
-    if (l.module().target < 100) l.fail("gather4 and scatter4 need .target sm_100a");
+  const int rows = l.take_one_of({"tile::gather4", "tile::scatter4"});
+  if (rows >= 0) {
+    rows == 0 ? need_target(l, 100, "gather4") : need_family_target(l, 100, "scatter4");
     if (form.rank != 2) l.fail("gather4 and scatter4 are for .2d");
     form.shape = TensorCopyShape::kRows4;
     form.num_coordinates = 5;

@@ -2,6 +2,7 @@
 // the fences between its work and that of threads.
 #include "sim/check/byte_shadow.h"
 #include "sim/insn/async_work.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_address.h"
@@ -383,6 +384,7 @@ void lower_shift(Lowering& l) {
   CopyForm form;
   form.cta_group = take_cta_group(l);
   if (!l.take("down")) l.fail("expected .down");
+  need_specific_target(l, 100, "tcgen05.shift");
   l.finish_modifiers();
   form.address = tensor_address_form(l, 0);
   const CopyForm* kept = l.keep(form);

@@ -246,7 +246,7 @@ void place(MoveForm& form, std::uint32_t half_split) {
 }
 
 void take_reduction(Lowering& l, MoveForm& form) {
-  if (l.module().target < 101) l.fail(".red needs .target sm_103a");
+  if (l.module().target == 100) l.fail("tcgen05.ld.red needs .target sm_103a or sm_103f");
   form.reduction = l.take("min")   ? Reduction::kMin
                    : l.take("max") ? Reduction::kMax
                                    : Reduction::kNone;

@@ -62,7 +62,7 @@ void tell(Warp& warp, const Insn& insn, TensorAllocAction action, std::uint32_t 
 /// By whom there is to wait, and for what to change.
 Step wait_for_columns(Warp& warp, const TensorMemory& own, const TensorMemory* peer) {
   warp.wait = {WaitKind::kTensorColumns, peer != nullptr,
-               own.version + (peer != nullptr ? peer->version : 0)};
+               own.version() + (peer != nullptr ? peer->version() : 0)};
   return Step::kRetry;
 }
 
@@ -109,19 +109,22 @@ std::optional<std::uint32_t> meet_peer(TensorMemory& own, TensorMemory& peer,
                         column + wanted.num_columns - 1));
     }
   } else {
-    const auto free = find_free_pair(own, peer, wanted.num_columns);
+    const bool may_allocate = own.may_allocate() && peer.may_allocate();
+    const auto free = may_allocate ? find_free_pair(own, peer, wanted.num_columns) : std::nullopt;
     if (!free) {
       own.request = wanted;
       return std::nullopt;
     }
     column = *free;
+    own.take_permit();
+    peer.take_permit();
     own.take({column, wanted.num_columns, 2});
     peer.take({column, wanted.num_columns, 2});
   }
   own.request = {};
   peer.request.is_granted = true;
   peer.request.column = column;
-  ++peer.version;
+  peer.changed();
   return column;
 }
 
@@ -139,20 +142,24 @@ Step alloc(Warp& warp, const Insn& insn, std::uint32_t active) {
   const AllocForm& form = *static_cast<const AllocForm*>(insn.extra);
   const std::uint32_t columns = checked_columns(warp, insn.op[1], active, "alloc");
   TensorMemory& own = tensor_memory_of(*warp.cta);
-  if (own.has_relinquished) {
+  if (own.has_relinquished()) {
     fault(FaultKind::kIllegalInstruction, active,
           "alloc after relinquish_alloc_permit: the CTA has given up its permit");
   }
   std::optional<std::uint32_t> column;
   TensorMemory* peer = nullptr;
   if (form.cta_group == 1) {
-    column = own.find_free(columns);
+    if (own.may_allocate()) {
+      own.take_permit();
+      column = own.find_free(columns);
+    }
     if (column) own.take({*column, columns, 1});
   } else {
     peer = &tensor_memory_of(own.request.is_granted ? *warp.cta->cluster->ctas[warp.cta->rank ^ 1]
                                                     : peer_of(warp, active));
     column = meet_peer(own, *peer, {true, false, false, columns, 0}, active);
   }
+  own.wanted_columns = columns;
   if (!column) return wait_for_columns(warp, own, peer);
   write_result(warp, insn, form, active, *column);
   tell(warp, insn, TensorAllocAction::kAlloc, form.cta_group, *column, columns);
@@ -186,7 +193,7 @@ Step dealloc(Warp& warp, const Insn& insn, std::uint32_t active) {
 
 Step relinquish(Warp& warp, const Insn& insn, std::uint32_t) {
   const AllocForm& form = *static_cast<const AllocForm*>(insn.extra);
-  tensor_memory_of(*warp.cta).has_relinquished = true;
+  tensor_memory_of(*warp.cta).relinquish();
   tell(warp, insn, TensorAllocAction::kRelinquish, form.cta_group, 0, 0);
   return Step::kNext;
 }

@@ -1,5 +1,6 @@
 #include "sim/insn/tensor_pipe.h"
 
+#include "sim/check/finding.h"
 #include "sim/insn/async_work.h"
 #include "sim/program/code.h"
 
@@ -23,11 +24,28 @@ void run_oldest(Cta& cta) {
 
 }  // namespace
 
+namespace {
+
+/// Neighbouring CTAs of those that are resident are on neighbouring multiprocessors, and these get
+/// a second one when each has a first. nullptr for CTAs that run alone.
+std::shared_ptr<TensorColumns> columns_of(const Cta& cta) {
+  const Cluster& cluster = *cta.cluster;
+  if (!cluster.slot) return nullptr;
+  const std::uint64_t sm =
+      (*cluster.slot * cluster.ctas.size() + cta.rank) % cta.grid->machine->model().num_sms;
+  std::shared_ptr<TensorColumns>& columns = cta.grid->tensor_columns[sm];
+  if (!columns) columns = std::make_shared<TensorColumns>();
+  return columns;
+}
+
+}  // namespace
+
 TensorMemory& tensor_memory_of(Cta& cta) {
   if (!cta.tensor_memory) {
     const Options& options = cta.grid->options;
-    cta.tensor_memory = std::make_shared<TensorMemory>(options.tensor_memory_base,
-                                                       options.checks.init || options.checks.tmem);
+    cta.tensor_memory = std::make_shared<TensorMemory>(
+        options.tensor_memory_base, options.checks.init || options.checks.tmem, columns_of(cta));
+    cta.tensor_memory->owner = describe_cta(cta);
   }
   return *cta.tensor_memory;
 }

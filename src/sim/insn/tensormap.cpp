@@ -1,6 +1,7 @@
 // tensormap.replace and tensormap.cp_fenceproxy: kernels that edit tensor maps.
 #include "sim/async/tensor_map.h"
 #include "sim/insn/async_work.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 
@@ -47,6 +48,20 @@ bool has_ordinal(TensorMapField field) {
          field == TensorMapField::kGlobalStride || field == TensorMapField::kElementStride;
 }
 
+/// What sm_100 and sm_103a added, where the new value stands in the text.
+void check_target(Lowering& l, TensorMapField field, int index) {
+  const bool is_atomicity = field == TensorMapField::kSwizzleAtomicity;
+  if (is_atomicity) need_family_target(l, 100, ".swizzle_atomicity");
+  if (!l.is_immediate(index)) return;
+  const std::int64_t value = l.immediate(index);
+  if (field == TensorMapField::kElemtype && value > 12) {
+    need_family_target(l, 100, "the packed .elemtype");
+  }
+  if (field == TensorMapField::kSwizzleMode && value > 3) {
+    need_specific_target(l, 103, "the .swizzle_mode of 96 bytes");
+  }
+}
+
 void lower_replace(Lowering& l) {
   ReplaceForm form;
   l.take("tile");
@@ -68,6 +83,7 @@ void lower_replace(Lowering& l) {
   form.address = address_form(l, 0, space);
   int next = 1;
   if (has_ordinal(form.field)) form.ordinal = static_cast<std::uint32_t>(l.immediate(next++));
+  check_target(l, form.field, next);
   form.value = l.source(next, type);
   const ReplaceForm* kept = l.keep(form);
   Insn& insn = l.emit(replace, {kept->address.base, kept->value}, 0);

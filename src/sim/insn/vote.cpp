@@ -1,5 +1,6 @@
 // vote, match, redux, elect, activemask: what lanes find out about each other.
 #include "sim/insn/lane_sync.h"
+#include "sim/insn/lower_forms.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 
@@ -191,7 +192,7 @@ void lower_redux(Lowering& l) {
   const Type type = l.type();
   l.finish_modifiers();
   const bool is_extreme = op == 1 || op == 2, is_f32 = type == Type::kF32;
-  if (is_f32 && l.module().target < 100) l.fail("redux.sync of .f32 needs .target sm_100a");
+  if (is_f32) need_family_target(l, 100, "redux.sync of .f32");
   const bool is_legal = is_f32    ? is_extreme
                         : op >= 3 ? type == Type::kB32
                                   : type == Type::kU32 || type == Type::kS32;

@@ -208,11 +208,12 @@ struct Function {
   SourcePos pos;
 };
 
-/// Code for sm_90a runs on 9.0 alone, for sm_100f on 10.0 and later of that family, for sm_90 on
-/// 9.0 and all later devices.
+/// Code for sm_90a runs on 9.0 alone, for sm_100f on 10.0 and 10.3 (10.1 is of another family, the
+/// one of 11.0), for sm_103f on 10.3, for sm_90 on 9.0 and all later devices.
 constexpr bool target_runs_on(int target, char suffix, int compute_capability) noexcept {
   if (suffix == 'a') return target == compute_capability;
-  const bool is_family = suffix != 'f' || target / 10 == compute_capability / 10;
+  const bool is_family = suffix != 'f' || (target / 10 == compute_capability / 10 &&
+                                           (target == 101) == (compute_capability == 101));
   return is_family && target <= compute_capability;
 }
 

@@ -5,6 +5,7 @@
 #include "sim/check/observer.h"
 #include "sim/program/engine.h"
 #include "sim/program/random_timing.h"
+#include "sim/tensor/tensor_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -240,6 +241,7 @@ ClusterStatus run_round(Cluster& cluster, bool& is_done) {
     if (cta.is_done) continue;
     cta.is_done = run_cta(cluster, cta, status);
     if (cta.is_done && cta.grid->observer != nullptr) cta.grid->observer->cta_ended(cta);
+    if (cta.is_done && cta.tensor_memory) cta.tensor_memory->end();
     is_done &= cta.is_done;
   }
   return status;

@@ -79,10 +79,16 @@ void run_apart(Work& work) {
 }
 
 /// Clusters that have ended make room for what comes after them.
-void replace_done(Grid& grid, std::vector<std::unique_ptr<Cluster>>& resident) {
+void replace_done(Grid& grid, std::vector<std::unique_ptr<Cluster>>& resident,
+                  std::vector<std::uint64_t>& free_slots) {
   for (std::unique_ptr<Cluster>& cluster : resident) {
     if (!cluster->is_done || cluster->next_claim >= grid.num_clusters) continue;
+    const auto slot = cluster->slot;
     cluster = start_cluster(grid, cluster->next_claim);
+    cluster->slot = slot;
+  }
+  for (const std::unique_ptr<Cluster>& cluster : resident) {
+    if (cluster->is_done) free_slots.push_back(*cluster->slot);
   }
   std::erase_if(resident, [](const auto& cluster) { return cluster->is_done; });
 }
@@ -91,6 +97,7 @@ void replace_done(Grid& grid, std::vector<std::unique_ptr<Cluster>>& resident) {
 void run_together(Work& work, std::uint64_t most_resident) {
   constexpr int kMostFruitlessRounds = 100'000;
   std::vector<std::unique_ptr<Cluster>> resident;
+  std::vector<std::uint64_t> free_slots;
   int num_fruitless = 0;
   while (!work.is_stopped) {
     bool progress = false;
@@ -99,9 +106,12 @@ void run_together(Work& work, std::uint64_t most_resident) {
       progress |= status == ClusterStatus::kDone || status == ClusterStatus::kProgress;
       if (work.is_stopped) return;
     }
-    replace_done(work.grid, resident);
+    replace_done(work.grid, resident, free_slots);
     if (resident.size() < most_resident && work.next < work.grid.num_seats) {
+      const std::uint64_t slot = free_slots.empty() ? resident.size() : free_slots.back();
+      if (!free_slots.empty()) free_slots.pop_back();
       resident.push_back(start_cluster(work.grid, work.next++));
+      resident.back()->slot = slot;
       progress = true;
     }
     if (resident.empty()) return;
@@ -192,9 +202,9 @@ bool is_over(const Warp& warp, const Wait& wait) {
     case WaitKind::kAsync:
       return warp.cta->cluster->num_async_done != wait.b;
     case WaitKind::kTensorColumns: {
-      std::uint64_t version = warp.cta->tensor_memory->version;
+      std::uint64_t version = warp.cta->tensor_memory->version();
       if (wait.a != 0) {
-        version += warp.cta->cluster->ctas[warp.cta->rank ^ 1]->tensor_memory->version;
+        version += warp.cta->cluster->ctas[warp.cta->rank ^ 1]->tensor_memory->version();
       }
       return version != wait.b;
     }

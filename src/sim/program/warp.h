@@ -12,7 +12,9 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,6 +30,7 @@ class Findings;
 class Observer;      // check/
 struct WarpAsync;    // insn/async_work.h
 class TensorMemory;  // tensor/tensor_memory.h
+struct TensorColumns;
 
 /// What lanes wait for.
 enum class WaitKind : std::uint8_t {
@@ -168,6 +171,8 @@ struct Cluster {
   /// The cluster whose work this one takes over if it asks, or that starts when this one has ended;
   /// from Grid::num_clusters on none.
   std::uint64_t next_claim = 0;
+  /// Among the clusters that are resident together: says on which multiprocessors it is, in turns.
+  std::optional<std::uint64_t> slot;
   std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
   const Warp* running = nullptr;
   bool is_done = false;
@@ -216,6 +221,7 @@ struct Grid {
   Observer* observer = nullptr;
   InitChecker* init = nullptr;   ///< one of the observers, or nullptr
   Findings* findings = nullptr;  ///< where faults go too
+  std::map<std::uint64_t, std::shared_ptr<TensorColumns>> tensor_columns;  ///< by multiprocessor
 };
 
 }  // namespace tilewright::sim

@@ -201,13 +201,14 @@ std::string check_scales(const MmaDescriptor& d, const MmaMode& mode) {
     return "the type of the scales (bit 23) is 0, ue4m3; with a scale for 32 elements it is 1, "
            "ue8m0";
   }
-  if (d.k == 96) return {};
-  const int num_scales = d.k / mode.scale_block;
+  // Of k96, three scales of 32 elements begin anywhere in a cell, six of 16 at its halves.
+  if (d.k == 96 && mode.scale_block == 32) return {};
+  const int num_scales = d.k == 96 ? 2 : d.k / mode.scale_block;
   for (const auto& [name, bits, id] :
        {std::tuple{"SFA", "30..29", d.a_scale_id}, std::tuple{"SFB", "5..4", d.b_scale_id}}) {
     if (id % num_scales != 0) {
       return fmt::format("the id of {} (bits {}) is {}; with {} scales of 4 in a cell it is {}",
-                         name, bits, id, num_scales, num_scales == 4 ? "0" : "0 or 2");
+                         name, bits, id, d.k / mode.scale_block, num_scales == 4 ? "0" : "0 or 2");
     }
   }
   return {};

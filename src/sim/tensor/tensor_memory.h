@@ -1,13 +1,14 @@
 // Tensor Memory: 128 lanes by 512 columns of 32 bits, and who has which columns of it.
 //
-// Every CTA has one of its own, as if it were alone on its multiprocessor: CTAs that would share
-// one never wait for each other's columns here.
+// CTAs that are resident on one multiprocessor at the same time share its columns and wait for each
+// other's. Those that cannot talk to each other run one after the other here, each as if alone.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tilewright::sim {
@@ -41,11 +42,27 @@ struct TensorAllocation {
   std::uint32_t cta_group = 1;
 };
 
+class TensorMemory;
+
+/// The columns of one multiprocessor. One CTA at a time may allocate: the first to ask has the
+/// permit until it relinquishes it or ends.
+struct TensorColumns {
+  struct Held {
+    const TensorMemory* holder = nullptr;
+    std::uint32_t column = 0, num_columns = 0;
+  };
+  std::vector<Held> held;
+  const TensorMemory* permit = nullptr;
+  std::uint64_t version = 0;  ///< counts what may end somebody's wait
+};
+
+/// What a CTA has of its multiprocessor's.
 class TensorMemory {
  public:
   /// `first_column`: where the search for free columns begins. `keeps_defined`: whether somebody
-  /// asks which bytes are defined.
-  TensorMemory(std::uint32_t first_column, bool keeps_defined);
+  /// asks which bytes are defined. `columns`: of the multiprocessor; its own without.
+  TensorMemory(std::uint32_t first_column, bool keeps_defined,
+               std::shared_ptr<TensorColumns> columns = nullptr);
 
   std::uint32_t& cell(std::uint32_t lane, std::uint32_t column) noexcept {
     return cells_[lane * kTensorColumns + column];
@@ -70,11 +87,21 @@ class TensorMemory {
   /// The allocation that a column belongs to; nullptr if it is free.
   const TensorAllocation* holder(std::uint32_t column) const;
 
-  bool has_relinquished = false;
-  /// Of the allocation before, 0 before the first.
-  std::uint32_t last_num_columns = 0;
+  /// Whether no other CTA of the multiprocessor has the permit to allocate.
+  bool may_allocate() const noexcept;
+  void take_permit() noexcept { columns_->permit = this; }
+  void relinquish() noexcept;
+  bool has_relinquished() const noexcept { return has_relinquished_; }
+  /// The CTA has ended: what it has left is free for others.
+  void end();
+  const TensorColumns& columns() const noexcept { return *columns_; }
+
   /// Counts what may end somebody's wait for columns.
-  std::uint64_t version = 0;
+  std::uint64_t version() const noexcept { return columns_->version; }
+  void changed() noexcept { ++columns_->version; }
+  // For messages: who it is, and what a warp waits for.
+  std::string owner;
+  std::uint32_t wanted_columns = 0;
 
   /// tcgen05.alloc or dealloc of two CTAs, for which the peer's warp has not come.
   struct PairRequest {
@@ -88,6 +115,8 @@ class TensorMemory {
 
  private:
   std::uint32_t first_column_;
+  bool has_relinquished_ = false;
+  std::shared_ptr<TensorColumns> columns_;
   std::vector<std::uint32_t> cells_;
   std::vector<std::uint8_t> defined_;
   std::vector<TensorAllocation> allocations_;  // by column

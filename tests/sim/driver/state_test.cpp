@@ -12,11 +12,11 @@ using DriverStateTest = DriverTest;
 TEST_F(DriverStateTest, Devices) {
   int count = 0;
   EXPECT_OK(cu.cuDeviceGetCount(&count));
-  EXPECT_EQ(count, 2);
+  EXPECT_EQ(count, 3);
   int version = 0;
   EXPECT_OK(cu.cuDriverGetVersion(&version));
   EXPECT_EQ(version, 13000);
-  for (const auto& [ordinal, capability] : {std::pair{0, 90}, {1, 100}}) {
+  for (const auto& [ordinal, capability] : {std::pair{0, 90}, {1, 100}, {2, 103}}) {
     int major = 0, minor = 0;
     EXPECT_OK(cu.cuDeviceComputeCapability(&major, &minor, ordinal));
     EXPECT_EQ(10 * major + minor, capability);
@@ -27,7 +27,7 @@ TEST_F(DriverStateTest, Devices) {
     EXPECT_EQ(found, ordinal);
   }
   CUdevice device = 0;
-  EXPECT_EQ(cu.cuDeviceGet(&device, 2), CUresult::kInvalidDevice);
+  EXPECT_EQ(cu.cuDeviceGet(&device, 3), CUresult::kInvalidDevice);
   EXPECT_EQ(cu.cuDeviceGet(&device, -1), CUresult::kInvalidDevice);
   EXPECT_EQ(cu.cuDeviceGet(nullptr, 0), CUresult::kInvalidValue);
 }

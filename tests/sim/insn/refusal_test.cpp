@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "im2col::w needs .target sm_100a"},
         Refused{"cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::"
                 "bytes [%r1], [%rd1, {%r2, %r2, %r2, %r2, %r2}], [%r3];",
-                "need .target sm_100a"}));
+                "gather4 needs sm_100 or newer"}));
 
 }  // namespace
 }  // namespace tilewright::sim

@@ -25,11 +25,10 @@ std::string registers(int first, int count) {
   return out + "}";
 }
 
-/// A B200, or one with what sm_103a adds.
 class TensorRun {
  public:
-  explicit TensorRun(int capability = 100, Options options = {})
-      : model_(b200(capability)), machine_(model_, options) {
+  explicit TensorRun(const char* device = "b200", Options options = {})
+      : model_(*find_device_model(device)), machine_(model_, options) {
     machine_.set_output([](std::string_view) {}, [](std::string_view) {});
   }
 
@@ -57,13 +56,8 @@ class TensorRun {
 
  private:
   static constexpr std::size_t kBytes = 128 * 32 * 4 + 256;
-  static DeviceModel b200(int capability) {
-    DeviceModel model = *find_device_model("b200");
-    model.compute_capability = capability;
-    return model;
-  }
 
-  DeviceModel model_;
+  const DeviceModel& model_;
   Machine machine_;
   const std::uint32_t* out_ = nullptr;
 };
@@ -146,7 +140,7 @@ TEST(TensorMemoryInsn, Reductions) {
     text += fmt::format("tcgen05.ld.red.sync.aligned.32x32b.x4.{} {}, %r{}, [%r380];\n", forms[i],
                         registers(10, 4), 20 + i);
   }
-  TensorRun run(103);
+  TensorRun run("b300");
   const auto fault = run.run(text + write_out(20, 6));
   ASSERT_FALSE(fault.has_value()) << fault->message;
   const auto result = [&](std::size_t i) { return std::bit_cast<float>(run.out(32 * i)); };
@@ -166,7 +160,7 @@ TEST(TensorMemoryInsn, FreshCellsAreNoNumbers) {
       kAlloc + "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r380];\n";
   Options options;
   options.checks = parse_checks("mem,sync");
-  TensorRun run(100, options);
+  TensorRun run("b200", options);
   EXPECT_FALSE(run.run(twice + write_out(1, 1)).has_value());
   EXPECT_EQ(run.out(7), kTensorPoison);
   // The init check follows them to where they are used.
@@ -180,7 +174,7 @@ TEST(TensorMemoryInsn, FreshCellsAreNoNumbers) {
 TEST(TensorMemoryInsn, OtherFirstColumns) {
   Options options;
   options.tensor_memory_base = 96;
-  TensorRun run(100, options);
+  TensorRun run("b200", options);
   const auto fault = run.run(
       "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r391], 64; bar.warp.sync -1;\n"
       "ld.shared.b32 %r1, [%r391];\n"

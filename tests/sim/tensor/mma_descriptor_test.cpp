@@ -201,9 +201,12 @@ TEST(MmaDescriptor, ScalesByKind) {
 TEST(MmaDescriptor, K96OfSm103) {
   MmaMode mode = mode_of(MmaKind::kMxf4nvf4);
   mode.target = 103;
-  const std::uint32_t bits = good(MmaKind::kMxf4nvf4) | 1U << 31 | 1U << 29;
+  const std::uint32_t bits = good(MmaKind::kMxf4nvf4) | 1U << 31 | 2U << 29;
   EXPECT_EQ(check_mma_descriptor(bits, mode), "");
   EXPECT_EQ(decode_mma_descriptor(bits, mode).k, 96);
+  EXPECT_THAT(check_mma_descriptor(bits ^ 3U << 29, mode), HasSubstr("with 6 scales"));
+  mode.scale_block = 32;
+  EXPECT_EQ(check_mma_descriptor((bits ^ 3U << 29) | 1U << 23, mode), "");
 }
 
 TEST(MmaDescriptor, TensorMemoryHoldsKMajorRows) {

@@ -1,0 +1,300 @@
+// The block-scaled linear operator: its choice of tiles, its errors, and its results against the
+// tensor core's own sums.
+#include "tilewright/block_scaled_linear.h"
+
+#include "ops/block_scaled_linear_plan.h"
+#include "ops/block_scaled_linear_weight.h"
+#include "tests/kernels/block_scaled_check.h"
+
+#include <gmock/gmock.h>
+
+namespace tilewright::ops {
+namespace {
+
+using kernels::accumulate;
+using kernels::draw_matrix;
+using kernels::ScaledMatrix;
+using ::testing::HasSubstr;
+
+device::DeviceInfo b200() {
+  device::DeviceInfo info;
+  info.name = "NVIDIA B200";
+  info.compute_capability = 100;
+  info.num_sms = 148;
+  info.clock_khz = 1965000;
+  info.memory_clock_khz = 3996000;
+  info.memory_bus_bits = 8192;
+  return info;
+}
+
+BlockScaledPlan plan(std::int64_t m, std::int64_t n, std::int64_t k,
+                     WeightFormat format = WeightFormat::kNvfp4,
+                     const std::string& kernel = "auto") {
+  return make_block_scaled_plan(b200(), {format, n, k}, {.m = m, .kernel = kernel});
+}
+
+template <class Work>
+std::string message_of(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was wrong";
+}
+
+TEST(BlockScaledPlanTest, TakesTheTileThatCostsLeastByCount) {
+  EXPECT_EQ(plan(1, 7168, 7168).kernel, "1cta_n64");     // as many CTAs as can be
+  EXPECT_EQ(plan(256, 7168, 7168).kernel, "2cta_n192");  // 38 tiles and not 28
+  EXPECT_EQ(plan(8192, 8192, 8192).kernel, "4cta_n256");
+  EXPECT_EQ(plan(8192, 8192, 8192, WeightFormat::kMxfp4).kernel, "4cta_n256");
+  const BlockScaledPlan large = plan(8192, 8192, 8192);
+  EXPECT_EQ(large.launches.at(0).entry, "sm100_nvfp4_gemm_bf16_4cta_n256");
+  EXPECT_EQ(large.launches.at(0).grid[0], 148u);  // 512 tiles, 37 clusters of 4
+  EXPECT_EQ(large.launches.at(0).cluster, 4u);
+  EXPECT_EQ(large.candidates.size(), std::size(kernels::kBlockScaledTiles));
+  EXPECT_THAT(large.to_string(), HasSubstr("not 2cta_n256: it takes as long, and L2 reads out 1."));
+  EXPECT_THAT(large.to_string(), HasSubstr("not 1cta_n64: it takes 2."));
+}
+
+// The bounds of docs/notes/2026-11-22-sm100-gemm.md, counted by the simulator: two clusters, two
+// tiles each.
+TEST(BlockScaledPlanTest, CountsAsTheSimulatorDoes) {
+  device::DeviceInfo two_clusters = b200();
+  two_clusters.num_sms = 4;
+  const auto cost = [&](kernels::BlockScaledKind kind, std::size_t tile, std::int64_t m,
+                        std::int64_t n) {
+    return block_scaled_cost(two_clusters, block_scaled_variants(kind, false).at(tile),
+                             {m, n, 7168});
+  };
+  const double us = 1e3 / two_clusters.clock_khz;
+  const BlockScaledCost nvfp4 = cost(kernels::BlockScaledKind::kNvfp4, 3, 256, 1024);
+  EXPECT_NEAR(nvfp4.tensor_clocks * us, 14.6, 0.05);
+  EXPECT_NEAR(nvfp4.arriving_clocks * us, 18.4, 0.05);
+  EXPECT_NEAR(nvfp4.shared_clocks * us, 18.4, 0.05);
+  two_clusters.num_sms = 8;
+  const BlockScaledCost mxfp8 = cost(kernels::BlockScaledKind::kMxfp8Mxfp4, 4, 512, 1024);
+  EXPECT_NEAR(mxfp8.tensor_clocks * us, 29.2, 0.05);
+  EXPECT_NEAR(mxfp8.arriving_clocks * us, 24.3, 0.05);
+  EXPECT_NEAR(mxfp8.shared_clocks * us, 31.6, 0.05);
+}
+
+TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
+  const auto said = [](std::int64_t m, std::int64_t n, std::int64_t k, WeightFormat format,
+                       const BlockScaledProblem& problem) {
+    return message_of([&] {
+      BlockScaledProblem p = problem;
+      p.m = m;
+      make_block_scaled_plan(b200(), {format, n, k}, p);
+    });
+  };
+  EXPECT_THAT(said(4, 64, 48, WeightFormat::kNvfp4, {}),
+              HasSubstr("k = 48; expected a multiple of 32 from 32 to 2^24. Pad"));
+  EXPECT_THAT(said(-1, 64, 64, WeightFormat::kNvfp4, {}), HasSubstr("m = -1; expected 0"));
+  EXPECT_THAT(said(4, 64, 64, WeightFormat::kFp8, {}),
+              HasSubstr("a weight in fp8; expected nvfp4 (by NVFP4 activations) or mxfp4"));
+  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.out_dtype = DType::kF32}),
+              HasSubstr("out_dtype = F32; expected BF16, or F4"));
+  EXPECT_THAT(
+      said(4, 64, 64, WeightFormat::kMxfp4, {.x_row_bytes = 72}),
+      HasSubstr("x_row_bytes = 72; expected a multiple of 16, at least 64 for k = 64 8-bit"));
+  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.out_row_bytes = 100}),
+              HasSubstr("out_row_bytes = 100; expected a multiple of 2, at least 128 for n = 64"));
+  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.kernel = "3cta"}),
+              HasSubstr("kernel = \"3cta\"; expected auto or one of 1cta_n64, 1cta_n128"));
+  device::DeviceInfo h200 = b200();
+  h200.name = "NVIDIA H200";
+  h200.compute_capability = 90;
+  EXPECT_THAT(message_of([&] {
+                make_block_scaled_plan(h200, {WeightFormat::kNvfp4, 64, 64}, {});
+              }),
+              HasSubstr("NVIDIA H200 has compute capability 9.0; these kernels are for 10.0"));
+}
+
+class BlockScaledLinearTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() { device_.reset(); }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    if (!device_) device_ = Device::open("sim:b200");
+  }
+  static const device::Device& internal() { return device_->internal(); }
+
+  static ScaledMatrix draw(std::uint64_t seed, WeightFormat format, bool is_weight,
+                           std::int64_t rows, std::int64_t k) {
+    const bool is_nvfp4 = format == WeightFormat::kNvfp4;
+    return draw_matrix(seed, is_nvfp4 || is_weight ? kE2m1 : kE4m3, is_nvfp4 ? 16 : 32, rows, k);
+  }
+  /// Shows the matrix as a checkpoint's tensors; the vectors keep them.
+  struct Stored {
+    std::vector<std::uint8_t> values, scales;
+    LinearWeightSource source;
+
+    Stored(const ScaledMatrix& w, WeightFormat format, ScaleOrder order)
+        : values(pack_codes(w.codes, 4)),
+          scales(order == ScaleOrder::kPlain ? w.scales : w.swizzled_scales()) {
+      source.format = format;
+      source.values =
+          contiguous_view(static_cast<const void*>(values.data()), DType::kU8, {w.rows, w.k / 2});
+      std::vector<std::int64_t> shape = {w.rows, w.blocks()};
+      if (order == ScaleOrder::k128x4) shape = {static_cast<std::int64_t>(scales.size())};
+      source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kU8, shape);
+      source.scale_order = order;
+      if (format == WeightFormat::kNvfp4) source.global_scale = 0.25f;
+    }
+  };
+
+  /// x of `rows` by w through the operator, to the bit.
+  static void check(WeightFormat format, std::int64_t m, std::int64_t n, std::int64_t k,
+                    BlockScaledProblem problem = {}, ScaleOrder order = ScaleOrder::kPlain) {
+    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", to_string(format), m, n, k));
+    const ScaledMatrix x = draw(1, format, false, m, k), w = draw(2, format, true, n, k);
+    const Stored stored(w, format, order);
+    const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
+    problem.m = m;
+    const BlockScaledLinear linear(weight, problem);
+    const BlockScaledPlan& plan = linear.plan();
+
+    const std::size_t x_row = x.packed(32).size() / std::max<std::size_t>(m, 1);
+    std::vector<std::uint8_t> rows(plan.x_bytes, 0xff);
+    for (std::int64_t i = 0; i < m; ++i) {
+      std::memcpy(&rows[i * plan.problem.x_row_bytes], &x.packed(32)[i * x_row], x_row);
+    }
+    const device::Buffer x_buffer = device::Buffer::from(internal(), rows);
+    const device::Buffer scale_buffer = device::Buffer::from(internal(), x.swizzled_scales());
+    ASSERT_EQ(scale_buffer.size_bytes(), plan.x_scales_bytes);
+    device::Buffer out(internal(), plan.out_bytes), out_scales(internal(), plan.out_scales_bytes);
+    out.poison();
+    const auto pointer = [](const device::Buffer& buffer) {
+      return reinterpret_cast<void*>(buffer.address());
+    };
+    linear.run({.x = pointer(x_buffer),
+                .x_scales = pointer(scale_buffer),
+                .out = pointer(out),
+                .out_scales = pointer(out_scales),
+                .x_tensor_scale = 2,
+                .out_encode_scale = kEncodeScale});
+    device_->synchronize();
+
+    const float factor = format == WeightFormat::kNvfp4 ? 0.5f : 2.0f;
+    std::vector<float> expected = accumulate(planned_variant(plan).config, x, w);
+    for (float& value : expected) value *= factor;
+    if (problem.out_dtype == DType::kBF16) {
+      expect_bf16(expected, n, out.to_vector<std::uint8_t>(), plan.problem.out_row_bytes);
+    } else {
+      expect_nvfp4(expected, m, n, out.to_vector<std::uint8_t>(),
+                   out_scales.to_vector<std::uint8_t>());
+    }
+  }
+
+  static inline std::optional<Device> device_;
+
+ private:
+  static constexpr float kEncodeScale = 3.1f;
+
+  static void expect_bf16(const std::vector<float>& expected, std::int64_t n,
+                          const std::vector<std::uint8_t>& got, std::int64_t row_bytes) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const std::size_t at = i / n * row_bytes + i % n * 2;
+      ASSERT_EQ(got[at] | got[at + 1] << 8, static_cast<int>(encode(kBf16, expected[i])))
+          << "row " << i / n << ", column " << i % n;
+    }
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (static_cast<std::int64_t>(i) % row_bytes >= 2 * n) {
+        ASSERT_EQ(got[i], 0xff) << "between rows, byte " << i;
+      }
+    }
+  }
+  static void expect_nvfp4(const std::vector<float>& expected, std::int64_t m, std::int64_t n,
+                           const std::vector<std::uint8_t>& codes,
+                           const std::vector<std::uint8_t>& scales) {
+    const QuantizedTensor wanted = quantize(kNvfp4, expected, m, n, {.encode_scale = kEncodeScale});
+    EXPECT_EQ(scales, swizzle_scales(wanted.scales, m, (n + 15) / 16));
+    EXPECT_EQ(codes, wanted.codes);
+  }
+};
+
+TEST_F(BlockScaledLinearTest, Nvfp4) {
+  check(WeightFormat::kNvfp4, 40, 144, 288);
+  check(WeightFormat::kNvfp4, 3, 16, 32, {}, ScaleOrder::k128x4);
+}
+// k = 160: rows of the weight are padded to 256 elements.
+TEST_F(BlockScaledLinearTest, Mxfp8ByMxfp4) {
+  check(WeightFormat::kMxfp4, 40, 144, 160);
+}
+TEST_F(BlockScaledLinearTest, EveryTileByName) {
+  for (const BlockScaledVariant& variant :
+       block_scaled_variants(kernels::BlockScaledKind::kNvfp4, false))
+    check(WeightFormat::kNvfp4, 70, 80, 96, {.kernel = variant.name()});
+}
+TEST_F(BlockScaledLinearTest, RequantisedToNvfp4) {
+  check(WeightFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4});
+}
+TEST_F(BlockScaledLinearTest, RowsApartFromEachOther) {
+  check(WeightFormat::kNvfp4, 20, 48, 64, {.x_row_bytes = 80, .out_row_bytes = 112});
+  check(WeightFormat::kMxfp4, 20, 48, 64, {.x_row_bytes = 96, .out_row_bytes = 98});
+}
+TEST_F(BlockScaledLinearTest, NoRows) {
+  check(WeightFormat::kNvfp4, 0, 48, 64);
+}
+
+// ue4m3 has no sign: 0x80 is a zero in checkpoints, and must not reach the tensor core.
+TEST_F(BlockScaledLinearTest, NegativeZerosAmongScales) {
+  ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 16, 64);
+  w.scales[1] = 0x80;
+  const Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+  const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
+  w.scales[1] = 0;
+  EXPECT_EQ(weight.internal().scales.to_vector<std::uint8_t>(), swizzle_scales(w.scales, 16, 4));
+}
+
+TEST_F(BlockScaledLinearTest, ErrorsOfWeights) {
+  const ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 32, 64);
+  const auto said = [&](auto change) {
+    Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+    change(stored.source);
+    return message_of([&] { BlockScaledWeight::prepare(*device_, stored.source); });
+  };
+  EXPECT_THAT(said([](auto& s) { s.format = WeightFormat::kBf16; }),
+              HasSubstr("a weight in bf16; expected nvfp4"));
+  EXPECT_THAT(said([](auto& s) { s.values.dtype = DType::kF8_E4M3; }),
+              HasSubstr("values of an nvfp4 weight have type F8_E4M3; expected F4, or U8"));
+  EXPECT_THAT(said([](auto& s) { s.scales.dtype = DType::kF32; }),
+              HasSubstr("scales of an nvfp4 weight have type F32; expected F8_E4M3"));
+  EXPECT_THAT(said([](auto& s) {
+                s.scales = contiguous_view(s.scales.data, DType::kU8, {32, 2});
+              }),
+              HasSubstr("scales have shape [32, 2]; expected [32, 4]: one for 16 along k"));
+  EXPECT_THAT(said([](auto& s) {
+                s.values = contiguous_view(s.values.data, DType::kU8, {32, 24});
+                s.scales = contiguous_view(s.scales.data, DType::kU8, {32, 3});
+              }),
+              HasSubstr("the weight is [32, 48], so k = 48; expected a multiple of 32. Pad"));
+}
+TEST_F(BlockScaledLinearTest, ErrorsOfArguments) {
+  const ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 32, 64);
+  const Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+  const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
+  EXPECT_EQ(weight.bytes(), 32u * 32 + 512);
+  const BlockScaledLinear linear(weight, {.m = 5, .out_dtype = DType::kF4});
+  device::Buffer memory(internal(), 1 << 16);
+  auto* const base = reinterpret_cast<std::uint8_t*>(memory.address());
+  const auto said = [&](auto change) {
+    BlockScaledArguments arguments = {
+        .x = base, .x_scales = base + 4096, .out = base + 8192, .out_scales = base + 16384};
+    change(arguments);
+    return message_of([&] { linear.run(arguments); });
+  };
+  EXPECT_THAT(said([](auto& a) { a.x_scales = nullptr; }),
+              HasSubstr("the address of x_scales is null"));
+  EXPECT_THAT(said([&](auto& a) { a.x = base + 8; }), HasSubstr("expected a multiple of 16"));
+  EXPECT_THAT(said([](auto& a) { a.out_scales = nullptr; }), HasSubstr("out_scales is null"));
+  EXPECT_THAT(said([](auto& a) { a.out_encode_scale = 0; }),
+              HasSubstr("out_encode_scale = 0; expected a finite number above 0"));
+}
+
+}  // namespace
+}  // namespace tilewright::ops
