@@ -203,7 +203,7 @@ struct MoeParamsMaker {
 
   kernels::BandParams band(bool is_gate_up) const {
     const Product m = product(is_gate_up);
-    const MoeBandTile& tile =
+    const kernels::BandTile& tile =
         is_gate_up ? call.planned_.details.band_gate_up : call.planned_.details.band_down;
     const kernels::PackedShape& shape = m.experts.shape;
     kernels::BandParams b = {};
@@ -221,15 +221,13 @@ struct MoeParamsMaker {
     b.n = shape.rows;
     b.k = shape.k;
     b.experts = narrow(call.weights_.matrices());
-    b.tile_bricks = tile.warps * kernels::BandTile::kWarpBricks;
-    b.stages = tile.stages;
-    b.cluster = 1;
     b.scale_halves = is_gate_up ? 2 : 1;
     b.scale_rows = narrow((m.columns + 127) / 128);
     b.is_swiglu = is_gate_up;
     b.alpha = 1;
     b.limit = limit();
     b.gate_slope = 1;
+    b.cut = tile.cut(b.n, b.k);
     return b;
   }
 
@@ -254,7 +252,8 @@ struct MoeParamsMaker {
     b.matrices = narrow(call.weights_.matrices());
     b.tile_tokens = tile.tile_tokens;
     b.box_tokens = kernels::kWideBf16Granule;
-    b.cluster_rows = b.splits = 1;
+    b.cluster_rows = tile.cluster_rows;
+    b.splits = 1;
     b.token_group = tile.token_group;
     b.stages = tile.stages;
     b.alpha = 1;
@@ -285,7 +284,7 @@ struct MoeParamsMaker {
     b.k = m.experts.shape.k;
     b.matrices = narrow(call.weights_.matrices());
     b.x_scale_pitch = narrow(scale_pitch(rows));
-    b.token_group = 16;
+    b.token_group = 4;
     b.format = m.experts.shape.format;
     b.alpha = m.experts.e4m3_alpha();
     b.swiglu_limit = limit();

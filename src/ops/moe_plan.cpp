@@ -108,66 +108,107 @@ struct Product {
   std::int64_t n, k;
 };
 
-// The number of warps whose tiles fill whole waves best, and a ring as deep as fits.
-MoeBandTile band_tile(const device::DeviceInfo& device, const MoeWeightsInfo& w,
-                      const MoeProblem& p, const Product& product) {
-  const double active = std::max(1.0, expected_active_experts(w, p) + (w.has_shared ? 1 : 0));
-  const double per_expert = static_cast<double>(moe_rows(w, p)) / active;
-  kernels::BandTile tile = {.format = to_kernel(w.format),
-                            .tokens = per_expert > 24 ? 64 : 32,
-                            .warps = 8,
-                            .cluster = 1,
-                            .stages = 2,
-                            .is_grouped = true};
-  const double blocks = active * std::max(1.0, std::ceil(per_expert / tile.tokens));
-  double best = std::numeric_limits<double>::infinity();
-  int best_warps = 8;
-  for (int warps = kernels::BandTile::kMaxWarps; warps >= 4; --warps) {
-    const std::int64_t rows = warps * kernels::BandTile::kWarpRows;
-    const double units = blocks * ceil_div(product.n, rows);
-    const double cost = std::ceil(units / device.num_sms) * static_cast<double>(rows);
-    if (cost >= 0.98 * best) continue;
-    best = cost;
-    best_warps = warps;
-  }
-  tile.warps = best_warps;
-  while (tile.stages < kernels::BandTile::kMaxStages) {
-    ++tile.stages;
-    if (tile.shared_bytes() <= kLargestSharedBytes) continue;
-    --tile.stages;
-    break;
-  }
-  return {tile.tokens, tile.warps, tile.stages};
+double rows_per_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
+  const double active = expected_active_experts(w, p) + (w.has_shared ? 1 : 0);
+  return static_cast<double>(moe_rows(w, p)) / std::max(1.0, active);
 }
 
-MoeWideTile wide_tile(const MoeWeightsInfo& w, const MoeProblem& p) {
+// CTAs of a band launch that an SM holds: two hide each other's ends.
+constexpr int kBandCtasPerSm = 2;
+
+// As deep a ring as fits beside another CTA.
+int most_stages(const device::DeviceInfo& device, kernels::BandTile tile) {
+  const int room =
+      device.shared_per_sm_bytes / kBandCtasPerSm - device.shared_per_block_reserved_bytes;
+  tile.stages = 0;
+  return std::min((room - tile.shared_bytes()) / tile.stage_bytes(), kernels::BandTile::kMaxStages);
+}
+
+// Tokens of a unit: as many as nearly all experts have. More than 32 cost registers that others
+// need, so that experts with more are read again, out of the L2 cache.
+int band_tokens(double per_expert) {
+  const double wanted = per_expert + 3 * std::sqrt(per_expert);
+  return wanted <= 8 ? 8 : wanted <= 16 ? 16 : 32;
+}
+
+// The tile whose busiest cluster is done first. Few warps need more instructions for a weight: on
+// an H200, 7 warps did 224 rows in the time of 165 with 4 and 155 with 3.
+kernels::BandTile band_tile(const device::DeviceInfo& device, const MoeWeightsInfo& w,
+                            const MoeProblem& p, const Product& product) {
   const double active = std::max(1.0, expected_active_experts(w, p) + (w.has_shared ? 1 : 0));
-  const double per_expert = static_cast<double>(moe_rows(w, p)) / active;
-  // The mean and a little, so that most experts fit whole tiles.
-  const double wanted = per_expert + 1.5 * std::sqrt(per_expert);
-  const double tiles = std::max(1.0, std::ceil(wanted / kernels::kWideBf16MaxTokens));
-  const auto granules = static_cast<int>(std::ceil(wanted / tiles / kernels::kWideBf16Granule));
-  MoeWideTile tile = {};
-  tile.tile_tokens = std::clamp(granules * kernels::kWideBf16Granule, kernels::kWideBf16Granule,
-                                kernels::kWideBf16MaxTokens);
-  tile.token_group = 16;
-  tile.stages = kernels::WideBf16Layout{kernels::brick_bytes(to_kernel(w.format)), tile.tile_tokens,
-                                        static_cast<int>(w.experts + w.has_shared)}
-                    .stages();
+  const double per_expert = rows_per_expert(w, p);
+  const int tokens = band_tokens(per_expert);
+  const double blocks = active * std::max(1.0, per_expert / tokens);
+  const auto steps = static_cast<double>(ceil_div(product.k, 2 * kernels::kBrickK));
+  kernels::BandTile best = {};
+  double least = std::numeric_limits<double>::infinity();
+  for (int warps = kernels::BandTile::kMaxWarps; warps >= 3; --warps) {
+    for (const int cluster : {1, 2}) {
+      kernels::BandTile tile = {.format = to_kernel(w.format),
+                                .tokens = tokens,
+                                .warps = warps,
+                                .k_groups = 1,
+                                .cluster = cluster,
+                                .stages = 2,
+                                .is_grouped = true};
+      tile.stages = most_stages(device, tile);
+      if (!tile.is_possible() || tile.stages < 2) continue;
+      const double units = blocks * ceil_div(product.n, tile.rows());
+      const double waves = units * cluster / (kBandCtasPerSm * device.num_sms);
+      const double cost = std::max(std::ceil(waves), waves + 0.5) * tile.rows() *
+                          (1 + 3.0 / warps) * (steps / cluster + 0.5 * cluster);
+      if (cost >= 0.999 * least) continue;
+      least = cost;
+      best = tile;
+    }
+  }
+  require(best.stages >= 2, ErrorKind::kInternal, "moe: no tile of the band kernel fits");
+  return best;
+}
+
+kernels::WideBf16Layout wide_layout(const MoeWeightsInfo& w, const MoeWideTile& tile) {
+  return {kernels::brick_bytes(to_kernel(w.format)), tile.tile_tokens,
+          static_cast<int>(w.experts + w.has_shared), tile.rows};
+}
+
+// Few tokens: tall tiles. More: the mean and a little, so that most experts fit whole tiles, and
+// pairs of CTAs below each other that share their tokens (measured 5 to 12 % faster).
+MoeWideTile wide_tile(const MoeWeightsInfo& w, const MoeProblem& p) {
+  const double per_expert = rows_per_expert(w, p);
+  MoeWideTile tile = {kernels::kWideBf16TallRows, kernels::kWideBf16TallMaxTokens, 1, 4, 0};
+  if (per_expert > kernels::kWideBf16TallMaxTokens) {
+    const double wanted = per_expert + 1.5 * std::sqrt(per_expert);
+    const auto tiles = std::ceil(wanted / kernels::kWideBf16MaxTokens);
+    const auto granules = static_cast<int>(std::ceil(wanted / tiles / kernels::kWideBf16Granule));
+    tile.rows = kernels::kWideBf16Rows;
+    tile.tile_tokens = std::clamp(granules * kernels::kWideBf16Granule, kernels::kWideBf16Granule,
+                                  kernels::kWideBf16MaxTokens);
+    tile.cluster_rows = 2;
+  }
+  tile.stages = wide_layout(w, tile).stages();
   return tile;
 }
 
 // Scales per token for weights of 4 bits, whose sums then stay in the tensor cores for longer; per
 // 128 columns for FP8 weights, which have scales of blocks themselves.
-int wide8_variant(const MoeWeightsInfo& w) {
+int wide8_variant(const MoeWeightsInfo& w, const MoeProblem& p) {
   const bool is_fp4 = kernels::is_fp4(to_kernel(w.format));
-  int index = 0;
+  const double wanted = rows_per_expert(w, p);
+  int best = -1, index = 0;
+  double least = std::numeric_limits<double>::infinity();
   for (const kernels::WideE4m3Variant& v : kernels::kWideE4m3Variants) {
-    if (v.is_fp4 == is_fp4 && v.has_k_scales != is_fp4) return index;
+    // Tokens that are paid for: whole tiles, of which large ones are a little faster.
+    const double tiles = std::max(1.0, wanted / v.tokens + 0.5);
+    const double cost = tiles * v.tokens * (1 + 24.0 / v.tokens);
+    if (v.is_fp4 == is_fp4 && v.has_k_scales != is_fp4 && cost < least) {
+      least = cost;
+      best = index;
+    }
     ++index;
   }
-  fail(ErrorKind::kInternal, "moe: no kernel of FP8 activations for {} weights",
-       to_string(w.format));
+  require(best >= 0, ErrorKind::kInternal, "moe: no kernel of FP8 activations for {} weights",
+          to_string(w.format));
+  return best;
 }
 
 class Launches {
@@ -237,42 +278,38 @@ class Launches {
     }
   }
 
-  // CTAs for the tiles of a product: as many as there are multiprocessors, or as tiles that there
-  // can be, whatever the routing.
-  std::uint32_t persistent_ctas(std::int64_t n, std::int64_t tile_rows,
-                                std::int64_t tile_tokens) const {
+  // CTAs for the tiles of a product: as many as the device holds, or as tiles that there can be,
+  // whatever the routing.
+  std::uint32_t persistent_ctas(std::int64_t tiles_of_rows, std::int64_t tile_tokens, int cluster,
+                                int ctas_per_sm = 1) const {
     const std::int64_t rows = moe_rows(w_, p_);
     const std::int64_t blocks =
         std::min(rows, std::int64_t{w_.experts + w_.has_shared}) + rows / tile_tokens;
-    return static_cast<std::uint32_t>(
-        std::min<std::int64_t>(device_.num_sms, blocks * ceil_div(n, tile_rows)));
+    const std::int64_t clusters = std::max(1, device_.num_sms * ctas_per_sm / cluster);
+    return static_cast<std::uint32_t>(std::min(clusters, blocks * tiles_of_rows) * cluster);
   }
 
-  void add_product(const char* step, std::int64_t n, const MoeBandTile& band) {
+  void add_product(const char* step, std::int64_t n, const kernels::BandTile& band) {
     if (details_.kernel == MoeKernel::kBand) {
-      const kernels::BandTile tile = {.format = to_kernel(w_.format),
-                                      .tokens = band.tokens,
-                                      .warps = band.warps,
-                                      .cluster = 1,
-                                      .stages = band.stages,
-                                      .is_grouped = true};
-      add(step, fmt::format("linear_band_{}_n{}", band_format_name(w_), band.tokens),
-          {persistent_ctas(n, tile.rows(), tile.tokens), 1, 1}, tile.threads(), 1,
-          tile.shared_bytes());
+      add(step, fmt::format("linear_band_{}_n{}", band_format_name(w_), band.entry_tokens()),
+          {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster, kBandCtasPerSm), 1,
+           1},
+          band.threads(), static_cast<std::uint32_t>(band.cluster), band.shared_bytes());
     } else if (details_.kernel == MoeKernel::kWide) {
-      const kernels::WideBf16Layout layout = {kernels::brick_bytes(to_kernel(w_.format)),
-                                              details_.wide.tile_tokens,
-                                              static_cast<int>(w_.experts + w_.has_shared)};
-      add(step, fmt::format("linear_wide_bf16_{}", to_string(w_.format)),
-          {persistent_ctas(n, kernels::kWideBf16Rows, details_.wide.tile_tokens), 1, 1},
-          kernels::kWideBf16Threads, 1, layout.shared_bytes());
+      const MoeWideTile& tile = details_.wide;
+      const std::int64_t row_tiles = ceil_div(n, tile.rows * tile.cluster_rows);
+      add(step,
+          fmt::format("linear_wide_bf16_{}{}", tile.is_tall() ? "tall_" : "", to_string(w_.format)),
+          {persistent_ctas(row_tiles, tile.tile_tokens, tile.cluster_rows), 1, 1},
+          tile.is_tall() ? kernels::kWideBf16TallThreads : kernels::kWideBf16Threads,
+          static_cast<std::uint32_t>(tile.cluster_rows), wide_layout(w_, tile).shared_bytes());
     } else {
       const kernels::WideE4m3Variant& v = kernels::kWideE4m3Variants[details_.wide8_variant];
-      const auto cluster = static_cast<std::uint32_t>(v.cluster);
-      const std::uint32_t ctas = persistent_ctas(n, kernels::WideE4m3Variant::kRows, v.tokens);
+      const std::int64_t row_tiles = ceil_div(n, kernels::WideE4m3Variant::kRows * v.cluster);
       add(step, fmt::format("linear_wide_e4m3_{}", v.name),
-          {std::max(ctas / cluster, 1u) * cluster, 1, 1}, kernels::WideE4m3Variant::kThreads,
-          cluster, v.shared_bytes());
+          {persistent_ctas(row_tiles, v.tokens, v.cluster), 1, 1},
+          kernels::WideE4m3Variant::kThreads, static_cast<std::uint32_t>(v.cluster),
+          v.shared_bytes());
     }
   }
 
@@ -347,7 +384,8 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
     out.details.band_down = band_tile(device, weights, problem, {weights.hidden, weights.inter});
   }
   if (choice.kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
-  if (choice.kernel == MoeKernel::kWide8) out.details.wide8_variant = wide8_variant(weights);
+  if (choice.kernel == MoeKernel::kWide8)
+    out.details.wide8_variant = wide8_variant(weights, problem);
   out.plan.flops = moe_flops(weights, problem);
   out.plan.bytes = moe_bytes(weights, problem);
   out.plan.expected_experts =

@@ -5,6 +5,8 @@
 
 #include "device/device.h"
 #include "kernels/linear/packed_weight.h"
+#include "kernels/linear/sm90_band.h"
+#include "kernels/linear/sm90_wide_bf16.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,20 +22,18 @@ enum class MoeKernel {
 };
 const char* to_string(MoeKernel kernel) noexcept;
 
-/// How a band launch cuts one of the products.
-struct MoeBandTile {
-  int tokens, warps, stages;
-};
-
-/// How a wide launch cuts one.
+/// How a wide launch cuts one of the products.
 struct MoeWideTile {
-  int tile_tokens, token_group, stages;
+  int rows;  ///< of a CTA's tile: kWideBf16Rows, or kWideBf16TallRows
+  int tile_tokens, cluster_rows, token_group, stages;
+
+  bool is_tall() const noexcept { return rows == kernels::kWideBf16TallRows; }
 };
 
 /// What only the kernels' arguments need.
 struct MoePlanDetails {
   MoeKernel kernel = MoeKernel::kBand;
-  MoeBandTile band_gate_up = {}, band_down = {};
+  kernels::BandTile band_gate_up = {}, band_down = {};
   MoeWideTile wide = {};
   int wide8_variant = 0;
 };

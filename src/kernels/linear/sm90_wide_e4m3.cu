@@ -457,7 +457,8 @@ struct Consumer {
   __device__ Factors load_factors(const LinearTile& tile) const {
     const WideE4m3Params& params = problem.params;
     float alpha = params.alpha;
-    if (params.alphas != nullptr) alpha *= __ldg(params.alphas + tile.expert);
+    if (params.alphas != nullptr)
+      alpha *= __ldg(params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert);
     Factors factors;
 #pragma unroll
     for (int i = 0; i < C::kFactors; ++i) {
@@ -529,6 +530,15 @@ struct Consumer {
       }
     }
     ptx::bar_sync<128>(barrier);
+    if (params.is_swiglu && params.alphas != nullptr) {  // the factors have the gate's
+      const float* const alphas = params.alphas + 2 * tile.expert;
+      const float ratio = __ldg(alphas + 1) / __ldg(alphas);
+#pragma unroll
+      for (auto& half : total) {
+#pragma unroll
+        for (int i = 0; i < C::kMmaTokens / 2; ++i) half[i] *= i % 4 < 2 ? 1.0f : ratio;
+      }
+    }
     store_chunks(total, tile, bias, row);
     ptx::bar_sync<128>(barrier);  // factors were read
   }
