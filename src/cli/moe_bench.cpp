@@ -149,26 +149,6 @@ json time_steps(const MoeWeights& weights, MoePoint& point) {
   return steps;
 }
 
-struct Difference {
-  double error = 0, norm = 0, dot = 0, other = 0, max_abs = 0;
-
-  void add(double found, double exact) {
-    error += (found - exact) * (found - exact);
-    norm += exact * exact;
-    dot += found * exact;
-    other += found * found;
-    max_abs = std::max(max_abs, std::isfinite(found) ? std::abs(found - exact) : 1e300);
-  }
-  double relative_rms() const { return norm > 0 ? std::sqrt(error / norm) : std::sqrt(error); }
-  double cosine() const { return norm > 0 && other > 0 ? dot / std::sqrt(norm * other) : 1; }
-  json log(double most_rms, const char* reference) const {
-    const bool is_ok = relative_rms() <= most_rms;  // false for NaN
-    const double rms = std::isfinite(relative_rms()) ? relative_rms() : 1e300;
-    return {{"reference", reference}, {"relative_rms", rms},  {"cosine", cosine()},
-            {"max_abs", max_abs},     {"most_rms", most_rms}, {"ok", is_ok}};
-  }
-};
-
 class MoeRunner {
  public:
   MoeRunner(const Device& device, const MoeSweep& sweep)
@@ -259,7 +239,7 @@ class MoeRunner {
   // The first and the last token against float64, without roundings: the gates of the format.
   json check(MoeExperts& experts, const MoeOperands& operands, const MoeProblem& problem,
              const std::vector<float>& out, bool is_e4m3) {
-    Difference difference;
+    MoeDifference difference;
     const std::int64_t hidden = experts.shape().hidden;
     for (const std::int64_t t : {std::int64_t{0}, problem.tokens - 1}) {
       const std::vector<double>& exact = exact_row(experts, operands, problem, t);
@@ -267,13 +247,14 @@ class MoeRunner {
         difference.add(out[static_cast<std::size_t>(t * hidden + c)],
                        exact[static_cast<std::size_t>(c)]);
     }
-    return difference.log(is_e4m3 ? 0.063 : 0.006, "float64 on dequantised weights, two tokens");
+    return difference.log(is_e4m3 ? kMoeFp8Rms : kMoeBf16Rms,
+                          "float64 on dequantised weights, two tokens");
   }
 
   json compare(const std::vector<float>& out, const std::vector<float>& first, bool is_e4m3) {
-    Difference difference;
+    MoeDifference difference;
     for (std::size_t i = 0; i < out.size(); ++i) difference.add(out[i], first[i]);
-    return difference.log(is_e4m3 ? 0.063 : 0.006, "the first kernel, all tokens");
+    return difference.log(is_e4m3 ? kMoeFp8Rms : kMoeBf16Rms, "the first kernel, all tokens");
   }
 
   const std::vector<double>& exact_row(MoeExperts& experts, const MoeOperands& operands,

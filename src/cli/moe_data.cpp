@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace tilewright::cli {
 
@@ -265,6 +266,32 @@ MoeRoutingData draw_routing(const MoeShape& shape, std::int64_t tokens, std::uin
     for (std::size_t i = first; i < data.weights.size(); ++i) data.weights[i] /= sum;
   }
   return data;
+}
+
+void MoeDifference::add(double found, double exact) noexcept {
+  error += (found - exact) * (found - exact);
+  norm += exact * exact;
+  dot += found * exact;
+  other += found * found;
+  max_abs = std::max(max_abs, std::isfinite(found) ? std::abs(found - exact) : 1e300);
+}
+
+double MoeDifference::relative_rms() const noexcept {
+  return norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
+}
+
+double MoeDifference::cosine() const noexcept {
+  return norm > 0 && other > 0 ? dot / std::sqrt(norm * other) : 1;
+}
+
+nlohmann::json MoeDifference::log(double most_rms, const char* reference) const {
+  const double rms = relative_rms(), cos = cosine();
+  return {{"reference", reference},
+          {"relative_rms", std::isfinite(rms) ? rms : 1e300},
+          {"cosine", std::isfinite(cos) ? cos : 0.0},
+          {"max_abs", max_abs},
+          {"most_rms", most_rms},
+          {"ok", rms <= most_rms}};  // false for NaN
 }
 
 }  // namespace tilewright::cli

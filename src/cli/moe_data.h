@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -71,5 +72,19 @@ struct MoeRoutingData {
   std::vector<float> weights;
 };
 MoeRoutingData draw_routing(const MoeShape& shape, std::int64_t tokens, std::uint64_t seed);
+
+/// Largest relative rms of a right result against float64 without roundings: the specification's
+/// gates.
+inline constexpr double kMoeBf16Rms = 0.006, kMoeFp8Rms = 0.063;
+
+/// Numbers beside exact ones.
+struct MoeDifference {
+  double error = 0, norm = 0, dot = 0, other = 0, max_abs = 0;
+
+  void add(double found, double exact) noexcept;
+  double relative_rms() const noexcept;
+  double cosine() const noexcept;
+  nlohmann::json log(double most_rms, const char* reference) const;
+};
 
 }  // namespace tilewright::cli
