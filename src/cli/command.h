@@ -42,6 +42,7 @@ void add_attention(CLI::App& app, Context& context);
 void add_linear(CLI::App& app, Context& context);
 void add_ladder(CLI::App& app, Context& context);
 void add_moe(CLI::App& app, Context& context);
+void add_quantize(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
 void add_layout_eval(CLI::App& layout, Context& context);

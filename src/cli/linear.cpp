@@ -199,7 +199,7 @@ void run_accuracy(const LinearArgs& args, Context& context) {
     std::int64_t m = 0;
     const std::vector<float> x = make_x(one, data.k, m);
     for (const char* const kernel :
-         {"band_n32", "wide_bf16_t128", "wide_e4m3_row", "wide_e4m3_128"}) {
+         {"band", "wide_bf16_t128_r2", "wide_e4m3_row", "wide_e4m3_128"}) {
       const bool is_fp8 = std::string_view(kernel).starts_with("wide_e4m3");
       one.scales = std::string_view(kernel).ends_with("row") ? "row" : "128";
       one.kernel = is_fp8 ? fmt::format("wide_e4m3_{}_{}128", *format == 'f' ? "fp8" : "fp4",

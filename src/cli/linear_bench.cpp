@@ -104,6 +104,7 @@ std::vector<double> LinearBench::time_rotating(std::span<const Linear> layers, i
   });
   std::vector<double> times;
   for (int i = 0; i < samples + 2; ++i) {  // the first two warm up
+    graph.launch(stream_);                 // so that the next is queued when its time begins
     begin_.record(stream_);
     graph.launch(stream_);
     end_.record(stream_);

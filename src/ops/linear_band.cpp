@@ -27,10 +27,10 @@ bool is_braided(const LinearWeightInfo& weight) {
 
 class Band : public LinearKernel {
  public:
-  Band(int tokens, int ctas)
-      : LinearKernel(fmt::format("band_n{}{}", tokens, ctas == 1 ? "" : "_x2"),
-                     "every weight read once, decoded while the next ones arrive"),
-        tokens_(tokens),
+  /// Tiles of at most that many tokens, and CTAs on a multiprocessor.
+  Band(const char* name, int most_tokens, int ctas)
+      : LinearKernel(name, "every weight read once, decoded while the next ones arrive"),
+        most_tokens_(most_tokens),
         ctas_(ctas) {}
 
   std::string obstacle(const LinearWeightInfo&, const LinearProblem& p) const override {
@@ -42,15 +42,16 @@ class Band : public LinearKernel {
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
     const BandTile tile = choose_tile(device, plan.weight, plan.problem);
     const auto cluster = static_cast<std::uint32_t>(tile.cluster);
-    const std::int64_t units = num_units(tile, plan.weight, plan.problem);
+    const std::int64_t units = tile.units(plan.problem.m, plan.weight.n);
     const auto clusters = static_cast<std::uint32_t>(
         std::min<std::int64_t>(units, resident_clusters(device, cluster)));
-    plan.launches = {{.entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
-                                           is_braided(plan.weight) ? "_braided" : "", tokens_),
-                      .grid = {clusters * cluster, 1, 1},
-                      .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
-                      .cluster = cluster,
-                      .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
+    plan.launches = {
+        {.entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
+                              is_braided(plan.weight) ? "_braided" : "", tile.entry_tokens()),
+         .grid = {clusters * cluster, 1, 1},
+         .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},
+         .cluster = cluster,
+         .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())}};
   }
 
   void run(const LinearCall& call) const override {
@@ -70,54 +71,50 @@ class Band : public LinearKernel {
     params.n = static_cast<std::int32_t>(w.n);
     params.k = static_cast<std::int32_t>(w.k);
     params.experts = 1;
-    params.tile_bricks = tile.bricks();
-    params.stages = tile.stages;
-    params.cluster = tile.cluster;
     params.scale_halves = 1;
     params.scale_rows = call.weight.shape.scale_blocks_rows();
     params.is_y_f32 = p.out_dtype == DType::kF32;
     params.alpha = call.weight.alpha_bf16;
     params.limit = std::numeric_limits<float>::infinity();
     params.gate_slope = 1;
+    params.cut = tile.cut(params.n, params.k);
     call.launch(0, params);
   }
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
     const BandTile tile = choose_tile(device, weight, p);
-    const double passes = static_cast<double>(ceil_div(p.m, tokens_));
-    const double units = static_cast<double>(num_units(tile, weight, p));
-    const double slots =
-        static_cast<double>(resident_clusters(device, static_cast<std::uint32_t>(tile.cluster)));
-    // More tokens, more instructions a weight.
-    const double busy = 1 + 0.004 * static_cast<double>(std::min<std::int64_t>(p.m, tokens_));
-    return tile_cost_us({.bytes = linear_bytes(weight, p) * busy * (0.5 + 0.5 * passes),
-                         .flops = 0,
-                         .flops_per_s = 1,
-                         .units = units,
-                         .slots = slots,
-                         .fixed_us = 2});
+    // An H200's steps of 16 rows by 64 of K in a warp: decoding, then the tokens' products.
+    const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
+    const double format = weight.format == WeightFormat::kFp8 ? 1.3 : 1;
+    const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
+    return step_cost_us({.bytes = linear_bytes(weight, p),
+                         .units = static_cast<double>(tile.units(p.m, weight.n)),
+                         .slots = static_cast<double>(num_slots(device, tile)),
+                         .steps = steps,
+                         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) *
+                                    (ctas_ == 2 ? 1 : 0.84),
+                         .fixed_us = 3});
   }
 
  private:
-  std::int64_t num_units(const BandTile& tile, const LinearWeightInfo& weight,
-                         const LinearProblem& p) const {
-    return ceil_div(weight.n, tile.rows()) * ceil_div(p.m, tokens_);
-  }
-
   std::uint32_t num_slots(const device::DeviceInfo& device, const BandTile& tile) const {
     return resident_clusters(device, static_cast<std::uint32_t>(tile.cluster),
                              static_cast<std::uint32_t>(ctas_));
   }
 
-  int most_stages(const device::DeviceInfo& device, const BandTile& tile) const {
-    BandTile with = tile;
-    with.stages = 0;
+  int most_stages(const device::DeviceInfo& device, BandTile tile) const {
+    tile.stages = 0;
     const int room =
         std::min(device.shared_per_block_optin_bytes,
                  device.shared_per_sm_bytes / ctas_ - device.shared_per_block_reserved_bytes);
-    const int stage = BandTile::stage_bytes(tile.format, tile.bricks(), tile.tokens);
-    return std::min((room - with.shared_bytes()) / stage, BandTile::kMaxStages);
+    return std::min((room - tile.shared_bytes()) / tile.stage_bytes(), BandTile::kMaxStages);
+  }
+
+  int tile_tokens(std::int64_t m) const {
+    int tokens = 8;
+    while (tokens < most_tokens_ && tokens < m) tokens *= 2;
+    return tokens == 64 || most_tokens_ < 64 ? tokens : 64;
   }
 
   // The tile whose busiest cluster reads least of the weight. Of equals: tall tiles and few CTAs in
@@ -128,10 +125,11 @@ class Band : public LinearKernel {
     double least = std::numeric_limits<double>::infinity();
     for (int warps = BandTile::kMaxWarps; warps >= kFewestWarps; --warps) {
       for (const int cluster : {1, 2, 4, 8}) {
-        BandTile tile = {packed_shape(weight).format, tokens_, warps, cluster, 0, false};
+        BandTile tile = {
+            packed_shape(weight).format, tile_tokens(p.m), warps, 1, cluster, 0, false};
         tile.stages = most_stages(device, tile);
-        if (tile.stages < kMinStages) continue;
-        const std::int64_t waves = ceil_div(num_units(tile, weight, p), num_slots(device, tile));
+        if (!tile.is_possible() || tile.stages < kMinStages) continue;
+        const std::int64_t waves = ceil_div(tile.units(p.m, weight.n), num_slots(device, tile));
         const std::int64_t blocks = ceil_div(
             ceil_div(weight.k, kernels::kBrickK * BandTile::stage_blocks(tile.format)), cluster);
         const double cost = static_cast<double>(waves * tile.rows()) *
@@ -144,16 +142,15 @@ class Band : public LinearKernel {
     return best;
   }
 
-  int tokens_, ctas_;  // CTAs on a multiprocessor
+  int most_tokens_, ctas_;
 };
 
 }  // namespace
 
 void add_band_kernels(LinearKernelList& list) {
-  // The entries for 32 tokens leave registers for two CTAs.
-  list.push_back(std::make_unique<Band>(32, 2));
-  list.push_back(std::make_unique<Band>(32, 1));
-  list.push_back(std::make_unique<Band>(64, 1));
+  list.push_back(std::make_unique<Band>("band", 32, 2));
+  list.push_back(std::make_unique<Band>("band_large", 32, 1));
+  list.push_back(std::make_unique<Band>("band_n64", 64, 1));
 }
 
 }  // namespace tilewright::ops

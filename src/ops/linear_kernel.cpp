@@ -63,10 +63,9 @@ std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t 
   return std::max(filled / cluster, 1u);
 }
 
-double tile_cost_us(const TileCost& cost) noexcept {
-  const double waves = std::ceil(cost.units / cost.slots) * cost.slots / cost.units;
-  return cost.fixed_us +
-         1e6 * std::max(cost.bytes / kBytesPerS, cost.flops * waves / cost.flops_per_s);
+double step_cost_us(const StepCost& cost) noexcept {
+  const double waves = std::ceil(cost.units / cost.slots);
+  return cost.fixed_us + std::max(1e6 * cost.bytes / kBytesPerS, waves * cost.steps * cost.step_us);
 }
 
 }  // namespace tilewright::ops

@@ -46,7 +46,8 @@ class LinearKernel {
   /// Launches and workspace of a plan whose weight and problem are set; m > 0.
   virtual void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const = 0;
   virtual void run(const LinearCall& call) const = 0;
-  /// Microseconds where no rate was measured, from peak rates; only its order means something.
+  /// Microseconds where no rate was measured, from the time of a step; only its order means
+  /// something.
   virtual double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                           const LinearProblem& p) const = 0;
 
@@ -74,13 +75,12 @@ kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;
 std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster,
                                 std::uint32_t ctas_per_sm = 1) noexcept;
 
-/// What a bandwidth- or compute-bound tile kernel needs at best, in microseconds.
-struct TileCost {
-  double bytes = 0, flops = 0;  ///< of the whole problem, flops with padding
-  double flops_per_s = 0;       ///< of the whole device
-  double units = 1, slots = 1;  ///< work is dealt to slots in units
-  double fixed_us = 3;
+/// Work that is dealt to slots in units of so many equal steps.
+struct StepCost {
+  double bytes = 0;  ///< of the whole problem: 4.3 TB/s is a limit as well
+  double units = 1, slots = 1, steps = 1;
+  double step_us = 0, fixed_us = 3;
 };
-double tile_cost_us(const TileCost& cost) noexcept;
+double step_cost_us(const StepCost& cost) noexcept;
 
 }  // namespace tilewright::ops

@@ -113,11 +113,13 @@ double time_at(const LinearRates& rates, double m) {
 }
 
 // The measured shape that is least different.
-const LinearRates* find_rates(const LinearKernel& kernel, const LinearWeightInfo& weight) {
+const LinearRates* find_rates(const LinearKernel& kernel, const LinearWeightInfo& weight,
+                              std::string_view format) {
   const LinearRates* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const LinearRates& rates : kLinearRates) {
-    if (rates.kernel != kernel.name() || rates.format != to_string(weight.format)) continue;
+    if (rates.kernel != kernel.name() || rates.format != format) continue;
+    if (rates.is_fp8 != (weight.activations == LinearActivations::kFp8)) continue;
     const double apart = std::abs(std::log(static_cast<double>(weight.n) / rates.n)) +
                          std::abs(std::log(static_cast<double>(weight.k) / rates.k));
     if (apart >= least) continue;
@@ -131,7 +133,10 @@ const LinearRates* find_rates(const LinearKernel& kernel, const LinearWeightInfo
 
 double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& device,
                       const LinearWeightInfo& weight, const LinearProblem& p) {
-  const LinearRates* const rates = find_rates(kernel, weight);
+  const LinearRates* rates = find_rates(kernel, weight, to_string(weight.format));
+  // Both are decoded by the same instructions.
+  if (rates == nullptr && weight.format == WeightFormat::kMxfp4)
+    rates = find_rates(kernel, weight, to_string(WeightFormat::kNvfp4));
   const double m = std::max(static_cast<double>(p.m), 1.0);
   const double model = kernel.model_us(device, weight, p);
   if (rates == nullptr) return model;

@@ -15,13 +15,14 @@ inline constexpr std::array<int, 19> kRateRows = {
 
 struct LinearRates {
   std::string_view kernel, format;  ///< "band", "nvfp4"
+  bool is_fp8;                      ///< prepared for fp8 activations
   int n, k;
   std::array<float, 19> us;  ///< 0: not measured
 };
 
 // clang-format off
-inline constexpr std::array<LinearRates, 0> kLinearRates = {
-};
+inline constexpr std::array<LinearRates, 0> kLinearRates = {{
+}};
 // clang-format on
 
 }  // namespace tilewright::ops

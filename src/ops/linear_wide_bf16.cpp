@@ -19,20 +19,28 @@ using kernels::WideBf16Params;
 
 struct WideBf16Tile {
   std::int32_t tokens, cluster_rows, splits;
+  bool is_tall = false;
 
   std::string name() const {
     std::string text = fmt::format("wide_bf16_t{}", tokens);
+    if (is_tall) text += "_tall";
     if (cluster_rows > 1) text += fmt::format("_r{}", cluster_rows);
     if (splits > 1) text += fmt::format("_s{}", splits);
     return text;
+  }
+  std::int32_t rows() const {
+    return is_tall ? kernels::kWideBf16TallRows : kernels::kWideBf16Rows;
+  }
+  std::uint32_t threads() const {
+    return is_tall ? kernels::kWideBf16TallThreads : kernels::kWideBf16Threads;
   }
 };
 
 // Tokens of a tile; row tiles that share them; parts of k, where tiles are too few to fill the
 // multiprocessors.
 constexpr WideBf16Tile kTiles[] = {
-    {64, 1, 1},  {64, 1, 2},  {64, 2, 2},  {128, 1, 1}, {128, 2, 1}, {128, 1, 2}, {128, 2, 2},
-    {192, 2, 1}, {256, 1, 1}, {256, 1, 2}, {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
+    {32, 1, 4, true}, {64, 1, 4, true}, {64, 1, 2, true}, {64, 1, 2},  {128, 1, 2}, {128, 2, 1},
+    {128, 2, 2},      {192, 2, 1},      {256, 1, 2},      {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -58,9 +66,10 @@ class WideBf16 : public LinearKernel {
     const auto clusters = static_cast<std::uint32_t>(
         std::min<std::int64_t>(units, resident_clusters(device, cluster)));
     plan.launches = {
-        {.entry = std::string("linear_wide_bf16_") + to_string(plan.weight.format),
+        {.entry = fmt::format("linear_wide_bf16_{}{}", tile_.is_tall ? "tall_" : "",
+                              to_string(plan.weight.format)),
          .grid = {clusters * cluster, 1, 1},
-         .block = {kernels::kWideBf16Threads, 1, 1},
+         .block = {tile_.threads(), 1, 1},
          .cluster = cluster,
          .shared_bytes = static_cast<std::uint32_t>(layout(plan.weight).shared_bytes())}};
   }
@@ -94,22 +103,22 @@ class WideBf16 : public LinearKernel {
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
-    const double tiles = static_cast<double>(ceil_div(p.m, tile_.tokens)) * tile_.tokens;
-    // A tile of fewer tokens decodes more often: instructions bind.
-    const double rate = 650e12 * tile_.tokens / (tile_.tokens + 64.0);
+    // An H200's steps of 64 of K: decoding, which taller tiles hide better, and products.
+    const double decode_us = tile_.is_tall ? 0.55 : 0.45;
+    const double format = weight.format == WeightFormat::kFp8 ? 1.4 : 1;
     const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
-    return tile_cost_us({.bytes = linear_bytes(weight, p),
-                         .flops = 2 * tiles * static_cast<double>(weight.n * weight.k),
-                         .flops_per_s = rate,
+    return step_cost_us({.bytes = linear_bytes(weight, p),
                          .units = static_cast<double>(num_units(weight, p)),
                          .slots = static_cast<double>(resident_clusters(device, cluster)),
-                         .fixed_us = 3.0 + 0.5 * tile_.splits});
+                         .steps = static_cast<double>(weight.k) / 64 / tile_.splits,
+                         .step_us = format * (decode_us + 0.0012 * tile_.tokens),
+                         .fixed_us = 5 + 0.5 * tile_.splits});
   }
 
  private:
   WideBf16Layout layout(const LinearWeightInfo& weight) const {
     const kernels::PackedShape shape = packed_shape(weight);
-    return {kernels::brick_bytes(shape.format), tile_.tokens, 1};
+    return {kernels::brick_bytes(shape.format), tile_.tokens, 1, tile_.rows()};
   }
   // Each row tile of a cluster loads a share of the boxes.
   std::int32_t box_tokens() const {
@@ -117,7 +126,7 @@ class WideBf16 : public LinearKernel {
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
     return ceil_div(p.m, tile_.tokens) *
-           ceil_div(weight.n, std::int64_t{kernels::kWideBf16Rows} * tile_.cluster_rows);
+           ceil_div(weight.n, std::int64_t{tile_.rows()} * tile_.cluster_rows);
   }
   // Token tiles whose rows stay in L2 while all of the weight passes: about 28 MB of them.
   std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {

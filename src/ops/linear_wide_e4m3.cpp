@@ -24,10 +24,12 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 class WideE4m3 : public LinearKernel {
  public:
-  explicit WideE4m3(const WideE4m3Variant& variant)
-      : LinearKernel(std::string("wide_e4m3_") + variant.name,
+  /// `splits` parts of k, where tiles are too few to fill the multiprocessors.
+  WideE4m3(const WideE4m3Variant& variant, std::int32_t splits)
+      : LinearKernel(fmt::format("wide_e4m3_{}{}", variant.name, splits > 1 ? "_s2" : ""),
                      "FP8 tensor cores fed from registers, weights decoded to e4m3"),
-        variant_(variant) {}
+        variant_(variant),
+        splits_(splits) {}
 
   std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {
     if (weight.activations != LinearActivations::kFp8)
@@ -37,11 +39,13 @@ class WideE4m3 : public LinearKernel {
       return variant_.is_fp4 ? "is for 4-bit weights" : "is for fp8 weights";
     if (variant_.has_k_scales != (p.activation_scales == ActivationScales::kBlock128))
       return variant_.has_k_scales ? "takes a scale for 128 of a row" : "takes a scale for a row";
+    if (splits_ > 1 && weight.k <= WideE4m3Variant::kStepK)
+      return fmt::format("cuts k in two; it is {}", weight.k);
     return {};
   }
 
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
-    const auto cluster = static_cast<std::uint32_t>(variant_.cluster);
+    const std::uint32_t cluster = ctas();
     const auto clusters = static_cast<std::uint32_t>(std::min<std::int64_t>(
         num_units(plan.weight, plan.problem), resident_clusters(device, cluster)));
     plan.launches = {{.entry = std::string("linear_wide_e4m3_") + variant_.name,
@@ -71,6 +75,7 @@ class WideE4m3 : public LinearKernel {
     params.matrices = 1;
     params.x_scale_pitch = static_cast<std::int32_t>(fp8_scale_rows(p.m));
     params.token_group = token_group(w, p);
+    params.splits = splits_;
     params.format = call.weight.shape.format;
     params.alpha = call.weight.alpha_e4m3;
     params.swiglu_limit = std::numeric_limits<float>::infinity();
@@ -80,18 +85,21 @@ class WideE4m3 : public LinearKernel {
 
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
-    const double tokens = static_cast<double>(ceil_div(p.m, variant_.tokens)) * variant_.tokens;
-    const auto cluster = static_cast<std::uint32_t>(variant_.cluster);
+    // An H200's steps of 128 of K; sums that go over to f32 on the way cost more.
+    const double level = variant_.has_k_scales ? 0.65 : variant_.promote == 0 ? 0.42 : 0.53;
     return fp8_x_us(weight, p) +
-           tile_cost_us({.bytes = linear_bytes(weight, p),
-                         .flops = 2 * tokens * static_cast<double>(weight.n * weight.k),
-                         .flops_per_s = 1200e12,
+           step_cost_us({.bytes = linear_bytes(weight, p),
                          .units = static_cast<double>(num_units(weight, p)),
-                         .slots = static_cast<double>(resident_clusters(device, cluster)),
-                         .fixed_us = 4});
+                         .slots = static_cast<double>(resident_clusters(device, ctas())),
+                         .steps = static_cast<double>(weight.k) / 128 / splits_,
+                         .step_us = level * variant_.tokens / 128,
+                         .fixed_us = 3.5 + 0.5 * splits_});
   }
 
  private:
+  std::uint32_t ctas() const {
+    return static_cast<std::uint32_t>(std::max(variant_.cluster, splits_));
+  }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
     return ceil_div(p.m, variant_.tokens) *
            ceil_div(weight.n, std::int64_t{WideE4m3Variant::kRows} * variant_.cluster);
@@ -118,13 +126,16 @@ class WideE4m3 : public LinearKernel {
   }
 
   WideE4m3Variant variant_;
+  std::int32_t splits_;
 };
 
 }  // namespace
 
 void add_wide_e4m3_kernels(LinearKernelList& list) {
-  for (const WideE4m3Variant& variant : kernels::kWideE4m3Variants)
-    list.push_back(std::make_unique<WideE4m3>(variant));
+  for (const WideE4m3Variant& variant : kernels::kWideE4m3Variants) {
+    list.push_back(std::make_unique<WideE4m3>(variant, 1));
+    if (variant.cluster == 1) list.push_back(std::make_unique<WideE4m3>(variant, 2));
+  }
 }
 
 }  // namespace tilewright::ops

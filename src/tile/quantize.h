@@ -127,7 +127,7 @@ __device__ void load_chunk(Chunk<Load>& chunk, const kernels::QuantizeParams& pa
 /// because the correction is subtracted.
 class Quotient {
  public:
-  __device__ explicit Quotient(float scale) : scale_(scale), reciprocal_(__frcp_rn(scale)) {}
+  __device__ explicit Quotient(float scale) : scale_(scale) { reciprocal_ = __frcp_rn(scale); }
   __device__ float operator()(float x) const {
     float q = __fmul_rn(x, reciprocal_);
     q = __fmaf_rn(-__fmaf_rn(q, scale_, -x), reciprocal_, q);

@@ -43,7 +43,9 @@ struct Nvfp4Tensor {
   ScaleChoice choice;
 
   __device__ Nvfp4Tensor(float g, ScaleChoice scale_choice)
-      : encode_scale(g), tensor_scale(__frcp_rn(g)), choice(scale_choice) {}
+      : encode_scale(g), choice(scale_choice) {
+    tensor_scale = __frcp_rn(g);
+  }
 };
 
 struct Fp4Block {

@@ -31,9 +31,7 @@ struct WideSchedule {
 
   __device__ WideSchedule(const kernels::WideBf16Params& of, std::int32_t* table,
                           std::int32_t tile_rows)
-      : params(of),
-        first_unit(table),
-        row_groups(ceil_div(of.n, tile_rows * of.cluster_rows)) {}
+      : params(of), first_unit(table), row_groups(ceil_div(of.n, tile_rows * of.cluster_rows)) {}
 
   __device__ std::int32_t first_row(std::int32_t matrix) const {
     return params.segments == nullptr ? 0 : params.segments[matrix];

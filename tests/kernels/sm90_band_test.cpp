@@ -32,7 +32,7 @@ struct Problem {
   int tokens = 8, warps = 2, k_groups = 1, cluster = 1, stages = 2;
   int clusters = 2;  ///< in the grid
   bool is_f32 = false, has_bias = false, is_swiglu = false;
-  std::vector<std::int32_t> offsets, row_token;
+  std::vector<std::int32_t> offsets = {}, row_token = {};
   float limit = std::numeric_limits<float>::infinity();
 
   int experts() const { return offsets.empty() ? 1 : static_cast<int>(offsets.size()) - 1; }
@@ -127,7 +127,7 @@ class Band : public KernelTest {
     run_kernel(device, fmt::format("linear_band_{}_n{}", p.format.name, tile.entry_tokens()),
                {.grid = {static_cast<std::uint32_t>(p.clusters * p.cluster)},
                 .block = {static_cast<std::uint32_t>(tile.threads())},
-                .cluster = {static_cast<std::uint32_t>(p.cluster)},
+                .cluster = device::Dim3{static_cast<std::uint32_t>(p.cluster)},
                 .dynamic_shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes())},
                params);
     std::vector<double> results;
@@ -192,7 +192,7 @@ class Band : public KernelTest {
     }
   }
 
-  void check(const Problem& p) const {
+  void check(const Problem& p) {
     SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}, {} tokens, {} x {} warps, cluster {}",
                              p.format.name, p.m, p.n, p.k, p.tokens, p.warps, p.k_groups,
                              p.cluster));

@@ -100,6 +100,60 @@ static int check_run(const tw_device* device) {
   return 0;
 }
 
+/* Weights and activations are all ones, so every result is k = 64 times the global scale 0.5. */
+static int check_linear(const tw_device* device) {
+  enum { kN = 32, kK = 64, kM = 3 };
+  static uint8_t codes[kN * kK / 2], scales[kN * kK / 16];
+  static uint16_t ones[kM * kK], result[kM * kN];
+  uint64_t x, out;
+  int i;
+  tw_linear_weight_source source;
+  tw_linear_weight* weight = NULL;
+  tw_linear_problem problem;
+  tw_linear* linear = NULL;
+  tw_linear_arguments arguments;
+  LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
+  LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
+  LOOK_UP(copy_out, cu_memcpy_dtoh, "cuMemcpyDtoH_v2");
+  memset(codes, 0x22, sizeof codes);
+  memset(scales, 0x38, sizeof scales);
+  for (i = 0; i < kM * kK; ++i) ones[i] = 0x3f80;
+  tw_linear_weight_source_init(&source);
+  source.n = kN;
+  source.k = kK;
+  source.values = codes;
+  source.scales = scales;
+  CHECK(tw_linear_weight_prepare(device, &source, &weight) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "global scale") != NULL && weight == NULL);
+  source.global_scale = 0.5f;
+  CHECK(tw_linear_weight_prepare(device, &source, &weight) == TW_OK);
+  CHECK(tw_linear_weight_bytes(weight) == 576 * (kN / 16) * (kK / 64));
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_linear_create(weight, &problem, &linear) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_linear_problem_init") != NULL);
+  tw_linear_problem_init(&problem);
+  problem.m = kM;
+  CHECK(tw_linear_create(weight, &problem, &linear) == TW_OK);
+  tw_linear_weight_destroy(weight); /* the operator keeps what it needs */
+  CHECK(tw_linear_flops(linear) == 2.0 * kM * kN * kK && tw_linear_bytes(linear) > 0);
+  CHECK(strstr(tw_linear_plan_text(linear), tw_linear_kernel(linear)) != NULL);
+  CHECK(tw_linear_workspace_bytes(linear) == 0);
+  CHECK(cu_mem_alloc(&x, sizeof ones) == 0 && cu_mem_alloc(&out, sizeof result) == 0);
+  CHECK(cu_memcpy_htod(x, ones, sizeof ones) == 0);
+  memset(&arguments, 0, sizeof arguments);
+  CHECK(tw_linear_run(linear, &arguments) == TW_INVALID_ARGUMENT);
+  arguments.x = (const void*)(uintptr_t)x;
+  arguments.out = (void*)(uintptr_t)out;
+  CHECK(tw_linear_run(linear, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  CHECK(cu_memcpy_dtoh(result, out, sizeof result) == 0);
+  for (i = 0; i < kM * kN; ++i) CHECK(result[i] == 0x4200); /* 32 */
+  tw_linear_destroy(linear);
+  tw_linear_destroy(NULL);
+  tw_linear_weight_destroy(NULL);
+  return 0;
+}
+
 int check_c_api(const char* spec) {
   tw_device* device = NULL;
   int line;
@@ -111,6 +165,7 @@ int check_c_api(const char* spec) {
   CHECK(strlen(tw_device_description(device)) > 10);
   line = check_refusals(device);
   if (line == 0) line = check_run(device);
+  if (line == 0) line = check_linear(device);
   tw_device_close(device);
   return line;
 }

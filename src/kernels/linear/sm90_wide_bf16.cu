@@ -227,8 +227,8 @@ struct Consumer {
   typename Words::Places places;
   Position at;
 
-  __device__ Consumer(const WideBf16Params& of, const Memory<C>& shared,
-                      const Cluster& in_cluster, std::uint32_t warpgroup)
+  __device__ Consumer(const WideBf16Params& of, const Memory<C>& shared, const Cluster& in_cluster,
+                      std::uint32_t warpgroup)
       : params(of),
         memory(shared),
         cluster(in_cluster),
@@ -260,13 +260,19 @@ struct Consumer {
     return min(static_cast<std::int32_t>(index * 4 + threadIdx.x / 32 % 4), there - 1);
   }
 
-  // FP8: scales of the blocks along k, of rows g and of rows g + 8.
+  // FP8: blocks of rows; with SwiGLU those of gate, then those of up.
+  __device__ std::int32_t scale_blocks() const {
+    return params.is_swiglu ? 2 * tile::ceil_div(params.n / 2, kFp8BlockRows)
+                            : tile::ceil_div(params.n, kFp8BlockRows);
+  }
+  // Scales of the blocks along k, of rows g and of rows g + 8.
   __device__ const float* block_scales_of(const tile::WideTile& tile, int half) const {
-    const std::int32_t blocks = tile::ceil_div(params.n, kFp8BlockRows);
+    const std::int32_t blocks = scale_blocks();
     const std::int32_t blocks_k = tile::ceil_div(params.k, kFp8BlockK);
-    const std::int32_t row = tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64;
-    std::int32_t block = min(row / kFp8BlockRows, blocks - 1);
-    if (params.is_swiglu) block = half * (blocks / 2) + block / 2;
+    const std::int32_t row =
+        min(tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64, params.n - 1);
+    const std::int32_t block =
+        params.is_swiglu ? half * (blocks / 2) + row / 2 / kFp8BlockRows : row / kFp8BlockRows;
     return params.block_scales + std::int64_t{tile.matrix} * blocks_k * blocks + block;
   }
 
@@ -279,7 +285,7 @@ struct Consumer {
 
     __device__ BlockScales(const Consumer& consumer, const tile::WideTile& tile) {
       if constexpr (kHasBlockScales) {
-        stride = tile::ceil_div(consumer.params.n, kFp8BlockRows);
+        stride = consumer.scale_blocks();
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           at[h] = consumer.block_scales_of(tile, h);
@@ -318,8 +324,8 @@ struct Consumer {
   };
 
   template <int N>
-  static __device__ __forceinline__ void issue_n(Accumulators all,
-                                                 const std::uint32_t (&a)[2][4], std::uint64_t x) {
+  static __device__ __forceinline__ void issue_n(Accumulators all, const std::uint32_t (&a)[2][4],
+                                                 std::uint64_t x) {
     auto& d = reinterpret_cast<float(&)[N / 2]>(all);
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
@@ -378,8 +384,8 @@ struct Consumer {
   template <int Set>
   __device__ __forceinline__ void do_step(Accumulators d, Fragments& a, Pipeline& pipeline,
                                           std::int32_t step) {
-    const std::uint64_t x = tile::describe_k_major<C::kMaxTokens, kWideBf16Step>(
-        memory.x + at.stage * memory.x_bytes);
+    const std::uint64_t x =
+        tile::describe_k_major<C::kMaxTokens, kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
     issue(d, a[Set], x, pipeline.granules);
     ptx::wgmma_wait_group_sync_aligned<3>();
     if (step >= steps.begin + 2) release(pipeline.last[0]);
@@ -432,15 +438,14 @@ struct Consumer {
       const std::int32_t share = tile::reduction_share(tile.tokens, cluster.splits);
       range = {cluster.split * share, min((cluster.split + 1) * share, tile.tokens)};
       sync_reduction();
-      tile::reduce_over_cluster<C::kConsumers>(d, memory.x, threadIdx.x - 128, share, tile.tokens, cluster.split,
-                                cluster.splits, cluster.rows, cluster.row,
-                                [] { sync_reduction(); });
+      tile::reduce_over_cluster<C::kConsumers>(d, memory.x, threadIdx.x - 128, share, tile.tokens,
+                                               cluster.split, cluster.splits, cluster.rows,
+                                               cluster.row, [] { sync_reduction(); });
       sync_reduction();
     }
-    const std::int32_t first_row =
-        tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64;
+    const std::int32_t first_row = tile.row_tile * C::kRows + static_cast<std::int32_t>(index) * 64;
     if (first_row >= params.n) return;
-    Epilogue{params, tile, range, first_row, memory.staging + index * Epilogue::kRoundBytes,
+    Epilogue{params,   tile, range, first_row, memory.staging + index * Epilogue::kRoundBytes,
              1 + index}
         .store(d);
   }
@@ -491,12 +496,12 @@ __device__ void linear_wide_bf16(const WideBf16Params& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_LINEAR_WIDE_BF16(NAME, FORMAT, IS_TALL)                                     \
-  extern "C" __global__ void __launch_bounds__(                                                \
-      tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>::kThreads, 1) \
-      linear_wide_bf16_##NAME(const __grid_constant__ tilewright::kernels::WideBf16Params p) { \
-    tilewright::kernels::linear_wide_bf16<                                                     \
-        tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>>(p);   \
+#define TILEWRIGHT_LINEAR_WIDE_BF16(NAME, FORMAT, IS_TALL)                                        \
+  extern "C" __global__ void __launch_bounds__(                                                   \
+      tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>::kThreads,  \
+      1) linear_wide_bf16_##NAME(const __grid_constant__ tilewright::kernels::WideBf16Params p) { \
+    tilewright::kernels::linear_wide_bf16<                                                        \
+        tilewright::kernels::Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>>(p);      \
   }
 
 TILEWRIGHT_LINEAR_WIDE_BF16(nvfp4, kNvfp4, false)

@@ -23,7 +23,8 @@ struct WideBf16Params {
   alignas(64) std::uint8_t x_map[128];  ///< bf16 [tokens, k], boxes of 64 x box_tokens, 128B
                                         ///< swizzle, zeros outside; rows multiples of 16 bytes
   const std::uint8_t* weights;
-  const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][ceil(n/128)], all above 0; or null
+  const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][ceil(n/128)], all above 0; with
+                                 ///< is_swiglu [..][gate, up][ceil(n/256)]; or null
   const float* alphas;           ///< [matrices] factors beside alpha, or null; of
                                  ///< SwiGLU [matrices][2], of gate and up
   const float* bias;             ///< [matrix][n], or null

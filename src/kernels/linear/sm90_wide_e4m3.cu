@@ -38,6 +38,7 @@ template <class C>
 struct Shared {
   tile::RingBarriers<C::kStages> ring;
   tile::LinearTileTable tiles;
+  std::uint64_t ring_idle, sums_sent;  ///< two parts of k: see combine()
   alignas(16) float factors[2][2][C::kTokens];  ///< of a warpgroup's tokens: scales, row weights
 };
 
@@ -46,7 +47,9 @@ template <class C>
 struct Problem {
   const WideE4m3Params& params;
   tile::LinearGroups groups;
-  std::int32_t row_tiles, brick_rows, k_blocks, steps, brick;
+  std::int32_t row_tiles, brick_rows, k_blocks, brick;
+  std::int32_t steps, first_step, end_step;  ///< of k; those of this CTA
+  std::int32_t ctas;                         ///< that work on a tile of tokens together
   std::uint32_t rank;
 
   __device__ explicit Problem(const WideE4m3Params& p) : params(p) {
@@ -55,19 +58,25 @@ struct Problem {
     k_blocks = (p.k + kBrickK - 1) / kBrickK;
     steps = (k_blocks + 1) / 2;
     brick = brick_bytes(p.format);
-    rank = C::kCluster > 1 ? ptx::cluster_ctarank() : 0;
+    const std::int32_t splits = C::kCluster > 1 ? 1 : max(p.splits, 1);
+    ctas = C::kCluster * splits;
+    rank = ctas > 1 ? ptx::cluster_ctarank() : 0;
+    const auto part = static_cast<std::int32_t>(splits > 1 ? rank : 0);
+    first_step = part * steps / splits;
+    end_step = (part + 1) * steps / splits;
     groups = {p.segments, p.matrices, p.tokens, (row_tiles + C::kCluster - 1) / C::kCluster,
               p.token_group};
   }
   __device__ typename C::Walk walk(const tile::LinearTileTable& table) const {
-    const auto clusters = static_cast<std::int32_t>(gridDim.x / C::kCluster);
-    return {table, groups, static_cast<std::int32_t>(blockIdx.x / C::kCluster), clusters};
+    const auto grid = static_cast<std::int32_t>(gridDim.x);
+    return {table, groups, static_cast<std::int32_t>(blockIdx.x) / ctas, grid / ctas};
   }
   // The second CTA of the last pair may have no rows of its own: it repeats the last ones, and
   // stores nothing.
   __device__ std::int32_t row_tile(const LinearTile& tile) const {
-    return tile.row_group * C::kCluster + static_cast<std::int32_t>(rank);
+    return tile.row_group * C::kCluster + (C::kCluster > 1 ? static_cast<std::int32_t>(rank) : 0);
   }
+  __device__ bool is_split() const { return ctas > C::kCluster; }
   __device__ std::int32_t loaded_row_tile(const LinearTile& tile) const {
     return min(row_tile(tile), row_tiles - 1);
   }
@@ -102,11 +111,13 @@ __device__ void produce(const Problem<C>& problem, Shared<C>& shared, std::uint3
     const std::int32_t row_tile = problem.loaded_row_tile(tile);
     const std::uint32_t bytes = problem.bricks_of(row_tile) * problem.brick;
     const std::uint8_t* weights = params.weights + tile.expert * params.matrix_bytes +
-                                  std::int64_t{row_tile} * 8 * problem.brick;
-    const float* scales = params.x_scales + tile.first_token;
+                                  std::int64_t{row_tile} * 8 * problem.brick +
+                                  problem.first_step * 2 * k_pitch;
+    const float* scales = params.x_scales + tile.first_token +
+                          std::int64_t{problem.first_step} * params.x_scale_pitch;
     const std::uint32_t scale_bytes =
         C::kHasKScales ? min(C::kTokens, params.x_scale_pitch - tile.first_token) * 4 : 0;
-    for (std::int32_t step = 0; step < problem.steps; ++step) {
+    for (std::int32_t step = problem.first_step; step < problem.end_step; ++step) {
       const bool has_two = 2 * step + 1 < problem.k_blocks;
       const std::uint32_t stage = stages + at.stage * C::kVariant.stage_bytes();
       const std::uint32_t full = ring.full(at);
@@ -125,6 +136,7 @@ __device__ void produce(const Problem<C>& problem, Shared<C>& shared, std::uint3
       weights += 2 * k_pitch;
       at.advance();
     }
+    if (problem.is_split()) break;
   }
 }
 
@@ -310,7 +322,7 @@ struct Consumer {
     }
     Raw raw;
     // The last step decodes itself once more, for nothing: a branch around it would cost more.
-    const bool has_next = cursor.step < problem.steps;
+    const bool has_next = cursor.step < problem.end_step;
     if (has_next) {
       cursor.at = ahead;
       ahead.advance();
@@ -361,7 +373,7 @@ struct Consumer {
       pass_turn();
       ptx::wgmma_wait_group_sync_aligned<0>();
       ptx::wgmma_fence_operand(part);
-      if (half == halves - 1 && cursor.step < problem.steps) {
+      if (half == halves - 1 && cursor.step < problem.end_step) {
         cursor.at = ahead;
         ahead.advance();
         Raw raw;
@@ -388,18 +400,19 @@ struct Consumer {
     const WideE4m3Params& params = problem.params;
     const Offsets at = offsets(problem.bricks_of(row_tile));
     const std::int32_t blocks = (params.n + 127) / 128;
-    Cursor cursor = {0, ahead, nullptr, 0, 0};
+    Cursor cursor = {problem.first_step, ahead, nullptr, 0, 0};
     if constexpr (!C::kIsFp4) {
       const std::int32_t half = (params.n / 2 + 127) / 128;
       cursor.scale_pitch = params.is_swiglu ? 2 * half : blocks;
       cursor.up = params.is_swiglu ? half : 0;
       cursor.scales = params.block_scales +
-                      std::int64_t{tile.expert} * problem.steps * cursor.scale_pitch +
+                      (std::int64_t{tile.expert} * problem.steps + problem.first_step) *
+                          cursor.scale_pitch +
                       (params.is_swiglu ? row_tile / 2 : row_tile);
     }
     Fragments a;
     Raw raw;
-    load(raw, at, ahead, problem.k_blocks > 1);
+    load(raw, at, ahead, 2 * cursor.step + 1 < problem.k_blocks);
     ahead.advance();
     look_up(raw);
 #pragma unroll
@@ -414,7 +427,7 @@ struct Consumer {
       run_steps(total[0], a, b, at, cursor);
     } else {
       const int halves = tile.token_end - tile.first_token > C::kMmaTokens ? 2 : 1;
-      while (cursor.step < problem.steps) step_of_halves(total, a, at, cursor, halves);
+      while (cursor.step < problem.end_step) step_of_halves(total, a, at, cursor, halves);
     }
   }
 
@@ -423,9 +436,9 @@ struct Consumer {
     constexpr int kPromote = C::kVariant.promote;
     if constexpr (kPromote == 0) {  // one level
       step<0, 3>(total, total, a, b, at, cursor);
-      while (cursor.step < problem.steps) {
+      while (cursor.step < problem.end_step) {
         step<1, 3>(total, total, b, a, at, cursor);
-        if (cursor.step == problem.steps) break;
+        if (cursor.step == problem.end_step) break;
         step<1, 3>(total, total, a, b, at, cursor);
       }
       ptx::wgmma_wait_group_sync_aligned<0>();
@@ -436,14 +449,38 @@ struct Consumer {
     Sums part;
     if constexpr (kPromote > 1) {
       static_assert(kPromote % 2 == 0, "a round must leave the next fragments in the first set");
-      while (problem.steps - cursor.step >= kPromote)
+      while (problem.end_step - cursor.step >= kPromote)
         round<kPromote>(total, part, a, b, at, cursor);
     }
-    while (cursor.step < problem.steps) {
+    while (cursor.step < problem.end_step) {
       step<0, 1>(total, part, a, b, at, cursor);
-      if (cursor.step == problem.steps) break;
+      if (cursor.step == problem.end_step) break;
       step<0, 1>(total, part, b, a, at, cursor);
     }
+  }
+
+  // Two CTAs with a part of k each: the second one's sums go to the first, through its ring, which
+  // is idle when all its products are done (a cluster takes one tile). True in the first.
+  __device__ bool combine(Total& total) const {
+    constexpr int kCount = C::kMmaTokens / 2;
+    float* sums = static_cast<float*>(__cvta_shared_to_generic(stages)) +
+                  index * (C::kTokens / 2 * 128) + threadIdx.x % 128;
+    const std::uint32_t idle = ptx::shared_address(&shared.ring_idle);
+    const std::uint32_t sent = ptx::shared_address(&shared.sums_sent);
+    if (problem.rank == 0) {
+      __syncwarp();
+      if (lane == 0) ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(idle, 1));
+      ptx::mbarrier_wait_parity_cluster(sent, 0);
+#pragma unroll
+      for (int i = 0; i < C::kTokens / 2; ++i) total[i / kCount][i % kCount] += sums[i * 128];
+      return true;
+    }
+    ptx::mbarrier_wait_parity_cluster(idle, 0);
+    float* remote = ptx::mapa(sums, 0);
+#pragma unroll
+    for (int i = 0; i < C::kTokens / 2; ++i) remote[i * 128] = total[i / kCount][i % kCount];
+    ptx::mbarrier_arrive_cluster(ptx::mapa_shared_cluster(sent, 0));
+    return false;
   }
 
   // Thread i of a warpgroup brings the factor of token i.
@@ -560,7 +597,9 @@ struct Consumer {
       const Factors factors = load_factors(tile);
       Total total;
       multiply(total, tile, problem.loaded_row_tile(tile));
+      if (problem.is_split() && !combine(total)) break;
       finish(total, tile, problem.row_tile(tile), factors);
+      if (problem.is_split()) break;
     }
     if (index == 0) await_turn();
   }
@@ -575,6 +614,8 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
   const std::uint32_t table = staging + 2 * C::kVariant.staging_bytes();
   if (threadIdx.x == 0) {
     shared.ring.initialise(C::kConsumerWarps * C::kCluster);
+    ptx::mbarrier_init(ptx::shared_address(&shared.ring_idle), C::kConsumerWarps);
+    ptx::mbarrier_init(ptx::shared_address(&shared.sums_sent), C::kConsumerWarps * 32);
     ptx::fence_mbarrier_init_release_cluster();
   }
   if constexpr (C::kIsFp4) tile::fill_fold_table(table, params.format);
@@ -582,7 +623,7 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
   const Problem<C> problem(params);
   tile::fill_tile_table<C::kTokens>(shared.tiles, problem.groups);
   __syncthreads();
-  if constexpr (C::kCluster > 1) ptx::cluster_sync();
+  if (problem.ctas > 1) ptx::cluster_sync();
   if (threadIdx.x < 128) {
     ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
     if (threadIdx.x < 32 && ptx::elect_sync()) produce<C>(problem, shared, stages);
@@ -595,7 +636,7 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
                          table + lane % 16 * 8, index, ptx::uniform(threadIdx.x / 32 % 4), lane};
     consumer.run();
   }
-  if constexpr (C::kCluster > 1) {
+  if (problem.ctas > 1) {
     __syncwarp();
     ptx::cluster_sync();
   }

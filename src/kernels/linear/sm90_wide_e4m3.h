@@ -19,7 +19,9 @@ namespace tilewright::kernels {
 /// Layout   x in operand order, bytes [tokens, k rounded up to 64]. Weights: packed_weight.h with
 ///          WordOrder::kE4m3. Scales of tokens: [tokens], or per 128 of k [ceil(k / 128)]
 ///          [x_scale_pitch], the pitch a multiple of 4 and 16-byte aligned.
-/// Grid     any number of clusters (x only); each takes tiles in turn
+/// Grid     any number of clusters (x only) of `cluster` CTAs; each takes tiles in turn. With
+///          splits = 2, where `cluster` is 1: clusters of two, one for each tile, that add up k in
+///          two parts; without segments, k above 128
 struct WideE4m3Params {
   alignas(64) std::uint8_t x_map[128];  ///< u8 [tokens, k rounded up to 64], boxes of 128 x
                                         ///< box_tokens(), 128B swizzle, zeros outside
@@ -41,6 +43,7 @@ struct WideE4m3Params {
   std::int32_t matrices;         ///< at most 512
   std::int32_t x_scale_pitch;    ///< elements
   std::int32_t token_group;      ///< token tiles whose rows come together: what L2 is to hold
+  std::int32_t splits;           ///< 1; or 2 parts of k, see Grid
   WeightFormat format;
   float alpha;
   float swiglu_limit;  ///< infinity for none

@@ -33,12 +33,12 @@ using tilewright::require;
 using tilewright::ScaleOrder;
 using tilewright::WeightFormat;
 
-void require_version(const char* function, const char* name, std::size_t given,
+void require_version(const char* function, const char* name, const char* init, std::size_t given,
                      std::size_t expected) {
   require(given == expected, ErrorKind::kInvalidArgument,
-          "{}: {}.struct_bytes = {}; expected {}. Fill it with {}_init() of the same version of "
+          "{}: {}.struct_bytes = {}; expected {}. Fill it with {}() of the same version of "
           "the library.",
-          function, name, given, expected, function);
+          function, name, given, expected, init);
 }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -54,7 +54,7 @@ std::vector<std::int64_t> scale_shape(const tw_linear_weight_source& c, std::int
 
 LinearWeightSource to_source(const tw_linear_weight_source& c) {
   const char* const function = "tw_linear_weight_prepare";
-  require_version(function, "source", c.struct_bytes, sizeof c);
+  require_version(function, "source", "tw_linear_weight_source_init", c.struct_bytes, sizeof c);
   require(c.format >= TW_WEIGHT_BF16 && c.format <= TW_WEIGHT_NVFP4, ErrorKind::kInvalidArgument,
           "{}: source.format = {}; expected a tw_weight_format, 0 to 3", function, c.format);
   require(c.n >= 0 && c.k >= 0, ErrorKind::kInvalidArgument,
@@ -89,7 +89,7 @@ LinearWeightSource to_source(const tw_linear_weight_source& c) {
 
 LinearProblem to_problem(const tw_linear_problem& c) {
   const char* const function = "tw_linear_create";
-  require_version(function, "problem", c.struct_bytes, sizeof c);
+  require_version(function, "problem", "tw_linear_problem_init", c.struct_bytes, sizeof c);
   require(c.x_dtype == TW_BF16 || c.x_dtype == TW_E4M3, ErrorKind::kInvalidArgument,
           "{}: problem.x_dtype = {}; expected TW_BF16 = 0 or TW_E4M3 = 3", function, c.x_dtype);
   require(c.out_dtype == TW_BF16 || c.out_dtype == TW_F32, ErrorKind::kInvalidArgument,
