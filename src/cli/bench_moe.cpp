@@ -24,7 +24,7 @@ struct BenchMoeArgs {
   bool no_steps = false;
 };
 
-MoeSweep to_sweep(const BenchMoeArgs& args, const Device& device) {
+MoeSweep to_moe_sweep(const BenchMoeArgs& args, const Device& device) {
   const bool is_small = device.is_simulated();
   MoeSweep sweep;
   sweep.format = weight_format_from_string(args.format);
@@ -46,7 +46,7 @@ MoeSweep to_sweep(const BenchMoeArgs& args, const Device& device) {
   return sweep;
 }
 
-std::string command_line(const BenchMoeArgs& args) {
+std::string moe_command_line(const BenchMoeArgs& args) {
   std::string text = "tilewright bench moe --format " + args.format;
   for (const std::string& shape : args.shapes) text += " --shape " + shape;
   for (const std::int64_t t : args.tokens) text += fmt::format(" --tokens {}", t);
@@ -59,7 +59,7 @@ void run_bench_moe(const BenchMoeArgs& args, Context& context) {
     log = read_json(args.from);
   } else {
     const Device device = Device::open(context.device);
-    log = run_moe_sweep(device, to_sweep(args, device), command_line(args));
+    log = run_moe_sweep(device, to_moe_sweep(args, device), moe_command_line(args));
   }
   for (const std::string& peers : args.peers) merge_moe_peers(log, read_json(peers));
   const std::filesystem::path folder = args.out;

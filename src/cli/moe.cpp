@@ -26,7 +26,7 @@ struct MoeArgs {
   int runs = 20;
 };
 
-MoeProblem to_problem(const MoeArgs& args, const MoeLayer& layer) {
+MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
   MoeProblem p = {.tokens = args.tokens, .topk = layer.topk};
   p.kernel = args.kernel;
   p.score = layer.score;
@@ -113,7 +113,7 @@ class MoeCallBuffers {
   Buffer x_, logits_, bias_, token_ids_, table_, ids_, weights_, out_, workspace_;
 };
 
-json measure(const Moe& moe, const MoeCallBuffers& buffers, int runs) {
+json measure_moe(const Moe& moe, const MoeCallBuffers& buffers, int runs) {
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i) samples.push_back(buffers.time_us(moe));
   const TimeSummary time = summarize(samples);
@@ -127,7 +127,7 @@ void run_moe(const MoeArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
   const MoeLayer layer = load_moe_layer(args.layer);
-  const MoeProblem problem = to_problem(args, layer);
+  const MoeProblem problem = to_moe_problem(args, layer);
   const LinearActivations activations =
       args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
   json report = {{"device", device.description()}, {"layer", layer.name}};
@@ -156,7 +156,8 @@ void run_moe(const MoeArgs& args, Context& context) {
     report["error"] = check_moe_layer(layer, inputs, problem, buffers.out(), moe.plan().kernel);
     context.exit_status = report["error"]["ok"].get<bool>() ? 0 : 1;
   }
-  if (!device.is_simulated() && args.runs > 0) report["time"] = measure(moe, buffers, args.runs);
+  if (!device.is_simulated() && args.runs > 0)
+    report["time"] = measure_moe(moe, buffers, args.runs);
   context.json ? print_json(report) : print_moe(report, context.style());
 }
 

@@ -31,11 +31,11 @@ using nlohmann::json;
 constexpr std::size_t kRoutings = 8;  // taken in turn: few tokens then visit many experts
 
 template <class T>
-T* typed(const Buffer& buffer) {
+T* moe_pointer(const Buffer& buffer) {
   return reinterpret_cast<T*>(buffer.address());
 }
 
-double limit_of(const MoeShape& shape) {
+double moe_limit_of(const MoeShape& shape) {
   return shape.swiglu_limit > 0 ? shape.swiglu_limit : std::numeric_limits<double>::infinity();
 }
 
@@ -76,11 +76,11 @@ class MoePoint {
   const device::Stream& stream() const { return stream_; }
 
   MoeArguments arguments(std::size_t routing) const {
-    return {.x = typed<const void>(operands_.x_buffer),
-            .ids = typed<const std::int32_t>(operands_.ids[routing]),
-            .weights = typed<const float>(operands_.weights[routing]),
-            .out = typed<void>(out_),
-            .workspace = typed<void>(workspace_),
+    return {.x = moe_pointer<const void>(operands_.x_buffer),
+            .ids = moe_pointer<const std::int32_t>(operands_.ids[routing]),
+            .weights = moe_pointer<const float>(operands_.weights[routing]),
+            .out = moe_pointer<void>(out_),
+            .workspace = moe_pointer<void>(workspace_),
             .stream = stream_.handle()};
   }
 
@@ -178,8 +178,9 @@ class MoeRunner {
  private:
   void run_tokens(MoeExperts& experts, const MoeOperands& operands, const MoeWeights& weights,
                   std::int64_t tokens) {
-    MoeProblem problem = {
-        .tokens = tokens, .topk = experts.shape().topk, .swiglu_limit = limit_of(experts.shape())};
+    MoeProblem problem = {.tokens = tokens,
+                          .topk = experts.shape().topk,
+                          .swiglu_limit = moe_limit_of(experts.shape())};
     const std::string chosen = plan_moe(device_, weights.info(), problem).kernel;
     std::vector<float> first;  // out of the first kernel: all rows of the others are compared
     for (const char* const kernel : {"band", "wide", "wide8"}) {

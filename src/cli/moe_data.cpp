@@ -16,12 +16,12 @@ namespace tilewright::cli {
 
 namespace {
 
-const MoeShape kShapes[] = {{"v3", 256, 8, 7168, 2048, false, 0},
-                            {"v4-flash", 256, 6, 4096, 2048, false, 10},
-                            {"v4-pro", 384, 6, 7168, 3072, false, 10},
-                            {"small", 8, 2, 256, 128, false, 10}};
+const MoeShape kMoeShapes[] = {{"v3", 256, 8, 7168, 2048, false, 0},
+                               {"v4-flash", 256, 6, 4096, 2048, false, 10},
+                               {"v4-pro", 384, 6, 7168, 3072, false, 10},
+                               {"small", 8, 2, 256, 128, false, 10}};
 
-std::uint64_t mix_bits(std::uint64_t z) {  // splitmix64
+std::uint64_t mix_moe_bits(std::uint64_t z) {  // splitmix64
   z += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -30,12 +30,12 @@ std::uint64_t mix_bits(std::uint64_t z) {  // splitmix64
 
 // Bytes made of random ones by `change`.
 template <class Change>
-std::vector<std::uint8_t> draw_bytes(std::uint64_t seed, std::int64_t count, Change&& change) {
+std::vector<std::uint8_t> draw_moe_bytes(std::uint64_t seed, std::int64_t count, Change&& change) {
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(count));
   ThreadPool pool;
   pool.parallel_for(0, (count + 7) / 8, 1 << 16, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      const std::uint64_t bits = mix_bits(mix_bits(seed) ^ static_cast<std::uint64_t>(i));
+      const std::uint64_t bits = mix_moe_bits(mix_moe_bits(seed) ^ static_cast<std::uint64_t>(i));
       for (std::int64_t b = 0; b < 8 && 8 * i + b < count; ++b)
         bytes[static_cast<std::size_t>(8 * i + b)] =
             change(static_cast<std::uint8_t>(bits >> 8 * b));
@@ -44,7 +44,7 @@ std::vector<std::uint8_t> draw_bytes(std::uint64_t seed, std::int64_t count, Cha
   return bytes;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+std::int64_t count_blocks(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
@@ -57,7 +57,7 @@ std::uint16_t bf16_of(std::uint8_t byte, int exponent) {
 }  // namespace
 
 MoeShape find_moe_shape(const std::string& name) {
-  for (const MoeShape& shape : kShapes)
+  for (const MoeShape& shape : kMoeShapes)
     if (shape.name == name) return shape;
   MoeShape own = {.name = name};
   long long experts, topk, hidden, inter;
@@ -81,7 +81,7 @@ DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n
     case WeightFormat::kBf16:
       values_.resize(static_cast<std::size_t>(2 * n * k));
       {
-        const auto bytes = draw_bytes(seed, n * k, plain);
+        const auto bytes = draw_moe_bytes(seed, n * k, plain);
         for (std::size_t i = 0; i < bytes.size(); ++i) {
           const std::uint16_t code = bf16_of(bytes[i], exponent + 1);
           std::memcpy(&values_[2 * i], &code, 2);
@@ -90,23 +90,24 @@ DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n
       return;
     case WeightFormat::kFp8:
       // Exponent fields 4 to 7: magnitudes 1/8 to 2.
-      values_ = draw_bytes(seed, n * k, [](std::uint8_t b) {
+      values_ = draw_moe_bytes(seed, n * k, [](std::uint8_t b) {
         return static_cast<std::uint8_t>((b & 0x80) | (0x20 + (b & 0x1f)));
       });
-      for (std::int64_t i = 0; i < ceil_div(n, 128) * ceil_div(k, 128); ++i)
+      for (std::int64_t i = 0; i < count_blocks(n, 128) * count_blocks(k, 128); ++i)
         block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 5) / 8)));
       return;
     case WeightFormat::kMxfp4:
-      values_ = draw_bytes(seed, n * k / 2, plain);
-      scales_ = draw_bytes(seed + 1, n * k / 32, [&](std::uint8_t b) {
+      values_ = draw_moe_bytes(seed, n * k / 2, plain);
+      scales_ = draw_moe_bytes(seed + 1, n * k / 32, [&](std::uint8_t b) {
         return static_cast<std::uint8_t>(127 + exponent - 1 - b % 4);
       });
       return;
     case WeightFormat::kNvfp4:
-      values_ = draw_bytes(seed, n * k / 2, plain);
+      values_ = draw_moe_bytes(seed, n * k / 2, plain);
       // 8 to 60
-      scales_ = draw_bytes(seed + 1, n * k / 16,
-                           [](std::uint8_t b) { return static_cast<std::uint8_t>(0x50 + b % 24); });
+      scales_ = draw_moe_bytes(seed + 1, n * k / 16, [](std::uint8_t b) {
+        return static_cast<std::uint8_t>(0x50 + b % 24);
+      });
       global_ = static_cast<float>(unit / 64 * (1 + static_cast<double>(seed % 7) / 16));
   }
 }
@@ -122,7 +123,7 @@ LinearWeightSource DrawnWeight::source() const {
       break;
     case WeightFormat::kFp8:
       s.values = view(values_, DType::kF8_E4M3, n_, k_);
-      s.scales = view(block_scales_, DType::kF32, ceil_div(n_, 128), ceil_div(k_, 128));
+      s.scales = view(block_scales_, DType::kF32, count_blocks(n_, 128), count_blocks(k_, 128));
       break;
     case WeightFormat::kMxfp4:
       s.values = view(values_, DType::kU8, n_, k_ / 2);
@@ -158,7 +159,7 @@ std::vector<float> DrawnWeight::numbers() const {
         std::memcpy(&code, &values_[2 * at], 2);
         x = std::bit_cast<float>(std::uint32_t{code} << 16);
       } else if (format_ == WeightFormat::kFp8) {
-        const std::int64_t block = i / k_ / 128 * ceil_div(k_, 128) + i % k_ / 128;
+        const std::int64_t block = i / k_ / 128 * count_blocks(k_, 128) + i % k_ / 128;
         x = of_fp8[values_[at]] * block_scales_[static_cast<std::size_t>(block)];
       } else {
         x = of_code[values_[at / 2] >> 4 * (at % 2) & 15u] *
@@ -204,7 +205,7 @@ const MoeExperts::Numbers& MoeExperts::numbers(std::size_t index) {
 
 namespace {
 
-double dot(const float* w, const double* x, std::int64_t k) {
+double dot_row(const float* w, const double* x, std::int64_t k) {
   double sum = 0;
   for (std::int64_t c = 0; c < k; ++c) sum += static_cast<double>(w[c]) * x[c];
   return sum;
@@ -221,9 +222,9 @@ void MoeExperts::add_expert(std::size_t index, const float* x, double weight, do
   pool.parallel_for(0, shape_.inter, 64, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       double g =
-          dot(&w.gate[static_cast<std::size_t>(i * shape_.hidden)], wide.data(), shape_.hidden);
+          dot_row(&w.gate[static_cast<std::size_t>(i * shape_.hidden)], wide.data(), shape_.hidden);
       double u =
-          dot(&w.up[static_cast<std::size_t>(i * shape_.hidden)], wide.data(), shape_.hidden);
+          dot_row(&w.up[static_cast<std::size_t>(i * shape_.hidden)], wide.data(), shape_.hidden);
       g = std::min(g, limit);
       u = std::clamp(u, -limit, limit);
       h[static_cast<std::size_t>(i)] = weight * g / (1 + std::exp(-g)) * u;
@@ -232,7 +233,7 @@ void MoeExperts::add_expert(std::size_t index, const float* x, double weight, do
   pool.parallel_for(0, shape_.hidden, 64, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i)
       out[static_cast<std::size_t>(i)] +=
-          dot(&w.down[static_cast<std::size_t>(i * shape_.inter)], h.data(), shape_.inter);
+          dot_row(&w.down[static_cast<std::size_t>(i * shape_.inter)], h.data(), shape_.inter);
   });
 }
 
@@ -249,12 +250,12 @@ std::vector<double> MoeExperts::exact_row(const float* x, const std::int32_t* id
 
 MoeRoutingData draw_routing(const MoeShape& shape, std::int64_t tokens, std::uint64_t seed) {
   MoeRoutingData data;
-  std::uint64_t state = mix_bits(seed ^ 0x5eed);
+  std::uint64_t state = mix_moe_bits(seed ^ 0x5eed);
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::size_t first = data.ids.size();
     float sum = 0;
     while (data.ids.size() < first + static_cast<std::size_t>(shape.topk)) {
-      state = mix_bits(state);
+      state = mix_moe_bits(state);
       const auto id =
           static_cast<std::int32_t>((state >> 20) % static_cast<std::uint64_t>(shape.experts));
       const auto begin = data.ids.begin() + static_cast<std::ptrdiff_t>(first);

@@ -25,8 +25,8 @@ namespace {
 using nlohmann::json;
 
 // Values of 4 or 8 bits stay as they are; others are rounded to `format`.
-LinearWeightData load_projection(const SafetensorsModel& model, const std::string& name,
-                                 WeightFormat format) {
+LinearWeightData load_expert_projection(const SafetensorsModel& model, const std::string& name,
+                                        WeightFormat format) {
   const ConstTensorView view = model.tensor(name);
   require(bits_per_elem(view.dtype) > 8, ErrorKind::kUnsupported,
           "moe: {} is {}; expected BF16, F16 or F32. For a quantised layer use the library, or "
@@ -40,14 +40,14 @@ LinearWeightData load_projection(const SafetensorsModel& model, const std::strin
   return data;
 }
 
-void load_expert(const SafetensorsModel& model, const std::string& prefix, WeightFormat format,
-                 MoeLayer& layer) {
-  layer.gate.push_back(load_projection(model, prefix + ".w1.weight", format));
-  layer.up.push_back(load_projection(model, prefix + ".w3.weight", format));
-  layer.down.push_back(load_projection(model, prefix + ".w2.weight", format));
+void load_layer_expert(const SafetensorsModel& model, const std::string& prefix,
+                       WeightFormat format, MoeLayer& layer) {
+  layer.gate.push_back(load_expert_projection(model, prefix + ".w1.weight", format));
+  layer.up.push_back(load_expert_projection(model, prefix + ".w3.weight", format));
+  layer.down.push_back(load_expert_projection(model, prefix + ".w2.weight", format));
 }
 
-void load_table(const SafetensorsModel& model, const std::string& name, MoeLayer& layer) {
+void load_hash_table(const SafetensorsModel& model, const std::string& name, MoeLayer& layer) {
   const ConstTensorView view = model.tensor(name);
   require(view.dtype == DType::kI64 && view.shape.size() == 2, ErrorKind::kInvalidArgument,
           "moe: {} is {} {}; expected I64 [vocab, topk]", name, to_string(view.dtype),
@@ -61,7 +61,7 @@ void load_table(const SafetensorsModel& model, const std::string& name, MoeLayer
   layer.topk = view.shape[1];
 }
 
-void read_config(const std::filesystem::path& file, MoeLayer& layer) {
+void read_layer_config(const std::filesystem::path& file, MoeLayer& layer) {
   const std::filesystem::path folder =
       std::filesystem::is_directory(file) ? file : file.parent_path();
   if (!std::filesystem::exists(folder / "config.json")) return;
@@ -72,7 +72,7 @@ void read_config(const std::filesystem::path& file, MoeLayer& layer) {
   if (config.value("scoring_func", "sqrtsoftplus") == "softmax") layer.score = MoeScore::kSoftmax;
 }
 
-void finish(MoeLayer& layer, WeightFormat format, bool has_shared) {
+void finish_moe_layer(MoeLayer& layer, WeightFormat format, bool has_shared) {
   layer.info = {.format = format,
                 .experts = static_cast<std::int64_t>(layer.gate.size()) - (has_shared ? 1 : 0),
                 .hidden = layer.gate[0].k,
@@ -80,24 +80,25 @@ void finish(MoeLayer& layer, WeightFormat format, bool has_shared) {
                 .has_shared = has_shared};
 }
 
-MoeLayer load_file(const MoeLayerSource& source) {
+MoeLayer load_layer_file(const MoeLayerSource& source) {
   const SafetensorsModel model(source.file);
   const WeightFormat format = weight_format_from_string(source.format);
   const std::string prefix = fmt::format("layers.{}.ffn", source.layer);
   MoeLayer layer;
   layer.name = fmt::format("{}: {}", source.file, prefix);
-  read_config(source.file, layer);
+  read_layer_config(source.file, layer);
   for (int e = 0; model.contains(fmt::format("{}.experts.{}.w1.weight", prefix, e)); ++e)
-    load_expert(model, fmt::format("{}.experts.{}", prefix, e), format, layer);
+    load_layer_expert(model, fmt::format("{}.experts.{}", prefix, e), format, layer);
   require(!layer.gate.empty(), ErrorKind::kInvalidArgument,
           "moe: {} has no tensor {}.experts.0.w1.weight. Check --layer.", source.file, prefix);
   const bool has_shared = model.contains(prefix + ".shared_experts.w1.weight");
-  if (has_shared) load_expert(model, prefix + ".shared_experts", format, layer);
+  if (has_shared) load_layer_expert(model, prefix + ".shared_experts", format, layer);
   layer.router = to_floats(model.tensor(prefix + ".gate.weight"), "gate.weight");
   if (model.contains(prefix + ".gate.bias"))
     layer.bias = to_floats(model.tensor(prefix + ".gate.bias"), "gate.bias");
-  if (model.contains(prefix + ".gate.tid2eid")) load_table(model, prefix + ".gate.tid2eid", layer);
-  finish(layer, format, has_shared);
+  if (model.contains(prefix + ".gate.tid2eid"))
+    load_hash_table(model, prefix + ".gate.tid2eid", layer);
+  finish_moe_layer(layer, format, has_shared);
   return layer;
 }
 
@@ -122,17 +123,18 @@ MoeLayer draw_layer(const MoeLayerSource& source) {
   }
   layer.router = draw_normal_floats(shape.experts * shape.hidden, 999);
   for (float& w : layer.router) w /= std::sqrt(static_cast<float>(shape.hidden));
-  finish(layer, format, false);
+  finish_moe_layer(layer, format, false);
   return layer;
 }
 
-std::vector<double> to_numbers(const std::vector<std::uint16_t>& codes) {
+std::vector<double> bf16_numbers(const std::vector<std::uint16_t>& codes) {
   std::vector<double> values;
   for (const std::uint16_t c : codes) values.push_back(decode(kBf16, c));
   return values;
 }
 
-reference::Routing route(const MoeLayer& layer, const MoeLayerInputs& inputs, std::int64_t tokens) {
+reference::Routing route_layer(const MoeLayer& layer, const MoeLayerInputs& inputs,
+                               std::int64_t tokens) {
   const reference::RouterParams params = {.tokens = tokens,
                                           .experts = layer.info.experts,
                                           .topk = layer.topk,
@@ -147,7 +149,7 @@ reference::Routing route(const MoeLayer& layer, const MoeLayerInputs& inputs, st
              : reference::route_by_hash(params, logits, inputs.token_ids, layer.table);
 }
 
-void append_numbers(const LinearWeightData& data, std::vector<double>& out) {
+void append_stored_numbers(const LinearWeightData& data, std::vector<double>& out) {
   reference::StoredWeight stored = {
       .format = to_string(data.source.format), .n = data.n, .k = data.k, .values = data.values};
   std::vector<float> block_scales;
@@ -177,7 +179,7 @@ MoeWeightsSource MoeLayer::source() const {
 }
 
 MoeLayer load_moe_layer(const MoeLayerSource& source) {
-  MoeLayer layer = source.file.empty() ? draw_layer(source) : load_file(source);
+  MoeLayer layer = source.file.empty() ? draw_layer(source) : load_layer_file(source);
   if (source.topk > 0) layer.topk = source.topk;
   return layer;
 }
@@ -186,7 +188,7 @@ MoeLayerInputs draw_moe_inputs(const MoeLayer& layer, std::int64_t tokens) {
   const std::int64_t hidden = layer.info.hidden;
   MoeLayerInputs inputs;
   inputs.x = draw_normal(tokens * hidden, 7, DType::kBF16);
-  const std::vector<double> x = to_numbers(inputs.x);
+  const std::vector<double> x = bf16_numbers(inputs.x);
   for (std::int64_t t = 0; t < tokens; ++t) {
     for (std::int64_t e = 0; e < layer.info.experts; ++e) {
       double sum = 0;
@@ -199,7 +201,7 @@ MoeLayerInputs draw_moe_inputs(const MoeLayer& layer, std::int64_t tokens) {
   const std::int64_t vocab = static_cast<std::int64_t>(layer.table.size()) / layer.topk;
   for (std::int64_t t = 0; t < tokens && vocab > 0; ++t)
     inputs.token_ids.push_back(static_cast<std::int32_t>(t * 7 % vocab));
-  const reference::Routing routing = route(layer, inputs, tokens);
+  const reference::Routing routing = route_layer(layer, inputs, tokens);
   inputs.ids = routing.ids;
   inputs.weights.assign(routing.weights.begin(), routing.weights.end());
   return inputs;
@@ -217,16 +219,16 @@ json check_moe_layer(const MoeLayer& layer, const MoeLayerInputs& inputs, const 
                                        .activation = {.limit = problem.swiglu_limit}};
   std::vector<double> gate, up, down;
   for (std::size_t e = 0; e < layer.gate.size(); ++e) {
-    append_numbers(layer.gate[e], gate);
-    append_numbers(layer.up[e], up);
-    append_numbers(layer.down[e], down);
+    append_stored_numbers(layer.gate[e], gate);
+    append_stored_numbers(layer.up[e], up);
+    append_stored_numbers(layer.down[e], down);
   }
   const auto routed = static_cast<std::size_t>(info.experts * info.inter * info.hidden);
   const auto first = [&](const std::vector<double>& w) { return std::span(w).first(routed); };
   const auto rest = [&](const std::vector<double>& w) { return std::span(w).subspan(routed); };
   const std::vector<double> weights(inputs.weights.begin(), inputs.weights.end());
   const auto exact =
-      reference::moe(params, to_numbers(inputs.x), inputs.ids, weights,
+      reference::moe(params, bf16_numbers(inputs.x), inputs.ids, weights,
                      {first(gate), first(up), first(down)}, {rest(gate), rest(up), rest(down)});
   MoeDifference difference;
   for (std::size_t i = 0; i < exact.size(); ++i) difference.add(decode(kBf16, out[i]), exact[i]);
