@@ -27,44 +27,56 @@ struct BandConsumer {
   const BandParams& params;
   DeepRing ring;
   DeepRing::Position at;
-  std::uint32_t row_warp, k_group;  ///< of the warp: its rows, its stages
-  // Of this lane, in a brick and among tokens.
-  std::uint32_t granule_at, scale_at, token_at, selector;
 
-  __device__ BandConsumer(const BandParams& p, const BandShared& s, std::uint32_t warp)
-      : params(p),
-        ring{s},
-        at(ring.start()),
-        row_warp(warp % (p.cut.tile_bricks / BandTile::kWarpBricks)),
-        k_group(warp / (p.cut.tile_bricks / BandTile::kWarpBricks)) {
-    const std::uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    granule_at = keep(static_cast<std::uint32_t>(
-                          kernels::granule_position(static_cast<int>(g), static_cast<int>(t))) *
-                      16);
-    scale_at = keep(512 + g * (kFormat == WeightFormat::kNvfp4 ? 8 : 4));
-    token_at = keep(params.cut.tokens_at + g * C::kTokenBytes + t * 32);
-    selector = keep(scale_selector(kFormat == WeightFormat::kNvfp4 ? t : t / 2));
+  __device__ BandConsumer(const BandParams& p, const BandShared& s) : params(p), ring{s} {}
+
+  /// Which rows are this warp's, and which stages. Computed when needed, to keep no registers.
+  __device__ std::uint32_t row_warp() const { return (threadIdx.x / 32 - 1) % row_warps(); }
+  __device__ std::uint32_t k_group() const { return (threadIdx.x / 32 - 1) / row_warps(); }
+  __device__ std::uint32_t row_warps() const {
+    return static_cast<std::uint32_t>(params.cut.tile_bricks) / BandTile::kWarpBricks;
   }
 
-  /// Shared addresses of what this lane reads of a brick.
-  struct Brick {
-    std::uint32_t granule, scales;
+  /// What this lane reads: addresses of its granules of the warp's bricks and of its tokens, from
+  /// the start of a stage; of its scales, from its granule (kFp8: the warp's block scales, from the
+  /// start of the stage); and which bytes of them.
+  struct Lane {
+    std::uint32_t granules[2], tokens, scales, selector;
   };
+  __device__ Lane find_lane(const BandUnit& unit) const {
+    const std::uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const auto granule = static_cast<std::uint32_t>(
+        kernels::granule_position(static_cast<int>(g), static_cast<int>(t)) * 16);
+    Lane l;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      // Bricks behind the last are read as the last, and their sums forgotten.
+      const std::int32_t brick =
+          min(static_cast<std::int32_t>(row_warp()) * BandTile::kWarpBricks + i, unit.bricks - 1);
+      l.granules[i] = keep(static_cast<std::uint32_t>(brick) * C::kBrickBytes + granule);
+    }
+    l.tokens = keep(params.cut.tokens_at + g * C::kTokenBytes + t * 32);
+    l.scales = kFormat == WeightFormat::kFp8
+                   ? keep(params.cut.scales_at + row_warp() * 8)
+                   : keep(512 + g * (kFormat == WeightFormat::kNvfp4 ? 8 : 4) - granule);
+    l.selector = keep(scale_selector(kFormat == WeightFormat::kNvfp4 ? t : t / 2));
+    return l;
+  }
 
   // Weights of one brick, in the order of K in which tokens are read: group t, word j.
-  __device__ void read_rows(BandRows& a, const Brick& brick) const {
+  __device__ void read_rows(BandRows& a, const Lane& lane, std::uint32_t granule) const {
     constexpr std::uint32_t kPart = kernels::kGranules * kernels::kGranuleBytes;
     if constexpr (kernels::is_fp4(kFormat)) {
-      const uint4 codes = ptx::ld_shared_v4_u32(brick.granule);
+      const uint4 codes = ptx::ld_shared_v4_u32(granule);
       std::uint32_t factors[2];
       if constexpr (kFormat == WeightFormat::kNvfp4) {
-        const uint2 scales = ptx::ld_shared_v2_u32(brick.scales);
-        factors[0] = bf16_factors<kFormat>(scales.x, selector);
-        factors[1] = bf16_factors<kFormat>(scales.y, selector);
+        const uint2 scales = ptx::ld_shared_v2_u32(granule + lane.scales);
+        factors[0] = bf16_factors<kFormat>(scales.x, lane.selector);
+        factors[1] = bf16_factors<kFormat>(scales.y, lane.selector);
       } else {
-        const std::uint32_t scales = ptx::ld_shared_u32(brick.scales);
-        factors[0] = bf16_factors<kFormat>(scales, selector);
-        factors[1] = bf16_factors<kFormat>(scales, selector + 0x0202u);
+        const std::uint32_t scales = ptx::ld_shared_u32(granule + lane.scales);
+        factors[0] = bf16_factors<kFormat>(scales, lane.selector);
+        factors[1] = bf16_factors<kFormat>(scales, lane.selector + 0x0202u);
       }
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
@@ -72,7 +84,7 @@ struct BandConsumer {
     } else if constexpr (kFormat == WeightFormat::kFp8) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const uint4 codes = ptx::ld_shared_v4_u32(brick.granule + half * kPart);
+        const uint4 codes = ptx::ld_shared_v4_u32(granule + half * kPart);
         const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -85,7 +97,7 @@ struct BandConsumer {
     } else {
 #pragma unroll
       for (int part = 0; part < 4; ++part) {
-        const uint4 pairs = ptx::ld_shared_v4_u32(brick.granule + part * kPart);
+        const uint4 pairs = ptx::ld_shared_v4_u32(granule + part * kPart);
         const std::uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) a[j][part / 2 + part % 2 * 2] = words[j];
@@ -102,12 +114,33 @@ struct BandConsumer {
   // One K block: some bricks of this warp by Tiles times 8 tokens. A product waits for the last one
   // into the same sum, some 33 clocks; so four sums are added to in turn.
   template <int Tiles, int Bricks>
-  __device__ void multiply(Chains<Tiles> (&sums)[Bricks], const Brick (&bricks)[Bricks],
-                           std::uint32_t tokens) const {
+  __device__ void multiply(Chains<Tiles> (&sums)[Bricks], const Lane& lane,
+                           const std::uint32_t (&granules)[Bricks], std::uint32_t tokens) const {
+    if constexpr (Tiles == 1) {
+      std::uint32_t b[4][2];
+      read_tokens(b, tokens, 0);
+#pragma unroll
+      for (int i = 0; i < Bricks; ++i) {
+        BandRows a;
+        read_rows(a, lane, granules[i]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          auto& sum = sums[i][j % 2];
+          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sum, a[j], b[j], sum);
+        }
+      }
+    } else {
+      multiply_many<Tiles, Bricks>(sums, lane, granules, tokens);
+    }
+  }
+  template <int Tiles, int Bricks>
+  __device__ void multiply_many(Chains<Tiles> (&sums)[Bricks], const Lane& lane,
+                                const std::uint32_t (&granules)[Bricks],
+                                std::uint32_t tokens) const {
     BandRows a[Bricks];
 #pragma unroll
-    for (int i = 0; i < Bricks; ++i) read_rows(a[i], bricks[i]);
-    constexpr int kAtOnce = Tiles == 1 ? 1 : Bricks == 1 ? Tiles : 2;
+    for (int i = 0; i < Bricks; ++i) read_rows(a[i], lane, granules[i]);
+    constexpr int kAtOnce = Bricks == 1 ? Tiles : 2;
 #pragma unroll
     for (int first = 0; first < Tiles; first += kAtOnce) {
       std::uint32_t b[kAtOnce][4][2];
@@ -119,7 +152,7 @@ struct BandConsumer {
         for (int tile = 0; tile < kAtOnce; ++tile) {
 #pragma unroll
           for (int i = 0; i < Bricks; ++i) {
-            auto& sum = sums[i][Tiles == 1 ? j % 2 : first + tile];
+            auto& sum = sums[i][first + tile];
             ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sum, a[i][j], b[tile][j], sum);
           }
         }
@@ -130,24 +163,16 @@ struct BandConsumer {
   /// Adds the unit's products over this warp's steps of K to `sums`.
   template <int Tiles>
   __device__ void accumulate(BandSums<Tiles>& sums, const BandUnit& unit, const BandSteps& steps) {
-    // Bricks behind the last are read as the last, and their sums forgotten.
-    Brick bricks[2];
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const std::int32_t first =
-          min(static_cast<std::int32_t>(row_warp) * BandTile::kWarpBricks + i, unit.bricks - 1);
-      bricks[i].granule = keep(static_cast<std::uint32_t>(first) * C::kBrickBytes + granule_at);
-      bricks[i].scales = keep(static_cast<std::uint32_t>(first) * C::kBrickBytes + scale_at);
-    }
+    const Lane lane = find_lane(unit);
     Chains<Tiles> chains[2] = {};
-    auto turn = static_cast<std::int32_t>(k_group);
+    auto turn = static_cast<std::int32_t>(k_group());
     for (std::int32_t step = steps.begin; step < steps.end; ++step) {
       if (turn == 0) {
         ring.wait_full(at);
         if constexpr (kFormat == WeightFormat::kFp8) {
-          add_scaled_stage<Tiles>(chains, bricks, step);
+          add_scaled_stage<Tiles>(chains, lane, step);
         } else {
-          add_stage<Tiles, 2>(chains, bricks, step);
+          add_stage<Tiles, 2>(chains, lane, lane.granules, step);
         }
         ring.release(at);
         turn = params.cut.k_groups;
@@ -167,45 +192,42 @@ struct BandConsumer {
   }
 
  private:
-  // `lane_bricks` are of the stage's first block, from the start of the stage.
+  // `granules` of Lane.
   template <int Tiles, int Bricks>
-  __device__ void add_stage(Chains<Tiles> (&sums)[Bricks], const Brick (&lane_bricks)[Bricks],
-                            std::int32_t step) const {
+  __device__ void add_stage(Chains<Tiles> (&sums)[Bricks], const Lane& lane,
+                            const std::uint32_t (&granules)[Bricks], std::int32_t step) const {
     const std::uint32_t block_bytes =
         static_cast<std::uint32_t>(params.cut.tile_bricks) * C::kBrickBytes;
-    Brick bricks[Bricks];
+    const std::uint32_t stage = ring.memory(at);
+    std::uint32_t own[Bricks];
 #pragma unroll
-    for (int i = 0; i < Bricks; ++i)
-      bricks[i] = {at.memory + lane_bricks[i].granule, at.memory + lane_bricks[i].scales};
-    const std::uint32_t tokens = at.memory + token_at;
-    // With many tokens ptxas would load both blocks' ahead, more than there are registers.
+    for (int i = 0; i < Bricks; ++i) own[i] = stage + granules[i];
+      // With many tokens ptxas would load both blocks' ahead, more than there are registers.
 #pragma unroll(Tiles > 2 ? 1 : C::kBlocks)
     for (int block = 0; block < C::kBlocks; ++block) {
       if (block > 0 && step * C::kBlocks + block >= params.cut.all_blocks) break;
-      multiply<Tiles, Bricks>(sums, bricks, tokens + block * 128);
+      multiply<Tiles, Bricks>(sums, lane, own, stage + lane.tokens + block * 128);
 #pragma unroll
-      for (int i = 0; i < Bricks; ++i) {
-        bricks[i].granule += block_bytes;
-        bricks[i].scales += block_bytes;
-      }
+      for (int i = 0; i < Bricks; ++i) own[i] += block_bytes;
     }
   }
 
   // kFp8: the stage's products are a sum of their own, which the block scales then multiply. With
   // many tokens one brick after the other: there are registers for one such sum only.
   template <int Tiles>
-  __device__ void add_scaled_stage(Chains<Tiles> (&sums)[2], const Brick (&lane_bricks)[2],
+  __device__ void add_scaled_stage(Chains<Tiles> (&sums)[2], const Lane& lane,
                                    std::int32_t step) const {
     constexpr int kBricks = Tiles > 2 ? 1 : 2, kChains = Tiles == 1 ? 2 : Tiles;
-    const uint2 bits = ptx::ld_shared_v2_u32(at.memory + params.cut.scales_at + row_warp * 8);
-    const float scales[2] = {__uint_as_float(bits.x), __uint_as_float(bits.y)};
+    const std::uint32_t scales_at = ring.memory(at) + lane.scales;
 #pragma unroll
     for (int first = 0; first < 2; first += kBricks) {
       Chains<Tiles> products[kBricks] = {};
-      Brick bricks[kBricks];
+      std::uint32_t granules[kBricks];
 #pragma unroll
-      for (int i = 0; i < kBricks; ++i) bricks[i] = lane_bricks[first + i];
-      add_stage<Tiles, kBricks>(products, bricks, step);
+      for (int i = 0; i < kBricks; ++i) granules[i] = lane.granules[first + i];
+      add_stage<Tiles, kBricks>(products, lane, granules, step);
+      const uint2 bits = ptx::ld_shared_v2_u32(scales_at);
+      const float scales[2] = {__uint_as_float(bits.x), __uint_as_float(bits.y)};
 #pragma unroll
       for (int i = 0; i < kBricks; ++i) {
 #pragma unroll

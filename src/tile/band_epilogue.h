@@ -72,8 +72,7 @@ struct BandExchange {
   const BandParams& params;
   BandShared shared;
   std::uint32_t cluster, groups;
-  std::uint32_t parity = 0;  ///< of the unit
-  bool has_sent = false;
+  std::uint32_t units = 0;  ///< finished
 
   __device__ BandExchange(const BandParams& p, const BandShared& s)
       : params(p),
@@ -90,11 +89,11 @@ struct BandExchange {
   template <int Tiles>
   __device__ void send(const BandSums<Tiles>& sums, const BandConsumer<C>& from,
                        std::uint32_t slots) const {
-    const std::uint32_t source = ptx::cluster_ctarank() * groups + from.k_group,
+    const std::uint32_t source = ptx::cluster_ctarank() * groups + from.k_group(),
                         lane = threadIdx.x % 32;
     const std::uint32_t mine = shared.base + params.cut.sums_at + (source * slots * 32 + lane) * 16;
-    std::uint32_t slot = from.row_warp * 2 * Tiles / cluster;
-    std::uint32_t owner = from.row_warp * 2 * Tiles % cluster;
+    std::uint32_t slot = from.row_warp() * 2 * Tiles / cluster;
+    std::uint32_t owner = from.row_warp() * 2 * Tiles % cluster;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -150,15 +149,14 @@ struct BandExchange {
     const std::uint32_t fragments = static_cast<std::uint32_t>(params.cut.tile_bricks) * Tiles;
     const std::uint32_t slots = (fragments + cluster - 1) / cluster;
     if (is_shared) {
-      if (has_sent) ptx::mbarrier_wait_parity_cluster(shared.sums_empty(), parity ^ 1);
-      has_sent = true;
+      if (units > 0) ptx::mbarrier_wait_parity_cluster(shared.sums_empty(), (units - 1) % 2);
       send<Tiles>(sums, from, slots);
       arrive_everywhere(shared.sums_full());
-      ptx::mbarrier_wait_parity_cluster(shared.sums_full(), parity);
-      parity ^= 1;
+      ptx::mbarrier_wait_parity_cluster(shared.sums_full(), units % 2);
+      ++units;
     }
     const std::uint32_t warp = threadIdx.x / 32 - 1, warps = blockDim.x / 32 - 1;
-    const std::uint32_t rank = ptx::cluster_ctarank(), own = from.row_warp * 2 * Tiles;
+    const std::uint32_t rank = ptx::cluster_ctarank(), own = from.row_warp() * 2 * Tiles;
     std::uint32_t u = is_shared ? warp * cluster + rank : own;
     const std::uint32_t end = is_shared ? fragments : own + 2 * Tiles;
     const std::uint32_t stride = is_shared ? warps * cluster : 1;

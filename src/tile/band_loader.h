@@ -28,8 +28,7 @@ struct BandLoader {
         shared(s),
         ring{s},
         steps(p.cut),
-        read_once(ptx::createpolicy_fractional_l2_evict_first()),
-        at(ring.start()) {}
+        read_once(ptx::createpolicy_fractional_l2_evict_first()) {}
 
   static __device__ std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
 
@@ -39,9 +38,9 @@ struct BandLoader {
     const std::int32_t first = step * C::kBlocks;
     const std::int32_t blocks = min(params.cut.all_blocks - first, C::kBlocks);
     const std::uint32_t bytes = static_cast<std::uint32_t>(unit.bricks) * C::kBrickBytes;
-    const std::uint32_t barrier = to.full;
+    const std::uint32_t barrier = ring.full(to);
     ptx::mbarrier_arrive_expect_tx(barrier, bytes * static_cast<std::uint32_t>(blocks));
-    const std::uint32_t destination = to.memory;
+    const std::uint32_t destination = ring.memory(to);
     const std::uint8_t* source =
         params.weights + unit.matrix * params.matrix_bytes +
         (std::int64_t{first} * params.cut.all_bricks + unit.first_brick) * C::kBrickBytes;
@@ -76,7 +75,7 @@ struct BandLoader {
     const std::int32_t chunk = lane() % kChunks, from_k = (step * kChunks + chunk) * 8;
     const auto valid_bytes = static_cast<std::uint32_t>(max(0, min(16, (params.k - from_k) * 2)));
     const std::uint32_t destination =
-        at.memory + params.cut.tokens_at +
+        ring.memory(at) + params.cut.tokens_at +
         static_cast<std::uint32_t>(lane() / kChunks * C::kTokenBytes + chunk * 16);
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
@@ -100,7 +99,7 @@ struct BandLoader {
               params.scale_rows +
           block;
       ptx::cp_async_ca_shared_global_4(
-          at.memory + params.cut.scales_at + static_cast<std::uint32_t>(lane()) * 4,
+          ring.memory(at) + params.cut.scales_at + static_cast<std::uint32_t>(lane()) * 4,
           params.block_scales + from, 4);
     }
   }
@@ -110,7 +109,7 @@ struct BandLoader {
     if (units.is_grouped() || first_unit >= units.count()) return 0;
     const BandUnit unit = units.find(first_unit);
     const std::int32_t count = min(steps.end - steps.begin, params.cut.stages);
-    DeepRing::Position to = ring.start();
+    DeepRing::Position to;
     if (lane() == 0) {
       for (std::int32_t i = 0; i < count; ++i) {
         load_weights(unit, steps.begin + i, to);
@@ -135,7 +134,7 @@ struct BandLoader {
       }
       load_tokens(sources, unit, step);
       load_scales(unit, step);
-      ptx::cp_async_mbarrier_arrive_noinc(at.full);
+      ptx::cp_async_mbarrier_arrive_noinc(ring.full(at));
       ring.advance(at);
     }
   }

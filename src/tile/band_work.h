@@ -67,31 +67,31 @@ struct BandShared {
 struct DeepRing {
   BandShared shared;
 
-  /// Of the stage, its memory, its full barrier and the parity of the round.
   struct Position {
-    std::uint32_t index, memory, full, parity;
+    std::uint32_t stage = 0, parity = 0;
   };
-  __device__ Position start() const { return {0, shared.base, shared.barriers(), 0}; }
   __device__ void advance(Position& at) const {
-    at.index += 1;
-    at.memory += shared.cut.stage_bytes;
-    at.full += 8;
-    if (at.index != static_cast<std::uint32_t>(shared.cut.stages)) return;
-    const std::uint32_t parity = at.parity ^ 1;
-    at = start();
-    at.parity = parity;
+    const bool wraps = at.stage + 1 == static_cast<std::uint32_t>(shared.cut.stages);
+    at.stage = wraps ? 0 : at.stage + 1;
+    at.parity ^= wraps ? 1 : 0;
   }
-  static constexpr std::uint32_t kEmpty = BandTile::kMaxStages * 8;  // behind the full barrier
-  static __device__ void wait_empty(const Position& at) {
-    ptx::mbarrier_wait_parity(at.full + kEmpty, at.parity ^ 1);
+  __device__ std::uint32_t memory(const Position& at) const { return shared.stage(at.stage); }
+  __device__ std::uint32_t full(const Position& at) const {
+    return shared.barriers() + at.stage * 8;
   }
-  static __device__ void wait_full(const Position& at) {
-    ptx::mbarrier_wait_parity(at.full, at.parity);
+  __device__ std::uint32_t empty(const Position& at) const {
+    return full(at) + BandTile::kMaxStages * 8;
+  }
+  __device__ void wait_empty(const Position& at) const {
+    ptx::mbarrier_wait_parity(empty(at), at.parity ^ 1);
+  }
+  __device__ void wait_full(const Position& at) const {
+    ptx::mbarrier_wait_parity(full(at), at.parity);
   }
   /// Every lane of a warp that does not read the stage any more.
-  static __device__ void release(const Position& at) {
+  __device__ void release(const Position& at) const {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at.full + kEmpty);
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty(at));
   }
 };
 
