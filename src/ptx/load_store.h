@@ -12,15 +12,6 @@ __device__ inline float ld_volatile_shared_f32(std::uint32_t address) {
   return value;
 }
 
-/// 16 bytes at a multiple of 16.
-__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
-  float4 v;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(address)
-               : "memory");
-  return v;
-}
 /// 16, 8 and 4 bytes, aligned, from shared memory. They stay behind the barrier wait before them
 /// and before the arrival after them; among other instructions they may move.
 __device__ inline uint4 ld_shared_v4_u32(std::uint32_t address) {
@@ -39,6 +30,15 @@ __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   std::uint32_t word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
   return word;
+}
+/// 16 bytes, aligned, from shared memory that ordinary stores wrote.
+__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
 }
 
 }  // namespace tilewright::ptx

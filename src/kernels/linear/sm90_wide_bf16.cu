@@ -1,6 +1,40 @@
 // targets: sm_90a
 //
-// Linear layers for many tokens: packed weights decoded into registers, tokens from shared memory.
+// Linear layers for many tokens: packed weights are decoded into registers and multiplied from
+// there, tokens come from shared memory.
+//
+// Decoded weights that go through shared memory would be written and read once more there, and the
+// tensor core reads half of its operands from it already. A warpgroup MMA takes A from registers as
+// well, so the weights are A (rows of w on the MMA's rows, tokens on its columns), and the result
+// is turned over on its way out (stmatrix with .trans).
+//
+//   producer     a thread: bricks by bulk copies (no tensor map), tokens by tensor copies, which
+//                the CTAs of a cluster share by multicast; a ring as deep as shared memory allows
+//   consumers    64 rows each, all tokens of the tile: m64nNk16, N = 32 .. 256 as the tile needs
+//   a step       64 of k: 4 products, each after the fragment for the next one has been decoded
+//                while this one runs
+//   results      alpha, bias, SwiGLU (gate and up of a column are rows g and g + 8: one thread)
+//
+// Why a fragment per product: an HGMMA with A from registers holds its warps back until the one
+// before it is through. Decoding two fragments and issuing two products costs the decoding, for
+// every half step, on top of the products (what it did at 128 tokens: docs/notes).
+//
+// Budgets, per step and multiprocessor, with 256 tokens: 1024 clocks of tensor core (4 x 2
+// products of 128); 2 x 135 of 1024 issue slots of each quarter; copies of 32 KB of tokens and 4.6
+// of NVFP4, 36 bytes a clock: more than the 24 or so that L2 gives to each multiprocessor, 20 with
+// clusters of two rows. With 128 tokens 512 clocks, and the same 270 issue slots; with 32 or 64
+// decoding is what limits, and the `tall` entries have four consumers to hide its latencies.
+//
+// FP8: sums are kept in units of the block scale that is being multiplied, scaled by the quotient
+// when the next block of 128 along k begins; the other warpgroup's products run meanwhile.
+//
+// Small grids: the CTAs of a cluster may split k. Each sends the sums of the others' tokens into
+// their shared memory, and adds up its own in the order of the splits: the same bits every time.
+//
+// Floors (H200, bf16): 790 TFLOP/s, or the packed weights at 4.3 TB/s. Predicted: 85 % of the
+// plain bf16 GEMM at 1024 tokens and more. Measured, and what was tried: docs/notes.
+// Sources: PTX ISA, "wgmma.mma_async"; CUTLASS's mixed-input GEMM for the idea of decoding between
+// products.
 #include "kernels/linear/packed_weight.h"
 #include "kernels/linear/sm90_wide_bf16.h"
 #include "ptx/bulk_copy.h"
@@ -16,6 +50,7 @@
 namespace tilewright::kernels {
 namespace {
 
+constexpr int kLeadBarrier = 7;
 constexpr int kStepsOfBlock = kFp8BlockK / kWideBf16Step;
 
 template <WeightFormat WeightsFormat, bool IsTall>
@@ -216,7 +251,6 @@ struct Consumer {
   using Words = tile::WideWords<C::kFormat>;
   using Epilogue = tile::WideEpilogue<C::kMaxTokens>;
   using Accumulators = float (&)[C::kAccumulators];
-  using Fragments = std::uint32_t[4][2][4];  // of four half steps
   static constexpr bool kHasBlockScales = C::kFormat == WeightFormat::kFp8;
 
   const WideBf16Params& params;
@@ -226,6 +260,7 @@ struct Consumer {
   Steps steps;
   typename Words::Places places;
   Position at;
+  std::int32_t lead;  // steps by which the first warpgroup still has to go ahead of the second
 
   __device__ Consumer(const WideBf16Params& of, const Memory<C>& shared, const Cluster& in_cluster,
                       std::uint32_t warpgroup)
@@ -234,7 +269,8 @@ struct Consumer {
         cluster(in_cluster),
         index(warpgroup),
         steps(of, in_cluster),
-        places(threadIdx.x % 32) {}
+        places(threadIdx.x % 32),
+        lead(C::kConsumers == 256 && of.lead < steps.end - steps.begin ? of.lead : 0) {}
 
   // Every lane of a warp that no longer reads the stage; its producers are all CTAs that share
   // tokens.
@@ -323,116 +359,99 @@ struct Consumer {
     }
   };
 
+  // One product of 16 along k.
   template <int N>
-  static __device__ __forceinline__ void issue_n(Accumulators all, const std::uint32_t (&a)[2][4],
-                                                 std::uint64_t x) {
+  static __device__ __forceinline__ void issue(Accumulators all, const std::uint32_t (&a)[4],
+                                               std::uint64_t x) {
     auto& d = reinterpret_cast<float(&)[N / 2]>(all);
     ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-    for (int j = 0; j < 2; ++j)
-      tile::multiply_k16<tile::Bf16, N, 0>(d, a[j], tile::advance_descriptor(x, j * 2), true);
+    tile::multiply_k16<tile::Bf16, N, 0>(d, a, x, true);
     ptx::wgmma_commit_group_sync_aligned();
   }
 
-  // Two products, as wide as the tile needs.
-  static __device__ __forceinline__ void issue(Accumulators d, const std::uint32_t (&a)[2][4],
-                                               std::uint64_t x, std::int32_t granules) {
-    if constexpr (C::kMaxTokens == 64) {
-      return granules == 1 ? issue_n<32>(d, a, x) : issue_n<64>(d, a, x);
-    } else {
-      if (granules >= 8) return issue_n<256>(d, a, x);  // mostly: saves it the jump table
-      switch (granules) {
-        case 1:
-          return issue_n<32>(d, a, x);
-        case 2:
-          return issue_n<64>(d, a, x);
-        case 3:
-          return issue_n<96>(d, a, x);
-        case 4:
-          return issue_n<128>(d, a, x);
-        case 5:
-          return issue_n<160>(d, a, x);
-        case 6:
-          return issue_n<192>(d, a, x);
-        default:
-          return issue_n<224>(d, a, x);
-      }
-    }
-  }
-
-  // What goes on from step to step of a tile.
-  struct Pipeline {
-    Words words;
-    std::uint32_t brick;
-    std::int32_t granules;
-    std::uint32_t last[2];  // stages of the last two steps, the older one first
-  };
-
-  // The stage at `at` has landed; its first half becomes `a`.
-  __device__ __forceinline__ void begin_step(Pipeline& pipeline, std::uint32_t (&a)[2][4]) const {
-    pipeline.words.template decode<0>(a[0], places);
-    pipeline.words.template decode<1>(a[1], places);
-  }
-  __device__ __forceinline__ void fetch_words(Pipeline& pipeline) const {
+  __device__ __forceinline__ void fetch(Words& words, std::uint32_t brick) const {
     ptx::mbarrier_wait_parity(memory.full + at.stage * 8, at.parity);
-    pipeline.words.load(brick_at(pipeline.brick), places);
+    words.load(brick_at(brick), places);
   }
 
-  // One step with fragments Set and Set + 1. Three half steps are in flight while the fourth is
-  // decoded: a wait that leaves three says that the fragments to be written next are free, and
-  // after the first half that the step before the last one has been read.
-  template <int Set>
-  __device__ __forceinline__ void do_step(Accumulators d, Fragments& a, Pipeline& pipeline,
-                                          std::int32_t step) {
-    const std::uint64_t x =
-        tile::describe_k_major<C::kMaxTokens, kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
-    issue(d, a[Set], x, pipeline.granules);
-    ptx::wgmma_wait_group_sync_aligned<3>();
-    if (step >= steps.begin + 2) release(pipeline.last[0]);
-    pipeline.words.template decode<2>(a[Set + 1][0], places);
-    pipeline.words.template decode<3>(a[Set + 1][1], places);
-    issue(d, a[Set + 1], tile::advance_descriptor(x, 4), pipeline.granules);
-    pipeline.last[0] = pipeline.last[1];
-    pipeline.last[1] = at.stage;
-    at.advance(memory.stages);
-    if (step + 1 == steps.end) return;
-    fetch_words(pipeline);
-    ptx::wgmma_wait_group_sync_aligned<3>();
-    begin_step(pipeline, a[(Set + 2) % 4]);
-  }
-
-  // d = the sums of this CTA's steps.
+  // d = the sums of this CTA's steps. A product with A from registers keeps its warps from issuing
+  // another one until it runs: so the next fragment is decoded after each product, not after a
+  // row of them. One product stays in flight; the one before it has let go of its fragment.
+  template <int N>
   __device__ __forceinline__ void multiply(Accumulators d, const tile::WideTile& tile) {
     if (steps.begin == steps.end) return;
-    Pipeline pipeline;
-    pipeline.brick = brick_of(tile);
-    pipeline.granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
+    const std::uint32_t brick = brick_of(tile);
     [[maybe_unused]] BlockScales scales(*this, tile);
-    Fragments a;
-    fetch_words(pipeline);
-    begin_step(pipeline, a[0]);
+    Words words;
+    std::uint32_t a[2][4], last = 0;
+    fetch(words, brick);
+    words.template decode<0>(a[0], places);
+    const std::int32_t lead_step = lead == 0 ? -1 : steps.begin + lead;
+    if (lead != 0 && index == 1) ptx::bar_sync<kLeadBarrier, 256>();
+    lead = 0;
     for (std::int32_t step = steps.begin;;) {
+      if (step == lead_step && index == 0) ptx::bar_arrive<256>(kLeadBarrier);
+      const std::uint64_t x =
+          tile::describe_k_major<N, kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
       if constexpr (kHasBlockScales) {
         if (step > steps.begin && step % kStepsOfBlock == 0) scales.change(d, params, step);
       }
-      do_step<0>(d, a, pipeline, step);
-      if (++step == steps.end) break;
-      if constexpr (kHasBlockScales) {
-        if (step % kStepsOfBlock == 0) scales.change(d, params, step);
-      }
-      do_step<2>(d, a, pipeline, step);
-      if (++step == steps.end) break;
+      issue<N>(d, a[0], x);
+      ptx::wgmma_wait_group_sync_aligned<1>();
+      if (step > steps.begin) release(last);
+      words.template decode<1>(a[1], places);
+      issue<N>(d, a[1], tile::advance_descriptor(x, 2));
+      ptx::wgmma_wait_group_sync_aligned<1>();
+      words.template decode<2>(a[0], places);
+      issue<N>(d, a[0], tile::advance_descriptor(x, 4));
+      ptx::wgmma_wait_group_sync_aligned<1>();
+      words.template decode<3>(a[1], places);
+      last = at.stage;
+      at.advance(memory.stages);
+      const bool is_last = ++step == steps.end;
+      if (!is_last) fetch(words, brick);
+      issue<N>(d, a[1], tile::advance_descriptor(x, 6));
+      if (is_last) break;
+      ptx::wgmma_wait_group_sync_aligned<1>();
+      words.template decode<0>(a[0], places);
     }
     ptx::wgmma_wait_group_sync_aligned<0>();
     ptx::wgmma_fence_operand(d);
-    if (steps.end - steps.begin >= 2) release(pipeline.last[0]);
-    release(pipeline.last[1]);
+    release(last);
     if constexpr (kHasBlockScales) scales.finish(d);
+  }
+
+  // By products as wide as the tile needs, each in a loop of its own: a choice inside of the loop
+  // costs as much as a product.
+  __device__ __forceinline__ void multiply_any(Accumulators d, const tile::WideTile& tile) {
+    const std::int32_t granules = tile::ceil_div(tile.tokens, kWideBf16Granule);
+    if constexpr (C::kMaxTokens == 64) {
+      return granules == 1 ? multiply<32>(d, tile) : multiply<64>(d, tile);
+    } else {
+      switch (granules) {
+        case 1:
+          return multiply<32>(d, tile);
+        case 2:
+          return multiply<64>(d, tile);
+        case 3:
+          return multiply<96>(d, tile);
+        case 4:
+          return multiply<128>(d, tile);
+        case 5:
+          return multiply<160>(d, tile);
+        case 6:
+          return multiply<192>(d, tile);
+        case 7:
+          return multiply<224>(d, tile);
+        default:
+          return multiply<256>(d, tile);
+      }
+    }
   }
 
   __device__ __forceinline__ void work(const tile::WideTile& tile) {
     float d[C::kAccumulators] = {};
-    multiply(d, tile);
+    multiply_any(d, tile);
     tile::TokenRange range = {0, tile.tokens};
     if (cluster.splits > 1) {
       const std::int32_t share = tile::reduction_share(tile.tokens, cluster.splits);
