@@ -272,6 +272,81 @@ TW_API tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* c
 TW_API tw_status tw_quantize_on_host(const tw_quantize_problem* problem,
                                      const tw_quantize_arguments* arguments, int32_t num_threads);
 
+/* The experts of a Mixture-of-Experts layer: as tilewright::MoeWeightsSource in moe.h. Arrays of
+ * `experts` weights; the shared ones are NULL or one weight each. All have the same format. */
+typedef struct tw_moe_weights_source {
+  size_t struct_bytes;
+  int64_t experts;
+  const tw_linear_weight_source *gate, *up, *down; /* w1, w3 [inter, hidden], w2 [hidden, inter] */
+  const tw_linear_weight_source *shared_gate, *shared_up, *shared_down;
+} tw_moe_weights_source;
+
+TW_API void tw_moe_weights_source_init(tw_moe_weights_source* source);
+
+typedef struct tw_moe_weights tw_moe_weights;
+
+/* Checks and reorders all experts and copies them to the device. `activations` of the first gate
+ * counts for all. */
+TW_API tw_status tw_moe_weights_prepare(const tw_device* device,
+                                        const tw_moe_weights_source* source,
+                                        tw_moe_weights** weights);
+/* Operators made on them stay valid. NULL is allowed. */
+TW_API void tw_moe_weights_destroy(tw_moe_weights* weights);
+TW_API size_t tw_moe_weights_bytes(const tw_moe_weights* weights);
+
+typedef enum tw_moe_routing {
+  TW_ROUTING_GIVEN = 0,  /* ids and weights come with the call */
+  TW_ROUTING_LOGITS = 1, /* the topk largest of score(logits) + bias */
+  TW_ROUTING_HASH = 2    /* a table by token id; the logits give the weights */
+} tw_moe_routing;
+typedef enum tw_moe_score { TW_SCORE_SOFTMAX = 0, TW_SCORE_SQRT_SOFTPLUS = 1 } tw_moe_score;
+
+/* As tilewright::MoeProblem in moe.h. */
+typedef struct tw_moe_problem {
+  size_t struct_bytes;
+  int64_t tokens, topk;
+  int32_t routing;   /* tw_moe_routing */
+  int32_t score;     /* tw_moe_score */
+  int32_t normalize; /* 1 */
+  int32_t has_bias;
+  double route_scale;  /* 1 */
+  int64_t vocab;       /* rows of the table of TW_ROUTING_HASH */
+  double swiglu_limit; /* 0: none */
+  int32_t weight_after_down;
+  int32_t out_dtype;  /* TW_BF16 or TW_F32 */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_moe_problem;
+
+TW_API void tw_moe_problem_init(tw_moe_problem* problem);
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_moe_arguments {
+  const void* x;            /* bf16 [tokens, hidden] */
+  const int32_t* ids;       /* [tokens, topk] */
+  const float* weights;     /* [tokens, topk] */
+  const float* logits;      /* [tokens, experts] */
+  const float* bias;        /* [experts] */
+  const int32_t* token_ids; /* [tokens] */
+  const int32_t* table;     /* [vocab, topk] */
+  void* out;                /* [tokens, hidden] */
+  void* workspace;          /* 256-byte aligned */
+  void* stream;             /* CUstream; NULL: the default stream */
+} tw_moe_arguments;
+
+typedef struct tw_moe tw_moe;
+
+TW_API tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem,
+                               tw_moe** moe);
+TW_API void tw_moe_destroy(tw_moe* moe);
+TW_API const char* tw_moe_plan_text(const tw_moe* moe);
+TW_API const char* tw_moe_kernel(const tw_moe* moe);
+TW_API size_t tw_moe_workspace_bytes(const tw_moe* moe);
+/* As tw_attention_run. */
+TW_API tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments);
+/* Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids that
+ * are no experts, or that stand twice in a token's row. */
+TW_API tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments);
+
 #ifdef __cplusplus
 }
 #endif

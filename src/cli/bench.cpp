@@ -8,6 +8,7 @@ void add_bench(CLI::App& app, Context& context) {
   bench->require_subcommand(1);
   add_bench_linear(*bench, context);
   add_bench_sim(*bench, context);
+  add_bench_moe(*bench, context);
 }
 
 }  // namespace tilewright::cli

@@ -41,6 +41,7 @@ void add_bench(CLI::App& app, Context& context);
 void add_attention(CLI::App& app, Context& context);
 void add_linear(CLI::App& app, Context& context);
 void add_ladder(CLI::App& app, Context& context);
+void add_moe(CLI::App& app, Context& context);
 void add_quantize(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
@@ -59,5 +60,6 @@ void add_sim_isa(CLI::App& sim, Context& context);
 // Subcommands of `bench`.
 void add_bench_linear(CLI::App& bench, Context& context);
 void add_bench_sim(CLI::App& bench, Context& context);
+void add_bench_moe(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

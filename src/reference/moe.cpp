@@ -1,6 +1,8 @@
 #include "reference/moe.h"
 
 #include "base/error.h"
+#include "formats/block_scale.h"
+#include "formats/minifloat.h"
 #include "reference/linear.h"
 #include "reference/shape.h"
 
@@ -40,6 +42,19 @@ std::span<const double> of_expert(std::span<const double> array, int64_t e, int6
   return array.empty() ? array : array.subspan(e * elems, elems);
 }
 
+void round_to_bf16(std::vector<double>& values) {
+  for (double& value : values) value = round_to(kBf16, value);
+}
+
+void round_row_to_e4m3(std::vector<double>& row, int64_t scale_columns) {
+  const std::vector<float> narrow(row.begin(), row.end());
+  const auto cols = static_cast<int64_t>(row.size());
+  BlockFormat format = kFp8Block1x128;
+  format.block_cols = static_cast<int>(scale_columns > 0 ? scale_columns : cols);
+  const auto rounded = dequantize(format, quantize(format, narrow, 1, cols));
+  row.assign(rounded.begin(), rounded.end());
+}
+
 // Adds expert e applied to x with routing weight r to out.
 void add_expert(const MoeParams& p, const MlpWeights& w, int64_t e, int64_t inter, double r,
                 std::span<const double> x, double* out) {
@@ -55,7 +70,10 @@ void add_expert(const MoeParams& p, const MlpWeights& w, int64_t e, int64_t inte
   if (is_before) {
     for (double& value : t) value *= r;
   }
-  const auto y = linear({1, p.hidden, inter}, t, of_expert(w.down, e, matrix), down_bias);
+  if (p.rounding.h_bf16) round_to_bf16(t);
+  if (p.rounding.h_e4m3) round_row_to_e4m3(t, p.rounding.e4m3_columns);
+  auto y = linear({1, p.hidden, inter}, t, of_expert(w.down, e, matrix), down_bias);
+  if (p.rounding.y_bf16) round_to_bf16(y);
   for (int64_t c = 0; c < p.hidden; ++c) out[c] += is_before ? y[c] : r * y[c];
 }
 
@@ -67,7 +85,8 @@ std::vector<double> moe(const MoeParams& p, std::span<const double> x, std::span
   check(p, x, ids, weights, routed, shared);
   std::vector<double> out(x.size(), 0);
   for (int64_t t = 0; t < p.tokens; ++t) {
-    const auto x_t = x.subspan(t * p.hidden, p.hidden);
+    std::vector<double> x_t(x.begin() + t * p.hidden, x.begin() + (t + 1) * p.hidden);
+    if (p.rounding.x_e4m3) round_row_to_e4m3(x_t, p.rounding.e4m3_columns);
     double* out_t = out.data() + t * p.hidden;
     for (int64_t i = t * p.topk; i < (t + 1) * p.topk; ++i) {
       if (ids[i] >= 0) add_expert(p, routed, ids[i], p.inter, weights[i], x_t, out_t);

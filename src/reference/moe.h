@@ -26,6 +26,17 @@ enum class RouteWeightPlace {
   kAfterDown,   ///< y = r * (down . t + down_bias), gpt-oss
 };
 
+/// What a layer that stores its intermediate values in narrow formats rounds; nothing by default.
+/// E4m3 means the rule of format fp8_1x128 of formats/block_format.h, with a scale for e4m3_columns
+/// of a row.
+struct MoeRounding {
+  bool x_e4m3 = false;
+  bool h_bf16 = false;  ///< h = swiglu(..), times the routing weight if that stands before down
+  bool h_e4m3 = false;  ///< after bf16, if both
+  bool y_bf16 = false;  ///< the result of the down projection
+  int64_t e4m3_columns = 128;  ///< 0: a scale for the row
+};
+
 struct MoeParams {
   int64_t tokens = 0;
   int64_t hidden = 0;
@@ -35,6 +46,7 @@ struct MoeParams {
   int64_t shared_inter = 0;      ///< inner size of the shared expert; 0: there is none
   SwigluParams activation = {};  ///< of the routed and of the shared experts
   RouteWeightPlace route_weight_place = RouteWeightPlace::kBeforeDown;
+  MoeRounding rounding = {};
 };
 
 /// out[t,:] = sum_i y(x[t,:], ids[t,i], weights[t,i]) + y_shared(x[t,:], 1),

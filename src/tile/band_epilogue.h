@@ -30,8 +30,8 @@ struct BandEpilogue {
     }
   }
   __device__ float activate(float gate, float up) const {
-    gate = fminf(gate, params.limit);
-    up = fminf(fmaxf(up, -params.limit), params.limit);
+    gate = gate > params.limit ? params.limit : gate;  // NaN stays NaN
+    up = up > params.limit ? params.limit : up < -params.limit ? -params.limit : up;
     return gate / (1 + __expf(-params.gate_slope * gate)) * (up + params.up_offset);
   }
 

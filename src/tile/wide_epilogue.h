@@ -105,8 +105,12 @@ struct WideEpilogue {
 
   /// Accumulators to results. SwiGLU leaves them in those of row g.
   __device__ __forceinline__ void finish(Accumulators d) const {
-    float alpha = params.alpha, bias[2] = {0.0f, 0.0f};
-    if (params.alphas != nullptr) alpha *= params.alphas[tile.matrix];
+    float alpha[2] = {params.alpha, params.alpha}, bias[2] = {0.0f, 0.0f};
+    if (params.alphas != nullptr) {
+      const std::int32_t first = params.is_swiglu ? 2 * tile.matrix : tile.matrix;
+      alpha[0] *= params.alphas[first];
+      alpha[1] *= params.alphas[first + (params.is_swiglu ? 1 : 0)];
+    }
     if (params.bias != nullptr) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -116,14 +120,15 @@ struct WideEpilogue {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kAccumulators; ++i) d[i] = fmaf(d[i], alpha, bias[i / 2 % 2]);
+    for (int i = 0; i < kAccumulators; ++i) d[i] = fmaf(d[i], alpha[i / 2 % 2], bias[i / 2 % 2]);
     if (params.is_swiglu) {
       const float limit = params.swiglu_limit;
 #pragma unroll
       for (int i = 0; i < kAccumulators; i += 4) {
 #pragma unroll
         for (int j = i; j < i + 2; ++j) {
-          const float gate = fminf(d[j], limit), up = fminf(fmaxf(d[j + 2], -limit), limit);
+          const float gate = d[j] > limit ? limit : d[j];  // NaN stays NaN
+          const float up = d[j + 2] > limit ? limit : d[j + 2] < -limit ? -limit : d[j + 2];
           d[j] = __fdividef(gate, 1.0f + __expf(-gate)) * up;
         }
       }

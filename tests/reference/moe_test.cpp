@@ -71,6 +71,28 @@ TEST(Moe, OneExpertOfWeightOneIsTheDenseMlp) {
   }
 }
 
+// hidden = inter = 1, g = 1: h = sigmoid(1) * u * r, and every rounding can be followed by hand.
+TEST(Moe, Roundings) {
+  MoeParams params{.tokens = 1, .hidden = 1, .inter = 1, .experts = 1, .topk = 1};
+  const Doubles one = {1}, x = {1}, weight = {1.1};
+  const double h = 1.1 / (1 + std::exp(-1.0));
+  const MlpWeights w = {one, one, one};
+  EXPECT_DOUBLE_EQ(moe(params, x, Ints{0}, weight, w)[0], h);
+  params.rounding = {.h_bf16 = true};
+  const double h_bf16 = std::nearbyint(h * 256) / 256;  // 0.5 <= h < 1
+  EXPECT_EQ(moe(params, x, Ints{0}, weight, w)[0], h_bf16);
+  params.rounding = {.y_bf16 = true};
+  EXPECT_EQ(moe(params, x, Ints{0}, weight, w)[0], h_bf16);
+  // A row of one element is its own scale: 448 * (x / 448) in f32.
+  params.rounding = {.x_e4m3 = true, .h_e4m3 = true};
+  EXPECT_NEAR(moe(params, x, Ints{0}, weight, w)[0], h, 1e-6);
+  const Doubles two = {448, 17}, identity = {1, 0, 0, 1};
+  params = {.tokens = 1, .hidden = 2, .inter = 2, .experts = 1, .topk = 1};
+  params.rounding = {.x_e4m3 = true};
+  const auto rounded = moe(params, two, Ints{0}, Doubles{1}, {identity, identity, identity});
+  EXPECT_NEAR(rounded[1], 256, 1e-3) << "17 lies between 16 and 18, and 16 is even";
+}
+
 TEST(Moe, SharedExpertIsTheDenseMlpAddedOnce) {
   const Mlp routed(1), shared(2, 1);
   MoeParams params = base(2);

@@ -25,7 +25,8 @@ struct WideBf16Params {
   const std::uint8_t* weights;
   const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][ceil(n/128)], all above 0; with
                                  ///< is_swiglu [..][gate, up][ceil(n/256)]; or null
-  const float* alphas;           ///< [matrices] factors beside alpha, or null
+  const float* alphas;           ///< [matrices] factors beside alpha, or null; of
+                                 ///< SwiGLU [matrices][2], of gate and up
   const float* bias;             ///< [matrix][n], or null
   const float* row_weights;      ///< [tokens], or null
   const std::int32_t* segments;  ///< [matrices + 1]: rows segments[e] .. segments[e + 1] of x are

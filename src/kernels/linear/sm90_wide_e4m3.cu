@@ -455,7 +455,8 @@ struct Consumer {
   __device__ Factors load_factors(const LinearTile& tile) const {
     const WideE4m3Params& params = problem.params;
     float alpha = params.alpha;
-    if (params.alphas != nullptr) alpha *= __ldg(params.alphas + tile.expert);
+    if (params.alphas != nullptr)
+      alpha *= __ldg(params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert);
     Factors factors;
 #pragma unroll
     for (int i = 0; i < C::kFactors; ++i) {
@@ -509,6 +510,12 @@ struct Consumer {
       shared.factors[index][1][threadIdx.x % 128 + i * 128] = factors.weights[i];
     }
     ptx::bar_sync<128>(barrier);
+    if (params.is_swiglu && params.alphas != nullptr) {  // the factors have the gate's
+      const float* const alphas = params.alphas + 2 * tile.expert;
+      const float ratio = __ldg(alphas + 1) / __ldg(alphas);
+#pragma unroll
+      for (int i = 0; i < N / 2; ++i) total[i] *= i % 4 < 2 ? 1.0f : ratio;
+    }
 #pragma unroll
     for (int chunk = 0; chunk < N / kChunk; ++chunk) {
       auto& d = reinterpret_cast<float(&)[kChunk / 2]>(total[chunk * kChunk / 2]);

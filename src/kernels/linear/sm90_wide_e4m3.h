@@ -29,7 +29,8 @@ struct WideE4m3Params {
   const float* block_scales;  ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
                               ///< the blocks of the gate, then those of up, of 128 each
   const float* x_scales;
-  const float* alphas;           ///< [matrices] factors beside alpha, or null
+  const float* alphas;           ///< [matrices] factors beside alpha, or null; of
+                                 ///< SwiGLU [matrices][2], of gate and up
   const float* bias;             ///< [matrix][n], or null
   const float* row_weights;      ///< [tokens], or null
   const std::int32_t* segments;  ///< [matrices + 1]: rows segments[e] .. segments[e + 1] of x are

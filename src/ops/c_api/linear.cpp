@@ -1,4 +1,4 @@
-#include "tilewright/linear.h"
+#include "ops/c_api/linear.h"
 
 #include "base/error.h"
 #include "ops/c_api/device.h"
@@ -109,6 +109,11 @@ LinearProblem to_problem(const tw_linear_problem& c) {
 }
 
 }  // namespace
+
+tilewright::LinearWeightSource tilewright::c_api::to_weight_source(
+    const tw_linear_weight_source& source) {
+  return to_source(source);
+}
 
 void tw_linear_weight_source_init(tw_linear_weight_source* source) {
   if (source == nullptr) return;

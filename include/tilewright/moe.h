@@ -1,0 +1,191 @@
+// Mixture-of-Experts layers on a device with weights of 4, 8 or 16 bits: preparing the experts
+// once, what a call will run, and running it.
+#pragma once
+
+#include "tilewright/device.h"
+#include "tilewright/linear.h"
+#include "tilewright/tensor.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// The experts as a checkpoint holds them: one weight per expert and projection, all of one format.
+/// linear.h has the types and shapes. Views may lie in one tensor (stacked_experts()).
+struct MoeWeightsSource {
+  std::vector<LinearWeightSource> gate;  ///< w1 [inter, hidden] of each expert
+  std::vector<LinearWeightSource> up;    ///< w3 [inter, hidden]
+  std::vector<LinearWeightSource> down;  ///< w2 [hidden, inter]
+  /// Of the shared expert: none, or one each, of the same shape and format as the others.
+  std::vector<LinearWeightSource> shared_gate = {}, shared_up = {}, shared_down = {};
+};
+
+/// The experts in one tensor [experts, n, ...] with scales [experts, ...], and for NVFP4 a global
+/// scale for each. `first_row` and `rows` take a part of n: gate and up of a [gate; up] tensor;
+/// rows = 0: all.
+/// Errors   InvalidArgument if the shapes do not fit each other
+std::vector<LinearWeightSource> stacked_experts(WeightFormat format, const ConstTensorView& values,
+                                                const ConstTensorView& scales,
+                                                const std::vector<float>& global_scales,
+                                                std::int64_t first_row = 0, std::int64_t rows = 0);
+
+/// Shape and storage of prepared experts: what a plan depends on.
+struct MoeWeightsInfo {
+  WeightFormat format = WeightFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+  std::int64_t experts = 0, hidden = 0, inter = 0;
+  bool has_shared = false;
+};
+
+/// Experts on a device in the order that the kernels read: gate and up interleaved by 8 rows. Made
+/// once; copies share the memory.
+///
+/// Thread   safe
+class MoeWeights {
+ public:
+  /// Checks, reorders and copies; nothing of the source is referred to afterwards. Experts whose
+  /// views are the same memory are packed once and copied on the device.
+  /// Errors   InvalidArgument: as LinearWeight::prepare, with the expert and projection named; also
+  ///          if shapes or formats of the experts differ. OutOfMemory; DeviceError
+  static MoeWeights prepare(const Device& device, const MoeWeightsSource& source,
+                            LinearActivations activations = LinearActivations::kBf16);
+
+  const MoeWeightsInfo& info() const noexcept;
+  std::size_t bytes() const noexcept;  ///< of device memory
+  const Device& device() const noexcept;
+
+  struct State;
+  /// For Tilewright's own sources.
+  const State& internal() const noexcept { return *state_; }
+
+ private:
+  explicit MoeWeights(std::shared_ptr<const State> state) noexcept;
+  std::shared_ptr<const State> state_;
+};
+
+/// Who chooses the experts of a token.
+enum class MoeRouting {
+  kGiven,   ///< ids and weights come with the call
+  kLogits,  ///< the topk largest of score(logits) + bias
+  kHash,    ///< a table by token id; the logits still give the weights
+};
+enum class MoeScore {
+  kSoftmax,
+  kSqrtSoftplus,  ///< sqrt(ln(1 + e^logit)), DeepSeek-V4
+};
+
+/// out[t,:] = sum_i y(x[t,:], ids[t,i], weights[t,i]) + y_shared(x[t,:])
+/// y(x, e, r) = down[e] . (r * silu(min(g, limit)) * clamp(u, -limit, limit)),
+/// g = gate[e] . x, u = up[e] . x; with weight_after_down r comes last
+///
+/// Routing  score = softmax or sqrt-softplus of the logits; ids = the topk largest of score + bias,
+///          ties to the lower expert, NaN last; weights = route_scale * score[ids], divided by
+///          their sum if `normalize`
+/// Shapes   x, out [tokens, hidden]; ids, weights [tokens, topk]; logits [tokens, experts]
+/// Numbers  g and u in fp32, h rounded to bf16 (fp8 activations where the plan says so: x and h to
+///          e4m3 with a scale for 128 columns), y of an expert to bf16, their sum in fp32 in the
+///          order of i, the shared expert last. Bit for bit the same at every repetition
+/// Dropped  an id of -1 adds nothing. Neither does an id that is no expert, or that its token has
+///          already: Moe::check() reports them. Infinities and NaNs of a token stay with it
+struct MoeProblem {
+  std::int64_t tokens = 0, topk = 0;
+  MoeRouting routing = MoeRouting::kGiven;
+  MoeScore score = MoeScore::kSoftmax;
+  bool normalize = true, has_bias = false;
+  double route_scale = 1;
+  std::int64_t vocab = 0;                                         ///< rows of the table of kHash
+  double swiglu_limit = std::numeric_limits<double>::infinity();  ///< > 0; DeepSeek-V4: 10
+  bool weight_after_down = false;
+  DType out_dtype = DType::kBF16;  ///< or kF32
+  std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8"
+};
+
+/// One way to do it, or not.
+struct MoeCandidate {
+  std::string name;
+  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
+  bool is_possible = false;
+  double cost_us = 0;  ///< what the choice goes by
+};
+
+/// One kernel launch of a plan.
+struct MoeLaunch {
+  std::string step;   ///< "route", "permute", "scatter", "gate_up", "quantize", "down", "combine"
+  std::string entry;  ///< as `tilewright kernels` lists it
+  std::array<std::uint32_t, 3> grid, block;
+  std::uint32_t cluster = 1;       ///< CTAs along x
+  std::uint32_t shared_bytes = 0;  ///< dynamic
+};
+
+/// What will be launched: made from the experts' shape, the problem and the properties of the
+/// device alone, without touching any.
+struct MoePlan {
+  MoeWeightsInfo weights;
+  MoeProblem problem;
+  std::string kernel;  ///< name of the chosen candidate
+  std::vector<MoeCandidate> candidates;
+  std::vector<MoeLaunch> launches;  ///< in order; none if there are no tokens
+  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
+  double flops = 0;                 ///< 6 * hidden * inter for every token and expert of it
+  /// Each operand once: experts that uniform routing is expected to visit, x, h twice, out.
+  double bytes = 0;
+  double expected_experts = 0;  ///< that are visited, with the shared one
+
+  /// A few lines: problem, kernel, launches, workspace, and why not the others.
+  std::string to_string() const;
+};
+
+/// Device addresses, and the stream to work on.
+struct MoeArguments {
+  const void* x = nullptr;                  ///< bf16
+  const std::int32_t* ids = nullptr;        ///< kGiven
+  const float* weights = nullptr;           ///< kGiven
+  const float* logits = nullptr;            ///< kLogits, kHash
+  const float* bias = nullptr;              ///< [experts] if has_bias
+  const std::int32_t* token_ids = nullptr;  ///< [tokens]: kHash
+  const std::int32_t* table = nullptr;      ///< [vocab, topk]: kHash
+  void* out = nullptr;
+  void* workspace = nullptr;  ///< workspace_bytes; its content does not matter
+  void* stream = nullptr;     ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded, on prepared experts.
+///
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class Moe {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported if no kernel fits, or the named one does not (the message lists why)
+  Moe(const MoeWeights& weights, const MoeProblem& problem);
+  ~Moe();
+  Moe(Moe&&) noexcept;
+  Moe& operator=(Moe&&) noexcept;
+
+  const MoePlan& plan() const noexcept;
+  /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph.
+  /// How many tokens an expert gets is known on the device alone.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const MoeArguments& arguments) const;
+  /// Waits for the stream and looks at what the last run() with this workspace found.
+  /// Errors   InvalidArgument if it dropped ids other than -1: out of range or given twice to a
+  ///          token (the message names the first); DeviceError
+  void check(const MoeArguments& arguments) const;
+  /// The routing that the last run() with this workspace used, [tokens, topk] in device memory.
+  const std::int32_t* ids(const MoeArguments& arguments) const noexcept;
+  const float* weights(const MoeArguments& arguments) const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as Moe's constructor.
+MoePlan plan_moe(const Device& device, const MoeWeightsInfo& weights, const MoeProblem& problem);
+
+}  // namespace tilewright

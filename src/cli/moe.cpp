@@ -1,0 +1,215 @@
+// tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
+#include "cli/attention_bench.h"
+#include "cli/attention_data.h"
+#include "cli/command.h"
+#include "cli/moe_layer.h"
+
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using device::Buffer;
+using nlohmann::json;
+
+struct MoeArgs {
+  MoeLayerSource layer;
+  std::string activations = "bf16", kernel = "auto", routing = "logits";
+  std::int64_t tokens = 7;
+  bool check = false, plan_only = false;
+  int runs = 20;
+};
+
+MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
+  MoeProblem p = {.tokens = args.tokens, .topk = layer.topk};
+  p.kernel = args.kernel;
+  p.score = layer.score;
+  p.route_scale = layer.route_scale;
+  if (layer.limit > 0) p.swiglu_limit = layer.limit;
+  if (args.routing == "given") return p;
+  p.routing = layer.table.empty() ? MoeRouting::kLogits : MoeRouting::kHash;
+  p.has_bias = !layer.bias.empty() && layer.table.empty();
+  p.vocab = static_cast<std::int64_t>(layer.table.size()) / layer.topk;
+  return p;
+}
+
+void print_moe(const json& report, const Style& style) {
+  print(report["plan"]["text"].get<std::string>());
+  if (report.contains("time")) {
+    const json& time = report["time"];
+    print(fmt::format("time       {} us, median of {} runs ({:.1f} to {:.1f})\n",
+                      style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
+                      time["samples_us"].size(), time["low_us"].get<double>(),
+                      time["high_us"].get<double>()));
+  }
+  if (report.contains("counted")) {
+    const json& total = report["counted"]["total"];
+    print(fmt::format(
+        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a "
+        "simulator\n",
+        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
+  }
+  if (!report.contains("error")) return;
+  const json& e = report["error"];
+  print(fmt::format(
+      "check      {}: relative rms {:.3g} (at most {:g}), cosine {:.7f}, max error "
+      "{:.3g}, against {}\n",
+      e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
+      e["relative_rms"].get<double>(), e["most_rms"].get<double>(), e["cosine"].get<double>(),
+      e["max_abs"].get<double>(), e["reference"].get<std::string>()));
+}
+
+// Operands and results in device memory.
+class MoeCallBuffers {
+ public:
+  MoeCallBuffers(const device::Device& device, const MoeLayer& layer, const MoeLayerInputs& inputs,
+                 const MoePlan& plan)
+      : stream_(device),
+        begin_(device),
+        end_(device),
+        x_(Buffer::from(device, inputs.x)),
+        logits_(Buffer::from(device, inputs.logits)),
+        bias_(Buffer::from(device, layer.bias)),
+        token_ids_(Buffer::from(device, inputs.token_ids)),
+        table_(Buffer::from(device, layer.table)),
+        ids_(Buffer::from(device, inputs.ids)),
+        weights_(Buffer::from(device, inputs.weights)),
+        out_(device, inputs.x.size() * 2),
+        workspace_(device, plan.workspace_bytes) {
+    out_.poison();
+  }
+
+  MoeArguments arguments() const {
+    const auto at = [](const Buffer& b) { return reinterpret_cast<void*>(b.address()); };
+    return {.x = at(x_),
+            .ids = static_cast<const std::int32_t*>(at(ids_)),
+            .weights = static_cast<const float*>(at(weights_)),
+            .logits = static_cast<const float*>(at(logits_)),
+            .bias = static_cast<const float*>(at(bias_)),
+            .token_ids = static_cast<const std::int32_t*>(at(token_ids_)),
+            .table = static_cast<const std::int32_t*>(at(table_)),
+            .out = at(out_),
+            .workspace = at(workspace_),
+            .stream = stream_.handle()};
+  }
+  double time_us(const Moe& moe) const {
+    begin_.record(stream_);
+    moe.run(arguments());
+    end_.record(stream_);
+    end_.synchronize();
+    return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
+  }
+  std::vector<std::uint16_t> out() const { return out_.to_vector<std::uint16_t>(); }
+
+ private:
+  device::Stream stream_;
+  device::Event begin_, end_;
+  Buffer x_, logits_, bias_, token_ids_, table_, ids_, weights_, out_, workspace_;
+};
+
+json measure_moe(const Moe& moe, const MoeCallBuffers& buffers, int runs) {
+  std::vector<double> samples;
+  for (int i = 0; i < runs; ++i) samples.push_back(buffers.time_us(moe));
+  const TimeSummary time = summarize(samples);
+  return {{"median_us", time.median_us},
+          {"low_us", time.low_us},
+          {"high_us", time.high_us},
+          {"samples_us", samples}};
+}
+
+void run_moe(const MoeArgs& args, Context& context) {
+  request_counts();
+  const Device device = Device::open(context.device);
+  const MoeLayer layer = load_moe_layer(args.layer);
+  const MoeProblem problem = to_moe_problem(args, layer);
+  const LinearActivations activations =
+      args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+  json report = {{"device", device.description()}, {"layer", layer.name}};
+  const auto plan_json = [](const MoePlan& plan) {
+    return json{{"kernel", plan.kernel},
+                {"text", plan.to_string()},
+                {"workspace_bytes", plan.workspace_bytes},
+                {"flops", plan.flops},
+                {"bytes", plan.bytes}};
+  };
+  if (args.plan_only) {
+    MoeWeightsInfo info = layer.info;
+    info.activations = activations;
+    report["plan"] = plan_json(plan_moe(device, info, problem));
+    return context.json ? print_json(report) : print_moe(report, context.style());
+  }
+  const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
+  const MoeWeights weights = MoeWeights::prepare(device, layer.source(), activations);
+  const Moe moe(weights, problem);
+  report["plan"] = plan_json(moe.plan());
+  const MoeCallBuffers buffers(device.internal(), layer, inputs, moe.plan());
+  moe.run(buffers.arguments());
+  moe.check(buffers.arguments());
+  if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;
+  if (args.check) {
+    report["error"] = check_moe_layer(layer, inputs, problem, buffers.out(), moe.plan().kernel);
+    context.exit_status = report["error"]["ok"].get<bool>() ? 0 : 1;
+  }
+  if (!device.is_simulated() && args.runs > 0)
+    report["time"] = measure_moe(moe, buffers, args.runs);
+  context.json ? print_json(report) : print_moe(report, context.style());
+}
+
+}  // namespace
+
+void add_moe(CLI::App& app, Context& context) {
+  CLI::App* command =
+      app.add_subcommand("moe", "a Mixture-of-Experts layer of a checkpoint, or a drawn one");
+  auto args = std::make_shared<MoeArgs>();
+  command
+      ->add_option("--input", args->layer.file,
+                   "a safetensors file, or the index of several, with tensors named as in "
+                   "DeepSeek-V4 checkpoints")
+      ->check(quiet(CLI::ExistingPath))
+      ->type_name("FILE");
+  command->add_option("--layer", args->layer.layer, "number of the layer in it")
+      ->capture_default_str()
+      ->type_name("N");
+  command
+      ->add_option("--shape", args->layer.shape,
+                   "without --input: v3, v4-flash, v4-pro, small or EXPERTS/TOPK/HIDDEN/INTER")
+      ->capture_default_str()
+      ->type_name("SHAPE");
+  command->add_option("--format", args->layer.format, "that the weights are rounded to")
+      ->check(quiet(CLI::IsMember({"nvfp4", "mxfp4", "fp8", "bf16"})))
+      ->capture_default_str()
+      ->type_name("nvfp4|mxfp4|fp8|bf16");
+  command->add_option("--topk", args->layer.topk, "experts of a token; default: what is known")
+      ->type_name("K");
+  command->add_option("--activations", args->activations, "what the weights are prepared for")
+      ->check(quiet(CLI::IsMember({"bf16", "fp8"})))
+      ->capture_default_str()
+      ->type_name("bf16|fp8");
+  command->add_option("--tokens", args->tokens, "drawn from N(0,1)")
+      ->check(quiet(CLI::Range(0, 65536)))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--routing", args->routing, "who chooses the experts")
+      ->check(quiet(CLI::IsMember({"logits", "given"})))
+      ->capture_default_str()
+      ->type_name("logits|given");
+  command->add_option("--kernel", args->kernel, "auto, band, wide or wide8")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->add_flag("--check", args->check, "compare every token with the float64 reference");
+  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  command->add_option("--runs", args->runs, "timed runs on a GPU")
+      ->check(quiet(CLI::Range(0, 10000)))
+      ->capture_default_str()
+      ->type_name("N");
+  command->footer("For example:\n  tilewright moe --shape 8/2/256/128 --tokens 40 --check");
+  command->callback([args, &context] { run_moe(*args, context); });
+}
+
+}  // namespace tilewright::cli

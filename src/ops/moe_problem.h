@@ -1,0 +1,38 @@
+// The arithmetic of a Mixture-of-Experts problem: what makes sense, and how much work it is.
+#pragma once
+
+#include "tilewright/moe.h"
+
+#include <cstdint>
+
+namespace tilewright::ops {
+
+inline constexpr std::int64_t kMaxMoeTokens = 65536;
+
+/// Errors   InvalidArgument naming field, value, rule and remedy
+void check_moe_problem(const MoeWeightsInfo& weights, const MoeProblem& problem);
+/// Errors   InvalidArgument
+void check_moe_weights(const MoeWeightsInfo& weights);
+
+/// Rows that the experts can get in all: one for each token, its experts and the shared one.
+std::int64_t moe_rows(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+/// Experts that tokens visit under uniform routing, E (1 - (1 - topk / E)^tokens), without the
+/// shared one.
+double expected_active_experts(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+/// Bytes of the three matrices of an expert in memory, scales included.
+double expert_bytes(const MoeWeightsInfo& weights) noexcept;
+
+/// 6 * hidden * inter for each row.
+double moe_flops(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+/// The active experts, x, h written and read, out: each once.
+double moe_bytes(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
+
+/// What no kernel can be faster than, in microseconds: the larger of bytes at `bytes_per_s` and
+/// flops at `flops_per_s`.
+double moe_floor_us(const MoeWeightsInfo& weights, const MoeProblem& problem, double bytes_per_s,
+                    double flops_per_s) noexcept;
+
+}  // namespace tilewright::ops

@@ -1,0 +1,367 @@
+// One call of the Mixture-of-Experts operator on random tensors, compared with the float64
+// reference that rounds where the operator does.
+#pragma once
+
+#include "tilewright/moe.h"
+
+#include "formats/minifloat.h"
+#include "kernels/linear/packed_weight.h"
+#include "reference/moe.h"
+#include "reference/router.h"
+#include "tests/kernels/kernel_test.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+
+namespace tilewright::ops {
+
+using device::Buffer;
+using kernels::pointer_to;
+using reference::Random;
+
+/// A random matrix in a checkpoint's format, and what it stands for.
+class RandomWeight {
+ public:
+  RandomWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k)
+      : format_(format), n_(n), k_(k) {
+    Random random(seed);
+    const std::int64_t group = format == WeightFormat::kNvfp4 ? 16 : 32;
+    const double unit = 1 / std::sqrt(static_cast<double>(k));
+    if (format == WeightFormat::kBf16 || format == WeightFormat::kFp8) {
+      const bool is_bf16 = format == WeightFormat::kBf16;
+      blocks_k_ = (k + 127) / 128;
+      for (std::int64_t i = 0; i < (n + 127) / 128 * blocks_k_; ++i)
+        block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 7) / 8)));
+      for (std::int64_t i = 0; i < n * k; ++i) {
+        const double x = random.uniform(-2, 2) * (is_bf16 ? unit : 1);
+        const std::uint32_t code = encode(is_bf16 ? kBf16 : kE4m3, x);
+        values_.push_back(static_cast<std::uint8_t>(code));
+        if (is_bf16) values_.push_back(static_cast<std::uint8_t>(code >> 8));
+      }
+      return;
+    }
+    global_ = static_cast<float>(unit / 16 * random.uniform(0.8, 1.2));
+    for (std::int64_t i = 0; i < n * k / 2; ++i)
+      values_.push_back(static_cast<std::uint8_t>(random.bits()));
+    for (std::int64_t i = 0; i < n * k / group; ++i) {
+      const double scale = std::exp2(random.uniform(1, 5));
+      if (format == WeightFormat::kNvfp4) {
+        scales_.push_back(static_cast<std::uint8_t>(i % 37 == 0 ? 0 : encode(kUe4m3, scale)));
+      } else {
+        scales_.push_back(static_cast<std::uint8_t>(encode(kUe8m0, scale * unit / 16)));
+      }
+    }
+  }
+
+  LinearWeightSource source() const {
+    LinearWeightSource s = {.format = format_};
+    if (format_ == WeightFormat::kBf16)
+      s.values = contiguous_view(pointer(values_), DType::kBF16, {n_, k_});
+    else if (format_ == WeightFormat::kFp8)
+      s.values = contiguous_view(pointer(values_), DType::kF8_E4M3, {n_, k_});
+    else
+      s.values = contiguous_view(pointer(values_), DType::kU8, {n_, k_ / 2});
+    if (format_ == WeightFormat::kFp8)
+      s.scales = contiguous_view(static_cast<const void*>(block_scales_.data()), DType::kF32,
+                                 {(n_ + 127) / 128, blocks_k_});
+    if (format_ == WeightFormat::kNvfp4) {
+      s.scales = contiguous_view(pointer(scales_), DType::kF8_E4M3, {n_, k_ / 16});
+      s.global_scale = global_;
+    }
+    if (format_ == WeightFormat::kMxfp4)
+      s.scales = contiguous_view(pointer(scales_), DType::kF8_E8M0, {n_, k_ / 32});
+    return s;
+  }
+
+  std::uint8_t largest_scale() const {
+    return scales_.empty() ? std::uint8_t{0} : *std::ranges::max_element(scales_);
+  }
+
+  /// The numbers; with `is_e4m3` what FP8 products make of 4-bit ones, where `largest` is the
+  /// largest scale of the packed matrix.
+  std::vector<double> numbers(bool is_e4m3, std::uint8_t largest) const {
+    std::vector<double> out;
+    for (std::int64_t i = 0; i < n_ * k_; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (format_ == WeightFormat::kBf16) {
+        out.push_back(decode(kBf16, values_[2 * at] | std::uint32_t{values_[2 * at + 1]} << 8));
+      } else if (format_ == WeightFormat::kFp8) {
+        const std::int64_t block = i / k_ / 128 * blocks_k_ + i % k_ / 128;
+        out.push_back(decode(kE4m3, values_[at]) *
+                      static_cast<double>(block_scales_[static_cast<std::size_t>(block)]));
+      } else {
+        const std::uint32_t code = values_[at / 2] >> 4 * (at % 2) & 15u;
+        out.push_back(is_e4m3 ? folded(i, code, largest) : exact(i, code));
+      }
+    }
+    return out;
+  }
+
+ private:
+  static const void* pointer(const std::vector<std::uint8_t>& bytes) { return bytes.data(); }
+  std::uint8_t scale_of(std::int64_t i) const {
+    return scales_[static_cast<std::size_t>(i / (format_ == WeightFormat::kNvfp4 ? 16 : 32))];
+  }
+  double exact(std::int64_t i, std::uint32_t code) const {
+    if (format_ == WeightFormat::kMxfp4) return decode(kE2m1, code) * decode(kUe8m0, scale_of(i));
+    return decode(kE2m1, code) * decode(kUe4m3, scale_of(i)) * static_cast<double>(global_);
+  }
+  double folded(std::int64_t i, std::uint32_t code, std::uint8_t largest) const {
+    using kernels::WordOrder;
+    const std::uint8_t scale = scale_of(i);
+    if (format_ == WeightFormat::kMxfp4) {
+      const int top = int{largest} - 127;
+      const auto table = e4m3_magnitudes(kernels::WeightFormat::kMxfp4,
+                                         kernels::mxfp4_scale_byte(int{scale} - 127, top));
+      return signed_value(table, code) *
+             std::exp2(kernels::mxfp4_bias_exponent(WordOrder::kE4m3, top));
+    }
+    if (scale == 0) return 0;
+    const int shift = kernels::nvfp4_shift(kernels::split_ue4m3(largest).exponent);
+    const auto table =
+        e4m3_magnitudes(kernels::WeightFormat::kNvfp4,
+                        kernels::nvfp4_scale_byte(kernels::split_ue4m3(scale), shift));
+    return signed_value(table, code) *
+           std::exp2(kernels::nvfp4_bias_exponent(WordOrder::kE4m3, shift)) *
+           static_cast<double>(global_);
+  }
+  static double signed_value(std::uint64_t table, std::uint32_t code) {
+    const double value = decode(kE4m3, table >> 8 * (code & 7) & 0xff);
+    return (code & 8) != 0 ? -value : value;
+  }
+
+  WeightFormat format_;
+  std::int64_t n_, k_, blocks_k_ = 0;
+  std::vector<std::uint8_t> values_, scales_;
+  std::vector<float> block_scales_;
+  float global_ = 1;
+};
+
+struct MoeCase {
+  MoeProblem problem;
+  WeightFormat format = WeightFormat::kNvfp4;
+  LinearActivations activations = LinearActivations::kBf16;
+  std::int64_t experts = 8, hidden = 208, inter = 80;
+  bool has_shared = false;
+  std::vector<std::int32_t> ids = {};  ///< drawn if empty
+  /// Tokens whose row of x is infinite: theirs alone is not compared.
+  std::set<std::int64_t> broken_tokens = {};
+};
+
+/// Experts, tokens and routing of a case, and the device's copies.
+class MoeRun {
+ public:
+  MoeRun(const Device& device, MoeCase c) : case_(std::move(c)), inner_(device.internal()) {
+    std::uint64_t seed = 100;
+    const auto add = [&](std::vector<RandomWeight>& to, std::int64_t n, std::int64_t k,
+                         std::int64_t count) {
+      for (std::int64_t e = 0; e < count; ++e) to.emplace_back(++seed, case_.format, n, k);
+    };
+    const std::int64_t matrices = case_.experts + (case_.has_shared ? 1 : 0);
+    add(gate_, case_.inter, case_.hidden, matrices);
+    add(up_, case_.inter, case_.hidden, matrices);
+    add(down_, case_.hidden, case_.inter, matrices);
+    weights_.emplace(MoeWeights::prepare(device, source(), case_.activations));
+    draw_tokens();
+  }
+
+  const MoeWeights& weights() const { return *weights_; }
+  const MoeCase& test_case() const { return case_; }
+
+  MoeWeightsSource source() const {
+    MoeWeightsSource s;
+    const auto routed = static_cast<std::size_t>(case_.experts);
+    for (std::size_t e = 0; e < gate_.size(); ++e) {
+      (e < routed ? s.gate : s.shared_gate).push_back(gate_[e].source());
+      (e < routed ? s.up : s.shared_up).push_back(up_[e].source());
+      (e < routed ? s.down : s.shared_down).push_back(down_[e].source());
+    }
+    return s;
+  }
+
+  using Enqueue = std::function<void(const Moe&, const MoeArguments&, const device::Stream&)>;
+  static void run_once(const Moe& moe, const MoeArguments& arguments, const device::Stream&) {
+    moe.run(arguments);
+  }
+
+  /// Runs, and returns out as numbers. The plan's kernel is left in kernel().
+  std::vector<double> run(const Enqueue& enqueue = run_once) {
+    const Moe moe(*weights_, case_.problem);
+    kernel_ = moe.plan().kernel;
+    const Buffer x = Buffer::from(inner_, x_codes_), ids = Buffer::from(inner_, case_.ids);
+    const Buffer route_weights = Buffer::from(inner_, kernels::to_floats(route_weights_));
+    const Buffer logits = Buffer::from(inner_, kernels::to_floats(logits_));
+    const Buffer bias = Buffer::from(inner_, kernels::to_floats(bias_));
+    const Buffer token_ids = Buffer::from(inner_, token_ids_), table = Buffer::from(inner_, table_);
+    Buffer workspace(inner_, moe.plan().workspace_bytes);
+    workspace.poison();
+    const bool is_f32 = case_.problem.out_dtype == DType::kF32;
+    const auto elems = static_cast<std::size_t>(case_.problem.tokens * case_.hidden);
+    const kernels::Output<std::uint16_t> bf16(inner_, is_f32 ? 0 : elems);
+    const kernels::Output<float> f32(inner_, is_f32 ? elems : 0);
+    const device::Stream stream(inner_);
+    const MoeArguments arguments = {
+        .x = pointer_to<const void>(x),
+        .ids = pointer_to<const std::int32_t>(ids),
+        .weights = pointer_to<const float>(route_weights),
+        .logits = pointer_to<const float>(logits),
+        .bias = pointer_to<const float>(bias),
+        .token_ids = pointer_to<const std::int32_t>(token_ids),
+        .table = pointer_to<const std::int32_t>(table),
+        .out = is_f32 ? static_cast<void*>(f32.pointer()) : bf16.pointer(),
+        .workspace = pointer_to<void>(workspace),
+        .stream = stream.handle()};
+    enqueue(moe, arguments, stream);
+    stream.synchronize();
+    std::vector<double> out;
+    for (const float v : f32.read()) out.push_back(v);
+    for (const std::uint16_t code : bf16.read()) out.push_back(decode(kBf16, code));
+    return out;
+  }
+
+  /// Of the last run.
+  const std::string& kernel() const { return kernel_; }
+
+  std::vector<double> expected() const {
+    const MoeProblem& p = case_.problem;
+    const bool is_e4m3 = kernel_ == "wide8";
+    const bool is_fp4 =
+        case_.format == WeightFormat::kNvfp4 || case_.format == WeightFormat::kMxfp4;
+    const reference::MoeParams params = {
+        .tokens = p.tokens,
+        .hidden = case_.hidden,
+        .inter = case_.inter,
+        .experts = case_.experts,
+        .topk = p.topk,
+        .shared_inter = case_.has_shared ? case_.inter : 0,
+        .activation = {.limit = p.swiglu_limit},
+        .route_weight_place = p.weight_after_down ? reference::RouteWeightPlace::kAfterDown
+                                                  : reference::RouteWeightPlace::kBeforeDown,
+        .rounding = {.x_e4m3 = is_e4m3,
+                     .h_bf16 = true,
+                     .h_e4m3 = is_e4m3,
+                     .y_bf16 = true,
+                     .e4m3_columns = is_fp4 ? 0 : 128}};
+    std::vector<double> gate, up, down;
+    for (std::size_t e = 0; e < gate_.size(); ++e) {
+      const std::uint8_t largest = std::max(gate_[e].largest_scale(), up_[e].largest_scale());
+      append(gate, gate_[e].numbers(is_e4m3, largest));
+      append(up, up_[e].numbers(is_e4m3, largest));
+      append(down, down_[e].numbers(is_e4m3, down_[e].largest_scale()));
+    }
+    const auto routed = static_cast<std::size_t>(case_.experts * case_.inter * case_.hidden);
+    const auto first = [&](const std::vector<double>& all) { return std::span(all).first(routed); };
+    const auto rest = [&](const std::vector<double>& all) {
+      return std::span(all).subspan(routed);
+    };
+    const auto [ids, route_weights] = routing();
+    return reference::moe(params, x_, ids, route_weights, {first(gate), first(up), first(down)},
+                          {rest(gate), rest(up), rest(down)});
+  }
+
+  /// Relative rms and largest error, tokens of broken_tokens left out. Where a sum lies near a tie,
+  /// h is rounded the other way: one of `inter` terms then differs by 2^-8, in e4m3 by 2^-4, and
+  /// with the largest term of a row its scale and all others.
+  void compare(const std::vector<double>& out, const std::vector<double>& exact) const {
+    ASSERT_EQ(out.size(), exact.size());
+    const bool is_e4m3 = kernel_ == "wide8";
+    double error = 0, norm = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      if (is_broken(i)) continue;
+      error += (out[i] - exact[i]) * (out[i] - exact[i]);
+      norm += exact[i] * exact[i];
+    }
+    const double rms = std::sqrt(norm / std::max<double>(1, static_cast<double>(exact.size())));
+    EXPECT_LE(std::sqrt(error), (is_e4m3 ? 0.02 : 0.003) * std::sqrt(norm));
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      if (is_broken(i)) continue;
+      ASSERT_LE(std::abs(out[i] - exact[i]),
+                0x1p-7 * std::abs(exact[i]) + (is_e4m3 ? 0.5 : 0.02) * rms)
+          << "token " << static_cast<std::int64_t>(i) / case_.hidden << ", column "
+          << static_cast<std::int64_t>(i) % case_.hidden << ": " << out[i] << " for " << exact[i];
+    }
+  }
+
+  void check() {
+    const auto out = run();
+    compare(out, expected());
+  }
+
+  bool is_broken(std::size_t i) const {
+    return case_.broken_tokens.contains(static_cast<std::int64_t>(i) / case_.hidden);
+  }
+
+ private:
+  static void append(std::vector<double>& to, const std::vector<double>& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
+
+  void draw_tokens() {
+    MoeProblem& p = case_.problem;
+    x_ = kernels::draw_many(1, p.tokens * case_.hidden, kernels::Numbers::kUniform, kBf16);
+    x_codes_ = kernels::encode_all<std::uint16_t>(kBf16, x_);
+    for (const std::int64_t t : case_.broken_tokens) {
+      x_codes_[static_cast<std::size_t>(t * case_.hidden + 3)] = 0x7f80;
+      x_codes_[static_cast<std::size_t>(t * case_.hidden + 50)] = 0x7fc0;
+    }
+    Random random(9);
+    if (p.routing == MoeRouting::kGiven) {
+      if (case_.ids.empty()) draw_ids(random);
+      for (std::int64_t i = 0; i < p.tokens * p.topk; ++i)
+        route_weights_.push_back(static_cast<float>(random.uniform(0.1, 1)));
+      return;
+    }
+    for (std::int64_t i = 0; i < p.tokens * case_.experts; ++i)
+      logits_.push_back(static_cast<float>(random.uniform(-3, 3)));
+    if (p.has_bias)
+      for (std::int64_t e = 0; e < case_.experts; ++e)
+        bias_.push_back(static_cast<float>(random.uniform(-0.5, 0.5)));
+    for (std::int64_t i = 0; i < p.vocab * p.topk; ++i)
+      table_.push_back(static_cast<std::int32_t>((i * 5 + i / p.topk) % case_.experts));
+    if (p.vocab > 0)
+      for (std::int64_t t = 0; t < p.tokens; ++t)
+        token_ids_.push_back(static_cast<std::int32_t>(t * 3 % p.vocab));
+  }
+
+  void draw_ids(Random& random) {
+    for (std::int64_t t = 0; t < case_.problem.tokens; ++t) {
+      std::set<std::int32_t> chosen;
+      while (std::ssize(chosen) < case_.problem.topk) {
+        const auto id =
+            static_cast<std::int32_t>(random.bits() % static_cast<std::uint64_t>(case_.experts));
+        if (chosen.insert(id).second) case_.ids.push_back(id);
+      }
+    }
+  }
+
+  std::pair<std::vector<std::int32_t>, std::vector<double>> routing() const {
+    const MoeProblem& p = case_.problem;
+    if (p.routing == MoeRouting::kGiven) return {case_.ids, route_weights_};
+    const reference::RouterParams params = {.tokens = p.tokens,
+                                            .experts = case_.experts,
+                                            .topk = p.topk,
+                                            .score = p.score == MoeScore::kSoftmax
+                                                         ? reference::RouterScore::kSoftmax
+                                                         : reference::RouterScore::kSqrtSoftplus,
+                                            .normalize = p.normalize,
+                                            .scale = p.route_scale};
+    const reference::Routing r = p.routing == MoeRouting::kHash
+                                     ? reference::route_by_hash(params, logits_, token_ids_, table_)
+                                     : reference::route_by_score(params, logits_, bias_);
+    return {r.ids, r.weights};
+  }
+
+  MoeCase case_;
+  const device::Device& inner_;
+  std::vector<RandomWeight> gate_, up_, down_;
+  std::optional<MoeWeights> weights_;
+  std::vector<double> x_, route_weights_, logits_, bias_;
+  std::vector<std::uint16_t> x_codes_;
+  std::vector<std::int32_t> token_ids_, table_;
+  std::string kernel_;
+};
+
+}  // namespace tilewright::ops

@@ -1,0 +1,222 @@
+// The Mixture-of-Experts operator on every device against the float64 reference, under all checks
+// of the simulator.
+#include "device/graph.h"
+#include "tests/ops/moe_case.h"
+
+namespace tilewright::ops {
+namespace {
+
+class MoeRunTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() { device_.reset(); }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    try {
+      if (!device_) device_ = Device::open(GetParam());
+    } catch (const Error& error) {
+      if (is_simulator()) FAIL() << error.what();
+      GTEST_SKIP() << "no GPU: " << error.what();
+    }
+    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
+    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
+    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
+  }
+  void TearDown() override {
+    try {
+      if (device_) device_->synchronize();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "a broken context is left: " << error.what();
+      device_.reset();
+    }
+  }
+  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
+  static void check(const MoeCase& c) {
+    SCOPED_TRACE(fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
+                             to_string(c.format), to_string(c.activations), c.problem.tokens,
+                             c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel));
+    MoeRun(*device_, c).check();
+  }
+
+  static inline std::optional<Device> device_;
+};
+INSTANTIATE_TEST_SUITE_P(SimTest, MoeRunTest, ::testing::Values("sim:h200"),
+                         [](const auto&) { return "h200"; });
+INSTANTIATE_TEST_SUITE_P(GpuTest, MoeRunTest, ::testing::Values("cuda"),
+                         [](const auto&) { return "cuda"; });
+
+MoeCase with(MoeCase c, auto change) {
+  change(c);
+  return c;
+}
+
+// A kernel and the activations that its weights are prepared for.
+struct Way {
+  const char* kernel;
+  LinearActivations activations;
+};
+constexpr Way kBand = {"band", LinearActivations::kBf16};
+constexpr Way kBandBraided = {"band", LinearActivations::kFp8};
+constexpr Way kWide = {"wide", LinearActivations::kBf16};
+constexpr Way kWide8 = {"wide8", LinearActivations::kFp8};
+constexpr Way kWays[] = {kBand, kWide, kWide8};
+
+// hidden and inter are ragged in bricks, blocks of scales and tiles.
+MoeCase small(const Way& way, WeightFormat format = WeightFormat::kNvfp4) {
+  const bool is_mxfp4 = format == WeightFormat::kMxfp4;
+  return {.problem = {.tokens = 7, .topk = 2, .kernel = way.kernel},
+          .format = format,
+          .activations = way.activations,
+          .hidden = is_mxfp4 ? 224 : 208,
+          .inter = is_mxfp4 ? 96 : 80};
+}
+
+constexpr WeightFormat kFormats[] = {WeightFormat::kNvfp4, WeightFormat::kMxfp4, WeightFormat::kFp8,
+                                     WeightFormat::kBf16};
+
+TEST_P(MoeRunTest, BandInEveryFormat) {
+  for (const WeightFormat format : kFormats) check(small(kBand, format));
+  check(small(kBandBraided));
+  check(small(kBandBraided, WeightFormat::kMxfp4));
+}
+TEST_P(MoeRunTest, WideInEveryFormat) {
+  for (const WeightFormat format : kFormats) check(small(kWide, format));
+}
+TEST_P(MoeRunTest, Wide8InEveryFormat) {
+  for (const WeightFormat format : {kFormats[0], kFormats[1], kFormats[2]})
+    check(small(kWide8, format));
+}
+TEST_P(MoeRunTest, FewAndManyTokensOfManyExperts) {
+  for (const Way& way : kWays) {
+    for (const std::int64_t tokens : {0, 1, 40}) {
+      check(with(small(way), [&](MoeCase& c) {
+        c.experts = 33;
+        c.problem.tokens = tokens;
+        c.problem.topk = 5;
+        c.hidden = 64, c.inter = 32;
+      }));
+    }
+  }
+}
+TEST_P(MoeRunTest, AllTokensOnOneExpert) {
+  for (const Way& way : kWays) {
+    check(with(small(way), [&](MoeCase& c) {
+      c.problem.tokens = 150;  // more than a tile
+      c.problem.topk = 1;
+      c.hidden = 64, c.inter = 32;
+      c.ids.assign(150, 5);
+    }));
+  }
+}
+TEST_P(MoeRunTest, SharedExpertLimitAndRoutingByLogits) {
+  for (const Way& way : kWays) {
+    check(with(small(way), [](MoeCase& c) {
+      c.has_shared = true;
+      c.problem.routing = MoeRouting::kLogits;
+      c.problem.score = MoeScore::kSqrtSoftplus;
+      c.problem.has_bias = true;
+      c.problem.route_scale = 1.5;
+      c.problem.swiglu_limit = 0.5;
+    }));
+  }
+}
+TEST_P(MoeRunTest, HashRoutingWeightsAfterDownAndF32) {
+  for (const Way& way : kWays) {
+    check(with(small(way), [](MoeCase& c) {
+      c.problem.routing = MoeRouting::kHash;
+      c.problem.vocab = 11;
+      c.problem.weight_after_down = true;
+      c.problem.out_dtype = DType::kF32;
+    }));
+  }
+}
+
+// Dropped slots, and what check() says of wrong ones.
+TEST_P(MoeRunTest, WrongIdsAddNothingAndAreReported) {
+  MoeCase c = small(kBand);
+  c.ids = {0, -1, -1, -1, 3, 8, 5, 5, 6, 1 << 30, 2, 1, 7, -9};
+  MoeRun run(*device_, c);
+  std::string message;
+  const auto out = run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    try {
+      moe.check(a);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+  });
+  EXPECT_EQ(message,
+            "moe: ids[2, 1] = 8 is no expert; 3 such ids added nothing. Expected 2 different "
+            "experts of 0 to 7, or -1 for none. Check the router.");
+  c.ids = {0, -1, -1, -1, 3, -1, 5, -1, 6, -1, 2, 1, 7, -1};
+  MoeRun right(*device_, c);
+  const auto exact = right.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    moe.check(a);
+  });
+  EXPECT_EQ(out, exact);
+  right.compare(out, right.expected());
+  c.ids = {0, 1, 2, 3, 4, 5, 5, 5, 6, 7, 2, 1, 7, 0};
+  MoeRun twice(*device_, c);
+  twice.run([&](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+    moe.run(a);
+    EXPECT_THROW(moe.check(a), Error);
+  });
+}
+
+// An infinity and a NaN in the row of a token: its results are not finite, all others the same.
+TEST_P(MoeRunTest, NonFiniteActivationsStayWithTheirToken) {
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.kernel);
+    MoeCase c = small(way);
+    c.problem.swiglu_limit = 10;
+    MoeRun clean(*device_, c);
+    const auto without = clean.run();
+    c.broken_tokens = {2, 6};
+    MoeRun broken(*device_, c);
+    const auto with = broken.run();
+    for (std::size_t i = 0; i < with.size(); ++i) {
+      if (broken.is_broken(i)) {
+        ASSERT_TRUE(std::isnan(with[i])) << i;
+      } else {
+        ASSERT_EQ(with[i], without[i]) << i;
+      }
+    }
+  }
+}
+
+TEST_P(MoeRunTest, ManyRepetitionsInAGraphAreBitIdentical) {
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.kernel);
+    MoeCase c = small(way);
+    c.problem.tokens = 40;
+    MoeRun run(*device_, c);
+    const auto first = run.run();
+    const int repetitions = is_simulator() ? 2 : 1000;
+    const auto again =
+        run.run([&](const Moe& moe, const MoeArguments& a, const device::Stream& stream) {
+          const auto graph = device::Graph::capture(stream, [&] { moe.run(a); });
+          const std::size_t bytes = static_cast<std::size_t>(c.problem.tokens * c.hidden) * 2;
+          std::vector<std::byte> expected(bytes), found(bytes);
+          const auto read = [&](std::vector<std::byte>& to) {
+            stream.synchronize();
+            const auto current = device_->internal().make_current();
+            const auto out = reinterpret_cast<device::abi::CUdeviceptr>(a.out);
+            device_->internal().check(device_->internal().cu().memcpy_dtoh(to.data(), out, bytes),
+                                      "cuMemcpyDtoH");
+          };
+          for (int i = 0; i < repetitions; ++i) {
+            graph.launch(stream);
+            read(i == 0 ? expected : found);
+            if (i == 0) continue;
+            ASSERT_EQ(found, expected) << "repetition " << i;
+          }
+        });
+    EXPECT_EQ(again, first);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ops
