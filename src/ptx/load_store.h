@@ -21,15 +21,25 @@ __device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
                : "memory");
   return v;
 }
-__device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
-  std::uint32_t word;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
-  return word;
+
+/// 16, 8 and 4 bytes, aligned, from shared memory. They stay behind the barrier wait before them
+/// and before the arrival after them; among other instructions they may move.
+__device__ inline uint4 ld_shared_v4_u32(std::uint32_t address) {
+  uint4 words;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "r"(address));
+  return words;
 }
 __device__ inline uint2 ld_shared_v2_u32(std::uint32_t address) {
-  uint2 v;
-  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
-  return v;
+  uint2 words;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "r"(address));
+  return words;
+}
+__device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
+  std::uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
+  return word;
 }
 
 }  // namespace tilewright::ptx

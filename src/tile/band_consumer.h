@@ -2,6 +2,7 @@
 // tokens.
 #pragma once
 
+#include "ptx/load_store.h"
 #include "ptx/mma_sync.h"
 #include "tile/band_work.h"
 #include "tile/decode_fp4.h"
@@ -24,40 +25,46 @@ struct BandConsumer {
   static constexpr WeightFormat kFormat = C::kFormat;
 
   const BandParams& params;
-  BandShared shared;
   DeepRing ring;
   DeepRing::Position at;
-  std::uint32_t row_warp, k_group;               ///< of the warp: its rows, its stages
-  std::uint32_t granule_at, scale_at, token_at;  ///< of this lane, in a brick and among tokens
+  std::uint32_t row_warp, k_group;  ///< of the warp: its rows, its stages
+  // Of this lane, in a brick and among tokens.
+  std::uint32_t granule_at, scale_at, token_at, selector;
 
-  __device__ BandConsumer(const BandParams& p, std::uint32_t warp)
+  __device__ BandConsumer(const BandParams& p, const BandShared& s, std::uint32_t warp)
       : params(p),
-        shared{p.cut},
-        ring{shared},
+        ring{s},
+        at(ring.start()),
         row_warp(warp % (p.cut.tile_bricks / BandTile::kWarpBricks)),
         k_group(warp / (p.cut.tile_bricks / BandTile::kWarpBricks)) {
-    const std::uint32_t lane = threadIdx.x % 32;
-    const auto g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
-    granule_at = static_cast<std::uint32_t>(kernels::granule_position(g, t)) * 16;
-    scale_at = 512 + lane / 4 * (kFormat == WeightFormat::kNvfp4 ? 8 : 4);
-    token_at = lane / 4 * C::kTokenBytes + lane % 4 * 32;
+    const std::uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    granule_at = keep(static_cast<std::uint32_t>(
+                          kernels::granule_position(static_cast<int>(g), static_cast<int>(t))) *
+                      16);
+    scale_at = keep(512 + g * (kFormat == WeightFormat::kNvfp4 ? 8 : 4));
+    token_at = keep(params.cut.tokens_at + g * C::kTokenBytes + t * 32);
+    selector = keep(scale_selector(kFormat == WeightFormat::kNvfp4 ? t : t / 2));
   }
 
+  /// Shared addresses of what this lane reads of a brick.
+  struct Brick {
+    std::uint32_t granule, scales;
+  };
+
   // Weights of one brick, in the order of K in which tokens are read: group t, word j.
-  __device__ void read_rows(BandRows& a, const std::uint8_t* brick) const {
-    const auto* granule = reinterpret_cast<const uint4*>(brick + granule_at);
+  __device__ void read_rows(BandRows& a, const Brick& brick) const {
+    constexpr std::uint32_t kPart = kernels::kGranules * kernels::kGranuleBytes;
     if constexpr (kernels::is_fp4(kFormat)) {
-      const uint4 codes = granule[0];
+      const uint4 codes = ptx::ld_shared_v4_u32(brick.granule);
       std::uint32_t factors[2];
       if constexpr (kFormat == WeightFormat::kNvfp4) {
-        const uint2 scales = *reinterpret_cast<const uint2*>(brick + scale_at);
-        const std::uint32_t selector = scale_selector(threadIdx.x % 4);
+        const uint2 scales = ptx::ld_shared_v2_u32(brick.scales);
         factors[0] = bf16_factors<kFormat>(scales.x, selector);
         factors[1] = bf16_factors<kFormat>(scales.y, selector);
       } else {
-        const std::uint32_t scales = *reinterpret_cast<const std::uint32_t*>(brick + scale_at);
-        factors[0] = bf16_factors<kFormat>(scales, scale_selector(threadIdx.x % 4 / 2));
-        factors[1] = bf16_factors<kFormat>(scales, scale_selector(threadIdx.x % 4 / 2 + 2));
+        const std::uint32_t scales = ptx::ld_shared_u32(brick.scales);
+        factors[0] = bf16_factors<kFormat>(scales, selector);
+        factors[1] = bf16_factors<kFormat>(scales, selector + 0x0202u);
       }
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
@@ -65,7 +72,7 @@ struct BandConsumer {
     } else if constexpr (kFormat == WeightFormat::kFp8) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const uint4 codes = granule[half * kernels::kGranules];
+        const uint4 codes = ptx::ld_shared_v4_u32(brick.granule + half * kPart);
         const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -78,18 +85,16 @@ struct BandConsumer {
     } else {
 #pragma unroll
       for (int part = 0; part < 4; ++part) {
-        const uint4 pairs = granule[part * kernels::kGranules];
+        const uint4 pairs = ptx::ld_shared_v4_u32(brick.granule + part * kPart);
         const std::uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) a[j][part / 2 + part % 2 * 2] = words[j];
       }
     }
   }
-
-  __device__ void read_tokens(std::uint32_t (&b)[4][2], const std::uint8_t* tokens,
-                              int tile) const {
-    const auto* x = reinterpret_cast<const uint4*>(tokens + token_at + tile * 8 * C::kTokenBytes);
-    const uint4 first = x[0], second = x[1];
+  static __device__ void read_tokens(std::uint32_t (&b)[4][2], std::uint32_t tokens, int tile) {
+    const std::uint32_t x = tokens + tile * 8 * C::kTokenBytes;
+    const uint4 first = ptx::ld_shared_v4_u32(x), second = ptx::ld_shared_v4_u32(x + 16);
     b[0][0] = first.x, b[1][0] = first.y, b[2][0] = first.z, b[3][0] = first.w;
     b[0][1] = second.x, b[1][1] = second.y, b[2][1] = second.z, b[3][1] = second.w;
   }
@@ -97,8 +102,8 @@ struct BandConsumer {
   // One K block: some bricks of this warp by Tiles times 8 tokens. A product waits for the last one
   // into the same sum, some 33 clocks; so four sums are added to in turn.
   template <int Tiles, int Bricks>
-  __device__ void multiply(Chains<Tiles> (&sums)[Bricks], const std::uint8_t* const* bricks,
-                           const std::uint8_t* tokens) const {
+  __device__ void multiply(Chains<Tiles> (&sums)[Bricks], const Brick (&bricks)[Bricks],
+                           std::uint32_t tokens) const {
     BandRows a[Bricks];
 #pragma unroll
     for (int i = 0; i < Bricks; ++i) read_rows(a[i], bricks[i]);
@@ -126,23 +131,23 @@ struct BandConsumer {
   template <int Tiles>
   __device__ void accumulate(BandSums<Tiles>& sums, const BandUnit& unit, const BandSteps& steps) {
     // Bricks behind the last are read as the last, and their sums forgotten.
-    std::int32_t brick[2];
+    Brick bricks[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      brick[i] =
-          min(static_cast<std::int32_t>(row_warp) * BandTile::kWarpBricks + i, unit.bricks - 1) *
-          C::kBrickBytes;
+      const std::int32_t first =
+          min(static_cast<std::int32_t>(row_warp) * BandTile::kWarpBricks + i, unit.bricks - 1);
+      bricks[i].granule = keep(static_cast<std::uint32_t>(first) * C::kBrickBytes + granule_at);
+      bricks[i].scales = keep(static_cast<std::uint32_t>(first) * C::kBrickBytes + scale_at);
     }
     Chains<Tiles> chains[2] = {};
     auto turn = static_cast<std::int32_t>(k_group);
     for (std::int32_t step = steps.begin; step < steps.end; ++step) {
       if (turn == 0) {
-        const std::uint8_t* stage = shared.stage(at.stage);
         ring.wait_full(at);
         if constexpr (kFormat == WeightFormat::kFp8) {
-          add_scaled_stage<Tiles>(chains, stage, brick, step);
+          add_scaled_stage<Tiles>(chains, bricks, step);
         } else {
-          add_stage<Tiles, 2>(chains, stage, brick, step);
+          add_stage<Tiles, 2>(chains, bricks, step);
         }
         ring.release(at);
         turn = params.cut.k_groups;
@@ -162,39 +167,52 @@ struct BandConsumer {
   }
 
  private:
+  // `lane_bricks` are of the stage's first block, from the start of the stage.
   template <int Tiles, int Bricks>
-  __device__ void add_stage(Chains<Tiles> (&sums)[Bricks], const std::uint8_t* stage,
-                            const std::int32_t* brick, std::int32_t step) const {
+  __device__ void add_stage(Chains<Tiles> (&sums)[Bricks], const Brick (&lane_bricks)[Bricks],
+                            std::int32_t step) const {
+    const std::uint32_t block_bytes =
+        static_cast<std::uint32_t>(params.cut.tile_bricks) * C::kBrickBytes;
+    Brick bricks[Bricks];
+#pragma unroll
+    for (int i = 0; i < Bricks; ++i)
+      bricks[i] = {at.memory + lane_bricks[i].granule, at.memory + lane_bricks[i].scales};
+    const std::uint32_t tokens = at.memory + token_at;
     // With many tokens ptxas would load both blocks' ahead, more than there are registers.
 #pragma unroll(Tiles > 2 ? 1 : C::kBlocks)
     for (int block = 0; block < C::kBlocks; ++block) {
       if (block > 0 && step * C::kBlocks + block >= params.cut.all_blocks) break;
-      const std::uint8_t* weights = stage + block * params.cut.tile_bricks * C::kBrickBytes;
-      const std::uint8_t* bricks[Bricks];
+      multiply<Tiles, Bricks>(sums, bricks, tokens + block * 128);
 #pragma unroll
-      for (int i = 0; i < Bricks; ++i) bricks[i] = weights + brick[i];
-      multiply<Tiles, Bricks>(sums, bricks, stage + params.cut.tokens_at + block * 128);
+      for (int i = 0; i < Bricks; ++i) {
+        bricks[i].granule += block_bytes;
+        bricks[i].scales += block_bytes;
+      }
     }
   }
 
   // kFp8: the stage's products are a sum of their own, which the block scales then multiply. With
   // many tokens one brick after the other: there are registers for one such sum only.
   template <int Tiles>
-  __device__ void add_scaled_stage(Chains<Tiles> (&sums)[2], const std::uint8_t* stage,
-                                   const std::int32_t (&brick)[2], std::int32_t step) const {
+  __device__ void add_scaled_stage(Chains<Tiles> (&sums)[2], const Brick (&lane_bricks)[2],
+                                   std::int32_t step) const {
     constexpr int kBricks = Tiles > 2 ? 1 : 2, kChains = Tiles == 1 ? 2 : Tiles;
-    const float2 scales = reinterpret_cast<const float2*>(stage + params.cut.scales_at)[row_warp];
+    const uint2 bits = ptx::ld_shared_v2_u32(at.memory + params.cut.scales_at + row_warp * 8);
+    const float scales[2] = {__uint_as_float(bits.x), __uint_as_float(bits.y)};
 #pragma unroll
     for (int first = 0; first < 2; first += kBricks) {
       Chains<Tiles> products[kBricks] = {};
-      add_stage<Tiles, kBricks>(products, stage, brick + first, step);
+      Brick bricks[kBricks];
+#pragma unroll
+      for (int i = 0; i < kBricks; ++i) bricks[i] = lane_bricks[first + i];
+      add_stage<Tiles, kBricks>(products, bricks, step);
 #pragma unroll
       for (int i = 0; i < kBricks; ++i) {
 #pragma unroll
         for (int chain = 0; chain < kChains; ++chain) {
 #pragma unroll
           for (int c = 0; c < 4; ++c)
-            sums[first + i][chain][c] += products[i][chain][c] * (c < 2 ? scales.x : scales.y);
+            sums[first + i][chain][c] += products[i][chain][c] * scales[c / 2];
         }
       }
     }

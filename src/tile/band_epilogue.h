@@ -75,9 +75,9 @@ struct BandExchange {
   std::uint32_t parity = 0;  ///< of the unit
   bool has_sent = false;
 
-  __device__ explicit BandExchange(const BandParams& p)
+  __device__ BandExchange(const BandParams& p, const BandShared& s)
       : params(p),
-        shared{p.cut},
+        shared(s),
         cluster(static_cast<std::uint32_t>(p.cut.cluster)),
         groups(static_cast<std::uint32_t>(p.cut.k_groups)) {}
 
@@ -92,8 +92,7 @@ struct BandExchange {
                        std::uint32_t slots) const {
     const std::uint32_t source = ptx::cluster_ctarank() * groups + from.k_group,
                         lane = threadIdx.x % 32;
-    const std::uint32_t mine =
-        ptx::shared_address(shared.sums()) + (source * slots * 32 + lane) * 16;
+    const std::uint32_t mine = shared.base + params.cut.sums_at + (source * slots * 32 + lane) * 16;
     std::uint32_t slot = from.row_warp * 2 * Tiles / cluster;
     std::uint32_t owner = from.row_warp * 2 * Tiles % cluster;
 #pragma unroll

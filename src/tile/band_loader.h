@@ -23,12 +23,13 @@ struct BandLoader {
   std::uint64_t read_once;
   DeepRing::Position at;
 
-  __device__ explicit BandLoader(const BandParams& p)
+  __device__ BandLoader(const BandParams& p, const BandShared& s)
       : params(p),
-        shared{p.cut},
-        ring{shared},
+        shared(s),
+        ring{s},
         steps(p.cut),
-        read_once(ptx::createpolicy_fractional_l2_evict_first()) {}
+        read_once(ptx::createpolicy_fractional_l2_evict_first()),
+        at(ring.start()) {}
 
   static __device__ std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
 
@@ -38,9 +39,9 @@ struct BandLoader {
     const std::int32_t first = step * C::kBlocks;
     const std::int32_t blocks = min(params.cut.all_blocks - first, C::kBlocks);
     const std::uint32_t bytes = static_cast<std::uint32_t>(unit.bricks) * C::kBrickBytes;
-    const std::uint32_t barrier = ring.full(to.stage);
+    const std::uint32_t barrier = to.full;
     ptx::mbarrier_arrive_expect_tx(barrier, bytes * static_cast<std::uint32_t>(blocks));
-    const std::uint32_t destination = ptx::shared_address(shared.stage(to.stage));
+    const std::uint32_t destination = to.memory;
     const std::uint8_t* source =
         params.weights + unit.matrix * params.matrix_bytes +
         (std::int64_t{first} * params.cut.all_bricks + unit.first_brick) * C::kBrickBytes;
@@ -75,7 +76,7 @@ struct BandLoader {
     const std::int32_t chunk = lane() % kChunks, from_k = (step * kChunks + chunk) * 8;
     const auto valid_bytes = static_cast<std::uint32_t>(max(0, min(16, (params.k - from_k) * 2)));
     const std::uint32_t destination =
-        ptx::shared_address(shared.stage(at.stage)) + params.cut.tokens_at +
+        at.memory + params.cut.tokens_at +
         static_cast<std::uint32_t>(lane() / kChunks * C::kTokenBytes + chunk * 16);
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
@@ -98,10 +99,9 @@ struct BandLoader {
           ((std::int64_t{unit.matrix} * params.cut.all_steps + step) * params.scale_halves + half) *
               params.scale_rows +
           block;
-      ptx::cp_async_ca_shared_global_4(ptx::shared_address(shared.stage(at.stage)) +
-                                           params.cut.scales_at +
-                                           static_cast<std::uint32_t>(lane()) * 4,
-                                       params.block_scales + from, 4);
+      ptx::cp_async_ca_shared_global_4(
+          at.memory + params.cut.scales_at + static_cast<std::uint32_t>(lane()) * 4,
+          params.block_scales + from, 4);
     }
   }
 
@@ -110,7 +110,7 @@ struct BandLoader {
     if (units.is_grouped() || first_unit >= units.count()) return 0;
     const BandUnit unit = units.find(first_unit);
     const std::int32_t count = min(steps.end - steps.begin, params.cut.stages);
-    DeepRing::Position to;
+    DeepRing::Position to = ring.start();
     if (lane() == 0) {
       for (std::int32_t i = 0; i < count; ++i) {
         load_weights(unit, steps.begin + i, to);
@@ -135,7 +135,7 @@ struct BandLoader {
       }
       load_tokens(sources, unit, step);
       load_scales(unit, step);
-      ptx::cp_async_mbarrier_arrive_noinc(ring.full(at.stage));
+      ptx::cp_async_mbarrier_arrive_noinc(at.full);
       ring.advance(at);
     }
   }

@@ -26,12 +26,23 @@ struct BandConfig {
 
 extern __shared__ __align__(128) std::uint8_t band_shared[];
 
+/// The same value, but for the compiler one that it cannot compute again: ptxas would do so in
+/// every round of a loop, rather than keep a register.
+__device__ inline std::uint32_t keep(std::uint32_t value) {
+  return __shfl_sync(0xffffffffu, value, static_cast<int>(threadIdx.x % 32));
+}
+
 /// Shared memory of a CTA, by the sizes of the launch.
 struct BandShared {
   const kernels::BandCut& cut;
+  std::uint32_t base;  ///< keep(shared_address(band_shared))
 
-  __device__ std::uint8_t* stage(std::uint32_t index) const {
-    return band_shared + index * cut.stage_bytes;
+  /// Whole warps.
+  __device__ explicit BandShared(const kernels::BandCut& c)
+      : cut(c), base(keep(ptx::shared_address(band_shared))) {}
+
+  __device__ std::uint32_t stage(std::uint32_t index) const {
+    return base + index * cut.stage_bytes;
   }
   /// [source][slot][lane], of all who share a unit.
   __device__ float4* sums() const { return reinterpret_cast<float4*>(band_shared + cut.sums_at); }
@@ -42,9 +53,7 @@ struct BandShared {
   __device__ std::int32_t* totals() const { return words(cut.totals_at); }
 
   /// full[stages], empty[stages]; then sums full, sums empty.
-  __device__ std::uint32_t barriers() const {
-    return ptx::shared_address(band_shared) + cut.barriers_at;
-  }
+  __device__ std::uint32_t barriers() const { return base + cut.barriers_at; }
   __device__ std::uint32_t sums_full() const { return barriers() + 2 * BandTile::kMaxStages * 8; }
   __device__ std::uint32_t sums_empty() const { return sums_full() + 8; }
 
@@ -58,28 +67,31 @@ struct BandShared {
 struct DeepRing {
   BandShared shared;
 
+  /// Of the stage, its memory, its full barrier and the parity of the round.
   struct Position {
-    std::uint32_t stage = 0, parity = 0;
+    std::uint32_t index, memory, full, parity;
   };
+  __device__ Position start() const { return {0, shared.base, shared.barriers(), 0}; }
   __device__ void advance(Position& at) const {
-    const bool wraps = at.stage + 1 == static_cast<std::uint32_t>(shared.cut.stages);
-    at.stage = wraps ? 0 : at.stage + 1;
-    at.parity ^= wraps ? 1 : 0;
+    at.index += 1;
+    at.memory += shared.cut.stage_bytes;
+    at.full += 8;
+    if (at.index != static_cast<std::uint32_t>(shared.cut.stages)) return;
+    const std::uint32_t parity = at.parity ^ 1;
+    at = start();
+    at.parity = parity;
   }
-  __device__ std::uint32_t full(std::uint32_t stage) const { return shared.barriers() + stage * 8; }
-  __device__ std::uint32_t empty(std::uint32_t stage) const {
-    return full(stage) + BandTile::kMaxStages * 8;
+  static constexpr std::uint32_t kEmpty = BandTile::kMaxStages * 8;  // behind the full barrier
+  static __device__ void wait_empty(const Position& at) {
+    ptx::mbarrier_wait_parity(at.full + kEmpty, at.parity ^ 1);
   }
-  __device__ void wait_empty(const Position& at) const {
-    ptx::mbarrier_wait_parity(empty(at.stage), at.parity ^ 1);
-  }
-  __device__ void wait_full(const Position& at) const {
-    ptx::mbarrier_wait_parity(full(at.stage), at.parity);
+  static __device__ void wait_full(const Position& at) {
+    ptx::mbarrier_wait_parity(at.full, at.parity);
   }
   /// Every lane of a warp that does not read the stage any more.
-  __device__ void release(const Position& at) const {
+  static __device__ void release(const Position& at) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty(at.stage));
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(at.full + kEmpty);
   }
 };
 
@@ -94,7 +106,7 @@ struct BandUnit {
 /// so that a matrix is read from memory once.
 struct BandUnits {
   const BandParams& params;
-  BandShared shared{params.cut};
+  BandShared shared;
 
   __device__ std::int32_t blocks(std::int32_t tokens) const {
     return (tokens + params.cut.tile_tokens - 1) / params.cut.tile_tokens;

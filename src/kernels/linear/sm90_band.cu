@@ -37,21 +37,25 @@ __device__ int tiles_of(std::int32_t tokens) {
 
 // One thread, which begins to load thereafter.
 template <class C>
-__device__ void initialise_barriers(const BandParams& params, std::uint32_t warps) {
-  const tile::DeepRing ring{{params.cut}};
+__device__ void initialise_barriers(const BandParams& params, const tile::BandShared& shared) {
+  const std::uint32_t warps = blockDim.x / 32 - 1;
   const auto groups = static_cast<std::uint32_t>(params.cut.k_groups);
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(params.cut.stages); ++i) {
-    ptx::mbarrier_init(ring.full(i), 1 + 32);
-    ptx::mbarrier_init(ring.empty(i), warps / groups);
+  const tile::DeepRing ring{shared};
+  tile::DeepRing::Position at = ring.start();
+  for (std::int32_t i = 0; i < params.cut.stages; ++i) {
+    ptx::mbarrier_init(at.full, 1 + 32);
+    ptx::mbarrier_init(at.full + tile::DeepRing::kEmpty, warps / groups);
+    ring.advance(at);
   }
-  tile::BandExchange<C>(params).initialise(warps * static_cast<std::uint32_t>(params.cut.cluster));
+  tile::BandExchange<C>(params, shared)
+      .initialise(warps * static_cast<std::uint32_t>(params.cut.cluster));
   ptx::fence_mbarrier_init_release_cluster();
 }
 
 template <class C>
 __device__ void produce(const BandParams& params, const tile::BandUnits& units, std::int32_t first,
                         std::int32_t stride) {
-  tile::BandLoader<C> loader(params);
+  tile::BandLoader<C> loader(params, units.shared);
   std::int32_t early = loader.load_early(units, first);
   __syncthreads();
   ptx::griddepcontrol_launch_dependents();
@@ -77,8 +81,8 @@ __device__ void consume(const BandParams& params, const tile::BandUnits& units, 
   const std::int32_t count = units.count();
   if (params.cut.cluster > 1) ptx::barrier_cluster_wait_aligned();  // all of the cluster run
   Worker<C> worker{params,
-                   {params, threadIdx.x / 32 - 1},
-                   tile::BandExchange<C>(params),
+                   {params, units.shared, threadIdx.x / 32 - 1},
+                   {params, units.shared},
                    tile::BandSteps(params.cut)};
   for (std::int32_t index = first; index < count; index += stride) {
     const BandUnit unit = units.find(index);
@@ -96,11 +100,11 @@ __device__ void consume(const BandParams& params, const tile::BandUnits& units, 
 
 template <class C>
 __device__ void linear_band(const BandParams& params) {
-  const tile::BandUnits units{params};
+  const tile::BandUnits units{params, tile::BandShared(params.cut)};
   const auto first = static_cast<std::int32_t>(ptx::clusterid_x());
   const auto stride = static_cast<std::int32_t>(ptx::nclusterid_x());
   if (threadIdx.x < 32) {
-    if (threadIdx.x == 0) initialise_barriers<C>(params, blockDim.x / 32 - 1);
+    if (threadIdx.x == 0) initialise_barriers<C>(params, units.shared);
     __syncwarp();
     produce<C>(params, units, first, stride);
   } else {
