@@ -88,13 +88,13 @@ class Band : public LinearKernel {
     const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
     const double format = weight.format == WeightFormat::kFp8 ? 1.3 : 1;
     const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
-    return step_cost_us({.bytes = linear_bytes(weight, p),
-                         .units = static_cast<double>(tile.units(p.m, weight.n)),
-                         .slots = static_cast<double>(num_slots(device, tile)),
-                         .steps = steps,
-                         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) *
-                                    (ctas_ == 2 ? 1 : 0.84),
-                         .fixed_us = 3});
+    return step_cost_us(
+        {.bytes = linear_bytes(weight, p),
+         .units = static_cast<double>(tile.units(p.m, weight.n)),
+         .slots = static_cast<double>(num_slots(device, tile)),
+         .steps = steps,
+         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) * (ctas_ == 2 ? 1 : 0.84),
+         .fixed_us = 3});
   }
 
  private:

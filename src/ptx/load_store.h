@@ -42,4 +42,29 @@ __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   return word;
 }
 
+/// 16 and 8 aligned bytes that no one writes meanwhile, from global memory past the first cache.
+/// `policy` as createpolicy makes it.
+__device__ inline uint4 ld_global_nc_no_allocate_v4_u32(const void* from, std::uint64_t policy) {
+  uint4 words;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "l"(from), "l"(policy));
+  return words;
+}
+__device__ inline uint2 ld_global_nc_no_allocate_v2_u32(const void* from, std::uint64_t policy) {
+  uint2 words;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+               : "=r"(words.x), "=r"(words.y)
+               : "l"(from), "l"(policy));
+  return words;
+}
+__device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from,
+                                                             std::uint64_t policy) {
+  std::uint32_t word;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+               : "=r"(word)
+               : "l"(from), "l"(policy));
+  return word;
+}
+
 }  // namespace tilewright::ptx

@@ -22,7 +22,7 @@ struct LinearGroups {
 struct LinearTile {
   std::int32_t expert;
   std::int32_t row_group;
-  std::int32_t first_token;           ///< of the tile, a multiple of 4
+  std::int32_t first_token;             ///< of the tile, a multiple of 4
   std::int32_t token_begin, token_end;  ///< those of the tile that belong to the expert
 };
 

@@ -69,8 +69,7 @@ inline void put_fp4(const WideProblem& p, WideData& data, std::int64_t matrix, s
   const double scale = p.format == WeightFormat::kNvfp4
                            ? (1 + byte % 8 / 8.0) * std::ldexp(1, static_cast<int>(byte / 8) - 26)
                            : std::ldexp(1, static_cast<int>(byte) - 248);
-  data.folded.push_back(sign *
-                        decode_e4m3(e4m3_magnitudes(p.format, byte) >> 8 * (code & 7)));
+  data.folded.push_back(sign * decode_e4m3(e4m3_magnitudes(p.format, byte) >> 8 * (code & 7)));
   data.plain.push_back(sign * magnitude * scale);
 }
 
@@ -86,10 +85,9 @@ inline void fill_weights(const WideProblem& p, WideData& data, Random& random) {
           if (byte == 0) {
             // Mostly of three binades; a few so small that e4m3 has few digits left, or none.
             const auto drawn = static_cast<std::uint32_t>(random.bits() % 1000);
-            byte = static_cast<std::uint8_t>(
-                p.format == WeightFormat::kNvfp4
-                    ? (drawn < 20 ? 80 + drawn * 6 : 226 + drawn % 24)
-                    : (drawn < 20 ? 226 + drawn : 249 + drawn % 4));
+            byte = static_cast<std::uint8_t>(p.format == WeightFormat::kNvfp4
+                                                 ? (drawn < 20 ? 80 + drawn * 6 : 226 + drawn % 24)
+                                                 : (drawn < 20 ? 226 + drawn : 249 + drawn % 4));
           }
           put_fp4(p, data, e, row, k, random.bits() % 16);
         } else {
@@ -120,8 +118,7 @@ inline WideData make_wide_data(const WideProblem& p) {
   data.alphas = draw_floats(random, p.matrices());
   data.bias = draw_floats(random, std::int64_t{p.matrices()} * p.n);
   data.row_weights = draw_floats(random, p.tokens);
-  data.x_scales =
-      draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);
+  data.x_scales = draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);
   data.block_scales =
       draw_floats(random, std::int64_t{p.matrices()} * p.blocks_k() * p.blocks_rows());
   fill_weights(p, data, random);

@@ -38,7 +38,7 @@ template <class C>
 struct Shared {
   tile::RingBarriers<C::kStages> ring;
   tile::LinearTileTable tiles;
-  std::uint64_t ring_idle, sums_sent;  ///< two parts of k: see combine()
+  std::uint64_t ring_idle, sums_sent;           ///< two parts of k: see combine()
   alignas(16) float factors[2][2][C::kTokens];  ///< of a warpgroup's tokens: scales, row weights
 };
 
@@ -167,14 +167,15 @@ struct Consumer {
     const std::uint32_t at = C::kWeightsAt + brick * problem.brick;
     const std::uint32_t groups = problem.params.format == WeightFormat::kNvfp4 ? 4 : 2;
     const std::uint32_t scale = at + 512 + g * 2 * groups + s * groups / 4;
-    return {at + static_cast<std::uint32_t>(granule_position(static_cast<int>(g),
-                                                             static_cast<int>(s))) * 16,
+    return {at + static_cast<std::uint32_t>(
+                     granule_position(static_cast<int>(g), static_cast<int>(s))) *
+                     16,
             scale, scale + groups};
   }
 
   // What the fragments of a step are made of.
   struct Raw {
-    uint4 low[2], high[2];      ///< of each half; FP4: low only, both rows
+    uint4 low[2], high[2];       ///< of each half; FP4: low only, both rows
     std::uint32_t scales[2][2];  ///< FP4: of each half and row
     uint2 magnitudes[2][2];
   };
@@ -288,8 +289,8 @@ struct Consumer {
   // Where a tile's next step stands.
   struct Cursor {
     std::int32_t step = 0;
-    Position at;                  ///< its stage
-    const float* scales;          ///< of its blocks of weights
+    Position at;                   ///< its stage
+    const float* scales;           ///< of its blocks of weights
     std::int32_t scale_pitch, up;  ///< from step to step; from gate to up
   };
 
@@ -392,8 +393,7 @@ struct Consumer {
   __device__ void round(Sums& total, Sums& part, Fragments& now, Fragments& next, const Offsets& at,
                         Cursor& cursor) {
     step<Place, Count>(total, part, now, next, at, cursor);
-    if constexpr (Place + 1 < Count)
-      round<Count, Place + 1>(total, part, next, now, at, cursor);
+    if constexpr (Place + 1 < Count) round<Count, Place + 1>(total, part, next, now, at, cursor);
   }
 
   __device__ void multiply(Total& total, const LinearTile& tile, std::int32_t row_tile) {
@@ -405,10 +405,10 @@ struct Consumer {
       const std::int32_t half = (params.n / 2 + 127) / 128;
       cursor.scale_pitch = params.is_swiglu ? 2 * half : blocks;
       cursor.up = params.is_swiglu ? half : 0;
-      cursor.scales = params.block_scales +
-                      (std::int64_t{tile.expert} * problem.steps + problem.first_step) *
-                          cursor.scale_pitch +
-                      (params.is_swiglu ? row_tile / 2 : row_tile);
+      cursor.scales =
+          params.block_scales +
+          (std::int64_t{tile.expert} * problem.steps + problem.first_step) * cursor.scale_pitch +
+          (params.is_swiglu ? row_tile / 2 : row_tile);
     }
     Fragments a;
     Raw raw;
@@ -573,9 +573,8 @@ struct Consumer {
   // The same for all threads, and known to be: products in a divergent loop would be serialised.
   static __device__ bool next_tile(typename C::Walk& walk, LinearTile& tile) {
     const bool has_tile = ptx::uniform(static_cast<int>(walk.next(tile))) != 0;
-    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group),
-            ptx::uniform(tile.first_token), ptx::uniform(tile.token_begin),
-            ptx::uniform(tile.token_end)};
+    tile = {ptx::uniform(tile.expert), ptx::uniform(tile.row_group), ptx::uniform(tile.first_token),
+            ptx::uniform(tile.token_begin), ptx::uniform(tile.token_end)};
     return has_tile;
   }
 
@@ -621,9 +620,17 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
     ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
     const std::uint32_t lane = threadIdx.x % 32;
-    Consumer<C> consumer{problem, shared, tile::Ring<C::kStages>(shared.ring), {}, {}, stages,
+    Consumer<C> consumer{problem,
+                         shared,
+                         tile::Ring<C::kStages>(shared.ring),
+                         {},
+                         {},
+                         stages,
                          staging + index * C::kVariant.staging_bytes(),
-                         table + lane % 16 * 8, index, ptx::uniform(threadIdx.x / 32 % 4), lane};
+                         table + lane % 16 * 8,
+                         index,
+                         ptx::uniform(threadIdx.x / 32 % 4),
+                         lane};
     consumer.run();
   }
   if (problem.ctas > 1) {
@@ -636,10 +643,10 @@ __device__ void wide_e4m3(const WideE4m3Params& params) {
 }  // namespace tilewright::kernels
 
 #ifndef TILEWRIGHT_WIDE_E4M3_NO_ENTRIES  // measured variants are compiled elsewhere
-#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                  \
-  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                              \
-      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) {  \
-    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                      \
+#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX, ...)                                                 \
+  extern "C" __global__ void __VA_ARGS__ __launch_bounds__(384, 1)                             \
+      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) { \
+    tilewright::kernels::wide_e4m3<tilewright::kernels::Config<INDEX>>(p);                     \
   }
 
 TILEWRIGHT_WIDE_E4M3(fp4_t128, 0)

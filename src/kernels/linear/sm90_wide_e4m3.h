@@ -26,8 +26,8 @@ struct WideE4m3Params {
   alignas(64) std::uint8_t x_map[128];  ///< u8 [tokens, k rounded up to 64], boxes of 128 x
                                         ///< box_tokens(), 128B swizzle, zeros outside
   const std::uint8_t* weights;
-  const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
-                                 ///< the blocks of the gate, then those of up, of 128 each
+  const float* block_scales;  ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
+                              ///< the blocks of the gate, then those of up, of 128 each
   const float* x_scales;
   const float* alphas;           ///< [matrices] factors beside alpha, or null
   const float* bias;             ///< [matrix][n], or null
@@ -52,15 +52,15 @@ struct WideE4m3Params {
 /// Entries linear_wide_e4m3_NAME.
 struct WideE4m3Variant {
   const char* name;
-  bool is_fp4;          ///< weights: NVFP4 and MXFP4, or FP8
-  bool has_k_scales;    ///< tokens have a scale per 128 of K, or one
-  int tokens;           ///< of a tile
-  int promote;          ///< sums go over to f32 every so many steps of 128; 0: at the end
-  int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
+  bool is_fp4;        ///< weights: NVFP4 and MXFP4, or FP8
+  bool has_k_scales;  ///< tokens have a scale per 128 of K, or one
+  int tokens;         ///< of a tile
+  int promote;        ///< sums go over to f32 every so many steps of 128; 0: at the end
+  int cluster = 1;    ///< 2: pairs of CTAs share the tokens of a tile
   int stages = 6;
   bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
-  bool turns = false;  ///< the two warpgroups issue their products in turn
-  int halves = 1;  ///< 2: products have half the tile's tokens, one half after the other
+  bool turns = false;        ///< the two warpgroups issue their products in turn
+  int halves = 1;            ///< 2: products have half the tile's tokens, one half after the other
 
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
   static constexpr int kTableBytes = 153 * 128;
@@ -86,11 +86,23 @@ struct WideE4m3Variant {
 
 inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
     {.name = "fp4_t128", .is_fp4 = true, .has_k_scales = false, .tokens = 128, .promote = 4},
-    {.name = "fp4_g128", .is_fp4 = true, .has_k_scales = true, .tokens = 128, .promote = 1,
+    {.name = "fp4_g128",
+     .is_fp4 = true,
+     .has_k_scales = true,
+     .tokens = 128,
+     .promote = 1,
      .stages = 5},
-    {.name = "fp8_t128", .is_fp4 = false, .has_k_scales = false, .tokens = 128, .promote = 1,
+    {.name = "fp8_t128",
+     .is_fp4 = false,
+     .has_k_scales = false,
+     .tokens = 128,
+     .promote = 1,
      .stages = 4},
-    {.name = "fp8_g128", .is_fp4 = false, .has_k_scales = true, .tokens = 128, .promote = 1,
+    {.name = "fp8_g128",
+     .is_fp4 = false,
+     .has_k_scales = true,
+     .tokens = 128,
+     .promote = 1,
      .stages = 4},
 };
 
