@@ -50,7 +50,6 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kLeadBarrier = 7;
 constexpr int kStepsOfBlock = kFp8BlockK / kWideBf16Step;
 
 template <WeightFormat WeightsFormat, bool IsTall>
@@ -260,7 +259,6 @@ struct Consumer {
   Steps steps;
   typename Words::Places places;
   Position at;
-  std::int32_t lead;  // steps by which the first warpgroup still has to go ahead of the second
 
   __device__ Consumer(const WideBf16Params& of, const Memory<C>& shared, const Cluster& in_cluster,
                       std::uint32_t warpgroup)
@@ -269,8 +267,7 @@ struct Consumer {
         cluster(in_cluster),
         index(warpgroup),
         steps(of, in_cluster),
-        places(threadIdx.x % 32),
-        lead(C::kConsumers == 256 && of.lead < steps.end - steps.begin ? of.lead : 0) {}
+        places(threadIdx.x % 32) {}
 
   // Every lane of a warp that no longer reads the stage; its producers are all CTAs that share
   // tokens.
@@ -386,11 +383,7 @@ struct Consumer {
     std::uint32_t a[2][4], last = 0;
     fetch(words, brick);
     words.template decode<0>(a[0], places);
-    const std::int32_t lead_step = lead == 0 ? -1 : steps.begin + lead;
-    if (lead != 0 && index == 1) ptx::bar_sync<kLeadBarrier, 256>();
-    lead = 0;
     for (std::int32_t step = steps.begin;;) {
-      if (step == lead_step && index == 0) ptx::bar_arrive<256>(kLeadBarrier);
       const std::uint64_t x =
           tile::describe_k_major<N, kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
       if constexpr (kHasBlockScales) {

@@ -43,8 +43,6 @@ struct WideBf16Params {
   std::int32_t splits;        ///< 1, 2, 4 or 8; tile_tokens / splits a multiple of 16
   std::int32_t token_group;   ///< token tiles whose units come together: what L2 is to hold
   std::int32_t stages;        ///< of the ring: WideBf16Layout::stages()
-  std::int32_t lead;          ///< steps, 0 to stages - 2, by which one half of the rows is kept
-                              ///< ahead of the other, so that its results are written meanwhile
   float alpha;
   float swiglu_limit;  ///< infinity for none
   std::uint8_t is_swiglu, is_f32;
