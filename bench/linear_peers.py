@@ -456,7 +456,8 @@ def run_case(torch, args, library, plugin, prepared, weights, name, m):
         floor, moved = floor_us(operator, m, n, k)
         samples.append({"case": f"{name} m{m}", "inputs": "N(0,1)", "source": operator.source,
                         "kernel": operator.name, "idea": operator.idea, "plan": operator.plan,
-                        "flops": 2 * m * n * k, "bytes": moved, "floor_us": floor, "samples_us": operator.samples, "error": operator.error,
+                        "flops": 2 * m * n * k, "bytes": moved, "floor_us": floor,
+                        "samples_us": operator.samples, "error": operator.error,
                         "calls_per_graph": operator.calls, "clocks_before": before, "clocks_after": after,
                         "problem": {"shape": name, "m": m, "n": n, "k": k}})
         mark = "" if operator.error["ok"] else " WRONG"
