@@ -112,7 +112,7 @@ class WideE4m3 : public LinearKernel {
   // Few tokens do not need a whole tile.
   std::int32_t tile_tokens(const LinearProblem& p) const {
     constexpr std::int64_t kGranule = 32;
-    const std::int64_t wanted = ceil_div(p.m, kGranule) * kGranule;
+    const std::int64_t wanted = ceil_div(std::max<std::int64_t>(p.m, 1), kGranule) * kGranule;
     return static_cast<std::int32_t>(std::min<std::int64_t>(variant_.tokens, wanted));
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
