@@ -72,9 +72,9 @@ __device__ void store_staged(void* y, std::int32_t y_pitch, std::uint32_t stagin
 
 /// 64 rows of bf16. `staging`: Tokens * 128 bytes of this warpgroup's, `barrier` its named barrier.
 template <int Tokens>
-__device__ void store_transposed_bf16(void* y, std::int32_t y_pitch,
-                                      const float (&d)[Tokens / 2], std::uint32_t staging,
-                                      std::uint32_t barrier, const LinearPlace& place) {
+__device__ void store_transposed_bf16(void* y, std::int32_t y_pitch, const float (&d)[Tokens / 2],
+                                      std::uint32_t staging, std::uint32_t barrier,
+                                      const LinearPlace& place) {
   const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
   ptx::bar_sync<128>(barrier);  // the tile before was read
 #pragma unroll
@@ -83,8 +83,8 @@ __device__ void store_transposed_bf16(void* y, std::int32_t y_pitch,
         Bf16::pack(d[4 * j], d[4 * j + 1]), Bf16::pack(d[4 * j + 2], d[4 * j + 3]),
         Bf16::pack(d[4 * j + 4], d[4 * j + 5]), Bf16::pack(d[4 * j + 6], d[4 * j + 7])};
     const std::uint32_t token = 8 * (j + lane / 16) + lane % 8;
-    ptx::stmatrix<4, true>(
-        staged_chunk<Tokens, 128>(staging, token, warp * 2 + lane / 8 % 2), words);
+    ptx::stmatrix<4, true>(staged_chunk<Tokens, 128>(staging, token, warp * 2 + lane / 8 % 2),
+                           words);
   }
   ptx::bar_sync<128>(barrier);
   store_staged<Tokens, 128>(y, y_pitch, staging, place);

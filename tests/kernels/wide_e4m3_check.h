@@ -69,8 +69,7 @@ inline void put_fp4(const WideProblem& p, WideData& data, std::int64_t matrix, s
   const double scale = p.format == WeightFormat::kNvfp4
                            ? (1 + byte % 8 / 8.0) * std::ldexp(1, static_cast<int>(byte / 8) - 26)
                            : std::ldexp(1, static_cast<int>(byte) - 248);
-  data.folded.push_back(sign *
-                        decode_e4m3(e4m3_magnitudes(p.format, byte) >> 8 * (code & 7)));
+  data.folded.push_back(sign * decode_e4m3(e4m3_magnitudes(p.format, byte) >> 8 * (code & 7)));
   data.plain.push_back(sign * magnitude * scale);
 }
 
@@ -86,10 +85,9 @@ inline void fill_weights(const WideProblem& p, WideData& data, Random& random) {
           if (byte == 0) {
             // Mostly of three binades; a few so small that e4m3 has few digits left, or none.
             const auto drawn = static_cast<std::uint32_t>(random.bits() % 1000);
-            byte = static_cast<std::uint8_t>(
-                p.format == WeightFormat::kNvfp4
-                    ? (drawn < 20 ? 80 + drawn * 6 : 226 + drawn % 24)
-                    : (drawn < 20 ? 226 + drawn : 249 + drawn % 4));
+            byte = static_cast<std::uint8_t>(p.format == WeightFormat::kNvfp4
+                                                 ? (drawn < 20 ? 80 + drawn * 6 : 226 + drawn % 24)
+                                                 : (drawn < 20 ? 226 + drawn : 249 + drawn % 4));
           }
           put_fp4(p, data, e, row, k, random.bits() % 16);
         } else {
@@ -120,8 +118,7 @@ inline WideData make_wide_data(const WideProblem& p) {
   data.alphas = draw_floats(random, p.matrices());
   data.bias = draw_floats(random, std::int64_t{p.matrices()} * p.n);
   data.row_weights = draw_floats(random, p.tokens);
-  data.x_scales =
-      draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);
+  data.x_scales = draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);
   data.block_scales =
       draw_floats(random, std::int64_t{p.matrices()} * p.blocks_k() * p.blocks_rows());
   fill_weights(p, data, random);
@@ -169,9 +166,9 @@ inline WideSums wide_reference(const WideProblem& p, const WideData& data, float
 /// Sums of `promote` steps of 128 by the tensor core, each step's bound as of a product that deep;
 /// then f32: the sum of the rounds, scales, alpha, bias, a few roundings each.
 inline double wide_bound(const WideE4m3Variant& variant, std::int32_t k, double magnitude) {
-  const int depth = std::min(128 * variant.promote, round_up(k, 128));
-  const double rounds = std::ceil(k / 128.0) / variant.promote;
-  return tensor_core_bound(kHopperE4m3TensorCore, depth, magnitude) +
+  const int steps = (k + 127) / 128, depth = variant.promote == 0 ? steps : variant.promote;
+  const double rounds = std::ceil(static_cast<double>(steps) / depth);
+  return tensor_core_bound(kHopperE4m3TensorCore, 128 * std::min(depth, steps), magnitude) +
          (rounds + 8) * 0x1p-24 * 2 * magnitude;
 }
 

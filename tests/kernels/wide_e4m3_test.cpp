@@ -22,7 +22,8 @@ class WideE4m3 : public KernelTest {
  protected:
   // Everything on the device; y comes back as numbers.
   static std::vector<double> run(const Device& device, const WideE4m3Variant& variant,
-                                 const WideProblem& p, const WideData& data, std::uint32_t ctas) {
+                                 const WideProblem& p, const WideData& data, std::uint32_t ctas,
+                                 int splits = 1) {
     const Buffer weights = Buffer::from(device, data.weights), x = Buffer::from(device, data.x);
     const Buffer block_scales = Buffer::from(device, data.block_scales);
     const Buffer x_scales = Buffer::from(device, data.x_scales);
@@ -57,6 +58,7 @@ class WideE4m3 : public KernelTest {
     params.matrices = p.matrices();
     params.x_scale_pitch = p.scale_pitch();
     params.token_group = 1;
+    params.splits = splits;
     params.format = p.format;
     params.alpha = kAlpha;
     params.swiglu_limit = p.limit;
@@ -64,7 +66,7 @@ class WideE4m3 : public KernelTest {
     device::LaunchConfig config = {.grid = {ctas},
                                    .block = {WideE4m3Variant::kThreads},
                                    .dynamic_shared_bytes = variant.shared_bytes()};
-    if (variant.cluster > 1) config.cluster = {static_cast<std::uint32_t>(variant.cluster)};
+    if (splits > 1) config.cluster = {static_cast<std::uint32_t>(splits)};
     run_kernel(device, fmt::format("linear_wide_e4m3_{}", variant.name), config, params);
     const std::vector<std::uint8_t> codes = y.read();
     std::vector<double> values;
@@ -97,8 +99,8 @@ class WideE4m3 : public KernelTest {
   }
 
   // |silu'| < 1.1 and |silu(x)| <= |x|; the fast exponential and division err by a few 2^-22.
-  static double bound_of(const WideE4m3Variant& variant, const WideProblem& p,
-                         const WideData& data, const WideSums& sums, std::size_t i) {
+  static double bound_of(const WideE4m3Variant& variant, const WideProblem& p, const WideData& data,
+                         const WideSums& sums, std::size_t i) {
     if (!p.is_swiglu) return wide_bound(variant, p.k, sums.magnitude[i]);
     const auto token = static_cast<std::int32_t>(i / (p.n / 2));
     const auto column = static_cast<std::int32_t>(i % (p.n / 2));
@@ -111,12 +113,12 @@ class WideE4m3 : public KernelTest {
            (1.1 * gate_error * (up + up_error) + gate * up_error + 0x1p-20 * gate * up);
   }
 
-  void check(const std::string& name, const WideProblem& p, std::uint32_t ctas) {
-    SCOPED_TRACE(fmt::format("{}, {} tokens, n = {}, k = {}, {} matrices", name, p.tokens, p.n,
-                             p.k, p.matrices()));
+  void check(const std::string& name, const WideProblem& p, std::uint32_t ctas, int splits = 1) {
+    SCOPED_TRACE(fmt::format("{}, {} tokens, n = {}, k = {}, {} matrices", name, p.tokens, p.n, p.k,
+                             p.matrices()));
     const WideE4m3Variant& variant = variant_named(name);
     const WideData data = make_wide_data(p);
-    const auto go = [&](const Device& where) { return run(where, variant, p, data, ctas); };
+    const auto go = [&](const Device& where) { return run(where, variant, p, data, ctas, splits); };
     const std::vector<double> y = go(device());
     const WideSums sums = wide_reference(p, data, kAlpha, data.folded);
     const std::vector<double> want = finish(p, data, sums.y);
@@ -140,30 +142,62 @@ TILEWRIGHT_ON_EVERY_DEVICE(WideE4m3);
 
 // Rows, tokens and k that no tile divides; more steps than stages, more tiles than CTAs.
 TEST_P(WideE4m3, Nvfp4) {
-  check("fp4_t128", {.format = WeightFormat::kNvfp4, .tokens = 131, .n = 144, .k = 720,
-                     .is_f32 = true}, 2);
+  check("fp4_t128",
+        {.format = WeightFormat::kNvfp4, .tokens = 131, .n = 144, .k = 720, .is_f32 = true}, 2);
+}
+// A tile of the full width and a narrow one.
+TEST_P(WideE4m3, Nvfp4InOneLevel) {
+  check(
+      "fp4_t256",
+      {.format = WeightFormat::kNvfp4, .tokens = 300, .n = 80, .k = 208, .segments = {0, 190, 300}},
+      2);
+}
+// Two CTAs a tile, the second one's sums added to the first one's.
+TEST_P(WideE4m3, TwoPartsOfK) {
+  check("fp4_t256", {.format = WeightFormat::kMxfp4, .tokens = 21, .n = 144, .k = 336}, 4, 2);
+  check("fp8_g128",
+        {.format = WeightFormat::kFp8, .tokens = 9, .n = 16, .k = 272, .has_k_scales = true}, 2, 2);
 }
 TEST_P(WideE4m3, Mxfp4OfExpertsWithSwiglu) {
-  check("fp4_t128", {.format = WeightFormat::kMxfp4, .tokens = 90, .n = 160, .k = 160,
-                     .segments = {0, 0, 5, 71, 71, 90}, .is_swiglu = true, .limit = 3}, 3);
+  check("fp4_t128",
+        {.format = WeightFormat::kMxfp4,
+         .tokens = 90,
+         .n = 160,
+         .k = 160,
+         .segments = {0, 0, 5, 71, 71, 90},
+         .is_swiglu = true,
+         .limit = 3},
+        3);
 }
 TEST_P(WideE4m3, Nvfp4OfExpertsWithScalesAlongK) {
-  check("fp4_g128", {.format = WeightFormat::kNvfp4, .tokens = 77, .n = 80, .k = 208,
-                     .segments = {0, 9, 9, 50, 77}, .has_k_scales = true}, 2);
+  check("fp4_g128",
+        {.format = WeightFormat::kNvfp4,
+         .tokens = 77,
+         .n = 80,
+         .k = 208,
+         .segments = {0, 9, 9, 50, 77},
+         .has_k_scales = true},
+        2);
 }
 TEST_P(WideE4m3, Fp8OfExpertsWithSwiglu) {
-  check("fp8_t128", {.format = WeightFormat::kFp8, .tokens = 60, .n = 288, .k = 272,
-                     .segments = {0, 31, 60}, .is_swiglu = true}, 2);
+  check("fp8_t128",
+        {.format = WeightFormat::kFp8,
+         .tokens = 60,
+         .n = 288,
+         .k = 272,
+         .segments = {0, 31, 60},
+         .is_swiglu = true},
+        2);
 }
 TEST_P(WideE4m3, Fp8WithScalesAlongK) {
-  check("fp8_g128", {.format = WeightFormat::kFp8, .tokens = 133, .n = 144, .k = 336,
-                     .has_k_scales = true}, 1);
+  check("fp8_g128",
+        {.format = WeightFormat::kFp8, .tokens = 133, .n = 144, .k = 336, .has_k_scales = true}, 1);
 }
 
 // What a token holds is nobody else's business.
 TEST_P(WideE4m3, NanOfATokenStaysThere) {
-  const WideProblem p = {.format = WeightFormat::kNvfp4, .tokens = 24, .n = 48, .k = 128,
-                         .segments = {0, 11, 24}};
+  const WideProblem p = {
+      .format = WeightFormat::kNvfp4, .tokens = 24, .n = 48, .k = 128, .segments = {0, 11, 24}};
   WideData data = make_wide_data(p);
   const WideE4m3Variant& variant = variant_named("fp4_t128");
   const std::vector<double> before = run(device(), variant, p, data, 1);

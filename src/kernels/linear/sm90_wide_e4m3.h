@@ -7,8 +7,8 @@
 
 namespace tilewright::kernels {
 
-/// y[i, j] = (alpha * sum_k x[i, k] w[j, k] + bias[j]) * row_weight[i]; with is_swiglu the rows of w
-/// are 8 of gate and 8 of up in turn (swiglu_row()), and
+/// y[i, j] = (alpha * sum_k x[i, k] w[j, k] + bias[j]) * row_weight[i]; with is_swiglu the rows of
+/// w are 8 of gate and 8 of up in turn (swiglu_row()), and
 ///   y[i, 8 q + r] = silu(min(gate, limit)) * clamp(up, -limit, limit) * row_weight[i],
 ///   gate = alpha * sum + bias of row 16 q + r, up = that of row 16 q + 8 + r.
 ///
@@ -19,15 +19,15 @@ namespace tilewright::kernels {
 /// Layout   x in operand order, bytes [tokens, k rounded up to 64]. Weights: packed_weight.h with
 ///          WordOrder::kE4m3. Scales of tokens: [tokens], or per 128 of k [ceil(k / 128)]
 ///          [x_scale_pitch], the pitch a multiple of 4 and 16-byte aligned.
-/// Grid     any number of clusters (x only) of `cluster` CTAs; each takes tiles in turn. With
-///          splits = 2, where `cluster` is 1: clusters of two, one for each tile, that add up k in
-///          two parts; without segments, k above 128
+/// Grid     any number of CTAs (x only); each takes tiles in turn. With splits = 2: clusters of
+///          two, as many as there are tiles, each of which adds up k in two parts; no segments, k >
+///          128
 struct WideE4m3Params {
   alignas(64) std::uint8_t x_map[128];  ///< u8 [tokens, k rounded up to 64], boxes of 128 x
                                         ///< box_tokens(), 128B swizzle, zeros outside
   const std::uint8_t* weights;
-  const float* block_scales;     ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
-                                 ///< the blocks of the gate, then those of up, of 128 each
+  const float* block_scales;  ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
+                              ///< the blocks of the gate, then those of up, of 128 each
   const float* x_scales;
   const float* alphas;           ///< [matrices] factors beside alpha, or null; of
                                  ///< SwiGLU [matrices][2], of gate and up
@@ -42,8 +42,9 @@ struct WideE4m3Params {
   std::int32_t n, k;             ///< rows of w (a multiple of 16) and columns (any)
   std::int32_t matrices;         ///< at most 512
   std::int32_t x_scale_pitch;    ///< elements
-  std::int32_t token_group;      ///< token tiles whose rows come together: what L2 is to hold
-  std::int32_t splits;           ///< 1; or 2 parts of k, see Grid
+  std::int32_t tile_tokens;  ///< most of a tile: a multiple of 32, at most the variant's; 0: that
+  std::int32_t token_group;  ///< token tiles whose rows come together: what L2 is to hold
+  std::int32_t splits;       ///< 1; or 2 parts of k, see Grid
   WeightFormat format;
   float alpha;
   float swiglu_limit;  ///< infinity for none
@@ -53,46 +54,82 @@ struct WideE4m3Params {
 /// Entries linear_wide_e4m3_NAME.
 struct WideE4m3Variant {
   const char* name;
-  bool is_fp4;          ///< weights: NVFP4 and MXFP4, or FP8
-  bool has_k_scales;    ///< tokens have a scale per 128 of K, or one
-  int tokens;           ///< of a tile
-  int promote;          ///< sums go over to f32 every so many steps of 128; 0: at the end
-  int cluster = 1;      ///< 2: pairs of CTAs share the tokens of a tile
-  int stages = 6;
+  bool is_fp4;        ///< weights: NVFP4 and MXFP4, or FP8
+  bool has_k_scales;  ///< tokens have a scale per 128 of k, or one
+  int tokens;         ///< most of a tile: tile_tokens is at most this
+  int narrow;         ///< tokens of the products of narrow tiles
+  int promote;        ///< sums go over to f32 every so many steps of 128; 0: at the end
+  int stages;
   bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
-  bool turns = false;  ///< the two warpgroups issue their products in turn
-  int halves = 1;  ///< 2: products have half the tile's tokens, one half after the other
+  bool turns = false;        ///< the two warpgroups issue their products in turn
 
+  static constexpr int cluster = 1;  ///< CTAs, without splits
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
+  static constexpr int kChunkTokens = 32;
   static constexpr int kTableBytes = 153 * 128;
 
-  constexpr int box_tokens() const { return tokens / cluster; }
+  static constexpr int box_tokens() { return 64; }  ///< of x_map
   constexpr int x_bytes() const { return tokens * kStepK; }
   /// Of one K block of 64 of all rows of a tile.
   constexpr int block_bytes() const {
     return kRows / kBrickRows * brick_bytes(is_fp4 ? WeightFormat::kNvfp4 : WeightFormat::kFp8);
   }
+  /// In a stage: tokens, weights, scales of tokens.
+  constexpr int scales_at() const { return x_bytes() + 2 * block_bytes(); }
   constexpr int stage_bytes() const {
-    return (x_bytes() + 2 * block_bytes() + (has_k_scales ? tokens * 4 : 0) + 1023) / 1024 * 1024;
+    return (scales_at() + (has_k_scales ? tokens * 4 : 0) + 1023) / 1024 * 1024;
   }
   /// Results of a warpgroup before they are stored.
-  constexpr int chunk_tokens() const { return tokens > 128 ? 64 : tokens; }
-  constexpr int staging_bytes() const { return chunk_tokens() * 128; }
+  static constexpr int kStagingBytes = kChunkTokens * 128;
   /// Dynamic; 1024 for alignment.
   constexpr std::uint32_t shared_bytes() const {
-    return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * staging_bytes() +
+    return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * kStagingBytes +
                                       (is_fp4 ? kTableBytes : 0));
   }
 };
 
+/// t: a scale for a token; g: one for each 128 of k of it. fp4_t256 is the fast one: it adds all of
+/// k in the tensor core, like cuBLASLt's fast accumulation.
 inline constexpr WideE4m3Variant kWideE4m3Variants[] = {
-    {.name = "fp4_t128", .is_fp4 = true, .has_k_scales = false, .tokens = 128, .promote = 4},
-    {.name = "fp4_g128", .is_fp4 = true, .has_k_scales = true, .tokens = 128, .promote = 1,
-     .stages = 5},
-    {.name = "fp8_t128", .is_fp4 = false, .has_k_scales = false, .tokens = 128, .promote = 1,
+    {.name = "fp4_t256",
+     .is_fp4 = true,
+     .has_k_scales = false,
+     .tokens = 256,
+     .narrow = 160,
+     .promote = 0,
      .stages = 4},
-    {.name = "fp8_g128", .is_fp4 = false, .has_k_scales = true, .tokens = 128, .promote = 1,
-     .stages = 4},
+    {.name = "fp4_t128",
+     .is_fp4 = true,
+     .has_k_scales = false,
+     .tokens = 128,
+     .narrow = 128,
+     .promote = 4,
+     .stages = 6,
+     .interleaved = true},
+    {.name = "fp4_g128",
+     .is_fp4 = true,
+     .has_k_scales = true,
+     .tokens = 128,
+     .narrow = 128,
+     .promote = 1,
+     .stages = 6,
+     .turns = true},
+    {.name = "fp8_t128",
+     .is_fp4 = false,
+     .has_k_scales = false,
+     .tokens = 128,
+     .narrow = 128,
+     .promote = 1,
+     .stages = 5,
+     .turns = true},
+    {.name = "fp8_g128",
+     .is_fp4 = false,
+     .has_k_scales = true,
+     .tokens = 128,
+     .narrow = 128,
+     .promote = 1,
+     .stages = 5,
+     .turns = true},
 };
 
 }  // namespace tilewright::kernels
