@@ -50,8 +50,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
-          "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048), "pro_gate_up": (6144, 7168),
-          "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
+          "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048),
+          "pro_gate_up": (6144, 7168), "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
 FORMATS = {"bf16": 0, "fp8": 1, "mxfp4": 2, "nvfp4": 3}
 I32, I64, F32, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_float, ctypes.c_void_p, ctypes.c_size_t
 
@@ -65,7 +65,8 @@ class WeightSource(ctypes.Structure):  # tw_linear_weight_source
 
 class Problem(ctypes.Structure):  # tw_linear_problem
     _fields_ = [("struct_bytes", SIZE), ("x_dtype", I32), ("out_dtype", I32), ("has_bias", I32),
-                ("activation_scales", I32), ("m", I64), ("x_stride", I64), ("out_stride", I64), ("kernel", ctypes.c_char_p)]
+                ("activation_scales", I32), ("m", I64), ("x_stride", I64),
+                ("out_stride", I64), ("kernel", ctypes.c_char_p)]
 
 
 class Arguments(ctypes.Structure):  # tw_linear_arguments
@@ -73,8 +74,8 @@ class Arguments(ctypes.Structure):  # tw_linear_arguments
 
 
 class PeerWeight(ctypes.Structure):
-    _fields_ = [("n", I64), ("k", I64), ("bf16", PTR), ("fp4", PTR), ("fp4_scales", PTR), ("fp4_global_scale", F32),
-                ("fp8", PTR), ("fp8_scales", PTR)]
+    _fields_ = [("n", I64), ("k", I64), ("bf16", PTR), ("fp4", PTR), ("fp4_scales", PTR),
+                ("fp4_global_scale", F32), ("fp8", PTR), ("fp8_scales", PTR)]
 
 
 class PeerArguments(ctypes.Structure):
@@ -254,7 +255,8 @@ def our_operator(torch, library, prepared, weights, kind, activations, kernel, x
         library.check(lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
         handles.append(linear)
     workspace = torch.empty(max(lib.tw_linear_workspace_bytes(handles[0]), 1), dtype=torch.uint8, device="cuda")
-    arguments = Arguments(given.data_ptr(), scales.data_ptr() if is_given else None, None, out.data_ptr(), workspace.data_ptr(), None)
+    arguments = Arguments(given.data_ptr(), scales.data_ptr() if is_given else None, None, out.data_ptr(),
+                          workspace.data_ptr(), None)
     keep += [workspace, given, scales]
 
     def call(i):
@@ -453,8 +455,9 @@ def run_case(torch, args, library, plugin, prepared, weights, name, m):
     for operator in operators:
         floor, moved = floor_us(operator, m, n, k)
         samples.append({"case": f"{name} m{m}", "inputs": "N(0,1)", "source": operator.source,
-                        "kernel": operator.name, "idea": operator.idea, "plan": operator.plan, "flops": 2 * m * n * k,
-                        "bytes": moved, "floor_us": floor, "samples_us": operator.samples, "error": operator.error,
+                        "kernel": operator.name, "idea": operator.idea, "plan": operator.plan,
+                        "flops": 2 * m * n * k, "bytes": moved, "floor_us": floor,
+                        "samples_us": operator.samples, "error": operator.error,
                         "calls_per_graph": operator.calls, "clocks_before": before, "clocks_after": after,
                         "problem": {"shape": name, "m": m, "n": n, "k": k}})
         mark = "" if operator.error["ok"] else " WRONG"
@@ -518,10 +521,12 @@ def parse():
     parser.add_argument("--out", default="peers.json", help="log to write (%(default)s)")
     parser.add_argument("--shapes", type=words, default=list(SHAPES), help="of " + ", ".join(SHAPES))
     parser.add_argument("--tokens", type=numbers, help="rows of x",
-                        default=[1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192])
+                        default=[1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024,
+                                 2048, 4096, 8192])
     parser.add_argument("--ours", type=words, default=["nvfp4-a16", "nvfp4-a8", "mxfp4-a16", "fp8-a8", "bf16-a16"],
                         help="FORMAT-a16 or FORMAT-a8, of bf16, fp8, mxfp4, nvfp4 (%(default)s)")
-    parser.add_argument("--kernels", type=words, default=["auto"], help="of Tilewright (auto); all: each that could")
+    parser.add_argument("--kernels", type=words, default=["auto"],
+                        help="of Tilewright (auto); all: each that could")
     parser.add_argument("--samples", type=int, default=15, help="timed graphs of each (%(default)s)")
     parser.add_argument("--calls", type=int, default=24, help="calls in a graph; a fourth above m = 512")
     parser.add_argument("--rotate", type=float, default=170, help="MB of 4-bit weights that rotate (%(default)s)")
@@ -536,8 +541,8 @@ def parse():
 def header(torch, args, library):
     properties = torch.cuda.get_device_properties(0)
     commit = source_commit(library)
-    return {"schema": 1, "kind": "linear", "tool": "bench/linear_peers.py", "commit": commit.removesuffix("-dirty"),
-            "dirty": commit.endswith("-dirty"),
+    return {"schema": 1, "kind": "linear", "tool": "bench/linear_peers.py",
+            "commit": commit.removesuffix("-dirty"), "dirty": commit.endswith("-dirty"),
             "command": shlex.join(["python3", "bench/linear_peers.py"] + sys.argv[1:]),
             "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
             "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,

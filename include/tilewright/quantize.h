@@ -66,7 +66,7 @@ struct QuantizePlan {
 struct QuantizeArguments {
   const void* in = nullptr;
   const std::int32_t* row_index = nullptr;  ///< [rows] if has_row_index
-  void* codes = nullptr;                    ///< 16-byte aligned
+  void* codes = nullptr;                    ///< 16-byte aligned on the device
   void* scales = nullptr;
   const float* encode_scale = nullptr;  ///< if has_encode_scale_address
   float* tensor_scale = nullptr;        ///< nvfp4: where 1 / G is written, if there are codes

@@ -37,8 +37,8 @@ std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed);
 ///   NVFP4, compressed    NAME_packed U8, NAME_scale F8_E4M3, NAME_global_scale F32 (a divisor)
 ///   MXFP4, DeepSeek-V4   NAME I8 or U8 [n, k/2], the scale beside it F8_E8M0 [n, k/32]
 ///   FP8, DeepSeek        NAME F8_E4M3 [n, k], the scale or NAME_scale_inv [n/128, k/128]
-/// where "the scale" of layers.0.w1.weight is layers.0.w1.scale. Others (BF16, F16, F32) are rounded
-/// to `format`.
+/// where "the scale" of layers.0.w1.weight is layers.0.w1.scale. Others (BF16, F16, F32) are
+/// rounded to `format`.
 /// Errors   InvalidArgument naming what is missing
 LinearWeightData load_weight(const std::string& file, const std::string& name, WeightFormat format);
 

@@ -88,13 +88,13 @@ class Band : public LinearKernel {
     const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
     const double format = weight.format == WeightFormat::kFp8 ? 1.3 : 1;
     const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
-    return step_cost_us({.bytes = linear_bytes(weight, p),
-                         .units = static_cast<double>(tile.units(p.m, weight.n)),
-                         .slots = static_cast<double>(num_slots(device, tile)),
-                         .steps = steps,
-                         .step_us = format * std::max(0.46, 0.25 + 0.02 * tokens) *
-                                    (ctas_ == 2 ? 1 : 0.84),
-                         .fixed_us = 3});
+    return step_cost_us(
+        {.bytes = linear_bytes(weight, p),
+         .units = static_cast<double>(tile.units(p.m, weight.n)),
+         .slots = static_cast<double>(num_slots(device, tile)),
+         .steps = steps,
+         .step_us = format * std::max(0.46, 0.27 + 0.0138 * tokens) * (ctas_ == 2 ? 1 : 0.65),
+         .fixed_us = 3});
   }
 
  private:
@@ -125,9 +125,11 @@ class Band : public LinearKernel {
     double least = std::numeric_limits<double>::infinity();
     for (int warps = BandTile::kMaxWarps; warps >= kFewestWarps; --warps) {
       for (const int cluster : {1, 2, 4, 8}) {
+        // Alone on a multiprocessor, a CTA needs twice the warps to hide as much.
+        const int k_groups = ctas_ == 1 && most_tokens_ <= 32 ? 2 : 1;
         BandTile tile = {
-            packed_shape(weight).format, tile_tokens(p.m), warps, 1, cluster, 0, false};
-        tile.stages = most_stages(device, tile);
+            packed_shape(weight).format, tile_tokens(p.m), warps, k_groups, cluster, 0, false};
+        tile.stages = most_stages(device, tile) / k_groups * k_groups;
         if (!tile.is_possible() || tile.stages < kMinStages) continue;
         const std::int64_t waves = ceil_div(tile.units(p.m, weight.n), num_slots(device, tile));
         const std::int64_t blocks = ceil_div(

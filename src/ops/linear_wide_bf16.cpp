@@ -104,14 +104,15 @@ class WideBf16 : public LinearKernel {
   double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
                   const LinearProblem& p) const override {
     // An H200's steps of 64 of K: decoding, which taller tiles hide better, and products.
-    const double decode_us = tile_.is_tall ? 0.55 : 0.45;
+    const double tokens = tile_.tokens;
+    const double step_us = tile_.is_tall ? 0.5 + 0.0025 * tokens : 0.24 + 0.0017 * tokens;
     const double format = weight.format == WeightFormat::kFp8 ? 1.4 : 1;
     const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
     return step_cost_us({.bytes = linear_bytes(weight, p),
                          .units = static_cast<double>(num_units(weight, p)),
                          .slots = static_cast<double>(resident_clusters(device, cluster)),
                          .steps = static_cast<double>(weight.k) / 64 / tile_.splits,
-                         .step_us = format * (decode_us + 0.0012 * tile_.tokens),
+                         .step_us = format * step_us,
                          .fixed_us = 5 + 0.5 * tile_.splits});
   }
 

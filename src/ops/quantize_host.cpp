@@ -141,7 +141,7 @@ float find_encode_scale(const HostJob& job, ThreadPool& pool, std::int64_t num_s
 void quantize_on_host(const QuantizeProblem& problem, const QuantizeArguments& arguments,
                       int num_threads) {
   const QuantizePlan plan = ops::make_quantize_sizes(problem);
-  ops::check_quantize_arguments(plan, arguments);
+  ops::check_quantize_arguments(plan, arguments, 1);
   const QuantizeProblem& p = plan.problem;
   if (plan.code_bytes > 0) {
     std::memset(arguments.codes, 0, plan.code_bytes);

@@ -231,12 +231,13 @@ QuantizeParams quantize_numbers(const QuantizePlan& plan) {
   return params;
 }
 
-void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments& a) {
+void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments& a,
+                              std::size_t code_alignment) {
   const QuantizeProblem& p = plan.problem;
   const bool has_work = plan.code_bytes > 0, has_numbers = p.rows > 0 && p.cols > 0;
   check_address("in", a.in, has_numbers, static_cast<std::size_t>(bits_per_elem(p.dtype) / 8));
   check_address("row_index", a.row_index, has_numbers && p.has_row_index, 4);
-  check_address("codes", a.codes, has_work, 16);
+  check_address("codes", a.codes, has_work, code_alignment);
   check_address("scales", a.scales, has_work, static_cast<std::size_t>(plan.bytes_per_scale));
   check_address("encode_scale", a.encode_scale, p.has_encode_scale_address, 4);
   check_address("tensor_scale", a.tensor_scale, a.tensor_scale != nullptr, 4);

@@ -23,6 +23,7 @@ QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const Quantize
 /// Everything but addresses.
 kernels::QuantizeParams quantize_numbers(const QuantizePlan& plan);
 /// Errors   InvalidArgument if an address that the problem needs is null or not aligned
-void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments& arguments);
+void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments& arguments,
+                              std::size_t code_alignment = 16);
 
 }  // namespace tilewright::ops

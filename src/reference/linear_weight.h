@@ -1,4 +1,5 @@
-// What the weights of a linear layer stand for, and what remains of them and of activations in e4m3.
+// What the weights of a linear layer stand for, and what remains of them and of activations in
+// e4m3.
 #pragma once
 
 #include <cstdint>

@@ -179,6 +179,58 @@ static int check_moe_refusals(const tw_device* device) {
   return 0;
 }
 
+/* nvfp4 on the device and on the host: the same bytes. */
+static int check_quantize(const tw_device* device) {
+  static uint16_t numbers[2 * 64];
+  static uint8_t codes[2 * 32], scales[2 * 4], host_codes[2 * 32], host_scales[2 * 4];
+  uint64_t in, out, workspace;
+  size_t code_bytes, scale_bytes;
+  int i;
+  tw_quantize* quantize = NULL;
+  tw_quantize_problem problem;
+  tw_quantize_arguments arguments;
+  LOOK_UP(set_context, cu_ctx_set_current, "cuCtxSetCurrent");
+  LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
+  LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
+  LOOK_UP(copy_out, cu_memcpy_dtoh, "cuMemcpyDtoH_v2");
+  for (i = 0; i < 2 * 64; ++i) numbers[i] = (uint16_t)(0x3e00 + 37 * i % 509);
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_quantize_create(device, &problem, &quantize) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_quantize_problem_init") != NULL);
+  tw_quantize_problem_init(&problem);
+  problem.rows = 2;
+  problem.cols = 64;
+  problem.dtype = TW_E4M3;
+  CHECK(tw_quantize_sizes(&problem, &code_bytes, &scale_bytes) == TW_INVALID_ARGUMENT);
+  problem.dtype = TW_BF16;
+  CHECK(tw_quantize_sizes(&problem, &code_bytes, &scale_bytes) == TW_OK);
+  CHECK(code_bytes == sizeof codes && scale_bytes == sizeof scales);
+  CHECK(tw_quantize_create(device, &problem, &quantize) == TW_OK);
+  CHECK(strstr(tw_quantize_plan_text(quantize), "quantize_nvfp4_amax_bf16") != NULL);
+  CHECK(cu_ctx_set_current(tw_device_context(device)) == 0);
+  CHECK(cu_mem_alloc(&in, sizeof numbers) == 0 && cu_mem_alloc(&out, 256) == 0);
+  CHECK(cu_mem_alloc(&workspace, tw_quantize_workspace_bytes(quantize)) == 0);
+  CHECK(cu_memcpy_htod(in, numbers, sizeof numbers) == 0);
+  memset(&arguments, 0, sizeof arguments);
+  CHECK(tw_quantize_run(quantize, &arguments) == TW_INVALID_ARGUMENT);
+  arguments.in = (const void*)(uintptr_t)in;
+  arguments.codes = (void*)(uintptr_t)out;
+  arguments.scales = (void*)(uintptr_t)(out + 128);
+  arguments.workspace = (void*)(uintptr_t)workspace;
+  CHECK(tw_quantize_run(quantize, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  CHECK(cu_memcpy_dtoh(codes, out, sizeof codes) == 0);
+  CHECK(cu_memcpy_dtoh(scales, out + 128, sizeof scales) == 0);
+  tw_quantize_destroy(quantize);
+  arguments.in = numbers;
+  arguments.codes = host_codes;
+  arguments.scales = host_scales;
+  CHECK(tw_quantize_on_host(&problem, &arguments, 1) == TW_OK);
+  CHECK(memcmp(codes, host_codes, sizeof codes) == 0);
+  CHECK(memcmp(scales, host_scales, sizeof scales) == 0);
+  return 0;
+}
+
 int check_c_api(const char* spec) {
   tw_device* device = NULL;
   int line;
@@ -192,6 +244,10 @@ int check_c_api(const char* spec) {
   if (line == 0) line = check_run(device);
   if (line == 0) line = check_linear(device);
   if (line == 0) line = check_moe_refusals(device);
+  return 0;
+}
+
+  if (line == 0) line = check_quantize(device);
   tw_device_close(device);
   return line;
 }

@@ -1,0 +1,124 @@
+// What a plan of a linear layer says, by arithmetic alone: no device is opened.
+#include "ops/linear_plan.h"
+
+#include "base/error.h"
+#include "device/kernel_registry.h"
+#include "tests/reference/inputs.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::ops {
+namespace {
+
+using testing::HasSubstr;
+
+device::DeviceInfo h200() {
+  device::DeviceInfo info;
+  info.name = "NVIDIA H200";
+  info.compute_capability = 90;
+  info.num_sms = 132;
+  info.l2_bytes = 60 << 20;
+  info.shared_per_block_optin_bytes = 232448;
+  info.shared_per_sm_bytes = 233472;
+  info.shared_per_block_reserved_bytes = 1024;
+  return info;
+}
+
+constexpr LinearWeightInfo kW4A16 = {WeightFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
+constexpr LinearWeightInfo kW4A8 = {WeightFormat::kNvfp4, LinearActivations::kFp8, 7168, 7168};
+
+class LinearPlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  }
+};
+
+TEST_F(LinearPlanTest, HasARegimeForFewAndForManyRows) {
+  EXPECT_THAT(make_linear_plan(h200(), kW4A16, {.m = 1}).kernel, HasSubstr("band"));
+  EXPECT_THAT(make_linear_plan(h200(), kW4A16, {.m = 4096}).kernel, HasSubstr("wide_bf16"));
+  const LinearPlan fp8 = make_linear_plan(h200(), kW4A8, {.m = 4096});
+  EXPECT_THAT(fp8.kernel, HasSubstr("wide_e4m3_fp4"));
+  // x is quantised by a launch of its own into the workspace: codes, then scales.
+  ASSERT_EQ(fp8.launches.size(), 2u);
+  EXPECT_EQ(fp8.launches[0].entry, "quantize_fp8_token_bf16");
+  EXPECT_EQ(fp8.workspace_bytes, 4096u * 7168 + 4096 * 4);
+}
+
+TEST_F(LinearPlanTest, SaysWhyNotTheOthers) {
+  const LinearPlan plan = make_linear_plan(h200(), kW4A8, {.m = 256});
+  std::set<std::string> names;
+  for (const LinearCandidate& c : plan.candidates) {
+    EXPECT_TRUE(names.insert(c.name).second) << c.name << " twice";
+    EXPECT_EQ(c.reason.empty(), c.name == plan.kernel) << c.name << ": " << c.reason;
+  }
+  EXPECT_THAT(plan.to_string(), HasSubstr("m 256, n 7168, k 7168, weight nvfp4 for fp8"));
+  EXPECT_THAT(plan.to_string(), HasSubstr("times as long"));
+  EXPECT_EQ(plan.flops, 2.0 * 256 * 7168 * 7168);
+}
+
+TEST_F(LinearPlanTest, RefusesAKernelThatCannot) {
+  try {
+    make_linear_plan(h200(), kW4A16, {.m = 8, .kernel = "wide_e4m3_fp4_t128"});
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
+    EXPECT_THAT(error.what(), HasSubstr("prepared for fp8 activations. Possible here: band"));
+  }
+  device::DeviceInfo b200 = h200();
+  b200.name = "NVIDIA B200";
+  b200.compute_capability = 100;
+  try {
+    make_linear_plan(b200, kW4A16, {.m = 8});
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is for sm_90a; NVIDIA B200 has compute capability 10.0"));
+  }
+}
+
+TEST_F(LinearPlanTest, LaunchesNothingForNoRows) {
+  const LinearPlan plan = make_linear_plan(h200(), kW4A16, {.m = 0});
+  EXPECT_TRUE(plan.launches.empty());
+  EXPECT_EQ(plan.workspace_bytes, 0u);
+  EXPECT_THAT(plan.to_string(), HasSubstr("none: x has no rows"));
+}
+
+// No grid of clusters may be larger than what is resident at once.
+TEST_F(LinearPlanTest, GridsFitTheDevice) {
+  EXPECT_EQ(resident_clusters(h200(), 1), 132u);
+  EXPECT_EQ(resident_clusters(h200(), 2), 66u);
+  EXPECT_EQ(resident_clusters(h200(), 4), 30u);
+  EXPECT_EQ(resident_clusters(h200(), 8), 15u);
+  for (const auto& kernel : linear_kernels()) {
+    for (const LinearWeightInfo& weight : {kW4A16, kW4A8}) {
+      for (const std::int64_t m : {1, 64, 8192}) {
+        LinearPlan plan;
+        plan.weight = weight;
+        plan.problem = {.m = m};
+        if (!kernel->obstacle(weight, plan.problem).empty()) continue;
+        // These have a cluster for each tile.
+        if (kernel->name().starts_with("wide_e4m3") && kernel->name().ends_with("_s2")) continue;
+        kernel->lay_out(h200(), plan);
+        const LinearLaunch& launch = plan.launches.back();
+        const std::uint32_t ctas = launch.shared_bytes <= 114 * 1024 ? 2 : 1;
+        EXPECT_LE(launch.grid[0] / launch.cluster, resident_clusters(h200(), launch.cluster, ctas))
+            << kernel->name() << ", m " << m;
+        EXPECT_EQ(launch.grid[0] % launch.cluster, 0u);
+      }
+    }
+  }
+}
+
+// The kernel that cuts k in two does not walk: too few clusters would leave tiles out.
+TEST_F(LinearPlanTest, TilesOfWhichKIsCutHaveAClusterEach) {
+  const LinearPlan plan =
+      make_linear_plan(h200(), kW4A8, {.m = 8192, .kernel = "wide_e4m3_fp4_t128_s2"});
+  EXPECT_EQ(plan.launches[1].grid[0], 2u * (8192 / 128) * (7168 / 128));
+  EXPECT_EQ(plan.launches[1].cluster, 2u);
+}
+
+}  // namespace
+}  // namespace tilewright::ops
