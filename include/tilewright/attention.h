@@ -43,7 +43,9 @@ struct AttentionProblem {
   bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {}, out_strides = {};
-  std::string kernel = "auto";  ///< "auto", or a rung: "k1" .. "k6", or the full name of a variant
+  /// "auto", or a rung: "k1" .. "k6", or the full name of a variant; for a B200 sm100_c, sm100_e,
+  /// sm100_f
+  std::string kernel = "auto";
 };
 
 /// One kernel that could do it, or not.
@@ -51,7 +53,8 @@ struct AttentionCandidate {
   std::string name;    ///< "k6"
   std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
   bool is_possible = false;
-  double cost_us = 0;  ///< what the choice goes by: expected from rates measured on an H200
+  /// What the choice goes by: expected from rates measured on an H200, for a B200 from counts.
+  double cost_us = 0;
 };
 
 /// One kernel launch of a plan.

@@ -222,6 +222,56 @@ TW_API double tw_linear_bytes(const tw_linear* linear); /* weight, x and out, ea
 /* As tw_attention_run. */
 TW_API tw_status tw_linear_run(const tw_linear* linear, const tw_linear_arguments* arguments);
 
+/* As tilewright::QuantizeProblem in quantize.h, which explains every member. Fill it with
+ * tw_quantize_problem_init(), which sets struct_bytes; then set what you need. */
+typedef struct tw_quantize_problem {
+  size_t struct_bytes;
+  const char* format; /* NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ... */
+  const char* scales; /* nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best" */
+  int32_t dtype;      /* of the numbers: TW_BF16, TW_F16 or TW_F32 */
+  int32_t has_row_index;
+  int64_t rows, cols;
+  int64_t row_stride;         /* elements; 0: cols */
+  int64_t out_rows, out_cols; /* 0: rounded up to whole blocks */
+  int32_t has_operand_order, has_128x4_scales, has_block_major_scales;
+  int32_t has_encode_scale_address;
+  float encode_scale; /* nvfp4: G; 0: found from the largest magnitude */
+  int32_t reserved;
+} tw_quantize_problem;
+
+TW_API void tw_quantize_problem_init(tw_quantize_problem* problem);
+
+/* Device addresses, of tw_quantize_on_host host addresses; NULL where the problem does not need
+ * it. */
+typedef struct tw_quantize_arguments {
+  const void* in;
+  const int32_t* row_index; /* [rows] */
+  void *codes, *scales;
+  const float* encode_scale;
+  float* tensor_scale; /* nvfp4: where 1 / G goes, or NULL */
+  void* workspace;     /* 256-byte aligned */
+  void* stream;        /* CUstream; NULL: the default stream */
+} tw_quantize_arguments;
+
+typedef struct tw_quantize tw_quantize;
+
+TW_API tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
+                                    tw_quantize** quantize);
+TW_API void tw_quantize_destroy(tw_quantize* quantize);
+/* What will run, a few lines; valid as long as the operator. */
+TW_API const char* tw_quantize_plan_text(const tw_quantize* quantize);
+TW_API size_t tw_quantize_workspace_bytes(const tw_quantize* quantize);
+/* Enqueues one kernel: allocates nothing, waits for nothing, may be captured in a CUDA graph. */
+TW_API tw_status tw_quantize_run(const tw_quantize* quantize,
+                                 const tw_quantize_arguments* arguments);
+
+/* Bytes of codes and of scales that a problem gives, on a device or on the host. */
+TW_API tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* code_bytes,
+                                   size_t* scale_bytes);
+/* The same on the host, with the same bytes. num_threads 0: as many as there are. */
+TW_API tw_status tw_quantize_on_host(const tw_quantize_problem* problem,
+                                     const tw_quantize_arguments* arguments, int32_t num_threads);
+
 /* The experts of a Mixture-of-Experts layer: as tilewright::MoeWeightsSource in moe.h. Arrays of
  * `experts` weights; the shared ones are NULL or one weight each. All have the same format. */
 typedef struct tw_moe_weights_source {
@@ -296,56 +346,6 @@ TW_API tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments
 /* Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids that
  * are no experts, or that stand twice in a token's row. */
 TW_API tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments);
-
-/* As tilewright::QuantizeProblem in quantize.h, which explains every member. Fill it with
- * tw_quantize_problem_init(), which sets struct_bytes; then set what you need. */
-typedef struct tw_quantize_problem {
-  size_t struct_bytes;
-  const char* format; /* NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ... */
-  const char* scales; /* nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best" */
-  int32_t dtype;      /* of the numbers: TW_BF16, TW_F16 or TW_F32 */
-  int32_t has_row_index;
-  int64_t rows, cols;
-  int64_t row_stride;         /* elements; 0: cols */
-  int64_t out_rows, out_cols; /* 0: rounded up to whole blocks */
-  int32_t has_operand_order, has_128x4_scales, has_block_major_scales;
-  int32_t has_encode_scale_address;
-  float encode_scale; /* nvfp4: G; 0: found from the largest magnitude */
-  int32_t reserved;
-} tw_quantize_problem;
-
-TW_API void tw_quantize_problem_init(tw_quantize_problem* problem);
-
-/* Device addresses, of tw_quantize_on_host host addresses; NULL where the problem does not need
- * it. */
-typedef struct tw_quantize_arguments {
-  const void* in;
-  const int32_t* row_index; /* [rows] */
-  void *codes, *scales;
-  const float* encode_scale;
-  float* tensor_scale; /* nvfp4: where 1 / G goes, or NULL */
-  void* workspace;     /* 256-byte aligned */
-  void* stream;        /* CUstream; NULL: the default stream */
-} tw_quantize_arguments;
-
-typedef struct tw_quantize tw_quantize;
-
-TW_API tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
-                                    tw_quantize** quantize);
-TW_API void tw_quantize_destroy(tw_quantize* quantize);
-/* What will run, a few lines; valid as long as the operator. */
-TW_API const char* tw_quantize_plan_text(const tw_quantize* quantize);
-TW_API size_t tw_quantize_workspace_bytes(const tw_quantize* quantize);
-/* Enqueues one kernel: allocates nothing, waits for nothing, may be captured in a CUDA graph. */
-TW_API tw_status tw_quantize_run(const tw_quantize* quantize,
-                                 const tw_quantize_arguments* arguments);
-
-/* Bytes of codes and of scales that a problem gives, on a device or on the host. */
-TW_API tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* code_bytes,
-                                   size_t* scale_bytes);
-/* The same on the host, with the same bytes. num_threads 0: as many as there are. */
-TW_API tw_status tw_quantize_on_host(const tw_quantize_problem* problem,
-                                     const tw_quantize_arguments* arguments, int32_t num_threads);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace tilewright::ops {
 
@@ -28,14 +29,15 @@ std::int32_t to_window(std::int64_t keys) {
   return static_cast<std::int32_t>(keys < 0 ? kMax : std::min(keys, kMax));
 }
 
-// One tensor as [batch, head, row, head_dim]. A map may not be empty: of no rows it claims one,
-// which nobody reads.
+// One tensor as [batch, head, row, head_dim], or [batch, row, head, head_dim] with the heads that
+// share keys in a box. A map may not be empty: of no rows it claims one, which nobody reads.
 struct MapRequest {
   const char* name;
   const void* address;
   std::int64_t rows, heads;
   const Strides& strides;
   std::uint32_t box_rows;
+  bool has_groups = false;
 };
 
 void encode_map(const device::Device& device, const AttentionProblem& p, AttentionMaps kind,
@@ -47,7 +49,7 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
   const auto bytes = [](std::int64_t elems) { return 2 * static_cast<std::uint64_t>(elems); };
   const Strides& s = request.strides;
   const bool is_swizzled = kind == AttentionMaps::kSwizzled;
-  const device::TensorMapSpec spec = {
+  device::TensorMapSpec spec = {
       .name = request.name,
       .type = p.dtype == DType::kF16 ? device::TensorMapType::kFloat16
                                      : device::TensorMapType::kBfloat16,
@@ -58,6 +60,12 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
       .box = {is_swizzled ? kSwizzledBoxColumns : head_dim, request.box_rows, 1, 1},
       .swizzle = is_swizzled ? device::TensorMapSwizzle::k128B : device::TensorMapSwizzle::kNone,
       .l2_promotion = device::TensorMapL2Promotion::k256B};
+  if (request.has_groups) {
+    std::swap(spec.dims[1], spec.dims[2]);
+    std::swap(spec.strides_bytes[0], spec.strides_bytes[1]);
+    spec.box = {kSwizzledBoxColumns, static_cast<std::uint32_t>(p.heads / p.kv_heads),
+                request.box_rows, 1};
+  }
   const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
   static_assert(sizeof encoded == sizeof map);
   std::memcpy(map, &encoded, sizeof map);
@@ -78,7 +86,7 @@ AttentionParams attention_numbers(const AttentionPlan& plan, const AttentionKern
                                   const device::DeviceInfo& device) {
   const AttentionProblem& p = plan.problem;
   const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
-  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   AttentionParams params = {};
   params.q_strides = to_kernel(p.q_strides);
   params.k_strides = to_kernel(p.k_strides);
@@ -130,7 +138,7 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   params.sink = p.has_sink ? a.sink : nullptr;
   params.cu_q = p.is_packed ? a.cu_q : nullptr;
   params.cu_kv = p.is_packed ? a.cu_kv : nullptr;
-  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
   if (tile.is_persistent && plan.workspace_bytes > 0)
     params.next_tile = static_cast<std::uint32_t*>(a.workspace);
@@ -138,17 +146,18 @@ void bind_attention(const device::Device& device, const AttentionPlan& plan,
   const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
   const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
   const auto q_box = static_cast<std::uint32_t>(tile.box_queries);
-  const auto k_box = static_cast<std::uint32_t>(tile.keys);
+  const auto k_box = static_cast<std::uint32_t>(kernel.box_keys > 0 ? kernel.box_keys : tile.keys);
   // Without keys, k and v may be null; a map needs an address all the same.
   const void* const k = kv_rows > 0 ? a.k : a.q;
   const void* const v = kv_rows > 0 ? a.v : a.q;
   const auto encode = [&](const MapRequest& request, std::uint8_t(&map)[128]) {
     encode_map(device, p, kernel.maps, request, map);
   };
-  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box}, params.q_map);
+  const bool has_groups = kernel.group_tile != nullptr;
+  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, has_groups}, params.q_map);
   encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box}, params.k_map);
   encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box}, params.v_map);
-  encode({"out", a.out, q_rows, p.heads, p.out_strides, q_box}, params.out_map);
+  encode({"out", a.out, q_rows, p.heads, p.out_strides, q_box, has_groups}, params.out_map);
 }
 
 }  // namespace tilewright::ops

@@ -11,6 +11,7 @@
 #include "kernels/attention/k6_pingpong.h"
 #include "ops/attention_problem.h"
 #include "ops/attention_rates.h"
+#include "ops/attention_sm100.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,16 +26,6 @@ using Maps = AttentionMaps;
 
 constexpr std::uint32_t kEverything = ~0u;
 
-std::uint32_t features_of(const kernels::AttentionSupport& support) {
-  std::uint32_t features = kFloat16;
-  if (support.has_lse) features |= kLse;
-  if (support.has_window) features |= kWindow;
-  if (support.has_packed_sequences) features |= kPackedSequences;
-  if (support.has_softcap) features |= kSoftcap;
-  if (support.has_sink) features |= kSink;
-  return features;
-}
-
 std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*tile)(int)) {
   std::vector<AttentionVariant> variants;
   for (const auto& [head_dim, name] :
@@ -46,7 +37,7 @@ std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*t
 
 AttentionKernel early_rung(const char* name, const char* idea, Maps maps,
                            const kernels::AttentionSupport& support, AttentionTile (*tile)(int)) {
-  return {name, std::string("attention_") + name,          idea, features_of(support),
+  return {name, std::string("attention_") + name,          idea, attention_features(support),
           maps, variants_up_to(support.max_head_dim, tile)};
 }
 
@@ -177,14 +168,36 @@ std::span<const AttentionKernel> attention_kernels() {
   return kernels;
 }
 
+std::span<const AttentionKernel> attention_kernels_for(int capability) {
+  static const std::vector<AttentionKernel> blackwell = make_sm100_attention_kernels();
+  return capability == 100 ? std::span<const AttentionKernel>(blackwell) : attention_kernels();
+}
+
 const AttentionKernel& find_attention_kernel(const std::string& name) {
   std::string names;
-  for (const AttentionKernel& kernel : attention_kernels()) {
-    if (name == kernel.name) return kernel;
-    names += ", " + kernel.name;
+  for (const int capability : {90, 100}) {
+    for (const AttentionKernel& kernel : attention_kernels_for(capability)) {
+      if (name == kernel.name) return kernel;
+      names += ", " + kernel.name;
+    }
   }
   fail(ErrorKind::kInvalidArgument, "attention: there is no kernel \"{}\"; there are auto{}", name,
        names);
+}
+
+std::uint32_t attention_features(const kernels::AttentionSupport& support) {
+  std::uint32_t features = kFloat16;
+  if (support.has_lse) features |= kLse;
+  if (support.has_window) features |= kWindow;
+  if (support.has_packed_sequences) features |= kPackedSequences;
+  if (support.has_softcap) features |= kSoftcap;
+  if (support.has_sink) features |= kSink;
+  return features;
+}
+
+AttentionTile find_attention_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
+  return kernel.group_tile(static_cast<int>(p.head_dim), static_cast<int>(p.heads / p.kv_heads));
 }
 
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
@@ -205,22 +218,28 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
     if (wish.is_wanted(p) && !(kernel.features & wish.feature))
       return fmt::format("does not support {}", wish.name);
   }
-  if (device.compute_capability != 90)
-    return fmt::format("is for sm_90a; {} has compute capability {}.{}", device.name,
-                       device.compute_capability / 10, device.compute_capability % 10);
+  if (device.compute_capability != kernel.capability)
+    return fmt::format("is for sm_{}a; {} has compute capability {}.{}", kernel.capability,
+                       device.name, device.compute_capability / 10, device.compute_capability % 10);
+  // A tile of one head has as many queries as a tile has rows.
+  const int rows = variant->tile.box_queries;
+  if (kernel.group_tile != nullptr && p.heads / p.kv_heads > rows)
+    return fmt::format("has at most {} query heads for a key head; these are {}", rows,
+                       p.heads / p.kv_heads);
   const int shared_bytes = variant->tile.shared_bytes;
   if (shared_bytes > device.shared_per_block_optin_bytes)
     return fmt::format("needs {} bytes of shared memory; {} gives {}", shared_bytes, device.name,
                        device.shared_per_block_optin_bytes);
   for (const std::string& entry : attention_entries(kernel, p)) {
-    if (!is_embedded(entry, "sm_90a"))
+    if (!is_embedded(entry, fmt::format("sm_{}a", kernel.capability)))
       return fmt::format("needs {}, which is not among the embedded kernels", entry);
   }
-  return grid_obstacle(kernel, variant->tile, p);
+  return grid_obstacle(kernel, find_attention_tile(kernel, p), p);
 }
 
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& p) {
+  if (kernel.capability == 100) return sm100_attention_cost_us(kernel, device, p);
   const AttentionRates* const rates = find_rates(kernel, p.head_dim);
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (rates == nullptr || variant == nullptr) return std::numeric_limits<double>::infinity();

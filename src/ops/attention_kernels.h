@@ -1,4 +1,4 @@
-// The kernels of the attention ladder: what each can do, how fast it is, and which one to take.
+// The attention kernels of the operator: what each can do, how fast it is, and which one to take.
 #pragma once
 
 #include "tilewright/attention.h"
@@ -36,7 +36,9 @@ struct AttentionVariant {
 
 /// One kernel, for some head dimensions.
 struct AttentionKernel {
-  std::string name;   ///< of the candidate: "k3_2", "k6_long"
+  using GroupTile = kernels::AttentionTile (*)(int head_dim, int group);
+
+  std::string name;   ///< of the candidate: "k3_2", "k6_long", "sm100_e"
   std::string entry;  ///< its entries begin with that: "attention_k6"
   std::string idea;   ///< for tables
   std::uint32_t features;
@@ -44,16 +46,31 @@ struct AttentionKernel {
   std::vector<AttentionVariant> variants;  ///< one for each head_dim that exists
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
   bool is_study = false;  ///< exists to show what an idea is worth; never chosen unless named
+  int capability = 90;
+  /// sm_100a: a tile has all heads that share keys, so it depends on their number, and boxes of
+  /// queries have those heads in them.
+  GroupTile group_tile = nullptr;
+  int (*ctas)(int head_dim) = nullptr;  ///< sm_100a: of a tile of queries
+  int box_keys = 0;                     ///< rows of boxes of k and v; 0: those of a step
 
   /// nullptr if there is none.
   const AttentionVariant* find_variant(std::int64_t head_dim) const noexcept;
 };
 
-/// All kernels, first rung first.
+/// The ladder for Hopper, first rung first.
 std::span<const AttentionKernel> attention_kernels();
+
+/// The kernels for devices of a compute capability; Hopper's where there are none.
+std::span<const AttentionKernel> attention_kernels_for(int capability);
 
 /// Errors   InvalidArgument; the message lists all names
 const AttentionKernel& find_attention_kernel(const std::string& name);
+
+std::uint32_t attention_features(const kernels::AttentionSupport& support);
+
+/// How a kernel that can do a problem cuts it.
+kernels::AttentionTile find_attention_tile(const AttentionKernel& kernel,
+                                           const AttentionProblem& problem);
 
 /// The entries of a kernel for that type and head dimension, in the order of their launches.
 std::vector<std::string> attention_entries(const AttentionKernel& kernel,
@@ -63,8 +80,8 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
 std::string attention_obstacle(const AttentionKernel& kernel, const device::DeviceInfo& device,
                                const AttentionProblem& problem);
 
-/// Expected microseconds from the table of measured rates (attention_rates.h). Only its order
-/// among kernels means something.
+/// Expected microseconds from the table of measured rates (attention_rates.h), or from counts
+/// (attention_sm100.h). Only its order among kernels means something.
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& problem);
 

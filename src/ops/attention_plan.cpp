@@ -33,22 +33,25 @@ std::string list_reasons(const std::vector<AttentionCandidate>& candidates) {
   return text;
 }
 
-const AttentionKernel* find_named(const Choice& choice, const AttentionProblem& p) {
+const AttentionKernel* find_named(const Choice& choice, const device::DeviceInfo& device,
+                                  const AttentionProblem& p) {
   const AttentionKernel& kernel = find_attention_kernel(p.kernel);
   const auto at = std::ranges::find(choice.candidates, p.kernel, &AttentionCandidate::name);
-  if (at->is_possible) return &kernel;
+  const bool is_listed = at != choice.candidates.end();  // else it is for other devices
+  if (is_listed && at->is_possible) return &kernel;
   std::string others;
   for (const AttentionCandidate& c : choice.candidates) {
     if (c.is_possible) others += (others.empty() ? "" : ", ") + c.name;
   }
-  fail(ErrorKind::kUnsupported, "attention: kernel {} {}. Possible here: {}.", p.kernel, at->reason,
+  fail(ErrorKind::kUnsupported, "attention: kernel {} {}. Possible here: {}.", p.kernel,
+       is_listed ? at->reason : attention_obstacle(kernel, device, p),
        others.empty() ? "none" : others);
 }
 
 Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
   Choice choice;
   double best_us = std::numeric_limits<double>::infinity();
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : attention_kernels_for(device.compute_capability)) {
     AttentionCandidate candidate = {.name = kernel.name,
                                     .reason = attention_obstacle(kernel, device, p)};
     candidate.is_possible = candidate.reason.empty();
@@ -62,7 +65,7 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
     choice.candidates.push_back(std::move(candidate));
   }
   if (p.kernel != "auto") {
-    choice.kernel = find_named(choice, p);
+    choice.kernel = find_named(choice, device, p);
   } else if (choice.kernel == nullptr) {
     fail(ErrorKind::kUnsupported,
          "attention: no kernel fits {} head_dim {} on {}:{}\nPad head_dim or drop the feature.",
@@ -97,7 +100,7 @@ std::size_t checked_scores_bytes(const AttentionProblem& p) {
 std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProblem& p) {
   std::size_t bytes = 0;
   if (kernel.has_scores) bytes = checked_scores_bytes(p);
-  if (kernel.find_variant(p.head_dim)->tile.is_persistent && has_uneven_tiles(p)) bytes = 4;
+  if (find_attention_tile(kernel, p).is_persistent && has_uneven_tiles(p)) bytes = 4;
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
@@ -131,13 +134,17 @@ std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
   if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
   if (kernel.has_scores) return naive_launches(kernel, p);
-  const kernels::AttentionTile& tile = kernel.find_variant(p.head_dim)->tile;
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   const std::uint32_t q_tiles = ceil_div(p.q_len, tile.queries);
   AttentionLaunch launch = {
       attention_entries(kernel, p)[0],
       {q_tiles, static_cast<std::uint32_t>(p.heads), static_cast<std::uint32_t>(p.batch)},
       {static_cast<std::uint32_t>(tile.threads), 1, 1},
       static_cast<std::uint32_t>(tile.shared_bytes)};
+  if (kernel.group_tile != nullptr) {
+    launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(static_cast<int>(p.head_dim)));
+    launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
+  }
   if (tile.is_persistent) {
     const std::int64_t tiles = std::int64_t{q_tiles} * p.heads * p.batch;
     launch.grid = {static_cast<std::uint32_t>(std::min<std::int64_t>(tiles, device.num_sms)), 1, 1};
@@ -171,7 +178,7 @@ AttentionPlan make_attention_plan(const device::DeviceInfo& device,
   plan.problem = complete_attention_problem(problem);
   const AttentionProblem& p = plan.problem;
   Choice choice = choose(device, p);
-  const kernels::AttentionTile& tile = choice.kernel->find_variant(p.head_dim)->tile;
+  const kernels::AttentionTile tile = find_attention_tile(*choice.kernel, p);
   plan.kernel = choice.kernel->name;
   plan.candidates = std::move(choice.candidates);
   plan.tile_queries = tile.queries;

@@ -14,6 +14,7 @@ constexpr double kBytesPerS = 4.3e12;  // an H200 copies that fast
 
 LinearKernelList make_kernels() {
   LinearKernelList list;
+  add_direct_kernels(list);
   add_band_kernels(list);
   add_wide_bf16_kernels(list);
   add_wide_e4m3_kernels(list);

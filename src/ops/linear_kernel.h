@@ -62,6 +62,7 @@ std::span<const std::unique_ptr<LinearKernel>> linear_kernels();
 const LinearKernel& find_linear_kernel(const std::string& name);
 
 using LinearKernelList = std::vector<std::unique_ptr<LinearKernel>>;
+void add_direct_kernels(LinearKernelList& list);
 void add_band_kernels(LinearKernelList& list);
 void add_wide_bf16_kernels(LinearKernelList& list);
 void add_wide_e4m3_kernels(LinearKernelList& list);

@@ -12,6 +12,16 @@ __device__ inline float ld_volatile_shared_f32(std::uint32_t address) {
   return value;
 }
 
+/// 16 bytes at a multiple of 16.
+__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
 /// 16, 8 and 4 bytes, aligned, from shared memory. They stay behind the barrier wait before them
 /// and before the arrival after them; among other instructions they may move.
 __device__ inline uint4 ld_shared_v4_u32(std::uint32_t address) {
@@ -31,14 +41,30 @@ __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address));
   return word;
 }
-/// 16 bytes, aligned, from shared memory that ordinary stores wrote.
-__device__ inline float4 ld_shared_v4_f32(std::uint32_t address) {
-  float4 v;
-  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-               : "r"(address)
-               : "memory");
-  return v;
+
+/// 16 and 8 aligned bytes that no one writes meanwhile, from global memory past the first cache.
+/// `policy` as createpolicy makes it.
+__device__ inline uint4 ld_global_nc_no_allocate_v4_u32(const void* from, std::uint64_t policy) {
+  uint4 words;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "l"(from), "l"(policy));
+  return words;
+}
+__device__ inline uint2 ld_global_nc_no_allocate_v2_u32(const void* from, std::uint64_t policy) {
+  uint2 words;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+               : "=r"(words.x), "=r"(words.y)
+               : "l"(from), "l"(policy));
+  return words;
+}
+__device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from,
+                                                             std::uint64_t policy) {
+  std::uint32_t word;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.u32 %0, [%1], %2;"
+               : "=r"(word)
+               : "l"(from), "l"(policy));
+  return word;
 }
 
 }  // namespace tilewright::ptx

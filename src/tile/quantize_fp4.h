@@ -1,5 +1,5 @@
-// Blocks of e2m1 codes: NVFP4 of 16 numbers, which are a thread's own, and MXFP4 of 32, which two
-// lanes share. To the last bit as formats/block_scale.h.
+// Blocks of e2m1 codes: NVFP4 of 16 numbers and MXFP4 of 32. To the last bit as
+// formats/block_scale.h.
 #pragma once
 
 #include "formats/fast_encode.h"
@@ -113,17 +113,22 @@ __device__ Fp4Block nvfp4_block(const Chunk<Load>& chunk, const Nvfp4Tensor& ten
   return is_better ? other : block;
 }
 
-/// Half a block: the other half is in the lane next to it, (lane ^ 1).
-template <class Load>
-__device__ Fp4Block mxfp4_half_block(const Chunk<Load>& chunk,
-                                     const kernels::QuantizeParams& params) {
-  constexpr int kMaxExponent = 2;
-  std::uint32_t amax = chunk.amax_bits();
-  amax = max(amax, __shfl_xor_sync(~0u, amax, 1));
-  if (amax >= kInfinityBits) return {make_uint2(0, 0), 0xff};
-  const float raised = fmaxf(__uint_as_float(amax), params.min_amax);
-  const std::uint32_t code = ue8m0_code(raised, kOneSixth, kMaxExponent, params.is_floor != 0);
-  return {e2m1_codes(chunk, __frcp_rn(ue8m0_value(code))), code};
-}
+/// The scale of an MXFP4 block: as it is stored, and what its numbers are multiplied by.
+struct Mxfp4Scale {
+  std::uint32_t stored;
+  float factor;
+
+  __device__ Mxfp4Scale(const kernels::QuantizeParams& params, std::uint32_t amax_bits) {
+    constexpr int kMaxExponent = 2;
+    const float raised = fmaxf(__uint_as_float(amax_bits), params.min_amax);
+    stored = ue8m0_code(raised, kOneSixth, kMaxExponent, params.is_floor != 0);
+    factor = __frcp_rn(ue8m0_value(stored));
+    if (amax_bits >= kInfinityBits) stored = 0xff;
+  }
+  template <class Load>
+  __device__ uint2 codes(const Chunk<Load>& chunk) const {
+    return stored == 0xff ? make_uint2(0, 0) : e2m1_codes(chunk, factor);
+  }
+};
 
 }  // namespace tilewright::tile

@@ -120,8 +120,7 @@ struct WideEpilogue {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kAccumulators; ++i)
-      d[i] = fmaf(d[i], alpha[i / 2 % 2], bias[i / 2 % 2]);
+    for (int i = 0; i < kAccumulators; ++i) d[i] = fmaf(d[i], alpha[i / 2 % 2], bias[i / 2 % 2]);
     if (params.is_swiglu) {
       const float limit = params.swiglu_limit;
 #pragma unroll

@@ -6,7 +6,8 @@
 #include "tests/formats/block_data.h"
 #include "tests/formats/expect_invalid.h"
 
-#include <cmath>
+#include <cstring>
+#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ TEST_F(CheckpointWeightTest, NamesOfTheParts) {
 TEST_F(CheckpointWeightTest, RefusesWhatCannotBe) {
   const auto refused = [&](const std::string& text) {
     save();
-    expect_invalid([&] { find(); }, text);
+    expect_invalid([&] { find(); }, text.c_str());
   };
   write(CheckpointNames::kModelOpt, kNvfp4);
   parts_[1][7] = 0x7f;

@@ -175,12 +175,12 @@ TEST_F(AttentionPlanTest, SaysWhyNothingFits) {
   };
   EXPECT_THAT(message(h200(), with(kGood, [](auto& p) { p.head_dim = 96; })),
               HasSubstr("k6 exists for head_dim 64, 128, 256"));
-  device::DeviceInfo b200 = h200();
-  b200.name = "NVIDIA B200";
-  b200.compute_capability = 100;
-  EXPECT_THAT(message(b200, kGood),
-              HasSubstr("k6 is for sm_90a; NVIDIA B200 has compute capability 10.0"));
-  EXPECT_THAT(message(b200, with(kGood, [](auto& p) { p.kernel = "k6"; })),
+  device::DeviceInfo b300 = h200();
+  b300.name = "NVIDIA B300";
+  b300.compute_capability = 103;
+  EXPECT_THAT(message(b300, kGood),
+              HasSubstr("k6 is for sm_90a; NVIDIA B300 has compute capability 10.3"));
+  EXPECT_THAT(message(b300, with(kGood, [](auto& p) { p.kernel = "k6"; })),
               HasSubstr("kernel k6 is for sm_90a"));
 }
 

@@ -154,31 +154,6 @@ static int check_linear(const tw_device* device) {
   return 0;
 }
 
-static int check_moe_refusals(const tw_device* device) {
-  tw_moe_weights* weights = NULL;
-  tw_moe* moe = NULL;
-  tw_moe_weights_source source;
-  tw_moe_problem problem;
-  memset(&source, 0, sizeof source);
-  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "tw_moe_weights_source_init") != NULL);
-  tw_moe_weights_source_init(&source);
-  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "experts = 0") != NULL);
-  source.experts = 8;
-  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "gate is NULL") != NULL);
-  tw_moe_problem_init(&problem);
-  CHECK(problem.normalize == 1 && problem.route_scale == 1);
-  CHECK(tw_moe_create(weights, &problem, &moe) == TW_INVALID_ARGUMENT);
-  CHECK(weights == NULL && moe == NULL);
-  CHECK(tw_moe_run(NULL, NULL) == TW_INVALID_ARGUMENT);
-  CHECK(tw_moe_check(NULL, NULL) == TW_INVALID_ARGUMENT);
-  tw_moe_destroy(NULL);
-  tw_moe_weights_destroy(NULL);
-  return 0;
-}
-
 /* nvfp4 on the device and on the host: the same bytes. */
 static int check_quantize(const tw_device* device) {
   static uint16_t numbers[2 * 64];
@@ -231,6 +206,31 @@ static int check_quantize(const tw_device* device) {
   return 0;
 }
 
+static int check_moe_refusals(const tw_device* device) {
+  tw_moe_weights* weights = NULL;
+  tw_moe* moe = NULL;
+  tw_moe_weights_source source;
+  tw_moe_problem problem;
+  memset(&source, 0, sizeof source);
+  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_moe_weights_source_init") != NULL);
+  tw_moe_weights_source_init(&source);
+  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "experts = 0") != NULL);
+  source.experts = 8;
+  CHECK(tw_moe_weights_prepare(device, &source, &weights) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "gate is NULL") != NULL);
+  tw_moe_problem_init(&problem);
+  CHECK(problem.normalize == 1 && problem.route_scale == 1);
+  CHECK(tw_moe_create(weights, &problem, &moe) == TW_INVALID_ARGUMENT);
+  CHECK(weights == NULL && moe == NULL);
+  CHECK(tw_moe_run(NULL, NULL) == TW_INVALID_ARGUMENT);
+  CHECK(tw_moe_check(NULL, NULL) == TW_INVALID_ARGUMENT);
+  tw_moe_destroy(NULL);
+  tw_moe_weights_destroy(NULL);
+  return 0;
+}
+
 int check_c_api(const char* spec) {
   tw_device* device = NULL;
   int line;
@@ -243,11 +243,8 @@ int check_c_api(const char* spec) {
   line = check_refusals(device);
   if (line == 0) line = check_run(device);
   if (line == 0) line = check_linear(device);
-  if (line == 0) line = check_moe_refusals(device);
-  return 0;
-}
-
   if (line == 0) line = check_quantize(device);
+  if (line == 0) line = check_moe_refusals(device);
   tw_device_close(device);
   return line;
 }

@@ -38,9 +38,9 @@
 //   D, half of the columns     1536       512    1810            2944             36
 //   G, half of the heads       1024       256    1027            1672             18
 //
-// D's shared memory and special function unit take turns, 3456; here the largest counts. Limit: two
-// tiles are in flight and each goes through four hands (conversion, scores, softmax, values), so
-// the bound wants each of them in less than twice 1672 / 4 clocks; conversion is likely more.
+// D's shared memory and special function unit take turns, 3456; here the largest counts. Limit: a
+// tile goes through four hands, and two are in flight, so that the bound wants the four within
+// 3344 clocks: 500 to 1000 to convert 32 tokens, 1024 for the products, the rest for a softmax.
 // Sources: stages D and F; FlashMLA exchanges converted keys in the pair on Hopper.
 #include "kernels/attention_sm100/stage_g_paged_pair.h"
 #include "tile/paged_keys.h"

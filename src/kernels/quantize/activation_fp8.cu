@@ -97,14 +97,15 @@ __device__ void quantize_token(const QuantizeParams& params) {
   const tile::Fp8Scale scale(params, max_of_cta(amax));
   const bool is_operand = params.code_order == CodeOrder::kOperand;
   // Whole warps: four lanes exchange words, and rows are whole blocks of four lanes.
+  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+  const std::int32_t warp_begin = begin - lane * kQuantizeChunk;
 #pragma unroll
   for (int i = 0; i < kHeld; ++i) {
     const std::int32_t col = begin + i * step;
+    if (warp_begin + i * step >= params.out_cols) break;
     store_codes(params, row, col, tile::fp8_codes(held[i], scale, is_operand),
                 col < params.out_cols);
   }
-  const std::int32_t warp_begin =
-      begin - static_cast<std::int32_t>(threadIdx.x % 32) * kQuantizeChunk;
   for (std::int32_t i = kHeld; warp_begin + i * step < params.out_cols; ++i) {
     const std::int32_t col = begin + i * step;
     tile::Chunk<Load> chunk;

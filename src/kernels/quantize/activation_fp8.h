@@ -28,7 +28,8 @@ inline constexpr int kFp8TokenMaxThreads = 512;
 
 /// Threads of a CTA of quantize_fp8_token_*; the grid is out_rows CTAs. out_cols a multiple of 64.
 constexpr std::uint32_t fp8_token_threads(std::int64_t out_cols) {
-  const std::int64_t warps = (out_cols / kQuantizeChunk + 31) / 32;
+  const std::int64_t chunks = out_cols / kQuantizeChunk;
+  const std::int64_t warps = ((chunks > 128 ? (chunks + 1) / 2 : chunks) + 31) / 32;
   const std::int64_t most = kFp8TokenMaxThreads / 32;
   return static_cast<std::uint32_t>(32 * (warps < 1 ? 1 : warps > most ? most : warps));
 }

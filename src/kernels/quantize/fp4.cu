@@ -2,11 +2,11 @@
 //
 // Weights and activations to NVFP4 and MXFP4.
 //
-//   quantize_nvfp4, quantize_mxfp4      thread = 16 neighbours: an NVFP4 block, or half of an MXFP4
-//     load 2 x 16 B | amax of pairs | (shuffle) | scale, factor | 16 codes | store 8 B and a byte
+//   quantize_nvfp4, quantize_mxfp4      thread = 32 neighbours: two NVFP4 blocks, or one of MXFP4
+//     load 4 x 16 B | amax of pairs | scales, factors | 32 codes | store 16 B and the scales
 //   quantize_nvfp4_amax                 as many CTAs as fit, each with its share of the chunks
 //     all chunks: amax, the first kHeld stay in registers | CTA's amax to memory | grid barrier |
-//     every CTA: the largest of all, G | held chunks, then the others read again: blocks as above
+//     every CTA: the largest of all, G | held chunks, then the others again, the last one first
 //
 // The amax of the tensor is a maximum, so it does not depend on the order: results are the same in
 // every run. Its barrier is that of cooperative groups, whose memory the driver provides and
@@ -44,18 +44,41 @@ struct Place {
   }
 };
 
-template <int BlockCols>
+// Two neighbouring chunks of a thread, 32 columns: 16 bytes of codes.
+template <class Load>
+struct Pair {
+  Chunk<Load> low, high;
+  Place at;
+
+  __device__ explicit Pair(const QuantizeParams& params)
+      : at(params, 2 * (blockIdx.x * kQuantizeThreads + threadIdx.x)) {}
+  __device__ void load(const QuantizeParams& params) {
+    tile::load_chunk(low, params, at.row, at.col);
+    tile::load_chunk(high, params, at.row, at.col + kQuantizeChunk);
+  }
+};
+
+__device__ void store_codes(const QuantizeParams& params, const Place& at, uint2 low, uint2 high) {
+  auto* const codes =
+      static_cast<unsigned char*>(params.codes) + at.row * params.code_stride_bytes + at.col / 2;
+  *reinterpret_cast<uint4*>(codes) = make_uint4(low.x, low.y, high.x, high.y);
+}
+
+__device__ void store_scale(const QuantizeParams& params, const Place& at, int offset,
+                            int block_cols, std::uint32_t scale) {
+  const bool is_inside = at.row < params.rows && at.col + offset < params.cols;
+  const std::int64_t idx = tile::scale_index(params, at.row, (at.col + offset) / block_cols,
+                                             params.out_cols / block_cols);
+  static_cast<unsigned char*>(params.scales)[idx] =
+      static_cast<unsigned char>(is_inside ? scale : 0);
+}
+
 __device__ void store_block(const QuantizeParams& params, const Place& at, const Fp4Block& block) {
   if (at.row >= params.out_rows) return;
   auto* const codes =
       static_cast<unsigned char*>(params.codes) + at.row * params.code_stride_bytes + at.col / 2;
   *reinterpret_cast<uint2*>(codes) = block.codes;
-  if (at.col % BlockCols != 0) return;
-  const bool is_inside = at.row < params.rows && at.col < params.cols;
-  const std::int64_t idx =
-      tile::scale_index(params, at.row, at.col / BlockCols, params.out_cols / BlockCols);
-  static_cast<unsigned char*>(params.scales)[idx] =
-      static_cast<unsigned char>(is_inside ? block.scale : 0);
+  store_scale(params, at, 0, 16, block.scale);
 }
 
 __device__ void store_tensor_scale(const QuantizeParams& params, const tile::Nvfp4Tensor& tensor) {
@@ -65,26 +88,32 @@ __device__ void store_tensor_scale(const QuantizeParams& params, const tile::Nvf
 
 template <class Load, bool ComparesErrors>
 __device__ void quantize_nvfp4(const QuantizeParams& params) {
-  const Place at(params, blockIdx.x * kQuantizeThreads + threadIdx.x);
-  Chunk<Load> chunk;
+  Pair<Load> pair(params);
   ptx::griddepcontrol_wait();
   const float g =
       params.encode_scale != nullptr ? __ldg(params.encode_scale) : params.encode_scale_value;
-  tile::load_chunk(chunk, params, at.row, at.col);
+  pair.load(params);
   ptx::griddepcontrol_launch_dependents();
   const tile::Nvfp4Tensor tensor(g, params.scale_choice);
   store_tensor_scale(params, tensor);
-  store_block<16>(params, at, tile::nvfp4_block<ComparesErrors>(chunk, tensor));
+  const Fp4Block low = tile::nvfp4_block<ComparesErrors>(pair.low, tensor);
+  const Fp4Block high = tile::nvfp4_block<ComparesErrors>(pair.high, tensor);
+  if (pair.at.row >= params.out_rows) return;
+  store_codes(params, pair.at, low.codes, high.codes);
+  store_scale(params, pair.at, 0, 16, low.scale);
+  store_scale(params, pair.at, 16, 16, high.scale);
 }
 
 template <class Load>
 __device__ void quantize_mxfp4(const QuantizeParams& params) {
-  const Place at(params, blockIdx.x * kQuantizeThreads + threadIdx.x);
-  Chunk<Load> chunk;
+  Pair<Load> pair(params);
   ptx::griddepcontrol_wait();
-  tile::load_chunk(chunk, params, at.row, at.col);
+  pair.load(params);
   ptx::griddepcontrol_launch_dependents();
-  store_block<32>(params, at, tile::mxfp4_half_block(chunk, params));
+  const tile::Mxfp4Scale scale(params, max(pair.low.amax_bits(), pair.high.amax_bits()));
+  if (pair.at.row >= params.out_rows) return;
+  store_codes(params, pair.at, scale.codes(pair.low), scale.codes(pair.high));
+  store_scale(params, pair.at, 0, 32, scale.stored);
 }
 
 // The largest finite magnitude of a chunk.
@@ -154,13 +183,15 @@ __device__ void quantize_nvfp4_amax(const QuantizeParams& params) {
   store_tensor_scale(params, tensor);
 #pragma unroll
   for (int i = 0; i < kHeld; ++i)
-    store_block<16>(params, Place(params, first + i * step),
-                    tile::nvfp4_block<ComparesErrors>(held[i], tensor));
-  for (std::uint32_t idx = first + kHeld * step; idx < count; idx += step) {
-    const Place at(params, idx);
+    store_block(params, Place(params, first + i * step),
+                tile::nvfp4_block<ComparesErrors>(held[i], tensor));
+  // From the end on: what was read last is still in the L2 cache.
+  const std::uint32_t rounds = first < count ? (count - first + step - 1) / step : 0;
+  for (std::uint32_t i = rounds; i > kHeld; --i) {
+    const Place at(params, first + (i - 1) * step);
     Chunk<Load> chunk;
     tile::load_chunk(chunk, params, at.row, at.col);
-    store_block<16>(params, at, tile::nvfp4_block<ComparesErrors>(chunk, tensor));
+    store_block(params, at, tile::nvfp4_block<ComparesErrors>(chunk, tensor));
   }
 }
 
@@ -174,13 +205,13 @@ __device__ void quantize_nvfp4_amax(const QuantizeParams& params) {
     BODY(params);                                                                           \
   }
 #define TILEWRIGHT_ENTRIES(NAME, LOAD)                                                         \
-  TILEWRIGHT_ENTRY(quantize_nvfp4_##NAME, 1, (kernels::quantize_nvfp4<tile::LOAD, false>))     \
+  TILEWRIGHT_ENTRY(quantize_nvfp4_##NAME, 4, (kernels::quantize_nvfp4<tile::LOAD, false>))     \
   TILEWRIGHT_ENTRY(quantize_nvfp4_best_##NAME, 1, (kernels::quantize_nvfp4<tile::LOAD, true>)) \
   TILEWRIGHT_ENTRY(quantize_nvfp4_amax_##NAME, tilewright::kernels::kNvfp4AmaxCtasPerSm,       \
                    (kernels::quantize_nvfp4_amax<tile::LOAD, false>))                          \
   TILEWRIGHT_ENTRY(quantize_nvfp4_amax_best_##NAME, tilewright::kernels::kNvfp4BestCtasPerSm,  \
                    (kernels::quantize_nvfp4_amax<tile::LOAD, true>))                           \
-  TILEWRIGHT_ENTRY(quantize_mxfp4_##NAME, 1, (kernels::quantize_mxfp4<tile::LOAD>))
+  TILEWRIGHT_ENTRY(quantize_mxfp4_##NAME, 4, (kernels::quantize_mxfp4<tile::LOAD>))
 TILEWRIGHT_ENTRIES(bf16, LoadBf16)
 TILEWRIGHT_ENTRIES(f16, LoadF16)
 TILEWRIGHT_ENTRIES(f32, LoadF32)

@@ -21,16 +21,17 @@ namespace tilewright::kernels {
 
 inline constexpr int kNvfp4AmaxCtasPerSm = 4, kNvfp4BestCtasPerSm = 2;
 
-/// CTAs for a matrix: a chunk a thread.
+/// CTAs of quantize_nvfp4_*, quantize_nvfp4_best_* and quantize_mxfp4_*: two chunks a thread.
 constexpr std::int64_t fp4_ctas(std::int64_t out_rows, std::int64_t out_cols) {
-  const std::int64_t chunks = out_rows * (out_cols / kQuantizeChunk);
-  return (chunks + kQuantizeThreads - 1) / kQuantizeThreads;
+  const std::int64_t pairs = out_rows * (out_cols / (2 * kQuantizeChunk));
+  return (pairs + kQuantizeThreads - 1) / kQuantizeThreads;
 }
 
 /// CTAs of quantize_nvfp4_amax_*: what fits on the device at a time, or fewer.
 constexpr std::uint32_t nvfp4_amax_ctas(std::int64_t out_rows, std::int64_t out_cols, int num_sms,
                                         bool compares_errors) {
-  const std::int64_t needed = fp4_ctas(out_rows, out_cols);
+  const std::int64_t chunks = out_rows * (out_cols / kQuantizeChunk);
+  const std::int64_t needed = (chunks + kQuantizeThreads - 1) / kQuantizeThreads;
   const std::int64_t most =
       std::int64_t{num_sms} * (compares_errors ? kNvfp4BestCtasPerSm : kNvfp4AmaxCtasPerSm);
   return static_cast<std::uint32_t>(needed < 1 ? 1 : needed < most ? needed : most);

@@ -91,6 +91,7 @@ struct AsyncOperation {
   AsyncCompletion completion = AsyncCompletion::kNone;
   std::uint64_t mbarrier = 0;  ///< rank << 24 | offset of the barrier that completes it, or 0
   std::uint32_t lanes = 0;     ///< that issued it; one, but for wgmma all
+  bool is_repeat = false;      ///< for a further receiver of a multicast: the source is read once
   std::span<const AsyncRange> ranges;
   /// Of kTensorCopy and kTensorReduce: where each element goes
   const TensorCopy* tensor = nullptr;

@@ -27,6 +27,7 @@ struct BulkCopy {
   MbarrierPlace mbarrier;
   std::uint32_t size = 0;
   std::uint16_t byte_mask = 0xffff;
+  bool is_repeat = false;  ///< for another receiver of a multicast than the first
 };
 
 void move_bytes(const BulkForm& form, const BulkCopy& copy) {
@@ -54,6 +55,7 @@ std::uint64_t tell(Warp& warp, const Insn& insn, int lane, const BulkForm& form,
   operation.mbarrier = copy.mbarrier.address;
   operation.lanes = 1u << lane;
   operation.ranges = ranges;
+  operation.is_repeat = copy.is_repeat;
   return issue_async(warp, insn, operation);
 }
 
@@ -87,6 +89,7 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const BulkForm& for
         std::uint64_t{rank} << kSharedRankShift | offset, copy.size, 16, AccessKind::kWrite);
     copy.mbarrier = mbarrier_in_rank(warp, lane, barrier, rank);
     start(warp, insn, lane, form, copy);
+    copy.is_repeat = true;
   }
 }
 

@@ -38,6 +38,7 @@ struct TensorWork {
   std::byte* shared = nullptr;
   std::uint32_t shared_address = 0;
   MbarrierPlace mbarrier;
+  bool is_repeat = false;  ///< for another receiver of a multicast than the first
 };
 
 /// Rows of the tensor in global memory, each checked.
@@ -146,6 +147,7 @@ std::uint64_t tell(Warp& warp, const Insn& insn, int lane, const TensorForm& for
   operation.lanes = 1u << lane;
   operation.ranges = ranges;
   operation.tensor = &work.copy;
+  operation.is_repeat = work.is_repeat;
   return issue_async(warp, insn, operation);
 }
 
@@ -199,6 +201,7 @@ void start_multicast(Warp& warp, const Insn& insn, int lane, const TensorForm& f
         form.modifiers.cta_group == 2 ? (rank & ~1u) | (rank_of(named.address) & 1) : rank;
     work.mbarrier = mbarrier_in_rank(warp, lane, named, signalled);
     start(warp, insn, lane, form, work);
+    work.is_repeat = true;
   }
 }
 
@@ -285,8 +288,10 @@ void take_mode(Lowering& l, TensorForm& form) {
     return;
   }
   if (!l.take_prefix("im2col::w").empty()) {
-    l.fail(l.module().target < 100 ? "im2col::w needs .target sm_100a"
-                                   : "im2col::w is not simulated; use im2col");
+    l.fail(l.module().target < 100
+               ? "im2col::w needs .target sm_100a"
+               : "im2col::w is not simulated: the manual shows by a figure only where the "
+                 "halo's pixels go; use im2col");
   }
   if (l.take("im2col") || l.take("im2col_no_offs")) {
     form.mode = TensorMode::kIm2col;

@@ -39,8 +39,9 @@ std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model)
   const double shared_wavefronts =
       static_cast<double>(total.shared_wavefronts) +
       static_cast<double>(total.shared_async_bytes) / rates.shared_bytes;
+  // The way into each multiprocessor, which takes a multicast at every receiver.
   const double l2_bytes =
-      static_cast<double>(total.global_sectors * kSectorBytes + total.bulk_bytes);
+      static_cast<double>(total.global_sectors * kSectorBytes + total.bulk_delivered_bytes);
   const double fma_warps = warps_of(usage, InsnClass::kFloat) + warps_of(usage, InsnClass::kHalf);
   // ptxas removes most moves.
   const double issued =

@@ -27,6 +27,7 @@ json usage_json(const Usage& usage) {
           {"global_requested_bytes", usage.global_sectors * kSectorBytes},
           {"global_used_bytes", usage.global_used_bytes},
           {"bulk_bytes", usage.bulk_bytes},
+          {"bulk_delivered_bytes", usage.bulk_delivered_bytes},
           {"local_bytes", usage.local_bytes},
           {"atomics", usage.atomics},
           {"barrier_waits", usage.barrier_waits},

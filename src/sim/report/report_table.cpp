@@ -110,7 +110,11 @@ std::string memory_text(const KernelUsage& kernel) {
                     percent(total.global_used_bytes, total.global_sectors * kSectorBytes));
   }
   if (total.bulk_bytes != 0) {
-    out += fmt::format("  bulk copies   {} bytes\n", amount(total.bulk_bytes));
+    out += fmt::format(
+        "  bulk copies   {} bytes{}\n", amount(total.bulk_bytes),
+        total.bulk_delivered_bytes == total.bulk_bytes
+            ? std::string()
+            : fmt::format(", by multicast delivered as {}", amount(total.bulk_delivered_bytes)));
   }
   if (total.local_bytes != 0) {
     out += fmt::format("  local         {} bytes\n", amount(total.local_bytes));

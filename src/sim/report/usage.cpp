@@ -15,6 +15,7 @@ Usage& Usage::operator+=(const Usage& other) {
   global_sectors += other.global_sectors;
   global_used_bytes += other.global_used_bytes;
   bulk_bytes += other.bulk_bytes;
+  bulk_delivered_bytes += other.bulk_delivered_bytes;
   local_bytes += other.local_bytes;
   atomics += other.atomics;
   barrier_waits += other.barrier_waits;

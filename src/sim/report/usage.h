@@ -23,7 +23,8 @@ struct Usage {
   std::uint64_t global_accesses = 0;          ///< of warps, generic proxy and cp.async
   std::uint64_t global_sectors = 0;           ///< 32 bytes each
   std::uint64_t global_used_bytes = 0;        ///< of those sectors
-  std::uint64_t bulk_bytes = 0;
+  std::uint64_t bulk_bytes = 0;               ///< between L2 cache and chip, a multicast once
+  std::uint64_t bulk_delivered_bytes = 0;     ///< a multicast at each of its receivers
   std::uint64_t local_bytes = 0;
   std::uint64_t atomics = 0;        ///< of lanes
   std::uint64_t barrier_waits = 0;  ///< of warps, mbarriers included

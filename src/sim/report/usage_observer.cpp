@@ -134,7 +134,9 @@ std::uint64_t UsageObserver::async_issued(Warp&, const Insn& insn,
   }
   if (access.lanes != 0) mine.add_global(counts, access);
   if (operation.kind != AsyncKind::kCpAsync) {
-    counts.bulk_bytes += global_bytes != 0 ? global_bytes : written_bytes;
+    const std::uint64_t bytes = global_bytes != 0 ? global_bytes : written_bytes;
+    counts.bulk_delivered_bytes += bytes;
+    if (!operation.is_repeat) counts.bulk_bytes += bytes;
   }
   return 0;
 }

@@ -20,7 +20,7 @@ bool TensorMemory::is_free(std::uint32_t column, std::uint32_t num_columns) cons
 }
 
 bool TensorMemory::may_allocate() const noexcept {
-  return columns_->permit == nullptr || columns_->permit == this;
+  return columns_->is_open || columns_->permit == nullptr || columns_->permit == this;
 }
 
 void TensorMemory::relinquish() noexcept {

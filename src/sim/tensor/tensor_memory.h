@@ -45,7 +45,8 @@ struct TensorAllocation {
 class TensorMemory;
 
 /// The columns of one multiprocessor. One CTA at a time may allocate: the first to ask has the
-/// permit until it relinquishes it or ends.
+/// permit until it relinquishes it or ends. No manual says in so many words that others wait for
+/// that, so that they stop waiting if nobody could go on otherwise.
 struct TensorColumns {
   struct Held {
     const TensorMemory* holder = nullptr;
@@ -53,6 +54,7 @@ struct TensorColumns {
   };
   std::vector<Held> held;
   const TensorMemory* permit = nullptr;
+  bool is_open = false;       ///< the permit is not asked for any more
   std::uint64_t version = 0;  ///< counts what may end somebody's wait
 };
 

@@ -34,7 +34,10 @@ inline std::string read_text(const std::filesystem::path& path) {
 }
 
 inline const DeviceModel& model_for(const std::string& text) {
-  return *find_device_model(text.find(".target sm_100") != std::string::npos ? "b200" : "h200");
+  const auto has = [&](const char* target) { return text.find(target) != std::string::npos; };
+  return *find_device_model(has(".target sm_103")   ? "b300"
+                            : has(".target sm_100") ? "b200"
+                                                    : "h200");
 }
 
 inline Options options_for(const std::string& text) {

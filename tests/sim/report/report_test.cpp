@@ -90,6 +90,51 @@ struct DemoRun {
   json report() const { return read_json(folder / "report.json"); }
 };
 
+// The L2 cache is read once, and each of the two CTAs gets 512 bytes.
+TEST(Report, CountsAMulticastOnceAndAtEveryReceiver) {
+  const ScopedFolder folder;
+  Options options;
+  options.report_path = std::string(folder / "report.json");
+  Machine machine(device_models().front(), options);
+  Launch launch;
+  launch.module = machine.load(parse_module(R"(.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 data) {
+  .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %d<4>; .reg .b16 %h<2>;
+  .shared .align 16 .b8 tile[512];
+  .shared .align 8 .b64 full;
+  ld.param.u64 %d1, [data]; mov.u32 %r1, tile; mov.u32 %r2, full; mov.u32 %r3, %tid.x;
+  mov.u32 %r4, %cluster_ctarank; or.b32 %r5, %r3, %r4; mov.u16 %h1, 3;
+  setp.eq.u32 %p1, %r3, 0; setp.eq.u32 %p2, %r5, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r2], 1;
+  @%p1 fence.mbarrier_init.release.cluster;
+  @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+  @%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster
+      [%r1], [%d1], 512, [%r2], %h1;
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2], 0;
+  @!%p3 bra WAIT;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+  ret;
+})",
+                                            "k.ptx"));
+  launch.kernel = "k";
+  launch.block.x = 32;
+  launch.grid.x = launch.cluster.x = 2;
+  const std::uint64_t data = machine.memory().allocate(512, "data");
+  machine.mark_defined(data, 512);
+  launch.params.resize(8);
+  std::memcpy(launch.params.data(), &data, 8);
+  const auto fault = machine.launch(launch);
+  ASSERT_FALSE(fault.has_value()) << fault->message;
+  const json total = read_json(folder / "report.json")["kernels"].at(0)["total"];
+  EXPECT_EQ(total["bulk_bytes"], 512);
+  EXPECT_EQ(total["bulk_delivered_bytes"], 1024);
+  EXPECT_EQ(total["shared_async_bytes"], 1024);
+}
+
 TEST(Report, DoesNotDependOnTheNumberOfThreads) {
   constexpr std::uint32_t kNumCtas = 500;
   const json alone = DemoRun("demo", "report.json", kNumCtas, 1).report();

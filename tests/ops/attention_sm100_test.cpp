@@ -1,0 +1,115 @@
+// The attention operator on Blackwell: which kernel, and that maps and grids are as it wants them.
+#include "ops/attention_plan.h"
+#include "tests/ops/attention_case.h"
+
+#include <gmock/gmock.h>
+
+namespace tilewright::ops {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AttentionSm100Test : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() {
+    held_.clear();
+    device_.reset();
+  }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    if (!device_) device_ = Device::open("sim:b200");
+    if (!held_.empty()) return;
+    for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
+      held_.push_back(
+          device::load_kernel(device_->internal(), attention_entries(kernel, problem)[0]));
+    }
+  }
+  static AttentionPlan plan(const AttentionProblem& problem) {
+    return plan_attention(*device_, problem);
+  }
+  static std::string message_of(const AttentionProblem& problem) {
+    try {
+      return plan(problem).to_string();
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  static void check(const AttentionCase& c) {
+    SCOPED_TRACE(plan(c.problem).to_string());
+    AttentionRun(*device_, c).check();
+  }
+  static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
+
+  static inline std::optional<Device> device_;
+  static inline std::vector<device::Kernel> held_;  // so that modules stay loaded
+};
+
+TEST_F(AttentionSm100Test, ChoosesByCount) {
+  const auto kernel_for = [](std::int64_t head_dim, std::int64_t q_len) {
+    return plan({.heads = 16, .kv_heads = 4, .q_len = q_len, .kv_len = 4096, .head_dim = head_dim})
+        .kernel;
+  };
+  EXPECT_EQ(kernel_for(64, 4096), "sm100_e");
+  EXPECT_EQ(kernel_for(64, 1), "sm100_c");  // the second tile would be empty
+  EXPECT_EQ(kernel_for(128, 4096), "sm100_e");
+  EXPECT_EQ(kernel_for(256, 4096), "sm100_f");
+  EXPECT_EQ(kernel_for(512, 1), "sm100_f");
+  const AttentionPlan pairs =
+      plan({.heads = 16, .kv_heads = 4, .q_len = 100, .kv_len = 300, .head_dim = 512});
+  EXPECT_EQ(pairs.tile_queries, 2 * 64 / 4);
+  EXPECT_EQ(pairs.launches.at(0).grid, (std::array<std::uint32_t, 3>{2 * 4, 4, 1}));
+}
+
+TEST_F(AttentionSm100Test, RefusesWithTheReason) {
+  const AttentionProblem good = {
+      .heads = 80, .kv_heads = 1, .q_len = 8, .kv_len = 8, .head_dim = 512};
+  AttentionProblem p = good;
+  p.kernel = "sm100_f";
+  EXPECT_THAT(message_of(p), HasSubstr("has at most 64 query heads for a key head; these are 80"));
+  p.kernel = "k6";
+  p.head_dim = 64;
+  EXPECT_THAT(message_of(p), HasSubstr("kernel k6 is for sm_90a; NVIDIA B200"));
+  p.kernel = "auto";
+  p.softcap = 3;
+  EXPECT_THAT(message_of(p), HasSubstr("sm100_e does not support a softcap"));
+  EXPECT_EQ(plan(good).kernel, "sm100_c");
+}
+
+TEST_F(AttentionSm100Test, EveryKernel) {
+  for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+    for (const AttentionVariant& variant : kernel.variants) {
+      check({.batch = 2,
+             .heads = 2,
+             .kv_heads = 1,
+             .q_len = 35,
+             .kv_len = 140,
+             .head_dim = variant.head_dim,
+             .causal = true,
+             .has_lse = true,
+             .kernel = kernel.name});
+    }
+  }
+}
+
+TEST_F(AttentionSm100Test, PackedStridedAndEmpty) {
+  check(packed({.heads = 2, .kv_heads = 1, .head_dim = 256, .causal = true, .has_sink = true},
+               {70, 0, 3}, {90, 5, 40}));
+  check({.dtype = DType::kF16,
+         .heads = 2,
+         .kv_heads = 2,
+         .q_len = 40,
+         .kv_len = 50,
+         .head_dim = 64,
+         .window_left = 20,
+         .has_lse = true,
+         .q_strides = {0, 144, 72},
+         .out_strides = {0, 160, 80}});
+  check({.heads = 1, .kv_heads = 1, .q_len = 5, .kv_len = 0, .head_dim = 512, .has_lse = true});
+}
+
+}  // namespace
+}  // namespace tilewright::ops
