@@ -27,8 +27,11 @@ std::vector<device::Kernel> load_entries(const device::Device& device, const Moe
   std::vector<device::Kernel> entries;
   for (const MoeLaunch& launch : plan.launches) {
     entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes > kSharedBytesWithoutAsking)
-      entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
+    if (launch.shared_bytes <= kSharedBytesWithoutAsking) continue;
+    // The limit belongs to the kernel, which other launches and plans have too: the most there is.
+    const int most = device.info().shared_per_block_optin_bytes -
+                     entries.back().attributes().static_shared_bytes;
+    entries.back().allow_dynamic_shared_bytes(static_cast<std::uint32_t>(most));
   }
   return entries;
 }
