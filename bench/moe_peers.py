@@ -4,16 +4,17 @@
     python3 bench/moe_peers.py --out peers.json
     tilewright bench moe --peers peers.json
 
-bf16 weights, which is what torch has: `torch._grouped_mm` over experts where the installed torch knows it, and a loop
-over the visited experts (which waits for the device to learn them). Both sort, gather, multiply, apply SwiGLU, multiply
-and add up. Shapes, numbers of tokens, uniform routing and 8 routings in turn are those of `tilewright bench moe`; a
-sample is the mean of some calls. Each result is compared with float64 on two tokens.
+bf16 weights, as torch has: `torch._grouped_mm` over experts where the installed torch knows it, and a
+loop over the visited experts (which waits to learn them). Both sort, gather, multiply, apply SwiGLU,
+multiply and add up. Shapes, numbers of tokens, uniform routing and 8 routings in turn are those of
+`tilewright bench moe`; a sample is the mean of some calls. Each result is compared with float64 on two tokens.
 """
 
 import argparse
 import json
 import pathlib
 import shlex
+import statistics
 import sys
 import time
 
@@ -136,12 +137,14 @@ def main():
                                       "hidden": layer.hidden, "inter": layer.inter, "shared": False}}
                 try:
                     sample["error"] = check(layer, x, *routings[0], run(layer, x, *routings[0]))
-                    sample["runs_per_sample"], sample["samples_us"] = measure(run, layer, x, routings, args.samples)
+                    sample["runs_per_sample"], sample["samples_us"] = measure(run, layer, x, routings,
+                                                                              args.samples)
                 except RuntimeError as error:  # what torch refuses, or memory
                     print(f"{name} T {tokens} {kernel}: {str(error).splitlines()[0]}", file=sys.stderr)
                     continue
                 samples.append(sample)
-                print(f"{name:9} T {tokens:5} {kernel:24} {sorted(sample['samples_us'])[len(sample['samples_us']) // 2]:10.1f} us, "
+                median_us = statistics.median(sample["samples_us"])
+                print(f"{name:9} T {tokens:5} {kernel:24} {median_us:10.1f} us, "
                       f"rms {sample['error']['relative_rms']:.1e}")
         del layer
         torch.cuda.empty_cache()

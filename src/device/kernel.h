@@ -61,7 +61,8 @@ class Kernel {
   /// What the driver says now, for what attributes() lacks or what may have changed.
   int attribute(abi::CUfunction_attribute attribute) const;
 
-  /// Lets launches use that much dynamic shared memory per block; needed from 48 KiB on.
+  /// Lets launches use that much dynamic shared memory per block; needed from 48 KiB on. A larger
+  /// limit that was set before stays.
   /// Errors   InvalidArgument if the device cannot give it beside the static shared memory
   void allow_dynamic_shared_bytes(std::uint32_t bytes) const;
   /// Lets launches use clusters of up to 16 blocks instead of 8.

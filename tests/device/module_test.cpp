@@ -297,6 +297,9 @@ TEST_F(ModuleTest, DynamicSharedMemoryCanBeAllowedUpToTheDevice) {
   kernel.allow_dynamic_shared_bytes(most);
   kernel.launch({.dynamic_shared_bytes = most}, Params{}, stream);
   EXPECT_EQ(state().launches.size(), 1u);
+  kernel.allow_dynamic_shared_bytes(60000);  // for another launch of the same function
+  kernel_of(device).launch({.dynamic_shared_bytes = most}, Params{}, stream);
+  EXPECT_EQ(state().launches.size(), 2u);
   EXPECT_THAT(
       error_of(ErrorKind::kInvalidArgument, [&] { kernel.allow_dynamic_shared_bytes(most + 1); }),
       AllOf(HasSubstr("231425 bytes of dynamic shared memory and 1024 static ones"),
