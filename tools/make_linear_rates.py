@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = ROOT / "src/ops/linear_rates.h"
 ROWS = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192]
 NAMES = {"w16": "bf16", "w8": "fp8", "w4mx": "mxfp4", "w4": "nvfp4"}
-ROW = re.compile(r'    \{"(\w+)", "(\w+)", (true|false), (\d+), (\d+), \{\{([^}]*)\}\}\},')
+ROW = re.compile(r'    \{"(\w+)", "(\w+)", (true|false), (\d+), (\d+),\s*\{\{([^}]*)\}\}\},')
 
 
 def read_log(path, table):
@@ -51,19 +51,21 @@ def main():
             table[key] = [float(x) for x in m[6].split(",")]
     for path in args.logs:
         read_log(path, table)
-    lines = [f'    {{"{kernel}", "{fmt}", {str(is_fp8).lower()}, {n}, {k}, '
-             f'{{{{{", ".join(f"{x:.4g}" for x in us)}}}}}}},'
-             for (kernel, fmt, is_fp8, n, k), us in sorted(table.items())]
+    lines = []
+    for (kernel, fmt, is_fp8, n, k), us in sorted(table.items()):
+        numbers = [f"{x:.4g}" for x in us]
+        lines += [f'    {{"{kernel}", "{fmt}", {str(is_fp8).lower()}, {n}, {k},',
+                  f'     {{{{{", ".join(numbers[:10])},', f'       {", ".join(numbers[10:])}}}}}}},']
     begin = text.index("inline constexpr std::array<LinearRates,")
     end = text.index("// clang-format on")
-    text = (text[:begin] + f"inline constexpr std::array<LinearRates, {len(lines)}> kLinearRates = {{{{\n" +
+    text = (text[:begin] + f"inline constexpr std::array<LinearRates, {len(table)}> kLinearRates = {{{{\n" +
             "\n".join(lines) + "\n}};\n" + text[end:])
     origin = "".join(f"// bench/results/{path.name}\n" for path in args.logs)
     text = re.sub(r"// Made by tools/make_linear_rates.py[^#]*?#pragma once",
                   lambda _: "// Made by tools/make_linear_rates.py from\n" + origin +
                   ("" if args.fresh else "// and logs before, for what they lack.\n") + "#pragma once", text)
     HEADER.write_text(text)
-    print(f"{len(lines)} rows in {HEADER.relative_to(ROOT)}")
+    print(f"{len(table)} rows in {HEADER.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // ranks, by whoever owns a fragment, and results written.
 #pragma once
 
+#include "ptx/math.h"
 #include "tile/band_consumer.h"
 #include "tile/element.h"
 
@@ -30,8 +31,8 @@ struct BandEpilogue {
     }
   }
   __device__ float activate(float gate, float up) const {
-    gate = gate > params.limit ? params.limit : gate;  // NaN stays NaN
-    up = up > params.limit ? params.limit : up < -params.limit ? -params.limit : up;
+    gate = ptx::min_nan_f32(gate, params.limit);  // NaN stays NaN
+    up = ptx::max_nan_f32(ptx::min_nan_f32(up, params.limit), -params.limit);
     return gate / (1 + __expf(-params.gate_slope * gate)) * (up + params.up_offset);
   }
 

@@ -8,6 +8,7 @@
 #include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/load_store.h"
+#include "ptx/math.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
@@ -105,30 +106,29 @@ struct WideEpilogue {
 
   /// Accumulators to results. SwiGLU leaves them in those of row g.
   __device__ __forceinline__ void finish(Accumulators d) const {
-    float alpha[2] = {params.alpha, params.alpha}, bias[2] = {0.0f, 0.0f};
-    if (params.alphas != nullptr) {
-      const std::int32_t first = params.is_swiglu ? 2 * tile.matrix : tile.matrix;
-      alpha[0] *= params.alphas[first];
-      alpha[1] *= params.alphas[first + (params.is_swiglu ? 1 : 0)];
-    }
-    if (params.bias != nullptr) {
+    // One half after the other: there are registers for one factor and one bias only.
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const std::int32_t row = first_row + warp() * 16 + lane() / 4 + 8 * h;
-        if (row < params.n)
-          bias[h] = params.bias[static_cast<std::int64_t>(tile.matrix) * params.n + row];
+    for (int h = 0; h < 2; ++h) {
+      float alpha = params.alpha, bias = 0.0f;
+      if (params.alphas != nullptr)
+        alpha *= params.alphas[params.is_swiglu ? 2 * tile.matrix + h : tile.matrix];
+      const std::int32_t row = first_row + warp() * 16 + lane() / 4 + 8 * h;
+      if (params.bias != nullptr && row < params.n)
+        bias = params.bias[static_cast<std::int64_t>(tile.matrix) * params.n + row];
+#pragma unroll
+      for (int i = 2 * h; i < kAccumulators; i += 4) {
+        d[i] = fmaf(d[i], alpha, bias);
+        d[i + 1] = fmaf(d[i + 1], alpha, bias);
       }
     }
-#pragma unroll
-    for (int i = 0; i < kAccumulators; ++i) d[i] = fmaf(d[i], alpha[i / 2 % 2], bias[i / 2 % 2]);
     if (params.is_swiglu) {
       const float limit = params.swiglu_limit;
 #pragma unroll
       for (int i = 0; i < kAccumulators; i += 4) {
 #pragma unroll
         for (int j = i; j < i + 2; ++j) {
-          const float gate = d[j] > limit ? limit : d[j];  // NaN stays NaN
-          const float up = d[j + 2] > limit ? limit : d[j + 2] < -limit ? -limit : d[j + 2];
+          const float gate = ptx::min_nan_f32(d[j], limit);  // NaN stays NaN
+          const float up = ptx::max_nan_f32(ptx::min_nan_f32(d[j + 2], limit), -limit);
           d[j] = __fdividef(gate, 1.0f + __expf(-gate)) * up;
         }
       }

@@ -24,6 +24,7 @@ struct Problem {
   float limit = std::numeric_limits<float>::infinity();
   int nan_token = -1;
 
+  int halves() const { return is_swiglu ? 2 : 1; }  ///< gate and up have factors of their own
   int matrices() const { return segments.empty() ? 1 : static_cast<int>(segments.size()) - 1; }
   int matrix_of(int token) const {
     int e = 0;
@@ -60,7 +61,7 @@ Data make_data(const Problem& p) {
     data.weights.push_back(make_weights({p.format, p.n, p.k}, WordOrder::kBf16,
                                         static_cast<std::uint64_t>(10 + e), p.is_swiglu));
   }
-  data.alphas = draw_floats(2, p.matrices());
+  data.alphas = draw_floats(2, p.matrices() * p.halves());
   data.bias = draw_floats(3, p.matrices() * p.n);
   data.row_weights = draw_floats(4, p.m);
   return data;
@@ -82,7 +83,8 @@ Sum sum_of(const Problem& p, const Data& data, int token, int row) {
     sum += product;
     magnitude += std::abs(product);
   }
-  const double alpha = data.alphas[static_cast<std::size_t>(e)];
+  const double alpha =
+      data.alphas[static_cast<std::size_t>(e * p.halves() + row % 16 / 8 % p.halves())];
   const double bias = data.bias[static_cast<std::size_t>(e * p.n + row)];
   const double roundings = 8 + 2 * std::ceil(p.k / 128.0) + 4;
   const double bound = tensor_core_bound(kBf16TensorCore, p.k, magnitude) +
@@ -131,7 +133,9 @@ class WideBf16 : public KernelTest {
       const TestWeights& w = data.weights[e];
       bricks.insert(bricks.end(), w.bricks.begin(), w.bricks.end());
       scales.insert(scales.end(), w.block_scales.begin(), w.block_scales.end());
-      alphas[e] = std::ldexp(alphas[e], w.bias_exponent);
+      const std::size_t halves = alphas.size() / data.weights.size();
+      for (std::size_t h = 0; h < halves; ++h)
+        alphas[e * halves + h] = std::ldexp(alphas[e * halves + h], w.bias_exponent);
     }
     std::vector<std::uint16_t> codes = encode_all<std::uint16_t>(kBf16, data.x);
     for (int i = 0; p.nan_token >= 0 && i < p.k; i += 7)

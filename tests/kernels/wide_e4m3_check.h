@@ -115,7 +115,7 @@ inline std::vector<float> draw_floats(Random& random, std::int64_t count) {
 inline WideData make_wide_data(const WideProblem& p) {
   Random random(7);
   WideData data;
-  data.alphas = draw_floats(random, p.matrices());
+  data.alphas = draw_floats(random, p.matrices() * (p.is_swiglu ? 2 : 1));
   data.bias = draw_floats(random, std::int64_t{p.matrices()} * p.n);
   data.row_weights = draw_floats(random, p.tokens);
   data.x_scales = draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);
@@ -153,7 +153,8 @@ inline WideSums wide_reference(const WideProblem& p, const WideData& data, float
         sum += product;
         magnitude += std::abs(product);
       }
-      double factor = double{alpha} * data.alphas[e];
+      const std::int64_t half = p.is_swiglu ? 2 * e + row % 16 / 8 : e;  // gate and up
+      double factor = double{alpha} * data.alphas[half];
       if (!p.has_k_scales) factor *= data.x_scales[token];
       const double bias = data.bias[e * p.n + row];
       sums.y.push_back(sum * factor + bias);

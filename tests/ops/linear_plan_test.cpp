@@ -20,6 +20,7 @@ device::DeviceInfo h200() {
   info.name = "NVIDIA H200";
   info.compute_capability = 90;
   info.num_sms = 132;
+  info.registers_per_sm = 65536;
   info.l2_bytes = 60 << 20;
   info.shared_per_block_optin_bytes = 232448;
   info.shared_per_sm_bytes = 233472;
@@ -38,7 +39,8 @@ class LinearPlanTest : public ::testing::Test {
 };
 
 TEST_F(LinearPlanTest, HasARegimeForFewAndForManyRows) {
-  EXPECT_THAT(make_linear_plan(h200(), kW4A16, {.m = 1}).kernel, HasSubstr("band"));
+  EXPECT_EQ(make_linear_plan(h200(), kW4A16, {.m = 1}).kernel, "direct");
+  EXPECT_THAT(make_linear_plan(h200(), kW4A8, {.m = 1}).kernel, HasSubstr("band"));
   EXPECT_THAT(make_linear_plan(h200(), kW4A16, {.m = 4096}).kernel, HasSubstr("wide_bf16"));
   const LinearPlan fp8 = make_linear_plan(h200(), kW4A8, {.m = 4096});
   EXPECT_THAT(fp8.kernel, HasSubstr("wide_e4m3_fp4"));
@@ -66,7 +68,8 @@ TEST_F(LinearPlanTest, RefusesAKernelThatCannot) {
     ADD_FAILURE() << "was taken";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(error.what(), HasSubstr("prepared for fp8 activations. Possible here: band"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("prepared for fp8 activations. Possible here: direct, band"));
   }
   device::DeviceInfo b200 = h200();
   b200.name = "NVIDIA B200";
