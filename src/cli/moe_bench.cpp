@@ -248,14 +248,14 @@ class MoeRunner {
         difference.add(out[static_cast<std::size_t>(t * hidden + c)],
                        exact[static_cast<std::size_t>(c)]);
     }
-    return difference.log(is_e4m3 ? kMoeFp8Rms : kMoeBf16Rms,
+    return difference.log(is_e4m3 ? kMoeFp8DrawnRms : kMoeBf16Rms,
                           "float64 on dequantised weights, two tokens");
   }
 
   json compare(const std::vector<float>& out, const std::vector<float>& first, bool is_e4m3) {
     MoeDifference difference;
     for (std::size_t i = 0; i < out.size(); ++i) difference.add(out[i], first[i]);
-    return difference.log(is_e4m3 ? kMoeFp8Rms : kMoeBf16Rms, "the first kernel, all tokens");
+    return difference.log(is_e4m3 ? kMoeFp8DrawnRms : kMoeBf16Rms, "the first kernel, all tokens");
   }
 
   const std::vector<double>& exact_row(MoeExperts& experts, const MoeOperands& operands,

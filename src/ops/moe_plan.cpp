@@ -192,15 +192,21 @@ MoeWideTile wide_tile(const MoeWeightsInfo& w, const MoeProblem& p) {
 // Scales per token for weights of 4 bits, whose sums then stay in the tensor cores for longer; per
 // 128 columns for FP8 weights, which have scales of blocks themselves.
 int wide8_variant(const MoeWeightsInfo& w, const MoeProblem& p) {
+  constexpr std::int64_t kDeepest = 8192;  // of one level of sums: kernels/linear/README.md
+  constexpr double kOneLevel = 1.25;       // as fast as two levels, where products bind
+  constexpr double kProductsBind = 96;     // from so many tokens of an expert on
   const bool is_fp4 = kernels::is_fp4(to_kernel(w.format));
-  const double wanted = rows_per_expert(w, p);
+  const double mean = rows_per_expert(w, p), wanted = mean + 1.5 * std::sqrt(mean);
   int best = -1, index = 0;
   double least = std::numeric_limits<double>::infinity();
   for (const kernels::WideE4m3Variant& v : kernels::kWideE4m3Variants) {
-    // Tokens that are paid for: whole tiles, of which large ones are a little faster.
-    const double tiles = std::max(1.0, wanted / v.tokens + 0.5);
-    const double cost = tiles * v.tokens * (1 + 24.0 / v.tokens);
-    if (v.is_fp4 == is_fp4 && v.has_k_scales != is_fp4 && cost < least) {
+    const bool is_deep = v.promote == 0 && std::max(w.hidden, w.inter) > kDeepest;
+    // Tokens that are paid for: whole tiles, and a narrow one if the rest fits it.
+    const double whole = std::floor(wanted / v.tokens) * v.tokens;
+    const double rest = wanted - whole <= v.narrow ? v.narrow : v.tokens;
+    const double speed = v.promote == 0 && mean >= kProductsBind ? kOneLevel : 1;
+    const double cost = (whole + rest) / speed;
+    if (v.is_fp4 == is_fp4 && v.has_k_scales != is_fp4 && !is_deep && cost < least) {
       least = cost;
       best = index;
     }
