@@ -23,9 +23,9 @@ using kernels::pointer_to;
 using reference::Random;
 
 /// A random matrix in a checkpoint's format, and what it stands for.
-class RandomWeight {
+class RandomExpertWeight {
  public:
-  RandomWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k)
+  RandomExpertWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k)
       : format_(format), n_(n), k_(k) {
     Random random(seed);
     const std::int64_t group = format == WeightFormat::kNvfp4 ? 16 : 32;
@@ -156,7 +156,7 @@ class MoeRun {
  public:
   MoeRun(const Device& device, MoeCase c) : case_(std::move(c)), inner_(device.internal()) {
     std::uint64_t seed = 100;
-    const auto add = [&](std::vector<RandomWeight>& to, std::int64_t n, std::int64_t k,
+    const auto add = [&](std::vector<RandomExpertWeight>& to, std::int64_t n, std::int64_t k,
                          std::int64_t count) {
       for (std::int64_t e = 0; e < count; ++e) to.emplace_back(++seed, case_.format, n, k);
     };
@@ -356,7 +356,7 @@ class MoeRun {
 
   MoeCase case_;
   const device::Device& inner_;
-  std::vector<RandomWeight> gate_, up_, down_;
+  std::vector<RandomExpertWeight> gate_, up_, down_;
   std::optional<MoeWeights> weights_;
   std::vector<double> x_, route_weights_, logits_, bias_;
   std::vector<std::uint16_t> x_codes_;
