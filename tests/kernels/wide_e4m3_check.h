@@ -116,6 +116,7 @@ inline WideData make_wide_data(const WideProblem& p) {
   Random random(7);
   WideData data;
   data.alphas = draw_floats(random, p.matrices() * (p.is_swiglu ? 2 : 1));
+  if (p.is_swiglu) data.alphas[2] = 0;  // a gate of zeros
   data.bias = draw_floats(random, std::int64_t{p.matrices()} * p.n);
   data.row_weights = draw_floats(random, p.tokens);
   data.x_scales = draw_floats(random, p.has_k_scales ? p.blocks_k() * p.scale_pitch() : p.tokens);

@@ -454,14 +454,11 @@ struct Consumer {
   };
   __device__ Factors load_factors(const LinearTile& tile) const {
     const WideE4m3Params& params = problem.params;
-    float alpha = params.alpha;
-    if (params.alphas != nullptr)
-      alpha *= __ldg(params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert);
     Factors factors;
 #pragma unroll
     for (int i = 0; i < C::kFactors; ++i) {
       const auto token = tile.first_token + static_cast<std::int32_t>(threadIdx.x % 128) + i * 128;
-      factors.scales[i] = alpha;
+      factors.scales[i] = params.alpha;
       if constexpr (!C::kHasKScales) factors.scales[i] *= token_factor(params.x_scales, token);
       factors.weights[i] = token_factor(params.row_weights, token);
     }
@@ -510,11 +507,11 @@ struct Consumer {
       shared.factors[index][1][threadIdx.x % 128 + i * 128] = factors.weights[i];
     }
     ptx::bar_sync<128>(barrier);
-    if (params.is_swiglu && params.alphas != nullptr) {  // the factors have the gate's
-      const float* const alphas = params.alphas + 2 * tile.expert;
-      const float ratio = __ldg(alphas + 1) / __ldg(alphas);
+    if (params.alphas != nullptr) {
+      const float* const alphas = params.alphas + (params.is_swiglu ? 2 : 1) * tile.expert;
+      const float low = __ldg(alphas), high = __ldg(alphas + (params.is_swiglu ? 1 : 0));
 #pragma unroll
-      for (int i = 0; i < N / 2; ++i) total[i] *= i % 4 < 2 ? 1.0f : ratio;
+      for (int i = 0; i < N / 2; ++i) total[i] *= i % 4 < 2 ? low : high;
     }
 #pragma unroll
     for (int chunk = 0; chunk < N / kChunk; ++chunk) {
