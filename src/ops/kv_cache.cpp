@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace tilewright {
@@ -28,9 +27,10 @@ const char* to_string(KvCacheFormat format) noexcept {
 }
 
 std::optional<KvCacheFormat> kv_cache_format_from_string(std::string_view name) noexcept {
-  const auto* const at = std::ranges::find(kFormats, name, to_string);
-  if (at == std::end(kFormats)) return std::nullopt;
-  return *at;
+  for (const KvCacheFormat format : kFormats) {
+    if (to_string(format) == name) return format;
+  }
+  return std::nullopt;
 }
 
 std::int64_t kv_row_bytes(KvCacheFormat format) noexcept {
