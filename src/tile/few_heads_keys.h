@@ -86,7 +86,7 @@ template <>
 struct FewHeadsKeys<KvFormat::kFp8> {
   static constexpr std::uint32_t kQuery = 0x5f805f80u, kRopeQuery = 0x23802380u;  // 2^64, 2^-56
   static constexpr float kScore = 0x1p56f, kValue = 0x1p56f;
-  static constexpr bool kHasFactors = true;  // to be applied to sums: a scale a key and block
+  static constexpr bool kHasFactors = true;  // a scale a key and block, still to be applied
 
   /// Eight dimensions of q in the order of the products.
   static __device__ uint4 order(const uint4& q) {
@@ -120,15 +120,18 @@ struct FewHeadsKeys<KvFormat::kFp8> {
       }
     }
   }
-  /// The scale of a block of a key for its scores; `scales` are the key's eight bytes.
-  static __device__ float score_factor(const uint2& scales, int block) {
+  /// The scale of a block of a key for sums of its products; `scales` are the key's eight bytes.
+  static __device__ float sum_factor(const uint2& scales, int block) {
     const std::uint32_t word = block < 4 ? scales.x : scales.y;
     const int byte = block % 4;
     return __uint_as_float((byte == 3 ? word >> 1 : word << (23 - 8 * byte)) & 0x7f800000u);
   }
-  /// The same for values, times 2^64, in bf16. Above 2^55 it would reach the sign: scales do not.
-  static __device__ std::uint16_t value_factor(std::uint32_t byte) {
-    return static_cast<std::uint16_t>((min(byte, 182u) + 64) << 7);
+  /// The same for the codes themselves, times 2^64, in bf16. Scales end at 2^55: no cache has more.
+  static __device__ std::uint32_t code_factor(std::uint32_t byte) {
+    return (min(byte, 182u) + 64) << 7;
+  }
+  static __device__ std::uint32_t code_factor_pair(const uint2& scales, int block) {
+    return code_factor((block < 4 ? scales.x : scales.y) >> block % 4 * 8 & 255u) * 0x10001u;
   }
 };
 
@@ -173,7 +176,7 @@ struct FewHeadsKeys<KvFormat::kNvfp4> {
         scales[i] = ptx::ld_shared_u32(rows[2 * pair + i] + kScalesAt + block * 4);
       }
       const std::uint32_t both = __byte_perm(scales[0], scales[1], selector);
-      const std::uint32_t factor = scale_e2m1_factors(__byte_perm(both, 0, 0x4140));
+      const std::uint32_t factor = scale_e2m1_factors(__byte_perm(both, 0, 0x4240));
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         std::uint32_t pairs[4];

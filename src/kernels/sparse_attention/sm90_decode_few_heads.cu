@@ -21,7 +21,6 @@ namespace {
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kWarps = kFewHeadsConsumers;
 constexpr int kPlainBlocks = kKvPlainDims / 64;
-constexpr int kLoaderRegisters = 56, kConsumerRegisters = 200;
 /// What weights are relative to before the first key: weights relative to it would be 0.
 constexpr float kNoKey = -1e30f;
 /// Growth of a score, as a power of 2, up to which the reference stays.
@@ -37,6 +36,9 @@ struct Consumer {
   using Shared = FewHeadsShared<Format, Tiles * 8>;
   static constexpr int kStages = Shared::kStages, kPitch = few_heads_row_pitch(Format);
   using Position = tile::RingPosition<kStages>;
+  /// Scales of fp8 go to sums of 64 products, or where there are as many sums as codes, to these.
+  static constexpr bool kScalesSums = Keys::kHasFactors && Tiles < 4;
+  static constexpr std::uint32_t kQuery = Keys::kHasFactors && !kScalesSums ? 0 : Keys::kQuery;
   static_assert(kStages > kFewHeadsPieces);
 
   const SparseDecodeParams& p;
@@ -71,7 +73,7 @@ struct Consumer {
       if (head < p.heads)
         q = reinterpret_cast<const uint4*>(p.q + query.offset(p.q_strides, head))[chunk];
       const bool is_rope = chunk >= kKvPlainDims / 8 || Format == KvFormat::kBf16;
-      const std::uint32_t factor = is_rope ? Keys::kRopeQuery : Keys::kQuery;
+      const std::uint32_t factor = is_rope ? Keys::kRopeQuery : kQuery;
       if (!is_rope) q = Keys::order(q);
       if (factor != 0) {
         q.x = tile::mul_bf16x2(q.x, factor), q.y = tile::mul_bf16x2(q.y, factor);
@@ -113,19 +115,37 @@ struct Consumer {
     multiply_query(s, a, kPlainBlocks);
 #pragma unroll
     for (int block = 0; block < kPlainBlocks; ++block) {
-      float x[Tiles][4] = {};
       Keys::load_scores(a, mine, block, t);
-      multiply_query(x, a, block);
-      float factors[2] = {1.0f, 1.0f};
-      if constexpr (Keys::kHasFactors) {
-        factors[0] = Keys::score_factor(scales[0], block);
-        factors[1] = Keys::score_factor(scales[1], block);
+      if constexpr (kScalesSums || Tiles == 1) {
+        float x[Tiles][4] = {};
+        multiply_query(x, a, block);
+        add_scaled(s, x, scales, block);
+      } else {
+        if constexpr (Keys::kHasFactors) scale_codes(a, scales, block);
+        multiply_query(s, a, block);
       }
+    }
+  }
+  __device__ static void add_scaled(float (&s)[Tiles][4], const float (&x)[Tiles][4],
+                                    const uint2 (&scales)[2], int block) {
+    float factors[2] = {1.0f, 1.0f};
+    if constexpr (kScalesSums) {
+      factors[0] = Keys::sum_factor(scales[0], block);
+      factors[1] = Keys::sum_factor(scales[1], block);
+    }
 #pragma unroll
-      for (int n = 0; n < Tiles; ++n) {
+    for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
-        for (int c = 0; c < 4; ++c) s[n][c] = fmaf(x[n][c], factors[c / 2], s[n][c]);
-      }
+      for (int c = 0; c < 4; ++c) s[n][c] = fmaf(x[n][c], factors[c / 2], s[n][c]);
+    }
+  }
+  __device__ static void scale_codes(tile::KeyFragments& a, const uint2 (&scales)[2], int block) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const std::uint32_t factor = Keys::code_factor_pair(scales[r], block);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        a[i / 2][i % 2 * 2 + r] = tile::mul_bf16x2(a[i / 2][i % 2 * 2 + r], factor);
     }
   }
 
@@ -140,7 +160,8 @@ struct Consumer {
 #pragma unroll
       for (std::uint32_t i = 0; i < 4; ++i) {
         if (i < 3 || first == 0)
-          factors[first + i][to] = Keys::value_factor(bytes >> i * 8 & 255u);
+          factors[first + i][to] =
+              static_cast<std::uint16_t>(Keys::code_factor(bytes >> i * 8 & 255u));
       }
     }
   }
@@ -163,7 +184,7 @@ struct Consumer {
           top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
         if constexpr (Format == KvFormat::kBf16) maxima[n][h] = fmaxf(maxima[n][h], top);
         const bool has_grown = top > reference[n][h] + kTolerated;
-        mine[n][h] = has_grown ? ceilf(top) : reference[n][h];
+        mine[n][h] = has_grown ? top : reference[n][h];
         grows |= has_grown;
       }
     }
@@ -321,6 +342,16 @@ struct Consumer {
     }
   }
 
+  /// The largest score is not what weights are relative to.
+  __device__ void store_maximum(const tile::SparseQuery& query, std::int32_t partial,
+                                std::uint32_t head) const {
+    if (p.max_logits == nullptr || partial >= 0) return;
+    const auto& all = shared.fixed.maxima;
+    const float largest = fmaxf(fmaxf(all[0][head], all[1][head]), fmaxf(all[2][head], all[3][head]));
+    p.max_logits[query.offset(p.lse_strides, static_cast<std::int32_t>(head))] =
+        largest * tile::kLn2;
+  }
+
   __device__ void finish(const tile::SparseQuery& query, std::int32_t partial) {
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
@@ -349,7 +380,10 @@ struct Consumer {
         const bool is_empty = reference[n][h] == kNoKey;
         const tile::SparseRowSum row = {is_empty ? -INFINITY : reference[n][h], total};
         store_head(query, partial, n, h, head, row.factor(partial < 0 ? p.sink : nullptr, head));
-        if (warp == 0 && g == 0) tile::store_sparse_row_sum(p, query, partial, head, row);
+        if (warp == 0 && g == 0) {
+          tile::store_sparse_row_sum(p, query, partial, head, row);
+          if constexpr (Format == KvFormat::kBf16) store_maximum(query, partial, column);
+        }
       }
     }
   }
@@ -368,6 +402,12 @@ struct Consumer {
   }
 };
 
+/// Registers of a thread: all 64 K of the multiprocessor, most to those who have accumulators.
+template <int Residents>
+constexpr int kLoaderRegisters = 56;
+template <int Residents>
+constexpr int kConsumerRegisters = Residents == 1 ? 240 : 200;
+
 template <KvFormat Format, int Heads>
 __device__ void attend(const SparseDecodeParams& params) {
   using Shared = FewHeadsShared<Format, Heads>;
@@ -384,10 +424,10 @@ __device__ void attend(const SparseDecodeParams& params) {
   ptx::griddepcontrol_launch_dependents();
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   if (warp < kWarps) {
-    ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters>();
+    ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters<few_heads_residents(Format, Heads)>>();
     Consumer<Format, Heads / 8>(params, shared).run();
   } else {
-    ptx::setmaxnreg_dec_sync_aligned<kLoaderRegisters>();
+    ptx::setmaxnreg_dec_sync_aligned<kLoaderRegisters<few_heads_residents(Format, Heads)>>();
     tile::FewHeadsLoader<Format, Shared::kStages>{
         tile::Ring<Shared::kStages>(
             *reinterpret_cast<tile::RingBarriers<Shared::kStages>*>(shared.full)),
@@ -411,3 +451,9 @@ __device__ void attend(const SparseDecodeParams& params) {
 TILEWRIGHT_ENTRY(fp8_h8, kFp8, 8)
 TILEWRIGHT_ENTRY(fp8_h16, kFp8, 16)
 TILEWRIGHT_ENTRY(fp8_h32, kFp8, 32)
+TILEWRIGHT_ENTRY(nvfp4_h8, kNvfp4, 8)
+TILEWRIGHT_ENTRY(nvfp4_h16, kNvfp4, 16)
+TILEWRIGHT_ENTRY(nvfp4_h32, kNvfp4, 32)
+TILEWRIGHT_ENTRY(bf16_h8, kBf16, 8)
+TILEWRIGHT_ENTRY(bf16_h16, kBf16, 16)
+TILEWRIGHT_ENTRY(bf16_h32, kBf16, 32)
