@@ -5,7 +5,6 @@
 #include "cli/attention_bench.h"
 #include "cli/command.h"
 #include "cli/sparse_device.h"
-#include "formats/kv_page.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

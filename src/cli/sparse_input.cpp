@@ -6,7 +6,6 @@
 #include "base/tensor.h"
 #include "cli/attention_data.h"
 #include "cli/sparse_data.h"
-#include "formats/kv_page.h"
 #include "formats/kv_row.h"
 #include "ops/kv_cache.h"
 

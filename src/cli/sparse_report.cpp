@@ -6,7 +6,6 @@
 #include "cli/ladder_style.h"
 #include "cli/log_plot.h"
 #include "cli/sparse_bench.h"
-#include "formats/kv_page.h"
 
 #include <algorithm>
 #include <map>
