@@ -1,6 +1,8 @@
 #include "ops/sparse_attention_kernels.h"
 
+#include "kernels/sparse_attention/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/sparse_naive.h"
+#include "ops/kv_cache.h"
 #include "ops/sparse_attention_problem.h"
 
 #include <algorithm>
@@ -35,7 +37,34 @@ SparseRates naive_rates(const SparseAttentionProblem&) {
   return {.block_us = 12, .piece_us = 4, .launch_us = 4};
 }
 
+constexpr int kFewHeads = 32;
+
+std::string few_heads_obstacle(const SparseAttentionProblem& p) {
+  if (p.heads <= kFewHeads) return {};
+  return fmt::format("is for at most {} heads; heads = {}", kFewHeads, p.heads);
+}
+
+int few_heads_slots(const SparseAttentionProblem& p) {
+  return p.heads <= 8 ? 8 : p.heads <= 16 ? 16 : 32;
+}
+
+SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
+  const KvFormat format = to_kernel(sparse_format(p));
+  const int slots = few_heads_slots(p);
+  return {.entry = fmt::format("{}_h{}", entry_name("sparse_few_heads", p), slots),
+          .head_slots = slots,
+          .ctas_per_sm = kernels::few_heads_residents(format, slots),
+          .threads = kernels::kFewHeadsThreads,
+          .shared_bytes = kernels::few_heads_shared_bytes(format, slots)};
+}
+
+// From counts, not measured: two CTAs share a multiprocessor's 41 clocks a key.
+SparseRates few_heads_rates(const SparseAttentionProblem& p) {
+  return {.block_us = few_heads_slots(p) == 32 ? 3.4 : 2.4, .piece_us = 1.5, .launch_us = 3};
+}
+
 constexpr SparseKernel kKernels[] = {
+    {"few_heads", few_heads_obstacle, few_heads_shape, few_heads_rates},
     {"naive", [](const SparseAttentionProblem&) { return std::string(); }, naive_shape,
      naive_rates},
 };

@@ -63,6 +63,19 @@ struct FewHeadsShared {
   alignas(8) std::uint32_t valid[kStages][2];
 };
 
+/// Dynamic shared memory.
+template <KvFormat Format>
+constexpr int few_heads_shared_bytes(int heads) {
+  return static_cast<int>(heads == 8    ? sizeof(FewHeadsShared<Format, 8>)
+                          : heads == 16 ? sizeof(FewHeadsShared<Format, 16>)
+                                        : sizeof(FewHeadsShared<Format, 32>));
+}
+constexpr int few_heads_shared_bytes(KvFormat format, int heads) {
+  return format == KvFormat::kFp8     ? few_heads_shared_bytes<KvFormat::kFp8>(heads)
+         : format == KvFormat::kNvfp4 ? few_heads_shared_bytes<KvFormat::kNvfp4>(heads)
+                                      : few_heads_shared_bytes<KvFormat::kBf16>(heads);
+}
+
 /// Where key `key` of 16 stands among weights and factors: the four keys that a lane multiplies,
 /// t, t + 8, t + 4 and t + 12, side by side.
 constexpr std::uint32_t few_heads_position(std::uint32_t key) {
