@@ -29,6 +29,10 @@ __device__ inline std::uint32_t spread_byte(std::uint32_t word, int index) {
 __device__ inline std::uint32_t placed_e4m3_factors(std::uint32_t bytes) {
   return bytes * 128 + 120 * 128 * 0x00010001u;
 }
+/// The larger part of a scale that has such a factor.
+__device__ inline std::uint32_t placed_part(std::uint32_t bytes) {
+  return __vminu2(bytes, kMaxPlacedScale * 0x00010001u);
+}
 /// 2^byte as bf16, for bytes up to 127.
 __device__ inline std::uint32_t power_factors(std::uint32_t bytes) {
   return bytes * 128 + 127 * 128 * 0x00010001u;
