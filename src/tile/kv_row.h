@@ -1,205 +1,53 @@
-// A row of 512 numbers in a warp, lane l holding 16l to 16l + 15: norm, rotation, and how it gets
-// into a cache page and back.
+// A sixteenth-pair of a cache row as bf16: what one lane of a warp decodes so that the warp has all
+// 512 numbers. Plain and correct; kernels that live on conversion have quicker ways.
 #pragma once
 
-#include "kernels/sparse_attention/kv_pages.h"
-#include "tile/element.h"
-#include "tile/quantize_fp4.h"
+#include "formats/kv_page.h"
+#include "tile/unpack_e4m3.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-inline constexpr int kRowElems = 16;  ///< of a lane
-inline constexpr int kRopeLane = kKvPlainDims / kRowElems;  ///< the first lane with rotated numbers
-using RowChunk = Chunk<LoadBf16>;
+inline constexpr int kKvLaneElems = kKvDims / 32;  ///< a block of NVFP4
+inline constexpr int kKvPlainLanes =
+    kKvPlainDims / kKvLaneElems;  ///< lanes without rotated numbers
 
-/// Of a row that Lanes neighbouring lanes hold, N numbers each; the same bits in all of them. All
-/// lanes of the warp.
-template <int Lanes, int N>
-__device__ float sum_of_squares(const float (&x)[N]) {
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < N; ++i) sum = __fmaf_rn(x[i], x[i], sum);
-#pragma unroll
-  for (int lanes = Lanes / 2; lanes > 0; lanes /= 2)
-    sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, lanes));
-  return sum;
+/// Magnitudes of e2m1, twice: 0, 1, 2, 3, 4, 6, 8, 12.
+__device__ inline float unpack_e2m1(std::uint32_t code) {
+  const std::uint32_t doubled = 0xc8643210u >> code % 8 * 4 & 15u;
+  return static_cast<float>(doubled) * (code & 8 ? -0.5f : 0.5f);
 }
 
-/// 1 / sqrt(mean + eps), each step rounded as IEEE says: the same on every device.
-__device__ inline float inverse_rms(float sum, int elems, float eps) {
-  return __frcp_rn(__fsqrt_rn(__fadd_rn(__fmul_rn(sum, 1.0f / static_cast<float>(elems)), eps)));
-}
-
-/// x *= factor
-template <int N>
-__device__ void scale_row(float (&x)[N], float factor) {
+/// Sixteen e2m1 codes times a scale.
+__device__ inline void unpack_e2m1(uint4 (&out)[2], const uint2& codes, float scale) {
+  const std::uint32_t words[2] = {codes.x, codes.y};
+  std::uint32_t pairs[8];
 #pragma unroll
-  for (int i = 0; i < N; ++i) x[i] = __fmul_rn(x[i], factor);
-}
-
-/// x *= weight, N bf16 of which are this lane's
-template <int N>
-__device__ void scale_row(float (&x)[N], const std::uint16_t* weight) {
-#pragma unroll
-  for (int i = 0; i < N; i += 4) {
-    const uint2 words = __ldg(reinterpret_cast<const uint2*>(weight + i));
-    const float2 low = Bf16::unpack(words.x), high = Bf16::unpack(words.y);
-    x[i] = __fmul_rn(x[i], low.x);
-    x[i + 1] = __fmul_rn(x[i + 1], low.y);
-    x[i + 2] = __fmul_rn(x[i + 2], high.x);
-    x[i + 3] = __fmul_rn(x[i + 3], high.y);
+  for (int i = 0; i < 8; ++i) {
+    const std::uint32_t pair = words[i / 4] >> i % 4 * 8;
+    pairs[i] = Bf16::pack(unpack_e2m1(pair & 15) * scale, unpack_e2m1(pair >> 4 & 15) * scale);
   }
+  out[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
 }
 
-/// Rotates pairs (2i, 2i+1) by the angles of a row of the table, of which `pair` is the first of
-/// this lane's; backwards with sign = -1.
-template <int N>
-__device__ void rotate_pairs(float (&x)[N], const float* table_row, int pair, float sign = 1) {
-#pragma unroll
-  for (int i = 0; i < N / 2; ++i) {
-    const float c = __ldg(table_row + pair + i);
-    const float s = __fmul_rn(sign, __ldg(table_row + kKvRopeDims / 2 + pair + i));
-    const float real = x[2 * i], imaginary = x[2 * i + 1];
-    x[2 * i] = __fmaf_rn(-imaginary, s, __fmul_rn(real, c));
-    x[2 * i + 1] = __fmaf_rn(imaginary, c, __fmul_rn(real, s));
+/// Numbers 16 lane to 16 lane + 15 of a row. `data` and `scales` are those of its slot.
+template <KvFormat Format>
+__device__ void load_kv(uint4 (&out)[2], const std::uint8_t* data, const std::uint8_t* scales,
+                        std::uint32_t lane) {
+  if (Format == KvFormat::kBf16 || lane >= kKvPlainLanes) {
+    const std::uint8_t* const from =
+        data + (Format == KvFormat::kBf16 ? 0 : kv_plain_bytes(Format)) +
+        (lane - (Format == KvFormat::kBf16 ? 0 : kKvPlainLanes)) * kKvLaneElems * 2;
+    out[0] = reinterpret_cast<const uint4*>(from)[0];
+    out[1] = reinterpret_cast<const uint4*>(from)[1];
+  } else if constexpr (Format == KvFormat::kFp8) {
+    const float scale = unpack_e8m0(scales[lane * kKvLaneElems / kKvFp8Block]);
+    unpack_e4m3<Bf16>(out, reinterpret_cast<const uint4*>(data)[lane], scale);
+  } else {
+    unpack_e2m1(out, reinterpret_cast<const uint2*>(data)[lane], unpack_e4m3(scales[lane]));
   }
-}
-
-/// x rounded to bf16.
-__device__ inline RowChunk to_bf16(const float (&x)[kRowElems]) {
-  RowChunk chunk;
-#pragma unroll
-  for (int i = 0; i < RowChunk::kWords; ++i) chunk.words[i] = Bf16::pack(x[2 * i], x[2 * i + 1]);
-  return chunk;
-}
-__device__ inline void to_f32(float (&x)[kRowElems], const RowChunk& chunk) {
-#pragma unroll
-  for (int i = 0; i < kRowElems; ++i) x[i] = chunk[i];
-}
-
-/// 32 bytes, at a multiple of 16.
-__device__ inline RowChunk load_row_chunk(const void* from) {
-  RowChunk chunk;
-  const uint4 low = static_cast<const uint4*>(from)[0], high = static_cast<const uint4*>(from)[1];
-  chunk.words[0] = low.x, chunk.words[1] = low.y, chunk.words[2] = low.z, chunk.words[3] = low.w;
-  chunk.words[4] = high.x, chunk.words[5] = high.y, chunk.words[6] = high.z;
-  chunk.words[7] = high.w;
-  return chunk;
-}
-__device__ inline void store_row_chunk(void* to, const RowChunk& c) {
-  static_cast<uint4*>(to)[0] = make_uint4(c.words[0], c.words[1], c.words[2], c.words[3]);
-  static_cast<uint4*>(to)[1] = make_uint4(c.words[4], c.words[5], c.words[6], c.words[7]);
-}
-
-__device__ inline bool has_row(const kernels::KvPages& cache, std::int32_t row) {
-  return row >= 0 && row < cache.num_rows;
-}
-
-/// Where a row of the cache lies.
-struct KvAddress {
-  std::uint8_t* data;
-  std::uint8_t* scales;
-
-  __device__ KvAddress(const kernels::KvPages& cache, std::int32_t row) {
-    const auto page = static_cast<std::int32_t>(
-        cache.page_divisor.divide(static_cast<std::uint32_t>(row)));
-    const std::int32_t slot = row - page * cache.page_size;
-    const KvPageLayout layout = {cache.format, cache.page_size, cache.page_stride};
-    data = cache.pages + layout.data_offset(page, slot);
-    scales = cache.pages + layout.scale_offset(page, slot);
-  }
-};
-
-/// Sixteen numbers as a format keeps them: codes (nvfp4: in x and y) and the code of their scale.
-struct KvCodes {
-  uint4 codes;
-  std::uint32_t scale;
-};
-
-/// e4m3 with a power of two for each 64, which four lanes find together.
-__device__ inline KvCodes encode_fp8_chunk(const RowChunk& chunk) {
-  kernels::QuantizeParams rule = {};
-  rule.is_pow2 = 1;
-  rule.min_amax = kernels::kFp8MinAmax;
-  std::uint32_t amax = chunk.amax_bits();
-  amax = max(amax, __shfl_xor_sync(~0u, amax, 2));
-  amax = max(amax, __shfl_xor_sync(~0u, amax, 1));
-  const Fp8Scale scale(rule, amax);
-  return {fp8_codes(chunk, scale, false), scale.stored};
-}
-/// e2m1 with an e4m3 scale.
-__device__ inline KvCodes encode_nvfp4_chunk(const RowChunk& chunk) {
-  const Fp4Block block = nvfp4_block<false>(chunk, Nvfp4Tensor(1, ScaleChoice::kNearest));
-  return {make_uint4(block.codes.x, block.codes.y, 0, 0), block.scale};
-}
-
-/// Code times scale, rounded to bf16: exact where bf16 has such a number.
-__device__ inline RowChunk decode_fp8_chunk(const KvCodes& from) {
-  const float scale = from.scale == 0xff ? __uint_as_float(0x7fc00000u) : ue8m0_value(from.scale);
-  const std::uint32_t words[4] = {from.codes.x, from.codes.y, from.codes.z, from.codes.w};
-  float x[kRowElems];
-#pragma unroll
-  for (int i = 0; i < kRowElems; ++i)
-    x[i] = __fmul_rn(ptx::cvt_f32_e4m3(words[i / 4] >> 8 * (i % 4) & 0xff), scale);
-  return to_bf16(x);
-}
-__device__ inline RowChunk decode_nvfp4_chunk(const KvCodes& from) {
-  const float scale = ptx::cvt_f32_e4m3(from.scale);
-  float x[kRowElems];
-#pragma unroll
-  for (int i = 0; i < kRowElems; ++i)
-    x[i] = __fmul_rn(e2m1_value((i < 8 ? from.codes.x : from.codes.y) >> 4 * (i % 8)), scale);
-  return to_bf16(x);
-}
-
-/// A row as its page keeps it. All lanes together; those of the rotated part keep bf16.
-struct EncodedRow {
-  KvFormat format;
-  RowChunk chunk;  ///< as it came
-  KvCodes plain;
-
-  __device__ EncodedRow(KvFormat row_format, const RowChunk& row) : format(row_format), chunk(row) {
-    if (format == KvFormat::kFp8) plain = encode_fp8_chunk(row);
-    if (format == KvFormat::kNvfp4) plain = encode_nvfp4_chunk(row);
-  }
-
-  __device__ void store(const KvAddress& to, int lane) const {
-    if (format == KvFormat::kBf16) return store_row_chunk(to.data + lane * 32, chunk);
-    const bool is_plain = lane < kRopeLane;
-    if (!is_plain) {
-      const int at = kv_plain_bytes(format) + (lane - kRopeLane) * 32;
-      store_row_chunk(to.data + at, chunk);
-    } else if (format == KvFormat::kFp8) {
-      reinterpret_cast<uint4*>(to.data)[lane] = plain.codes;
-    } else {
-      reinterpret_cast<uint2*>(to.data)[lane] = make_uint2(plain.codes.x, plain.codes.y);
-    }
-    // Behind the scales are zero bytes, as many as the last lanes would have scales.
-    const auto scale = static_cast<std::uint8_t>(is_plain ? plain.scale : 0);
-    if (format == KvFormat::kNvfp4) to.scales[lane] = scale;
-    if (format == KvFormat::kFp8 && lane % 4 == 0) to.scales[lane / 4] = scale;
-  }
-
-  /// What load_kv_row() would give.
-  __device__ RowChunk decoded(int lane) const {
-    if (format == KvFormat::kBf16 || lane >= kRopeLane) return chunk;
-    return format == KvFormat::kFp8 ? decode_fp8_chunk(plain) : decode_nvfp4_chunk(plain);
-  }
-};
-
-/// Reads a row. All lanes.
-__device__ inline RowChunk load_kv_row(KvFormat format, const KvAddress& from, int lane) {
-  if (format == KvFormat::kBf16) return load_row_chunk(from.data + lane * 32);
-  const int rotated = kv_plain_bytes(format) + (lane - kRopeLane) * 32;
-  if (lane >= kRopeLane) return load_row_chunk(from.data + rotated);
-  if (format == KvFormat::kFp8) {
-    const uint4 codes = reinterpret_cast<const uint4*>(from.data)[lane];
-    return decode_fp8_chunk({codes, from.scales[lane / 4]});
-  }
-  const uint2 codes = reinterpret_cast<const uint2*>(from.data)[lane];
-  return decode_nvfp4_chunk({make_uint4(codes.x, codes.y, 0, 0), from.scales[lane]});
 }
 
 }  // namespace tilewright::tile

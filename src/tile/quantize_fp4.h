@@ -61,13 +61,6 @@ __device__ Fp4Block nvfp4_block_with(const Chunk<Load>& chunk, const Nvfp4Tensor
   return {e2m1_codes(chunk, factor), scale};
 }
 
-/// The value of an e2m1 code in the lowest four bits: its exponent and mantissa moved to those of
-/// fp32, times the power of two between the biases.
-__device__ inline float e2m1_value(std::uint32_t code) {
-  const std::uint32_t magnitude = (code & 7) << 22, sign = (code & 8) << 28;
-  return __uint_as_float(magnitude | sign) * 0x1p126f;
-}
-
 /// Sum in fp64, element by element, as the rule says: it decides between two scales.
 template <class Load>
 __device__ double squared_error(const Chunk<Load>& chunk, const Nvfp4Tensor& tensor,
@@ -77,7 +70,10 @@ __device__ double squared_error(const Chunk<Load>& chunk, const Nvfp4Tensor& ten
 #pragma unroll
   for (int i = 0; i < kernels::kQuantizeChunk; ++i) {
     const std::uint32_t code = (i < 8 ? block.codes.x : block.codes.y) >> 4 * (i % 8);
-    const float decoded = __fmul_rn(__fmul_rn(e2m1_value(code), scale), tensor.tensor_scale);
+    // e2m1 to the top of fp32, times the power of two between the biases
+    const std::uint32_t magnitude = (code & 7) << 22, sign = (code & 8) << 28;
+    const float element = __uint_as_float(magnitude | sign) * 0x1p126f;
+    const float decoded = __fmul_rn(__fmul_rn(element, scale), tensor.tensor_scale);
     const double error = __dsub_rn(static_cast<double>(chunk[i]), static_cast<double>(decoded));
     sum = __dadd_rn(sum, __dmul_rn(error, error));
   }

@@ -10,7 +10,7 @@
 // Measured: not run on hardware.
 #include "kernels/sparse_attention/cache_write.h"
 #include "ptx/grid_dependency.h"
-#include "tile/kv_row.h"
+#include "tile/cache_row.h"
 #include "tile/sequence_tokens.h"
 
 namespace tilewright::kernels {

@@ -16,7 +16,7 @@
 // Sources: the official DeepSeek-V4 inference code (order of operations); vLLM fuses the same steps.
 #include "kernels/sparse_attention/cache_write.h"
 #include "ptx/grid_dependency.h"
-#include "tile/kv_row.h"
+#include "tile/cache_row.h"
 
 namespace tilewright::kernels {
 namespace {

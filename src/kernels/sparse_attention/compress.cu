@@ -28,7 +28,7 @@
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
 #include "tile/index_row.h"
-#include "tile/kv_row.h"
+#include "tile/cache_row.h"
 #include "tile/sequence_tokens.h"
 
 namespace tilewright::kernels {
@@ -226,10 +226,14 @@ __device__ void finish_rows(const CompressParams& params, const float* rows, std
     const tile::EncodedRow row(params.cache.format, tile::to_bf16(x));
     if (to >= 0) row.store(tile::KvAddress(params.cache, to), lane);
   } else {
-    tile::to_f32(x, tile::to_bf16(x));
-    tile::hadamard_128(x);
-    const tile::EncodedKey key(params.index_format, tile::to_bf16(x));
-    if (to >= 0) key.store(params.cache, to, lane);
+    const auto page = static_cast<std::int32_t>(
+        params.cache.page_divisor.divide(static_cast<std::uint32_t>(max(to, 0))));
+    const std::int32_t slot = max(to, 0) - page * params.cache.page_size;
+    const IndexPageLayout layout = {params.index_format, params.cache.page_size,
+                                    params.cache.page_stride};
+    tile::store_index_key(params.index_format, params.cache.pages + layout.data_offset(page, slot),
+                          params.cache.pages + layout.scale_offset(page, slot),
+                          tile::transform_index_row(tile::to_bf16(x)), to >= 0);
   }
 }
 

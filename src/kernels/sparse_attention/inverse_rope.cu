@@ -13,7 +13,7 @@
 // Source: the official DeepSeek-V4 inference code; the quantiser is that of kernels/quantize.
 #include "kernels/sparse_attention/inverse_rope.h"
 #include "ptx/grid_dependency.h"
-#include "tile/kv_row.h"
+#include "tile/cache_row.h"
 
 namespace tilewright::kernels {
 namespace {
