@@ -11,7 +11,7 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kRowElems = 16;  ///< of a lane
+inline constexpr int kRowElems = 16;                        ///< of a lane
 inline constexpr int kRopeLane = kKvPlainDims / kRowElems;  ///< the first lane with rotated numbers
 using RowChunk = Chunk<LoadBf16>;
 
@@ -102,8 +102,8 @@ struct KvAddress {
   std::uint8_t* scales;
 
   __device__ KvAddress(const kernels::KvPages& cache, std::int32_t row) {
-    const auto page = static_cast<std::int32_t>(
-        cache.page_divisor.divide(static_cast<std::uint32_t>(row)));
+    const auto page =
+        static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(row)));
     const std::int32_t slot = row - page * cache.page_size;
     const KvPageLayout layout = {cache.format, cache.page_size, cache.page_stride};
     data = cache.pages + layout.data_offset(page, slot);

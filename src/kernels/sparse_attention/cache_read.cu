@@ -65,7 +65,8 @@ __device__ void list_token(const CacheListsParams& params, std::int32_t token, i
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThreads)
     cache_read(const __grid_constant__ tilewright::kernels::CacheReadParams params) {
   using namespace tilewright;
-  const auto i = static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
+  const auto i =
+      static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (i < params.count) kernels::read_row(params, i, static_cast<int>(threadIdx.x % 32));
@@ -74,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThre
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThreads)
     cache_lists(const __grid_constant__ tilewright::kernels::CacheListsParams params) {
   using namespace tilewright;
-  const auto i = static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
+  const auto i =
+      static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (i < params.tokens) kernels::list_token(params, i, static_cast<int>(threadIdx.x % 32));

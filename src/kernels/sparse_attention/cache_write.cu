@@ -61,7 +61,8 @@ __device__ void load_kv(float (&x)[tile::kRowElems], const CacheWriteParams& par
   if (params.is_kv_f32 == 0) {
     return tile::to_f32(x, tile::load_row_chunk(static_cast<const std::uint16_t*>(params.kv) + at));
   }
-  const auto* const from = reinterpret_cast<const float4*>(static_cast<const float*>(params.kv) + at);
+  const auto* const from =
+      reinterpret_cast<const float4*>(static_cast<const float*>(params.kv) + at);
 #pragma unroll
   for (int i = 0; i < tile::kRowElems / 4; ++i) {
     const float4 four = from[i];

@@ -58,9 +58,10 @@ struct CacheReadParams {
 struct CacheListsParams {
   SequenceTokens sequences;
   BlockTable table;
-  std::int32_t* lists;      ///< [tokens, list_stride] or null
-  std::int32_t* lengths;    ///< [tokens] or null
-  std::int32_t* positions;  ///< [tokens] or null: of each token, -1 of a sequence that takes no part
+  std::int32_t* lists;    ///< [tokens, list_stride] or null
+  std::int32_t* lengths;  ///< [tokens] or null
+  std::int32_t*
+      positions;  ///< [tokens] or null: of each token, -1 of a sequence that takes no part
   std::int64_t list_stride;
   std::int32_t tokens, list_len;
   std::int32_t page_size, num_rows, ring, window, ratio;

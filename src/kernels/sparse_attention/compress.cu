@@ -27,8 +27,8 @@
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
-#include "tile/index_row.h"
 #include "tile/cache_row.h"
+#include "tile/index_row.h"
 #include "tile/sequence_tokens.h"
 
 namespace tilewright::kernels {
@@ -49,7 +49,8 @@ struct Task {
     sequence = static_cast<std::int32_t>(index / params.groups);
     group = static_cast<std::int32_t>(index) - sequence * params.groups;
     const tile::SequenceRange range(params.sequences, sequence);
-    const std::int32_t slot = params.state_slots != nullptr ? params.state_slots[sequence] : sequence;
+    const std::int32_t slot =
+        params.state_slots != nullptr ? params.state_slots[sequence] : sequence;
     if (range.start < 0 || slot < 0 || slot >= params.num_state_slots) return;
     state_slot = slot;
     first = range.first, count = range.count, start = range.start;
@@ -64,7 +65,9 @@ struct Task {
   }
 };
 
-__device__ float4 load4(const float* from) { return *reinterpret_cast<const float4*>(from); }
+__device__ float4 load4(const float* from) {
+  return *reinterpret_cast<const float4*>(from);
+}
 __device__ float4 add4(const float4& a, const float4& b) {
   return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z),
                      __fadd_rn(a.w, b.w));
@@ -165,7 +168,9 @@ __device__ float merge_channel(const PartialPools<S>& partial, int channel) {
   return __fdiv_rn(value, sum);
 }
 
-__device__ float round_to_bf16(float x) { return __bfloat162float(__float2bfloat16_rn(x)); }
+__device__ float round_to_bf16(float x) {
+  return __bfloat162float(__float2bfloat16_rn(x));
+}
 
 // The pooled channels of the CTA to `row`, rounded to bf16: of the first CTA of a cluster. All
 // threads of a row of threads together; with parts, all of the CTA.
@@ -218,10 +223,10 @@ __device__ void finish_rows(const CompressParams& params, const float* rows, std
     const float* const angles = params.rope + std::int64_t{position} * kKvRopeDims;
     tile::rotate_pairs(x, angles, (lane - kFirstRotated) * (tile::kRowElems / 2));
   }
-  const std::int32_t to = has_entry ? tile::physical_row(params.table, task.sequence, task.entry,
-                                                         params.cache.page_size,
-                                                         params.cache.num_rows)
-                                    : -1;
+  const std::int32_t to = has_entry
+                              ? tile::physical_row(params.table, task.sequence, task.entry,
+                                                   params.cache.page_size, params.cache.num_rows)
+                              : -1;
   if constexpr (S.dim == kKvDims) {
     const tile::EncodedRow row(params.cache.format, tile::to_bf16(x));
     if (to >= 0) row.store(tile::KvAddress(params.cache, to), lane);
@@ -253,8 +258,7 @@ __device__ void compress(const CompressParams& params) {
     if (task.has_entry) ptx::barrier_cluster_arrive_aligned();
   }
   if (params.does_store != 0 && task.state_slot >= 0) store_state<S>(params, task, channel, part);
-  if (task.has_entry)
-    pool_entry<S>(params, task, channel, lane, part, rows + row_idx * S.dim);
+  if (task.has_entry) pool_entry<S>(params, task, channel, lane, part, rows + row_idx * S.dim);
   if constexpr (S.ctas > 1) {
     if (!task.has_entry) return;
     ptx::barrier_cluster_arrive_aligned();
@@ -269,10 +273,10 @@ __device__ void compress(const CompressParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                          \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads())           \
-      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {               \
-    tilewright::kernels::compress<tilewright::kernels::SHAPE>(params);                         \
+#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads()) \
+      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {     \
+    tilewright::kernels::compress<tilewright::kernels::SHAPE>(params);               \
   }
 TILEWRIGHT_ENTRY(compress_csa, kCompressCsa)
 TILEWRIGHT_ENTRY(compress_index, kCompressIndex)

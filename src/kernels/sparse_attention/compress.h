@@ -36,8 +36,8 @@ struct CompressParams {
   const std::int32_t* state_slots;   ///< [batch] a sequence's slot; null: b. < 0: takes no part
   SequenceTokens sequences;
   BlockTable table;
-  KvPages cache;             ///< of dim 128 without its format
-  IndexFormat index_format;  ///< of dim 128
+  KvPages cache;                        ///< of dim 128 without its format
+  IndexFormat index_format;             ///< of dim 128
   std::int64_t kv_stride, gate_stride;  ///< elements; multiples of 4
   std::int32_t num_positions, num_state_slots, ring;
   std::int32_t groups;  ///< that a sequence may complete: its most new tokens / ratio, rounded up
@@ -65,8 +65,8 @@ struct CompressShape {
   }
 };
 
-inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1};    ///< compress_csa
-inline constexpr CompressShape kCompressHca = {512, 128, false, 8, 1}; ///< compress_hca
-inline constexpr CompressShape kCompressIndex = {128, 4, true, 1, 4};  ///< compress_index
+inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1};     ///< compress_csa
+inline constexpr CompressShape kCompressHca = {512, 128, false, 8, 1};  ///< compress_hca
+inline constexpr CompressShape kCompressIndex = {128, 4, true, 1, 4};   ///< compress_index
 
 }  // namespace tilewright::kernels

@@ -47,9 +47,8 @@ __device__ void rotate_back(const InverseRopeParams& params, std::int64_t row, i
 __device__ void rotate_and_quantize(const InverseRopeParams& params, std::int64_t row, int lane) {
   if (row >= std::int64_t{params.tokens} * params.heads) return;
   const std::int64_t token = row / params.heads, head = row - token * params.heads;
-  tile::RowChunk chunk =
-      tile::load_row_chunk(params.out + token * params.token_stride + head * params.head_stride +
-                           lane * tile::kRowElems);
+  tile::RowChunk chunk = tile::load_row_chunk(params.out + token * params.token_stride +
+                                              head * params.head_stride + lane * tile::kRowElems);
   if (lane >= tile::kRopeLane)
     chunk = unrotate(params, chunk, params.positions[token], lane - tile::kRopeLane);
   std::uint32_t amax = chunk.amax_bits();
@@ -80,8 +79,7 @@ __device__ void rotate_and_quantize(const InverseRopeParams& params, std::int64_
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeThreads)
     inverse_rope(const __grid_constant__ tilewright::kernels::InverseRopeParams params) {
   using namespace tilewright;
-  const std::int64_t row =
-      std::int64_t{blockIdx.x} * kernels::kInverseRopeRows + threadIdx.x / 4;
+  const std::int64_t row = std::int64_t{blockIdx.x} * kernels::kInverseRopeRows + threadIdx.x / 4;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   kernels::rotate_back(params, row, static_cast<int>(threadIdx.x % 4));
