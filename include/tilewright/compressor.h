@@ -1,5 +1,5 @@
-// DeepSeek-V4's compressors: tokens pooled to rows of compressed caches as they arrive, with a state
-// from which any token may be taken back.
+// DeepSeek-V4's compressors: tokens pooled to rows of compressed caches as they arrive, with a
+// state from which any token may be taken back.
 #pragma once
 
 #include "tilewright/cache_writer.h"
@@ -22,8 +22,9 @@ std::int64_t compressor_width(CompressorKind kind) noexcept;  ///< 1024, 512 or 
 /// Tokens that an entry reads: 8, 128, 8.
 std::int64_t compressor_slots(CompressorKind kind) noexcept;
 
-/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1, and where groups overlap the `ratio`
-/// tokens before them, of which the first half of the channels counts and of its own the second:
+/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1, and where groups overlap the
+/// `ratio` tokens before them, of which the first half of the channels counts and of its own the
+/// second:
 ///
 ///   e_c   = sum_p kv[p,c] softmax_p(gate[p,c] + ape[p mod ratio, c])       for each channel
 ///   entry = bf16(rotate(bf16(bf16(e) / rms(bf16(e)) * norm_weight), j * ratio))
