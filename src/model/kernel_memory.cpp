@@ -6,7 +6,8 @@ namespace tilewright::model {
 
 namespace {
 
-constexpr std::int64_t kWindowPage = 64, kCsaPage = 64, kHcaPage = 2;  // as FlashMLA's users have it
+constexpr std::int64_t kWindowPage = 64, kCsaPage = 64,
+                       kHcaPage = 2;  // as FlashMLA's users have it
 
 bool has_kind(const Config& config, LayerKind kind) {
   return std::find(config.layers.begin(), config.layers.end(), kind) != config.layers.end();
@@ -74,10 +75,10 @@ CompressedCache::CompressedCache(const Device& device, CompressorKind kind, KvCa
                           .state_slots = num_sequences,
                           .eps = config.norm_eps}) {}
 
-KernelMemory::KernelMemory(const Device& device, const Config& config,
-                           const RunnerOptions& options, std::int64_t sequences,
-                           std::int64_t step_tokens)
+KernelMemory::KernelMemory(const Device& device, const Config& config, const RunnerOptions& options,
+                           std::int64_t sequences, std::int64_t step_tokens)
     : num_sequences(sequences),
+      max_tokens(options.max_tokens),
       window_table(device, sequences, config.window + step_tokens - 1, kWindowPage),
       window_layout(layout_of(to_cache_format(*options.kv), window_table)),
       window_cache(device, window_layout) {
@@ -85,8 +86,8 @@ KernelMemory::KernelMemory(const Device& device, const Config& config,
   if (has_kind(config, LayerKind::kCsa)) {
     csa.emplace(device, CompressorKind::kCsa, format, config, sequences, options.max_tokens,
                 kCsaPage);
-    index.emplace(device, index_kind(options.index), format, config, sequences,
-                  options.max_tokens, kCsaPage);
+    index.emplace(device, index_kind(options.index), format, config, sequences, options.max_tokens,
+                  kCsaPage);
     csa_cache.emplace(device, csa->layout);
   }
   if (has_kind(config, LayerKind::kHca)) {

@@ -46,7 +46,7 @@ struct CompressedCache {
 
 struct LayerMemory {
   ByteArray window;
-  std::optional<ByteArray> entries = {}, state = {};             ///< CSA, HCA
+  std::optional<ByteArray> entries = {}, state = {};           ///< CSA, HCA
   std::optional<ByteArray> index_keys = {}, index_state = {};  ///< CSA
 };
 
@@ -56,7 +56,7 @@ class KernelMemory {
   KernelMemory(const Device& device, const Config& config, const RunnerOptions& options,
                std::int64_t num_sequences, std::int64_t step_tokens);
 
-  std::int64_t num_sequences;
+  std::int64_t num_sequences, max_tokens;
   PageTable window_table;  ///< of the ring
   KvCacheLayout window_layout;
   KvCache window_cache;

@@ -65,8 +65,7 @@ std::vector<Projection> output_groups(const Device& device, const Config& config
                                       const Matrix& wo_a) {
   std::vector<Projection> groups;
   for (std::int64_t g = 0; g < config.o_groups; ++g)
-    groups.emplace_back(device,
-                        std::vector<MatrixRows>{{&wo_a, g * config.o_rank, config.o_rank}});
+    groups.emplace_back(device, std::vector<MatrixRows>{{&wo_a, g * config.o_rank, config.o_rank}});
   return groups;
 }
 
@@ -149,8 +148,7 @@ ModelArrays::ModelArrays(const Device& device, const Weights& weights)
       hc_head(hyper_arrays(device, weights.hc_head)),
       head(device, {all_rows(weights.head)}) {
   for (std::int64_t i = 0; i < weights.config().num_layers(); ++i)
-    layers.emplace_back(device, weights.config(), i,
-                        weights.layers[static_cast<std::size_t>(i)]);
+    layers.emplace_back(device, weights.config(), i, weights.layers[static_cast<std::size_t>(i)]);
 }
 
 }  // namespace tilewright::model

@@ -53,7 +53,7 @@ struct CompressorArrays {
 /// Where the results of the first projection of a layer stand in their row.
 struct InputColumns {
   std::int64_t q_a = 0, kv = 0;
-  std::int64_t compressor_kv = 0, compressor_gate = 0;            ///< CSA, HCA
+  std::int64_t compressor_kv = 0, compressor_gate = 0;           ///< CSA, HCA
   std::int64_t index_kv = 0, index_gate = 0, index_weights = 0;  ///< CSA
 };
 
@@ -74,8 +74,8 @@ struct LayerArrays {
   std::optional<CompressorArrays> compressor, index_compressor;
   Projection router;
   std::optional<FloatArray> router_bias;
-  std::optional<IntArray> router_table;  ///< [vocab, experts_per_token]
-  tilewright::MoeWeights experts;        ///< with the shared one, if it has their format
+  std::optional<IntArray> router_table;          ///< [vocab, experts_per_token]
+  tilewright::MoeWeights experts;                ///< with the shared one, if it has their format
   std::optional<tilewright::MoeWeights> shared;  ///< else this, an expert of its own
 };
 

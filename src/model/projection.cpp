@@ -30,12 +30,12 @@ ProjectionRun::ProjectionRun(const Projection& projection, std::int64_t tokens, 
                              std::int64_t x_stride, std::int64_t out_stride) {
   const std::int64_t elem_bytes = bits_per_elem(out_dtype) / 8;
   for (const Projection::Group& group : projection.groups_) {
-    steps_.push_back({Linear(group.weight,
-                             {.m = tokens,
-                              .out_dtype = out_dtype,
-                              .x_stride = x_stride,
-                              .out_stride = out_stride == 0 ? projection.width() : out_stride}),
-                      group.first * elem_bytes});
+    steps_.push_back(
+        {Linear(group.weight, {.m = tokens,
+                               .out_dtype = out_dtype,
+                               .x_stride = x_stride,
+                               .out_stride = out_stride == 0 ? projection.width() : out_stride}),
+         group.first * elem_bytes});
   }
 }
 

@@ -1,0 +1,21 @@
+// CSA: which entries the tokens of a step look at.
+#include "model/kernel_step.h"
+
+namespace tilewright::model {
+
+void KernelStep::choose_entries(const Call& call, std::int64_t i) const {
+  static_cast<void>(i);
+  Activations& at = call.at();
+  const CompressedCache& cache = *call.context.memory.csa;
+  call.context.memory.csa_cache->list({.kind = KvListKind::kEntries,
+                                       .tokens = tokens_,
+                                       .sequences = call.context.sequences(),
+                                       .table = cache.table.pages(),
+                                       .ratio = 4,
+                                       .list_len = at.csa_entries,
+                                       .lists = at.csa_list.get(),
+                                       .lengths = at.csa_length.get(),
+                                       .stream = call.stream()});
+}
+
+}  // namespace tilewright::model
