@@ -4,7 +4,6 @@
 namespace tilewright::model {
 
 void KernelStep::choose_entries(const Call& call, std::int64_t i) const {
-  static_cast<void>(i);
   Activations& at = call.at();
   const CompressedCache& cache = *call.context.memory.csa;
   call.context.memory.csa_cache->list({.kind = KvListKind::kEntries,
@@ -16,6 +15,8 @@ void KernelStep::choose_entries(const Call& call, std::int64_t i) const {
                                        .lists = at.csa_list.get(),
                                        .lengths = at.csa_length.get(),
                                        .stream = call.stream()});
+  if (call.tap() != nullptr)
+    call.tap()->selection(i, cache, at.csa_list, at.csa_length, at.csa_entries);
 }
 
 }  // namespace tilewright::model

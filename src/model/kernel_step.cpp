@@ -107,7 +107,7 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
   }
   const auto make = [&](LayerKind kind, std::optional<SparseAttention>& to) {
     if (std::ranges::count(config.layers, kind) > 0)
-      to.emplace(make_attention(device, memory, at, kind));
+      to.emplace(make_attention(device, model, memory, at, kind));
   };
   make(LayerKind::kWindow, window_attention_);
   make(LayerKind::kCsa, csa_attention_);
@@ -145,8 +145,9 @@ KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
   return layer;
 }
 
-SparseAttention KernelStep::make_attention(const Device& device, const KernelMemory& memory,
-                                           const Activations& at, LayerKind kind) const {
+SparseAttention KernelStep::make_attention(const Device& device, const ModelArrays& model,
+                                           const KernelMemory& memory, const Activations& at,
+                                           LayerKind kind) const {
   SparseAttentionProblem p = {.batch = tokens_, .q_len = 1, .heads = config_.heads};
   p.window = {
       .cache = memory.window_layout, .topk = config_.window, .lengths = SparseLengths::kPerQuery};
@@ -155,6 +156,10 @@ SparseAttention KernelStep::make_attention(const Device& device, const KernelMem
                     .topk = kind == LayerKind::kCsa ? at.csa_entries : at.hca_entries,
                     .lengths = SparseLengths::kPerQuery};
   p.has_sink = p.has_lse = true;
+  // Queries of the indexer stand behind those of attention.
+  for (const LayerArrays& layer : model.layers)
+    if (layer.kind == kind)
+      p.q_strides = {layer.query.width(), layer.query.width(), config_.head_dim};
   return SparseAttention(device, p);
 }
 

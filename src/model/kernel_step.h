@@ -88,8 +88,9 @@ class KernelStep {
   enum Connection { kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults };
 
   Layer make_layer(const LayerArrays& arrays) const;
-  SparseAttention make_attention(const Device& device, const KernelMemory& memory,
-                                 const Activations& at, LayerKind kind) const;
+  SparseAttention make_attention(const Device& device, const ModelArrays& model,
+                                 const KernelMemory& memory, const Activations& at,
+                                 LayerKind kind) const;
   void find_workspace();
 
   void lists(const Call& call) const;
