@@ -94,8 +94,8 @@ enum class KvListKind {
 struct KvListArguments {
   KvListKind kind = KvListKind::kWrite;
   std::int64_t tokens = 0;
-  SequenceBatch sequences;
-  SequencePages table;
+  SequenceBatch sequences = {};
+  SequencePages table = {};
   /// kWrite, kWindow: position q is logical row q mod ring, 0: q. Positions that later tokens of
   /// the same call overwrite have no row (-1): a window needs ring >= window + new tokens - 1.
   std::int64_t ring = 0;

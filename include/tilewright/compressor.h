@@ -41,14 +41,14 @@ struct CompressorProblem {
   CompressorKind kind = CompressorKind::kCsa;
   /// Where entries go. For keys of the indexer its format does not count: a page is
   /// [page_size x 128 or 64 bytes][page_size x 4], page_stride_bytes 0: rounded up to 16.
-  KvCacheLayout cache;
+  KvCacheLayout cache = {};
   std::int64_t state_slots = 0;  ///< sequences that the state has room for
   std::int64_t ring = 0;         ///< rows of each; 0: slots + 8. At least slots
   double eps = 1e-6;
 };
 
 struct CompressorArguments {
-  SequenceBatch sequences;
+  SequenceBatch sequences = {};
   /// No sequence has more new tokens than this: it sizes the launch. Up to ring - slots + 1 of them
   /// take one kernel, more take two.
   std::int64_t max_tokens = 1;
@@ -61,7 +61,7 @@ struct CompressorArguments {
   std::int64_t rope_positions = 0;
   void* state = nullptr;  ///< state_bytes(), 16-byte aligned; its content at first does not matter
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none
-  SequencePages table;                        ///< pages of the sequences' entries
+  SequencePages table = {};                   ///< pages of the sequences' entries
   void* pages = nullptr;                      ///< the cache, 16-byte aligned
   void* stream = nullptr;                     ///< CUstream; null: the default stream
 };
