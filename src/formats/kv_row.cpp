@@ -46,13 +46,7 @@ void encode_kv_row(const KvPageLayout& layout, std::span<const float> numbers, s
       quantize(block_format(layout.format), numbers.first(kKvPlainDims), 1, kKvPlainDims,
                layout.format == KvFormat::kNvfp4 ? QuantizeOptions{.encode_scale = 1.0f}
                                                  : QuantizeOptions{});
-  for (int i = 0; i < kKvPlainDims; ++i) {
-    const std::uint8_t code = q.codes[static_cast<std::size_t>(i)];
-    if (layout.format == KvFormat::kFp8)
-      data[i] = code;
-    else
-      data[i / 2] = static_cast<std::uint8_t>(i % 2 == 0 ? code : data[i / 2] | code << 4);
-  }
+  std::copy_n(q.codes.begin(), kv_plain_bytes(layout.format), data);  // packed as in the page
   std::uint8_t* const scales = pages + layout.scale_offset(page, slot);
   std::fill_n(scales, kv_scale_bytes(layout.format), std::uint8_t{0});
   std::copy_n(q.scales.begin(), kv_scales(layout.format), scales);
