@@ -62,14 +62,14 @@ constexpr int kv_row_bytes(KvFormat format) {
 constexpr std::int64_t kv_page_bytes(KvFormat format, std::int64_t page_size) {
   return page_size * kv_row_bytes(format);
 }
-/// FlashMLA's stride for fp8, whole data rows; else the page's bytes.
+/// What page addresses and strides are a multiple of.
+inline constexpr int kKvPageAlignment = 16;
+/// FlashMLA's stride for fp8, whole data rows; else the page's bytes, which are aligned.
 constexpr std::int64_t kv_default_page_stride(KvFormat format, std::int64_t page_size) {
   const std::int64_t bytes = kv_page_bytes(format, page_size);
   const std::int64_t row = kv_data_bytes(format);
   return format == KvFormat::kFp8 ? (bytes + row - 1) / row * row : bytes;
 }
-/// What page addresses and strides are a multiple of.
-inline constexpr int kKvPageAlignment = 16;
 
 /// Where things stand, in bytes from the first page.
 struct KvPageLayout {
