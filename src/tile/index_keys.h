@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/sparse_attention/index_pages.h"
+#include "ptx/byte_permute.h"
 #include "ptx/load_store.h"
 #include "tile/quantize.h"
 
@@ -44,8 +45,8 @@ class E2m1ToE4m3 {
  private:
   // A selector with its highest bit set repeats the sign of the byte it selects.
   __device__ std::uint32_t four(std::uint32_t magnitudes, std::uint32_t codes) const {
-    const std::uint32_t signs = __byte_perm(0x80808080u, 0x80808080u, codes);  // 80 or ff
-    return __byte_perm(low_, high_, magnitudes) | (signs << 7 & 0x80808080u);
+    const std::uint32_t signs = ptx::prmt_b32(0x80808080u, 0x80808080u, codes);  // 80 or ff
+    return ptx::prmt_b32(low_, high_, magnitudes) | (signs << 7 & 0x80808080u);
   }
 
   std::uint32_t low_, high_;

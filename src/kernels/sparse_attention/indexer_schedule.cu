@@ -117,8 +117,8 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerSchedu
   using namespace tilewright::kernels;
   tilewright::ptx::griddepcontrol_wait();
   tilewright::ptx::griddepcontrol_launch_dependents();
-  std::int32_t num_units =
-      params.batch * ((params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens);
+  const std::int32_t per_sequence = (params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens;
+  std::int32_t num_units = params.batch * per_sequence;
   if (params.offsets != nullptr) num_units = cut_sequences(params);
   const std::int32_t chunks = place_units(params, num_units);
   place_ctas(params, num_units, chunks);

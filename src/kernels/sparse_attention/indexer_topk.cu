@@ -20,6 +20,7 @@
 #include "kernels/sparse_attention/indexer_topk.h"
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
+#include "tile/sequence_tokens.h"
 
 #include <math.h>
 
@@ -268,17 +269,19 @@ __device__ std::uint32_t find_threshold(Shared& shared, std::uint32_t* held, con
   return rank_candidates(shared, part, steps, found, topk - found.above);
 }
 
-// Row of the cache, or -1.
-__device__ std::int32_t translate(const IndexerTopkParams& params, const std::int32_t* table,
-                                  std::int32_t entry) {
-  if (params.block_table == nullptr) return entry;
-  const auto block =
-      static_cast<std::int32_t>(params.page_divisor.divide(static_cast<std::uint32_t>(entry)));
-  if (block >= params.num_blocks) return -1;
-  const std::int32_t page = __ldg(table + block);
-  if (page < 0 || page >= params.num_pages) return -1;
-  return page * params.page_size + entry - block * params.page_size;
-}
+// Where selected entries go.
+struct Output {
+  const IndexerTopkParams& params;
+  std::int32_t sequence;
+  std::int32_t* rows;
+
+  __device__ void store(std::uint32_t place, std::int32_t entry) const {
+    rows[place] =
+        params.table.table == nullptr
+            ? entry
+            : tile::physical_row(params.table, sequence, entry, params.page_size, params.num_rows);
+  }
+};
 
 // Keys above the threshold and equal to it: in the CTAs and warps before this one, and how many of
 // the equal ones the whole row wants.
@@ -318,9 +321,8 @@ __device__ Before count_before(Shared& shared, const Part& part, std::uint32_t a
 }
 
 // Writes this CTA's selected entries: a warp has a stretch of the part.
-__device__ void write_selected(Shared& shared, const IndexerTopkParams& params, const Part& part,
-                               std::uint32_t threshold, const std::int32_t* table,
-                               std::int32_t* rows) {
+__device__ void write_selected(Shared& shared, const Output& out, const Part& part,
+                               std::uint32_t threshold) {
   const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
   const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
   const std::int32_t stretch = (part.count + kWarps * 128 - 1) / (kWarps * 128) * 128;
@@ -332,7 +334,8 @@ __device__ void write_selected(Shared& shared, const IndexerTopkParams& params, 
       equal += key == threshold ? 1 : 0;
     });
   }
-  Before before = count_before(shared, part, above, equal, static_cast<std::uint32_t>(params.topk));
+  Before before =
+      count_before(shared, part, above, equal, static_cast<std::uint32_t>(out.params.topk));
   for (std::int32_t first = begin; first < end; first += 128) {
     const std::int32_t at = first + 4 * lane;
     const uint4 keys = at < end ? part.keys(at) : make_uint4(0, 0, 0, 0);
@@ -342,41 +345,43 @@ __device__ void write_selected(Shared& shared, const IndexerTopkParams& params, 
     });
     if (__ballot_sync(~0u, mine != 0) == 0) continue;
     const std::uint32_t sum = scan_warp(mine), total = __shfl_sync(~0u, sum, 31);
-    std::uint32_t my_above = before.above + (sum - mine & 0xffff);
-    std::uint32_t my_equal = before.equal + (sum - mine >> 16);
+    std::uint32_t my_above = before.above + ((sum - mine) & 0xffff);
+    std::uint32_t my_equal = before.equal + ((sum - mine) >> 16);
     for_each(keys, [&](std::uint32_t key, int i) {
       if (key < threshold) return;
       const bool is_selected = key > threshold || my_equal < before.wanted_equal;
       const std::uint32_t place = my_above + min(my_equal, before.wanted_equal);
       (key > threshold ? my_above : my_equal) += 1;
-      if (is_selected) rows[place] = translate(params, table, part.begin + at + i);
+      if (is_selected) out.store(place, part.begin + at + i);
     });
     before.above += total & 0xffff;
     before.equal += total >> 16;
   }
 }
 
-// Rows with no more entries than are wanted, and what stays empty behind the entries.
-__device__ void write_all(const IndexerTopkParams& params, std::int32_t length,
-                          const std::int32_t* table, std::int32_t* rows) {
-  for (auto i = static_cast<std::int32_t>(threadIdx.x); i < params.topk; i += kThreads)
-    rows[i] = i < length ? translate(params, table, i) : -1;
+// Rows with no more entries than are wanted.
+__device__ void write_all(const Output& out, std::int32_t length) {
+  for (auto i = static_cast<std::int32_t>(threadIdx.x); i < out.params.topk; i += kThreads) {
+    if (i < length) {
+      out.store(static_cast<std::uint32_t>(i), i);
+    } else {
+      out.rows[i] = -1;
+    }
+  }
 }
 
 __device__ void select_row(Shared& shared, std::uint32_t* held, const IndexerTopkParams& params) {
   const auto token = static_cast<std::int32_t>(blockIdx.y);
   const std::int32_t length = params.lengths.clamp(params.lengths.numbers[token]);
-  const std::int32_t sequence =
-      params.sequences != nullptr ? params.sequences[token] : token / params.q_len;
-  const std::int32_t* const table = params.block_table + sequence * params.block_table_stride;
-  std::int32_t* const rows = params.rows + token * params.rows_stride;
+  const Output out = {params, tile::sequence_of(params.sequences, token),
+                      params.rows + token * params.rows_stride};
   Part part = {};
   part.rank = ptx::cluster_ctarank();
   part.ctas = ptx::cluster_nctarank();
   if (part.rank == 0 && threadIdx.x == 0 && params.counts != nullptr)
     params.counts[token] = min(length, params.topk);
   if (length <= params.topk) {
-    if (part.rank == 0) write_all(params, length, table, rows);
+    if (part.rank == 0) write_all(out, length);
     return;
   }
   const auto ctas = static_cast<std::int32_t>(part.ctas);
@@ -387,7 +392,7 @@ __device__ void select_row(Shared& shared, std::uint32_t* held, const IndexerTop
   part.count = min(slice, length - part.begin);
   part.num_held = min(params.held, (part.count + 3) / 4 * 4);
   const std::uint32_t threshold = find_threshold(shared, held, part, params.topk);
-  write_selected(shared, params, part, threshold, table, rows);
+  write_selected(shared, out, part, threshold);
 }
 
 }  // namespace

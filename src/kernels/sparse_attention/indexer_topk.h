@@ -1,8 +1,8 @@
 // Contract of the indexer's selection: from logits to rows of the cache that attention reads.
 #pragma once
 
-#include "formats/kv_page.h"
 #include "kernels/sparse_attention/indexer_logits.h"
+#include "kernels/sparse_attention/kv_pages.h"
 
 #include <cstdint>
 
@@ -18,15 +18,13 @@ struct IndexerTopkParams {
   const float* logits;         ///< [tokens, logits_stride]
   std::int64_t logits_stride;  ///< elements
   IndexerLengths lengths;
-  const std::int32_t* sequences;    ///< [tokens] rows of the table; null: token / q_len
-  const std::int32_t* block_table;  ///< pages of each sequence; null: rows are entries
-  std::int64_t block_table_stride;
-  FastDivisor page_divisor;  ///< of page_size
-  std::int32_t page_size, num_blocks, num_pages;
+  SequenceTokens sequences;  ///< without starts
+  BlockTable table;          ///< no table: rows are entries
+  std::int32_t page_size, num_rows;
   std::int32_t* rows;        ///< [tokens, rows_stride]
   std::int32_t* counts;      ///< [tokens] or null
   std::int64_t rows_stride;  ///< elements
-  std::int32_t tokens, topk, q_len;
+  std::int32_t tokens, topk;
   std::int32_t held;  ///< logits that a CTA keeps in shared memory
 };
 
