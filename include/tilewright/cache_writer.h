@@ -23,8 +23,8 @@ struct RopeOptions {
 inline constexpr RopeOptions kRopeWindowLayers = {};
 inline constexpr RopeOptions kRopeCompressedLayers = {.theta = 160000, .has_yarn = true};
 
-/// [positions, 64]: of each position from `first` on 32 cosines, then 32 sines; computed in fp64 and
-/// rounded once.
+/// [positions, 64]: of each position from `first` on 32 cosines, then 32 sines; computed in fp64
+/// and rounded once.
 /// Errors   InvalidArgument naming field, value and rule
 std::vector<float> rope_table(const RopeOptions& options, std::int64_t positions,
                               std::int64_t first = 0);
@@ -94,10 +94,10 @@ enum class KvListKind {
 struct KvListArguments {
   KvListKind kind = KvListKind::kWrite;
   std::int64_t tokens = 0;
-  SequenceBatch sequences;
-  SequencePages table;
-  /// kWrite, kWindow: position q is logical row q mod ring, 0: q. Positions that later tokens of the
-  /// same call overwrite have no row (-1): a window needs ring >= window + new tokens - 1.
+  SequenceBatch sequences = {};
+  SequencePages table = {};
+  /// kWrite, kWindow: position q is logical row q mod ring, 0: q. Positions that later tokens of
+  /// the same call overwrite have no row (-1): a window needs ring >= window + new tokens - 1.
   std::int64_t ring = 0;
   std::int64_t window = 128;          ///< kWindow
   std::int64_t ratio = 4;             ///< kEntries
@@ -132,9 +132,9 @@ class KvCache {
   std::unique_ptr<State> state_;
 };
 
-/// out[t,h,448:512] turned back by positions[t], rounded to bf16; in place. A position < 0: as it is.
-/// With codes, out stays and codes and scales are those of the result in format fp8_1x128(_ue8m0),
-/// blocks along [tokens, heads * 512].
+/// out[t,h,448:512] turned back by positions[t], rounded to bf16; in place. A position < 0: as it
+/// is. With codes, out stays and codes and scales are those of the result in format
+/// fp8_1x128(_ue8m0), blocks along [tokens, heads * 512].
 struct InverseRopeArguments {
   std::int64_t tokens = 0, heads = 0;
   void* out = nullptr;                             ///< bf16 [tokens, heads, 512]

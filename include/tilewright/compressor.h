@@ -1,5 +1,5 @@
-// DeepSeek-V4's compressors: tokens pooled to rows of compressed caches as they arrive, with a state
-// from which any token may be taken back.
+// DeepSeek-V4's compressors: tokens pooled to rows of compressed caches as they arrive, with a
+// state from which any token may be taken back.
 #pragma once
 
 #include "tilewright/cache_writer.h"
@@ -22,8 +22,9 @@ std::int64_t compressor_width(CompressorKind kind) noexcept;  ///< 1024, 512 or 
 /// Tokens that an entry reads: 8, 128, 8.
 std::int64_t compressor_slots(CompressorKind kind) noexcept;
 
-/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1, and where groups overlap the `ratio`
-/// tokens before them, of which the first half of the channels counts and of its own the second:
+/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1, and where groups overlap the
+/// `ratio` tokens before them, of which the first half of the channels counts and of its own the
+/// second:
 ///
 ///   e_c   = sum_p kv[p,c] softmax_p(gate[p,c] + ape[p mod ratio, c])       for each channel
 ///   entry = bf16(rotate(bf16(bf16(e) / rms(bf16(e)) * norm_weight), j * ratio))
@@ -40,14 +41,14 @@ struct CompressorProblem {
   CompressorKind kind = CompressorKind::kCsa;
   /// Where entries go. For keys of the indexer its format does not count: a page is
   /// [page_size x 128 or 64 bytes][page_size x 4], page_stride_bytes 0: rounded up to 16.
-  KvCacheLayout cache;
+  KvCacheLayout cache = {};
   std::int64_t state_slots = 0;  ///< sequences that the state has room for
   std::int64_t ring = 0;         ///< rows of each; 0: slots + 8. At least slots
   double eps = 1e-6;
 };
 
 struct CompressorArguments {
-  SequenceBatch sequences;
+  SequenceBatch sequences = {};
   /// No sequence has more new tokens than this: it sizes the launch. Up to ring - slots + 1 of them
   /// take one kernel, more take two.
   std::int64_t max_tokens = 1;
@@ -60,7 +61,7 @@ struct CompressorArguments {
   std::int64_t rope_positions = 0;
   void* state = nullptr;  ///< state_bytes(), 16-byte aligned; its content at first does not matter
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none
-  SequencePages table;                        ///< pages of the sequences' entries
+  SequencePages table = {};                   ///< pages of the sequences' entries
   void* pages = nullptr;                      ///< the cache, 16-byte aligned
   void* stream = nullptr;                     ///< CUstream; null: the default stream
 };

@@ -13,7 +13,8 @@
 // where nothing is in L2. About 130 instructions a lane and row: 16,640 rows on 132 SMs are
 // 126 rows * 130 / 4 = 4,100 cycles, 2.3 us, so memory has room.
 // Measured: not run on hardware.
-// Sources: the official DeepSeek-V4 inference code (order of operations); vLLM fuses the same steps.
+// Sources: the official DeepSeek-V4 inference code (order of operations); vLLM fuses the same
+// steps.
 #include "kernels/sparse_attention/cache_write.h"
 #include "ptx/grid_dependency.h"
 #include "tile/cache_row.h"

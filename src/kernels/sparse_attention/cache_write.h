@@ -14,8 +14,8 @@ namespace tilewright::kernels {
 ///
 /// The last 64 of 512 are rotated, pairs (2i, 2i+1); all in fp32 with one rounding. Codes and
 /// scales are those of formats/block_scale.h: fp8_64_pow2, or nvfp4 with G = 1.
-/// A position < 0 stands for no token: q_out zeros, nothing to the cache. One beyond the table gives
-/// NaNs in q_out and nothing to the cache. Two tokens of one slot: either.
+/// A position < 0 stands for no token: q_out zeros, nothing to the cache. One beyond the table
+/// gives NaNs in q_out and nothing to the cache. Two tokens of one slot: either.
 struct CacheWriteParams {
   const std::uint16_t* q;          ///< bf16 [tokens, heads, 512], 16-byte aligned rows
   std::uint16_t* q_out;            ///< likewise; may be q

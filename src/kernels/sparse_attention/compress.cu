@@ -212,9 +212,12 @@ __device__ void finish_rows(const CompressParams& params, const float* rows, std
   const std::int32_t position = task.entry * S.ratio;
   const bool has_entry = task.has_entry && position < params.num_positions;
   float x[tile::kRowElems];
+  const float* const from = rows + row_idx * S.dim + lane * tile::kRowElems;
 #pragma unroll
-  for (int i = 0; i < tile::kRowElems; i += 4)
-    *reinterpret_cast<float4*>(x + i) = load4(rows + row_idx * S.dim + lane * tile::kRowElems + i);
+  for (int i = 0; i < tile::kRowElems; i += 4) {
+    const float4 four = task.has_entry ? load4(from + i) : make_float4(0, 0, 0, 0);
+    x[i] = four.x, x[i + 1] = four.y, x[i + 2] = four.z, x[i + 3] = four.w;
+  }
   const float sum = tile::sum_of_squares<kLanes>(x);
   tile::scale_row(x, tile::inverse_rms(sum, S.dim, params.eps));
   tile::scale_row(x, params.norm_weight + lane * tile::kRowElems);

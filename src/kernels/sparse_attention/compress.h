@@ -9,9 +9,9 @@
 
 namespace tilewright::kernels {
 
-/// Entry j of a sequence pools the tokens j * ratio .. j * ratio + ratio - 1; with overlap (ratio 4)
-/// also the `ratio` before them, whose first `dim` channels count, while of its own tokens the last
-/// `dim` do (width = 2 * dim):
+/// Entry j of a sequence pools the tokens j * ratio .. j * ratio + ratio - 1; with overlap (ratio
+/// 4) also the `ratio` before them, whose first `dim` channels count, while of its own tokens the
+/// last `dim` do (width = 2 * dim):
 ///
 ///   e_c    = sum_p kv[p,c] softmax_p(gate[p,c] + ape[p mod ratio, c])
 ///   entry  = bf16(rotate(bf16(bf16(e) / sqrt(mean(bf16(e)^2) + eps) * norm_weight), j * ratio))
@@ -45,8 +45,8 @@ struct CompressParams {
   float eps;
 };
 
-/// How a kernel divides an entry: `ctas` of a cluster share its channels, a thread pools 8 tokens of
-/// 4 channels, and a CTA does `rows` entries.
+/// How a kernel divides an entry: `ctas` of a cluster share its channels, a thread pools 8 tokens
+/// of 4 channels, and a CTA does `rows` entries.
 struct CompressShape {
   int dim, ratio;
   bool has_overlap;

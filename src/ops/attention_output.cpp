@@ -1,10 +1,9 @@
 // The rotation taken out of attention's output: checks and launch.
-#include "kernels/sparse_attention/inverse_rope.h"
-
 #include "tilewright/cache_writer.h"
 
 #include "device/kernel_registry.h"
 #include "formats/kv_page.h"
+#include "kernels/sparse_attention/inverse_rope.h"
 #include "ops/argument_checks.h"
 
 #include <utility>
