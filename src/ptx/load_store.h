@@ -82,5 +82,10 @@ __device__ inline uint2 ld_global_nc_no_allocate_v2_u32(const void* from) {
                : "l"(from));
   return words;
 }
+__device__ inline std::uint32_t ld_global_nc_u32(const void* from) {
+  std::uint32_t word;
+  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
+  return word;
+}
 
 }  // namespace tilewright::ptx
