@@ -16,6 +16,12 @@
 
 namespace tilewright {
 
+// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /// In which numbers the 448 plain values of a row of 512 are kept; the 64 that follow, with rotary
 /// positions, are bf16 in every format. A row is key and value in one. The public name is
 /// KvCacheFormat (tilewright/cache.h), in the same order.
@@ -24,6 +30,9 @@ enum class KvFormat {
   kFp8,    ///< 448 e4m3 and a power of two (ue8m0) for each 64: 584 bytes a row
   kNvfp4,  ///< 448 e2m1 and an e4m3 scale for each 16: 384 bytes a row
 };
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#pragma GCC diagnostic pop
+#endif
 
 inline constexpr int kKvDims = 512;
 inline constexpr int kKvPlainDims = 448;
@@ -62,14 +71,14 @@ constexpr int kv_row_bytes(KvFormat format) {
 constexpr std::int64_t kv_page_bytes(KvFormat format, std::int64_t page_size) {
   return page_size * kv_row_bytes(format);
 }
-/// FlashMLA's stride for fp8, whole data rows; else the page's bytes.
+/// What page addresses and strides are a multiple of.
+inline constexpr int kKvPageAlignment = 16;
+/// FlashMLA's stride for fp8, whole data rows; else the page's bytes, which are aligned.
 constexpr std::int64_t kv_default_page_stride(KvFormat format, std::int64_t page_size) {
   const std::int64_t bytes = kv_page_bytes(format, page_size);
   const std::int64_t row = kv_data_bytes(format);
   return format == KvFormat::kFp8 ? (bytes + row - 1) / row * row : bytes;
 }
-/// What page addresses and strides are a multiple of.
-inline constexpr int kKvPageAlignment = 16;
 
 /// Where things stand, in bytes from the first page.
 struct KvPageLayout {

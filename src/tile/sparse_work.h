@@ -71,7 +71,8 @@ struct SparseQuery {
     const std::int32_t list = index_of_block < in_first ? 0 : 1;
     const std::int32_t first =
         (index_of_block - (list == 0 ? 0 : in_first)) * kernels::kSparseBlockKeys;
-    return {list, first, min(lengths[list] - first, kernels::kSparseBlockKeys)};
+    const std::int32_t length = list == 0 ? lengths[0] : lengths[1];  // no index: registers
+    return {list, first, min(length - first, kernels::kSparseBlockKeys)};
   }
   __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int32_t head) const {
     return batch * strides.batch + row * strides.query + head * strides.head;
