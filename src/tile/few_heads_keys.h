@@ -97,8 +97,8 @@ struct FewHeadsKeys<KvFormat::kFp8> {
                                      std::uint32_t t) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const uint4 x = ptx::ld_shared_v4_u32(rows[r] + static_cast<std::uint32_t>(block) * 64 +
-                                            t * 16);
+      const uint4 x =
+          ptx::ld_shared_v4_u32(rows[r] + static_cast<std::uint32_t>(block) * 64 + t * 16);
       const std::uint32_t words[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
       for (int i = 0; i < 4; ++i) place_e4m3(a[i][r], a[i][2 + r], words[i]);

@@ -21,8 +21,8 @@ class SparseRowFeed {
       : params_(params),
         walk_(params, group),
         query_(params, 0),
-        first_(static_cast<std::int32_t>(warp * kernels::kFewHeadsPieceKeys +
-                                         threadIdx.x % 32 / 4)) {}
+        first_(
+            static_cast<std::int32_t>(warp * kernels::kFewHeadsPieceKeys + threadIdx.x % 32 / 4)) {}
 
   struct Piece {
     std::int32_t list;

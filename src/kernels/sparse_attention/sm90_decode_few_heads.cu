@@ -167,7 +167,8 @@ struct Consumer {
   }
 
   /// Scores of the warp's piece become weights in shared memory. `mine`: what they are relative to.
-  __device__ void weigh(float (&s)[Tiles][4], const std::uint32_t (&valid)[2], PerHead<Tiles>& mine) {
+  __device__ void weigh(float (&s)[Tiles][4], const std::uint32_t (&valid)[2],
+                        PerHead<Tiles>& mine) {
     const float scale = p.scale_log2 * Keys::kScore;
     const bool exists[2] = {(valid[0] >> key * 4 & 1) != 0, (valid[1] >> key * 4 & 1) != 0};
     bool grows = false;
@@ -188,8 +189,8 @@ struct Consumer {
         grows |= has_grown;
       }
     }
-    std::uint8_t* const weights =
-        shared.fixed.weights[buffer] + warp * (kFewHeadsPieceKeys * 2) + few_heads_position(key) * 2;
+    std::uint8_t* const weights = shared.fixed.weights[buffer] + warp * (kFewHeadsPieceKeys * 2) +
+                                  few_heads_position(key) * 2;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
@@ -234,9 +235,9 @@ struct Consumer {
     std::uint32_t b[Tiles][2];
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
-      const uint2 words = ptx::ld_shared_v2_u32(
-          ptx::shared_address(shared.fixed.weights[buffer]) + (n * 8 + g) * kFewHeadsWeightPitch +
-          piece * (kFewHeadsPieceKeys * 2) + t * 8);
+      const uint2 words = ptx::ld_shared_v2_u32(ptx::shared_address(shared.fixed.weights[buffer]) +
+                                                (n * 8 + g) * kFewHeadsWeightPitch +
+                                                piece * (kFewHeadsPieceKeys * 2) + t * 8);
       b[n][0] = words.x, b[n][1] = words.y;
       if (has_changed) {
         const float mine = shared.fixed.references[buffer][piece][n * 8 + g];
@@ -347,7 +348,8 @@ struct Consumer {
                                 std::uint32_t head) const {
     if (p.max_logits == nullptr || partial >= 0) return;
     const auto& all = shared.fixed.maxima;
-    const float largest = fmaxf(fmaxf(all[0][head], all[1][head]), fmaxf(all[2][head], all[3][head]));
+    const float largest =
+        fmaxf(fmaxf(all[0][head], all[1][head]), fmaxf(all[2][head], all[3][head]));
     p.max_logits[query.offset(p.lse_strides, static_cast<std::int32_t>(head))] =
         largest * tile::kLn2;
   }
@@ -376,7 +378,8 @@ struct Consumer {
         const auto head = static_cast<std::int32_t>(column);
         if (head >= p.heads) continue;
         const auto& sums = shared.fixed.sums;
-        const float total = (sums[0][column] + sums[1][column]) + (sums[2][column] + sums[3][column]);
+        const float total =
+            (sums[0][column] + sums[1][column]) + (sums[2][column] + sums[3][column]);
         const bool is_empty = reference[n][h] == kNoKey;
         const tile::SparseRowSum row = {is_empty ? -INFINITY : reference[n][h], total};
         store_head(query, partial, n, h, head, row.factor(partial < 0 ? p.sink : nullptr, head));
@@ -415,7 +418,8 @@ __device__ void attend(const SparseDecodeParams& params) {
   auto& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shared::kStages; ++i) {
-      ptx::mbarrier_init(ptx::shared_address(&shared.full[i]), 33);  // the loader's copies; its word
+      ptx::mbarrier_init(ptx::shared_address(&shared.full[i]),
+                         33);  // the loader's copies; its word
       ptx::mbarrier_init(ptx::shared_address(&shared.empty[i]), kWarps);
     }
   }
@@ -439,13 +443,13 @@ __device__ void attend(const SparseDecodeParams& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                                \
-  extern "C" __global__ void __launch_bounds__(                                              \
-      tilewright::kernels::kFewHeadsThreads,                                                 \
-      tilewright::kernels::few_heads_residents(tilewright::KvFormat::FORMAT, HEADS))         \
-      sparse_few_heads_##NAME(                                                               \
-          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {          \
-    tilewright::kernels::attend<tilewright::KvFormat::FORMAT, HEADS>(params);                \
+#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                        \
+  extern "C" __global__ void __launch_bounds__(                                      \
+      tilewright::kernels::kFewHeadsThreads,                                         \
+      tilewright::kernels::few_heads_residents(tilewright::KvFormat::FORMAT, HEADS)) \
+      sparse_few_heads_##NAME(                                                       \
+          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {  \
+    tilewright::kernels::attend<tilewright::KvFormat::FORMAT, HEADS>(params);        \
   }
 
 TILEWRIGHT_ENTRY(fp8_h8, kFp8, 8)
