@@ -29,6 +29,8 @@ ALLOWED = {
     "device": [PUBLIC, "base"],
     "ops": [PUBLIC, "base", "formats", "arch", "kernels", "device"],
     "model": [PUBLIC, "base", "formats", "arch", "kernels", "device", "ops"],
+    # The plain model that kernels are compared with: made of references, and nothing else may be.
+    "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
     "cli": None,  # None: anything
 }
 # The public headers are what a user sees: standard library and each other, no CUDA, nothing of src/.

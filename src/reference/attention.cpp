@@ -1,6 +1,7 @@
 #include "reference/attention.h"
 
 #include "reference/attention_layout.h"
+#include "reference/dot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,9 +40,7 @@ std::span<const double> vector_at(std::span<const double> array, int64_t row, in
 }
 
 double score(const Problem& problem, std::span<const double> q, std::span<const double> k) {
-  double dot = 0;
-  for (size_t c = 0; c < q.size(); ++c) dot += q[c] * k[c];
-  const double scaled = problem.scale * dot;
+  const double scaled = problem.scale * dot(q.data(), k.data(), static_cast<int64_t>(q.size()));
   const double cap = problem.params.softcap;
   return cap > 0 ? cap * std::tanh(scaled / cap) : scaled;
 }
@@ -90,10 +89,10 @@ void add_values(const Problem& problem, const VisibleKeys& keys, int64_t kv_head
   for (size_t n = 0; n < keys.rows.size(); ++n) {
     const double weight = std::exp(keys.scores[n] - max) / denominator;
     const auto v = vector_at(problem.v, keys.rows[n], p.kv_heads, kv_head, p.v_head_dim);
-    for (int64_t c = 0; c < p.v_head_dim; ++c) {
-      result.out[out + c] += weight * v[c];
-      if (p.magnitudes) result.out_magnitude[out + c] += weight * std::abs(v[c]);
-    }
+    for (int64_t c = 0; c < p.v_head_dim; ++c) result.out[out + c] += weight * v[c];
+    if (!p.magnitudes) continue;
+    for (int64_t c = 0; c < p.v_head_dim; ++c)
+      result.out_magnitude[out + c] += weight * std::abs(v[c]);
   }
 }
 

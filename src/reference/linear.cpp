@@ -1,7 +1,9 @@
 #include "reference/linear.h"
 
+#include "reference/dot.h"
 #include "reference/shape.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright::reference {
@@ -18,12 +20,14 @@ std::vector<double> linear(const LinearShape& shape, std::span<const double> x,
                            std::span<const double> w, std::span<const double> bias) {
   check(shape, x, w);
   if (!bias.empty()) require_shape("linear", "bias", bias.size(), "[n]", {shape.n});
-  std::vector<double> out;
-  for (int64_t i = 0; i < shape.m; ++i) {
+  std::vector<double> out(shape.m * shape.n);
+  constexpr int64_t kRows = 16;  // of x stay in the cache while a row of w meets them
+  for (int64_t first = 0; first < shape.m; first += kRows) {
     for (int64_t j = 0; j < shape.n; ++j) {
-      double sum = 0;
-      for (int64_t c = 0; c < shape.k; ++c) sum += x[i * shape.k + c] * w[j * shape.k + c];
-      out.push_back(bias.empty() ? sum : sum + bias[j]);
+      for (int64_t i = first; i < std::min(first + kRows, shape.m); ++i) {
+        const double sum = dot(x.data() + i * shape.k, w.data() + j * shape.k, shape.k);
+        out[i * shape.n + j] = bias.empty() ? sum : sum + bias[j];
+      }
     }
   }
   return out;

@@ -2,10 +2,11 @@
 
 #include "base/error.h"
 #include "formats/block_scale.h"
-#include "formats/minifloat.h"
 #include "reference/linear.h"
+#include "reference/round.h"
 #include "reference/shape.h"
 
+#include <numeric>
 #include <tuple>
 
 namespace tilewright::reference {
@@ -42,39 +43,45 @@ std::span<const double> of_expert(std::span<const double> array, int64_t e, int6
   return array.empty() ? array : array.subspan(e * elems, elems);
 }
 
-void round_to_bf16(std::vector<double>& values) {
-  for (double& value : values) value = round_to(kBf16, value);
-}
-
-void round_row_to_e4m3(std::vector<double>& row, int64_t scale_columns) {
-  const std::vector<float> narrow(row.begin(), row.end());
-  const auto cols = static_cast<int64_t>(row.size());
+void round_rows_to_e4m3(std::span<double> values, int64_t cols, int64_t scale_columns) {
+  if (values.empty()) return;
   BlockFormat format = kFp8Block1x128;
   format.block_cols = static_cast<int>(scale_columns > 0 ? scale_columns : cols);
-  const auto rounded = dequantize(format, quantize(format, narrow, 1, cols));
-  row.assign(rounded.begin(), rounded.end());
+  const auto rows = static_cast<int64_t>(values.size()) / cols;
+  round_to_blocks(format, values, rows, cols, cols);
 }
 
-// Adds expert e applied to x with routing weight r to out.
-void add_expert(const MoeParams& p, const MlpWeights& w, int64_t e, int64_t inter, double r,
-                std::span<const double> x, double* out) {
-  const int64_t matrix = inter * p.hidden;
-  const LinearShape in_shape{1, inter, p.hidden};
+// The tokens that visit one expert, and their routing weights.
+struct Visits {
+  std::vector<int64_t> tokens;
+  std::vector<double> weights;
+};
+
+// Adds expert e to the rows of its tokens in out.
+void add_expert(const MoeParams& p, const MlpWeights& w, int64_t e, int64_t inter,
+                const Visits& visits, std::span<const double> x, std::span<double> out) {
+  const int64_t matrix = inter * p.hidden, rows = static_cast<int64_t>(visits.tokens.size());
+  std::vector<double> in;
+  for (const int64_t t : visits.tokens)
+    in.insert(in.end(), x.begin() + t * p.hidden, x.begin() + (t + 1) * p.hidden);
+  const LinearShape in_shape{rows, inter, p.hidden};
   const auto gate_bias = of_expert(w.gate_bias, e, inter);
   const auto up_bias = of_expert(w.up_bias, e, inter);
   const auto down_bias = of_expert(w.down_bias, e, p.hidden);
-  const auto gate = linear(in_shape, x, of_expert(w.gate, e, matrix), gate_bias);
-  const auto up = linear(in_shape, x, of_expert(w.up, e, matrix), up_bias);
-  std::vector<double> t = swiglu(gate, up, p.activation);
+  const auto gate = linear(in_shape, in, of_expert(w.gate, e, matrix), gate_bias);
+  const auto up = linear(in_shape, in, of_expert(w.up, e, matrix), up_bias);
+  std::vector<double> h = swiglu(gate, up, p.activation);
   const bool is_before = p.route_weight_place == RouteWeightPlace::kBeforeDown;
-  if (is_before) {
-    for (double& value : t) value *= r;
-  }
-  if (p.rounding.h_bf16) round_to_bf16(t);
-  if (p.rounding.h_e4m3) round_row_to_e4m3(t, p.rounding.e4m3_columns);
-  auto y = linear({1, p.hidden, inter}, t, of_expert(w.down, e, matrix), down_bias);
+  for (int64_t i = 0; is_before && i < rows * inter; ++i) h[i] *= visits.weights[i / inter];
+  if (p.rounding.h_bf16) round_to_bf16(h);
+  if (p.rounding.h_e4m3) round_rows_to_e4m3(h, inter, p.rounding.e4m3_columns);
+  auto y = linear({rows, p.hidden, inter}, h, of_expert(w.down, e, matrix), down_bias);
   if (p.rounding.y_bf16) round_to_bf16(y);
-  for (int64_t c = 0; c < p.hidden; ++c) out[c] += is_before ? y[c] : r * y[c];
+  for (int64_t i = 0; i < rows * p.hidden; ++i) {
+    const int64_t row = i / p.hidden;
+    out[visits.tokens[row] * p.hidden + i % p.hidden] +=
+        is_before ? y[i] : visits.weights[row] * y[i];
+  }
 }
 
 }  // namespace
@@ -83,15 +90,24 @@ std::vector<double> moe(const MoeParams& p, std::span<const double> x, std::span
                         std::span<const double> weights, const MlpWeights& routed,
                         const MlpWeights& shared) {
   check(p, x, ids, weights, routed, shared);
-  std::vector<double> out(x.size(), 0);
-  for (int64_t t = 0; t < p.tokens; ++t) {
-    std::vector<double> x_t(x.begin() + t * p.hidden, x.begin() + (t + 1) * p.hidden);
-    if (p.rounding.x_e4m3) round_row_to_e4m3(x_t, p.rounding.e4m3_columns);
-    double* out_t = out.data() + t * p.hidden;
-    for (int64_t i = t * p.topk; i < (t + 1) * p.topk; ++i) {
-      if (ids[i] >= 0) add_expert(p, routed, ids[i], p.inter, weights[i], x_t, out_t);
-    }
-    if (p.shared_inter > 0) add_expert(p, shared, 0, p.shared_inter, 1.0, x_t, out_t);
+  std::vector<double> out(x.size(), 0), rounded;
+  if (p.rounding.x_e4m3) {
+    rounded.assign(x.begin(), x.end());
+    round_rows_to_e4m3(rounded, p.hidden, p.rounding.e4m3_columns);
+    x = rounded;
+  }
+  std::vector<Visits> visits(p.experts);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0) continue;
+    visits[ids[i]].tokens.push_back(static_cast<int64_t>(i) / p.topk);
+    visits[ids[i]].weights.push_back(weights[i]);
+  }
+  for (int64_t e = 0; e < p.experts; ++e)
+    if (!visits[e].tokens.empty()) add_expert(p, routed, e, p.inter, visits[e], x, out);
+  if (p.shared_inter > 0) {
+    Visits all{std::vector<int64_t>(p.tokens), std::vector<double>(p.tokens, 1.0)};
+    std::iota(all.tokens.begin(), all.tokens.end(), 0);
+    add_expert(p, shared, 0, p.shared_inter, all, x, out);
   }
   return out;
 }

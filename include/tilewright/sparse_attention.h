@@ -1,0 +1,208 @@
+// DeepSeek-V4's attention over chosen rows of paged caches: decoding, prefill, sliding windows.
+#pragma once
+
+#include "tilewright/cache.h"
+#include "tilewright/device.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// Who has how many entries in its list.
+enum class SparseLengths {
+  kFull,      ///< all topk count
+  kPerBatch,  ///< lengths [batch]
+  kPerQuery,  ///< lengths [batch, q_len]
+};
+
+/// A cache, and the rows of it that each query sees: indices [batch, q_len, topk] of int32, page *
+/// page_size + slot. Entries from the length on, negative ones and those that no page holds are
+/// masked. A row listed twice counts twice.
+struct SparseList {
+  KvCacheLayout cache = {};
+  std::int64_t topk = 0;          ///< 0: there is no such list
+  std::int64_t index_stride = 0;  ///< elements from query to query; 0: topk
+  SparseLengths lengths = SparseLengths::kFull;
+};
+
+/// out[b,i,h,:] = sum_j p_j x_j,  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
+/// s_j = scale * q[b,i,h,:] . x_j over the rows x_j of both lists together
+/// lse[b,i,h] = ln sum_j exp(s_j), max_logits[b,i,h] = max_j s_j, both without the sink
+///
+/// Decoding: a window and a list of compressed rows. Prefill: batch 1, one query per token, bf16
+/// rows; sparse_prefill_problem() fills that in.
+///
+/// Shapes   q, out [batch, q_len, heads, 512] bf16; lse, max_logits [batch, q_len, heads] f32
+/// Layout   dimensions of a head contiguous, rows 16-byte aligned; other strides free
+/// Empty    a query without a valid row: out 0, lse +inf, max_logits -inf. sink +inf: out 0; -inf:
+///          as without a sink
+/// Units    scale is dimensionless; lse, max_logits and sink are natural logarithms
+/// Source   FlashMLA, flash_mla_with_kvcache and flash_mla_sparse_fwd
+struct SparseAttentionProblem {
+  struct Strides {
+    std::int64_t batch = 0, query = 0, head = 0;  ///< elements; all 0: contiguous
+  };
+
+  std::int64_t batch = 1, q_len = 1;
+  std::int64_t heads = 0;                   ///< 1 to 128
+  std::optional<double> scale = {};         ///< > 0; 512^-0.5 if absent
+  SparseList window = {}, compressed = {};  ///< of one cache format
+  bool has_sink = false, has_lse = false, has_max_logits = false;
+  Strides q_strides = {}, out_strides = {};
+  Strides lse_strides = {};  ///< of lse and max_logits
+  /// "auto", or one that a plan lists.
+  std::string kernel = "auto";
+};
+
+/// Attention of `tokens` queries over rows [num_rows, 512] of bf16, each with its own list of
+/// `topk`.
+SparseAttentionProblem sparse_prefill_problem(std::int64_t tokens, std::int64_t heads,
+                                              std::int64_t num_rows, std::int64_t topk);
+
+/// One kernel that could do it, or not.
+struct SparseAttentionCandidate {
+  std::string name;
+  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
+  bool is_possible = false;
+  double cost_us = 0;  ///< what the choice goes by
+};
+
+/// One kernel launch of a plan.
+struct SparseAttentionLaunch {
+  std::string step;   ///< "schedule", "attend", "combine"
+  std::string entry;  ///< as `tilewright kernels` lists it
+  std::array<std::uint32_t, 3> grid, block;
+  std::uint32_t cluster = 1;       ///< CTAs along x
+  std::uint32_t shared_bytes = 0;  ///< dynamic
+};
+
+/// What will be launched: made from the problem and the properties of the device alone.
+struct SparseAttentionPlan {
+  SparseAttentionProblem problem;  ///< with all defaults filled in
+  std::string kernel;              ///< name of the chosen candidate
+  std::vector<SparseAttentionCandidate> candidates;
+  std::vector<SparseAttentionLaunch> launches;  ///< in order; none if there are no queries
+  int groups = 0;                               ///< CTAs or clusters that share the work
+  int head_slots = 0;         ///< heads that the kernel multiplies; beyond `heads` they are padding
+  bool has_schedule = false;  ///< else groups take whole queries in turn
+  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
+  /// With full lists: 2 * 1024 for each head, query and entry.
+  double flops = 0;
+  double bytes = 0;  ///< rows of all lists, q and out
+
+  /// A few lines: problem, kernel, launches, workspace, and why not the others.
+  std::string to_string() const;
+};
+
+/// Device addresses of a list.
+struct SparseListArguments {
+  const void* pages = nullptr;            ///< 16-byte aligned
+  const std::int32_t* indices = nullptr;  ///< [batch, q_len, topk]
+  const std::int32_t* lengths = nullptr;  ///< as SparseLengths says
+};
+
+/// Device addresses, and the stream to work on.
+struct SparseAttentionArguments {
+  const void* q = nullptr;
+  SparseListArguments window = {}, compressed = {};
+  void* out = nullptr;
+  float* lse = nullptr;         ///< if has_lse
+  float* max_logits = nullptr;  ///< if has_max_logits
+  const float* sink = nullptr;  ///< [heads] if has_sink
+  void* workspace = nullptr;    ///< workspace_bytes
+  /// The workspace still holds what the last run() with this plan and the same lengths put there:
+  /// its schedule is used again. Without lengths, and for all layers of a model but the first.
+  bool keeps_schedule = false;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded on a device.
+///
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class SparseAttention {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported if no kernel fits, or the named one does not (the message lists why)
+  SparseAttention(const Device& device, const SparseAttentionProblem& problem);
+  ~SparseAttention();
+  SparseAttention(SparseAttention&&) noexcept;
+  SparseAttention& operator=(SparseAttention&&) noexcept;
+
+  const SparseAttentionPlan& plan() const noexcept;
+  /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph.
+  /// Lengths are read on the device alone.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const SparseAttentionArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as SparseAttention's constructor.
+SparseAttentionPlan plan_sparse_attention(const Device& device,
+                                          const SparseAttentionProblem& problem);
+
+/// What lists of rows follow from positions alone.
+enum class SparseListKind {
+  /// Positions p - window + 1 .. p that are not negative.
+  kWindow,
+  /// Entries j < (p + 1) / ratio, all of them: HCA, and CSA while they fit.
+  kVisible,
+};
+
+/// Lists of the queries at positions first_positions[b] + i, made on the device.
+///
+/// indices[b,i,:] = rows of the entries e in ascending order, -1 behind them; lengths[b,i] = their
+/// number. Entry e of sequence b is slot e' % page_size of page page_table[b, e' / page_size] with
+/// e' = e, or e % ring if ring > 0; without a page table it is row b * rows_per_sequence + e'.
+/// Entries beyond topk are left out, the oldest of a window first, the newest of a visible list.
+struct SparseListProblem {
+  SparseListKind kind = SparseListKind::kWindow;
+  std::int64_t batch = 1, q_len = 1, topk = 128;
+  std::int64_t window = 128;  ///< kWindow
+  std::int64_t ratio = 128;   ///< kVisible
+  std::int64_t ring = 0;      ///< 0: none
+  std::int64_t page_size = 64;
+  std::int64_t pages_per_sequence = 0;  ///< columns of the page table; 0: there is none
+  std::int64_t rows_per_sequence = 0;   ///< without a page table
+  std::int64_t index_stride = 0;        ///< elements from query to query; 0: topk
+};
+
+/// Device addresses.
+struct SparseListOutputs {
+  const std::int32_t* first_positions = nullptr;  ///< [batch]
+  const std::int32_t* page_table = nullptr;       ///< [batch, pages_per_sequence]
+  std::int32_t* indices = nullptr;
+  std::int32_t* lengths = nullptr;  ///< [batch, q_len] or null
+  void* stream = nullptr;
+};
+
+/// Its kernel loaded on a device.
+///
+/// Thread   run() may be called from several threads if outputs differ
+class SparseLists {
+ public:
+  /// Errors   InvalidArgument naming field, value and rule
+  SparseLists(const Device& device, const SparseListProblem& problem);
+  ~SparseLists();
+  SparseLists(SparseLists&&) noexcept;
+  SparseLists& operator=(SparseLists&&) noexcept;
+
+  const SparseListProblem& problem() const noexcept;  ///< with all defaults filled in
+  /// Enqueues one kernel.
+  /// Errors   InvalidArgument if an address is missing; DeviceError
+  void run(const SparseListOutputs& outputs) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

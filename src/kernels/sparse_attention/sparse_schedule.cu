@@ -1,0 +1,234 @@
+// targets: sm_90a
+//
+// The schedule of sparse decode, made where the lengths are, by one CTA.
+//
+// All queries form a line on which each takes piece_cost + its blocks. The line is cut every
+// `width`; a cut falls on the nearest block of a query, or before its first. Sixteen widths from
+// the line's length over the number of groups upwards are tried at once, a thread for each (width,
+// group), and the one whose dearest group is cheapest is taken: with equal lists the least wide cut
+// would often leave a splinter of a query to every group, where a slightly wider one gives each of
+// them whole queries.
+//
+//   threads     a few queries each      (width, group)         group        piece
+//   time ->   | lengths, sums, scan | cost of each width | cuts, scan | pieces, merges |
+//
+// Limit: latency of two scans and some twenty dependent reads of shared memory for each of the few
+// widths a thread tries: a few microseconds, in the shadow of the kernel before, or made once for
+// all layers of a model.
+// Measured: not run on hardware.
+#include "kernels/sparse_attention/sparse_schedule.h"
+#include "ptx/grid_dependency.h"
+#include "tile/sparse_work.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr int kThreads = kSparseScheduleThreads;
+constexpr int kQueriesPerThread = kSparseScheduleMaxQueries / kThreads;
+constexpr int kWidths = 16;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+struct Cut {
+  std::int32_t query, block;  // block 0: before the query
+};
+
+struct Shared {
+  std::int32_t starts[kSparseScheduleMaxQueries + 1];  // on the line; the last is its length
+  Cut cuts[kSparseScheduleMaxGroups + 1];
+  std::int32_t inner_before[kSparseScheduleMaxGroups + 1];  // cuts inside queries
+  std::int32_t warp_sums[32];
+  std::int32_t dearest[kWidths];
+  std::int32_t width;
+};
+
+// Sum of what the threads before have; barriers of the CTA inside.
+__device__ std::int32_t sum_before(std::int32_t mine, Shared& shared) {
+  const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  std::int32_t sum = mine;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const std::int32_t other = __shfl_up_sync(kAllLanes, sum, step);
+    if (lane >= static_cast<std::uint32_t>(step)) sum += other;
+  }
+  __syncthreads();  // the sums of an earlier call have been read
+  if (lane == 31) shared.warp_sums[warp] = sum;
+  __syncthreads();
+  std::int32_t before = 0;
+  for (std::uint32_t i = lane; i < warp; i += 32) before += shared.warp_sums[i];
+  return static_cast<std::int32_t>(__reduce_add_sync(kAllLanes, before)) + sum - mine;
+}
+
+struct Scheduler {
+  const SparseScheduleParams& params;
+  Shared& shared;
+  std::int32_t queries = params.batch * params.q_len;
+
+  __device__ std::int32_t num_blocks(std::int32_t query) const {
+    const std::int32_t length = shared.starts[query + 1] - shared.starts[query];
+    return (length - params.piece_cost) / kSparseBlockCost;
+  }
+
+  __device__ void lay_out() {
+    std::int32_t costs[kQueriesPerThread];
+    std::int32_t sum = 0;
+    const std::int32_t per_thread = (queries + kThreads - 1) / kThreads;
+    const std::int32_t first = static_cast<std::int32_t>(threadIdx.x) * per_thread;
+#pragma unroll
+    for (int i = 0; i < kQueriesPerThread; ++i) {
+      const std::int32_t query = first + i;
+      costs[i] = 0;
+      if (i >= per_thread || query >= queries) continue;
+      std::int32_t blocks = 0;
+#pragma unroll
+      for (const SparseKeys& keys : params.keys)
+        blocks += tile::sparse_blocks(
+            tile::sparse_length(keys, query / params.q_len, query % params.q_len));
+      costs[i] = params.piece_cost + kSparseBlockCost * blocks;
+      sum += costs[i];
+    }
+    std::int32_t start = sum_before(sum, shared);
+#pragma unroll
+    for (int i = 0; i < kQueriesPerThread; ++i) {
+      if (i < per_thread && first + i < queries) shared.starts[first + i] = start;
+      start += costs[i];
+    }
+    if (threadIdx.x == kThreads - 1) shared.starts[queries] = start;
+    if (threadIdx.x < kWidths) shared.dearest[threadIdx.x] = 0;
+    __syncthreads();
+  }
+
+  // The last query that starts at or before `at`; `queries` at the end of the line.
+  __device__ std::int32_t find_query(std::int32_t at) const {
+    std::int32_t low = 0, high = queries;
+    while (low < high) {
+      const std::int32_t middle = (low + high + 1) / 2;
+      if (shared.starts[middle] <= at) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
+  __device__ Cut find_cut(std::int32_t group, std::int32_t width) const {
+    const std::int64_t wanted = std::int64_t{group} * width;
+    if (wanted >= shared.starts[queries]) return {queries, 0};
+    const auto at = static_cast<std::int32_t>(wanted);
+    const std::int32_t query = find_query(at);
+    const std::int32_t inside =
+        at - shared.starts[query] - params.piece_cost + kSparseBlockCost / 2;
+    if (inside < kSparseBlockCost) return {query, 0};
+    const std::int32_t block = inside / kSparseBlockCost;
+    if (block >= num_blocks(query)) return {query + 1, 0};
+    return {query, block};
+  }
+
+  __device__ std::int32_t position(const Cut& cut) const {
+    return shared.starts[cut.query] +
+           (cut.block > 0 ? params.piece_cost + kSparseBlockCost * cut.block : 0);
+  }
+  // A cut inside a query costs the group after it another piece, and both a partial result.
+  __device__ std::int32_t cost(const Cut& from, const Cut& to) const {
+    return position(to) - position(from) +
+           (from.block > 0 ? params.piece_cost + params.partial_cost : 0) +
+           (to.block > 0 && (to.query != from.query || from.block == 0) ? params.partial_cost : 0);
+  }
+
+  __device__ std::int32_t width_of(int number) const {
+    const std::int32_t least =
+        max((shared.starts[queries] + params.groups - 1) / params.groups, kSparseBlockCost);
+    return least + max(number, static_cast<std::int32_t>(std::int64_t{least} * number / 32));
+  }
+
+  __device__ void choose_width() {
+    const std::int32_t tries = kWidths * params.groups;
+    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < tries; i += kThreads) {
+      const std::int32_t group = i / kWidths;
+      const int number = i % kWidths;
+      const std::int32_t width = width_of(number);
+      atomicMax(&shared.dearest[number], cost(find_cut(group, width), find_cut(group + 1, width)));
+    }
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      // The cheapest; of equals the widest, which has the fewest cuts.
+      const bool is_try = threadIdx.x < kWidths;
+      const std::uint32_t key =
+          is_try ? static_cast<std::uint32_t>(shared.dearest[threadIdx.x]) : kAllLanes;
+      const std::uint32_t best = __reduce_min_sync(kAllLanes, key);
+      const unsigned equals = __ballot_sync(kAllLanes, is_try && key == best);
+      if (threadIdx.x == 0) shared.width = width_of(31 - __clz(static_cast<int>(equals)));
+    }
+    __syncthreads();
+  }
+
+  __device__ void cut() {
+    const auto group = static_cast<std::int32_t>(threadIdx.x);
+    Cut mine = {queries, 0};
+    if (group < params.groups) mine = find_cut(group, shared.width);
+    const std::int32_t before = sum_before(mine.block > 0 ? 1 : 0, shared);
+    if (group < params.groups) {
+      shared.cuts[group] = mine;
+      shared.inner_before[group] = before;
+    }
+    if (group == params.groups - 1) {
+      shared.cuts[params.groups] = {queries, 0};
+      shared.inner_before[params.groups] = before + (mine.block > 0 ? 1 : 0);
+    }
+    __syncthreads();
+  }
+
+  __device__ std::int32_t first_piece(std::int32_t group) const {
+    const Cut at = shared.cuts[group];
+    return at.query + shared.inner_before[group] + (at.block > 0 ? 1 : 0);
+  }
+
+  __device__ SparseWork piece(std::int32_t group, std::int32_t index) const {
+    const Cut from = shared.cuts[group], to = shared.cuts[group + 1];
+    const std::int32_t query = from.query + index, blocks = num_blocks(query);
+    const std::int32_t begin = index == 0 ? from.block : 0;
+    const std::int32_t end = query == to.query ? to.block : blocks;
+    const bool is_whole = begin == 0 && end == blocks;
+    return {query, begin, end, is_whole ? -1 : 2 * group + (index == 0 ? 0 : 1)};
+  }
+
+  // The query whose first part ends this group, and how many cuts fall into it.
+  __device__ SparseMerge merge(std::int32_t group, std::int32_t pieces) const {
+    if (pieces == 0) return {-1, 0, 0};
+    const SparseWork last = piece(group, pieces - 1);
+    if (last.partial < 0 || last.begin_block > 0) return {-1, 0, 0};
+    const std::int32_t behind = shared.starts[last.query + 1] - kSparseBlockCost / 2;
+    const std::int32_t last_cut = (behind + shared.width - 1) / shared.width - 1;
+    return {last.query, last.partial, last_cut - group + 1};
+  }
+
+  __device__ void write() const {
+    const std::uint32_t lane = threadIdx.x % 32;
+    for (auto group = static_cast<std::int32_t>(threadIdx.x / 32); group < params.groups;
+         group += kThreads / 32) {
+      const std::int32_t first = first_piece(group), pieces = first_piece(group + 1) - first;
+      for (auto i = static_cast<std::int32_t>(lane); i < pieces; i += 32)
+        params.work[first + i] = piece(group, i);
+      if (lane != 0) continue;
+      params.work_begin[group] = first;
+      params.merges[group] = merge(group, pieces);
+      if (group == params.groups - 1) params.work_begin[params.groups] = first + pieces;
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSparseScheduleThreads)
+    sparse_schedule(const __grid_constant__ tilewright::kernels::SparseScheduleParams params) {
+  using namespace tilewright::kernels;
+  __shared__ Shared shared;
+  tilewright::ptx::griddepcontrol_wait();
+  tilewright::ptx::griddepcontrol_launch_dependents();
+  Scheduler scheduler{params, shared};
+  scheduler.lay_out();
+  scheduler.choose_width();
+  scheduler.cut();
+  scheduler.write();
+}

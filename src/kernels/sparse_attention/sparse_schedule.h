@@ -1,0 +1,55 @@
+// Contract of the schedule of sparse decode: which group does which blocks of which query.
+#pragma once
+
+#include "kernels/sparse_attention/decode.h"
+
+namespace tilewright::kernels {
+
+/// A query that several groups share. Its part 0 is in `first_slot`, part i > 0 in slot
+/// sparse_part_slot(first_slot, i).
+struct SparseMerge {
+  std::int32_t query;  ///< -1: none begins in this group
+  std::int32_t first_slot, parts;
+};
+/// A group's first piece has slot 2 group, its last one, if it is another, 2 group + 1; parts from
+/// the second on are the first pieces of the groups that follow.
+constexpr std::int32_t sparse_part_slot(std::int32_t first_slot, std::int32_t part) {
+  return part == 0 ? first_slot : 2 * (first_slot / 2 + part);
+}
+
+/// Costs are in quarters of the time that a block takes.
+inline constexpr int kSparseBlockCost = 4;
+
+/// The blocks of all queries, in their order, are cut into as many pieces as there are groups, so
+/// that the group with the most to do has as little as possible. A piece of a query costs
+/// `piece_cost` beside its blocks, and `partial_cost` more if it is not the whole query. The result
+/// depends on nothing but the lengths.
+struct SparseScheduleParams {
+  SparseKeys keys[2];  ///< topk and lengths are read
+  std::int32_t batch, q_len, groups;
+  std::int32_t piece_cost, partial_cost;
+  SparseWork* work;          ///< [sparse_max_pieces]
+  std::int32_t* work_begin;  ///< [groups + 1]
+  SparseMerge* merges;       ///< [groups]
+};
+
+/// One CTA of kSparseScheduleThreads: entry sparse_schedule.
+inline constexpr int kSparseScheduleThreads = 1024;
+/// There are enough queries beyond to give every group whole ones.
+inline constexpr int kSparseScheduleMaxQueries = 8192;
+inline constexpr int kSparseScheduleMaxGroups = 1024;
+
+constexpr std::int64_t sparse_max_pieces(std::int64_t queries, std::int64_t groups) {
+  return queries + groups;
+}
+
+/// Entry sparse_combine: merges partial results, with the sink. Grid (groups, ceil(heads /
+/// kSparseCombineHeads)), a warp per head.
+struct SparseCombineParams {
+  SparseDecodeParams decode;
+  const SparseMerge* merges;  ///< [groups]
+};
+inline constexpr int kSparseCombineHeads = 4;
+inline constexpr int kSparseCombineThreads = kSparseCombineHeads * 32;
+
+}  // namespace tilewright::kernels

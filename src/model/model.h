@@ -1,0 +1,106 @@
+// What runs a DeepSeek-V4 model: one interface, a float64 runner and one of kernels behind it.
+#pragma once
+
+#include "formats/kv_page.h"
+#include "model/weights.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::model {
+
+/// Numbers of the indexer's keys and queries.
+enum class IndexFormat { kBf16, kFp8, kMxfp4 };
+
+/// How a runner keeps what it remembers.
+struct RunnerOptions {
+  /// Of window and compressed rows; nothing: not rounded at all, for the float64 runner alone.
+  std::optional<KvFormat> kv = KvFormat::kFp8;
+  IndexFormat index = IndexFormat::kMxfp4;  ///< not read if kv is nothing
+  std::int64_t max_tokens = 4096;           ///< of a sequence, prompt and continuation together
+};
+
+/// An intermediate value of a forward pass. Stages are named like the tensors of a reference file
+/// (docs/06-deepseek-v4.md): "attn_in", "q", "kv_fp8", "comp", "idx_selected", "router_ids", ...
+/// Codes, indices and bytes are given as whole numbers.
+struct Stage {
+  std::string_view name;
+  std::int64_t layer;     ///< -1: of the whole model (head_mix, final_norm, logits)
+  std::int64_t sequence;  ///< its number in start()
+  /// Position of the first row, or for the stages of compressed rows (comp*, idx_k) the number of
+  /// the first entry. Rows are consecutive.
+  std::int64_t first_row;
+  std::vector<std::int64_t> shape;  ///< [rows, ...]; idx_scores: [rows, entries so far]
+  std::span<const double> values;   ///< row-major, valid during the call
+};
+
+/// Is told of every stage, in the order of the layers, while forward() runs; on its thread.
+using StageSink = std::function<void(const Stage&)>;
+
+enum class LogitRows {
+  kLast,  ///< of every sequence that got tokens, those after its last token
+  kAll,   ///< those after every new token
+};
+
+struct Logits {
+  std::int64_t vocab = 0;
+  std::vector<double> values;  ///< [rows, vocab], sequences in order, tokens in order
+
+  std::int64_t rows() const {
+    return vocab > 0 ? static_cast<std::int64_t>(values.size()) / vocab : 0;
+  }
+  std::span<const double> row(std::int64_t idx) const {
+    return std::span(values).subspan(static_cast<std::size_t>(idx * vocab),
+                                     static_cast<std::size_t>(vocab));
+  }
+};
+
+/// A model with the memory of some sequences.
+///
+///     runner.start(2);
+///     Logits logits = runner.forward({prompt_a, prompt_b}, LogitRows::kLast);
+///     logits = runner.forward({{next_a}, {}}, LogitRows::kLast);   // b has ended
+///
+/// Thread   one call at a time
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  virtual const Config& config() const = 0;
+  /// One line: what runs where, with which formats.
+  virtual std::string description() const = 0;
+
+  /// Begins `num_sequences` empty sequences and forgets all others.
+  /// Errors   InvalidArgument if num_sequences < 1; OutOfMemory
+  virtual void start(std::int64_t num_sequences) = 0;
+
+  /// Appends tokens[i] to sequence i, any number each (none: the sequence waits or has ended), and
+  /// runs the model on them. Prompts come in chunks of any size.
+  /// Errors   InvalidArgument if there are not as many lists as sequences, all are empty, a token
+  ///          is not in the vocabulary, or a sequence would exceed RunnerOptions::max_tokens
+  virtual Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) = 0;
+
+  /// Who is told of the stages; none by default. A kernel runner copies them from the device for
+  /// that, which is slow.
+  void set_stage_sink(StageSink sink) { sink_ = std::move(sink); }
+
+ protected:
+  const StageSink& stage_sink() const { return sink_; }
+
+ private:
+  StageSink sink_;
+};
+
+/// The checks of forward() that all runners share.
+/// `lengths`: of the sequences so far.
+void check_forward(const Config& config, const RunnerOptions& options,
+                   std::span<const std::int64_t> lengths,
+                   std::span<const std::vector<std::int32_t>> tokens);
+
+}  // namespace tilewright::model

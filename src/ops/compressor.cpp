@@ -1,0 +1,163 @@
+// The compressor operator: sizes, checks and launches.
+#include "tilewright/compressor.h"
+
+#include "device/kernel_registry.h"
+#include "kernels/sparse_attention/compress.h"
+#include "ops/argument_checks.h"
+#include "ops/kv_cache.h"
+#include "ops/sequence_checks.h"
+
+#include <utility>
+
+namespace tilewright {
+
+namespace {
+
+constexpr ops::ArgumentChecks kChecks("compressor");
+constexpr std::int64_t kDefaultSpeculated = 8;
+
+constexpr bool is_index(CompressorKind kind) {
+  return kind == CompressorKind::kIndexFp8 || kind == CompressorKind::kIndexMxfp4;
+}
+constexpr IndexFormat index_format(CompressorKind kind) {
+  return kind == CompressorKind::kIndexFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+}
+
+constexpr kernels::CompressShape shape_of(CompressorKind kind) {
+  return is_index(kind)                 ? kernels::kCompressIndex
+         : kind == CompressorKind::kHca ? kernels::kCompressHca
+                                        : kernels::kCompressCsa;
+}
+const char* entry_of(CompressorKind kind) {
+  return is_index(kind)                 ? "compress_index"
+         : kind == CompressorKind::kHca ? "compress_hca"
+                                        : "compress_csa";
+}
+
+// The layout with its stride; pages of keys have their own size.
+KvCacheLayout complete_layout(CompressorKind kind, KvCacheLayout cache) {
+  if (!is_index(kind)) return complete(cache);
+  const std::int64_t given = cache.page_stride_bytes;
+  const IndexFormat format = index_format(kind);
+  cache.format = KvCacheFormat::kBf16;
+  cache.page_stride_bytes = 0;
+  cache = complete(cache);  // checks sizes
+  const std::int64_t least = index_page_bytes(format, cache.page_size);
+  cache.page_stride_bytes = given != 0 ? given : index_default_page_stride(format, cache.page_size);
+  kChecks.check(
+      cache.page_stride_bytes >= least && cache.page_stride_bytes % kIndexPageAlignment == 0,
+      "cache.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", given,
+      kIndexPageAlignment, least);
+  return cache;
+}
+
+}  // namespace
+
+std::int64_t compressor_ratio(CompressorKind kind) noexcept {
+  return shape_of(kind).ratio;
+}
+std::int64_t compressor_dim(CompressorKind kind) noexcept {
+  return shape_of(kind).dim;
+}
+std::int64_t compressor_width(CompressorKind kind) noexcept {
+  return shape_of(kind).width();
+}
+std::int64_t compressor_slots(CompressorKind kind) noexcept {
+  return shape_of(kind).slots();
+}
+
+struct Compressor::State {
+  Device handle;  // keeps the device open
+  CompressorProblem problem;
+  kernels::CompressShape shape;
+  device::Kernel kernel;
+};
+
+Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
+  CompressorProblem p = problem;
+  const kernels::CompressShape shape = shape_of(p.kind);
+  p.cache = complete_layout(p.kind, p.cache);
+  if (p.ring == 0) p.ring = shape.slots() + kDefaultSpeculated;
+  kChecks.range("state_slots", p.state_slots, 1);
+  kChecks.range("ring", p.ring, shape.slots(), 1 << 20);
+  kChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
+  auto kernel = device::load_kernel(device.internal(), entry_of(p.kind));
+  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel)});
+}
+
+Compressor::~Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
+Compressor& Compressor::operator=(Compressor&&) noexcept = default;
+
+const CompressorProblem& Compressor::problem() const noexcept {
+  return state_->problem;
+}
+
+std::size_t Compressor::state_bytes() const noexcept {
+  const CompressorProblem& p = state_->problem;
+  return static_cast<std::size_t>(p.state_slots * p.ring * 2 * state_->shape.width()) *
+         sizeof(float);
+}
+
+std::size_t Compressor::cache_bytes() const noexcept {
+  const KvCacheLayout& cache = state_->problem.cache;
+  return static_cast<std::size_t>(cache.num_pages) *
+         static_cast<std::size_t>(cache.page_stride_bytes);
+}
+
+void Compressor::run(const CompressorArguments& a) const {
+  const CompressorProblem& problem = state_->problem;
+  const kernels::CompressShape& shape = state_->shape;
+  constexpr std::size_t kAlignment = 16;
+  ops::check_sequences(kChecks, a.sequences);
+  ops::check_table(kChecks, a.table);
+  kChecks.range("max_tokens", a.max_tokens, 1);
+  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.address("kv", a.kv, kAlignment);
+  kChecks.address("gate", a.gate, kAlignment);
+  kChecks.address("ape", a.ape, kAlignment);
+  kChecks.address("norm_weight", a.norm_weight, 8);
+  kChecks.address("rope", a.rope, 4);
+  kChecks.address("state", a.state, kAlignment);
+  kChecks.address("pages", a.pages, kAlignment);
+  kernels::CompressParams p = {};
+  p.kv = a.kv;
+  p.gate = a.gate;
+  p.ape = a.ape;
+  p.norm_weight = static_cast<const std::uint16_t*>(a.norm_weight);
+  p.rope = a.rope;
+  p.state = static_cast<float*>(a.state);
+  p.state_slots = a.state_slots;
+  p.sequences = ops::to_kernel(a.sequences);
+  p.table = ops::to_kernel(a.table);
+  p.cache = ops::to_kernel(problem.cache, a.pages);
+  p.index_format = index_format(problem.kind);
+  p.kv_stride = kChecks.stride("kv_stride", a.kv_stride, shape.width(), 4);
+  p.gate_stride = kChecks.stride("gate_stride", a.gate_stride, shape.width(), 4);
+  p.num_positions = static_cast<std::int32_t>(a.rope_positions);
+  p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
+  p.ring = static_cast<std::int32_t>(problem.ring);
+  p.groups = static_cast<std::int32_t>((a.max_tokens + shape.ratio - 1) / shape.ratio);
+  p.eps = static_cast<float>(problem.eps);
+  const std::int64_t ctas = shape.grid(a.sequences.batch * p.groups);
+  kChecks.check(ctas <= std::numeric_limits<std::int32_t>::max(),
+                "{} sequences of {} tokens are too many for one call; split them",
+                a.sequences.batch, a.max_tokens);
+  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
+                                 .block = {static_cast<std::uint32_t>(shape.threads())},
+                                 .is_dependent_launch = true};
+  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
+  const auto stream = device::Stream::lent(state_->handle.internal(),
+                                           reinterpret_cast<device::abi::CUstream>(a.stream));
+  // New rows of the state may lie where older ones still have to be read.
+  const bool is_one = a.max_tokens + shape.slots() - 1 <= problem.ring;
+  p.does_pool = 1;
+  p.does_store = is_one ? 1 : 0;
+  state_->kernel.launch(config, p, stream);
+  if (is_one) return;
+  p.does_pool = 0;
+  p.does_store = 1;
+  state_->kernel.launch(config, p, stream);
+}
+
+}  // namespace tilewright

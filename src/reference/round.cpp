@@ -1,0 +1,31 @@
+#include "reference/round.h"
+
+#include "formats/block_scale.h"
+#include "formats/minifloat.h"
+#include "reference/shape.h"
+
+namespace tilewright::reference {
+
+void round_to_bf16(std::span<double> values) {
+  for (double& value : values) value = round_to(kBf16, static_cast<float>(value));
+}
+
+void round_to_blocks(const BlockFormat& format, std::span<double> values, int64_t rows,
+                     int64_t cols, int64_t quantized_cols) {
+  require_shape("round", "values", values.size(), "[rows, cols]", {rows, cols});
+  require_at_least("round", "cols", cols, quantized_cols);
+  std::vector<float> narrow;
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto row = values.subspan(r * cols, quantized_cols);
+    narrow.insert(narrow.end(), row.begin(), row.end());
+  }
+  QuantizeOptions options;
+  if (format.has_tensor_scale) options.encode_scale = 1.0f;
+  const auto rounded = dequantize(format, quantize(format, narrow, rows, quantized_cols, options));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < quantized_cols; ++c)
+      values[r * cols + c] = rounded[r * quantized_cols + c];
+  }
+}
+
+}  // namespace tilewright::reference

@@ -1,0 +1,110 @@
+// What the kernels over chosen rows of paged caches have in common: the pieces that a group walks,
+// a query's lists, and where a row lies.
+#pragma once
+
+#include "kernels/sparse_attention/decode.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// The pieces of a group, one after another. All threads may walk; reads are the same everywhere.
+class SparseWalk {
+ public:
+  __device__ SparseWalk(const kernels::SparseDecodeParams& params, std::int32_t group)
+      : params_(params), at_(group), end_(params.batch * params.q_len), step_(params.groups) {
+    if (params.work == nullptr) return;
+    at_ = params.work_begin[group];
+    end_ = params.work_begin[group + 1];
+    step_ = 1;
+  }
+
+  /// False at the end. Without a schedule end_block is that of any list: SparseQuery::num_blocks
+  /// says how many there are.
+  __device__ bool next(kernels::SparseWork& piece) {
+    if (at_ >= end_) return false;
+    piece = params_.work != nullptr ? params_.work[at_] : kernels::SparseWork{at_, 0, 1 << 30, -1};
+    at_ += step_;
+    return true;
+  }
+
+ private:
+  const kernels::SparseDecodeParams& params_;
+  std::int32_t at_, end_, step_;
+};
+
+/// Entries of a list that count.
+__device__ inline std::int32_t sparse_length(const kernels::SparseKeys& keys, std::int32_t batch,
+                                             std::int32_t row) {
+  if (keys.lengths == nullptr) return keys.topk;
+  const std::int32_t length = keys.lengths[std::int64_t{batch} * keys.length_stride_batch +
+                                           std::int64_t{row} * keys.length_stride_query];
+  return min(max(length, 0), keys.topk);
+}
+
+__device__ constexpr std::int32_t sparse_blocks(std::int32_t length) {
+  return (length + kernels::kSparseBlockKeys - 1) / kernels::kSparseBlockKeys;
+}
+
+/// A block of a query: `count` entries of list `list` from `first` on.
+struct SparseBlock {
+  std::int32_t list, first, count;
+};
+
+/// A query and its two lists.
+struct SparseQuery {
+  std::int32_t index, batch, row;  ///< index = batch * q_len + row
+  std::int32_t lengths[2];
+
+  __device__ SparseQuery(const kernels::SparseDecodeParams& params, std::int32_t query)
+      : index(query),
+        batch(query / params.q_len),
+        row(query % params.q_len),
+        lengths{sparse_length(params.keys[0], batch, row),
+                sparse_length(params.keys[1], batch, row)} {}
+
+  __device__ std::int32_t num_blocks() const {
+    return sparse_blocks(lengths[0]) + sparse_blocks(lengths[1]);
+  }
+  __device__ SparseBlock block(std::int32_t index_of_block) const {
+    const std::int32_t in_first = sparse_blocks(lengths[0]);
+    const std::int32_t list = index_of_block < in_first ? 0 : 1;
+    const std::int32_t first =
+        (index_of_block - (list == 0 ? 0 : in_first)) * kernels::kSparseBlockKeys;
+    const std::int32_t length = list == 0 ? lengths[0] : lengths[1];  // no index: registers
+    return {list, first, min(length - first, kernels::kSparseBlockKeys)};
+  }
+  __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int32_t head) const {
+    return batch * strides.batch + row * strides.query + head * strides.head;
+  }
+};
+
+/// Where a row of a cache begins. `row` is one that exists.
+struct SparseRow {
+  const std::uint8_t* page;
+  std::int32_t slot;
+
+  __device__ SparseRow(const kernels::SparseKeys& keys, std::int32_t row) {
+    const auto number = keys.page_divisor.divide(static_cast<std::uint32_t>(row));
+    slot = row - static_cast<std::int32_t>(number) * keys.page_size;
+    page = keys.pages + static_cast<std::int64_t>(number) * keys.page_stride;
+  }
+  template <KvFormat Format>
+  __device__ const std::uint8_t* data() const {
+    return page + slot * kv_data_bytes(Format);
+  }
+  template <KvFormat Format>
+  __device__ const std::uint8_t* scales(const kernels::SparseKeys& keys) const {
+    return page + std::int64_t{keys.page_size} * kv_data_bytes(Format) +
+           slot * kv_scale_bytes(Format);
+  }
+};
+
+/// Entry `entry` of a query's list: a row of the cache, or -1.
+__device__ inline std::int32_t sparse_row(const kernels::SparseKeys& keys, std::int32_t query,
+                                          std::int32_t entry) {
+  const std::int32_t row = keys.indices[query * keys.index_stride + entry];
+  return static_cast<std::uint32_t>(row) < static_cast<std::uint32_t>(keys.num_rows) ? row : -1;
+}
+
+}  // namespace tilewright::tile
