@@ -10,9 +10,9 @@
 
 namespace tilewright::model {
 
-/// A runner whose every matrix and attention step is an operator of Tilewright. Several sequences of
-/// different lengths share a step; long prompts go in chunks; rows of window and compressors lie in
-/// paged caches of RunnerOptions::kv.
+/// A runner whose every matrix and attention step is an operator of Tilewright. Several sequences
+/// of different lengths share a step; long prompts go in chunks; rows of window and compressors lie
+/// in paged caches of RunnerOptions::kv.
 ///
 /// Numbers  streams, queries and inputs of products bf16, results of sub-layers, sums and the
 ///          inputs of norms and of compressors fp32 (docs/06-deepseek-v4.md has what each costs)

@@ -29,8 +29,8 @@ struct TappedRows {
   std::int64_t inner_stride = 0;    ///< from shape[0] to shape[0]; 0: contiguous
 };
 
-/// Tells a sink of the stages of one step. Waits for the device at every stage: for comparisons, not
-/// for speed.
+/// Tells a sink of the stages of one step. Waits for the device at every stage: for comparisons,
+/// not for speed.
 class StageTap {
  public:
   StageTap(const Device& device, const StageSink& sink, std::vector<NewTokens> tokens)
