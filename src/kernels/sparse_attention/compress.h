@@ -24,14 +24,14 @@ namespace tilewright::kernels {
 /// state keeps kv and gate + ape in row p mod ring, so that of the call's tokens the last
 /// ring - slots + 1 may be taken back (slots = 2 * ratio or ratio): go on with a smaller start.
 ///
-/// does_pool and does_store may be one launch if no sequence has more than ring - slots + 1 new
-/// tokens; else two, in this order.
+/// Entries and state may be one launch if no sequence has more than ring - slots + 1 new tokens;
+/// else two: entries (keep = 0), then state (groups = 0).
 struct CompressParams {
   const float* kv;                   ///< [tokens, width], 16-byte aligned rows
   const float* gate;                 ///< likewise
   const float* ape;                  ///< [ratio, width]
-  const std::uint16_t* norm_weight;  ///< bf16 [dim]
-  const float* rope;                 ///< [num_positions, 64]: 32 cosines, 32 sines
+  const std::uint16_t* norm_weight;  ///< bf16 [dim], 16-byte aligned
+  const float* rope;                 ///< [num_positions, 64]: 32 cosines, 32 sines; 16-byte aligned
   float* state;                      ///< [state_slots, ring, 2, width]
   const std::int32_t* state_slots;   ///< [batch] a sequence's slot; null: b. < 0: takes no part
   SequenceTokens sequences;
@@ -40,8 +40,11 @@ struct CompressParams {
   IndexFormat index_format;             ///< of dim 128
   std::int64_t kv_stride, gate_stride;  ///< elements; multiples of 4
   std::int32_t num_positions, num_state_slots, ring;
-  std::int32_t groups;  ///< that a sequence may complete: its most new tokens / ratio, rounded up
-  std::int32_t does_pool, does_store;
+  /// Entries that a sequence may complete: its most new tokens / ratio, rounded up. 0: none are
+  /// made.
+  std::int32_t groups;
+  /// New tokens of a sequence, at most, that go to the state: its last ones. 0: none.
+  std::int32_t keep;
   float eps;
 };
 
@@ -59,9 +62,17 @@ struct CompressShape {
   constexpr int parts() const { return slots() / 8; }
   constexpr int row_threads() const { return lanes() * parts(); }
   constexpr int threads() const { return row_threads() * rows; }
-  /// CTAs along x, for batch * groups entries.
-  constexpr std::int64_t grid(std::int64_t entries) const {
-    return (entries + rows - 1) / rows * ctas;
+  /// That the registers are to allow: 16 warps, of which each has 8 KB in flight.
+  constexpr int ctas_per_sm() const { return 512 / threads(); }
+  /// Float4 of a token's row of the state: values, then scores.
+  constexpr int row_vectors() const { return width() / 2; }
+  /// CTAs along x for so many entries. Clusters search entries for those that are complete, so that
+  /// no more of them are needed than the device runs at a time.
+  constexpr std::int64_t grid(std::int64_t entries, std::int64_t num_sms) const {
+    const std::int64_t groups = (entries + rows - 1) / rows;
+    if (ctas == 1) return groups;
+    const std::int64_t most = num_sms * ctas_per_sm() / ctas;
+    return (groups < most ? groups : most) * ctas;
   }
 };
 
