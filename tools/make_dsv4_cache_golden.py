@@ -38,7 +38,8 @@ def write(path, tensors):
     header, data = {}, b""
     for name, (dtype, array) in tensors.items():
         raw = np.ascontiguousarray(array).astype(TYPES[dtype]).tobytes()
-        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        offsets = [len(data), len(data) + len(raw)]
+        header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": offsets}
         data += raw
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)

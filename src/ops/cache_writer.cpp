@@ -145,7 +145,7 @@ void KvCache::list(const KvListArguments& a) const {
   p.ring = is_entries ? 0 : narrow(a.ring);
   p.window = is_entries ? 0 : a.kind == KvListKind::kWrite ? 1 : narrow(a.window);
   p.ratio = narrow(a.ratio);
-  const std::int64_t threads = a.tokens * kernels::cache_list_lanes(p.list_len);
+  const std::int64_t threads = a.tokens * kernels::cache_list_lanes(p.tokens, p.list_len);
   const std::int64_t ctas = (threads + kernels::kCacheListThreads - 1) / kernels::kCacheListThreads;
   kChecks.range("tokens * threads of each", threads, 1);
   state_->list.launch({.grid = {static_cast<std::uint32_t>(ctas)},

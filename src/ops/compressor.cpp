@@ -16,7 +16,6 @@ namespace {
 
 constexpr ops::ArgumentChecks kChecks("compressor");
 constexpr std::int64_t kDefaultSpeculated = 8;
-constexpr std::int64_t kMaxStateCtas = 1024;  // several rows each, beyond
 
 constexpr bool is_index(CompressorKind kind) {
   return kind == CompressorKind::kIndexFp8 || kind == CompressorKind::kIndexMxfp4;
@@ -140,30 +139,29 @@ void Compressor::run(const CompressorArguments& a) const {
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
   p.groups = static_cast<std::int32_t>((a.max_tokens + shape.ratio - 1) / shape.ratio);
+  p.keep = static_cast<std::int32_t>(std::min(a.max_tokens, problem.ring));
   p.eps = static_cast<float>(problem.eps);
-  const std::int64_t ctas =
-      shape.grid(a.sequences.batch * p.groups, state_->handle.internal().info().num_sms);
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 64;  // with room
   kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
-                                 .block = {static_cast<std::uint32_t>(shape.threads())},
-                                 .is_dependent_launch = true};
-  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
   const auto stream = device::Stream::lent(state_->handle.internal(),
                                            reinterpret_cast<device::abi::CUstream>(a.stream));
-  const std::int64_t keep = std::min(a.max_tokens, problem.ring);
+  const auto launch = [&](std::int64_t entry_ctas, std::int64_t state_ctas) {
+    device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(entry_ctas + state_ctas)},
+                                   .block = {static_cast<std::uint32_t>(shape.threads())},
+                                   .is_dependent_launch = true};
+    if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
+    p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
+    state_->kernel.launch(config, p, stream);
+  };
+  const std::int64_t entry_ctas =
+      shape.entry_ctas(a.sequences.batch * p.groups, state_->handle.internal().info().num_sms);
+  const std::int64_t state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
+  if (a.max_tokens + shape.slots() - 1 <= problem.ring) return launch(entry_ctas, state_ctas);
   // New rows of the state may lie where older ones still have to be read.
-  const bool is_one = a.max_tokens + shape.slots() - 1 <= problem.ring;
-  p.keep = is_one ? static_cast<std::int32_t>(keep) : 0;
-  state_->kernel.launch(config, p, stream);
-  if (is_one) return;
-  p.groups = 0;
-  p.keep = static_cast<std::int32_t>(keep);
-  const std::int64_t rows = std::min(a.sequences.batch * keep, kMaxStateCtas);
-  config.grid = {static_cast<std::uint32_t>((rows + shape.ctas - 1) / shape.ctas * shape.ctas)};
-  state_->kernel.launch(config, p, stream);
+  launch(entry_ctas, 0);
+  launch(0, state_ctas);
 }
 
 }  // namespace tilewright

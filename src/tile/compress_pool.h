@@ -69,6 +69,12 @@ __device__ inline float4 choose(bool condition, const float4& if_true, const flo
                      condition ? if_true.z : if_false.z, condition ? if_true.w : if_false.w);
 }
 
+template <kernels::CompressShape S>
+__device__ const float* ape_of(const kernels::CompressParams& params, std::int32_t position,
+                               int channel) {
+  return params.ape + (position & S.ratio - 1) * S.width() + channel;
+}
+
 /// Eight tokens of an entry, from part * 8 on: new ones from the call's input, older ones from the
 /// state, none before position 0. All loads are made, from somewhere, so that none waits for
 /// another.
@@ -79,19 +85,17 @@ __device__ void load_slots(PoolSlot (&slots)[kPoolSlots], const kernels::Compres
   const float* const state = task.state_row(params, 0, S.width());
   const std::int32_t in_ring = max(begin, 0) % params.ring + min(begin, 0);
   const std::int64_t token = std::int64_t{task.range.first} + begin - task.range.start;
-  float4 ape[kPoolSlots];
 #pragma unroll
   for (int k = 0; k < kPoolSlots; ++k) {
     const bool is_new = begin + k >= task.range.start, is_none = begin + k < 0;
     const int at = channel + (S.has_overlap && k >= S.ratio ? S.dim : 0);
-    const float* const of_ape = params.ape + (begin + k & S.ratio - 1) * S.width() + at;
+    const float* const of_ape = ape_of<S>(params, begin + k, at);
     const std::int32_t row = in_ring + k - (in_ring + k >= params.ring ? params.ring : 0);
     const float* const old = state + std::int64_t{is_new ? 0 : row} * 2 * S.width() + at;
     const float* const kv = is_new ? params.kv + (token + k) * params.kv_stride + at : old;
     const float* const score =
         is_new ? params.gate + (token + k) * params.gate_stride + at : old + S.width();
     slots[k] = {load_float4(is_none ? of_ape : kv), load_float4(is_none ? of_ape : score)};
-    ape[k] = load_float4(of_ape);
   }
   constexpr float kNone = -INFINITY;
 #pragma unroll
@@ -99,7 +103,9 @@ __device__ void load_slots(PoolSlot (&slots)[kPoolSlots], const kernels::Compres
     const bool is_new = begin + k >= task.range.start, is_none = begin + k < 0;
     PoolSlot& slot = slots[k];
     slot.kv = choose(is_none, make_float4(0, 0, 0, 0), slot.kv);
-    slot.score = choose(is_new, add(slot.score, ape[k]), slot.score);
+    const int at = channel + (S.has_overlap && k >= S.ratio ? S.dim : 0);
+    const float4 ape = load_float4(ape_of<S>(params, begin + k, at));
+    slot.score = choose(is_new, add(slot.score, ape), slot.score);
     slot.score = choose(is_none, make_float4(kNone, kNone, kNone, kNone), slot.score);
   }
 }
@@ -158,17 +164,16 @@ struct PartialPools {
   }
 };
 
-/// The CTA's share of the new tokens to the state: their rows are numbered over the batch, `keep` a
-/// sequence, and a row is copied by all threads but the first Skipped, all of it at once.
-template <kernels::CompressShape S, int Skipped>
-__device__ void store_state(const kernels::CompressParams& params) {
-  constexpr int kThreads = S.threads() - Skipped, kHalf = S.row_vectors() / 2;
+/// A share of the new tokens to the state, of CTA `share` of so many: their rows are numbered over
+/// the batch, `keep` a sequence, and a row is copied all at once.
+template <kernels::CompressShape S>
+__device__ void store_state(const kernels::CompressParams& params, std::int32_t share,
+                            std::int32_t shares) {
+  constexpr int kThreads = S.threads(), kHalf = S.row_vectors() / 2;
   constexpr int kRounds = (S.row_vectors() + kThreads - 1) / kThreads;
-  const int thread = static_cast<int>(threadIdx.x) - Skipped;
+  const auto thread = static_cast<int>(threadIdx.x);
   const std::int32_t rows = params.sequences.batch * params.keep;
-  if (thread < 0) return;
-  for (auto row = static_cast<std::int32_t>(blockIdx.x); row < rows;
-       row += static_cast<std::int32_t>(gridDim.x)) {
+  for (std::int32_t row = share; row < rows; row += shares) {
     const std::int32_t sequence = row / params.keep;
     const StateTokens tokens(params, sequence);
     const std::int32_t i = max(tokens.range.count - params.keep, 0) + row - sequence * params.keep;
@@ -177,7 +182,7 @@ __device__ void store_state(const kernels::CompressParams& params) {
     const std::int64_t token = tokens.range.first + i;
     const float* const kv = params.kv + token * params.kv_stride;
     const float* const gate = params.gate + token * params.gate_stride;
-    const float* const ape = params.ape + position % S.ratio * S.width();
+    const float* const ape = ape_of<S>(params, position, 0);
     float4 x[kRounds];
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {

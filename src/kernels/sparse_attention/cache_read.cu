@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThre
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheListThreads)
     cache_lists(const __grid_constant__ tilewright::kernels::CacheListsParams params) {
   using namespace tilewright;
-  const int lanes = kernels::cache_list_lanes(params.list_len);
+  const int lanes = kernels::cache_list_lanes(params.tokens, params.list_len);
   const auto thread = static_cast<int>(threadIdx.x);
   const auto i = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x) / lanes;
   ptx::griddepcontrol_wait();

@@ -13,7 +13,8 @@
 //     max, exp2, sums                                    |
 //     hca: 16 parts merged through shared memory         |
 //     bf16 to the shared row (hca: of rank 0) --barrier-- norm | rotate | Hadamard | codes, store
-//     a share of the new tokens to the state
+//
+// The CTAs behind them copy new tokens to the state, each a row of 2 to 8 KB at a time.
 //
 // A token comes from the call's input, or if it is older from the state; both give the same numbers
 // in the same order, so that an entry does not depend on how the tokens were cut into calls.
@@ -155,7 +156,6 @@ __device__ void compress(const CompressParams& params) {
   if (is_first_warp) finish.copy_weight(params);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (params.groups == 0) return tile::store_state<S, 0>(params);
   const tile::PoolTask task(params, index + row_idx, S.ratio);
   tile::PoolSlot slots[tile::kPoolSlots];
   if (task.has_entry) tile::load_slots<S>(slots, params, task, channel, 0);
@@ -166,9 +166,7 @@ __device__ void compress(const CompressParams& params) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) rows[row_idx * S.dim + channel + i] = to_bf16(pools[i]);
   }
-  if (__syncthreads_or(task.has_entry ? 1 : 0) == 0) return tile::store_state<S, 0>(params);
-  if (is_first_warp) finish.run(params, rows);
-  tile::store_state<S, 32>(params);
+  if (__syncthreads_or(task.has_entry ? 1 : 0) != 0 && is_first_warp) finish.run(params, rows);
 }
 
 // The channels of the CTA, pooled over all parts, to `row` of the cluster's first CTA.
@@ -209,7 +207,7 @@ __device__ void compress_in_cluster(const CompressParams& params) {
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   ptx::barrier_cluster_wait_aligned();  // the first CTA has begun
-  const auto clusters = static_cast<std::int32_t>(gridDim.x / S.ctas);
+  const std::int32_t clusters = params.entry_ctas / S.ctas;
   const auto first = static_cast<std::int32_t>(blockIdx.x / S.ctas);
   const std::int32_t entries = params.sequences.batch * params.groups;
   int turn = 0;
@@ -228,18 +226,34 @@ __device__ void compress_in_cluster(const CompressParams& params) {
       turn ^= 1;
     }
   }
-  tile::store_state<S, 0>(params);
+}
+
+template <CompressShape S>
+__device__ void run(const CompressParams& params) {
+  const auto cta = static_cast<std::int32_t>(blockIdx.x);
+  if (cta < params.entry_ctas) {
+    if constexpr (S.ctas > 1) {
+      compress_in_cluster<S>(params);
+    } else {
+      compress<S>(params);
+    }
+  } else {
+    ptx::griddepcontrol_wait();
+    ptx::griddepcontrol_launch_dependents();
+    tile::store_state<S>(params, cta - params.entry_ctas,
+                         static_cast<std::int32_t>(gridDim.x) - params.entry_ctas);
+  }
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, SHAPE, BODY)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads(),     \
-                                               tilewright::kernels::SHAPE.ctas_per_sm()) \
-      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {         \
-    tilewright::kernels::BODY<tilewright::kernels::SHAPE>(params);                       \
+#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                  \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads(),   \
+                                               tilewright::kernels::SHAPE.ctas_per_sm) \
+      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {       \
+    tilewright::kernels::run<tilewright::kernels::SHAPE>(params);                      \
   }
-TILEWRIGHT_ENTRY(compress_csa, kCompressCsa, compress)
-TILEWRIGHT_ENTRY(compress_index, kCompressIndex, compress)
-TILEWRIGHT_ENTRY(compress_hca, kCompressHca, compress_in_cluster)
+TILEWRIGHT_ENTRY(compress_csa, kCompressCsa)
+TILEWRIGHT_ENTRY(compress_index, kCompressIndex)
+TILEWRIGHT_ENTRY(compress_hca, kCompressHca)
