@@ -163,19 +163,11 @@ SparseAttention KernelStep::make_attention(const Device& device, const ModelArra
   return SparseAttention(device, p);
 }
 
-const SparseAttention& KernelStep::attention_of(LayerKind kind) const {
-  return kind == LayerKind::kWindow ? *window_attention_
-         : kind == LayerKind::kCsa  ? *csa_attention_
-                                    : *hca_attention_;
-}
-
 void KernelStep::find_workspace() {
   const auto need = [&](std::size_t bytes) {
     workspace_bytes_ = std::max(workspace_bytes_, bytes);
   };
   for (const HyperConnection& step : connections_) need(step.workspace_bytes());
-  for (const auto* attention : {&window_attention_, &csa_attention_, &hca_attention_})
-    if (*attention) need((*attention)->plan().workspace_bytes);
   for (const Layer& layer : layers_) {
     for (const ProjectionRun* run : {&layer.input, &layer.query, &layer.wo_b, &layer.router})
       need(run->workspace_bytes());
@@ -183,6 +175,14 @@ void KernelStep::find_workspace() {
     need(layer.experts.plan().workspace_bytes);
     if (layer.shared) need(layer.shared->plan().workspace_bytes);
   }
+  const auto append = [&](const std::optional<SparseAttention>& attention, std::size_t& at) {
+    constexpr std::size_t kAlignment = 256;
+    at = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    if (attention) workspace_bytes_ = at + attention->plan().workspace_bytes;
+  };
+  append(window_attention_, window_workspace_);
+  append(csa_attention_, csa_workspace_);
+  append(hca_attention_, hca_workspace_);
 }
 
 }  // namespace tilewright::model
