@@ -54,6 +54,8 @@ class SparseAttentionRunTest : public ::testing::TestWithParam<const char*> {
     const SparseRun run(*device_, c);
     for (const SparseAttentionCandidate& candidate : run.plan().candidates)
       if (candidate.is_possible) names.push_back(candidate.name);
+    // Scalar arithmetic of many heads would take most of the tests' time.
+    if (c.heads > 16 && names.size() > 1) std::erase(names, "naive");
     return names;
   }
 };
@@ -73,7 +75,7 @@ SparseCase small(std::int64_t heads = 8, KvCacheFormat format = KvCacheFormat::k
           .heads = heads,
           .format = format,
           .window = {.rows = 150, .topk = 70, .page_size = 64},
-          .compressed = {.rows = 90, .topk = 40, .page_size = 2}};
+          .compressed = {.rows = 90, .topk = 20, .page_size = 2}};
 }
 
 TEST_P(SparseAttentionRunTest, EveryCacheFormat) {
