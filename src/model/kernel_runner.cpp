@@ -248,6 +248,9 @@ std::unique_ptr<Runner> make_kernel_runner(const Device& device,
   require(options.kv.has_value(), ErrorKind::kInvalidArgument,
           "model: kernels keep rows as bf16, fp8 or nvfp4; rows that are not rounded are for the "
           "float64 runner (--device reference)");
+  require(options.index != IndexFormat::kBf16, ErrorKind::kInvalidArgument,
+          "model: kernels keep the indexer's keys as fp8 or fp4; bf16 is for the float64 runner "
+          "(--device reference)");
   return std::make_unique<KernelRunner>(device, std::move(weights), options, numbers);
 }
 

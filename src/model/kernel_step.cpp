@@ -35,6 +35,11 @@ std::int64_t widest_query(const ModelArrays& model) {
   return width;
 }
 
+std::int64_t indexer_bytes(const KernelMemory& memory, std::int64_t tokens) {
+  if (!memory.indexer) return 0;
+  return static_cast<std::int64_t>(memory.indexer->workspace_bytes(tokens, memory.num_sequences));
+}
+
 std::int64_t elem_bytes(DType dtype) {
   return bits_per_elem(dtype) / 8;
 }
@@ -51,10 +56,10 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       window_length(device, tokens),
       hca_list(device, memory.hca ? tokens * memory.hca->table.rows() : 0),
       hca_length(device, tokens),
-      csa_list(device, memory.csa ? tokens * memory.csa->table.rows() : 0),
+      csa_list(device, memory.csa ? tokens * c.index_topk : 0),
       csa_length(device, tokens),
       hca_entries(memory.hca ? memory.hca->table.rows() : 0),
-      csa_entries(memory.csa ? memory.csa->table.rows() : 0),
+      csa_entries(memory.csa ? c.index_topk : 0),
       streams(device, tokens * c.streams * c.hidden * elem_bytes(numbers.streams)),
       mix(device, tokens * 24),
       normed(device, tokens * c.hidden),
@@ -70,6 +75,7 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       rope_plain(rope_array(device, {.theta = c.rope_theta}, memory.max_tokens)),
       rope_yarn(rope_array(device, yarn_rope(c), memory.max_tokens)),
       rope_positions(memory.max_tokens),
+      indexer(device, indexer_bytes(memory, tokens)),
       zeros(device, std::span<const std::int32_t>(
                         std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0))),
       ones(device,

@@ -44,8 +44,9 @@ struct Activations {
   FloatArray router_logits;
   FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
   std::int64_t rope_positions;
-  IntArray zeros;   ///< expert 0 for the shared expert of its own
-  FloatArray ones;  ///< and its weight
+  ByteArray indexer;  ///< workspace: its schedule serves all layers
+  IntArray zeros;                        ///< expert 0 for the shared expert of its own
+  FloatArray ones;                       ///< and its weight
 };
 
 /// What a step works on.
@@ -99,11 +100,11 @@ class KernelStep {
                const Bf16Array& norm) const;
   void attention(Call& call, std::int64_t layer) const;
   void write_caches(const Call& call, std::int64_t layer) const;
-  void compress(const Call& call, std::int64_t layer) const;
+  void compress(Call& call, std::int64_t layer) const;
   void attend(Call& call, std::int64_t layer) const;
   void project_output(const Call& call, std::int64_t layer) const;
   void experts(const Call& call, std::int64_t layer) const;
-  void choose_entries(const Call& call, std::int64_t layer) const;
+  void choose_entries(Call& call, std::int64_t layer) const;
   void streams(const Call& call, const char* name, std::int64_t layer) const;
   void sub_layer_input(const Call& call, const std::string& name, std::int64_t layer) const;
   void tap_routing(const Call& call, std::int64_t layer, const MoeArguments& arguments) const;
@@ -128,6 +129,7 @@ struct KernelStep::Call {
   const StepContext& context;
   void* workspace;
   /// Kinds of layers whose attention has a schedule already.
+  bool has_indexer_schedule = false;
   bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
 
   Activations& at() const { return context.at; }

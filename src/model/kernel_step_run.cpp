@@ -152,7 +152,7 @@ void KernelStep::write_caches(const Call& call, std::int64_t i) const {
   call.tap()->window_rows(i, call.context.memory);
 }
 
-void KernelStep::compress(const Call& call, std::int64_t i) const {
+void KernelStep::compress(Call& call, std::int64_t i) const {
   const LayerArrays& arrays = call.arrays(i);
   const CompressedCache* cache = call.context.memory.entries(arrays.kind);
   if (cache == nullptr) return;
