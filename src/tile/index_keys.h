@@ -1,17 +1,24 @@
 // Keys of the lightning indexer on their way from pages to the A operand of an m64nNk32 product of
-// e4m3. Each warp fetches 16 keys for itself by cp.async, some tiles ahead, and nobody else waits.
+// e4m3. Each warp fetches 16 keys for itself by bulk copies, some tiles ahead, and waits for
+// nobody.
 //
-//   e4m3    rows of 128 bytes in the 128-byte swizzle, to registers by ldmatrix
-//   e2m1    rows of 64 bytes; lane t of a quad has block t of a row, 16 bytes, and makes e4m3 of
-//           them. A product over 128 dims does not care about their order: in place
-//           32s + 16h + 4t + j of keys and queries stands dim 32t + 8s + 4h + j
+// A product over 128 dims does not care about their order, as long as keys and queries have the
+// same: lane t of a quad takes from a row what lies together, and queries are put into shared
+// memory so that they fit.
+//
+//   e4m3    lane t has bytes 16t.. and 64 + 16t.. of the row; product s of four takes word s of
+//           either: in place 32s + 16h + 4t + j stands dim 64h + 16t + 4s + j
+//   e2m1    lane t has the 16 bytes of block t; product s takes the eight numbers of word s: in
+//           place 32s + 16h + 4t + j stands dim 32t + 8s + 4h + j
 #pragma once
 
 #include "kernels/sparse_attention/indexer_logits.h"
+#include "ptx/bulk_copy.h"
 #include "ptx/byte_permute.h"
 #include "ptx/cp_async.h"
+#include "ptx/fence.h"
 #include "ptx/load_store.h"
-#include "ptx/matrix_copy.h"
+#include "ptx/mbarrier.h"
 #include "tile/quantize.h"
 
 #include <cstdint>
@@ -94,75 +101,92 @@ __device__ inline bool has_page(const kernels::IndexPages& keys, std::int32_t pa
   return static_cast<std::uint32_t>(page) < keys.page_divisor.divide(rows);
 }
 
-/// A warp's tiles of 16 keys in shared memory.
+inline constexpr int kTileKeys = 16;  ///< of a warp
+
+/// A warp's tiles of keys in shared memory, and the barriers that say when one is there.
 template <IndexFormat Format>
 struct KeyTiles {
-  static constexpr int kRowBytes = index_data_bytes(Format), kChunks = kRowBytes / 16;
+  static constexpr int kRowBytes = index_data_bytes(Format);
   static constexpr int kBytes = kernels::indexer_stage_bytes(Format);
   static constexpr std::uint32_t kNoKeyBits =
       Format == IndexFormat::kFp8 ? 0xbf800000u : 0xfefefefeu;
 
-  std::uint32_t base;  ///< shared address of this warp's first tile
+  std::uint32_t base, barriers;  ///< shared addresses of this warp's first
 
-  __device__ static std::uint32_t chunk_offset(int row, int chunk) {
-    const int swizzle = Format == IndexFormat::kFp8 ? row % 8 : row & 2;
-    return static_cast<std::uint32_t>(row * kRowBytes + ((chunk ^ swizzle) << 4));
+  __device__ std::uint32_t tile(int stage) const {
+    return base + static_cast<std::uint32_t>(stage * kBytes);
+  }
+  __device__ std::uint32_t barrier(int stage) const {
+    return barriers + static_cast<std::uint32_t>(stage * 8);
   }
 
-  /// Starts to fetch key lane / 2 of the tile: half of its chunks, and its scales. A page outside
-  /// the cache: zeros, and a scale that says so.
+  /// Starts to fetch a tile; `page` is that of this lane's key, number lane / 2. The first key of
+  /// each run in a page copies the run. Nothing is copied for keys that are not there; their scale
+  /// says so. Scales belong to the cp.async group that is committed here.
   __device__ void fetch(int stage, const kernels::IndexPages& keys, std::int32_t page,
                         std::int32_t key) const {
     const auto lane = static_cast<int>(threadIdx.x % 32);
-    const int row = lane / 2, odd = lane % 2;
+    const int row = lane / 2;
     const bool is_there = has_page(keys, page);
     const auto block =
         static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-    const KeyPlace place(keys, is_there ? page : 0, is_there ? key - block * keys.page_size : 0);
-    const std::uint32_t tile = base + static_cast<std::uint32_t>(stage * kBytes);
-#pragma unroll
-    for (int i = 0; i < kChunks / 2; ++i) {
-      const int chunk = 2 * i + odd;
-      ptx::cp_async_cg_shared_global_16(tile + chunk_offset(row, chunk), place.data + 16 * chunk,
-                                        is_there ? 16 : 0);
+    const std::int32_t slot = key - block * keys.page_size;
+    const std::uint32_t there = __ballot_sync(~0u, is_there);
+    const KeyPlace place(keys, is_there ? page : 0, is_there ? slot : 0);
+    const std::uint32_t to = tile(stage);
+    if (lane == 0) ptx::mbarrier_arrive_expect_tx(barrier(stage), __popc(there) / 2 * kRowBytes);
+    __syncwarp();
+    if (lane % 2 == 0) {
+      const std::uint32_t scale = to + static_cast<std::uint32_t>(kTileKeys * kRowBytes + 4 * row);
+      if (is_there) {
+        ptx::cp_async_ca_shared_global_4(scale, place.scales, 4);
+      } else {
+        ptx::st_shared_u32(scale, kNoKeyBits);
+      }
+    } else if (is_there && (row == 0 || slot == 0)) {
+      // Keys of a page are all there up to the sequence's last.
+      const int last = 16 - __clz(static_cast<int>(there)) / 2;
+      const int run = min(min(kTileKeys - row, keys.page_size - slot), last - row);
+      ptx::cp_async_bulk_shared_global(to + static_cast<std::uint32_t>(row * kRowBytes), place.data,
+                                       static_cast<std::uint32_t>(run * kRowBytes), barrier(stage));
+    } else if (!is_there && Format == IndexFormat::kMxfp4) {
+      // Codes decide whether a tile is exact. Later copies come behind these stores.
+      for (std::uint32_t i = 0; i < kRowBytes; i += 4)
+        ptx::st_shared_u32(to + static_cast<std::uint32_t>(row * kRowBytes) + i, 0);
+      ptx::fence_proxy_async_shared_cta();
     }
-    if (odd != 0) return;
-    const std::uint32_t scale = tile + static_cast<std::uint32_t>(16 * kRowBytes + 4 * row);
-    if (is_there) {
-      ptx::cp_async_ca_shared_global_4(scale, place.scales, 4);
-    } else {
-      ptx::st_shared_u32(scale, kNoKeyBits);
-    }
+    ptx::cp_async_commit_group();
   }
 
   __device__ std::uint32_t scale_word(int stage, int row) const {
-    return ptx::ld_shared_u32(
-        base + static_cast<std::uint32_t>(stage * kBytes + 16 * kRowBytes + 4 * row));
+    return ptx::ld_shared_u32(tile(stage) +
+                              static_cast<std::uint32_t>(kTileKeys * kRowBytes + 4 * row));
+  }
+  __device__ uint4 chunk(int stage, int row, int idx) const {
+    return ptx::ld_shared_v4_u32(tile(stage) +
+                                 static_cast<std::uint32_t>(row * kRowBytes + 16 * idx));
   }
 
   /// The A operand of four products, in lane 4g + t of rows g and g + 8; false if it is not exact.
   __device__ bool operand(std::uint32_t (&a)[4][4], int stage) const {
-    const auto lane = static_cast<int>(threadIdx.x % 32);
-    const std::uint32_t tile = base + static_cast<std::uint32_t>(stage * kBytes);
-    if constexpr (Format == IndexFormat::kFp8) {
+    const int g = static_cast<int>(threadIdx.x % 32 / 4), t = static_cast<int>(threadIdx.x % 4);
+    bool is_exact = true;
 #pragma unroll
-      for (int s = 0; s < 4; ++s)
-        ptx::ldmatrix(a[s], tile + chunk_offset(lane % 16, 2 * s + lane / 16));
-      return true;
-    } else {
-      bool is_exact = true;
-      const int t = lane % 4;
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const int row = lane / 4 + 8 * r;
-        const uint4 codes = ptx::ld_shared_v4_u32(tile + chunk_offset(row, t));
-        const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-        const E2m1ToE4m3 convert(scale_word(stage, row), t, codes, is_exact);
+    for (int r = 0; r < 2; ++r) {
+      const int row = g + 8 * r;
+      const uint4 low = chunk(stage, row, t);
+      if constexpr (Format == IndexFormat::kFp8) {
+        const uint4 high = chunk(stage, row, 4 + t);
+        a[0][r] = low.x, a[1][r] = low.y, a[2][r] = low.z, a[3][r] = low.w;
+        a[0][2 + r] = high.x, a[1][2 + r] = high.y, a[2][2 + r] = high.z, a[3][2 + r] = high.w;
+      } else {
+        const E2m1ToE4m3 convert(scale_word(stage, row), t, low, is_exact);
+        const std::uint32_t words[4] = {low.x, low.y, low.z, low.w};
 #pragma unroll
         for (int s = 0; s < 4; ++s) convert(a[s][r], a[s][2 + r], words[s]);
       }
-      return is_exact;
     }
+    return is_exact;
   }
 
   /// What sums of a row are multiplied by; kNoKey if there is no key.

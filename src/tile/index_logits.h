@@ -1,7 +1,7 @@
 // The logits of the lightning indexer: a CTA keeps the queries of a unit in shared memory, its two
 // warpgroups take 64 keys each through registers and multiply them with all of them.
 //
-//   warp          fetch 16 keys, two or three tiles ahead (cp.async) | to registers | next fetch
+//   warp          fetch 16 keys, up to three tiles ahead (bulk copies) | to registers | next fetch
 //   warpgroup     per step: products of 64 keys x 128 columns (two tokens of 64 heads) | relu,
 //                 weights, sums over heads in the lane, three shuffles a step | x key scale, store
 //
@@ -44,22 +44,28 @@ struct IndexerShared {
         ring(base + steps.unit_bytes()) {}
 };
 
-/// The queries of a unit, zeros for what is not there: e4m3 by cp.async.
+/// The e4m3 queries of a unit, zeros for what is not there, in the order of index_keys.h: a thread
+/// takes half a row and transposes it.
 template <int Heads>
 __device__ void load_queries_fp8(const IndexerShared& shared,
                                  const kernels::IndexerLogitsParams& params,
                                  const kernels::IndexerUnit& unit, int rows) {
-  constexpr int kChunks = kIndexDims / 16;
-  const std::uint32_t base = ptx::shared_address(shared.queries);
-  for (int i = static_cast<int>(threadIdx.x); i < rows * kChunks;
-       i += kernels::kIndexerLogitsThreads) {
-    const int row = i / kChunks, chunk = i % kChunks, token = row / Heads, head = row % Heads;
-    const bool is_there = token < unit.count && head < params.heads;
-    const std::int64_t at =
-        is_there ? std::int64_t{unit.token + token} * params.heads + head : std::int64_t{0};
-    const auto to = static_cast<std::uint32_t>(row * 128 + ((chunk ^ row % 8) << 4));
-    ptx::cp_async_cg_shared_global_16(base + to, params.q + at * kIndexDims + chunk * 16,
-                                      is_there ? 16 : 0);
+#pragma unroll 2
+  for (int i = static_cast<int>(threadIdx.x); i < rows * 2; i += kernels::kIndexerLogitsThreads) {
+    const int row = i / 2, half = i % 2, token = row / Heads, head = row % Heads;
+    uint4 c[4] = {};
+    if (token < unit.count && head < params.heads) {
+      const std::int64_t at = std::int64_t{unit.token + token} * params.heads + head;
+      const auto* const from =
+          reinterpret_cast<const uint4*>(params.q + at * kIndexDims) + 4 * half;
+#pragma unroll
+      for (int t = 0; t < 4; ++t) c[t] = __ldg(from + t);
+    }
+    auto* const to = reinterpret_cast<uint4*>(shared.queries + row * 128);
+    to[half ^ row % 8] = make_uint4(c[0].x, c[1].x, c[2].x, c[3].x);
+    to[(2 + half) ^ row % 8] = make_uint4(c[0].y, c[1].y, c[2].y, c[3].y);
+    to[(4 + half) ^ row % 8] = make_uint4(c[0].z, c[1].z, c[2].z, c[3].z);
+    to[(6 + half) ^ row % 8] = make_uint4(c[0].w, c[1].w, c[2].w, c[3].w);
   }
 }
 
@@ -172,11 +178,12 @@ struct IndexerConsumer {
   int steps;
 
   __device__ IndexerConsumer(const kernels::IndexerLogitsParams& p, const IndexerShared& s,
-                             const kernels::IndexerUnit& u, int num_steps)
+                             const kernels::IndexerUnit& u, int num_steps, std::uint32_t barriers)
       : params(p), shared(s), unit(u), steps(num_steps) {
     const auto warp = static_cast<int>(threadIdx.x / 32);
     tiles.base = ptx::shared_address(shared.ring) +
                  static_cast<std::uint32_t>(warp * Stages * KeyTiles<Format>::kBytes);
+    tiles.barriers = barriers;
     table = params.block_table + unit.sequence * params.block_table_stride;
   }
 
@@ -191,7 +198,6 @@ struct IndexerConsumer {
   __device__ void fetch(int stage, std::int32_t chunk, std::int32_t page) const {
     const std::int32_t key = warp_key(chunk) + static_cast<std::int32_t>(threadIdx.x % 32 / 2);
     tiles.fetch(stage, params.keys, page, key);
-    ptx::cp_async_commit_group();
   }
 
   /// What is left of a step: sums, scale and the lengths of its tokens.
@@ -234,18 +240,19 @@ struct IndexerConsumer {
     }
   }
 
-  /// Chunks [begin, end) of the unit: this warp's keys of each. `load_unit` starts to fetch queries
-  /// and comes before all that waits.
+  /// Chunks [begin, end) of the unit: this warp's keys of each. Bit i of `parities` is that of the
+  /// next phase of barrier i. `load_unit` fetches the queries, while keys are under way.
   template <class LoadUnit>
-  __device__ void run(std::int32_t begin, std::int32_t end, LoadUnit&& load_unit) const {
+  __device__ void run(std::int32_t begin, std::int32_t end, std::uint32_t& parities,
+                      LoadUnit&& load_unit) const {
     std::int32_t first_pages[Stages - 1];
 #pragma unroll
     for (int i = 0; i < Stages - 1; ++i) first_pages[i] = page(begin + i, end);
-    load_unit();
+    __syncthreads();  // nobody works on the last unit any more
 #pragma unroll
     for (int i = 0; i < Stages - 1; ++i) fetch(i, begin + i, first_pages[i]);
     std::int32_t next_page = page(begin + Stages - 1, end);
-    ptx::cp_async_wait_group<Stages - 1>();
+    load_unit();
     ptx::fence_proxy_async_shared_cta();
     __syncthreads();
     std::int32_t whole_below = shared.lengths[0];
@@ -255,11 +262,14 @@ struct IndexerConsumer {
     int stage = 0;
     for (std::int32_t chunk = begin; chunk < end; ++chunk) {
       ptx::cp_async_wait_group<Stages - 2>();
+      ptx::mbarrier_wait_parity(tiles.barrier(stage), parities >> stage & 1);
+      parities ^= 1u << stage;
       __syncwarp();
       std::uint32_t a[4][4];
       const bool is_exact = tiles.operand(a, stage);
       const float scale = tiles.row_scale(stage, row);
       const int free_stage = stage == 0 ? Stages - 1 : stage - 1;
+      __syncwarp();
       fetch(free_stage, chunk + Stages - 1, next_page);
       next_page = page(chunk + Stages, end);
       stage = stage == Stages - 1 ? 0 : stage + 1;
@@ -272,7 +282,14 @@ struct IndexerConsumer {
           write_exact_logits(params, unit, shared.lengths, first_key);
       }
     }
+    // What was begun for chunks behind the end: empty tiles, but phases to be counted.
     ptx::cp_async_wait_group<0>();
+#pragma unroll
+    for (int i = 0; i < Stages - 1; ++i) {
+      ptx::mbarrier_wait_parity(tiles.barrier(stage), parities >> stage & 1);
+      parities ^= 1u << stage;
+      stage = stage == Stages - 1 ? 0 : stage + 1;
+    }
   }
 };
 
@@ -280,12 +297,11 @@ struct IndexerConsumer {
 template <IndexFormat Format, int Heads>
 __device__ void run_unit(const kernels::IndexerLogitsParams& params,
                          const kernels::IndexerUnit& unit, unsigned char* base, std::int32_t begin,
-                         std::int32_t end) {
+                         std::int32_t end, std::uint32_t barriers, std::uint32_t& parities) {
   const kernels::IndexerSteps steps(Format, unit.count, Heads);
   const IndexerShared shared(base, steps);
   const auto load_unit = [&] {
     const auto thread = static_cast<int>(threadIdx.x);
-    __syncthreads();  // nobody works on the last unit any more
     if (thread < kernels::kIndexerUnitTokens) {
       shared.lengths[thread] =
           thread < unit.count
@@ -294,18 +310,16 @@ __device__ void run_unit(const kernels::IndexerLogitsParams& params,
     }
     if constexpr (Format == IndexFormat::kFp8) {
       load_queries_fp8<Heads>(shared, params, unit, steps.steps * steps.columns);
-      ptx::cp_async_commit_group();
     } else {
       if (thread == 0) *shared.is_exact = 1;
       __syncthreads();
       load_queries_mxfp4<Heads>(shared, params, unit, steps.steps * steps.columns);
-      ptx::cp_async_commit_group();
     }
     load_weights<Format, Heads>(shared, params, unit, steps);
   };
   const auto run = [&]<int Columns, int Stages>() {
-    IndexerConsumer<Format, Heads, Columns, Stages>(params, shared, unit, steps.steps)
-        .run(begin, end, load_unit);
+    IndexerConsumer<Format, Heads, Columns, Stages>(params, shared, unit, steps.steps, barriers)
+        .run(begin, end, parities, load_unit);
   };
   if (Heads == 8 || steps.columns == 64) return run.template operator()<64, 4>();
   if constexpr (Heads > 8) {
@@ -330,6 +344,13 @@ __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
 template <IndexFormat Format, int Heads>
 __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
   extern __shared__ __align__(1024) unsigned char indexer_shared[];
+  constexpr int kMaxStages = 4;
+  __shared__ std::uint64_t key_barriers[kernels::kIndexerLogitsThreads / 32][kMaxStages];
+  const std::uint32_t barriers = ptx::shared_address(key_barriers[threadIdx.x / 32]);
+  if (threadIdx.x % 32 < kMaxStages) ptx::mbarrier_init(barriers + threadIdx.x % 32 * 8, 1);
+  ptx::fence_mbarrier_init_release_cluster();
+  __syncwarp();
+  std::uint32_t parities = 0;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const kernels::IndexerShare share = params.shares[blockIdx.x];
@@ -342,7 +363,9 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
     if (chunks == 0) continue;
     const std::int32_t first = unit.first_cost + kernels::kIndexerUnitCost;
     const std::int32_t begin = max(cost - first, 0), end = min(share.end_cost - first, chunks);
-    if (end > begin) run_unit<Format, Heads>(params, unit, indexer_shared, begin, end);
+    if (end > begin) {
+      run_unit<Format, Heads>(params, unit, indexer_shared, begin, end, barriers, parities);
+    }
     cost = first + chunks;
   }
   if (params.is_filled != 0) fill_behind(params);
