@@ -95,4 +95,10 @@ __device__ inline std::uint32_t ld_global_nc_u32(const void* from) {
   return word;
 }
 
+__device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from) {
+  std::uint32_t word;
+  asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(word) : "l"(from));
+  return word;
+}
+
 }  // namespace tilewright::ptx
