@@ -43,6 +43,8 @@ void add_linear(CLI::App& app, Context& context);
 void add_ladder(CLI::App& app, Context& context);
 void add_moe(CLI::App& app, Context& context);
 void add_quantize(CLI::App& app, Context& context);
+void add_generate(CLI::App& app, Context& context);
+void add_eval(CLI::App& app, Context& context);
 void add_sparse_attention(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
