@@ -60,15 +60,13 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   using Base::Base;
 
   __device__ void run() {
-    const std::uint32_t landed =
-        ptx::shared_address(&this->shared_.landed[threadIdx.x % 128 / 32]);
+    const std::uint32_t landed = ptx::shared_address(&this->shared_.landed[threadIdx.x % 128 / 32]);
     std::uint32_t parity = 0;
     this->entries_.read();
     while (this->entries_.find()) {
       bool has_large = false;
 #pragma unroll
-      for (int i = 0; i < kShares; ++i)
-        scales_[i] = Share::load_scales(this->entries_.sources[i]);
+      for (int i = 0; i < kShares; ++i) scales_[i] = Share::load_scales(this->entries_.sources[i]);
       this->ring(Half).wait_empty(this->at_);
       copy(landed);
       if (Half == 1) this->store_valid(this->entries_.valid);
@@ -86,7 +84,9 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   }
 
  private:
-  __device__ std::uint8_t* rows() const { return Base::rows() + Half * kSparseHalfBytes; }
+  __device__ std::uint8_t* rows() const {
+    return Base::rows() + Half * kSparseHalfBytes;
+  }
   /// Where the copy of a row of a share is.
   __device__ std::uint8_t* part(std::uint32_t row, std::uint32_t share) const {
     return rows() + row / 2 * kSparseBoxBytes + share * 8 * kBoxRowBytes + row % 2 * Part::kPitch;
@@ -97,10 +97,8 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   __device__ void copy(std::uint32_t landed) const {
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_expect_tx(landed, 32 * Part::kBytes);
     const SparseSource(&sources)[kShares] = this->entries_.sources;
-    const std::uint8_t* const lower =
-        lane_.quarter % 2 == 0 ? sources[0].data : sources[1].data;
-    const std::uint8_t* const upper =
-        lane_.quarter % 2 == 0 ? sources[2].data : sources[3].data;
+    const std::uint8_t* const lower = lane_.quarter % 2 == 0 ? sources[0].data : sources[1].data;
+    const std::uint8_t* const upper = lane_.quarter % 2 == 0 ? sources[2].data : sources[3].data;
     __syncwarp();
     ptx::cp_async_bulk_shared_global(ptx::shared_address(part(lane_.row, lane_.quarter)),
                                      (lane_.quarter < 2 ? lower : upper) + Part::kFirst,

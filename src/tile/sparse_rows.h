@@ -104,7 +104,9 @@ struct SparseShare<KvFormat::kNvfp4, Half> {
     chunks[0] = decode_e2m1(plain[box].x, factor);
     chunks[1] = decode_e2m1(plain[box].y, factor);
   }
-  static __device__ bool has_large(const Scales& /*scales*/) { return false; }
+  static __device__ bool has_large(const Scales& /*scales*/) {
+    return false;
+  }
   static __device__ std::uint32_t rest(const Scales& /*scales*/, int /*box*/) {
     return 0x3f803f80u;
   }

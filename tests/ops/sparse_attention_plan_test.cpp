@@ -110,12 +110,5 @@ TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
   }
 }
 
-TEST(SparseListProblemTest, NamesFieldValueAndRule) {
-  expect_invalid([] { complete_list_problem({.topk = 0}); }, {"topk = 0"});
-  expect_invalid([] { complete_list_problem({.batch = 2}); }, {"page table"});
-  expect_invalid([] { complete_list_problem({.ring = 100, .rows_per_sequence = 9}); },
-                 {"ring = 100", "windows of 128"});
-}
-
 }  // namespace
 }  // namespace tilewright::ops
