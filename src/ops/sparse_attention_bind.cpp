@@ -96,6 +96,7 @@ struct ParamsMaker {
             .groups = planned.plan.groups,
             .piece_cost = planned.piece_cost,
             .partial_cost = planned.partial_cost,
+            .combine_cost = planned.combine_cost,
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .merges = in_workspace<kernels::SparseMerge>(at.merges)};

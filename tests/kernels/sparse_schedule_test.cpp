@@ -13,7 +13,7 @@ class SparseScheduleTest : public KernelTest {
     std::vector<std::int32_t> begin;
     std::vector<SparseMerge> merges;
   };
-  static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5;
+  static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5, kCombineCost = 6;
 
   // Lists of `topk` entries with lengths [batch] for the first and [batch, q_len] for the second.
   Schedule make(std::int32_t q_len, std::int32_t groups, const std::vector<std::int32_t>& first,
@@ -38,6 +38,7 @@ class SparseScheduleTest : public KernelTest {
     params.groups = groups;
     params.piece_cost = kPieceCost;
     params.partial_cost = kPartialCost;
+    params.combine_cost = kCombineCost;
     params.work = work.pointer();
     params.work_begin = begin.pointer();
     params.merges = merges.pointer();
@@ -85,8 +86,8 @@ class SparseScheduleTest : public KernelTest {
     for (std::int32_t i = 0; i < queries; ++i)
       total += kPieceCost + kSparseBlockCost * (blocks_of(first[i / q_len]) + blocks_of(second[i]));
     // A group's even share, a piece more for a cut at each end, and a block of rounding.
-    EXPECT_LE(dearest,
-              (total + groups - 1) / groups + kPieceCost + 2 * kPartialCost + 2 * kSparseBlockCost);
+    EXPECT_LE(dearest, (total + groups - 1) / groups + kPieceCost + 2 * kPartialCost +
+                           kCombineCost + 2 * kSparseBlockCost);
   }
 
   static void check_merges(const Schedule& s, const std::vector<std::vector<std::int32_t>>& slots) {
