@@ -406,10 +406,6 @@ TW_API size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* att
 TW_API tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
                                          const tw_sparse_attention_arguments* arguments);
 
-/* Bytes of a cache: num_pages pages of page_size rows, page_stride_bytes apart (0: as above). */
-TW_API tw_status tw_kv_cache_bytes(int32_t format, int64_t page_size, int64_t num_pages,
-                                   int64_t page_stride_bytes, size_t* bytes);
-
 #ifdef __cplusplus
 }
 #endif

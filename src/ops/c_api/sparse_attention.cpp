@@ -22,18 +22,14 @@ using tilewright::KvCacheFormat;
 using tilewright::require;
 using tilewright::SparseAttentionProblem;
 
-KvCacheFormat to_format(const char* function, int32_t format) {
-  require(format >= TW_KV_BF16 && format <= TW_KV_NVFP4, ErrorKind::kInvalidArgument,
-          "{}: format = {}; expected a tw_kv_format, 0 to 2", function, format);
-  return static_cast<KvCacheFormat>(format);
-}
-
 tilewright::SparseList to_list(const tw_sparse_list& c) {
   const char* const function = "tw_sparse_attention_create";
   require(c.lengths >= TW_LENGTHS_FULL && c.lengths <= TW_LENGTHS_PER_QUERY,
           ErrorKind::kInvalidArgument, "{}: lengths = {}; expected a tw_sparse_lengths, 0 to 2",
           function, c.lengths);
-  return {.cache = {.format = to_format(function, c.format),
+  require(c.format >= TW_KV_BF16 && c.format <= TW_KV_NVFP4, ErrorKind::kInvalidArgument,
+          "{}: format = {}; expected a tw_kv_format, 0 to 2", function, c.format);
+  return {.cache = {.format = static_cast<KvCacheFormat>(c.format),
                     .page_size = c.page_size,
                     .num_pages = c.num_pages,
                     .page_stride_bytes = c.page_stride_bytes},
@@ -130,16 +126,5 @@ tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
     require_address(attention, "tw_sparse_attention_run", "attention");
     require_address(arguments, "tw_sparse_attention_run", "arguments");
     attention->attention.run(to_arguments(*arguments));
-  });
-}
-
-tw_status tw_kv_cache_bytes(int32_t format, int64_t page_size, int64_t num_pages,
-                            int64_t page_stride_bytes, size_t* bytes) {
-  return guarded([&] {
-    require_address(bytes, "tw_kv_cache_bytes", "bytes");
-    *bytes = tilewright::kv_cache_bytes({.format = to_format("tw_kv_cache_bytes", format),
-                                         .page_size = page_size,
-                                         .num_pages = num_pages,
-                                         .page_stride_bytes = page_stride_bytes});
   });
 }
