@@ -19,6 +19,19 @@ __device__ inline float unpack_e2m1(std::uint32_t code) {
   return static_cast<float>(doubled) * (code & 8 ? -0.5f : 0.5f);
 }
 
+/// Sixteen e2m1 codes times a scale.
+__device__ inline void unpack_e2m1(uint4 (&out)[2], const uint2& codes, float scale) {
+  const std::uint32_t words[2] = {codes.x, codes.y};
+  std::uint32_t pairs[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const std::uint32_t pair = words[i / 4] >> i % 4 * 8;
+    pairs[i] = Bf16::pack(unpack_e2m1(pair & 15) * scale, unpack_e2m1(pair >> 4 & 15) * scale);
+  }
+  out[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+  out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+}
+
 /// Numbers 16 lane to 16 lane + 15 of a row. `data` and `scales` are those of its slot.
 template <KvFormat Format>
 __device__ void load_kv(uint4 (&out)[2], const std::uint8_t* data, const std::uint8_t* scales,
@@ -33,17 +46,7 @@ __device__ void load_kv(uint4 (&out)[2], const std::uint8_t* data, const std::ui
     const float scale = unpack_e8m0(scales[lane * kKvLaneElems / kKvFp8Block]);
     unpack_e4m3<Bf16>(out, reinterpret_cast<const uint4*>(data)[lane], scale);
   } else {
-    const float scale = unpack_e4m3(scales[lane]);
-    const uint2 codes = reinterpret_cast<const uint2*>(data)[lane];
-    const std::uint32_t words[2] = {codes.x, codes.y};
-    std::uint32_t pairs[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const std::uint32_t pair = words[i / 4] >> i % 4 * 8;
-      pairs[i] = Bf16::pack(unpack_e2m1(pair & 15) * scale, unpack_e2m1(pair >> 4 & 15) * scale);
-    }
-    out[0] = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-    out[1] = make_uint4(pairs[4], pairs[5], pairs[6], pairs[7]);
+    unpack_e2m1(out, reinterpret_cast<const uint2*>(data)[lane], unpack_e4m3(scales[lane]));
   }
 }
 

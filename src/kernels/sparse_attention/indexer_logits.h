@@ -1,0 +1,122 @@
+// Contract of the lightning indexer's logits: every visible key of a sequence against the queries
+// of its tokens.
+#pragma once
+
+#include "kernels/sparse_attention/index_pages.h"
+
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+/// How many keys a token sees: numbers[t], or where ratio > 0 the entries that a compressor has
+/// made up to position numbers[t], (numbers[t] + 1) / ratio. At most max_len.
+struct IndexerLengths {
+  const std::int32_t* numbers;  ///< [tokens]; < 0: none
+  std::int32_t ratio, max_len;
+
+  constexpr std::int32_t clamp(std::int32_t number) const {
+    std::int32_t n = number < 0 ? 0 : number;
+    if (ratio > 0) n = number < 0 ? 0 : static_cast<std::int32_t>((std::int64_t{n} + 1) / ratio);
+    return n < max_len ? n : max_len;
+  }
+};
+
+inline constexpr int kIndexerUnitTokens = 8;
+inline constexpr int kIndexerChunk = 128;  ///< keys that a CTA takes at a time
+
+/// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
+/// keys stream by. It costs kIndexerUnitCost and one a chunk; first_cost is that of all units
+/// before.
+struct IndexerUnit {
+  std::int32_t token, count, sequence;
+  std::int32_t num_keys;  ///< of the token that sees most
+  std::int32_t first_cost;
+};
+inline constexpr int kIndexerUnitCost = 2;
+
+/// What a CTA does: the part of all costs that is its own, and the unit in which that begins.
+struct IndexerShare {
+  std::int32_t begin_cost, end_cost, unit_idx;
+  IndexerUnit unit;
+};
+
+/// indexer_schedule: cuts tokens into units, and their chunks into equal shares for `ctas` CTAs.
+struct IndexerScheduleParams {
+  IndexerLengths lengths;
+  const std::int32_t* offsets;  ///< [batch + 1] first tokens of sequences; null: q_len each
+  IndexerUnit* units;           ///< [indexer_max_units + 1]
+  IndexerShare* shares;         ///< [ctas]
+  std::int32_t tokens, batch, q_len, ctas;
+};
+/// Entry indexer_schedule, one CTA.
+inline constexpr int kIndexerScheduleThreads = 1024;
+
+/// Most units there can be.
+constexpr std::int64_t indexer_max_units(std::int64_t tokens, std::int64_t batch,
+                                         std::int64_t q_len, bool is_ragged) {
+  if (is_ragged) return (tokens + kIndexerUnitTokens - 1) / kIndexerUnitTokens + batch;
+  return batch * ((q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens);
+}
+
+/// logits[t,j] = k_scale[j] * sum_h relu(q[t,h,:] . k[j,:]) * weights[t,h], j < lengths of t
+///
+/// e4m3 keys and queries: q_scale is folded into the weights. MXFP4: the scales of queries are
+/// given. A key whose page is not there has logit -inf. What lies beyond a token's length is -inf
+/// up to max_len if is_filled, else not touched.
+struct IndexerLogitsParams {
+  const std::uint8_t* q;         ///< codes [tokens, heads, 128 or 64 bytes], 16-byte aligned
+  const std::uint8_t* q_scales;  ///< MXFP4: ue8m0 [tokens, heads, 4], 4-byte aligned
+  const float* weights;          ///< [tokens, heads]
+  IndexPages keys;
+  const std::int32_t* block_table;  ///< [batch, block_table_stride] pages of each sequence
+  std::int64_t block_table_stride;
+  std::int32_t num_blocks;  ///< of a sequence; keys beyond have no page
+  std::int32_t heads, tokens;
+  IndexerLengths lengths;
+  const IndexerUnit* units;
+  const IndexerShare* shares;
+  float* logits;               ///< [tokens, logits_stride]
+  std::int64_t logits_stride;  ///< elements
+  std::int32_t is_filled;
+};
+
+/// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads; grid: the ctas of the
+/// schedule.
+inline constexpr int kIndexerLogitsThreads = 256;
+inline constexpr int kIndexerLogitsCtasPerSm = 2;
+
+/// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
+/// token; and how many tiles of keys a warp has in shared memory meanwhile.
+struct IndexerSteps {
+  int columns, steps, stages;
+
+  constexpr IndexerSteps(IndexFormat format, int tokens, int head_slots) {
+    columns = tokens * head_slots <= 64 ? 64 : 128;
+    steps = (tokens * head_slots + columns - 1) / columns;
+    const bool is_narrow = columns == 64 || format == IndexFormat::kMxfp4;
+    stages = is_narrow ? 4 : steps <= 2 ? 3 : 2;
+  }
+  constexpr int query_bytes() const { return steps * columns * kIndexDims; }
+  /// Weights of a step in the order of accumulators: a quarter of them for each lane of a quad,
+  /// with a gap against bank conflicts.
+  constexpr int lane_weights() const { return columns / 4 + 4; }
+  constexpr int weight_bytes() const { return steps * 4 * lane_weights() * 4; }
+  constexpr int unit_bytes() const { return query_bytes() + weight_bytes() + 64; }
+};
+
+/// A warp's tile of 16 keys: codes, then scales.
+constexpr int indexer_stage_bytes(IndexFormat format) {
+  return 16 * (index_data_bytes(format) + kIndexScaleBytes);
+}
+/// Dynamic shared memory for units of up to so many tokens.
+constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
+  int most = 0;
+  for (int tokens = 1; tokens <= unit_tokens; ++tokens) {
+    const IndexerSteps s(format, tokens, head_slots);
+    const int ring = kIndexerLogitsThreads / 32 * s.stages * indexer_stage_bytes(format);
+    most = s.unit_bytes() + ring > most ? s.unit_bytes() + ring : most;
+  }
+  return most;
+}
+
+}  // namespace tilewright::kernels

@@ -1,0 +1,7 @@
+// targets: sm_90a
+#include "tile/index_logits.h"
+
+TILEWRIGHT_INDEXER_LOGITS(fp8_h64, kFp8, 64)
+TILEWRIGHT_INDEXER_LOGITS(fp8_h32, kFp8, 32)
+TILEWRIGHT_INDEXER_LOGITS(fp8_h16, kFp8, 16)
+TILEWRIGHT_INDEXER_LOGITS(fp8_h8, kFp8, 8)
