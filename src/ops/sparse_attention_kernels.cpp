@@ -67,8 +67,8 @@ SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
   SparseKernelShape shape = {
       .entry = fmt::format("{}_h{}", entry_name("sparse_few_heads", p), slots),
       .head_slots = slots,
-      .ctas_per_sm = kernels::few_heads_residents(format, slots),
-      .threads = kernels::kFewHeadsThreads};
+      .ctas_per_sm = kernels::few_heads_residents(slots),
+      .threads = kernels::few_heads_threads(slots)};
   shape.shared_bytes = format == KvFormat::kBf16  ? few_heads_shared_bytes<KvFormat::kBf16>(slots)
                        : format == KvFormat::kFp8 ? few_heads_shared_bytes<KvFormat::kFp8>(slots)
                                                   : few_heads_shared_bytes<KvFormat::kNvfp4>(slots);
