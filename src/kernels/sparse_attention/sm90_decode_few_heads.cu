@@ -1,4 +1,35 @@
 // targets: sm_90a
+//
+// Sparse attention for up to 8, 16 or 32 heads, none of them padded to 64: keys and dimensions are
+// the rows of mma.sync, heads its 8 columns. What changed against the naive rung: tensor cores,
+// rows that come ahead through a ring, and codes converted by all warps, once for scores and once
+// for values, straight into operands.
+//
+//   warps 8 to 11   loaders: warp w the rows of piece w (16 keys) of each block of 64
+//   warps 0 to 7    scores: warp w piece w % 4, half w / 4 of the dimensions; values: dimensions
+//                   64 w to 64 w + 63 of all 64 keys (warp 7 the rotated ones, always bf16)
+//
+//   time ->   | scores | halves <-> pair | maxima, weights | all eight | values | release ...
+//   loaders   | rows of the blocks after it, as stages become free ...
+//
+// fp8: codes become f16 by the converter, three instructions for four with the one that moves the
+// upper pair. Scales are powers of two: for scores they multiply the sums over 64 products, for
+// values the weights, in f16 relative to the largest scale so far. Keys with scales too far below
+// it (2^10) take bf16 weights and codes moved into bf16 instead. q is scaled by a power of two per
+// head, so that f16 holds it. nvfp4: bf16 by moves and one multiplication, scales included.
+// 32 heads are two teams of eight warps with 16 heads each, which share the rows.
+//
+// Weights are relative to a reference that stays as long as no score is more than 2^8 above it; a
+// block whose scores are higher weighs twice, behind one more barrier.
+//
+// Limits, fp8, a key and multiprocessor: 608 bytes, of HBM 34 clocks at 4.2 TB/s and 1.55 GHz;
+// some 22 issue slots of each scheduler at 8 heads; shared memory 20 clocks; products 4 to 5 clocks
+// a scheduler and 8 heads. Codes moved into bf16 by integer instructions, the first form, took 33
+// slots, 83 % of them used: 74 us for 256 sequences of two queries with 640 keys (HBM: 47).
+// docs/notes/2026-11-22-dsv4-few-heads.md has what was tried.
+// Measured: see the note.
+// Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
+// docs/06-deepseek-v4.md.
 #include "kernels/sparse_attention/sm90_decode_few_heads.h"
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
@@ -8,7 +39,8 @@
 #include "tile/element.h"
 #include "tile/few_heads_keys.h"
 #include "tile/few_heads_loader.h"
-#include "tile/sparse_finish.h"
+#include "tile/few_heads_query.h"
+#include "tile/few_heads_result.h"
 #include "tile/sparse_work.h"
 
 #include <cstdint>
@@ -21,17 +53,11 @@ namespace {
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kWarps = kFewHeadsConsumers;
 constexpr int kPlainBlocks = kKvPlainDims / 64;
-/// What weights are relative to before the first key: weights relative to it would be 0.
-constexpr float kNoKey = -1e30f;
 /// Growth of a score, as a power of 2, up to which the reference stays.
 constexpr float kTolerated = 8.0f;
 /// fp8: scales may be 2^kHeadroom above o's unit, where weights times these stay below f16's 2^16,
 /// and 2^kDepth below it before f16 loses more of the weights than bf16 has.
 constexpr std::uint32_t kHeadroom = 6, kDepth = 10;
-
-/// Of each tile of 8 heads a lane has heads 2 t and 2 t + 1.
-template <int Tiles>
-using PerHead = float[Tiles][2];
 
 template <KvFormat Format, int Heads>
 struct Consumer {
@@ -50,7 +76,7 @@ struct Consumer {
   Position at = {};
   std::uint32_t buffer = 0;
   float o[4][Tiles][4];  ///< dimensions 64 warp + 8 g + 2 i (0, 1) and + 1 (2, 3)
-  PerHead<Tiles> reference, sum, largest, unit;
+  tile::PerHead<Tiles> reference, sum, largest, unit;
   std::uint32_t ceiling = 0;  ///< fp8: o is in units of 2^(ceiling - 127)
 
   __device__ Consumer(const SparseDecodeParams& params, Shared& memory, std::uint32_t warp_number)
@@ -72,62 +98,6 @@ struct Consumer {
   __device__ std::int32_t first_head() const { return static_cast<std::int32_t>(team) * Tiles * 8; }
   __device__ std::uint32_t rows_of(Position at_piece) const {
     return ptx::shared_address(shared.rows) + at_piece.stage * (kFewHeadsPieceKeys * kPitch);
-  }
-
-  /// All heads of a query, zeros for heads that are none, in the order that the products want. For
-  /// those of f16 scaled by a power of two so that the largest is 2^6 to 2^7.
-  __device__ void load_query(const tile::SparseQuery& query) {
-    const std::uint32_t lane = threadIdx.x % 32;
-    uint4 q[Tiles][2] = {};  // of heads warp + 8 j: chunks of 8 dimensions lane and lane + 32
-#pragma unroll
-    for (int j = 0; j < Tiles; ++j) {
-      const std::int32_t head = first_head() + static_cast<std::int32_t>(warp) + kWarps * j;
-      if (head >= p.heads) continue;
-      const auto* const from =
-          reinterpret_cast<const uint4*>(p.q + query.offset(p.q_strides, head)) + lane;
-      q[j][0] = from[0], q[j][1] = from[32];
-    }
-#pragma unroll
-    for (int j = 0; j < Tiles; ++j) {
-      const std::uint32_t head = warp + static_cast<std::uint32_t>(kWarps * j);
-      std::uint32_t exponent = 0;
-      if constexpr (Keys::kIsF16) exponent = min(max(largest_exponent(q[j]), 7u), 253u);
-      const float factor = __uint_as_float((260 - exponent) << 23);
-      if (Keys::kIsF16 && lane == 0)
-        fixed.units[head] = __uint_as_float((exponent - 6) << 23) * p.scale_log2;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const std::uint32_t chunk = lane + static_cast<std::uint32_t>(32 * i);
-        const bool is_rope = Format == KvFormat::kBf16 || chunk >= kKvPlainDims / 8;
-        uint4 x = q[j][i];
-        if constexpr (Keys::kIsF16) {
-          x = is_rope ? scale_chunk<tile::Bf16>(x, factor) : scale_chunk<tile::Fp16>(x, factor);
-        } else {
-          if (!is_rope) x = Keys::arrange(x);
-        }
-        // Of bf16 keys a lane has dimensions 8 t and on, and 32 + 8 t and on.
-        const std::uint32_t to = is_rope ? chunk / 8 * 8 + chunk % 4 * 2 + chunk / 4 % 2 : chunk;
-        *reinterpret_cast<uint4*>(fixed.q + head * kFewHeadsQueryPitch + to * 16) = x;
-      }
-    }
-  }
-  template <class Element>
-  __device__ static uint4 scale_chunk(const uint4& chunk, float factor) {
-    float x[8];
-    tile::unpack_chunk<tile::Bf16>(x, chunk);
-    return tile::pack_chunk<Element>(x, factor);
-  }
-  /// Of a row in bf16 that a warp has.
-  __device__ static std::uint32_t largest_exponent(const uint4 (&row)[2]) {
-    std::uint32_t largest = 0;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const std::uint32_t words[4] = {row[i].x, row[i].y, row[i].z, row[i].w};
-#pragma unroll
-      for (int k = 0; k < 4; ++k)
-        largest = max(largest, max(words[k] & 0x7fff0000u, words[k] << 16 & 0x7fff0000u));
-    }
-    return __reduce_max_sync(kAllLanes, largest) >> 23;
   }
 
   template <bool IsF16>
@@ -202,7 +172,7 @@ struct Consumer {
   }
 
   /// Of two warps with the same keys each gets all dimensions of half of the keys, and x of them.
-  __device__ void exchange(PerHead<Tiles>& x, const float (&s)[Tiles][4]) {
+  __device__ void exchange(tile::PerHead<Tiles>& x, const float (&s)[Tiles][4]) {
     const std::uint32_t lane = threadIdx.x % 32;
     auto& to = fixed.scores[warp];
     const auto& from = fixed.scores[warp ^ kFewHeadsPieces];
@@ -222,7 +192,7 @@ struct Consumer {
   }
 
   /// Weights of the warp's eight keys, relative to the references, to shared memory.
-  __device__ void weigh(PerHead<Tiles>& weights, const PerHead<Tiles>& x) {
+  __device__ void weigh(tile::PerHead<Tiles>& weights, const tile::PerHead<Tiles>& x) {
     const std::uint32_t key = few_heads_key(g) + half * 8;
     std::uint8_t* const to =
         fixed.weights[buffer] + (piece * kFewHeadsPieceKeys + few_heads_position(key)) * 2;
@@ -238,7 +208,7 @@ struct Consumer {
   }
   /// x: scores, in units of log2 from here on. Their maxima go to shared memory, and whether one is
   /// far above its reference.
-  __device__ void find_maxima(PerHead<Tiles>& x, bool exists) {
+  __device__ void find_maxima(tile::PerHead<Tiles>& x, bool exists) {
     bool grows = false;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
@@ -381,7 +351,7 @@ struct Consumer {
     const Position own = tile::ahead(at, piece);
     ring.wait_full(own);
     float s[Tiles][4];
-    PerHead<Tiles> x, weights;
+    tile::PerHead<Tiles> x, weights;
     score(s, rows_of(own));
     exchange(x, s);
     find_maxima(x, (shared.valid[own.stage][half] >> g * 4 & 1) != 0);
@@ -409,90 +379,17 @@ struct Consumer {
     buffer ^= 1;
   }
 
-  /// After the barrier behind load_query().
+  /// After the barrier behind the query's load.
   __device__ void begin() {
     ceiling = 0;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        reference[n][h] = kNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
+        reference[n][h] = tile::kFewHeadsNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
         unit[n][h] = Keys::kIsF16 ? fixed.units[head_of(n, h)] : p.scale_log2;
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[i][n][h] = o[i][n][2 + h] = 0.0f;
-      }
-    }
-  }
-
-  /// The warp's 64 dimensions of a head, eight a lane.
-  __device__ void store_head(const tile::SparseQuery& query, std::int32_t partial, int n, int h,
-                             std::int32_t head, float factor) const {
-    const float unit_of_values = Keys::kIsF16 ? __uint_as_float(ceiling << 23) : Keys::kValue;
-    const float scale = warp == kWarps - 1 ? factor : factor * unit_of_values;
-    const std::uint32_t dim = warp * 64 + g * 8;
-    float x[8];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      x[2 * i] = o[i][n][h] * scale;
-      x[2 * i + 1] = o[i][n][2 + h] * scale;
-    }
-    if (partial >= 0) {
-      const std::int64_t to = (std::int64_t{partial} * p.heads + head) * kKvDims + dim;
-      auto* const out = reinterpret_cast<float4*>(p.partial_out + to);
-      out[0] = make_float4(x[0], x[1], x[2], x[3]);
-      out[1] = make_float4(x[4], x[5], x[6], x[7]);
-    } else {
-      std::uint16_t* const to = p.out + query.offset(p.out_strides, head) + dim;
-      *reinterpret_cast<uint4*>(to) = tile::pack_chunk<tile::Bf16>(x, 1.0f);
-    }
-  }
-  /// The largest score is not what weights are relative to.
-  __device__ void store_largest(const tile::SparseQuery& query, std::int32_t partial,
-                                std::int32_t head) const {
-    if (p.max_logits == nullptr || partial >= 0) return;
-    float all = -INFINITY;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) all = fmaxf(all, fixed.maxima[w][head - first_head()]);
-    p.max_logits[query.offset(p.lse_strides, head)] = all * tile::kLn2;
-  }
-
-  /// Sums of all keys' weights, which the lanes of a quad, the quads and the warps have parts of.
-  __device__ void share_sums() {
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2)
-          sum[n][h] += __shfl_xor_sync(kAllLanes, sum[n][h], step);
-        if (g != 0) continue;
-        fixed.sums[warp][head_of(n, h)] = sum[n][h];
-        if constexpr (Format == KvFormat::kBf16) fixed.maxima[warp][head_of(n, h)] = largest[n][h];
-      }
-    }
-    ptx::bar_sync<kWarps * 32>(1 + team);
-  }
-
-  __device__ void finish(const tile::SparseQuery& query, std::int32_t partial) {
-    share_sums();
-    const float* const sinks = partial < 0 && p.sink != nullptr ? fixed.sinks : nullptr;
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const std::uint32_t column = head_of(n, h);
-        const std::int32_t head = first_head() + static_cast<std::int32_t>(column);
-        if (head >= p.heads) continue;
-        float total = 0.0f;
-#pragma unroll
-        for (int w = 0; w < kWarps; ++w) total += fixed.sums[w][column];
-        const bool is_empty = reference[n][h] == kNoKey;
-        const tile::SparseRowSum row = {is_empty ? -INFINITY : reference[n][h], total};
-        store_head(query, partial, n, h, head,
-                   row.factor(sinks, static_cast<std::int32_t>(column)));
-        if (warp != 0 || g != 0) continue;
-        tile::store_sparse_row_sum(p, query, partial, head, row);
-        if constexpr (Format == KvFormat::kBf16) store_largest(query, partial, head);
       }
     }
   }
@@ -509,14 +406,16 @@ struct Consumer {
     while (is_more) {
       const SparseWork now = next;
       const tile::SparseQuery of_now = query;
-      load_query(of_now);
+      tile::FewHeadsQuery<Format, Tiles>{p, fixed, first_head(), warp}.load(of_now);
       ptx::bar_sync<kWarps * 32>(1 + team);
       begin();
       const std::int32_t end = min(now.end_block, of_now.num_blocks());
       for (std::int32_t i = now.begin_block; i < end; ++i) add_block();
       is_more = walk.next(next);
       if (is_more) query = tile::SparseQuery(p, next.query);
-      finish(of_now, now.partial);
+      tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp,    g,   t,
+                                          1 + team, o,     reference,    largest, sum, ceiling}
+          .store(of_now, now.partial);
     }
   }
 };
