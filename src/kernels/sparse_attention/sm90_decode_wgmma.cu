@@ -6,9 +6,9 @@
 // Roles, of a warpgroup each; a block is 64 keys, a stage a block as bf16, of two:
 //   converters   two warps for columns 0 to 255 of a block, two for the others: copy the rows'
 //                bytes to where the numbers will be, decode them in place (bits placed, one
-//                multiplication by the scale: tile/decode_e4m3.h, decode_e2m1.h). bf16 rows are
-//   only copied. scores       s = q k^T of 64 x 64 x 512, softmax, and o[:, 0:256] += p v, p in
-//   registers values       o[:, 256:512] += p v, p from shared memory; loads the next query's heads
+//                multiplication by the scale: tile/decode_e4m3.h, decode_e2m1.h); bf16 as it is
+//   scores       s = q k^T of 64 x 64 x 512, softmax; o[:, 0:256] += p v with p in registers
+//   values       o[:, 256:512] += p v with p in shared memory; loads the next query's heads
 //
 //   converters | copy 2 | decode 2 |copy 3 ...      | decode 3 |
 //   scores     | q k (1)  pv (0) | softmax of 1 | q k (2)  pv (1) | softmax of 2 |
