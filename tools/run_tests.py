@@ -8,6 +8,7 @@ passed and every program ran to its end.
 
 import argparse
 import concurrent.futures
+import fnmatch
 import json
 import os
 import pathlib
@@ -25,6 +26,39 @@ COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.ge
 
 def paint(code, text):
     return f"\x1b[{code}m{text}\x1b[0m" if COLOR else text
+
+
+def read_release_only():
+    """program -> patterns of tests/release_only.txt."""
+    patterns = {}
+    for line in (ROOT / "tests/release_only.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            program, pattern = line.split()
+            patterns.setdefault(program, []).append(pattern)
+    return patterns
+
+
+RELEASE_ONLY = read_release_only()
+
+
+def release_only_job(path):
+    """Fails if a pattern of the list names no test of this program."""
+    result = Result(f"list of {path.name.removesuffix('_tests')}", "asan")
+    listing = subprocess.run([str(path), "--gtest_list_tests"], stdout=subprocess.PIPE, check=False)
+    suite, names = "", []
+    for line in listing.stdout.decode().splitlines():
+        if line.startswith("  "):
+            names.append(suite + line.split()[0])
+        else:
+            suite = line.split()[0]
+    for pattern in RELEASE_ONLY[path.name]:
+        if fnmatch.filter(names, pattern):
+            result.passed += 1
+        else:
+            result.failed += 1
+            result.failures.append(f"tests/release_only.txt: {path.name} has no test {pattern}")
+            result.output += result.failures[-1] + "\n"
+    return result
 
 
 class Result:
@@ -60,6 +94,8 @@ def run_gtest(path, build, filter_text, seed, simulated=False, part=0, parts=1):
             command.append("--gtest_filter=Gpu*")
         elif filter_text:
             command.append(f"--gtest_filter=*{filter_text}*")
+        elif build == "asan" and path.name in RELEASE_ONLY:
+            command.append("--gtest_filter=*-" + ":".join(RELEASE_ONLY[path.name]))
         begin = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
                               env=environment)
@@ -134,7 +170,8 @@ def tree_checks():
 
 
 # Programs that take minutes run in parts, and first, so that no processor waits for another at the end.
-PARTS = {("asan", "kernels_tests"): 6, ("asan", "sim_tests"): 2, ("release", "kernels_tests"): 2}
+PARTS = {("asan", "kernels_tests"): 6, ("asan", "ops_tests"): 4, ("asan", "sim_tests"): 2,
+         ("release", "kernels_tests"): 2}
 
 
 def collect(filter_text, seed):
@@ -145,9 +182,11 @@ def collect(filter_text, seed):
     for build, path in programs:
         parts = 1 if filter_text else PARTS.get((build, path.name), 1)
         jobs += [(run_gtest, path, build, filter_text, seed, False, part, parts) for part in range(parts)]
+        if build == "asan" and path.name in RELEASE_ONLY and not filter_text:
+            jobs.append((release_only_job, path))
         if path.name == "device_tests" and not filter_text:
             jobs.append((run_on_simulator, path, build, filter_text, seed))
-    if not any(job[2] == "release" for job in jobs):
+    if not any(job[0] is run_gtest and job[2] == "release" for job in jobs):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if not filter_text:
         jobs += [(run_command, name, command) for name, command in tree_checks().items()]

@@ -8,6 +8,12 @@
 
 namespace tilewright {
 
+// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /// In which numbers a cache keeps its rows of 512: 448 plain numbers, then 64 with rotary
 /// positions, which are bf16 in every format.
 enum class KvCacheFormat {
@@ -15,6 +21,9 @@ enum class KvCacheFormat {
   kFp8,    ///< e4m3, a power of two for each 64: 584 bytes a row (FlashMLA's "MODEL1" pages)
   kNvfp4,  ///< e2m1, an e4m3 scale for each 16, no global scale: 384 bytes a row
 };
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 /// "bf16", "fp8", "nvfp4".
 const char* to_string(KvCacheFormat format) noexcept;
 /// The inverse of to_string; nothing if no format has that name.

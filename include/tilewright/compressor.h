@@ -56,8 +56,9 @@ struct CompressorArguments {
   const float* gate = nullptr;                  ///< [tokens, width] W_gate x
   std::int64_t kv_stride = 0, gate_stride = 0;  ///< elements, multiples of 4; 0: width
   const float* ape = nullptr;                   ///< [ratio, width]
-  const void* norm_weight = nullptr;            ///< bf16 [dim]
-  const float* rope = nullptr;  ///< rope_table() of `rope_positions` positions from 0
+  const void* norm_weight = nullptr;            ///< bf16 [dim], 16-byte aligned
+  /// rope_table() of `rope_positions` positions from 0, 16-byte aligned
+  const float* rope = nullptr;
   std::int64_t rope_positions = 0;
   void* state = nullptr;  ///< state_bytes(), 16-byte aligned; its content at first does not matter
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none

@@ -99,7 +99,8 @@ struct MoeProblem {
   MoeScore score = MoeScore::kSoftmax;
   bool normalize = true, has_bias = false;
   double route_scale = 1;
-  std::int64_t vocab = 0;                                         ///< rows of the table of kHash
+  std::int64_t vocab = 0;          ///< rows of the table of kHash
+  std::int64_t logits_stride = 0;  ///< elements from token to token of the logits; 0: experts
   double swiglu_limit = std::numeric_limits<double>::infinity();  ///< > 0; DeepSeek-V4: 10
   bool weight_after_down = false;
   DType out_dtype = DType::kBF16;  ///< or kF32

@@ -20,8 +20,9 @@ void print_json(const nlohmann::json& value) {
 namespace {
 
 constexpr void (*kCommands[])(CLI::App&, Context&) = {
-    add_demo,   add_info, add_layout, add_formats,  add_kernels, add_attention,
-    add_linear, add_moe,  add_ladder, add_quantize, add_sim,     add_bench};
+    add_demo,   add_info,    add_layout,           add_formats, add_kernels, add_attention,
+    add_linear, add_moe,     add_sparse_attention, add_ladder,  add_quantize, add_generate,
+    add_eval,   add_sim,     add_bench};
 
 void add_global_options(CLI::App& app, Context& context) {
   const std::map<std::string, ColorMode> modes = {
@@ -30,9 +31,10 @@ void add_global_options(CLI::App& app, Context& context) {
   app.add_option("--color", context.color, "colours; auto asks the terminal and honours NO_COLOR")
       ->transform(CLI::CheckedTransformer(modes))
       ->option_text("auto|always|never");
-  app.add_option(
-         "--device", context.device,
-         "auto, cuda, cuda:N, sim:h200, sim:b200 or sim:b300; default TILEWRIGHT_DEVICE, then auto")
+  app.add_option("--device", context.device,
+                 "auto, cuda, cuda:N, sim:h200, sim:b200 or sim:b300; default TILEWRIGHT_DEVICE, "
+                 "then auto. Of "
+                 "models also reference, plain float64")
       ->type_name("SPEC");
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }

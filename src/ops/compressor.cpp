@@ -7,6 +7,7 @@
 #include "ops/kv_cache.h"
 #include "ops/sequence_checks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewright {
@@ -116,8 +117,8 @@ void Compressor::run(const CompressorArguments& a) const {
   kChecks.address("kv", a.kv, kAlignment);
   kChecks.address("gate", a.gate, kAlignment);
   kChecks.address("ape", a.ape, kAlignment);
-  kChecks.address("norm_weight", a.norm_weight, 8);
-  kChecks.address("rope", a.rope, 4);
+  kChecks.address("norm_weight", a.norm_weight, kAlignment);
+  kChecks.address("rope", a.rope, kAlignment);
   kChecks.address("state", a.state, kAlignment);
   kChecks.address("pages", a.pages, kAlignment);
   kernels::CompressParams p = {};
@@ -138,26 +139,29 @@ void Compressor::run(const CompressorArguments& a) const {
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
   p.groups = static_cast<std::int32_t>((a.max_tokens + shape.ratio - 1) / shape.ratio);
+  p.keep = static_cast<std::int32_t>(std::min(a.max_tokens, problem.ring));
   p.eps = static_cast<float>(problem.eps);
-  const std::int64_t ctas = shape.grid(a.sequences.batch * p.groups);
-  kChecks.check(ctas <= std::numeric_limits<std::int32_t>::max(),
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 64;  // with room
+  kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
-                                 .block = {static_cast<std::uint32_t>(shape.threads())},
-                                 .is_dependent_launch = true};
-  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
   const auto stream = device::Stream::lent(state_->handle.internal(),
                                            reinterpret_cast<device::abi::CUstream>(a.stream));
+  const auto launch = [&](std::int64_t entry_ctas, std::int64_t state_ctas) {
+    device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(entry_ctas + state_ctas)},
+                                   .block = {static_cast<std::uint32_t>(shape.threads())},
+                                   .is_dependent_launch = true};
+    if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
+    p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
+    state_->kernel.launch(config, p, stream);
+  };
+  const std::int64_t entry_ctas =
+      shape.entry_ctas(a.sequences.batch * p.groups, state_->handle.internal().info().num_sms);
+  const std::int64_t state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
+  if (a.max_tokens + shape.slots() - 1 <= problem.ring) return launch(entry_ctas, state_ctas);
   // New rows of the state may lie where older ones still have to be read.
-  const bool is_one = a.max_tokens + shape.slots() - 1 <= problem.ring;
-  p.does_pool = 1;
-  p.does_store = is_one ? 1 : 0;
-  state_->kernel.launch(config, p, stream);
-  if (is_one) return;
-  p.does_pool = 0;
-  p.does_store = 1;
-  state_->kernel.launch(config, p, stream);
+  launch(entry_ctas, 0);
+  launch(0, state_ctas);
 }
 
 }  // namespace tilewright

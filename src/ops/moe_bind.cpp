@@ -108,7 +108,7 @@ struct MoeParamsMaker {
             .table = p.routing == MoeRouting::kHash ? a.table : nullptr,
             .ids = call.at<std::int32_t>(at.ids),
             .weights = call.at<float>(at.weights),
-            .logits_stride = w.experts,
+            .logits_stride = p.logits_stride == 0 ? w.experts : p.logits_stride,
             .tokens = narrow(p.tokens),
             .experts = narrow(w.experts),
             .topk = narrow(p.topk),

@@ -46,6 +46,8 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   check(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0,
         "vocab = {}; expected the rows of the table if routing is by hash, and 0 otherwise",
         p.vocab);
+  check(p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
+        "logits_stride = {}; expected 0, or {} (experts) to 2^20", p.logits_stride, w.experts);
   check(!p.has_bias || p.routing == MoeRouting::kLogits,
         "has_bias is set, but only routing by logits has a bias: it moves the selection");
 }

@@ -23,6 +23,14 @@ __device__ inline void cp_async_ca_shared_global_4(std::uint32_t destination, co
                : "memory");
 }
 
+/// The same for 8 bytes.
+__device__ inline void cp_async_ca_shared_global_8(std::uint32_t destination, const void* source,
+                                                   std::uint32_t valid_bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(destination),
+               "l"(__cvta_generic_to_global(source)), "r"(valid_bytes)
+               : "memory");
+}
+
 /// Arrives at an mbarrier when all earlier copies of this thread are done; the arrival is one of
 /// the barrier's expected count.
 __device__ inline void cp_async_mbarrier_arrive_noinc(std::uint32_t barrier) {

@@ -7,7 +7,7 @@
 namespace tilewright::reference {
 
 void round_to_bf16(std::span<double> values) {
-  for (double& value : values) value = round_to(kBf16, value);
+  for (double& value : values) value = round_to(kBf16, static_cast<float>(value));
 }
 
 void round_to_blocks(const BlockFormat& format, std::span<double> values, int64_t rows,

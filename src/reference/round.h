@@ -9,7 +9,9 @@
 
 namespace tilewright::reference {
 
-/// Every value to the nearest bf16, ties to even.
+/// Every value to fp32 and that to bf16, nearest even both times: kernels compute in fp32, and
+/// frameworks convert doubles in these two steps as well. One step gives another bf16 once in 10^5
+/// values, which is enough to change what an indexer selects some layers later.
 void round_to_bf16(std::span<double> values);
 
 /// Quantised and dequantised: the first `quantized_cols` of every row of [rows, cols] with the

@@ -5,7 +5,9 @@ import io
 import pathlib
 import re
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import run_tests  # noqa: E402
@@ -35,6 +37,25 @@ class RunTests(unittest.TestCase):
         text = summary(result("base", 5))
         self.assertEqual(len(re.findall(r"^\d+ passed, \d+ failed, \d+ skipped$", text, re.M)), 1)
         self.assertEqual(text.splitlines()[-1], "5 passed, 0 failed, 0 skipped")
+
+
+class ReleaseOnly(unittest.TestCase):
+    def job(self, *patterns):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "some_tests"
+            path.write_text("#!/bin/sh\nprintf 'Sim/Suite.\\n  One/h200  # GetParam() = 1\\n  Two\\n'\n")
+            path.chmod(0o755)
+            with mock.patch.dict(run_tests.RELEASE_ONLY, {"some_tests": list(patterns)}):
+                return run_tests.release_only_job(path)
+
+    def test_patterns_that_name_tests_pass(self):
+        made = self.job("*Suite.One*", "Sim/Suite.Two")
+        self.assertEqual((made.passed, made.failed), (2, 0))
+
+    def test_a_pattern_without_a_test_fails_by_name(self):
+        made = self.job("*Suite.Three*")
+        self.assertEqual(made.failed, 1)
+        self.assertIn("*Suite.Three*", made.output)
 
 
 if __name__ == "__main__":

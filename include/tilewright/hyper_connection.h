@@ -1,0 +1,129 @@
+// DeepSeek-V4's hyper-connections on a device: four streams of the hidden size around every
+// sub-layer, instead of one residual. Also the small steps beside them: the embedding into the
+// streams, and the RMS normalisation of rows.
+#pragma once
+
+#include "tilewright/device.h"
+#include "tilewright/tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace tilewright {
+
+/// One step from a sub-layer to the next: the result of the one before is merged into the streams,
+/// and they are mixed into the normalised input of the next.
+///
+///     x'_k  = post_k * (f + g) + sum_j comb[j, k] * x_j        post, comb: mix of the one before
+///     m     = (vec(x') . fn^T) * rsqrt(mean(vec(x')^2) + norm_eps)
+///     pre_i = sigmoid(m_i s_0 + b_i) + eps,  post_i = 2 sigmoid(m_(4+i) s_1 + b_(4+i))
+///     comb  = Sinkhorn(m_(8+4j+k) s_2 + b_(8+4j+k)), rows first, `iterations` passes
+///     y     = sum_i pre_i x'_i,  out = y * rsqrt(mean(y^2) + norm_eps) * weight
+///
+/// Shapes   streams [tokens, 4, hidden]; f, g [tokens, hidden]; fn [24, 4 hidden]; mix [tokens,
+///          24]: pre 4, post 4, comb 4 x 4. The final head has four rows of each, [tokens, 4] and
+///          pre alone. hidden: a multiple of 16, at most 8192
+/// Layout   contiguous, rows 16-byte aligned
+/// Numbers  all sums in f32, in the same order at every run; x' and out are rounded once. y is not
+///          rounded before its norm
+/// Source   DeepSeek-V4 technical report, mHC; Sinkhorn and Knopp 1967
+struct HyperConnectionProblem {
+  std::int64_t tokens = 0, hidden = 0;
+  DType stream_dtype = DType::kBF16;  ///< or kF32
+  bool has_merge = false;             ///< f comes with the call
+  bool has_second = false;            ///< and g
+  bool has_mix = true;                ///< false: the merge alone
+  bool is_head = false;
+  DType f_dtype = DType::kBF16, g_dtype = DType::kBF16;  ///< or kF32
+  int iterations = 20;
+  double eps = 1e-6, norm_eps = 1e-6;
+};
+
+/// Device addresses, and the stream to work on.
+struct HyperConnectionArguments {
+  const void* streams = nullptr;
+  void* merged = nullptr;             ///< x', may be `streams`; if has_merge
+  const float* mix_before = nullptr;  ///< [tokens, 24] if has_merge; may be `mix`
+  const void *f = nullptr, *g = nullptr;
+  const float *fn = nullptr, *base = nullptr, *scale = nullptr;
+  const void* norm_weight = nullptr;  ///< bf16 [hidden]
+  float* mix = nullptr;               ///< [tokens, 24], of a head [tokens, 4]
+  void* out = nullptr;                ///< bf16 [tokens, hidden]
+  void* workspace = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded on a device.
+///
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class HyperConnection {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported on a device without the kernels
+  HyperConnection(const Device& device, const HyperConnectionProblem& problem);
+  ~HyperConnection();
+  HyperConnection(HyperConnection&&) noexcept;
+  HyperConnection& operator=(HyperConnection&&) noexcept;
+
+  const HyperConnectionProblem& problem() const noexcept;
+  std::size_t workspace_bytes() const noexcept;  ///< 256-byte aligned device memory
+  /// Enqueues at most two kernels. Allocates nothing, waits for nothing; may be captured in a CUDA
+  /// graph.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const HyperConnectionArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// streams[t, i, :] = table[ids[t], :] for i = 0 .. 3; zeros for an id outside the table
+/// Shapes   table bf16 [vocab, hidden]; ids [tokens]; streams [tokens, 4, hidden]
+struct HyperEmbeddingProblem {
+  std::int64_t tokens = 0, hidden = 0, vocab = 0;
+  DType stream_dtype = DType::kBF16;  ///< or kF32
+};
+
+class HyperEmbedding {
+ public:
+  /// Errors as HyperConnection
+  HyperEmbedding(const Device& device, const HyperEmbeddingProblem& problem);
+  ~HyperEmbedding();
+  HyperEmbedding(HyperEmbedding&&) noexcept;
+  HyperEmbedding& operator=(HyperEmbedding&&) noexcept;
+
+  void run(const void* table, const std::int32_t* ids, void* streams, void* stream = nullptr) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// out[r,:] = x[r,:] * rsqrt(mean(x[r,:]^2) + eps) * weight, in f32, rounded once to bf16
+/// Shapes   x, out [rows, cols]; weight bf16 [cols]
+/// Layout   rows contiguous and 16-byte aligned; strides free
+struct RmsNormProblem {
+  std::int64_t rows = 0, cols = 0;
+  DType x_dtype = DType::kBF16;               ///< or kF32
+  std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous
+  bool has_weight = true;
+  double eps = 1e-6;
+};
+
+class RmsNorm {
+ public:
+  /// Errors as HyperConnection
+  RmsNorm(const Device& device, const RmsNormProblem& problem);
+  ~RmsNorm();
+  RmsNorm(RmsNorm&&) noexcept;
+  RmsNorm& operator=(RmsNorm&&) noexcept;
+
+  void run(const void* x, const void* weight, void* out, void* stream = nullptr) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

@@ -1,0 +1,172 @@
+// tilewright eval: how well a model predicts a text, in bits per byte.
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/model_options.h"
+#include "model/generate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct EvalArgs {
+  ModelArgs model;
+  std::string file;
+  std::int64_t chunks = 0, chunk_bytes = 1024, first_chunk = 0, batch = 1;
+  bool has_kl = false;
+};
+
+struct Texts {
+  std::vector<std::vector<std::int32_t>>
+      chunks;  // one byte more than is read: what to predict last
+  std::int64_t in_file = 0;
+};
+
+// Chunk i reads the bytes n i .. n i + n - 1 and predicts n i + 1 .. n i + n.
+Texts read_texts(const EvalArgs& args, const model::Config& config) {
+  const MappedFile file(args.file);
+  const std::string_view text = file.text();
+  Texts texts;
+  texts.in_file = (static_cast<std::int64_t>(text.size()) - 1) / args.chunk_bytes;
+  require(args.first_chunk < texts.in_file, ErrorKind::kInvalidArgument,
+          "eval: {} has {} bytes, {} whole chunks of {} and a byte to predict; expected more than "
+          "{}. Take a longer text, or a smaller --chunk",
+          args.file, text.size(), texts.in_file, args.chunk_bytes, args.first_chunk);
+  std::int64_t count = texts.in_file - args.first_chunk;
+  if (args.chunks > 0) count = std::min(count, args.chunks);
+  for (std::int64_t i = args.first_chunk; i < args.first_chunk + count; ++i)
+    texts.chunks.push_back(
+        model::byte_tokens(config, text.substr(static_cast<std::size_t>(i * args.chunk_bytes),
+                                               static_cast<std::size_t>(args.chunk_bytes) + 1)));
+  return texts;
+}
+
+// The same weights as they are stored, nothing rounded.
+std::unique_ptr<model::Runner> make_base(const EvalArgs& args) {
+  ModelArgs base = args.model;
+  base.kv = "exact";
+  base.experts = "stored";
+  return make_runner("reference", open_weights(base), runner_options(base, args.chunk_bytes + 1));
+}
+
+json score(const EvalArgs& args, const Texts& texts, model::Runner& runner, model::Runner* base) {
+  json chunks = json::array();
+  const auto count = static_cast<std::int64_t>(texts.chunks.size());
+  Progress progress(stderr, "eval", count, "chunks");
+  for (std::int64_t first = 0; first < count; first += args.batch) {
+    const std::int64_t last = std::min(first + args.batch, count);
+    const auto part =
+        std::span(texts.chunks)
+            .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    const auto logits = model::text_logits(runner, part, args.model.prefill_chunk);
+    std::vector<model::Logits> base_logits;
+    if (base != nullptr) base_logits = model::text_logits(*base, part, args.model.prefill_chunk);
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const auto result =
+          model::score_text(logits[i], part[i], base != nullptr ? &base_logits[i] : nullptr);
+      json entry = {{"chunk", args.first_chunk + first + static_cast<std::int64_t>(i)},
+                    {"bytes", result.tokens},
+                    {"bits_per_byte", result.bits_per_token}};
+      if (base != nullptr) entry["kl_nats"] = result.kl_nats;
+      if (base != nullptr) entry["same_best"] = result.same_best;
+      chunks.push_back(std::move(entry));
+      progress.add(1);
+    }
+  }
+  return chunks;
+}
+
+double mean(const json& chunks, const char* key) {
+  double sum = 0;
+  for (const json& chunk : chunks) sum += chunk[key].get<double>();
+  return sum / static_cast<double>(std::max<std::size_t>(chunks.size(), 1));
+}
+
+void print_report(const json& report, const Style& style) {
+  const bool has_kl = report.contains("kl_nats");
+  std::vector<std::string> header = {"chunk", "bits per byte"};
+  if (has_kl) header.insert(header.end(), {"KL (nats)", "same best byte"});
+  Table table(header);
+  const auto row = [&](std::string name, const json& entry) {
+    std::vector<std::string> cells = {std::move(name),
+                                      fmt::format("{:.6f}", entry["bits_per_byte"].get<double>())};
+    if (has_kl) {
+      cells.push_back(fmt::format("{:.3e}", entry["kl_nats"].get<double>()));
+      cells.push_back(fmt::format("{:.2f} %", 100 * entry["same_best"].get<double>()));
+    }
+    table.add(std::move(cells));
+  };
+  for (const json& chunk : report["chunks"]) row(std::to_string(chunk["chunk"].get<int>()), chunk);
+  row("mean", report);
+  print(table.text(style));
+  print(fmt::format("{} of {} chunks of {}; {} in {:.1f} s\n", report["chunks"].size(),
+                    report["chunks_in_file"].get<std::int64_t>(), report["file"].get<std::string>(),
+                    report["runner"].get<std::string>(), report["seconds"].get<double>()));
+}
+
+void run_eval(const EvalArgs& args, const Context& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto weights = open_weights(args.model);
+  const Texts texts = read_texts(args, weights->config());
+  const auto runner =
+      make_runner(context.device, weights, runner_options(args.model, args.chunk_bytes + 1));
+  const auto base = args.has_kl ? make_base(args) : nullptr;
+  json report = {{"model", args.model.folder},
+                 {"file", args.file},
+                 {"kv", args.model.kv},
+                 {"index", args.model.index},
+                 {"experts", weights->expert_format()},
+                 {"runner", runner->description()},
+                 {"chunks_in_file", texts.in_file}};
+  report["chunks"] = score(args, texts, *runner, base.get());
+  report["bits_per_byte"] = mean(report["chunks"], "bits_per_byte");
+  if (base) report["kl_nats"] = mean(report["chunks"], "kl_nats");
+  if (base) report["same_best"] = mean(report["chunks"], "same_best");
+  report["seconds"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  context.json ? print_json(report) : print_report(report, context.style());
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("eval", "bits per byte of a model on a text");
+  auto args = std::make_shared<EvalArgs>();
+  command->add_option("file", args->file, "text; chunk i reads n bytes and predicts one further")
+      ->required()
+      ->type_name("FILE");
+  add_model_options(*command, args->model);
+  command->add_option("--chunks", args->chunks, "how many, from the first on; default: all")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("N");
+  command->add_option("--first-chunk", args->first_chunk, "number of the first")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--chunk", args->chunk_bytes, "bytes of a chunk, each a fresh context")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("BYTES")
+      ->capture_default_str();
+  command->add_option("--batch", args->batch, "chunks that run together")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--kl", args->has_kl,
+                    "also the divergence from the float64 model of the stored weights");
+  command->footer(
+      "For example:\n"
+      "  tilewright eval heldout.txt --chunks 16 --device reference --kv exact\n"
+      "  tilewright eval heldout.txt --model V4/ --experts nvfp4 --kv nvfp4 --kl");
+  command->callback([args, &context] { run_eval(*args, context); });
+}
+
+}  // namespace tilewright::cli

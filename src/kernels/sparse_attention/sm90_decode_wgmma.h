@@ -1,0 +1,27 @@
+// Sparse decode with warpgroup MMAs, for 64 and 128 heads: see the .cu.
+#pragma once
+
+#include "kernels/sparse_attention/decode.h"
+
+namespace tilewright::kernels {
+
+/// Entries sparse_decode_wgmma_fp8, _nvfp4 and _bf16. Any number of heads: a CTA does 64 of them,
+/// so that a group of the contract is ceil(heads / 64) CTAs side by side (grid = groups * that);
+/// one group per multiprocessor, or as many CTAs, is meant.
+struct SparseWgmmaTile {
+  static constexpr int kHeads = 64;
+  static constexpr int kStages = 2;  ///< blocks of 64 keys as bf16 in shared memory
+
+  static constexpr int kThreads = 384;
+  /// Of a thread at the launch, and of those of each role then.
+  static constexpr int kRegisters = 168, kScoreRegisters = 208, kValueRegisters = 160,
+                       kConverterRegisters = 136;
+
+  /// Queries, keys, two tiles of weights; then factors and barriers.
+  static constexpr int shared_bytes() {
+    return (1 + kStages) * 64 * kKvDims * 2 + 2 * 64 * 64 * 2 + 1024;
+  }
+  static constexpr int ctas_of_group(int heads) { return (heads + kHeads - 1) / kHeads; }
+};
+
+}  // namespace tilewright::kernels

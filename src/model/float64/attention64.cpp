@@ -1,0 +1,282 @@
+#include "model/float64/attention64.h"
+
+#include "formats/block_scale.h"
+#include "reference/indexer.h"
+#include "reference/output_projection.h"
+#include "reference/rms_norm.h"
+#include "reference/rope.h"
+#include "reference/round.h"
+#include "reference/sparse_attention.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tilewright::model {
+namespace {
+
+std::int64_t ratio_of(LayerKind kind) {
+  return static_cast<std::int64_t>(kind);
+}
+
+reference::CompressorParams compressor_params(LayerKind kind, std::int64_t dim) {
+  return {.ratio = ratio_of(kind), .dim = dim, .overlap = kind == LayerKind::kCsa};
+}
+
+const BlockFormat* index_blocks(IndexFormat format) {
+  return format == IndexFormat::kMxfp4 ? &kMxfp4Ceil
+         : format == IndexFormat::kFp8 ? &kFp8Block1x128Ue8m0
+                                       : nullptr;
+}
+
+}  // namespace
+
+LayerMemory::LayerMemory(const Config& config, LayerKind kind) {
+  if (kind == LayerKind::kWindow) return;
+  compressed.emplace(compressor_params(kind, config.head_dim));
+  if (kind == LayerKind::kCsa) index_keys.emplace(compressor_params(kind, config.index_dim));
+}
+
+/// What the steps of one run() share.
+struct Attention64::Call {
+  std::span<const double> x;  // [tokens, hidden]
+  std::int64_t first, tokens;
+  std::vector<std::int32_t> positions;
+  LayerMemory& memory;
+  const Stages& stages;
+};
+
+Attention64::Attention64(const Config& config, const RunnerOptions& options, LayerKind kind,
+                         const Layer64& weights, Rows rows)
+    : config_(config), options_(options), kind_(kind), weights_(weights), rows_(rows) {
+  const YarnConfig& yarn = config.yarn;
+  frequencies_ = kind == LayerKind::kWindow
+                     ? reference::rope_frequencies(config.rope_dim, config.rope_theta)
+                     : reference::yarn_frequencies(
+                           config.rope_dim, config.compress_rope_theta,
+                           {yarn.factor, yarn.original_max_pos, yarn.beta_fast, yarn.beta_slow});
+}
+
+Doubles Attention64::run(std::span<const double> x, std::int64_t first, LayerMemory& memory,
+                         const Stages& stages) const {
+  const auto tokens = static_cast<std::int64_t>(x.size()) / config_.hidden;
+  Call call = {x,      first, tokens, std::vector<std::int32_t>(x.size() / config_.hidden),
+               memory, stages};
+  std::iota(call.positions.begin(), call.positions.end(), static_cast<std::int32_t>(first));
+  Doubles qr = rows_.linear(x, weights_.wq_a, tokens);
+  qr = reference::rms_norm({tokens, config_.q_rank, config_.norm_eps}, qr, weights_.q_norm);
+  stages.tokens("qr", qr, {config_.q_rank});
+  const Doubles q = query(call, qr);
+  append_kv(call);
+  if (memory.compressed)
+    append_entries(call, weights_.compressor, config_.head_dim, *memory.compressed);
+  std::int64_t width = 0;
+  const auto entries = visible_lists(call, qr, width);
+  return project(call, attend(call, q, entries, width));
+}
+
+Doubles Attention64::rotated(std::span<const double> x, std::int64_t heads, std::int64_t dim,
+                             std::span<const std::int32_t> positions, bool is_inverse) const {
+  reference::RopeParams params{.heads = heads, .head_dim = dim, .rotary_dim = config_.rope_dim};
+  if (is_inverse) params.direction = reference::RopeDirection::kInverse;
+  const auto rows = static_cast<std::int64_t>(positions.size());
+  return rows_.make(rows, heads * dim, [&](std::int64_t first, std::int64_t last) {
+    reference::RopeParams part = params;
+    part.tokens = last - first;
+    return reference::rope(part, Rows::part(x, heads * dim, first, last),
+                           Rows::part(positions, 1, first, last), frequencies_);
+  });
+}
+
+Doubles Attention64::query(const Call& call, std::span<const double> qr) const {
+  const std::int64_t heads = config_.heads, dim = config_.head_dim;
+  Doubles q = rows_.linear(qr, weights_.wq_b, call.tokens);
+  q = reference::rms_norm({call.tokens * heads, dim, config_.norm_eps}, q);
+  q = rotated(q, heads, dim, call.positions);
+  if (options_.kv) reference::round_to_bf16(q);
+  call.stages.tokens("q", q, {heads, dim});
+  return q;
+}
+
+void Attention64::append_kv(const Call& call) const {
+  const std::int64_t dim = config_.head_dim;
+  Doubles kv = rows_.linear(call.x, weights_.wkv, call.tokens);
+  kv = reference::rms_norm({call.tokens, dim, config_.norm_eps}, kv, weights_.kv_norm);
+  kv = rotated(kv, 1, dim, call.positions);
+  if (options_.kv) reference::round_to_bf16(kv);
+  call.stages.tokens("kv", kv, {dim});
+  report_cache_rows(call.stages, "kv", call.first, kv, false);
+  round_cache_rows(kv);
+  call.memory.kv.insert(call.memory.kv.end(), kv.begin(), kv.end());
+}
+
+void Attention64::append_entries(const Call& call, const Compressor64& weights, std::int64_t dim,
+                                 Compressed64& to) const {
+  const Doubles values = rows_.linear(call.x, weights.wkv, call.tokens);
+  const Doubles gates = rows_.linear(call.x, weights.wgate, call.tokens);
+  const auto width = static_cast<std::int64_t>(values.size()) / call.tokens;
+  Doubles pooled;
+  for (std::int64_t t = 0; t < call.tokens; ++t) {
+    const Doubles entry = to.state.push(Rows::part(values, width, t, t + 1),
+                                        Rows::part(gates, width, t, t + 1), weights.ape);
+    pooled.insert(pooled.end(), entry.begin(), entry.end());
+  }
+  const auto first_entry = static_cast<std::int64_t>(to.rows.size()) / dim;
+  Doubles rows = reference::compressor_finish({.dim = dim,
+                                               .ratio = ratio_of(kind_),
+                                               .first_entry = first_entry,
+                                               .eps = config_.norm_eps,
+                                               .round_bf16 = options_.kv.has_value()},
+                                              pooled, weights.norm, frequencies_);
+  if (&to == &*call.memory.compressed) {
+    report_cache_rows(call.stages, "comp", first_entry, rows, true);
+    round_cache_rows(rows);
+    if (options_.kv != KvFormat::kFp8) call.stages.entries("comp", first_entry, rows, {dim});
+  } else {
+    rows = reference::indexer_transform(dim, rows, options_.kv.has_value(),
+                                        options_.kv ? index_blocks(options_.index) : nullptr);
+    call.stages.entries("idx_k", first_entry, rows, {dim});
+  }
+  to.rows.insert(to.rows.end(), rows.begin(), rows.end());
+}
+
+std::vector<std::int32_t> Attention64::select(const Call& call, std::span<const double> qr) const {
+  const std::int64_t heads = config_.index_heads, dim = config_.index_dim;
+  append_entries(call, weights_.indexer.compressor, dim, *call.memory.index_keys);
+  const Doubles& keys = call.memory.index_keys->rows;
+  const auto entries = static_cast<std::int64_t>(keys.size()) / dim;
+  Doubles q = rows_.linear(qr, weights_.indexer.wq_b, call.tokens);
+  q = rotated(q, heads, dim, call.positions);
+  q = rows_.make(call.tokens, heads * dim, [&](std::int64_t first, std::int64_t last) {
+    return reference::indexer_transform(dim, Rows::part(q, heads * dim, first, last),
+                                        options_.kv.has_value(),
+                                        options_.kv ? index_blocks(options_.index) : nullptr);
+  });
+  Doubles w = rows_.linear(call.x, weights_.indexer.weights_proj, call.tokens);
+  const double factor = reference::indexer_weight_factor({call.tokens, heads, dim});
+  for (double& value : w) value *= factor;
+  std::vector<std::int32_t> visible;
+  for (const std::int32_t position : call.positions)
+    visible.push_back(
+        static_cast<std::int32_t>(reference::visible_entries(position, ratio_of(kind_))));
+  const Doubles scores =
+      rows_.make(call.tokens, entries, [&](std::int64_t first, std::int64_t last) {
+        return reference::indexer_scores(
+            {last - first, heads, dim}, Rows::part(q, heads * dim, first, last), keys,
+            Rows::part(w, heads, first, last), Rows::part(visible, 1, first, last));
+      });
+  auto selected = reference::indexer_select(call.tokens, scores, config_.index_topk);
+  call.stages.tokens("idx_q", q, {heads, dim});
+  call.stages.tokens("idx_w", w, {heads});
+  if (entries > 0) call.stages.tokens("idx_scores", scores, {entries});
+  call.stages.tokens("idx_selected", selected, {config_.index_topk});
+  return selected;
+}
+
+std::vector<std::int32_t> Attention64::visible_lists(const Call& call, std::span<const double> qr,
+                                                     std::int64_t& width) const {
+  if (kind_ == LayerKind::kWindow) return {};
+  if (kind_ == LayerKind::kCsa) {
+    width = config_.index_topk;
+    return select(call, qr);
+  }
+  width = reference::visible_entries(call.positions.back(), ratio_of(kind_));
+  std::vector<std::int32_t> lists;
+  for (const std::int32_t position : call.positions) {
+    for (std::int32_t j = 0; j < width; ++j)
+      lists.push_back(j < reference::visible_entries(position, ratio_of(kind_)) ? j : -1);
+  }
+  return lists;
+}
+
+Doubles Attention64::attend(const Call& call, std::span<const double> q,
+                            std::span<const std::int32_t> entries, std::int64_t width) const {
+  const std::int64_t heads = config_.heads, dim = config_.head_dim, window = config_.window;
+  const std::int64_t first_row = std::max<std::int64_t>(0, call.first - window + 1);
+  // One array of rows: what the windows reach, then the compressed rows.
+  Doubles rows(call.memory.kv.begin() + first_row * dim, call.memory.kv.end());
+  const std::int64_t num_window = static_cast<std::int64_t>(rows.size()) / dim;
+  if (call.memory.compressed)
+    rows.insert(rows.end(), call.memory.compressed->rows.begin(),
+                call.memory.compressed->rows.end());
+  Doubles lse(call.tokens * heads);
+  const auto attend_part = [&](std::int64_t first, std::int64_t last) {
+    const auto near =
+        reference::window_indices(Rows::part(call.positions, 1, first, last), window, first_row);
+    std::vector<std::int32_t> indices;
+    for (std::int64_t t = 0; t < last - first; ++t) {
+      indices.insert(indices.end(), near.begin() + t * window, near.begin() + (t + 1) * window);
+      for (const std::int32_t j : entries.subspan((first + t) * width, width))
+        indices.push_back(j < 0 ? -1 : static_cast<std::int32_t>(num_window + j));
+    }
+    auto result = reference::sparse_attention(
+        {.queries = last - first, .heads = heads, .head_dim = dim, .sink = weights_.sink},
+        Rows::part(q, heads * dim, first, last),
+        {.rows = rows, .indices = indices, .topk = window + width});
+    std::copy(result.lse.begin(), result.lse.end(), lse.begin() + first * heads);
+    return result.out;
+  };
+  Doubles o = rows_.make(call.tokens, heads * dim, attend_part);
+  call.stages.tokens("lse", lse, {heads});
+  call.stages.tokens("attn_o", o, {heads, dim});
+  return o;
+}
+
+Doubles Attention64::project(const Call& call, std::span<const double> o) const {
+  const std::int64_t heads = config_.heads, dim = config_.head_dim, rope = config_.rope_dim;
+  const Doubles turned = rotated(o, heads, dim, call.positions, true);
+  if (call.stages.is_on()) {
+    Doubles last;
+    for (std::int64_t row = 0; row < call.tokens * heads; ++row)
+      last.insert(last.end(), turned.begin() + (row + 1) * dim - rope,
+                  turned.begin() + (row + 1) * dim);
+    call.stages.tokens("attn_o_inv_rope", last, {heads, rope});
+  }
+  Doubles out = rows_.make(call.tokens, config_.hidden, [&](std::int64_t first, std::int64_t last) {
+    return reference::output_projection({.tokens = last - first,
+                                         .heads = heads,
+                                         .head_dim = dim,
+                                         .groups = config_.o_groups,
+                                         .rank = config_.o_rank,
+                                         .hidden = config_.hidden},
+                                        Rows::part(turned, heads * dim, first, last), weights_.wo_a,
+                                        weights_.wo_b);
+  });
+  call.stages.tokens("attn_out", out, {config_.hidden});
+  return out;
+}
+
+void Attention64::round_cache_rows(Doubles& rows) const {
+  if (!options_.kv || *options_.kv == KvFormat::kBf16) return;
+  const BlockFormat& format = *options_.kv == KvFormat::kFp8 ? kFp8Block64Pow2 : kNvfp4;
+  const std::int64_t dim = config_.head_dim;
+  reference::round_to_blocks(format, rows, static_cast<std::int64_t>(rows.size()) / dim, dim,
+                             dim - config_.rope_dim);
+}
+
+void Attention64::report_cache_rows(const Stages& stages, const char* name, std::int64_t first,
+                                    std::span<const double> rows, bool is_entries) const {
+  if (!stages.is_on() || options_.kv != KvFormat::kFp8) return;
+  const std::int64_t dim = config_.head_dim, rope = config_.rope_dim, plain = dim - rope;
+  const auto num_rows = static_cast<std::int64_t>(rows.size()) / dim;
+  std::vector<float> to_quantize;
+  Doubles rotated_part;
+  for (std::int64_t r = 0; r < num_rows; ++r) {
+    const auto row = rows.subspan(r * dim, dim);
+    to_quantize.insert(to_quantize.end(), row.begin(), row.begin() + plain);
+    rotated_part.insert(rotated_part.end(), row.begin() + plain, row.end());
+  }
+  const QuantizedTensor bytes = quantize(kFp8Block64Pow2, to_quantize, num_rows, plain);
+  const std::string prefix = name;
+  const auto report = [&](const std::string& stage, const auto& values, std::int64_t cols) {
+    if (is_entries) {
+      stages.entries(stage, first, values, {cols});
+    } else {
+      stages.tokens(stage, values, {cols});
+    }
+  };
+  report(prefix + "_fp8", bytes.codes, plain);
+  report(prefix + "_scale", bytes.scales, plain / kKvFp8Block);
+  report(prefix + "_rope", rotated_part, rope);
+}
+
+}  // namespace tilewright::model

@@ -1,0 +1,236 @@
+#include "model/float64/reference_runner.h"
+
+#include "model/float64/attention64.h"
+#include "model/float64/stages.h"
+#include "model/float64/weights64.h"
+#include "reference/hyper_connection.h"
+#include "reference/moe.h"
+#include "reference/rms_norm.h"
+#include "reference/router.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::model {
+namespace {
+
+class ReferenceRunner final : public Runner {
+ public:
+  ReferenceRunner(std::shared_ptr<const Weights> weights, const RunnerOptions& options);
+
+  const Config& config() const override { return source_->config(); }
+  std::string description() const override;
+  void start(std::int64_t num_sequences) override;
+  Logits forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) override;
+
+ private:
+  struct Sequence {
+    std::int64_t length = 0;
+    std::vector<LayerMemory> layers;
+  };
+
+  Doubles run(const std::vector<std::int32_t>& tokens, Sequence& sequence, Stages& stages,
+              LogitRows rows);
+  void run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens, Sequence& sequence,
+                 const Stages& stages, Doubles& streams);
+  Doubles feed_forward(std::int64_t layer, const std::vector<std::int32_t>& tokens,
+                       std::span<const double> x, const Stages& stages);
+  Doubles final_logits(std::span<const double> streams, std::int64_t tokens, const Stages& stages,
+                       LogitRows rows);
+  reference::HyperParams hyper_params(std::int64_t tokens) const;
+  reference::HyperMix mix(std::span<const double> streams, std::int64_t tokens,
+                          const Hyper64& weights) const;
+
+  std::shared_ptr<const Weights> source_;
+  RunnerOptions options_;
+  Weights64 weights_;
+  ThreadPool pool_;
+  Rows rows_{pool_};
+  std::vector<Attention64> attention_;
+  std::vector<Sequence> sequences_;
+};
+
+ReferenceRunner::ReferenceRunner(std::shared_ptr<const Weights> weights,
+                                 const RunnerOptions& options)
+    : source_(std::move(weights)), options_(options), weights_(to_doubles(*source_)) {
+  for (std::int64_t i = 0; i < config().num_layers(); ++i)
+    attention_.emplace_back(config(), options_, config().kind(i), weights_.layers[i], rows_);
+}
+
+std::string ReferenceRunner::description() const {
+  const char* const kv = !options_.kv                      ? "nothing rounded"
+                         : *options_.kv == KvFormat::kBf16 ? "bf16 cache"
+                         : *options_.kv == KvFormat::kFp8  ? "fp8 cache"
+                                                           : "nvfp4 cache";
+  return fmt::format("float64 on {} threads, {}, {} experts", pool_.num_threads(), kv,
+                     source_->expert_format());
+}
+
+void ReferenceRunner::start(std::int64_t num_sequences) {
+  require(num_sequences >= 1, ErrorKind::kInvalidArgument,
+          "model: {} sequences to start; expected at least 1", num_sequences);
+  sequences_.clear();
+  for (std::int64_t i = 0; i < num_sequences; ++i) {
+    Sequence sequence;
+    for (const LayerKind kind : config().layers) sequence.layers.emplace_back(config(), kind);
+    sequences_.push_back(std::move(sequence));
+  }
+}
+
+Logits ReferenceRunner::forward(std::span<const std::vector<std::int32_t>> tokens, LogitRows rows) {
+  std::vector<std::int64_t> lengths;
+  for (const Sequence& sequence : sequences_) lengths.push_back(sequence.length);
+  check_forward(config(), options_, lengths, tokens);
+  Logits logits;
+  logits.vocab = config().vocab;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].empty()) continue;
+    Stages stages(stage_sink(), static_cast<std::int64_t>(i), sequences_[i].length);
+    const Doubles values = run(tokens[i], sequences_[i], stages, rows);
+    logits.values.insert(logits.values.end(), values.begin(), values.end());
+  }
+  return logits;
+}
+
+Doubles ReferenceRunner::run(const std::vector<std::int32_t>& tokens, Sequence& sequence,
+                             Stages& stages, LogitRows rows) {
+  const std::int64_t hidden = config().hidden;
+  Doubles streams;
+  for (const std::int32_t token : tokens) {
+    for (std::int64_t i = 0; i < config().streams; ++i)
+      streams.insert(streams.end(), weights_.embed.begin() + token * hidden,
+                     weights_.embed.begin() + (token + 1) * hidden);
+  }
+  for (std::int64_t i = 0; i < config().num_layers(); ++i) {
+    stages.set_layer(i);
+    run_layer(i, tokens, sequence, stages, streams);
+  }
+  stages.set_layer(-1);
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  sequence.length += count;
+  return final_logits(streams, count, stages, rows);
+}
+
+reference::HyperParams ReferenceRunner::hyper_params(std::int64_t tokens) const {
+  return {.tokens = tokens,
+          .streams = config().streams,
+          .hidden = config().hidden,
+          .sinkhorn_iters = config().sinkhorn_iters,
+          .eps = config().hyper_eps,
+          .norm_eps = config().norm_eps};
+}
+
+// pre, post and comb of a token side by side while threads work on blocks of tokens.
+reference::HyperMix ReferenceRunner::mix(std::span<const double> streams, std::int64_t tokens,
+                                         const Hyper64& weights) const {
+  const std::int64_t n = config().streams, row = n * config().hidden;
+  reference::HyperMix all = {Doubles(tokens * n), Doubles(tokens * n), Doubles(tokens * n * n)};
+  rows_.each(tokens, [&](std::int64_t first, std::int64_t last) {
+    const auto part =
+        reference::hyper_mix(hyper_params(last - first), Rows::part(streams, row, first, last),
+                             weights.fn, weights.base, weights.scale);
+    std::copy(part.pre.begin(), part.pre.end(), all.pre.begin() + first * n);
+    std::copy(part.post.begin(), part.post.end(), all.post.begin() + first * n);
+    std::copy(part.comb.begin(), part.comb.end(), all.comb.begin() + first * n * n);
+  });
+  return all;
+}
+
+// [tokens, n + n + n n], as reference files have it.
+Doubles joined(const reference::HyperMix& mix, std::int64_t tokens, std::int64_t n) {
+  Doubles rows;
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    rows.insert(rows.end(), mix.pre.begin() + t * n, mix.pre.begin() + (t + 1) * n);
+    rows.insert(rows.end(), mix.post.begin() + t * n, mix.post.begin() + (t + 1) * n);
+    rows.insert(rows.end(), mix.comb.begin() + t * n * n, mix.comb.begin() + (t + 1) * n * n);
+  }
+  return rows;
+}
+
+void ReferenceRunner::run_layer(std::int64_t layer, const std::vector<std::int32_t>& tokens,
+                                Sequence& sequence, const Stages& stages, Doubles& streams) {
+  const Layer64& weights = weights_.layers[layer];
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t n = config().streams, hidden = config().hidden;
+  const auto around = [&](const char* name, const Hyper64& hyper, const Doubles& norm,
+                          const auto& sub_layer) {
+    const auto weight = mix(streams, count, hyper);
+    stages.tokens(fmt::format("{}_mix", name), joined(weight, count, n), {2 * n + n * n});
+    const Doubles y = reference::hyper_pre(hyper_params(count), streams, weight.pre);
+    const Doubles in = reference::rms_norm({count, hidden, config().norm_eps}, y, norm);
+    stages.tokens(fmt::format("{}_in", name), in, {hidden});
+    streams = reference::hyper_post(hyper_params(count), streams, sub_layer(in), weight);
+  };
+  around("attn", weights.hc_attn, weights.attn_norm, [&](const Doubles& in) {
+    return attention_[layer].run(in, sequence.length, sequence.layers[layer], stages);
+  });
+  stages.tokens("streams_mid", streams, {n, hidden});
+  around("ffn", weights.hc_ffn, weights.ffn_norm,
+         [&](const Doubles& in) { return feed_forward(layer, tokens, in, stages); });
+  stages.tokens("streams", streams, {n, hidden});
+}
+
+Doubles ReferenceRunner::feed_forward(std::int64_t layer, const std::vector<std::int32_t>& tokens,
+                                      std::span<const double> x, const Stages& stages) {
+  const Layer64& weights = weights_.layers[layer];
+  const Config& c = config();
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  const Doubles logits = rows_.linear(x, weights.gate, count);
+  const reference::RouterParams router{.tokens = count,
+                                       .experts = c.experts,
+                                       .topk = c.experts_per_token,
+                                       .score = reference::RouterScore::kSqrtSoftplus,
+                                       .scale = c.routed_scale};
+  const auto routing = c.is_hash_routed(layer)
+                           ? reference::route_by_hash(router, logits, tokens, weights.tid2eid)
+                           : reference::route_by_score(router, logits, weights.bias);
+  stages.tokens("router_scores", routing.scores, {c.experts});
+  stages.tokens("router_ids", routing.ids, {c.experts_per_token});
+  stages.tokens("router_weights", routing.weights, {c.experts_per_token});
+  const reference::MoeParams params{.hidden = c.hidden,
+                                    .inter = c.inter,
+                                    .experts = c.experts,
+                                    .topk = c.experts_per_token,
+                                    .shared_inter = c.shared_experts * c.inter,
+                                    .activation = {.limit = c.swiglu_limit}};
+  Doubles out(x.size());
+  constexpr std::int64_t kTokens = 64;  // enough for an expert's weights to be used more than once
+  pool_.parallel_for(0, count, kTokens, [&](std::int64_t first, std::int64_t last) {
+    reference::MoeParams part = params;
+    part.tokens = last - first;
+    const auto y = reference::moe(part, Rows::part(x, c.hidden, first, last),
+                                  Rows::part(routing.ids, c.experts_per_token, first, last),
+                                  Rows::part(routing.weights, c.experts_per_token, first, last),
+                                  {weights.expert_gate, weights.expert_up, weights.expert_down},
+                                  {weights.shared_gate, weights.shared_up, weights.shared_down});
+    std::copy(y.begin(), y.end(), out.begin() + first * c.hidden);
+  });
+  stages.tokens("moe_out", out, {c.hidden});
+  return out;
+}
+
+Doubles ReferenceRunner::final_logits(std::span<const double> streams, std::int64_t tokens,
+                                      const Stages& stages, LogitRows rows) {
+  const Config& c = config();
+  const auto params = hyper_params(tokens);
+  const Doubles weights = reference::hyper_head_mix(params, streams, weights_.hc_head.fn,
+                                                    weights_.hc_head.base, weights_.hc_head.scale);
+  stages.tokens("head_mix", weights, {c.streams});
+  const Doubles y = reference::hyper_pre(params, streams, weights);
+  const Doubles last = reference::rms_norm({tokens, c.hidden, c.norm_eps}, y, weights_.norm);
+  stages.tokens("final_norm", last, {c.hidden});
+  if (rows == LogitRows::kLast && !stages.is_on())
+    return rows_.linear(Rows::part(last, c.hidden, tokens - 1, tokens), weights_.head, 1);
+  Doubles logits = rows_.linear(last, weights_.head, tokens);
+  stages.tokens("logits", logits, {c.vocab});
+  if (rows == LogitRows::kLast) logits.erase(logits.begin(), logits.end() - c.vocab);
+  return logits;
+}
+
+}  // namespace
+
+std::unique_ptr<Runner> make_reference_runner(std::shared_ptr<const Weights> weights,
+                                              const RunnerOptions& options) {
+  return std::make_unique<ReferenceRunner>(std::move(weights), options);
+}
+
+}  // namespace tilewright::model

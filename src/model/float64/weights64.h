@@ -1,0 +1,45 @@
+// The weights of a model as doubles.
+#pragma once
+
+#include "model/weights.h"
+
+#include <vector>
+
+namespace tilewright::model {
+
+using Doubles = std::vector<double>;
+
+struct Compressor64 {
+  Doubles wkv, wgate, ape, norm;
+};
+
+struct Indexer64 {
+  Doubles wq_b, weights_proj;
+  Compressor64 compressor;
+};
+
+struct Hyper64 {
+  Doubles fn, base, scale;
+};
+
+/// Members as in LayerWeights; routed experts stacked: [experts, inter, hidden].
+struct Layer64 {
+  Doubles attn_norm, ffn_norm;
+  Hyper64 hc_attn, hc_ffn;
+  Doubles wq_a, wq_b, wkv, wo_a, wo_b, q_norm, kv_norm, sink;
+  Compressor64 compressor;  ///< empty: none
+  Indexer64 indexer;        ///< empty: none
+  Doubles gate, bias;
+  std::vector<std::int32_t> tid2eid;
+  Doubles expert_gate, expert_up, expert_down, shared_gate, shared_up, shared_down;
+};
+
+struct Weights64 {
+  Doubles embed, head, norm;
+  Hyper64 hc_head;
+  std::vector<Layer64> layers;
+};
+
+Weights64 to_doubles(const Weights& weights);
+
+}  // namespace tilewright::model

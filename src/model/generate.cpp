@@ -1,0 +1,169 @@
+#include "model/generate.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tilewright::model {
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The tokens [done, done + chunk) of every text, as far as there are any.
+std::vector<Tokens> next_chunks(std::span<const Tokens> texts, std::int64_t done,
+                                std::int64_t chunk) {
+  std::vector<Tokens> chunks;
+  for (const Tokens& text : texts) {
+    const auto size = static_cast<std::int64_t>(text.size());
+    const auto first = std::min(done, size), last = std::min(done + chunk, size);
+    chunks.emplace_back(text.begin() + first, text.begin() + last);
+  }
+  return chunks;
+}
+
+std::int64_t longest(std::span<const Tokens> texts) {
+  std::size_t size = 0;
+  for (const Tokens& text : texts) size = std::max(size, text.size());
+  return static_cast<std::int64_t>(size);
+}
+
+void check(std::span<const Tokens> prompts, const GenerateOptions& options) {
+  constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
+  require(!prompts.empty(), kInvalid, "generate: no prompt; expected at least one");
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    require(!prompts[i].empty(), kInvalid,
+            "generate: prompt {} is empty; expected at least one token, for the model has no token "
+            "that begins a text",
+            i);
+  require(options.max_tokens >= 0 && options.prefill_chunk >= 1, kInvalid,
+          "generate: max_tokens = {}, prefill_chunk = {}; expected at least 0 and at least 1",
+          options.max_tokens, options.prefill_chunk);
+}
+
+// log of softmax at `token`, and the whole log-sum.
+double log_sum(std::span<const double> row) {
+  const double max = *std::ranges::max_element(row);
+  double sum = 0;
+  for (const double z : row) sum += std::exp(z - max);
+  return max + std::log(sum);
+}
+
+std::ptrdiff_t best(std::span<const double> row) {
+  return std::ranges::max_element(row) - row.begin();
+}
+
+}  // namespace
+
+GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
+                        const GenerateOptions& options, const TokenSink& sink) {
+  check(prompts, options);
+  const std::size_t count = prompts.size();
+  GenerateResult result;
+  result.tokens.resize(count);
+  std::vector<Sampler> samplers;
+  for (std::size_t i = 0; i < count; ++i) samplers.emplace_back(options.sampler, i);
+  const auto take = [&](std::size_t sequence, std::span<const double> logits) {
+    const std::int32_t token = samplers[sequence].next(logits);
+    result.tokens[sequence].push_back(token);
+    ++result.new_tokens;
+    if (sink) sink(static_cast<std::int64_t>(sequence), token);
+  };
+  auto start = std::chrono::steady_clock::now();
+  runner.start(static_cast<std::int64_t>(count));
+  for (std::int64_t done = 0; done < longest(prompts); done += options.prefill_chunk) {
+    const auto chunks = next_chunks(prompts, done, options.prefill_chunk);
+    const Logits logits = runner.forward(chunks, LogitRows::kLast);
+    std::int64_t row = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (chunks[i].empty()) continue;
+      const auto end = done + static_cast<std::int64_t>(chunks[i].size());
+      const bool is_complete = end == static_cast<std::int64_t>(prompts[i].size());
+      if (is_complete && options.max_tokens > 0) take(i, logits.row(row));
+      ++row;
+    }
+  }
+  for (const Tokens& prompt : prompts)
+    result.prompt_tokens += static_cast<std::int64_t>(prompt.size());
+  result.prefill_s = seconds_since(start);
+  start = std::chrono::steady_clock::now();
+  for (std::int64_t step = 1; step < options.max_tokens; ++step) {
+    std::vector<Tokens> next;
+    for (const Tokens& tokens : result.tokens) next.push_back({tokens.back()});
+    const Logits logits = runner.forward(next, LogitRows::kLast);
+    for (std::size_t i = 0; i < count; ++i) take(i, logits.row(static_cast<std::int64_t>(i)));
+  }
+  result.decode_s = seconds_since(start);
+  return result;
+}
+
+std::vector<Logits> text_logits(Runner& runner, std::span<const Tokens> texts,
+                                std::int64_t prefill_chunk) {
+  std::vector<Tokens> inputs(texts.begin(), texts.end());
+  for (Tokens& input : inputs) {
+    require(input.size() >= 2, ErrorKind::kInvalidArgument,
+            "score: a text of {} tokens; expected at least 2, for the first is not predicted",
+            input.size());
+    input.pop_back();
+  }
+  std::vector<Logits> logits(inputs.size());
+  runner.start(static_cast<std::int64_t>(inputs.size()));
+  for (std::int64_t done = 0; done < longest(inputs); done += prefill_chunk) {
+    const auto chunks = next_chunks(inputs, done, prefill_chunk);
+    const Logits part = runner.forward(chunks, LogitRows::kAll);
+    auto from = part.values.begin();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto count = static_cast<std::int64_t>(chunks[i].size()) * part.vocab;
+      logits[i].vocab = part.vocab;
+      logits[i].values.insert(logits[i].values.end(), from, from + count);
+      from += count;
+    }
+  }
+  return logits;
+}
+
+TextScore score_text(const Logits& logits, std::span<const std::int32_t> text, const Logits* base) {
+  TextScore score;
+  score.tokens = logits.rows();
+  require(score.tokens + 1 == static_cast<std::int64_t>(text.size()) &&
+              (base == nullptr || base->values.size() == logits.values.size()),
+          ErrorKind::kInvalidArgument,
+          "score: logits for {} tokens of a text of {}; expected them for all but the last",
+          score.tokens, text.size());
+  for (std::int64_t t = 0; t < score.tokens; ++t) {
+    const auto row = logits.row(t);
+    const double sum = log_sum(row);
+    const auto next = static_cast<std::size_t>(text[static_cast<std::size_t>(t) + 1]);
+    score.bits_per_token += (sum - row[next]) / std::log(2.0);
+    if (base == nullptr) continue;
+    const auto base_row = base->row(t);
+    const double base_sum = log_sum(base_row);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const double log_p = base_row[i] - base_sum;
+      score.kl_nats += std::exp(log_p) * (log_p - (row[i] - sum));
+    }
+    score.same_best += best(row) == best(base_row);
+  }
+  const auto tokens = static_cast<double>(std::max<std::int64_t>(score.tokens, 1));
+  score.bits_per_token /= tokens;
+  score.kl_nats /= tokens;
+  score.same_best /= tokens;
+  return score;
+}
+
+Tokens byte_tokens(const Config& config, std::string_view text) {
+  require(config.vocab == 256, ErrorKind::kUnsupported,
+          "model: a vocabulary of {}; only bytes (256) are known here: no tokenizer is built in. "
+          "Use a byte-level model",
+          config.vocab);
+  Tokens tokens;
+  for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
+  return tokens;
+}
+
+}  // namespace tilewright::model

@@ -1,0 +1,58 @@
+// From prompts to continuations, and from a text to its score.
+#pragma once
+
+#include "model/model.h"
+#include "model/sampler.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace tilewright::model {
+
+struct GenerateOptions {
+  SamplerOptions sampler;
+  std::int64_t max_tokens = 64;      ///< new ones, of every sequence
+  std::int64_t prefill_chunk = 512;  ///< prompt tokens of a sequence in one forward pass
+};
+
+struct GenerateResult {
+  std::vector<std::vector<std::int32_t>> tokens;  ///< new ones, of every sequence
+  std::int64_t prompt_tokens = 0, new_tokens = 0;
+  double prefill_s = 0, decode_s = 0;  ///< decode: all new tokens but the first of a sequence
+};
+
+/// Called for every new token in the order they come.
+using TokenSink = std::function<void(std::int64_t sequence, std::int32_t token)>;
+
+/// Continues all prompts together: first the prompts, a chunk of each at a time (shorter ones
+/// wait), then one token of each at a time.
+/// Errors   InvalidArgument for an empty prompt or negative numbers; as the runner's
+GenerateResult generate(Runner& runner, std::span<const std::vector<std::int32_t>> prompts,
+                        const GenerateOptions& options, const TokenSink& sink = {});
+
+/// How well a model predicts a text of tokens: token t + 1 from the tokens 0 .. t.
+struct TextScore {
+  std::int64_t tokens = 0;    ///< predicted
+  double bits_per_token = 0;  ///< mean of -log2 p
+  double kl_nats = 0;         ///< mean divergence of the model from the base, if there is one
+  double same_best = 0;       ///< share of tokens with the base's likeliest token
+};
+
+/// Logits after the tokens 0 .. n - 2 of every text, run together from empty sequences.
+/// Errors   as the runner's; InvalidArgument if a text has fewer than two tokens
+std::vector<Logits> text_logits(Runner& runner, std::span<const std::vector<std::int32_t>> texts,
+                                std::int64_t prefill_chunk = 512);
+
+/// `base`: logits of another model for the same text, or nullptr. KL is sum_i p_i ln(p_i / q_i)
+/// with p of the base and q of `logits`.
+TextScore score_text(const Logits& logits, std::span<const std::int32_t> text,
+                     const Logits* base = nullptr);
+
+/// The bytes of a text as tokens: what a model with a vocabulary of 256 reads.
+/// Errors   Unsupported if the model's vocabulary has another size
+std::vector<std::int32_t> byte_tokens(const Config& config, std::string_view text);
+
+}  // namespace tilewright::model

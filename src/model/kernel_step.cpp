@@ -1,0 +1,194 @@
+// The operators of a step and their memory; kernel_step_run.cpp enqueues them.
+#include "model/kernel_step.h"
+
+#include "model/weight_source.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tilewright::model {
+
+namespace {
+
+FloatArray rope_array(const Device& device, const RopeOptions& options, std::int64_t positions) {
+  return {device, std::span<const float>(rope_table(options, positions))};
+}
+
+RopeOptions yarn_rope(const Config& c) {
+  return {.theta = c.compress_rope_theta,
+          .has_yarn = true,
+          .factor = c.yarn.factor,
+          .original_positions = c.yarn.original_max_pos,
+          .beta_fast = c.yarn.beta_fast,
+          .beta_slow = c.yarn.beta_slow};
+}
+
+std::int64_t widest_input(const ModelArrays& model) {
+  std::int64_t width = 0;
+  for (const LayerArrays& layer : model.layers) width = std::max(width, layer.input.width());
+  return width;
+}
+
+std::int64_t widest_query(const ModelArrays& model) {
+  std::int64_t width = 0;
+  for (const LayerArrays& layer : model.layers) width = std::max(width, layer.query.width());
+  return width;
+}
+
+std::int64_t indexer_bytes(const KernelMemory& memory, std::int64_t tokens) {
+  if (!memory.indexer) return 0;
+  return static_cast<std::int64_t>(memory.indexer->workspace_bytes(tokens, memory.num_sequences));
+}
+
+std::int64_t elem_bytes(DType dtype) {
+  return bits_per_elem(dtype) / 8;
+}
+
+}  // namespace
+
+Activations::Activations(const Device& device, const Config& c, const ModelArrays& model,
+                         const KernelMemory& memory, const KernelNumbers& numbers,
+                         std::int64_t tokens)
+    : inputs(device, 2 * memory.num_sequences + 1 + tokens),
+      positions(device, tokens),
+      slots(device, tokens),
+      window_list(device, tokens * c.window),
+      window_length(device, tokens),
+      hca_list(device, memory.hca ? tokens * memory.hca->table.rows() : 0),
+      hca_length(device, tokens),
+      csa_list(device, memory.csa ? tokens * c.index_topk : 0),
+      csa_length(device, tokens),
+      hca_entries(memory.hca ? memory.hca->table.rows() : 0),
+      csa_entries(memory.csa ? c.index_topk : 0),
+      streams(device, tokens * c.streams * c.hidden * elem_bytes(numbers.streams)),
+      mix(device, tokens * 24),
+      normed(device, tokens * c.hidden),
+      input(device, tokens * widest_input(model)),
+      q_a(device, tokens * c.q_rank),
+      query(device, tokens * widest_query(model)),
+      attended(device, tokens * c.heads * c.head_dim),
+      lse(device, tokens * c.heads),
+      grouped(device, tokens * c.o_groups * c.o_rank),
+      result(device, tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      shared_result(device, tokens * c.hidden * elem_bytes(numbers.sub_layer)),
+      router_logits(device, tokens * stacked_rows(c.experts)),
+      rope_plain(rope_array(device, {.theta = c.rope_theta}, memory.max_tokens)),
+      rope_yarn(rope_array(device, yarn_rope(c), memory.max_tokens)),
+      rope_positions(memory.max_tokens),
+      indexer(device, indexer_bytes(memory, tokens)),
+      zeros(device, std::span<const std::int32_t>(
+                        std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0))),
+      ones(device,
+           std::span<const float>(std::vector<float>(static_cast<std::size_t>(tokens), 1.0F))) {}
+
+KernelStep::KernelStep(const Device& device, const Config& config, const ModelArrays& model,
+                       const KernelMemory& memory, const KernelNumbers& numbers,
+                       const Activations& at, std::int64_t tokens)
+    : config_(config),
+      numbers_(numbers),
+      tokens_(tokens),
+      embedding_(device, {tokens, config.hidden, config.vocab, numbers.streams}),
+      inverse_rope_(device) {
+  for (const Connection kind : {kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults}) {
+    connections_.emplace_back(
+        device, HyperConnectionProblem{.tokens = tokens,
+                                       .hidden = config.hidden,
+                                       .stream_dtype = numbers.streams,
+                                       .has_merge = kind != kFirst,
+                                       .has_second = kind == kTwoResults || kind == kHeadTwoResults,
+                                       .is_head = kind >= kHeadOneResult,
+                                       .f_dtype = numbers.sub_layer,
+                                       .g_dtype = numbers.sub_layer,
+                                       .iterations = static_cast<int>(config.sinkhorn_iters),
+                                       .eps = config.hyper_eps,
+                                       .norm_eps = config.norm_eps});
+  }
+  for (const LayerArrays& layer : model.layers) {
+    q_norm_.emplace_back(device, RmsNormProblem{.rows = tokens,
+                                                .cols = config.q_rank,
+                                                .x_dtype = DType::kF32,
+                                                .x_stride = layer.input.width(),
+                                                .eps = config.norm_eps});
+    layers_.push_back(make_layer(layer));
+  }
+  const auto make = [&](LayerKind kind, std::optional<SparseAttention>& to) {
+    if (std::ranges::count(config.layers, kind) > 0)
+      to.emplace(make_attention(device, model, memory, at, kind));
+  };
+  make(LayerKind::kWindow, window_attention_);
+  make(LayerKind::kCsa, csa_attention_);
+  make(LayerKind::kHca, hca_attention_);
+  find_workspace();
+}
+
+KernelStep::Layer KernelStep::make_layer(const LayerArrays& a) const {
+  const Config& c = config_;
+  std::vector<ProjectionRun> groups;
+  for (const Projection& group : a.wo_a)
+    groups.emplace_back(group, tokens_, DType::kBF16, c.heads * c.head_dim, c.o_groups * c.o_rank);
+  const MoeProblem routed = {.tokens = tokens_,
+                             .topk = c.experts_per_token,
+                             .routing = a.router_table ? MoeRouting::kHash : MoeRouting::kLogits,
+                             .score = MoeScore::kSqrtSoftplus,
+                             .has_bias = a.router_bias.has_value(),
+                             .route_scale = c.routed_scale,
+                             .vocab = a.router_table ? c.vocab : 0,
+                             .logits_stride = a.router.width(),
+                             .swiglu_limit = c.swiglu_limit,
+                             .out_dtype = numbers_.sub_layer};
+  Layer layer = {ProjectionRun(a.input, tokens_, DType::kF32),
+                 ProjectionRun(a.query, tokens_, DType::kBF16),
+                 std::move(groups),
+                 ProjectionRun(a.wo_b, tokens_, numbers_.sub_layer, 0, c.hidden),
+                 ProjectionRun(a.router, tokens_, DType::kF32),
+                 Moe(a.experts, routed),
+                 std::nullopt};
+  if (a.shared)
+    layer.shared.emplace(*a.shared, MoeProblem{.tokens = tokens_,
+                                               .topk = 1,
+                                               .swiglu_limit = c.swiglu_limit,
+                                               .out_dtype = numbers_.sub_layer});
+  return layer;
+}
+
+SparseAttention KernelStep::make_attention(const Device& device, const ModelArrays& model,
+                                           const KernelMemory& memory, const Activations& at,
+                                           LayerKind kind) const {
+  SparseAttentionProblem p = {.batch = tokens_, .q_len = 1, .heads = config_.heads};
+  p.window = {
+      .cache = memory.window_layout, .topk = config_.window, .lengths = SparseLengths::kPerQuery};
+  if (const CompressedCache* cache = memory.entries(kind))
+    p.compressed = {.cache = cache->layout,
+                    .topk = kind == LayerKind::kCsa ? at.csa_entries : at.hca_entries,
+                    .lengths = SparseLengths::kPerQuery};
+  p.has_sink = p.has_lse = true;
+  // Queries of the indexer stand behind those of attention.
+  for (const LayerArrays& layer : model.layers)
+    if (layer.kind == kind)
+      p.q_strides = {layer.query.width(), layer.query.width(), config_.head_dim};
+  return SparseAttention(device, p);
+}
+
+void KernelStep::find_workspace() {
+  const auto need = [&](std::size_t bytes) {
+    workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  };
+  for (const HyperConnection& step : connections_) need(step.workspace_bytes());
+  for (const Layer& layer : layers_) {
+    for (const ProjectionRun* run : {&layer.input, &layer.query, &layer.wo_b, &layer.router})
+      need(run->workspace_bytes());
+    for (const ProjectionRun& run : layer.wo_a) need(run.workspace_bytes());
+    need(layer.experts.plan().workspace_bytes);
+    if (layer.shared) need(layer.shared->plan().workspace_bytes);
+  }
+  const auto append = [&](const std::optional<SparseAttention>& attention, std::size_t& at) {
+    constexpr std::size_t kAlignment = 256;
+    at = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    if (attention) workspace_bytes_ = at + attention->plan().workspace_bytes;
+  };
+  append(window_attention_, window_workspace_);
+  append(csa_attention_, csa_workspace_);
+  append(hca_attention_, hca_workspace_);
+}
+
+}  // namespace tilewright::model

@@ -1,0 +1,149 @@
+// One step of a model through the kernels: some tokens of some sequences, from the embedding to the
+// input of the language-model head.
+#pragma once
+
+#include "tilewright/hyper_connection.h"
+#include "tilewright/sparse_attention.h"
+
+#include "model/kernel_memory.h"
+#include "model/kernel_stages.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright::model {
+
+/// How the values between operators are kept.
+struct KernelNumbers {
+  DType streams = DType::kBF16;
+  DType sub_layer = DType::kF32;  ///< results of attention and of the experts
+};
+
+/// The device memory of a step of at most `tokens` tokens.
+struct Activations {
+  Activations(const Device& device, const Config& config, const ModelArrays& model,
+              const KernelMemory& memory, const KernelNumbers& numbers, std::int64_t tokens);
+
+  IntArray inputs;  ///< offsets [sequences + 1], starts [sequences], ids [tokens]
+  IntArray positions, slots;
+  IntArray window_list, window_length;    ///< [tokens, window], [tokens]
+  IntArray hca_list, hca_length;          ///< [tokens, hca_entries]
+  IntArray csa_list, csa_length;          ///< [tokens, csa_entries]
+  std::int64_t hca_entries, csa_entries;  ///< longest lists
+  ByteArray streams;
+  FloatArray mix;
+  Bf16Array normed;  ///< input of a sub-layer, at last of the head
+  FloatArray input;  ///< results of LayerArrays::input
+  Bf16Array q_a, query, attended;
+  FloatArray lse;
+  Bf16Array grouped;  ///< after wo_a
+  ByteArray result, shared_result;
+  FloatArray router_logits;
+  FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
+  std::int64_t rope_positions;
+  ByteArray indexer;  ///< workspace: its schedule serves all layers
+  IntArray zeros;                        ///< expert 0 for the shared expert of its own
+  FloatArray ones;                       ///< and its weight
+};
+
+/// What a step works on.
+struct StepContext {
+  const ModelArrays& model;
+  const KernelMemory& memory;
+  Activations& at;
+  std::int64_t longest = 0;  ///< most new tokens of a sequence
+  StageTap* tap = nullptr;   ///< is told of intermediate values, or null
+  void* stream = nullptr;
+
+  SequenceBatch sequences() const;
+  const std::int32_t* ids() const;
+};
+
+/// The operators for a number of tokens.
+///
+/// Thread   run() one at a time: activations and workspace are shared
+class KernelStep {
+ public:
+  KernelStep(const Device& device, const Config& config, const ModelArrays& model,
+             const KernelMemory& memory, const KernelNumbers& numbers, const Activations& at,
+             std::int64_t tokens);
+
+  std::int64_t tokens() const noexcept { return tokens_; }
+  std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
+  /// Enqueues everything; Activations::normed is the input of the head.
+  void run(const StepContext& context, void* workspace) const;
+
+ private:
+  struct Layer {
+    ProjectionRun input, query;
+    std::vector<ProjectionRun> wo_a;
+    ProjectionRun wo_b, router;
+    Moe experts;
+    std::optional<Moe> shared;
+  };
+  struct Call;
+
+  /// What stands between two sub-layers: how many results are merged, and what comes next.
+  enum Connection { kFirst, kOneResult, kTwoResults, kHeadOneResult, kHeadTwoResults };
+
+  Layer make_layer(const LayerArrays& arrays) const;
+  SparseAttention make_attention(const Device& device, const ModelArrays& model,
+                                 const KernelMemory& memory, const Activations& at,
+                                 LayerKind kind) const;
+  void find_workspace();
+
+  void lists(const Call& call) const;
+  void connect(const Call& call, Connection kind, const HyperArrays& weights,
+               const Bf16Array& norm) const;
+  void attention(Call& call, std::int64_t layer) const;
+  void write_caches(const Call& call, std::int64_t layer) const;
+  void compress(Call& call, std::int64_t layer) const;
+  void attend(Call& call, std::int64_t layer) const;
+  void project_output(const Call& call, std::int64_t layer) const;
+  void experts(const Call& call, std::int64_t layer) const;
+  void choose_entries(Call& call, std::int64_t layer) const;
+  void streams(const Call& call, const char* name, std::int64_t layer) const;
+  void sub_layer_input(const Call& call, const std::string& name, std::int64_t layer) const;
+  void tap_routing(const Call& call, std::int64_t layer, const MoeArguments& arguments) const;
+
+  const Config& config_;
+  KernelNumbers numbers_;
+  std::int64_t tokens_;
+  HyperEmbedding embedding_;
+  std::vector<HyperConnection> connections_;  // by Connection
+  std::vector<RmsNorm> q_norm_;               // by width of the input
+  InverseRope inverse_rope_;
+  std::optional<SparseAttention> window_attention_, csa_attention_, hca_attention_;
+  void run_attention(Call& call, LayerKind kind, SparseAttentionArguments arguments) const;
+  std::vector<Layer> layers_;
+  std::size_t workspace_bytes_ = 0;
+  // Attention of each kind of layer has its own, where the schedule of its first layer stays.
+  std::size_t window_workspace_ = 0, csa_workspace_ = 0, hca_workspace_ = 0;
+};
+
+/// One run() of a step.
+struct KernelStep::Call {
+  const StepContext& context;
+  void* workspace;
+  /// Kinds of layers whose attention has a schedule already.
+  bool has_indexer_schedule = false;
+  bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
+
+  Activations& at() const { return context.at; }
+  void* stream() const { return context.stream; }
+  const StageTap* tap() const { return context.tap; }
+  const LayerArrays& arrays(std::int64_t layer) const {
+    return context.model.layers[static_cast<std::size_t>(layer)];
+  }
+  const LayerMemory& memory(std::int64_t layer) const {
+    return context.memory.layers[static_cast<std::size_t>(layer)];
+  }
+  const FloatArray& rope(LayerKind kind) const {
+    return kind == LayerKind::kWindow ? at().rope_plain : at().rope_yarn;
+  }
+};
+
+}  // namespace tilewright::model

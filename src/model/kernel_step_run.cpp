@@ -1,0 +1,301 @@
+// A step, operator after operator.
+#include "model/kernel_step.h"
+
+#include <cmath>
+
+namespace tilewright::model {
+
+SequenceBatch StepContext::sequences() const {
+  const std::int32_t* const inputs = at.inputs.get();
+  return {.batch = memory.num_sequences,
+          .offsets = inputs,
+          .starts = inputs + memory.num_sequences + 1};
+}
+
+const std::int32_t* StepContext::ids() const {
+  return at.inputs.get() + 2 * memory.num_sequences + 1;
+}
+
+void KernelStep::run(const StepContext& context, void* workspace) const {
+  Call call = {context, workspace};
+  const ModelArrays& model = context.model;
+  embedding_.run(model.embed.get(), context.ids(), call.at().streams.get(), context.stream);
+  lists(call);
+  bool had_two = false;
+  for (std::int64_t i = 0; i < config_.num_layers(); ++i) {
+    const LayerArrays& layer = call.arrays(i);
+    connect(call,
+            i == 0    ? kFirst
+            : had_two ? kTwoResults
+                      : kOneResult,
+            layer.hc_attn, layer.attn_norm);
+    if (call.tap() != nullptr) {
+      if (i > 0) streams(call, "streams", i - 1);
+      sub_layer_input(call, "attn", i);
+    }
+    attention(call, i);
+    connect(call, kOneResult, layer.hc_ffn, layer.ffn_norm);
+    if (call.tap() != nullptr) {
+      streams(call, "streams_mid", i);
+      sub_layer_input(call, "ffn", i);
+    }
+    experts(call, i);
+    had_two = layer.shared.has_value();
+  }
+  connect(call, had_two ? kHeadTwoResults : kHeadOneResult, model.hc_head, model.norm);
+  if (call.tap() != nullptr) {
+    streams(call, "streams", config_.num_layers() - 1);
+    call.tap()->rows("head_mix", -1, {call.at().mix.get(), DType::kF32, {4}});
+    call.tap()->rows("final_norm", -1, {call.at().normed.get(), DType::kBF16, {config_.hidden}});
+  }
+}
+
+void KernelStep::streams(const Call& call, const char* name, std::int64_t layer) const {
+  call.tap()->rows(name, layer,
+                   {call.at().streams.get(), numbers_.streams, {config_.streams, config_.hidden}});
+}
+
+void KernelStep::sub_layer_input(const Call& call, const std::string& name,
+                                 std::int64_t layer) const {
+  call.tap()->rows(name + "_mix", layer, {call.at().mix.get(), DType::kF32, {24}});
+  call.tap()->rows(name + "_in", layer, {call.at().normed.get(), DType::kBF16, {config_.hidden}});
+}
+
+// Where tokens stand and what they may look at is the same in all layers, except the choice of CSA.
+void KernelStep::lists(const Call& call) const {
+  Activations& at = call.at();
+  const KernelMemory& memory = call.context.memory;
+  KvListArguments list = {.kind = KvListKind::kWrite,
+                          .tokens = tokens_,
+                          .sequences = call.context.sequences(),
+                          .table = memory.window_table.pages(),
+                          .ring = memory.ring(),
+                          .window = config_.window,
+                          .list_len = 1,
+                          .lists = at.slots.get(),
+                          .positions = at.positions.get(),
+                          .stream = call.stream()};
+  memory.window_cache.list(list);
+  list.kind = KvListKind::kWindow;
+  list.list_len = config_.window;
+  list.lists = at.window_list.get();
+  list.lengths = at.window_length.get();
+  list.positions = nullptr;
+  memory.window_cache.list(list);
+  if (!memory.hca) return;
+  list.kind = KvListKind::kEntries;
+  list.table = memory.hca->table.pages();
+  list.ring = 0;
+  list.ratio = static_cast<std::int64_t>(LayerKind::kHca);
+  list.list_len = at.hca_entries;
+  list.lists = at.hca_list.get();
+  list.lengths = at.hca_length.get();
+  memory.hca_cache->list(list);
+}
+
+void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& weights,
+                         const Bf16Array& norm) const {
+  Activations& at = call.at();
+  connections_[kind].run({.streams = at.streams.get(),
+                          .merged = at.streams.get(),
+                          .mix_before = at.mix.get(),
+                          .f = at.result.get(),
+                          .g = at.shared_result.get(),
+                          .fn = weights.fn.get(),
+                          .base = weights.base.get(),
+                          .scale = weights.scale.get(),
+                          .norm_weight = norm.get(),
+                          .mix = at.mix.get(),
+                          .out = at.normed.get(),
+                          .workspace = call.workspace,
+                          .stream = call.stream()});
+}
+
+void KernelStep::attention(Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const auto idx = static_cast<std::size_t>(i);
+  const LayerArrays& arrays = call.arrays(i);
+  layers_[idx].input.run(at.normed.get(), at.input.get(), call.workspace, call.stream());
+  q_norm_[idx].run(at.input.get() + arrays.columns.q_a, arrays.q_norm.get(), at.q_a.get(),
+                   call.stream());
+  if (call.tap() != nullptr)
+    call.tap()->rows("qr", i, {at.q_a.get(), DType::kBF16, {config_.q_rank}});
+  layers_[idx].query.run(at.q_a.get(), at.query.get(), call.workspace, call.stream());
+  write_caches(call, i);
+  compress(call, i);
+  attend(call, i);
+  project_output(call, i);
+}
+
+void KernelStep::write_caches(const Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const LayerArrays& arrays = call.arrays(i);
+  const std::int64_t heads = config_.heads, dim = config_.head_dim;
+  call.context.memory.window_cache.write({.tokens = tokens_,
+                                          .heads = heads,
+                                          .eps = config_.norm_eps,
+                                          .q = at.query.get(),
+                                          .q_token_stride = arrays.query.width(),
+                                          .q_head_stride = dim,
+                                          .kv = at.input.get() + arrays.columns.kv,
+                                          .kv_dtype = DType::kF32,
+                                          .kv_stride = arrays.input.width(),
+                                          .kv_weight = arrays.kv_norm.get(),
+                                          .positions = at.positions.get(),
+                                          .rope = call.rope(arrays.kind).get(),
+                                          .rope_positions = at.rope_positions,
+                                          .slots = at.slots.get(),
+                                          .pages = call.memory(i).window.get(),
+                                          .stream = call.stream()});
+  if (call.tap() == nullptr) return;
+  call.tap()->rows("q", i, {at.query.get(), DType::kBF16, {heads, dim}, arrays.query.width()});
+  call.tap()->window_rows(i, call.context.memory);
+}
+
+void KernelStep::compress(Call& call, std::int64_t i) const {
+  const LayerArrays& arrays = call.arrays(i);
+  const CompressedCache* cache = call.context.memory.entries(arrays.kind);
+  if (cache == nullptr) return;
+  const LayerMemory& memory = call.memory(i);
+  const auto run = [&](const CompressedCache& to, const CompressorArrays& weights, std::int64_t kv,
+                       std::int64_t gate, const ByteArray& state, const ByteArray& pages) {
+    to.compressor.run({.sequences = call.context.sequences(),
+                       .max_tokens = call.context.longest,
+                       .kv = call.at().input.get() + kv,
+                       .gate = call.at().input.get() + gate,
+                       .kv_stride = arrays.input.width(),
+                       .gate_stride = arrays.input.width(),
+                       .ape = weights.ape.get(),
+                       .norm_weight = weights.norm.get(),
+                       .rope = call.rope(arrays.kind).get(),
+                       .rope_positions = call.at().rope_positions,
+                       .state = state.get(),
+                       .table = to.table.pages(),
+                       .pages = pages.get(),
+                       .stream = call.stream()});
+  };
+  const InputColumns& at = arrays.columns;
+  run(*cache, *arrays.compressor, at.compressor_kv, at.compressor_gate, *memory.state,
+      *memory.entries);
+  if (call.tap() != nullptr) call.tap()->entries(i, *cache, *memory.entries);
+  if (arrays.kind != LayerKind::kCsa) return;
+  run(*call.context.memory.index, *arrays.index_compressor, at.index_kv, at.index_gate,
+      *memory.index_state, *memory.index_keys);
+  choose_entries(call, i);
+}
+
+// Layers of one kind have lists of the same lengths, and so one schedule.
+void KernelStep::run_attention(Call& call, LayerKind kind, SparseAttentionArguments a) const {
+  const auto run = [&](const SparseAttention& attention, std::size_t workspace,
+                       bool& is_scheduled) {
+    a.workspace = static_cast<std::uint8_t*>(call.workspace) + workspace;
+    a.keeps_schedule = is_scheduled;
+    attention.run(a);
+    is_scheduled = true;
+  };
+  if (kind == LayerKind::kWindow)
+    run(*window_attention_, window_workspace_, call.has_window_schedule);
+  else if (kind == LayerKind::kCsa)
+    run(*csa_attention_, csa_workspace_, call.has_csa_schedule);
+  else
+    run(*hca_attention_, hca_workspace_, call.has_hca_schedule);
+}
+
+void KernelStep::attend(Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const LayerArrays& arrays = call.arrays(i);
+  const LayerMemory& memory = call.memory(i);
+  SparseAttentionArguments a = {.q = at.query.get(),
+                                .window = {.pages = memory.window.get(),
+                                           .indices = at.window_list.get(),
+                                           .lengths = at.window_length.get()},
+                                .out = at.attended.get(),
+                                .lse = at.lse.get(),
+                                .sink = arrays.sink.get(),
+                                .stream = call.stream()};
+  if (arrays.kind == LayerKind::kCsa)
+    a.compressed = {memory.entries->get(), at.csa_list.get(), at.csa_length.get()};
+  if (arrays.kind == LayerKind::kHca)
+    a.compressed = {memory.entries->get(), at.hca_list.get(), at.hca_length.get()};
+  run_attention(call, arrays.kind, a);
+  if (call.tap() == nullptr) return;
+  call.tap()->rows("lse", i, {at.lse.get(), DType::kF32, {config_.heads}});
+  call.tap()->rows("attn_o", i,
+                   {at.attended.get(), DType::kBF16, {config_.heads, config_.head_dim}});
+}
+
+void KernelStep::project_output(const Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const LayerArrays& arrays = call.arrays(i);
+  const Layer& layer = layers_[static_cast<std::size_t>(i)];
+  inverse_rope_.run({.tokens = tokens_,
+                     .heads = config_.heads,
+                     .out = at.attended.get(),
+                     .positions = at.positions.get(),
+                     .rope = call.rope(arrays.kind).get(),
+                     .rope_positions = at.rope_positions,
+                     .stream = call.stream()});
+  const std::int64_t group_width = config_.heads / config_.o_groups * config_.head_dim;
+  for (std::size_t g = 0; g < layer.wo_a.size(); ++g) {
+    const auto group = static_cast<std::int64_t>(g);
+    layer.wo_a[g].run(at.attended.get() + group * group_width,
+                      at.grouped.get() + group * config_.o_rank, call.workspace, call.stream());
+  }
+  layer.wo_b.run(at.grouped.get(), at.result.get(), call.workspace, call.stream());
+  if (call.tap() == nullptr) return;
+  const TappedRows turned = {at.attended.get() + config_.head_dim - config_.rope_dim,
+                             DType::kBF16,
+                             {config_.heads, config_.rope_dim},
+                             config_.heads * config_.head_dim,
+                             config_.head_dim};
+  call.tap()->rows("attn_o_inv_rope", i, turned);
+  call.tap()->rows("attn_out", i, {at.result.get(), numbers_.sub_layer, {config_.hidden}});
+}
+
+void KernelStep::experts(const Call& call, std::int64_t i) const {
+  Activations& at = call.at();
+  const LayerArrays& arrays = call.arrays(i);
+  const Layer& layer = layers_[static_cast<std::size_t>(i)];
+  layer.router.run(at.normed.get(), at.router_logits.get(), call.workspace, call.stream());
+  const MoeArguments arguments = {
+      .x = at.normed.get(),
+      .logits = at.router_logits.get(),
+      .bias = arrays.router_bias ? arrays.router_bias->get() : nullptr,
+      .token_ids = call.context.ids(),
+      .table = arrays.router_table ? arrays.router_table->get() : nullptr,
+      .out = at.result.get(),
+      .workspace = call.workspace,
+      .stream = call.stream()};
+  layer.experts.run(arguments);
+  if (call.tap() != nullptr) tap_routing(call, i, arguments);
+  if (!layer.shared) {
+    if (call.tap() != nullptr)
+      call.tap()->rows("moe_out", i, {at.result.get(), numbers_.sub_layer, {config_.hidden}});
+    return;
+  }
+  layer.shared->run({.x = at.normed.get(),
+                     .ids = at.zeros.get(),
+                     .weights = at.ones.get(),
+                     .out = at.shared_result.get(),
+                     .workspace = call.workspace,
+                     .stream = call.stream()});
+}
+
+void KernelStep::tap_routing(const Call& call, std::int64_t i,
+                             const MoeArguments& arguments) const {
+  const Moe& moe = layers_[static_cast<std::size_t>(i)].experts;
+  const auto score = [](std::vector<double>& z) {
+    for (double& x : z) x = std::sqrt(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))));
+  };
+  call.tap()->rows("router_scores", i,
+                   {call.at().router_logits.get(),
+                    DType::kF32,
+                    {config_.experts},
+                    call.arrays(i).router.width()},
+                   score);
+  call.tap()->rows("router_ids", i, {moe.ids(arguments), DType::kI32, {config_.experts_per_token}});
+  call.tap()->rows("router_weights", i,
+                   {moe.weights(arguments), DType::kF32, {config_.experts_per_token}});
+}
+
+}  // namespace tilewright::model

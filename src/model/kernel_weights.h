@@ -1,0 +1,91 @@
+// The weights of a model on a device, in the order that its operators take them.
+#pragma once
+
+#include "tilewright/moe.h"
+
+#include "device/memory.h"
+#include "model/projection.h"
+#include "model/weights.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tilewright::model {
+
+/// Memory on a device that knows its type.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray(const Device& device, std::int64_t count)
+      : buffer_(device.internal(), static_cast<std::size_t>(count) * sizeof(T)), count_(count) {}
+  DeviceArray(const Device& device, std::span<const T> values)
+      : buffer_(device::Buffer::from(device.internal(), values)),
+        count_(static_cast<std::int64_t>(values.size())) {}
+
+  T* get() const noexcept { return reinterpret_cast<T*>(buffer_.address()); }
+  std::int64_t count() const noexcept { return count_; }
+  device::Buffer& buffer() noexcept { return buffer_; }
+  const device::Buffer& buffer() const noexcept { return buffer_; }
+
+ private:
+  device::Buffer buffer_;
+  std::int64_t count_;
+};
+
+using Bf16Array = DeviceArray<std::uint16_t>;
+using FloatArray = DeviceArray<float>;
+using IntArray = DeviceArray<std::int32_t>;
+using ByteArray = DeviceArray<std::uint8_t>;
+
+Bf16Array to_bf16_array(const Device& device, const Vector& values);
+
+struct HyperArrays {
+  FloatArray fn, base, scale;
+};
+
+struct CompressorArrays {
+  FloatArray ape;
+  Bf16Array norm;
+};
+
+/// Where the results of the first projection of a layer stand in their row.
+struct InputColumns {
+  std::int64_t q_a = 0, kv = 0;
+  std::int64_t compressor_kv = 0, compressor_gate = 0;           ///< CSA, HCA
+  std::int64_t index_kv = 0, index_gate = 0, index_weights = 0;  ///< CSA
+};
+
+struct LayerArrays {
+  LayerArrays(const Device& device, const Config& config, std::int64_t layer,
+              const LayerWeights& weights);
+
+  LayerKind kind;
+  Bf16Array attn_norm, ffn_norm, q_norm, kv_norm;
+  FloatArray sink;
+  HyperArrays hc_attn, hc_ffn;
+  Projection input;  ///< of the normalised input: InputColumns
+  InputColumns columns;
+  Projection query;  ///< of the normalised q_a: queries, then those of the indexer
+  std::int64_t index_query_column = 0;
+  std::vector<Projection> wo_a;  ///< one per group
+  Projection wo_b;
+  std::optional<CompressorArrays> compressor, index_compressor;
+  Projection router;
+  std::optional<FloatArray> router_bias;
+  std::optional<IntArray> router_table;          ///< [vocab, experts_per_token]
+  tilewright::MoeWeights experts;                ///< with the shared one, if it has their format
+  std::optional<tilewright::MoeWeights> shared;  ///< else this, an expert of its own
+};
+
+struct ModelArrays {
+  ModelArrays(const Device& device, const Weights& weights);
+
+  Bf16Array embed, norm;
+  HyperArrays hc_head;
+  Projection head;
+  std::vector<LayerArrays> layers;
+};
+
+}  // namespace tilewright::model

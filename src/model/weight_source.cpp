@@ -1,0 +1,85 @@
+#include "model/weight_source.h"
+
+#include "base/error.h"
+#include "formats/minifloat.h"
+
+#include <cstring>
+
+namespace tilewright::model {
+
+namespace {
+
+void append_bf16(std::vector<std::uint8_t>& to, const MatrixRows& part) {
+  const std::int64_t cols = part.matrix->cols;
+  const std::size_t start = to.size();
+  to.resize(start + static_cast<std::size_t>(stacked_rows(part.rows) * cols * 2));
+  if (part.matrix->format.empty() && part.matrix->codes.dtype == DType::kBF16) {
+    std::memcpy(to.data() + start,
+                static_cast<const std::uint8_t*>(part.matrix->codes.data) + part.first * cols * 2,
+                static_cast<std::size_t>(part.rows * cols * 2));
+    return;
+  }
+  // Whole blocks of 128 rows at a time, of which some may not be wanted.
+  const std::int64_t from = part.first / 128 * 128;
+  const auto values = read_checkpoint_rows(*part.matrix, from, part.first + part.rows);
+  for (std::int64_t i = 0; i < part.rows * cols; ++i) {
+    const float x = values[static_cast<std::size_t>((part.first - from) * cols + i)];
+    const auto code = static_cast<std::uint16_t>(encode(kBf16, static_cast<double>(x)));
+    std::memcpy(to.data() + start + 2 * i, &code, sizeof code);
+  }
+}
+
+ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::int64_t rows) {
+  ConstTensorView part = view;
+  part.data = static_cast<const std::uint8_t*>(view.data) +
+              first * view.strides[0] * bits_per_elem(view.dtype) / 8;
+  part.shape[0] = rows;
+  return part;
+}
+
+LinearWeightSource quantised(const MatrixRows& part) {
+  const Matrix& m = *part.matrix;
+  const WeightFormat format = weight_format(m);
+  const std::int64_t block_rows = format == WeightFormat::kFp8 ? 128 : 1;
+  require(part.first % block_rows == 0, ErrorKind::kInvalidArgument,
+          "{}: rows from {} on; expected the first of a block of {}", m.name, part.first,
+          block_rows);
+  LinearWeightSource source = {.format = format};
+  source.values = rows_of(m.codes, part.first, part.rows);
+  source.scales =
+      rows_of(m.scales, part.first / block_rows, (part.rows + block_rows - 1) / block_rows);
+  if (format == WeightFormat::kNvfp4) source.global_scale = m.tensor_scale;
+  return source;
+}
+
+}  // namespace
+
+WeightFormat weight_format(const Matrix& matrix) {
+  if (matrix.format.starts_with("fp8_128x128")) return WeightFormat::kFp8;
+  if (matrix.format.starts_with("mxfp4")) return WeightFormat::kMxfp4;
+  if (matrix.format == "nvfp4") return WeightFormat::kNvfp4;
+  return WeightFormat::kBf16;
+}
+
+bool can_stack(const Matrix& matrix) {
+  return weight_format(matrix) == WeightFormat::kBf16;
+}
+
+WeightSource weight_source(std::span<const MatrixRows> parts) {
+  WeightSource result;
+  if (parts.size() == 1 && !can_stack(*parts[0].matrix)) {
+    result.source = quantised(parts[0]);
+    return result;
+  }
+  std::int64_t rows = 0;
+  for (const MatrixRows& part : parts) {
+    append_bf16(result.values, part);
+    rows += stacked_rows(part.rows);
+  }
+  result.source = {.format = WeightFormat::kBf16};
+  result.source.values = contiguous_view(static_cast<const void*>(result.values.data()),
+                                         DType::kBF16, {rows, parts[0].matrix->cols});
+  return result;
+}
+
+}  // namespace tilewright::model

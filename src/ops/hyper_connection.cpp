@@ -1,0 +1,279 @@
+// Hyper-connections, the embedding into the streams, and the norm of rows: checks and launches.
+#include "tilewright/hyper_connection.h"
+
+#include "base/error.h"
+#include "device/kernel_registry.h"
+#include "kernels/model/hyper_connection.h"
+#include "kernels/model/rms_norm.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace tilewright {
+
+namespace {
+
+constexpr int kMergeWarps = kernels::kHyperMergeThreads / 32;
+
+std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+device::Stream lent_stream(const device::Device& device, void* stream) {
+  return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
+}
+
+void require_float_type(const char* operation, const char* name, DType dtype) {
+  require(dtype == DType::kBF16 || dtype == DType::kF32, ErrorKind::kInvalidArgument,
+          "{}: {} = {}; expected BF16 or F32", operation, name, to_string(dtype));
+}
+
+void require_address(const char* operation, const char* name, const void* address,
+                     std::uintptr_t alignment) {
+  require(address != nullptr, ErrorKind::kInvalidArgument, "{}: {} is null", operation, name);
+  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
+          "{}: {} is at {}, not a multiple of {} bytes", operation, name, address, alignment);
+}
+
+void require_sizes(const char* operation, std::int64_t tokens, std::int64_t hidden) {
+  require(tokens >= 0 && tokens < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
+          "{}: tokens = {}; expected 0 to 2^31 - 1", operation, tokens);
+  require(hidden > 0 && hidden % 16 == 0 && hidden <= kernels::kHyperMaxHidden,
+          ErrorKind::kInvalidArgument, "{}: hidden = {}; expected a multiple of 16, at most {}",
+          operation, hidden, kernels::kHyperMaxHidden);
+}
+
+void check(const HyperConnectionProblem& p) {
+  constexpr const char* kName = "hyper-connection";
+  require_sizes(kName, p.tokens, p.hidden);
+  require_float_type(kName, "stream_dtype", p.stream_dtype);
+  require_float_type(kName, "f_dtype", p.f_dtype);
+  require_float_type(kName, "g_dtype", p.g_dtype);
+  require(p.has_merge || p.has_mix, ErrorKind::kInvalidArgument,
+          "hyper-connection: has_merge = has_mix = false; nothing would be done");
+  require(p.has_merge || !p.has_second, ErrorKind::kInvalidArgument,
+          "hyper-connection: has_second without has_merge; the one result comes as f");
+  require(p.iterations >= 1, ErrorKind::kInvalidArgument,
+          "hyper-connection: iterations = {}; expected at least 1", p.iterations);
+  require(p.eps >= 0 && p.norm_eps >= 0, ErrorKind::kInvalidArgument,
+          "hyper-connection: eps = {}, norm_eps = {}; expected 0 or more", p.eps, p.norm_eps);
+}
+
+void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
+  const auto need = [](bool is_needed, const char* name, const void* address,
+                       std::uintptr_t alignment = 16) {
+    if (is_needed) require_address("hyper-connection", name, address, alignment);
+  };
+  need(true, "streams", a.streams);
+  need(p.has_merge, "merged", a.merged);
+  need(p.has_merge, "mix_before", a.mix_before, 4);
+  need(p.has_merge, "f", a.f);
+  need(p.has_second, "g", a.g);
+  need(p.has_mix, "fn", a.fn);
+  need(p.has_mix, "base", a.base, 4);
+  need(p.has_mix, "scale", a.scale, 4);
+  need(p.has_mix, "norm_weight", a.norm_weight);
+  need(p.has_mix, "mix", a.mix, 4);
+  need(p.has_mix, "out", a.out);
+  need(p.has_mix, "workspace", a.workspace, 256);
+}
+
+// One token a warp until every SM has several CTAs: then fn is read once for more of them.
+std::int32_t warp_tokens(const HyperConnectionProblem& p, std::uint32_t slices, int num_sms) {
+  const std::int64_t warps = p.tokens * slices;
+  const std::int64_t wanted = warps / (std::int64_t{2} * kMergeWarps * num_sms);
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, 1, kernels::kHyperWarpTokens));
+}
+
+const char* entry_of(DType stream_dtype, const char* bf16, const char* f32) {
+  return stream_dtype == DType::kF32 ? f32 : bf16;
+}
+
+}  // namespace
+
+struct HyperConnection::State {
+  Device handle;  // keeps the device open
+  HyperConnectionProblem problem;
+  std::uint32_t slices;
+  device::Kernel merge, pre;
+
+  void launch_merge(const HyperConnectionArguments& a, const device::Stream& stream) const;
+  void launch_pre(const HyperConnectionArguments& a, const device::Stream& stream) const;
+};
+
+HyperConnection::HyperConnection(const Device& device, const HyperConnectionProblem& problem) {
+  check(problem);
+  const device::Device& d = device.internal();
+  state_ = std::make_unique<State>(State{
+      device, problem, ceil_div(problem.hidden, kernels::kHyperSliceColumns),
+      device::load_kernel(d, entry_of(problem.stream_dtype, "hyper_merge_bf16", "hyper_merge_f32")),
+      device::load_kernel(d, entry_of(problem.stream_dtype, "hyper_pre_bf16", "hyper_pre_f32"))});
+}
+
+HyperConnection::~HyperConnection() = default;
+HyperConnection::HyperConnection(HyperConnection&&) noexcept = default;
+HyperConnection& HyperConnection::operator=(HyperConnection&&) noexcept = default;
+
+const HyperConnectionProblem& HyperConnection::problem() const noexcept {
+  return state_->problem;
+}
+
+std::size_t HyperConnection::workspace_bytes() const noexcept {
+  const HyperConnectionProblem& p = state_->problem;
+  if (!p.has_mix) return 0;
+  return static_cast<std::size_t>(p.tokens) * state_->slices * kernels::kHyperPartStride *
+         sizeof(float);
+}
+
+void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
+                                          const device::Stream& stream) const {
+  const HyperConnectionProblem& p = problem;
+  const std::int32_t tokens = warp_tokens(p, slices, handle.num_sms());
+  const kernels::HyperMergeParams params = {
+      .streams = a.streams,
+      .merged = a.merged,
+      .f = p.has_merge ? a.f : nullptr,
+      .g = p.has_second ? a.g : nullptr,
+      .mix = a.mix_before,
+      .fn = p.has_mix ? a.fn : nullptr,
+      .parts = static_cast<float*>(a.workspace),
+      .f_stride = p.hidden,
+      .g_stride = p.hidden,
+      .tokens = static_cast<std::int32_t>(p.tokens),
+      .hidden = static_cast<std::int32_t>(p.hidden),
+      .rows = p.is_head ? kernels::kHyperHeadRows : kernels::kHyperMixRows,
+      .warp_tokens = tokens,
+      .is_f_f32 = p.f_dtype == DType::kF32,
+      .is_g_f32 = p.g_dtype == DType::kF32};
+  merge.launch({.grid = {slices, ceil_div(p.tokens, std::int64_t{kMergeWarps} * tokens)},
+                .block = {kernels::kHyperMergeThreads},
+                .is_dependent_launch = true},
+               params, stream);
+}
+
+void HyperConnection::State::launch_pre(const HyperConnectionArguments& a,
+                                        const device::Stream& stream) const {
+  const HyperConnectionProblem& p = problem;
+  const kernels::HyperPreParams params = {
+      .streams = p.has_merge ? a.merged : a.streams,
+      .parts = static_cast<const float*>(a.workspace),
+      .base = a.base,
+      .scale = a.scale,
+      .weight = static_cast<const std::uint16_t*>(a.norm_weight),
+      .mix = a.mix,
+      .out = static_cast<std::uint16_t*>(a.out),
+      .out_stride = p.hidden,
+      .tokens = static_cast<std::int32_t>(p.tokens),
+      .hidden = static_cast<std::int32_t>(p.hidden),
+      .slices = static_cast<std::int32_t>(slices),
+      .iterations = p.iterations,
+      .eps = static_cast<float>(p.eps),
+      .norm_eps = static_cast<float>(p.norm_eps),
+      .is_head = p.is_head};
+  pre.launch({.grid = {static_cast<std::uint32_t>(p.tokens)},
+              .block = {kernels::kHyperPreThreads},
+              .is_dependent_launch = true},
+             params, stream);
+}
+
+void HyperConnection::run(const HyperConnectionArguments& a) const {
+  const HyperConnectionProblem& p = state_->problem;
+  if (p.tokens == 0) return;
+  check(p, a);
+  const device::Stream stream = lent_stream(state_->handle.internal(), a.stream);
+  state_->launch_merge(a, stream);
+  if (p.has_mix) state_->launch_pre(a, stream);
+}
+
+struct HyperEmbedding::State {
+  Device handle;
+  HyperEmbeddingProblem problem;
+  device::Kernel kernel;
+};
+
+HyperEmbedding::HyperEmbedding(const Device& device, const HyperEmbeddingProblem& p) {
+  require_sizes("hyper-embedding", p.tokens, p.hidden);
+  require_float_type("hyper-embedding", "stream_dtype", p.stream_dtype);
+  require(p.vocab > 0 && p.vocab < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
+          "hyper-embedding: vocab = {}; expected 1 to 2^31 - 1", p.vocab);
+  state_ = std::make_unique<State>(
+      State{device, p, device::load_kernel(device.internal(), "hyper_embed")});
+}
+
+HyperEmbedding::~HyperEmbedding() = default;
+HyperEmbedding::HyperEmbedding(HyperEmbedding&&) noexcept = default;
+HyperEmbedding& HyperEmbedding::operator=(HyperEmbedding&&) noexcept = default;
+
+void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* streams,
+                         void* stream) const {
+  const HyperEmbeddingProblem& p = state_->problem;
+  if (p.tokens == 0) return;
+  require_address("hyper-embedding", "table", table, 16);
+  require_address("hyper-embedding", "ids", ids, 4);
+  require_address("hyper-embedding", "streams", streams, 16);
+  const kernels::HyperEmbedParams params = {.table = static_cast<const std::uint16_t*>(table),
+                                            .ids = ids,
+                                            .streams = streams,
+                                            .tokens = static_cast<std::int32_t>(p.tokens),
+                                            .hidden = static_cast<std::int32_t>(p.hidden),
+                                            .vocab = static_cast<std::int32_t>(p.vocab),
+                                            .is_f32 = p.stream_dtype == DType::kF32};
+  state_->kernel.launch({.grid = {ceil_div(p.hidden, 4 * kernels::kHyperEmbedThreads),
+                                  static_cast<std::uint32_t>(p.tokens)},
+                         .block = {kernels::kHyperEmbedThreads},
+                         .is_dependent_launch = true},
+                        params, lent_stream(state_->handle.internal(), stream));
+}
+
+struct RmsNorm::State {
+  Device handle;
+  RmsNormProblem problem;
+  device::Kernel kernel;
+};
+
+RmsNorm::RmsNorm(const Device& device, const RmsNormProblem& problem) {
+  RmsNormProblem p = problem;
+  require_float_type("rms-norm", "x_dtype", p.x_dtype);
+  require(p.rows >= 0 && p.rows < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
+          "rms-norm: rows = {}; expected 0 to 2^31 - 1", p.rows);
+  require(p.cols > 0 && p.cols % 8 == 0 && p.cols < std::int64_t{1} << 31,
+          ErrorKind::kInvalidArgument, "rms-norm: cols = {}; expected a multiple of 8", p.cols);
+  for (std::int64_t* stride : {&p.x_stride, &p.out_stride}) {
+    if (*stride == 0) *stride = p.cols;
+    require(*stride >= p.cols && *stride % 8 == 0, ErrorKind::kInvalidArgument,
+            "rms-norm: {} = {}; expected a multiple of 8, at least cols = {}",
+            stride == &p.x_stride ? "x_stride" : "out_stride", *stride, p.cols);
+  }
+  require(p.eps >= 0, ErrorKind::kInvalidArgument, "rms-norm: eps = {}; expected 0 or more", p.eps);
+  state_ = std::make_unique<State>(
+      State{device, p, device::load_kernel(device.internal(), "rms_norm_rows")});
+}
+
+RmsNorm::~RmsNorm() = default;
+RmsNorm::RmsNorm(RmsNorm&&) noexcept = default;
+RmsNorm& RmsNorm::operator=(RmsNorm&&) noexcept = default;
+
+void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) const {
+  const RmsNormProblem& p = state_->problem;
+  if (p.rows == 0) return;
+  require_address("rms-norm", "x", x, 16);
+  if (p.has_weight) require_address("rms-norm", "weight", weight, 16);
+  require_address("rms-norm", "out", out, 16);
+  const kernels::RmsNormParams params = {
+      .x = x,
+      .weight = p.has_weight ? static_cast<const std::uint16_t*>(weight) : nullptr,
+      .out = static_cast<std::uint16_t*>(out),
+      .x_stride = p.x_stride,
+      .out_stride = p.out_stride,
+      .rows = static_cast<std::int32_t>(p.rows),
+      .cols = static_cast<std::int32_t>(p.cols),
+      .eps = static_cast<float>(p.eps),
+      .is_f32 = p.x_dtype == DType::kF32};
+  state_->kernel.launch({.grid = {ceil_div(p.rows, kernels::kRmsNormRows)},
+                         .block = {kernels::kRmsNormThreads},
+                         .is_dependent_launch = true},
+                        params, lent_stream(state_->handle.internal(), stream));
+}
+
+}  // namespace tilewright

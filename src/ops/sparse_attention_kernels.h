@@ -1,0 +1,51 @@
+// The kernels that attend over chosen rows, as a table: what each can do, and how it is launched.
+#pragma once
+
+#include "tilewright/sparse_attention.h"
+
+#include "device/device.h"
+
+#include <span>
+#include <string>
+
+namespace tilewright::ops {
+
+/// How a kernel is launched for a problem.
+struct SparseKernelShape {
+  std::string entry;
+  int head_slots = 0;  ///< heads that are multiplied, padding included
+  int group_ctas = 1;  ///< CTAs along x that are a group
+  int cluster = 1;     ///< of them that are a cluster
+  int head_ctas = 1;   ///< CTAs along y, each with some of the heads
+  int ctas_per_sm = 1;
+  int threads = 0, shared_bytes = 0;
+};
+
+/// What a kernel takes on an H200, in microseconds of a group: what plan() chooses by, and what the
+/// schedule weighs blocks against pieces with.
+struct SparseRates {
+  double block_us;   ///< for 64 keys
+  double piece_us;   ///< for each query or part of one, beside its blocks
+  double launch_us;  ///< once
+};
+
+struct SparseKernel {
+  const char* name;
+  /// Why it cannot do it; empty if it can.
+  std::string (*obstacle)(const SparseAttentionProblem& problem);
+  SparseKernelShape (*shape)(const SparseAttentionProblem& problem);
+  SparseRates (*rates)(const SparseAttentionProblem& problem);
+};
+
+std::span<const SparseKernel> sparse_kernels() noexcept;
+/// nullptr if there is none of that name.
+const SparseKernel* find_sparse_kernel(const std::string& name) noexcept;
+
+/// Groups that work at the same time on a device.
+int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept;
+
+/// Expected time: the groups' shares of all blocks and pieces, but at least the bytes.
+double sparse_cost_us(const SparseKernel& kernel, const device::DeviceInfo& device,
+                      const SparseAttentionProblem& problem) noexcept;
+
+}  // namespace tilewright::ops

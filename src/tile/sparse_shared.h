@@ -1,0 +1,62 @@
+// Shared memory of the sparse attention kernel with warpgroup MMAs, and who waits for whom.
+#pragma once
+
+#include "kernels/sparse_attention/sm90_decode_wgmma.h"
+#include "ptx/address.h"
+#include "ptx/fence.h"
+#include "ptx/mbarrier.h"
+#include "tile/ring.h"
+#include "tile/warpgroup_mma.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+inline constexpr int kSparseStages = kernels::SparseWgmmaTile::kStages;
+inline constexpr int kSparseTileBytes = 64 * kKvDims * 2;  ///< 64 rows: 8 boxes of 64 columns
+inline constexpr int kSparseHalfBytes = kSparseTileBytes / 2;
+inline constexpr int kSparseBoxBytes = 64 * kBoxRowBytes;
+
+using SparseAt = RingPosition<kSparseStages>;
+
+struct SparseShared {
+  std::uint8_t q[kSparseTileBytes];
+  std::uint8_t k[kSparseStages][kSparseTileBytes];
+  std::uint8_t p[2][kSparseBoxBytes];  ///< weights, of 64 heads and 64 keys
+  float factors[2][64];  ///< what the results of each head so far are to be multiplied with
+  /// Bit i % 16 of number i / 16: key i is one.
+  alignas(8) std::uint16_t valid[kSparseStages][4];
+  std::uint64_t q_full;
+  /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
+  RingBarriers<kSparseStages> k_ring[2];
+  RingBarriers<2> p_ring;  ///< p and factors
+
+  /// One thread; so many of the converters' warps have a part of the first half of the keys, all
+  /// four of the second.
+  __device__ void initialise(std::uint32_t first_half_warps) {
+    ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
+    initialise_ring(k_ring[0], first_half_warps, 4);
+    initialise_ring(k_ring[1], 4, 4);
+    initialise_ring(p_ring, 4, 4);
+  }
+
+ private:
+  template <int Stages>
+  static __device__ void initialise_ring(RingBarriers<Stages>& ring, std::uint32_t full,
+                                         std::uint32_t empty) {
+    for (int i = 0; i < Stages; ++i) {
+      ptx::mbarrier_init(ptx::shared_address(&ring.full[i]), full);
+      ptx::mbarrier_init(ptx::shared_address(&ring.empty[i]), empty);
+    }
+  }
+};
+static_assert(sizeof(SparseShared) <= kernels::SparseWgmmaTile::shared_bytes());
+
+/// Every lane of a warp: what it wrote to shared memory, a product may read after this.
+__device__ inline void publish_to_products(std::uint32_t barrier) {
+  ptx::fence_proxy_async_shared_cta();
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
+}
+
+}  // namespace tilewright::tile

@@ -1,0 +1,220 @@
+// The schedule of sparse decode: every block once, in order, evenly; and lists made from positions.
+#include "kernels/sparse_attention/sparse_schedule.h"
+
+#include "kernels/sparse_attention/sparse_lists.h"
+#include "reference/sparse_attention.h"
+#include "tests/kernels/kernel_test.h"
+
+#include <numeric>
+
+namespace tilewright::kernels {
+namespace {
+
+class SparseScheduleTest : public KernelTest {
+ protected:
+  struct Schedule {
+    std::vector<SparseWork> work;
+    std::vector<std::int32_t> begin;
+    std::vector<SparseMerge> merges;
+  };
+  static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5;
+
+  // Lists of `topk` entries with lengths [batch] for the first and [batch, q_len] for the second.
+  Schedule make(std::int32_t q_len, std::int32_t groups, const std::vector<std::int32_t>& first,
+                const std::vector<std::int32_t>& second) const {
+    const Buffer lengths = Buffer::from(device(), first), more = Buffer::from(device(), second);
+    const auto batch = static_cast<std::int32_t>(first.size());
+    const auto queries = static_cast<std::size_t>(batch * q_len);
+    const auto all = static_cast<std::size_t>(groups);
+    Output<SparseWork> work(device(), queries + all);
+    Output<std::int32_t> begin(device(), all + 1);
+    Output<SparseMerge> merges(device(), all);
+    SparseScheduleParams params = {};
+    params.keys[0] = params.keys[1] = {};
+    params.keys[0].topk = params.keys[1].topk = kTopk;
+    params.keys[0].lengths = pointer_to<std::int32_t>(lengths);
+    params.keys[0].length_stride_batch = 1;
+    params.keys[1].lengths = pointer_to<std::int32_t>(more);
+    params.keys[1].length_stride_batch = q_len;
+    params.keys[1].length_stride_query = 1;
+    params.batch = batch;
+    params.q_len = q_len;
+    params.groups = groups;
+    params.piece_cost = kPieceCost;
+    params.partial_cost = kPartialCost;
+    params.work = work.pointer();
+    params.work_begin = begin.pointer();
+    params.merges = merges.pointer();
+    run_kernel(device(), "sparse_schedule", {.grid = {1}, .block = {kSparseScheduleThreads}},
+               params);
+    return {work.read(), begin.read(), merges.read()};
+  }
+
+  static std::int32_t blocks_of(std::int32_t length) {
+    return (std::clamp(length, 0, kTopk) + kSparseBlockKeys - 1) / kSparseBlockKeys;
+  }
+
+  void check(std::int32_t q_len, std::int32_t groups, const std::vector<std::int32_t>& first,
+             const std::vector<std::int32_t>& second) const {
+    SCOPED_TRACE(fmt::format("{} x {} queries, {} groups", first.size(), q_len, groups));
+    const Schedule s = make(q_len, groups, first, second);
+    const auto queries = static_cast<std::int32_t>(second.size());
+    std::vector<std::vector<std::int32_t>> slots(second.size());
+    std::int32_t query = 0, block = 0;
+    std::int64_t total = 0, dearest = 0;
+    ASSERT_EQ(s.begin[0], 0);
+    for (std::int32_t g = 0; g < groups; ++g) {
+      std::int64_t cost = 0;
+      ASSERT_LE(s.begin[g], s.begin[g + 1]);
+      for (std::int32_t i = s.begin[g]; i < s.begin[g + 1]; ++i) {
+        const SparseWork& w = s.work[i];
+        const std::int32_t blocks = blocks_of(first[query / q_len]) + blocks_of(second[query]);
+        ASSERT_EQ(w.query, query);
+        ASSERT_EQ(w.begin_block, block);
+        ASSERT_LE(w.end_block, blocks);
+        ASSERT_TRUE(w.end_block > w.begin_block || blocks == 0);
+        const bool is_whole = w.begin_block == 0 && w.end_block == blocks;
+        ASSERT_EQ(w.partial < 0, is_whole);
+        ASSERT_LT(w.partial, sparse_partial_slots(groups));
+        if (!is_whole) slots[query].push_back(w.partial);
+        cost += kPieceCost + kSparseBlockCost * (w.end_block - w.begin_block) +
+                (is_whole ? 0 : kPartialCost);
+        block = w.end_block;
+        if (block == blocks) ++query, block = 0;
+      }
+      dearest = std::max(dearest, cost);
+    }
+    EXPECT_EQ(query, queries);
+    check_merges(s, slots);
+    for (std::int32_t i = 0; i < queries; ++i)
+      total += kPieceCost + kSparseBlockCost * (blocks_of(first[i / q_len]) + blocks_of(second[i]));
+    // A group's even share, a piece more for a cut at each end, and a block of rounding.
+    EXPECT_LE(dearest,
+              (total + groups - 1) / groups + kPieceCost + 2 * kPartialCost + 2 * kSparseBlockCost);
+  }
+
+  static void check_merges(const Schedule& s, const std::vector<std::vector<std::int32_t>>& slots) {
+    std::vector<bool> is_merged(slots.size(), false);
+    for (const SparseMerge& m : s.merges) {
+      if (m.query < 0) continue;
+      ASSERT_FALSE(is_merged[m.query]);
+      is_merged[m.query] = true;
+      ASSERT_EQ(m.parts, static_cast<std::int32_t>(slots[m.query].size()));
+      for (std::int32_t i = 0; i < m.parts; ++i)
+        ASSERT_EQ(sparse_part_slot(m.first_slot, i), slots[m.query][i]);
+    }
+    for (std::size_t i = 0; i < slots.size(); ++i) ASSERT_EQ(is_merged[i], !slots[i].empty()) << i;
+  }
+
+  static constexpr std::int32_t kTopk = 2000;
+};
+TILEWRIGHT_ON_EVERY_DEVICE(SparseScheduleTest);
+
+TEST_P(SparseScheduleTest, GivesEveryBlockOnce) {
+  Random random(1);
+  for (const std::int32_t groups : {1, 2, 5, 33, 132, 264}) {
+    for (const std::int32_t batch : {1, 2, 7, 75}) {
+      const std::int32_t q_len = 1 + batch % 3;
+      std::vector<std::int32_t> first, second;
+      for (std::int32_t i = 0; i < batch; ++i)
+        first.push_back(static_cast<std::int32_t>(random.uniform(-50, 3000)));
+      for (std::int32_t i = 0; i < batch * q_len; ++i)
+        second.push_back(static_cast<std::int32_t>(random.uniform(-300, 700)));
+      check(q_len, groups, first, second);
+    }
+  }
+}
+TEST_P(SparseScheduleTest, HandlesOneLongListAndNone) {
+  check(1, 132, {2000}, {2000});
+  check(1, 132, {0, 2000, 0, 0}, {0, 2000, 0, 1});
+  check(2, 132, {0, 0, 0}, {0, 0, 0, 0, 0, 0});
+  check(1, 1024, {2000, 1, 64, 65}, {0, 0, 0, 2000});
+}
+TEST_P(SparseScheduleTest, TakesAsManyQueriesAsItSays) {
+  const std::vector<std::int32_t> lengths(kSparseScheduleMaxQueries, 640);
+  check(1, 132, lengths, lengths);
+}
+// 256 queries of 10 blocks over 132 groups: two whole ones for each of 128.
+TEST_P(SparseScheduleTest, PrefersWholeQueries) {
+  const std::vector<std::int32_t> lengths(256, 320);
+  const Schedule s = make(1, 132, lengths, lengths);
+  EXPECT_TRUE(std::ranges::all_of(s.merges, [](const SparseMerge& m) { return m.query < 0; }));
+  std::int32_t most = 0;
+  for (int g = 0; g < 132; ++g) most = std::max(most, s.begin[g + 1] - s.begin[g]);
+  EXPECT_EQ(most, 2);
+}
+
+class SparseListsTest : public KernelTest {
+ protected:
+  struct Lists {
+    std::int32_t q_len = 1, topk = 1, window = 0, ratio = 0, ring = 0;
+    std::int32_t page_size = 1, pages_per_sequence = 0;
+  };
+  std::vector<std::int32_t> make(const Lists& lists, const std::vector<std::int32_t>& starts,
+                                 const std::vector<std::int32_t>& table,
+                                 std::vector<std::int32_t>* lengths = nullptr) const {
+    const Buffer first = Buffer::from(device(), starts), pages = Buffer::from(device(), table);
+    SparseListParams params = {};
+    params.q_len = lists.q_len;
+    params.topk = lists.topk;
+    params.window = lists.window;
+    params.ratio = lists.ratio;
+    params.ring = lists.ring;
+    params.page_size = lists.page_size;
+    params.pages_per_sequence = lists.pages_per_sequence;
+    params.queries = static_cast<std::int32_t>(starts.size()) * params.q_len;
+    params.index_stride = params.topk;
+    Output<std::int32_t> indices(device(), static_cast<std::size_t>(params.queries * params.topk));
+    Output<std::int32_t> counts(device(), static_cast<std::size_t>(params.queries));
+    params.first_positions = pointer_to<std::int32_t>(first);
+    params.page_table = table.empty() ? nullptr : pointer_to<std::int32_t>(pages);
+    params.indices = indices.pointer();
+    params.lengths = lengths != nullptr ? counts.pointer() : nullptr;
+    run_kernel(
+        device(), "sparse_lists",
+        {.grid = {ceil_div(params.queries, kSparseListQueries)}, .block = {kSparseListThreads}},
+        params);
+    if (lengths != nullptr) *lengths = counts.read();
+    return indices.read();
+  }
+};
+TILEWRIGHT_ON_EVERY_DEVICE(SparseListsTest);
+
+TEST_P(SparseListsTest, WindowsOfContiguousRows) {
+  const std::int32_t q_len = 5, window = 7;
+  const auto indices = make({.q_len = q_len, .topk = window, .window = window}, {0, 20}, {});
+  std::vector<std::int32_t> positions(5);
+  std::iota(positions.begin(), positions.end(), 0);
+  auto expected = reference::window_indices(positions, window);
+  std::iota(positions.begin(), positions.end(), 20);
+  const auto second = reference::window_indices(positions, window);
+  expected.insert(expected.end(), second.begin(), second.end());
+  EXPECT_EQ(indices, expected);
+}
+// Position 130 of a ring of 128 slots in pages of 50: positions 128, 129, 130 lie in slots 0 to 2.
+TEST_P(SparseListsTest, RingOfPages) {
+  std::vector<std::int32_t> lengths;
+  const auto indices = make(
+      {.q_len = 1, .topk = 4, .window = 4, .ring = 128, .page_size = 50, .pages_per_sequence = 3},
+      {130, 1, -1}, {7, 8, 9, 4, 5, 6, 1, 2, 3}, &lengths);
+  const std::vector<std::int32_t> expected = {9 * 50 + 27, 350, 351, 352,  //
+                                              200,         201, -1,  -1,   //
+                                              -1,          -1,  -1,  -1};
+  EXPECT_EQ(indices, expected);
+  EXPECT_EQ(lengths, (std::vector<std::int32_t>{4, 2, 0}));
+}
+// Position 7 sees entry 1, which it completes; 2 is beyond the table, a page of -1 holds nothing.
+TEST_P(SparseListsTest, VisibleEntries) {
+  std::vector<std::int32_t> lengths;
+  const auto indices =
+      make({.q_len = 2, .topk = 5, .ratio = 4, .page_size = 2, .pages_per_sequence = 2},
+           {6, 19, 10}, {3, 4, 6, -1, 1, 0}, &lengths);
+  const std::vector<std::int32_t> expected = {6,  -1, -1, -1, -1, 6,  7,  -1, -1, -1,  //
+                                              12, 13, -1, -1, -1, 12, 13, -1, -1, -1,  //
+                                              2,  3,  -1, -1, -1, 2,  3,  0,  -1, -1};
+  EXPECT_EQ(indices, expected);
+  EXPECT_EQ(lengths, (std::vector<std::int32_t>{1, 2, 5, 5, 2, 3}));
+}
+
+}  // namespace
+}  // namespace tilewright::kernels

@@ -1,0 +1,196 @@
+// The model through kernels on every device against the float64 runner with the same caches: a
+// small model with random weights, in which products keep the size of their operands.
+#include "model/kernel_runner.h"
+
+#include "device/kernel_registry.h"
+#include "model/float64/reference_runner.h"
+#include "tests/model/random_checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace tilewright::model {
+namespace {
+
+using Tokens = std::vector<std::vector<std::int32_t>>;
+
+class KernelRunnerTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() { device_.reset(); }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    try {
+      if (!device_) device_ = Device::open(GetParam());
+    } catch (const Error& error) {
+      if (is_simulator()) FAIL() << error.what();
+      GTEST_SKIP() << "no GPU: " << error.what();
+    }
+    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
+    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
+  }
+  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
+
+  static inline std::optional<Device> device_;
+};
+INSTANTIATE_TEST_SUITE_P(SimTest, KernelRunnerTest, ::testing::Values("sim:h200"),
+                         [](const auto&) { return "h200"; });
+INSTANTIATE_TEST_SUITE_P(GpuTest, KernelRunnerTest, ::testing::Values("cuda"),
+                         [](const auto&) { return "cuda"; });
+
+// Tokens first .. first + count - 1 of a text without an end.
+std::vector<std::int32_t> text(std::int64_t first, std::int64_t count, std::int64_t vocab = 32) {
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t i = first; i < first + count; ++i)
+    tokens.push_back(static_cast<std::int32_t>((i * i * 7 + i * 3 + i / 5) % vocab));
+  return tokens;
+}
+
+double mean_kl(const Logits& exact, const Logits& got) {
+  EXPECT_EQ(exact.rows(), got.rows());
+  const auto log_sum = [](std::span<const double> row) {
+    const double top = *std::ranges::max_element(row);
+    double sum = 0;
+    for (const double x : row) sum += std::exp(x - top);
+    return top + std::log(sum);
+  };
+  double total = 0;
+  for (std::int64_t r = 0; r < std::min(exact.rows(), got.rows()); ++r) {
+    const auto p = exact.row(r), q = got.row(r);
+    const double p_sum = log_sum(p), q_sum = log_sum(q);
+    for (std::size_t i = 0; i < p.size(); ++i)
+      total += std::exp(p[i] - p_sum) * (p[i] - p_sum - q[i] + q_sum);
+  }
+  return total / static_cast<double>(std::max<std::int64_t>(1, exact.rows()));
+}
+
+struct Pair {
+  Pair(const Device& device, const RandomCheckpoint& checkpoint, const RunnerOptions& options,
+       ExpertFormat experts = ExpertFormat::kStored)
+      : weights(std::make_shared<Weights>(checkpoint.folder(), experts)),
+        kernels(make_kernel_runner(device, weights, options)),
+        exact(make_reference_runner(weights, options)) {}
+
+  void start(std::int64_t num_sequences) {
+    kernels->start(num_sequences);
+    exact->start(num_sequences);
+  }
+  // Of the two on the same tokens.
+  double kl(const Tokens& tokens, LogitRows rows = LogitRows::kAll) {
+    return mean_kl(exact->forward(tokens, rows), kernels->forward(tokens, rows));
+  }
+
+  std::shared_ptr<const Weights> weights;
+  std::unique_ptr<Runner> kernels, exact;
+};
+
+// What roundings to bf16 cost: measured 1e-6 to 2e-5 here; one wrong row costs a hundred times
+// more.
+constexpr double kMostKl = 2e-4;
+
+TEST_P(KernelRunnerTest, PromptsOfDifferentLengthsInChunksThenDecode) {
+  const RandomCheckpoint checkpoint;
+  Pair pair(*device_, checkpoint, {.max_tokens = 256});
+  pair.start(3);
+  EXPECT_LT(pair.kl({text(0, 9), text(40, 3), {}}), kMostKl);
+  EXPECT_LT(pair.kl({text(9, 6), {}, text(70, 2)}), kMostKl);
+  for (std::int64_t i = 0; i < 3; ++i)
+    EXPECT_LT(pair.kl({text(15 + i, 1), text(43 + i, 1), text(72 + i, 1)}), kMostKl);
+  EXPECT_LT(pair.kl({text(18, 1), {}, text(75, 4)}, LogitRows::kLast), kMostKl);
+}
+
+// A sequence that takes the place of another sees nothing of it.
+TEST_P(KernelRunnerTest, StartForgetsEverything) {
+  const RandomCheckpoint checkpoint;
+  Pair pair(*device_, checkpoint, {.max_tokens = 64});
+  pair.start(1);
+  const Logits first = pair.kernels->forward(Tokens{text(0, 6)}, LogitRows::kLast);
+  pair.kernels->forward(Tokens{text(20, 9)}, LogitRows::kLast);
+  pair.kernels->start(1);
+  EXPECT_EQ(pair.kernels->forward(Tokens{text(0, 6)}, LogitRows::kLast).values, first.values);
+}
+
+TEST_P(KernelRunnerTest, EveryFormatOfRowsAndExperts) {
+  const RandomCheckpoint checkpoint({.ratios = {4}});
+  const std::pair<KvFormat, ExpertFormat> cases[] = {{KvFormat::kBf16, ExpertFormat::kFp8},
+                                                     {KvFormat::kFp8, ExpertFormat::kMxfp4},
+                                                     {KvFormat::kNvfp4, ExpertFormat::kNvfp4}};
+  for (const auto& [kv, experts] : cases) {
+    Pair pair(*device_, checkpoint, {.kv = kv, .max_tokens = 64}, experts);
+    SCOPED_TRACE(pair.kernels->description());
+    pair.start(1);
+    EXPECT_LT(pair.kl({text(0, 9)}), kMostKl);
+  }
+}
+
+// Past the window, over the edge of its ring, with entries of both compressors.
+TEST_P(KernelRunnerTest, LongSequence) {
+  const RandomCheckpoint checkpoint({.heads = 8, .ratios = {128, 4}});
+  Pair pair(*device_, checkpoint, {.max_tokens = 1024});
+  pair.start(1);
+  EXPECT_LT(pair.kl({text(0, 126)}, LogitRows::kLast), kMostKl);
+  for (std::int64_t i = 126; i < 130; ++i)
+    EXPECT_LT(pair.kl({text(i, 1)}, LogitRows::kLast), kMostKl) << i;
+  if (is_simulator()) return;
+  EXPECT_LT(pair.kl({text(130, 600)}), kMostKl);
+  EXPECT_LT(pair.kl({text(730, 100)}), kMostKl);
+}
+
+TEST_P(KernelRunnerTest, StagesHaveTheShapesOfTheFloat64Runner) {
+  const RandomCheckpoint checkpoint;
+  Pair pair(*device_, checkpoint, {.max_tokens = 64});
+  pair.start(2);
+  using Key = std::tuple<std::string, std::int64_t, std::int64_t>;
+  std::map<Key, Stage> of_exact;
+  std::map<Key, std::vector<double>> values;
+  pair.exact->set_stage_sink([&](const Stage& s) {
+    const Key key = {std::string(s.name), s.layer, s.sequence};
+    of_exact[key] = s;
+    values[key].assign(s.values.begin(), s.values.end());
+  });
+  int matches = 0;
+  pair.kernels->set_stage_sink([&](const Stage& s) {
+    const Key key = {std::string(s.name), s.layer, s.sequence};
+    SCOPED_TRACE(fmt::format("{} of layer {}", s.name, s.layer));
+    const auto found = of_exact.find(key);
+    if (found == of_exact.end() || s.name == "logits") return;
+    ++matches;
+    EXPECT_EQ(s.shape, found->second.shape);
+    EXPECT_EQ(s.first_row, found->second.first_row);
+    const std::vector<double>& want = values[key];
+    ASSERT_EQ(s.values.size(), want.size());
+    const bool is_code = s.name.ends_with("_fp8") || s.name.ends_with("_scale");
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      if (std::isinf(want[i])) continue;
+      difference += (s.values[i] - want[i]) * (s.values[i] - want[i]);
+      size += want[i] * want[i];
+    }
+    // Codes of neighbouring numbers are neighbours, but those of both zeros.
+    EXPECT_LT(std::sqrt(difference), (is_code ? 0.1 : 0.05) * std::sqrt(size) + 1e-9);
+  });
+  const Tokens tokens = {text(0, 9), text(40, 5)};
+  pair.exact->forward(tokens, LogitRows::kAll);
+  pair.kernels->forward(tokens, LogitRows::kAll);
+  EXPECT_GT(matches, 2 * 3 * 15);
+}
+
+TEST_P(KernelRunnerTest, RefusesWhatItCannotDo) {
+  const RandomCheckpoint checkpoint({.ratios = {0}});
+  const auto weights = std::make_shared<Weights>(checkpoint.folder());
+  reference::expect_invalid([&] { make_kernel_runner(*device_, weights, {.kv = std::nullopt}); },
+                            {"bf16, fp8 or nvfp4", "--device reference"});
+  const auto runner = make_kernel_runner(*device_, weights, {.max_tokens = 8});
+  reference::expect_invalid([&] { runner->forward(Tokens{{1}}, LogitRows::kLast); },
+                            {"before start()"});
+  reference::expect_invalid([&] { runner->start(0); }, {"start(0)"});
+  runner->start(1);
+  reference::expect_invalid([&] { runner->forward(Tokens{text(0, 9)}, LogitRows::kLast); }, {"8"});
+}
+
+}  // namespace
+}  // namespace tilewright::model

@@ -1,0 +1,297 @@
+// Hyper-connections, the embedding into the streams and the norm of rows on every device against
+// the float64 references, step by step: each step is compared on the inputs that the device had.
+#include "tilewright/hyper_connection.h"
+
+#include "kernels/model/hyper_connection.h"
+#include "reference/hyper_connection.h"
+#include "reference/rms_norm.h"
+#include "tests/kernels/kernel_test.h"
+
+#include <cmath>
+
+namespace tilewright::ops {
+namespace {
+
+using device::Buffer;
+using kernels::KernelTest;
+using kernels::Output;
+using kernels::pointer_to;
+using kernels::TestDevices;
+using reference::HyperMix;
+using reference::HyperParams;
+using reference::random_doubles;
+
+// Half a unit in the last place of bf16, and what f32 sums may add to it.
+constexpr double kBf16Half = 0x1p-8;
+constexpr double kF32Sums = 2e-6;
+
+class HyperConnectionTest : public KernelTest {
+ protected:
+  // What operators take.
+  Device handle() const { return Device::open(GetParam()); }
+};
+TILEWRIGHT_ON_EVERY_DEVICE(HyperConnectionTest);
+
+// Numbers of a type on the device, and what they are after rounding.
+struct Numbers {
+  Numbers(const device::Device& device, DType dtype, std::vector<double> wanted)
+      : values(std::move(wanted)), buffer(device, 0) {
+    if (dtype == DType::kBF16) {
+      for (double& x : values) x = round_to(kBf16, x);
+      buffer = Buffer::from(device, kernels::encode_all<std::uint16_t>(kBf16, values));
+    } else {
+      for (double& x : values) x = static_cast<double>(static_cast<float>(x));
+      buffer = Buffer::from(device, kernels::to_floats(values));
+    }
+  }
+  std::vector<double> values;
+  Buffer buffer;
+  const void* pointer() const { return pointer_to<void>(buffer); }
+  const float* floats() const { return pointer_to<float>(buffer); }
+};
+
+std::vector<double> read(const Output<std::uint16_t>& out, std::int64_t count, DType dtype) {
+  const auto words = out.read();
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (dtype == DType::kBF16) {
+      values.push_back(decode(kBf16, words[at]));
+    } else {
+      const std::uint32_t bits = words[2 * at] | std::uint32_t{words[2 * at + 1]} << 16;
+      values.push_back(static_cast<double>(std::bit_cast<float>(bits)));
+    }
+  }
+  return values;
+}
+
+void expect_close(const std::vector<double>& got, const std::vector<double>& want, double relative,
+                  double absolute, const char* what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], relative * std::abs(want[i]) + absolute) << what << " " << i;
+}
+
+std::vector<double> doubles(const std::vector<float>& x) {
+  return {x.begin(), x.end()};
+}
+
+// Weights as in a trained model: some streams dominate, so that Sinkhorn has work to do.
+void check_step(const device::Device& device, const Device& handle,
+                const HyperConnectionProblem& p) {
+  const std::int64_t n = p.tokens, h = p.hidden, rows = p.is_head ? 4 : 24;
+  SCOPED_TRACE(fmt::format("{} tokens of {}, {}, merge {}, second {}, head {}", n, h,
+                           to_string(p.stream_dtype), p.has_merge, p.has_second, p.is_head));
+  const HyperParams params = {.tokens = n, .hidden = h, .sinkhorn_iters = p.iterations};
+  const Numbers x(device, p.stream_dtype, random_doubles(1, n * 4 * h));
+  const Numbers f(device, p.f_dtype, random_doubles(2, n * h)),
+      g(device, p.g_dtype, random_doubles(3, n * h));
+  const Numbers fn(device, DType::kF32, random_doubles(4, rows * 4 * h, -0.2, 0.2));
+  const Numbers base(device, DType::kF32, random_doubles(5, rows, -4, 4));
+  const Numbers scale(device, DType::kF32, random_doubles(6, p.is_head ? 1 : 3, 0.5, 2));
+  const Numbers weight(device, DType::kBF16, random_doubles(7, h));
+  const Numbers mix_before(device, DType::kF32, random_doubles(8, n * 24, 0, 1));
+
+  const HyperConnection step(handle, p);
+  const std::int64_t words = p.stream_dtype == DType::kBF16 ? 1 : 2;
+  Output<std::uint16_t> merged(device, static_cast<std::size_t>(n * 4 * h * words));
+  Output<float> mix(device, static_cast<std::size_t>(n * rows));
+  Output<std::uint16_t> out(device, static_cast<std::size_t>(n * h));
+  Buffer workspace(device, step.workspace_bytes());
+  workspace.poison();
+  const auto run = [&] {
+    step.run({.streams = x.pointer(),
+              .merged = merged.pointer(),
+              .mix_before = mix_before.floats(),
+              .f = f.pointer(),
+              .g = g.pointer(),
+              .fn = fn.floats(),
+              .base = base.floats(),
+              .scale = scale.floats(),
+              .norm_weight = weight.pointer(),
+              .mix = mix.pointer(),
+              .out = out.pointer(),
+              .workspace = pointer_to<void>(workspace)});
+    device.synchronize();
+  };
+  run();
+
+  std::vector<double> streams = x.values;
+  if (p.has_merge) {
+    HyperMix before;
+    for (std::int64_t t = 0; t < n; ++t) {
+      const auto row = mix_before.values.begin() + t * 24;
+      before.post.insert(before.post.end(), row + 4, row + 8);
+      before.comb.insert(before.comb.end(), row + 8, row + 24);
+    }
+    std::vector<double> sum = f.values;
+    if (p.has_second)
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += g.values[i];
+    const bool is_bf16 = p.stream_dtype == DType::kBF16;
+    streams = read(merged, n * 4 * h, p.stream_dtype);
+    // Up to six terms of up to 4.
+    expect_close(streams, reference::hyper_post(params, x.values, sum, before),
+                 is_bf16 ? kBf16Half : 0, kF32Sums * 4, "merged");
+  }
+  if (!p.has_mix) return;
+  std::vector<double> want, pre;
+  if (p.is_head) {
+    want = pre = reference::hyper_head_mix(params, streams, fn.values, base.values, scale.values);
+  } else {
+    const HyperMix m = reference::hyper_mix(params, streams, fn.values, base.values, scale.values);
+    pre = m.pre;
+    for (std::int64_t t = 0; t < n; ++t) {
+      want.insert(want.end(), m.pre.begin() + t * 4, m.pre.begin() + t * 4 + 4);
+      want.insert(want.end(), m.post.begin() + t * 4, m.post.begin() + t * 4 + 4);
+      want.insert(want.end(), m.comb.begin() + t * 16, m.comb.begin() + t * 16 + 16);
+    }
+  }
+  expect_close(doubles(mix.read()), want, 2e-5, 1e-6, "mix");
+  const auto y = reference::hyper_pre(params, streams, pre);
+  expect_close(read(out, n * h, DType::kBF16),
+               reference::rms_norm({.rows = n, .dim = h}, y, weight.values), kBf16Half + 2e-5, 1e-5,
+               "out");
+  const auto first = out.read();
+  run();
+  EXPECT_EQ(out.read(), first);
+}
+
+TEST_P(HyperConnectionTest, FirstSubLayerHasNothingToMerge) {
+  check_step(device(), handle(), {.tokens = 5, .hidden = 256});
+}
+TEST_P(HyperConnectionTest, MergesAndMixes) {
+  for (const std::int64_t tokens : {1, 4, 7})
+    check_step(device(), handle(), {.tokens = tokens, .hidden = 256, .has_merge = true});
+}
+TEST_P(HyperConnectionTest, RaggedColumnsAndEveryType) {
+  for (const DType streams : {DType::kBF16, DType::kF32}) {
+    check_step(device(), handle(),
+               {.tokens = 3,
+                .hidden = 208,
+                .stream_dtype = streams,
+                .has_merge = true,
+                .has_second = true,
+                .g_dtype = DType::kF32});
+    check_step(device(), handle(),
+               {.tokens = 3,
+                .hidden = 144,
+                .stream_dtype = streams,
+                .has_merge = true,
+                .f_dtype = DType::kF32,
+                .iterations = 1});
+  }
+}
+TEST_P(HyperConnectionTest, HeadAndMergeAlone) {
+  check_step(device(), handle(), {.tokens = 3, .hidden = 144, .has_merge = true, .is_head = true});
+  check_step(device(), handle(), {.tokens = 3, .hidden = 144, .has_merge = true, .has_mix = false});
+}
+// The sizes of V4-Flash and V4-Pro.
+TEST_P(HyperConnectionTest, ManyTokensOfAGpu) {
+  if (is_simulator()) GTEST_SKIP() << "a minute of simulation";
+  for (const std::int64_t hidden : {4096, 7168})
+    for (const std::int64_t tokens : {1, 130, 2049})
+      check_step(device(), handle(), {.tokens = tokens, .hidden = hidden, .has_merge = true});
+}
+
+// How many tokens a warp has changes no bit of the result.
+TEST_P(HyperConnectionTest, TokensOfAWarpAreIndependent) {
+  constexpr std::int32_t kTokens = 11, kHidden = 144, kSlices = 2;
+  const Numbers x(device(), DType::kBF16, random_doubles(1, kTokens * 4 * kHidden));
+  const Numbers f(device(), DType::kBF16, random_doubles(2, kTokens * kHidden));
+  const Numbers mix(device(), DType::kF32, random_doubles(3, kTokens * 24));
+  const Numbers fn(device(), DType::kF32, random_doubles(4, 24 * 4 * kHidden));
+  std::vector<std::vector<float>> parts;
+  std::vector<std::vector<std::uint16_t>> merged;
+  for (const std::int32_t warp_tokens : {1, 2, 3, 4}) {
+    Output<float> part(device(), kSlices * kTokens * kernels::kHyperPartStride);
+    Output<std::uint16_t> to(device(), kTokens * 4 * kHidden);
+    const kernels::HyperMergeParams params = {.streams = x.pointer(),
+                                              .merged = to.pointer(),
+                                              .f = f.pointer(),
+                                              .g = nullptr,
+                                              .mix = mix.floats(),
+                                              .fn = fn.floats(),
+                                              .parts = part.pointer(),
+                                              .f_stride = kHidden,
+                                              .g_stride = kHidden,
+                                              .tokens = kTokens,
+                                              .hidden = kHidden,
+                                              .rows = 24,
+                                              .warp_tokens = warp_tokens,
+                                              .is_f_f32 = false,
+                                              .is_g_f32 = false};
+    kernels::run_kernel(device(), "hyper_merge_bf16",
+                        {.grid = {kSlices, kernels::ceil_div(kTokens, 4 * warp_tokens)},
+                         .block = {kernels::kHyperMergeThreads}},
+                        params);
+    parts.push_back(part.read());
+    merged.push_back(to.read());
+    EXPECT_EQ(parts.back(), parts.front()) << warp_tokens;
+    EXPECT_EQ(merged.back(), merged.front()) << warp_tokens;
+  }
+}
+
+TEST_P(HyperConnectionTest, EmbedsIntoFourStreams) {
+  constexpr std::int64_t kHidden = 144, kVocab = 5;
+  const Numbers table(device(), DType::kBF16, random_doubles(1, kVocab * kHidden));
+  const std::vector<std::int32_t> ids = {4, 0, -1, 5, 3};
+  const Buffer id_buffer = Buffer::from(device(), ids);
+  const auto tokens = static_cast<std::int64_t>(ids.size());
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    const std::int64_t count = tokens * 4 * kHidden;
+    Output<std::uint16_t> out(device(),
+                              static_cast<std::size_t>(count * (dtype == DType::kF32 ? 2 : 1)));
+    HyperEmbedding(handle(), {tokens, kHidden, kVocab, dtype})
+        .run(table.pointer(), pointer_to<std::int32_t>(id_buffer), out.pointer());
+    device().synchronize();
+    const auto got = read(out, count, dtype);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int32_t id = ids[static_cast<std::size_t>(i / (4 * kHidden))];
+      const bool is_known = id >= 0 && id < kVocab;
+      const double want =
+          is_known ? table.values[static_cast<std::size_t>(id * kHidden + i % kHidden)] : 0.0;
+      ASSERT_EQ(got[static_cast<std::size_t>(i)], want) << i;
+    }
+  }
+}
+
+TEST_P(HyperConnectionTest, NormalisesRows) {
+  constexpr std::int64_t kRows = 6, kCols = 136, kStride = 160;
+  const Numbers weight(device(), DType::kBF16, random_doubles(2, kCols));
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    for (const bool has_weight : {false, true}) {
+      const Numbers x(device(), dtype, random_doubles(1, kRows * kStride));
+      Output<std::uint16_t> out(device(), kRows * kCols);
+      RmsNorm(handle(), {.rows = kRows,
+                         .cols = kCols,
+                         .x_dtype = dtype,
+                         .x_stride = kStride,
+                         .has_weight = has_weight})
+          .run(x.pointer(), weight.pointer(), out.pointer());
+      device().synchronize();
+      std::vector<double> rows;
+      for (std::int64_t r = 0; r < kRows; ++r)
+        rows.insert(rows.end(), x.values.begin() + r * kStride,
+                    x.values.begin() + r * kStride + kCols);
+      const std::vector<double> weights = has_weight ? weight.values : std::vector<double>();
+      expect_close(read(out, kRows * kCols, DType::kBF16),
+                   reference::rms_norm({.rows = kRows, .dim = kCols}, rows, weights),
+                   kBf16Half + 1e-6, 1e-7, "norm");
+    }
+  }
+}
+
+TEST_P(HyperConnectionTest, RefusesWhatMakesNoSense) {
+  reference::expect_invalid([&] { HyperConnection(handle(), {.tokens = 1, .hidden = 100}); },
+                            {"hidden = 100", "multiple of 16"});
+  reference::expect_invalid(
+      [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .has_second = true}); },
+      {"has_second without has_merge"});
+  const HyperConnection step(handle(), {.tokens = 1, .hidden = 128});
+  reference::expect_invalid([&] { step.run({}); }, {"streams is null"});
+  const RmsNormProblem narrow = {.rows = 1, .cols = 64, .x_stride = 32};
+  reference::expect_invalid([&] { RmsNorm(handle(), narrow); }, {"x_stride = 32"});
+}
+
+}  // namespace
+}  // namespace tilewright::ops

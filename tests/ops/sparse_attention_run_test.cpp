@@ -1,0 +1,203 @@
+// Sparse attention on every device against the float64 reference, under all checks of the
+// simulator: FlashMLA's grid of tests at small sizes, and its corner cases.
+#include "tests/ops/sparse_case.h"
+
+namespace tilewright::ops {
+namespace {
+
+class SparseAttentionRunTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+  }
+  static void TearDownTestSuite() { device_.reset(); }
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+    try {
+      if (!device_) device_ = Device::open(GetParam());
+    } catch (const Error& error) {
+      if (is_simulator()) FAIL() << error.what();
+      GTEST_SKIP() << "no GPU: " << error.what();
+    }
+    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
+    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
+    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
+  }
+  void TearDown() override {
+    try {
+      if (device_) device_->synchronize();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "a broken context is left: " << error.what();
+      device_.reset();
+    }
+  }
+  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
+
+  static void check(SparseCase c, const SparseTolerance& tolerance = kDecodeTolerance) {
+    for (const std::string& kernel : possible(c)) {
+      c.kernel = kernel;
+      SCOPED_TRACE(fmt::format(
+          "kernel {}, {}, batch {}, q_len {}, heads {}, window {} of {} in "
+          "pages of {}, compressed {} of {} in pages of {}",
+          kernel, to_string(c.format), c.batch, c.q_len, c.heads, c.window.topk, c.window.rows,
+          c.window.page_size, c.compressed.topk, c.compressed.rows, c.compressed.page_size));
+      SparseRun(*device_, c).check(tolerance);
+    }
+  }
+
+  static inline std::optional<Device> device_;
+
+ private:
+  static std::vector<std::string> possible(const SparseCase& c) {
+    std::vector<std::string> names;
+    const SparseAttentionPlan plan = plan_sparse_attention(*device_, sparse_problem(c));
+    for (const SparseAttentionCandidate& candidate : plan.candidates)
+      if (candidate.is_possible) names.push_back(candidate.name);
+    // Each head count with the kernel that it is for; up to four heads with all of them.
+    if (c.heads > 4 && names.size() > 1) std::erase(names, "naive");
+    if (c.heads > 4 && c.heads <= 32 && names.size() > 1) std::erase(names, "wgmma");
+    return names;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(SimTest, SparseAttentionRunTest, ::testing::Values("sim:h200"),
+                         [](const auto&) { return "h200"; });
+INSTANTIATE_TEST_SUITE_P(GpuTest, SparseAttentionRunTest, ::testing::Values("cuda"),
+                         [](const auto&) { return "cuda"; });
+
+SparseCase with(SparseCase c, auto change) {
+  change(c);
+  return c;
+}
+
+SparseCase small(std::int64_t heads = 8, KvCacheFormat format = KvCacheFormat::kFp8) {
+  return {.batch = 2,
+          .q_len = 1,
+          .heads = heads,
+          .format = format,
+          .window = {.rows = 150, .topk = 70, .page_size = 64},
+          .compressed = {.rows = 90, .topk = 20, .page_size = 2}};
+}
+
+TEST_P(SparseAttentionRunTest, EveryCacheFormat) {
+  for (const KvCacheFormat format :
+       {KvCacheFormat::kBf16, KvCacheFormat::kFp8, KvCacheFormat::kNvfp4}) {
+    for (const std::int64_t heads : {4, 16, 64}) check(small(heads, format));
+  }
+}
+TEST_P(SparseAttentionRunTest, EveryHeadCount) {
+  for (const std::int64_t heads : {1, 3, 9, 20, 32}) check(small(heads));
+}
+TEST_P(SparseAttentionRunTest, HundredAndTwentyEightHeads) {
+  for (const std::int64_t heads : {100, 128}) {
+    check(with(small(heads), [](SparseCase& c) { c.batch = 1; }));
+  }
+}
+TEST_P(SparseAttentionRunTest, OnlyOneOfTheCaches) {
+  for (const std::int64_t heads : {8, 64}) {
+    check(with(small(heads), [](SparseCase& c) { c.compressed = {}; }));
+    check(with(small(heads), [](SparseCase& c) { c.window = {}; }));
+  }
+}
+TEST_P(SparseAttentionRunTest, OddPagesAndStrides) {
+  for (const std::int64_t page : {1, 53, 61}) {
+    check(with(small(16), [&](SparseCase& c) {
+      c.window.page_size = page;
+      c.compressed.page_size = page + 8;
+      c.window.stride_padding = 1040;
+      c.is_padded = true;
+    }));
+  }
+}
+TEST_P(SparseAttentionRunTest, LengthsPerSequenceAndPerQuery) {
+  for (const SparseLengths lengths : {SparseLengths::kPerBatch, SparseLengths::kPerQuery}) {
+    for (const std::int64_t heads : {8, 64}) {
+      check(with(small(heads), [&](SparseCase& c) {
+        c.q_len = 2;
+        c.window.lengths = c.compressed.lengths = lengths;
+      }));
+    }
+  }
+}
+TEST_P(SparseAttentionRunTest, LengthsBeyondTheListAndNone) {
+  check(with(small(), [](SparseCase& c) {
+    c.batch = 4;
+    c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
+    c.window.given_lengths = {-5, 1000, 0, 64};
+    c.compressed.given_lengths = {0, 1 << 30, 0, -1};
+  }));
+}
+TEST_P(SparseAttentionRunTest, NothingIsValid) {
+  for (const std::int64_t heads : {8, 64}) {
+    check(with(small(heads), [](SparseCase& c) { c.window.invalid = c.compressed.invalid = 1; }));
+    check(with(small(heads), [](SparseCase& c) {
+      c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
+      c.window.given_lengths = c.compressed.given_lengths = {0, 0};
+    }));
+  }
+}
+TEST_P(SparseAttentionRunTest, NoSinks) {
+  check(with(small(), [](SparseCase& c) { c.has_sink = c.has_lse = false; }));
+}
+// One query over many groups: parts that are merged, some of them without a valid row.
+TEST_P(SparseAttentionRunTest, ALongListIsSplit) {
+  for (const std::int64_t heads : {8, 64}) {
+    check(with(small(heads), [](SparseCase& c) {
+      c.batch = 1;
+      c.window.topk = 300;
+      c.compressed = {.rows = 500, .topk = 340, .page_size = 64, .invalid = 0.6};
+    }));
+  }
+}
+TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
+  for (const std::int64_t heads : {8, 64}) {
+    check(with(small(heads, KvCacheFormat::kBf16),
+               [](SparseCase& c) {
+                 c.batch = 1;
+                 c.q_len = 5;
+                 c.window = {
+                     .rows = 200, .topk = 128, .page_size = 1, .lengths = SparseLengths::kPerQuery};
+                 c.compressed = {};
+                 c.has_max_logits = true;
+               }),
+          kPrefillTolerance);
+  }
+}
+TEST_P(SparseAttentionRunTest, NoQueries) {
+  check(with(small(), [](SparseCase& c) { c.batch = 0; }));
+}
+
+// FlashMLA's grid; on a GPU alone, for its size.
+TEST_P(SparseAttentionRunTest, GridOfFlashMla) {
+  if (is_simulator()) GTEST_SKIP() << "too large for the simulator";
+  struct Shape {
+    std::int64_t rows, topk;
+    std::vector<std::int64_t> pages;
+  };
+  const Shape shapes[] = {{512, 64, {2, 64, 69}}, {1024, 576, {2, 61}}, {2046, 2048, {2, 64, 576}}};
+  for (const Shape& shape : shapes) {
+    for (const std::int64_t page : shape.pages) {
+      for (const std::int64_t heads : {8, 16, 32, 64, 128}) {
+        for (const bool has_extra : {false, true}) {
+          SparseCase c = {.batch = 4, .q_len = heads == 64 ? 3 : 1, .heads = heads};
+          c.window = {.rows = shape.rows, .topk = shape.topk, .page_size = page};
+          c.window.lengths = has_extra ? SparseLengths::kPerBatch : SparseLengths::kFull;
+          if (has_extra) c.compressed = c.window;
+          check(c);
+        }
+      }
+    }
+  }
+}
+TEST_P(SparseAttentionRunTest, ManySequences) {
+  if (is_simulator()) GTEST_SKIP() << "too large for the simulator";
+  for (const std::int64_t heads : {8, 64}) {
+    check(with(small(heads), [](SparseCase& c) {
+      c.batch = 321;
+      c.q_len = 3;
+      c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
+    }));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ops
