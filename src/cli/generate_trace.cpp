@@ -120,11 +120,11 @@ void print_run(const json& run, const TraceArgs& args, const Style& style) {
                       run["first"]["where"].get<std::string>()));
   if (!run["missing"].empty()) print(fmt::format("not compared: {}\n", run["missing"].dump()));
   if (run.contains("continuation"))
-    print(
-        fmt::format("continuation: {} of {} bytes the same (of {}; later ones were closer than "
-                    "the tolerance)\n",
-                    run["continuation"]["same"].dump(), run["continuation"]["compared"].dump(),
-                    run["continuation"]["tokens"].dump()));
+    print(fmt::format("continuation: {} of {} bytes the same{}\n",
+                      run["continuation"]["same"].dump(), run["continuation"]["compared"].dump(),
+                      run["continuation"]["compared"] == run["continuation"]["tokens"]
+                          ? ""
+                          : "; from there on the reference is closer than the tolerance"));
 }
 
 std::int64_t longest_prompt(const TraceArgs& args, const std::vector<Run>& runs) {

@@ -1,7 +1,7 @@
 #include "cli/model_options.h"
 
-#include "base/error.h"
 #include "model/float64/reference_runner.h"
+#include "model/kernel_runner.h"
 
 #include <cstdlib>
 #include <map>
@@ -69,10 +69,7 @@ std::unique_ptr<model::Runner> make_runner(const std::string& spec,
   if (const char* set = std::getenv("TILEWRIGHT_DEVICE"); asked.empty() && set != nullptr)
     asked = set;
   if (asked == "reference") return model::make_reference_runner(std::move(weights), options);
-  fail(ErrorKind::kUnsupported,
-       "model: no kernels run a whole model on {} yet; expected --device reference, the float64 "
-       "model",
-       asked.empty() ? "a device" : asked);
+  return model::make_kernel_runner(Device::open(asked), std::move(weights), options);
 }
 
 }  // namespace tilewright::cli

@@ -14,8 +14,9 @@ namespace tilewright::ops {
 struct SparseKernelShape {
   std::string entry;
   int head_slots = 0;  ///< heads that are multiplied, padding included
+  int group_ctas = 1;  ///< CTAs along x that are a group
+  int cluster = 1;     ///< of them that are a cluster
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
-  int cluster = 1;     ///< CTAs along x that are a group
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
 };

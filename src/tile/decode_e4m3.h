@@ -39,6 +39,9 @@ __device__ inline bool has_large_scale(std::uint32_t scales) {
   return (((scales & 0x7f7f7f7fu) + 0x79797979u) & scales & 0x80808080u) != 0;
 }
 
+/// 2^120 in both halves: what place_e4m3() leaves out.
+inline constexpr std::uint32_t kPlacedE4m3 = 0x7b807b80u;
+
 /// 16 codes as bf16, times a factor.
 __device__ inline void decode_e4m3(std::uint32_t (&out)[8], const uint4& codes,
                                    std::uint32_t factor) {

@@ -20,8 +20,8 @@
 
 namespace tilewright::tile {
 
-/// Keys of a lane's four values: t + few_heads_key(i), i.e. 0, 8, 4, 12.
-__device__ constexpr std::uint32_t few_heads_key(std::uint32_t i) {
+/// A lane's four values are those of keys t + 0, 8, 4 and 12.
+__device__ constexpr std::uint32_t few_heads_value_key(std::uint32_t i) {
   return i % 2 * 8 + i / 2 * 4;
 }
 /// Addresses in shared memory of a lane's rows.
@@ -93,7 +93,7 @@ struct FewHeadsKeys<KvFormat::kFp8> {
     return make_uint4(__byte_perm(q.x, q.y, 0x7632), __byte_perm(q.x, q.y, 0x5410),
                       __byte_perm(q.z, q.w, 0x7632), __byte_perm(q.z, q.w, 0x5410));
   }
-  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, int block,
+  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -120,18 +120,13 @@ struct FewHeadsKeys<KvFormat::kFp8> {
       }
     }
   }
-  /// The scale of a block of a key for sums of its products; `scales` are the key's eight bytes.
-  static __device__ float sum_factor(const uint2& scales, int block) {
-    const std::uint32_t word = block < 4 ? scales.x : scales.y;
-    const int byte = block % 4;
-    return __uint_as_float((byte == 3 ? word >> 1 : word << (23 - 8 * byte)) & 0x7f800000u);
+  /// The scale of a block of a key, for sums of its products; `scales` are four of the key's.
+  static __device__ float sum_factor(std::uint32_t scales, int byte) {
+    return __uint_as_float((byte == 3 ? scales >> 1 : scales << (23 - 8 * byte)) & 0x7f800000u);
   }
   /// The same for the codes themselves, times 2^64, in bf16. Scales end at 2^55: no cache has more.
-  static __device__ std::uint32_t code_factor(std::uint32_t byte) {
-    return (min(byte, 182u) + 64) << 7;
-  }
-  static __device__ std::uint32_t code_factor_pair(const uint2& scales, int block) {
-    return code_factor((block < 4 ? scales.x : scales.y) >> block % 4 * 8 & 255u) * 0x10001u;
+  static __device__ std::uint32_t code_factor(std::uint32_t scales, int byte) {
+    return (min(scales >> 8 * byte & 255u, 182u) + 64) << 7;
   }
 };
 
@@ -146,13 +141,12 @@ struct FewHeadsKeys<KvFormat::kNvfp4> {
     return make_uint4(__byte_perm(q.x, q.z, 0x5410), __byte_perm(q.x, q.z, 0x7632),
                       __byte_perm(q.y, q.w, 0x5410), __byte_perm(q.y, q.w, 0x7632));
   }
-  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, int block,
+  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const std::uint32_t at = static_cast<std::uint32_t>(block);
-      const uint2 x = ptx::ld_shared_v2_u32(rows[r] + at * 32 + t * 8);
-      const std::uint32_t scales = ptx::ld_shared_u32(rows[r] + kScalesAt + at * 4);
+      const uint2 x = ptx::ld_shared_v2_u32(rows[r] + block * 32 + t * 8);
+      const std::uint32_t scales = ptx::ld_shared_u32(rows[r] + kScalesAt + block * 4);
       const std::uint32_t factor = scale_e2m1_factors(__byte_perm(scales, 0, scale_selector(t)));
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
@@ -196,9 +190,9 @@ struct FewHeadsKeys<KvFormat::kBf16> {
   static constexpr bool kHasFactors = false;
 
   static __device__ uint4 order(const uint4& q) { return q; }
-  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, int block,
+  static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
-    load_bf16_scores(a, rows, static_cast<std::uint32_t>(block) * 128, t);
+    load_bf16_scores(a, rows, block * 128, t);
   }
   static __device__ void load_values(KeyFragments& a, const ValueRows& rows, std::uint32_t block,
                                      std::uint32_t g) {

@@ -6,25 +6,15 @@
 #pragma once
 
 #include "ptx/load_store.h"
+#include "tile/decode_e2m1.h"
 #include "tile/decode_e4m3.h"
-#include "tile/sparse_work.h"
+#include "tile/sparse_entries.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
 
-inline constexpr int kPlainBoxes = kKvPlainDims / 64;
-
-/// What stands where no row is named: zeros of any format.
-static __device__ const uint4 kSparseNoRow[kKvDims * 2 / 16] = {};
-
-/// Where this lane's share of a row begins, and the row's scales.
-struct SparseSource {
-  const std::uint8_t* data;
-  const std::uint8_t* scales;
-};
-
-/// Two chunks of 8 bf16 of a box; where they go is SparseTarget's to say.
+/// Two chunks of 8 bf16 of a box.
 using SparseChunks = uint4[2];
 
 /// Lanes 4i to 4i + 3 have row i of 8. Neighbouring rows' chunks are taken in such an order that a
@@ -40,42 +30,82 @@ struct SparseLane {
   __device__ std::uint32_t rope_offset() const { return row * 128 + ((rope_chunk() ^ row) << 4); }
 };
 
-template <KvFormat Format>
-struct SparseRowShare;
+/// The rotated numbers.
+struct SparseRope {
+  SparseChunks chunks;
 
-template <>
-struct SparseRowShare<KvFormat::kFp8> {
-  static constexpr int kShareBytes = 16;  ///< of a plain box
+  template <KvFormat Format>
+  __device__ void load(const SparseSource& from, const SparseLane& lane) {
+    const std::uint8_t* const rope = from.data + kv_plain_bytes(Format);
+    const std::uint32_t first = lane.rope_chunk() * 16;
+    chunks[0] = ptx::ld_global_nc_no_allocate_v4_u32(rope + first);
+    chunks[1] = ptx::ld_global_nc_no_allocate_v4_u32(rope + (first ^ 64));
+  }
+};
 
-  uint4 plain[kPlainBoxes], rope[2];
-  uint2 scales, next_scales;
-  bool has_large;
+/// Plain numbers of one half of the columns: four boxes, three in the second half.
+template <KvFormat Format, int Half>
+struct SparseShare;
 
-  __device__ void load_scales(const SparseSource& from) {
-    next_scales = ptx::ld_global_nc_no_allocate_v2_u32(from.scales);
+template <int Half>
+struct SparseShare<KvFormat::kFp8, Half> {
+  uint4 plain[4 - Half];
+  std::uint32_t scales;
+
+  __device__ void load(const SparseSource& from, const SparseLane& lane) {
+    scales = ptx::ld_global_nc_no_allocate_u32(from.scales + Half * 4);
+#pragma unroll
+    for (int box = 0; box < 4 - Half; ++box) {
+      plain[box] = ptx::ld_global_nc_no_allocate_v4_u32(from.data + lane.quarter * 16 +
+                                                        (box + Half * 4) * 64);
+    }
   }
-  __device__ void load_plain(const SparseSource& from, int box) {
-    plain[box] = ptx::ld_global_nc_no_allocate_v4_u32(from.data + box * 64);
+  /// Must decode() look out for large scales?
+  __device__ bool has_large() const {
+    return has_large_scale(Half == 0 ? scales : scales & 0x00ffffffu);
   }
-  /// Takes the scales of the row to be decoded; the whole warp.
-  __device__ void begin() {
-    scales = next_scales;
-    has_large = __any_sync(0xffffffffu,
-                           has_large_scale(scales.x) || has_large_scale(scales.y & 0x00ffffffu));
-  }
-  __device__ void decode(SparseChunks& chunks, int box) const {
+  template <bool MayBeLarge>
+  __device__ void decode(SparseChunks& chunks, const SparseLane& /*lane*/, int box) const {
     std::uint32_t words[8];
-    const std::uint32_t bytes = spread_byte(box < 4 ? scales.x : scales.y, box % 4);
-    if (has_large) {
-      const std::uint32_t placed = __vminu2(bytes, kMaxPlacedScale * 0x00010001u);
-      decode_e4m3(words, plain[box], placed_e4m3_factors(placed));
+    const std::uint32_t bytes = spread_byte(scales, box);
+    const std::uint32_t placed =
+        MayBeLarge ? __vminu2(bytes, kMaxPlacedScale * 0x00010001u) : bytes;
+    decode_e4m3(words, plain[box], placed_e4m3_factors(placed));
+    if constexpr (MayBeLarge) {
 #pragma unroll
       for (std::uint32_t& word : words) word = mul_bf16x2(word, power_factors(bytes - placed));
-    } else {
-      decode_e4m3(words, plain[box], placed_e4m3_factors(bytes));
     }
     chunks[0] = make_uint4(words[0], words[1], words[2], words[3]);
     chunks[1] = make_uint4(words[4], words[5], words[6], words[7]);
+  }
+};
+
+template <int Half>
+struct SparseShare<KvFormat::kNvfp4, Half> {
+  uint2 plain[4 - Half];
+  uint4 scales;  ///< a word for the four lanes' numbers of a box
+
+  __device__ void load(const SparseSource& from, const SparseLane& lane) {
+    scales = ptx::ld_global_nc_no_allocate_v4_u32(from.scales + Half * 16);
+#pragma unroll
+    for (int box = 0; box < 4 - Half; ++box) {
+      plain[box] = ptx::ld_global_nc_no_allocate_v2_u32(from.data + lane.quarter * 8 +
+                                                        (box + Half * 4) * 32);
+    }
+  }
+  __device__ bool has_large() const {
+    return false;
+  }
+  template <bool MayBeLarge>
+  __device__ void decode(SparseChunks& chunks, const SparseLane& lane, int box) const {
+    const std::uint32_t word = box == 0   ? scales.x
+                               : box == 1 ? scales.y
+                               : box == 2 ? scales.z
+                                          : scales.w;
+    const std::uint32_t byte = spread_byte(word, static_cast<int>(lane.quarter));
+    const std::uint32_t factor = mul_bf16x2((byte & 0x007f007fu) << 4, kPlacedE4m3);
+    chunks[0] = decode_e2m1(plain[box].x, factor);
+    chunks[1] = decode_e2m1(plain[box].y, factor);
   }
 };
 

@@ -21,27 +21,31 @@ struct IndexerLengths {
   }
 };
 
-/// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
-/// keys stream by. first_chunk counts the chunks of keys of all units before.
-struct IndexerUnit {
-  std::int32_t token, count, sequence, first_chunk;
-};
 inline constexpr int kIndexerUnitTokens = 8;
 inline constexpr int kIndexerChunk = 128;  ///< keys that a CTA takes at a time
 
-/// What the schedule says beside the units.
-struct IndexerTotals {
-  std::int32_t num_units, num_chunks;
+/// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
+/// keys stream by. It costs kIndexerUnitCost and one a chunk; first_cost is that of all units
+/// before.
+struct IndexerUnit {
+  std::int32_t token, count, sequence;
+  std::int32_t num_keys;  ///< of the token that sees most
+  std::int32_t first_cost;
+};
+inline constexpr int kIndexerUnitCost = 2;
+
+/// What a CTA does: the part of all costs that is its own, and the unit in which that begins.
+struct IndexerShare {
+  std::int32_t begin_cost, end_cost, unit_idx;
+  IndexerUnit unit;
 };
 
-/// indexer_schedule: cuts tokens into units and chunks into equal shares for `ctas` CTAs: CTA c has
-/// chunks c * num_chunks / ctas up to (c + 1) * num_chunks / ctas and begins in unit first_unit[c].
+/// indexer_schedule: cuts tokens into units, and their chunks into equal shares for `ctas` CTAs.
 struct IndexerScheduleParams {
   IndexerLengths lengths;
   const std::int32_t* offsets;  ///< [batch + 1] first tokens of sequences; null: q_len each
-  IndexerTotals* totals;
-  IndexerUnit* units;        ///< [indexer_max_units + 1]
-  std::int32_t* first_unit;  ///< [ctas]
+  IndexerUnit* units;           ///< [indexer_max_units + 1]
+  IndexerShare* shares;         ///< [ctas]
   std::int32_t tokens, batch, q_len, ctas;
 };
 /// Entry indexer_schedule, one CTA.
@@ -69,9 +73,8 @@ struct IndexerLogitsParams {
   std::int32_t num_blocks;  ///< of a sequence; keys beyond have no page
   std::int32_t heads, tokens;
   IndexerLengths lengths;
-  const IndexerTotals* totals;
   const IndexerUnit* units;
-  const std::int32_t* first_unit;
+  const IndexerShare* shares;
   float* logits;               ///< [tokens, logits_stride]
   std::int64_t logits_stride;  ///< elements
   std::int32_t is_filled;
@@ -81,23 +84,39 @@ struct IndexerLogitsParams {
 /// schedule.
 inline constexpr int kIndexerLogitsThreads = 256;
 inline constexpr int kIndexerLogitsCtasPerSm = 2;
-inline constexpr int kIndexerStepColumns = 64;  ///< tokens x heads of a product
-inline constexpr int kIndexerStepQueryBytes = kIndexerStepColumns * kIndexDims;
-/// Weights of a step, in the order of accumulators: of each of four lanes 16, with a gap against
-/// bank conflicts.
-inline constexpr int kIndexerLaneWeights = 20;
-inline constexpr int kIndexerStepWeightBytes = 4 * kIndexerLaneWeights * 4;
 
-/// Products that the queries of a unit take: one, or pairs.
-constexpr int indexer_steps(int unit_tokens, int head_slots) {
-  const int steps = (unit_tokens * head_slots + kIndexerStepColumns - 1) / kIndexerStepColumns;
-  return steps <= 1 ? 1 : (steps + 1) / 2 * 2;
+/// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
+/// token; and how many tiles of keys a warp has in shared memory meanwhile.
+struct IndexerSteps {
+  int columns, steps, stages;
+
+  constexpr IndexerSteps(IndexFormat format, int tokens, int head_slots) {
+    columns = tokens * head_slots <= 64 ? 64 : 128;
+    steps = (tokens * head_slots + columns - 1) / columns;
+    const bool is_narrow = columns == 64 || format == IndexFormat::kMxfp4;
+    stages = is_narrow ? 4 : steps <= 2 ? 3 : 2;
+  }
+  constexpr int query_bytes() const { return steps * columns * kIndexDims; }
+  /// Weights of a step in the order of accumulators: a quarter of them for each lane of a quad,
+  /// with a gap against bank conflicts.
+  constexpr int lane_weights() const { return columns / 4 + 4; }
+  constexpr int weight_bytes() const { return steps * 4 * lane_weights() * 4; }
+  constexpr int unit_bytes() const { return query_bytes() + weight_bytes() + 64; }
+};
+
+/// A warp's tile of 16 keys: codes, then scales.
+constexpr int indexer_stage_bytes(IndexFormat format) {
+  return 16 * (index_data_bytes(format) + kIndexScaleBytes);
 }
-/// Dynamic shared memory for units of that many tokens.
-constexpr int indexer_logits_shared_bytes(int unit_tokens, int head_slots) {
-  return indexer_steps(unit_tokens, head_slots) *
-             (kIndexerStepQueryBytes + kIndexerStepWeightBytes) +
-         kIndexerUnitTokens * 4 + 16;
+/// Dynamic shared memory for units of up to so many tokens.
+constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
+  int most = 0;
+  for (int tokens = 1; tokens <= unit_tokens; ++tokens) {
+    const IndexerSteps s(format, tokens, head_slots);
+    const int ring = kIndexerLogitsThreads / 32 * s.stages * indexer_stage_bytes(format);
+    most = s.unit_bytes() + ring > most ? s.unit_bytes() + ring : most;
+  }
+  return most;
 }
 
 }  // namespace tilewright::kernels

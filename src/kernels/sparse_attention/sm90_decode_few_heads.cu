@@ -26,7 +26,7 @@ constexpr float kNoKey = -1e30f;
 /// Growth of a score, as a power of 2, up to which the reference stays.
 constexpr float kTolerated = 8.0f;
 
-/// Two scores a tile of 8 heads, as a lane has them: heads 2 t and 2 t + 1.
+/// Of each tile of 8 heads a lane has heads 2 t and 2 t + 1.
 template <int Tiles>
 using PerHead = float[Tiles][2];
 
@@ -44,24 +44,24 @@ struct Consumer {
   const SparseDecodeParams& p;
   Shared& shared;
   tile::Ring<kStages> ring;
-  std::uint32_t warp, g, t, key;  ///< key: of a piece, the lane's first; the other is 8 further
+  std::uint32_t warp, piece, half, g, t;  ///< half: of the dimensions of the warp's scores
   Position at = {};
   std::uint32_t buffer = 0;
-  float o[2][4][Tiles][4];  ///< of 64 dimensions each
-  PerHead<Tiles> reference, sum;
-  float maxima[Tiles][2];
+  float o[4][Tiles][4];  ///< dimensions 64 warp + 8 g + 2 i (0, 1) and + 1 (2, 3)
+  PerHead<Tiles> reference, sum, largest;
 
-  __device__ Consumer(const SparseDecodeParams& params, Shared& memory)
+  __device__ Consumer(const SparseDecodeParams& params, Shared& memory, std::uint32_t warp_number)
       : p(params),
         shared(memory),
         ring(*reinterpret_cast<tile::RingBarriers<kStages>*>(memory.full)),
-        warp(ptx::uniform(threadIdx.x / 32)),
+        warp(warp_number),
+        piece(warp % kFewHeadsPieces),
+        half(warp / kFewHeadsPieces),
         g(threadIdx.x % 32 / 4),
-        t(threadIdx.x % 4),
-        key((g & 4) | (g & 1) << 1 | (g >> 1 & 1)) {}
+        t(threadIdx.x % 4) {}
 
-  __device__ std::uint32_t rows_of(Position piece) const {
-    return ptx::shared_address(shared.rows) + piece.stage * (kFewHeadsPieceKeys * kPitch);
+  __device__ std::uint32_t rows_of(Position at_piece) const {
+    return ptx::shared_address(shared.rows) + at_piece.stage * (kFewHeadsPieceKeys * kPitch);
   }
 
   /// All heads of a query, in the order that the products want, zeros for heads that are none.
@@ -85,131 +85,163 @@ struct Consumer {
     }
   }
 
+  /// x += the four products of a block, in as many chains as there are tiles of heads.
   __device__ void multiply_query(float (&x)[Tiles][4], const tile::KeyFragments& a,
-                                 int block) const {
+                                 std::uint32_t block) const {
+    const std::uint32_t q =
+        ptx::shared_address(shared.fixed.q) + g * kFewHeadsQueryPitch + block * 128 + t * 32;
 #pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-      const std::uint32_t q = ptx::shared_address(shared.fixed.q) +
-                              (n * 8 + g) * kFewHeadsQueryPitch +
-                              static_cast<std::uint32_t>(block) * 128 + t * 32;
-      const uint4 u = ptx::ld_shared_v4_u32(q), v = ptx::ld_shared_v4_u32(q + 16);
-      const std::uint32_t b[4][2] = {{u.x, u.y}, {u.z, u.w}, {v.x, v.y}, {v.z, v.w}};
+    for (int i = 0; i < 2; ++i) {
+      uint4 b[Tiles];
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(x[n], a[i], b[i], x[n]);
+      for (int n = 0; n < Tiles; ++n)
+        b[n] = ptx::ld_shared_v4_u32(q + n * (8 * kFewHeadsQueryPitch) + i * 16);
+#pragma unroll
+      for (int n = 0; n < Tiles; ++n)
+        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(x[n], a[2 * i], {b[n].x, b[n].y}, x[n]);
+#pragma unroll
+      for (int n = 0; n < Tiles; ++n)
+        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(x[n], a[2 * i + 1], {b[n].z, b[n].w},
+                                                         x[n]);
     }
   }
 
-  /// s: keys `key` (0, 1) and `key` + 8 (2, 3) of the warp's piece, times 1 / kScore.
-  __device__ void score(float (&s)[Tiles][4], std::uint32_t rows) const {
-    const tile::ScoreRows mine = {rows + key * kPitch, rows + (key + 8) * kPitch};
-    uint2 scales[2] = {};
-    if constexpr (Keys::kHasFactors) {
-      scales[0] = ptx::ld_shared_v2_u32(mine[0] + kv_data_bytes(Format));
-      scales[1] = ptx::ld_shared_v2_u32(mine[1] + kv_data_bytes(Format));
-    }
+  /// A block of 64 plain dimensions, number `i` of the warp's half.
+  __device__ void score_block(float (&s)[Tiles][4], const tile::ScoreRows& rows,
+                              const std::uint32_t (&scales)[2], int i) const {
+    const std::uint32_t block = half * 4 + static_cast<std::uint32_t>(i);
     tile::KeyFragments a;
-    tile::load_bf16_scores(a, mine, kv_plain_bytes(Format), t);
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0f;
-    multiply_query(s, a, kPlainBlocks);
-#pragma unroll
-    for (int block = 0; block < kPlainBlocks; ++block) {
-      Keys::load_scores(a, mine, block, t);
-      if constexpr (kScalesSums || Tiles == 1) {
-        float x[Tiles][4] = {};
-        multiply_query(x, a, block);
-        add_scaled(s, x, scales, block);
-      } else {
-        if constexpr (Keys::kHasFactors) scale_codes(a, scales, block);
-        multiply_query(s, a, block);
-      }
-    }
-  }
-  __device__ static void add_scaled(float (&s)[Tiles][4], const float (&x)[Tiles][4],
-                                    const uint2 (&scales)[2], int block) {
-    float factors[2] = {1.0f, 1.0f};
+    Keys::load_scores(a, rows, block, t);
     if constexpr (kScalesSums) {
-      factors[0] = Keys::sum_factor(scales[0], block);
-      factors[1] = Keys::sum_factor(scales[1], block);
-    }
+      float x[Tiles][4] = {};
+      multiply_query(x, a, block);
+      const float factors[2] = {Keys::sum_factor(scales[0], i), Keys::sum_factor(scales[1], i)};
 #pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
+      for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
-      for (int c = 0; c < 4; ++c) s[n][c] = fmaf(x[n][c], factors[c / 2], s[n][c]);
+        for (int c = 0; c < 4; ++c) s[n][c] = fmaf(x[n][c], factors[c / 2], s[n][c]);
+      }
+    } else {
+      if constexpr (Keys::kHasFactors) scale_codes(a, scales, i);
+      multiply_query(s, a, block);
     }
   }
-  __device__ static void scale_codes(tile::KeyFragments& a, const uint2 (&scales)[2], int block) {
+  __device__ static void scale_codes(tile::KeyFragments& a, const std::uint32_t (&scales)[2],
+                                     int i) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const std::uint32_t factor = Keys::code_factor_pair(scales[r], block);
+      const std::uint32_t factor = Keys::code_factor(scales[r], i) * 0x10001u;
 #pragma unroll
-      for (int i = 0; i < 8; ++i)
-        a[i / 2][i % 2 * 2 + r] = tile::mul_bf16x2(a[i / 2][i % 2 * 2 + r], factor);
+      for (int k = 0; k < 8; ++k)
+        a[k / 2][k % 2 * 2 + r] = tile::mul_bf16x2(a[k / 2][k % 2 * 2 + r], factor);
+    }
+  }
+
+  /// Sums over the warp's half of the dimensions, of keys few_heads_key(g) (0, 1) and that and 8
+  /// (2, 3) of its piece, times 1 / kScore.
+  __device__ void score(float (&s)[Tiles][4], std::uint32_t rows) const {
+    const std::uint32_t key = few_heads_key(g);
+    const tile::ScoreRows mine = {rows + key * kPitch, rows + (key + 8) * kPitch};
+    std::uint32_t scales[2] = {};
+    if constexpr (Keys::kHasFactors) {
+      scales[0] = ptx::ld_shared_u32(mine[0] + kv_data_bytes(Format) + half * 4);
+      scales[1] = ptx::ld_shared_u32(mine[1] + kv_data_bytes(Format) + half * 4);
+    }
+#pragma unroll
+    for (int n = 0; n < Tiles; ++n) s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 3; ++i) score_block(s, mine, scales, i);
+    if (half == 0) {
+      score_block(s, mine, scales, 3);
+    } else {
+      tile::KeyFragments a;
+      tile::load_bf16_scores(a, mine, kv_plain_bytes(Format), t);
+      multiply_query(s, a, kPlainBlocks);
+    }
+  }
+
+  /// Of two warps with the same keys each gets all dimensions of half of the keys, and x of them.
+  __device__ void exchange(PerHead<Tiles>& x, const float (&s)[Tiles][4]) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    auto& to = shared.fixed.scores[warp];
+    const auto& from = shared.fixed.scores[warp ^ kFewHeadsPieces];
+#pragma unroll
+    for (int n = 0; n < Tiles; ++n) {
+      const float2 other =
+          half == 0 ? make_float2(s[n][2], s[n][3]) : make_float2(s[n][0], s[n][1]);
+      *reinterpret_cast<float2*>(to[n][lane]) = other;
+    }
+    ptx::bar_sync<64>(2 + piece);
+#pragma unroll
+    for (int n = 0; n < Tiles; ++n) {
+      const float2 other = *reinterpret_cast<const float2*>(from[n][lane]);
+      x[n][0] = (half == 0 ? s[n][0] : s[n][2]) + other.x;
+      x[n][1] = (half == 0 ? s[n][1] : s[n][3]) + other.y;
     }
   }
 
   /// What the values of the warp's piece are to be multiplied with beside their weights.
   __device__ void store_value_factors(std::uint32_t rows) {
     if constexpr (Keys::kHasFactors) {
-      const std::uint32_t lane = threadIdx.x % 32, row = lane % 16, first = lane / 16 * 4;
-      const std::uint32_t bytes =
-          ptx::ld_shared_u32(rows + row * kPitch + kv_data_bytes(Format) + first);
-      auto& factors = shared.fixed.factors[buffer];
-      const std::uint32_t to = warp * kFewHeadsPieceKeys + few_heads_position(row);
+      const std::uint32_t lane = threadIdx.x % 32, row = lane % 16, first = lane / 16 * 2;
+      const std::uint32_t scales =
+          ptx::ld_shared_u32(rows + row * kPitch + kv_data_bytes(Format) + half * 4) >> 8 * first;
+      const std::uint32_t to = piece * kFewHeadsPieceKeys + few_heads_position(row);
 #pragma unroll
-      for (std::uint32_t i = 0; i < 4; ++i) {
-        if (i < 3 || first == 0)
-          factors[first + i][to] =
-              static_cast<std::uint16_t>(Keys::code_factor(bytes >> i * 8 & 255u));
+      for (int i = 0; i < 2; ++i) {
+        const std::uint32_t block = half * 4 + first + static_cast<std::uint32_t>(i);
+        if (block < kPlainBlocks)
+          shared.fixed.factors[buffer][block][to] =
+              static_cast<std::uint16_t>(Keys::code_factor(scales, i));
       }
     }
   }
 
-  /// Scores of the warp's piece become weights in shared memory. `mine`: what they are relative to.
-  __device__ void weigh(float (&s)[Tiles][4], const std::uint32_t (&valid)[2],
-                        PerHead<Tiles>& mine) {
+  /// Scores of the warp's eight keys become weights in shared memory. `mine`: what these are
+  /// relative to.
+  __device__ void weigh(PerHead<Tiles>& x, bool exists, PerHead<Tiles>& mine) {
     const float scale = p.scale_log2 * Keys::kScore;
-    const bool exists[2] = {(valid[0] >> key * 4 & 1) != 0, (valid[1] >> key * 4 & 1) != 0};
     bool grows = false;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        float &first = s[n][h], &second = s[n][2 + h];
-        first = exists[0] ? first * scale : -INFINITY;
-        second = exists[1] ? second * scale : -INFINITY;
-        float top = fmaxf(first, second);
+        x[n][h] = exists ? x[n][h] * scale : -INFINITY;
+        float top = x[n][h];
 #pragma unroll
         for (int step = 4; step < 32; step *= 2)
           top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
-        if constexpr (Format == KvFormat::kBf16) maxima[n][h] = fmaxf(maxima[n][h], top);
+        if constexpr (Format == KvFormat::kBf16) largest[n][h] = fmaxf(largest[n][h], top);
         const bool has_grown = top > reference[n][h] + kTolerated;
         mine[n][h] = has_grown ? top : reference[n][h];
         grows |= has_grown;
       }
     }
-    std::uint8_t* const weights = shared.fixed.weights[buffer] + warp * (kFewHeadsPieceKeys * 2) +
-                                  few_heads_position(key) * 2;
+    const std::uint32_t key = few_heads_key(g) + half * 8;
+    std::uint8_t* const weights =
+        shared.fixed.weights[buffer] + (piece * kFewHeadsPieceKeys + few_heads_position(key)) * 2;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float x = ptx::ex2_approx_ftz_f32(s[n][h] - mine[n][h]);
-        const float y = ptx::ex2_approx_ftz_f32(s[n][2 + h] - mine[n][h]);
-        sum[n][h] = fmaf(sum[n][h], ptx::ex2_approx_ftz_f32(reference[n][h] - mine[n][h]), x + y);
-        *reinterpret_cast<std::uint32_t*>(weights + (n * 8 + t * 2 + h) * kFewHeadsWeightPitch) =
-            tile::Bf16::pack(x, y);
-        if (g == 0) shared.fixed.references[buffer][warp][n * 8 + t * 2 + h] = mine[n][h];
+        const std::uint32_t head = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
+        const float weight = ptx::ex2_approx_ftz_f32(x[n][h] - mine[n][h]);
+        sum[n][h] = fmaf(sum[n][h], ptx::ex2_approx_ftz_f32(reference[n][h] - mine[n][h]), weight);
+        *reinterpret_cast<std::uint16_t*>(weights + head * kFewHeadsWeightPitch) =
+            static_cast<std::uint16_t>(tile::Bf16::pack(weight, 0.0f));
+        if (g == 0) shared.fixed.references[buffer][warp][head] = mine[n][h];
       }
     }
     grows = __any_sync(kAllLanes, grows);
-    if (threadIdx.x % 32 == 0) shared.fixed.has_changed[buffer][warp] = grows;
+    if (threadIdx.x % 32 == 0) shared.fixed.has_changed[buffer][warp] = grows ? 1 : 0;
   }
 
   __device__ float common_reference(std::uint32_t head) const {
     const auto& all = shared.fixed.references[buffer];
-    return fmaxf(fmaxf(all[0][head], all[1][head]), fmaxf(all[2][head], all[3][head]));
+    float common = all[0][head];
+#pragma unroll
+    for (int w = 1; w < kWarps; ++w) common = fmaxf(common, all[w][head]);
+    return common;
   }
   /// After some warp has raised its reference: the largest is everybody's.
   __device__ void agree(const PerHead<Tiles>& mine) {
@@ -217,91 +249,104 @@ struct Consumer {
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float common = common_reference(n * 8 + t * 2 + h);
+        const float common = common_reference(n * 8 + t * 2 + static_cast<std::uint32_t>(h));
         const float factor = ptx::ex2_approx_ftz_f32(reference[n][h] - common);
         sum[n][h] *= ptx::ex2_approx_ftz_f32(mine[n][h] - common);
         reference[n][h] = common;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          o[i / 4][i % 4][n][h] *= factor;
-          o[i / 4][i % 4][n][2 + h] *= factor;
+        for (int i = 0; i < 4; ++i) {
+          o[i][n][h] *= factor;
+          o[i][n][2 + h] *= factor;
         }
       }
     }
   }
 
-  /// o += the warp's 128 dimensions of one piece times its weights.
-  __device__ void add_piece(std::uint32_t piece, std::uint32_t rows, bool has_changed) {
-    std::uint32_t b[Tiles][2];
+  /// Weights of a piece as B operands; if references differ, relative to the common one.
+  __device__ void load_weights(std::uint32_t (&b)[Tiles][2], std::uint32_t of_piece,
+                               bool has_changed) const {
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
+      const std::uint32_t head = n * 8 + g;
       const uint2 words = ptx::ld_shared_v2_u32(ptx::shared_address(shared.fixed.weights[buffer]) +
-                                                (n * 8 + g) * kFewHeadsWeightPitch +
-                                                piece * (kFewHeadsPieceKeys * 2) + t * 8);
+                                                head * kFewHeadsWeightPitch +
+                                                of_piece * (kFewHeadsPieceKeys * 2) + t * 8);
       b[n][0] = words.x, b[n][1] = words.y;
       if (has_changed) {
-        const float mine = shared.fixed.references[buffer][piece][n * 8 + g];
-        const float factor = ptx::ex2_approx_ftz_f32(mine - common_reference(n * 8 + g));
-        const std::uint32_t both = tile::Bf16::pack(factor, factor);
-        b[n][0] = tile::mul_bf16x2(b[n][0], both), b[n][1] = tile::mul_bf16x2(b[n][1], both);
+        const auto& all = shared.fixed.references[buffer];
+        const float common = common_reference(head);
+        const std::uint32_t factors = tile::Bf16::pack(
+            ptx::ex2_approx_ftz_f32(all[of_piece][head] - common),
+            ptx::ex2_approx_ftz_f32(all[of_piece + kFewHeadsPieces][head] - common));
+        b[n][0] = tile::mul_bf16x2(b[n][0], factors), b[n][1] = tile::mul_bf16x2(b[n][1], factors);
       }
     }
+  }
+
+  /// o += the warp's 64 dimensions of one piece times its weights.
+  template <bool IsRope>
+  __device__ void add_piece(std::uint32_t of_piece, std::uint32_t rows, bool has_changed) {
     tile::ValueRows mine;
 #pragma unroll
-    for (std::uint32_t i = 0; i < 4; ++i) mine[i] = rows + (t + tile::few_heads_key(i)) * kPitch;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      mine[i] = rows + (t + tile::few_heads_value_key(i)) * kPitch;
+    std::uint32_t b[Tiles][2];
+    load_weights(b, of_piece, has_changed);
+    tile::KeyFragments a;
+    if constexpr (IsRope) {
+      tile::load_bf16_values(a, mine, kv_plain_bytes(Format), g);
+    } else {
+      Keys::load_values(a, mine, warp, g);
+      if constexpr (Keys::kHasFactors) {
+        const uint2 factors = ptx::ld_shared_v2_u32(
+            ptx::shared_address(shared.fixed.factors[buffer]) + warp * (kSparseBlockKeys * 2) +
+            of_piece * (kFewHeadsPieceKeys * 2) + t * 8);
 #pragma unroll
-    for (std::uint32_t half = 0; half < 2; ++half) {
-      const std::uint32_t block = warp * 2 + half;
-      tile::KeyFragments a;
-      std::uint32_t scaled[Tiles][2];
-      uint2 factors = {};
-      const bool is_rope = half == 1 && warp == kWarps - 1;
-      if (is_rope) {
-        tile::load_bf16_values(a, mine, kv_plain_bytes(Format), g);
-      } else {
-        Keys::load_values(a, mine, block, g);
-        if constexpr (Keys::kHasFactors)
-          factors = ptx::ld_shared_v2_u32(ptx::shared_address(shared.fixed.factors[buffer]) +
-                                          block * (kSparseBlockKeys * 2) +
-                                          piece * (kFewHeadsPieceKeys * 2) + t * 8);
-      }
-#pragma unroll
-      for (int n = 0; n < Tiles; ++n) {
-        scaled[n][0] = b[n][0], scaled[n][1] = b[n][1];
-        if (Keys::kHasFactors && !is_rope) {
-          scaled[n][0] = tile::mul_bf16x2(b[n][0], factors.x);
-          scaled[n][1] = tile::mul_bf16x2(b[n][1], factors.y);
+        for (int n = 0; n < Tiles; ++n) {
+          b[n][0] = tile::mul_bf16x2(b[n][0], factors.x);
+          b[n][1] = tile::mul_bf16x2(b[n][1], factors.y);
         }
       }
+    }
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i) {
 #pragma unroll
-        for (int n = 0; n < Tiles; ++n)
-          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(o[half][i][n], a[i], scaled[n],
-                                                           o[half][i][n]);
-      }
+      for (int n = 0; n < Tiles; ++n)
+        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(o[i][n], a[i], b[n], o[i][n]);
+    }
+  }
+  template <bool IsRope>
+  __device__ void add_values(bool has_changed) {
+    Position from = at;
+#pragma unroll
+    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) {
+      add_piece<IsRope>(i, rows_of(from), has_changed);
+      from.advance();
     }
   }
 
   __device__ void add_block() {
-    const Position own = tile::ahead(at, warp);
+    const Position own = tile::ahead(at, piece);
     ring.wait_full(own);
     float s[Tiles][4];
-    PerHead<Tiles> mine;
+    PerHead<Tiles> x, mine;
     score(s, rows_of(own));
     store_value_factors(rows_of(own));
-    weigh(s, shared.valid[own.stage], mine);
+    exchange(x, s);
+    weigh(x, (shared.valid[own.stage][half] >> g * 4 & 1) != 0, mine);
     ptx::bar_sync<1, kWarps * 32>();
-    const uint4 changed = *reinterpret_cast<const uint4*>(shared.fixed.has_changed[buffer]);
-    const bool has_changed = (changed.x | changed.y | changed.z | changed.w) != 0;
-    if (has_changed) agree(mine);
-#pragma unroll 1
-    for (std::uint32_t piece = 0; piece < kFewHeadsPieces; ++piece) {
-      ring.wait_full(at);
-      add_piece(piece, rows_of(at), has_changed);
-      ring.release(at);
-      at.advance();
+    const auto changed = *reinterpret_cast<const std::uint64_t*>(shared.fixed.has_changed[buffer]);
+    if (changed != 0) agree(mine);
+#pragma unroll
+    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) ring.wait_full(tile::ahead(at, i));
+    if (warp == kWarps - 1) {
+      add_values<true>(changed != 0);
+    } else {
+      add_values<false>(changed != 0);
     }
+#pragma unroll
+    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) ring.release(tile::ahead(at, i));
+    at = tile::ahead(at, kFewHeadsPieces);
     buffer ^= 1;
   }
 
@@ -310,51 +355,46 @@ struct Consumer {
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        reference[n][h] = kNoKey, sum[n][h] = 0.0f, maxima[n][h] = -INFINITY;
+        reference[n][h] = kNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) o[i / 4][i % 4][n][h] = o[i / 4][i % 4][n][2 + h] = 0.0f;
+        for (int i = 0; i < 4; ++i) o[i][n][h] = o[i][n][2 + h] = 0.0f;
       }
     }
   }
 
-  /// The warp's 128 dimensions of a head, eight of 64 a lane.
+  /// The warp's 64 dimensions of a head, eight a lane.
   __device__ void store_head(const tile::SparseQuery& query, std::int32_t partial, int n, int h,
                              std::int32_t head, float factor) const {
+    const float scale = warp == kWarps - 1 ? factor : factor * Keys::kValue;
+    const std::uint32_t dim = warp * 64 + g * 8;
+    float x[8];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const bool is_rope = half == 1 && warp == kWarps - 1;
-      const float scale = is_rope ? factor : factor * Keys::kValue;
-      const std::uint32_t dim = (warp * 2 + half) * 64 + g * 8;
-      float x[8];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        x[2 * i] = o[half][i][n][h] * scale;
-        x[2 * i + 1] = o[half][i][n][2 + h] * scale;
-      }
-      if (partial >= 0) {
-        const std::int64_t to = (std::int64_t{partial} * p.heads + head) * kKvDims + dim;
-        auto* const out = reinterpret_cast<float4*>(p.partial_out + to);
-        out[0] = make_float4(x[0], x[1], x[2], x[3]);
-        out[1] = make_float4(x[4], x[5], x[6], x[7]);
-      } else {
-        std::uint16_t* const to = p.out + query.offset(p.out_strides, head) + dim;
-        *reinterpret_cast<uint4*>(to) = tile::pack_chunk<tile::Bf16>(x, 1.0f);
-      }
+    for (int i = 0; i < 4; ++i) {
+      x[2 * i] = o[i][n][h] * scale;
+      x[2 * i + 1] = o[i][n][2 + h] * scale;
+    }
+    if (partial >= 0) {
+      const std::int64_t to = (std::int64_t{partial} * p.heads + head) * kKvDims + dim;
+      auto* const out = reinterpret_cast<float4*>(p.partial_out + to);
+      out[0] = make_float4(x[0], x[1], x[2], x[3]);
+      out[1] = make_float4(x[4], x[5], x[6], x[7]);
+    } else {
+      std::uint16_t* const to = p.out + query.offset(p.out_strides, head) + dim;
+      *reinterpret_cast<uint4*>(to) = tile::pack_chunk<tile::Bf16>(x, 1.0f);
     }
   }
-
   /// The largest score is not what weights are relative to.
-  __device__ void store_maximum(const tile::SparseQuery& query, std::int32_t partial,
+  __device__ void store_largest(const tile::SparseQuery& query, std::int32_t partial,
                                 std::uint32_t head) const {
     if (p.max_logits == nullptr || partial >= 0) return;
-    const auto& all = shared.fixed.maxima;
-    const float largest =
-        fmaxf(fmaxf(all[0][head], all[1][head]), fmaxf(all[2][head], all[3][head]));
-    p.max_logits[query.offset(p.lse_strides, static_cast<std::int32_t>(head))] =
-        largest * tile::kLn2;
+    float all = -INFINITY;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) all = fmaxf(all, shared.fixed.maxima[w][head]);
+    p.max_logits[query.offset(p.lse_strides, static_cast<std::int32_t>(head))] = all * tile::kLn2;
   }
 
-  __device__ void finish(const tile::SparseQuery& query, std::int32_t partial) {
+  /// Sums of all keys' weights, which the lanes of a quad, the quads and the warps have parts of.
+  __device__ void share_sums() {
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
@@ -362,31 +402,33 @@ struct Consumer {
 #pragma unroll
         for (int step = 4; step < 32; step *= 2)
           sum[n][h] += __shfl_xor_sync(kAllLanes, sum[n][h], step);
-        if (g == 0) {
-          shared.fixed.sums[warp][n * 8 + t * 2 + h] = sum[n][h];
-          if constexpr (Format == KvFormat::kBf16)
-            shared.fixed.maxima[warp][n * 8 + t * 2 + h] = maxima[n][h];
-        }
+        const std::uint32_t head = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
+        if (g != 0) continue;
+        shared.fixed.sums[warp][head] = sum[n][h];
+        if constexpr (Format == KvFormat::kBf16) shared.fixed.maxima[warp][head] = largest[n][h];
       }
     }
     ptx::bar_sync<1, kWarps * 32>();
+  }
+
+  __device__ void finish(const tile::SparseQuery& query, std::int32_t partial) {
+    share_sums();
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const std::uint32_t column = n * 8 + t * 2 + h;
+        const std::uint32_t column = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
         const auto head = static_cast<std::int32_t>(column);
         if (head >= p.heads) continue;
-        const auto& sums = shared.fixed.sums;
-        const float total =
-            (sums[0][column] + sums[1][column]) + (sums[2][column] + sums[3][column]);
+        float total = 0.0f;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) total += shared.fixed.sums[w][column];
         const bool is_empty = reference[n][h] == kNoKey;
         const tile::SparseRowSum row = {is_empty ? -INFINITY : reference[n][h], total};
         store_head(query, partial, n, h, head, row.factor(partial < 0 ? p.sink : nullptr, head));
-        if (warp == 0 && g == 0) {
-          tile::store_sparse_row_sum(p, query, partial, head, row);
-          if constexpr (Format == KvFormat::kBf16) store_maximum(query, partial, column);
-        }
+        if (warp != 0 || g != 0) continue;
+        tile::store_sparse_row_sum(p, query, partial, head, row);
+        if constexpr (Format == KvFormat::kBf16) store_largest(query, partial, column);
       }
     }
   }
@@ -407,9 +449,9 @@ struct Consumer {
 
 /// Registers of a thread: all 64 K of the multiprocessor, most to those who have accumulators.
 template <int Residents>
-constexpr int kLoaderRegisters = 56;
+constexpr int kLoaderRegisters = Residents == 1 ? 64 : 32;
 template <int Residents>
-constexpr int kConsumerRegisters = Residents == 1 ? 240 : 200;
+constexpr int kConsumerRegisters = Residents == 1 ? 208 : 104;
 
 template <KvFormat Format, int Heads>
 __device__ void attend(const SparseDecodeParams& params) {
@@ -429,7 +471,7 @@ __device__ void attend(const SparseDecodeParams& params) {
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   if (warp < kWarps) {
     ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters<few_heads_residents(Format, Heads)>>();
-    Consumer<Format, Heads / 8>(params, shared).run();
+    Consumer<Format, Heads / 8>(params, shared, warp).run();
   } else {
     ptx::setmaxnreg_dec_sync_aligned<kLoaderRegisters<few_heads_residents(Format, Heads)>>();
     tile::FewHeadsLoader<Format, Shared::kStages>{

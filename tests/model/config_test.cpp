@@ -1,0 +1,65 @@
+#include "model/config.h"
+
+#include "tests/model/tiny.h"
+
+namespace tilewright::model {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Config parse(const std::function<void(json&)>& change) {
+  json config = read_json(kTinyModel + "/config.json");
+  change(config);
+  return parse_config(config.dump(), "config.json");
+}
+
+void expect_refused(ErrorKind kind, const std::string& key, const json& value,
+                    const std::vector<std::string>& parts) {
+  try {
+    parse([&](json& config) { config[key] = value; });
+    ADD_FAILURE() << key << " was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    for (const std::string& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
+  }
+}
+
+TEST(Config, OfTheBundledModel) {
+  const Config config = read_config(kTinyModel);
+  EXPECT_EQ(config.hidden, 256);
+  EXPECT_EQ(config.layers,
+            (std::vector<LayerKind>{LayerKind::kWindow, LayerKind::kCsa, LayerKind::kHca,
+                                    LayerKind::kCsa, LayerKind::kHca, LayerKind::kCsa}));
+  EXPECT_EQ(config.routed_scale, 1.5);
+  EXPECT_TRUE(config.is_hash_routed(0));
+  EXPECT_FALSE(config.is_hash_routed(1));
+  EXPECT_THAT(config_text(config), HasSubstr("6 layers (1 window, 3 CSA, 2 HCA)"));
+}
+
+TEST(Config, DraftLayersAfterTheMainOnesAreLeftOut) {
+  const Config config =
+      parse([](json& c) { c["compress_ratios"] = {0, 4, 128, 4, 128, 4, 0, 0, 0}; });
+  EXPECT_EQ(config.num_layers(), 6);
+}
+
+TEST(Config, WhatIsNotDeepSeekV4IsRefused) {
+  expect_refused(ErrorKind::kUnsupported, "compress_ratios", {0, 1, 2, 0, 1, 2},
+                 {"/compress_ratios/1", "is 1", "V4.1"});
+  expect_refused(ErrorKind::kUnsupported, "model_type", "llama", {"llama", "deepseek_v4"});
+  expect_refused(ErrorKind::kUnsupported, "head_dim", 128, {"head_dim", "128", "expected 512"});
+  expect_refused(ErrorKind::kUnsupported, "num_key_value_heads", 2, {"expected 1"});
+  expect_refused(ErrorKind::kUnsupported, "scoring_func", "softmax", {"sqrtsoftplus"});
+  expect_refused(ErrorKind::kUnsupported, "norm_topk_prob", false, {"normalised"});
+}
+
+TEST(Config, MissingAndWrongValues) {
+  expect_refused(ErrorKind::kParseError, "hidden_size", "big", {"hidden_size", "whole number"});
+  expect_refused(ErrorKind::kParseError, "compress_ratios", {0, 4}, {"has 2 numbers", "6 layers"});
+  expect_refused(ErrorKind::kParseError, "o_groups", 3, {"does not divide"});
+  expect_refused(ErrorKind::kParseError, "num_experts_per_tok", 9, {"1 to 8"});
+  EXPECT_THROW(parse([](json& c) { c.erase("swiglu_limit"); }), Error);
+}
+
+}  // namespace
+}  // namespace tilewright::model
