@@ -59,18 +59,9 @@ class Finish {
         lane_(static_cast<int>(threadIdx.x % kLanes)),
         row_(static_cast<int>(threadIdx.x % 32 / kLanes)) {}
 
-  // Weights do not depend on kernels before.
-  __device__ void copy_weight(const CompressParams& params) const {
-    constexpr int kVectorElems = 8;
-    for (int i = static_cast<int>(threadIdx.x % 32) * kVectorElems; i < S.dim;
-         i += 32 * kVectorElems) {
-      ptx::cp_async_cg_shared_global_16(ptx::shared_address(ahead_.norm_weight + i),
-                                        params.norm_weight + i, 16);
-    }
-  }
-
-  // Angles of entry `index` and on, one for each row, and the pages they go to.
+  // The norm's weight; angles of entry `index` and on, one for each row, and the pages they go to.
   __device__ void copy_ahead(const CompressParams& params, std::int32_t index) {
+    copy_weight(params);
     const tile::PoolTask task(params, index + row_, S.ratio);
     const std::int32_t position = task.entry * S.ratio;
     const std::int32_t block = task.entry / params.cache.page_size;
@@ -107,6 +98,15 @@ class Finish {
   }
 
  private:
+  __device__ void copy_weight(const CompressParams& params) const {
+    constexpr int kVectorElems = 8;
+    for (int i = static_cast<int>(threadIdx.x % 32) * kVectorElems; i < S.dim;
+         i += 32 * kVectorElems) {
+      ptx::cp_async_cg_shared_global_16(ptx::shared_address(ahead_.norm_weight + i),
+                                        params.norm_weight + i, 16);
+    }
+  }
+
   __device__ void load(float (&x)[tile::kRowElems], const float* rows) const {
     const float* const from = rows + row_ * S.dim + lane_ * tile::kRowElems;
 #pragma unroll
@@ -154,7 +154,6 @@ __device__ void compress(const CompressParams& params, std::int32_t cta) {
   const std::int32_t index = cta * S.rows;
   const bool is_first_warp = threadIdx.x < 32;
   Finish<S> finish(ahead);
-  if (is_first_warp) finish.copy_weight(params);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const tile::PoolTask task(params, index + row_idx, S.ratio);
@@ -204,7 +203,6 @@ __device__ void compress_in_cluster(const CompressParams& params, std::int32_t c
   const bool is_finisher = rank == 0 && threadIdx.x < 32;
   Finish<S> finish(ahead);
   ptx::barrier_cluster_arrive_aligned();
-  if (is_finisher) finish.copy_weight(params);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   ptx::barrier_cluster_wait_aligned();  // the first CTA has begun
