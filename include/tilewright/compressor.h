@@ -56,8 +56,9 @@ struct CompressorArguments {
   const float* gate = nullptr;                  ///< [tokens, width] W_gate x
   std::int64_t kv_stride = 0, gate_stride = 0;  ///< elements, multiples of 4; 0: width
   const float* ape = nullptr;                   ///< [ratio, width]
-  const void* norm_weight = nullptr;            ///< bf16 [dim]
-  const float* rope = nullptr;  ///< rope_table() of `rope_positions` positions from 0
+  const void* norm_weight = nullptr;            ///< bf16 [dim], 16-byte aligned
+  /// rope_table() of `rope_positions` positions from 0, 16-byte aligned
+  const float* rope = nullptr;
   std::int64_t rope_positions = 0;
   void* state = nullptr;  ///< state_bytes(), 16-byte aligned; its content at first does not matter
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none
@@ -83,9 +84,14 @@ class Compressor {
   /// Enqueues one kernel, or two. Allocates nothing, waits for nothing; may be captured in a CUDA
   /// graph. Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const CompressorArguments& arguments) const;
+  /// This one's run() (kCsa) and that of the layer's indexer in one kernel, if both calls take one.
+  /// Errors   as run()
+  void run_with_keys(const CompressorArguments& arguments, const Compressor& keys,
+                     const CompressorArguments& arguments_of_keys) const;
 
  private:
   struct State;
+  struct Call;
   std::unique_ptr<State> state_;
 };
 

@@ -16,12 +16,9 @@
 
 namespace tilewright {
 
-// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
-#if defined(__GNUC__) && !defined(__CUDACC__)
+// g++ 12 takes the names inside the enumeration for others of format_spec.h, if that came first.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-#endif
-
 /// In which numbers the 448 plain values of a row of 512 are kept; the 64 that follow, with rotary
 /// positions, are bf16 in every format. A row is key and value in one. The public name is
 /// KvCacheFormat (tilewright/cache.h), in the same order.
@@ -30,9 +27,7 @@ enum class KvFormat {
   kFp8,    ///< 448 e4m3 and a power of two (ue8m0) for each 64: 584 bytes a row
   kNvfp4,  ///< 448 e2m1 and an e4m3 scale for each 16: 384 bytes a row
 };
-#if defined(__GNUC__) && !defined(__CUDACC__)
 #pragma GCC diagnostic pop
-#endif
 
 inline constexpr int kKvDims = 512;
 inline constexpr int kKvPlainDims = 448;

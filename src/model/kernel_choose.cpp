@@ -3,20 +3,41 @@
 
 namespace tilewright::model {
 
-void KernelStep::choose_entries(const Call& call, std::int64_t i) const {
+void KernelStep::choose_entries(Call& call, std::int64_t i) const {
   Activations& at = call.at();
-  const CompressedCache& cache = *call.context.memory.csa;
-  call.context.memory.csa_cache->list({.kind = KvListKind::kEntries,
-                                       .tokens = tokens_,
-                                       .sequences = call.context.sequences(),
-                                       .table = cache.table.pages(),
-                                       .ratio = 4,
-                                       .list_len = at.csa_entries,
-                                       .lists = at.csa_list.get(),
-                                       .lengths = at.csa_length.get(),
-                                       .stream = call.stream()});
-  if (call.tap() != nullptr)
-    call.tap()->selection(i, cache, at.csa_list, at.csa_length, at.csa_entries);
+  const LayerArrays& arrays = call.arrays(i);
+  const KernelMemory& memory = call.context.memory;
+  const IndexerArguments arguments = {.tokens = tokens_,
+                                      .sequences = call.context.sequences(),
+                                      .positions = at.positions.get(),
+                                      .q = at.query.get() + arrays.index_query_column,
+                                      .q_token_stride = arrays.query.width(),
+                                      .q_head_stride = config_.index_dim,
+                                      .weights = at.input.get() + arrays.columns.index_weights,
+                                      .weights_dtype = DType::kF32,
+                                      .weights_stride = arrays.input.width(),
+                                      .rope = call.rope(arrays.kind).get(),
+                                      .rope_positions = at.rope_positions,
+                                      .key_pages = call.memory(i).index_keys->get(),
+                                      .key_table = memory.index->table.pages(),
+                                      .row_table = memory.csa->table.pages(),
+                                      .rows = at.csa_list.get(),
+                                      .counts = at.csa_length.get(),
+                                      .workspace = at.indexer.get(),
+                                      .has_schedule = call.has_indexer_schedule,
+                                      .stream = call.stream()};
+  memory.indexer->run(arguments);
+  call.has_indexer_schedule = true;
+  if (call.tap() == nullptr) return;
+  const bool is_fp8 = memory.indexer->problem().format == IndexerFormat::kFp8;
+  const IndexerResults results = memory.indexer->results(arguments);
+  call.tap()->index_keys(i, *memory.index, *call.memory(i).index_keys, is_fp8);
+  if (!is_fp8) {  // the scales of fp8 queries are in the weights
+    call.tap()->index_queries(i, results, config_.index_heads);
+    call.tap()->rows("idx_w", i, {results.weights, DType::kF32, {config_.index_heads}});
+  }
+  call.tap()->index_scores(i, results);
+  call.tap()->selection(i, *memory.csa, at.csa_list, at.csa_length, at.csa_entries);
 }
 
 }  // namespace tilewright::model

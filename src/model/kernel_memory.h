@@ -3,6 +3,7 @@
 
 #include "tilewright/cache_writer.h"
 #include "tilewright/compressor.h"
+#include "tilewright/indexer.h"
 
 #include "model/kernel_weights.h"
 #include "model/model.h"
@@ -61,7 +62,8 @@ class KernelMemory {
   KvCacheLayout window_layout;
   KvCache window_cache;
   std::optional<CompressedCache> csa, hca, index;  ///< if a layer has it
-  std::optional<KvCache> hca_cache, csa_cache;
+  std::optional<KvCache> hca_cache;
+  std::optional<Indexer> indexer;
   std::vector<LayerMemory> layers;
 
   std::int64_t ring() const noexcept { return window_table.rows(); }

@@ -1,6 +1,7 @@
 #include "model/kernel_runner.h"
 
 #include "base/error.h"
+#include "device/graph.h"
 
 #include <algorithm>
 #include <cstring>
@@ -44,6 +45,7 @@ class KernelRunner final : public Runner {
   StepPlan plan_step(std::span<const std::vector<std::int32_t>> tokens,
                      std::vector<std::int64_t>& done, LogitRows rows) const;
   void run_step(const StepPlan& plan);
+  void launch_step(const KernelStep& step, const StepContext& context);
   std::vector<float> logits(const StepPlan& plan);
   const KernelStep& step_for(std::int64_t tokens);
   const ProjectionRun& head_for(std::int64_t rows);
@@ -61,7 +63,9 @@ class KernelRunner final : public Runner {
   std::unique_ptr<Bf16Array> head_input_;
   std::unique_ptr<FloatArray> logits_;
   std::unique_ptr<ByteArray> workspace_;
-  std::map<std::int64_t, KernelStep> steps_;     // by tokens
+  std::map<std::int64_t, KernelStep> steps_;  // by tokens
+  // Steps of one token a sequence, by tokens: all launches as one. Empty: run once, not yet kept.
+  std::map<std::int64_t, std::optional<device::Graph>> graphs_;
   std::map<std::int64_t, ProjectionRun> heads_;  // by rows
 };
 
@@ -78,6 +82,7 @@ void KernelRunner::start(std::int64_t num_sequences) {
   require(num_sequences >= 1, ErrorKind::kInvalidArgument,
           "model: start({}) sequences; expected at least 1", num_sequences);
   stream_.synchronize();
+  graphs_.clear();
   steps_.clear();
   const std::int64_t step_tokens = std::min(kStepTokens, num_sequences * options_.max_tokens);
   at_.reset();
@@ -129,6 +134,7 @@ const ProjectionRun& KernelRunner::head_for(std::int64_t rows) {
 void* KernelRunner::workspace(std::size_t bytes) {
   if (!workspace_ || static_cast<std::size_t>(workspace_->count()) < bytes) {
     stream_.synchronize();
+    graphs_.clear();  // they have the old address
     workspace_ = std::make_unique<ByteArray>(device_, static_cast<std::int64_t>(bytes));
   }
   return workspace_->get();
@@ -140,13 +146,30 @@ void KernelRunner::run_step(const StepPlan& plan) {
   const KernelStep& step = step_for(plan.count);
   std::optional<StageTap> tap;
   if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
-  step.run({.model = model_,
-            .memory = *memory_,
-            .at = *at_,
-            .longest = plan.longest,
-            .tap = tap ? &*tap : nullptr,
-            .stream = stream_.handle()},
-           workspace(step.workspace_bytes()));
+  launch_step(step, {.model = model_,
+                     .memory = *memory_,
+                     .at = *at_,
+                     .longest = plan.longest,
+                     .tap = tap ? &*tap : nullptr,
+                     .stream = stream_.handle()});
+}
+
+// Steps of decoding differ in the content of Activations::inputs alone: the second one of a size is
+// recorded, and later ones are one launch.
+void KernelRunner::launch_step(const KernelStep& step, const StepContext& context) {
+  void* const memory = workspace(step.workspace_bytes());
+  if (context.longest > 1 || context.tap != nullptr) {
+    step.run(context, memory);
+    return;
+  }
+  const auto [found, is_first] = graphs_.try_emplace(step.tokens());
+  if (is_first) {
+    step.run(context, memory);
+    return;
+  }
+  std::optional<device::Graph>& graph = found->second;
+  if (!graph) graph = device::Graph::capture(stream_, [&] { step.run(context, memory); });
+  graph->launch(stream_);
 }
 
 std::vector<float> KernelRunner::logits(const StepPlan& plan) {
@@ -225,6 +248,9 @@ std::unique_ptr<Runner> make_kernel_runner(const Device& device,
   require(options.kv.has_value(), ErrorKind::kInvalidArgument,
           "model: kernels keep rows as bf16, fp8 or nvfp4; rows that are not rounded are for the "
           "float64 runner (--device reference)");
+  require(options.index != IndexFormat::kBf16, ErrorKind::kInvalidArgument,
+          "model: kernels keep the indexer's keys as fp8 or fp4; bf16 is for the float64 runner "
+          "(--device reference)");
   return std::make_unique<KernelRunner>(device, std::move(weights), options, numbers);
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 namespace tilewright::model {
 
@@ -49,6 +50,12 @@ KvPageLayout page_layout(const KvCacheLayout& layout) {
                           : layout.format == KvCacheFormat::kFp8 ? KvFormat::kFp8
                                                                  : KvFormat::kNvfp4;
   return {format, static_cast<std::int32_t>(layout.page_size), layout.page_stride_bytes};
+}
+
+// Number i of a row of MXFP4.
+double index_value(const std::uint8_t* codes, const std::uint8_t* scales, int i) {
+  return decode(kE2m1, codes[i / 2] >> 4 * (i % 2) & 15U) *
+         decode(kUe8m0, scales[i / kIndexMxfp4Block]);
 }
 
 // Entries that were completed by the new tokens of a sequence.
@@ -171,11 +178,48 @@ void StageTap::index_keys(std::int64_t layer, const CompressedCache& cache, cons
       const std::uint8_t* const scale = bytes.data() + at.scale_offset(page, slot);
       for (int i = 0; i < kIndexDims; ++i) {
         keys.push_back(is_fp8 ? decode(kE4m3, data[i]) * number_at(scale, DType::kF32)
-                              : decode(kE2m1, data[i / 2] >> 4 * (i % 2) & 15U) *
-                                    decode(kUe8m0, scale[i / kIndexMxfp4Block]));
+                              : index_value(data, scale, i));
       }
     }
     emit("idx_k", layer, tokens, e.first, {e.count, kIndexDims}, keys);
+  }
+}
+
+void StageTap::index_queries(std::int64_t layer, const IndexerResults& results,
+                             std::int64_t heads) const {
+  device_.synchronize();
+  for (const NewTokens& tokens : tokens_) {
+    if (tokens.count == 0) continue;
+    const std::int64_t first = tokens.first_row * heads, rows = tokens.count * heads;
+    const auto* const codes = static_cast<const std::uint8_t*>(results.codes);
+    const Bytes code_bytes = fetch(device_, codes + first * kIndexDims / 2, rows * kIndexDims / 2);
+    const Bytes scale_bytes =
+        fetch(device_, results.scales + first * kIndexScaleBytes, rows * kIndexScaleBytes);
+    std::vector<double> values;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (int i = 0; i < kIndexDims; ++i)
+        values.push_back(index_value(code_bytes.data() + r * kIndexDims / 2,
+                                     scale_bytes.data() + r * kIndexScaleBytes, i));
+    emit("idx_q", layer, tokens, tokens.start, {tokens.count, heads, kIndexDims}, values);
+  }
+}
+
+void StageTap::index_scores(std::int64_t layer, const IndexerResults& results) const {
+  device_.synchronize();
+  constexpr auto kRatio = static_cast<std::int64_t>(LayerKind::kCsa);
+  for (const NewTokens& tokens : tokens_) {
+    const std::int64_t entries = (tokens.start + tokens.count) / kRatio;
+    if (entries == 0 || tokens.count == 0) continue;
+    std::vector<double> values;
+    for (std::int64_t t = 0; t < tokens.count; ++t) {
+      const std::int64_t visible = (tokens.start + t + 1) / kRatio;
+      const float* const from = results.logits + (tokens.first_row + t) * results.logits_stride;
+      const Bytes row = fetch(device_, from, visible * 4);
+      for (std::int64_t j = 0; j < entries; ++j)
+        values.push_back(j < visible ? number_at(row.data() + 4 * j, DType::kF32)
+                                     : -std::numeric_limits<double>::infinity());
+    }
+    emit("idx_scores", layer, tokens, tokens.start, {tokens.count, entries}, values);
   }
 }
 

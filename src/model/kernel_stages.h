@@ -46,6 +46,10 @@ class StageTap {
   /// The keys of the indexer as numbers: idx_k.
   void index_keys(std::int64_t layer, const CompressedCache& cache, const ByteArray& pages,
                   bool is_fp8) const;
+  /// Its queries of mxfp4: idx_q.
+  void index_queries(std::int64_t layer, const IndexerResults& results, std::int64_t heads) const;
+  /// Of the entries that a token sees; -inf for others: idx_scores.
+  void index_scores(std::int64_t layer, const IndexerResults& results) const;
   /// Cache rows that tokens chose, as entries in ascending order, -1 last: idx_selected.
   void selection(std::int64_t layer, const CompressedCache& cache, const IntArray& list,
                  const IntArray& lengths, std::int64_t list_len) const;

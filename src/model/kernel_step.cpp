@@ -35,6 +35,11 @@ std::int64_t widest_query(const ModelArrays& model) {
   return width;
 }
 
+std::int64_t indexer_bytes(const KernelMemory& memory, std::int64_t tokens) {
+  if (!memory.indexer) return 0;
+  return static_cast<std::int64_t>(memory.indexer->workspace_bytes(tokens, memory.num_sequences));
+}
+
 std::int64_t elem_bytes(DType dtype) {
   return bits_per_elem(dtype) / 8;
 }
@@ -51,10 +56,10 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       window_length(device, tokens),
       hca_list(device, memory.hca ? tokens * memory.hca->table.rows() : 0),
       hca_length(device, tokens),
-      csa_list(device, memory.csa ? tokens * memory.csa->table.rows() : 0),
+      csa_list(device, memory.csa ? tokens * c.index_topk : 0),
       csa_length(device, tokens),
       hca_entries(memory.hca ? memory.hca->table.rows() : 0),
-      csa_entries(memory.csa ? memory.csa->table.rows() : 0),
+      csa_entries(memory.csa ? c.index_topk : 0),
       streams(device, tokens * c.streams * c.hidden * elem_bytes(numbers.streams)),
       mix(device, tokens * 24),
       normed(device, tokens * c.hidden),
@@ -70,6 +75,7 @@ Activations::Activations(const Device& device, const Config& c, const ModelArray
       rope_plain(rope_array(device, {.theta = c.rope_theta}, memory.max_tokens)),
       rope_yarn(rope_array(device, yarn_rope(c), memory.max_tokens)),
       rope_positions(memory.max_tokens),
+      indexer(device, indexer_bytes(memory, tokens)),
       zeros(device, std::span<const std::int32_t>(
                         std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0))),
       ones(device,
@@ -163,19 +169,11 @@ SparseAttention KernelStep::make_attention(const Device& device, const ModelArra
   return SparseAttention(device, p);
 }
 
-const SparseAttention& KernelStep::attention_of(LayerKind kind) const {
-  return kind == LayerKind::kWindow ? *window_attention_
-         : kind == LayerKind::kCsa  ? *csa_attention_
-                                    : *hca_attention_;
-}
-
 void KernelStep::find_workspace() {
   const auto need = [&](std::size_t bytes) {
     workspace_bytes_ = std::max(workspace_bytes_, bytes);
   };
   for (const HyperConnection& step : connections_) need(step.workspace_bytes());
-  for (const auto* attention : {&window_attention_, &csa_attention_, &hca_attention_})
-    if (*attention) need((*attention)->plan().workspace_bytes);
   for (const Layer& layer : layers_) {
     for (const ProjectionRun* run : {&layer.input, &layer.query, &layer.wo_b, &layer.router})
       need(run->workspace_bytes());
@@ -183,6 +181,14 @@ void KernelStep::find_workspace() {
     need(layer.experts.plan().workspace_bytes);
     if (layer.shared) need(layer.shared->plan().workspace_bytes);
   }
+  const auto append = [&](const std::optional<SparseAttention>& attention, std::size_t& at) {
+    constexpr std::size_t kAlignment = 256;
+    at = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
+    if (attention) workspace_bytes_ = at + attention->plan().workspace_bytes;
+  };
+  append(window_attention_, window_workspace_);
+  append(csa_attention_, csa_workspace_);
+  append(hca_attention_, hca_workspace_);
 }
 
 }  // namespace tilewright::model

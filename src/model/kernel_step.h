@@ -44,8 +44,9 @@ struct Activations {
   FloatArray router_logits;
   FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
   std::int64_t rope_positions;
-  IntArray zeros;   ///< expert 0 for the shared expert of its own
-  FloatArray ones;  ///< and its weight
+  ByteArray indexer;  ///< workspace: its schedule serves all layers
+  IntArray zeros;     ///< expert 0 for the shared expert of its own
+  FloatArray ones;    ///< and its weight
 };
 
 /// What a step works on.
@@ -70,6 +71,7 @@ class KernelStep {
              const KernelMemory& memory, const KernelNumbers& numbers, const Activations& at,
              std::int64_t tokens);
 
+  std::int64_t tokens() const noexcept { return tokens_; }
   std::size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   /// Enqueues everything; Activations::normed is the input of the head.
   void run(const StepContext& context, void* workspace) const;
@@ -96,13 +98,13 @@ class KernelStep {
   void lists(const Call& call) const;
   void connect(const Call& call, Connection kind, const HyperArrays& weights,
                const Bf16Array& norm) const;
-  void attention(const Call& call, std::int64_t layer) const;
+  void attention(Call& call, std::int64_t layer) const;
   void write_caches(const Call& call, std::int64_t layer) const;
-  void compress(const Call& call, std::int64_t layer) const;
-  void attend(const Call& call, std::int64_t layer) const;
+  void compress(Call& call, std::int64_t layer) const;
+  void attend(Call& call, std::int64_t layer) const;
   void project_output(const Call& call, std::int64_t layer) const;
   void experts(const Call& call, std::int64_t layer) const;
-  void choose_entries(const Call& call, std::int64_t layer) const;
+  void choose_entries(Call& call, std::int64_t layer) const;
   void streams(const Call& call, const char* name, std::int64_t layer) const;
   void sub_layer_input(const Call& call, const std::string& name, std::int64_t layer) const;
   void tap_routing(const Call& call, std::int64_t layer, const MoeArguments& arguments) const;
@@ -115,15 +117,20 @@ class KernelStep {
   std::vector<RmsNorm> q_norm_;               // by width of the input
   InverseRope inverse_rope_;
   std::optional<SparseAttention> window_attention_, csa_attention_, hca_attention_;
-  const SparseAttention& attention_of(LayerKind kind) const;
+  void run_attention(Call& call, LayerKind kind, SparseAttentionArguments arguments) const;
   std::vector<Layer> layers_;
   std::size_t workspace_bytes_ = 0;
+  // Attention of each kind of layer has its own, where the schedule of its first layer stays.
+  std::size_t window_workspace_ = 0, csa_workspace_ = 0, hca_workspace_ = 0;
 };
 
 /// One run() of a step.
 struct KernelStep::Call {
   const StepContext& context;
   void* workspace;
+  /// Kinds of layers whose attention has a schedule already.
+  bool has_indexer_schedule = false;
+  bool has_window_schedule = false, has_csa_schedule = false, has_hca_schedule = false;
 
   Activations& at() const { return context.at; }
   void* stream() const { return context.stream; }

@@ -17,7 +17,7 @@ const std::int32_t* StepContext::ids() const {
 }
 
 void KernelStep::run(const StepContext& context, void* workspace) const {
-  const Call call = {context, workspace};
+  Call call = {context, workspace};
   const ModelArrays& model = context.model;
   embedding_.run(model.embed.get(), context.ids(), call.at().streams.get(), context.stream);
   lists(call);
@@ -111,7 +111,7 @@ void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& w
                           .stream = call.stream()});
 }
 
-void KernelStep::attention(const Call& call, std::int64_t i) const {
+void KernelStep::attention(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const auto idx = static_cast<std::size_t>(i);
   const LayerArrays& arrays = call.arrays(i);
@@ -152,7 +152,7 @@ void KernelStep::write_caches(const Call& call, std::int64_t i) const {
   call.tap()->window_rows(i, call.context.memory);
 }
 
-void KernelStep::compress(const Call& call, std::int64_t i) const {
+void KernelStep::compress(Call& call, std::int64_t i) const {
   const LayerArrays& arrays = call.arrays(i);
   const CompressedCache* cache = call.context.memory.entries(arrays.kind);
   if (cache == nullptr) return;
@@ -184,7 +184,24 @@ void KernelStep::compress(const Call& call, std::int64_t i) const {
   choose_entries(call, i);
 }
 
-void KernelStep::attend(const Call& call, std::int64_t i) const {
+// Layers of one kind have lists of the same lengths, and so one schedule.
+void KernelStep::run_attention(Call& call, LayerKind kind, SparseAttentionArguments a) const {
+  const auto run = [&](const SparseAttention& attention, std::size_t workspace,
+                       bool& is_scheduled) {
+    a.workspace = static_cast<std::uint8_t*>(call.workspace) + workspace;
+    a.keeps_schedule = is_scheduled;
+    attention.run(a);
+    is_scheduled = true;
+  };
+  if (kind == LayerKind::kWindow)
+    run(*window_attention_, window_workspace_, call.has_window_schedule);
+  else if (kind == LayerKind::kCsa)
+    run(*csa_attention_, csa_workspace_, call.has_csa_schedule);
+  else
+    run(*hca_attention_, hca_workspace_, call.has_hca_schedule);
+}
+
+void KernelStep::attend(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const LayerMemory& memory = call.memory(i);
@@ -195,13 +212,12 @@ void KernelStep::attend(const Call& call, std::int64_t i) const {
                                 .out = at.attended.get(),
                                 .lse = at.lse.get(),
                                 .sink = arrays.sink.get(),
-                                .workspace = call.workspace,
                                 .stream = call.stream()};
   if (arrays.kind == LayerKind::kCsa)
     a.compressed = {memory.entries->get(), at.csa_list.get(), at.csa_length.get()};
   if (arrays.kind == LayerKind::kHca)
     a.compressed = {memory.entries->get(), at.hca_list.get(), at.hca_length.get()};
-  attention_of(arrays.kind).run(a);
+  run_attention(call, arrays.kind, a);
   if (call.tap() == nullptr) return;
   call.tap()->rows("lse", i, {at.lse.get(), DType::kF32, {config_.heads}});
   call.tap()->rows("attn_o", i,

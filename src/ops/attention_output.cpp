@@ -31,6 +31,7 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   constexpr std::int64_t kElems = 8, kBlocksPerHead = kKvDims / 128;
   kChecks.range("tokens", a.tokens, 0);
   kChecks.range("heads", a.heads, 0, 1 << 20);
+  kChecks.range("tokens * heads", a.tokens * a.heads, 0);
   if (a.tokens * a.heads == 0) return;
   const bool has_codes = a.codes != nullptr;
   kernels::InverseRopeParams p = {};
@@ -60,7 +61,6 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   p.code_order = a.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
   const std::int64_t rows = has_codes ? kernels::kInverseRopeFp8Rows : kernels::kInverseRopeRows;
   const std::int64_t ctas = (a.tokens * a.heads + rows - 1) / rows;
-  kChecks.range("tokens * heads / rows of a block", ctas, 0);
   const auto stream = device::Stream::lent(state_->handle.internal(),
                                            reinterpret_cast<device::abi::CUstream>(a.stream));
   (has_codes ? state_->quantize : state_->rotate)

@@ -7,6 +7,7 @@
 #include "ops/kv_cache.h"
 #include "ops/sequence_checks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewright {
@@ -126,6 +127,7 @@ void KvCache::list(const KvListArguments& a) const {
   if (is_entries) kChecks.range("ratio", a.ratio, 1);
   kernels::CacheListsParams p = {};
   p.list_stride = a.list_stride != 0 ? a.list_stride : a.list_len;
+  p.list_len = narrow(std::max<std::int64_t>(a.list_len, 1));
   if (a.lists != nullptr) {
     kChecks.range("list_len", a.list_len, 1);
     kChecks.check(p.list_stride >= a.list_len, "list_stride = {}; expected at least list_len = {}",
@@ -137,13 +139,19 @@ void KvCache::list(const KvListArguments& a) const {
   p.lists = a.lists;
   p.lengths = a.lengths;
   p.positions = a.positions;
-  p.tokens = narrow(a.tokens), p.list_len = narrow(a.list_len);
+  p.tokens = narrow(a.tokens);
   p.page_size = narrow(state_->layout.page_size);
   p.num_rows = narrow(state_->layout.num_pages * state_->layout.page_size);
   p.ring = is_entries ? 0 : narrow(a.ring);
   p.window = is_entries ? 0 : a.kind == KvListKind::kWrite ? 1 : narrow(a.window);
   p.ratio = narrow(a.ratio);
-  state_->list.launch(warps_of(a.tokens, kernels::kCacheReadWarps), p, state_->stream(a.stream));
+  const std::int64_t threads = a.tokens * kernels::cache_list_lanes(p.tokens, p.list_len);
+  const std::int64_t ctas = (threads + kernels::kCacheListThreads - 1) / kernels::kCacheListThreads;
+  kChecks.range("tokens * threads of each", threads, 1);
+  state_->list.launch({.grid = {static_cast<std::uint32_t>(ctas)},
+                       .block = {kernels::kCacheListThreads},
+                       .is_dependent_launch = true},
+                      p, state_->stream(a.stream));
 }
 
 }  // namespace tilewright

@@ -7,6 +7,7 @@
 #include "ops/kv_cache.h"
 #include "ops/sequence_checks.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewright {
@@ -51,6 +52,18 @@ KvCacheLayout complete_layout(CompressorKind kind, KvCacheLayout cache) {
   return cache;
 }
 
+template <class Params>
+void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, std::int64_t ctas,
+            const Params& params, void* stream) {
+  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
+                                 .block = {static_cast<std::uint32_t>(shape.threads())},
+                                 .is_dependent_launch = true};
+  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
+  kernel.launch(
+      config, params,
+      device::Stream::lent(kernel.device(), reinterpret_cast<device::abi::CUstream>(stream)));
+}
+
 }  // namespace
 
 std::int64_t compressor_ratio(CompressorKind kind) noexcept {
@@ -70,7 +83,7 @@ struct Compressor::State {
   Device handle;  // keeps the device open
   CompressorProblem problem;
   kernels::CompressShape shape;
-  device::Kernel kernel;
+  device::Kernel kernel, pair;  // pair: of kCsa
 };
 
 Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
@@ -82,7 +95,8 @@ Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
   kChecks.range("ring", p.ring, shape.slots(), 1 << 20);
   kChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
   auto kernel = device::load_kernel(device.internal(), entry_of(p.kind));
-  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel)});
+  auto pair = device::load_kernel(device.internal(), "compress_pair");
+  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel), std::move(pair)});
 }
 
 Compressor::~Compressor() = default;
@@ -105,9 +119,19 @@ std::size_t Compressor::cache_bytes() const noexcept {
          static_cast<std::size_t>(cache.page_stride_bytes);
 }
 
-void Compressor::run(const CompressorArguments& a) const {
-  const CompressorProblem& problem = state_->problem;
-  const kernels::CompressShape& shape = state_->shape;
+// Checked arguments as the kernel has them, and the CTAs of its launch.
+struct Compressor::Call {
+  kernels::CompressParams params = {};
+  std::int64_t entry_ctas = 0, state_ctas = 0;
+  bool is_one_launch = false;
+
+  Call(const State& state, const CompressorArguments& arguments);
+};
+
+Compressor::Call::Call(const State& state, const CompressorArguments& a) {
+  const CompressorProblem& problem = state.problem;
+  const kernels::CompressShape& shape = state.shape;
+  kernels::CompressParams& p = params;
   constexpr std::size_t kAlignment = 16;
   ops::check_sequences(kChecks, a.sequences);
   ops::check_table(kChecks, a.table);
@@ -116,11 +140,10 @@ void Compressor::run(const CompressorArguments& a) const {
   kChecks.address("kv", a.kv, kAlignment);
   kChecks.address("gate", a.gate, kAlignment);
   kChecks.address("ape", a.ape, kAlignment);
-  kChecks.address("norm_weight", a.norm_weight, 8);
-  kChecks.address("rope", a.rope, 4);
+  kChecks.address("norm_weight", a.norm_weight, kAlignment);
+  kChecks.address("rope", a.rope, kAlignment);
   kChecks.address("state", a.state, kAlignment);
   kChecks.address("pages", a.pages, kAlignment);
-  kernels::CompressParams p = {};
   p.kv = a.kv;
   p.gate = a.gate;
   p.ape = a.ape;
@@ -138,26 +161,46 @@ void Compressor::run(const CompressorArguments& a) const {
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
   p.groups = static_cast<std::int32_t>((a.max_tokens + shape.ratio - 1) / shape.ratio);
+  p.keep = static_cast<std::int32_t>(std::min(a.max_tokens, problem.ring));
   p.eps = static_cast<float>(problem.eps);
-  const std::int64_t ctas = shape.grid(a.sequences.batch * p.groups);
-  kChecks.check(ctas <= std::numeric_limits<std::int32_t>::max(),
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 64;  // with room
+  kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
-                                 .block = {static_cast<std::uint32_t>(shape.threads())},
-                                 .is_dependent_launch = true};
-  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
-  const auto stream = device::Stream::lent(state_->handle.internal(),
-                                           reinterpret_cast<device::abi::CUstream>(a.stream));
+  const int num_sms = state.handle.internal().info().num_sms;
+  entry_ctas = shape.entry_ctas(a.sequences.batch * p.groups, num_sms);
+  state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
+  p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
   // New rows of the state may lie where older ones still have to be read.
-  const bool is_one = a.max_tokens + shape.slots() - 1 <= problem.ring;
-  p.does_pool = 1;
-  p.does_store = is_one ? 1 : 0;
-  state_->kernel.launch(config, p, stream);
-  if (is_one) return;
-  p.does_pool = 0;
-  p.does_store = 1;
-  state_->kernel.launch(config, p, stream);
+  is_one_launch = a.max_tokens + shape.slots() - 1 <= problem.ring;
+}
+
+void Compressor::run(const CompressorArguments& a) const {
+  Call call(*state_, a);
+  const auto launch_ctas = [&](std::int64_t ctas) {
+    launch(state_->kernel, state_->shape, ctas, call.params, a.stream);
+  };
+  if (call.is_one_launch) return launch_ctas(call.entry_ctas + call.state_ctas);
+  launch_ctas(call.entry_ctas);
+  call.params.entry_ctas = 0;
+  launch_ctas(call.state_ctas);
+}
+
+void Compressor::run_with_keys(const CompressorArguments& a, const Compressor& keys,
+                               const CompressorArguments& of_keys) const {
+  kChecks.check(state_->problem.kind == CompressorKind::kCsa && is_index(keys.problem().kind),
+                "run_with_keys() is for a compressor of kCsa and one of kIndexFp8 or kIndexMxfp4");
+  kChecks.check(a.stream == of_keys.stream, "the streams of rows and keys differ; expected one");
+  const Call rows_call(*state_, a), keys_call(*keys.state_, of_keys);
+  if (!rows_call.is_one_launch || !keys_call.is_one_launch) {
+    run(a);
+    return keys.run(of_keys);
+  }
+  const std::int64_t row_ctas = rows_call.entry_ctas + rows_call.state_ctas;
+  const kernels::CompressPairParams params = {rows_call.params, keys_call.params,
+                                              static_cast<std::int32_t>(row_ctas)};
+  launch(state_->pair, state_->shape, row_ctas + keys_call.entry_ctas + keys_call.state_ctas,
+         params, a.stream);
 }
 
 }  // namespace tilewright

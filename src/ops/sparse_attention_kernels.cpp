@@ -1,6 +1,9 @@
 #include "ops/sparse_attention_kernels.h"
 
+#include "kernels/sparse_attention/sm90_decode_few_heads.h"
+#include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "kernels/sparse_attention/sparse_naive.h"
+#include "ops/kv_cache.h"
 #include "ops/sparse_attention_problem.h"
 
 #include <algorithm>
@@ -20,6 +23,10 @@ std::string entry_name(const char* kernel, const SparseAttentionProblem& p) {
   return fmt::format("{}_{}", kernel, to_string(sparse_format(p)));
 }
 
+std::string no_obstacle(const SparseAttentionProblem&) {
+  return {};
+}
+
 SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
   const int ctas = ceil_div(p.heads, kernels::kSparseNaiveHeads);
   return {.entry = entry_name("sparse_naive", p),
@@ -32,12 +39,69 @@ SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
 
 // From counts, not measured: 1024 flops and as many loads from shared memory for a key and head.
 SparseRates naive_rates(const SparseAttentionProblem&) {
-  return {.block_us = 12, .piece_us = 4, .launch_us = 4};
+  return {.block_us = 12, .piece_us = 4, .partial_us = 1, .launch_us = 4};
+}
+
+// Few heads: keys are rows of the small MMAs, heads their 8, 16 or 32 columns.
+constexpr std::int64_t kFewHeads = 32;
+
+int few_heads_slots(const SparseAttentionProblem& p) {
+  return p.heads <= 8 ? 8 : p.heads <= 16 ? 16 : 32;
+}
+
+std::string few_heads_obstacle(const SparseAttentionProblem& p) {
+  if (p.heads > kFewHeads) return fmt::format("is for at most {} heads", kFewHeads);
+  return {};
+}
+
+template <KvFormat Format>
+int few_heads_shared_bytes(int slots) {
+  return static_cast<int>(slots == 8    ? sizeof(kernels::FewHeadsShared<Format, 8>)
+                          : slots == 16 ? sizeof(kernels::FewHeadsShared<Format, 16>)
+                                        : sizeof(kernels::FewHeadsShared<Format, 32>));
+}
+
+SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
+  const int slots = few_heads_slots(p);
+  const KvFormat format = to_kernel(sparse_format(p));
+  SparseKernelShape shape = {
+      .entry = fmt::format("{}_h{}", entry_name("sparse_few_heads", p), slots),
+      .head_slots = slots,
+      .ctas_per_sm = kernels::few_heads_residents(slots),
+      .threads = kernels::few_heads_threads(slots)};
+  shape.shared_bytes = format == KvFormat::kBf16  ? few_heads_shared_bytes<KvFormat::kBf16>(slots)
+                       : format == KvFormat::kFp8 ? few_heads_shared_bytes<KvFormat::kFp8>(slots)
+                                                  : few_heads_shared_bytes<KvFormat::kNvfp4>(slots);
+  return shape;
+}
+
+// H200, two CTAs of a multiprocessor: about 64 x 32 ns x 2 a block at 8 heads, 58 ns at 32.
+SparseRates few_heads_rates(const SparseAttentionProblem& p) {
+  return {.block_us = 2.9 + 0.11 * few_heads_slots(p),
+          .piece_us = 2,
+          .partial_us = 0.5 + 0.03 * few_heads_slots(p),
+          .launch_us = 4};
+}
+
+SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
+  using Tile = kernels::SparseWgmmaTile;
+  const int ctas = Tile::ctas_of_group(static_cast<int>(p.heads));
+  return {.entry = entry_name("sparse_decode_wgmma", p),
+          .head_slots = ctas * Tile::kHeads,
+          .group_ctas = ctas,
+          .threads = Tile::kThreads,
+          .shared_bytes = Tile::shared_bytes()};
+}
+
+// H200: 39.7 us for one query of ten blocks a group, 74.8 for two; 3.26 a block in long lists.
+SparseRates wgmma_rates(const SparseAttentionProblem&) {
+  return {.block_us = 3.26, .piece_us = 2.5, .partial_us = 2.5, .launch_us = 4.5};
 }
 
 constexpr SparseKernel kKernels[] = {
-    {"naive", [](const SparseAttentionProblem&) { return std::string(); }, naive_shape,
-     naive_rates},
+    {"naive", no_obstacle, naive_shape, naive_rates},
+    {"few_heads", few_heads_obstacle, few_heads_shape, few_heads_rates},
+    {"wgmma", no_obstacle, wgmma_shape, wgmma_rates},
 };
 
 }  // namespace
@@ -52,7 +116,7 @@ const SparseKernel* find_sparse_kernel(const std::string& name) noexcept {
 }
 
 int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept {
-  return std::max(1, device.num_sms * shape.ctas_per_sm / (shape.cluster * shape.head_ctas));
+  return std::max(1, device.num_sms * shape.ctas_per_sm / (shape.group_ctas * shape.head_ctas));
 }
 
 double sparse_cost_us(const SparseKernel& kernel, const device::DeviceInfo& device,

@@ -14,8 +14,9 @@ namespace tilewright::ops {
 struct SparseKernelShape {
   std::string entry;
   int head_slots = 0;  ///< heads that are multiplied, padding included
+  int group_ctas = 1;  ///< CTAs along x that are a group
+  int cluster = 1;     ///< of them that are a cluster
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
-  int cluster = 1;     ///< CTAs along x that are a group
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
 };
@@ -23,9 +24,10 @@ struct SparseKernelShape {
 /// What a kernel takes on an H200, in microseconds of a group: what plan() chooses by, and what the
 /// schedule weighs blocks against pieces with.
 struct SparseRates {
-  double block_us;   ///< for 64 keys
-  double piece_us;   ///< for each query or part of one, beside its blocks
-  double launch_us;  ///< once
+  double block_us;    ///< for 64 keys
+  double piece_us;    ///< for each query or part of one, beside its blocks
+  double partial_us;  ///< more for a part of one: fp32 results through memory
+  double launch_us;   ///< once
 };
 
 struct SparseKernel {
@@ -39,6 +41,9 @@ struct SparseKernel {
 std::span<const SparseKernel> sparse_kernels() noexcept;
 /// nullptr if there is none of that name.
 const SparseKernel* find_sparse_kernel(const std::string& name) noexcept;
+
+/// For the combination of partial results, if there are any.
+inline constexpr double kSparseCombineUs = 2.5;
 
 /// Groups that work at the same time on a device.
 int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept;

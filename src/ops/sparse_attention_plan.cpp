@@ -112,13 +112,13 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
   if (plan.has_schedule)
     plan.launches.push_back(
         {"schedule", "sparse_schedule", {1, 1, 1}, {kernels::kSparseScheduleThreads, 1, 1}});
-  const auto cluster = static_cast<std::uint32_t>(shape.cluster);
+  const auto narrow = [](int x) { return static_cast<std::uint32_t>(x); };
   plan.launches.push_back({"attend",
                            shape.entry,
-                           {groups * cluster, static_cast<std::uint32_t>(shape.head_ctas), 1},
-                           {static_cast<std::uint32_t>(shape.threads), 1, 1},
-                           cluster,
-                           static_cast<std::uint32_t>(shape.shared_bytes)});
+                           {groups * narrow(shape.group_ctas), narrow(shape.head_ctas), 1},
+                           {narrow(shape.threads), 1, 1},
+                           narrow(shape.cluster),
+                           narrow(shape.shared_bytes)});
   if (plan.has_schedule)
     plan.launches.push_back(
         {"combine",
@@ -144,7 +144,8 @@ SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
   const std::int64_t queries = sparse_queries(p);
   if (queries == 0) return planned;
   planned.piece_cost = schedule_cost(rates.piece_us, rates);
-  planned.partial_cost = schedule_cost(rates.piece_us / 4, rates);
+  planned.partial_cost = schedule_cost(rates.partial_us, rates);
+  planned.combine_cost = schedule_cost(kSparseCombineUs, rates);
   const int all_groups = std::min(sparse_groups(shape, device), kernels::kSparseScheduleMaxGroups);
   plan.has_schedule = wants_schedule(planned, all_groups);
   const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;

@@ -67,7 +67,12 @@ __device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from,
   return word;
 }
 
-/// The same without a policy.
+/// Four aligned bytes to shared memory.
+__device__ inline void st_shared_u32(std::uint32_t address, std::uint32_t word) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+
+/// 16 and 8 aligned bytes without a policy.
 __device__ inline uint4 ld_global_nc_no_allocate_v4_u32(const void* from) {
   uint4 words;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -82,9 +87,17 @@ __device__ inline uint2 ld_global_nc_no_allocate_v2_u32(const void* from) {
                : "l"(from));
   return words;
 }
+/// Four aligned bytes that no one writes meanwhile, from global memory; not moved behind waits that
+/// follow.
 __device__ inline std::uint32_t ld_global_nc_u32(const void* from) {
   std::uint32_t word;
   asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
+  return word;
+}
+
+__device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from) {
+  std::uint32_t word;
+  asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(word) : "l"(from));
   return word;
 }
 

@@ -45,7 +45,7 @@ template <int N>
 __device__ void scale_row(float (&x)[N], const std::uint16_t* weight) {
 #pragma unroll
   for (int i = 0; i < N; i += 4) {
-    const uint2 words = __ldg(reinterpret_cast<const uint2*>(weight + i));
+    const uint2 words = *reinterpret_cast<const uint2*>(weight + i);
     const float2 low = Bf16::unpack(words.x), high = Bf16::unpack(words.y);
     x[i] = __fmul_rn(x[i], low.x);
     x[i + 1] = __fmul_rn(x[i + 1], low.y);
@@ -60,8 +60,8 @@ template <int N>
 __device__ void rotate_pairs(float (&x)[N], const float* table_row, int pair, float sign = 1) {
 #pragma unroll
   for (int i = 0; i < N / 2; ++i) {
-    const float c = __ldg(table_row + pair + i);
-    const float s = __fmul_rn(sign, __ldg(table_row + kKvRopeDims / 2 + pair + i));
+    const float c = table_row[pair + i];
+    const float s = __fmul_rn(sign, table_row[kKvRopeDims / 2 + pair + i]);
     const float real = x[2 * i], imaginary = x[2 * i + 1];
     x[2 * i] = __fmaf_rn(-imaginary, s, __fmul_rn(real, c));
     x[2 * i + 1] = __fmaf_rn(imaginary, c, __fmul_rn(real, s));
@@ -101,13 +101,17 @@ struct KvAddress {
   std::uint8_t* data;
   std::uint8_t* scales;
 
-  __device__ KvAddress(const kernels::KvPages& cache, std::int32_t row) {
-    const auto page =
-        static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(row)));
-    const std::int32_t slot = row - page * cache.page_size;
+  __device__ KvAddress(const kernels::KvPages& cache, std::int32_t page, std::int32_t slot) {
     const KvPageLayout layout = {cache.format, cache.page_size, cache.page_stride};
     data = cache.pages + layout.data_offset(page, slot);
     scales = cache.pages + layout.scale_offset(page, slot);
+  }
+  __device__ KvAddress(const kernels::KvPages& cache, std::int32_t row)
+      : KvAddress(cache, page_of(cache, row), row - page_of(cache, row) * cache.page_size) {}
+
+ private:
+  static __device__ std::int32_t page_of(const kernels::KvPages& cache, std::int32_t row) {
+    return static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(row)));
   }
 };
 
@@ -126,7 +130,14 @@ __device__ inline KvCodes encode_fp8_chunk(const RowChunk& chunk) {
   amax = max(amax, __shfl_xor_sync(~0u, amax, 2));
   amax = max(amax, __shfl_xor_sync(~0u, amax, 1));
   const Fp8Scale scale(rule, amax);
-  return {fp8_codes(chunk, scale, false), scale.stored};
+  if (!scale.is_finite) return {make_uint4(0, 0, 0, 0), scale.stored};
+  const float factor = __frcp_rn(scale.value);  // a power of two as well: products are exact
+  const auto word = [&](int i) {
+    return ptx::cvt_rn_satfinite_e4m3x4_f32(
+        __fmul_rn(chunk[i], factor), __fmul_rn(chunk[i + 1], factor),
+        __fmul_rn(chunk[i + 2], factor), __fmul_rn(chunk[i + 3], factor));
+  };
+  return {make_uint4(word(0), word(4), word(8), word(12)), scale.stored};
 }
 /// e2m1 with an e4m3 scale.
 __device__ inline KvCodes encode_nvfp4_chunk(const RowChunk& chunk) {

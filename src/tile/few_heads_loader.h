@@ -12,8 +12,8 @@
 
 namespace tilewright::tile {
 
-/// A warp's sixteen rows of block after block of a group's work: lane l has those of keys l / 4 and
-/// l / 4 + 8.
+/// A warp's sixteen rows of block after block of a group's work: lane l has those of keys
+/// few_heads_key(l / 4) and that and 8.
 class SparseRowFeed {
  public:
   __device__ SparseRowFeed(const kernels::SparseDecodeParams& params, std::int32_t group,
@@ -118,7 +118,8 @@ struct FewHeadsLoader {
       masks[i] = __ballot_sync(0xffffffffu, exists[i]);
       const SparseRow source(keys, max(piece.rows[i], 0));
       data[i] = source.data<Format>(), scales[i] = source.scales<Format>(keys);
-      const std::uint32_t key = lane / 4 + 8 * static_cast<std::uint32_t>(i);
+      const std::uint32_t key =
+          kernels::few_heads_key(lane / 4) + 8 * static_cast<std::uint32_t>(i);
       to[i] = rows + (at.stage * kernels::kFewHeadsPieceKeys + key) * kPitch;
     }
     ring.wait_empty(at);

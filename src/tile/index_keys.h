@@ -1,20 +1,22 @@
-// Keys of the lightning indexer from pages to registers, as the A operand of an m64nNk32 product of
-// e4m3.
+// Keys of the lightning indexer on their way from pages to the A operand of an m64nNk32 product of
+// e4m3: a warp fetches tiles of 64 for a warpgroup, some tiles ahead.
 //
-// A product over 128 dims does not care about their order, as long as keys and queries have the
-// same: lane t of a quad takes from a row what lies together in memory, and queries are put into
-// shared memory so that they fit.
-//
-//   e4m3    lane t has bytes 16t.. and 64 + 16t.. of the row; step s of four multiplies word s of
-//           either: place 32s + 16h + 4t + j is dim 64h + 16t + 4s + j
-//   e2m1    lane t has the 16 bytes of block t; step s multiplies the eight numbers of word s:
-//           place 32s + 16h + 4t + j is dim 32t + 8s + 4h + j
+//   e4m3    tensor copies of up to 64 rows in the 128-byte swizzle: the operand as it is
+//   e2m1    bulk copies of rows of 64 bytes; lane t of a quad takes block t of a row, 16 bytes,
+//           and makes e4m3 of it in registers. A product over 128 dims does not care about their
+//           order: in place 32s + 16h + 4t + j of keys and queries stands dim 32t + 8s + 4h + j
 #pragma once
 
-#include "kernels/sparse_attention/index_pages.h"
+#include "kernels/sparse_attention/indexer_logits.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/bulk_tensor_copy.h"
 #include "ptx/byte_permute.h"
+#include "ptx/cp_async.h"
+#include "ptx/fence.h"
 #include "ptx/load_store.h"
+#include "ptx/mbarrier.h"
 #include "tile/quantize.h"
+#include "tile/ring.h"
 
 #include <cstdint>
 
@@ -23,16 +25,27 @@ namespace tilewright::tile {
 inline constexpr float kNoKey =
     -1;  ///< a key's scale where there is no key; others are >= 0 or NaN
 
-/// Eight e2m1 codes of a block as e4m3: the low four, the high four. e4m3 places 1.0 * 2^s at
-/// (s + 7) << 3, and the seven magnitudes above 0 around it. Exact where 0.5 * 2^s is normal.
+/// The largest of the four bytes of a word.
+__device__ inline std::uint32_t largest_byte(std::uint32_t word) {
+  const std::uint32_t pair = __vmaxu4(word, word >> 16);
+  return max(pair & 0xff, pair >> 8 & 0xff);
+}
+
+/// Eight e2m1 codes of a block as e4m3: the low four, the high four. e4m3 has 1.0 * 2^s at
+/// (s + 7) << 3, and the seven magnitudes above 0 around it.
 class E2m1ToE4m3 {
  public:
-  /// `below` = by how much the block's exponent is below the row's largest, 0 to kMaxBelow; the row
-  /// is multiplied by 2^-(largest exponent - kTop).
+  /// The block with the largest scale of its row gets s = kTop; down to kTop - kMaxBelow all
+  /// magnitudes are normal and exact.
   static constexpr std::uint32_t kTop = 6, kMaxBelow = 11;
 
-  __device__ explicit E2m1ToE4m3(std::uint32_t below) {
-    const std::uint32_t one = (kTop + 7 - below) << 3;
+  /// For block `block` of a row with these scale bytes, whose codes are given: is_exact becomes
+  /// false if they are not zeros and too far below.
+  __device__ E2m1ToE4m3(std::uint32_t scales, int block, const uint4& codes, bool& is_exact) {
+    const std::uint32_t below = largest_byte(scales) - (scales >> 8 * block & 0xff);
+    const std::uint32_t any = (codes.x | codes.y | codes.z | codes.w) & 0x77777777u;
+    if (below > kMaxBelow && any != 0) is_exact = false;
+    const std::uint32_t one = (kTop + 7 - min(below, kMaxBelow)) << 3;
     low_ = one * 0x01010100u + 0x03fff800u;   // 0, 0.5, 1, 1.5
     high_ = one * 0x01010101u + 0x14100c08u;  // 2, 3, 4, 6
   }
@@ -51,12 +64,6 @@ class E2m1ToE4m3 {
 
   std::uint32_t low_, high_;
 };
-
-/// The largest of the four bytes of a word.
-__device__ inline std::uint32_t largest_byte(std::uint32_t word) {
-  const std::uint32_t pair = __vmaxu4(word, word >> 16);
-  return max(pair & 0xff, pair >> 8 & 0xff);
-}
 
 /// What a row of blocks with these scale bytes is multiplied with, its codes being e4m3 of
 /// E2m1ToE4m3.
@@ -77,110 +84,122 @@ struct KeyPlace {
   }
 };
 
-/// Pages of the two keys of a lane, 8 apart; -1 where there is no key.
-struct KeyPages {
-  std::int32_t page[2];
+/// Page of a key of a sequence whose block table is given; -1 if there is none.
+__device__ inline std::int32_t key_page(const kernels::IndexerLogitsParams& params,
+                                        const std::int32_t* table, std::int32_t key,
+                                        std::int32_t num_keys) {
+  const auto block =
+      static_cast<std::int32_t>(params.keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+  if (key >= num_keys || block >= params.num_blocks) return -1;
+  return static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+}
+__device__ inline bool has_page(const kernels::IndexPages& keys, std::int32_t page) {
+  const std::uint32_t rows = static_cast<std::uint32_t>(keys.num_rows);
+  return static_cast<std::uint32_t>(page) < keys.page_divisor.divide(rows);
+}
 
-  __device__ KeyPages(const kernels::IndexPages& keys, const std::int32_t* table,
-                      std::int32_t first_key, std::int32_t num_keys, std::int32_t num_blocks) {
+/// Tiles of keys in shared memory, and the barriers that say when one is there and when its place
+/// is free.
+template <IndexFormat Format>
+struct KeyTiles {
+  static constexpr int kRowBytes = index_data_bytes(Format);
+  static constexpr int kBytes = kernels::indexer_stage_bytes(Format);
+  static constexpr int kKeys = kernels::kIndexerTileKeys, kStages = kernels::kIndexerStages;
+  static constexpr std::uint32_t kNoKeyBits =
+      Format == IndexFormat::kFp8 ? 0xbf800000u : 0xfefefefeu;
+
+  std::uint32_t base;  ///< shared address of this warpgroup's first tile
+  Ring<kStages> ring;
+
+  __device__ std::uint32_t tile(std::uint32_t stage) const { return base + stage * kBytes; }
+  __device__ std::uint32_t scale(std::uint32_t stage, int row) const {
+    return tile(stage) + static_cast<std::uint32_t>(kKeys * kRowBytes + 4 * row);
+  }
+
+  /// Starts to fetch a tile, all lanes of a warp. Lane l has keys l and l + 32 of it, of which the
+  /// pages are given; those that begin a box copy it. What is not there is not copied, and the
+  /// scale says so.
+  __device__ void fetch(RingPosition<kStages> at, const kernels::IndexerLogitsParams& params,
+                        const std::int32_t (&pages)[2], std::int32_t first_key) const {
+    const auto lane = static_cast<int>(threadIdx.x % 32);
+    const kernels::IndexPages& keys = params.keys;
+    bool is_there[2], is_copied[2];
+    std::uint32_t there[2];
+    std::int32_t slots[2];
+    std::uint32_t boxes = 0;
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const std::int32_t key = first_key + 8 * r;
+    for (int i = 0; i < 2; ++i) {
+      const std::int32_t key = first_key + lane + 32 * i;
       const auto block =
           static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-      page[r] = -1;
-      if (key < num_keys && block < num_blocks)
-        page[r] = static_cast<std::int32_t>(ptx::ld_global_nc_u32(table + block));
+      slots[i] = key - block * keys.page_size;
+      is_there[i] = has_page(keys, pages[i]);
+      there[i] = __ballot_sync(~0u, is_there[i]);
+      is_copied[i] = is_there[i] && (lane + 32 * i) % params.box_rows == 0;
+      boxes += static_cast<std::uint32_t>(__popc(__ballot_sync(~0u, is_copied[i])));
     }
-  }
-  /// False also for pages that the cache does not have.
-  __device__ bool has(const kernels::IndexPages& keys, int r) const {
-    const std::uint32_t rows = static_cast<std::uint32_t>(keys.num_rows);
-    return static_cast<std::uint32_t>(page[r]) < keys.page_divisor.divide(rows);
-  }
-  __device__ KeyPlace place(const kernels::IndexPages& keys, int r, std::int32_t key) const {
-    const auto block =
-        static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-    return KeyPlace(keys, page[r], key - block * keys.page_size);
-  }
-};
-
-/// Rows g and g + 8 of a warp's 16 keys as lane t of the quad has them.
-template <IndexFormat Format>
-struct KeyTile;
-
-template <>
-struct KeyTile<IndexFormat::kFp8> {
-  std::uint32_t words[2][8];
-  float scale;  // of row g + 8 (t % 2)
-
-  __device__ void load(const kernels::IndexPages& keys, const KeyPages& from,
-                       std::int32_t first_key, int t) {
-    scale = kNoKey;
+    ring.wait_empty(at);
+    const auto bytes = static_cast<std::uint32_t>(params.box_rows * kRowBytes);
+    if (lane == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), boxes * bytes);
+    __syncwarp();
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      uint4 low = make_uint4(0, 0, 0, 0), high = low;
-      if (from.has(keys, r)) {
-        const KeyPlace place = from.place(keys, r, first_key + 8 * r);
-        low = ptx::ld_global_nc_no_allocate_v4_u32(place.data + 16 * t);
-        high = ptx::ld_global_nc_no_allocate_v4_u32(place.data + 64 + 16 * t);
-        if (t % 2 == r) scale = __uint_as_float(ptx::ld_global_nc_u32(place.scales));
+    for (int i = 0; i < 2; ++i) {
+      const int row = lane + 32 * i;
+      const std::uint32_t to = tile(at.stage) + static_cast<std::uint32_t>(row * kRowBytes);
+      if (is_copied[i] && Format == IndexFormat::kFp8) {
+        ptx::cp_async_bulk_tensor_3d_shared_global(to, params.key_map, 0, slots[i], pages[i],
+                                                   ring.full(at));
+      } else if (is_copied[i]) {
+        ptx::cp_async_bulk_shared_global(to, KeyPlace(keys, pages[i], slots[i]).data, bytes,
+                                         ring.full(at));
       }
-      words[r][0] = low.x, words[r][1] = low.y, words[r][2] = low.z, words[r][3] = low.w;
-      words[r][4] = high.x, words[r][5] = high.y, words[r][6] = high.z, words[r][7] = high.w;
-    }
-  }
-  /// The A operand of four steps; false if it is not exact.
-  __device__ bool operand(std::uint32_t (&a)[4][4], int /*t*/) const {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) {
-      a[s][0] = words[0][s], a[s][1] = words[1][s];
-      a[s][2] = words[0][4 + s], a[s][3] = words[1][4 + s];
-    }
-    return true;
-  }
-  /// What sums of row g + 8 (t % 2) are multiplied by; kNoKey if it is not there.
-  __device__ float row_scale(int /*t*/) const {
-    return scale;
-  }
-};
-
-template <>
-struct KeyTile<IndexFormat::kMxfp4> {
-  std::uint32_t words[2][4], scales[2];
-  bool is_there;  // row g + 8 (t % 2)
-
-  __device__ void load(const kernels::IndexPages& keys, const KeyPages& from,
-                       std::int32_t first_key, int t) {
-    is_there = t % 2 == 0 ? from.has(keys, 0) : from.has(keys, 1);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      uint4 codes = make_uint4(0, 0, 0, 0);
-      scales[r] = 0;
-      if (from.has(keys, r)) {
-        const KeyPlace place = from.place(keys, r, first_key + 8 * r);
-        codes = ptx::ld_global_nc_no_allocate_v4_u32(place.data + 16 * t);
-        scales[r] = ptx::ld_global_nc_u32(place.scales);
+      if (is_there[i]) {
+        const KeyPlace place(keys, pages[i], slots[i]);
+        ptx::cp_async_ca_shared_global_4(scale(at.stage, row), place.scales, 4);
+      } else {
+        ptx::st_shared_u32(scale(at.stage, row), kNoKeyBits);
+        const int first = row - row % params.box_rows;  // of its box, which may be copied
+        const bool is_written = (there[first / 32] >> first % 32 & 1) != 0;
+        if (Format == IndexFormat::kMxfp4 && !is_written) clear(at.stage, row);
       }
-      words[r][0] = codes.x, words[r][1] = codes.y, words[r][2] = codes.z, words[r][3] = codes.w;
     }
+    ptx::cp_async_mbarrier_arrive_noinc(ring.full(at));
+    ptx::mbarrier_arrive(ring.full(at));
   }
-  __device__ bool operand(std::uint32_t (&a)[4][4], int t) const {
+  /// Arrivals of a phase of a full barrier: a lane's for what it stored, one for what it copied,
+  /// and one for the bytes.
+  static constexpr std::uint32_t kArrivals = 2 * 32 + 1;
+
+  /// Zeros: codes decide whether a tile is exact.
+  __device__ void clear(std::uint32_t stage, int row) const {
+    for (int i = 0; i < kRowBytes; i += 4)
+      ptx::st_shared_u32(tile(stage) + static_cast<std::uint32_t>(row * kRowBytes + i), 0);
+    ptx::fence_proxy_async_shared_cta();  // later copies come behind these stores
+  }
+
+  /// MXFP4: the A operand of four products, in lane 4g + t of rows `row` and row + 8; false if it
+  /// is not exact.
+  __device__ bool operand(std::uint32_t (&a)[4][4], std::uint32_t stage, int row) const {
+    const int t = static_cast<int>(threadIdx.x % 4);
     bool is_exact = true;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const std::uint32_t below = largest_byte(scales[r]) - (scales[r] >> 8 * t & 0xff);
-      const std::uint32_t any = (words[r][0] | words[r][1] | words[r][2] | words[r][3]);
-      is_exact = is_exact && (below <= E2m1ToE4m3::kMaxBelow || (any & 0x77777777u) == 0);
-      const E2m1ToE4m3 convert(min(below, E2m1ToE4m3::kMaxBelow));
+      const uint4 codes = ptx::ld_shared_v4_u32(
+          tile(stage) + static_cast<std::uint32_t>((row + 8 * r) * kRowBytes + 16 * t));
+      const std::uint32_t scales = ptx::ld_shared_u32(scale(stage, row + 8 * r));
+      const E2m1ToE4m3 convert(scales, t, codes, is_exact);
+      const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
-      for (int s = 0; s < 4; ++s) convert(a[s][r], a[s][2 + r], words[r][s]);
+      for (int s = 0; s < 4; ++s) convert(a[s][r], a[s][2 + r], words[s]);
     }
     return is_exact;
   }
-  __device__ float row_scale(int t) const {
-    const float scale = mxfp4_row_scale(largest_byte(t % 2 == 0 ? scales[0] : scales[1]));
-    return is_there ? scale : kNoKey;
+
+  /// What sums of a row are multiplied by; kNoKey if there is no key.
+  __device__ float row_scale(std::uint32_t stage, int row) const {
+    const std::uint32_t word = ptx::ld_shared_u32(scale(stage, row));
+    if constexpr (Format == IndexFormat::kFp8) return __uint_as_float(word);
+    return word == kNoKeyBits ? kNoKey : mxfp4_row_scale(largest_byte(word));
   }
 };
 

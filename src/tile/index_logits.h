@@ -1,11 +1,25 @@
-// The logits of the lightning indexer: a CTA keeps the queries of a unit in shared memory, its two
-// warpgroups take 64 keys each from memory to registers and multiply them with all of them.
+// The logits of the lightning indexer: a CTA keeps the queries of a unit in shared memory, four
+// warpgroups take 64 keys each and multiply them with all of them.
+//
+//   4 warps, one a warpgroup   pages of the keys | place free? | tensor copies, scales
+//   4 warpgroups               tile there? | per step: products of 64 keys x 128 columns (two
+//                              tokens of 64 heads) | tile free | relu, weights, sums over heads in
+//                              the lane, three shuffles a step | x key scale, store
+//
+// Keys are rows of the accumulator: a lane has all heads of its columns, so that sums over heads
+// are FMAs. While one warpgroup adds up, others multiply.
+//
+// Limits, per key and token of 64 heads and SM: products 2 cycles of the tensor cores; relu and FMA
+// of 64 scores 1 cycle of issue, 1.4 with all the rest; memory 132 bytes a key, 7.3 cycles at 4.2
+// TB/s, whatever the number of tokens: up to three tokens memory decides, then the tensor cores.
 #pragma once
 
 #include "kernels/sparse_attention/indexer_logits.h"
 #include "ptx/address.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/warp_roles.h"
+#include "tile/index_exact.h"
 #include "tile/index_keys.h"
 #include "tile/warpgroup_mma.h"
 
@@ -13,81 +27,82 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kWarpgroupKeys = 64;
+inline constexpr int kIndexerConsumers = kernels::kIndexerWarpgroups * 128;
+/// A consumer has at most 64 sums, 32 weights and what it needs besides.
+inline constexpr int kIndexerProducerRegisters = 32, kIndexerConsumerRegisters = 112;
 
-/// Dynamic shared memory of a CTA.
+__device__ inline void sync_consumers() {
+  ptx::bar_sync<kIndexerConsumers>(1);
+}
+
+/// Dynamic shared memory of a CTA, behind the tiles of keys.
 struct IndexerShared {
-  unsigned char* queries;  ///< steps of 64 rows of 128 bytes, swizzled
-  float* weights;          ///< steps of 4 lanes of kIndexerLaneWeights
+  unsigned char* queries;  ///< steps * columns rows of 128 bytes, swizzled
+  float* weights;          ///< of each step, for each lane of a quad
   std::int32_t* lengths;   ///< of the unit's tokens
   std::int32_t* is_exact;  ///< of the queries, MXFP4
 
-  __device__ IndexerShared(unsigned char* base, int steps)
+  __device__ IndexerShared(unsigned char* base, const kernels::IndexerSteps& steps)
       : queries(base),
-        weights(reinterpret_cast<float*>(base + steps * kernels::kIndexerStepQueryBytes)),
-        lengths(reinterpret_cast<std::int32_t*>(
-            base + steps * (kernels::kIndexerStepQueryBytes + kernels::kIndexerStepWeightBytes))),
+        weights(reinterpret_cast<float*>(base + steps.query_bytes())),
+        lengths(reinterpret_cast<std::int32_t*>(weights + steps.steps * 4 * steps.lane_weights())),
         is_exact(lengths + kernels::kIndexerUnitTokens) {}
 };
 
-/// Where word `word` of a row's operand stands in the 128-byte swizzle.
-__device__ inline std::uint32_t* query_word(const IndexerShared& shared, int row, int word) {
-  const int chunk = (word / 4) ^ (row % 8);
-  return reinterpret_cast<std::uint32_t*>(shared.queries + row * 128 + chunk * 16) + word % 4;
-}
-
-/// Where the weight of row (token slot * Heads + head) stands: accumulator 4 i + c of lane t is
-/// column 8 i + 2 t + c % 2.
-__device__ inline float* query_weight(const IndexerShared& shared, int row) {
-  const int step = row / 64, column = row % 64;
-  const int lane = column % 8 / 2, idx = column / 8 * 2 + column % 2;
-  return shared.weights + (step * 4 + lane) * kernels::kIndexerLaneWeights + idx;
-}
-
-/// 16 bytes of codes of one query to the places of index_keys.h: part p of 8 (e4m3) or of 4.
-template <IndexFormat Format>
-__device__ void place_query(const IndexerShared& shared, int row, int part, const uint4& codes,
-                            std::uint32_t scales) {
-  const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-  if constexpr (Format == IndexFormat::kFp8) {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) *query_word(shared, row, 8 * s + part) = words[s];
-  } else {
-    const std::uint32_t below = largest_byte(scales) - (scales >> 8 * part & 0xff);
-    const std::uint32_t any = (words[0] | words[1] | words[2] | words[3]) & 0x77777777u;
-    if (below > E2m1ToE4m3::kMaxBelow && any != 0) *shared.is_exact = 0;
-    const E2m1ToE4m3 convert(min(below, E2m1ToE4m3::kMaxBelow));
-#pragma unroll
-    for (int s = 0; s < 4; ++s) {
-      std::uint32_t low, high;
-      convert(low, high, words[s]);
-      *query_word(shared, row, 8 * s + part) = low;
-      *query_word(shared, row, 8 * s + 4 + part) = high;
-    }
-  }
-}
-
-/// The queries, weights and lengths of a unit; what is not there is zero. A barrier of the CTA
-/// before and after.
-template <IndexFormat Format, int Heads>
-__device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLogitsParams& params,
-                          const kernels::IndexerUnit& unit) {
-  constexpr int kParts = Format == IndexFormat::kFp8 ? 8 : 4;
-  const int rows = kernels::indexer_steps(unit.count, Heads) * kernels::kIndexerStepColumns;
-  const auto thread = static_cast<int>(threadIdx.x);
-  for (int i = thread; i < rows * kParts; i += kernels::kIndexerLogitsThreads) {
-    const int row = i / kParts, part = i % kParts, token = row / Heads, head = row % Heads;
+/// The e4m3 queries of a unit, zeros for what is not there.
+template <int Heads>
+__device__ void load_queries_fp8(const IndexerShared& shared,
+                                 const kernels::IndexerLogitsParams& params,
+                                 const kernels::IndexerUnit& unit, int rows) {
+  constexpr int kChunks = kIndexDims / 16;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < rows * kChunks; i += kIndexerConsumers) {
+    const int row = i / kChunks, chunk = i % kChunks, token = row / Heads, head = row % Heads;
     uint4 codes = make_uint4(0, 0, 0, 0);
-    std::uint32_t scales = 0;
     if (token < unit.count && head < params.heads) {
       const std::int64_t at = std::int64_t{unit.token + token} * params.heads + head;
-      codes = __ldg(reinterpret_cast<const uint4*>(params.q + at * (16 * kParts)) + part);
-      if constexpr (Format == IndexFormat::kMxfp4)
-        scales = __ldg(reinterpret_cast<const std::uint32_t*>(params.q_scales) + at);
+      codes = __ldg(reinterpret_cast<const uint4*>(params.q + at * kIndexDims) + chunk);
     }
-    place_query<Format>(shared, row, part, codes, scales);
+    reinterpret_cast<uint4*>(shared.queries + row * 128)[chunk ^ row % 8] = codes;
   }
-  for (int row = thread; row < rows; row += kernels::kIndexerLogitsThreads) {
+}
+
+/// MXFP4 queries as e4m3, in the order of index_keys.h: a thread takes word s of all four blocks.
+template <int Heads>
+__device__ void load_queries_mxfp4(const IndexerShared& shared,
+                                   const kernels::IndexerLogitsParams& params,
+                                   const kernels::IndexerUnit& unit, int rows) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows * 4; i += kIndexerConsumers) {
+    const int row = i / 4, s = i % 4, token = row / Heads, head = row % Heads;
+    std::uint32_t low[4] = {}, high[4] = {};
+    if (token < unit.count && head < params.heads) {
+      const std::int64_t at = std::int64_t{unit.token + token} * params.heads + head;
+      const auto* const codes =
+          reinterpret_cast<const std::uint32_t*>(params.q + at * (kIndexDims / 2));
+      const std::uint32_t scales =
+          __ldg(reinterpret_cast<const std::uint32_t*>(params.q_scales) + at);
+#pragma unroll
+      for (int t = 0; t < 4; ++t) {
+        const std::uint32_t word = __ldg(codes + 4 * t + s);
+        bool is_exact = true;
+        const E2m1ToE4m3 convert(scales, t, make_uint4(word, 0, 0, 0), is_exact);
+        convert(low[t], high[t], word);
+        if (!is_exact) *shared.is_exact = 0;
+      }
+    }
+    auto* const to = reinterpret_cast<uint4*>(shared.queries + row * 128);
+    to[(2 * s) ^ row % 8] = make_uint4(low[0], low[1], low[2], low[3]);
+    to[(2 * s + 1) ^ row % 8] = make_uint4(high[0], high[1], high[2], high[3]);
+  }
+}
+
+/// Weights: accumulator 4 i + c of lane t of a quad is column 8 i + 2 t + c % 2.
+template <IndexFormat Format, int Heads>
+__device__ void load_weights(const IndexerShared& shared,
+                             const kernels::IndexerLogitsParams& params,
+                             const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
+  for (int row = static_cast<int>(threadIdx.x); row < steps.steps * steps.columns;
+       row += kIndexerConsumers) {
     const int token = row / Heads, head = row % Heads;
     float weight = 0;
     if (token < unit.count && head < params.heads) {
@@ -98,50 +113,39 @@ __device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLog
         weight = __fmul_rn(weight, mxfp4_row_scale(largest_byte(__ldg(scales + at))));
       }
     }
-    *query_weight(shared, row) = weight;
+    const int step = row / steps.columns, column = row % steps.columns;
+    const int lane = column % 8 / 2, idx = column / 8 * 2 + column % 2;
+    shared.weights[(step * 4 + lane) * steps.lane_weights() + idx] = weight;
   }
-  if (thread < kernels::kIndexerUnitTokens) {
-    shared.lengths[thread] =
-        thread < unit.count
-            ? params.lengths.clamp(__ldg(params.lengths.numbers + unit.token + thread))
-            : 0;
-  }
-}
-
-/// sums of a step: d[64 keys, 64 columns] = keys . queries^T; issued, not waited for.
-__device__ inline void multiply_step(float (&d)[32], const std::uint32_t (&a)[4][4],
-                                     std::uint64_t queries) {
-  ptx::wgmma_fence_operand(d);
-  ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-  for (int s = 0; s < 4; ++s) {
-    ptx::wgmma_mma_async<64>::k32_f32_e4m3_e4m3(d, a[s], advance_descriptor(queries, 2 * s), s > 0);
-  }
-  ptx::wgmma_commit_group_sync_aligned();
 }
 
 /// Weighted sums of relu(d) over the heads of each token of a step, of rows g and g + 8, for the
-/// columns of this lane.
-template <int Heads>
-__device__ void weigh_step(float (&sums)[64 / Heads][2], const float (&d)[32],
-                           const float* lane_weights) {
+/// columns of this lane. Two sums a row: their chains are half as long.
+template <int Heads, int Columns, class Weights>
+__device__ void weigh_step(float (&sums)[Columns / Heads][2], const float (&d)[Columns / 2],
+                           const Weights& weights) {
   constexpr int kGroups = Heads / 8;  // of eight columns, of a token
+  float4 pair = {};                   // weights of two groups
 #pragma unroll
-  for (int i = 0; i < 8; i += 2) {
-    const float4 w = *reinterpret_cast<const float4*>(lane_weights + 2 * i);
-    const float weights[4] = {w.x, w.y, w.z, w.w};
+  for (int token = 0; token < Columns / Heads; ++token) {
+    float part[4];  // of accumulator i in part[i % 4]
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const int group = i + j / 4, row = j % 4 / 2;
-      float& sum = sums[group / kGroups][row];
-      const float x = fmaxf(d[4 * i + j], 0.0f), weight = weights[j / 4 * 2 + j % 2];
-      const bool is_first = group % kGroups == 0 && j % 2 == 0;
-      sum = is_first ? __fmul_rn(x, weight) : __fmaf_rn(x, weight, sum);
+    for (int group = 0; group < kGroups; ++group) {
+      const int first = token * kGroups + group;
+      if (first % 2 == 0) pair = weights(first / 2);
+      const float2 w = first % 2 == 0 ? make_float2(pair.x, pair.y) : make_float2(pair.z, pair.w);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float x = fmaxf(d[4 * first + j], 0.0f), weight = j % 2 == 0 ? w.x : w.y;
+        part[j] = group == 0 ? __fmul_rn(x, weight) : __fmaf_rn(x, weight, part[j]);
+      }
     }
+    sums[token][0] = part[0] + part[1];
+    sums[token][1] = part[2] + part[3];
   }
 }
 
-/// Adds up over the quad. Lane t is left with row g + 8 (t % 2) of the tokens 2 k + t / 2, or of
+/// Adds up over the quad. Lane t is left with row g + 8 (t % 2) of the tokens 2 i + t / 2, or of
 /// the only one.
 template <int Tokens>
 __device__ void add_quad(float (&out)[(Tokens + 1) / 2], const float (&sums)[Tokens][2], int t) {
@@ -163,105 +167,194 @@ __device__ void add_quad(float (&out)[(Tokens + 1) / 2], const float (&sums)[Tok
   }
 }
 
-/// One warpgroup's work on one unit.
-template <IndexFormat Format, int Heads>
+/// The keys of one unit for one warpgroup.
+template <IndexFormat Format>
+struct IndexerProducer {
+  const kernels::IndexerLogitsParams& params;
+  const KeyTiles<Format>& tiles;
+  RingPosition<kernels::kIndexerStages>& at;
+
+  __device__ void run(const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end,
+                      int warpgroup) const {
+    const std::int32_t* const table =
+        params.block_table + unit.sequence * params.block_table_stride;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    const auto first_key = [&](std::int32_t chunk) {
+      return chunk * kernels::kIndexerChunk + warpgroup * kernels::kIndexerTileKeys;
+    };
+    const auto page = [&](std::int32_t chunk, int i) {
+      const std::int32_t key = first_key(chunk) + lane + 32 * i;
+      return key_page(params, table, key, chunk < end ? unit.num_keys : 0);
+    };
+    std::int32_t next[2] = {page(begin, 0), page(begin, 1)};
+    for (std::int32_t chunk = begin; chunk < end; ++chunk) {
+      const std::int32_t pages[2] = {next[0], next[1]};
+      next[0] = page(chunk + 1, 0);
+      next[1] = page(chunk + 1, 1);
+      tiles.fetch(at, params, pages, first_key(chunk));
+      at.advance();
+    }
+  }
+};
+
+/// A warpgroup's work on one unit, in steps of `Columns`.
+template <IndexFormat Format, int Heads, int Columns, bool IsOneStep>
 struct IndexerConsumer {
-  static constexpr int kStepTokens = 64 / Heads;
+  static constexpr int kStepTokens = Columns / Heads, kOut = (kStepTokens + 1) / 2;
+  static constexpr std::uint32_t kStepUnits = Columns * kIndexDims / 16;  // of descriptors
+  static constexpr int kLaneWeights = Columns / 4 + 4;
 
   const kernels::IndexerLogitsParams& params;
   const IndexerShared& shared;
   const kernels::IndexerUnit& unit;
-  int row, t;  // first of this lane's two keys in a tile; place in the quad
-  std::int32_t num_keys;
-  const std::int32_t* table;
+  const KeyTiles<Format>& tiles;
+  RingPosition<kernels::kIndexerStages>& at;
   int steps;
-  std::uint64_t queries;
 
-  __device__ IndexerConsumer(const kernels::IndexerLogitsParams& p, const IndexerShared& s,
-                             const kernels::IndexerUnit& u)
-      : params(p), shared(s), unit(u) {
-    const auto lane = static_cast<int>(threadIdx.x % 32);
-    row = static_cast<int>(threadIdx.x % 128 / 32) * 16 + lane / 4;
-    t = lane % 4;
-    num_keys = 0;
-    for (int i = 0; i < unit.count; ++i) num_keys = max(num_keys, shared.lengths[i]);
-    table = params.block_table + unit.sequence * params.block_table_stride;
-    steps = kernels::indexer_steps(unit.count, Heads);
-    queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
-  }
-
-  __device__ KeyPages pages(std::int32_t first_key) const {
-    return KeyPages(params.keys, table, first_key + row, num_keys, params.num_blocks);
-  }
-
-  /// What is left of a step: sums, scale and the lengths of its tokens.
-  __device__ void finish(const float (&d)[32], int step, std::int32_t first_key,
-                         float scale) const {
-    float sums[kStepTokens][2], out[(kStepTokens + 1) / 2];
-    weigh_step<Heads>(sums, d, shared.weights + (step * 4 + t) * kernels::kIndexerLaneWeights);
+  /// What is left of a step: scale, and the lengths of its tokens.
+  __device__ void store(const float (&sums)[kStepTokens][2], int step, std::int32_t key,
+                        float scale, bool is_whole, float* logits, int t) const {
+    float out[kOut];
     add_quad<kStepTokens>(out, sums, t);
-    const std::int32_t key = first_key + row + 8 * (t % 2);
-    if (kStepTokens == 1 && t >= 2) return;
 #pragma unroll
-    for (int i = 0; i < (kStepTokens + 1) / 2; ++i) {
+    for (int i = 0; i < kOut; ++i) {
       const int token = step * kStepTokens + 2 * i + t / 2;
-      if (token >= unit.count || key >= shared.lengths[token]) continue;
-      const float logit = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
-      params.logits[(unit.token + token) * params.logits_stride + key] = logit;
+      const bool is_stored = is_whole || key < shared.lengths[token];
+      if ((kStepTokens > 1 || t < 2) && is_stored)
+        logits[2 * i * params.logits_stride] = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
     }
   }
 
-  __device__ std::uint64_t step_queries(int step) const {
-    return advance_descriptor(
-        queries, static_cast<std::uint32_t>(step) * (kernels::kIndexerStepQueryBytes / 16));
-  }
-
-  /// 64 keys against all steps, two at a time: sums of the first are made while the second product
-  /// runs, and other warpgroups keep the tensor cores busy besides.
-  template <bool IsOneStep>
-  __device__ void multiply(const std::uint32_t (&a)[4][4], std::int32_t first_key,
-                           float scale) const {
-    float d0[32], d1[32];
-    if constexpr (IsOneStep) {
-      multiply_step(d0, a, queries);
-      ptx::wgmma_wait_group_sync_aligned<0>();
-      ptx::wgmma_fence_operand(d0);
-      finish(d0, 0, first_key, scale);
-    } else {
-      for (int step = 0; step < steps; step += 2) {
-        multiply_step(d0, a, step_queries(step));
-        multiply_step(d1, a, step_queries(step + 1));
-        ptx::wgmma_wait_group_sync_aligned<1>();
-        ptx::wgmma_fence_operand(d0);
-        finish(d0, step, first_key, scale);
-        ptx::wgmma_wait_group_sync_aligned<0>();
-        ptx::wgmma_fence_operand(d1);
-        finish(d1, step + 1, first_key, scale);
-      }
-    }
-  }
-
-  /// Chunks [begin, end) of the unit: this warpgroup's half of each.
-  template <bool IsOneStep>
-  __device__ void run(std::int32_t begin, std::int32_t end) const {
-    const auto half = static_cast<std::int32_t>(threadIdx.x / 128) * kWarpgroupKeys;
-    std::int32_t key = begin * kernels::kIndexerChunk + half;
-    const std::int32_t end_key = end * kernels::kIndexerChunk;
-    KeyTile<Format> next;
-    next.load(params.keys, pages(key), key + row, t);
-    KeyPages after = pages(key + kernels::kIndexerChunk);
-    for (; key < end_key; key += kernels::kIndexerChunk) {
-      std::uint32_t a[4][4];
-      next.operand(a, t);
-      const float scale = next.row_scale(t);
-      next.load(params.keys, after, key + kernels::kIndexerChunk + row, t);
-      after = pages(key + 2 * kernels::kIndexerChunk);
+  template <class A>
+  __device__ static void multiply(float (&d)[Columns / 2], const A& a, std::uint64_t b) {
+    ptx::wgmma_fence_operand(d);
+    ptx::wgmma_fence_sync_aligned();
 #pragma unroll
-      for (auto& fragment : a) ptx::wgmma_fence_operand(fragment);
-      multiply<IsOneStep>(a, key, scale);
+    for (int s = 0; s < 4; ++s) {
+      ptx::wgmma_mma_async<Columns>::k32_f32_e4m3_e4m3(d, a(s), advance_descriptor(b, 2 * s),
+                                                       s > 0);
+    }
+    ptx::wgmma_commit_group_sync_aligned();
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    ptx::wgmma_fence_operand(d);
+  }
+
+  /// A tile against all steps; `release` after the last product.
+  template <class A, class Weights>
+  __device__ void run_tile(const A& a, const Weights& weights, std::int32_t first_key, int row,
+                           float scale, std::int32_t whole_below) const {
+    const auto t = static_cast<int>(threadIdx.x % 4);
+    const std::int32_t key = first_key + row + 8 * (t % 2);
+    const bool is_whole = first_key + kernels::kIndexerTileKeys <= whole_below;
+    float* logits = params.logits + (unit.token + t / 2) * params.logits_stride + key;
+    const std::uint64_t queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
+    for (int step = 0; step < (IsOneStep ? 1 : steps); ++step) {
+      float d[Columns / 2], sums[kStepTokens][2];
+      multiply(d, a, advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits));
+      if (Format == IndexFormat::kFp8 && (IsOneStep || step + 1 == steps)) tiles.ring.release(at);
+      weigh_step<Heads, Columns>(sums, d, [&](int pair) { return weights(step, pair); });
+      store(sums, step, key, scale, is_whole, logits, t);
+      logits += kStepTokens * params.logits_stride;
+    }
+  }
+
+  template <class Weights>
+  __device__ void run_tiles(const Weights& weights, std::int32_t begin, std::int32_t end) const {
+    std::int32_t whole_below = shared.lengths[0];
+    for (int i = 1; i < steps * kStepTokens; ++i) whole_below = min(whole_below, shared.lengths[i]);
+    const auto warp = static_cast<int>(threadIdx.x / 32);
+    const int row = warp % 4 * 16 + static_cast<int>(threadIdx.x % 32 / 4);
+    const int lane_row = row + 8 * static_cast<int>(threadIdx.x % 2);
+    for (std::int32_t chunk = begin; chunk < end; ++chunk) {
+      const std::int32_t first_key =
+          chunk * kernels::kIndexerChunk + warp / 4 * kernels::kIndexerTileKeys;
+      tiles.ring.wait_full(at);
+      const float scale = tiles.row_scale(at.stage, lane_row);
+      if constexpr (Format == IndexFormat::kFp8) {
+        const std::uint64_t keys = describe_k_major<64, 64>(tiles.tile(at.stage));
+        run_tile([&](int s) { return advance_descriptor(keys, 2 * static_cast<std::uint32_t>(s)); },
+                 weights, first_key, row, scale, whole_below);
+      } else {
+        std::uint32_t a[4][4];
+        const bool is_exact = tiles.operand(a, at.stage, row);
+        tiles.ring.release(at);
+#pragma unroll
+        for (auto& fragment : a) ptx::wgmma_fence_operand(fragment);
+        run_tile([&](int s) -> const std::uint32_t(&)[4] { return a[s]; }, weights, first_key, row,
+                 scale, whole_below);
+        if (__any_sync(~0u, !is_exact || *shared.is_exact == 0))
+          write_exact_logits(params, unit, shared.lengths, first_key + warp % 4 * 16);
+      }
+      at.advance();
+    }
+  }
+
+  /// Chunks [begin, end) of the unit.
+  __device__ void run(std::int32_t begin, std::int32_t end) const {
+    const float* const lane_weights = shared.weights + threadIdx.x % 4 * kLaneWeights;
+    if constexpr (IsOneStep && Columns == 64) {
+      float4 held[Columns / 16];
+#pragma unroll
+      for (int i = 0; i < Columns / 16; ++i)
+        held[i] = reinterpret_cast<const float4*>(lane_weights)[i];
+      run_tiles([&](int, int pair) { return held[pair]; }, begin, end);
+    } else {
+      run_tiles(
+          [&](int step, int pair) {
+            const float* const of_step = lane_weights + step * 4 * kLaneWeights;
+            return reinterpret_cast<const float4*>(of_step)[pair];
+          },
+          begin, end);
     }
   }
 };
+
+/// Queries, weights and lengths of a unit, by all consumers.
+template <IndexFormat Format, int Heads>
+__device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLogitsParams& params,
+                          const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  sync_consumers();  // nobody works on the last unit any more
+  if (thread < kernels::kIndexerUnitTokens) {
+    shared.lengths[thread] =
+        thread < unit.count
+            ? params.lengths.clamp(__ldg(params.lengths.numbers + unit.token + thread))
+            : 0;
+  }
+  load_weights<Format, Heads>(shared, params, unit, steps);
+  if constexpr (Format == IndexFormat::kFp8) {
+    load_queries_fp8<Heads>(shared, params, unit, steps.steps * steps.columns);
+  } else {
+    if (thread == 0) *shared.is_exact = 1;
+    sync_consumers();
+    load_queries_mxfp4<Heads>(shared, params, unit, steps.steps * steps.columns);
+  }
+  ptx::fence_proxy_async_shared_cta();
+  sync_consumers();
+}
+
+/// Chunks [begin, end) of a unit, by the consumers.
+template <IndexFormat Format, int Heads>
+__device__ void consume_unit(const kernels::IndexerLogitsParams& params,
+                             const kernels::IndexerUnit& unit, unsigned char* base,
+                             const KeyTiles<Format>& tiles,
+                             RingPosition<kernels::kIndexerStages>& at, std::int32_t begin,
+                             std::int32_t end) {
+  const kernels::IndexerSteps steps(unit.count, Heads);
+  const IndexerShared shared(base, steps);
+  load_unit<Format, Heads>(shared, params, unit, steps);
+  const auto run = [&]<int Columns, bool IsOneStep>() {
+    IndexerConsumer<Format, Heads, Columns, IsOneStep>{params, shared, unit, tiles, at, steps.steps}
+        .run(begin, end);
+  };
+  if (Heads == 8 || steps.columns == 64) return run.template operator()<64, true>();
+  if constexpr (Heads == 16) {
+    return run.template operator()<128, true>();
+  } else if constexpr (Heads > 16) {
+    if (steps.steps == 1) return run.template operator()<128, true>();
+    return run.template operator()<128, false>();
+  }
+}
 
 /// -inf behind the length of every token.
 __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
@@ -270,49 +363,73 @@ __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
     float* const row = params.logits + token * params.logits_stride;
     const std::int32_t begin = params.lengths.clamp(params.lengths.numbers[token]);
     for (auto key = begin + static_cast<std::int32_t>(threadIdx.x); key < params.lengths.max_len;
-         key += kernels::kIndexerLogitsThreads)
+         key += static_cast<std::int32_t>(blockDim.x))
       row[key] = -INFINITY;
+  }
+}
+
+/// Calls work(unit, begin, end) for every part of a unit that is this CTA's.
+template <class Work>
+__device__ void for_each_unit(const kernels::IndexerLogitsParams& params, Work&& work) {
+  const kernels::IndexerShare share = params.shares[blockIdx.x];
+  kernels::IndexerUnit unit = share.unit;
+  std::int32_t cost = share.begin_cost;
+  for (std::int32_t u = share.unit_idx; cost < share.end_cost; ++u) {
+    if (u != share.unit_idx) unit = params.units[u];
+    const std::int32_t chunks =
+        (unit.num_keys + kernels::kIndexerChunk - 1) / kernels::kIndexerChunk;
+    if (chunks == 0) continue;
+    const std::int32_t first = unit.first_cost + kernels::kIndexerUnitCost;
+    const std::int32_t begin = max(cost - first, 0), end = min(share.end_cost - first, chunks);
+    if (end > begin) work(unit, begin, end);
+    cost = first + chunks;
   }
 }
 
 template <IndexFormat Format, int Heads>
 __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
   extern __shared__ __align__(1024) unsigned char indexer_shared[];
+  constexpr int kGroups = kernels::kIndexerWarpgroups, kStages = kernels::kIndexerStages;
+  __shared__ RingBarriers<kStages> barriers[kGroups];
+  using Tiles = KeyTiles<Format>;
+  const int warp = ptx::uniform(static_cast<int>(threadIdx.x / 32));
+  const bool is_producer = warp >= 4 * kGroups;
+  const int warpgroup = is_producer ? warp - 4 * kGroups : warp / 4;
+  if (threadIdx.x < kGroups) {
+    for (int i = 0; i < kStages; ++i) {
+      ptx::mbarrier_init(ptx::shared_address(&barriers[threadIdx.x].full[i]), Tiles::kArrivals);
+      ptx::mbarrier_init(ptx::shared_address(&barriers[threadIdx.x].empty[i]), 4);
+    }
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  const Tiles tiles = {ptx::shared_address(indexer_shared) +
+                           static_cast<std::uint32_t>(warpgroup * kStages * Tiles::kBytes),
+                       Ring<kStages>(barriers[warpgroup])};
+  RingPosition<kStages> at;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  const std::int64_t num_chunks = params.totals->num_chunks;
-  std::int64_t at = num_chunks * blockIdx.x / gridDim.x;
-  const std::int64_t end = num_chunks * (blockIdx.x + 1) / gridDim.x;
-  for (std::int32_t u = params.first_unit[blockIdx.x]; at < end; ++u) {
-    const kernels::IndexerUnit unit = params.units[u];
-    const std::int32_t unit_end = params.units[u + 1].first_chunk;
-    const auto stop = static_cast<std::int32_t>(end < unit_end ? end : unit_end);
-    const auto begin = static_cast<std::int32_t>(at);
-    if (stop <= begin) continue;
-    const IndexerShared shared(indexer_shared, kernels::indexer_steps(unit.count, Heads));
-    __syncthreads();
-    if (Format == IndexFormat::kMxfp4 && threadIdx.x == 0) *shared.is_exact = 1;
-    if (Format == IndexFormat::kMxfp4) __syncthreads();
-    load_unit<Format, Heads>(shared, params, unit);
-    ptx::fence_proxy_async_shared_cta();
-    __syncthreads();
-    const IndexerConsumer<Format, Heads> consumer(params, shared, unit);
-    if (consumer.steps == 1) {
-      consumer.template run<true>(begin - unit.first_chunk, stop - unit.first_chunk);
-    } else {
-      consumer.template run<false>(begin - unit.first_chunk, stop - unit.first_chunk);
-    }
-    at = stop;
+  if (is_producer) {
+    ptx::setmaxnreg_dec_sync_aligned<kIndexerProducerRegisters>();
+    const IndexerProducer<Format> producer = {params, tiles, at};
+    for_each_unit(params, [&](const kernels::IndexerUnit& unit, std::int32_t begin,
+                              std::int32_t end) { producer.run(unit, begin, end, warpgroup); });
+  } else {
+    ptx::setmaxnreg_inc_sync_aligned<kIndexerConsumerRegisters>();
+    unsigned char* const base = indexer_shared + kGroups * kStages * Tiles::kBytes;
+    for_each_unit(params,
+                  [&](const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end) {
+                    consume_unit<Format, Heads>(params, unit, base, tiles, at, begin, end);
+                  });
   }
   if (params.is_filled != 0) fill_behind(params);
 }
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)                                       \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerLogitsThreads,   \
-                                               tilewright::kernels::kIndexerLogitsCtasPerSm) \
-      indexer_logits_##NAME(                                                                 \
-          const __grid_constant__ tilewright::kernels::IndexerLogitsParams params) {         \
-    tilewright::tile::indexer_logits<tilewright::IndexFormat::FORMAT, HEADS>(params);        \
+#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)                                        \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerLogitsThreads, 1) \
+      indexer_logits_##NAME(                                                                  \
+          const __grid_constant__ tilewright::kernels::IndexerLogitsParams params) {          \
+    tilewright::tile::indexer_logits<tilewright::IndexFormat::FORMAT, HEADS>(params);         \
   }

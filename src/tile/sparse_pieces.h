@@ -1,5 +1,4 @@
-// The pieces of work of a group, each with its query's lengths, read ahead: what is on the way is
-// not needed before the next piece but one.
+// The pieces of work of a group, each with its query's lengths.
 #pragma once
 
 #include "tile/sparse_work.h"
@@ -34,54 +33,37 @@ struct SparsePiece {
 class SparsePieces {
  public:
   __device__ SparsePieces(const kernels::SparseDecodeParams& params, std::int32_t group)
-      : params_(params), walk_(params, group) {
-    has_next_ = walk_.next(next_);
-    if (has_next_) read_lengths();
-    has_second_ = has_next_ && walk_.next(second_);
+      : params_(params), at_(group), end_(params.batch * params.q_len) {
+    if (params.work == nullptr) return;
+    at_ = params.work_begin[group];
+    end_ = params.work_begin[group + 1];
   }
 
   /// False at the end.
   __device__ bool take(SparsePiece& piece) {
-    if (!has_next_) return false;
-    const std::int32_t lengths[2] = {min(max(lengths_[0], 0), params_.keys[0].topk),
-                                     min(max(lengths_[1], 0), params_.keys[1].topk)};
-    const std::int32_t blocks = sparse_blocks(lengths[0]) + sparse_blocks(lengths[1]);
-    piece = {next_.query,
-             next_.begin_block,
-             min(next_.end_block, blocks),
-             next_.partial,
-             {lengths[0], lengths[1]}};
-    next_ = second_;
-    has_next_ = has_second_;
-    if (has_next_) {
-      read_lengths();
-      has_second_ = walk_.next(second_);
-    }
+    if (!has_next()) return false;
+    const kernels::SparseWork work =
+        params_.work != nullptr ? params_.work[at_] : kernels::SparseWork{at_, 0, 1 << 30, -1};
+    at_ += params_.work != nullptr ? 1 : params_.groups;
+    piece.query = work.query;
+    piece.begin = work.begin_block;
+    piece.partial = work.partial;
+    const SparseQuery query(params_, work.query);
+    piece.lengths[0] = query.lengths[0];
+    piece.lengths[1] = query.lengths[1];
+    piece.end = min(work.end_block, query.num_blocks());
     return true;
   }
 
-  /// What take() will give; only after it, and only if this is true.
-  __device__ bool has_next() const { return has_next_; }
-  __device__ std::int32_t next_query() const { return next_.query; }
-
- private:
-  __device__ void read_lengths() {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const kernels::SparseKeys& keys = params_.keys[i];
-      lengths_[i] = keys.topk;
-      if (keys.lengths == nullptr) continue;
-      lengths_[i] =
-          keys.lengths[std::int64_t{next_.query / params_.q_len} * keys.length_stride_batch +
-                       std::int64_t{next_.query % params_.q_len} * keys.length_stride_query];
-    }
+  /// What take() will give.
+  __device__ bool has_next() const { return at_ < end_; }
+  __device__ std::int32_t next_query() const {
+    return params_.work != nullptr ? params_.work[at_].query : at_;
   }
 
+ private:
   const kernels::SparseDecodeParams& params_;
-  SparseWalk walk_;
-  kernels::SparseWork next_ = {}, second_ = {};
-  std::int32_t lengths_[2] = {};
-  bool has_next_, has_second_;
+  std::int32_t at_, end_;
 };
 
 }  // namespace tilewright::tile

@@ -48,7 +48,8 @@ TEST(KvPage, DividesByMultiplying) {
   }
 }
 
-// Within half a step of the format, the rotated numbers exact.
+// Within half a step of the format (e2m1's last one is a third of the largest magnitude, its scale
+// may be 1 / 16 too large).
 TEST(KvPage, GivesRowsBack) {
   std::vector<float> numbers(kKvDims);
   for (int i = 0; i < kKvDims; ++i) numbers[i] = 0.5f * std::sin(static_cast<float>(3 * i));
@@ -58,7 +59,7 @@ TEST(KvPage, GivesRowsBack) {
     encode_kv_row(layout, numbers, 4, pages.data());
     std::vector<double> back(kKvDims);
     decode_kv_row(layout, pages.data(), 4, back);
-    const double bound = format == KvFormat::kNvfp4 ? 1.0 / 6
+    const double bound = format == KvFormat::kNvfp4 ? 1.07 / 6
                          : format == KvFormat::kFp8 ? 1.0 / 14
                                                     : 1.0 / 256;
     for (int i = 0; i < kKvDims; ++i)

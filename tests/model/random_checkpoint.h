@@ -18,9 +18,10 @@
 
 namespace tilewright::model {
 
+/// Every token has all experts: with random weights their order would hang on the last bit.
 struct CheckpointSizes {
   std::int64_t hidden = 128, heads = 2, q_rank = 64, groups = 2, o_rank = 32, index_heads = 2,
-               index_topk = 4, experts = 4, topk = 2, inter = 64, vocab = 32, hash_layers = 1;
+               index_topk = 4, experts = 2, topk = 2, inter = 128, vocab = 32, hash_layers = 1;
   std::vector<int> ratios = {0, 4, 128};
 };
 

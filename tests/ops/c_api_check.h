@@ -7,6 +7,7 @@ extern "C" {
 
 /* 0, or the line of the check that failed. */
 int check_c_api(const char* spec);
+int check_cache_c_api(const char* spec); /* tilewright_cache.h */
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,9 @@
 // Norm, rotation and cache rows: values against the float64 references, bytes against formats/.
+#include "base/safetensors.h"
 #include "tests/ops/cache_case.h"
+
+#include <filesystem>
+#include <numeric>
 
 namespace tilewright::ops {
 namespace {
@@ -200,6 +204,57 @@ TEST_P(CacheWriterTest, BlocksThatAreNotFiniteHaveNoScale) {
               encode_row(KvFormat::kFp8, rows.data() + t * kKvDims));
   }
   expect_same_bytes(found.pages, expected, found.layout.page_stride_bytes);
+}
+
+// Rows of a trained model: what its float64 reference has in the cache.
+TEST_P(CacheWriterTest, RowsOfARealModel) {
+  const SafetensorsFile file(std::filesystem::path(TILEWRIGHT_TEST_DATA) /
+                             "dsv4/cache_rows.safetensors");
+  const auto bytes = [&](const std::string& name) {
+    const ConstTensorView view = file.tensor(name);
+    const std::int64_t elems =
+        std::accumulate(view.shape.begin(), view.shape.end(), std::int64_t{1}, std::multiplies<>());
+    std::vector<std::uint8_t> copy(static_cast<std::size_t>(elems * bits_per_elem(view.dtype) / 8));
+    std::memcpy(copy.data(), view.data, copy.size());
+    return copy;
+  };
+  const std::vector<std::uint8_t> raw = bytes("positions");
+  std::vector<std::int32_t> positions(raw.size() / 4), slots(positions.size());
+  std::memcpy(positions.data(), raw.data(), raw.size());
+  std::iota(slots.begin(), slots.end(), 0);
+  const KvCache cache(device(), {.format = KvCacheFormat::kFp8, .page_size = 8, .num_pages = 1});
+  for (const std::string layer : {"0", "1", "2"}) {
+    SCOPED_TRACE("layer " + layer);
+    const RopeOptions options = layer == "0" ? kRopeWindowLayers : kRopeCompressedLayers;
+    const Buffer kv = upload(bytes(layer + ".kv_in")), weight = upload(bytes(layer + ".norm")),
+                 at = upload(positions), rows = upload(slots),
+                 rope = upload(rope_table(options, 700)),
+                 pages = poisoned(kv_cache_bytes(cache.layout()));
+    cache.write({.tokens = std::ssize(positions),
+                 .kv = pointer_to<void>(kv),
+                 .kv_dtype = DType::kF32,
+                 .kv_weight = pointer_to<void>(weight),
+                 .positions = pointer_to<std::int32_t>(at),
+                 .rope = pointer_to<float>(rope),
+                 .rope_positions = 700,
+                 .slots = pointer_to<std::int32_t>(rows),
+                 .pages = pointer_to<void>(pages)});
+    const auto found = download<std::uint8_t>(pages);
+    const auto codes = bytes(layer + ".kv_fp8"), scales = bytes(layer + ".kv_scale"),
+               rotated = bytes(layer + ".kv_rope");
+    // Where fp32 is on the other side of a tie than fp64, a code is off by one: none is here.
+    for (std::size_t t = 0; t < positions.size(); ++t) {
+      const auto row = found.begin() + static_cast<std::ptrdiff_t>(t * 576);
+      const auto scale = found.begin() + static_cast<std::ptrdiff_t>(8 * 576 + t * 8);
+      const auto part = [&](const std::vector<std::uint8_t>& all, std::size_t size) {
+        const auto from = all.begin() + static_cast<std::ptrdiff_t>(t * size);
+        return std::vector<std::uint8_t>(from, from + static_cast<std::ptrdiff_t>(size));
+      };
+      EXPECT_EQ(std::vector<std::uint8_t>(row, row + 448), part(codes, 448));
+      EXPECT_EQ(std::vector<std::uint8_t>(row + 448, row + 576), part(rotated, 128));
+      EXPECT_EQ(std::vector<std::uint8_t>(scale, scale + 7), part(scales, 7));
+    }
+  }
 }
 
 TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {

@@ -35,7 +35,8 @@ struct Range {
   }
 };
 
-__device__ void list_token(const CacheListsParams& params, std::int32_t token, int lane) {
+__device__ void list_token(const CacheListsParams& params, std::int32_t token, int lane,
+                           int lanes) {
   const tile::TokenPlace place(params.sequences, token);
   const bool takes_part = place.position >= 0;
   if (lane == 0 && params.positions != nullptr)
@@ -45,7 +46,7 @@ __device__ void list_token(const CacheListsParams& params, std::int32_t token, i
   if (lane == 0 && params.lengths != nullptr) params.lengths[token] = count;
   if (params.lists == nullptr) return;
   std::int32_t* const list = params.lists + token * params.list_stride;
-  for (std::int32_t i = lane; i < params.list_len; i += 32) {
+  for (std::int32_t i = lane; i < params.list_len; i += lanes) {
     std::int32_t row = -1;
     if (i < count) {
       const std::int32_t at = range.first + i;
@@ -73,12 +74,13 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThre
   if (i < params.count) kernels::read_row(params, i, static_cast<int>(threadIdx.x % 32));
 }
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThreads)
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheListThreads)
     cache_lists(const __grid_constant__ tilewright::kernels::CacheListsParams params) {
   using namespace tilewright;
-  const auto i =
-      static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
+  const int lanes = kernels::cache_list_lanes(params.tokens, params.list_len);
+  const auto thread = static_cast<int>(threadIdx.x);
+  const auto i = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x) / lanes;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (i < params.tokens) kernels::list_token(params, i, static_cast<int>(threadIdx.x % 32));
+  if (i < params.tokens) kernels::list_token(params, i, thread % lanes, lanes);
 }

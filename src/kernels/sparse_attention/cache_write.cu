@@ -92,16 +92,14 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheWriteThr
     cache_write(const __grid_constant__ tilewright::kernels::CacheWriteParams params) {
   using namespace tilewright;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  std::int64_t row = std::int64_t{blockIdx.x} * kernels::kCacheWriteWarps + threadIdx.x / 32;
+  auto row = static_cast<std::int32_t>(blockIdx.x * kernels::kCacheWriteWarps + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (params.kv != nullptr) {
-    if (row < params.tokens) {
-      return kernels::write_cache_row(params, static_cast<std::int32_t>(row), lane);
-    }
+    if (row < params.tokens) return kernels::write_cache_row(params, row, lane);
     row -= params.tokens;
   }
-  if (row >= std::int64_t{params.tokens} * params.heads) return;
-  const auto token = static_cast<std::int32_t>(row / params.heads);
-  kernels::write_query(params, token, static_cast<std::int32_t>(row) - token * params.heads, lane);
+  if (row >= params.tokens * params.heads) return;
+  const std::int32_t token = row / params.heads;
+  kernels::write_query(params, token, row - token * params.heads, lane);
 }

@@ -67,8 +67,14 @@ struct CacheListsParams {
   std::int32_t page_size, num_rows, ring, window, ratio;
 };
 
-/// Entries cache_read and cache_lists: a warp per row, per token.
+/// Entry cache_read: a warp per row.
 inline constexpr int kCacheReadWarps = 8;
 inline constexpr int kCacheReadThreads = kCacheReadWarps * 32;
+
+/// Entry cache_lists: so many threads per token, ceil(tokens * lanes / kCacheListThreads) CTAs.
+inline constexpr int kCacheListThreads = 128;
+constexpr int cache_list_lanes(std::int32_t tokens, std::int32_t list_len) {
+  return list_len == 1 ? 1 : list_len <= 64 || tokens > 1024 ? 32 : kCacheListThreads;
+}
 
 }  // namespace tilewright::kernels

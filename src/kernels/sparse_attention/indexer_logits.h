@@ -21,27 +21,31 @@ struct IndexerLengths {
   }
 };
 
-/// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
-/// keys stream by. first_chunk counts the chunks of keys of all units before.
-struct IndexerUnit {
-  std::int32_t token, count, sequence, first_chunk;
-};
 inline constexpr int kIndexerUnitTokens = 8;
-inline constexpr int kIndexerChunk = 128;  ///< keys that a CTA takes at a time
+inline constexpr int kIndexerChunk = 256;  ///< keys that a CTA takes at a time
 
-/// What the schedule says beside the units.
-struct IndexerTotals {
-  std::int32_t num_units, num_chunks;
+/// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
+/// keys stream by. It costs kIndexerUnitCost and one a chunk; first_cost is that of all units
+/// before.
+struct IndexerUnit {
+  std::int32_t token, count, sequence;
+  std::int32_t num_keys;  ///< of the token that sees most
+  std::int32_t first_cost;
+};
+inline constexpr int kIndexerUnitCost = 2;
+
+/// What a CTA does: the part of all costs that is its own, and the unit in which that begins.
+struct IndexerShare {
+  std::int32_t begin_cost, end_cost, unit_idx;
+  IndexerUnit unit;
 };
 
-/// indexer_schedule: cuts tokens into units and chunks into equal shares for `ctas` CTAs: CTA c has
-/// chunks c * num_chunks / ctas up to (c + 1) * num_chunks / ctas and begins in unit first_unit[c].
+/// indexer_schedule: cuts tokens into units, and their chunks into equal shares for `ctas` CTAs.
 struct IndexerScheduleParams {
   IndexerLengths lengths;
   const std::int32_t* offsets;  ///< [batch + 1] first tokens of sequences; null: q_len each
-  IndexerTotals* totals;
-  IndexerUnit* units;        ///< [indexer_max_units + 1]
-  std::int32_t* first_unit;  ///< [ctas]
+  IndexerUnit* units;           ///< [indexer_max_units + 1]
+  IndexerShare* shares;         ///< [ctas]
   std::int32_t tokens, batch, q_len, ctas;
 };
 /// Entry indexer_schedule, one CTA.
@@ -60,6 +64,7 @@ constexpr std::int64_t indexer_max_units(std::int64_t tokens, std::int64_t batch
 /// given. A key whose page is not there has logit -inf. What lies beyond a token's length is -inf
 /// up to max_len if is_filled, else not touched.
 struct IndexerLogitsParams {
+  alignas(64) std::uint8_t key_map[128];  ///< tensor map of the codes: rows of a page, pages
   const std::uint8_t* q;         ///< codes [tokens, heads, 128 or 64 bytes], 16-byte aligned
   const std::uint8_t* q_scales;  ///< MXFP4: ue8m0 [tokens, heads, 4], 4-byte aligned
   const float* weights;          ///< [tokens, heads]
@@ -69,35 +74,53 @@ struct IndexerLogitsParams {
   std::int32_t num_blocks;  ///< of a sequence; keys beyond have no page
   std::int32_t heads, tokens;
   IndexerLengths lengths;
-  const IndexerTotals* totals;
   const IndexerUnit* units;
-  const std::int32_t* first_unit;
+  const IndexerShare* shares;
   float* logits;               ///< [tokens, logits_stride]
   std::int64_t logits_stride;  ///< elements
   std::int32_t is_filled;
+  std::int32_t box_rows;  ///< indexer_box_rows()
 };
 
 /// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads; grid: the ctas of the
-/// schedule.
-inline constexpr int kIndexerLogitsThreads = 256;
-inline constexpr int kIndexerLogitsCtasPerSm = 2;
-inline constexpr int kIndexerStepColumns = 64;  ///< tokens x heads of a product
-inline constexpr int kIndexerStepQueryBytes = kIndexerStepColumns * kIndexDims;
-/// Weights of a step, in the order of accumulators: of each of four lanes 16, with a gap against
-/// bank conflicts.
-inline constexpr int kIndexerLaneWeights = 20;
-inline constexpr int kIndexerStepWeightBytes = 4 * kIndexerLaneWeights * 4;
+/// schedule, one per SM.
+inline constexpr int kIndexerWarpgroups = 4;  ///< that multiply; a warp more for each fetches keys
+inline constexpr int kIndexerLogitsThreads = kIndexerWarpgroups * (128 + 32);
+inline constexpr int kIndexerTileKeys = 64;  ///< of a warpgroup
+inline constexpr int kIndexerStages = 4;     ///< tiles of each warpgroup
 
-/// Products that the queries of a unit take: one, or pairs.
-constexpr int indexer_steps(int unit_tokens, int head_slots) {
-  const int steps = (unit_tokens * head_slots + kIndexerStepColumns - 1) / kIndexerStepColumns;
-  return steps <= 1 ? 1 : (steps + 1) / 2 * 2;
+/// Keys come in boxes of so many rows: the largest power of two in the page size, up to 64.
+constexpr int indexer_box_rows(std::int64_t page_size) {
+  int rows = 1;
+  while (rows < kIndexerTileKeys && page_size % (2 * rows) == 0) rows *= 2;
+  return rows;
 }
-/// Dynamic shared memory for units of that many tokens.
-constexpr int indexer_logits_shared_bytes(int unit_tokens, int head_slots) {
-  return indexer_steps(unit_tokens, head_slots) *
-             (kIndexerStepQueryBytes + kIndexerStepWeightBytes) +
-         kIndexerUnitTokens * 4 + 16;
+
+/// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
+/// token.
+struct IndexerSteps {
+  int columns, steps;
+
+  constexpr IndexerSteps(int tokens, int head_slots) {
+    columns = tokens * head_slots <= 64 ? 64 : 128;
+    steps = (tokens * head_slots + columns - 1) / columns;
+  }
+  constexpr int query_bytes() const { return steps * columns * kIndexDims; }
+  /// Weights of a step in the order of accumulators: a quarter of them for each lane of a quad,
+  /// with a gap against bank conflicts.
+  constexpr int lane_weights() const { return columns / 4 + 4; }
+};
+
+/// A tile of keys: codes, scales, and a gap up to the next multiple of 1024.
+constexpr int indexer_stage_bytes(IndexFormat format) {
+  return kIndexerTileKeys * index_data_bytes(format) + 1024;
+}
+/// Dynamic shared memory for units of up to so many tokens: tiles, queries, weights, lengths.
+constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
+  const IndexerSteps s(unit_tokens, head_slots);
+  const int ring = kIndexerWarpgroups * kIndexerStages * indexer_stage_bytes(format);
+  constexpr int kLaneWeights = 4 * (128 / 4 + 4) * 4;
+  return ring + s.steps * (128 * kIndexDims + kLaneWeights) + 64;
 }
 
 }  // namespace tilewright::kernels

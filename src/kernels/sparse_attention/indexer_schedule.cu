@@ -53,59 +53,68 @@ __device__ std::int32_t cut_sequences(const IndexerScheduleParams& params) {
     std::int32_t total;
     std::int32_t at = units + scan(mine, total);
     for (std::int32_t token = begin; token < end; token += kIndexerUnitTokens)
-      params.units[at++] = {token, min(end - token, kIndexerUnitTokens), b, 0};
+      params.units[at++] = {token, min(end - token, kIndexerUnitTokens), b, 0, 0};
     units += total;
   }
   __syncthreads();
   return units;
 }
 
-// Unit number u.
+// Unit number u, without its cost.
 __device__ IndexerUnit find_unit(const IndexerScheduleParams& params, std::int32_t u) {
-  if (params.offsets != nullptr) return params.units[u];
-  const std::int32_t per_sequence = (params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens;
-  const std::int32_t b = u / per_sequence, first = (u - b * per_sequence) * kIndexerUnitTokens;
-  return {b * params.q_len + first, min(params.q_len - first, kIndexerUnitTokens), b, 0};
+  IndexerUnit unit = {};
+  if (params.offsets != nullptr) {
+    unit = params.units[u];
+  } else {
+    const std::int32_t per_sequence = (params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens;
+    unit.sequence = u / per_sequence;
+    const std::int32_t first = (u - unit.sequence * per_sequence) * kIndexerUnitTokens;
+    unit.token = unit.sequence * params.q_len + first;
+    unit.count = min(params.q_len - first, kIndexerUnitTokens);
+  }
+  for (std::int32_t i = 0; i < unit.count; ++i) {
+    const std::int32_t length = params.lengths.clamp(params.lengths.numbers[unit.token + i]);
+    unit.num_keys = max(unit.num_keys, length);
+  }
+  return unit;
 }
 
-__device__ std::int32_t chunks_of(const IndexerScheduleParams& params, const IndexerUnit& unit) {
-  std::int32_t longest = 0;
-  for (std::int32_t i = 0; i < unit.count; ++i)
-    longest = max(longest, params.lengths.clamp(params.lengths.numbers[unit.token + i]));
-  return (longest + kIndexerChunk - 1) / kIndexerChunk;
-}
-
-// Writes first_chunk of every unit, and the end; the sum of chunks.
+// Writes all units; the sum of their costs.
 __device__ std::int32_t place_units(const IndexerScheduleParams& params, std::int32_t num_units) {
-  std::int32_t chunks = 0;
+  std::int32_t costs = 0;
   for (std::int32_t first = 0; first < num_units; first += kThreads) {
     const std::int32_t u = first + static_cast<std::int32_t>(threadIdx.x);
     IndexerUnit unit = {};
     if (u < num_units) unit = find_unit(params, u);
+    const std::int32_t chunks = (unit.num_keys + kIndexerChunk - 1) / kIndexerChunk;
     std::int32_t total;
-    unit.first_chunk = chunks + scan(chunks_of(params, unit), total);
+    unit.first_cost = costs + scan(chunks > 0 ? chunks + kIndexerUnitCost : 0, total);
     if (u < num_units) params.units[u] = unit;
-    chunks += total;
+    costs += total;
   }
   if (threadIdx.x == 0) {
-    params.units[num_units] = {0, 0, 0, chunks};
-    *params.totals = {num_units, chunks};
+    params.units[num_units] = {};
+    params.units[num_units].first_cost = costs;
   }
   __syncthreads();
-  return chunks;
+  return costs;
 }
 
-// CTA c begins with chunk c * chunks / ctas: in the last unit that does not begin behind it.
+// CTA c begins in the last unit that does not begin behind it.
 __device__ void place_ctas(const IndexerScheduleParams& params, std::int32_t num_units,
-                           std::int64_t chunks) {
+                           std::int64_t costs) {
   for (auto c = static_cast<std::int32_t>(threadIdx.x); c < params.ctas; c += kThreads) {
-    const auto chunk = static_cast<std::int32_t>(c * chunks / params.ctas);
+    IndexerShare share = {};
+    share.begin_cost = static_cast<std::int32_t>(c * costs / params.ctas);
+    share.end_cost = static_cast<std::int32_t>((c + 1) * costs / params.ctas);
     std::int32_t low = 0, high = num_units;
     while (high - low > 1) {
       const std::int32_t middle = (low + high) / 2;
-      (params.units[middle].first_chunk <= chunk ? low : high) = middle;
+      (params.units[middle].first_cost <= share.begin_cost ? low : high) = middle;
     }
-    params.first_unit[c] = low;
+    share.unit_idx = low;
+    share.unit = params.units[low];
+    params.shares[c] = share;
   }
 }
 
@@ -120,6 +129,5 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerSchedu
   const std::int32_t per_sequence = (params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens;
   std::int32_t num_units = params.batch * per_sequence;
   if (params.offsets != nullptr) num_units = cut_sequences(params);
-  const std::int32_t chunks = place_units(params, num_units);
-  place_ctas(params, num_units, chunks);
+  place_ctas(params, num_units, place_units(params, num_units));
 }

@@ -34,9 +34,9 @@ __device__ tile::RowChunk unrotate(const InverseRopeParams& params, const tile::
   return tile::to_bf16(x);
 }
 
-__device__ void rotate_back(const InverseRopeParams& params, std::int64_t row, int part) {
-  if (row >= std::int64_t{params.tokens} * params.heads) return;
-  const std::int64_t token = row / params.heads, head = row - token * params.heads;
+__device__ void rotate_back(const InverseRopeParams& params, std::int32_t row, int part) {
+  if (row >= params.tokens * params.heads) return;
+  const std::int32_t token = row / params.heads, head = row - token * params.heads;
   const std::int32_t position = params.positions[token];
   if (position < 0) return;
   std::uint16_t* const at = params.out + token * params.token_stride + head * params.head_stride +
@@ -44,9 +44,9 @@ __device__ void rotate_back(const InverseRopeParams& params, std::int64_t row, i
   tile::store_row_chunk(at, unrotate(params, tile::load_row_chunk(at), position, part));
 }
 
-__device__ void rotate_and_quantize(const InverseRopeParams& params, std::int64_t row, int lane) {
-  if (row >= std::int64_t{params.tokens} * params.heads) return;
-  const std::int64_t token = row / params.heads, head = row - token * params.heads;
+__device__ void rotate_and_quantize(const InverseRopeParams& params, std::int32_t row, int lane) {
+  if (row >= params.tokens * params.heads) return;
+  const std::int32_t token = row / params.heads, head = row - token * params.heads;
   tile::RowChunk chunk = tile::load_row_chunk(params.out + token * params.token_stride +
                                               head * params.head_stride + lane * tile::kRowElems);
   if (lane >= tile::kRopeLane)
@@ -64,7 +64,7 @@ __device__ void rotate_and_quantize(const InverseRopeParams& params, std::int64_
   std::uint8_t* const to = params.codes + token * params.code_stride + head * kKvDims;
   reinterpret_cast<uint4*>(to)[lane] = codes;
   if (lane % 8 != 0) return;
-  const std::int64_t block = head * 4 + lane / 8;
+  const std::int32_t block = head * 4 + lane / 8;
   const std::int64_t at = token * params.scale_token_stride + block * params.scale_block_stride;
   if (params.is_pow2 != 0) {
     static_cast<std::uint8_t*>(params.scales)[at] = static_cast<std::uint8_t>(scale.stored);
@@ -79,7 +79,8 @@ __device__ void rotate_and_quantize(const InverseRopeParams& params, std::int64_
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeThreads)
     inverse_rope(const __grid_constant__ tilewright::kernels::InverseRopeParams params) {
   using namespace tilewright;
-  const std::int64_t row = std::int64_t{blockIdx.x} * kernels::kInverseRopeRows + threadIdx.x / 4;
+  const auto row =
+      static_cast<std::int32_t>(blockIdx.x * kernels::kInverseRopeRows + threadIdx.x / 4);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   kernels::rotate_back(params, row, static_cast<int>(threadIdx.x % 4));
@@ -88,8 +89,8 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeTh
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeThreads)
     inverse_rope_fp8(const __grid_constant__ tilewright::kernels::InverseRopeParams params) {
   using namespace tilewright;
-  const std::int64_t row =
-      std::int64_t{blockIdx.x} * kernels::kInverseRopeFp8Rows + threadIdx.x / 32;
+  const auto row =
+      static_cast<std::int32_t>(blockIdx.x * kernels::kInverseRopeFp8Rows + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   kernels::rotate_and_quantize(params, row, static_cast<int>(threadIdx.x % 32));

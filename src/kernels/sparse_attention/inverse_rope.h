@@ -27,8 +27,8 @@ struct InverseRopeParams {
 };
 
 inline constexpr int kInverseRopeThreads = 256;
-/// Rows (token, head) of a CTA: entry inverse_rope has four lanes for each, inverse_rope_fp8 a
-/// warp.
+/// Rows (token, head), fewer than 2^31 in all, of a CTA: entry inverse_rope has four lanes for
+/// each, inverse_rope_fp8 a warp.
 inline constexpr int kInverseRopeRows = kInverseRopeThreads / 4;
 inline constexpr int kInverseRopeFp8Rows = kInverseRopeThreads / 32;
 

@@ -1,6 +1,28 @@
 // targets: sm_90a
 //
-// Sparse decode for 64 and 128 heads.
+// Sparse attention for 64 heads a CTA over chosen rows of paged caches (key and value are one row),
+// by warpgroup MMAs in bf16. 128 heads are two CTAs that read the same rows, the second from L2.
+//
+// Roles, of a warpgroup each; a block is 64 keys, a stage a block as bf16, of two:
+//   converters   two warps for columns 0 to 255 of a block, two for the others: copy the rows'
+//                bytes to where the numbers will be, decode them in place (bits placed, one
+//                multiplication by the scale: tile/decode_e4m3.h, decode_e2m1.h); bf16 as it is
+//   scores       s = q k^T of 64 x 64 x 512, softmax; o[:, 0:256] += p v with p in registers
+//   values       o[:, 256:512] += p v with p in shared memory; loads the next query's heads
+//
+//   converters | copy 2 | decode 2 |copy 3 ...      | decode 3 |
+//   scores     | q k (1)  pv (0) | softmax of 1 | q k (2)  pv (1) | softmax of 2 |
+//   values     |      pv (0)     |              |      pv (1)     |
+//   barriers   k_ring[half] of two stages: full when decoded, empty when its consumer's product is
+//              done (the half of columns that is free first is filled and multiplied first);
+//              p_ring: weights and the factors of results so far, scores to values
+//
+// Limit, of a block: tensor cores 2048 cycles; shared memory 2700 (queries and keys of the scores
+// 1024, values 512, weights 130, rows' bytes in and out 580, keys written 512); memory 37 KB, 2070
+// cycles of 4.2 TB/s; decoding 24 half-rate instructions for 16 numbers, 700 cycles of each
+// scheduler. A stage is in turn copied (latency, 1300), decoded, multiplied, weighed and multiplied
+// again, 5 to 6 thousand cycles for two blocks: that is what binds.
+// Measured: see the notes. Where results go: the piece's query, or a partial result.
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "ptx/grid_dependency.h"
 #include "tile/sparse_consumer.h"
@@ -9,23 +31,22 @@
 namespace tilewright::kernels {
 namespace {
 
-template <int Before, int After>
+template <int Count>
 __device__ void take_registers() {
-  if constexpr (After > Before) {
-    ptx::setmaxnreg_inc_sync_aligned<After>();
+  if constexpr (Count > SparseWgmmaTile::kRegisters) {
+    ptx::setmaxnreg_inc_sync_aligned<Count>();
   } else {
-    ptx::setmaxnreg_dec_sync_aligned<After>();
+    ptx::setmaxnreg_dec_sync_aligned<Count>();
   }
 }
 
-template <int Variant>
+template <KvFormat Format>
 __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
-  constexpr SparseWgmmaVariant kVariant = kSparseWgmmaVariants[Variant];
-  constexpr SparseWgmmaTile kTile = kVariant.tile;
+  using Tile = SparseWgmmaTile;
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<tile::SparseShared*>(dynamic);
   if (threadIdx.x == 0) {
-    shared.initialise(4 * kTile.converters);
+    shared.initialise(Format == KvFormat::kBf16 ? 4 : 2);
     ptx::fence_mbarrier_init_release_cluster();
   }
   __syncthreads();
@@ -33,31 +54,31 @@ __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
   ptx::griddepcontrol_wait();
   const auto parts = static_cast<std::int32_t>(gridDim.x) / params.groups;
   const auto group = static_cast<std::int32_t>(blockIdx.x) / parts;
-  const std::int32_t first_head =
-      static_cast<std::int32_t>(blockIdx.x) % parts * SparseWgmmaTile::kHeads;
+  const std::int32_t first_head = static_cast<std::int32_t>(blockIdx.x) % parts * Tile::kHeads;
   const std::uint32_t role = ptx::uniform(threadIdx.x / 128);
   if (role == 0) {
-    take_registers<kTile.registers(), SparseWgmmaTile::kScoreRegisters>();
+    take_registers<Tile::kScoreRegisters>();
     tile::SparseScoreConsumer(params, shared, first_head).run(group);
   } else if (role == 1) {
-    take_registers<kTile.registers(), SparseWgmmaTile::kValueRegisters>();
+    take_registers<Tile::kValueRegisters>();
     tile::SparseValueConsumer(params, shared, first_head).run(group);
   } else {
-    take_registers<kTile.registers(), kTile.converter_registers()>();
+    take_registers<Tile::kConverterRegisters>();
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 - 8);
-    tile::SparseConverter<kVariant.format, kTile.converters>(params, shared, group, warp).run();
+    tile::convert_sparse_rows<Format>(params, shared, group, warp);
   }
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, VARIANT)                               \
-  extern "C" __global__ void __launch_bounds__(                                     \
-      tilewright::kernels::kSparseWgmmaVariants[VARIANT].tile.threads(), 1)         \
-      sparse_decode_wgmma_##NAME(                                                   \
-          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) { \
-    tilewright::kernels::sparse_decode_wgmma<VARIANT>(params);                      \
+#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT)                                              \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SparseWgmmaTile::kThreads, 1) \
+      sparse_decode_wgmma_##NAME(                                                                 \
+          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {               \
+    tilewright::kernels::sparse_decode_wgmma<tilewright::KvFormat::FORMAT>(params);               \
   }
 
-TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, 0)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, kFp8)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, kNvfp4)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, kBf16)

@@ -3,19 +3,19 @@
 // The schedule of sparse decode, made where the lengths are, by one CTA.
 //
 // All queries form a line on which each takes piece_cost + its blocks. The line is cut every
-// `width`; a cut falls on the nearest block of a query, or before its first. Sixteen widths from
-// the line's length over the number of groups upwards are tried at once, a thread for each (width,
-// group), and the one whose dearest group is cheapest is taken: with equal lists the least wide cut
-// would often leave a splinter of a query to every group, where a slightly wider one gives each of
-// them whole queries.
+// `width`; a cut falls on the nearest block of a query, or before its first. Eight widths are tried
+// at once, a thread for each (width, group), and the one whose dearest group is cheapest is taken:
+// some from the line's length over the number of groups upwards, and one that is a multiple of the
+// mean query. With equal lists the least wide cut would often leave a splinter of a query to every
+// group, where a slightly wider one gives each of them whole queries.
 //
 //   threads     a few queries each      (width, group)         group        piece
-//   time ->   | lengths, sums, scan | cost of each width | cuts, scan | pieces, merges |
+//   time ->   | lengths, sums, scan | cost of each width | cuts, scan | merges, pieces |
 //
-// Limit: latency of two scans and some twenty dependent reads of shared memory for each of the few
-// widths a thread tries: a few microseconds, in the shadow of the kernel before, or made once for
-// all layers of a model.
-// Measured: not run on hardware.
+// Limit: latency of two scans and of two searches, ten dependent reads of shared memory each; in
+// the shadow of the kernel before, or made once for all layers of a model. A first form with
+// sixteen widths, both ends of a group searched and a warp per group in the last step took 9 us on
+// an H200 for 132 groups and 16 for 264.
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ptx/grid_dependency.h"
 #include "tile/sparse_work.h"
@@ -24,8 +24,8 @@ namespace tilewright::kernels {
 namespace {
 
 constexpr int kThreads = kSparseScheduleThreads;
-constexpr int kQueriesPerThread = kSparseScheduleMaxQueries / kThreads;
-constexpr int kWidths = 16;
+constexpr int kWidths = 8;
+constexpr int kLaneGroups = 31;  // of a warp; the last lane has the end of the last one
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 struct Cut {
@@ -35,9 +35,10 @@ struct Cut {
 struct Shared {
   std::int32_t starts[kSparseScheduleMaxQueries + 1];  // on the line; the last is its length
   Cut cuts[kSparseScheduleMaxGroups + 1];
-  std::int32_t inner_before[kSparseScheduleMaxGroups + 1];  // cuts inside queries
+  std::int32_t first_pieces[kSparseScheduleMaxGroups + 1];
   std::int32_t warp_sums[32];
   std::int32_t dearest[kWidths];
+  unsigned splits;  // bit i: width i cuts queries
   std::int32_t width;
 };
 
@@ -68,32 +69,36 @@ struct Scheduler {
     return (length - params.piece_cost) / kSparseBlockCost;
   }
 
+  __device__ std::int32_t query_cost(std::int32_t query) const {
+    const std::int32_t batch = query / params.q_len, row = query % params.q_len;
+    std::int32_t blocks = 0;
+#pragma unroll
+    for (const SparseKeys& keys : params.keys)
+      blocks += tile::sparse_blocks(tile::sparse_length(keys, batch, row));
+    return params.piece_cost + kSparseBlockCost * blocks;
+  }
+
   __device__ void lay_out() {
-    std::int32_t costs[kQueriesPerThread];
-    std::int32_t sum = 0;
     const std::int32_t per_thread = (queries + kThreads - 1) / kThreads;
     const std::int32_t first = static_cast<std::int32_t>(threadIdx.x) * per_thread;
-#pragma unroll
-    for (int i = 0; i < kQueriesPerThread; ++i) {
-      const std::int32_t query = first + i;
-      costs[i] = 0;
-      if (i >= per_thread || query >= queries) continue;
-      std::int32_t blocks = 0;
-#pragma unroll
-      for (const SparseKeys& keys : params.keys)
-        blocks += tile::sparse_blocks(
-            tile::sparse_length(keys, query / params.q_len, query % params.q_len));
-      costs[i] = params.piece_cost + kSparseBlockCost * blocks;
-      sum += costs[i];
+    const std::int32_t end = min(first + per_thread, queries);
+    std::int32_t sum = 0;
+#pragma unroll 1
+    for (std::int32_t query = first; query < end; ++query) {
+      const std::int32_t cost = query_cost(query);
+      shared.starts[query] = cost;
+      sum += cost;
     }
     std::int32_t start = sum_before(sum, shared);
-#pragma unroll
-    for (int i = 0; i < kQueriesPerThread; ++i) {
-      if (i < per_thread && first + i < queries) shared.starts[first + i] = start;
-      start += costs[i];
+    if (threadIdx.x == kThreads - 1) shared.starts[queries] = start + sum;
+#pragma unroll 1
+    for (std::int32_t query = first; query < end; ++query) {
+      const std::int32_t cost = shared.starts[query];
+      shared.starts[query] = start;
+      start += cost;
     }
-    if (threadIdx.x == kThreads - 1) shared.starts[queries] = start;
     if (threadIdx.x < kWidths) shared.dearest[threadIdx.x] = 0;
+    if (threadIdx.x == kWidths) shared.splits = 0;
     __syncthreads();
   }
 
@@ -136,25 +141,39 @@ struct Scheduler {
   }
 
   __device__ std::int32_t width_of(int number) const {
-    const std::int32_t least =
-        max((shared.starts[queries] + params.groups - 1) / params.groups, kSparseBlockCost);
-    return least + max(number, static_cast<std::int32_t>(std::int64_t{least} * number / 32));
+    const std::int32_t all = shared.starts[queries];
+    const std::int32_t least = max((all + params.groups - 1) / params.groups, kSparseBlockCost);
+    if (number < kWidths - 1) return least + max(number, least / 32 * number);
+    const std::int32_t query = (all + queries - 1) / queries;
+    return (least + query - 1) / query * query;
   }
 
   __device__ void choose_width() {
-    const std::int32_t tries = kWidths * params.groups;
-    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < tries; i += kThreads) {
-      const std::int32_t group = i / kWidths;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    const std::int32_t parts = (params.groups + kLaneGroups - 1) / kLaneGroups;
+#pragma unroll 1
+    for (auto i = static_cast<std::int32_t>(threadIdx.x / 32); i < kWidths * parts;
+         i += kThreads / 32) {
       const int number = i % kWidths;
-      const std::int32_t width = width_of(number);
-      atomicMax(&shared.dearest[number], cost(find_cut(group, width), find_cut(group + 1, width)));
+      const std::int32_t group = i / kWidths * kLaneGroups + lane;
+      const Cut from = find_cut(group, width_of(number));
+      const Cut to = {__shfl_down_sync(kAllLanes, from.query, 1),
+                      __shfl_down_sync(kAllLanes, from.block, 1)};
+      const std::int32_t mine = lane < kLaneGroups ? cost(from, to) : 0;
+      const std::int32_t most = __reduce_max_sync(kAllLanes, mine);
+      const bool has_split = __any_sync(kAllLanes, from.block > 0) != 0;
+      if (lane == 0) {
+        atomicMax(&shared.dearest[number], most);
+        if (has_split) atomicOr(&shared.splits, 1u << number);
+      }
     }
     __syncthreads();
     if (threadIdx.x < 32) {
       // The cheapest; of equals the widest, which has the fewest cuts.
       const bool is_try = threadIdx.x < kWidths;
+      const std::int32_t combining = shared.splits >> threadIdx.x & 1 ? params.combine_cost : 0;
       const std::uint32_t key =
-          is_try ? static_cast<std::uint32_t>(shared.dearest[threadIdx.x]) : kAllLanes;
+          is_try ? static_cast<std::uint32_t>(shared.dearest[threadIdx.x] + combining) : kAllLanes;
       const std::uint32_t best = __reduce_min_sync(kAllLanes, key);
       const unsigned equals = __ballot_sync(kAllLanes, is_try && key == best);
       if (threadIdx.x == 0) shared.width = width_of(31 - __clz(static_cast<int>(equals)));
@@ -162,25 +181,20 @@ struct Scheduler {
     __syncthreads();
   }
 
+  // Pieces before a cut: whole queries, cuts inside queries, and the query that it is in.
   __device__ void cut() {
     const auto group = static_cast<std::int32_t>(threadIdx.x);
-    Cut mine = {queries, 0};
-    if (group < params.groups) mine = find_cut(group, shared.width);
+    const Cut mine = group < params.groups ? find_cut(group, shared.width) : Cut{queries, 0};
     const std::int32_t before = sum_before(mine.block > 0 ? 1 : 0, shared);
     if (group < params.groups) {
       shared.cuts[group] = mine;
-      shared.inner_before[group] = before;
+      shared.first_pieces[group] = mine.query + before + (mine.block > 0 ? 1 : 0);
     }
-    if (group == params.groups - 1) {
+    if (group == kThreads - 1) {  // before it come the inner cuts of all others
       shared.cuts[params.groups] = {queries, 0};
-      shared.inner_before[params.groups] = before + (mine.block > 0 ? 1 : 0);
+      shared.first_pieces[params.groups] = queries + before + (mine.block > 0 ? 1 : 0);
     }
     __syncthreads();
-  }
-
-  __device__ std::int32_t first_piece(std::int32_t group) const {
-    const Cut at = shared.cuts[group];
-    return at.query + shared.inner_before[group] + (at.block > 0 ? 1 : 0);
   }
 
   __device__ SparseWork piece(std::int32_t group, std::int32_t index) const {
@@ -202,17 +216,32 @@ struct Scheduler {
     return {last.query, last.partial, last_cut - group + 1};
   }
 
+  __device__ std::int32_t find_group(std::int32_t piece) const {
+    std::int32_t low = 0, high = params.groups - 1;
+    while (low < high) {
+      const std::int32_t middle = (low + high + 1) / 2;
+      if (shared.first_pieces[middle] <= piece) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return low;
+  }
+
   __device__ void write() const {
-    const std::uint32_t lane = threadIdx.x % 32;
-    for (auto group = static_cast<std::int32_t>(threadIdx.x / 32); group < params.groups;
-         group += kThreads / 32) {
-      const std::int32_t first = first_piece(group), pieces = first_piece(group + 1) - first;
-      for (auto i = static_cast<std::int32_t>(lane); i < pieces; i += 32)
-        params.work[first + i] = piece(group, i);
-      if (lane != 0) continue;
-      params.work_begin[group] = first;
-      params.merges[group] = merge(group, pieces);
-      if (group == params.groups - 1) params.work_begin[params.groups] = first + pieces;
+    const auto thread = static_cast<std::int32_t>(threadIdx.x);
+    const std::int32_t pieces = shared.first_pieces[params.groups];
+    if (thread < params.groups) {
+      const std::int32_t first = shared.first_pieces[thread];
+      params.work_begin[thread] = first;
+      params.merges[thread] = merge(thread, shared.first_pieces[thread + 1] - first);
+    }
+    if (thread == 0) params.work_begin[params.groups] = pieces;
+#pragma unroll 1
+    for (std::int32_t i = thread; i < pieces; i += kThreads) {
+      const std::int32_t group = find_group(i);
+      params.work[i] = piece(group, i - shared.first_pieces[group]);
     }
   }
 };

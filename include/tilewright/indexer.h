@@ -1,0 +1,116 @@
+// DeepSeek-V4's lightning indexer: which compressed entries a token attends to.
+#pragma once
+
+#include "tilewright/cache_writer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tilewright {
+
+/// In which numbers queries and keys of the indexer are.
+enum class IndexerFormat {
+  kFp8,    ///< e4m3 with a power of two for each 128: CompressorKind::kIndexFp8
+  kMxfp4,  ///< e2m1 with a power of two for each 32: CompressorKind::kIndexMxfp4
+};
+/// "fp8", "mxfp4".
+const char* to_string(IndexerFormat format) noexcept;
+
+/// query[t,h,:] = bf16(Hadamard(bf16(rotate(q[t,h,:], positions[t]))) * 128^-0.5), quantised
+/// logit[t,j]   = sum_h relu(query[t,h,:] . key[j,:]) * weights[t,h] * (128 * heads)^-0.5
+/// rows[t,:]    = the topk entries with the largest logits of those that t sees, as rows of the
+///                cache that attention reads, in ascending order of entries; then -1
+///
+/// Token t sees the entries j < (positions[t] + 1) / ratio, or j < lengths[t]; all of them are
+/// selected if they are no more than topk. NaN counts as -inf, ties go to the lower entry.
+struct IndexerProblem {
+  IndexerFormat format = IndexerFormat::kMxfp4;
+  std::int64_t heads = 64;  ///< 1 to 64
+  std::int64_t topk = 512;  ///< 1 to 2048
+  std::int64_t ratio = 4;
+  /// Most entries of a sequence: what it has beyond is not looked at.
+  std::int64_t max_len = 0;
+  /// Pages of keys, as Compressor writes them; the layout's format does not count.
+  KvCacheLayout keys = {};
+  /// Cache whose rows are selected; only sizes count. num_pages 0: rows are entries.
+  KvCacheLayout rows = {};
+  /// Logits that a token does not see are -inf, not left as they were: to look at.
+  bool fill_logits = false;
+};
+
+struct IndexerArguments {
+  std::int64_t tokens = 0;
+  SequenceBatch sequences;                  ///< starts are not used
+  const std::int32_t* positions = nullptr;  ///< [tokens] < 0: no token
+  const std::int32_t* lengths = nullptr;    ///< [tokens] or null: by the positions
+  const void* q = nullptr;                  ///< bf16 [tokens, heads, 128]
+  /// Elements, multiples of 8; 0: contiguous.
+  std::int64_t q_token_stride = 0, q_head_stride = 0;
+  const void* weights = nullptr;       ///< [tokens, heads], without factor; may be negative
+  DType weights_dtype = DType::kBF16;  ///< or kF32
+  std::int64_t weights_stride = 0;     ///< elements; 0: heads
+  const float* rope = nullptr;         ///< rope_table() of `rope_positions` positions from 0
+  std::int64_t rope_positions = 0;     ///< a position beyond it: no token
+  const void* key_pages = nullptr;     ///< the cache of keys, 16-byte aligned
+  SequencePages key_table;             ///< pages of the sequences' keys
+  SequencePages row_table;             ///< pages of the cache that attention reads
+  std::int32_t* rows = nullptr;        ///< [tokens, topk]
+  std::int64_t rows_stride = 0;        ///< elements; 0: topk
+  std::int32_t* counts = nullptr;      ///< [tokens] how many rows there are; or null
+  void* workspace = nullptr;           ///< workspace_bytes(), 256-byte aligned
+  /// The last run with this workspace had the same lengths, as in the layers of a step: its
+  /// schedule is used again.
+  bool has_schedule = false;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// One kernel each.
+enum class IndexerStep {
+  kQuery,     ///< queries to codes, factors into weights
+  kSchedule,  ///< shares of keys for the CTAs, by lengths that are known on the device alone
+  kLogits,
+  kSelect,
+};
+
+/// What a run leaves in the workspace.
+struct IndexerResults {
+  const void* codes;           ///< [tokens, heads, 128 or 64 bytes]
+  const std::uint8_t* scales;  ///< MXFP4: ue8m0 [tokens, heads, 4]
+  const float* weights;        ///< [tokens, heads] with factors, for FP8 with the queries' scales
+  const float* logits;         ///< [tokens, logits_stride]
+  std::int64_t logits_stride;
+};
+
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class Indexer {
+ public:
+  /// Errors   InvalidArgument naming field, value and rule; Unsupported on a device without the
+  ///          kernels
+  Indexer(const Device& device, const IndexerProblem& problem);
+  ~Indexer();
+  Indexer(Indexer&&) noexcept;
+  Indexer& operator=(Indexer&&) noexcept;
+
+  const IndexerProblem& problem() const noexcept;  ///< with defaults filled in
+  std::size_t key_cache_bytes() const noexcept;    ///< of all pages of keys
+  /// For calls of up to so many tokens of so many sequences; logits are most of it, 4 bytes for
+  /// every token and entry of max_len: long prompts come in chunks.
+  std::size_t workspace_bytes(std::int64_t tokens, std::int64_t batch) const;
+  /// Enqueues the steps. Allocates nothing, waits for nothing; may be captured in a CUDA graph.
+  /// Bit for bit the same at every repetition.
+  /// Errors   InvalidArgument naming field, value and rule; DeviceError
+  void run(const IndexerArguments& arguments) const;
+  /// One step alone, after those before it.
+  void run(const IndexerArguments& arguments, IndexerStep step) const;
+  IndexerResults results(const IndexerArguments& arguments) const;
+  /// A few lines: problem, kernels, launches for so many tokens.
+  std::string to_string(std::int64_t tokens, std::int64_t batch) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilewright

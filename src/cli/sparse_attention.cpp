@@ -1,0 +1,187 @@
+// tilewright sparse-attention: DeepSeek-V4's attention on tensors of a file, or drawn ones.
+#include "tilewright/cache.h"
+
+#include "base/error.h"
+#include "cli/attention_bench.h"
+#include "cli/command.h"
+#include "cli/sparse_device.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct SparseArgs {
+  std::string input, format = "fp8", kernel = "auto", lengths = "full";
+  SparseShape shape = {.name = "drawn",
+                       .heads = 8,
+                       .q_len = 1,
+                       .window = 128,
+                       .window_page = 64,
+                       .compressed = 64,
+                       .compressed_page = 64,
+                       .invalid = 0.05};
+  std::int64_t batch = 2, page_size = 64, check_queries = 8;
+  double scale = 0;
+  bool check = false, plan_only = false;
+  int runs = 20;
+};
+
+SparseData make_sparse_data(const SparseArgs& args) {
+  const KvCacheFormat format = *kv_cache_format_from_string(args.format);
+  SparseData data;
+  if (!args.input.empty()) {
+    data = load_sparse(args.input, format, args.page_size);
+  } else {
+    SparseShape shape = args.shape;
+    shape.lengths = args.lengths == "batch"   ? SparseLengths::kPerBatch
+                    : args.lengths == "query" ? SparseLengths::kPerQuery
+                                              : SparseLengths::kFull;
+    data = draw_sparse(shape, format, args.batch, 1, 1);
+  }
+  if (args.scale > 0 || !args.input.empty()) data.problem.scale.reset();
+  if (args.scale > 0) data.problem.scale = args.scale;
+  data.problem.kernel = args.kernel;
+  return data;
+}
+
+void print_sparse(const json& report, const Style& style) {
+  print(report["plan"]["text"].get<std::string>());
+  if (report.contains("time")) {
+    const json& time = report["time"];
+    print(fmt::format("time       {} us, median of {} runs ({:.1f} to {:.1f})\n",
+                      style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
+                      time["samples_us"].size(), time["low_us"].get<double>(),
+                      time["high_us"].get<double>()));
+  }
+  if (report.contains("counted")) {
+    const json& total = report["counted"]["total"];
+    print(fmt::format(
+        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a simulator\n",
+        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
+  }
+  if (!report.contains("error")) return;
+  const json& e = report["error"];
+  print(fmt::format(
+      "check      {}: difference {:.2g} (at most 5e-6), out off by {:.2g} at most, lse by {:.2g}, "
+      "against {}\n",
+      e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
+      e["difference"].get<double>(), e["max_out_error"].get<double>(),
+      e["max_lse_error"].get<double>(), e["reference"].get<std::string>()));
+}
+
+json measure_sparse(const SparseAttention& attention, const SparseOperands& operands, int runs) {
+  std::vector<double> samples;
+  for (int i = 0; i < runs; ++i)
+    samples.push_back(operands.time_us([&] { attention.run(operands.arguments(0)); }));
+  const TimeSummary time = summarize(samples);
+  return {{"median_us", time.median_us},
+          {"low_us", time.low_us},
+          {"high_us", time.high_us},
+          {"samples_us", samples}};
+}
+
+void run_sparse(const SparseArgs& args, Context& context) {
+  request_counts();
+  const Device device = Device::open(context.device);
+  const SparseData data = make_sparse_data(args);
+  json report = {{"device", device.description()}};
+  const auto plan_json = [](const SparseAttentionPlan& plan) {
+    return json{{"kernel", plan.kernel},
+                {"text", plan.to_string()},
+                {"workspace_bytes", plan.workspace_bytes},
+                {"flops", plan.flops},
+                {"bytes", plan.bytes}};
+  };
+  if (args.plan_only) {
+    report["plan"] = plan_json(plan_sparse_attention(device, data.problem));
+    return context.json ? print_json(report) : print_sparse(report, context.style());
+  }
+  const SparseAttention attention(device, data.problem);
+  report["plan"] = plan_json(attention.plan());
+  SparseOperands operands(device, data);
+  operands.prepare(attention.plan());
+  attention.run(operands.arguments(0));
+  operands.stream().synchronize();
+  if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;
+  if (args.check) {
+    report["error"] = operands.check(args.check_queries, 0);
+    context.exit_status = report["error"]["ok"].get<bool>() ? 0 : 1;
+  }
+  if (!device.is_simulated() && args.runs > 0)
+    report["time"] = measure_sparse(attention, operands, args.runs);
+  context.json ? print_json(report) : print_sparse(report, context.style());
+}
+
+void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
+  const auto count = [&](const char* name, std::int64_t& value, std::int64_t least,
+                         const char* what) {
+    command.add_option(name, value, what)
+        ->check(quiet(CLI::Range(least, std::int64_t{1} << 20)))
+        ->capture_default_str()
+        ->type_name("N");
+  };
+  count("--batch", args.batch, 0, "sequences, without --input");
+  count("--q-len", args.shape.q_len, 1, "queries of each");
+  count("--heads", args.shape.heads, 1, "1 to 128");
+  count("--window", args.shape.window, 0, "entries of the first list; 0: none");
+  count("--compressed", args.shape.compressed, 0, "of the second");
+  count("--window-page", args.shape.window_page, 1, "rows of a page of the first cache");
+  count("--compressed-page", args.shape.compressed_page, 1, "of the second");
+  command.add_option("--lengths", args.lengths, "who has how many entries, drawn")
+      ->check(quiet(CLI::IsMember({"full", "batch", "query"})))
+      ->capture_default_str()
+      ->type_name("full|batch|query");
+  command.add_option("--invalid", args.shape.invalid, "share of entries that name no row")
+      ->check(quiet(CLI::Range(0.0, 1.0)))
+      ->capture_default_str()
+      ->type_name("X");
+}
+
+}  // namespace
+
+void add_sparse_attention(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand(
+      "sparse-attention", "DeepSeek-V4's attention over chosen rows of paged caches");
+  auto args = std::make_shared<SparseArgs>();
+  command
+      ->add_option("--input", args->input,
+                   "a safetensors file with q, window.rows, window.indices and, if wanted, "
+                   "window.lengths, compressed.*, sink; default: drawn ones")
+      ->check(quiet(CLI::ExistingFile))
+      ->type_name("FILE");
+  add_drawn_sparse_options(*command, *args);
+  command->add_option("--format", args->format, "of the caches; rows are quantised to it")
+      ->check(quiet(CLI::IsMember({"fp8", "nvfp4", "bf16"})))
+      ->capture_default_str()
+      ->type_name("fp8|nvfp4|bf16");
+  command->add_option("--page", args->page_size, "rows of a page, with --input")
+      ->check(quiet(CLI::Range(1, 1 << 20)))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--scale", args->scale, "default 512^-0.5; of drawn ones 512^-0.55")
+      ->type_name("X");
+  command->add_option("--kernel", args->kernel, "auto, or one that --plan lists")
+      ->capture_default_str()
+      ->type_name("NAME");
+  command->add_flag("--check", args->check, "compare with the float64 reference");
+  command->add_option("--check-queries", args->check_queries, "queries to compare")
+      ->check(quiet(CLI::Range(1, 1 << 20)))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  command->add_option("--runs", args->runs, "timed runs on a GPU")
+      ->check(quiet(CLI::Range(0, 10000)))
+      ->capture_default_str()
+      ->type_name("N");
+  command->footer("For example:\n  tilewright sparse-attention --heads 64 --format nvfp4 --check");
+  command->callback([args, &context] { run_sparse(*args, context); });
+}
+
+}  // namespace tilewright::cli
