@@ -7,26 +7,25 @@ void KernelStep::choose_entries(Call& call, std::int64_t i) const {
   Activations& at = call.at();
   const LayerArrays& arrays = call.arrays(i);
   const KernelMemory& memory = call.context.memory;
-  const IndexerArguments arguments = {
-      .tokens = tokens_,
-      .sequences = call.context.sequences(),
-      .positions = at.positions.get(),
-      .q = at.query.get() + arrays.index_query_column,
-      .q_token_stride = arrays.query.width(),
-      .q_head_stride = config_.index_dim,
-      .weights = at.input.get() + arrays.columns.index_weights,
-      .weights_dtype = DType::kF32,
-      .weights_stride = arrays.input.width(),
-      .rope = call.rope(arrays.kind).get(),
-      .rope_positions = at.rope_positions,
-      .key_pages = call.memory(i).index_keys->get(),
-      .key_table = memory.index->table.pages(),
-      .row_table = memory.csa->table.pages(),
-      .rows = at.csa_list.get(),
-      .counts = at.csa_length.get(),
-      .workspace = at.indexer.get(),
-      .has_schedule = call.has_indexer_schedule,
-      .stream = call.stream()};
+  const IndexerArguments arguments = {.tokens = tokens_,
+                                      .sequences = call.context.sequences(),
+                                      .positions = at.positions.get(),
+                                      .q = at.query.get() + arrays.index_query_column,
+                                      .q_token_stride = arrays.query.width(),
+                                      .q_head_stride = config_.index_dim,
+                                      .weights = at.input.get() + arrays.columns.index_weights,
+                                      .weights_dtype = DType::kF32,
+                                      .weights_stride = arrays.input.width(),
+                                      .rope = call.rope(arrays.kind).get(),
+                                      .rope_positions = at.rope_positions,
+                                      .key_pages = call.memory(i).index_keys->get(),
+                                      .key_table = memory.index->table.pages(),
+                                      .row_table = memory.csa->table.pages(),
+                                      .rows = at.csa_list.get(),
+                                      .counts = at.csa_length.get(),
+                                      .workspace = at.indexer.get(),
+                                      .has_schedule = call.has_indexer_schedule,
+                                      .stream = call.stream()};
   memory.indexer->run(arguments);
   call.has_indexer_schedule = true;
   if (call.tap() == nullptr) return;

@@ -88,15 +88,15 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
                 kCsaPage);
     index.emplace(device, index_kind(options.index), format, config, sequences, options.max_tokens,
                   kCsaPage);
-    indexer.emplace(device, IndexerProblem{.format = options.index == IndexFormat::kFp8
-                                                         ? IndexerFormat::kFp8
-                                                         : IndexerFormat::kMxfp4,
-                                           .heads = config.index_heads,
-                                           .topk = config.index_topk,
-                                           .ratio = compressor_ratio(CompressorKind::kCsa),
-                                           .max_len = index->table.rows(),
-                                           .keys = index->compressor.problem().cache,
-                                           .rows = csa->layout});
+    indexer.emplace(
+        device, IndexerProblem{.format = options.index == IndexFormat::kFp8 ? IndexerFormat::kFp8
+                                                                            : IndexerFormat::kMxfp4,
+                               .heads = config.index_heads,
+                               .topk = config.index_topk,
+                               .ratio = compressor_ratio(CompressorKind::kCsa),
+                               .max_len = index->table.rows(),
+                               .keys = index->compressor.problem().cache,
+                               .rows = csa->layout});
   }
   if (has_kind(config, LayerKind::kHca)) {
     hca.emplace(device, CompressorKind::kHca, format, config, sequences, options.max_tokens,

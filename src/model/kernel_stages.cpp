@@ -192,8 +192,7 @@ void StageTap::index_queries(std::int64_t layer, const IndexerResults& results,
     if (tokens.count == 0) continue;
     const std::int64_t first = tokens.first_row * heads, rows = tokens.count * heads;
     const auto* const codes = static_cast<const std::uint8_t*>(results.codes);
-    const Bytes code_bytes =
-        fetch(device_, codes + first * kIndexDims / 2, rows * kIndexDims / 2);
+    const Bytes code_bytes = fetch(device_, codes + first * kIndexDims / 2, rows * kIndexDims / 2);
     const Bytes scale_bytes =
         fetch(device_, results.scales + first * kIndexScaleBytes, rows * kIndexScaleBytes);
     std::vector<double> values;

@@ -45,8 +45,8 @@ struct Activations {
   FloatArray rope_plain, rope_yarn;  ///< of window layers, of the others
   std::int64_t rope_positions;
   ByteArray indexer;  ///< workspace: its schedule serves all layers
-  IntArray zeros;                        ///< expert 0 for the shared expert of its own
-  FloatArray ones;                       ///< and its weight
+  IntArray zeros;     ///< expert 0 for the shared expert of its own
+  FloatArray ones;    ///< and its weight
 };
 
 /// What a step works on.
