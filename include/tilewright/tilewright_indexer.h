@@ -1,6 +1,6 @@
 /* The C interface of DeepSeek-V4's lightning indexer. tilewright.h has rules of use; formulas,
- * shapes and rules of each field stand in indexer.h, under the same names. All pointers of arguments
- * are device addresses. */
+ * shapes and rules of each field stand in indexer.h, under the same names. All pointers of
+ * arguments are device addresses. */
 #ifndef TILEWRIGHT_TILEWRIGHT_INDEXER_H
 #define TILEWRIGHT_TILEWRIGHT_INDEXER_H
 
