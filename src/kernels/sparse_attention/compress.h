@@ -86,7 +86,7 @@ struct CompressShape {
   }
 };
 
-inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1, 5};     ///< compress_csa
+inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1, 4};     ///< compress_csa
 inline constexpr CompressShape kCompressHca = {512, 128, false, 8, 1, 2};  ///< compress_hca
 inline constexpr CompressShape kCompressIndex = {128, 4, true, 1, 4, 4};   ///< compress_index
 static_assert(kCompressCsa.threads() == kCompressIndex.threads());
