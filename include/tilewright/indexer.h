@@ -33,9 +33,9 @@ struct IndexerProblem {
   /// Most entries of a sequence: what it has beyond is not looked at.
   std::int64_t max_len = 0;
   /// Pages of keys, as Compressor writes them; the layout's format does not count.
-  KvCacheLayout keys;
+  KvCacheLayout keys = {};
   /// Cache whose rows are selected; only sizes count. num_pages 0: rows are entries.
-  KvCacheLayout rows;
+  KvCacheLayout rows = {};
   /// Logits that a token does not see are -inf, not left as they were: to look at.
   bool fill_logits = false;
 };

@@ -36,7 +36,8 @@ struct SparseList {
 /// lse[b,i,h] = ln sum_j exp(s_j), max_logits[b,i,h] = max_j s_j, both without the sink
 ///
 /// Decoding: a window and a list of compressed rows. Prefill: batch 1, one query per token, bf16
-/// rows; sparse_prefill_problem() fills that in.
+/// rows; sparse_prefill_problem() fills that in. A sliding window is the list of its rows, which
+/// KvCache::list() (cache_writer.h) makes on the device, as those of all compressed rows.
 ///
 /// Shapes   q, out [batch, q_len, heads, 512] bf16; lse, max_logits [batch, q_len, heads] f32
 /// Layout   dimensions of a head contiguous, rows 16-byte aligned; other strides free
@@ -148,61 +149,5 @@ class SparseAttention {
 /// The plan alone. Errors as SparseAttention's constructor.
 SparseAttentionPlan plan_sparse_attention(const Device& device,
                                           const SparseAttentionProblem& problem);
-
-/// What lists of rows follow from positions alone.
-enum class SparseListKind {
-  /// Positions p - window + 1 .. p that are not negative.
-  kWindow,
-  /// Entries j < (p + 1) / ratio, all of them: HCA, and CSA while they fit.
-  kVisible,
-};
-
-/// Lists of the queries at positions first_positions[b] + i, made on the device.
-///
-/// indices[b,i,:] = rows of the entries e in ascending order, -1 behind them; lengths[b,i] = their
-/// number. Entry e of sequence b is slot e' % page_size of page page_table[b, e' / page_size] with
-/// e' = e, or e % ring if ring > 0; without a page table it is row b * rows_per_sequence + e'.
-/// Entries beyond topk are left out, the oldest of a window first, the newest of a visible list.
-struct SparseListProblem {
-  SparseListKind kind = SparseListKind::kWindow;
-  std::int64_t batch = 1, q_len = 1, topk = 128;
-  std::int64_t window = 128;  ///< kWindow
-  std::int64_t ratio = 128;   ///< kVisible
-  std::int64_t ring = 0;      ///< 0: none
-  std::int64_t page_size = 64;
-  std::int64_t pages_per_sequence = 0;  ///< columns of the page table; 0: there is none
-  std::int64_t rows_per_sequence = 0;   ///< without a page table
-  std::int64_t index_stride = 0;        ///< elements from query to query; 0: topk
-};
-
-/// Device addresses.
-struct SparseListOutputs {
-  const std::int32_t* first_positions = nullptr;  ///< [batch]
-  const std::int32_t* page_table = nullptr;       ///< [batch, pages_per_sequence]
-  std::int32_t* indices = nullptr;
-  std::int32_t* lengths = nullptr;  ///< [batch, q_len] or null
-  void* stream = nullptr;
-};
-
-/// Its kernel loaded on a device.
-///
-/// Thread   run() may be called from several threads if outputs differ
-class SparseLists {
- public:
-  /// Errors   InvalidArgument naming field, value and rule
-  SparseLists(const Device& device, const SparseListProblem& problem);
-  ~SparseLists();
-  SparseLists(SparseLists&&) noexcept;
-  SparseLists& operator=(SparseLists&&) noexcept;
-
-  const SparseListProblem& problem() const noexcept;  ///< with all defaults filled in
-  /// Enqueues one kernel.
-  /// Errors   InvalidArgument if an address is missing; DeviceError
-  void run(const SparseListOutputs& outputs) const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
 
 }  // namespace tilewright

@@ -347,6 +347,65 @@ TW_API tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments
  * are no experts, or that stand twice in a token's row. */
 TW_API tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments);
 
+/* DeepSeek-V4's attention over chosen rows of paged caches: as tilewright::SparseAttention in
+ * sparse_attention.h, which explains every member; page bytes stand in cache.h. */
+typedef enum tw_kv_format { TW_KV_BF16 = 0, TW_KV_FP8 = 1, TW_KV_NVFP4 = 2 } tw_kv_format;
+typedef enum tw_sparse_lengths {
+  TW_LENGTHS_FULL = 0,     /* all topk entries count */
+  TW_LENGTHS_BATCH = 1,    /* lengths [batch] */
+  TW_LENGTHS_PER_QUERY = 2 /* lengths [batch, q_len] */
+} tw_sparse_lengths;
+
+typedef struct tw_sparse_list {
+  int32_t format;  /* tw_kv_format, the same for both lists */
+  int32_t lengths; /* tw_sparse_lengths */
+  int64_t page_size, num_pages;
+  int64_t page_stride_bytes; /* 0: that of the format */
+  int64_t topk;              /* entries of each query's list; 0: there is no such list */
+  int64_t index_stride;      /* elements from query to query; 0: topk */
+} tw_sparse_list;
+
+typedef struct tw_sparse_attention_problem {
+  size_t struct_bytes;
+  int64_t batch, q_len, heads;
+  double scale; /* 0: 512^-0.5 */
+  tw_sparse_list window, compressed;
+  int32_t has_sink, has_lse, has_max_logits, reserved;
+  tw_strides q_strides, out_strides, lse_strides; /* row: from query to query */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_sparse_attention_problem;
+
+TW_API void tw_sparse_attention_problem_init(tw_sparse_attention_problem* problem);
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_sparse_attention_arguments {
+  const void* q; /* bf16 [batch, q_len, heads, 512] */
+  const void* window_pages;
+  const int32_t *window_indices, *window_lengths;
+  const void* compressed_pages;
+  const int32_t *compressed_indices, *compressed_lengths;
+  void* out;               /* as q */
+  float *lse, *max_logits; /* [batch, q_len, heads] */
+  const float* sink;       /* [heads] */
+  void* workspace;         /* 256-byte aligned */
+  void* stream;            /* CUstream; NULL: the default stream */
+  int32_t keeps_schedule;  /* 1: the workspace holds the schedule of the same lengths */
+  int32_t reserved;
+} tw_sparse_attention_arguments;
+
+typedef struct tw_sparse_attention tw_sparse_attention;
+
+TW_API tw_status tw_sparse_attention_create(const tw_device* device,
+                                            const tw_sparse_attention_problem* problem,
+                                            tw_sparse_attention** attention);
+TW_API void tw_sparse_attention_destroy(tw_sparse_attention* attention);
+TW_API const char* tw_sparse_attention_plan_text(const tw_sparse_attention* attention);
+TW_API const char* tw_sparse_attention_kernel(const tw_sparse_attention* attention);
+TW_API size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* attention);
+/* As tw_attention_run. */
+TW_API tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
+                                         const tw_sparse_attention_arguments* arguments);
+
 #ifdef __cplusplus
 }
 #endif

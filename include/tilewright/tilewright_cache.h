@@ -22,10 +22,8 @@ typedef struct tw_rope_options {
 TW_API tw_status tw_rope_table(const tw_rope_options* options, int64_t positions, int64_t first,
                                float* table);
 
-typedef enum tw_kv_format { TW_KV_BF16 = 0, TW_KV_FP8 = 1, TW_KV_NVFP4 = 2 } tw_kv_format;
-
 typedef struct tw_kv_layout {
-  int32_t format; /* tw_kv_format */
+  int32_t format; /* tw_kv_format of tilewright.h */
   int64_t page_size, num_pages;
   int64_t page_stride_bytes; /* 0: the least */
 } tw_kv_layout;

@@ -33,7 +33,7 @@ struct SparseArgs {
   int runs = 20;
 };
 
-SparseData make_data(const SparseArgs& args) {
+SparseData make_sparse_data(const SparseArgs& args) {
   const KvCacheFormat format = *kv_cache_format_from_string(args.format);
   SparseData data;
   if (!args.input.empty()) {
@@ -90,7 +90,7 @@ json measure_sparse(const SparseAttention& attention, const SparseOperands& oper
 void run_sparse(const SparseArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
-  const SparseData data = make_data(args);
+  const SparseData data = make_sparse_data(args);
   json report = {{"device", device.description()}};
   const auto plan_json = [](const SparseAttentionPlan& plan) {
     return json{{"kernel", plan.kernel},
@@ -119,7 +119,7 @@ void run_sparse(const SparseArgs& args, Context& context) {
   context.json ? print_json(report) : print_sparse(report, context.style());
 }
 
-void add_drawn_options(CLI::App& command, SparseArgs& args) {
+void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
   const auto count = [&](const char* name, std::int64_t& value, std::int64_t least,
                          const char* what) {
     command.add_option(name, value, what)
@@ -156,7 +156,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
                    "window.lengths, compressed.*, sink; default: drawn ones")
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
-  add_drawn_options(*command, *args);
+  add_drawn_sparse_options(*command, *args);
   command->add_option("--format", args->format, "of the caches; rows are quantised to it")
       ->check(quiet(CLI::IsMember({"fp8", "nvfp4", "bf16"})))
       ->capture_default_str()

@@ -18,11 +18,11 @@ namespace tilewright::cli {
 
 namespace {
 
-constexpr std::int64_t kDistinctRows = 1021;  // of a cache; the others are copies
-constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
+constexpr std::int64_t kDistinctSparseRows = 1021;  // of a cache; the others are copies
+constexpr std::int64_t kMostSparseRows = std::int64_t{1} << 20;
 
 // FlashMLA's timed shapes of DeepSeek-V4, and what its 64 heads are the padding of.
-const SparseShape kShapes[] = {
+const SparseShape kSparseShapes[] = {
     {.name = "flash"},
     {.name = "pro", .heads = 128, .compressed = 1024},
     {.name = "flash-len",
@@ -60,17 +60,17 @@ const SparseShape kShapes[] = {
      .compressed_page = 2},
 };
 
-std::uint64_t mix(std::uint64_t x) {
+std::uint64_t mix_sparse_bits(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
 }
 
-class Dice {
+class SparseDice {
  public:
-  explicit Dice(std::uint64_t seed) : state_(seed) {}
+  explicit SparseDice(std::uint64_t seed) : state_(seed) {}
   double uniform() {
-    return static_cast<double>(mix(state_ += 0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
+    return static_cast<double>(mix_sparse_bits(state_ += 0x9e3779b97f4a7c15) >> 11) * 0x1p-53;
   }
   std::int32_t below(double count) { return static_cast<std::int32_t>(uniform() * count); }
 
@@ -78,21 +78,22 @@ class Dice {
   std::uint64_t state_;
 };
 
-float from_bf16(std::uint16_t code) {
+float sparse_from_bf16(std::uint16_t code) {
   return static_cast<float>(decode(kBf16, code));
 }
 
-std::vector<std::uint16_t> draw_clamped(std::int64_t count, std::uint64_t seed) {
+std::vector<std::uint16_t> draw_clamped_queries(std::int64_t count, std::uint64_t seed) {
   std::vector<std::uint16_t> codes = draw_normal(count, seed, DType::kBF16);
   for (std::uint16_t& code : codes)
-    code = static_cast<std::uint16_t>(encode(kBf16, std::clamp(from_bf16(code), -1.0f, 1.0f)));
+    code =
+        static_cast<std::uint16_t>(encode(kBf16, std::clamp(sparse_from_bf16(code), -1.0f, 1.0f)));
   return codes;
 }
 
 // Encodes some rows and copies them over the cache.
 void fill_pages(SparseListData& data, std::uint64_t seed) {
   const std::int64_t rows = data.list.cache.num_pages * data.list.cache.page_size;
-  const std::int64_t distinct = std::min(rows, kDistinctRows);
+  const std::int64_t distinct = std::min(rows, kDistinctSparseRows);
   const std::vector<std::uint16_t> codes = draw_normal(distinct * kKvDims, seed, DType::kBF16);
   const KvPageLayout source = {data.layout.format, static_cast<std::int32_t>(distinct),
                                kv_default_page_stride(data.layout.format, distinct)};
@@ -101,7 +102,7 @@ void fill_pages(SparseListData& data, std::uint64_t seed) {
   for (std::int64_t row = 0; row < distinct; ++row) {
     for (int i = 0; i < kKvDims; ++i)
       numbers[static_cast<std::size_t>(i)] = std::clamp(
-          from_bf16(codes[static_cast<std::size_t>(row * kKvDims + i)]) / 10, -1.0f, 1.0f);
+          sparse_from_bf16(codes[static_cast<std::size_t>(row * kKvDims + i)]) / 10, -1.0f, 1.0f);
     encode_kv_row(source, numbers, row, encoded.data());
   }
   const KvFormat format = data.layout.format;
@@ -117,13 +118,14 @@ void fill_pages(SparseListData& data, std::uint64_t seed) {
   }
 }
 
-SparseListData draw_list(const SparseShape& shape, KvCacheFormat format, std::int64_t topk,
-                         std::int64_t page, std::int64_t batch, std::size_t sets,
-                         std::uint64_t seed) {
+SparseListData draw_sparse_list(const SparseShape& shape, KvCacheFormat format, std::int64_t topk,
+                                std::int64_t page, std::int64_t batch, std::size_t sets,
+                                std::uint64_t seed) {
   SparseListData data;
   if (topk == 0) return data;
   const std::int64_t per_sequence = std::max<std::int64_t>(2 * topk, 2048);
-  const std::int64_t rows = std::min(kMostRows, shape.is_prefill ? 65536 : batch * per_sequence);
+  const std::int64_t rows =
+      std::min(kMostSparseRows, shape.is_prefill ? 65536 : batch * per_sequence);
   data.list = {
       .cache = {.format = format, .page_size = page, .num_pages = (rows + page - 1) / page},
       .topk = topk,
@@ -134,7 +136,7 @@ SparseListData draw_list(const SparseShape& shape, KvCacheFormat format, std::in
                  data.list.cache.page_stride_bytes};
   data.pages.resize(kv_cache_bytes(data.list.cache));
   fill_pages(data, seed);
-  Dice dice(seed + 1);
+  SparseDice dice(seed + 1);
   for (std::size_t set = 0; set < sets; ++set) {
     std::vector<std::int32_t>& indices = data.indices.emplace_back();
     for (std::int64_t i = 0; i < batch * shape.q_len * topk; ++i)
@@ -182,8 +184,8 @@ struct QueryRows {
 }  // namespace
 
 SparseShape find_sparse_shape(const std::string& name) {
-  const auto* const at = std::ranges::find(kShapes, name, &SparseShape::name);
-  require(at != std::end(kShapes), ErrorKind::kInvalidArgument,
+  const auto* const at = std::ranges::find(kSparseShapes, name, &SparseShape::name);
+  require(at != std::end(kSparseShapes), ErrorKind::kInvalidArgument,
           "sparse: there is no shape {}; expected one of {}", name,
           fmt::join(sparse_shape_names(), ", "));
   return *at;
@@ -191,7 +193,7 @@ SparseShape find_sparse_shape(const std::string& name) {
 
 std::vector<std::string> sparse_shape_names() {
   std::vector<std::string> names;
-  for (const SparseShape& shape : kShapes) names.push_back(shape.name);
+  for (const SparseShape& shape : kSparseShapes) names.push_back(shape.name);
   return names;
 }
 
@@ -199,9 +201,9 @@ SparseData draw_sparse(const SparseShape& shape, KvCacheFormat format, std::int6
                        std::size_t sets, std::uint64_t seed) {
   if (shape.is_prefill) format = KvCacheFormat::kBf16;
   SparseData data;
-  data.window = draw_list(shape, format, shape.window, shape.window_page, batch, sets, seed);
-  data.compressed =
-      draw_list(shape, format, shape.compressed, shape.compressed_page, batch, sets, seed + 10);
+  data.window = draw_sparse_list(shape, format, shape.window, shape.window_page, batch, sets, seed);
+  data.compressed = draw_sparse_list(shape, format, shape.compressed, shape.compressed_page, batch,
+                                     sets, seed + 10);
   data.problem = {.batch = shape.is_prefill ? 1 : batch,
                   .q_len = shape.is_prefill ? batch : shape.q_len,
                   .heads = shape.heads,
@@ -210,9 +212,9 @@ SparseData draw_sparse(const SparseShape& shape, KvCacheFormat format, std::int6
                   .compressed = data.compressed.list,
                   .has_sink = true,
                   .has_lse = true};
-  data.q = draw_clamped(batch * shape.q_len * shape.heads * kKvDims, seed + 20);
+  data.q = draw_clamped_queries(batch * shape.q_len * shape.heads * kKvDims, seed + 20);
   for (const std::uint16_t code : draw_normal(shape.heads, seed + 21, DType::kBF16))
-    data.sink.push_back(from_bf16(code));
+    data.sink.push_back(sparse_from_bf16(code));
   return data;
 }
 
@@ -221,7 +223,7 @@ SparseData::Exact SparseData::exact(std::int64_t query, std::size_t set) const {
   std::vector<double> numbers;
   const std::int64_t elems = problem.heads * kKvDims;
   for (std::int64_t i = 0; i < elems; ++i)
-    numbers.push_back(from_bf16(q[static_cast<std::size_t>(query * elems + i)]));
+    numbers.push_back(sparse_from_bf16(q[static_cast<std::size_t>(query * elems + i)]));
   const std::vector<double> sinks(sink.begin(), sink.end());
   auto result = reference::sparse_attention(
       {.queries = 1, .heads = problem.heads, .scale = problem.scale.value_or(0), .sink = sinks},

@@ -19,11 +19,11 @@ using nlohmann::json;
 constexpr std::size_t kPeerWorkspaceBytes = std::size_t{768} << 20;
 
 template <class T>
-T* address_of(const Buffer& buffer) {
+T* sparse_address(const Buffer& buffer) {
   return reinterpret_cast<T*>(buffer.address());
 }
 
-std::size_t row_count(const SparseData& data) {
+std::size_t sparse_row_count(const SparseData& data) {
   const SparseAttentionProblem& p = data.problem;
   return static_cast<std::size_t>(p.batch * p.q_len * p.heads);
 }
@@ -32,9 +32,9 @@ std::size_t row_count(const SparseData& data) {
 
 SparseListArguments SparseOperands::List::arguments(std::size_t set) const {
   if (!pages) return {};
-  return {.pages = address_of<void>(*pages),
-          .indices = address_of<std::int32_t>(indices[set]),
-          .lengths = lengths ? address_of<std::int32_t>(*lengths) : nullptr};
+  return {.pages = sparse_address<void>(*pages),
+          .indices = sparse_address<std::int32_t>(indices[set]),
+          .lengths = lengths ? sparse_address<std::int32_t>(*lengths) : nullptr};
 }
 
 SparseOperands::List SparseOperands::upload(const SparseListData& list) const {
@@ -57,8 +57,8 @@ SparseOperands::SparseOperands(const Device& device, const SparseData& data)
       end_(device.internal()),
       q_(Buffer::from(device.internal(), data.q)),
       sink_(Buffer::from(device.internal(), data.sink)),
-      out_(device.internal(), row_count(data) * kKvDims * 2),
-      lse_(device.internal(), row_count(data) * 4),
+      out_(device.internal(), sparse_row_count(data) * kKvDims * 2),
+      lse_(device.internal(), sparse_row_count(data) * 4),
       window_(upload(data.window)),
       compressed_(upload(data.compressed)) {
   poison();
@@ -74,13 +74,13 @@ void SparseOperands::prepare(const SparseAttentionPlan& plan) {
 }
 
 SparseAttentionArguments SparseOperands::arguments(std::size_t set) const {
-  return {.q = address_of<void>(q_),
+  return {.q = sparse_address<void>(q_),
           .window = window_.arguments(set),
           .compressed = compressed_.arguments(set),
-          .out = address_of<void>(out_),
-          .lse = data_.problem.has_lse ? address_of<float>(lse_) : nullptr,
-          .sink = data_.problem.has_sink ? address_of<float>(sink_) : nullptr,
-          .workspace = workspace_ ? address_of<void>(*workspace_) : nullptr,
+          .out = sparse_address<void>(out_),
+          .lse = data_.problem.has_lse ? sparse_address<float>(lse_) : nullptr,
+          .sink = data_.problem.has_sink ? sparse_address<float>(sink_) : nullptr,
+          .workspace = workspace_ ? sparse_address<void>(*workspace_) : nullptr,
           .stream = stream_.handle()};
 }
 
@@ -152,15 +152,15 @@ SparseData pad_heads(const SparseData& data) {
   if (heads % 64 == 0) return padded;
   padded.problem.heads = 64;
   padded.sink.resize(64, 0.0f);
-  padded.q.assign(row_count(padded) * kKvDims, 0);
-  for (std::size_t query = 0; query < row_count(data) / heads; ++query)
+  padded.q.assign(sparse_row_count(padded) * kKvDims, 0);
+  for (std::size_t query = 0; query < sparse_row_count(data) / heads; ++query)
     std::copy_n(data.q.begin() + static_cast<std::ptrdiff_t>(query * heads * kKvDims),
                 heads * kKvDims,
                 padded.q.begin() + static_cast<std::ptrdiff_t>(query * 64 * kKvDims));
   return padded;
 }
 
-int narrow(std::int64_t x) {
+int to_peer_int(std::int64_t x) {
   return static_cast<int>(x);
 }
 
@@ -170,12 +170,13 @@ void call_peer(PeerDecode decode, int flags, const SparseData& d, const SparseOp
   const SparseAttentionArguments a = operands.arguments(set);
   const KvCacheLayout &k = p.window.cache, &x = p.compressed.cache;
   const int status =
-      decode(flags, a.q, a.window.pages, a.window.indices, narrow(p.window.topk), a.window.lengths,
-             a.compressed.pages, a.compressed.indices, narrow(p.compressed.topk),
-             a.compressed.lengths, a.sink, narrow(p.batch), narrow(p.q_len), narrow(p.heads),
-             narrow(k.num_pages), narrow(k.page_size), k.page_stride_bytes, narrow(x.num_pages),
-             narrow(x.page_size), x.page_stride_bytes, static_cast<float>(*p.scale), a.out, a.lse,
-             address_of<void>(workspace), workspace.size_bytes(), a.stream);
+      decode(flags, a.q, a.window.pages, a.window.indices, to_peer_int(p.window.topk),
+             a.window.lengths, a.compressed.pages, a.compressed.indices,
+             to_peer_int(p.compressed.topk), a.compressed.lengths, a.sink, to_peer_int(p.batch),
+             to_peer_int(p.q_len), to_peer_int(p.heads), to_peer_int(k.num_pages),
+             to_peer_int(k.page_size), k.page_stride_bytes, to_peer_int(x.num_pages),
+             to_peer_int(x.page_size), x.page_stride_bytes, static_cast<float>(*p.scale), a.out,
+             a.lse, sparse_address<void>(workspace), workspace.size_bytes(), a.stream);
   require(status == 0, ErrorKind::kDeviceError, "bench sparse: flashmla_decode_flags gave {}",
           status);
 }
@@ -214,13 +215,13 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
   json log = {{"kernel", given.problem.heads < 64 ? "FlashMLA padded" : "FlashMLA"}};
   if (p.window.cache.format == KvCacheFormat::kBf16) {
     require(prefill_ != nullptr, ErrorKind::kUnsupported, "the library has no flashmla_prefill");
-    const Buffer maxima(device.internal(), row_count(data) * 4);
+    const Buffer maxima(device.internal(), sparse_row_count(data) * 4);
     const auto run = [&](std::size_t set) {
       const SparseAttentionArguments a = operands.arguments(set);
       const int status = reinterpret_cast<PeerPrefill>(prefill_)(
-          a.q, a.window.pages, a.window.indices, narrow(p.window.topk), a.window.lengths, a.sink,
-          narrow(p.q_len), narrow(p.window.cache.num_pages), narrow(p.heads),
-          static_cast<float>(*p.scale), a.out, address_of<float>(maxima), a.lse, a.stream);
+          a.q, a.window.pages, a.window.indices, to_peer_int(p.window.topk), a.window.lengths,
+          a.sink, to_peer_int(p.q_len), to_peer_int(p.window.cache.num_pages), to_peer_int(p.heads),
+          static_cast<float>(*p.scale), a.out, sparse_address<float>(maxima), a.lse, a.stream);
       require(status == 0, ErrorKind::kDeviceError, "bench sparse: flashmla_prefill gave {}",
               status);
     };

@@ -14,7 +14,7 @@ namespace tilewright::cli {
 namespace {
 
 // Whole numbers of a tensor as int32.
-std::vector<std::int32_t> load_integers(const HostTensor& tensor, const std::string& name) {
+std::vector<std::int32_t> load_sparse_integers(const HostTensor& tensor, const std::string& name) {
   std::vector<std::int32_t> values;
   const auto add = [&](const auto& elems) {
     for (const auto x : elems) values.push_back(static_cast<std::int32_t>(x));
@@ -36,7 +36,7 @@ std::vector<std::int32_t> load_integers(const HostTensor& tensor, const std::str
   return values;
 }
 
-void fill_cache(const HostTensor& rows, const std::string& name, SparseListData& data) {
+void fill_sparse_cache(const HostTensor& rows, const std::string& name, SparseListData& data) {
   require(rows.shape().size() == 2 && rows.shape()[1] == kKvDims, ErrorKind::kInvalidArgument,
           "sparse attention: {} has shape {}; expected [rows, {}]", name, shape_text(rows.shape()),
           kKvDims);
@@ -53,8 +53,9 @@ void fill_cache(const HostTensor& rows, const std::string& name, SparseListData&
                   data.pages.data());
 }
 
-SparseListData load_list(const SafetensorsFile& file, const std::string& name, KvCacheFormat format,
-                         std::int64_t page_size, const SparseAttentionProblem& p) {
+SparseListData load_sparse_list(const SafetensorsFile& file, const std::string& name,
+                                KvCacheFormat format, std::int64_t page_size,
+                                const SparseAttentionProblem& p) {
   SparseListData data;
   if (!file.contains(name + ".rows")) return data;
   const HostTensor indices(file.tensor(name + ".indices"));
@@ -66,10 +67,11 @@ SparseListData load_list(const SafetensorsFile& file, const std::string& name, K
   data.list = {.cache = {.format = format, .page_size = page_size},
                .topk = indices.shape().back(),
                .index_stride = indices.shape().back()};
-  fill_cache(HostTensor(file.tensor(name + ".rows")), name + ".rows", data);
-  data.indices.push_back(load_integers(indices, name + ".indices"));
+  fill_sparse_cache(HostTensor(file.tensor(name + ".rows")), name + ".rows", data);
+  data.indices.push_back(load_sparse_integers(indices, name + ".indices"));
   if (!file.contains(name + ".lengths")) return data;
-  data.lengths = load_integers(HostTensor(file.tensor(name + ".lengths")), name + ".lengths");
+  data.lengths =
+      load_sparse_integers(HostTensor(file.tensor(name + ".lengths")), name + ".lengths");
   const auto count = static_cast<std::int64_t>(data.lengths.size());
   require(count == p.batch || count == queries, ErrorKind::kInvalidArgument,
           "sparse attention: {}.lengths has {} values; expected {} (of sequences) or {} (of "
@@ -96,8 +98,8 @@ SparseData load_sparse(const std::string& path, KvCacheFormat format, std::int64
   p.q_len = shape.size() == 4 ? shape[1] : 1;
   p.heads = shape[shape.size() - 2];
   data.q = to_codes(q.view(), DType::kBF16, "q");
-  data.window = load_list(file, "window", format, page_size, p);
-  data.compressed = load_list(file, "compressed", format, page_size, p);
+  data.window = load_sparse_list(file, "window", format, page_size, p);
+  data.compressed = load_sparse_list(file, "compressed", format, page_size, p);
   p.window = data.window.list;
   p.compressed = data.compressed.list;
   p.has_lse = true;

@@ -45,7 +45,7 @@ struct SparseReportView {
   }
 };
 
-double median_of(const json& sample, const char* key) {
+double sparse_median_us(const json& sample, const char* key) {
   if (!sample.contains(key) || sample[key].empty()) return 0;
   return summarize(sample[key].get<std::vector<double>>()).median_us;
 }
@@ -71,8 +71,8 @@ std::vector<SparseReportView> read_sparse_views(const json& log) {
     const std::int64_t batch = p.at("batch");
     SparseReportPoint& point = row->points[batch];
     point.is_ok = sample.at("error").value("ok", false);
-    point.us = median_of(sample, "samples_us");
-    point.with_schedule_us = median_of(sample, "with_schedule_us");
+    point.us = sparse_median_us(sample, "samples_us");
+    point.with_schedule_us = sparse_median_us(sample, "with_schedule_us");
     point.floor_us = sample.at("floor_us");
     if (point.us > 0) point.tflops = sample.at("flops").get<double>() / point.us * 1e-6;
     if (!is_peer) view->floors[batch] = std::max(view->floors[batch], point.floor_us);
@@ -97,8 +97,8 @@ std::string plot_sparse(const SparseReportView& view) {
   return plot_log(series, view.batch_name, "microseconds");
 }
 
-std::string html_cell(const SparseReportView& view, const SparseReportRow& row,
-                      std::int64_t batch) {
+std::string sparse_html_cell(const SparseReportView& view, const SparseReportRow& row,
+                             std::int64_t batch) {
   const auto at = row.points.find(batch);
   if (at == row.points.end() || at->second.us <= 0) return "<td class='none'>&ndash;</td>";
   const SparseReportPoint& p = at->second;
@@ -119,13 +119,13 @@ std::string sparse_html_table(const SparseReportView& view) {
   html += "</tr>";
   for (const SparseReportRow& row : view.rows) {
     html += fmt::format("<tr><td>{}</td>", escape_markup(row.name));
-    for (const auto& [batch, floor] : view.floors) html += html_cell(view, row, batch);
+    for (const auto& [batch, floor] : view.floors) html += sparse_html_cell(view, row, batch);
     html += "</tr>";
   }
   return html + "</table>";
 }
 
-std::string color_css() {
+std::string sparse_color_css() {
   std::string css;
   for (int i = 0; i < kLadderColors; ++i)
     css += fmt::format(".s{0} path{{stroke:var(--c{0})}} .s{0} text{{fill:var(--c{0})}}\n", i);
@@ -134,7 +134,7 @@ std::string color_css() {
 
 // One line of the table: a value for each batch, right-aligned.
 template <class Cell>
-std::string table_line(const SparseReportView& view, const std::string& name, Cell&& cell) {
+std::string sparse_table_line(const SparseReportView& view, const std::string& name, Cell&& cell) {
   std::string text = fmt::format("{:<24}", name);
   for (const auto& [batch, floor] : view.floors) text += cell(batch);
   return text + '\n';
@@ -146,15 +146,16 @@ std::string sparse_table(const json& log, const Style& style) {
   std::string text;
   for (const SparseReportView& view : read_sparse_views(log)) {
     text += view.title + '\n';
-    text += table_line(view, view.batch_name, [](auto b) { return fmt::format("{:>10}", b); });
-    text += table_line(view, "floor, us",
-                       [&](auto b) { return fmt::format("{:>10.1f}", view.floors.at(b)); });
+    text +=
+        sparse_table_line(view, view.batch_name, [](auto b) { return fmt::format("{:>10}", b); });
+    text += sparse_table_line(view, "floor, us",
+                              [&](auto b) { return fmt::format("{:>10.1f}", view.floors.at(b)); });
     for (const SparseReportRow& row : view.rows) {
       const auto find = [&](std::int64_t batch) -> const SparseReportPoint* {
         const auto at = row.points.find(batch);
         return at == row.points.end() ? nullptr : &at->second;
       };
-      text += table_line(view, row.name, [&](std::int64_t batch) {
+      text += sparse_table_line(view, row.name, [&](std::int64_t batch) {
         const SparseReportPoint* p = find(batch);
         if (p == nullptr) return fmt::format("{:>10}", "-");
         if (!p->is_ok) return style.bad(fmt::format("{:>10}", "WRONG"));
@@ -162,7 +163,7 @@ std::string sparse_table(const json& log, const Style& style) {
                          : style.good(fmt::format("{:>10}", "right"));
       });
       const auto line = [&](const char* name, auto value) {
-        text += table_line(view, name, [&](std::int64_t batch) {
+        text += sparse_table_line(view, name, [&](std::int64_t batch) {
           const SparseReportPoint* p = find(batch);
           const double x = p == nullptr || p->us <= 0 ? 0.0 : value(*p, batch);
           return x > 0 ? fmt::format("{:>10.2f}", x) : fmt::format("{:>10}", "");
@@ -188,7 +189,7 @@ std::string sparse_report(const json& log) {
       "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
       "content='width=device-width,initial-scale=1'><title>Sparse attention</title>"
       "<style>{}{}</style></head><body><main><h1>Sparse attention over paged caches</h1>",
-      kLadderCss, color_css());
+      kLadderCss, sparse_color_css());
   html += fmt::format(
       "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{}</p>",
       escape_markup(log.at("device").value("name", "")), escape_markup(log.value("started", "")),

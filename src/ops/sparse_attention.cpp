@@ -4,7 +4,6 @@
 #include "device/kernel_registry.h"
 #include "ops/sparse_attention_bind.h"
 #include "ops/sparse_attention_plan.h"
-#include "ops/sparse_attention_problem.h"
 
 #include <utility>
 
@@ -14,12 +13,6 @@ struct SparseAttention::State {
   Device handle;  // keeps the device open
   ops::SparsePlanned planned;
   std::vector<device::Kernel> entries;  // one a launch
-};
-
-struct SparseLists::State {
-  Device handle;
-  SparseListProblem problem;
-  device::Kernel kernel;
 };
 
 namespace {
@@ -67,31 +60,6 @@ void SparseAttention::run(const SparseAttentionArguments& arguments) const {
 SparseAttentionPlan plan_sparse_attention(const Device& device,
                                           const SparseAttentionProblem& problem) {
   return ops::make_sparse_plan(device.internal().info(), problem).plan;
-}
-
-SparseLists::SparseLists(const Device& device, const SparseListProblem& problem)
-    : state_(
-          std::make_unique<State>(State{device, ops::complete_list_problem(problem),
-                                        device::load_kernel(device.internal(), "sparse_lists")})) {}
-
-SparseLists::~SparseLists() = default;
-SparseLists::SparseLists(SparseLists&&) noexcept = default;
-SparseLists& SparseLists::operator=(SparseLists&&) noexcept = default;
-
-const SparseListProblem& SparseLists::problem() const noexcept {
-  return state_->problem;
-}
-
-void SparseLists::run(const SparseListOutputs& outputs) const {
-  const SparseListProblem& p = state_->problem;
-  const std::int64_t queries = p.batch * p.q_len;
-  if (queries == 0) return;
-  const kernels::SparseListParams params = ops::bind_sparse_lists(p, outputs);
-  constexpr std::int64_t kQueries = kernels::kSparseListQueries;
-  state_->kernel.launch({.grid = {static_cast<std::uint32_t>((queries + kQueries - 1) / kQueries)},
-                         .block = {kernels::kSparseListThreads},
-                         .is_dependent_launch = true},
-                        params, lent_stream(state_->handle.internal(), outputs.stream));
 }
 
 }  // namespace tilewright

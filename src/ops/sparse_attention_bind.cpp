@@ -1,7 +1,7 @@
 #include "ops/sparse_attention_bind.h"
 
-#include "base/error.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
+#include "ops/argument_checks.h"
 #include "ops/kv_cache.h"
 #include "ops/sparse_attention_problem.h"
 
@@ -17,12 +17,8 @@ std::int32_t narrow(std::int64_t x) {
 
 void check_address(const std::string& name, const void* address, bool is_needed,
                    std::size_t alignment) {
-  if (!is_needed) return;
-  require(address != nullptr, ErrorKind::kInvalidArgument,
-          "sparse attention: the address of {} is null; the plan needs it", name);
-  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
-          "sparse attention: the address of {} is {}; expected a multiple of {}", name, address,
-          alignment);
+  constexpr ArgumentChecks kChecks("sparse attention");
+  if (is_needed) kChecks.address(name.c_str(), address, alignment);
 }
 
 void check_list(const std::string& name, const SparseList& list, const SparseListArguments& a) {
@@ -100,6 +96,7 @@ struct ParamsMaker {
             .groups = planned.plan.groups,
             .piece_cost = planned.piece_cost,
             .partial_cost = planned.partial_cost,
+            .combine_cost = planned.combine_cost,
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .merges = in_workspace<kernels::SparseMerge>(at.merges)};
@@ -138,27 +135,6 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
       .decode = make.decode(),
       .merges = make.in_workspace<kernels::SparseMerge>(planned.workspace.merges)};
   kernel.launch(config, combine, stream);
-}
-
-kernels::SparseListParams bind_sparse_lists(const SparseListProblem& p,
-                                            const SparseListOutputs& o) {
-  check_address("first_positions", o.first_positions, true, 4);
-  check_address("page_table", o.page_table, p.pages_per_sequence > 0, 4);
-  check_address("indices", o.indices, true, 4);
-  return {.first_positions = o.first_positions,
-          .page_table = p.pages_per_sequence > 0 ? o.page_table : nullptr,
-          .indices = o.indices,
-          .lengths = o.lengths,
-          .index_stride = p.index_stride,
-          .rows_per_sequence = p.rows_per_sequence,
-          .queries = narrow(p.batch * p.q_len),
-          .q_len = narrow(p.q_len),
-          .topk = narrow(p.topk),
-          .window = narrow(p.window),
-          .ratio = p.kind == SparseListKind::kVisible ? narrow(p.ratio) : 0,
-          .ring = narrow(p.ring),
-          .page_size = narrow(p.page_size),
-          .pages_per_sequence = narrow(p.pages_per_sequence)};
 }
 
 }  // namespace tilewright::ops

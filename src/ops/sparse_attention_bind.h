@@ -4,7 +4,6 @@
 #include "tilewright/sparse_attention.h"
 
 #include "device/kernel.h"
-#include "kernels/sparse_attention/sparse_lists.h"
 #include "ops/sparse_attention_plan.h"
 
 namespace tilewright::ops {
@@ -16,9 +15,5 @@ void check_sparse_arguments(const SparseAttentionPlan& plan,
 /// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch.
 void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments& arguments,
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream);
-
-/// Errors   InvalidArgument if an address that the problem needs is null
-kernels::SparseListParams bind_sparse_lists(const SparseListProblem& problem,
-                                            const SparseListOutputs& outputs);
 
 }  // namespace tilewright::ops

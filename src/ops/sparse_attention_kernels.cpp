@@ -39,7 +39,7 @@ SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
 
 // From counts, not measured: 1024 flops and as many loads from shared memory for a key and head.
 SparseRates naive_rates(const SparseAttentionProblem&) {
-  return {.block_us = 12, .piece_us = 4, .launch_us = 4};
+  return {.block_us = 12, .piece_us = 4, .partial_us = 1, .launch_us = 4};
 }
 
 // Few heads: keys are rows of the small MMAs, heads their 8, 16 or 32 columns.
@@ -67,17 +67,20 @@ SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
   SparseKernelShape shape = {
       .entry = fmt::format("{}_h{}", entry_name("sparse_few_heads", p), slots),
       .head_slots = slots,
-      .ctas_per_sm = kernels::few_heads_residents(format, slots),
-      .threads = kernels::kFewHeadsThreads};
+      .ctas_per_sm = kernels::few_heads_residents(slots),
+      .threads = kernels::few_heads_threads(slots)};
   shape.shared_bytes = format == KvFormat::kBf16  ? few_heads_shared_bytes<KvFormat::kBf16>(slots)
                        : format == KvFormat::kFp8 ? few_heads_shared_bytes<KvFormat::kFp8>(slots)
                                                   : few_heads_shared_bytes<KvFormat::kNvfp4>(slots);
   return shape;
 }
 
-// From counts, not measured.
+// H200, two CTAs of a multiprocessor: about 64 x 32 ns x 2 a block at 8 heads, 58 ns at 32.
 SparseRates few_heads_rates(const SparseAttentionProblem& p) {
-  return {.block_us = 2.0 + 0.04 * few_heads_slots(p), .piece_us = 1.5, .launch_us = 4};
+  return {.block_us = 2.9 + 0.11 * few_heads_slots(p),
+          .piece_us = 2,
+          .partial_us = 0.5 + 0.03 * few_heads_slots(p),
+          .launch_us = 4};
 }
 
 SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
@@ -92,7 +95,7 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
 
 // H200: 39.7 us for one query of ten blocks a group, 74.8 for two; 3.26 a block in long lists.
 SparseRates wgmma_rates(const SparseAttentionProblem&) {
-  return {.block_us = 3.26, .piece_us = 2.5, .launch_us = 4.5};
+  return {.block_us = 3.26, .piece_us = 2.5, .partial_us = 2.5, .launch_us = 4.5};
 }
 
 constexpr SparseKernel kKernels[] = {

@@ -24,9 +24,10 @@ struct SparseKernelShape {
 /// What a kernel takes on an H200, in microseconds of a group: what plan() chooses by, and what the
 /// schedule weighs blocks against pieces with.
 struct SparseRates {
-  double block_us;   ///< for 64 keys
-  double piece_us;   ///< for each query or part of one, beside its blocks
-  double launch_us;  ///< once
+  double block_us;    ///< for 64 keys
+  double piece_us;    ///< for each query or part of one, beside its blocks
+  double partial_us;  ///< more for a part of one: fp32 results through memory
+  double launch_us;   ///< once
 };
 
 struct SparseKernel {
@@ -40,6 +41,9 @@ struct SparseKernel {
 std::span<const SparseKernel> sparse_kernels() noexcept;
 /// nullptr if there is none of that name.
 const SparseKernel* find_sparse_kernel(const std::string& name) noexcept;
+
+/// For the combination of partial results, if there are any.
+inline constexpr double kSparseCombineUs = 2.5;
 
 /// Groups that work at the same time on a device.
 int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept;

@@ -144,7 +144,8 @@ SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
   const std::int64_t queries = sparse_queries(p);
   if (queries == 0) return planned;
   planned.piece_cost = schedule_cost(rates.piece_us, rates);
-  planned.partial_cost = schedule_cost(rates.piece_us / 4, rates);
+  planned.partial_cost = schedule_cost(rates.partial_us, rates);
+  planned.combine_cost = schedule_cost(kSparseCombineUs, rates);
   const int all_groups = std::min(sparse_groups(shape, device), kernels::kSparseScheduleMaxGroups);
   plan.has_schedule = wants_schedule(planned, all_groups);
   const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;

@@ -19,7 +19,7 @@ struct SparseWorkspace {
 struct SparsePlanned {
   SparseAttentionPlan plan;
   SparseWorkspace workspace;
-  std::int32_t piece_cost = 0, partial_cost = 0;  ///< of the schedule
+  std::int32_t piece_cost = 0, partial_cost = 0, combine_cost = 0;  ///< of the schedule
 };
 
 /// Errors   as SparseAttention's constructor

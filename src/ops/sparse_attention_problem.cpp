@@ -1,14 +1,11 @@
 #include "ops/sparse_attention_problem.h"
 
-#include "base/error.h"
 #include "kernels/sparse_attention/decode.h"
+#include "ops/argument_checks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-
-#include <fmt/format.h>
 
 namespace tilewright::ops {
 
@@ -21,26 +18,17 @@ constexpr std::int64_t kMaxTopk = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
 constexpr std::int64_t kVectorElems = 8;  // 16 bytes of bf16
 
-template <class... Args>
-void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (condition) return;
-  fail(ErrorKind::kInvalidArgument, "sparse attention: {}",
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
-void check_range(const char* field, std::int64_t value, std::int64_t min, std::int64_t max) {
-  check(value >= min && value <= max, "{} = {}; expected {} to {}", field, value, min, max);
-}
+constexpr ArgumentChecks kChecks("sparse attention");
 
 void complete_list(const char* name, SparseList& list) {
-  check(list.topk >= 0 && list.topk <= kMaxTopk, "{}.topk = {}; expected 0 (none) to {}", name,
-        list.topk, kMaxTopk);
+  kChecks.check(list.topk >= 0 && list.topk <= kMaxTopk, "{}.topk = {}; expected 0 (none) to {}",
+                name, list.topk, kMaxTopk);
   if (list.topk == 0) return;
   list.cache = complete(list.cache);
   if (list.index_stride == 0) list.index_stride = list.topk;
-  check(list.index_stride >= list.topk && list.index_stride <= kMaxStride,
-        "{}.index_stride = {}; expected at least topk = {}: lists may not overlap", name,
-        list.index_stride, list.topk);
+  kChecks.check(list.index_stride >= list.topk && list.index_stride <= kMaxStride,
+                "{}.index_stride = {}; expected at least topk = {}: lists may not overlap", name,
+                list.index_stride, list.topk);
 }
 
 // Contiguous [batch, q_len, heads, width] if all are 0.
@@ -49,9 +37,9 @@ void complete_strides(const char* name, const SparseAttentionProblem& p, std::in
   if (s.batch == 0 && s.query == 0 && s.head == 0)
     s = {p.q_len * p.heads * width, p.heads * width, width};
   for (const std::int64_t stride : {s.batch, s.query, s.head}) {
-    check(stride >= 0 && stride <= kMaxStride && stride % granule == 0,
-          "{}_strides = {}, {}, {}; expected multiples of {} from 0 on{}", name, s.batch, s.query,
-          s.head, granule, granule > 1 ? ": rows are read in 16 bytes" : "");
+    kChecks.check(stride >= 0 && stride <= kMaxStride && stride % granule == 0,
+                  "{}_strides = {}, {}, {}; expected multiples of {} from 0 on{}", name, s.batch,
+                  s.query, s.head, granule, granule > 1 ? ": rows are read in 16 bytes" : "");
   }
 }
 
@@ -64,22 +52,23 @@ double entries(const SparseAttentionProblem& p) noexcept {
 
 SparseAttentionProblem complete_sparse_problem(const SparseAttentionProblem& problem) {
   SparseAttentionProblem p = problem;
-  check_range("batch", p.batch, 0, kMaxInt32);
-  check_range("q_len", p.q_len, 0, kMaxInt32);
-  check(p.q_len == 0 || p.batch <= kMaxInt32 / p.q_len,
-        "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch, p.q_len);
-  check_range("heads", p.heads, 1, kernels::kSparseMaxHeads);
+  kChecks.range("batch", p.batch, 0, kMaxInt32);
+  kChecks.range("q_len", p.q_len, 0, kMaxInt32);
+  kChecks.check(p.q_len == 0 || p.batch <= kMaxInt32 / p.q_len,
+                "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch, p.q_len);
+  kChecks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(kKvDims));
-  check(std::isfinite(*p.scale) && *p.scale > 0,
-        "scale = {}; expected a finite number > 0, or none for 512^-0.5", *p.scale);
+  kChecks.check(std::isfinite(*p.scale) && *p.scale > 0,
+                "scale = {}; expected a finite number > 0, or none for 512^-0.5", *p.scale);
   complete_list("window", p.window);
   complete_list("compressed", p.compressed);
-  check(p.window.topk > 0 || p.compressed.topk > 0,
-        "window.topk and compressed.topk are 0; expected at least one list");
-  check(p.window.topk == 0 || p.compressed.topk == 0 ||
-            p.window.cache.format == p.compressed.cache.format,
-        "the window cache is {}, the compressed one {}; expected one format. Rewrite one of them.",
-        to_string(p.window.cache.format), to_string(p.compressed.cache.format));
+  kChecks.check(p.window.topk > 0 || p.compressed.topk > 0,
+                "window.topk and compressed.topk are 0; expected at least one list");
+  kChecks.check(
+      p.window.topk == 0 || p.compressed.topk == 0 ||
+          p.window.cache.format == p.compressed.cache.format,
+      "the window cache is {}, the compressed one {}; expected one format. Rewrite one of them.",
+      to_string(p.window.cache.format), to_string(p.compressed.cache.format));
   complete_strides("q", p, kKvDims, kVectorElems, p.q_strides);
   complete_strides("out", p, kKvDims, kVectorElems, p.out_strides);
   complete_strides("lse", p, 1, 1, p.lse_strides);
@@ -109,30 +98,6 @@ double sparse_bytes(const SparseAttentionProblem& p) noexcept {
 double sparse_floor_us(const SparseAttentionProblem& p, double bytes_per_s,
                        double flops_per_s) noexcept {
   return 1e6 * std::max(sparse_bytes(p) / bytes_per_s, sparse_flops(p) / flops_per_s);
-}
-
-SparseListProblem complete_list_problem(const SparseListProblem& problem) {
-  SparseListProblem p = problem;
-  check_range("batch", p.batch, 0, kMaxInt32);
-  check_range("q_len", p.q_len, 0, kMaxInt32);
-  check(p.q_len == 0 || p.batch <= kMaxInt32 / p.q_len,
-        "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch, p.q_len);
-  check_range("topk", p.topk, 1, kMaxTopk);
-  if (p.index_stride == 0) p.index_stride = p.topk;
-  check_range("index_stride", p.index_stride, p.topk, kMaxStride);
-  check_range(p.kind == SparseListKind::kWindow ? "window" : "ratio",
-              p.kind == SparseListKind::kWindow ? p.window : p.ratio, 1, kMaxInt32);
-  check_range("ring", p.ring, 0, kMaxInt32);
-  check(p.ring == 0 || p.kind == SparseListKind::kVisible || p.ring >= std::min(p.window, p.topk),
-        "ring = {} slots for windows of {}; a row would overwrite another of the same window",
-        p.ring, p.window);
-  check_range("page_size", p.page_size, 1, std::int64_t{1} << 20);
-  check_range("pages_per_sequence", p.pages_per_sequence, 0, kMaxInt32);
-  check_range("rows_per_sequence", p.rows_per_sequence, 0, kMaxInt32);
-  check(p.pages_per_sequence > 0 || p.rows_per_sequence > 0 || p.batch <= 1,
-        "pages_per_sequence and rows_per_sequence are 0; expected a page table or the rows of a "
-        "sequence");
-  return p;
 }
 
 }  // namespace tilewright::ops

@@ -28,7 +28,4 @@ double sparse_bytes(const SparseAttentionProblem& p) noexcept;
 double sparse_floor_us(const SparseAttentionProblem& p, double bytes_per_s,
                        double flops_per_s) noexcept;
 
-/// Errors   InvalidArgument
-SparseListProblem complete_list_problem(const SparseListProblem& problem);
-
 }  // namespace tilewright::ops

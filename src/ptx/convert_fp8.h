@@ -36,4 +36,11 @@ __device__ inline float cvt_f32_e4m3(std::uint32_t code) {
   return __half2float(__ushort_as_half(static_cast<unsigned short>(halves & 0xffffu)));
 }
 
+/// Two e4m3, the first in the low byte, as f16: exact.
+__device__ inline std::uint32_t cvt_rn_f16x2_e4m3x2(std::uint16_t codes) {
+  std::uint32_t pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(codes));
+  return pair;
+}
+
 }  // namespace tilewright::ptx

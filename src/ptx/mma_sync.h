@@ -26,12 +26,14 @@ namespace tilewright::ptx {
 
 TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32,
                    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
-    TILEWRIGHT_MMA_2x1(mma_sync_aligned_m16n8k8_f32_bf16_bf16_f32,
-                       "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32")
-        TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k8_f32_tf32_tf32_f32,
-                           "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
-            TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k32_f32_e4m3_e4m3_f32,
-                               "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k16_f32_f16_f16_f32,
+                       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        TILEWRIGHT_MMA_2x1(mma_sync_aligned_m16n8k8_f32_bf16_bf16_f32,
+                           "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32")
+            TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k8_f32_tf32_tf32_f32,
+                               "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+                TILEWRIGHT_MMA_4x2(mma_sync_aligned_m16n8k32_f32_e4m3_e4m3_f32,
+                                   "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
 
 #undef TILEWRIGHT_MMA_4x2
 #undef TILEWRIGHT_MMA_2x1

@@ -29,6 +29,10 @@ __device__ inline std::uint32_t spread_byte(std::uint32_t word, int index) {
 __device__ inline std::uint32_t placed_e4m3_factors(std::uint32_t bytes) {
   return bytes * 128 + 120 * 128 * 0x00010001u;
 }
+/// The larger part of a scale that has such a factor.
+__device__ inline std::uint32_t placed_part(std::uint32_t bytes) {
+  return __vminu2(bytes, kMaxPlacedScale * 0x00010001u);
+}
 /// 2^byte as bf16, for bytes up to 127.
 __device__ inline std::uint32_t power_factors(std::uint32_t bytes) {
   return bytes * 128 + 127 * 128 * 0x00010001u;
@@ -41,6 +45,11 @@ __device__ inline bool has_large_scale(std::uint32_t scales) {
 
 /// 2^120 in both halves: what place_e4m3() leaves out.
 inline constexpr std::uint32_t kPlacedE4m3 = 0x7b807b80u;
+
+/// Numbers >= 0 themselves as bf16: bytes as of spread_byte().
+__device__ inline std::uint32_t e4m3_factors(std::uint32_t bytes) {
+  return mul_bf16x2((bytes & 0x007f007fu) << 4, kPlacedE4m3);
+}
 
 /// 16 codes as bf16, times a factor.
 __device__ inline void decode_e4m3(std::uint32_t (&out)[8], const uint4& codes,

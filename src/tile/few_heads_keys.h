@@ -13,6 +13,7 @@
 #pragma once
 
 #include "formats/kv_page.h"
+#include "ptx/convert_fp8.h"
 #include "ptx/load_store.h"
 #include "tile/decode_fp4.h"
 
@@ -84,26 +85,25 @@ struct FewHeadsKeys;
 
 template <>
 struct FewHeadsKeys<KvFormat::kFp8> {
-  static constexpr std::uint32_t kQuery = 0x5f805f80u, kRopeQuery = 0x23802380u;  // 2^64, 2^-56
-  static constexpr float kScore = 0x1p56f, kValue = 0x1p56f;
-  static constexpr bool kHasFactors = true;  // a scale a key and block, still to be applied
+  static constexpr float kValue = 1.0f;
+  static constexpr bool kIsF16 = true;  // fragments; and a scale a key and block is left out
 
-  /// Eight dimensions of q in the order of the products.
-  static __device__ uint4 order(const uint4& q) {
-    return make_uint4(__byte_perm(q.x, q.y, 0x7632), __byte_perm(q.x, q.y, 0x5410),
-                      __byte_perm(q.z, q.w, 0x7632), __byte_perm(q.z, q.w, 0x5410));
+  static __device__ void unpack(std::uint32_t& low, std::uint32_t& high, std::uint32_t codes) {
+    low = ptx::cvt_rn_f16x2_e4m3x2(static_cast<std::uint16_t>(codes));
+    high = ptx::cvt_rn_f16x2_e4m3x2(static_cast<std::uint16_t>(codes >> 16));
   }
   static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const uint4 x =
-          ptx::ld_shared_v4_u32(rows[r] + static_cast<std::uint32_t>(block) * 64 + t * 16);
+      const uint4 x = ptx::ld_shared_v4_u32(rows[r] + block * 64 + t * 16);
       const std::uint32_t words[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) place_e4m3(a[i][r], a[i][2 + r], words[i]);
+      for (int i = 0; i < 4; ++i) unpack(a[i][r], a[i][2 + r], words[i]);
     }
   }
+  /// IsWide: bf16 times 2^-60 instead of f16, for factors that f16 weights would not hold.
+  template <bool IsWide>
   static __device__ void load_values(KeyFragments& a, const ValueRows& rows, std::uint32_t block,
                                      std::uint32_t g) {
 #pragma unroll
@@ -111,12 +111,15 @@ struct FewHeadsKeys<KvFormat::kFp8> {
       const uint2 x = ptx::ld_shared_v2_u32(rows[2 * pair] + block * 64 + g * 8);
       const uint2 y = ptx::ld_shared_v2_u32(rows[2 * pair + 1] + block * 64 + g * 8);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const std::uint32_t first = half == 0 ? x.x : x.y, second = half == 0 ? y.x : y.y;
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-          place_e4m3(a[2 * half + i][2 * pair], a[2 * half + i][2 * pair + 1],
-                     __byte_perm(first, second, i == 0 ? 0x4501 : 0x6723));
+      for (int i = 0; i < 4; ++i) {
+        const std::uint32_t first = i < 2 ? x.x : x.y, second = i < 2 ? y.x : y.y;
+        std::uint32_t &even = a[i][2 * pair], &odd = a[i][2 * pair + 1];
+        if constexpr (IsWide) {
+          place_e4m3(even, odd, __byte_perm(first, second, i % 2 == 0 ? 0x4501 : 0x6723));
+          even = mul_bf16x2(even, 0x5d805d80u), odd = mul_bf16x2(odd, 0x5d805d80u);
+        } else {
+          unpack(even, odd, __byte_perm(first, second, i % 2 == 0 ? 0x5140 : 0x7362));
+        }
       }
     }
   }
@@ -124,22 +127,20 @@ struct FewHeadsKeys<KvFormat::kFp8> {
   static __device__ float sum_factor(std::uint32_t scales, int byte) {
     return __uint_as_float((byte == 3 ? scales >> 1 : scales << (23 - 8 * byte)) & 0x7f800000u);
   }
-  /// The same for the codes themselves, times 2^64, in bf16. Scales end at 2^55: no cache has more.
-  static __device__ std::uint32_t code_factor(std::uint32_t scales, int byte) {
-    return (min(scales >> 8 * byte & 255u, 182u) + 64) << 7;
-  }
 };
 
 template <>
 struct FewHeadsKeys<KvFormat::kNvfp4> {
-  static constexpr std::uint32_t kQuery = 0x43804380u, kRopeQuery = 0;  // 2^8
-  static constexpr float kScore = 1.0f, kValue = 0x1p8f;
-  static constexpr bool kHasFactors = false;
+  static constexpr float kValue = 0x1p8f;
+  static constexpr bool kIsF16 = false;
   static constexpr std::uint32_t kScalesAt = kv_data_bytes(KvFormat::kNvfp4);
 
-  static __device__ uint4 order(const uint4& q) {
-    return make_uint4(__byte_perm(q.x, q.z, 0x5410), __byte_perm(q.x, q.z, 0x7632),
-                      __byte_perm(q.y, q.w, 0x5410), __byte_perm(q.y, q.w, 0x7632));
+  static __device__ uint4 arrange(const uint4& q) {
+    constexpr std::uint32_t kFactor = 0x43804380u;  // 2^8
+    return make_uint4(mul_bf16x2(__byte_perm(q.x, q.z, 0x5410), kFactor),
+                      mul_bf16x2(__byte_perm(q.x, q.z, 0x7632), kFactor),
+                      mul_bf16x2(__byte_perm(q.y, q.w, 0x5410), kFactor),
+                      mul_bf16x2(__byte_perm(q.y, q.w, 0x7632), kFactor));
   }
   static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
@@ -158,6 +159,7 @@ struct FewHeadsKeys<KvFormat::kNvfp4> {
       }
     }
   }
+  template <bool IsWide>
   static __device__ void load_values(KeyFragments& a, const ValueRows& rows, std::uint32_t block,
                                      std::uint32_t g) {
     const std::uint32_t selector = g / 2 * 0x0101 + 0x0400;
@@ -185,15 +187,15 @@ struct FewHeadsKeys<KvFormat::kNvfp4> {
 
 template <>
 struct FewHeadsKeys<KvFormat::kBf16> {
-  static constexpr std::uint32_t kQuery = 0, kRopeQuery = 0;  // as it is
-  static constexpr float kScore = 1.0f, kValue = 1.0f;
-  static constexpr bool kHasFactors = false;
+  static constexpr float kValue = 1.0f;
+  static constexpr bool kIsF16 = false;
 
-  static __device__ uint4 order(const uint4& q) { return q; }
+  static __device__ uint4 arrange(const uint4& q) { return q; }
   static __device__ void load_scores(KeyFragments& a, const ScoreRows& rows, std::uint32_t block,
                                      std::uint32_t t) {
     load_bf16_scores(a, rows, block * 128, t);
   }
+  template <bool IsWide>
   static __device__ void load_values(KeyFragments& a, const ValueRows& rows, std::uint32_t block,
                                      std::uint32_t g) {
     load_bf16_values(a, rows, block * 128, g);

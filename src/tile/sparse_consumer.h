@@ -68,43 +68,70 @@ class SparseConsumer {
   RingPosition<2> p_at_;
 
  private:
+  /// Rows of a warp go through its own memory, 16 lines of 128 bytes at a time, so that each
+  /// instruction writes four whole lines: straight from the fragments it would touch eight of them,
+  /// a cycle each, for half as many bytes.
+  __device__ std::uint8_t* staging() const {
+    return shared_.staging[Half * 4 + threadIdx.x % 128 / 32];
+  }
+  /// The lines to the heads' rows, of which `to` is the first of the tile.
+  template <class T>
+  __device__ void copy_lines(T* to, std::int64_t stride) const {
+    const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 8;
+    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8);
+    to += row * stride + chunk * (16 / sizeof(T));
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 4; ++i, row += 4, to += 4 * stride) {
+      const std::uint32_t line = lane / 8 + 4 * i;
+      const uint4 words =
+          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line % 8) << 4));
+      if (first_head_ + row < params_.heads) *reinterpret_cast<uint4*>(to) = words;
+    }
+    __syncwarp();
+  }
   __device__ void store_final(const Results& o, const SparsePiece& piece,
                               const float (&factors)[2]) const {
+    const std::uint32_t lane = threadIdx.x % 32;
+    const std::uint32_t line = ptx::shared_address(staging()) + lane % 16 * 128 + lane / 16 * 16;
+    std::uint16_t* const to =
+        params_.out + sparse_offset(params_, params_.out_strides, piece.query, first_head_) +
+        Half * kSparseColumns;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      std::uint16_t* row = params_.out +
-                           sparse_offset(params_, params_.out_strides, piece.query, head(h)) +
-                           Half * kSparseColumns + threadIdx.x % 4 * 8;
-      const bool has = has_head(h);
+    for (int column = 0; column < kSparseColumns; column += 64) {
 #pragma unroll
-      for (int j = 0; j < kSparseColumns / 8; j += 4) {
+      for (int j = 0; j < 4; ++j) {
         std::uint32_t words[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const float* pair = &o[(j + i) * 4 + 2 * h];
-          words[i] = Bf16::pack(pair[0] * factors[h], pair[1] * factors[h]);
+          const float* pair = &o[column / 2 + j * 8 + i * 2];
+          words[i] = Bf16::pack(pair[0] * factors[i % 2], pair[1] * factors[i % 2]);
         }
-        transpose_quad(words);
-        if (has)
-          *reinterpret_cast<uint4*>(row + j * 8) =
-              make_uint4(words[0], words[1], words[2], words[3]);
+        ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 32), words);
       }
+      copy_lines(to + column, params_.out_strides.head);
     }
   }
   __device__ void store_partial(const Results& o, const SparsePiece& piece,
                                 const float (&factors)[2]) const {
+    const std::uint32_t row = threadIdx.x % 32 / 4, pair_in_quad = threadIdx.x % 4;
+    float* const to = params_.partial_out +
+                      (std::int64_t{piece.partial} * params_.heads + first_head_) * kKvDims +
+                      Half * kSparseColumns;
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float* row = params_.partial_out +
-                   (std::int64_t{piece.partial} * params_.heads + head(h)) * kKvDims +
-                   Half * kSparseColumns + threadIdx.x % 4 * 2;
-      if (!has_head(h)) continue;
+    for (int column = 0; column < kSparseColumns; column += 32) {
 #pragma unroll
-      for (int j = 0; j < kSparseColumns / 8; ++j) {
-        const float* pair = &o[j * 4 + 2 * h];
-        *reinterpret_cast<float2*>(row + j * 8) =
-            make_float2(pair[0] * factors[h], pair[1] * factors[h]);
+      for (int j = 0; j < 4; ++j) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const float* pair = &o[column / 2 + j * 4 + 2 * h];
+          const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
+          *reinterpret_cast<float2*>(staging() + (row + 8 * h) * 128 + ((chunk ^ row) << 4) +
+                                     pair_in_quad % 2 * 8) =
+              make_float2(pair[0] * factors[h], pair[1] * factors[h]);
+        }
       }
+      copy_lines(to + column, kKvDims);
     }
   }
 };

@@ -41,85 +41,106 @@ class SparseConverterBase {
   SparseAt at_;
 };
 
-/// 8- and 4-bit rows, 32 of them, half of the columns. They are loaded to registers while the block
-/// before is with the consumers, all at one point of the loop: ptxas has one scoreboard for all
-/// loads that are on their way from one round to the next, so that whoever needs the oldest waits
-/// for the youngest. That is why a warp has one half of the columns, not both halves of half the
-/// rows. The rotated numbers of eight rows are the first half's warps' to load, so that all need as
-/// many registers.
+/// 8- and 4-bit rows, 32 of them, half of the columns: copied to where the converted ones will be,
+/// and converted there, 8 rows after another. Of these, which are 1024 bytes of each box, two lie
+/// in each box until the warp has them all in registers.
+///
+/// Not by loads to registers ahead of time: they need room in the first cache, of which 200 KB of
+/// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
+/// one round of a loop to the next, so that whoever needs the oldest waits for the youngest.
 template <KvFormat Format, int Half>
 class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   using Base = SparseConverterBase<Format, 32, 4>;
+  using Share = SparseShare<Format, Half>;
+  using Part = typename Share::Part;
   static constexpr int kShares = Base::Entries::kShares;
-  static constexpr int kFirstRope = Half == 1 ? 0 : 3, kRopes = Half == 1 ? 3 : 1;
 
  public:
   using Base::Base;
 
   __device__ void run() {
     this->entries_.read();
-    bool has_rows = load();
-    while (has_rows) {
-      bool may_be_large = false;
+    while (this->entries_.find()) {
+      bool has_large = false;
 #pragma unroll
-      for (const auto& share : shares_) may_be_large |= share.has_large();
-      may_be_large = __any_sync(0xffffffffu, may_be_large);
-      this->ring(1).wait_empty(this->at_);
-      store_ropes();
-      if (Half == 1) {
-        this->store_valid(valid_);
-      } else {
-        publish_to_products(this->ring(1).full(this->at_));
-        this->ring(0).wait_empty(this->at_);
-      }
-      if (may_be_large) {
-        convert<true>();
-      } else {
-        convert<false>();
-      }
+      for (int i = 0; i < kShares; ++i) scales_[i] = Share::load_scales(this->entries_.sources[i]);
+      this->ring(Half).wait_empty(this->at_);
+      copy();
+      if (Half == 1) this->store_valid(this->entries_.valid);
+      this->entries_.read();
+#pragma unroll
+      for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales_[i]);
+      has_large = __any_sync(0xffffffffu, has_large);
+      convert();
+      if (has_large) enlarge();
       publish_to_products(this->ring(Half).full(this->at_));
       this->at_.advance();
-      has_rows = load();
     }
   }
 
  private:
-  /// Starts to load the next block's rows, and the entries of the one after it.
-  __device__ bool load() {
-    if (!this->entries_.find()) return false;
-    valid_ = this->entries_.valid;
-#pragma unroll
-    for (int i = 0; i < kShares; ++i) {
-      shares_[i].load(this->entries_.sources[i], lane_);
-    }
-#pragma unroll
-    for (int i = 0; i < kRopes; ++i)
-      ropes_[i].template load<Format>(this->entries_.sources[kFirstRope + i], lane_);
-    this->entries_.read();
-    return true;
+  __device__ std::uint8_t* rows() const {
+    return Base::rows() + Half * kSparseHalfBytes;
+  }
+  /// Where the copy of a row of a share is.
+  __device__ std::uint8_t* part(std::uint32_t row, std::uint32_t share) const {
+    return rows() + row / 2 * kSparseBoxBytes + share * 8 * kBoxRowBytes + row % 2 * Part::kPitch;
   }
 
-  template <bool MayBeLarge>
-  __device__ void convert() const {
-    std::uint8_t* const rows = this->rows() + Half * kSparseHalfBytes;
+  /// Starts to copy the parts of all rows, a group for each share: a lane every fourth chunk of its
+  /// rows. (Bulk copies, a row each, take 60 cycles of the warp to issue: twice as long as the
+  /// whole block may.)
+  __device__ void copy() const {
 #pragma unroll
-    for (int box = 0; box < 4 - Half; ++box) {
+    for (int i = 0; i < kShares; ++i) {
+      const std::uint8_t* const from = this->entries_.sources[i].data + Part::kFirst;
+      const std::uint32_t to = ptx::shared_address(part(lane_.row, i));
 #pragma unroll
-      for (int i = 0; i < kShares; ++i) {
-        SparseChunks chunks;
-        shares_[i].template decode<MayBeLarge>(chunks, lane_, box);
-        store(rows + box * kSparseBoxBytes + i * 8 * kBoxRowBytes, lane_.plain_offset(), 16,
-              chunks);
-        // Keeps ptxas from mixing more chunks than there are registers for.
-        if (MayBeLarge || Format == KvFormat::kNvfp4) __syncwarp();
+      for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
+        const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
+        if (Part::kBytes % 64 != 0 && at >= Part::kBytes) break;
+        ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
       }
+      ptx::cp_async_commit_group();
     }
   }
-  __device__ void store_ropes() const {
-    std::uint8_t* const rows = this->rows() + 7 * kSparseBoxBytes;
+
+  __device__ void convert() const {
+    Share share, next;
+    SparseChunks rope, next_rope;
+    ptx::cp_async_wait_group<kShares - 1>();
+    __syncwarp();
+    load(next, next_rope, 0);
 #pragma unroll
-    for (int i = 0; i < kRopes; ++i)
-      store(rows + (kFirstRope + i) * 8 * kBoxRowBytes, lane_.rope_offset(), 64, ropes_[i].chunks);
+    for (int i = 0; i < kShares; ++i) {
+      share = next;
+      rope[0] = next_rope[0];
+      rope[1] = next_rope[1];
+      wait_copies(i + 1);
+      __syncwarp();  // nobody reads rows of this share any more, and those of the next are there
+      if (i + 1 < kShares) load(next, next_rope, i + 1);
+      std::uint8_t* const to = rows() + i * 8 * kBoxRowBytes;
+#pragma unroll
+      for (int box = 0; box < Part::kPlain; ++box) {
+        SparseChunks chunks;
+        share.decode(chunks, scales_[i], lane_, box);
+        store(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
+      }
+      if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
+    }
+  }
+  static __device__ void wait_copies(int share) {
+    if (share == 1) ptx::cp_async_wait_group<2>();
+    if (share == 2) ptx::cp_async_wait_group<1>();
+    if (share == 3) ptx::cp_async_wait_group<0>();
+  }
+  __device__ void load(Share& share, SparseChunks& rope, std::uint32_t i) const {
+    const std::uint8_t* const from = part(lane_.row, i);
+    share.load(from, lane_);
+    if (Half == 0) return;
+    const std::uint32_t first = lane_.rope_chunk() * 16;
+    rope[0] = *reinterpret_cast<const uint4*>(from + Part::kRope + first);
+    rope[1] = *reinterpret_cast<const uint4*>(from + Part::kRope + (first ^ 64));
   }
   static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
                                const SparseChunks& chunks) {
@@ -127,10 +148,26 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
     *reinterpret_cast<uint4*>(to + (offset ^ other)) = chunks[1];
   }
 
+  /// The part of large scales that decode() leaves out: rare.
+  __device__ void enlarge() const {
+#pragma unroll
+    for (int box = 0; box < Part::kPlain; ++box) {
+#pragma unroll
+      for (int i = 0; i < kShares; ++i) {
+        const std::uint32_t factor = Share::rest(scales_[i], box);
+        std::uint8_t* const to = rows() + box * kSparseBoxBytes + i * 8 * kBoxRowBytes;
+#pragma unroll
+        for (int chunk = 0; chunk < 2; ++chunk) {
+          uint4& words = *reinterpret_cast<uint4*>(to + (lane_.plain_offset() ^ chunk * 16));
+          words = make_uint4(mul_bf16x2(words.x, factor), mul_bf16x2(words.y, factor),
+                             mul_bf16x2(words.z, factor), mul_bf16x2(words.w, factor));
+        }
+      }
+    }
+  }
+
   SparseLane lane_;
-  std::uint32_t valid_ = 0;
-  SparseShare<Format, Half> shares_[kShares];
-  SparseRope ropes_[kRopes];
+  typename Share::Scales scales_[kShares];
 };
 
 /// Warp `warp` of the four of a converter warpgroup.

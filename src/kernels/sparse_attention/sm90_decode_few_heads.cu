@@ -1,4 +1,35 @@
 // targets: sm_90a
+//
+// Sparse attention for up to 8, 16 or 32 heads, none of them padded to 64: keys and dimensions are
+// the rows of mma.sync, heads its 8 columns. What changed against the naive rung: tensor cores,
+// rows that come ahead through a ring, and codes converted by all warps, once for scores and once
+// for values, straight into operands.
+//
+//   warps 8 to 11   loaders: warp w the rows of piece w (16 keys) of each block of 64
+//   warps 0 to 7    scores: warp w piece w % 4, half w / 4 of the dimensions; values: dimensions
+//                   64 w to 64 w + 63 of all 64 keys (warp 7 the rotated ones, always bf16)
+//
+//   time ->   | scores | halves <-> pair | maxima, weights | all eight | values | release ...
+//   loaders   | rows of the blocks after it, as stages become free ...
+//
+// fp8: codes become f16 by the converter, three instructions for four with the one that moves the
+// upper pair. Scales are powers of two: for scores they multiply the sums over 64 products, for
+// values the weights, in f16 relative to the largest scale so far. Keys with scales too far below
+// it (2^10) take bf16 weights and codes moved into bf16 instead. q is scaled by a power of two per
+// head, so that f16 holds it. nvfp4: bf16 by moves and one multiplication, scales included.
+// 32 heads are two teams of eight warps with 16 heads each, which share the rows.
+//
+// Weights are relative to a reference that stays as long as no score is more than 2^8 above it; a
+// block whose scores are higher weighs twice, behind one more barrier.
+//
+// Limits, fp8, a key and multiprocessor: 608 bytes, of HBM 34 clocks at 4.2 TB/s and 1.55 GHz;
+// some 22 issue slots of each scheduler at 8 heads; shared memory 20 clocks; products 4 to 5 clocks
+// a scheduler and 8 heads. Codes moved into bf16 by integer instructions, the first form, took 33
+// slots, 83 % of them used: 74 us for 256 sequences of two queries with 640 keys (HBM: 47).
+// docs/notes/2026-11-22-dsv4-few-heads.md has what was tried.
+// Measured: see the note.
+// Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
+// docs/06-deepseek-v4.md.
 #include "kernels/sparse_attention/sm90_decode_few_heads.h"
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
@@ -8,7 +39,8 @@
 #include "tile/element.h"
 #include "tile/few_heads_keys.h"
 #include "tile/few_heads_loader.h"
-#include "tile/sparse_finish.h"
+#include "tile/few_heads_query.h"
+#include "tile/few_heads_result.h"
 #include "tile/sparse_work.h"
 
 #include <cstdint>
@@ -21,88 +53,78 @@ namespace {
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kWarps = kFewHeadsConsumers;
 constexpr int kPlainBlocks = kKvPlainDims / 64;
-/// What weights are relative to before the first key: weights relative to it would be 0.
-constexpr float kNoKey = -1e30f;
 /// Growth of a score, as a power of 2, up to which the reference stays.
 constexpr float kTolerated = 8.0f;
+/// fp8: scales may be 2^kHeadroom above o's unit, where weights times these stay below f16's 2^16,
+/// and 2^kDepth below it before f16 loses more of the weights than bf16 has.
+constexpr std::uint32_t kHeadroom = 6, kDepth = 10;
 
-/// Of each tile of 8 heads a lane has heads 2 t and 2 t + 1.
-template <int Tiles>
-using PerHead = float[Tiles][2];
-
-template <KvFormat Format, int Tiles>
+template <KvFormat Format, int Heads>
 struct Consumer {
+  static constexpr int kTeams = few_heads_teams(Heads), Tiles = Heads / kTeams / 8;
   using Keys = tile::FewHeadsKeys<Format>;
-  using Shared = FewHeadsShared<Format, Tiles * 8>;
+  using Shared = FewHeadsShared<Format, Heads>;
   static constexpr int kStages = Shared::kStages, kPitch = few_heads_row_pitch(Format);
   using Position = tile::RingPosition<kStages>;
-  /// Scales of fp8 go to sums of 64 products, or where there are as many sums as codes, to these.
-  static constexpr bool kScalesSums = Keys::kHasFactors && Tiles < 4;
-  static constexpr std::uint32_t kQuery = Keys::kHasFactors && !kScalesSums ? 0 : Keys::kQuery;
   static_assert(kStages > kFewHeadsPieces);
 
   const SparseDecodeParams& p;
   Shared& shared;
+  FewHeadsFixed<Heads / kTeams>& fixed;
   tile::Ring<kStages> ring;
-  std::uint32_t warp, piece, half, g, t;  ///< half: of the dimensions of the warp's scores
+  std::uint32_t team, warp, piece, half, g, t;  ///< half: of the dimensions of the warp's scores
   Position at = {};
   std::uint32_t buffer = 0;
   float o[4][Tiles][4];  ///< dimensions 64 warp + 8 g + 2 i (0, 1) and + 1 (2, 3)
-  PerHead<Tiles> reference, sum, largest;
+  tile::PerHead<Tiles> reference, sum, largest, unit;
+  std::uint32_t ceiling = 0;  ///< fp8: o is in units of 2^(ceiling - 127)
 
   __device__ Consumer(const SparseDecodeParams& params, Shared& memory, std::uint32_t warp_number)
       : p(params),
         shared(memory),
+        fixed(memory.fixed[warp_number / kWarps]),
         ring(*reinterpret_cast<tile::RingBarriers<kStages>*>(memory.full)),
-        warp(warp_number),
+        team(warp_number / kWarps),
+        warp(warp_number % kWarps),
         piece(warp % kFewHeadsPieces),
         half(warp / kFewHeadsPieces),
         g(threadIdx.x % 32 / 4),
         t(threadIdx.x % 4) {}
 
+  /// Of the team's heads.
+  __device__ std::uint32_t head_of(int n, int h) const {
+    return static_cast<std::uint32_t>(n * 8 + h) + t * 2;
+  }
+  __device__ std::int32_t first_head() const { return static_cast<std::int32_t>(team) * Tiles * 8; }
   __device__ std::uint32_t rows_of(Position at_piece) const {
     return ptx::shared_address(shared.rows) + at_piece.stage * (kFewHeadsPieceKeys * kPitch);
   }
 
-  /// All heads of a query, in the order that the products want, zeros for heads that are none.
-  __device__ void load_query(const tile::SparseQuery& query) {
-    constexpr int kChunks = Tiles * 8 * kKvDims / 8;
-    for (int i = static_cast<int>(threadIdx.x); i < kChunks; i += kWarps * 32) {
-      const int head = i / 64, chunk = i % 64;
-      uint4 q = {};
-      if (head < p.heads)
-        q = reinterpret_cast<const uint4*>(p.q + query.offset(p.q_strides, head))[chunk];
-      const bool is_rope = chunk >= kKvPlainDims / 8 || Format == KvFormat::kBf16;
-      const std::uint32_t factor = is_rope ? Keys::kRopeQuery : kQuery;
-      if (!is_rope) q = Keys::order(q);
-      if (factor != 0) {
-        q.x = tile::mul_bf16x2(q.x, factor), q.y = tile::mul_bf16x2(q.y, factor);
-        q.z = tile::mul_bf16x2(q.z, factor), q.w = tile::mul_bf16x2(q.w, factor);
-      }
-      // Of bf16 keys a lane has dimensions 8 t and on, and 32 + 8 t and on.
-      const int to = is_rope ? chunk / 8 * 8 + chunk % 4 * 2 + chunk / 4 % 2 : chunk;
-      *reinterpret_cast<uint4*>(shared.fixed.q + head * kFewHeadsQueryPitch + to * 16) = q;
+  template <bool IsF16>
+  __device__ static void multiply(float (&d)[4], const std::uint32_t (&a)[4],
+                                  const std::uint32_t (&b)[2]) {
+    if constexpr (IsF16) {
+      ptx::mma_sync_aligned_m16n8k16_f32_f16_f16_f32(d, a, b, d);
+    } else {
+      ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(d, a, b, d);
     }
   }
-
   /// x += the four products of a block, in as many chains as there are tiles of heads.
+  template <bool IsF16>
   __device__ void multiply_query(float (&x)[Tiles][4], const tile::KeyFragments& a,
                                  std::uint32_t block) const {
-    const std::uint32_t q =
-        ptx::shared_address(shared.fixed.q) + g * kFewHeadsQueryPitch + block * 128 + t * 32;
+    const std::uint32_t at_q =
+        ptx::shared_address(fixed.q) + g * kFewHeadsQueryPitch + block * 128 + t * 32;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       uint4 b[Tiles];
 #pragma unroll
       for (int n = 0; n < Tiles; ++n)
-        b[n] = ptx::ld_shared_v4_u32(q + n * (8 * kFewHeadsQueryPitch) + i * 16);
+        b[n] = ptx::ld_shared_v4_u32(at_q + n * (8 * kFewHeadsQueryPitch) + i * 16);
 #pragma unroll
-      for (int n = 0; n < Tiles; ++n)
-        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(x[n], a[2 * i], {b[n].x, b[n].y}, x[n]);
+      for (int n = 0; n < Tiles; ++n) multiply<IsF16>(x[n], a[2 * i], {b[n].x, b[n].y});
 #pragma unroll
-      for (int n = 0; n < Tiles; ++n)
-        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(x[n], a[2 * i + 1], {b[n].z, b[n].w},
-                                                         x[n]);
+      for (int n = 0; n < Tiles; ++n) multiply<IsF16>(x[n], a[2 * i + 1], {b[n].z, b[n].w});
     }
   }
 
@@ -112,9 +134,9 @@ struct Consumer {
     const std::uint32_t block = half * 4 + static_cast<std::uint32_t>(i);
     tile::KeyFragments a;
     Keys::load_scores(a, rows, block, t);
-    if constexpr (kScalesSums) {
+    if constexpr (Keys::kIsF16) {
       float x[Tiles][4] = {};
-      multiply_query(x, a, block);
+      multiply_query<true>(x, a, block);
       const float factors[2] = {Keys::sum_factor(scales[0], i), Keys::sum_factor(scales[1], i)};
 #pragma unroll
       for (int n = 0; n < Tiles; ++n) {
@@ -122,28 +144,17 @@ struct Consumer {
         for (int c = 0; c < 4; ++c) s[n][c] = fmaf(x[n][c], factors[c / 2], s[n][c]);
       }
     } else {
-      if constexpr (Keys::kHasFactors) scale_codes(a, scales, i);
-      multiply_query(s, a, block);
-    }
-  }
-  __device__ static void scale_codes(tile::KeyFragments& a, const std::uint32_t (&scales)[2],
-                                     int i) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const std::uint32_t factor = Keys::code_factor(scales[r], i) * 0x10001u;
-#pragma unroll
-      for (int k = 0; k < 8; ++k)
-        a[k / 2][k % 2 * 2 + r] = tile::mul_bf16x2(a[k / 2][k % 2 * 2 + r], factor);
+      multiply_query<false>(s, a, block);
     }
   }
 
   /// Sums over the warp's half of the dimensions, of keys few_heads_key(g) (0, 1) and that and 8
-  /// (2, 3) of its piece, times 1 / kScore.
+  /// (2, 3) of its piece.
   __device__ void score(float (&s)[Tiles][4], std::uint32_t rows) const {
     const std::uint32_t key = few_heads_key(g);
     const tile::ScoreRows mine = {rows + key * kPitch, rows + (key + 8) * kPitch};
     std::uint32_t scales[2] = {};
-    if constexpr (Keys::kHasFactors) {
+    if constexpr (Keys::kIsF16) {
       scales[0] = ptx::ld_shared_u32(mine[0] + kv_data_bytes(Format) + half * 4);
       scales[1] = ptx::ld_shared_u32(mine[1] + kv_data_bytes(Format) + half * 4);
     }
@@ -156,22 +167,22 @@ struct Consumer {
     } else {
       tile::KeyFragments a;
       tile::load_bf16_scores(a, mine, kv_plain_bytes(Format), t);
-      multiply_query(s, a, kPlainBlocks);
+      multiply_query<false>(s, a, kPlainBlocks);
     }
   }
 
   /// Of two warps with the same keys each gets all dimensions of half of the keys, and x of them.
-  __device__ void exchange(PerHead<Tiles>& x, const float (&s)[Tiles][4]) {
+  __device__ void exchange(tile::PerHead<Tiles>& x, const float (&s)[Tiles][4]) {
     const std::uint32_t lane = threadIdx.x % 32;
-    auto& to = shared.fixed.scores[warp];
-    const auto& from = shared.fixed.scores[warp ^ kFewHeadsPieces];
+    auto& to = fixed.scores[warp];
+    const auto& from = fixed.scores[warp ^ kFewHeadsPieces];
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
       const float2 other =
           half == 0 ? make_float2(s[n][2], s[n][3]) : make_float2(s[n][0], s[n][1]);
       *reinterpret_cast<float2*>(to[n][lane]) = other;
     }
-    ptx::bar_sync<64>(2 + piece);
+    ptx::bar_sync<64>(3 + team * kFewHeadsPieces + piece);
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
       const float2 other = *reinterpret_cast<const float2*>(from[n][lane]);
@@ -180,79 +191,54 @@ struct Consumer {
     }
   }
 
-  /// What the values of the warp's piece are to be multiplied with beside their weights.
-  __device__ void store_value_factors(std::uint32_t rows) {
-    if constexpr (Keys::kHasFactors) {
-      const std::uint32_t lane = threadIdx.x % 32, row = lane % 16, first = lane / 16 * 2;
-      const std::uint32_t scales =
-          ptx::ld_shared_u32(rows + row * kPitch + kv_data_bytes(Format) + half * 4) >> 8 * first;
-      const std::uint32_t to = piece * kFewHeadsPieceKeys + few_heads_position(row);
+  /// Weights of the warp's eight keys, relative to the references, to shared memory.
+  __device__ void weigh(tile::PerHead<Tiles>& weights, const tile::PerHead<Tiles>& x) {
+    const std::uint32_t key = few_heads_key(g) + half * 8;
+    std::uint8_t* const to =
+        fixed.weights[buffer] + (piece * kFewHeadsPieceKeys + few_heads_position(key)) * 2;
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const std::uint32_t block = half * 4 + first + static_cast<std::uint32_t>(i);
-        if (block < kPlainBlocks)
-          shared.fixed.factors[buffer][block][to] =
-              static_cast<std::uint16_t>(Keys::code_factor(scales, i));
+    for (int n = 0; n < Tiles; ++n) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        weights[n][h] = ptx::ex2_approx_ftz_f32(x[n][h] - reference[n][h]);
+        *reinterpret_cast<std::uint16_t*>(to + head_of(n, h) * kFewHeadsWeightPitch) =
+            static_cast<std::uint16_t>(tile::Bf16::pack(weights[n][h], 0.0f));
       }
     }
   }
-
-  /// Scores of the warp's eight keys become weights in shared memory. `mine`: what these are
-  /// relative to.
-  __device__ void weigh(PerHead<Tiles>& x, bool exists, PerHead<Tiles>& mine) {
-    const float scale = p.scale_log2 * Keys::kScore;
+  /// x: scores, in units of log2 from here on. Their maxima go to shared memory, and whether one is
+  /// far above its reference.
+  __device__ void find_maxima(tile::PerHead<Tiles>& x, bool exists) {
     bool grows = false;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        x[n][h] = exists ? x[n][h] * scale : -INFINITY;
+        x[n][h] = exists ? x[n][h] * unit[n][h] : -INFINITY;
         float top = x[n][h];
 #pragma unroll
         for (int step = 4; step < 32; step *= 2)
           top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
         if constexpr (Format == KvFormat::kBf16) largest[n][h] = fmaxf(largest[n][h], top);
-        const bool has_grown = top > reference[n][h] + kTolerated;
-        mine[n][h] = has_grown ? top : reference[n][h];
-        grows |= has_grown;
-      }
-    }
-    const std::uint32_t key = few_heads_key(g) + half * 8;
-    std::uint8_t* const weights =
-        shared.fixed.weights[buffer] + (piece * kFewHeadsPieceKeys + few_heads_position(key)) * 2;
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const std::uint32_t head = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
-        const float weight = ptx::ex2_approx_ftz_f32(x[n][h] - mine[n][h]);
-        sum[n][h] = fmaf(sum[n][h], ptx::ex2_approx_ftz_f32(reference[n][h] - mine[n][h]), weight);
-        *reinterpret_cast<std::uint16_t*>(weights + head * kFewHeadsWeightPitch) =
-            static_cast<std::uint16_t>(tile::Bf16::pack(weight, 0.0f));
-        if (g == 0) shared.fixed.references[buffer][warp][head] = mine[n][h];
+        grows |= top > reference[n][h] + kTolerated;
+        if (g == 0) fixed.maxima[warp][head_of(n, h)] = top;
       }
     }
     grows = __any_sync(kAllLanes, grows);
-    if (threadIdx.x % 32 == 0) shared.fixed.has_changed[buffer][warp] = grows ? 1 : 0;
+    if (threadIdx.x % 32 == 0) fixed.grows[buffer][warp] = grows ? 1 : 0;
   }
-
-  __device__ float common_reference(std::uint32_t head) const {
-    const auto& all = shared.fixed.references[buffer];
-    float common = all[0][head];
-#pragma unroll
-    for (int w = 1; w < kWarps; ++w) common = fmaxf(common, all[w][head]);
-    return common;
-  }
-  /// After some warp has raised its reference: the largest is everybody's.
-  __device__ void agree(const PerHead<Tiles>& mine) {
+  /// After some warp has found a score far above: references become the maxima.
+  __device__ void raise_references() {
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const float common = common_reference(n * 8 + t * 2 + static_cast<std::uint32_t>(h));
-        const float factor = ptx::ex2_approx_ftz_f32(reference[n][h] - common);
-        sum[n][h] *= ptx::ex2_approx_ftz_f32(mine[n][h] - common);
-        reference[n][h] = common;
+        float top = reference[n][h];
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) top = fmaxf(top, fixed.maxima[w][head_of(n, h)]);
+        const float factor = ptx::ex2_approx_ftz_f32(reference[n][h] - top);
+        reference[n][h] = top;
+        sum[n][h] *= factor;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           o[i][n][h] *= factor;
@@ -262,236 +248,222 @@ struct Consumer {
     }
   }
 
-  /// Weights of a piece as B operands; if references differ, relative to the common one.
-  __device__ void load_weights(std::uint32_t (&b)[Tiles][2], std::uint32_t of_piece,
-                               bool has_changed) const {
+  /// fp8: what makes good the scales of the warp's 64 dimensions of a block's keys, relative to o's
+  /// unit, which rises if it must. True if f16 would lose much of the least of them.
+  __device__ bool find_value_factors() {
+    const std::uint32_t lane = threadIdx.x % 32, row = lane % 16;
+    std::uint32_t bytes[2], top = 0, bottom = 255;
 #pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-      const std::uint32_t head = n * 8 + g;
-      const uint2 words = ptx::ld_shared_v2_u32(ptx::shared_address(shared.fixed.weights[buffer]) +
-                                                head * kFewHeadsWeightPitch +
-                                                of_piece * (kFewHeadsPieceKeys * 2) + t * 8);
-      b[n][0] = words.x, b[n][1] = words.y;
-      if (has_changed) {
-        const auto& all = shared.fixed.references[buffer];
-        const float common = common_reference(head);
-        const std::uint32_t factors = tile::Bf16::pack(
-            ptx::ex2_approx_ftz_f32(all[of_piece][head] - common),
-            ptx::ex2_approx_ftz_f32(all[of_piece + kFewHeadsPieces][head] - common));
-        b[n][0] = tile::mul_bf16x2(b[n][0], factors), b[n][1] = tile::mul_bf16x2(b[n][1], factors);
+    for (int i = 0; i < 2; ++i) {
+      const Position from = tile::ahead(at, lane / 16 + static_cast<std::uint32_t>(2 * i));
+      const std::uint32_t scales =
+          ptx::ld_shared_u32(rows_of(from) + row * kPitch + kv_data_bytes(Format) + (warp & 4));
+      bytes[i] = scales >> warp % 4 * 8 & 255u;
+      top = max(top, bytes[i]);
+      bottom = min(bottom, bytes[i] == 0 ? 255u : bytes[i]);  // 0: there is no such key
+    }
+    top = __reduce_max_sync(kAllLanes, top);
+    bottom = __reduce_min_sync(kAllLanes, bottom);
+    if (top > ceiling + kHeadroom) raise_ceiling(top);
+    const bool is_wide = bottom + kDepth < ceiling;
+    const std::uint32_t bias = (is_wide ? 127 + 60 : 127 - 112) - ceiling;
+#pragma unroll
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const auto exponent = static_cast<std::int32_t>(bytes[i] + bias);
+      const std::uint32_t to = (lane / 16 + 2 * i) * kFewHeadsPieceKeys + few_heads_position(row);
+      fixed.factors[warp][to] = static_cast<std::uint16_t>(max(exponent, 0) << 7);
+    }
+    __syncwarp();
+    return is_wide;
+  }
+  __device__ void raise_ceiling(std::uint32_t top) {
+    const std::uint32_t by = top - ceiling;
+    const float factor = by < 127 ? __uint_as_float((127 - by) << 23) : 0.0f;
+    ceiling = top;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+      for (int n = 0; n < Tiles; ++n) {
+#pragma unroll
+        for (int c = 0; c < 4; ++c) o[i][n][c] *= factor;
       }
     }
   }
 
-  /// o += the warp's 64 dimensions of one piece times its weights.
-  template <bool IsRope>
-  __device__ void add_piece(std::uint32_t of_piece, std::uint32_t rows, bool has_changed) {
-    tile::ValueRows mine;
+  /// Weights of a piece as B operands, times the values' factors.
+  template <bool HasFactors, bool IsWide>
+  __device__ void load_weights(std::uint32_t (&b)[Tiles][2], std::uint32_t of_piece) const {
+    const std::uint32_t keys = of_piece * (kFewHeadsPieceKeys * 2) + t * 8;
+    uint2 factors = {};
+    if constexpr (HasFactors)
+      factors = ptx::ld_shared_v2_u32(ptx::shared_address(fixed.factors[warp]) + keys);
 #pragma unroll
-    for (std::uint32_t i = 0; i < 4; ++i)
-      mine[i] = rows + (t + tile::few_heads_value_key(i)) * kPitch;
-    std::uint32_t b[Tiles][2];
-    load_weights(b, of_piece, has_changed);
-    tile::KeyFragments a;
-    if constexpr (IsRope) {
-      tile::load_bf16_values(a, mine, kv_plain_bytes(Format), g);
-    } else {
-      Keys::load_values(a, mine, warp, g);
-      if constexpr (Keys::kHasFactors) {
-        const uint2 factors = ptx::ld_shared_v2_u32(
-            ptx::shared_address(shared.fixed.factors[buffer]) + warp * (kSparseBlockKeys * 2) +
-            of_piece * (kFewHeadsPieceKeys * 2) + t * 8);
-#pragma unroll
-        for (int n = 0; n < Tiles; ++n) {
-          b[n][0] = tile::mul_bf16x2(b[n][0], factors.x);
-          b[n][1] = tile::mul_bf16x2(b[n][1], factors.y);
-        }
+    for (int n = 0; n < Tiles; ++n) {
+      const uint2 words = ptx::ld_shared_v2_u32(ptx::shared_address(fixed.weights[buffer]) +
+                                                (n * 8 + g) * kFewHeadsWeightPitch + keys);
+      b[n][0] = words.x, b[n][1] = words.y;
+      if constexpr (HasFactors) {
+        // Positive bf16 times 2^-112, three bits further up, are f16.
+        constexpr int kShift = IsWide ? 0 : 3;
+        b[n][0] = tile::mul_bf16x2(words.x, factors.x) << kShift;
+        b[n][1] = tile::mul_bf16x2(words.y, factors.y) << kShift;
       }
     }
+  }
+  /// o += the warp's 64 dimensions of a block's keys times their weights.
+  template <bool IsRope, bool IsWide>
+  __device__ void add_values() {
+    constexpr bool kIsF16 = Keys::kIsF16 && !IsRope && !IsWide;
+    Position from = at;
+#pragma unroll(IsWide ? 1 : kFewHeadsPieces)
+    for (std::uint32_t piece_of = 0; piece_of < kFewHeadsPieces; ++piece_of) {
+      tile::ValueRows mine;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+      for (std::uint32_t i = 0; i < 4; ++i)
+        mine[i] = rows_of(from) + (t + tile::few_heads_value_key(i)) * kPitch;
+      from.advance();
+      std::uint32_t b[Tiles][2];
+      load_weights<Keys::kIsF16 && !IsRope, IsWide>(b, piece_of);
+      tile::KeyFragments a;
+      if constexpr (IsRope) {
+        tile::load_bf16_values(a, mine, kv_plain_bytes(Format), g);
+      } else {
+        Keys::template load_values<IsWide>(a, mine, warp, g);
+      }
 #pragma unroll
-      for (int n = 0; n < Tiles; ++n)
-        ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(o[i][n], a[i], b[n], o[i][n]);
+      for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int n = 0; n < Tiles; ++n) multiply<kIsF16>(o[i][n], a[i], b[n]);
+      }
     }
   }
-  template <bool IsRope>
-  __device__ void add_values(bool has_changed) {
-    Position from = at;
-#pragma unroll
-    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) {
-      add_piece<IsRope>(i, rows_of(from), has_changed);
-      from.advance();
+  __device__ void add_plain_values() {
+    if constexpr (Keys::kIsF16) {
+      if (find_value_factors()) {
+        add_values<false, true>();
+        return;
+      }
     }
+    add_values<false, false>();
   }
 
   __device__ void add_block() {
     const Position own = tile::ahead(at, piece);
     ring.wait_full(own);
     float s[Tiles][4];
-    PerHead<Tiles> x, mine;
+    tile::PerHead<Tiles> x, weights;
     score(s, rows_of(own));
-    store_value_factors(rows_of(own));
     exchange(x, s);
-    weigh(x, (shared.valid[own.stage][half] >> g * 4 & 1) != 0, mine);
-    ptx::bar_sync<1, kWarps * 32>();
-    const auto changed = *reinterpret_cast<const std::uint64_t*>(shared.fixed.has_changed[buffer]);
-    if (changed != 0) agree(mine);
-#pragma unroll
-    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) ring.wait_full(tile::ahead(at, i));
-    if (warp == kWarps - 1) {
-      add_values<true>(changed != 0);
-    } else {
-      add_values<false>(changed != 0);
+    find_maxima(x, (shared.valid[own.stage][half] >> g * 4 & 1) != 0);
+    weigh(weights, x);
+    ptx::bar_sync<kWarps * 32>(1 + team);  // with it all pieces have come: each has been waited for
+    if (*reinterpret_cast<const std::uint64_t*>(fixed.grows[buffer]) != 0) {
+      raise_references();
+      weigh(weights, x);
+      ptx::bar_sync<kWarps * 32>(1 + team);
     }
 #pragma unroll
-    for (std::uint32_t i = 0; i < kFewHeadsPieces; ++i) ring.release(tile::ahead(at, i));
+    for (int n = 0; n < Tiles; ++n) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) sum[n][h] += weights[n][h];
+    }
+    if (warp == kWarps - 1) {
+      add_values<true, false>();
+    } else {
+      add_plain_values();
+    }
+    __syncwarp();
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (lane < kFewHeadsPieces) ptx::mbarrier_arrive(ring.empty(tile::ahead(at, lane)));
     at = tile::ahead(at, kFewHeadsPieces);
     buffer ^= 1;
   }
 
+  /// After the barrier behind the query's load.
   __device__ void begin() {
+    ceiling = 0;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        reference[n][h] = kNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
+        reference[n][h] = tile::kFewHeadsNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
+        unit[n][h] = Keys::kIsF16 ? fixed.units[head_of(n, h)] : p.scale_log2;
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[i][n][h] = o[i][n][2 + h] = 0.0f;
       }
     }
   }
 
-  /// The warp's 64 dimensions of a head, eight a lane.
-  __device__ void store_head(const tile::SparseQuery& query, std::int32_t partial, int n, int h,
-                             std::int32_t head, float factor) const {
-    const float scale = warp == kWarps - 1 ? factor : factor * Keys::kValue;
-    const std::uint32_t dim = warp * 64 + g * 8;
-    float x[8];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      x[2 * i] = o[i][n][h] * scale;
-      x[2 * i + 1] = o[i][n][2 + h] * scale;
-    }
-    if (partial >= 0) {
-      const std::int64_t to = (std::int64_t{partial} * p.heads + head) * kKvDims + dim;
-      auto* const out = reinterpret_cast<float4*>(p.partial_out + to);
-      out[0] = make_float4(x[0], x[1], x[2], x[3]);
-      out[1] = make_float4(x[4], x[5], x[6], x[7]);
-    } else {
-      std::uint16_t* const to = p.out + query.offset(p.out_strides, head) + dim;
-      *reinterpret_cast<uint4*>(to) = tile::pack_chunk<tile::Bf16>(x, 1.0f);
-    }
-  }
-  /// The largest score is not what weights are relative to.
-  __device__ void store_largest(const tile::SparseQuery& query, std::int32_t partial,
-                                std::uint32_t head) const {
-    if (p.max_logits == nullptr || partial >= 0) return;
-    float all = -INFINITY;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) all = fmaxf(all, shared.fixed.maxima[w][head]);
-    p.max_logits[query.offset(p.lse_strides, static_cast<std::int32_t>(head))] = all * tile::kLn2;
-  }
-
-  /// Sums of all keys' weights, which the lanes of a quad, the quads and the warps have parts of.
-  __device__ void share_sums() {
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-#pragma unroll
-        for (int step = 4; step < 32; step *= 2)
-          sum[n][h] += __shfl_xor_sync(kAllLanes, sum[n][h], step);
-        const std::uint32_t head = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
-        if (g != 0) continue;
-        shared.fixed.sums[warp][head] = sum[n][h];
-        if constexpr (Format == KvFormat::kBf16) shared.fixed.maxima[warp][head] = largest[n][h];
-      }
-    }
-    ptx::bar_sync<1, kWarps * 32>();
-  }
-
-  __device__ void finish(const tile::SparseQuery& query, std::int32_t partial) {
-    share_sums();
-#pragma unroll
-    for (int n = 0; n < Tiles; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const std::uint32_t column = n * 8 + t * 2 + static_cast<std::uint32_t>(h);
-        const auto head = static_cast<std::int32_t>(column);
-        if (head >= p.heads) continue;
-        float total = 0.0f;
-#pragma unroll
-        for (int w = 0; w < kWarps; ++w) total += shared.fixed.sums[w][column];
-        const bool is_empty = reference[n][h] == kNoKey;
-        const tile::SparseRowSum row = {is_empty ? -INFINITY : reference[n][h], total};
-        store_head(query, partial, n, h, head, row.factor(partial < 0 ? p.sink : nullptr, head));
-        if (warp != 0 || g != 0) continue;
-        tile::store_sparse_row_sum(p, query, partial, head, row);
-        if constexpr (Format == KvFormat::kBf16) store_largest(query, partial, column);
-      }
-    }
-  }
-
   __device__ void run() {
-    SparseWork piece;
-    for (tile::SparseWalk walk(p, static_cast<std::int32_t>(blockIdx.x)); walk.next(piece);) {
-      const tile::SparseQuery query(p, piece.query);
-      const std::int32_t end = min(piece.end_block, query.num_blocks());
-      load_query(query);
+    SparseWork next;
+    tile::SparseWalk walk(p, static_cast<std::int32_t>(blockIdx.x));
+    bool is_more = walk.next(next);
+    if (!is_more) return;
+    tile::SparseQuery query(p, next.query);
+    const std::int32_t mine = static_cast<std::int32_t>(threadIdx.x) - team * kWarps * 32;
+    if (p.sink != nullptr && mine < Tiles * 8 && first_head() + mine < p.heads)
+      fixed.sinks[mine] = p.sink[first_head() + mine];
+    while (is_more) {
+      const SparseWork now = next;
+      const tile::SparseQuery of_now = query;
+      tile::FewHeadsQuery<Format, Tiles>{p, fixed, first_head(), warp}.load(of_now);
+      ptx::bar_sync<kWarps * 32>(1 + team);
       begin();
-      ptx::bar_sync<1, kWarps * 32>();
-      for (std::int32_t i = piece.begin_block; i < end; ++i) add_block();
-      finish(query, piece.partial);
+      const std::int32_t end = min(now.end_block, of_now.num_blocks());
+      for (std::int32_t i = now.begin_block; i < end; ++i) add_block();
+      is_more = walk.next(next);
+      if (is_more) query = tile::SparseQuery(p, next.query);
+      tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp,    g,   t,
+                                          1 + team, o,     reference,    largest, sum, ceiling}
+          .store(of_now, now.partial);
     }
   }
 };
 
-/// Registers of a thread: all 64 K of the multiprocessor, most to those who have accumulators.
-template <int Residents>
-constexpr int kLoaderRegisters = Residents == 1 ? 64 : 32;
-template <int Residents>
-constexpr int kConsumerRegisters = Residents == 1 ? 208 : 104;
+/// Registers of a thread: nearly all of the multiprocessor's, most to those who multiply.
+constexpr int kLoaderRegisters = 32;
+template <int Heads>
+constexpr int kConsumerRegisters = few_heads_residents(Heads) == 1 ? 112 : 104;
 
 template <KvFormat Format, int Heads>
 __device__ void attend(const SparseDecodeParams& params) {
   using Shared = FewHeadsShared<Format, Heads>;
+  constexpr int kConsumers = Shared::kTeams * kWarps;
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<Shared*>(shared_bytes);
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shared::kStages; ++i) {
       ptx::mbarrier_init(ptx::shared_address(&shared.full[i]),
                          33);  // the loader's copies; its word
-      ptx::mbarrier_init(ptx::shared_address(&shared.empty[i]), kWarps);
+      ptx::mbarrier_init(ptx::shared_address(&shared.empty[i]), kConsumers);
     }
   }
   __syncthreads();
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
-  if (warp < kWarps) {
-    ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters<few_heads_residents(Format, Heads)>>();
-    Consumer<Format, Heads / 8>(params, shared, warp).run();
+  if (warp < kConsumers) {
+    ptx::setmaxnreg_inc_sync_aligned<kConsumerRegisters<Heads>>();
+    Consumer<Format, Heads>(params, shared, warp).run();
   } else {
-    ptx::setmaxnreg_dec_sync_aligned<kLoaderRegisters<few_heads_residents(Format, Heads)>>();
+    ptx::setmaxnreg_dec_sync_aligned<kLoaderRegisters>();
     tile::FewHeadsLoader<Format, Shared::kStages>{
         tile::Ring<Shared::kStages>(
             *reinterpret_cast<tile::RingBarriers<Shared::kStages>*>(shared.full)),
         ptx::shared_address(shared.rows), reinterpret_cast<uint2*>(shared.valid)}
-        .run(params, warp - kWarps);
+        .run(params, warp - kConsumers);
   }
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                        \
-  extern "C" __global__ void __launch_bounds__(                                      \
-      tilewright::kernels::kFewHeadsThreads,                                         \
-      tilewright::kernels::few_heads_residents(tilewright::KvFormat::FORMAT, HEADS)) \
-      sparse_few_heads_##NAME(                                                       \
-          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {  \
-    tilewright::kernels::attend<tilewright::KvFormat::FORMAT, HEADS>(params);        \
+#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                                   \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::few_heads_threads(HEADS),   \
+                                               tilewright::kernels::few_heads_residents(HEADS)) \
+      sparse_few_heads_##NAME(                                                                  \
+          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {             \
+    tilewright::kernels::attend<tilewright::KvFormat::FORMAT, HEADS>(params);                   \
   }
 
 TILEWRIGHT_ENTRY(fp8_h8, kFp8, 8)

@@ -14,7 +14,13 @@ inline constexpr int kFewHeadsPieces = kSparseBlockKeys / kFewHeadsPieceKeys;
 /// Warps: two score a piece, each half the dimensions; each then has 64 dimensions of all values.
 inline constexpr int kFewHeadsConsumers = 2 * kFewHeadsPieces;
 inline constexpr int kFewHeadsLoaders = kFewHeadsPieces;
-inline constexpr int kFewHeadsThreads = (kFewHeadsConsumers + kFewHeadsLoaders) * 32;
+/// 32 heads are two teams of so many warps, 16 heads each, that share the rows.
+constexpr int few_heads_teams(int heads) {
+  return heads > 16 ? 2 : 1;
+}
+constexpr int few_heads_threads(int heads) {
+  return (few_heads_teams(heads) * kFewHeadsConsumers + kFewHeadsLoaders) * 32;
+}
 /// Bytes from head to head of q and of weights: spread over the banks.
 inline constexpr int kFewHeadsQueryPitch = kKvDims * 2 + 16;
 inline constexpr int kFewHeadsWeightPitch = kSparseBlockKeys * 2 + 32;
@@ -25,32 +31,34 @@ constexpr int few_heads_row_pitch(KvFormat format) {
   return format == KvFormat::kFp8 ? 608 : format == KvFormat::kNvfp4 ? 416 : 1056;
 }
 /// CTAs of a multiprocessor.
-constexpr int few_heads_residents(KvFormat format, int heads) {
-  return heads > 16 || (format == KvFormat::kBf16 && heads > 8) ? 1 : 2;
+constexpr int few_heads_residents(int heads) {
+  return heads > 16 ? 1 : 2;
 }
 
-/// What a CTA needs beside its ring of pieces.
+/// What a team needs beside the ring of pieces.
 template <int Heads>
 struct FewHeadsFixed {
   alignas(16) std::uint8_t q[Heads * kFewHeadsQueryPitch];
   /// exp(s) of two blocks in turn, in bf16; keys in the order of few_heads_position().
   alignas(16) std::uint8_t weights[2][Heads * kFewHeadsWeightPitch];
-  /// What the fp8 codes of 64 dimensions of a key are multiplied with, in bf16; the same order.
-  alignas(16) std::uint16_t factors[2][kKvPlainDims / kKvFp8Block][kSparseBlockKeys];
-  /// What the weights of a warp's keys are relative to, in units of log2, and if that has changed.
-  float references[2][kFewHeadsConsumers][Heads];
-  alignas(8) std::uint8_t has_changed[2][kFewHeadsConsumers];
-  float sums[kFewHeadsConsumers][Heads], maxima[kFewHeadsConsumers][Heads];
+  /// What a warp's 64 dimensions of each key's values are multiplied with beside the weights; the
+  /// same order.
+  alignas(16) std::uint16_t factors[kFewHeadsConsumers][kSparseBlockKeys];
+  /// Of a block's scores, then of all; whether one is far above what weights are relative to.
+  float maxima[kFewHeadsConsumers][Heads];
+  alignas(8) std::uint8_t grows[2][kFewHeadsConsumers];
+  float sums[kFewHeadsConsumers][Heads];
+  float units[Heads], sinks[Heads];  ///< units: of scores
   /// Scores over half of the dimensions, from each warp to the one with the other half.
   alignas(8) float scores[kFewHeadsConsumers][Heads / 8][32][2];
 };
 
 /// 227 KB, of which each resident CTA costs 1 KB more than it asks for.
 constexpr int few_heads_stages(KvFormat format, int heads) {
-  const int all = 228 * 1024 / few_heads_residents(format, heads) - 1024;
+  const int all = 228 * 1024 / few_heads_residents(heads) - 1024;
   const int fixed = static_cast<int>(heads == 8    ? sizeof(FewHeadsFixed<8>)
                                      : heads == 16 ? sizeof(FewHeadsFixed<16>)
-                                                   : sizeof(FewHeadsFixed<32>));
+                                                   : 2 * sizeof(FewHeadsFixed<16>));
   const int stage = kFewHeadsPieceKeys * few_heads_row_pitch(format) + 3 * 8;
   return (all - fixed - 64) / stage;
 }
@@ -58,9 +66,10 @@ constexpr int few_heads_stages(KvFormat format, int heads) {
 template <KvFormat Format, int Heads>
 struct FewHeadsShared {
   static constexpr int kStages = few_heads_stages(Format, Heads);
+  static constexpr int kTeams = few_heads_teams(Heads);
 
   alignas(128) std::uint8_t rows[kStages][kFewHeadsPieceKeys * few_heads_row_pitch(Format)];
-  FewHeadsFixed<Heads> fixed;
+  FewHeadsFixed<Heads / kTeams> fixed[kTeams];
   std::uint64_t full[kStages], empty[kStages];
   /// Which keys exist: bit 4 g of the first word few_heads_key(g), of the second that and 8.
   alignas(8) std::uint32_t valid[kStages][2];

@@ -49,24 +49,32 @@ struct Parts {
     return {top, sum};
   }
 
-  __device__ void add(std::int32_t lane, float top, float4 (&out)[kChunks]) const {
-    const float base = top == -INFINITY ? 0.0f : top;
-    for (std::int32_t first = 0; first < merge.parts; first += 32) {
+  __device__ void load(std::int32_t lane, std::int32_t part, float4 (&x)[kChunks]) const {
+    const auto* const from =
+        reinterpret_cast<const float4*>(params.partial_out + row(part) * kKvDims) + lane;
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c) x[c] = from[32 * c];
+  }
+  static __device__ void add(const float4 (&x)[kChunks], float weight, float4 (&out)[kChunks]) {
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c) {
+      out[c].x = fmaf(weight, x[c].x, out[c].x);
+      out[c].y = fmaf(weight, x[c].y, out[c].y);
+      out[c].z = fmaf(weight, x[c].z, out[c].z);
+      out[c].w = fmaf(weight, x[c].w, out[c].w);
+    }
+  }
+
+  // All parts from the third on.
+  __device__ void add_others(std::int32_t lane, float base, float4 (&out)[kChunks]) const {
+    for (std::int32_t first = 2; first < merge.parts; first += 32) {
       const float mine = ptx::ex2_approx_ftz_f32(lse(first + lane) - base);
       const std::int32_t count = min(merge.parts - first, 32);
 #pragma unroll 4
       for (std::int32_t i = 0; i < count; ++i) {
-        const float weight = __shfl_sync(kAllLanes, mine, i);
-        const auto* const from =
-            reinterpret_cast<const float4*>(params.partial_out + row(first + i) * kKvDims) + lane;
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) {
-          const float4 x = from[32 * c];
-          out[c].x = fmaf(weight, x.x, out[c].x);
-          out[c].y = fmaf(weight, x.y, out[c].y);
-          out[c].z = fmaf(weight, x.z, out[c].z);
-          out[c].w = fmaf(weight, x.w, out[c].w);
-        }
+        float4 x[kChunks];
+        load(lane, first + i, x);
+        add(x, __shfl_sync(kAllLanes, mine, i), out);
       }
     }
   }
@@ -76,9 +84,15 @@ __device__ void combine(const SparseDecodeParams& params, const SparseMerge& mer
                         std::int32_t head, std::int32_t lane) {
   const Parts parts{params, merge, head};
   const tile::SparseQuery query(params, merge.query);
+  // Most queries that are cut have two parts: they are on their way before their weights are known.
+  float4 two[2][kChunks], out[kChunks] = {};
+  parts.load(lane, 0, two[0]);
+  parts.load(lane, 1, two[1]);
   const tile::SparseRowSum row = parts.sum(lane);
-  float4 out[kChunks] = {};
-  parts.add(lane, row.max, out);
+  const float base = row.max == -INFINITY ? 0.0f : row.max;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) Parts::add(two[i], ptx::ex2_approx_ftz_f32(parts.lse(i) - base), out);
+  parts.add_others(lane, base, out);
   const float factor = row.factor(params.sink, head);
   auto* const to =
       reinterpret_cast<uint2*>(params.out + query.offset(params.out_strides, head)) + lane;

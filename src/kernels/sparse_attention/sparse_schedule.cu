@@ -38,6 +38,7 @@ struct Shared {
   std::int32_t first_pieces[kSparseScheduleMaxGroups + 1];
   std::int32_t warp_sums[32];
   std::int32_t dearest[kWidths];
+  unsigned splits;  // bit i: width i cuts queries
   std::int32_t width;
 };
 
@@ -97,6 +98,7 @@ struct Scheduler {
       start += cost;
     }
     if (threadIdx.x < kWidths) shared.dearest[threadIdx.x] = 0;
+    if (threadIdx.x == kWidths) shared.splits = 0;
     __syncthreads();
   }
 
@@ -159,14 +161,19 @@ struct Scheduler {
                       __shfl_down_sync(kAllLanes, from.block, 1)};
       const std::int32_t mine = lane < kLaneGroups ? cost(from, to) : 0;
       const std::int32_t most = __reduce_max_sync(kAllLanes, mine);
-      if (lane == 0) atomicMax(&shared.dearest[number], most);
+      const bool has_split = __any_sync(kAllLanes, from.block > 0) != 0;
+      if (lane == 0) {
+        atomicMax(&shared.dearest[number], most);
+        if (has_split) atomicOr(&shared.splits, 1u << number);
+      }
     }
     __syncthreads();
     if (threadIdx.x < 32) {
       // The cheapest; of equals the widest, which has the fewest cuts.
       const bool is_try = threadIdx.x < kWidths;
+      const std::int32_t combining = shared.splits >> threadIdx.x & 1 ? params.combine_cost : 0;
       const std::uint32_t key =
-          is_try ? static_cast<std::uint32_t>(shared.dearest[threadIdx.x]) : kAllLanes;
+          is_try ? static_cast<std::uint32_t>(shared.dearest[threadIdx.x] + combining) : kAllLanes;
       const std::uint32_t best = __reduce_min_sync(kAllLanes, key);
       const unsigned equals = __ballot_sync(kAllLanes, is_try && key == best);
       if (threadIdx.x == 0) shared.width = width_of(31 - __clz(static_cast<int>(equals)));

@@ -21,13 +21,14 @@ constexpr std::int32_t sparse_part_slot(std::int32_t first_slot, std::int32_t pa
 inline constexpr int kSparseBlockCost = 4;
 
 /// The blocks of all queries, in their order, are cut into as many pieces as there are groups, so
-/// that the group with the most to do has as little as possible. A piece of a query costs
-/// `piece_cost` beside its blocks, and `partial_cost` more if it is not the whole query. The result
-/// depends on nothing but the lengths.
+/// that the group with most to do has as little as possible. A piece of a query costs
+/// `piece_cost` beside its blocks, and `partial_cost` more if it is not the whole query; if there is
+/// any such piece, all wait `combine_cost` for the combination. The result depends on nothing but
+/// the lengths.
 struct SparseScheduleParams {
   SparseKeys keys[2];  ///< topk and lengths are read
   std::int32_t batch, q_len, groups;
-  std::int32_t piece_cost, partial_cost;
+  std::int32_t piece_cost, partial_cost, combine_cost;
   SparseWork* work;          ///< [sparse_max_pieces]
   std::int32_t* work_begin;  ///< [groups + 1]
   SparseMerge* merges;       ///< [groups]
@@ -49,7 +50,7 @@ struct SparseCombineParams {
   SparseDecodeParams decode;
   const SparseMerge* merges;  ///< [groups]
 };
-inline constexpr int kSparseCombineHeads = 4;
+inline constexpr int kSparseCombineHeads = 8;
 inline constexpr int kSparseCombineThreads = kSparseCombineHeads * 32;
 
 }  // namespace tilewright::kernels

@@ -1,0 +1,114 @@
+// What a plan of sparse attention says, and what it refuses, by arithmetic alone.
+#include "ops/sparse_attention_plan.h"
+
+#include "ops/sparse_attention_problem.h"
+#include "tests/reference/inputs.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::ops {
+namespace {
+
+using reference::expect_invalid;
+using testing::HasSubstr;
+
+device::DeviceInfo h200() {
+  device::DeviceInfo info;
+  info.name = "NVIDIA H200";
+  info.compute_capability = 90;
+  info.num_sms = 132;
+  return info;
+}
+
+SparseAttentionProblem flash(std::int64_t heads, std::int64_t batch = 128) {
+  return {.batch = batch,
+          .q_len = 2,
+          .heads = heads,
+          .window = {.cache = {.page_size = 256, .num_pages = 1000}, .topk = 128},
+          .compressed = {.cache = {.page_size = 64, .num_pages = 9000}, .topk = 512}};
+}
+
+TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
+  using Change = std::function<void(SparseAttentionProblem&)>;
+  const std::vector<std::pair<Change, std::vector<std::string>>> cases = {
+      {[](auto& p) { p.batch = -1; }, {"batch = -1", "0 to"}},
+      {[](auto& p) { p.batch = p.q_len = 1 << 20; }, {"q_len = 1048576", "2^31"}},
+      {[](auto& p) { p.heads = 0; }, {"heads = 0", "1 to 128"}},
+      {[](auto& p) { p.heads = 129; }, {"heads = 129", "1 to 128"}},
+      {[](auto& p) { p.scale = -1; }, {"scale = -1", "> 0"}},
+      {[](auto& p) { p.window.topk = -1; }, {"window.topk = -1"}},
+      {[](auto& p) { p.window.topk = p.compressed.topk = 0; }, {"at least one list"}},
+      {[](auto& p) { p.compressed.index_stride = 7; }, {"compressed.index_stride = 7", "512"}},
+      {[](auto& p) { p.window.cache.page_size = 0; }, {"page_size = 0", "1 to"}},
+      {[](auto& p) { p.window.cache.num_pages = 1 << 30; }, {"1073741824 pages", "2^31"}},
+      {[](auto& p) { p.window.cache.page_stride_bytes = 256 * 584 + 8; }, {"149512", "149504"}},
+      {[](auto& p) { p.window.cache.format = KvCacheFormat::kBf16; }, {"bf16", "fp8"}},
+      {[](auto& p) {
+         p.q_strides = {1, 1, 1};
+       },
+       {"q_strides = 1, 1, 1", "multiples of 8"}},
+      {[](auto& p) { p.kernel = "fast"; }, {"kernel = fast", "naive", "few_heads", "wgmma"}},
+  };
+  for (const auto& [change, parts] : cases) {
+    SparseAttentionProblem p = flash(64);
+    change(p);
+    expect_invalid([&] { make_sparse_plan(h200(), p); }, parts);
+  }
+}
+
+TEST(SparseAttentionPlanTest, CountsWorkAndBytes) {
+  const SparseAttentionPlan plan = make_sparse_plan(h200(), flash(64)).plan;
+  EXPECT_EQ(plan.flops, 256.0 * 640 * 64 * 2 * 1024);
+  EXPECT_EQ(plan.bytes, 256.0 * (640 * 584 + 64 * 512 * 4));
+  EXPECT_EQ(plan.problem.window.cache.page_stride_bytes, 149760);  // 260 * 576
+  EXPECT_EQ(plan.problem.q_strides.batch, 2 * 64 * 512);
+}
+
+TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeads) {
+  for (const std::int64_t heads : {1, 8, 16, 32}) {
+    const SparseAttentionPlan plan = make_sparse_plan(h200(), flash(heads)).plan;
+    EXPECT_EQ(plan.kernel, "few_heads") << heads;
+    EXPECT_EQ(plan.head_slots, std::max<std::int64_t>(heads, 8));
+  }
+  for (const std::int64_t heads : {33, 64, 128}) {
+    const SparseAttentionPlan plan = make_sparse_plan(h200(), flash(heads)).plan;
+    EXPECT_EQ(plan.kernel, "wgmma") << heads;
+    EXPECT_EQ(plan.head_slots, heads == 128 ? 128 : 64);
+  }
+  const std::string text = make_sparse_plan(h200(), flash(20)).plan.to_string();
+  EXPECT_THAT(text, HasSubstr("padded to 32"));
+  EXPECT_THAT(text, HasSubstr("not naive: it is expected to take"));
+}
+
+TEST(SparseAttentionPlanTest, SchedulesUnlessQueriesAreManyOrMaximaWanted) {
+  EXPECT_TRUE(make_sparse_plan(h200(), flash(64)).plan.has_schedule);
+  EXPECT_EQ(make_sparse_plan(h200(), flash(64)).plan.launches.size(), 3u);
+  const SparseAttentionPlan many = make_sparse_plan(h200(), flash(64, 5000)).plan;
+  EXPECT_FALSE(many.has_schedule);
+  EXPECT_EQ(many.launches.size(), 1u);
+  EXPECT_EQ(many.workspace_bytes, 0u);
+  SparseAttentionProblem prefill = sparse_prefill_problem(40, 64, 4096, 512);
+  EXPECT_TRUE(make_sparse_plan(h200(), prefill).plan.has_schedule);
+  prefill.has_max_logits = true;
+  const SparseAttentionPlan plan = make_sparse_plan(h200(), prefill).plan;
+  EXPECT_FALSE(plan.has_schedule);
+  EXPECT_EQ(plan.groups, 40);
+}
+
+TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
+  device::DeviceInfo b200 = h200();
+  b200.compute_capability = 100;
+  try {
+    make_sparse_plan(b200, flash(64));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
+    EXPECT_THAT(error.what(), HasSubstr("wgmma exists for compute capability 9.0"));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ops
