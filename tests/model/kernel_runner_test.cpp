@@ -86,8 +86,8 @@ struct Pair {
   std::unique_ptr<Runner> kernels, exact;
 };
 
-// Of a mean over few tokens: roundings to bf16, and neighbouring codes of keys and rows. Measured: up
-// to 3e-4 for the last token of two sequences, else 1e-6 to 1e-4.
+// Of a mean over few tokens: roundings to bf16, and neighbouring codes of keys and rows. Measured:
+// up to 3e-4 for the last token of two sequences, else 1e-6 to 1e-4.
 constexpr double kMostKl = 1e-3;
 
 TEST_P(KernelRunnerTest, PromptsOfDifferentLengthsInChunksThenDecode) {
@@ -114,8 +114,9 @@ TEST_P(KernelRunnerTest, StartForgetsEverything) {
 
 TEST_P(KernelRunnerTest, EveryFormatOfRowsAndExperts) {
   const RandomCheckpoint checkpoint({.ratios = {4}});
-  std::vector<std::pair<KvFormat, ExpertFormat>> cases = {{KvFormat::kNvfp4, ExpertFormat::kNvfp4},
-                                                          {KvFormat::kBf16, ExpertFormat::kFp8}};
+  using Formats = std::pair<KvFormat, ExpertFormat>;
+  std::vector<Formats> cases = {{KvFormat::kNvfp4, ExpertFormat::kNvfp4},
+                                {KvFormat::kBf16, ExpertFormat::kFp8}};
   if (!is_simulator()) cases.push_back({KvFormat::kFp8, ExpertFormat::kMxfp4});
   for (const auto& [kv, experts] : cases) {
     Pair pair(*device_, checkpoint, {.kv = kv, .max_tokens = 64}, experts);
