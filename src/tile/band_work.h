@@ -79,13 +79,9 @@ struct BandShared {
 struct DeepRing {
   BandShared shared;
 
-  struct Position {
-    std::uint32_t stage = 0, parity = 0;
-  };
+  using Position = DeepPosition;
   __device__ void advance(Position& at) const {
-    const bool wraps = at.stage + 1 == static_cast<std::uint32_t>(shared.cut.stages);
-    at.stage = wraps ? 0 : at.stage + 1;
-    at.parity ^= wraps ? 1 : 0;
+    at.advance(static_cast<std::uint32_t>(shared.cut.stages));
   }
   __device__ std::uint32_t memory(const Position& at) const { return shared.stage(at.stage); }
   __device__ std::uint32_t full(const Position& at) const {
