@@ -1,14 +1,12 @@
 // Many tokens in bf16: kernels/linear/sm90_wide_bf16.h.
 #include "base/error.h"
-#include "device/tensor_map.h"
 #include "kernels/linear/sm90_wide_bf16.h"
 #include "ops/linear_kernel.h"
 #include "ops/linear_problem.h"
+#include "ops/wide_bind.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 namespace tilewright::ops {
 
@@ -78,26 +76,23 @@ class WideBf16 : public LinearKernel {
     const LinearWeightInfo& w = call.plan.weight;
     const LinearProblem& p = call.plan.problem;
     WideBf16Params params = {};
-    encode_x(call, params);
-    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
-    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
+    bind_wide(call.device,
+              {.x = {"x", call.arguments.x, w.k, p.m, 2 * p.x_stride, 2, box_tokens()},
+               .bricks = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks),
+               .block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales),
+               .shape = call.weight.shape,
+               .y = call.arguments.out,
+               .y_pitch = p.out_stride},
+              params);
     params.bias = p.has_bias ? call.arguments.bias : nullptr;
-    params.y = call.arguments.out;
-    params.y_pitch = p.out_stride;
-    params.matrix_bytes = call.weight.shape.bytes();
-    params.tokens = static_cast<std::int32_t>(p.m);
-    params.n = static_cast<std::int32_t>(w.n);
-    params.k = static_cast<std::int32_t>(w.k);
-    params.matrices = 1;
     params.tile_tokens = tile_.tokens;
+    params.token_group = token_group(w, p);
+    params.splits = tile_.splits;
+    params.alpha = call.weight.alpha_bf16;
+    params.is_f32 = p.out_dtype == DType::kF32;
     params.box_tokens = box_tokens();
     params.cluster_rows = tile_.cluster_rows;
-    params.splits = tile_.splits;
-    params.token_group = token_group(w, p);
     params.stages = layout(w).stages();
-    params.alpha = call.weight.alpha_bf16;
-    params.swiglu_limit = std::numeric_limits<float>::infinity();
-    params.is_f32 = p.out_dtype == DType::kF32;
     call.launch(0, params);
   }
 
@@ -123,7 +118,7 @@ class WideBf16 : public LinearKernel {
   }
   // Each row tile of a cluster loads a share of the boxes.
   std::int32_t box_tokens() const {
-    return std::min(tile_.tokens / tile_.cluster_rows, kernels::kWideBf16Granule);
+    return std::min(tile_.tokens / tile_.cluster_rows, kernels::kWideGranule);
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
     return ceil_div(p.m, tile_.tokens) *
@@ -134,20 +129,6 @@ class WideBf16 : public LinearKernel {
     const std::int64_t tile_bytes = 2 * weight.k * tile_.tokens;
     const std::int64_t fitting = std::max<std::int64_t>((28 << 20) / tile_bytes, 1);
     return static_cast<std::int32_t>(std::min(fitting, ceil_div(p.m, tile_.tokens)));
-  }
-  void encode_x(const LinearCall& call, WideBf16Params& params) const {
-    const LinearProblem& p = call.plan.problem;
-    const device::abi::CUtensorMap map = device::encode_tensor_map(
-        call.device,
-        {.name = "x",
-         .type = device::TensorMapType::kBfloat16,
-         .address = reinterpret_cast<device::abi::CUdeviceptr>(call.arguments.x),
-         .dims = {static_cast<std::uint64_t>(call.plan.weight.k), static_cast<std::uint64_t>(p.m)},
-         .strides_bytes = {2 * static_cast<std::uint64_t>(p.x_stride)},
-         .box = {kernels::kWideBf16Step, static_cast<std::uint32_t>(box_tokens())},
-         .swizzle = device::TensorMapSwizzle::k128B,
-         .l2_promotion = device::TensorMapL2Promotion::k256B});
-    std::memcpy(params.x_map, &map, sizeof params.x_map);
   }
 
   WideBf16Tile tile_;

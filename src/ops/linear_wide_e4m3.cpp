@@ -1,15 +1,13 @@
 // Many tokens in FP8: kernels/linear/sm90_wide_e4m3.h.
 #include "base/error.h"
-#include "device/tensor_map.h"
 #include "kernels/linear/sm90_wide_e4m3.h"
 #include "ops/linear_fp8_x.h"
 #include "ops/linear_kernel.h"
 #include "ops/linear_problem.h"
+#include "ops/wide_bind.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 
 namespace tilewright::ops {
 
@@ -50,7 +48,7 @@ class WideE4m3 : public LinearKernel {
   }
 
   void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const override {
-    const std::uint32_t cluster = ctas();
+    const auto cluster = static_cast<std::uint32_t>(splits_);
     // With k in two parts every tile has a cluster of its own.
     std::int64_t clusters = num_units(plan.weight, plan.problem);
     if (splits_ == 1)
@@ -68,26 +66,24 @@ class WideE4m3 : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const Fp8Rows x = run_fp8_x(call);
     WideE4m3Params params = {};
-    encode_x(call, x, params);
-    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
-    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
-    params.x_scales = x.scales;
+    bind_wide(call.device,
+              {.x = {"e4m3 x", x.codes, fp8_columns(w.k), p.m, x.stride_bytes, 1,
+                     WideE4m3Variant::box_tokens()},
+               .bricks = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks),
+               .block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales),
+               .shape = call.weight.shape,
+               .y = call.arguments.out,
+               .y_pitch = p.out_stride},
+              params);
     params.bias = p.has_bias ? call.arguments.bias : nullptr;
-    params.y = call.arguments.out;
-    params.y_pitch = p.out_stride;
-    params.matrix_bytes = call.weight.shape.bytes();
-    params.tokens = static_cast<std::int32_t>(p.m);
-    params.n = static_cast<std::int32_t>(w.n);
-    params.k = static_cast<std::int32_t>(w.k);
-    params.matrices = 1;
-    params.x_scale_pitch = static_cast<std::int32_t>(fp8_scale_rows(p.m));
     params.tile_tokens = tile_tokens(p);
     params.token_group = token_group(w, p);
     params.splits = splits_;
-    params.format = call.weight.shape.format;
     params.alpha = call.weight.alpha_e4m3;
-    params.swiglu_limit = std::numeric_limits<float>::infinity();
     params.is_f32 = p.out_dtype == DType::kF32;
+    params.x_scales = x.scales;
+    params.x_scale_pitch = static_cast<std::int32_t>(fp8_scale_rows(p.m));
+    params.format = call.weight.shape.format;
     call.launch(call.plan.launches.size() - 1, params);
   }
 
@@ -99,16 +95,14 @@ class WideE4m3 : public LinearKernel {
            step_cost_us(
                {.bytes = linear_bytes(weight, p),
                 .units = static_cast<double>(num_units(weight, p)),
-                .slots = static_cast<double>(resident_clusters(device, ctas())),
+                .slots = static_cast<double>(
+                    resident_clusters(device, static_cast<std::uint32_t>(splits_))),
                 .steps = static_cast<double>(weight.k) / 128 / splits_,
                 .step_us = level * std::max(tile_tokens(p), 96) / 128 * (splits_ > 1 ? 1.05 : 1),
                 .fixed_us = 3.5 + 0.5 * splits_});
   }
 
  private:
-  std::uint32_t ctas() const {
-    return static_cast<std::uint32_t>(std::max(variant_.cluster, splits_));
-  }
   // Few tokens do not need a whole tile.
   std::int32_t tile_tokens(const LinearProblem& p) const {
     constexpr std::int64_t kGranule = 32;
@@ -116,28 +110,13 @@ class WideE4m3 : public LinearKernel {
     return static_cast<std::int32_t>(std::min<std::int64_t>(variant_.tokens, wanted));
   }
   std::int64_t num_units(const LinearWeightInfo& weight, const LinearProblem& p) const {
-    return ceil_div(p.m, tile_tokens(p)) *
-           ceil_div(weight.n, std::int64_t{WideE4m3Variant::kRows} * variant_.cluster);
+    return ceil_div(p.m, tile_tokens(p)) * ceil_div(weight.n, WideE4m3Variant::kRows);
   }
   // Token tiles whose rows stay in L2 while all of the weight passes: about 16 MB of them.
   std::int32_t token_group(const LinearWeightInfo& weight, const LinearProblem& p) const {
     const std::int64_t fitting =
         std::max<std::int64_t>((16 << 20) / (weight.k * variant_.tokens), 1);
     return static_cast<std::int32_t>(std::min(fitting, ceil_div(p.m, variant_.tokens)));
-  }
-  void encode_x(const LinearCall& call, const Fp8Rows& x, WideE4m3Params& params) const {
-    const auto columns = static_cast<std::uint64_t>(fp8_columns(call.plan.weight.k));
-    const device::abi::CUtensorMap map = device::encode_tensor_map(
-        call.device,
-        {.name = "e4m3 x",
-         .type = device::TensorMapType::kUint8,
-         .address = reinterpret_cast<device::abi::CUdeviceptr>(x.codes),
-         .dims = {columns, static_cast<std::uint64_t>(call.plan.problem.m)},
-         .strides_bytes = {static_cast<std::uint64_t>(x.stride_bytes)},
-         .box = {WideE4m3Variant::kStepK, static_cast<std::uint32_t>(variant_.box_tokens())},
-         .swizzle = device::TensorMapSwizzle::k128B,
-         .l2_promotion = device::TensorMapL2Promotion::k256B});
-    std::memcpy(params.x_map, &map, sizeof params.x_map);
   }
 
   WideE4m3Variant variant_;
@@ -149,7 +128,7 @@ class WideE4m3 : public LinearKernel {
 void add_wide_e4m3_kernels(LinearKernelList& list) {
   for (const WideE4m3Variant& variant : kernels::kWideE4m3Variants) {
     list.push_back(std::make_unique<WideE4m3>(variant, 1));
-    if (variant.cluster == 1) list.push_back(std::make_unique<WideE4m3>(variant, 2));
+    list.push_back(std::make_unique<WideE4m3>(variant, 2));
   }
 }
 

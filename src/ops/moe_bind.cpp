@@ -1,7 +1,6 @@
 #include "ops/moe_bind.h"
 
 #include "base/error.h"
-#include "device/tensor_map.h"
 #include "kernels/linear/sm90_band.h"
 #include "kernels/linear/sm90_wide_bf16.h"
 #include "kernels/linear/sm90_wide_e4m3.h"
@@ -11,9 +10,9 @@
 #include "kernels/moe/scatter.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/moe_problem.h"
+#include "ops/wide_bind.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace tilewright::ops {
 
@@ -37,23 +36,6 @@ void check_address(const char* name, const void* address, bool is_needed, std::s
           "moe: the address of {} is null; the plan needs it", name);
   require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
           "moe: the address of {} is {}; expected a multiple of {}", name, address, alignment);
-}
-
-// Rows of bf16 or bytes, in boxes of 128 bytes by `box_rows`.
-void encode_rows(const device::Device& device, const char* name, const void* address,
-                 std::int64_t columns, std::int64_t rows, int elem_bytes, int box_rows,
-                 std::uint8_t (&map)[128]) {
-  const device::TensorMapSpec spec = {
-      .name = name,
-      .type = elem_bytes == 2 ? device::TensorMapType::kBfloat16 : device::TensorMapType::kUint8,
-      .address = reinterpret_cast<device::abi::CUdeviceptr>(address),
-      .dims = {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
-      .strides_bytes = {static_cast<std::uint64_t>(columns * elem_bytes)},
-      .box = {static_cast<std::uint32_t>(128 / elem_bytes), static_cast<std::uint32_t>(box_rows)},
-      .swizzle = device::TensorMapSwizzle::k128B,
-      .l2_promotion = device::TensorMapL2Promotion::k256B};
-  const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
-  std::memcpy(map, &encoded, sizeof map);
 }
 
 }  // namespace
@@ -231,34 +213,36 @@ struct MoeParamsMaker {
     return b;
   }
 
+  // What both kernels for many rows are told; x in rows of so many columns.
+  void bind_product(const Product& m, const void* x, std::int64_t columns, int elem_bytes,
+                    int box_rows, kernels::WideParams& b) const {
+    bind_wide(device,
+              {.x = {m.is_gate_up ? "rows of x" : "rows of h", x, columns, rows,
+                     columns * elem_bytes, elem_bytes, box_rows},
+               .bricks = address_of<std::uint8_t>(m.experts.bricks),
+               .block_scales = address_of<float>(m.experts.block_scales),
+               .shape = m.experts.shape,
+               .y = m.y,
+               .y_pitch = m.columns},
+              b);
+    b.alphas = address_of<float>(m.experts.alphas);
+    b.row_weights = row_weight(m);
+    b.segments = offsets();
+    b.matrices = narrow(call.weights_.matrices());
+    b.swiglu_limit = limit();
+    b.is_swiglu = m.is_gate_up;
+  }
+
   kernels::WideBf16Params wide(bool is_gate_up) const {
     const Product m = product(is_gate_up);
     const MoeWideTile& tile = call.planned_.details.wide;
     kernels::WideBf16Params b = {};
-    encode_rows(device, is_gate_up ? "rows of x" : "rows of h",
-                call.at<void>(is_gate_up ? at.x_rows : at.h), m.k, rows, 2,
-                kernels::kWideBf16Granule, b.x_map);
-    b.weights = address_of<std::uint8_t>(m.experts.bricks);
-    b.block_scales = address_of<float>(m.experts.block_scales);
-    b.alphas = address_of<float>(m.experts.alphas);
-    b.row_weights = row_weight(m);
-    b.segments = offsets();
-    b.y = m.y;
-    b.y_pitch = m.columns;
-    b.matrix_bytes = m.experts.shape.bytes();
-    b.tokens = narrow(rows);
-    b.n = m.experts.shape.rows;
-    b.k = m.experts.shape.k;
-    b.matrices = narrow(call.weights_.matrices());
+    bind_product(m, call.at<void>(is_gate_up ? at.x_rows : at.h), m.k, 2, kernels::kWideGranule, b);
     b.tile_tokens = tile.tile_tokens;
-    b.box_tokens = kernels::kWideBf16Granule;
-    b.cluster_rows = tile.cluster_rows;
-    b.splits = 1;
     b.token_group = tile.token_group;
+    b.box_tokens = kernels::kWideGranule;
+    b.cluster_rows = tile.cluster_rows;
     b.stages = tile.stages;
-    b.alpha = 1;
-    b.swiglu_limit = limit();
-    b.is_swiglu = is_gate_up;
     return b;
   }
 
@@ -267,28 +251,14 @@ struct MoeParamsMaker {
     const kernels::WideE4m3Variant& variant =
         kernels::kWideE4m3Variants[call.planned_.details.wide8_variant];
     kernels::WideE4m3Params b = {};
-    encode_rows(device, is_gate_up ? "rows of x" : "rows of h",
-                call.at<void>(is_gate_up ? at.x_rows : at.h_codes), padded_columns(m.k), rows, 1,
-                variant.box_tokens(), b.x_map);
-    b.weights = address_of<std::uint8_t>(m.experts.bricks);
-    b.block_scales = address_of<float>(m.experts.block_scales);
-    b.x_scales = call.at<const float>(is_gate_up ? at.x_scales : at.h_scales);
-    b.alphas = address_of<float>(m.experts.alphas);
-    b.row_weights = row_weight(m);
-    b.segments = offsets();
-    b.y = m.y;
-    b.y_pitch = m.columns;
-    b.matrix_bytes = m.experts.shape.bytes();
-    b.tokens = narrow(rows);
-    b.n = m.experts.shape.rows;
-    b.k = m.experts.shape.k;
-    b.matrices = narrow(call.weights_.matrices());
-    b.x_scale_pitch = narrow(scale_pitch(rows));
+    bind_product(m, call.at<void>(is_gate_up ? at.x_rows : at.h_codes), padded_columns(m.k), 1,
+                 kernels::WideE4m3Variant::box_tokens(), b);
+    b.tile_tokens = variant.tokens;
     b.token_group = 4;
-    b.format = m.experts.shape.format;
     b.alpha = m.experts.e4m3_alpha();
-    b.swiglu_limit = limit();
-    b.is_swiglu = is_gate_up;
+    b.x_scales = call.at<const float>(is_gate_up ? at.x_scales : at.h_scales);
+    b.x_scale_pitch = narrow(scale_pitch(rows));
+    b.format = m.experts.shape.format;
     return b;
   }
 };

@@ -179,9 +179,9 @@ MoeWideTile wide_tile(const MoeWeightsInfo& w, const MoeProblem& p) {
   if (per_expert > kernels::kWideBf16TallMaxTokens) {
     const double wanted = per_expert + 1.5 * std::sqrt(per_expert);
     const auto tiles = std::ceil(wanted / kernels::kWideBf16MaxTokens);
-    const auto granules = static_cast<int>(std::ceil(wanted / tiles / kernels::kWideBf16Granule));
+    const auto granules = static_cast<int>(std::ceil(wanted / tiles / kernels::kWideGranule));
     tile.rows = kernels::kWideBf16Rows;
-    tile.tile_tokens = std::clamp(granules * kernels::kWideBf16Granule, kernels::kWideBf16Granule,
+    tile.tile_tokens = std::clamp(granules * kernels::kWideGranule, kernels::kWideGranule,
                                   kernels::kWideBf16MaxTokens);
     tile.cluster_rows = 2;
   }
@@ -311,10 +311,9 @@ class Launches {
           static_cast<std::uint32_t>(tile.cluster_rows), wide_layout(w_, tile).shared_bytes());
     } else {
       const kernels::WideE4m3Variant& v = kernels::kWideE4m3Variants[details_.wide8_variant];
-      const std::int64_t row_tiles = ceil_div(n, kernels::WideE4m3Variant::kRows * v.cluster);
+      const std::int64_t row_tiles = ceil_div(n, kernels::WideE4m3Variant::kRows);
       add(step, fmt::format("linear_wide_e4m3_{}", v.name),
-          {persistent_ctas(row_tiles, v.tokens, v.cluster), 1, 1},
-          kernels::WideE4m3Variant::kThreads, static_cast<std::uint32_t>(v.cluster),
+          {persistent_ctas(row_tiles, v.tokens, 1), 1, 1}, kernels::WideE4m3Variant::kThreads, 1,
           v.shared_bytes());
     }
   }

@@ -22,6 +22,11 @@ __device__ inline void bar_sync(std::uint32_t id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
 }
 
+/// The same, of a number of threads that is known at the launch.
+__device__ inline void bar_sync(std::uint32_t id, std::uint32_t threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 /// Arrives at barrier `id` without waiting; `Threads` counts those that wait as well.
 template <int Threads>
 __device__ inline void bar_arrive(std::uint32_t id) {

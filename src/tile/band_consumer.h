@@ -31,8 +31,10 @@ struct BandConsumer {
   __device__ BandConsumer(const BandParams& p, const BandShared& s) : params(p), ring{s} {}
 
   /// Which rows are this warp's, and which stages. Computed when needed, to keep no registers.
-  __device__ std::uint32_t row_warp() const { return (threadIdx.x / 32 - 1) % row_warps(); }
-  __device__ std::uint32_t k_group() const { return (threadIdx.x / 32 - 1) / row_warps(); }
+  __device__ std::uint32_t row_warp() const {
+    return threadIdx.x / 32 - 1 - (k_group() == 0 ? 0 : row_warps());
+  }
+  __device__ std::uint32_t k_group() const { return threadIdx.x / 32 - 1 < row_warps() ? 0 : 1; }
   __device__ std::uint32_t row_warps() const {
     return static_cast<std::uint32_t>(params.cut.tile_bricks) / BandTile::kWarpBricks;
   }

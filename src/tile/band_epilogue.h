@@ -2,9 +2,9 @@
 // ranks, by whoever owns a fragment, and results written.
 #pragma once
 
-#include "ptx/math.h"
 #include "tile/band_consumer.h"
 #include "tile/element.h"
+#include "tile/swiglu.h"
 
 namespace tilewright::tile {
 
@@ -30,9 +30,8 @@ struct BandEpilogue {
       static_cast<__nv_bfloat16*>(params.y)[at] = __float2bfloat16_rn(value);
     }
   }
-  __device__ float activate(float gate, float up) const {
-    gate = ptx::min_nan_f32(gate, params.limit);  // NaN stays NaN
-    up = ptx::max_nan_f32(ptx::min_nan_f32(up, params.limit), -params.limit);
+  __device__ float activate(GateAndUp sums) const {
+    const auto [gate, up] = limited(sums, params.limit);
     return gate / (1 + __expf(-params.gate_slope * gate)) * (up + params.up_offset);
   }
 
@@ -56,7 +55,7 @@ struct BandEpilogue {
       if (params.is_swiglu) {
         if (row + 8 >= params.n) continue;
         const float weight = params.row_weight == nullptr ? 1.0f : params.row_weight[to];
-        put(to, row / 16 * 8 + lane / 4, activate(low, high) * weight);
+        put(to, row / 16 * 8 + lane / 4, activate({low, high}) * weight);
         continue;
       }
       if (row < params.n) put(to, row, low);

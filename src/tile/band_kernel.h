@@ -55,7 +55,7 @@ __device__ void band_produce(const BandParams& params, const BandUnits& units, s
                              std::int32_t stride) {
   BandLoader<C> loader(params, units.shared);
   std::int32_t early = loader.load_early(units, first);
-  __syncthreads();
+  band_sync();
   ptx::griddepcontrol_launch_dependents();
   if (params.cut.cluster > 1) ptx::barrier_cluster_arrive_aligned();
   ptx::griddepcontrol_wait();
@@ -70,7 +70,7 @@ template <class C>
 __device__ void band_consume(const BandParams& params, const BandUnits& units, std::int32_t first,
                              std::int32_t stride) {
   clear_tokens<C>(params);
-  __syncthreads();
+  band_sync();
   if (params.cut.cluster > 1) ptx::barrier_cluster_arrive_aligned();
   if (units.is_grouped()) {
     ptx::griddepcontrol_wait();

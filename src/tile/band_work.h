@@ -4,6 +4,7 @@
 
 #include "kernels/linear/sm90_band.h"
 #include "ptx/cluster.h"
+#include "ptx/warp_roles.h"
 #include "tile/ring.h"
 
 #include <cstdint>
@@ -30,6 +31,17 @@ extern __shared__ __align__(128) std::uint8_t band_shared[];
 /// every round of a loop, rather than keep a register.
 __device__ inline std::uint32_t keep(std::uint32_t value) {
   return __shfl_sync(0xffffffffu, value, static_cast<int>(threadIdx.x % 32));
+}
+
+/// a / power of two. A division would be kept in a register for all units, as it is dear to repeat.
+__device__ inline std::int32_t divide_by_power(std::int32_t a, std::int32_t power) {
+  return a >> (__ffs(power) - 1);
+}
+
+/// A barrier of all threads of the CTA. The roles pass it in branches of their own, where
+/// __syncthreads() would be two barriers to the rules of CUDA, each without some threads.
+__device__ inline void band_sync() {
+  ptx::bar_sync(1, blockDim.x);
 }
 
 /// Shared memory of a CTA, by the sizes of the launch.
@@ -67,13 +79,9 @@ struct BandShared {
 struct DeepRing {
   BandShared shared;
 
-  struct Position {
-    std::uint32_t stage = 0, parity = 0;
-  };
+  using Position = DeepPosition;
   __device__ void advance(Position& at) const {
-    const bool wraps = at.stage + 1 == static_cast<std::uint32_t>(shared.cut.stages);
-    at.stage = wraps ? 0 : at.stage + 1;
-    at.parity ^= wraps ? 1 : 0;
+    at.advance(static_cast<std::uint32_t>(shared.cut.stages));
   }
   __device__ std::uint32_t memory(const Position& at) const { return shared.stage(at.stage); }
   __device__ std::uint32_t full(const Position& at) const {
@@ -109,7 +117,7 @@ struct BandUnits {
   BandShared shared;
 
   __device__ std::int32_t blocks(std::int32_t tokens) const {
-    return (tokens + params.cut.tile_tokens - 1) / params.cut.tile_tokens;
+    return divide_by_power(tokens + params.cut.tile_tokens - 1, params.cut.tile_tokens);
   }
   __device__ bool is_grouped() const { return params.expert_offsets != nullptr; }
   __device__ std::int32_t count() const {
@@ -173,7 +181,7 @@ struct BandUnits {
       if (thread % 32 >= step) before += other;
     }
     if (thread % 32 == 31) shared.totals()[thread / 32] = before;
-    __syncthreads();
+    band_sync();
     before -= sum;
     for (int warp = 0; warp < thread / 32; ++warp) before += shared.totals()[warp];
 #pragma unroll
@@ -181,7 +189,7 @@ struct BandUnits {
       if (first + i <= params.experts) shared.prefix()[first + i] = before;
       before += counts[i];
     }
-    __syncthreads();
+    band_sync();
   }
 };
 
@@ -191,8 +199,8 @@ struct BandSteps {
 
   __device__ explicit BandSteps(const kernels::BandCut& cut) {
     const auto rank = static_cast<std::int32_t>(ptx::cluster_ctarank());
-    begin = cut.all_steps * rank / cut.cluster;
-    end = cut.all_steps * (rank + 1) / cut.cluster;
+    begin = divide_by_power(cut.all_steps * rank, cut.cluster);
+    end = divide_by_power(cut.all_steps * (rank + 1), cut.cluster);
   }
 };
 

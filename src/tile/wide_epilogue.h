@@ -3,15 +3,15 @@
 #pragma once
 
 #include "arch/smem_descriptor.h"
-#include "kernels/linear/sm90_wide_bf16.h"
+#include "kernels/linear/sm90_wide.h"
 #include "ptx/address.h"
 #include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/load_store.h"
-#include "ptx/math.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
+#include "tile/swiglu.h"
 #include "tile/wide_schedule.h"
 
 #include <cstdint>
@@ -85,18 +85,45 @@ __device__ __forceinline__ void reduce_over_cluster(float (&d)[Count], std::uint
   }
 }
 
+/// Factors of a tile's tokens where tokens have no scales: row weights, from global memory.
+struct RowWeights {
+  static constexpr bool kHasScales = false;
+  const float* weights;  ///< or null
+  const WideTile& tile;
+
+  __device__ static float2 scales(std::int32_t) { return make_float2(1.0f, 1.0f); }
+  __device__ float2 row_weights(std::int32_t token) const {
+    const float* const of_tile = weights + tile.first_token;
+    const std::int32_t last = tile.tokens - 1;
+    return make_float2(of_tile[min(token, last)], of_tile[min(token + 1, last)]);
+  }
+};
+
+/// Those that a warpgroup has brought to shared memory: scales, then row weights.
+template <int Tokens>
+struct SharedFactors {
+  static constexpr bool kHasScales = true;
+  std::uint32_t factors;  ///< shared address
+
+  __device__ float2 scales(std::int32_t token) const {
+    const uint2 pair = ptx::ld_shared_v2_u32(factors + token * 4);
+    return make_float2(__uint_as_float(pair.x), __uint_as_float(pair.y));
+  }
+  __device__ float2 row_weights(std::int32_t token) const { return scales(Tokens + token); }
+};
+
 /// Writes the results of a warpgroup's 64 rows, of at most MaxTokens.
-template <int MaxTokens>
+template <int MaxTokens, class Factors>
 struct WideEpilogue {
   static constexpr int kAccumulators = MaxTokens / 2, kEights = MaxTokens / kEightTokens;
   using Accumulators = float (&)[kAccumulators];
   using Results = const float (&)[kAccumulators];
-  static constexpr int kRoundTokens = 64;  ///< through shared memory at a time
-  static constexpr int kRoundBytes = kRoundTokens * 64 * 2;
+  static constexpr int kRoundTokens = 64, kRoundBytes = kernels::kWideStagingBytes;
 
-  const kernels::WideBf16Params& params;
+  const kernels::WideParams& params;
   const WideTile& tile;
   const TokenRange& range;
+  const Factors& factors;
   std::int32_t first_row;  ///< of the warpgroup
   std::uint32_t staging;   ///< kRoundBytes of this warpgroup's
   std::uint32_t barrier;   ///< a named one of this warpgroup's
@@ -106,6 +133,11 @@ struct WideEpilogue {
 
   /// Accumulators to results. SwiGLU leaves them in those of row g.
   __device__ __forceinline__ void finish(Accumulators d) const {
+    if constexpr (Factors::kHasScales) {
+#pragma unroll
+      for (int i = 0; i < kEights; ++i)
+        scale(d, i, factors.scales(i * kEightTokens + lane() % 4 * 2));
+    }
     // One half after the other: there are registers for one factor and one bias only.
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -122,30 +154,24 @@ struct WideEpilogue {
       }
     }
     if (params.is_swiglu) {
-      const float limit = params.swiglu_limit;
 #pragma unroll
       for (int i = 0; i < kAccumulators; i += 4) {
 #pragma unroll
-        for (int j = i; j < i + 2; ++j) {
-          const float gate = ptx::min_nan_f32(d[j], limit);  // NaN stays NaN
-          const float up = ptx::max_nan_f32(ptx::min_nan_f32(d[j + 2], limit), -limit);
-          d[j] = __fdividef(gate, 1.0f + __expf(-gate)) * up;
-        }
+        for (int j = i; j < i + 2; ++j) d[j] = swiglu({d[j], d[j + 2]}, params.swiglu_limit);
       }
     }
     if (params.row_weights != nullptr) {
-      const float* weights = params.row_weights + tile.first_token;
 #pragma unroll
-      for (int i = 0; i < kEights; ++i) {
-        const std::int32_t token = i * kEightTokens + lane() % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const float weight = weights[min(token + j, tile.tokens - 1)];
-          d[4 * i + j] *= weight;
-          d[4 * i + 2 + j] *= weight;
-        }
-      }
+      for (int i = 0; i < kEights; ++i)
+        scale(d, i, factors.row_weights(i * kEightTokens + lane() % 4 * 2));
     }
+  }
+  // The tokens of number i of the eights, each by its factor.
+  __device__ static void scale(Accumulators d, int i, float2 factor) {
+    d[4 * i] *= factor.x;
+    d[4 * i + 1] *= factor.y;
+    d[4 * i + 2] *= factor.x;
+    d[4 * i + 3] *= factor.y;
   }
 
   /// f32 results, straight from registers: a warp writes whole sectors of 32 bytes.
@@ -188,6 +214,7 @@ struct WideEpilogue {
     const std::uint32_t to = staging + place<IsSwiglu>(token, chunk);
 #pragma unroll
     for (int i = 0; i < 8; i += kTogether) {
+      if (first + i >= kEights) break;
       std::uint32_t words[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -210,7 +237,7 @@ struct WideEpilogue {
     auto* y = static_cast<std::uint16_t*>(params.y) + (tile.first_token + token) * params.y_pitch +
               column;
 #pragma unroll
-    for (int round = 0; round < kEights / 8; ++round) {
+    for (int round = 0; round < (kEights + 7) / 8; ++round) {
       const std::int32_t base = round * kRoundTokens;
       if (base < range.end && base + kRoundTokens > range.begin) {
         ptx::bar_sync<128>(barrier);  // the last round has been read
@@ -218,11 +245,13 @@ struct WideEpilogue {
         ptx::bar_sync<128>(barrier);
         float4 v[kTimes];
 #pragma unroll
-        for (int i = 0; i < kTimes; ++i)
-          v[i] = ptx::ld_shared_v4_f32(from + i * kStep * kChunks * 16);
+        for (int i = 0; i < kTimes; ++i) {
+          if (base + i * kStep < MaxTokens)
+            v[i] = ptx::ld_shared_v4_f32(from + i * kStep * kChunks * 16);
+        }
 #pragma unroll
         for (int i = 0; i < kTimes; ++i) {
-          if (column < width && range.has(token + i * kStep))
+          if (base + i * kStep < MaxTokens && column < width && range.has(token + i * kStep))
             *reinterpret_cast<float4*>(y + i * kStep * params.y_pitch) = v[i];
         }
       }

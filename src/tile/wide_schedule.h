@@ -2,7 +2,7 @@
 // of a cluster, found from the segments of the experts on the device.
 #pragma once
 
-#include "kernels/linear/sm90_wide_bf16.h"
+#include "kernels/linear/sm90_wide.h"
 #include "ptx/warp_roles.h"
 
 #include <cstdint>
@@ -13,8 +13,15 @@ namespace tilewright::tile {
 struct WideTile {
   std::int32_t matrix;
   std::int32_t first_token;  ///< row of x and y
+  std::int32_t skipped;      ///< first tokens that belong to the matrix before
   std::int32_t tokens;       ///< that are there, at least 1
   std::int32_t row_tile;     ///< may lie past the last one, where it only helps to load tokens
+
+  /// The same for all threads, and known to be: products in a divergent loop would be serialised.
+  __device__ WideTile uniform() const {
+    return {ptx::uniform(matrix), ptx::uniform(first_token), ptx::uniform(skipped),
+            ptx::uniform(tokens), ptx::uniform(row_tile)};
+  }
 };
 
 __device__ inline std::int32_t ceil_div(std::int32_t a, std::int32_t b) {
@@ -23,22 +30,33 @@ __device__ inline std::int32_t ceil_div(std::int32_t a, std::int32_t b) {
 
 /// Units of all matrices in turn. Those of a matrix: groups of token tiles; in a group all row
 /// tiles, for each the token tiles of the group, so that what the clusters read at a time is some
-/// rows of w and some tokens. Token tiles of a matrix differ by at most a granule.
+/// rows of w and some tokens. Token tiles of a matrix differ by at most a granule. Where they begin
+/// at multiples of Align tokens, the first may hold tokens of the matrix before.
+template <int Align>
 struct WideSchedule {
-  const kernels::WideBf16Params& params;
+  const kernels::WideParams& params;
   std::int32_t* first_unit;  ///< [matrices + 1], in shared memory; not used without segments
-  std::int32_t row_groups;   ///< of cluster_rows row tiles
+  std::int32_t cluster_rows;
+  std::int32_t row_groups;  ///< of cluster_rows row tiles
 
-  __device__ WideSchedule(const kernels::WideBf16Params& of, std::int32_t* table,
-                          std::int32_t tile_rows)
-      : params(of), first_unit(table), row_groups(ceil_div(of.n, tile_rows * of.cluster_rows)) {}
+  __device__ WideSchedule(const kernels::WideParams& of, std::int32_t* table,
+                          std::int32_t tile_rows, std::int32_t rows_of_cluster)
+      : params(of),
+        first_unit(table),
+        cluster_rows(rows_of_cluster),
+        row_groups(ceil_div(of.n, tile_rows * rows_of_cluster)) {}
 
-  __device__ std::int32_t first_row(std::int32_t matrix) const {
+  __device__ std::int32_t begin_of(std::int32_t matrix) const {
     return params.segments == nullptr ? 0 : params.segments[matrix];
   }
+  __device__ std::int32_t first_row(std::int32_t matrix) const {
+    return begin_of(matrix) / Align * Align;
+  }
+  /// From the first row on.
   __device__ std::int32_t rows(std::int32_t matrix) const {
-    return params.segments == nullptr ? params.tokens
-                                      : params.segments[matrix + 1] - params.segments[matrix];
+    if (params.segments == nullptr) return params.tokens;
+    const std::int32_t end = params.segments[matrix + 1];
+    return end == begin_of(matrix) ? 0 : end - first_row(matrix);
   }
 
   /// All threads of the CTA: fills the table, behind which a word per warp is scratch.
@@ -73,7 +91,7 @@ struct WideSchedule {
   }
 
   __device__ std::int32_t units() const {
-    if (params.segments != nullptr) return ptx::uniform(first_unit[params.matrices]);
+    if (params.segments != nullptr) return first_unit[params.matrices];
     return ceil_div(params.tokens, params.tile_tokens) * row_groups;
   }
 
@@ -94,12 +112,13 @@ struct WideSchedule {
     const std::int32_t width = min(params.token_group, tiles - group * params.token_group);
     const std::int32_t inside = unit - group * params.token_group * row_groups;
     const std::int32_t token_tile = group * params.token_group + inside % width;
-    const std::int32_t granules = ceil_div(length, kernels::kWideBf16Granule);
-    const std::int32_t begin = token_tile * granules / tiles * kernels::kWideBf16Granule;
+    const std::int32_t granules = ceil_div(length, kernels::kWideGranule);
+    const std::int32_t begin = token_tile * granules / tiles * kernels::kWideGranule;
     const std::int32_t end =
-        min((token_tile + 1) * granules / tiles * kernels::kWideBf16Granule, length);
-    return {matrix, first_row(matrix) + begin, end - begin,
-            inside / width * params.cluster_rows + row};
+        min((token_tile + 1) * granules / tiles * kernels::kWideGranule, length);
+    const std::int32_t first_token = first_row(matrix) + begin;
+    return {matrix, first_token, Align > 1 ? max(begin_of(matrix) - first_token, 0) : 0,
+            end - begin, inside / width * cluster_rows + row};
   }
 };
 

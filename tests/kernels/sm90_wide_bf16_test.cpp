@@ -37,6 +37,7 @@ struct Problem {
 struct Cut {
   int tile_tokens, cluster_rows, splits, clusters;
   bool is_tall = false;
+  bool is_shared = false;  ///< the last units are cut along k, over all clusters
 
   int rows() const { return is_tall ? kWideBf16TallRows : kWideBf16Rows; }
 };
@@ -149,7 +150,7 @@ class WideBf16 : public KernelTest {
     const Output<std::uint8_t> y(device,
                                  static_cast<std::size_t>(p.m * p.width() * (p.is_f32 ? 4 : 2)));
     WideBf16Params params = {};
-    params.box_tokens = std::min(cut.tile_tokens, kWideBf16Granule);
+    params.box_tokens = std::min(cut.tile_tokens, kWideGranule);
     store_map(
         params.x_map,
         device::encode_tensor_map(
@@ -185,6 +186,15 @@ class WideBf16 : public KernelTest {
     params.is_swiglu = p.is_swiglu;
     params.is_f32 = p.is_f32;
     const auto cluster = static_cast<std::uint32_t>(cut.cluster_rows * cut.splits);
+    const WideParts parts = {cut.clusters * static_cast<int>(cluster), cut.rows(), cut.tile_tokens};
+    const Buffer sums(device, static_cast<std::size_t>(parts.sum_bytes()));
+    const Buffer flags = Buffer::from(
+        device, std::vector<std::uint8_t>(static_cast<std::size_t>(parts.flag_bytes()), 0xa5));
+    if (cut.is_shared) {
+      params.parts = pointer_to<float>(sums);
+      params.part_flags = pointer_to<std::uint64_t>(flags);
+      params.part_key = 0x1234567890abcdef;
+    }
     const std::string entry = fmt::format("linear_wide_bf16_{}{}", cut.is_tall ? "tall_" : "",
                                           kFormatNames[static_cast<int>(p.format)]);
     std::vector<std::uint8_t> first;
@@ -220,9 +230,9 @@ class WideBf16 : public KernelTest {
   void check(const Problem& p, const Cut& cut) {
     SCOPED_TRACE(fmt::format(
         "{} [{}, {}, {}], {} matrices, swiglu {}, f32 {}; {} tokens, cluster "
-        "{} x {}, tall {}",
+        "{} x {}, tall {}, shared {}",
         kFormatNames[static_cast<int>(p.format)], p.m, p.n, p.k, p.matrices(), p.is_swiglu,
-        p.is_f32, cut.tile_tokens, cut.cluster_rows, cut.splits, cut.is_tall));
+        p.is_f32, cut.tile_tokens, cut.cluster_rows, cut.splits, cut.is_tall, cut.is_shared));
     check_results(p, make_data(p), run(device(), p, cut, make_data(p)));
   }
 };
@@ -259,6 +269,12 @@ TEST_P(WideBf16, ClustersSplitK) {
 TEST_P(WideBf16, ClustersDoBoth) {
   check({WeightFormat::kNvfp4, 70, 144, 144, {}, true, true}, {64, 2, 2, 1});
 }
+// Fewer units than clusters, and more; in pieces of a tile, and of two; the same memory again.
+TEST_P(WideBf16, ClustersShareUnits) {
+  check({WeightFormat::kNvfp4, 40, 144, 720}, {64, 1, 1, 3, false, true});
+  check({WeightFormat::kFp8, 70, 144, 272}, {64, 2, 1, 4, false, true});
+  check({WeightFormat::kMxfp4, 50, 272, 272, {}, true}, {32, 1, 1, 3, true, true});
+}
 // Experts without tokens, with one, with more than a tile.
 TEST_P(WideBf16, Experts) {
   const std::vector<std::int32_t> segments = {0, 0, 1, 75, 75, 80};
@@ -276,6 +292,7 @@ TEST_P(WideBf16, NanOfOneTokenStaysThere) {
 TEST_P(WideBf16, SameBitsEveryTime) {
   const Problem p = {WeightFormat::kNvfp4, 40, 48, 144};
   run(device(), p, {64, 2, 2, 1}, make_data(p), is_simulator() ? 2 : 1000);
+  run(device(), p, {64, 1, 1, 3, false, true}, make_data(p), is_simulator() ? 2 : 1000);
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ class WideE4m3 : public KernelTest {
     params.tokens = p.tokens, params.n = p.n, params.k = p.k;
     params.matrices = p.matrices();
     params.x_scale_pitch = p.scale_pitch();
+    params.tile_tokens = variant.tokens;
     params.token_group = 1;
     params.splits = splits;
     params.format = p.format;

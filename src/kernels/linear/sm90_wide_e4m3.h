@@ -2,53 +2,27 @@
 #pragma once
 
 #include "kernels/linear/packed_weight.h"
+#include "kernels/linear/sm90_wide.h"
 
 #include <cstdint>
 
 namespace tilewright::kernels {
 
-/// y[i, j] = (alpha * sum_k x[i, k] w[j, k] + bias[j]) * row_weight[i]; with is_swiglu the rows of
-/// w are 8 of gate and 8 of up in turn (swiglu_row()), and
-///   y[i, 8 q + r] = silu(min(gate, limit)) * clamp(up, -limit, limit) * row_weight[i],
-///   gate = alpha * sum + bias of row 16 q + r, up = that of row 16 q + 8 + r.
-///
 /// Numbers  x is its e4m3 times its scale; w is what e4m3_magnitudes() makes of it (2^bias_exponent
 ///          and the checkpoint's global scale belong into alpha), or e4m3 times the scale of its
 ///          block. The tensor core adds with 13 fraction bits; its sums go over to f32 every
 ///          `promote` steps of 128.
-/// Layout   x in operand order, bytes [tokens, k rounded up to 64]. Weights: packed_weight.h with
-///          WordOrder::kE4m3. Scales of tokens: [tokens], or per 128 of k [ceil(k / 128)]
-///          [x_scale_pitch], the pitch a multiple of 4 and 16-byte aligned.
+/// Layout   x in operand order, bytes [tokens, k rounded up to 64], none behind the last row is
+///          read; x_map in boxes of box_tokens(). Weights with WordOrder::kE4m3. Scales of tokens:
+///          [tokens], or per 128 of k [ceil(k / 128)][x_scale_pitch], the pitch a multiple of 4 and
+///          16-byte aligned. At most 512 matrices; tile_tokens at most the variant's.
 /// Grid     any number of CTAs (x only); each takes tiles in turn. With splits = 2: clusters of
 ///          two, as many as there are tiles, each of which adds up k in two parts; no segments, k >
 ///          128
-struct WideE4m3Params {
-  alignas(64) std::uint8_t x_map[128];  ///< u8 [tokens, k rounded up to 64], boxes of 128 x
-                                        ///< box_tokens(), 128B swizzle, zeros outside
-  const std::uint8_t* weights;
-  const float* block_scales;  ///< fp8: [matrix][ceil(k/128)][blocks of rows]; with is_swiglu
-                              ///< the blocks of the gate, then those of up, of 128 each
+struct WideE4m3Params : WideParams {
   const float* x_scales;
-  const float* alphas;           ///< [matrices] factors beside alpha, or null; of
-                                 ///< SwiGLU [matrices][2], of gate and up
-  const float* bias;             ///< [matrix][n], or null
-  const float* row_weights;      ///< [tokens], or null
-  const std::int32_t* segments;  ///< [matrices + 1]: rows segments[e] .. segments[e + 1] of x are
-                                 ///< for matrix e; null: one matrix, rows 0 .. tokens
-  void* y;                       ///< 16-byte aligned
-  std::int64_t y_pitch;          ///< elements between rows; rows multiples of 16 bytes
-  std::int64_t matrix_bytes;     ///< from one packed matrix to the next
-  std::int32_t tokens;           ///< rows of x: none behind them is read
-  std::int32_t n, k;             ///< rows of w (a multiple of 16) and columns (any)
-  std::int32_t matrices;         ///< at most 512
-  std::int32_t x_scale_pitch;    ///< elements
-  std::int32_t tile_tokens;  ///< most of a tile: a multiple of 32, at most the variant's; 0: that
-  std::int32_t token_group;  ///< token tiles whose rows come together: what L2 is to hold
-  std::int32_t splits;       ///< 1; or 2 parts of k, see Grid
+  std::int32_t x_scale_pitch;  ///< elements
   WeightFormat format;
-  float alpha;
-  float swiglu_limit;  ///< infinity for none
-  std::uint8_t is_swiglu, is_f32;
 };
 
 /// Entries linear_wide_e4m3_NAME.
@@ -63,9 +37,8 @@ struct WideE4m3Variant {
   bool interleaved = false;  ///< weights are decoded between the products of a step, or after them
   bool turns = false;        ///< the two warpgroups issue their products in turn
 
-  static constexpr int cluster = 1;  ///< CTAs, without splits
   static constexpr int kRows = 128, kStepK = 128, kThreads = 3 * 128;
-  static constexpr int kChunkTokens = 32;
+  static constexpr int kMaxMatrices = 512;
   static constexpr int kTableBytes = 153 * 128;
 
   static constexpr int box_tokens() { return 64; }  ///< of x_map
@@ -79,11 +52,9 @@ struct WideE4m3Variant {
   constexpr int stage_bytes() const {
     return (scales_at() + (has_k_scales ? tokens * 4 : 0) + 1023) / 1024 * 1024;
   }
-  /// Results of a warpgroup before they are stored.
-  static constexpr int kStagingBytes = kChunkTokens * 128;
   /// Dynamic; 1024 for alignment.
   constexpr std::uint32_t shared_bytes() const {
-    return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * kStagingBytes +
+    return static_cast<std::uint32_t>(1024 + stages * stage_bytes() + 2 * kWideStagingBytes +
                                       (is_fp4 ? kTableBytes : 0));
   }
 };

@@ -8,6 +8,7 @@
 // of scales, 140 us, with x.
 #include "kernels/moe/scatter.h"
 #include "ptx/grid_dependency.h"
+#include "tile/cta_max.h"
 #include "tile/quantize.h"
 
 namespace tilewright::kernels {
@@ -51,16 +52,6 @@ __device__ void scatter_bf16(const MoeScatterParams& params) {
   });
 }
 
-// The largest of all threads of the CTA.
-__device__ std::uint32_t max_of_cta(std::uint32_t x) {
-  __shared__ std::uint32_t of_warps[kMoeScatterMaxThreads / 32];
-  x = __reduce_max_sync(~0u, x);
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = x;
-  __syncthreads();
-  const std::uint32_t lane = threadIdx.x % 32;
-  return __reduce_max_sync(~0u, lane < blockDim.x / 32 ? of_warps[lane] : 0);
-}
-
 // Of the 128 columns that 8 lanes have.
 __device__ std::uint32_t max_of_block(std::uint32_t x) {
 #pragma unroll
@@ -83,7 +74,7 @@ __device__ void scatter_e4m3(const MoeScatterParams& params) {
     amax[i] = held[i].amax_bits();
     most = max(most, amax[i]);
   }
-  if (params.has_row_scales) most = max_of_cta(most);
+  if (params.has_row_scales) most = tile::max_of_cta<kMoeScatterMaxThreads>(most);
   QuantizeParams rule = {};
   rule.min_amax = kFp8MinAmax;
   rule.is_pow2 = params.is_pow2;

@@ -17,6 +17,7 @@
 // Sources: the official DeepSeek-V4 inference code (rules); Markstein's theorem (the quotient).
 #include "kernels/quantize/activation_fp8.h"
 #include "ptx/grid_dependency.h"
+#include "tile/cta_max.h"
 #include "tile/quantize.h"
 
 namespace tilewright::kernels {
@@ -65,16 +66,6 @@ __device__ void quantize_blocks(const QuantizeParams& params) {
     store_scale(params, row, col / params.block_cols, params.out_cols / params.block_cols, scale);
 }
 
-// The largest of all threads of the CTA.
-__device__ std::uint32_t max_of_cta(std::uint32_t x) {
-  __shared__ std::uint32_t of_warps[kFp8TokenMaxThreads / 32];
-  x = __reduce_max_sync(~0u, x);
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = x;
-  __syncthreads();
-  const std::uint32_t lane = threadIdx.x % 32;
-  return __reduce_max_sync(~0u, lane < blockDim.x / 32 ? of_warps[lane] : 0);
-}
-
 template <class Load>
 __device__ void quantize_token(const QuantizeParams& params) {
   constexpr int kHeld = 2;
@@ -94,7 +85,7 @@ __device__ void quantize_token(const QuantizeParams& params) {
     amax = max(amax, chunk.amax_bits());
   }
   ptx::griddepcontrol_launch_dependents();
-  const tile::Fp8Scale scale(params, max_of_cta(amax));
+  const tile::Fp8Scale scale(params, tile::max_of_cta<kFp8TokenMaxThreads>(amax));
   const bool is_operand = params.code_order == CodeOrder::kOperand;
   // Whole warps: four lanes exchange words, and rows are whole blocks of four lanes.
   const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
