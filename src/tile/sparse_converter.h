@@ -43,8 +43,8 @@ class SparseConverterBase {
 };
 
 /// 8- and 4-bit rows, 32 of them, half of the columns: copied to where the converted ones will be,
-/// and converted there, 8 rows after another. Of these, which are 1024 bytes of each box, two lie in
-/// each box until the warp has them all in registers.
+/// and converted there, 8 rows after another. Of these, which are 1024 bytes of each box, two lie
+/// in each box until the warp has them all in registers.
 ///
 /// Not by loads to registers ahead of time: they need room in the first cache, of which 200 KB of
 /// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
