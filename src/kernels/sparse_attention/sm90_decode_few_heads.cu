@@ -24,10 +24,12 @@
 //
 // Limits, fp8, a key and multiprocessor: 608 bytes, of HBM 34 clocks at 4.2 TB/s and 1.55 GHz;
 // some 22 issue slots of each scheduler at 8 heads; shared memory 20 clocks; products 4 to 5 clocks
-// a scheduler and 8 heads. Codes moved into bf16 by integer instructions, the first form, took 33
-// slots, 83 % of them used: 74 us for 256 sequences of two queries with 640 keys (HBM: 47).
-// docs/notes/2026-11-22-dsv4-few-heads.md has what was tried.
-// Measured: see the note.
+// a scheduler and 8 heads.
+// Measured (H200, dependent launches, cold rows, two queries of 128 + 512 keys a sequence, without
+// schedule and combination, us for 2 / 64 / 128 / 256 sequences): fp8 8 heads 7.1 / 22.4 / 34.9 /
+// 63.4, 16 heads 8.9 / 25.2 / 40.0 / 74.2, 32 heads 9.9 / 39.9 / 74.3 / 142; bf16 8 heads 7.7 /
+// 29.8 / 48.6 / 90.5. FlashMLA, padded to 64, in the same run: 14.1 / 45.1 / 87.2 / 171.
+// docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
 // docs/06-deepseek-v4.md.
 #include "kernels/sparse_attention/sm90_decode_few_heads.h"
