@@ -179,22 +179,18 @@ class SparseScoreConsumer : SparseConsumer<0> {
     store(o, piece, factors);
   }
 
-  /// The next block's scores, while the last one's values are multiplied.
+  /// The last block's values, then the next one's scores. Not the other way round, which would keep
+  /// the tensor cores busy under the softmax: the values of a block would then wait for the keys of
+  /// the next, and its stage, the only other one, could not be filled meanwhile (twice the time).
   __device__ void step(Scores& s, Results& o, Weights& p, OnlineSoftmax& softmax, float (&top)[2]) {
     float correction[2];
-    SparseAt s_at = k_at_;
-    s_at.advance();
-    // Free long since: so are the keys' place. Not later: a loop between products that are issued
-    // and the wait for them makes ptxas wait at once.
-    p_ring().wait_empty(p_at_);
-    issue_scores(s, s_at);
     issue_values(o, p);
-    ptx::wgmma_wait_group_sync_aligned<1>();
-    const bool has_moved = weigh(s, softmax, top, correction, s_at);
-    hand_on(s, correction);
     await_values(o);
-    // Packed once more: as the operand of the product just done, p could not be written before.
-    ptx::wgmma_fence_operand(s);
+    p_ring().wait_empty(p_at_);
+    issue_scores(s, k_at_);
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    const bool has_moved = weigh(s, softmax, top, correction, k_at_);
+    hand_on(s, correction);
     pack_operand<Bf16, 64>(p, s);
     if (has_moved) scale_rows(o, correction);
   }

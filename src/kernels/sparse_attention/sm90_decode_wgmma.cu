@@ -10,9 +10,9 @@
 //   scores       s = q k^T of 64 x 64 x 512, softmax; o[:, 0:256] += p v with p in registers
 //   values       o[:, 256:512] += p v with p in shared memory; loads the next query's heads
 //
-//   converters | copy 2 | decode 2 |copy 3 ...      | decode 3 |
-//   scores     | q k (1)  pv (0) | softmax of 1 | q k (2)  pv (1) | softmax of 2 |
-//   values     |      pv (0)     |              |      pv (1)     |
+//   converters | copy 2 | decode 2 |   wait   | copy 3 | decode 3 |
+//   scores     | pv (0) | q k (1) | softmax of 1 | pv (1) | q k (2) | softmax of 2 |
+//   values     | pv (0) |                        | pv (1) |
 //   barriers   k_ring[half] of two stages: full when decoded, empty when its consumer's product is
 //              done (the half of columns that is free first is filled and multiplied first);
 //              p_ring: weights and the factors of results so far, scores to values
