@@ -84,9 +84,14 @@ class Compressor {
   /// Enqueues one kernel, or two. Allocates nothing, waits for nothing; may be captured in a CUDA
   /// graph. Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const CompressorArguments& arguments) const;
+  /// This one's run() (kCsa) and that of the layer's indexer in one kernel, if both calls take one.
+  /// Errors   as run()
+  void run_with_keys(const CompressorArguments& arguments, const Compressor& keys,
+                     const CompressorArguments& arguments_of_keys) const;
 
  private:
   struct State;
+  struct Call;
   std::unique_ptr<State> state_;
 };
 

@@ -10,11 +10,15 @@
 
 namespace tilewright {
 
+// g++ 12 takes the names inside the enumeration for others of the same name outside.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 /// In which numbers queries and keys of the indexer are.
 enum class IndexerFormat {
   kFp8,    ///< e4m3 with a power of two for each 128: CompressorKind::kIndexFp8
   kMxfp4,  ///< e2m1 with a power of two for each 32: CompressorKind::kIndexMxfp4
 };
+#pragma GCC diagnostic pop
 /// "fp8", "mxfp4".
 const char* to_string(IndexerFormat format) noexcept;
 
@@ -33,9 +37,9 @@ struct IndexerProblem {
   /// Most entries of a sequence: what it has beyond is not looked at.
   std::int64_t max_len = 0;
   /// Pages of keys, as Compressor writes them; the layout's format does not count.
-  KvCacheLayout keys;
+  KvCacheLayout keys = {};
   /// Cache whose rows are selected; only sizes count. num_pages 0: rows are entries.
-  KvCacheLayout rows;
+  KvCacheLayout rows = {};
   /// Logits that a token does not see are -inf, not left as they were: to look at.
   bool fill_logits = false;
 };

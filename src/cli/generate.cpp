@@ -156,6 +156,11 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
       ->type_name("N")
       ->capture_default_str();
   command
+      .add_option("--max-seconds", args.options.max_seconds,
+                  "no further token after so long; for a simulator")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("S");
+  command
       .add_option("--temperature", args.options.sampler.temperature,
                   "0 takes the likeliest token; 1 draws as the model predicts")
       ->type_name("T")

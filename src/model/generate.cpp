@@ -91,8 +91,11 @@ GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
   for (const Tokens& prompt : prompts)
     result.prompt_tokens += static_cast<std::int64_t>(prompt.size());
   result.prefill_s = seconds_since(start);
+  const auto is_late = [&, begin = start] {
+    return options.max_seconds > 0 && seconds_since(begin) > options.max_seconds;
+  };
   start = std::chrono::steady_clock::now();
-  for (std::int64_t step = 1; step < options.max_tokens; ++step) {
+  for (std::int64_t step = 1; step < options.max_tokens && !is_late(); ++step) {
     std::vector<Tokens> next;
     for (const Tokens& tokens : result.tokens) next.push_back({tokens.back()});
     const Logits logits = runner.forward(next, LogitRows::kLast);

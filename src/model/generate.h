@@ -15,6 +15,7 @@ namespace tilewright::model {
 struct GenerateOptions {
   SamplerOptions sampler;
   std::int64_t max_tokens = 64;      ///< new ones, of every sequence
+  double max_seconds = 0;            ///< no further token after so long; 0: no limit
   std::int64_t prefill_chunk = 512;  ///< prompt tokens of a sequence in one forward pass
 };
 

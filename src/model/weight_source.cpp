@@ -29,6 +29,13 @@ void append_bf16(std::vector<std::uint8_t>& to, const MatrixRows& part) {
   }
 }
 
+constexpr std::int64_t kFp8BlockRows = 128;
+
+// Rows that share a scale with rows before them become bf16: output groups of fewer than 128 rows.
+bool begins_a_block(const MatrixRows& part) {
+  return weight_format(*part.matrix) != WeightFormat::kFp8 || part.first % kFp8BlockRows == 0;
+}
+
 ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::int64_t rows) {
   ConstTensorView part = view;
   part.data = static_cast<const std::uint8_t*>(view.data) +
@@ -40,10 +47,7 @@ ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::in
 LinearWeightSource quantised(const MatrixRows& part) {
   const Matrix& m = *part.matrix;
   const WeightFormat format = weight_format(m);
-  const std::int64_t block_rows = format == WeightFormat::kFp8 ? 128 : 1;
-  require(part.first % block_rows == 0, ErrorKind::kInvalidArgument,
-          "{}: rows from {} on; expected the first of a block of {}", m.name, part.first,
-          block_rows);
+  const std::int64_t block_rows = format == WeightFormat::kFp8 ? kFp8BlockRows : 1;
   LinearWeightSource source = {.format = format};
   source.values = rows_of(m.codes, part.first, part.rows);
   source.scales =
@@ -67,7 +71,7 @@ bool can_stack(const Matrix& matrix) {
 
 WeightSource weight_source(std::span<const MatrixRows> parts) {
   WeightSource result;
-  if (parts.size() == 1 && !can_stack(*parts[0].matrix)) {
+  if (parts.size() == 1 && !can_stack(*parts[0].matrix) && begins_a_block(parts[0])) {
     result.source = quantised(parts[0]);
     return result;
   }

@@ -52,6 +52,18 @@ KvCacheLayout complete_layout(CompressorKind kind, KvCacheLayout cache) {
   return cache;
 }
 
+template <class Params>
+void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, std::int64_t ctas,
+            const Params& params, void* stream) {
+  device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
+                                 .block = {static_cast<std::uint32_t>(shape.threads())},
+                                 .is_dependent_launch = true};
+  if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
+  kernel.launch(
+      config, params,
+      device::Stream::lent(kernel.device(), reinterpret_cast<device::abi::CUstream>(stream)));
+}
+
 }  // namespace
 
 std::int64_t compressor_ratio(CompressorKind kind) noexcept {
@@ -71,7 +83,7 @@ struct Compressor::State {
   Device handle;  // keeps the device open
   CompressorProblem problem;
   kernels::CompressShape shape;
-  device::Kernel kernel;
+  device::Kernel kernel, pair;  // pair: of kCsa
 };
 
 Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
@@ -83,7 +95,8 @@ Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
   kChecks.range("ring", p.ring, shape.slots(), 1 << 20);
   kChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
   auto kernel = device::load_kernel(device.internal(), entry_of(p.kind));
-  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel)});
+  auto pair = device::load_kernel(device.internal(), "compress_pair");
+  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel), std::move(pair)});
 }
 
 Compressor::~Compressor() = default;
@@ -106,9 +119,19 @@ std::size_t Compressor::cache_bytes() const noexcept {
          static_cast<std::size_t>(cache.page_stride_bytes);
 }
 
-void Compressor::run(const CompressorArguments& a) const {
-  const CompressorProblem& problem = state_->problem;
-  const kernels::CompressShape& shape = state_->shape;
+// Checked arguments as the kernel has them, and the CTAs of its launch.
+struct Compressor::Call {
+  kernels::CompressParams params = {};
+  std::int64_t entry_ctas = 0, state_ctas = 0;
+  bool is_one_launch = false;
+
+  Call(const State& state, const CompressorArguments& arguments);
+};
+
+Compressor::Call::Call(const State& state, const CompressorArguments& a) {
+  const CompressorProblem& problem = state.problem;
+  const kernels::CompressShape& shape = state.shape;
+  kernels::CompressParams& p = params;
   constexpr std::size_t kAlignment = 16;
   ops::check_sequences(kChecks, a.sequences);
   ops::check_table(kChecks, a.table);
@@ -121,7 +144,6 @@ void Compressor::run(const CompressorArguments& a) const {
   kChecks.address("rope", a.rope, kAlignment);
   kChecks.address("state", a.state, kAlignment);
   kChecks.address("pages", a.pages, kAlignment);
-  kernels::CompressParams p = {};
   p.kv = a.kv;
   p.gate = a.gate;
   p.ape = a.ape;
@@ -145,23 +167,40 @@ void Compressor::run(const CompressorArguments& a) const {
   kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  const auto stream = device::Stream::lent(state_->handle.internal(),
-                                           reinterpret_cast<device::abi::CUstream>(a.stream));
-  const auto launch = [&](std::int64_t entry_ctas, std::int64_t state_ctas) {
-    device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(entry_ctas + state_ctas)},
-                                   .block = {static_cast<std::uint32_t>(shape.threads())},
-                                   .is_dependent_launch = true};
-    if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
-    p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
-    state_->kernel.launch(config, p, stream);
-  };
-  const std::int64_t entry_ctas =
-      shape.entry_ctas(a.sequences.batch * p.groups, state_->handle.internal().info().num_sms);
-  const std::int64_t state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
-  if (a.max_tokens + shape.slots() - 1 <= problem.ring) return launch(entry_ctas, state_ctas);
+  const int num_sms = state.handle.internal().info().num_sms;
+  entry_ctas = shape.entry_ctas(a.sequences.batch * p.groups, num_sms);
+  state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
+  p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
   // New rows of the state may lie where older ones still have to be read.
-  launch(entry_ctas, 0);
-  launch(0, state_ctas);
+  is_one_launch = a.max_tokens + shape.slots() - 1 <= problem.ring;
+}
+
+void Compressor::run(const CompressorArguments& a) const {
+  Call call(*state_, a);
+  const auto launch_ctas = [&](std::int64_t ctas) {
+    launch(state_->kernel, state_->shape, ctas, call.params, a.stream);
+  };
+  if (call.is_one_launch) return launch_ctas(call.entry_ctas + call.state_ctas);
+  launch_ctas(call.entry_ctas);
+  call.params.entry_ctas = 0;
+  launch_ctas(call.state_ctas);
+}
+
+void Compressor::run_with_keys(const CompressorArguments& a, const Compressor& keys,
+                               const CompressorArguments& of_keys) const {
+  kChecks.check(state_->problem.kind == CompressorKind::kCsa && is_index(keys.problem().kind),
+                "run_with_keys() is for a compressor of kCsa and one of kIndexFp8 or kIndexMxfp4");
+  kChecks.check(a.stream == of_keys.stream, "the streams of rows and keys differ; expected one");
+  const Call rows_call(*state_, a), keys_call(*keys.state_, of_keys);
+  if (!rows_call.is_one_launch || !keys_call.is_one_launch) {
+    run(a);
+    return keys.run(of_keys);
+  }
+  const std::int64_t row_ctas = rows_call.entry_ctas + rows_call.state_ctas;
+  const kernels::CompressPairParams params = {rows_call.params, keys_call.params,
+                                              static_cast<std::int32_t>(row_ctas)};
+  launch(state_->pair, state_->shape, row_ctas + keys_call.entry_ctas + keys_call.state_ctas,
+         params, a.stream);
 }
 
 }  // namespace tilewright

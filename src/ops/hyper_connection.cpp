@@ -79,10 +79,11 @@ void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
   need(p.has_mix, "workspace", a.workspace, 256);
 }
 
-// One token a warp until every SM has several CTAs: then fn is read once for more of them.
+// One token a warp until every SM has a CTA: then fn is read once for more of them. On an H200, 128
+// tokens of 4096 took 44 us with one token a warp, 32 with two, 26 with four.
 std::int32_t warp_tokens(const HyperConnectionProblem& p, std::uint32_t slices, int num_sms) {
   const std::int64_t warps = p.tokens * slices;
-  const std::int64_t wanted = warps / (std::int64_t{2} * kMergeWarps * num_sms);
+  const std::int64_t wanted = warps / (std::int64_t{kMergeWarps} * num_sms);
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, 1, kernels::kHyperWarpTokens));
 }
 

@@ -2,6 +2,7 @@
 #include "tilewright/indexer.h"
 
 #include "device/kernel_registry.h"
+#include "device/tensor_map.h"
 #include "formats/index_page.h"
 #include "kernels/sparse_attention/indexer_logits.h"
 #include "kernels/sparse_attention/indexer_query.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace tilewright {
 
@@ -131,7 +133,7 @@ struct Indexer::State {
 
   const device::Device& device() const { return handle.internal(); }
   std::int64_t sms() const { return device().info().num_sms; }
-  std::int64_t ctas() const { return sms() * kernels::kIndexerLogitsCtasPerSm; }
+  std::int64_t ctas() const { return sms(); }
 
   /// Tokens of a unit, at most.
   static int unit_tokens(const SequenceBatch& s) {
@@ -185,6 +187,27 @@ std::size_t Indexer::workspace_bytes(std::int64_t tokens, std::int64_t batch) co
 
 namespace {
 
+// The codes of keys: rows of a page, pages.
+void encode_keys(const device::Device& device, const IndexerProblem& p, const void* pages,
+                 kernels::IndexerLogitsParams& params) {
+  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(to_kernel(p.format)));
+  params.box_rows = kernels::indexer_box_rows(p.keys.page_size);
+  const device::TensorMapSpec spec = {
+      .name = "keys",
+      .type = device::TensorMapType::kUint8,
+      .address = reinterpret_cast<device::abi::CUdeviceptr>(pages),
+      .dims = {row_bytes, static_cast<std::uint64_t>(p.keys.page_size),
+               static_cast<std::uint64_t>(p.keys.num_pages)},
+      .strides_bytes = {row_bytes, static_cast<std::uint64_t>(p.keys.page_stride_bytes)},
+      .box = {row_bytes, static_cast<std::uint32_t>(params.box_rows), 1},
+      .swizzle = p.format == IndexerFormat::kFp8 ? device::TensorMapSwizzle::k128B
+                                                 : device::TensorMapSwizzle::kNone,
+      .l2_promotion = device::TensorMapL2Promotion::k256B};
+  const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
+  static_assert(sizeof map == sizeof params.key_map);
+  std::memcpy(params.key_map, &map, sizeof map);
+}
+
 // The parameters of each step of a call.
 struct Call {
   const IndexerProblem& p;
@@ -235,7 +258,7 @@ struct Call {
             .ctas = narrow(ctas)};
   }
 
-  kernels::IndexerLogitsParams logits() const {
+  kernels::IndexerLogitsParams logits(const device::Device& device) const {
     const auto page_size = static_cast<std::uint32_t>(p.keys.page_size);
     kernels::IndexerLogitsParams l = {};
     l.q = in_workspace<std::uint8_t>(at.codes);
@@ -258,6 +281,7 @@ struct Call {
     l.logits = in_workspace<float>(at.logits);
     l.logits_stride = at.logits_stride;
     l.is_filled = p.fill_logits ? 1 : 0;
+    encode_keys(device, p, a.key_pages, l);
     return l;
   }
 
@@ -310,7 +334,7 @@ void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
       config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
           to_kernel(state.problem.format), State::unit_tokens(a.sequences),
           head_slots(state.problem.heads)));
-      return state.logits.launch(config, call.logits(), stream);
+      return state.logits.launch(config, call.logits(state.device()), stream);
     case IndexerStep::kSelect:
       const std::int64_t cluster = state.topk_cluster(a.tokens);
       const kernels::IndexerTopkParams params = call.topk(cluster);

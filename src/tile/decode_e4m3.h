@@ -46,6 +46,11 @@ __device__ inline bool has_large_scale(std::uint32_t scales) {
 /// 2^120 in both halves: what place_e4m3() leaves out.
 inline constexpr std::uint32_t kPlacedE4m3 = 0x7b807b80u;
 
+/// Numbers >= 0 themselves as bf16: bytes as of spread_byte().
+__device__ inline std::uint32_t e4m3_factors(std::uint32_t bytes) {
+  return mul_bf16x2((bytes & 0x007f007fu) << 4, kPlacedE4m3);
+}
+
 /// 16 codes as bf16, times a factor.
 __device__ inline void decode_e4m3(std::uint32_t (&out)[8], const uint4& codes,
                                    std::uint32_t factor) {

@@ -1,25 +1,22 @@
 // Keys of the lightning indexer on their way from pages to the A operand of an m64nNk32 product of
-// e4m3. Each warp fetches 16 keys for itself by bulk copies, some tiles ahead, and waits for
-// nobody.
+// e4m3: a warp fetches tiles of 64 for a warpgroup, some tiles ahead.
 //
-// A product over 128 dims does not care about their order, as long as keys and queries have the
-// same: lane t of a quad takes from a row what lies together, and queries are put into shared
-// memory so that they fit.
-//
-//   e4m3    lane t has bytes 16t.. and 64 + 16t.. of the row; product s of four takes word s of
-//           either: in place 32s + 16h + 4t + j stands dim 64h + 16t + 4s + j
-//   e2m1    lane t has the 16 bytes of block t; product s takes the eight numbers of word s: in
-//           place 32s + 16h + 4t + j stands dim 32t + 8s + 4h + j
+//   e4m3    tensor copies of up to 64 rows in the 128-byte swizzle: the operand as it is
+//   e2m1    bulk copies of rows of 64 bytes; lane t of a quad takes block t of a row, 16 bytes,
+//           and makes e4m3 of it in registers. A product over 128 dims does not care about their
+//           order: in place 32s + 16h + 4t + j of keys and queries stands dim 32t + 8s + 4h + j
 #pragma once
 
 #include "kernels/sparse_attention/indexer_logits.h"
 #include "ptx/bulk_copy.h"
+#include "ptx/bulk_tensor_copy.h"
 #include "ptx/byte_permute.h"
 #include "ptx/cp_async.h"
 #include "ptx/fence.h"
 #include "ptx/load_store.h"
 #include "ptx/mbarrier.h"
 #include "tile/quantize.h"
+#include "tile/ring.h"
 
 #include <cstdint>
 
@@ -101,97 +98,106 @@ __device__ inline bool has_page(const kernels::IndexPages& keys, std::int32_t pa
   return static_cast<std::uint32_t>(page) < keys.page_divisor.divide(rows);
 }
 
-inline constexpr int kTileKeys = 16;  ///< of a warp
-
-/// A warp's tiles of keys in shared memory, and the barriers that say when one is there.
+/// Tiles of keys in shared memory, and the barriers that say when one is there and when its place
+/// is free.
 template <IndexFormat Format>
 struct KeyTiles {
   static constexpr int kRowBytes = index_data_bytes(Format);
   static constexpr int kBytes = kernels::indexer_stage_bytes(Format);
+  static constexpr int kKeys = kernels::kIndexerTileKeys, kStages = kernels::kIndexerStages;
   static constexpr std::uint32_t kNoKeyBits =
       Format == IndexFormat::kFp8 ? 0xbf800000u : 0xfefefefeu;
 
-  std::uint32_t base, barriers;  ///< shared addresses of this warp's first
+  std::uint32_t base;  ///< shared address of this warpgroup's first tile
+  Ring<kStages> ring;
 
-  __device__ std::uint32_t tile(int stage) const {
-    return base + static_cast<std::uint32_t>(stage * kBytes);
-  }
-  __device__ std::uint32_t barrier(int stage) const {
-    return barriers + static_cast<std::uint32_t>(stage * 8);
+  __device__ std::uint32_t tile(std::uint32_t stage) const { return base + stage * kBytes; }
+  __device__ std::uint32_t scale(std::uint32_t stage, int row) const {
+    return tile(stage) + static_cast<std::uint32_t>(kKeys * kRowBytes + 4 * row);
   }
 
-  /// Starts to fetch a tile; `page` is that of this lane's key, number lane / 2. The first key of
-  /// each run in a page copies the run. Nothing is copied for keys that are not there; their scale
-  /// says so. Scales belong to the cp.async group that is committed here.
-  __device__ void fetch(int stage, const kernels::IndexPages& keys, std::int32_t page,
-                        std::int32_t key) const {
+  /// Starts to fetch a tile, all lanes of a warp. Lane l has keys l and l + 32 of it, of which the
+  /// pages are given; those that begin a box copy it. What is not there is not copied, and the
+  /// scale says so.
+  __device__ void fetch(RingPosition<kStages> at, const kernels::IndexerLogitsParams& params,
+                        const std::int32_t (&pages)[2], std::int32_t first_key) const {
     const auto lane = static_cast<int>(threadIdx.x % 32);
-    const int row = lane / 2;
-    const bool is_there = has_page(keys, page);
-    const auto block =
-        static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
-    const std::int32_t slot = key - block * keys.page_size;
-    const std::uint32_t there = __ballot_sync(~0u, is_there);
-    const KeyPlace place(keys, is_there ? page : 0, is_there ? slot : 0);
-    const std::uint32_t to = tile(stage);
-    if (lane == 0) ptx::mbarrier_arrive_expect_tx(barrier(stage), __popc(there) / 2 * kRowBytes);
-    __syncwarp();
-    if (lane % 2 == 0) {
-      const std::uint32_t scale = to + static_cast<std::uint32_t>(kTileKeys * kRowBytes + 4 * row);
-      if (is_there) {
-        ptx::cp_async_ca_shared_global_4(scale, place.scales, 4);
-      } else {
-        ptx::st_shared_u32(scale, kNoKeyBits);
-      }
-    } else if (is_there && (row == 0 || slot == 0)) {
-      // Keys of a page are all there up to the sequence's last.
-      const int last = 16 - __clz(static_cast<int>(there)) / 2;
-      const int run = min(min(kTileKeys - row, keys.page_size - slot), last - row);
-      ptx::cp_async_bulk_shared_global(to + static_cast<std::uint32_t>(row * kRowBytes), place.data,
-                                       static_cast<std::uint32_t>(run * kRowBytes), barrier(stage));
-    } else if (!is_there && Format == IndexFormat::kMxfp4) {
-      // Codes decide whether a tile is exact. Later copies come behind these stores.
-      for (std::uint32_t i = 0; i < kRowBytes; i += 4)
-        ptx::st_shared_u32(to + static_cast<std::uint32_t>(row * kRowBytes) + i, 0);
-      ptx::fence_proxy_async_shared_cta();
+    const kernels::IndexPages& keys = params.keys;
+    bool is_there[2], is_copied[2];
+    std::uint32_t there[2];
+    std::int32_t slots[2];
+    std::uint32_t boxes = 0;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const std::int32_t key = first_key + lane + 32 * i;
+      const auto block =
+          static_cast<std::int32_t>(keys.page_divisor.divide(static_cast<std::uint32_t>(key)));
+      slots[i] = key - block * keys.page_size;
+      is_there[i] = has_page(keys, pages[i]);
+      there[i] = __ballot_sync(~0u, is_there[i]);
+      is_copied[i] = is_there[i] && (lane + 32 * i) % params.box_rows == 0;
+      boxes += static_cast<std::uint32_t>(__popc(__ballot_sync(~0u, is_copied[i])));
     }
-    ptx::cp_async_commit_group();
+    ring.wait_empty(at);
+    const auto bytes = static_cast<std::uint32_t>(params.box_rows * kRowBytes);
+    if (lane == 0) ptx::mbarrier_arrive_expect_tx(ring.full(at), boxes * bytes);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = lane + 32 * i;
+      const std::uint32_t to = tile(at.stage) + static_cast<std::uint32_t>(row * kRowBytes);
+      if (is_copied[i] && Format == IndexFormat::kFp8) {
+        ptx::cp_async_bulk_tensor_3d_shared_global(to, params.key_map, 0, slots[i], pages[i],
+                                                   ring.full(at));
+      } else if (is_copied[i]) {
+        ptx::cp_async_bulk_shared_global(to, KeyPlace(keys, pages[i], slots[i]).data, bytes,
+                                         ring.full(at));
+      }
+      if (is_there[i]) {
+        const KeyPlace place(keys, pages[i], slots[i]);
+        ptx::cp_async_ca_shared_global_4(scale(at.stage, row), place.scales, 4);
+      } else {
+        ptx::st_shared_u32(scale(at.stage, row), kNoKeyBits);
+        const int first = row - row % params.box_rows;  // of its box, which may be copied
+        const bool is_written = (there[first / 32] >> first % 32 & 1) != 0;
+        if (Format == IndexFormat::kMxfp4 && !is_written) clear(at.stage, row);
+      }
+    }
+    ptx::cp_async_mbarrier_arrive_noinc(ring.full(at));
+    ptx::mbarrier_arrive(ring.full(at));
+  }
+  /// Arrivals of a phase of a full barrier: a lane's for what it stored, one for what it copied,
+  /// and one for the bytes.
+  static constexpr std::uint32_t kArrivals = 2 * 32 + 1;
+
+  /// Zeros: codes decide whether a tile is exact.
+  __device__ void clear(std::uint32_t stage, int row) const {
+    for (int i = 0; i < kRowBytes; i += 4)
+      ptx::st_shared_u32(tile(stage) + static_cast<std::uint32_t>(row * kRowBytes + i), 0);
+    ptx::fence_proxy_async_shared_cta();  // later copies come behind these stores
   }
 
-  __device__ std::uint32_t scale_word(int stage, int row) const {
-    return ptx::ld_shared_u32(tile(stage) +
-                              static_cast<std::uint32_t>(kTileKeys * kRowBytes + 4 * row));
-  }
-  __device__ uint4 chunk(int stage, int row, int idx) const {
-    return ptx::ld_shared_v4_u32(tile(stage) +
-                                 static_cast<std::uint32_t>(row * kRowBytes + 16 * idx));
-  }
-
-  /// The A operand of four products, in lane 4g + t of rows g and g + 8; false if it is not exact.
-  __device__ bool operand(std::uint32_t (&a)[4][4], int stage) const {
-    const int g = static_cast<int>(threadIdx.x % 32 / 4), t = static_cast<int>(threadIdx.x % 4);
+  /// MXFP4: the A operand of four products, in lane 4g + t of rows `row` and row + 8; false if it
+  /// is not exact.
+  __device__ bool operand(std::uint32_t (&a)[4][4], std::uint32_t stage, int row) const {
+    const int t = static_cast<int>(threadIdx.x % 4);
     bool is_exact = true;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int row = g + 8 * r;
-      const uint4 low = chunk(stage, row, t);
-      if constexpr (Format == IndexFormat::kFp8) {
-        const uint4 high = chunk(stage, row, 4 + t);
-        a[0][r] = low.x, a[1][r] = low.y, a[2][r] = low.z, a[3][r] = low.w;
-        a[0][2 + r] = high.x, a[1][2 + r] = high.y, a[2][2 + r] = high.z, a[3][2 + r] = high.w;
-      } else {
-        const E2m1ToE4m3 convert(scale_word(stage, row), t, low, is_exact);
-        const std::uint32_t words[4] = {low.x, low.y, low.z, low.w};
+      const uint4 codes = ptx::ld_shared_v4_u32(
+          tile(stage) + static_cast<std::uint32_t>((row + 8 * r) * kRowBytes + 16 * t));
+      const std::uint32_t scales = ptx::ld_shared_u32(scale(stage, row + 8 * r));
+      const E2m1ToE4m3 convert(scales, t, codes, is_exact);
+      const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll
-        for (int s = 0; s < 4; ++s) convert(a[s][r], a[s][2 + r], words[s]);
-      }
+      for (int s = 0; s < 4; ++s) convert(a[s][r], a[s][2 + r], words[s]);
     }
     return is_exact;
   }
 
   /// What sums of a row are multiplied by; kNoKey if there is no key.
-  __device__ float row_scale(int stage, int row) const {
-    const std::uint32_t word = scale_word(stage, row);
+  __device__ float row_scale(std::uint32_t stage, int row) const {
+    const std::uint32_t word = ptx::ld_shared_u32(scale(stage, row));
     if constexpr (Format == IndexFormat::kFp8) return __uint_as_float(word);
     return word == kNoKeyBits ? kNoKey : mxfp4_row_scale(largest_byte(word));
   }

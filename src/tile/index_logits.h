@@ -1,23 +1,24 @@
-// The logits of the lightning indexer: a CTA keeps the queries of a unit in shared memory, its two
-// warpgroups take 64 keys each through registers and multiply them with all of them.
+// The logits of the lightning indexer: a CTA keeps the queries of a unit in shared memory, four
+// warpgroups take 64 keys each and multiply them with all of them.
 //
-//   warp          fetch 16 keys, up to three tiles ahead (bulk copies) | to registers | next fetch
-//   warpgroup     per step: products of 64 keys x 128 columns (two tokens of 64 heads) | relu,
-//                 weights, sums over heads in the lane, three shuffles a step | x key scale, store
+//   4 warps, one a warpgroup   pages of the keys | place free? | tensor copies, scales
+//   4 warpgroups               tile there? | per step: products of 64 keys x 128 columns (two
+//                              tokens of 64 heads) | tile free | relu, weights, sums over heads in
+//                              the lane, three shuffles a step | x key scale, store
 //
 // Keys are rows of the accumulator: a lane has all heads of its columns, so that sums over heads
-// are FMAs. Two CTAs per SM, four warpgroups: while one adds up, others multiply.
+// are FMAs. While one warpgroup adds up, others multiply.
 //
 // Limits, per key and token of 64 heads and SM: products 2 cycles of the tensor cores; relu and FMA
-// of 64 scores 1 cycle of issue, 1.5 with all the rest; memory 132 bytes a key, 7.3 cycles at
-// 4.2 TB/s, whatever the number of tokens: up to three tokens memory decides, then the tensor
-// cores.
+// of 64 scores 1 cycle of issue, 1.4 with all the rest; memory 132 bytes a key, 7.3 cycles at 4.2
+// TB/s, whatever the number of tokens: up to three tokens memory decides, then the tensor cores.
 #pragma once
 
 #include "kernels/sparse_attention/indexer_logits.h"
 #include "ptx/address.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/warp_roles.h"
 #include "tile/index_exact.h"
 #include "tile/index_keys.h"
 #include "tile/warpgroup_mma.h"
@@ -26,46 +27,43 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kWarpgroupKeys = 64;
+inline constexpr int kIndexerConsumers = kernels::kIndexerWarpgroups * 128;
+/// A consumer has at most 64 sums, 32 weights and what it needs besides.
+inline constexpr int kIndexerProducerRegisters = 32, kIndexerConsumerRegisters = 112;
 
-/// Dynamic shared memory of a CTA while it works on a unit.
+__device__ inline void sync_consumers() {
+  ptx::bar_sync<kIndexerConsumers>(1);
+}
+
+/// Dynamic shared memory of a CTA, behind the tiles of keys.
 struct IndexerShared {
   unsigned char* queries;  ///< steps * columns rows of 128 bytes, swizzled
   float* weights;          ///< of each step, for each lane of a quad
   std::int32_t* lengths;   ///< of the unit's tokens
   std::int32_t* is_exact;  ///< of the queries, MXFP4
-  unsigned char* ring;     ///< of each warp
 
   __device__ IndexerShared(unsigned char* base, const kernels::IndexerSteps& steps)
       : queries(base),
         weights(reinterpret_cast<float*>(base + steps.query_bytes())),
-        lengths(reinterpret_cast<std::int32_t*>(base + steps.query_bytes() + steps.weight_bytes())),
-        is_exact(lengths + kernels::kIndexerUnitTokens),
-        ring(base + steps.unit_bytes()) {}
+        lengths(reinterpret_cast<std::int32_t*>(weights + steps.steps * 4 * steps.lane_weights())),
+        is_exact(lengths + kernels::kIndexerUnitTokens) {}
 };
 
-/// The e4m3 queries of a unit, zeros for what is not there, in the order of index_keys.h: a thread
-/// takes half a row and transposes it.
+/// The e4m3 queries of a unit, zeros for what is not there.
 template <int Heads>
 __device__ void load_queries_fp8(const IndexerShared& shared,
                                  const kernels::IndexerLogitsParams& params,
                                  const kernels::IndexerUnit& unit, int rows) {
-#pragma unroll 2
-  for (int i = static_cast<int>(threadIdx.x); i < rows * 2; i += kernels::kIndexerLogitsThreads) {
-    const int row = i / 2, half = i % 2, token = row / Heads, head = row % Heads;
-    uint4 c[4] = {};
+  constexpr int kChunks = kIndexDims / 16;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < rows * kChunks; i += kIndexerConsumers) {
+    const int row = i / kChunks, chunk = i % kChunks, token = row / Heads, head = row % Heads;
+    uint4 codes = make_uint4(0, 0, 0, 0);
     if (token < unit.count && head < params.heads) {
       const std::int64_t at = std::int64_t{unit.token + token} * params.heads + head;
-      const auto* const from =
-          reinterpret_cast<const uint4*>(params.q + at * kIndexDims) + 4 * half;
-#pragma unroll
-      for (int t = 0; t < 4; ++t) c[t] = __ldg(from + t);
+      codes = __ldg(reinterpret_cast<const uint4*>(params.q + at * kIndexDims) + chunk);
     }
-    auto* const to = reinterpret_cast<uint4*>(shared.queries + row * 128);
-    to[half ^ row % 8] = make_uint4(c[0].x, c[1].x, c[2].x, c[3].x);
-    to[(2 + half) ^ row % 8] = make_uint4(c[0].y, c[1].y, c[2].y, c[3].y);
-    to[(4 + half) ^ row % 8] = make_uint4(c[0].z, c[1].z, c[2].z, c[3].z);
-    to[(6 + half) ^ row % 8] = make_uint4(c[0].w, c[1].w, c[2].w, c[3].w);
+    reinterpret_cast<uint4*>(shared.queries + row * 128)[chunk ^ row % 8] = codes;
   }
 }
 
@@ -74,7 +72,7 @@ template <int Heads>
 __device__ void load_queries_mxfp4(const IndexerShared& shared,
                                    const kernels::IndexerLogitsParams& params,
                                    const kernels::IndexerUnit& unit, int rows) {
-  for (int i = static_cast<int>(threadIdx.x); i < rows * 4; i += kernels::kIndexerLogitsThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < rows * 4; i += kIndexerConsumers) {
     const int row = i / 4, s = i % 4, token = row / Heads, head = row % Heads;
     std::uint32_t low[4] = {}, high[4] = {};
     if (token < unit.count && head < params.heads) {
@@ -104,7 +102,7 @@ __device__ void load_weights(const IndexerShared& shared,
                              const kernels::IndexerLogitsParams& params,
                              const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
   for (int row = static_cast<int>(threadIdx.x); row < steps.steps * steps.columns;
-       row += kernels::kIndexerLogitsThreads) {
+       row += kIndexerConsumers) {
     const int token = row / Heads, head = row % Heads;
     float weight = 0;
     if (token < unit.count && head < params.heads) {
@@ -122,23 +120,28 @@ __device__ void load_weights(const IndexerShared& shared,
 }
 
 /// Weighted sums of relu(d) over the heads of each token of a step, of rows g and g + 8, for the
-/// columns of this lane.
-template <int Heads, int Columns>
+/// columns of this lane. Two sums a row: their chains are half as long.
+template <int Heads, int Columns, class Weights>
 __device__ void weigh_step(float (&sums)[Columns / Heads][2], const float (&d)[Columns / 2],
-                           const float* lane_weights) {
+                           const Weights& weights) {
   constexpr int kGroups = Heads / 8;  // of eight columns, of a token
+  float4 pair = {};                   // weights of two groups
 #pragma unroll
-  for (int i = 0; i < Columns / 8; i += 2) {
-    const float4 w = *reinterpret_cast<const float4*>(lane_weights + 2 * i);
-    const float weights[4] = {w.x, w.y, w.z, w.w};
+  for (int token = 0; token < Columns / Heads; ++token) {
+    float part[4];  // of accumulator i in part[i % 4]
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const int group = i + j / 4, row = j % 4 / 2;
-      float& sum = sums[group / kGroups][row];
-      const float x = fmaxf(d[4 * i + j], 0.0f), weight = weights[j / 4 * 2 + j % 2];
-      const bool is_first = group % kGroups == 0 && j % 2 == 0;
-      sum = is_first ? __fmul_rn(x, weight) : __fmaf_rn(x, weight, sum);
+    for (int group = 0; group < kGroups; ++group) {
+      const int first = token * kGroups + group;
+      if (first % 2 == 0) pair = weights(first / 2);
+      const float2 w = first % 2 == 0 ? make_float2(pair.x, pair.y) : make_float2(pair.z, pair.w);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float x = fmaxf(d[4 * first + j], 0.0f), weight = j % 2 == 0 ? w.x : w.y;
+        part[j] = group == 0 ? __fmul_rn(x, weight) : __fmaf_rn(x, weight, part[j]);
+      }
     }
+    sums[token][0] = part[0] + part[1];
+    sums[token][1] = part[2] + part[3];
   }
 }
 
@@ -164,47 +167,54 @@ __device__ void add_quad(float (&out)[(Tokens + 1) / 2], const float (&sums)[Tok
   }
 }
 
-/// A warpgroup's work on one unit, in steps of `Columns` with `Stages` tiles of keys under way.
-template <IndexFormat Format, int Heads, int Columns, int Stages>
+/// The keys of one unit for one warpgroup.
+template <IndexFormat Format>
+struct IndexerProducer {
+  const kernels::IndexerLogitsParams& params;
+  const KeyTiles<Format>& tiles;
+  RingPosition<kernels::kIndexerStages>& at;
+
+  __device__ void run(const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end,
+                      int warpgroup) const {
+    const std::int32_t* const table =
+        params.block_table + unit.sequence * params.block_table_stride;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    const auto first_key = [&](std::int32_t chunk) {
+      return chunk * kernels::kIndexerChunk + warpgroup * kernels::kIndexerTileKeys;
+    };
+    const auto page = [&](std::int32_t chunk, int i) {
+      const std::int32_t key = first_key(chunk) + lane + 32 * i;
+      return key_page(params, table, key, chunk < end ? unit.num_keys : 0);
+    };
+    std::int32_t next[2] = {page(begin, 0), page(begin, 1)};
+    for (std::int32_t chunk = begin; chunk < end; ++chunk) {
+      const std::int32_t pages[2] = {next[0], next[1]};
+      next[0] = page(chunk + 1, 0);
+      next[1] = page(chunk + 1, 1);
+      tiles.fetch(at, params, pages, first_key(chunk));
+      at.advance();
+    }
+  }
+};
+
+/// A warpgroup's work on one unit, in steps of `Columns`.
+template <IndexFormat Format, int Heads, int Columns, bool IsOneStep>
 struct IndexerConsumer {
   static constexpr int kStepTokens = Columns / Heads, kOut = (kStepTokens + 1) / 2;
   static constexpr std::uint32_t kStepUnits = Columns * kIndexDims / 16;  // of descriptors
+  static constexpr int kLaneWeights = Columns / 4 + 4;
 
   const kernels::IndexerLogitsParams& params;
   const IndexerShared& shared;
   const kernels::IndexerUnit& unit;
-  KeyTiles<Format> tiles;
-  const std::int32_t* table;
+  const KeyTiles<Format>& tiles;
+  RingPosition<kernels::kIndexerStages>& at;
   int steps;
 
-  __device__ IndexerConsumer(const kernels::IndexerLogitsParams& p, const IndexerShared& s,
-                             const kernels::IndexerUnit& u, int num_steps, std::uint32_t barriers)
-      : params(p), shared(s), unit(u), steps(num_steps) {
-    const auto warp = static_cast<int>(threadIdx.x / 32);
-    tiles.base = ptx::shared_address(shared.ring) +
-                 static_cast<std::uint32_t>(warp * Stages * KeyTiles<Format>::kBytes);
-    tiles.barriers = barriers;
-    table = params.block_table + unit.sequence * params.block_table_stride;
-  }
-
-  /// First key of this warp in chunk `chunk`.
-  __device__ std::int32_t warp_key(std::int32_t chunk) const {
-    return chunk * kernels::kIndexerChunk + static_cast<std::int32_t>(threadIdx.x / 32) * 16;
-  }
-  __device__ std::int32_t page(std::int32_t chunk, std::int32_t end) const {
-    const std::int32_t key = warp_key(chunk) + static_cast<std::int32_t>(threadIdx.x % 32 / 2);
-    return key_page(params, table, key, chunk < end ? unit.num_keys : 0);
-  }
-  __device__ void fetch(int stage, std::int32_t chunk, std::int32_t page) const {
-    const std::int32_t key = warp_key(chunk) + static_cast<std::int32_t>(threadIdx.x % 32 / 2);
-    tiles.fetch(stage, params.keys, page, key);
-  }
-
-  /// What is left of a step: sums, scale and the lengths of its tokens.
-  __device__ void finish(const float (&d)[Columns / 2], int step, std::int32_t key, float scale,
-                         bool is_whole, float* logits, int t) const {
-    float sums[kStepTokens][2], out[kOut];
-    weigh_step<Heads, Columns>(sums, d, shared.weights + (step * 4 + t) * (Columns / 4 + 4));
+  /// What is left of a step: scale, and the lengths of its tokens.
+  __device__ void store(const float (&sums)[kStepTokens][2], int step, std::int32_t key,
+                        float scale, bool is_whole, float* logits, int t) const {
+    float out[kOut];
     add_quad<kStepTokens>(out, sums, t);
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
@@ -215,117 +225,134 @@ struct IndexerConsumer {
     }
   }
 
-  /// 16 keys a warp against all steps. `key` is this lane's of the two of a quad's rows.
-  __device__ void multiply(const std::uint32_t (&a)[4][4], std::int32_t key, float scale,
-                           bool is_whole) const {
+  template <class A>
+  __device__ static void multiply(float (&d)[Columns / 2], const A& a, std::uint64_t b) {
+    ptx::wgmma_fence_operand(d);
+    ptx::wgmma_fence_sync_aligned();
+#pragma unroll
+    for (int s = 0; s < 4; ++s) {
+      ptx::wgmma_mma_async<Columns>::k32_f32_e4m3_e4m3(d, a(s), advance_descriptor(b, 2 * s),
+                                                       s > 0);
+    }
+    ptx::wgmma_commit_group_sync_aligned();
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    ptx::wgmma_fence_operand(d);
+  }
+
+  /// A tile against all steps; `release` after the last product.
+  template <class A, class Weights>
+  __device__ void run_tile(const A& a, const Weights& weights, std::int32_t first_key, int row,
+                           float scale, std::int32_t whole_below) const {
     const auto t = static_cast<int>(threadIdx.x % 4);
+    const std::int32_t key = first_key + row + 8 * (t % 2);
+    const bool is_whole = first_key + kernels::kIndexerTileKeys <= whole_below;
     float* logits = params.logits + (unit.token + t / 2) * params.logits_stride + key;
     const std::uint64_t queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
-    for (int step = 0; step < steps; ++step) {
-      float d[Columns / 2];
-      const std::uint64_t b =
-          advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits);
-      ptx::wgmma_fence_operand(d);
-      ptx::wgmma_fence_sync_aligned();
-#pragma unroll
-      for (int s = 0; s < 4; ++s) {
-        ptx::wgmma_mma_async<Columns>::k32_f32_e4m3_e4m3(d, a[s], advance_descriptor(b, 2 * s),
-                                                         s > 0);
-      }
-      ptx::wgmma_commit_group_sync_aligned();
-      ptx::wgmma_wait_group_sync_aligned<0>();
-      ptx::wgmma_fence_operand(d);
-      finish(d, step, key, scale, is_whole, logits, t);
+    for (int step = 0; step < (IsOneStep ? 1 : steps); ++step) {
+      float d[Columns / 2], sums[kStepTokens][2];
+      multiply(d, a, advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits));
+      if (Format == IndexFormat::kFp8 && (IsOneStep || step + 1 == steps)) tiles.ring.release(at);
+      weigh_step<Heads, Columns>(sums, d, [&](int pair) { return weights(step, pair); });
+      store(sums, step, key, scale, is_whole, logits, t);
       logits += kStepTokens * params.logits_stride;
     }
   }
 
-  /// Chunks [begin, end) of the unit: this warp's keys of each. Bit i of `parities` is that of the
-  /// next phase of barrier i. `load_unit` fetches the queries, while keys are under way.
-  template <class LoadUnit>
-  __device__ void run(std::int32_t begin, std::int32_t end, std::uint32_t& parities,
-                      LoadUnit&& load_unit) const {
-    std::int32_t first_pages[Stages - 1];
-#pragma unroll
-    for (int i = 0; i < Stages - 1; ++i) first_pages[i] = page(begin + i, end);
-    __syncthreads();  // nobody works on the last unit any more
-#pragma unroll
-    for (int i = 0; i < Stages - 1; ++i) fetch(i, begin + i, first_pages[i]);
-    std::int32_t next_page = page(begin + Stages - 1, end);
-    load_unit();
-    ptx::fence_proxy_async_shared_cta();
-    __syncthreads();
+  template <class Weights>
+  __device__ void run_tiles(const Weights& weights, std::int32_t begin, std::int32_t end) const {
     std::int32_t whole_below = shared.lengths[0];
     for (int i = 1; i < steps * kStepTokens; ++i) whole_below = min(whole_below, shared.lengths[i]);
-    const auto lane = static_cast<int>(threadIdx.x % 32);
-    const int row = lane / 4 + 8 * (lane % 2);
-    int stage = 0;
+    const auto warp = static_cast<int>(threadIdx.x / 32);
+    const int row = warp % 4 * 16 + static_cast<int>(threadIdx.x % 32 / 4);
+    const int lane_row = row + 8 * static_cast<int>(threadIdx.x % 2);
     for (std::int32_t chunk = begin; chunk < end; ++chunk) {
-      ptx::cp_async_wait_group<Stages - 2>();
-      ptx::mbarrier_wait_parity(tiles.barrier(stage), parities >> stage & 1);
-      parities ^= 1u << stage;
-      __syncwarp();
-      std::uint32_t a[4][4];
-      const bool is_exact = tiles.operand(a, stage);
-      const float scale = tiles.row_scale(stage, row);
-      const int free_stage = stage == 0 ? Stages - 1 : stage - 1;
-      __syncwarp();
-      fetch(free_stage, chunk + Stages - 1, next_page);
-      next_page = page(chunk + Stages, end);
-      stage = stage == Stages - 1 ? 0 : stage + 1;
+      const std::int32_t first_key =
+          chunk * kernels::kIndexerChunk + warp / 4 * kernels::kIndexerTileKeys;
+      tiles.ring.wait_full(at);
+      const float scale = tiles.row_scale(at.stage, lane_row);
+      if constexpr (Format == IndexFormat::kFp8) {
+        const std::uint64_t keys = describe_k_major<64, 64>(tiles.tile(at.stage));
+        run_tile([&](int s) { return advance_descriptor(keys, 2 * static_cast<std::uint32_t>(s)); },
+                 weights, first_key, row, scale, whole_below);
+      } else {
+        std::uint32_t a[4][4];
+        const bool is_exact = tiles.operand(a, at.stage, row);
+        tiles.ring.release(at);
 #pragma unroll
-      for (auto& fragment : a) ptx::wgmma_fence_operand(fragment);
-      const std::int32_t first_key = warp_key(chunk);
-      multiply(a, first_key + row, scale, first_key + 16 <= whole_below);
-      if constexpr (Format == IndexFormat::kMxfp4) {
+        for (auto& fragment : a) ptx::wgmma_fence_operand(fragment);
+        run_tile([&](int s) -> const std::uint32_t(&)[4] { return a[s]; }, weights, first_key, row,
+                 scale, whole_below);
         if (__any_sync(~0u, !is_exact || *shared.is_exact == 0))
-          write_exact_logits(params, unit, shared.lengths, first_key);
+          write_exact_logits(params, unit, shared.lengths, first_key + warp % 4 * 16);
       }
+      at.advance();
     }
-    // What was begun for chunks behind the end: empty tiles, but phases to be counted.
-    ptx::cp_async_wait_group<0>();
+  }
+
+  /// Chunks [begin, end) of the unit.
+  __device__ void run(std::int32_t begin, std::int32_t end) const {
+    const float* const lane_weights = shared.weights + threadIdx.x % 4 * kLaneWeights;
+    if constexpr (IsOneStep && Columns == 64) {
+      float4 held[Columns / 16];
 #pragma unroll
-    for (int i = 0; i < Stages - 1; ++i) {
-      ptx::mbarrier_wait_parity(tiles.barrier(stage), parities >> stage & 1);
-      parities ^= 1u << stage;
-      stage = stage == Stages - 1 ? 0 : stage + 1;
+      for (int i = 0; i < Columns / 16; ++i)
+        held[i] = reinterpret_cast<const float4*>(lane_weights)[i];
+      run_tiles([&](int, int pair) { return held[pair]; }, begin, end);
+    } else {
+      run_tiles(
+          [&](int step, int pair) {
+            const float* const of_step = lane_weights + step * 4 * kLaneWeights;
+            return reinterpret_cast<const float4*>(of_step)[pair];
+          },
+          begin, end);
     }
   }
 };
 
-/// Chunks [begin, end) of a unit.
+/// Queries, weights and lengths of a unit, by all consumers.
 template <IndexFormat Format, int Heads>
-__device__ void run_unit(const kernels::IndexerLogitsParams& params,
-                         const kernels::IndexerUnit& unit, unsigned char* base, std::int32_t begin,
-                         std::int32_t end, std::uint32_t barriers, std::uint32_t& parities) {
-  const kernels::IndexerSteps steps(Format, unit.count, Heads);
+__device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLogitsParams& params,
+                          const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  sync_consumers();  // nobody works on the last unit any more
+  if (thread < kernels::kIndexerUnitTokens) {
+    shared.lengths[thread] =
+        thread < unit.count
+            ? params.lengths.clamp(__ldg(params.lengths.numbers + unit.token + thread))
+            : 0;
+  }
+  load_weights<Format, Heads>(shared, params, unit, steps);
+  if constexpr (Format == IndexFormat::kFp8) {
+    load_queries_fp8<Heads>(shared, params, unit, steps.steps * steps.columns);
+  } else {
+    if (thread == 0) *shared.is_exact = 1;
+    sync_consumers();
+    load_queries_mxfp4<Heads>(shared, params, unit, steps.steps * steps.columns);
+  }
+  ptx::fence_proxy_async_shared_cta();
+  sync_consumers();
+}
+
+/// Chunks [begin, end) of a unit, by the consumers.
+template <IndexFormat Format, int Heads>
+__device__ void consume_unit(const kernels::IndexerLogitsParams& params,
+                             const kernels::IndexerUnit& unit, unsigned char* base,
+                             const KeyTiles<Format>& tiles,
+                             RingPosition<kernels::kIndexerStages>& at, std::int32_t begin,
+                             std::int32_t end) {
+  const kernels::IndexerSteps steps(unit.count, Heads);
   const IndexerShared shared(base, steps);
-  const auto load_unit = [&] {
-    const auto thread = static_cast<int>(threadIdx.x);
-    if (thread < kernels::kIndexerUnitTokens) {
-      shared.lengths[thread] =
-          thread < unit.count
-              ? params.lengths.clamp(__ldg(params.lengths.numbers + unit.token + thread))
-              : 0;
-    }
-    if constexpr (Format == IndexFormat::kFp8) {
-      load_queries_fp8<Heads>(shared, params, unit, steps.steps * steps.columns);
-    } else {
-      if (thread == 0) *shared.is_exact = 1;
-      __syncthreads();
-      load_queries_mxfp4<Heads>(shared, params, unit, steps.steps * steps.columns);
-    }
-    load_weights<Format, Heads>(shared, params, unit, steps);
+  load_unit<Format, Heads>(shared, params, unit, steps);
+  const auto run = [&]<int Columns, bool IsOneStep>() {
+    IndexerConsumer<Format, Heads, Columns, IsOneStep>{params, shared, unit, tiles, at, steps.steps}
+        .run(begin, end);
   };
-  const auto run = [&]<int Columns, int Stages>() {
-    IndexerConsumer<Format, Heads, Columns, Stages>(params, shared, unit, steps.steps, barriers)
-        .run(begin, end, parities, load_unit);
-  };
-  if (Heads == 8 || steps.columns == 64) return run.template operator()<64, 4>();
-  if constexpr (Heads > 8) {
-    if (Format == IndexFormat::kMxfp4) return run.template operator()<128, 4>();
-    if (Heads < 64 || steps.stages == 3) return run.template operator()<128, 3>();
-    if constexpr (Heads == 64) return run.template operator()<128, 2>();
+  if (Heads == 8 || steps.columns == 64) return run.template operator()<64, true>();
+  if constexpr (Heads == 16) {
+    return run.template operator()<128, true>();
+  } else if constexpr (Heads > 16) {
+    if (steps.steps == 1) return run.template operator()<128, true>();
+    return run.template operator()<128, false>();
   }
 }
 
@@ -336,23 +363,14 @@ __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
     float* const row = params.logits + token * params.logits_stride;
     const std::int32_t begin = params.lengths.clamp(params.lengths.numbers[token]);
     for (auto key = begin + static_cast<std::int32_t>(threadIdx.x); key < params.lengths.max_len;
-         key += kernels::kIndexerLogitsThreads)
+         key += static_cast<std::int32_t>(blockDim.x))
       row[key] = -INFINITY;
   }
 }
 
-template <IndexFormat Format, int Heads>
-__device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
-  extern __shared__ __align__(1024) unsigned char indexer_shared[];
-  constexpr int kMaxStages = 4;
-  __shared__ std::uint64_t key_barriers[kernels::kIndexerLogitsThreads / 32][kMaxStages];
-  const std::uint32_t barriers = ptx::shared_address(key_barriers[threadIdx.x / 32]);
-  if (threadIdx.x % 32 < kMaxStages) ptx::mbarrier_init(barriers + threadIdx.x % 32 * 8, 1);
-  ptx::fence_mbarrier_init_release_cluster();
-  __syncwarp();
-  std::uint32_t parities = 0;
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
+/// Calls work(unit, begin, end) for every part of a unit that is this CTA's.
+template <class Work>
+__device__ void for_each_unit(const kernels::IndexerLogitsParams& params, Work&& work) {
   const kernels::IndexerShare share = params.shares[blockIdx.x];
   kernels::IndexerUnit unit = share.unit;
   std::int32_t cost = share.begin_cost;
@@ -363,20 +381,55 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
     if (chunks == 0) continue;
     const std::int32_t first = unit.first_cost + kernels::kIndexerUnitCost;
     const std::int32_t begin = max(cost - first, 0), end = min(share.end_cost - first, chunks);
-    if (end > begin) {
-      run_unit<Format, Heads>(params, unit, indexer_shared, begin, end, barriers, parities);
-    }
+    if (end > begin) work(unit, begin, end);
     cost = first + chunks;
+  }
+}
+
+template <IndexFormat Format, int Heads>
+__device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
+  extern __shared__ __align__(1024) unsigned char indexer_shared[];
+  constexpr int kGroups = kernels::kIndexerWarpgroups, kStages = kernels::kIndexerStages;
+  __shared__ RingBarriers<kStages> barriers[kGroups];
+  using Tiles = KeyTiles<Format>;
+  const int warp = ptx::uniform(static_cast<int>(threadIdx.x / 32));
+  const bool is_producer = warp >= 4 * kGroups;
+  const int warpgroup = is_producer ? warp - 4 * kGroups : warp / 4;
+  if (threadIdx.x < kGroups) {
+    for (int i = 0; i < kStages; ++i) {
+      ptx::mbarrier_init(ptx::shared_address(&barriers[threadIdx.x].full[i]), Tiles::kArrivals);
+      ptx::mbarrier_init(ptx::shared_address(&barriers[threadIdx.x].empty[i]), 4);
+    }
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  const Tiles tiles = {ptx::shared_address(indexer_shared) +
+                           static_cast<std::uint32_t>(warpgroup * kStages * Tiles::kBytes),
+                       Ring<kStages>(barriers[warpgroup])};
+  RingPosition<kStages> at;
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  if (is_producer) {
+    ptx::setmaxnreg_dec_sync_aligned<kIndexerProducerRegisters>();
+    const IndexerProducer<Format> producer = {params, tiles, at};
+    for_each_unit(params, [&](const kernels::IndexerUnit& unit, std::int32_t begin,
+                              std::int32_t end) { producer.run(unit, begin, end, warpgroup); });
+  } else {
+    ptx::setmaxnreg_inc_sync_aligned<kIndexerConsumerRegisters>();
+    unsigned char* const base = indexer_shared + kGroups * kStages * Tiles::kBytes;
+    for_each_unit(params,
+                  [&](const kernels::IndexerUnit& unit, std::int32_t begin, std::int32_t end) {
+                    consume_unit<Format, Heads>(params, unit, base, tiles, at, begin, end);
+                  });
   }
   if (params.is_filled != 0) fill_behind(params);
 }
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)                                       \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerLogitsThreads,   \
-                                               tilewright::kernels::kIndexerLogitsCtasPerSm) \
-      indexer_logits_##NAME(                                                                 \
-          const __grid_constant__ tilewright::kernels::IndexerLogitsParams params) {         \
-    tilewright::tile::indexer_logits<tilewright::IndexFormat::FORMAT, HEADS>(params);        \
+#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)                                        \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerLogitsThreads, 1) \
+      indexer_logits_##NAME(                                                                  \
+          const __grid_constant__ tilewright::kernels::IndexerLogitsParams params) {          \
+    tilewright::tile::indexer_logits<tilewright::IndexFormat::FORMAT, HEADS>(params);         \
   }

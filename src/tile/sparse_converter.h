@@ -2,7 +2,6 @@
 // the sparse attention kernel.
 #pragma once
 
-#include "ptx/bulk_copy.h"
 #include "ptx/cp_async.h"
 #include "tile/sparse_entries.h"
 #include "tile/sparse_rows.h"
@@ -60,22 +59,18 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   using Base::Base;
 
   __device__ void run() {
-    const std::uint32_t landed = ptx::shared_address(&this->shared_.landed[threadIdx.x % 128 / 32]);
-    std::uint32_t parity = 0;
     this->entries_.read();
     while (this->entries_.find()) {
       bool has_large = false;
 #pragma unroll
       for (int i = 0; i < kShares; ++i) scales_[i] = Share::load_scales(this->entries_.sources[i]);
       this->ring(Half).wait_empty(this->at_);
-      copy(landed);
+      copy();
       if (Half == 1) this->store_valid(this->entries_.valid);
       this->entries_.read();
 #pragma unroll
       for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales_[i]);
       has_large = __any_sync(0xffffffffu, has_large);
-      ptx::mbarrier_wait_parity(landed, parity);
-      parity ^= 1;
       convert();
       if (has_large) enlarge();
       publish_to_products(this->ring(Half).full(this->at_));
@@ -92,30 +87,38 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
     return rows() + row / 2 * kSparseBoxBytes + share * 8 * kBoxRowBytes + row % 2 * Part::kPitch;
   }
 
-  /// Starts to copy a row for each lane: of the four that know a row of each share, each one of
-  /// another share.
-  __device__ void copy(std::uint32_t landed) const {
-    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive_expect_tx(landed, 32 * Part::kBytes);
-    const SparseSource(&sources)[kShares] = this->entries_.sources;
-    const std::uint8_t* const lower = lane_.quarter % 2 == 0 ? sources[0].data : sources[1].data;
-    const std::uint8_t* const upper = lane_.quarter % 2 == 0 ? sources[2].data : sources[3].data;
-    __syncwarp();
-    ptx::cp_async_bulk_shared_global(ptx::shared_address(part(lane_.row, lane_.quarter)),
-                                     (lane_.quarter < 2 ? lower : upper) + Part::kFirst,
-                                     Part::kBytes, landed);
+  /// Starts to copy the parts of all rows, a group for each share: a lane every fourth chunk of its
+  /// rows. (Bulk copies, a row each, take 60 cycles of the warp to issue: twice as long as the
+  /// whole block may.)
+  __device__ void copy() const {
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) {
+      const std::uint8_t* const from = this->entries_.sources[i].data + Part::kFirst;
+      const std::uint32_t to = ptx::shared_address(part(lane_.row, i));
+#pragma unroll
+      for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
+        const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
+        if (Part::kBytes % 64 != 0 && at >= Part::kBytes) break;
+        ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
+      }
+      ptx::cp_async_commit_group();
+    }
   }
 
   __device__ void convert() const {
     Share share, next;
     SparseChunks rope, next_rope;
+    ptx::cp_async_wait_group<kShares - 1>();
+    __syncwarp();
     load(next, next_rope, 0);
 #pragma unroll
     for (int i = 0; i < kShares; ++i) {
       share = next;
       rope[0] = next_rope[0];
       rope[1] = next_rope[1];
+      wait_copies(i + 1);
+      __syncwarp();  // nobody reads rows of this share any more, and those of the next are there
       if (i + 1 < kShares) load(next, next_rope, i + 1);
-      __syncwarp();  // nobody reads rows of this share any more
       std::uint8_t* const to = rows() + i * 8 * kBoxRowBytes;
 #pragma unroll
       for (int box = 0; box < Part::kPlain; ++box) {
@@ -125,6 +128,11 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
       }
       if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
     }
+  }
+  static __device__ void wait_copies(int share) {
+    if (share == 1) ptx::cp_async_wait_group<2>();
+    if (share == 2) ptx::cp_async_wait_group<1>();
+    if (share == 3) ptx::cp_async_wait_group<0>();
   }
   __device__ void load(Share& share, SparseChunks& rope, std::uint32_t i) const {
     const std::uint8_t* const from = part(lane_.row, i);

@@ -99,8 +99,7 @@ struct SparseShare<KvFormat::kNvfp4, Half> {
                                : box == 1 ? scales.y
                                : box == 2 ? scales.z
                                           : scales.w;
-    const std::uint32_t byte = spread_byte(word, static_cast<int>(lane.quarter));
-    const std::uint32_t factor = mul_bf16x2((byte & 0x007f007fu) << 4, kPlacedE4m3);
+    const std::uint32_t factor = e4m3_factors(spread_byte(word, static_cast<int>(lane.quarter)));
     chunks[0] = decode_e2m1(plain[box].x, factor);
     chunks[1] = decode_e2m1(plain[box].y, factor);
   }

@@ -28,7 +28,6 @@ struct SparseShared {
   /// Bit i % 16 of number i / 16: key i is one.
   alignas(8) std::uint16_t valid[kSparseStages][4];
   std::uint64_t q_full;
-  std::uint64_t landed[4];  ///< raw rows of a converter warp
   /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<2> p_ring;  ///< p and factors
@@ -36,7 +35,6 @@ struct SparseShared {
   /// One thread; so many of the converters' warps have a part of each half of the keys.
   __device__ void initialise(std::uint32_t warps_of_half) {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
-    for (auto& barrier : landed) ptx::mbarrier_init(ptx::shared_address(&barrier), 1);
     for (auto& ring : k_ring) initialise_ring(ring, warps_of_half, 4);
     initialise_ring(p_ring, 4, 4);
   }

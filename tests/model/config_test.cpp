@@ -1,5 +1,6 @@
 #include "model/config.h"
 
+#include "base/file.h"
 #include "tests/model/tiny.h"
 
 namespace tilewright::model {
@@ -59,6 +60,30 @@ TEST(Config, MissingAndWrongValues) {
   expect_refused(ErrorKind::kParseError, "o_groups", 3, {"does not divide"});
   expect_refused(ErrorKind::kParseError, "num_experts_per_tok", 9, {"1 to 8"});
   EXPECT_THROW(parse([](json& c) { c.erase("swiglu_limit"); }), Error);
+}
+
+// Whatever stands in the file, it is read or refused.
+TEST(Config, MutatedTextIsReadOrRefused) {
+  const MappedFile file(kTinyModel + "/config.json");
+  std::uint64_t state = 1;
+  int taken = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text(file.text());
+    for (int change = 0; change <= i % 3; ++change) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const std::size_t at = (state >> 33) % text.size();
+      text[at] = "0123456789-.,:[]{}\"ae"[(state >> 20) % 21];
+    }
+    try {
+      const Config config = parse_config(text, "mutated");
+      EXPECT_GE(config.num_layers(), 1);
+      EXPECT_EQ(config.head_dim, 512);
+      ++taken;
+    } catch (const Error& error) {
+      EXPECT_NE(error.kind(), ErrorKind::kInternal) << error.what();
+    }
+  }
+  EXPECT_GT(taken, 20);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "base/safetensors_writer.h"
 #include "formats/minifloat.h"
+#include "tests/base/scoped_folder.h"
 #include "tests/reference/inputs.h"
 
 #include <cmath>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 namespace tilewright::model {
 
@@ -25,28 +25,13 @@ struct CheckpointSizes {
   std::vector<int> ratios = {0, 4, 128};
 };
 
-/// Removes the folder at the end.
 class RandomCheckpoint {
  public:
   explicit RandomCheckpoint(const CheckpointSizes& sizes = {}) : sizes_(sizes) {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = fmt::format("tilewright-{}-{}-{}", test->test_suite_name(), test->name(),
-                                   static_cast<const void*>(this));
-    for (char& c : name)
-      if (c == '/') c = '.';
-    folder_ = std::filesystem::temp_directory_path() / name;
-    std::filesystem::create_directories(folder_);
     write_config();
     write_weights();
   }
-  ~RandomCheckpoint() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  RandomCheckpoint(const RandomCheckpoint&) = delete;
-  RandomCheckpoint& operator=(const RandomCheckpoint&) = delete;
-
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
 
  private:
   struct Tensor {
@@ -176,7 +161,7 @@ class RandomCheckpoint {
   CheckpointSizes sizes_;
   reference::Random random_{1};
   std::map<std::string, Tensor> tensors_;
-  std::filesystem::path folder_;
+  ScopedFolder folder_;
 };
 
 }  // namespace tilewright::model

@@ -158,6 +158,13 @@ const Slip kSlips[] = {
      "layers.0.attn_out",
      {},
      [](Weights& w, auto& copy) { swap_rows(w.layers[0].attn.wo_a, copy); }},
+    {"NoSharedExpert",
+     "layers.0.moe_out",
+     {},
+     [](Weights& w, auto& copy) {
+       copy.assign(256 * 256, 0);  // codes of zeros
+       w.layers[0].ffn.shared->down.codes.data = copy.data();
+     }},
     {"QueryNorm",
      "layers.0.qr",
      {},

@@ -70,6 +70,27 @@ class Machine {
   };
 
   void run(const std::vector<Chunk>& chunks) {
+    const Call call = prepare(chunks);
+    compressor_.run(call.arguments);
+    device_.synchronize();
+  }
+  void run_with_keys(const std::vector<Chunk>& chunks, Machine& keys,
+                     const std::vector<Chunk>& chunks_of_keys) {
+    const Call call = prepare(chunks), of_keys = keys.prepare(chunks_of_keys);
+    compressor_.run_with_keys(call.arguments, keys.compressor_, of_keys.arguments);
+    device_.synchronize();
+  }
+
+  std::vector<std::uint8_t> pages() { return pages_.to_vector<std::uint8_t>(); }
+  const KvCacheLayout& layout() const { return compressor_.problem().cache; }
+
+ private:
+  struct Call {
+    std::vector<Buffer> buffers;
+    CompressorArguments arguments;
+  };
+
+  Call prepare(const std::vector<Chunk>& chunks) const {
     std::vector<std::int32_t> offsets = {0}, starts, slots, table;
     std::vector<float> kv, gate;
     std::int64_t most = 1, blocks = 1;
@@ -88,36 +109,29 @@ class Machine {
       table.resize(table.size() + static_cast<std::size_t>(blocks - std::ssize(c.table)), -1);
     }
     kv.resize(kv.size() + 4), gate.resize(gate.size() + 4);  // never empty
-    const Buffer offsets_at = upload(offsets), starts_at = upload(starts), slots_at = upload(slots),
-                 table_at = upload(table), kv_at = upload(kv), gate_at = upload(gate);
-    CompressorArguments a = {
-        .sequences = {.batch = std::ssize(chunks),
-                      .offsets = pointer_to<std::int32_t>(offsets_at),
-                      .starts = pointer_to<std::int32_t>(starts_at)},
+    Call call;
+    const auto at = [&](const auto& values) {
+      using T = typename std::decay_t<decltype(values)>::value_type;
+      call.buffers.push_back(Buffer::from(internal(), values));
+      return pointer_to<T>(call.buffers.back());
+    };
+    call.arguments = {
+        .sequences = {.batch = std::ssize(chunks), .offsets = at(offsets), .starts = at(starts)},
         .max_tokens = most,
-        .kv = pointer_to<float>(kv_at),
-        .gate = pointer_to<float>(gate_at),
+        .kv = at(kv),
+        .gate = at(gate),
         .ape = pointer_to<float>(ape_),
         .norm_weight = pointer_to<void>(weight_),
         .rope = pointer_to<float>(rope_),
         .rope_positions = kPositions,
         .state = pointer_to<void>(state_),
-        .state_slots = pointer_to<std::int32_t>(slots_at),
-        .table = {.pages = pointer_to<std::int32_t>(table_at), .blocks = blocks},
+        .state_slots = at(slots),
+        .table = {.pages = at(table), .blocks = blocks},
         .pages = pointer_to<void>(pages_)};
-    compressor_.run(a);
-    device_.synchronize();
+    return call;
   }
 
-  std::vector<std::uint8_t> pages() { return pages_.to_vector<std::uint8_t>(); }
-  const KvCacheLayout& layout() const { return compressor_.problem().cache; }
-
- private:
   const device::Device& internal() const { return device_.internal(); }
-  template <class T>
-  Buffer upload(const std::vector<T>& values) const {
-    return Buffer::from(internal(), values);
-  }
 
   Device device_;
   Compressor compressor_;
@@ -287,6 +301,25 @@ TEST_P(CompressorTest, SequencesOfABatchDoNotMeet) {
   alone.run({{&b, 0, 8, 0, table(3, 2)}});
   alone.run({{&a, 0, 16, 1, table(1, 4)}});
   EXPECT_EQ(both.pages(), alone.pages());
+}
+
+TEST_P(CompressorTest, RowsAndKeysInOneKernel) {
+  using Kind = CompressorKind;
+  const Tokens rows = draw_tokens(10, Kind::kCsa, 30), keys = draw_tokens(11, Kind::kIndexFp8, 30);
+  const auto make = [](Kind kind) { return Machine(device(), kind, KvCacheFormat::kFp8, 15); };
+  Machine row_pair = make(Kind::kCsa), key_pair = make(Kind::kIndexFp8),
+          row_alone = make(Kind::kCsa), key_alone = make(Kind::kIndexFp8);
+  for (const auto& [begin, end] : {std::pair{0, 7}, {7, 8}, {8, 14}, {14, 30}}) {
+    const auto chunks = [&](const Tokens& tokens) {
+      return std::vector<Machine::Chunk>{{&tokens, begin, end, 1, table(7, 4)},
+                                         {&tokens, begin, end, 3, table(8, 4)}};
+    };
+    row_pair.run_with_keys(chunks(rows), key_pair, chunks(keys));
+    row_alone.run(chunks(rows));
+    key_alone.run(chunks(keys));
+  }
+  EXPECT_EQ(row_pair.pages(), row_alone.pages());
+  EXPECT_EQ(key_pair.pages(), key_alone.pages());
 }
 
 TEST_P(CompressorTest, WhoTakesNoPartChangesNothing) {

@@ -153,6 +153,35 @@ TEST_F(Dsv4, RotationOfTheOutput) {
   }
 }
 
+// The first 32 of the 64 rotated dimensions paired with the last 32, as other models do.
+TEST_F(Dsv4, HalvesAreNotPairs) {
+  const Doubles o = file().doubles(0, "attn_o"), right = file().doubles(0, "attn_o_inv_rope");
+  const Doubles frequencies = rope_frequencies(64, 1e4);
+  double most = 0;
+  for (size_t row = 0; row < o.size() / 512; ++row) {
+    const double position = file().positions()[row / 8];
+    for (size_t i = 0; i < 32; ++i) {
+      const double angle = -position * frequencies[i];
+      const double wrong =
+          o[row * 512 + 448 + i] * std::cos(angle) - o[row * 512 + 480 + i] * std::sin(angle);
+      most = std::max(most, std::abs(wrong - right[row * 64 + i]));
+    }
+  }
+  EXPECT_GT(most, kVisible);
+}
+
+// Queries are normalised head by head, without a weight; rotation keeps their length.
+TEST_F(Dsv4, QueryHeadsHaveUnitRms) {
+  for (const int layer : {0, 1, 2}) {
+    const Doubles q = file().doubles(layer, "q");
+    for (size_t row = 0; row < q.size() / 512; ++row) {
+      double sum = 0;
+      for (size_t c = 0; c < 512; ++c) sum += q[row * 512 + c] * q[row * 512 + c];
+      EXPECT_NEAR(std::sqrt(sum / 512), 1, 1e-2) << "rounded to bf16; layer " << layer;
+    }
+  }
+}
+
 TEST_F(Dsv4, IndexerScoresAndSelection) {
   const Ints positions = file().positions();
   const IndexerParams params{.tokens = 4, .heads = 8, .dim = 128};

@@ -8,7 +8,7 @@
 //
 // Limit: memory; 584 (fp8) bytes are read and 1024 written a row. A window list writes 512 bytes a
 // token, a list of HCA entries 4 bytes for each 128 tokens of context.
-// Measured: not run on hardware.
+// Measured on an H200: 65536 fp8 rows in any order 29 us, 84 % of a copy; docs/06-deepseek-v4.md.
 #include "kernels/sparse_attention/cache_write.h"
 #include "ptx/grid_dependency.h"
 #include "tile/cache_row.h"

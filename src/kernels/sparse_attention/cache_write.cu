@@ -12,7 +12,7 @@
 // writes 584, 384 or 1024 bytes. 256 tokens of 64 heads: 33.9 MB, 7.9 us at the 4.3 TB/s of a copy
 // where nothing is in L2. About 130 instructions a lane and row: 16,640 rows on 132 SMs are
 // 126 rows * 130 / 4 = 4,100 cycles, 2.3 us, so memory has room.
-// Measured: not run on hardware.
+// Measured on an H200: 10.5 us (75 % of a copy), 4096 tokens 144 us (87 %); docs/06-deepseek-v4.md.
 // Sources: the official DeepSeek-V4 inference code (order of operations); vLLM fuses the same
 // steps.
 #include "kernels/sparse_attention/cache_write.h"

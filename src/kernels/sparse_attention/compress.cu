@@ -5,6 +5,7 @@
 //
 //   compress_csa     CTA of 128 threads = an entry of 512, 8 tokens
 //   compress_index   CTA of 4 warps     = 4 entries of 128, 8 tokens each
+//   compress_pair    both of these in one launch
 //   compress_hca     cluster of 8 CTAs  = an entry of 512, 128 tokens; a CTA has 64 channels
 //
 //   thread = 8 tokens x 4 channels                     warp 0 besides (of rank 0)
@@ -58,18 +59,9 @@ class Finish {
         lane_(static_cast<int>(threadIdx.x % kLanes)),
         row_(static_cast<int>(threadIdx.x % 32 / kLanes)) {}
 
-  // Weights do not depend on kernels before.
-  __device__ void copy_weight(const CompressParams& params) const {
-    constexpr int kVectorElems = 8;
-    for (int i = static_cast<int>(threadIdx.x % 32) * kVectorElems; i < S.dim;
-         i += 32 * kVectorElems) {
-      ptx::cp_async_cg_shared_global_16(ptx::shared_address(ahead_.norm_weight + i),
-                                        params.norm_weight + i, 16);
-    }
-  }
-
-  // Angles of entry `index` and on, one for each row, and the pages they go to.
+  // The norm's weight; angles of entry `index` and on, one for each row, and the pages they go to.
   __device__ void copy_ahead(const CompressParams& params, std::int32_t index) {
+    copy_weight(params);
     const tile::PoolTask task(params, index + row_, S.ratio);
     const std::int32_t position = task.entry * S.ratio;
     const std::int32_t block = task.entry / params.cache.page_size;
@@ -106,6 +98,15 @@ class Finish {
   }
 
  private:
+  __device__ void copy_weight(const CompressParams& params) const {
+    constexpr int kVectorElems = 8;
+    for (int i = static_cast<int>(threadIdx.x % 32) * kVectorElems; i < S.dim;
+         i += 32 * kVectorElems) {
+      ptx::cp_async_cg_shared_global_16(ptx::shared_address(ahead_.norm_weight + i),
+                                        params.norm_weight + i, 16);
+    }
+  }
+
   __device__ void load(float (&x)[tile::kRowElems], const float* rows) const {
     const float* const from = rows + row_ * S.dim + lane_ * tile::kRowElems;
 #pragma unroll
@@ -144,16 +145,15 @@ __device__ float to_bf16(const tile::Pool& pool) {
 
 // A CTA has S.rows entries, none of which it shares.
 template <CompressShape S>
-__device__ void compress(const CompressParams& params) {
+__device__ void compress(const CompressParams& params, std::int32_t cta) {
   static_assert(S.parts() == 1);
   __shared__ Ahead<S> ahead;
   __shared__ alignas(16) float rows[S.rows * S.dim];
   const auto row_idx = static_cast<int>(threadIdx.x / S.row_threads());
   const int channel = static_cast<int>(threadIdx.x % S.row_threads()) * 4;
-  const auto index = static_cast<std::int32_t>(blockIdx.x * S.rows);
+  const std::int32_t index = cta * S.rows;
   const bool is_first_warp = threadIdx.x < 32;
   Finish<S> finish(ahead);
-  if (is_first_warp) finish.copy_weight(params);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const tile::PoolTask task(params, index + row_idx, S.ratio);
@@ -192,7 +192,7 @@ __device__ void pool_parts(tile::PartialPools<S>& partial,
 // next entry's while the first CTA finishes this one's, and the barrier of the next entry says that
 // it has.
 template <CompressShape S>
-__device__ void compress_in_cluster(const CompressParams& params) {
+__device__ void compress_in_cluster(const CompressParams& params, std::int32_t cta) {
   __shared__ Ahead<S> ahead;
   __shared__ alignas(16) float rows[2][S.dim];
   __shared__ tile::PartialPools<S> partial;
@@ -203,12 +203,11 @@ __device__ void compress_in_cluster(const CompressParams& params) {
   const bool is_finisher = rank == 0 && threadIdx.x < 32;
   Finish<S> finish(ahead);
   ptx::barrier_cluster_arrive_aligned();
-  if (is_finisher) finish.copy_weight(params);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   ptx::barrier_cluster_wait_aligned();  // the first CTA has begun
   const std::int32_t clusters = params.entry_ctas / S.ctas;
-  const auto first = static_cast<std::int32_t>(blockIdx.x / S.ctas);
+  const std::int32_t first = cta / S.ctas;
   const std::int32_t entries = params.sequences.batch * params.groups;
   int turn = 0;
   for (std::int32_t base = first; base < entries; base += 32 * clusters) {
@@ -229,31 +228,40 @@ __device__ void compress_in_cluster(const CompressParams& params) {
 }
 
 template <CompressShape S>
-__device__ void run(const CompressParams& params) {
-  const auto cta = static_cast<std::int32_t>(blockIdx.x);
+__device__ void run(const CompressParams& params, std::int32_t cta, std::int32_t ctas) {
   if (cta < params.entry_ctas) {
     if constexpr (S.ctas > 1) {
-      compress_in_cluster<S>(params);
+      compress_in_cluster<S>(params, cta);
     } else {
-      compress<S>(params);
+      compress<S>(params, cta);
     }
   } else {
     ptx::griddepcontrol_wait();
     ptx::griddepcontrol_launch_dependents();
-    tile::store_state<S>(params, cta - params.entry_ctas,
-                         static_cast<std::int32_t>(gridDim.x) - params.entry_ctas);
+    tile::store_state<S>(params, cta - params.entry_ctas, ctas - params.entry_ctas);
   }
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads(),   \
-                                               tilewright::kernels::SHAPE.ctas_per_sm) \
-      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {       \
-    tilewright::kernels::run<tilewright::kernels::SHAPE>(params);                      \
+#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                         \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads(),          \
+                                               tilewright::kernels::SHAPE.ctas_per_sm)        \
+      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {              \
+    tilewright::kernels::run<tilewright::kernels::SHAPE>(                                     \
+        params, static_cast<std::int32_t>(blockIdx.x), static_cast<std::int32_t>(gridDim.x)); \
   }
 TILEWRIGHT_ENTRY(compress_csa, kCompressCsa)
 TILEWRIGHT_ENTRY(compress_index, kCompressIndex)
 TILEWRIGHT_ENTRY(compress_hca, kCompressHca)
+
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCompressCsa.threads(),
+                                             tilewright::kernels::kCompressIndex.ctas_per_sm)
+    compress_pair(const __grid_constant__ tilewright::kernels::CompressPairParams params) {
+  using namespace tilewright::kernels;
+  const auto cta = static_cast<std::int32_t>(blockIdx.x),
+             ctas = static_cast<std::int32_t>(gridDim.x);
+  if (cta < params.row_ctas) return run<kCompressCsa>(params.rows, cta, params.row_ctas);
+  run<kCompressIndex>(params.keys, cta - params.row_ctas, ctas - params.row_ctas);
+}

@@ -48,6 +48,12 @@ struct CompressParams {
   float eps;
 };
 
+/// A CSA layer's rows and its indexer's keys of the same tokens, by compress_pair.
+struct CompressPairParams {
+  CompressParams rows, keys;
+  std::int32_t row_ctas;  ///< of rows, entries and state; those of keys follow
+};
+
 /// How a kernel divides an entry: `ctas` of a cluster share its channels, a thread pools 8 tokens
 /// of 4 channels, and a CTA does `rows` entries.
 struct CompressShape {
@@ -80,8 +86,9 @@ struct CompressShape {
   }
 };
 
-inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1, 5};     ///< compress_csa
+inline constexpr CompressShape kCompressCsa = {512, 4, true, 1, 1, 4};     ///< compress_csa
 inline constexpr CompressShape kCompressHca = {512, 128, false, 8, 1, 2};  ///< compress_hca
 inline constexpr CompressShape kCompressIndex = {128, 4, true, 1, 4, 4};   ///< compress_index
+static_assert(kCompressCsa.threads() == kCompressIndex.threads());
 
 }  // namespace tilewright::kernels

@@ -22,7 +22,7 @@ struct IndexerLengths {
 };
 
 inline constexpr int kIndexerUnitTokens = 8;
-inline constexpr int kIndexerChunk = 128;  ///< keys that a CTA takes at a time
+inline constexpr int kIndexerChunk = 256;  ///< keys that a CTA takes at a time
 
 /// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
 /// keys stream by. It costs kIndexerUnitCost and one a chunk; first_cost is that of all units
@@ -64,6 +64,7 @@ constexpr std::int64_t indexer_max_units(std::int64_t tokens, std::int64_t batch
 /// given. A key whose page is not there has logit -inf. What lies beyond a token's length is -inf
 /// up to max_len if is_filled, else not touched.
 struct IndexerLogitsParams {
+  alignas(64) std::uint8_t key_map[128];  ///< tensor map of the codes: rows of a page, pages
   const std::uint8_t* q;         ///< codes [tokens, heads, 128 or 64 bytes], 16-byte aligned
   const std::uint8_t* q_scales;  ///< MXFP4: ue8m0 [tokens, heads, 4], 4-byte aligned
   const float* weights;          ///< [tokens, heads]
@@ -78,45 +79,48 @@ struct IndexerLogitsParams {
   float* logits;               ///< [tokens, logits_stride]
   std::int64_t logits_stride;  ///< elements
   std::int32_t is_filled;
+  std::int32_t box_rows;  ///< indexer_box_rows()
 };
 
 /// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads; grid: the ctas of the
-/// schedule.
-inline constexpr int kIndexerLogitsThreads = 256;
-inline constexpr int kIndexerLogitsCtasPerSm = 2;
+/// schedule, one per SM.
+inline constexpr int kIndexerWarpgroups = 4;  ///< that multiply; a warp more for each fetches keys
+inline constexpr int kIndexerLogitsThreads = kIndexerWarpgroups * (128 + 32);
+inline constexpr int kIndexerTileKeys = 64;  ///< of a warpgroup
+inline constexpr int kIndexerStages = 4;     ///< tiles of each warpgroup
+
+/// Keys come in boxes of so many rows: the largest power of two in the page size, up to 64.
+constexpr int indexer_box_rows(std::int64_t page_size) {
+  int rows = 1;
+  while (rows < kIndexerTileKeys && page_size % (2 * rows) == 0) rows *= 2;
+  return rows;
+}
 
 /// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
-/// token; and how many tiles of keys a warp has in shared memory meanwhile.
+/// token.
 struct IndexerSteps {
-  int columns, steps, stages;
+  int columns, steps;
 
-  constexpr IndexerSteps(IndexFormat format, int tokens, int head_slots) {
+  constexpr IndexerSteps(int tokens, int head_slots) {
     columns = tokens * head_slots <= 64 ? 64 : 128;
     steps = (tokens * head_slots + columns - 1) / columns;
-    const bool is_narrow = columns == 64 || format == IndexFormat::kMxfp4;
-    stages = is_narrow ? 4 : steps <= 2 ? 3 : 2;
   }
   constexpr int query_bytes() const { return steps * columns * kIndexDims; }
   /// Weights of a step in the order of accumulators: a quarter of them for each lane of a quad,
   /// with a gap against bank conflicts.
   constexpr int lane_weights() const { return columns / 4 + 4; }
-  constexpr int weight_bytes() const { return steps * 4 * lane_weights() * 4; }
-  constexpr int unit_bytes() const { return query_bytes() + weight_bytes() + 64; }
 };
 
-/// A warp's tile of 16 keys: codes, then scales.
+/// A tile of keys: codes, scales, and a gap up to the next multiple of 1024.
 constexpr int indexer_stage_bytes(IndexFormat format) {
-  return 16 * (index_data_bytes(format) + kIndexScaleBytes);
+  return kIndexerTileKeys * index_data_bytes(format) + 1024;
 }
-/// Dynamic shared memory for units of up to so many tokens.
+/// Dynamic shared memory for units of up to so many tokens: tiles, queries, weights, lengths.
 constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
-  int most = 0;
-  for (int tokens = 1; tokens <= unit_tokens; ++tokens) {
-    const IndexerSteps s(format, tokens, head_slots);
-    const int ring = kIndexerLogitsThreads / 32 * s.stages * indexer_stage_bytes(format);
-    most = s.unit_bytes() + ring > most ? s.unit_bytes() + ring : most;
-  }
-  return most;
+  const IndexerSteps s(unit_tokens, head_slots);
+  const int ring = kIndexerWarpgroups * kIndexerStages * indexer_stage_bytes(format);
+  constexpr int kLaneWeights = 4 * (128 / 4 + 4) * 4;
+  return ring + s.steps * (128 * kIndexDims + kLaneWeights) + 64;
 }
 
 }  // namespace tilewright::kernels

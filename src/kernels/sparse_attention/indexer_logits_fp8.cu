@@ -1,4 +1,8 @@
 // targets: sm_90a
+//
+// Logits of the lightning indexer over e4m3 keys: both operands from shared memory.
+// Roles over time, floors and limits: tile/index_logits.h; measured rounds:
+// docs/notes/2026-11-22-dsv4-indexer.md. This form: not run on hardware.
 #include "tile/index_logits.h"
 
 TILEWRIGHT_INDEXER_LOGITS(fp8_h64, kFp8, 64)

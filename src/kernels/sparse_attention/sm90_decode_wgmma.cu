@@ -1,6 +1,28 @@
 // targets: sm_90a
 //
-// Sparse decode for 64 and 128 heads.
+// Sparse attention for 64 heads a CTA over chosen rows of paged caches (key and value are one row),
+// by warpgroup MMAs in bf16. 128 heads are two CTAs that read the same rows, the second from L2.
+//
+// Roles, of a warpgroup each; a block is 64 keys, a stage a block as bf16, of two:
+//   converters   two warps for columns 0 to 255 of a block, two for the others: copy the rows'
+//                bytes to where the numbers will be, decode them in place (bits placed, one
+//                multiplication by the scale: tile/decode_e4m3.h, decode_e2m1.h); bf16 as it is
+//   scores       s = q k^T of 64 x 64 x 512, softmax; o[:, 0:256] += p v with p in registers
+//   values       o[:, 256:512] += p v with p in shared memory; loads the next query's heads
+//
+//   converters | copy 2 | decode 2 |copy 3 ...      | decode 3 |
+//   scores     | q k (1)  pv (0) | softmax of 1 | q k (2)  pv (1) | softmax of 2 |
+//   values     |      pv (0)     |              |      pv (1)     |
+//   barriers   k_ring[half] of two stages: full when decoded, empty when its consumer's product is
+//              done (the half of columns that is free first is filled and multiplied first);
+//              p_ring: weights and the factors of results so far, scores to values
+//
+// Limit, of a block: tensor cores 2048 cycles; shared memory 2700 (queries and keys of the scores
+// 1024, values 512, weights 130, rows' bytes in and out 580, keys written 512); memory 37 KB, 2070
+// cycles of 4.2 TB/s; decoding 24 half-rate instructions for 16 numbers, 700 cycles of each
+// scheduler. A stage is in turn copied (latency, 1300), decoded, multiplied, weighed and multiplied
+// again, 5 to 6 thousand cycles for two blocks: that is what binds.
+// Measured: see the notes. Where results go: the piece's query, or a partial result.
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "ptx/grid_dependency.h"
 #include "tile/sparse_consumer.h"

@@ -21,10 +21,10 @@ constexpr std::int32_t sparse_part_slot(std::int32_t first_slot, std::int32_t pa
 inline constexpr int kSparseBlockCost = 4;
 
 /// The blocks of all queries, in their order, are cut into as many pieces as there are groups, so
-/// that the group with the most to do has as little as possible. A piece of a query costs
-/// `piece_cost` beside its blocks, and `partial_cost` more if it is not the whole query; if there
-/// is any such piece, all wait `combine_cost` for the combination. The result depends on nothing
-/// but the lengths.
+/// that the group with most to do has as little as possible. A piece of a query costs `piece_cost`
+/// beside its blocks, and `partial_cost` more if it is not the whole query; if there is any such
+/// piece, all wait `combine_cost` for the combination. The result depends on nothing but the
+/// lengths.
 struct SparseScheduleParams {
   SparseKeys keys[2];  ///< topk and lengths are read
   std::int32_t batch, q_len, groups;

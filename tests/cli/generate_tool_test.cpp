@@ -1,0 +1,106 @@
+// tilewright generate and eval, on the float64 model: what the tool adds to src/model.
+#include "tests/cli/run_tool.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string kModel = std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/models/tiny-dsv4";
+const std::string kGolden = std::string(TILEWRIGHT_TEST_DATA) + "/dsv4/tiny.safetensors";
+
+TEST(GenerateTool, StreamsOnePromptAndSaysHowFast) {
+  const auto run = run_tool("generate --device reference -p 'The kernel ' --max-tokens 4");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_TRUE(run.out.starts_with("The kernel ")) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("prefill 11 tokens in "));
+  EXPECT_THAT(run.out, HasSubstr("decode 3 tokens in "));
+  EXPECT_THAT(run.out, HasSubstr("float64 on "));
+}
+
+TEST(GenerateTool, ABatchAsJson) {
+  const auto run = run_tool(
+      "--json generate --device reference -p 'int main' -p '# ' --max-tokens 3 --temperature 0.8 "
+      "--top-p 0.9 --seed 5 --kv nvfp4 --experts mxfp4 --prefill-chunk 3");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = run.parsed();
+  ASSERT_EQ(report["sequences"].size(), 2u);
+  for (const json& sequence : report["sequences"]) EXPECT_EQ(sequence["tokens"].size(), 3u);
+  EXPECT_EQ(report["sequences"][0]["prompt"], "int main");
+  EXPECT_EQ(report["prefill"]["tokens"], 10);
+  EXPECT_EQ(report["decode"]["tokens"], 4);
+  EXPECT_THAT(report["runner"].get<std::string>(), HasSubstr("nvfp4 cache, mxfp4 experts"));
+}
+
+TEST(GenerateTool, WhatATerminalCannotTakeIsReplaced) {
+  const auto run = run_tool(
+      "--json generate --device reference --max-tokens 0 "
+      "-p \"$(printf 'a\\033[2J\\303\\244\\377\\302')\"");
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.parsed()["sequences"][0]["prompt"], "a?[2J\u00e4\ufffd\ufffd");
+}
+
+TEST(GenerateTool, TraceFindsTheFirstDifference) {
+  const std::string trace = "--device reference --trace " + kGolden;
+  const auto met = run_tool("generate --trace-run p144.quant " + trace);
+  EXPECT_EQ(met.status, 0) << met.err;
+  EXPECT_THAT(met.out, HasSubstr("p144.quant  74 of 74 tensors met"));
+  const auto run = run_tool("--json generate --kv bf16 --trace-run p144.quant " + trace);
+  EXPECT_EQ(run.status, 1);
+  const json report = run.parsed()["runs"][0];
+  EXPECT_EQ(report["first"]["stage"], "layers.0.lse");
+  EXPECT_THAT(report["first"]["where"].get<std::string>(), HasSubstr("position "));
+  EXPECT_THAT(report["missing"].dump(), HasSubstr("layers.0.kv_fp8"));
+}
+
+TEST(GenerateTool, Errors) {
+  const auto none = run_tool("generate --device reference");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.err, HasSubstr("no prompt; expected --prompt TEXT or --prompt-file FILE"));
+  const auto run = run_tool("generate --device reference --trace-run p9.exact --trace " + kGolden);
+  EXPECT_THAT(run.err, HasSubstr("no run \"p9.exact\"; it has p144.exact, p144.quant"));
+  EXPECT_EQ(run_tool("generate -p a --kv int8").status, 2);
+  EXPECT_THAT(run_tool("generate -p a --model /nonexistent --device reference").err,
+              HasSubstr("/nonexistent/config.json"));
+  EXPECT_THAT(run_tool("generate -p a --top-p 0 --device reference").err, HasSubstr("top_p = 0"));
+}
+
+TEST(EvalTool, BitsPerByteOfEveryChunk) {
+  const auto run = run_tool(
+      "--json eval --device reference --chunk 48 --chunks 2 --batch 2 "
+      "--first-chunk 1 --kl " +
+      kModel + "/heldout.txt");
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = run.parsed();
+  ASSERT_EQ(report["chunks"].size(), 2u);
+  EXPECT_EQ(report["chunks"][0]["chunk"], 1);
+  EXPECT_EQ(report["chunks_in_file"], 341);
+  const double bits = report["bits_per_byte"];
+  EXPECT_GT(bits, 0.2);
+  EXPECT_LT(bits, 6);
+  EXPECT_NEAR(bits,
+              (report["chunks"][0]["bits_per_byte"].get<double>() +
+               report["chunks"][1]["bits_per_byte"].get<double>()) /
+                  2,
+              1e-12);
+  EXPECT_GT(report["kl_nats"].get<double>(), 0);
+  EXPECT_LT(report["kl_nats"].get<double>(), 0.01);
+  const auto text = run_tool("eval --device reference --chunk 16 --chunks 1 --kv exact " + kModel +
+                             "/prompt.txt");
+  EXPECT_THAT(text.out, HasSubstr("bits per byte"));
+  EXPECT_THAT(text.out, HasSubstr("1 of 12 chunks"));
+}
+
+TEST(EvalTool, Errors) {
+  EXPECT_THAT(run_tool("eval --device reference --chunk 4096 " + kModel + "/prompt.txt").err,
+              HasSubstr("has 200 bytes, 0 whole chunks of 4096"));
+}
+
+}  // namespace
+}  // namespace tilewright

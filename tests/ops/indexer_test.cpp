@@ -1,0 +1,84 @@
+// The indexer on every device: codes to the bit, logits against fp64 on the same codes, rows exact.
+#include "tests/ops/indexer_case.h"
+
+namespace tilewright::ops {
+namespace {
+
+class IndexerTest : public CacheTest {
+ protected:
+  static void check(const IndexerCase& c) {
+    SCOPED_TRACE(fmt::format("{}, {} heads, batch {}, q_len {}, page {}", to_string(c.format),
+                             c.heads, c.batch, c.q_len, c.page_size));
+    IndexerRun(device(), c).check();
+  }
+};
+TILEWRIGHT_ON_EVERY_HOPPER(IndexerTest);
+
+constexpr IndexerFormat kFormats[] = {IndexerFormat::kFp8, IndexerFormat::kMxfp4};
+
+TEST_P(IndexerTest, DecodesSeveralTokensOfASequence) {
+  for (const IndexerFormat format : kFormats) {
+    check({.format = format,
+           .max_len = 140,
+           .batch = 2,
+           .q_len = 2,
+           .lengths = {0, 1, 135, 136},
+           .positions = {3, 4, 60, 63},
+           .page_size = 53});
+  }
+}
+TEST_P(IndexerTest, AnyNumberOfHeads) {
+  for (const std::int64_t heads : {1, 8, 40}) {
+    check({.format = kFormats[heads % 2],
+           .heads = heads,
+           .topk = 5,
+           .max_len = 22,
+           .q_len = 1,
+           .lengths = {22},
+           .page_size = heads == 8 ? 1 : 16,
+           .is_weights_f32 = heads == 40});
+  }
+}
+TEST_P(IndexerTest, EightTokensAndTheCausalRule) {
+  // Positions give the lengths; the last three stand for no token, or have no angle.
+  check({.heads = 16,
+         .topk = 3,
+         .max_len = 15,
+         .q_len = 8,
+         .positions = {0, 3, 7, 42, 63, -1, 64, 63}});
+}
+TEST_P(IndexerTest, RaggedPrompts) {
+  for (const IndexerFormat format : kFormats) {
+    check({.format = format,
+           .heads = 64,
+           .topk = 9,
+           .max_len = 20,
+           .batch = 4,
+           .offsets = {0, 1, 12, 12, 15},
+           .lengths = {20, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 3, 3, 3},
+           .page_size = 2});
+  }
+}
+TEST_P(IndexerTest, ScalesFarApart) {
+  check({.format = IndexerFormat::kMxfp4,
+         .heads = 9,
+         .topk = 4,
+         .max_len = 30,
+         .q_len = 3,
+         .lengths = {28, 29, 30},
+         .has_wide_scales = true});
+}
+TEST_P(IndexerTest, SaysWhatIsWrong) {
+  const auto expect = [&](const IndexerProblem& problem, const char* what) {
+    reference::expect_invalid([&] { Indexer(device(), problem); }, {"indexer: ", what});
+  };
+  const KvCacheLayout keys = {.page_size = 64, .num_pages = 2};
+  expect({.heads = 65, .max_len = 1, .keys = keys}, "heads = 65; expected 1 to 64");
+  expect({.topk = 4096, .max_len = 1, .keys = keys}, "topk = 4096");
+  expect({.max_len = 0, .keys = keys}, "max_len = 0");
+  expect({.max_len = 1, .keys = {.page_size = 64, .num_pages = 2, .page_stride_bytes = 4356}},
+         "keys.page_stride_bytes = 4356");
+}
+
+}  // namespace
+}  // namespace tilewright::ops
