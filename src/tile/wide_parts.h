@@ -109,7 +109,7 @@ struct WideExchange {
       while (ptx::ld_acquire_gpu_u64(flag(other)) != params.part_key) {
       }
       ptx::bar_sync<128>(barrier);
-      if (threadIdx.x % 128 == 0) *flag(other) = 0;
+      if (threadIdx.x % 128 == 0) ptx::st_release_gpu_u64(flag(other), 0);
       __syncwarp();
       const float4* const from = part(other);
 #pragma unroll
