@@ -10,11 +10,15 @@
 
 namespace tilewright {
 
+// g++ 12 takes the names inside the enumeration for others of format_spec.h, if that came first.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 /// In which numbers queries and keys of the indexer are.
 enum class IndexerFormat {
   kFp8,    ///< e4m3 with a power of two for each 128: CompressorKind::kIndexFp8
   kMxfp4,  ///< e2m1 with a power of two for each 32: CompressorKind::kIndexMxfp4
 };
+#pragma GCC diagnostic pop
 /// "fp8", "mxfp4".
 const char* to_string(IndexerFormat format) noexcept;
 
