@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-// g++ 12 takes the names inside the enumeration for others of the same name outside.
+// g++ 12 takes the names inside the enumeration for others of format_spec.h, if that came first.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 /// In which numbers queries and keys of the indexer are.
