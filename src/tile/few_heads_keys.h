@@ -125,7 +125,7 @@ struct FewHeadsKeys<KvFormat::kFp8> {
   }
   /// The scale of a block of a key, for sums of its products; `scales` are four of the key's.
   static __device__ float sum_factor(std::uint32_t scales, int byte) {
-    return __uint_as_float((byte == 3 ? scales >> 1 : scales << (23 - 8 * byte)) & 0x7f800000u);
+    return __uint_as_float((scales >> 8 * byte & 255u) << 23);
   }
 };
 

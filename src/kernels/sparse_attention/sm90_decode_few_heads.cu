@@ -29,6 +29,7 @@
 // schedule and combination, us for 2 / 64 / 128 / 256 sequences): fp8 8 heads 7.1 / 22.4 / 34.9 /
 // 63.4, 16 heads 8.9 / 25.2 / 40.0 / 74.2, 32 heads 9.9 / 39.9 / 74.3 / 142; bf16 8 heads 7.7 /
 // 29.8 / 48.6 / 90.5. FlashMLA, padded to 64, in the same run: 14.1 / 45.1 / 87.2 / 171.
+// (With the scores' blocks unrolled, which spilt two registers; not measured since.)
 // docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
 // docs/06-deepseek-v4.md.
@@ -78,7 +79,7 @@ struct Consumer {
   Position at = {};
   std::uint32_t buffer = 0;
   float o[4][Tiles][4];  ///< dimensions 64 warp + 8 g + 2 i (0, 1) and + 1 (2, 3)
-  tile::PerHead<Tiles> reference, sum, largest, unit;
+  tile::PerHead<Tiles> reference, sum, largest;
   std::uint32_t ceiling = 0;  ///< fp8: o is in units of 2^(ceiling - 127)
 
   __device__ Consumer(const SparseDecodeParams& params, Shared& memory, std::uint32_t warp_number)
@@ -162,7 +163,8 @@ struct Consumer {
     }
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0.0f;
-#pragma unroll
+// Not unrolled: two blocks' operands at once are more registers than there are.
+#pragma unroll 1
     for (int i = 0; i < 3; ++i) score_block(s, mine, scales, i);
     if (half == 0) {
       score_block(s, mine, scales, 3);
@@ -216,7 +218,8 @@ struct Consumer {
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        x[n][h] = exists ? x[n][h] * unit[n][h] : -INFINITY;
+        const float unit = Keys::kIsF16 ? fixed.units[head_of(n, h)] : p.scale_log2;
+        x[n][h] = exists ? x[n][h] * unit : -INFINITY;
         float top = x[n][h];
 #pragma unroll
         for (int step = 4; step < 32; step *= 2)
@@ -317,7 +320,7 @@ struct Consumer {
   __device__ void add_values() {
     constexpr bool kIsF16 = Keys::kIsF16 && !IsRope && !IsWide;
     Position from = at;
-#pragma unroll(IsWide ? 1 : kFewHeadsPieces)
+#pragma unroll(IsWide ? 1 : Format == KvFormat::kBf16 ? 2 : kFewHeadsPieces)
     for (std::uint32_t piece_of = 0; piece_of < kFewHeadsPieces; ++piece_of) {
       tile::ValueRows mine;
 #pragma unroll
@@ -389,7 +392,6 @@ struct Consumer {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         reference[n][h] = tile::kFewHeadsNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
-        unit[n][h] = Keys::kIsF16 ? fixed.units[head_of(n, h)] : p.scale_log2;
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[i][n][h] = o[i][n][2 + h] = 0.0f;
       }
@@ -397,27 +399,22 @@ struct Consumer {
   }
 
   __device__ void run() {
-    SparseWork next;
-    tile::SparseWalk walk(p, static_cast<std::int32_t>(blockIdx.x));
-    bool is_more = walk.next(next);
-    if (!is_more) return;
-    tile::SparseQuery query(p, next.query);
     const std::int32_t mine = static_cast<std::int32_t>(threadIdx.x) - team * kWarps * 32;
     if (p.sink != nullptr && mine < Tiles * 8 && first_head() + mine < p.heads)
       fixed.sinks[mine] = p.sink[first_head() + mine];
-    while (is_more) {
-      const SparseWork now = next;
-      const tile::SparseQuery of_now = query;
-      tile::FewHeadsQuery<Format, Tiles>{p, fixed, first_head(), warp}.load(of_now);
+    SparseWork work;
+    for (tile::SparseWalk walk(p, static_cast<std::int32_t>(blockIdx.x)); walk.next(work);) {
+      tile::FewHeadsQuery<Format, Tiles>{p, fixed, first_head(), warp}.load(
+          tile::SparseQuery(p, work.query));
+      if (mine == 0) fixed.work = work;  // and out of registers
       ptx::bar_sync<kWarps * 32>(1 + team);
       begin();
-      const std::int32_t end = min(now.end_block, of_now.num_blocks());
-      for (std::int32_t i = now.begin_block; i < end; ++i) add_block();
-      is_more = walk.next(next);
-      if (is_more) query = tile::SparseQuery(p, next.query);
+      const std::int32_t end = min(work.end_block, tile::SparseQuery(p, work.query).num_blocks());
+      for (std::int32_t left = end - work.begin_block; left > 0; --left) add_block();
+      work = fixed.work;
       tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp,    g,   t,
                                           1 + team, o,     reference,    largest, sum, ceiling}
-          .store(of_now, now.partial);
+          .store(tile::SparseQuery(p, work.query), work.partial);
     }
   }
 };

@@ -49,6 +49,7 @@ struct FewHeadsFixed {
   alignas(8) std::uint8_t grows[2][kFewHeadsConsumers];
   float sums[kFewHeadsConsumers][Heads];
   float units[Heads], sinks[Heads];  ///< units: of scores
+  SparseWork work;
   /// Scores over half of the dimensions, from each warp to the one with the other half.
   alignas(8) float scores[kFewHeadsConsumers][Heads / 8][32][2];
 };
