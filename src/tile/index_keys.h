@@ -159,7 +159,7 @@ struct KeyTiles {
       } else {
         ptx::st_shared_u32(scale(at.stage, row), kNoKeyBits);
         const int first = row - row % params.box_rows;  // of its box, which may be copied
-        const bool is_written = (there[first / 32] >> first % 32 & 1) != 0;
+        const bool is_written = ((first < 32 ? there[0] : there[1]) >> first % 32 & 1) != 0;
         if (Format == IndexFormat::kMxfp4 && !is_written) clear(at.stage, row);
       }
     }
@@ -184,9 +184,13 @@ struct KeyTiles {
     bool is_exact = true;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const uint4 codes = ptx::ld_shared_v4_u32(
+      const uint4 there = ptx::ld_shared_v4_u32(
           tile(stage) + static_cast<std::uint32_t>((row + 8 * r) * kRowBytes + 16 * t));
       const std::uint32_t scales = ptx::ld_shared_u32(scale(stage, row + 8 * r));
+      // A box may end in rows that nobody has written: they do not decide whether it is exact.
+      const bool is_key = scales != kNoKeyBits;
+      const uint4 codes = make_uint4(is_key ? there.x : 0, is_key ? there.y : 0,
+                                     is_key ? there.z : 0, is_key ? there.w : 0);
       const E2m1ToE4m3 convert(scales, t, codes, is_exact);
       const std::uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
 #pragma unroll

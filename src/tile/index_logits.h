@@ -2,9 +2,10 @@
 // warpgroups take 64 keys each and multiply them with all of them.
 //
 //   4 warps, one a warpgroup   pages of the keys | place free? | tensor copies, scales
-//   4 warpgroups               tile there? | per step: products of 64 keys x 128 columns (two
-//                              tokens of 64 heads) | tile free | relu, weights, sums over heads in
-//                              the lane, three shuffles a step | x key scale, store
+//   4 warpgroups               tile there? | per step: products of 64 keys x 64 columns (a token
+//                              of 64 heads; 128 where registers allow) | tile free | relu,
+//                              weights, sums over heads in the lane, three shuffles a step |
+//                              x key scale, store
 //
 // Keys are rows of the accumulator: a lane has all heads of its columns, so that sums over heads
 // are FMAs. While one warpgroup adds up, others multiply.
@@ -340,19 +341,21 @@ __device__ void consume_unit(const kernels::IndexerLogitsParams& params,
                              const KeyTiles<Format>& tiles,
                              RingPosition<kernels::kIndexerStages>& at, std::int32_t begin,
                              std::int32_t end) {
-  const kernels::IndexerSteps steps(unit.count, Heads);
+  const kernels::IndexerSteps steps(Format, unit.count, Heads);
   const IndexerShared shared(base, steps);
   load_unit<Format, Heads>(shared, params, unit, steps);
   const auto run = [&]<int Columns, bool IsOneStep>() {
     IndexerConsumer<Format, Heads, Columns, IsOneStep>{params, shared, unit, tiles, at, steps.steps}
         .run(begin, end);
   };
-  if (Heads == 8 || steps.columns == 64) return run.template operator()<64, true>();
-  if constexpr (Heads == 16) {
-    return run.template operator()<128, true>();
-  } else if constexpr (Heads > 16) {
+  constexpr bool kIsWide = kernels::has_wide_steps(Format, Heads);
+  if (Heads == 8 || (steps.columns == 64 && steps.steps == 1))
+    return run.template operator()<64, true>();
+  if constexpr (!kIsWide && Heads > 8) {
+    run.template operator()<64, false>();
+  } else if constexpr (kIsWide) {
     if (steps.steps == 1) return run.template operator()<128, true>();
-    return run.template operator()<128, false>();
+    run.template operator()<128, false>();
   }
 }
 

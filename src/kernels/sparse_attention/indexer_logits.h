@@ -96,13 +96,18 @@ constexpr int indexer_box_rows(std::int64_t page_size) {
   return rows;
 }
 
+/// Steps of 128 columns: elsewhere the registers of a consumer do not hold them.
+constexpr bool has_wide_steps(IndexFormat format, int head_slots) {
+  return format == IndexFormat::kFp8 && head_slots == 64;
+}
+
 /// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
 /// token.
 struct IndexerSteps {
   int columns, steps;
 
-  constexpr IndexerSteps(int tokens, int head_slots) {
-    columns = tokens * head_slots <= 64 ? 64 : 128;
+  constexpr IndexerSteps(IndexFormat format, int tokens, int head_slots) {
+    columns = has_wide_steps(format, head_slots) && tokens > 1 ? 128 : 64;
     steps = (tokens * head_slots + columns - 1) / columns;
   }
   constexpr int query_bytes() const { return steps * columns * kIndexDims; }
@@ -117,10 +122,9 @@ constexpr int indexer_stage_bytes(IndexFormat format) {
 }
 /// Dynamic shared memory for units of up to so many tokens: tiles, queries, weights, lengths.
 constexpr int indexer_logits_shared_bytes(IndexFormat format, int unit_tokens, int head_slots) {
-  const IndexerSteps s(unit_tokens, head_slots);
+  const IndexerSteps s(format, unit_tokens, head_slots);
   const int ring = kIndexerWarpgroups * kIndexerStages * indexer_stage_bytes(format);
-  constexpr int kLaneWeights = 4 * (128 / 4 + 4) * 4;
-  return ring + s.steps * (128 * kIndexDims + kLaneWeights) + 64;
+  return ring + s.query_bytes() + s.steps * 4 * s.lane_weights() * 4 + 64;
 }
 
 }  // namespace tilewright::kernels
