@@ -25,8 +25,8 @@ class SparseOperands {
   std::size_t sets() const { return sets_; }
   const SparseData& data() const { return data_; }
   const device::Stream& stream() const { return stream_; }
-  /// Some queries against float64. `has_head_rows`: lse is [batch, heads, q_len].
-  nlohmann::json check(std::int64_t queries, std::size_t set, bool has_head_rows = false) const;
+  /// Some queries against float64.
+  nlohmann::json check(std::int64_t queries, std::size_t set) const;
   void poison();
 
   double time_us(const std::function<void()>& work) const;

@@ -2,7 +2,7 @@
 //
 // Logits of the lightning indexer over e4m3 keys: both operands from shared memory.
 // Roles over time, floors and limits: tile/index_logits.h; measured rounds:
-// docs/notes/2026-11-22-dsv4-indexer.md. This form: not run on hardware.
+// docs/notes/2026-11-22-dsv4-indexer.md. Right on an H200.
 #include "tile/index_logits.h"
 
 TILEWRIGHT_INDEXER_LOGITS(fp8_h64, kFp8, 64)

@@ -3,7 +3,7 @@
 // Logits of the lightning indexer over MXFP4 keys: e2m1 becomes e4m3 in registers
 // (tile/index_keys.h).
 // Roles over time, floors and limits: tile/index_logits.h; measured rounds:
-// docs/notes/2026-11-22-dsv4-indexer.md. This form: not run on hardware.
+// docs/notes/2026-11-22-dsv4-indexer.md. Right on an H200.
 #include "tile/index_logits.h"
 
 TILEWRIGHT_INDEXER_LOGITS(mxfp4_h64, kMxfp4, 64)

@@ -14,7 +14,7 @@
 //
 // Limit: 2 * 2 * 512 flops a row and head on the scalar units; of 64 heads each of 8 CTAs decodes
 // the rows again. On an H200 (67 TFLOP/s) at best 33 G rows a second and head.
-// Measured: not run on hardware.
+// Right on an H200; not timed alone.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows.
 #include "kernels/sparse_attention/sparse_naive.h"
 #include "ptx/grid_dependency.h"
