@@ -22,7 +22,8 @@
 // cycles of 4.2 TB/s; decoding 24 half-rate instructions for 16 numbers, 700 cycles of each
 // scheduler. A stage is in turn copied (latency, 1300), decoded, multiplied, weighed and multiplied
 // again, 5 to 6 thousand cycles for two blocks: that is what binds.
-// Measured (H200): 345 TFLOP/s of 64 heads over 16384 rows. Where results go: the piece's query, or a partial result.
+// Measured (H200): 345 TFLOP/s of 64 heads over 16384 rows; docs/notes/2026-11-22-dsv4-decode64.md.
+// Where results go: the piece's query, or a partial result.
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "ptx/grid_dependency.h"
 #include "tile/sparse_consumer.h"
