@@ -209,7 +209,8 @@ class CompressorTest : public CacheTest {
                         std::int64_t first, const std::vector<std::int64_t>& sizes,
                         const std::vector<std::int64_t>& kept) {
     SCOPED_TRACE(fmt::format("kind {}, {} tokens, ring {}", static_cast<int>(kind), count, ring));
-    const Tokens tokens = draw_tokens(2, kind, count), other = draw_tokens(3, kind, count + 8);
+    const Tokens tokens = draw_tokens(2, kind, count),
+                 other = draw_tokens(3, kind, count + std::ranges::max(sizes));
     const std::int64_t width = compressor_width(kind);
     Machine machine(device(), kind, KvCacheFormat::kFp8, ring);
     if (first > 0) machine.run({{&tokens, 0, first, 1, table(7)}});

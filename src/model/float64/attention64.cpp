@@ -30,7 +30,7 @@ const BlockFormat* index_blocks(IndexFormat format) {
 
 }  // namespace
 
-LayerMemory::LayerMemory(const Config& config, LayerKind kind) {
+LayerMemory64::LayerMemory64(const Config& config, LayerKind kind) {
   if (kind == LayerKind::kWindow) return;
   compressed.emplace(compressor_params(kind, config.head_dim));
   if (kind == LayerKind::kCsa) index_keys.emplace(compressor_params(kind, config.index_dim));
@@ -41,7 +41,7 @@ struct Attention64::Call {
   std::span<const double> x;  // [tokens, hidden]
   std::int64_t first, tokens;
   std::vector<std::int32_t> positions;
-  LayerMemory& memory;
+  LayerMemory64& memory;
   const Stages& stages;
 };
 
@@ -56,7 +56,7 @@ Attention64::Attention64(const Config& config, const RunnerOptions& options, Lay
                            {yarn.factor, yarn.original_max_pos, yarn.beta_fast, yarn.beta_slow});
 }
 
-Doubles Attention64::run(std::span<const double> x, std::int64_t first, LayerMemory& memory,
+Doubles Attention64::run(std::span<const double> x, std::int64_t first, LayerMemory64& memory,
                          const Stages& stages) const {
   const auto tokens = static_cast<std::int64_t>(x.size()) / config_.hidden;
   Call call = {x,      first, tokens, std::vector<std::int32_t>(x.size() / config_.hidden),

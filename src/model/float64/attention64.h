@@ -22,8 +22,8 @@ struct Compressed64 {
 };
 
 /// What a layer remembers of a sequence.
-struct LayerMemory {
-  LayerMemory(const Config& config, LayerKind kind);
+struct LayerMemory64 {
+  LayerMemory64(const Config& config, LayerKind kind);
 
   Doubles kv;  ///< [tokens, head_dim], as attention reads them; all tokens
   std::optional<Compressed64> compressed, index_keys;
@@ -36,7 +36,7 @@ class Attention64 {
 
   /// The layer's output [rows, hidden] for its input x [rows, hidden], the tokens from position
   /// `first` on; appends to the memory.
-  Doubles run(std::span<const double> x, std::int64_t first, LayerMemory& memory,
+  Doubles run(std::span<const double> x, std::int64_t first, LayerMemory64& memory,
               const Stages& stages) const;
 
  private:

@@ -25,7 +25,7 @@ class ReferenceRunner final : public Runner {
  private:
   struct Sequence {
     std::int64_t length = 0;
-    std::vector<LayerMemory> layers;
+    std::vector<LayerMemory64> layers;
   };
 
   Doubles run(const std::vector<std::int32_t>& tokens, Sequence& sequence, Stages& stages,
