@@ -55,6 +55,7 @@ void run_work(Context&, const KernelWork& work) {
 
 void run_work(Context& context, const CopyWork& work) {
   validate(work);
+  if (work.width_bytes == 0) return;  // the addresses may be null
   Machine& machine = context.device.machine();
   for (std::size_t z = 0; z < work.depth; ++z) {
     for (std::size_t y = 0; y < work.height; ++y) {
