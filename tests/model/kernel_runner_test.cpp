@@ -2,9 +2,9 @@
 // small model with random weights, in which products keep the size of their operands.
 #include "model/kernel_runner.h"
 
-#include "device/kernel_registry.h"
 #include "model/float64/reference_runner.h"
 #include "tests/model/random_checkpoint.h"
+#include "tests/ops/hopper_test.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,28 +17,8 @@ namespace {
 using Tokens = std::vector<std::vector<std::int32_t>>;
 
 // Under the simulator's usual checks; the tests of the operators have all of them.
-class KernelRunnerTest : public ::testing::TestWithParam<const char*> {
- protected:
-  static void TearDownTestSuite() { device_.reset(); }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (is_simulator()) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-  }
-  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
-
-  static inline std::optional<Device> device_;
-};
-INSTANTIATE_TEST_SUITE_P(SimTest, KernelRunnerTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
-INSTANTIATE_TEST_SUITE_P(GpuTest, KernelRunnerTest, ::testing::Values("cuda"),
-                         [](const auto&) { return "cuda"; });
+class KernelRunnerTest : public HopperTest<KernelRunnerTest, false> {};
+TILEWRIGHT_ON_EVERY_HOPPER(KernelRunnerTest);
 
 // Tokens first .. first + count - 1 of a text without an end.
 std::vector<std::int32_t> text(std::int64_t first, std::int64_t count, std::int64_t vocab = 32) {

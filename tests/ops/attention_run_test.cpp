@@ -3,56 +3,26 @@
 #include "device/graph.h"
 #include "ops/attention_kernels.h"
 #include "tests/ops/attention_case.h"
+#include "tests/ops/hopper_test.h"
 
 namespace tilewright::ops {
 namespace {
 
-class AttentionRunTest : public ::testing::TestWithParam<const char*> {
+class AttentionRunTest : public HopperTest<AttentionRunTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() {
-    held_.clear();
-    device_.reset();
-  }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (std::string(GetParam()).starts_with("sim")) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
-    const bool wants_simulator = std::string(GetParam()).starts_with("sim");
-    if (device_->is_simulated() != wants_simulator) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-    if (!held_.empty()) return;
-    for (const AttentionKernel& kernel : attention_kernels()) {
-      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
-      held_.push_back(
-          device::load_kernel(device_->internal(), attention_entries(kernel, problem)[0]));
-    }
-  }
-  void TearDown() override {
-    try {
-      if (device_) device_->synchronize();
-    } catch (const Error& error) {
-      ADD_FAILURE() << "a broken context is left: " << error.what();
-      TearDownTestSuite();
-    }
-  }
   static void check(const AttentionCase& c) { AttentionRun(*device_, c).check(); }
   static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
 
-  static inline std::optional<Device> device_;
-  static inline std::vector<device::Kernel> held_;  // so that modules stay loaded
+  std::vector<std::string> held_entries() const override {
+    std::vector<std::string> entries;
+    for (const AttentionKernel& kernel : attention_kernels()) {
+      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
+      entries.push_back(attention_entries(kernel, problem)[0]);
+    }
+    return entries;
+  }
 };
-INSTANTIATE_TEST_SUITE_P(SimTest, AttentionRunTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
-INSTANTIATE_TEST_SUITE_P(GpuTest, AttentionRunTest, ::testing::Values("cuda"),
-                         [](const auto&) { return "cuda"; });
+TILEWRIGHT_ON_EVERY_HOPPER(AttentionRunTest);
 
 // 70 queries cross a warpgroup, 150 keys a tile.
 const AttentionProblem kSmall = {

@@ -11,6 +11,7 @@
 #include "reference/rms_norm.h"
 #include "reference/rope.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/ops/hopper_test.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -25,33 +26,8 @@ using kernels::pointer_to;
 using reference::Random;
 
 /// Tests on a simulated H200 and on a real one.
-class CacheTest : public ::testing::TestWithParam<const char*> {
+class CacheTest : public HopperTest<CacheTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() { device_.reset(); }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    const bool is_simulator = std::string(GetParam()).starts_with("sim");
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (is_simulator) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    if (device_->is_simulated() != is_simulator) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-  }
-  void TearDown() override {
-    try {
-      if (device_) device_->synchronize();
-    } catch (const Error& error) {
-      ADD_FAILURE() << "a broken context is left: " << error.what();
-      device_.reset();
-    }
-  }
-
   static const Device& device() { return *device_; }
   template <class T>
   static Buffer upload(const std::vector<T>& values) {
@@ -67,16 +43,7 @@ class CacheTest : public ::testing::TestWithParam<const char*> {
     device_->synchronize();
     return buffer.to_vector<T>();
   }
-
- private:
-  static inline std::optional<Device> device_;
 };
-
-#define TILEWRIGHT_ON_EVERY_HOPPER(SUITE)                                 \
-  INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values("sim:h200"), \
-                           [](const auto&) { return "h200"; });           \
-  INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values("cuda"),     \
-                           [](const auto&) { return "cuda"; })
 
 using Bf16s = std::vector<std::uint16_t>;
 

@@ -9,6 +9,7 @@
 #include "reference/error_bound.h"
 #include "reference/linear.h"
 #include "tests/kernels/kernel_test.h"
+#include "tests/ops/hopper_test.h"
 #include "tests/ops/linear_case.h"
 
 #include <cmath>
@@ -131,41 +132,8 @@ class LinearRun {
   std::vector<float> x_, bias_;
 };
 
-class LinearRunTest : public ::testing::TestWithParam<const char*> {
+class LinearRunTest : public HopperTest<LinearRunTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() {
-    held_.clear();
-    device_.reset();
-  }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (std::string(GetParam()).starts_with("sim")) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    const bool wants_simulator = std::string(GetParam()).starts_with("sim");
-    if (device_->is_simulated() != wants_simulator) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-    if (!held_.empty()) return;
-    for (const device::KernelImage& image : device::kernel_images()) {
-      const bool is_used = image.name.starts_with("linear_") || image.name.starts_with("quantize_");
-      if (is_used && image.target == "sm_90a" && !held_.contains(std::string(image.source)))
-        held_.emplace(image.source, device::load_kernel(device_->internal(), image.name));
-    }
-  }
-  void TearDown() override {
-    try {
-      if (device_) device_->synchronize();
-    } catch (const Error& error) {
-      ADD_FAILURE() << "a broken context is left: " << error.what();
-      TearDownTestSuite();
-    }
-  }
   static void check(const LinearCase& c) {
     SCOPED_TRACE(fmt::format("{} for {}, m {}, n {}, k {}, {}", to_string(c.format),
                              to_string(c.activations), c.problem.m, c.n, c.k, c.problem.kernel));
@@ -186,13 +154,18 @@ class LinearRunTest : public ::testing::TestWithParam<const char*> {
     });
   }
 
-  static inline std::optional<Device> device_;
-  static inline std::map<std::string, device::Kernel> held_;  // so that modules stay loaded
+  std::vector<std::string> held_entries() const override {
+    std::map<std::string, std::string> of_source;
+    for (const device::KernelImage& image : device::kernel_images()) {
+      const bool is_used = image.name.starts_with("linear_") || image.name.starts_with("quantize_");
+      if (is_used && image.target == "sm_90a") of_source.emplace(image.source, image.name);
+    }
+    std::vector<std::string> entries;
+    for (const auto& [source, entry] : of_source) entries.push_back(entry);
+    return entries;
+  }
 };
-INSTANTIATE_TEST_SUITE_P(SimTest, LinearRunTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
-INSTANTIATE_TEST_SUITE_P(GpuTest, LinearRunTest, ::testing::Values("cuda"),
-                         [](const auto&) { return "cuda"; });
+TILEWRIGHT_ON_EVERY_HOPPER(LinearRunTest);
 
 constexpr LinearActivations kBothActivations[] = {LinearActivations::kBf16,
                                                   LinearActivations::kFp8};

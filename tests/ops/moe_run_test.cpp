@@ -1,51 +1,22 @@
 // The Mixture-of-Experts operator on every device against the float64 reference, under all checks
 // of the simulator.
 #include "device/graph.h"
+#include "tests/ops/hopper_test.h"
 #include "tests/ops/moe_case.h"
 
 namespace tilewright::ops {
 namespace {
 
-class MoeRunTest : public ::testing::TestWithParam<const char*> {
+class MoeRunTest : public HopperTest<MoeRunTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() { device_.reset(); }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (is_simulator()) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
-    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-  }
-  void TearDown() override {
-    try {
-      if (device_) device_->synchronize();
-    } catch (const Error& error) {
-      ADD_FAILURE() << "a broken context is left: " << error.what();
-      device_.reset();
-    }
-  }
-  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
   static void check(const MoeCase& c) {
     SCOPED_TRACE(fmt::format("{} {}, {} tokens, {} of {} experts, hidden {}, inter {}, kernel {}",
                              to_string(c.format), to_string(c.activations), c.problem.tokens,
                              c.problem.topk, c.experts, c.hidden, c.inter, c.problem.kernel));
     MoeRun(*device_, c).check();
   }
-
-  static inline std::optional<Device> device_;
 };
-INSTANTIATE_TEST_SUITE_P(SimTest, MoeRunTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
-INSTANTIATE_TEST_SUITE_P(GpuTest, MoeRunTest, ::testing::Values("cuda"),
-                         [](const auto&) { return "cuda"; });
+TILEWRIGHT_ON_EVERY_HOPPER(MoeRunTest);
 
 MoeCase with(MoeCase c, auto change) {
   change(c);

@@ -1,38 +1,13 @@
 // Sparse attention on every device against the float64 reference, under all checks of the
 // simulator: FlashMLA's grid of tests at small sizes, and its corner cases.
+#include "tests/ops/hopper_test.h"
 #include "tests/ops/sparse_case.h"
 
 namespace tilewright::ops {
 namespace {
 
-class SparseAttentionRunTest : public ::testing::TestWithParam<const char*> {
+class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() { device_.reset(); }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    try {
-      if (!device_) device_ = Device::open(GetParam());
-    } catch (const Error& error) {
-      if (is_simulator()) FAIL() << error.what();
-      GTEST_SKIP() << "no GPU: " << error.what();
-    }
-    // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
-    if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
-    if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-  }
-  void TearDown() override {
-    try {
-      if (device_) device_->synchronize();
-    } catch (const Error& error) {
-      ADD_FAILURE() << "a broken context is left: " << error.what();
-      device_.reset();
-    }
-  }
-  static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
-
   static void check(SparseCase c, const SparseTolerance& tolerance = kDecodeTolerance) {
     for (const std::string& kernel : possible(c)) {
       c.kernel = kernel;
@@ -44,8 +19,6 @@ class SparseAttentionRunTest : public ::testing::TestWithParam<const char*> {
       SparseRun(*device_, c).check(tolerance);
     }
   }
-
-  static inline std::optional<Device> device_;
 
  private:
   static std::vector<std::string> possible(const SparseCase& c) {
@@ -59,10 +32,7 @@ class SparseAttentionRunTest : public ::testing::TestWithParam<const char*> {
     return names;
   }
 };
-INSTANTIATE_TEST_SUITE_P(SimTest, SparseAttentionRunTest, ::testing::Values("sim:h200"),
-                         [](const auto&) { return "h200"; });
-INSTANTIATE_TEST_SUITE_P(GpuTest, SparseAttentionRunTest, ::testing::Values("cuda"),
-                         [](const auto&) { return "cuda"; });
+TILEWRIGHT_ON_EVERY_HOPPER(SparseAttentionRunTest);
 
 SparseCase with(SparseCase c, auto change) {
   change(c);
