@@ -7,6 +7,7 @@
 #include "cli/attention_check.h"
 #include "cli/attention_input.h"
 #include "cli/command.h"
+#include "cli/operator_report.h"
 #include "formats/minifloat.h"
 
 #include <algorithm>
@@ -74,19 +75,13 @@ void print_attention(const nlohmann::json& report, const Style& style) {
   print(report["plan"]["text"].get<std::string>());
   if (report.contains("time")) {
     const nlohmann::json& time = report["time"];
-    print(fmt::format(
-        "time       {} us, median of {} runs with a cold cache ({:.1f} to {:.1f}): "
-        "{} TFLOP/s\n",
-        style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
-        time["samples_us"].size(), time["low_us"].get<double>(), time["high_us"].get<double>(),
-        style.bold(fmt::format("{:.1f}", time["tflops"].get<double>()))));
+    print(fmt::format("{}: {} TFLOP/s\n", time_line(time, style, 1, " with a cold cache"),
+                      style.bold(fmt::format("{:.1f}", time["tflops"].get<double>()))));
   }
   if (report.contains("counted")) {
     const nlohmann::json& total = report["counted"]["total"];
     print(fmt::format(
-        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP, {:.4g} MB from "
-        "L2; no time: a simulator\n",
-        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9,
+        "{}, {:.4g} MB from L2; no time: a simulator\n", counted_line(report["counted"]),
         (total["global_requested_bytes"].get<double>() + total["bulk_bytes"].get<double>()) *
             1e-6));
   }
@@ -111,12 +106,9 @@ AttentionPlan counted_plan(AttentionPlan plan, const AttentionData& data) {
 nlohmann::json measure(AttentionBench& bench, const Attention& attention, double flops, int runs) {
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i) samples.push_back(bench.time_cold_us(attention));
-  const TimeSummary time = summarize(samples);
-  return {{"median_us", time.median_us},
-          {"low_us", time.low_us},
-          {"high_us", time.high_us},
-          {"tflops", flops / time.median_us * 1e-6},
-          {"samples_us", samples}};
+  nlohmann::json time = time_summary(samples);
+  time["tflops"] = flops / time["median_us"].get<double>() * 1e-6;
+  return time;
 }
 
 void run_attention(const AttentionArgs& args, Context& context) {

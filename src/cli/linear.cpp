@@ -9,6 +9,7 @@
 #include "cli/linear_bench.h"
 #include "cli/linear_check.h"
 #include "cli/linear_data.h"
+#include "cli/operator_report.h"
 #include "formats/minifloat.h"
 
 #include <algorithm>
@@ -115,20 +116,11 @@ void print_linear(const json& report, const Style& style) {
                       report["prepared"]["gb_per_s"].get<double>()));
   if (report.contains("time")) {
     const json& time = report["time"];
-    print(
-        fmt::format("time       {} us, median of {} runs with a cold cache ({:.1f} to {:.1f}); "
-                    "floor {:.2f} us\n",
-                    style.bold(fmt::format("{:.2f}", time["median_us"].get<double>())),
-                    time["samples_us"].size(), time["low_us"].get<double>(),
-                    time["high_us"].get<double>(), time["floor_us"].get<double>()));
+    print(fmt::format("{}; floor {:.2f} us\n", time_line(time, style, 2, " with a cold cache"),
+                      time["floor_us"].get<double>()));
   }
-  if (report.contains("counted")) {
-    const json& total = report["counted"]["total"];
-    print(fmt::format(
-        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a "
-        "simulator\n",
-        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
-  }
+  if (report.contains("counted"))
+    print(counted_line(report["counted"]) + "; no time: a simulator\n");
   if (report.contains("error")) print_check(report["error"], style);
 }
 

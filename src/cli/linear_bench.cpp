@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/attention_bench.h"
+#include "cli/operator_report.h"
 #include "device/device.h"
 #include "device/graph.h"
 #include "formats/minifloat.h"
@@ -88,12 +89,9 @@ nlohmann::json LinearBench::time_cold(const Linear& linear, int runs) {
     end_.synchronize();
     samples.push_back(1e3 * static_cast<double>(device::elapsed_ms(begin_, end_)));
   }
-  const TimeSummary time = summarize(samples);
-  return {{"median_us", time.median_us},
-          {"low_us", time.low_us},
-          {"high_us", time.high_us},
-          {"floor_us", linear_floor_us(linear.plan())},
-          {"samples_us", samples}};
+  nlohmann::json time = time_summary(samples);
+  time["floor_us"] = linear_floor_us(linear.plan());
+  return time;
 }
 
 std::vector<double> LinearBench::time_rotating(std::span<const Linear> layers, int calls,

@@ -3,6 +3,7 @@
 #include "cli/attention_data.h"
 #include "cli/command.h"
 #include "cli/moe_layer.h"
+#include "cli/operator_report.h"
 
 #include <bit>
 #include <cmath>
@@ -40,21 +41,7 @@ MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
 }
 
 void print_moe(const json& report, const Style& style) {
-  print(report["plan"]["text"].get<std::string>());
-  if (report.contains("time")) {
-    const json& time = report["time"];
-    print(fmt::format("time       {} us, median of {} runs ({:.1f} to {:.1f})\n",
-                      style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
-                      time["samples_us"].size(), time["low_us"].get<double>(),
-                      time["high_us"].get<double>()));
-  }
-  if (report.contains("counted")) {
-    const json& total = report["counted"]["total"];
-    print(fmt::format(
-        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a "
-        "simulator\n",
-        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
-  }
+  print_operator_report(report, style);
   if (!report.contains("error")) return;
   const json& e = report["error"];
   print(fmt::format(
@@ -116,11 +103,7 @@ class MoeCallBuffers {
 json measure_moe(const Moe& moe, const MoeCallBuffers& buffers, int runs) {
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i) samples.push_back(buffers.time_us(moe));
-  const TimeSummary time = summarize(samples);
-  return {{"median_us", time.median_us},
-          {"low_us", time.low_us},
-          {"high_us", time.high_us},
-          {"samples_us", samples}};
+  return time_summary(samples);
 }
 
 void run_moe(const MoeArgs& args, Context& context) {
@@ -131,23 +114,16 @@ void run_moe(const MoeArgs& args, Context& context) {
   const LinearActivations activations =
       args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
   json report = {{"device", device.description()}, {"layer", layer.name}};
-  const auto plan_json = [](const MoePlan& plan) {
-    return json{{"kernel", plan.kernel},
-                {"text", plan.to_string()},
-                {"workspace_bytes", plan.workspace_bytes},
-                {"flops", plan.flops},
-                {"bytes", plan.bytes}};
-  };
   if (args.plan_only) {
     MoeWeightsInfo info = layer.info;
     info.activations = activations;
-    report["plan"] = plan_json(plan_moe(device, info, problem));
+    report["plan"] = plan_summary(plan_moe(device, info, problem));
     return context.json ? print_json(report) : print_moe(report, context.style());
   }
   const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
   const MoeWeights weights = MoeWeights::prepare(device, layer.source(), activations);
   const Moe moe(weights, problem);
-  report["plan"] = plan_json(moe.plan());
+  report["plan"] = plan_summary(moe.plan());
   const MoeCallBuffers buffers(device.internal(), layer, inputs, moe.plan());
   moe.run(buffers.arguments());
   moe.check(buffers.arguments());

@@ -2,6 +2,7 @@
 #include "base/markup.h"
 #include "cli/attention_bench.h"
 #include "cli/ladder_style.h"
+#include "cli/log_page.h"
 #include "cli/log_plot.h"
 #include "cli/moe_bench.h"
 
@@ -182,29 +183,22 @@ std::string moe_table(const json& log, const Style& style) {
 }
 
 std::string moe_report(const json& log) {
-  std::string html = fmt::format(
-      "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
-      "content='width=device-width,initial-scale=1'><title>Mixture-of-Experts layers</title>"
-      "<style>{}{}</style></head><body><main><h1>Mixture-of-Experts layers</h1>",
-      kLadderCss, moe_color_css());
-  html += fmt::format(
-      "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{}</p>",
-      escape_markup(log.at("device").value("name", "")), escape_markup(log.value("started", "")),
-      escape_markup(log.value("commit", "")), log.value("dirty", false) ? " with changes" : "");
-  html += fmt::format(
-      "<p>Time of a layer by its number of tokens, both logarithmic: permutation, both products, "
-      "combination. Dotted: what no kernel can be faster than, {}. Dashed: others. A star marks "
-      "what plan() takes; the share of its floor stands below each time.</p>",
-      escape_markup(log.value("floors", "")));
+  std::string body;
   for (const MoeReportView& view : read_moe_views(log)) {
-    html += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
+    body += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
                         escape_markup(view.title), plot_moe(view), moe_html_table(view));
   }
-  html += fmt::format(
-      "<footer>Cache: {}. Made by <code>{}</code> from its log alone.</footer>"
-      "</main></body></html>\n",
-      escape_markup(log.value("cache", "")), escape_markup(log.value("command", "")));
-  return html;
+  return log_page(
+      log, {.window_title = "Mixture-of-Experts layers",
+            .title = "Mixture-of-Experts layers",
+            .css = moe_color_css(),
+            .introduction = fmt::format(
+                "Time of a layer by its number of tokens, both logarithmic: permutation, both "
+                "products, combination. Dotted: what no kernel can be faster than, {}. Dashed: "
+                "others. A star marks what plan() takes; the share of its floor stands below each "
+                "time.",
+                escape_markup(log.value("floors", ""))),
+            .body = body});
 }
 
 }  // namespace tilewright::cli

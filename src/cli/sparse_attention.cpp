@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/attention_bench.h"
 #include "cli/command.h"
+#include "cli/operator_report.h"
 #include "cli/sparse_device.h"
 
 #include <memory>
@@ -52,20 +53,7 @@ SparseData make_sparse_data(const SparseArgs& args) {
 }
 
 void print_sparse(const json& report, const Style& style) {
-  print(report["plan"]["text"].get<std::string>());
-  if (report.contains("time")) {
-    const json& time = report["time"];
-    print(fmt::format("time       {} us, median of {} runs ({:.1f} to {:.1f})\n",
-                      style.bold(fmt::format("{:.1f}", time["median_us"].get<double>())),
-                      time["samples_us"].size(), time["low_us"].get<double>(),
-                      time["high_us"].get<double>()));
-  }
-  if (report.contains("counted")) {
-    const json& total = report["counted"]["total"];
-    print(fmt::format(
-        "counted    {:.4g} warp instructions, {:.4g} tensor GFLOP; no time: a simulator\n",
-        total["warp_instructions"].get<double>(), total["tensor_flop"].get<double>() * 1e-9));
-  }
+  print_operator_report(report, style);
   if (!report.contains("error")) return;
   const json& e = report["error"];
   print(fmt::format(
@@ -80,11 +68,7 @@ json measure_sparse(const SparseAttention& attention, const SparseOperands& oper
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i)
     samples.push_back(operands.time_us([&] { attention.run(operands.arguments(0)); }));
-  const TimeSummary time = summarize(samples);
-  return {{"median_us", time.median_us},
-          {"low_us", time.low_us},
-          {"high_us", time.high_us},
-          {"samples_us", samples}};
+  return time_summary(samples);
 }
 
 void run_sparse(const SparseArgs& args, Context& context) {
@@ -92,19 +76,12 @@ void run_sparse(const SparseArgs& args, Context& context) {
   const Device device = Device::open(context.device);
   const SparseData data = make_sparse_data(args);
   json report = {{"device", device.description()}};
-  const auto plan_json = [](const SparseAttentionPlan& plan) {
-    return json{{"kernel", plan.kernel},
-                {"text", plan.to_string()},
-                {"workspace_bytes", plan.workspace_bytes},
-                {"flops", plan.flops},
-                {"bytes", plan.bytes}};
-  };
   if (args.plan_only) {
-    report["plan"] = plan_json(plan_sparse_attention(device, data.problem));
+    report["plan"] = plan_summary(plan_sparse_attention(device, data.problem));
     return context.json ? print_json(report) : print_sparse(report, context.style());
   }
   const SparseAttention attention(device, data.problem);
-  report["plan"] = plan_json(attention.plan());
+  report["plan"] = plan_summary(attention.plan());
   SparseOperands operands(device, data);
   operands.prepare(attention.plan());
   attention.run(operands.arguments(0));

@@ -4,6 +4,7 @@
 #include "base/markup.h"
 #include "cli/attention_bench.h"
 #include "cli/ladder_style.h"
+#include "cli/log_page.h"
 #include "cli/log_plot.h"
 #include "cli/sparse_bench.h"
 
@@ -185,29 +186,22 @@ std::string sparse_table(const json& log, const Style& style) {
 }
 
 std::string sparse_report(const json& log) {
-  std::string html = fmt::format(
-      "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
-      "content='width=device-width,initial-scale=1'><title>Sparse attention</title>"
-      "<style>{}{}</style></head><body><main><h1>Sparse attention over paged caches</h1>",
-      kLadderCss, sparse_color_css());
-  html += fmt::format(
-      "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{}</p>",
-      escape_markup(log.at("device").value("name", "")), escape_markup(log.value("started", "")),
-      escape_markup(log.value("commit", "")), log.value("dirty", false) ? " with changes" : "");
-  html += fmt::format(
-      "<p>Time of a call by its batch, both logarithmic: attention and the combination of partial "
-      "results. Dotted: what no kernel can be faster than, {}; the share of it stands behind the "
-      "TFLOP/s. Dashed: others.</p>",
-      escape_markup(log.value("floors", "")));
+  std::string body;
   for (const SparseReportView& view : read_sparse_views(log)) {
-    html += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
+    body += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
                         escape_markup(view.title), plot_sparse(view), sparse_html_table(view));
   }
-  html += fmt::format(
-      "<footer>Cache: {}. Made by <code>{}</code> from its log alone.</footer>"
-      "</main></body></html>\n",
-      escape_markup(log.value("cache", "")), escape_markup(log.value("command", "")));
-  return html;
+  return log_page(
+      log,
+      {.window_title = "Sparse attention",
+       .title = "Sparse attention over paged caches",
+       .css = sparse_color_css(),
+       .introduction = fmt::format(
+           "Time of a call by its batch, both logarithmic: attention and the combination of "
+           "partial results. Dotted: what no kernel can be faster than, {}; the share of it stands "
+           "behind the TFLOP/s. Dashed: others.",
+           escape_markup(log.value("floors", ""))),
+       .body = body});
 }
 
 }  // namespace tilewright::cli

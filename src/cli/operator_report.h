@@ -1,0 +1,36 @@
+// What the tools of operators say alike: the plan, the time, what a simulator counted.
+#pragma once
+
+#include "cli/terminal.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tilewright::cli {
+
+/// Of any operator's plan.
+template <class Plan>
+nlohmann::json plan_summary(const Plan& plan) {
+  return {{"kernel", plan.kernel},
+          {"text", plan.to_string()},
+          {"workspace_bytes", plan.workspace_bytes},
+          {"flops", plan.flops},
+          {"bytes", plan.bytes}};
+}
+
+/// Median and bounds of it (summarize()), with the samples themselves.
+nlohmann::json time_summary(const std::vector<double>& samples_us);
+
+/// "time       12.1 us, median of 20 runs (11.9 to 12.4)" without a line's end. `conditions` follow
+/// "runs".
+std::string time_line(const nlohmann::json& time, const Style& style, int decimals = 1,
+                      const std::string& conditions = "");
+
+/// "counted    ... warp instructions, ... tensor GFLOP" without a line's end; of take_counts().
+std::string counted_line(const nlohmann::json& counted);
+
+/// Plan, time and counts as far as the report has them.
+void print_operator_report(const nlohmann::json& report, const Style& style);
+
+}  // namespace tilewright::cli
