@@ -1,16 +1,13 @@
 #include "tilewright/attention.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
 
+namespace c_api = tilewright::c_api;
 using tilewright::AttentionProblem;
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
 
-struct tw_attention {
-  tilewright::Attention attention;
-  std::string plan_text;
+struct tw_attention : c_api::Planned<tilewright::Attention> {
+  using Planned::Planned;
 };
 
 namespace {
@@ -20,10 +17,6 @@ AttentionProblem::Strides to_strides(const tw_strides& s) {
 }
 
 AttentionProblem to_problem(const tw_attention_problem& c) {
-  tilewright::require(c.struct_bytes == sizeof c, tilewright::ErrorKind::kInvalidArgument,
-                      "tw_attention_create: problem.struct_bytes = {}; expected {}. Fill it with "
-                      "tw_attention_problem_init() of the same version of the library.",
-                      c.struct_bytes, sizeof c);
   tilewright::require(
       c.dtype == TW_BF16 || c.dtype == TW_F16, tilewright::ErrorKind::kInvalidArgument,
       "tw_attention_create: problem.dtype = {}; expected TW_BF16 = 0 or TW_F16 = 1", c.dtype);
@@ -56,23 +49,20 @@ AttentionProblem to_problem(const tw_attention_problem& c) {
 }  // namespace
 
 void tw_attention_problem_init(tw_attention_problem* problem) {
-  if (problem == nullptr) return;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
-  problem->batch = problem->heads = problem->kv_heads = 1;
-  problem->window_left = problem->window_right = -1;
+  tw_attention_problem defaults = {};
+  defaults.batch = defaults.heads = defaults.kv_heads = 1;
+  defaults.window_left = defaults.window_right = -1;
+  c_api::initialise(problem, defaults);
 }
 
 tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
                               tw_attention** attention) {
-  return guarded([&] {
-    require_address(attention, "tw_attention_create", "attention");
-    *attention = nullptr;
-    require_address(device, "tw_attention_create", "device");
-    require_address(problem, "tw_attention_create", "problem");
-    tilewright::Attention made(device->device, to_problem(*problem));
-    std::string text = made.plan().to_string();
-    *attention = new tw_attention{std::move(made), std::move(text)};
+  const char* const function = "tw_attention_create";
+  return c_api::create(function, "attention", attention, [&] {
+    c_api::require_address(device, function, "device");
+    return tilewright::Attention(
+        device->device,
+        to_problem(c_api::checked(problem, function, "problem", "tw_attention_problem_init")));
   });
 }
 
@@ -81,27 +71,25 @@ void tw_attention_destroy(tw_attention* attention) {
 }
 
 const char* tw_attention_plan_text(const tw_attention* attention) {
-  return attention == nullptr ? "" : attention->plan_text.c_str();
+  return c_api::plan_text(attention);
 }
 
 const char* tw_attention_kernel(const tw_attention* attention) {
-  return attention == nullptr ? "" : attention->attention.plan().kernel.c_str();
+  return c_api::kernel_name(attention);
 }
 
 size_t tw_attention_workspace_bytes(const tw_attention* attention) {
-  return attention == nullptr ? 0 : attention->attention.plan().workspace_bytes;
+  return c_api::of_plan(attention, &tilewright::AttentionPlan::workspace_bytes);
 }
 
 double tw_attention_flops(const tw_attention* attention) {
-  return attention == nullptr ? 0 : attention->attention.plan().flops;
+  return c_api::of_plan(attention, &tilewright::AttentionPlan::flops);
 }
 
 tw_status tw_attention_run(const tw_attention* attention, const tw_attention_arguments* arguments) {
-  return guarded([&] {
-    require_address(attention, "tw_attention_run", "attention");
-    require_address(arguments, "tw_attention_run", "arguments");
-    const tw_attention_arguments& a = *arguments;
-    attention->attention.run(
-        {a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream});
-  });
+  return c_api::run(
+      "tw_attention_run", "attention", attention, arguments,
+      [](const tilewright::Attention& op, const tw_attention_arguments& a) {
+        op.run({a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream});
+      });
 }

@@ -1,14 +1,16 @@
 #include "tilewright/compressor.h"
 #include "tilewright/tilewright_cache.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
+#include "ops/c_api/sequences.h"
 
 #include <algorithm>
 
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
+namespace c_api = tilewright::c_api;
+using c_api::guarded;
+using c_api::initialise;
+using c_api::require_address;
 
 struct tw_kv_cache {
   tilewright::KvCache cache;
@@ -22,25 +24,6 @@ struct tw_compressor {
 
 namespace {
 
-// A struct of the caller: not null, and of this version of the library.
-template <class T>
-const T& checked(const T* given, const char* function, const char* init) {
-  require_address(given, function, "arguments");
-  tilewright::require(
-      given->struct_bytes == sizeof(T), tilewright::ErrorKind::kInvalidArgument,
-      "{}: struct_bytes = {}; expected {}. Fill it with {}() of the same version of "
-      "the library.",
-      function, given->struct_bytes, sizeof(T), init);
-  return *given;
-}
-
-template <class T>
-void initialise(T* given, const T& defaults) {
-  if (given == nullptr) return;
-  *given = defaults;
-  given->struct_bytes = sizeof(T);
-}
-
 template <class Enum>
 Enum to_enum(std::int32_t value, std::int32_t count, const char* field) {
   tilewright::require(value >= 0 && value < count, tilewright::ErrorKind::kInvalidArgument,
@@ -51,12 +34,6 @@ Enum to_enum(std::int32_t value, std::int32_t count, const char* field) {
 tilewright::KvCacheLayout to_layout(const tw_kv_layout& layout) {
   return {to_enum<tilewright::KvCacheFormat>(layout.format, 3, "tw_kv_layout: format"),
           layout.page_size, layout.num_pages, layout.page_stride_bytes};
-}
-tilewright::SequenceBatch to_batch(const tw_sequence_batch& s) {
-  return {s.batch, s.q_len, s.offsets, s.starts};
-}
-tilewright::SequencePages to_pages(const tw_sequence_pages& t) {
-  return {t.pages, t.blocks, t.stride};
 }
 
 }  // namespace
@@ -80,12 +57,11 @@ tw_status tw_rope_table(const tw_rope_options* options, int64_t positions, int64
 
 tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout,
                              tw_kv_cache** cache) {
-  return guarded([&] {
-    require_address(cache, "tw_kv_cache_create", "cache");
-    *cache = nullptr;
-    require_address(device, "tw_kv_cache_create", "device");
-    require_address(layout, "tw_kv_cache_create", "layout");
-    *cache = new tw_kv_cache{tilewright::KvCache(device->device, to_layout(*layout))};
+  const char* const function = "tw_kv_cache_create";
+  return c_api::create(function, "cache", cache, [&] {
+    require_address(device, function, "device");
+    require_address(layout, function, "layout");
+    return tilewright::KvCache(device->device, to_layout(*layout));
   });
 }
 
@@ -106,7 +82,8 @@ void tw_kv_write_arguments_init(tw_kv_write_arguments* arguments) {
 tw_status tw_kv_cache_write(const tw_kv_cache* cache, const tw_kv_write_arguments* arguments) {
   return guarded([&] {
     require_address(cache, "tw_kv_cache_write", "cache");
-    const auto& a = checked(arguments, "tw_kv_cache_write", "tw_kv_write_arguments_init");
+    const auto& a =
+        c_api::checked(arguments, "tw_kv_cache_write", "arguments", "tw_kv_write_arguments_init");
     tilewright::require(
         a.kv_dtype == TW_BF16 || a.kv_dtype == TW_F32, tilewright::ErrorKind::kInvalidArgument,
         "tw_kv_cache_write: kv_dtype = {}; expected TW_BF16 = 0 or TW_F32 = 2", a.kv_dtype);
@@ -151,24 +128,23 @@ void tw_kv_list_arguments_init(tw_kv_list_arguments* arguments) {
 tw_status tw_kv_cache_list(const tw_kv_cache* cache, const tw_kv_list_arguments* arguments) {
   return guarded([&] {
     require_address(cache, "tw_kv_cache_list", "cache");
-    const auto& a = checked(arguments, "tw_kv_cache_list", "tw_kv_list_arguments_init");
+    const auto& a =
+        c_api::checked(arguments, "tw_kv_cache_list", "arguments", "tw_kv_list_arguments_init");
     cache->cache.list({to_enum<tilewright::KvListKind>(a.kind, 3, "tw_kv_cache_list: kind"),
-                       a.tokens, to_batch(a.sequences), to_pages(a.table), a.ring, a.window,
-                       a.ratio, a.list_len, a.list_stride, a.lists, a.lengths, a.positions,
-                       a.stream});
+                       a.tokens, c_api::to_batch(a.sequences), c_api::to_pages(a.table), a.ring,
+                       a.window, a.ratio, a.list_len, a.list_stride, a.lists, a.lengths,
+                       a.positions, a.stream});
   });
 }
 
 void tw_inverse_rope_arguments_init(tw_inverse_rope_arguments* arguments) {
-  initialise(arguments, {});
+  initialise(arguments);
 }
 
 tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope) {
-  return guarded([&] {
-    require_address(rope, "tw_inverse_rope_create", "rope");
-    *rope = nullptr;
+  return c_api::create("tw_inverse_rope_create", "rope", rope, [&] {
     require_address(device, "tw_inverse_rope_create", "device");
-    *rope = new tw_inverse_rope{tilewright::InverseRope(device->device)};
+    return tilewright::InverseRope(device->device);
   });
 }
 
@@ -180,7 +156,8 @@ tw_status tw_inverse_rope_run(const tw_inverse_rope* rope,
                               const tw_inverse_rope_arguments* arguments) {
   return guarded([&] {
     require_address(rope, "tw_inverse_rope_run", "rope");
-    const auto& a = checked(arguments, "tw_inverse_rope_run", "tw_inverse_rope_arguments_init");
+    const auto& a = c_api::checked(arguments, "tw_inverse_rope_run", "arguments",
+                                   "tw_inverse_rope_arguments_init");
     rope->rope.run({a.tokens, a.heads, a.out, a.token_stride, a.head_stride, a.positions, a.rope,
                     a.rope_positions, a.codes, a.scales, a.has_pow2_scales != 0,
                     a.has_block_major_scales != 0, a.has_operand_order != 0, a.stream});
@@ -203,15 +180,14 @@ void tw_compressor_arguments_init(tw_compressor_arguments* arguments) {
 
 tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem,
                                tw_compressor** compressor) {
-  return guarded([&] {
-    require_address(compressor, "tw_compressor_create", "compressor");
-    *compressor = nullptr;
-    require_address(device, "tw_compressor_create", "device");
-    const auto& p = checked(problem, "tw_compressor_create", "tw_compressor_problem_init");
-    *compressor = new tw_compressor{tilewright::Compressor(
+  const char* const function = "tw_compressor_create";
+  return c_api::create(function, "compressor", compressor, [&] {
+    require_address(device, function, "device");
+    const auto& p = c_api::checked(problem, function, "problem", "tw_compressor_problem_init");
+    return tilewright::Compressor(
         device->device,
         {to_enum<tilewright::CompressorKind>(p.kind, 4, "tw_compressor_create: kind"),
-         to_layout(p.cache), p.state_slots, p.ring, p.eps})};
+         to_layout(p.cache), p.state_slots, p.ring, p.eps});
   });
 }
 
@@ -231,9 +207,11 @@ tw_status tw_compressor_run(const tw_compressor* compressor,
                             const tw_compressor_arguments* arguments) {
   return guarded([&] {
     require_address(compressor, "tw_compressor_run", "compressor");
-    const auto& a = checked(arguments, "tw_compressor_run", "tw_compressor_arguments_init");
-    compressor->compressor.run({to_batch(a.sequences), a.max_tokens, a.kv, a.gate, a.kv_stride,
-                                a.gate_stride, a.ape, a.norm_weight, a.rope, a.rope_positions,
-                                a.state, a.state_slots, to_pages(a.table), a.pages, a.stream});
+    const auto& a =
+        c_api::checked(arguments, "tw_compressor_run", "arguments", "tw_compressor_arguments_init");
+    compressor->compressor.run({c_api::to_batch(a.sequences), a.max_tokens, a.kv, a.gate,
+                                a.kv_stride, a.gate_stride, a.ape, a.norm_weight, a.rope,
+                                a.rope_positions, a.state, a.state_slots, c_api::to_pages(a.table),
+                                a.pages, a.stream});
   });
 }

@@ -2,12 +2,11 @@
 
 #include "tilewright/tilewright_indexer.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
+#include "ops/c_api/sequences.h"
 
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
+namespace c_api = tilewright::c_api;
 
 struct tw_indexer {
   tilewright::Indexer indexer;
@@ -15,22 +14,9 @@ struct tw_indexer {
 
 namespace {
 
-// A struct of the caller: not null, and of this version of the library.
-template <class T>
-void check(const T* given, const char* function, const char* init) {
-  require_address(given, function, "arguments");
-  tilewright::require(
-      given->struct_bytes == sizeof(T), tilewright::ErrorKind::kInvalidArgument,
-      "{}: struct_bytes = {}; expected {}. Fill it with {}() of the same version of the library.",
-      function, given->struct_bytes, sizeof(T), init);
-}
-
 tilewright::KvCacheLayout to_sizes(const tw_kv_layout& layout) {
   return {tilewright::KvCacheFormat::kBf16, layout.page_size, layout.num_pages,
           layout.page_stride_bytes};
-}
-tilewright::SequencePages to_pages(const tw_sequence_pages& t) {
-  return {t.pages, t.blocks, t.stride};
 }
 
 tilewright::IndexerProblem to_problem(const tw_indexer_problem& p) {
@@ -53,8 +39,7 @@ tilewright::IndexerProblem to_problem(const tw_indexer_problem& p) {
 tilewright::IndexerArguments to_arguments(const tw_indexer_arguments& a) {
   tilewright::IndexerArguments arguments;
   arguments.tokens = a.tokens;
-  arguments.sequences = {a.sequences.batch, a.sequences.q_len, a.sequences.offsets,
-                         a.sequences.starts};
+  arguments.sequences = c_api::to_batch(a.sequences);
   arguments.positions = a.positions;
   arguments.lengths = a.lengths;
   arguments.q = a.q;
@@ -67,8 +52,8 @@ tilewright::IndexerArguments to_arguments(const tw_indexer_arguments& a) {
   arguments.rope = a.rope;
   arguments.rope_positions = a.rope_positions;
   arguments.key_pages = a.key_pages;
-  arguments.key_table = to_pages(a.key_table);
-  arguments.row_table = to_pages(a.row_table);
+  arguments.key_table = c_api::to_pages(a.key_table);
+  arguments.row_table = c_api::to_pages(a.row_table);
   arguments.rows = a.rows;
   arguments.rows_stride = a.rows_stride;
   arguments.counts = a.counts;
@@ -81,31 +66,28 @@ tilewright::IndexerArguments to_arguments(const tw_indexer_arguments& a) {
 }  // namespace
 
 void tw_indexer_problem_init(tw_indexer_problem* problem) {
-  if (problem == nullptr) return;
-  const tilewright::IndexerProblem defaults;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
-  problem->format = TW_INDEXER_MXFP4;
-  problem->heads = defaults.heads;
-  problem->topk = defaults.topk;
-  problem->ratio = defaults.ratio;
-  problem->keys.page_size = problem->rows.page_size = defaults.keys.page_size;
+  const tilewright::IndexerProblem p;
+  tw_indexer_problem defaults = {};
+  defaults.format = TW_INDEXER_MXFP4;
+  defaults.heads = p.heads;
+  defaults.topk = p.topk;
+  defaults.ratio = p.ratio;
+  defaults.keys.page_size = defaults.rows.page_size = p.keys.page_size;
+  c_api::initialise(problem, defaults);
 }
 
 void tw_indexer_arguments_init(tw_indexer_arguments* arguments) {
-  if (arguments == nullptr) return;
-  *arguments = {};
-  arguments->struct_bytes = sizeof *arguments;
+  c_api::initialise(arguments);
 }
 
 tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* problem,
                             tw_indexer** indexer) {
-  return guarded([&] {
-    require_address(indexer, "tw_indexer_create", "indexer");
-    *indexer = nullptr;
-    require_address(device, "tw_indexer_create", "device");
-    check(problem, "tw_indexer_create", "tw_indexer_problem_init");
-    *indexer = new tw_indexer{tilewright::Indexer(device->device, to_problem(*problem))};
+  const char* const function = "tw_indexer_create";
+  return c_api::create(function, "indexer", indexer, [&] {
+    c_api::require_address(device, function, "device");
+    return tilewright::Indexer(
+        device->device,
+        to_problem(c_api::checked(problem, function, "problem", "tw_indexer_problem_init")));
   });
 }
 
@@ -120,14 +102,15 @@ size_t tw_indexer_key_cache_bytes(const tw_indexer* indexer) {
 size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch) {
   if (indexer == nullptr || tokens < 0 || batch < 0) return 0;
   std::size_t bytes = 0;
-  (void)guarded([&] { bytes = indexer->indexer.workspace_bytes(tokens, batch); });
+  (void)c_api::guarded([&] { bytes = indexer->indexer.workspace_bytes(tokens, batch); });
   return bytes;
 }
 
 tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_arguments* arguments) {
-  return guarded([&] {
-    require_address(indexer, "tw_indexer_run", "indexer");
-    check(arguments, "tw_indexer_run", "tw_indexer_arguments_init");
-    indexer->indexer.run(to_arguments(*arguments));
+  const char* const function = "tw_indexer_run";
+  return c_api::guarded([&] {
+    c_api::require_address(indexer, function, "indexer");
+    indexer->indexer.run(to_arguments(
+        c_api::checked(arguments, function, "arguments", "tw_indexer_arguments_init")));
   });
 }

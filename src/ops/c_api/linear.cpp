@@ -1,24 +1,19 @@
 #include "ops/c_api/linear.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
+namespace c_api = tilewright::c_api;
 
 struct tw_linear_weight {
   tilewright::LinearWeight weight;
 };
 
-struct tw_linear {
-  tilewright::Linear linear;
-  std::string plan_text;
+struct tw_linear : c_api::Planned<tilewright::Linear> {
+  using Planned::Planned;
 };
 
 namespace {
@@ -33,14 +28,6 @@ using tilewright::require;
 using tilewright::ScaleOrder;
 using tilewright::WeightFormat;
 
-void require_version(const char* function, const char* name, const char* init, std::size_t given,
-                     std::size_t expected) {
-  require(given == expected, ErrorKind::kInvalidArgument,
-          "{}: {}.struct_bytes = {}; expected {}. Fill it with {}() of the same version of "
-          "the library.",
-          function, name, given, expected, init);
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -52,9 +39,9 @@ std::vector<std::int64_t> scale_shape(const tw_linear_weight_source& c, std::int
   return {ceil_div(c.n, 128) * 128, ceil_div(cols, 4) * 4};
 }
 
-LinearWeightSource to_source(const tw_linear_weight_source& c) {
+LinearWeightSource to_source(const tw_linear_weight_source& given) {
   const char* const function = "tw_linear_weight_prepare";
-  require_version(function, "source", "tw_linear_weight_source_init", c.struct_bytes, sizeof c);
+  const auto& c = c_api::checked(&given, function, "source", "tw_linear_weight_source_init");
   require(c.format >= TW_WEIGHT_BF16 && c.format <= TW_WEIGHT_NVFP4, ErrorKind::kInvalidArgument,
           "{}: source.format = {}; expected a tw_weight_format, 0 to 3", function, c.format);
   require(c.n >= 0 && c.k >= 0, ErrorKind::kInvalidArgument,
@@ -89,7 +76,6 @@ LinearWeightSource to_source(const tw_linear_weight_source& c) {
 
 LinearProblem to_problem(const tw_linear_problem& c) {
   const char* const function = "tw_linear_create";
-  require_version(function, "problem", "tw_linear_problem_init", c.struct_bytes, sizeof c);
   require(c.x_dtype == TW_BF16 || c.x_dtype == TW_E4M3, ErrorKind::kInvalidArgument,
           "{}: problem.x_dtype = {}; expected TW_BF16 = 0 or TW_E4M3 = 3", function, c.x_dtype);
   require(c.out_dtype == TW_BF16 || c.out_dtype == TW_F32, ErrorKind::kInvalidArgument,
@@ -116,29 +102,25 @@ tilewright::LinearWeightSource tilewright::c_api::to_weight_source(
 }
 
 void tw_linear_weight_source_init(tw_linear_weight_source* source) {
-  if (source == nullptr) return;
-  *source = {};
-  source->struct_bytes = sizeof *source;
-  source->format = TW_WEIGHT_NVFP4;
-  source->scale_dtype = TW_F32;
+  tw_linear_weight_source defaults = {};
+  defaults.format = TW_WEIGHT_NVFP4;
+  defaults.scale_dtype = TW_F32;
+  c_api::initialise(source, defaults);
 }
 
 tw_status tw_linear_weight_prepare(const tw_device* device, const tw_linear_weight_source* source,
                                    tw_linear_weight** weight) {
-  return guarded([&] {
-    require_address(weight, "tw_linear_weight_prepare", "weight");
-    *weight = nullptr;
-    require_address(device, "tw_linear_weight_prepare", "device");
-    require_address(source, "tw_linear_weight_prepare", "source");
+  const char* const function = "tw_linear_weight_prepare";
+  return c_api::create(function, "weight", weight, [&] {
+    c_api::require_address(device, function, "device");
+    c_api::require_address(source, function, "source");
     require(source->activations == TW_ACTIVATIONS_BF16 || source->activations == TW_ACTIVATIONS_FP8,
-            ErrorKind::kInvalidArgument,
-            "tw_linear_weight_prepare: source.activations = {}; expected 0 or 1",
+            ErrorKind::kInvalidArgument, "{}: source.activations = {}; expected 0 or 1", function,
             source->activations);
     const auto activations = source->activations == TW_ACTIVATIONS_FP8
                                  ? tilewright::LinearActivations::kFp8
                                  : tilewright::LinearActivations::kBf16;
-    *weight = new tw_linear_weight{
-        tilewright::LinearWeight::prepare(device->device, to_source(*source), activations)};
+    return tilewright::LinearWeight::prepare(device->device, to_source(*source), activations);
   });
 }
 
@@ -151,21 +133,17 @@ size_t tw_linear_weight_bytes(const tw_linear_weight* weight) {
 }
 
 void tw_linear_problem_init(tw_linear_problem* problem) {
-  if (problem == nullptr) return;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
+  c_api::initialise(problem);
 }
 
 tw_status tw_linear_create(const tw_linear_weight* weight, const tw_linear_problem* problem,
                            tw_linear** linear) {
-  return guarded([&] {
-    require_address(linear, "tw_linear_create", "linear");
-    *linear = nullptr;
-    require_address(weight, "tw_linear_create", "weight");
-    require_address(problem, "tw_linear_create", "problem");
-    tilewright::Linear made(weight->weight, to_problem(*problem));
-    std::string text = made.plan().to_string();
-    *linear = new tw_linear{std::move(made), std::move(text)};
+  const char* const function = "tw_linear_create";
+  return c_api::create(function, "linear", linear, [&] {
+    c_api::require_address(weight, function, "weight");
+    return tilewright::Linear(
+        weight->weight,
+        to_problem(c_api::checked(problem, function, "problem", "tw_linear_problem_init")));
   });
 }
 
@@ -174,30 +152,28 @@ void tw_linear_destroy(tw_linear* linear) {
 }
 
 const char* tw_linear_plan_text(const tw_linear* linear) {
-  return linear == nullptr ? "" : linear->plan_text.c_str();
+  return c_api::plan_text(linear);
 }
 
 const char* tw_linear_kernel(const tw_linear* linear) {
-  return linear == nullptr ? "" : linear->linear.plan().kernel.c_str();
+  return c_api::kernel_name(linear);
 }
 
 size_t tw_linear_workspace_bytes(const tw_linear* linear) {
-  return linear == nullptr ? 0 : linear->linear.plan().workspace_bytes;
+  return c_api::of_plan(linear, &tilewright::LinearPlan::workspace_bytes);
 }
 
 double tw_linear_flops(const tw_linear* linear) {
-  return linear == nullptr ? 0 : linear->linear.plan().flops;
+  return c_api::of_plan(linear, &tilewright::LinearPlan::flops);
 }
 
 double tw_linear_bytes(const tw_linear* linear) {
-  return linear == nullptr ? 0 : linear->linear.plan().bytes;
+  return c_api::of_plan(linear, &tilewright::LinearPlan::bytes);
 }
 
 tw_status tw_linear_run(const tw_linear* linear, const tw_linear_arguments* arguments) {
-  return guarded([&] {
-    require_address(linear, "tw_linear_run", "linear");
-    require_address(arguments, "tw_linear_run", "arguments");
-    const tw_linear_arguments& a = *arguments;
-    linear->linear.run({a.x, a.x_scales, a.bias, a.out, a.workspace, a.stream});
-  });
+  return c_api::run("tw_linear_run", "linear", linear, arguments,
+                    [](const tilewright::Linear& op, const tw_linear_arguments& a) {
+                      op.run({a.x, a.x_scales, a.bias, a.out, a.workspace, a.stream});
+                    });
 }

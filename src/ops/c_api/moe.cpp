@@ -1,25 +1,19 @@
 #include "tilewright/moe.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/linear.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
 
-#include <limits>
-#include <string>
-#include <utility>
 #include <vector>
 
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
+namespace c_api = tilewright::c_api;
 
 struct tw_moe_weights {
   tilewright::MoeWeights weights;
 };
 
-struct tw_moe {
-  tilewright::Moe moe;
-  std::string plan_text;
+struct tw_moe : c_api::Planned<tilewright::Moe> {
+  using Planned::Planned;
 };
 
 namespace {
@@ -29,26 +23,15 @@ using tilewright::LinearWeightSource;
 using tilewright::MoeProblem;
 using tilewright::require;
 
-void require_version(const char* function, const char* name, const char* init, std::size_t given,
-                     std::size_t expected) {
-  require(given == expected, ErrorKind::kInvalidArgument,
-          "{}: {}.struct_bytes = {}; expected {}. Fill it with {}() of the same version of "
-          "the library.",
-          function, name, given, expected, init);
-}
-
 std::vector<LinearWeightSource> to_sources(const tw_linear_weight_source* first, const char* name,
                                            std::int64_t count) {
-  require_address(first, "tw_moe_weights_prepare", name);
+  c_api::require_address(first, "tw_moe_weights_prepare", name);
   std::vector<LinearWeightSource> sources;
-  for (std::int64_t i = 0; i < count; ++i)
-    sources.push_back(tilewright::c_api::to_weight_source(first[i]));
+  for (std::int64_t i = 0; i < count; ++i) sources.push_back(c_api::to_weight_source(first[i]));
   return sources;
 }
 
 tilewright::MoeWeightsSource to_source(const tw_moe_weights_source& c) {
-  require_version("tw_moe_weights_prepare", "source", "tw_moe_weights_source_init", c.struct_bytes,
-                  sizeof c);
   require(c.experts >= 1 && c.experts <= 384, ErrorKind::kInvalidArgument,
           "tw_moe_weights_prepare: source.experts = {}; expected 1 to 384", c.experts);
   tilewright::MoeWeightsSource s;
@@ -64,7 +47,6 @@ tilewright::MoeWeightsSource to_source(const tw_moe_weights_source& c) {
 
 MoeProblem to_problem(const tw_moe_problem& c) {
   const char* const function = "tw_moe_create";
-  require_version(function, "problem", "tw_moe_problem_init", c.struct_bytes, sizeof c);
   require(c.routing >= TW_ROUTING_GIVEN && c.routing <= TW_ROUTING_HASH,
           ErrorKind::kInvalidArgument,
           "{}: problem.routing = {}; expected a tw_moe_routing, 0 to 2", function, c.routing);
@@ -97,23 +79,20 @@ tilewright::MoeArguments to_arguments(const tw_moe_arguments& a) {
 }  // namespace
 
 void tw_moe_weights_source_init(tw_moe_weights_source* source) {
-  if (source == nullptr) return;
-  *source = {};
-  source->struct_bytes = sizeof *source;
+  c_api::initialise(source);
 }
 
 tw_status tw_moe_weights_prepare(const tw_device* device, const tw_moe_weights_source* source,
                                  tw_moe_weights** weights) {
-  return guarded([&] {
-    require_address(weights, "tw_moe_weights_prepare", "weights");
-    *weights = nullptr;
-    require_address(device, "tw_moe_weights_prepare", "device");
-    require_address(source, "tw_moe_weights_prepare", "source");
-    const tilewright::MoeWeightsSource all = to_source(*source);
+  const char* const function = "tw_moe_weights_prepare";
+  return c_api::create(function, "weights", weights, [&] {
+    c_api::require_address(device, function, "device");
+    const tilewright::MoeWeightsSource all =
+        to_source(c_api::checked(source, function, "source", "tw_moe_weights_source_init"));
     const bool is_fp8 = source->gate[0].activations == TW_ACTIVATIONS_FP8;
-    *weights = new tw_moe_weights{tilewright::MoeWeights::prepare(
+    return tilewright::MoeWeights::prepare(
         device->device, all,
-        is_fp8 ? tilewright::LinearActivations::kFp8 : tilewright::LinearActivations::kBf16)};
+        is_fp8 ? tilewright::LinearActivations::kFp8 : tilewright::LinearActivations::kBf16);
   });
 }
 
@@ -126,23 +105,19 @@ size_t tw_moe_weights_bytes(const tw_moe_weights* weights) {
 }
 
 void tw_moe_problem_init(tw_moe_problem* problem) {
-  if (problem == nullptr) return;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
-  problem->normalize = 1;
-  problem->route_scale = 1;
+  tw_moe_problem defaults = {};
+  defaults.normalize = 1;
+  defaults.route_scale = 1;
+  c_api::initialise(problem, defaults);
 }
 
 tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem,
                         tw_moe** moe) {
-  return guarded([&] {
-    require_address(moe, "tw_moe_create", "moe");
-    *moe = nullptr;
-    require_address(weights, "tw_moe_create", "weights");
-    require_address(problem, "tw_moe_create", "problem");
-    tilewright::Moe made(weights->weights, to_problem(*problem));
-    std::string text = made.plan().to_string();
-    *moe = new tw_moe{std::move(made), std::move(text)};
+  const char* const function = "tw_moe_create";
+  return c_api::create(function, "moe", moe, [&] {
+    c_api::require_address(weights, function, "weights");
+    return tilewright::Moe(weights->weights, to_problem(c_api::checked(problem, function, "problem",
+                                                                       "tw_moe_problem_init")));
   });
 }
 
@@ -151,29 +126,23 @@ void tw_moe_destroy(tw_moe* moe) {
 }
 
 const char* tw_moe_plan_text(const tw_moe* moe) {
-  return moe == nullptr ? "" : moe->plan_text.c_str();
+  return c_api::plan_text(moe);
 }
 
 const char* tw_moe_kernel(const tw_moe* moe) {
-  return moe == nullptr ? "" : moe->moe.plan().kernel.c_str();
+  return c_api::kernel_name(moe);
 }
 
 size_t tw_moe_workspace_bytes(const tw_moe* moe) {
-  return moe == nullptr ? 0 : moe->moe.plan().workspace_bytes;
+  return c_api::of_plan(moe, &tilewright::MoePlan::workspace_bytes);
 }
 
 tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments) {
-  return guarded([&] {
-    require_address(moe, "tw_moe_run", "moe");
-    require_address(arguments, "tw_moe_run", "arguments");
-    moe->moe.run(to_arguments(*arguments));
-  });
+  return c_api::run("tw_moe_run", "moe", moe, arguments,
+                    [](const auto& op, const auto& a) { op.run(to_arguments(a)); });
 }
 
 tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments) {
-  return guarded([&] {
-    require_address(moe, "tw_moe_check", "moe");
-    require_address(arguments, "tw_moe_check", "arguments");
-    moe->moe.check(to_arguments(*arguments));
-  });
+  return c_api::run("tw_moe_check", "moe", moe, arguments,
+                    [](const auto& op, const auto& a) { op.check(to_arguments(a)); });
 }

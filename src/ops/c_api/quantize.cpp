@@ -1,17 +1,14 @@
 #include "tilewright/quantize.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
 
+namespace c_api = tilewright::c_api;
 using tilewright::QuantizeArguments;
 using tilewright::QuantizeProblem;
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
 
-struct tw_quantize {
-  tilewright::Quantize quantize;
-  std::string plan_text;
+struct tw_quantize : c_api::Planned<tilewright::Quantize> {
+  using Planned::Planned;
 };
 
 namespace {
@@ -26,11 +23,8 @@ tilewright::DType to_dtype(std::int32_t dtype) {
   return tilewright::DType::kBF16;
 }
 
-QuantizeProblem to_problem(const tw_quantize_problem& c) {
-  tilewright::require(c.struct_bytes == sizeof c, tilewright::ErrorKind::kInvalidArgument,
-                      "tw_quantize: problem.struct_bytes = {}; expected {}. Fill it with "
-                      "tw_quantize_problem_init() of the same version of the library.",
-                      c.struct_bytes, sizeof c);
+QuantizeProblem to_problem(const tw_quantize_problem* given, const char* function) {
+  const auto& c = c_api::checked(given, function, "problem", "tw_quantize_problem_init");
   QuantizeProblem p;
   if (c.format != nullptr) p.format = c.format;
   if (c.scales != nullptr) p.scales = c.scales;
@@ -57,21 +51,15 @@ QuantizeArguments to_arguments(const tw_quantize_arguments& a) {
 }  // namespace
 
 void tw_quantize_problem_init(tw_quantize_problem* problem) {
-  if (problem == nullptr) return;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
+  c_api::initialise(problem);
 }
 
 tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
                              tw_quantize** quantize) {
-  return guarded([&] {
-    require_address(quantize, "tw_quantize_create", "quantize");
-    *quantize = nullptr;
-    require_address(device, "tw_quantize_create", "device");
-    require_address(problem, "tw_quantize_create", "problem");
-    tilewright::Quantize made(device->device, to_problem(*problem));
-    std::string text = made.plan().to_string();
-    *quantize = new tw_quantize{std::move(made), std::move(text)};
+  const char* const function = "tw_quantize_create";
+  return c_api::create(function, "quantize", quantize, [&] {
+    c_api::require_address(device, function, "device");
+    return tilewright::Quantize(device->device, to_problem(problem, function));
   });
 }
 
@@ -80,26 +68,22 @@ void tw_quantize_destroy(tw_quantize* quantize) {
 }
 
 const char* tw_quantize_plan_text(const tw_quantize* quantize) {
-  return quantize == nullptr ? "" : quantize->plan_text.c_str();
+  return c_api::plan_text(quantize);
 }
 
 size_t tw_quantize_workspace_bytes(const tw_quantize* quantize) {
-  return quantize == nullptr ? 0 : quantize->quantize.plan().workspace_bytes;
+  return c_api::of_plan(quantize, &tilewright::QuantizePlan::workspace_bytes);
 }
 
 tw_status tw_quantize_run(const tw_quantize* quantize, const tw_quantize_arguments* arguments) {
-  return guarded([&] {
-    require_address(quantize, "tw_quantize_run", "quantize");
-    require_address(arguments, "tw_quantize_run", "arguments");
-    quantize->quantize.run(to_arguments(*arguments));
-  });
+  return c_api::run("tw_quantize_run", "quantize", quantize, arguments,
+                    [](const auto& op, const auto& a) { op.run(to_arguments(a)); });
 }
 
 tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* code_bytes,
                             size_t* scale_bytes) {
-  return guarded([&] {
-    require_address(problem, "tw_quantize_sizes", "problem");
-    const auto plan = tilewright::plan_quantize_on_host(to_problem(*problem));
+  return c_api::guarded([&] {
+    const auto plan = tilewright::plan_quantize_on_host(to_problem(problem, "tw_quantize_sizes"));
     if (code_bytes != nullptr) *code_bytes = plan.code_bytes;
     if (scale_bytes != nullptr) *scale_bytes = plan.scale_bytes;
   });
@@ -107,9 +91,10 @@ tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* code_byt
 
 tw_status tw_quantize_on_host(const tw_quantize_problem* problem,
                               const tw_quantize_arguments* arguments, int32_t num_threads) {
-  return guarded([&] {
-    require_address(problem, "tw_quantize_on_host", "problem");
-    require_address(arguments, "tw_quantize_on_host", "arguments");
-    tilewright::quantize_on_host(to_problem(*problem), to_arguments(*arguments), num_threads);
+  const char* const function = "tw_quantize_on_host";
+  return c_api::guarded([&] {
+    const QuantizeProblem checked = to_problem(problem, function);
+    c_api::require_address(arguments, function, "arguments");
+    tilewright::quantize_on_host(checked, to_arguments(*arguments), num_threads);
   });
 }

@@ -1,18 +1,12 @@
 #include "tilewright/sparse_attention.h"
 
-#include "base/error.h"
 #include "ops/c_api/device.h"
-#include "ops/c_api/status.h"
+#include "ops/c_api/operator.h"
 
-#include <string>
-#include <utility>
+namespace c_api = tilewright::c_api;
 
-using tilewright::c_api::guarded;
-using tilewright::c_api::require_address;
-
-struct tw_sparse_attention {
-  tilewright::SparseAttention attention;
-  std::string plan_text;
+struct tw_sparse_attention : c_api::Planned<tilewright::SparseAttention> {
+  using Planned::Planned;
 };
 
 namespace {
@@ -43,10 +37,6 @@ SparseAttentionProblem::Strides to_strides(const tw_strides& s) {
 }
 
 SparseAttentionProblem to_problem(const tw_sparse_attention_problem& c) {
-  require(c.struct_bytes == sizeof c, ErrorKind::kInvalidArgument,
-          "tw_sparse_attention_create: problem.struct_bytes = {}; expected {}. Fill it with "
-          "tw_sparse_attention_problem_init() of the same version of the library.",
-          c.struct_bytes, sizeof c);
   SparseAttentionProblem p = {.batch = c.batch,
                               .q_len = c.q_len,
                               .heads = c.heads,
@@ -79,28 +69,24 @@ tilewright::SparseAttentionArguments to_arguments(const tw_sparse_attention_argu
 }  // namespace
 
 void tw_sparse_attention_problem_init(tw_sparse_attention_problem* problem) {
-  if (problem == nullptr) return;
-  *problem = {};
-  problem->struct_bytes = sizeof *problem;
-  problem->batch = problem->q_len = 1;
-  for (tw_sparse_list* list : {&problem->window, &problem->compressed}) {
+  tw_sparse_attention_problem defaults = {};
+  defaults.batch = defaults.q_len = 1;
+  for (tw_sparse_list* list : {&defaults.window, &defaults.compressed}) {
     list->format = TW_KV_FP8;
     list->page_size = 64;
   }
+  c_api::initialise(problem, defaults);
 }
 
 tw_status tw_sparse_attention_create(const tw_device* device,
                                      const tw_sparse_attention_problem* problem,
                                      tw_sparse_attention** attention) {
-  return guarded([&] {
-    const char* const function = "tw_sparse_attention_create";
-    require_address(attention, function, "attention");
-    *attention = nullptr;
-    require_address(device, function, "device");
-    require_address(problem, function, "problem");
-    tilewright::SparseAttention made(device->device, to_problem(*problem));
-    std::string text = made.plan().to_string();
-    *attention = new tw_sparse_attention{std::move(made), std::move(text)};
+  const char* const function = "tw_sparse_attention_create";
+  return c_api::create(function, "attention", attention, [&] {
+    c_api::require_address(device, function, "device");
+    return tilewright::SparseAttention(
+        device->device, to_problem(c_api::checked(problem, function, "problem",
+                                                  "tw_sparse_attention_problem_init")));
   });
 }
 
@@ -109,22 +95,19 @@ void tw_sparse_attention_destroy(tw_sparse_attention* attention) {
 }
 
 const char* tw_sparse_attention_plan_text(const tw_sparse_attention* attention) {
-  return attention == nullptr ? "" : attention->plan_text.c_str();
+  return c_api::plan_text(attention);
 }
 
 const char* tw_sparse_attention_kernel(const tw_sparse_attention* attention) {
-  return attention == nullptr ? "" : attention->attention.plan().kernel.c_str();
+  return c_api::kernel_name(attention);
 }
 
 size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* attention) {
-  return attention == nullptr ? 0 : attention->attention.plan().workspace_bytes;
+  return c_api::of_plan(attention, &tilewright::SparseAttentionPlan::workspace_bytes);
 }
 
 tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
                                   const tw_sparse_attention_arguments* arguments) {
-  return guarded([&] {
-    require_address(attention, "tw_sparse_attention_run", "attention");
-    require_address(arguments, "tw_sparse_attention_run", "arguments");
-    attention->attention.run(to_arguments(*arguments));
-  });
+  return c_api::run("tw_sparse_attention_run", "attention", attention, arguments,
+                    [](const auto& op, const auto& a) { op.run(to_arguments(a)); });
 }
