@@ -25,18 +25,14 @@ Every result is compared with float64 on sampled rows: max error, relative rms a
 
 import argparse
 import ctypes
-import json
 import math
-import os
 import pathlib
 import random
-import shlex
 import statistics
-import subprocess
 import sys
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import peer_run
+
 FLUSH_BYTES = 256 << 20
 
 
@@ -66,25 +62,10 @@ class Fa3Arguments(ctypes.Structure):
                 [("scale", ctypes.c_float), ("stream", ctypes.c_void_p)])
 
 
-class Tilewright:
-    """The shared library, as far as it is needed here."""
-
+class Tilewright(peer_run.Library):
     def __init__(self, path):
-        self.lib = ctypes.CDLL(str(path))
-        for name in ("tw_last_error", "tw_attention_plan_text", "tw_attention_kernel", "tw_version", "tw_commit",
-                     "tw_device_description"):
-            getattr(self.lib, name).restype = ctypes.c_char_p
-        self.lib.tw_attention_workspace_bytes.restype = ctypes.c_size_t
-        self.lib.tw_attention_flops.restype = ctypes.c_double
-        self.device = ctypes.c_void_p()
-        self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
-
-    def commit(self):
-        return self.lib.tw_commit().decode()
-
-    def check(self, status):
-        if status:
-            raise RuntimeError(self.lib.tw_last_error().decode())
+        super().__init__(path, strings=("tw_attention_plan_text", "tw_attention_kernel"),
+                         sizes=("tw_attention_workspace_bytes",))
 
     def prepare(self, torch, shape, q, k, v, out, lse, kernel):
         """A function that enqueues one run, the name of the kernel and the plan."""
@@ -114,32 +95,6 @@ class Tilewright:
         run.close = lambda: self.lib.tw_attention_destroy(attention)
         text = self.lib.tw_attention_plan_text(attention).decode()
         return run, self.lib.tw_attention_kernel(attention).decode(), text
-
-
-def clocks():
-    query = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
-    try:
-        text = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", "0"],
-                              capture_output=True, text=True, check=True).stdout
-        names = ("sm_mhz", "memory_mhz", "power_w", "temperature_c")
-        return dict(zip(names, (float(x) for x in text.strip().splitlines()[0].split(","))))
-    except (OSError, subprocess.CalledProcessError, ValueError):
-        return None
-
-
-def git(*words):
-    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def source_commit(tilewright):
-    """The commit that was measured and whether it was changed: TILEWRIGHT_COMMIT of the environment, else what our
-    library was built from, else that of this tree."""
-    commit = os.environ.get("TILEWRIGHT_COMMIT") or (tilewright.commit() if tilewright else "")
-    if not commit:
-        commit = (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
-            "-dirty" if git("status", "--porcelain", "-uno") else "")
-    return commit.removesuffix("-dirty"), commit.endswith("-dirty")
 
 
 def exact_rows(torch, q, k, v, causal, count):
@@ -250,9 +205,9 @@ def run_shape(torch, args, tilewright, fa3, shape):
         except RuntimeError as refusal:
             print(f"  {name}: {str(refusal).splitlines()[0]}", file=sys.stderr)
             del found[name]
-    before = clocks()
+    before = peer_run.clocks()
     times = measure(torch, args, found)
-    after = clocks()
+    after = peer_run.clocks()
     flops = 4 * dim * batch * heads * visible(n, shape["causal"])
     mask = "causal" if shape["causal"] else "full"
     text = f"{mask} d{dim} n{n}"
@@ -284,39 +239,18 @@ def parse():
     parser.add_argument("--rows", type=int, default=64, help="rows checked in float64 (%(default)s)")
     parser.add_argument("--kernels", type=lambda text: text.split(","), default=["auto"],
                         help="of Tilewright, e.g. auto,k5,k6 (auto)")
-    parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtilewright.so"))
-    parser.add_argument("--no-tilewright", action="store_true", help="peers only")
+    peer_run.add_library_options(parser)
     parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward")
     return parser.parse_args()
 
 
 def main():
     args = parse()
-    try:
-        import torch
-    except ImportError:
-        sys.exit("attention_peers: needs torch (pip install torch)")
-    if not torch.cuda.is_available():
-        sys.exit("attention_peers: torch sees no GPU")
-    torch.zeros(1, device="cuda")  # makes the primary context, which Tilewright shares
-    tilewright = None
-    if not args.no_tilewright:
-        if not pathlib.Path(args.library).exists():
-            sys.exit(f"attention_peers: {args.library} is not there; ./run builds it, or --no-tilewright")
-        tilewright = Tilewright(args.library)
+    torch = peer_run.import_torch()
+    tilewright = peer_run.open_library(args, Tilewright)
     fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
-    properties = torch.cuda.get_device_properties(0)
-    commit, is_dirty = source_commit(tilewright)
-    log = {"schema": 1, "kind": "attention", "tool": "bench/attention_peers.py", "commit": commit,
-           "dirty": is_dirty,
-           "command": shlex.join(["python3", "bench/attention_peers.py"] + sys.argv[1:]),
-           "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-           "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,
-                      "multiprocessors": properties.multi_processor_count,
-                      "l2_bytes": getattr(properties, "L2_cache_size", 0)},
-           "toolkit": f"torch {torch.__version__}, CUDA {torch.version.cuda}",
-           "cache": "cold: 256 MiB are written before every timed run", "ceiling_tflops": 989,
-           "clocks_before": clocks(), "samples": []}
+    log = peer_run.begin_log(torch, "attention", tilewright,
+                             cache="cold: 256 MiB are written before every timed run", ceiling_tflops=989)
     for dim in args.head_dims:
         for causal in (False, True):
             if args.mask == ("full" if causal else "causal"):
@@ -324,9 +258,7 @@ def main():
             for n in args.lengths:
                 shape = {"head_dim": dim, "causal": causal, "n": n}
                 log["samples"] += run_shape(torch, args, tilewright, fa3, shape)
-    log["clocks_after"] = clocks()
-    pathlib.Path(args.out).write_text(json.dumps(log, indent=1) + "\n")
-    print(f"wrote {args.out}")
+    peer_run.write_log(log, args.out)
     return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
 
 

@@ -36,18 +36,15 @@ result is compared with float64 products of the operands it was given, dequantis
 
 import argparse
 import ctypes
-import json
 import math
-import os
 import pathlib
 import random
-import shlex
 import statistics
-import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import peer_run
+
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
           "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048),
@@ -82,21 +79,10 @@ class PeerArguments(ctypes.Structure):
     _fields_ = [("m", I64), ("x", PTR), ("out", PTR), ("stream", PTR)]
 
 
-class Tilewright:
-    """The shared library, as far as it is needed here."""
-
+class Tilewright(peer_run.Library):
     def __init__(self, path):
-        self.lib = ctypes.CDLL(str(path))
-        for name in ("tw_last_error", "tw_linear_plan_text", "tw_linear_kernel", "tw_commit"):
-            getattr(self.lib, name).restype = ctypes.c_char_p
-        for name in ("tw_linear_workspace_bytes", "tw_linear_weight_bytes"):
-            getattr(self.lib, name).restype = SIZE
-        self.device = PTR()
-        self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
-
-    def check(self, status):
-        if status:
-            raise RuntimeError(self.lib.tw_last_error().decode())
+        super().__init__(path, strings=("tw_linear_plan_text", "tw_linear_kernel"),
+                         sizes=("tw_linear_workspace_bytes", "tw_linear_weight_bytes"))
 
     def prepare(self, weight, kind, activations):
         """The prepared weight of one of Weight's formats."""
@@ -316,20 +302,6 @@ class Plugin:
                         "a8" in name or "fp8" in name, call, lambda: x.double() @ weights[0].exact(kind).t(), 6e-2)
 
 
-def nvidia_smi(query):
-    try:
-        text = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", "0"],
-                              capture_output=True, text=True, check=True).stdout
-        return [float(x) for x in text.strip().splitlines()[0].split(",")]
-    except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
-        return []
-
-
-def clocks():
-    names = ("sm_mhz", "memory_mhz", "power_w", "temperature_c")
-    return dict(zip(names, nvidia_smi("clocks.sm,clocks.mem,power.draw,temperature.gpu"))) or None
-
-
 def errors(torch, got, want, tolerance):
     got = got.double()
     error = got - want
@@ -441,7 +413,7 @@ def run_case(torch, args, library, plugin, prepared, weights, name, m):
     out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
     every = operators_for(torch, args, library, plugin, prepared, weights, x, out)
     operators, samples = check(torch, every), []
-    before = clocks()
+    before = peer_run.clocks()
     if args.repeat:
         for operator in operators:
             operator.error["differing_repetitions"] = repeat(torch, args, operator)
@@ -450,7 +422,7 @@ def run_case(torch, args, library, plugin, prepared, weights, name, m):
         for operator in operators:
             capture(torch, operator, len(weights), calls)
         measure(torch, args, operators)
-    after = clocks()
+    after = peer_run.clocks()
     texts = []
     for operator in operators:
         floor, moved = floor_us(operator, m, n, k)
@@ -501,18 +473,6 @@ def run_shape(torch, args, library, plugin, name):
     return samples
 
 
-def git(*words):
-    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def source_commit(library):
-    """The commit that was measured: TILEWRIGHT_COMMIT, else what our library was built from, else this tree's."""
-    commit = os.environ.get("TILEWRIGHT_COMMIT") or (library.lib.tw_commit().decode() if library else "")
-    return commit or (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
-        "-dirty" if git("status", "--porcelain", "-uno") else "")
-
-
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
                                      epilog="More at the beginning of this file.")
@@ -531,27 +491,10 @@ def parse():
     parser.add_argument("--calls", type=int, default=24, help="calls in a graph; a fourth above m = 512")
     parser.add_argument("--rotate", type=float, default=170, help="MB of 4-bit weights that rotate (%(default)s)")
     parser.add_argument("--repeat", type=int, default=0, metavar="N", help="compare the bits of N repetitions")
-    parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtilewright.so"))
-    parser.add_argument("--no-tilewright", action="store_true", help="peers only")
+    peer_run.add_library_options(parser)
     parser.add_argument("--no-torch", action="store_true", help="without torch's own operators")
     parser.add_argument("--plugin", metavar="LIBRARY", help="shared library with linear_peer_name, ...")
     return parser.parse_args()
-
-
-def header(torch, args, library):
-    properties = torch.cuda.get_device_properties(0)
-    commit = source_commit(library)
-    return {"schema": 1, "kind": "linear", "tool": "bench/linear_peers.py",
-            "commit": commit.removesuffix("-dirty"), "dirty": commit.endswith("-dirty"),
-            "command": shlex.join(["python3", "bench/linear_peers.py"] + sys.argv[1:]),
-            "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-            "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,
-                       "multiprocessors": properties.multi_processor_count,
-                       "l2_bytes": getattr(properties, "L2_cache_size", 0)},
-            "toolkit": f"torch {torch.__version__}, CUDA {torch.version.cuda}",
-            "cache": f"cold: weights rotate over more than {args.rotate:g} MB of 4-bit ones",
-            "floor": {"bytes_per_s": BYTES_PER_S, "bf16_flops": BF16_FLOPS, "fp8_flops": FP8_FLOPS},
-            "clocks_before": clocks(), "samples": []}
 
 
 def is_good(error):
@@ -560,25 +503,15 @@ def is_good(error):
 
 def main():
     args = parse()
-    try:
-        import torch
-    except ImportError:
-        sys.exit("linear_peers: needs torch (pip install torch)")
-    if not torch.cuda.is_available():
-        sys.exit("linear_peers: torch sees no GPU. Without one, `tilewright linear` runs on the simulator.")
-    torch.zeros(1, device="cuda")  # makes the primary context, which Tilewright shares
-    library = None
-    if not args.no_tilewright:
-        if not pathlib.Path(args.library).exists():
-            sys.exit(f"linear_peers: {args.library} is not there; ./run builds it, or --no-tilewright")
-        library = Tilewright(args.library)
+    torch = peer_run.import_torch("Without one, `tilewright linear` runs on the simulator.")
+    library = peer_run.open_library(args, Tilewright)
     plugin = Plugin(args.plugin) if args.plugin else None
-    log = header(torch, args, library)
+    log = peer_run.begin_log(torch, "linear", library,
+                             cache=f"cold: weights rotate over more than {args.rotate:g} MB of 4-bit ones",
+                             floor={"bytes_per_s": BYTES_PER_S, "bf16_flops": BF16_FLOPS, "fp8_flops": FP8_FLOPS})
     for name in args.shapes:
         log["samples"] += run_shape(torch, args, library, plugin, name)
-    log["clocks_after"] = clocks()
-    pathlib.Path(args.out).write_text(json.dumps(log, indent=1) + "\n")
-    print(f"wrote {args.out}")
+    peer_run.write_log(log, args.out)
     return 0 if all(is_good(sample["error"]) for sample in log["samples"]) else 1
 
 

@@ -11,14 +11,12 @@ multiply and add up. Shapes, numbers of tokens, uniform routing and 8 routings i
 """
 
 import argparse
-import json
-import pathlib
-import shlex
 import statistics
 import sys
-import time
 
-import torch
+import peer_run
+
+torch = peer_run.import_torch()
 
 SHAPES = {"v3": (256, 8, 7168, 2048), "v4-flash": (256, 6, 4096, 2048), "small": (8, 2, 256, 128)}
 ROUTINGS = 8
@@ -114,16 +112,14 @@ def operators():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("peers.json"))
+    parser.add_argument("--out", default="peers.json")
     parser.add_argument("--shape", action="append", choices=SHAPES)
     parser.add_argument("--tokens", action="append", type=int)
     parser.add_argument("--samples", type=int, default=10)
     args = parser.parse_args()
-    if not torch.cuda.is_available():
-        sys.exit("moe_peers: torch sees no GPU")
     device = torch.device("cuda")
     tokens_of = args.tokens or [2**i for i in range(14)]
-    samples = []
+    log = peer_run.begin_log(torch, "moe")
     for name in args.shape or ["v3", "v4-flash"]:
         layer = Layer(name, device)
         everything = torch.randn(max(tokens_of), layer.hidden, device=device).bfloat16()
@@ -142,16 +138,13 @@ def main():
                 except RuntimeError as error:  # what torch refuses, or memory
                     print(f"{name} T {tokens} {kernel}: {str(error).splitlines()[0]}", file=sys.stderr)
                     continue
-                samples.append(sample)
+                log["samples"].append(sample)
                 median_us = statistics.median(sample["samples_us"])
                 print(f"{name:9} T {tokens:5} {kernel:24} {median_us:10.1f} us, "
                       f"rms {sample['error']['relative_rms']:.1e}")
         del layer
         torch.cuda.empty_cache()
-    log = {"schema": 1, "kind": "moe", "tool": "bench/moe_peers.py", "command": shlex.join(sys.argv),
-           "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
-           "device": {"name": torch.cuda.get_device_name()}, "samples": samples}
-    args.out.write_text(json.dumps(log, indent=1) + "\n")
+    peer_run.write_log(log, args.out)
 
 
 if __name__ == "__main__":

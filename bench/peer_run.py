@@ -1,0 +1,102 @@
+"""What bench/*_peers.py do alike: torch and our library on one GPU, the GPU's clocks, and the log of a run."""
+
+import ctypes
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(sys.argv[0]).stem
+
+
+class Library:
+    """Our shared library with a device: what every user of the C interface needs of it."""
+
+    def __init__(self, path, strings=(), sizes=(), doubles=()):
+        self.lib = ctypes.CDLL(str(path))
+        for kind, names in ((ctypes.c_char_p, ("tw_last_error", "tw_commit", *strings)), (ctypes.c_size_t, sizes),
+                            (ctypes.c_double, doubles)):
+            for name in names:
+                getattr(self.lib, name).restype = kind
+        self.device = ctypes.c_void_p()
+        self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
+
+    def check(self, status):
+        if status:
+            raise RuntimeError(self.lib.tw_last_error().decode())
+
+
+def import_torch(without=""):
+    """torch, with the primary context made, which our library shares. `without`: what to do where there is no GPU."""
+    try:
+        import torch
+    except ImportError:
+        sys.exit(f"{PROGRAM}: needs torch (pip install torch)")
+    if not torch.cuda.is_available():
+        sys.exit(f"{PROGRAM}: torch sees no GPU" + (f". {without}" if without else ""))
+    torch.zeros(1, device="cuda")
+    return torch
+
+
+def add_library_options(parser):
+    parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtilewright.so"))
+    parser.add_argument("--no-tilewright", action="store_true", help="peers only")
+
+
+def open_library(args, kind):
+    """A `kind` of Library as the options say; None without."""
+    if args.no_tilewright:
+        return None
+    if not pathlib.Path(args.library).exists():
+        sys.exit(f"{PROGRAM}: {args.library} is not there; ./run builds it, or --no-tilewright")
+    return kind(args.library)
+
+
+def clocks():
+    """Of the GPU now; None where nvidia-smi does not say."""
+    query = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
+    try:
+        text = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", "0"],
+                              capture_output=True, text=True, check=True).stdout
+        names = ("sm_mhz", "memory_mhz", "power_w", "temperature_c")
+        return dict(zip(names, (float(x) for x in text.strip().splitlines()[0].split(",")))) or None
+    except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
+        return None
+
+
+def git(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def source_commit(library):
+    """The commit that was measured, -dirty if it was changed: TILEWRIGHT_COMMIT of the environment, else what our
+    library was built from, else that of this tree."""
+    commit = os.environ.get("TILEWRIGHT_COMMIT") or (library.lib.tw_commit().decode() if library else "")
+    return commit or (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
+        "-dirty" if git("status", "--porcelain", "-uno") else "")
+
+
+def begin_log(torch, kind, library=None, **more):
+    """A log without samples."""
+    properties = torch.cuda.get_device_properties(0)
+    commit = source_commit(library)
+    return {"schema": 1, "kind": kind, "tool": f"bench/{PROGRAM}.py", "commit": commit.removesuffix("-dirty"),
+            "dirty": commit.endswith("-dirty"),
+            "command": shlex.join(["python3", f"bench/{PROGRAM}.py"] + sys.argv[1:]),
+            "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
+            "device": {"name": properties.name, "spec": "cuda:0", "is_simulated": False,
+                       "multiprocessors": properties.multi_processor_count,
+                       "l2_bytes": getattr(properties, "L2_cache_size", 0)},
+            "toolkit": f"torch {torch.__version__}, CUDA {torch.version.cuda}", **more, "clocks_before": clocks(),
+            "samples": []}
+
+
+def write_log(log, path):
+    log["clocks_after"] = clocks()
+    pathlib.Path(path).write_text(json.dumps(log, indent=1) + "\n")
+    print(f"wrote {path}")
