@@ -31,7 +31,7 @@ class Library:
 
 
 def import_torch(without=""):
-    """torch, with the primary context made, which our library shares. `without`: what to do where there is no GPU."""
+    """torch, with the primary context made, which our library shares. `without`: what else there is."""
     try:
         import torch
     except ImportError:
