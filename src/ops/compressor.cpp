@@ -35,23 +35,6 @@ const char* entry_of(CompressorKind kind) {
                                         : "compress_csa";
 }
 
-// The layout with its stride; pages of keys have their own size.
-KvCacheLayout complete_layout(CompressorKind kind, KvCacheLayout cache) {
-  if (!is_index(kind)) return complete(cache);
-  const std::int64_t given = cache.page_stride_bytes;
-  const IndexFormat format = index_format(kind);
-  cache.format = KvCacheFormat::kBf16;
-  cache.page_stride_bytes = 0;
-  cache = complete(cache);  // checks sizes
-  const std::int64_t least = index_page_bytes(format, cache.page_size);
-  cache.page_stride_bytes = given != 0 ? given : index_default_page_stride(format, cache.page_size);
-  kChecks.check(
-      cache.page_stride_bytes >= least && cache.page_stride_bytes % kIndexPageAlignment == 0,
-      "cache.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", given,
-      kIndexPageAlignment, least);
-  return cache;
-}
-
 template <class Params>
 void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, std::int64_t ctas,
             const Params& params, void* stream) {
@@ -89,7 +72,8 @@ struct Compressor::State {
 Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
   CompressorProblem p = problem;
   const kernels::CompressShape shape = shape_of(p.kind);
-  p.cache = complete_layout(p.kind, p.cache);
+  p.cache = is_index(p.kind) ? ops::complete_index(kChecks, "cache", index_format(p.kind), p.cache)
+                             : complete(p.cache);
   if (p.ring == 0) p.ring = shape.slots() + kDefaultSpeculated;
   kChecks.range("state_slots", p.state_slots, 1);
   kChecks.range("ring", p.ring, shape.slots(), 1 << 20);

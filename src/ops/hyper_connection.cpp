@@ -1,10 +1,10 @@
 // Hyper-connections, the embedding into the streams, and the norm of rows: checks and launches.
 #include "tilewright/hyper_connection.h"
 
-#include "base/error.h"
 #include "device/kernel_registry.h"
 #include "kernels/model/hyper_connection.h"
 #include "kernels/model/rms_norm.h"
+#include "ops/argument_checks.h"
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +14,8 @@ namespace tilewright {
 
 namespace {
 
+constexpr ops::ArgumentChecks kChecks("hyper-connection"), kEmbeddingChecks("hyper-embedding"),
+    kNormChecks("rms-norm");
 constexpr int kMergeWarps = kernels::kHyperMergeThreads / 32;
 
 std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -24,46 +26,35 @@ device::Stream lent_stream(const device::Device& device, void* stream) {
   return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
 }
 
-void require_float_type(const char* operation, const char* name, DType dtype) {
-  require(dtype == DType::kBF16 || dtype == DType::kF32, ErrorKind::kInvalidArgument,
-          "{}: {} = {}; expected BF16 or F32", operation, name, to_string(dtype));
+void check_float(const ops::ArgumentChecks& checks, const char* name, DType dtype) {
+  checks.check(dtype == DType::kBF16 || dtype == DType::kF32, "{} = {}; expected BF16 or F32", name,
+               to_string(dtype));
 }
 
-void require_address(const char* operation, const char* name, const void* address,
-                     std::uintptr_t alignment) {
-  require(address != nullptr, ErrorKind::kInvalidArgument, "{}: {} is null", operation, name);
-  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
-          "{}: {} is at {}, not a multiple of {} bytes", operation, name, address, alignment);
-}
-
-void require_sizes(const char* operation, std::int64_t tokens, std::int64_t hidden) {
-  require(tokens >= 0 && tokens < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
-          "{}: tokens = {}; expected 0 to 2^31 - 1", operation, tokens);
-  require(hidden > 0 && hidden % 16 == 0 && hidden <= kernels::kHyperMaxHidden,
-          ErrorKind::kInvalidArgument, "{}: hidden = {}; expected a multiple of 16, at most {}",
-          operation, hidden, kernels::kHyperMaxHidden);
+void check_sizes(const ops::ArgumentChecks& checks, std::int64_t tokens, std::int64_t hidden) {
+  checks.range("tokens", tokens, 0);
+  checks.check(hidden > 0 && hidden % 16 == 0 && hidden <= kernels::kHyperMaxHidden,
+               "hidden = {}; expected a multiple of 16, at most {}", hidden,
+               kernels::kHyperMaxHidden);
 }
 
 void check(const HyperConnectionProblem& p) {
-  constexpr const char* kName = "hyper-connection";
-  require_sizes(kName, p.tokens, p.hidden);
-  require_float_type(kName, "stream_dtype", p.stream_dtype);
-  require_float_type(kName, "f_dtype", p.f_dtype);
-  require_float_type(kName, "g_dtype", p.g_dtype);
-  require(p.has_merge || p.has_mix, ErrorKind::kInvalidArgument,
-          "hyper-connection: has_merge = has_mix = false; nothing would be done");
-  require(p.has_merge || !p.has_second, ErrorKind::kInvalidArgument,
-          "hyper-connection: has_second without has_merge; the one result comes as f");
-  require(p.iterations >= 1, ErrorKind::kInvalidArgument,
-          "hyper-connection: iterations = {}; expected at least 1", p.iterations);
-  require(p.eps >= 0 && p.norm_eps >= 0, ErrorKind::kInvalidArgument,
-          "hyper-connection: eps = {}, norm_eps = {}; expected 0 or more", p.eps, p.norm_eps);
+  check_sizes(kChecks, p.tokens, p.hidden);
+  check_float(kChecks, "stream_dtype", p.stream_dtype);
+  check_float(kChecks, "f_dtype", p.f_dtype);
+  check_float(kChecks, "g_dtype", p.g_dtype);
+  kChecks.check(p.has_merge || p.has_mix, "has_merge = has_mix = false; nothing would be done");
+  kChecks.check(p.has_merge || !p.has_second,
+                "has_second without has_merge; the one result comes as f");
+  kChecks.range("iterations", p.iterations, 1);
+  kChecks.check(p.eps >= 0 && p.norm_eps >= 0, "eps = {}, norm_eps = {}; expected 0 or more", p.eps,
+                p.norm_eps);
 }
 
 void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
   const auto need = [](bool is_needed, const char* name, const void* address,
-                       std::uintptr_t alignment = 16) {
-    if (is_needed) require_address("hyper-connection", name, address, alignment);
+                       std::size_t alignment = 16) {
+    if (is_needed) kChecks.address(name, address, alignment);
   };
   need(true, "streams", a.streams);
   need(p.has_merge, "merged", a.merged);
@@ -194,10 +185,9 @@ struct HyperEmbedding::State {
 };
 
 HyperEmbedding::HyperEmbedding(const Device& device, const HyperEmbeddingProblem& p) {
-  require_sizes("hyper-embedding", p.tokens, p.hidden);
-  require_float_type("hyper-embedding", "stream_dtype", p.stream_dtype);
-  require(p.vocab > 0 && p.vocab < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
-          "hyper-embedding: vocab = {}; expected 1 to 2^31 - 1", p.vocab);
+  check_sizes(kEmbeddingChecks, p.tokens, p.hidden);
+  check_float(kEmbeddingChecks, "stream_dtype", p.stream_dtype);
+  kEmbeddingChecks.range("vocab", p.vocab, 1);
   state_ = std::make_unique<State>(
       State{device, p, device::load_kernel(device.internal(), "hyper_embed")});
 }
@@ -210,9 +200,9 @@ void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* strea
                          void* stream) const {
   const HyperEmbeddingProblem& p = state_->problem;
   if (p.tokens == 0) return;
-  require_address("hyper-embedding", "table", table, 16);
-  require_address("hyper-embedding", "ids", ids, 4);
-  require_address("hyper-embedding", "streams", streams, 16);
+  kEmbeddingChecks.address("table", table, 16);
+  kEmbeddingChecks.address("ids", ids, 4);
+  kEmbeddingChecks.address("streams", streams, 16);
   const kernels::HyperEmbedParams params = {.table = static_cast<const std::uint16_t*>(table),
                                             .ids = ids,
                                             .streams = streams,
@@ -235,18 +225,17 @@ struct RmsNorm::State {
 
 RmsNorm::RmsNorm(const Device& device, const RmsNormProblem& problem) {
   RmsNormProblem p = problem;
-  require_float_type("rms-norm", "x_dtype", p.x_dtype);
-  require(p.rows >= 0 && p.rows < std::int64_t{1} << 31, ErrorKind::kInvalidArgument,
-          "rms-norm: rows = {}; expected 0 to 2^31 - 1", p.rows);
-  require(p.cols > 0 && p.cols % 8 == 0 && p.cols < std::int64_t{1} << 31,
-          ErrorKind::kInvalidArgument, "rms-norm: cols = {}; expected a multiple of 8", p.cols);
+  check_float(kNormChecks, "x_dtype", p.x_dtype);
+  kNormChecks.range("rows", p.rows, 0);
+  kNormChecks.range("cols", p.cols, 1);
+  kNormChecks.check(p.cols % 8 == 0, "cols = {}; expected a multiple of 8", p.cols);
   for (std::int64_t* stride : {&p.x_stride, &p.out_stride}) {
     if (*stride == 0) *stride = p.cols;
-    require(*stride >= p.cols && *stride % 8 == 0, ErrorKind::kInvalidArgument,
-            "rms-norm: {} = {}; expected a multiple of 8, at least cols = {}",
-            stride == &p.x_stride ? "x_stride" : "out_stride", *stride, p.cols);
+    kNormChecks.check(*stride >= p.cols && *stride % 8 == 0,
+                      "{} = {}; expected a multiple of 8, at least cols = {}",
+                      stride == &p.x_stride ? "x_stride" : "out_stride", *stride, p.cols);
   }
-  require(p.eps >= 0, ErrorKind::kInvalidArgument, "rms-norm: eps = {}; expected 0 or more", p.eps);
+  kNormChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
   state_ = std::make_unique<State>(
       State{device, p, device::load_kernel(device.internal(), "rms_norm_rows")});
 }
@@ -258,9 +247,9 @@ RmsNorm& RmsNorm::operator=(RmsNorm&&) noexcept = default;
 void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) const {
   const RmsNormProblem& p = state_->problem;
   if (p.rows == 0) return;
-  require_address("rms-norm", "x", x, 16);
-  if (p.has_weight) require_address("rms-norm", "weight", weight, 16);
-  require_address("rms-norm", "out", out, 16);
+  kNormChecks.address("x", x, 16);
+  if (p.has_weight) kNormChecks.address("weight", weight, 16);
+  kNormChecks.address("out", out, 16);
   const kernels::RmsNormParams params = {
       .x = x,
       .weight = p.has_weight ? static_cast<const std::uint16_t*>(weight) : nullptr,

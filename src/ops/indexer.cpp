@@ -39,28 +39,12 @@ std::string logits_entry(const IndexerProblem& p) {
   return fmt::format("indexer_logits_{}_h{}", to_string(p.format), head_slots(p.heads));
 }
 
-KvCacheLayout complete_keys(const IndexerProblem& p) {
-  KvCacheLayout keys = p.keys;
-  const std::int64_t given = keys.page_stride_bytes;
-  keys.format = KvCacheFormat::kBf16;
-  keys.page_stride_bytes = 0;
-  keys = complete(keys);  // checks sizes
-  const IndexFormat format = to_kernel(p.format);
-  const std::int64_t least = index_page_bytes(format, keys.page_size);
-  keys.page_stride_bytes = given != 0 ? given : index_default_page_stride(format, keys.page_size);
-  kChecks.check(
-      keys.page_stride_bytes >= least && keys.page_stride_bytes % kIndexPageAlignment == 0,
-      "keys.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", given,
-      kIndexPageAlignment, least);
-  return keys;
-}
-
 IndexerProblem complete_problem(IndexerProblem p) {
   kChecks.range("heads", p.heads, 1, kMaxHeads);
   kChecks.range("topk", p.topk, 1, kernels::kIndexerTopkMax);
   kChecks.range("ratio", p.ratio, 1, 1 << 20);
   kChecks.range("max_len", p.max_len, 1, kMaxLen);
-  p.keys = complete_keys(p);
+  p.keys = ops::complete_index(kChecks, "keys", to_kernel(p.format), p.keys);
   if (p.rows.num_pages != 0) {
     p.rows.page_stride_bytes = 0;
     p.rows = complete(p.rows);

@@ -62,6 +62,22 @@ KvCacheLayout complete(const KvCacheLayout& layout) {
   return c;
 }
 
+KvCacheLayout ops::complete_index(const ArgumentChecks& checks, const char* field,
+                                  IndexFormat format, KvCacheLayout layout) {
+  const std::int64_t given = layout.page_stride_bytes;
+  layout.format = KvCacheFormat::kBf16;
+  layout.page_stride_bytes = 0;
+  layout = complete(layout);  // checks sizes
+  const std::int64_t least = index_page_bytes(format, layout.page_size);
+  layout.page_stride_bytes =
+      given != 0 ? given : index_default_page_stride(format, layout.page_size);
+  checks.check(
+      layout.page_stride_bytes >= least && layout.page_stride_bytes % kIndexPageAlignment == 0,
+      "{}.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", field, given,
+      kIndexPageAlignment, least);
+  return layout;
+}
+
 std::size_t kv_cache_bytes(const KvCacheLayout& layout) {
   const KvCacheLayout c = complete(layout);
   return static_cast<std::size_t>(c.num_pages) * static_cast<std::size_t>(c.page_stride_bytes);

@@ -3,8 +3,10 @@
 
 #include "tilewright/cache_writer.h"
 
+#include "formats/index_page.h"
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/kv_pages.h"
+#include "ops/argument_checks.h"
 
 namespace tilewright::ops {
 
@@ -19,6 +21,10 @@ constexpr KvFormat to_kernel(KvCacheFormat format) noexcept {
   }
   return KvFormat::kBf16;
 }
+
+/// The layout `field` of pages of keys with its stride; their format is not one of rows.
+KvCacheLayout complete_index(const ArgumentChecks& checks, const char* field, IndexFormat format,
+                             KvCacheLayout layout);
 
 /// Of a completed layout. `pages` may be memory that a kernel only reads.
 inline kernels::KvPages to_kernel(const KvCacheLayout& layout, const void* pages) {

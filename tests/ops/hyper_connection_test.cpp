@@ -288,7 +288,7 @@ TEST_P(HyperConnectionTest, RefusesWhatMakesNoSense) {
       [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .has_second = true}); },
       {"has_second without has_merge"});
   const HyperConnection step(handle(), {.tokens = 1, .hidden = 128});
-  reference::expect_invalid([&] { step.run({}); }, {"streams is null"});
+  reference::expect_invalid([&] { step.run({}); }, {"the address of streams is null"});
   const RmsNormProblem narrow = {.rows = 1, .cols = 64, .x_stride = 32};
   reference::expect_invalid([&] { RmsNorm(handle(), narrow); }, {"x_stride = 32"});
 }

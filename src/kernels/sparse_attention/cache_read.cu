@@ -2,9 +2,10 @@
 //
 // Rows of a cache back to bf16, and the lists of rows that tokens may look at.
 //
-//   cache_read    warp = row: its number | page and slot | codes, scales | times, bf16 | 32 B a
-//   lane cache_lists   warp = token: its sequence (bisection) | 32 logical rows at a time | block
-//   table
+//   cache_read    warp = row: its number | page and slot | codes, scales | times, bf16
+//                 | 32 B a lane
+//   cache_lists   warp = token: its sequence (bisection) | 32 logical rows at a time
+//                 | block table
 //
 // Limit: memory; 584 (fp8) bytes are read and 1024 written a row. A window list writes 512 bytes a
 // token, a list of HCA entries 4 bytes for each 128 tokens of context.

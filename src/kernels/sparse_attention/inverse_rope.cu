@@ -3,9 +3,11 @@
 // Attention's values carry the rotation of their keys: it is taken out of the sum at the query's
 // position.
 //
-//   inverse_rope      4 lanes = the 64 rotated numbers of a (token, head): load 32 B | rotate |
-//   store inverse_rope_fp8  warp = a row of 512, lane = 16 neighbours, 8 lanes = a block of 128
-//     load 32 B | lanes 28..31 rotate, bf16 | amax, 3 shuffles | 16 quotients | 16 B of codes
+//   inverse_rope      4 lanes = the 64 rotated numbers of a (token, head)
+//                     load 32 B | rotate | store
+//   inverse_rope_fp8  warp = a row of 512, lane = 16 neighbours, 8 lanes = a block of 128
+//                     load 32 B | lanes 28..31 rotate, bf16 | amax, 3 shuffles | 16 quotients
+//                     | 16 B of codes
 //
 // Limit: memory. Alone 256 bytes of a row's 1024, with FP8 1024 read and 528 written: 256 tokens of
 // 64 heads are 4.2 MB (1 us) and 25.4 MB (5.9 us at 4.3 TB/s); after attention they are in L2.
