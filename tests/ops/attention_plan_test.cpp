@@ -3,6 +3,7 @@
 
 #include "device/kernel_registry.h"
 #include "ops/attention_problem.h"
+#include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 
 #include <functional>
@@ -15,16 +16,6 @@ namespace {
 
 using reference::expect_invalid;
 using testing::HasSubstr;
-
-device::DeviceInfo h200() {
-  device::DeviceInfo info;
-  info.name = "NVIDIA H200";
-  info.compute_capability = 90;
-  info.num_sms = 132;
-  info.l2_bytes = 60 << 20;
-  info.shared_per_block_optin_bytes = 232448;
-  return info;
-}
 
 const AttentionProblem kGood = {.batch = 2,
                                 .heads = 8,

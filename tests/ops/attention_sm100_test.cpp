@@ -1,6 +1,7 @@
 // The attention operator on Blackwell: which kernel, and that maps and grids are as it wants them.
 #include "ops/attention_plan.h"
 #include "tests/ops/attention_case.h"
+#include "tests/ops/blackwell_test.h"
 
 #include <gmock/gmock.h>
 
@@ -9,24 +10,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class AttentionSm100Test : public ::testing::Test {
+class AttentionSm100Test : public BlackwellTest<AttentionSm100Test> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() {
-    held_.clear();
-    device_.reset();
-  }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    if (!device_) device_ = Device::open("sim:b200");
-    if (!held_.empty()) return;
+  std::vector<std::string> held_entries() const override {
+    std::vector<std::string> entries;
     for (const AttentionKernel& kernel : attention_kernels_for(100)) {
       const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
-      held_.push_back(
-          device::load_kernel(device_->internal(), attention_entries(kernel, problem)[0]));
+      entries.push_back(attention_entries(kernel, problem)[0]);
     }
+    return entries;
   }
   static AttentionPlan plan(const AttentionProblem& problem) {
     return plan_attention(*device_, problem);
@@ -43,9 +35,6 @@ class AttentionSm100Test : public ::testing::Test {
     AttentionRun(*device_, c).check();
   }
   static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
-
-  static inline std::optional<Device> device_;
-  static inline std::vector<device::Kernel> held_;  // so that modules stay loaded
 };
 
 TEST_F(AttentionSm100Test, ChoosesByCount) {

@@ -5,6 +5,8 @@
 #include "ops/block_scaled_linear_plan.h"
 #include "ops/block_scaled_linear_weight.h"
 #include "tests/kernels/block_scaled_check.h"
+#include "tests/ops/blackwell_test.h"
+#include "tests/ops/gpu_infos.h"
 
 #include <gmock/gmock.h>
 
@@ -15,17 +17,6 @@ using kernels::accumulate;
 using kernels::draw_matrix;
 using kernels::ScaledMatrix;
 using ::testing::HasSubstr;
-
-device::DeviceInfo b200() {
-  device::DeviceInfo info;
-  info.name = "NVIDIA B200";
-  info.compute_capability = 100;
-  info.num_sms = 148;
-  info.clock_khz = 1965000;
-  info.memory_clock_khz = 3996000;
-  info.memory_bus_bits = 8192;
-  return info;
-}
 
 BlockScaledPlan plan(std::int64_t m, std::int64_t n, std::int64_t k,
                      WeightFormat format = WeightFormat::kNvfp4,
@@ -102,25 +93,14 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
               HasSubstr("out_row_bytes = 100; expected a multiple of 2, at least 128 for n = 64"));
   EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.kernel = "3cta"}),
               HasSubstr("kernel = \"3cta\"; expected auto or one of 1cta_n64, 1cta_n128"));
-  device::DeviceInfo h200 = b200();
-  h200.name = "NVIDIA H200";
-  h200.compute_capability = 90;
   EXPECT_THAT(message_of([&] {
-                make_block_scaled_plan(h200, {WeightFormat::kNvfp4, 64, 64}, {});
+                make_block_scaled_plan(h200(), {WeightFormat::kNvfp4, 64, 64}, {});
               }),
               HasSubstr("NVIDIA H200 has compute capability 9.0; these kernels are for 10.0"));
 }
 
-class BlockScaledLinearTest : public ::testing::Test {
+class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
  protected:
-  static void SetUpTestSuite() {
-    if (std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr) ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
-  }
-  static void TearDownTestSuite() { device_.reset(); }
-  void SetUp() override {
-    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-    if (!device_) device_ = Device::open("sim:b200");
-  }
   static const device::Device& internal() { return device_->internal(); }
 
   static ScaledMatrix draw(std::uint64_t seed, WeightFormat format, bool is_weight,
@@ -189,8 +169,6 @@ class BlockScaledLinearTest : public ::testing::Test {
                    out_scales.to_vector<std::uint8_t>());
     }
   }
-
-  static inline std::optional<Device> device_;
 
  private:
   static constexpr float kEncodeScale = 3.1f;

@@ -2,39 +2,28 @@
 // there is one.
 #pragma once
 
-#include "tilewright/device.h"
-
 #include "base/error.h"
-#include "device/kernel.h"
-#include "device/kernel_registry.h"
-
-#include <cstdlib>
-#include <optional>
-#include <string>
-#include <vector>
+#include "tests/ops/suite_device.h"
 
 #include <gtest/gtest.h>
 
 namespace tilewright {
 
 /// Opens the device once for a suite, and skips its tests with the reason if there is none.
-/// `Suite` is the class that derives from this: every suite has a device of its own.
 /// `HasAllChecks`: findings of all the simulator's checks are failures, not of the usual ones only.
 template <class Suite, bool HasAllChecks = true>
-class HopperTest : public ::testing::TestWithParam<const char*> {
+class HopperTest : public ::testing::TestWithParam<const char*>, protected SuiteDevice<Suite> {
  protected:
+  using SuiteDevice<Suite>::device_;
+
   static void SetUpTestSuite() {
-    if (HasAllChecks && std::getenv("TILEWRIGHT_SIM_CHECK") == nullptr)
-      ::setenv("TILEWRIGHT_SIM_CHECK", "all", 0);
+    if (HasAllChecks) SuiteDevice<Suite>::have_all_checks();
   }
-  static void TearDownTestSuite() {
-    held_.clear();
-    device_.reset();
-  }
+  static void TearDownTestSuite() { SuiteDevice<Suite>::close(); }
   void SetUp() override {
     if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
     try {
-      if (!device_) device_ = Device::open(GetParam());
+      SuiteDevice<Suite>::open(GetParam());
     } catch (const Error& error) {
       if (is_simulator()) FAIL() << error.what();
       GTEST_SKIP() << "no GPU: " << error.what();
@@ -42,9 +31,7 @@ class HopperTest : public ::testing::TestWithParam<const char*> {
     // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
     if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
     if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-    if (!held_.empty()) return;
-    for (const std::string& entry : held_entries())
-      held_.push_back(device::load_kernel(device_->internal(), entry));
+    SuiteDevice<Suite>::hold(held_entries());
   }
   void TearDown() override {
     try {
@@ -58,11 +45,6 @@ class HopperTest : public ::testing::TestWithParam<const char*> {
   /// Kernels whose modules stay loaded from test to test.
   virtual std::vector<std::string> held_entries() const { return {}; }
   static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
-
-  static inline std::optional<Device> device_;
-
- private:
-  static inline std::vector<device::Kernel> held_;
 };
 
 /// The tests of a suite once for each device; SimTest and GpuTest stand in their names.

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "device/kernel_registry.h"
+#include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 
 #include <set>
@@ -14,19 +15,6 @@ namespace tilewright::ops {
 namespace {
 
 using testing::HasSubstr;
-
-device::DeviceInfo h200() {
-  device::DeviceInfo info;
-  info.name = "NVIDIA H200";
-  info.compute_capability = 90;
-  info.num_sms = 132;
-  info.registers_per_sm = 65536;
-  info.l2_bytes = 60 << 20;
-  info.shared_per_block_optin_bytes = 232448;
-  info.shared_per_sm_bytes = 233472;
-  info.shared_per_block_reserved_bytes = 1024;
-  return info;
-}
 
 constexpr LinearWeightInfo kW4A16 = {WeightFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
 constexpr LinearWeightInfo kW4A8 = {WeightFormat::kNvfp4, LinearActivations::kFp8, 7168, 7168};

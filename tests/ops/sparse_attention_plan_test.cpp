@@ -2,6 +2,7 @@
 #include "ops/sparse_attention_plan.h"
 
 #include "ops/sparse_attention_problem.h"
+#include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 
 #include <functional>
@@ -14,14 +15,6 @@ namespace {
 
 using reference::expect_invalid;
 using testing::HasSubstr;
-
-device::DeviceInfo h200() {
-  device::DeviceInfo info;
-  info.name = "NVIDIA H200";
-  info.compute_capability = 90;
-  info.num_sms = 132;
-  return info;
-}
 
 SparseAttentionProblem flash(std::int64_t heads, std::int64_t batch = 128) {
   return {.batch = batch,
