@@ -14,8 +14,6 @@ namespace tilewright {
 
 namespace {
 
-constexpr ops::ArgumentChecks kChecks("hyper-connection"), kEmbeddingChecks("hyper-embedding"),
-    kNormChecks("rms-norm");
 constexpr int kMergeWarps = kernels::kHyperMergeThreads / 32;
 
 std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -25,6 +23,9 @@ std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
 device::Stream lent_stream(const device::Device& device, void* stream) {
   return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
 }
+
+constexpr ops::ArgumentChecks kChecks("hyper-connection"), kEmbeddingChecks("hyper-embedding"),
+    kNormChecks("rms-norm");
 
 void check_float(const ops::ArgumentChecks& checks, const char* name, DType dtype) {
   checks.check(dtype == DType::kBF16 || dtype == DType::kF32, "{} = {}; expected BF16 or F32", name,
