@@ -5,6 +5,7 @@
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/inverse_rope.h"
 #include "ops/argument_checks.h"
+#include "ops/planned_launch.h"
 
 #include <utility>
 
@@ -61,8 +62,7 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   p.code_order = a.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
   const std::int64_t rows = has_codes ? kernels::kInverseRopeFp8Rows : kernels::kInverseRopeRows;
   const std::int64_t ctas = (a.tokens * a.heads + rows - 1) / rows;
-  const auto stream = device::Stream::lent(state_->handle.internal(),
-                                           reinterpret_cast<device::abi::CUstream>(a.stream));
+  const auto stream = ops::lent_stream(state_->handle.internal(), a.stream);
   (has_codes ? state_->quantize : state_->rotate)
       .launch({.grid = {static_cast<std::uint32_t>(ctas)},
                .block = {kernels::kInverseRopeThreads},

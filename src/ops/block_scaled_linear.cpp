@@ -2,10 +2,10 @@
 #include "tilewright/block_scaled_linear.h"
 
 #include "base/error.h"
-#include "device/kernel_registry.h"
 #include "ops/block_scaled_linear_bind.h"
 #include "ops/block_scaled_linear_plan.h"
 #include "ops/block_scaled_linear_weight.h"
+#include "ops/planned_launch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,16 +23,6 @@ struct BlockScaledLinear::State {
 };
 
 namespace {
-
-std::vector<device::Kernel> load_entries(const device::Device& device,
-                                         const BlockScaledPlan& plan) {
-  std::vector<device::Kernel> entries;
-  for (const LinearLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device, launch.entry));
-    entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
-  }
-  return entries;
-}
 
 void check_address(const char* name, const void* address, std::size_t alignment) {
   require(address != nullptr, ErrorKind::kInvalidArgument,
@@ -68,7 +58,7 @@ BlockScaledLinear::BlockScaledLinear(const BlockScaledWeight& weight,
   const device::Device& device = weight.device().internal();
   BlockScaledPlan plan = ops::make_block_scaled_plan(device.info(), weight.info(), problem);
   const ops::BlockScaledVariant variant = ops::planned_variant(plan);
-  auto entries = load_entries(device, plan);
+  auto entries = ops::load_entries(device, plan.launches);
   state_ = std::make_unique<State>(State{weight, std::move(plan), variant, std::move(entries)});
 }
 
@@ -101,8 +91,7 @@ void BlockScaledLinear::run(const BlockScaledArguments& a) const {
        .b_row_bytes = weight.row_bytes,
        .d_row_bytes = plan.problem.out_row_bytes},
       {.alpha = a.x_tensor_scale * weight.global_scale, .encode_scale = a.out_encode_scale});
-  const auto stream =
-      device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(a.stream));
+  const auto stream = ops::lent_stream(device, a.stream);
   const LinearLaunch& launch = plan.launches.front();
   state_->entries.front().launch({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
                                   .block = {launch.block[0], launch.block[1], launch.block[2]},

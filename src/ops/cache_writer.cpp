@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/cache_write.h"
 #include "ops/argument_checks.h"
 #include "ops/kv_cache.h"
+#include "ops/planned_launch.h"
 #include "ops/sequence_checks.h"
 
 #include <algorithm>
@@ -36,9 +37,7 @@ struct KvCache::State {
   KvCacheLayout layout;
   device::Kernel write, read, list;
 
-  device::Stream stream(void* lent) const {
-    return device::Stream::lent(handle.internal(), reinterpret_cast<device::abi::CUstream>(lent));
-  }
+  device::Stream stream(void* lent) const { return ops::lent_stream(handle.internal(), lent); }
 };
 
 KvCache::KvCache(const Device& device, const KvCacheLayout& layout) {

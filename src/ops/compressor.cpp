@@ -5,6 +5,7 @@
 #include "kernels/sparse_attention/compress.h"
 #include "ops/argument_checks.h"
 #include "ops/kv_cache.h"
+#include "ops/planned_launch.h"
 #include "ops/sequence_checks.h"
 
 #include <algorithm>
@@ -42,9 +43,7 @@ void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, s
                                  .block = {static_cast<std::uint32_t>(shape.threads())},
                                  .is_dependent_launch = true};
   if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
-  kernel.launch(
-      config, params,
-      device::Stream::lent(kernel.device(), reinterpret_cast<device::abi::CUstream>(stream)));
+  kernel.launch(config, params, ops::lent_stream(kernel.device(), stream));
 }
 
 }  // namespace

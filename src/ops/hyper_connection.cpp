@@ -5,6 +5,7 @@
 #include "kernels/model/hyper_connection.h"
 #include "kernels/model/rms_norm.h"
 #include "ops/argument_checks.h"
+#include "ops/planned_launch.h"
 
 #include <algorithm>
 #include <optional>
@@ -18,10 +19,6 @@ constexpr int kMergeWarps = kernels::kHyperMergeThreads / 32;
 
 std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
   return static_cast<std::uint32_t>((a + b - 1) / b);
-}
-
-device::Stream lent_stream(const device::Device& device, void* stream) {
-  return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
 }
 
 constexpr ops::ArgumentChecks kChecks("hyper-connection"), kEmbeddingChecks("hyper-embedding"),
@@ -174,7 +171,7 @@ void HyperConnection::run(const HyperConnectionArguments& a) const {
   const HyperConnectionProblem& p = state_->problem;
   if (p.tokens == 0) return;
   check(p, a);
-  const device::Stream stream = lent_stream(state_->handle.internal(), a.stream);
+  const device::Stream stream = ops::lent_stream(state_->handle.internal(), a.stream);
   state_->launch_merge(a, stream);
   if (p.has_mix) state_->launch_pre(a, stream);
 }
@@ -215,7 +212,7 @@ void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* strea
                                   static_cast<std::uint32_t>(p.tokens)},
                          .block = {kernels::kHyperEmbedThreads},
                          .is_dependent_launch = true},
-                        params, lent_stream(state_->handle.internal(), stream));
+                        params, ops::lent_stream(state_->handle.internal(), stream));
 }
 
 struct RmsNorm::State {
@@ -264,7 +261,7 @@ void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) co
   state_->kernel.launch({.grid = {ceil_div(p.rows, kernels::kRmsNormRows)},
                          .block = {kernels::kRmsNormThreads},
                          .is_dependent_launch = true},
-                        params, lent_stream(state_->handle.internal(), stream));
+                        params, ops::lent_stream(state_->handle.internal(), stream));
 }
 
 }  // namespace tilewright

@@ -9,6 +9,7 @@
 #include "kernels/sparse_attention/indexer_topk.h"
 #include "ops/argument_checks.h"
 #include "ops/kv_cache.h"
+#include "ops/planned_launch.h"
 #include "ops/sequence_checks.h"
 
 #include <algorithm>
@@ -300,8 +301,7 @@ std::uint32_t count(std::int64_t x) {
 void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
   const State& state = *state_;
   check_arguments(state.problem, a);
-  const auto stream =
-      device::Stream::lent(state.device(), reinterpret_cast<device::abi::CUstream>(a.stream));
+  const auto stream = ops::lent_stream(state.device(), a.stream);
   const Call call = {state.problem, a, state.ctas()};
   device::LaunchConfig config = {.is_dependent_launch = true};
   switch (step) {

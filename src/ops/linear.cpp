@@ -2,11 +2,11 @@
 #include "tilewright/linear.h"
 
 #include "base/error.h"
-#include "device/kernel_registry.h"
 #include "ops/linear_pack.h"
 #include "ops/linear_plan.h"
 #include "ops/linear_problem.h"
 #include "ops/linear_weight.h"
+#include "ops/planned_launch.h"
 
 #include <utility>
 
@@ -21,18 +21,7 @@ struct Linear::State {
 
 namespace {
 
-constexpr std::uint32_t kSharedBytesWithoutAsking = 48 * 1024;
 constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
-
-std::vector<device::Kernel> load_entries(const device::Device& device, const LinearPlan& plan) {
-  std::vector<device::Kernel> entries;
-  for (const LinearLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes > kSharedBytesWithoutAsking)
-      entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
-  }
-  return entries;
-}
 
 void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
   if (!is_needed) return;
@@ -95,7 +84,7 @@ Linear::Linear(const LinearWeight& weight, const LinearProblem& problem) {
   const device::Device& device = weight.internal().device();
   LinearPlan plan = ops::make_linear_plan(device.info(), weight.info(), problem);
   const ops::LinearKernel& kernel = ops::find_linear_kernel(plan.kernel);
-  auto entries = load_entries(device, plan);
+  auto entries = ops::load_entries(device, plan.launches);
   state_ = std::make_unique<State>(State{weight, std::move(plan), kernel, std::move(entries)});
 }
 
@@ -112,8 +101,7 @@ void Linear::run(const LinearArguments& arguments) const {
   if (state.plan.launches.empty()) return;
   check_arguments(state.plan, arguments);
   const LinearWeight::State& weight = state.weight.internal();
-  const auto stream = device::Stream::lent(
-      weight.device(), reinterpret_cast<device::abi::CUstream>(arguments.stream));
+  const auto stream = ops::lent_stream(weight.device(), arguments.stream);
   state.kernel.run({weight.device(), state.plan, weight, arguments, state.entries, stream});
 }
 

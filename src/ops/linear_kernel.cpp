@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ops/linear_pack.h"
+#include "ops/planned_launch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,20 +22,10 @@ LinearKernelList make_kernels() {
   return list;
 }
 
-device::Dim3 to_dim(const std::array<std::uint32_t, 3>& dims) {
-  return {dims[0], dims[1], dims[2]};
-}
-
 }  // namespace
 
 void LinearCall::launch_bytes(std::size_t index, const void* params, std::size_t bytes) const {
-  const LinearLaunch& l = plan.launches[index];
-  device::LaunchConfig config = {.grid = to_dim(l.grid),
-                                 .block = to_dim(l.block),
-                                 .dynamic_shared_bytes = l.shared_bytes,
-                                 .is_dependent_launch = true};
-  if (l.cluster > 1) config.cluster = device::Dim3{l.cluster, 1, 1};
-  entries[index].launch_bytes(config, params, bytes, stream);
+  entries[index].launch_bytes(dependent_launch(plan.launches[index]), params, bytes, stream);
 }
 
 std::span<const std::unique_ptr<LinearKernel>> linear_kernels() {

@@ -7,6 +7,7 @@
 #include "ops/moe_bind.h"
 #include "ops/moe_plan.h"
 #include "ops/moe_weights.h"
+#include "ops/planned_launch.h"
 
 #include <utility>
 
@@ -23,21 +24,16 @@ struct Moe::State {
 namespace {
 
 std::vector<device::Kernel> load_entries(const device::Device& device, const MoePlan& plan) {
-  constexpr std::uint32_t kSharedBytesWithoutAsking = 48 * 1024;
   std::vector<device::Kernel> entries;
   for (const MoeLaunch& launch : plan.launches) {
     entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes <= kSharedBytesWithoutAsking) continue;
+    if (launch.shared_bytes <= ops::kSharedBytesWithoutAsking) continue;
     // The limit belongs to the kernel, which other launches and plans have too: the most there is.
     const int most = device.info().shared_per_block_optin_bytes -
                      entries.back().attributes().static_shared_bytes;
     entries.back().allow_dynamic_shared_bytes(static_cast<std::uint32_t>(most));
   }
   return entries;
-}
-
-device::Stream lent_stream(const device::Device& device, void* stream) {
-  return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
 }
 
 }  // namespace
@@ -60,7 +56,7 @@ const MoePlan& Moe::plan() const noexcept {
 void Moe::run(const MoeArguments& arguments) const {
   const State& state = *state_;
   ops::check_moe_arguments(state.planned.plan, arguments);
-  const auto stream = lent_stream(state.device(), arguments.stream);
+  const auto stream = ops::lent_stream(state.device(), arguments.stream);
   const ops::MoeCall call(state.planned, state.weights.internal(), arguments);
   for (std::size_t i = 0; i < state.entries.size(); ++i) call.launch(i, state.entries[i], stream);
 }
@@ -68,7 +64,7 @@ void Moe::run(const MoeArguments& arguments) const {
 void Moe::check(const MoeArguments& arguments) const {
   const State& state = *state_;
   const MoeProblem& p = state.planned.plan.problem;
-  lent_stream(state.device(), arguments.stream).synchronize();
+  ops::lent_stream(state.device(), arguments.stream).synchronize();
   if (p.tokens == 0) return;
   kernels::MoeStatus status;
   const device::Device& device = state.device();

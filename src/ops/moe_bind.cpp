@@ -10,6 +10,7 @@
 #include "kernels/moe/scatter.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/moe_problem.h"
+#include "ops/planned_launch.h"
 #include "ops/wide_bind.h"
 
 #include <cmath>
@@ -265,12 +266,7 @@ struct MoeParamsMaker {
 
 void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stream) const {
   const MoeLaunch& l = planned_.plan.launches[index];
-  const device::LaunchConfig config = {
-      .grid = {l.grid[0], l.grid[1], l.grid[2]},
-      .block = {l.block[0], l.block[1], l.block[2]},
-      .cluster = l.cluster > 1 ? std::optional(device::Dim3{l.cluster}) : std::nullopt,
-      .dynamic_shared_bytes = l.shared_bytes,
-      .is_dependent_launch = true};
+  const device::LaunchConfig config = dependent_launch(l);
   const MoeParamsMaker make = {*this};
   const bool is_gate_up = l.step == "gate_up";
   if (l.step == "route") return kernel.launch(config, make.route(), stream);

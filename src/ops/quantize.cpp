@@ -2,6 +2,7 @@
 #include "tilewright/quantize.h"
 
 #include "device/kernel_registry.h"
+#include "ops/planned_launch.h"
 #include "ops/quantize_plan.h"
 
 #include <utility>
@@ -39,8 +40,7 @@ void Quantize::run(const QuantizeArguments& a) const {
   ops::check_quantize_arguments(plan, a);
   if (!state.kernel) return;
   const device::Device& device = state.handle.internal();
-  const auto stream =
-      device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(a.stream));
+  const auto stream = ops::lent_stream(device, a.stream);
   constexpr std::uintptr_t kVectorBytes = 16;
   const auto row_bytes =
       static_cast<std::uintptr_t>(plan.problem.row_stride * bits_per_elem(plan.problem.dtype) / 8);

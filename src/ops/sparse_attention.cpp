@@ -1,7 +1,7 @@
 // The sparse attention operator: a plan, its loaded kernels, and launching them.
 #include "tilewright/sparse_attention.h"
 
-#include "device/kernel_registry.h"
+#include "ops/planned_launch.h"
 #include "ops/sparse_attention_bind.h"
 #include "ops/sparse_attention_plan.h"
 
@@ -15,29 +15,9 @@ struct SparseAttention::State {
   std::vector<device::Kernel> entries;  // one a launch
 };
 
-namespace {
-
-std::vector<device::Kernel> load_entries(const device::Device& device,
-                                         const SparseAttentionPlan& plan) {
-  constexpr std::uint32_t kSharedBytesWithoutAsking = 48 * 1024;
-  std::vector<device::Kernel> entries;
-  for (const SparseAttentionLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes > kSharedBytesWithoutAsking)
-      entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
-  }
-  return entries;
-}
-
-device::Stream lent_stream(const device::Device& device, void* stream) {
-  return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
-}
-
-}  // namespace
-
 SparseAttention::SparseAttention(const Device& device, const SparseAttentionProblem& problem) {
   ops::SparsePlanned planned = ops::make_sparse_plan(device.internal().info(), problem);
-  auto entries = load_entries(device.internal(), planned.plan);
+  auto entries = ops::load_entries(device.internal(), planned.plan.launches);
   state_ = std::make_unique<State>(State{device, std::move(planned), std::move(entries)});
 }
 
@@ -52,7 +32,7 @@ const SparseAttentionPlan& SparseAttention::plan() const noexcept {
 void SparseAttention::run(const SparseAttentionArguments& arguments) const {
   const State& state = *state_;
   ops::check_sparse_arguments(state.planned.plan, arguments);
-  const auto stream = lent_stream(state.handle.internal(), arguments.stream);
+  const auto stream = ops::lent_stream(state.handle.internal(), arguments.stream);
   for (std::size_t i = 0; i < state.entries.size(); ++i)
     ops::launch_sparse(state.planned, arguments, i, state.entries[i], stream);
 }

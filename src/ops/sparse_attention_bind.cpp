@@ -3,6 +3,7 @@
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/argument_checks.h"
 #include "ops/kv_cache.h"
+#include "ops/planned_launch.h"
 #include "ops/sparse_attention_problem.h"
 
 namespace tilewright::ops {
@@ -122,12 +123,7 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const SparseAttentionLaunch& l = planned.plan.launches[index];
   if (l.step == "schedule" && arguments.keeps_schedule) return;
-  const device::LaunchConfig config = {
-      .grid = {l.grid[0], l.grid[1], l.grid[2]},
-      .block = {l.block[0], l.block[1], l.block[2]},
-      .cluster = l.cluster > 1 ? std::optional(device::Dim3{l.cluster}) : std::nullopt,
-      .dynamic_shared_bytes = l.shared_bytes,
-      .is_dependent_launch = true};
+  const device::LaunchConfig config = dependent_launch(l);
   const ParamsMaker make = {planned, arguments};
   if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);
   if (l.step == "attend") return kernel.launch(config, make.decode(), stream);
