@@ -29,7 +29,7 @@ class SparseConsumer {
   __device__ Ring<kSparseStages> k_ring(int half) const {
     return Ring<kSparseStages>(shared_.k_ring[half]);
   }
-  __device__ Ring<2> p_ring() const { return Ring<2>(shared_.p_ring); }
+  __device__ Ring<1> p_ring() const { return Ring<1>(shared_.p_ring); }
 
   /// First of a thread's two rows in the tile of heads; the other is 8 further.
   static __device__ std::uint32_t row() {
@@ -65,27 +65,28 @@ class SparseConsumer {
   SparseShared& shared_;
   std::int32_t first_head_;
   SparseAt k_at_;
-  RingPosition<2> p_at_;
+  RingPosition<1> p_at_;
 
  private:
-  /// Rows of a warp go through its own memory, 16 lines of 128 bytes at a time, so that each
+  /// Rows of a warp go through its own memory, 8 lines of 128 bytes at a time, so that each
   /// instruction writes four whole lines: straight from the fragments it would touch eight of them,
-  /// a cycle each, for half as many bytes.
+  /// a cycle each, for half as many bytes. The memory is that of the weights, which nobody reads
+  /// any more when the last factors are there.
   __device__ std::uint8_t* staging() const {
-    return shared_.staging[Half * 4 + threadIdx.x % 128 / 32];
+    return shared_.p + threadIdx.x % 128 / 32 * 2048 + Half * 1024;
   }
-  /// The lines to the heads' rows, of which `to` is the first of the tile.
+  /// The lines to rows 8 h to 8 h + 7 of the warp; `to` is row 0 of the tile.
   template <class T>
-  __device__ void copy_lines(T* to, std::int64_t stride) const {
+  __device__ void copy_lines(T* to, std::int64_t stride, int h) const {
     const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 8;
-    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8);
+    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8) + 8 * h;
     to += row * stride + chunk * (16 / sizeof(T));
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 4; ++i, row += 4, to += 4 * stride) {
+    for (int i = 0; i < 2; ++i, row += 4, to += 4 * stride) {
       const std::uint32_t line = lane / 8 + 4 * i;
       const uint4 words =
-          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line % 8) << 4));
+          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line) << 4));
       if (first_head_ + row < params_.heads) *reinterpret_cast<uint4*>(to) = words;
     }
     __syncwarp();
@@ -93,23 +94,26 @@ class SparseConsumer {
   __device__ void store_final(const Results& o, const SparsePiece& piece,
                               const float (&factors)[2]) const {
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(staging()) + lane % 16 * 128 + lane / 16 * 16;
+    const std::uint32_t line = ptx::shared_address(staging()) + lane % 8 * 128 + lane / 8 * 16;
     std::uint16_t* const to =
         params_.out + sparse_offset(params_, params_.out_strides, piece.query, first_head_) +
         Half * kSparseColumns;
 #pragma unroll
     for (int column = 0; column < kSparseColumns; column += 64) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        std::uint32_t words[4];
+      for (int h = 0; h < 2; ++h) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float* pair = &o[column / 2 + j * 8 + i * 2];
-          words[i] = Bf16::pack(pair[0] * factors[i % 2], pair[1] * factors[i % 2]);
+        for (int j = 0; j < 2; ++j) {
+          std::uint32_t words[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float* pair = &o[column / 2 + j * 16 + i * 4 + 2 * h];
+            words[i] = Bf16::pack(pair[0] * factors[h], pair[1] * factors[h]);
+          }
+          ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 64), words);
         }
-        ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 32), words);
+        copy_lines(to + column, params_.out_strides.head, h);
       }
-      copy_lines(to + column, params_.out_strides.head);
     }
   }
   __device__ void store_partial(const Results& o, const SparsePiece& piece,
@@ -121,17 +125,17 @@ class SparseConsumer {
 #pragma unroll
     for (int column = 0; column < kSparseColumns; column += 32) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int h = 0; h < 2; ++h) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
+        for (int j = 0; j < 4; ++j) {
           const float* pair = &o[column / 2 + j * 4 + 2 * h];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
-          *reinterpret_cast<float2*>(staging() + (row + 8 * h) * 128 + ((chunk ^ row) << 4) +
+          *reinterpret_cast<float2*>(staging() + row * 128 + ((chunk ^ row) << 4) +
                                      pair_in_quad % 2 * 8) =
               make_float2(pair[0] * factors[h], pair[1] * factors[h]);
         }
+        copy_lines(to + column, kKvDims, h);
       }
-      copy_lines(to + column, kKvDims);
     }
   }
 };
@@ -163,7 +167,6 @@ class SparseScoreConsumer : SparseConsumer<0> {
       Scores s;
       Weights p;
       float correction[2];
-      p_ring().wait_empty(p_at_);
       issue_scores(s, k_at_);
       ptx::wgmma_wait_group_sync_aligned<0>();
       weigh(s, softmax, top, correction, k_at_);
@@ -186,7 +189,6 @@ class SparseScoreConsumer : SparseConsumer<0> {
     float correction[2];
     issue_values(o, p);
     await_values(o);
-    p_ring().wait_empty(p_at_);
     issue_scores(s, k_at_);
     ptx::wgmma_wait_group_sync_aligned<0>();
     const bool has_moved = weigh(s, softmax, top, correction, k_at_);
@@ -249,10 +251,11 @@ class SparseScoreConsumer : SparseConsumer<0> {
     }
   }
 
-  /// Weights and factors to the other consumer, whose place for them is free.
+  /// Weights and factors to the other consumer, when their place is free.
   __device__ void hand_on(const Scores& s, const float (&factors)[2]) {
+    p_ring().wait_empty(p_at_);
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(shared_.p[p_at_.stage]) +
+    const std::uint32_t line = ptx::shared_address(shared_.p) +
                                (threadIdx.x % 128 / 32 * 16 + lane % 16) * kBoxRowBytes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -267,7 +270,7 @@ class SparseScoreConsumer : SparseConsumer<0> {
   __device__ void hand_on(const float (&factors)[2]) {
     if (threadIdx.x % 4 == 0) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) shared_.factors[p_at_.stage][row() + 8 * h] = factors[h];
+      for (int h = 0; h < 2; ++h) shared_.factors[row() + 8 * h] = factors[h];
     }
     publish_to_products(p_ring().full(p_at_));
     p_at_.advance();
@@ -345,20 +348,20 @@ class SparseValueConsumer : SparseConsumer<1> {
       multiply(o);
     }
     take(factors);
-    p_ring().release(p_at_);
-    p_at_.advance();
     if (piece.is_empty() && pieces.has_next()) load_q(pieces.next_query());
     store(o, piece, factors);
+    p_ring().release(p_at_);  // the weights' memory, through which the results went
+    p_at_.advance();
     if (pieces.has_next()) publish_q();
   }
 
   __device__ void take(float (&factors)[2]) const {
     p_ring().wait_full(p_at_);
 #pragma unroll
-    for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[p_at_.stage][row() + 8 * h];
+    for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[row() + 8 * h];
   }
   __device__ void multiply(Results& o) {
-    const std::uint64_t p = describe_k_major<64, 64>(ptx::shared_address(shared_.p[p_at_.stage]));
+    const std::uint64_t p = describe_k_major<64, 64>(ptx::shared_address(shared_.p));
     const std::uint64_t v = values();
     ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence_sync_aligned();

@@ -41,11 +41,12 @@ class SparseConverterBase {
   SparseAt at_;
 };
 
-/// 8- and 4-bit rows, 32 of them, half of the columns: copied to where the converted ones will be,
-/// and converted there, 8 rows after another. Of these, which are 1024 bytes of each box, two lie
-/// in each box until the warp has them all in registers.
+/// 8- and 4-bit rows, 32 of them, half of the columns, 8 rows (a share of the warp's) at a time:
+/// copied to the warp's own ring of raw rows, read from there to registers and decoded to where the
+/// products read them. While a share is decoded the next is in registers and two more are on their
+/// way, those of the next block included: what the products still read delays decoding, not copies.
 ///
-/// Not by loads to registers ahead of time: they need room in the first cache, of which 200 KB of
+/// Not by loads to registers ahead of time: they need room in the first cache, of which 227 KB of
 /// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
 /// one round of a loop to the next, so that whoever needs the oldest waits for the youngest.
 template <KvFormat Format, int Half>
@@ -54,93 +55,111 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   using Share = SparseShare<Format, Half>;
   using Part = typename Share::Part;
   static constexpr int kShares = Base::Entries::kShares;
+  static_assert(kShares % kSparseRaws == 0 && kSparseRaws == 2);
 
  public:
   using Base::Base;
 
   __device__ void run() {
     this->entries_.read();
-    while (this->entries_.find()) {
-      bool has_large = false;
-#pragma unroll
-      for (int i = 0; i < kShares; ++i) scales_[i] = Share::load_scales(this->entries_.sources[i]);
-      this->ring(Half).wait_empty(this->at_);
-      copy();
-      if (Half == 1) this->store_valid(this->entries_.valid);
-      this->entries_.read();
-#pragma unroll
-      for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales_[i]);
-      has_large = __any_sync(0xffffffffu, has_large);
-      convert();
-      if (has_large) enlarge();
-      publish_to_products(this->ring(Half).full(this->at_));
-      this->at_.advance();
-    }
+    bool has_block = find();
+    copy(0, 0);
+    copy(1, 1);
+    take(0);
+    copy(2, 0);
+    while (has_block) has_block = convert();
+    ptx::cp_async_wait_group<0>();
   }
 
  private:
-  __device__ std::uint8_t* rows() const {
-    return Base::rows() + Half * kSparseHalfBytes;
+  __device__ SparseRaw& raw(std::uint32_t slot) const {
+    return this->shared_.raw[threadIdx.x % 128 / 32][slot];
   }
-  /// Where the copy of a row of a share is.
-  __device__ std::uint8_t* part(std::uint32_t row, std::uint32_t share) const {
-    return rows() + row / 2 * kSparseBoxBytes + share * 8 * kBoxRowBytes + row % 2 * Part::kPitch;
+  __device__ bool find() {
+    const bool has_block = this->entries_.find();
+    this->entries_.read();
+    return has_block;
   }
 
-  /// Starts to copy the parts of all rows, a group for each share: a lane every fourth chunk of its
-  /// rows. (Bulk copies, a row each, take 60 cycles of the warp to issue: twice as long as the
-  /// whole block may.)
-  __device__ void copy() const {
+  /// Starts to copy the parts of a share's rows, as a group: a lane every fourth chunk of its row.
+  /// (Bulk copies, a row each, take 60 cycles of the warp to issue: twice as long as the whole
+  /// block may.)
+  __device__ void copy(int share, std::uint32_t slot) const {
+    const SparseSource& source = this->entries_.sources[share];
+    const std::uint8_t* const from = source.data + Part::kFirst;
+    const std::uint32_t to = ptx::shared_address(raw(slot).rows[lane_.row]);
 #pragma unroll
-    for (int i = 0; i < kShares; ++i) {
-      const std::uint8_t* const from = this->entries_.sources[i].data + Part::kFirst;
-      const std::uint32_t to = ptx::shared_address(part(lane_.row, i));
-#pragma unroll
-      for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
-        const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
-        if (Part::kBytes % 64 != 0 && at >= Part::kBytes) break;
-        ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
-      }
-      ptx::cp_async_commit_group();
+    for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
+      const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
+      if (Part::kBytes % 64 != 0 && at >= Part::kBytes) break;
+      ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
     }
+    if (lane_.quarter == 0) {
+      const std::uint32_t to_scales = ptx::shared_address(raw(slot).scales[lane_.row]);
+      if constexpr (Part::kScaleBytes == 4) {
+        ptx::cp_async_ca_shared_global_4(to_scales, source.scales + Part::kFirstScale, 4);
+      } else {
+        ptx::cp_async_cg_shared_global_16(to_scales, source.scales + Part::kFirstScale, 16);
+      }
+    }
+    ptx::cp_async_commit_group();
+  }
+  /// The share of a slot to registers, when its rows are there: all but the last group are. Then
+  /// nobody reads the slot any more.
+  __device__ void take(std::uint32_t slot) {
+    ptx::cp_async_wait_group<1>();
+    __syncwarp();
+    const SparseRaw& from = raw(slot);
+    const std::uint8_t* const row = from.rows[lane_.row];
+    next_.load(row, lane_);
+    next_scales_ =
+        *reinterpret_cast<const typename Share::Scales*>(from.scales[lane_.row]);
+    if (Half == 1) {
+      const std::uint32_t first = lane_.rope_chunk() * 16;
+      next_rope_[0] = *reinterpret_cast<const uint4*>(row + Part::kRope + first);
+      next_rope_[1] = *reinterpret_cast<const uint4*>(row + Part::kRope + (first ^ 64));
+    }
+    __syncwarp();
   }
 
-  __device__ void convert() const {
-    Share share, next;
-    SparseChunks rope, next_rope;
-    ptx::cp_async_wait_group<kShares - 1>();
-    __syncwarp();
-    load(next, next_rope, 0);
+  /// The block at hand, of which the first share is in registers and two more are on their way.
+  /// True if another block follows.
+  __device__ bool convert() {
+    const std::uint32_t valid = this->entries_.valid;
+    bool has_block = false;
+    typename Share::Scales scales[kShares];
 #pragma unroll
     for (int i = 0; i < kShares; ++i) {
-      share = next;
-      rope[0] = next_rope[0];
-      rope[1] = next_rope[1];
-      wait_copies(i + 1);
-      __syncwarp();  // nobody reads rows of this share any more, and those of the next are there
-      if (i + 1 < kShares) load(next, next_rope, i + 1);
+      const Share share = next_;
+      const SparseChunks rope = {next_rope_[0], next_rope_[1]};
+      scales[i] = next_scales_;
+      const std::uint32_t slot = (i + 1) % kSparseRaws;
+      take(slot);
+      copy((i + 3) % kShares, slot);
+      if (i == 0) {  // all that follows are rows of the next block
+        has_block = find();
+        this->ring(Half).wait_empty(this->at_);
+        if (Half == 1) this->store_valid(valid);
+      }
       std::uint8_t* const to = rows() + i * 8 * kBoxRowBytes;
 #pragma unroll
       for (int box = 0; box < Part::kPlain; ++box) {
         SparseChunks chunks;
-        share.decode(chunks, scales_[i], lane_, box);
+        share.decode(chunks, scales[i], lane_, box);
         store(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
       }
       if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
     }
+    bool has_large = false;
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales[i]);
+    if (__any_sync(0xffffffffu, has_large)) enlarge(scales);
+    publish_to_products(this->ring(Half).full(this->at_));
+    this->at_.advance();
+    return has_block;
   }
-  static __device__ void wait_copies(int share) {
-    if (share == 1) ptx::cp_async_wait_group<2>();
-    if (share == 2) ptx::cp_async_wait_group<1>();
-    if (share == 3) ptx::cp_async_wait_group<0>();
-  }
-  __device__ void load(Share& share, SparseChunks& rope, std::uint32_t i) const {
-    const std::uint8_t* const from = part(lane_.row, i);
-    share.load(from, lane_);
-    if (Half == 0) return;
-    const std::uint32_t first = lane_.rope_chunk() * 16;
-    rope[0] = *reinterpret_cast<const uint4*>(from + Part::kRope + first);
-    rope[1] = *reinterpret_cast<const uint4*>(from + Part::kRope + (first ^ 64));
+  __device__ std::uint8_t* rows() const {
+    return Base::rows() + Half * kSparseHalfBytes;
   }
   static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
                                const SparseChunks& chunks) {
@@ -149,12 +168,12 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   }
 
   /// The part of large scales that decode() leaves out: rare.
-  __device__ void enlarge() const {
+  __device__ void enlarge(const typename Share::Scales (&scales)[kShares]) const {
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box) {
 #pragma unroll
       for (int i = 0; i < kShares; ++i) {
-        const std::uint32_t factor = Share::rest(scales_[i], box);
+        const std::uint32_t factor = Share::rest(scales[i], box);
         std::uint8_t* const to = rows() + box * kSparseBoxBytes + i * 8 * kBoxRowBytes;
 #pragma unroll
         for (int chunk = 0; chunk < 2; ++chunk) {
@@ -167,7 +186,9 @@ class SparseHalfConverter : SparseConverterBase<Format, 32, 4> {
   }
 
   SparseLane lane_;
-  typename Share::Scales scales_[kShares];
+  Share next_;
+  typename Share::Scales next_scales_;
+  SparseChunks next_rope_;
 };
 
 /// Warp `warp` of the four of a converter warpgroup.

@@ -19,18 +19,28 @@ inline constexpr int kSparseBoxBytes = 64 * kBoxRowBytes;
 
 using SparseAt = RingPosition<kSparseStages>;
 
+/// Rows as they lie in the cache, on their way to a warp that decodes them: half of 8 rows.
+struct SparseRaw {
+  static constexpr int kPitch = 320;  ///< lanes of an even row and of the odd one read from all banks
+  std::uint8_t rows[8][kPitch];
+  std::uint8_t scales[8][16];
+};
+inline constexpr int kSparseRaws = 2;  ///< of a warp
+
 struct SparseShared {
   std::uint8_t q[kSparseTileBytes];
   std::uint8_t k[kSparseStages][kSparseTileBytes];
-  std::uint8_t p[2][kSparseBoxBytes];  ///< weights, of 64 heads and 64 keys
-  std::uint8_t staging[8][16 * 128];   ///< results of each consumer warp on their way out
-  float factors[2][64];  ///< what the results of each head so far are to be multiplied with
+  /// Weights of 64 heads and 64 keys; behind the last block results on their way out, 1 KB of each
+  /// warp of consumers: warps i of both have those lines that warp i of the scores writes.
+  std::uint8_t p[kSparseBoxBytes];
+  SparseRaw raw[4][kSparseRaws];
+  float factors[64];  ///< what the results of each head so far are to be multiplied with
   /// Bit i % 16 of number i / 16: key i is one.
   alignas(8) std::uint16_t valid[kSparseStages][4];
   std::uint64_t q_full;
   /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
   RingBarriers<kSparseStages> k_ring[2];
-  RingBarriers<2> p_ring;  ///< p and factors
+  RingBarriers<1> p_ring;  ///< p and factors
 
   /// One thread; so many of the converters' warps have a part of each half of the keys.
   __device__ void initialise(std::uint32_t warps_of_half) {
