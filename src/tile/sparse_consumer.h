@@ -14,7 +14,8 @@ namespace tilewright::tile {
 
 inline constexpr int kSparseColumns = 256;  ///< of a consumer
 
-template <int Half>
+/// Of `Ctas` CTAs that share the decoding of keys.
+template <int Half, int Ctas>
 class SparseConsumer {
  public:
   using Results = float[kSparseColumns / 2];
@@ -47,7 +48,7 @@ class SparseConsumer {
   }
   /// This consumer reads its half of the keys no more.
   __device__ void release_values() {
-    k_ring(Half).release(k_at_);
+    release_keys<Ctas>(k_ring(Half), k_at_);
     k_at_.advance();
   }
 
@@ -141,9 +142,16 @@ class SparseConsumer {
 };
 
 /// Consumer 0: all scores, the softmax, and columns below 256 of the results.
-class SparseScoreConsumer : SparseConsumer<0> {
+template <int Ctas>
+class SparseScoreConsumer : SparseConsumer<0, Ctas> {
+  using Base = SparseConsumer<0, Ctas>;
+  using typename Base::Results;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
+  using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::values, Base::release_values, Base::store;
+
  public:
-  using SparseConsumer::SparseConsumer;
+  using Base::Base;
 
   __device__ void run(std::int32_t group) {
     SparsePieces pieces(params_, group);
@@ -242,7 +250,8 @@ class SparseScoreConsumer : SparseConsumer<0> {
   }
   /// Scores of entries that name no row become -inf.
   __device__ void hide_missing(Scores& s, const SparseAt& at) const {
-    const uint2 valid = *reinterpret_cast<const uint2*>(shared_.valid[at.stage]);
+    const uint4* const words = shared_.valid[at.stage];
+    const uint2 valid = {words[0].x | words[1].x << 16, words[2].x | words[3].x << 16};
     if ((valid.x & valid.y) == 0xffffffffu) return;
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
@@ -322,9 +331,16 @@ class SparseScoreConsumer : SparseConsumer<0> {
 };
 
 /// Consumer 1: columns from 256 on; and it loads the queries.
-class SparseValueConsumer : SparseConsumer<1> {
+template <int Ctas>
+class SparseValueConsumer : SparseConsumer<1, Ctas> {
+  using Base = SparseConsumer<1, Ctas>;
+  using typename Base::Results;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
+  using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::values, Base::release_values, Base::store;
+
  public:
-  using SparseConsumer::SparseConsumer;
+  using Base::Base;
 
   __device__ void run(std::int32_t group) {
     SparsePieces pieces(params_, group);

@@ -3,6 +3,8 @@
 
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "ptx/address.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
 #include "tile/ring.h"
@@ -35,17 +37,18 @@ struct SparseShared {
   std::uint8_t p[kSparseBoxBytes];
   SparseRaw raw[4][kSparseRaws];
   float factors[64];  ///< what the results of each head so far are to be multiplied with
-  /// Bit i % 16 of number i / 16: key i is one.
-  alignas(8) std::uint16_t valid[kSparseStages][4];
+  /// Bit i % 16 of word i / 16: key i is one. A word in 16 bytes, which is what can be copied.
+  uint4 valid[kSparseStages][4];
   std::uint64_t q_full;
   /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<1> p_ring;  ///< p and factors
 
-  /// One thread; so many of the converters' warps have a part of each half of the keys.
-  __device__ void initialise(std::uint32_t warps_of_half) {
+  /// One thread, in each of the CTAs that share the decoding of keys. Of the converters' warps two
+  /// have a part of each half of the keys.
+  __device__ void initialise(std::uint32_t ctas) {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
-    for (auto& ring : k_ring) initialise_ring(ring, warps_of_half, 4);
+    for (auto& ring : k_ring) initialise_ring(ring, 2, 4 * ctas);
     initialise_ring(p_ring, 4, 4);
   }
 
@@ -66,6 +69,19 @@ __device__ inline void publish_to_products(std::uint32_t barrier) {
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
+}
+
+/// A consumer's warp reads a half of the keys no more: all CTAs that write it are told.
+template <int Ctas>
+__device__ void release_keys(const Ring<kSparseStages>& ring, const SparseAt& at) {
+  if constexpr (Ctas == 1) {
+    ring.release(at);
+  } else {
+    __syncwarp();
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (lane < Ctas)
+      ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(at), lane));
+  }
 }
 
 }  // namespace tilewright::tile
