@@ -18,7 +18,7 @@ inline constexpr int kSparseColumns = 256;  ///< of a consumer
 template <int Half, int Ctas>
 class SparseConsumer {
  public:
-  using Results = float[kSparseColumns / 2];
+  using Results = float[2][kSparseColumns / 4];  ///< two products of 128 columns
 
   __device__ SparseConsumer(const kernels::SparseDecodeParams& params, SparseShared& shared,
                             std::int32_t first_head)
@@ -41,15 +41,23 @@ class SparseConsumer {
   }
   __device__ bool has_head(int h) const { return head(h) < params_.heads; }
 
-  /// Of this half of the keys at k_at_, as values.
-  __device__ std::uint64_t values() const {
-    return describe_mn_major<64, kSparseColumns>(ptx::shared_address(shared_.k[k_at_.stage]) +
-                                                 Half * kSparseHalfBytes);
+  /// Of this half of the keys at k_at_, as values: 128 columns of them.
+  __device__ std::uint64_t values(int part) const {
+    return describe_mn_major<64, kSparseColumns / 2>(tile_address(shared_.k[k_at_.stage]) +
+                                                     Half * kSparseHalfBytes +
+                                                     part * (kSparseHalfBytes / 2));
   }
   /// This consumer reads its half of the keys no more.
   __device__ void release_values() {
     release_keys<Ctas>(k_ring(Half), k_at_);
     k_at_.advance();
+  }
+
+  static __device__ void fence(Results& o) {
+    for (auto& part : o) ptx::wgmma_fence_operand(part);
+  }
+  static __device__ void scale(Results& o, const float (&factors)[2]) {
+    for (auto& part : o) scale_rows(part, factors);
   }
 
   /// This half of the rows of a thread, times the heads' factors, to where the piece says.
@@ -108,7 +116,7 @@ class SparseConsumer {
           std::uint32_t words[4];
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const float* pair = &o[column / 2 + j * 16 + i * 4 + 2 * h];
+            const float* pair = &o[column / 128][column % 128 / 2 + j * 16 + i * 4 + 2 * h];
             words[i] = Bf16::pack(pair[0] * factors[h], pair[1] * factors[h]);
           }
           ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 64), words);
@@ -129,7 +137,7 @@ class SparseConsumer {
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          const float* pair = &o[column / 2 + j * 4 + 2 * h];
+          const float* pair = &o[column / 128][column % 128 / 2 + j * 4 + 2 * h];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
           *reinterpret_cast<float2*>(staging() + row * 128 + ((chunk ^ row) << 4) +
                                      pair_in_quad % 2 * 8) =
@@ -148,7 +156,7 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   using typename Base::Results;
   using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
-  using Base::values, Base::release_values, Base::store;
+  using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
 
  public:
   using Base::Base;
@@ -202,13 +210,13 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
     const bool has_moved = weigh(s, softmax, top, correction, k_at_);
     hand_on(s, correction);
     pack_operand<Bf16, 64>(p, s);
-    if (has_moved) scale_rows(o, correction);
+    if (has_moved) scale(o, correction);
   }
 
   __device__ void issue_scores(Scores& s, const SparseAt& at) const {
     ptx::wgmma_fence_operand(s);
-    const std::uint64_t q = describe_k_major<64, kKvDims>(ptx::shared_address(shared_.q));
-    const std::uint64_t k = describe_k_major<64, kKvDims>(ptx::shared_address(shared_.k[at.stage]));
+    const std::uint64_t q = describe_k_major<64, kKvDims>(tile_address(shared_.q));
+    const std::uint64_t k = describe_k_major<64, kKvDims>(tile_address(shared_.k[at.stage]));
 #pragma unroll
     for (int half = 1; half >= 0; --half) {  // in the order in which they come
       k_ring(half).wait_full(at);
@@ -223,14 +231,16 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
     ptx::wgmma_commit_group_sync_aligned();
   }
   __device__ void issue_values(Results& o, const Weights& p) const {
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     ptx::wgmma_fence_sync_aligned();
-    multiply_pv<Bf16, kSparseColumns, 64>(o, p, values());
+#pragma unroll
+    for (int part = 0; part < 2; ++part)
+      multiply_pv<Bf16, kSparseColumns / 2, 64>(o[part], p, values(part));
     ptx::wgmma_commit_group_sync_aligned();
   }
   __device__ void await_values(Results& o) {
     ptx::wgmma_wait_group_sync_aligned<0>();
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     release_values();
   }
 
@@ -251,8 +261,13 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   /// Scores of entries that name no row become -inf.
   __device__ void hide_missing(Scores& s, const SparseAt& at) const {
     const uint4* const words = shared_.valid[at.stage];
-    const uint2 valid = {words[0].x | words[1].x << 16, words[2].x | words[3].x << 16};
-    if ((valid.x & valid.y) == 0xffffffffu) return;
+    if (__all_sync(0xffffffffu, words[threadIdx.x % 8].x == 0xff)) return;
+    uint2 valid = {0, 0};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      valid.x |= words[i].x << 8 * i;
+      valid.y |= words[4 + i].x << 8 * i;
+    }
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
       const std::uint32_t bits = (i < 16 ? valid.x : valid.y) >> threadIdx.x % 4 * 2;
@@ -337,7 +352,7 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
   using typename Base::Results;
   using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
-  using Base::values, Base::release_values, Base::store;
+  using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
 
  public:
   using Base::Base;
@@ -360,7 +375,7 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
       take(factors);
       // All scores of the queries are there with the last weights.
       if (n == piece.end - 1 && pieces.has_next()) load_q(pieces.next_query());
-      if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) scale_rows(o, factors);
+      if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) scale(o, factors);
       multiply(o);
     }
     take(factors);
@@ -377,36 +392,43 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
     for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[row() + 8 * h];
   }
   __device__ void multiply(Results& o) {
-    const std::uint64_t p = describe_k_major<64, 64>(ptx::shared_address(shared_.p));
-    const std::uint64_t v = values();
-    ptx::wgmma_fence_operand(o);
+    const std::uint64_t p = describe_k_major<64, 64>(tile_address(shared_.p));
+    fence(o);
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      multiply_k16<Bf16, kSparseColumns, 1>(
-          o, advance_descriptor(p, i * 2), advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
+    for (int part = 0; part < 2; ++part) {
+      const std::uint64_t v = values(part);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        multiply_k16<Bf16, kSparseColumns / 2, 1>(
+            o[part], advance_descriptor(p, i * 2),
+            advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
+      }
     }
     ptx::wgmma_commit_group_sync_aligned();
     ptx::wgmma_wait_group_sync_aligned<0>();
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     release_values();
     p_ring().release(p_at_);
     p_at_.advance();
   }
 
-  /// Starts to load a query's 64 rows; those of heads that there are not become zeros.
+  /// Starts to load a query's 64 rows, of which a warp has every fourth; those of heads that there
+  /// are not become zeros.
   __device__ void load_q(std::int32_t query) const {
-    const std::uint32_t chunk = threadIdx.x % 64, first = threadIdx.x % 128 / 64;
-    const std::uint32_t to = ptx::shared_address(shared_.q) + chunk / 8 * kSparseBoxBytes;
-    const std::uint16_t* from =
-        params_.q + sparse_offset(params_, params_.q_strides, query, first_head_) + chunk * 8;
-#pragma unroll 8
-    for (std::uint32_t i = first; i < 64; i += 2) {
+    const std::uint32_t lane = threadIdx.x % 32, warp = ptx::uniform(threadIdx.x / 32 % 4);
+    const std::uint32_t to = ptx::shared_address(shared_.q) + lane / 8 * kSparseBoxBytes;
+    const std::uint16_t* const from =
+        params_.q + sparse_offset(params_, params_.q_strides, query, first_head_) + lane * 8;
+#pragma unroll 4
+    for (std::uint32_t i = warp; i < 64; i += 4) {
       const bool has = first_head_ + static_cast<std::int32_t>(i) < params_.heads;
-      ptx::cp_async_cg_shared_global_16(
-          to + i * kBoxRowBytes + ((chunk % 8 ^ i % 8) << 4),
-          has ? from + static_cast<std::int64_t>(i) * params_.q_strides.head : params_.q,
-          has ? 16 : 0);
+      const std::uint16_t* const row =
+          has ? from + static_cast<std::int64_t>(i) * params_.q_strides.head : params_.q;
+      const std::uint32_t chunk = to + i * kBoxRowBytes + ((lane % 8 ^ i % 8) << 4);
+      ptx::cp_async_cg_shared_global_16(chunk, row, has ? 16 : 0);
+      ptx::cp_async_cg_shared_global_16(chunk + kSparseHalfBytes, row + (has ? 256 : 0),
+                                        has ? 16 : 0);
     }
     ptx::cp_async_commit_group();
   }

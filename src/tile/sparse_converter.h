@@ -11,13 +11,13 @@
 
 namespace tilewright::tile {
 
-/// What converters of all formats do: a warp has half of the columns of 32 rows of every block, or
-/// of 16 if two CTAs share the block. Then each CTA decodes half of the rows, and copies what it
+/// What converters of all formats do: a warp has half of the columns of 16 rows of every block, or
+/// of 8 if two CTAs share the block. Then each CTA decodes half of the rows, and copies what it
 /// wrote to the other.
 template <KvFormat Format, int Half, int Ctas, int LanesOfRow>
 class SparseConverterBase {
  public:
-  static constexpr int kRows = 32 / Ctas;
+  static constexpr int kRows = 16 / Ctas;
   using Entries = SparseEntries<Format, kRows, LanesOfRow>;
 
   __device__ SparseConverterBase(const kernels::SparseDecodeParams& params, SparseShared& shared,
@@ -35,8 +35,8 @@ class SparseConverterBase {
   /// Which of them are rows; before columns from 256 on are published.
   __device__ void store_valid(std::uint32_t valid) const {
     const std::uint32_t lane = threadIdx.x % 32;
-    if (Half == 1 && lane < kRows / 16)
-      shared_.valid[at_.stage][first_row_ / 16 + lane].x = valid >> 16 * lane & 0xffff;
+    if (Half == 1 && lane < kRows / 8)
+      shared_.valid[at_.stage][first_row_ / 8 + lane].x = valid >> 8 * lane & 0xff;
   }
   /// The part is written.
   __device__ void publish() {
@@ -67,16 +67,17 @@ class SparseConverterBase {
     const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
     const std::uint32_t from =
         lane < kBoxes ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
-                      : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 16]);
+                      : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
     ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
                                                  lane < kBoxes ? kBytes : kValidBytes,
                                                  ptx::mapa_shared_cluster(full, peer));
   }
 };
 
-/// 8- and 4-bit rows, 8 of them (a share of the warp's) at a time: copied to the warp's own ring of raw rows, read from there to registers and decoded to where the
-/// products read them. While a share is decoded the next is in registers and two more are on their
-/// way, those of the next block included: what the products still read delays decoding, not copies.
+/// 8- and 4-bit rows, 8 of them (a share of the warp's) at a time: copied to the warp's own memory
+/// for raw rows, read from there to registers and decoded to where the products read them. While a
+/// share is decoded the next is on its way, that of the next block included: what the products
+/// still read delays decoding, not copies.
 ///
 /// Not by loads to registers ahead of time: they need room in the first cache, of which 227 KB of
 /// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
@@ -86,48 +87,35 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
   using Base = SparseConverterBase<Format, Half, Ctas, 4>;
   using Share = SparseShare<Format, Half>;
   using Part = typename Share::Part;
+  using Scales = typename Share::Scales;
   static constexpr int kShares = Base::Entries::kShares;
-  static_assert(kShares % kSparseRaws == 0 && kSparseRaws == 2);
 
  public:
   using Base::Base;
 
   __device__ void run() {
     this->entries_.read();
-    copy(0, 0);
-    copy(1, 1);
-    take(0);
-    copy(2, 0);
-    while (at_hand().is_block) convert();
+    copy(0);
+    while (has_block_) convert();
     ptx::cp_async_wait_group<0>();
   }
 
  private:
-  __device__ SparseRaw& raw(std::uint32_t slot) const {
-    return this->shared_.raw[threadIdx.x % 128 / 32][slot];
-  }
-  struct Found {
-    bool is_block;
-    std::uint32_t valid;
-  };
-  /// Copies are three shares ahead.
-  __device__ const Found& at_hand() const { return kShares < 3 ? found_[0] : found_[1]; }
-  __device__ void find() {
-    found_[0] = found_[1];
-    found_[1].is_block = this->entries_.find();
-    found_[1].valid = this->entries_.valid;
-    this->entries_.read();
+  __device__ SparseRaw& raw() const {
+    return this->shared_.raw[threadIdx.x / 32 % kSparseConverters];
   }
 
-  /// Starts to copy the parts of the rows of share `number`, counted through all blocks, as a
-  /// group: a lane every fourth chunk of its row.
-  /// (Bulk copies, a row each, take 60 cycles of the warp to issue: twice as long as the whole
-  /// block may.)
-  __device__ void copy(int number, std::uint32_t slot) {
-    if (number % kShares == 0) find();
+  /// Starts to copy the parts of the rows of share `number`, counted through all blocks: a lane
+  /// every fourth chunk of its row. (Bulk copies, a row each, take 60 cycles of the warp to issue:
+  /// twice as long as the whole block may.)
+  __device__ void copy(int number) {
+    if (number % kShares == 0) {
+      has_block_ = this->entries_.find();
+      this->entries_.read();
+    }
     const SparseSource& source = this->entries_.sources[number % kShares];
     const std::uint8_t* const from = source.data + Part::kFirst;
-    const std::uint32_t to = ptx::shared_address(raw(slot).rows[lane_.row]);
+    const std::uint32_t to = ptx::shared_address(raw().rows[lane_.row]);
 #pragma unroll
     for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
       const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
@@ -135,7 +123,7 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
       ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
     }
     if (lane_.quarter == 0) {
-      const std::uint32_t to_scales = ptx::shared_address(raw(slot).scales[lane_.row]);
+      const std::uint32_t to_scales = ptx::shared_address(raw().scales[lane_.row]);
       if constexpr (Part::kScaleBytes == 4) {
         ptx::cp_async_ca_shared_global_4(to_scales, source.scales + Part::kFirstScale, 4);
       } else {
@@ -144,48 +132,43 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
     }
     ptx::cp_async_commit_group();
   }
-  /// The share of a slot to registers, when its rows are there: all but the last group are. Then
-  /// nobody reads the slot any more.
-  __device__ void take(std::uint32_t slot) {
-    ptx::cp_async_wait_group<1>();
+  /// The share that was copied to registers. Then nobody reads its bytes any more.
+  __device__ void take(Share& share, Scales& scales, SparseChunks& rope) const {
+    ptx::cp_async_wait_group<0>();
     __syncwarp();
-    const SparseRaw& from = raw(slot);
-    const std::uint8_t* const row = from.rows[lane_.row];
-    next_.load(row, lane_);
-    next_scales_ =
-        *reinterpret_cast<const typename Share::Scales*>(from.scales[lane_.row]);
+    const std::uint8_t* const row = raw().rows[lane_.row];
+    share.load(row, lane_);
+    scales = *reinterpret_cast<const Scales*>(raw().scales[lane_.row]);
     if (Half == 1) {
       const std::uint32_t first = lane_.rope_chunk() * 16;
-      next_rope_[0] = *reinterpret_cast<const uint4*>(row + Part::kRope + first);
-      next_rope_[1] = *reinterpret_cast<const uint4*>(row + Part::kRope + (first ^ 64));
+      rope[0] = *reinterpret_cast<const uint4*>(row + Part::kRope + first);
+      rope[1] = *reinterpret_cast<const uint4*>(row + Part::kRope + (first ^ 64));
     }
     __syncwarp();
   }
 
-  /// The block at hand, of which the first share is in registers and two more are on their way.
+  /// The block at hand, of which the first share is on its way.
   __device__ void convert() {
-    const std::uint32_t valid = at_hand().valid;
-    typename Share::Scales scales[kShares];
+    const std::uint32_t valid = this->entries_.valid;
+    Scales scales[kShares];
 #pragma unroll
     for (int i = 0; i < kShares; ++i) {
-      const Share share = next_;
-      const SparseChunks rope = {next_rope_[0], next_rope_[1]};
-      scales[i] = next_scales_;
-      const std::uint32_t slot = (i + 1) % kSparseRaws;
-      take(slot);
-      copy(i + 3, slot);
+      Share share;
+      SparseChunks rope;
+      take(share, scales[i], rope);
+      copy(i + 1);
       if (i == 0) {
         this->ring().wait_empty(this->at_);
         this->store_valid(valid);
       }
       std::uint8_t* const to = this->rows() + i * 8 * kBoxRowBytes;
+      if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
 #pragma unroll
       for (int box = 0; box < Part::kPlain; ++box) {
         SparseChunks chunks;
         share.decode(chunks, scales[i], lane_, box);
         store(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
       }
-      if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
     }
     bool has_large = false;
 #pragma unroll
@@ -200,7 +183,7 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
   }
 
   /// The part of large scales that decode() leaves out: rare.
-  __device__ void enlarge(const typename Share::Scales (&scales)[kShares]) const {
+  __device__ void enlarge(const Scales (&scales)[kShares]) const {
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box) {
 #pragma unroll
@@ -218,10 +201,7 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
   }
 
   SparseLane lane_;
-  Share next_;
-  typename Share::Scales next_scales_;
-  SparseChunks next_rope_;
-  Found found_[2] = {};
+  bool has_block_ = false;
 };
 
 /// bf16 rows go straight to their places.
@@ -264,13 +244,14 @@ class SparseConverter<KvFormat::kBf16, Half, Ctas>
   }
 };
 
-/// Warp `warp` of the four of a converter warpgroup.
+/// Warp `warp` of the converters.
 template <KvFormat Format, int Ctas>
 __device__ void convert_sparse_rows(const kernels::SparseDecodeParams& params, SparseShared& shared,
                                     std::int32_t group, std::uint32_t warp) {
-  std::uint32_t first_row = warp % 2 * (32 / Ctas);
+  constexpr std::uint32_t kWarps = kSparseConverters / 2;
+  std::uint32_t first_row = warp % kWarps * (64 / kWarps / Ctas);
   if (Ctas == 2) first_row += ptx::cluster_ctarank() * 32;
-  if (warp < 2) {
+  if (warp < kWarps) {
     SparseConverter<Format, 0, Ctas>(params, shared, group, first_row).run();
   } else {
     SparseConverter<Format, 1, Ctas>(params, shared, group, first_row).run();

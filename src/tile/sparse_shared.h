@@ -27,7 +27,7 @@ struct SparseRaw {
   std::uint8_t rows[8][kPitch];
   std::uint8_t scales[8][16];
 };
-inline constexpr int kSparseRaws = 2;  ///< of a warp
+inline constexpr int kSparseConverters = kernels::SparseWgmmaTile::kConverterWarps;
 
 struct SparseShared {
   std::uint8_t q[kSparseTileBytes];
@@ -35,20 +35,20 @@ struct SparseShared {
   /// Weights of 64 heads and 64 keys; behind the last block results on their way out, 1 KB of each
   /// warp of consumers: warps i of both have those lines that warp i of the scores writes.
   std::uint8_t p[kSparseBoxBytes];
-  SparseRaw raw[4][kSparseRaws];
+  SparseRaw raw[kSparseConverters];
   float factors[64];  ///< what the results of each head so far are to be multiplied with
-  /// Bit i % 16 of word i / 16: key i is one. A word in 16 bytes, which is what can be copied.
-  uint4 valid[kSparseStages][4];
+  /// Bit i % 8 of word i / 8: key i is one. A word in 16 bytes, which is what can be copied.
+  uint4 valid[kSparseStages][8];
   std::uint64_t q_full;
   /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<1> p_ring;  ///< p and factors
 
-  /// One thread, in each of the CTAs that share the decoding of keys. Of the converters' warps two
+  /// One thread, in each of the CTAs that share the decoding of keys. Half of the converters' warps
   /// have a part of each half of the keys.
   __device__ void initialise(std::uint32_t ctas) {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
-    for (auto& ring : k_ring) initialise_ring(ring, 2, 4 * ctas);
+    for (auto& ring : k_ring) initialise_ring(ring, kSparseConverters / 2, 4 * ctas);
     initialise_ring(p_ring, 4, 4);
   }
 
@@ -69,6 +69,12 @@ __device__ inline void publish_to_products(std::uint32_t barrier) {
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
+}
+
+/// Where a tile is, for a product's descriptor: in a cluster the address of shared memory has the
+/// CTA's rank above, where a descriptor has its other fields.
+__device__ inline std::uint32_t tile_address(const std::uint8_t* tile) {
+  return ptx::shared_address(tile) & 0x3ffffu;
 }
 
 /// A consumer's warp reads a half of the keys no more: all CTAs that write it are told.

@@ -12,11 +12,12 @@ struct SparseWgmmaTile {
   static constexpr int kHeads = 64;
   static constexpr int kStages = 2;  ///< blocks of 64 keys as bf16 in shared memory
 
-  static constexpr int kThreads = 384;
+  static constexpr int kThreads = 512;
   static constexpr int threads() { return kThreads; }
   /// Of a thread at the launch, and of those of each role then.
-  static constexpr int kRegisters = 168, kScoreRegisters = 216, kValueRegisters = 168,
-                       kConverterRegisters = 120;
+  static constexpr int kRegisters = 128, kScoreRegisters = 208, kValueRegisters = 160,
+                       kConverterRegisters = 72;
+  static constexpr int kConverterWarps = 8;
 
   /// Queries, keys, weights, rows to be decoded; then factors and barriers.
   static constexpr int shared_bytes() {
