@@ -87,9 +87,10 @@ SparseRates few_heads_rates(const SparseAttentionProblem& p) {
 SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
   using Tile = kernels::SparseWgmmaTile;
   const int ctas = Tile::ctas_of_group(static_cast<int>(p.heads));
-  return {.entry = entry_name("sparse_decode_wgmma", p),
+  return {.entry = entry_name(ctas == 2 ? "sparse_decode_wgmma_pair" : "sparse_decode_wgmma", p),
           .head_slots = ctas * Tile::kHeads,
           .group_ctas = ctas,
+          .cluster = ctas,
           .threads = Tile::kThreads,
           .shared_bytes = Tile::shared_bytes()};
 }

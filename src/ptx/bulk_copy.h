@@ -39,4 +39,19 @@ __device__ inline void cp_async_bulk_shared_global(std::uint32_t destination, co
       : "memory");
 }
 
+/// Copies `bytes` (a multiple of 16) from this CTA's shared memory to that of a CTA of the cluster,
+/// both 16-byte aligned; `remote_destination` and `remote_barrier` are of that CTA
+/// (mapa_shared_cluster). Asynchronous, by the async proxy (fence.proxy.async by the writers); the
+/// bytes are announced to the barrier when they are visible there.
+__device__ inline void cp_async_bulk_shared_cluster_shared_cta(std::uint32_t remote_destination,
+                                                               std::uint32_t source,
+                                                               std::uint32_t bytes,
+                                                               std::uint32_t remote_barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(remote_destination),
+      "r"(source), "r"(bytes), "r"(remote_barrier)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

@@ -14,10 +14,11 @@ namespace tilewright::tile {
 
 inline constexpr int kSparseColumns = 256;  ///< of a consumer
 
-template <int Half>
+/// Of `Ctas` CTAs that share the decoding of keys.
+template <int Half, int Ctas>
 class SparseConsumer {
  public:
-  using Results = float[kSparseColumns / 2];
+  using Results = float[2][kSparseColumns / 4];  ///< two products of 128 columns
 
   __device__ SparseConsumer(const kernels::SparseDecodeParams& params, SparseShared& shared,
                             std::int32_t first_head)
@@ -29,7 +30,7 @@ class SparseConsumer {
   __device__ Ring<kSparseStages> k_ring(int half) const {
     return Ring<kSparseStages>(shared_.k_ring[half]);
   }
-  __device__ Ring<2> p_ring() const { return Ring<2>(shared_.p_ring); }
+  __device__ Ring<1> p_ring() const { return Ring<1>(shared_.p_ring); }
 
   /// First of a thread's two rows in the tile of heads; the other is 8 further.
   static __device__ std::uint32_t row() {
@@ -40,15 +41,23 @@ class SparseConsumer {
   }
   __device__ bool has_head(int h) const { return head(h) < params_.heads; }
 
-  /// Of this half of the keys at k_at_, as values.
-  __device__ std::uint64_t values() const {
-    return describe_mn_major<64, kSparseColumns>(ptx::shared_address(shared_.k[k_at_.stage]) +
-                                                 Half * kSparseHalfBytes);
+  /// Of this half of the keys at k_at_, as values: 128 columns of them.
+  __device__ std::uint64_t values(int part) const {
+    return describe_mn_major<64, kSparseColumns / 2>(tile_address(shared_.k[k_at_.stage]) +
+                                                     Half * kSparseHalfBytes +
+                                                     part * (kSparseHalfBytes / 2));
   }
   /// This consumer reads its half of the keys no more.
   __device__ void release_values() {
-    k_ring(Half).release(k_at_);
+    release_keys<Ctas>(k_ring(Half), k_at_);
     k_at_.advance();
+  }
+
+  static __device__ void fence(Results& o) {
+    for (auto& part : o) ptx::wgmma_fence_operand(part);
+  }
+  static __device__ void scale(Results& o, const float (&factors)[2]) {
+    for (auto& part : o) scale_rows(part, factors);
   }
 
   /// This half of the rows of a thread, times the heads' factors, to where the piece says.
@@ -65,27 +74,28 @@ class SparseConsumer {
   SparseShared& shared_;
   std::int32_t first_head_;
   SparseAt k_at_;
-  RingPosition<2> p_at_;
+  RingPosition<1> p_at_;
 
  private:
-  /// Rows of a warp go through its own memory, 16 lines of 128 bytes at a time, so that each
+  /// Rows of a warp go through its own memory, 8 lines of 128 bytes at a time, so that each
   /// instruction writes four whole lines: straight from the fragments it would touch eight of them,
-  /// a cycle each, for half as many bytes.
+  /// a cycle each, for half as many bytes. The memory is that of the weights, which nobody reads
+  /// any more when the last factors are there.
   __device__ std::uint8_t* staging() const {
-    return shared_.staging[Half * 4 + threadIdx.x % 128 / 32];
+    return shared_.p + threadIdx.x % 128 / 32 * 2048 + Half * 1024;
   }
-  /// The lines to the heads' rows, of which `to` is the first of the tile.
+  /// The lines to rows 8 h to 8 h + 7 of the warp; `to` is row 0 of the tile.
   template <class T>
-  __device__ void copy_lines(T* to, std::int64_t stride) const {
+  __device__ void copy_lines(T* to, std::int64_t stride, int h) const {
     const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 8;
-    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8);
+    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8) + 8 * h;
     to += row * stride + chunk * (16 / sizeof(T));
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < 4; ++i, row += 4, to += 4 * stride) {
+    for (int i = 0; i < 2; ++i, row += 4, to += 4 * stride) {
       const std::uint32_t line = lane / 8 + 4 * i;
       const uint4 words =
-          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line % 8) << 4));
+          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line) << 4));
       if (first_head_ + row < params_.heads) *reinterpret_cast<uint4*>(to) = words;
     }
     __syncwarp();
@@ -93,23 +103,26 @@ class SparseConsumer {
   __device__ void store_final(const Results& o, const SparsePiece& piece,
                               const float (&factors)[2]) const {
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(staging()) + lane % 16 * 128 + lane / 16 * 16;
+    const std::uint32_t line = ptx::shared_address(staging()) + lane % 8 * 128 + lane / 8 * 16;
     std::uint16_t* const to =
         params_.out + sparse_offset(params_, params_.out_strides, piece.query, first_head_) +
         Half * kSparseColumns;
 #pragma unroll
     for (int column = 0; column < kSparseColumns; column += 64) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        std::uint32_t words[4];
+      for (int h = 0; h < 2; ++h) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float* pair = &o[column / 2 + j * 8 + i * 2];
-          words[i] = Bf16::pack(pair[0] * factors[i % 2], pair[1] * factors[i % 2]);
+        for (int j = 0; j < 2; ++j) {
+          std::uint32_t words[4];
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float* pair = &o[column / 128][column % 128 / 2 + j * 16 + i * 4 + 2 * h];
+            words[i] = Bf16::pack(pair[0] * factors[h], pair[1] * factors[h]);
+          }
+          ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 64), words);
         }
-        ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 32), words);
+        copy_lines(to + column, params_.out_strides.head, h);
       }
-      copy_lines(to + column, params_.out_strides.head);
     }
   }
   __device__ void store_partial(const Results& o, const SparsePiece& piece,
@@ -121,25 +134,32 @@ class SparseConsumer {
 #pragma unroll
     for (int column = 0; column < kSparseColumns; column += 32) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int h = 0; h < 2; ++h) {
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const float* pair = &o[column / 2 + j * 4 + 2 * h];
+        for (int j = 0; j < 4; ++j) {
+          const float* pair = &o[column / 128][column % 128 / 2 + j * 4 + 2 * h];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
-          *reinterpret_cast<float2*>(staging() + (row + 8 * h) * 128 + ((chunk ^ row) << 4) +
+          *reinterpret_cast<float2*>(staging() + row * 128 + ((chunk ^ row) << 4) +
                                      pair_in_quad % 2 * 8) =
               make_float2(pair[0] * factors[h], pair[1] * factors[h]);
         }
+        copy_lines(to + column, kKvDims, h);
       }
-      copy_lines(to + column, kKvDims);
     }
   }
 };
 
 /// Consumer 0: all scores, the softmax, and columns below 256 of the results.
-class SparseScoreConsumer : SparseConsumer<0> {
+template <int Ctas>
+class SparseScoreConsumer : SparseConsumer<0, Ctas> {
+  using Base = SparseConsumer<0, Ctas>;
+  using typename Base::Results;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
+  using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
+
  public:
-  using SparseConsumer::SparseConsumer;
+  using Base::Base;
 
   __device__ void run(std::int32_t group) {
     SparsePieces pieces(params_, group);
@@ -163,7 +183,6 @@ class SparseScoreConsumer : SparseConsumer<0> {
       Scores s;
       Weights p;
       float correction[2];
-      p_ring().wait_empty(p_at_);
       issue_scores(s, k_at_);
       ptx::wgmma_wait_group_sync_aligned<0>();
       weigh(s, softmax, top, correction, k_at_);
@@ -186,19 +205,18 @@ class SparseScoreConsumer : SparseConsumer<0> {
     float correction[2];
     issue_values(o, p);
     await_values(o);
-    p_ring().wait_empty(p_at_);
     issue_scores(s, k_at_);
     ptx::wgmma_wait_group_sync_aligned<0>();
     const bool has_moved = weigh(s, softmax, top, correction, k_at_);
     hand_on(s, correction);
     pack_operand<Bf16, 64>(p, s);
-    if (has_moved) scale_rows(o, correction);
+    if (has_moved) scale(o, correction);
   }
 
   __device__ void issue_scores(Scores& s, const SparseAt& at) const {
     ptx::wgmma_fence_operand(s);
-    const std::uint64_t q = describe_k_major<64, kKvDims>(ptx::shared_address(shared_.q));
-    const std::uint64_t k = describe_k_major<64, kKvDims>(ptx::shared_address(shared_.k[at.stage]));
+    const std::uint64_t q = describe_k_major<64, kKvDims>(tile_address(shared_.q));
+    const std::uint64_t k = describe_k_major<64, kKvDims>(tile_address(shared_.k[at.stage]));
 #pragma unroll
     for (int half = 1; half >= 0; --half) {  // in the order in which they come
       k_ring(half).wait_full(at);
@@ -213,14 +231,16 @@ class SparseScoreConsumer : SparseConsumer<0> {
     ptx::wgmma_commit_group_sync_aligned();
   }
   __device__ void issue_values(Results& o, const Weights& p) const {
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     ptx::wgmma_fence_sync_aligned();
-    multiply_pv<Bf16, kSparseColumns, 64>(o, p, values());
+#pragma unroll
+    for (int part = 0; part < 2; ++part)
+      multiply_pv<Bf16, kSparseColumns / 2, 64>(o[part], p, values(part));
     ptx::wgmma_commit_group_sync_aligned();
   }
   __device__ void await_values(Results& o) {
     ptx::wgmma_wait_group_sync_aligned<0>();
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     release_values();
   }
 
@@ -240,8 +260,14 @@ class SparseScoreConsumer : SparseConsumer<0> {
   }
   /// Scores of entries that name no row become -inf.
   __device__ void hide_missing(Scores& s, const SparseAt& at) const {
-    const uint2 valid = *reinterpret_cast<const uint2*>(shared_.valid[at.stage]);
-    if ((valid.x & valid.y) == 0xffffffffu) return;
+    const uint4* const words = shared_.valid[at.stage];
+    if (__all_sync(0xffffffffu, words[threadIdx.x % 8].x == 0xff)) return;
+    uint2 valid = {0, 0};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      valid.x |= words[i].x << 8 * i;
+      valid.y |= words[4 + i].x << 8 * i;
+    }
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
       const std::uint32_t bits = (i < 16 ? valid.x : valid.y) >> threadIdx.x % 4 * 2;
@@ -249,10 +275,11 @@ class SparseScoreConsumer : SparseConsumer<0> {
     }
   }
 
-  /// Weights and factors to the other consumer, whose place for them is free.
+  /// Weights and factors to the other consumer, when their place is free.
   __device__ void hand_on(const Scores& s, const float (&factors)[2]) {
+    p_ring().wait_empty(p_at_);
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(shared_.p[p_at_.stage]) +
+    const std::uint32_t line = ptx::shared_address(shared_.p) +
                                (threadIdx.x % 128 / 32 * 16 + lane % 16) * kBoxRowBytes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -267,7 +294,7 @@ class SparseScoreConsumer : SparseConsumer<0> {
   __device__ void hand_on(const float (&factors)[2]) {
     if (threadIdx.x % 4 == 0) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) shared_.factors[p_at_.stage][row() + 8 * h] = factors[h];
+      for (int h = 0; h < 2; ++h) shared_.factors[row() + 8 * h] = factors[h];
     }
     publish_to_products(p_ring().full(p_at_));
     p_at_.advance();
@@ -319,9 +346,16 @@ class SparseScoreConsumer : SparseConsumer<0> {
 };
 
 /// Consumer 1: columns from 256 on; and it loads the queries.
-class SparseValueConsumer : SparseConsumer<1> {
+template <int Ctas>
+class SparseValueConsumer : SparseConsumer<1, Ctas> {
+  using Base = SparseConsumer<1, Ctas>;
+  using typename Base::Results;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
+  using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
+
  public:
-  using SparseConsumer::SparseConsumer;
+  using Base::Base;
 
   __device__ void run(std::int32_t group) {
     SparsePieces pieces(params_, group);
@@ -341,53 +375,60 @@ class SparseValueConsumer : SparseConsumer<1> {
       take(factors);
       // All scores of the queries are there with the last weights.
       if (n == piece.end - 1 && pieces.has_next()) load_q(pieces.next_query());
-      if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) scale_rows(o, factors);
+      if (__any_sync(0xffffffffu, factors[0] != 1.0f || factors[1] != 1.0f)) scale(o, factors);
       multiply(o);
     }
     take(factors);
-    p_ring().release(p_at_);
-    p_at_.advance();
     if (piece.is_empty() && pieces.has_next()) load_q(pieces.next_query());
     store(o, piece, factors);
+    p_ring().release(p_at_);  // the weights' memory, through which the results went
+    p_at_.advance();
     if (pieces.has_next()) publish_q();
   }
 
   __device__ void take(float (&factors)[2]) const {
     p_ring().wait_full(p_at_);
 #pragma unroll
-    for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[p_at_.stage][row() + 8 * h];
+    for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[row() + 8 * h];
   }
   __device__ void multiply(Results& o) {
-    const std::uint64_t p = describe_k_major<64, 64>(ptx::shared_address(shared_.p[p_at_.stage]));
-    const std::uint64_t v = values();
-    ptx::wgmma_fence_operand(o);
+    const std::uint64_t p = describe_k_major<64, 64>(tile_address(shared_.p));
+    fence(o);
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      multiply_k16<Bf16, kSparseColumns, 1>(
-          o, advance_descriptor(p, i * 2), advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
+    for (int part = 0; part < 2; ++part) {
+      const std::uint64_t v = values(part);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        multiply_k16<Bf16, kSparseColumns / 2, 1>(
+            o[part], advance_descriptor(p, i * 2),
+            advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
+      }
     }
     ptx::wgmma_commit_group_sync_aligned();
     ptx::wgmma_wait_group_sync_aligned<0>();
-    ptx::wgmma_fence_operand(o);
+    fence(o);
     release_values();
     p_ring().release(p_at_);
     p_at_.advance();
   }
 
-  /// Starts to load a query's 64 rows; those of heads that there are not become zeros.
+  /// Starts to load a query's 64 rows, of which a warp has every fourth; those of heads that there
+  /// are not become zeros.
   __device__ void load_q(std::int32_t query) const {
-    const std::uint32_t chunk = threadIdx.x % 64, first = threadIdx.x % 128 / 64;
-    const std::uint32_t to = ptx::shared_address(shared_.q) + chunk / 8 * kSparseBoxBytes;
-    const std::uint16_t* from =
-        params_.q + sparse_offset(params_, params_.q_strides, query, first_head_) + chunk * 8;
-#pragma unroll 8
-    for (std::uint32_t i = first; i < 64; i += 2) {
+    const std::uint32_t lane = threadIdx.x % 32, warp = ptx::uniform(threadIdx.x / 32 % 4);
+    const std::uint32_t to = ptx::shared_address(shared_.q) + lane / 8 * kSparseBoxBytes;
+    const std::uint16_t* const from =
+        params_.q + sparse_offset(params_, params_.q_strides, query, first_head_) + lane * 8;
+#pragma unroll 4
+    for (std::uint32_t i = warp; i < 64; i += 4) {
       const bool has = first_head_ + static_cast<std::int32_t>(i) < params_.heads;
-      ptx::cp_async_cg_shared_global_16(
-          to + i * kBoxRowBytes + ((chunk % 8 ^ i % 8) << 4),
-          has ? from + static_cast<std::int64_t>(i) * params_.q_strides.head : params_.q,
-          has ? 16 : 0);
+      const std::uint16_t* const row =
+          has ? from + static_cast<std::int64_t>(i) * params_.q_strides.head : params_.q;
+      const std::uint32_t chunk = to + i * kBoxRowBytes + ((lane % 8 ^ i % 8) << 4);
+      ptx::cp_async_cg_shared_global_16(chunk, row, has ? 16 : 0);
+      ptx::cp_async_cg_shared_global_16(chunk + kSparseHalfBytes, row + (has ? 256 : 0),
+                                        has ? 16 : 0);
     }
     ptx::cp_async_commit_group();
   }

@@ -4,7 +4,6 @@
 // numbers), or two chunks of 8 (rotated ones, which are bf16 already).
 #pragma once
 
-#include "ptx/load_store.h"
 #include "tile/decode_e2m1.h"
 #include "tile/decode_e4m3.h"
 #include "tile/sparse_entries.h"
@@ -37,10 +36,8 @@ struct SparsePart {
   static constexpr int kFirst = Half * 4 * kBoxBytes;
   static constexpr int kRope = kPlain * kBoxBytes;  ///< where the rotated numbers begin
   static constexpr int kBytes = kRope + Half * kKvRopeBytes;
-  /// From an even row to the odd one behind it, as they lie in shared memory: the lanes of both
-  /// read from all banks.
-  static constexpr int kPitch = 320;
-  static_assert(kBytes <= kPitch && kBytes % 16 == 0 && kFirst % 16 == 0);
+  static constexpr int kScaleBytes = kv_scale_bytes(Format) / 2, kFirstScale = Half * kScaleBytes;
+  static_assert(kBytes % 16 == 0 && kFirst % 16 == 0);
 };
 
 /// The plain numbers of a part, and their scales.
@@ -53,9 +50,6 @@ struct SparseShare<KvFormat::kFp8, Half> {
   using Scales = std::uint32_t;
   uint4 plain[Part::kPlain];
 
-  static __device__ Scales load_scales(const SparseSource& from) {
-    return ptx::ld_global_nc_no_allocate_u32(from.scales + Half * 4);
-  }
   __device__ void load(const std::uint8_t* part, const SparseLane& lane) {
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box)
@@ -85,9 +79,6 @@ struct SparseShare<KvFormat::kNvfp4, Half> {
   using Scales = uint4;  ///< a word for the four lanes' numbers of a box
   uint2 plain[Part::kPlain];
 
-  static __device__ Scales load_scales(const SparseSource& from) {
-    return ptx::ld_global_nc_no_allocate_v4_u32(from.scales + Half * 16);
-  }
   __device__ void load(const std::uint8_t* part, const SparseLane& lane) {
 #pragma unroll
     for (int box = 0; box < Part::kPlain; ++box)

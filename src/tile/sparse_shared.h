@@ -3,6 +3,8 @@
 
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "ptx/address.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/cluster.h"
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
 #include "tile/ring.h"
@@ -19,23 +21,34 @@ inline constexpr int kSparseBoxBytes = 64 * kBoxRowBytes;
 
 using SparseAt = RingPosition<kSparseStages>;
 
+/// Rows as they lie in the cache, on their way to a warp that decodes them: half of 8 rows.
+struct SparseRaw {
+  static constexpr int kPitch = 320;  ///< lanes of an even row and of the odd one read from all banks
+  std::uint8_t rows[8][kPitch];
+  std::uint8_t scales[8][16];
+};
+inline constexpr int kSparseConverters = kernels::SparseWgmmaTile::kConverterWarps;
+
 struct SparseShared {
   std::uint8_t q[kSparseTileBytes];
   std::uint8_t k[kSparseStages][kSparseTileBytes];
-  std::uint8_t p[2][kSparseBoxBytes];  ///< weights, of 64 heads and 64 keys
-  std::uint8_t staging[8][16 * 128];   ///< results of each consumer warp on their way out
-  float factors[2][64];  ///< what the results of each head so far are to be multiplied with
-  /// Bit i % 16 of number i / 16: key i is one.
-  alignas(8) std::uint16_t valid[kSparseStages][4];
+  /// Weights of 64 heads and 64 keys; behind the last block results on their way out, 1 KB of each
+  /// warp of consumers: warps i of both have those lines that warp i of the scores writes.
+  std::uint8_t p[kSparseBoxBytes];
+  SparseRaw raw[kSparseConverters];
+  float factors[64];  ///< what the results of each head so far are to be multiplied with
+  /// Bit i % 8 of word i / 8: key i is one. A word in 16 bytes, which is what can be copied.
+  uint4 valid[kSparseStages][8];
   std::uint64_t q_full;
   /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
   RingBarriers<kSparseStages> k_ring[2];
-  RingBarriers<2> p_ring;  ///< p and factors
+  RingBarriers<1> p_ring;  ///< p and factors
 
-  /// One thread; so many of the converters' warps have a part of each half of the keys.
-  __device__ void initialise(std::uint32_t warps_of_half) {
+  /// One thread, in each of the CTAs that share the decoding of keys. Half of the converters' warps
+  /// have a part of each half of the keys.
+  __device__ void initialise(std::uint32_t ctas) {
     ptx::mbarrier_init(ptx::shared_address(&q_full), 4);
-    for (auto& ring : k_ring) initialise_ring(ring, warps_of_half, 4);
+    for (auto& ring : k_ring) initialise_ring(ring, kSparseConverters / 2, 4 * ctas);
     initialise_ring(p_ring, 4, 4);
   }
 
@@ -56,6 +69,25 @@ __device__ inline void publish_to_products(std::uint32_t barrier) {
   ptx::fence_proxy_async_shared_cta();
   __syncwarp();
   if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(barrier);
+}
+
+/// Where a tile is, for a product's descriptor: in a cluster the address of shared memory has the
+/// CTA's rank above, where a descriptor has its other fields.
+__device__ inline std::uint32_t tile_address(const std::uint8_t* tile) {
+  return ptx::shared_address(tile) & 0x3ffffu;
+}
+
+/// A consumer's warp reads a half of the keys no more: all CTAs that write it are told.
+template <int Ctas>
+__device__ void release_keys(const Ring<kSparseStages>& ring, const SparseAt& at) {
+  if constexpr (Ctas == 1) {
+    ring.release(at);
+  } else {
+    __syncwarp();
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (lane < Ctas)
+      ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(at), lane));
+  }
 }
 
 }  // namespace tilewright::tile

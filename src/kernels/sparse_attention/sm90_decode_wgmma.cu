@@ -41,16 +41,20 @@ __device__ void take_registers() {
   }
 }
 
-template <KvFormat Format>
+template <KvFormat Format, int Ctas>
 __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
   using Tile = SparseWgmmaTile;
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<tile::SparseShared*>(dynamic);
   if (threadIdx.x == 0) {
-    shared.initialise(Format == KvFormat::kBf16 ? 4 : 2);
+    shared.initialise(Ctas);
     ptx::fence_mbarrier_init_release_cluster();
   }
-  __syncthreads();
+  if constexpr (Ctas > 1) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
   ptx::griddepcontrol_launch_dependents();
   ptx::griddepcontrol_wait();
   const auto parts = static_cast<std::int32_t>(gridDim.x) / params.groups;
@@ -59,27 +63,31 @@ __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
   const std::uint32_t role = ptx::uniform(threadIdx.x / 128);
   if (role == 0) {
     take_registers<Tile::kScoreRegisters>();
-    tile::SparseScoreConsumer(params, shared, first_head).run(group);
+    tile::SparseScoreConsumer<Ctas>(params, shared, first_head).run(group);
   } else if (role == 1) {
     take_registers<Tile::kValueRegisters>();
-    tile::SparseValueConsumer(params, shared, first_head).run(group);
+    tile::SparseValueConsumer<Ctas>(params, shared, first_head).run(group);
   } else {
     take_registers<Tile::kConverterRegisters>();
     const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 - 8);
-    tile::convert_sparse_rows<Format>(params, shared, group, warp);
+    tile::convert_sparse_rows<Format, Ctas>(params, shared, group, warp);
   }
+  if constexpr (Ctas > 1) ptx::cluster_sync();  // the other's copies to here, and its arrivals
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT)                                              \
+#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT, CTAS)                                        \
   extern "C" __global__ void __launch_bounds__(tilewright::kernels::SparseWgmmaTile::kThreads, 1) \
       sparse_decode_wgmma_##NAME(                                                                 \
           const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {               \
-    tilewright::kernels::sparse_decode_wgmma<tilewright::KvFormat::FORMAT>(params);               \
+    tilewright::kernels::sparse_decode_wgmma<tilewright::KvFormat::FORMAT, CTAS>(params);         \
   }
 
-TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, kFp8)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, kNvfp4)
-TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, kBf16)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, kFp8, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, kNvfp4, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, kBf16, 1)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8, kFp8, 2)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_nvfp4, kNvfp4, 2)
+TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16, kBf16, 2)

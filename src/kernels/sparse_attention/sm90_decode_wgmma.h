@@ -12,15 +12,16 @@ struct SparseWgmmaTile {
   static constexpr int kHeads = 64;
   static constexpr int kStages = 2;  ///< blocks of 64 keys as bf16 in shared memory
 
-  static constexpr int kThreads = 384;
+  static constexpr int kThreads = 512;
   static constexpr int threads() { return kThreads; }
   /// Of a thread at the launch, and of those of each role then.
-  static constexpr int kRegisters = 168, kScoreRegisters = 216, kValueRegisters = 176,
-                       kConverterRegisters = 112;
+  static constexpr int kRegisters = 128, kScoreRegisters = 208, kValueRegisters = 160,
+                       kConverterRegisters = 72;
+  static constexpr int kConverterWarps = 8;
 
-  /// Queries, keys, two tiles of weights, results on their way out; then factors and barriers.
+  /// Queries, keys, weights, rows to be decoded; then factors and barriers.
   static constexpr int shared_bytes() {
-    return (1 + kStages) * 64 * kKvDims * 2 + 2 * 64 * 64 * 2 + 8 * 2048 + 1024;
+    return (1 + kStages) * 64 * kKvDims * 2 + 64 * 64 * 2 + 8 * 8 * (320 + 16) + 1024;
   }
   static constexpr int ctas_of_group(int heads) { return (heads + kHeads - 1) / kHeads; }
 };
