@@ -63,10 +63,12 @@ class SparseConsumer {
   /// This half of the rows of a thread, times the heads' factors, to where the piece says.
   __device__ void store(const Results& o, const SparsePiece& piece,
                         const float (&factors)[2]) const {
+    // In this form no address is computed ahead of time, and kept in registers that results need.
+    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32 % 4);
     if (piece.partial < 0) {
-      store_final(o, piece, factors);
+      store_final(o, piece, factors, warp);
     } else {
-      store_partial(o, piece, factors);
+      store_partial(o, piece, factors, warp);
     }
   }
 
@@ -81,29 +83,29 @@ class SparseConsumer {
   /// instruction writes four whole lines: straight from the fragments it would touch eight of them,
   /// a cycle each, for half as many bytes. The memory is that of the weights, which nobody reads
   /// any more when the last factors are there.
-  __device__ std::uint8_t* staging() const {
-    return shared_.p + threadIdx.x % 128 / 32 * 2048 + Half * 1024;
+  __device__ std::uint8_t* staging(std::uint32_t warp) const {
+    return shared_.p + warp * 2048 + Half * 1024;
   }
   /// The lines to rows 8 h to 8 h + 7 of the warp; `to` is row 0 of the tile.
   template <class T>
-  __device__ void copy_lines(T* to, std::int64_t stride, int h) const {
+  __device__ void copy_lines(T* to, std::int64_t stride, std::uint32_t warp, int h) const {
     const std::uint32_t lane = threadIdx.x % 32, chunk = lane % 8;
-    std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 128 / 32 * 16 + lane / 8) + 8 * h;
+    std::int32_t row = static_cast<std::int32_t>(warp * 16 + lane / 8) + 8 * h;
     to += row * stride + chunk * (16 / sizeof(T));
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < 2; ++i, row += 4, to += 4 * stride) {
       const std::uint32_t line = lane / 8 + 4 * i;
       const uint4 words =
-          *reinterpret_cast<const uint4*>(staging() + line * 128 + ((chunk ^ line) << 4));
+          *reinterpret_cast<const uint4*>(staging(warp) + line * 128 + ((chunk ^ line) << 4));
       if (first_head_ + row < params_.heads) *reinterpret_cast<uint4*>(to) = words;
     }
     __syncwarp();
   }
-  __device__ void store_final(const Results& o, const SparsePiece& piece,
-                              const float (&factors)[2]) const {
+  __device__ void store_final(const Results& o, const SparsePiece& piece, const float (&factors)[2],
+                              std::uint32_t warp) const {
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(staging()) + lane % 8 * 128 + lane / 8 * 16;
+    const std::uint32_t line = ptx::shared_address(staging(warp)) + lane % 8 * 128 + lane / 8 * 16;
     std::uint16_t* const to =
         params_.out + sparse_offset(params_, params_.out_strides, piece.query, first_head_) +
         Half * kSparseColumns;
@@ -121,12 +123,12 @@ class SparseConsumer {
           }
           ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 64), words);
         }
-        copy_lines(to + column, params_.out_strides.head, h);
+        copy_lines(to + column, params_.out_strides.head, warp, h);
       }
     }
   }
   __device__ void store_partial(const Results& o, const SparsePiece& piece,
-                                const float (&factors)[2]) const {
+                                const float (&factors)[2], std::uint32_t warp) const {
     const std::uint32_t row = threadIdx.x % 32 / 4, pair_in_quad = threadIdx.x % 4;
     float* const to = params_.partial_out +
                       (std::int64_t{piece.partial} * params_.heads + first_head_) * kKvDims +
@@ -139,11 +141,11 @@ class SparseConsumer {
         for (int j = 0; j < 4; ++j) {
           const float* pair = &o[column / 128][column % 128 / 2 + j * 4 + 2 * h];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
-          *reinterpret_cast<float2*>(staging() + row * 128 + ((chunk ^ row) << 4) +
+          *reinterpret_cast<float2*>(staging(warp) + row * 128 + ((chunk ^ row) << 4) +
                                      pair_in_quad % 2 * 8) =
               make_float2(pair[0] * factors[h], pair[1] * factors[h]);
         }
-        copy_lines(to + column, kKvDims, h);
+        copy_lines(to + column, kKvDims, warp, h);
       }
     }
   }
