@@ -155,10 +155,10 @@ class SparseConsumer {
 template <int Ctas>
 class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   using Base = SparseConsumer<0, Ctas>;
-  using typename Base::Results;
-  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
+  using typename Base::Results;
 
  public:
   using Base::Base;
@@ -281,8 +281,8 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   __device__ void hand_on(const Scores& s, const float (&factors)[2]) {
     p_ring().wait_empty(p_at_);
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t line = ptx::shared_address(shared_.p) +
-                               (threadIdx.x % 128 / 32 * 16 + lane % 16) * kBoxRowBytes;
+    const std::uint32_t line =
+        ptx::shared_address(shared_.p) + (threadIdx.x % 128 / 32 * 16 + lane % 16) * kBoxRowBytes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       std::uint32_t words[4];
@@ -351,10 +351,10 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
 template <int Ctas>
 class SparseValueConsumer : SparseConsumer<1, Ctas> {
   using Base = SparseConsumer<1, Ctas>;
-  using typename Base::Results;
-  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::k_ring, Base::p_ring, Base::row, Base::head, Base::has_head;
+  using Base::params_, Base::shared_, Base::first_head_, Base::k_at_, Base::p_at_;
   using Base::values, Base::release_values, Base::store, Base::fence, Base::scale;
+  using typename Base::Results;
 
  public:
   using Base::Base;
@@ -402,9 +402,9 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
       const std::uint64_t v = values(part);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        multiply_k16<Bf16, kSparseColumns / 2, 1>(
-            o[part], advance_descriptor(p, i * 2),
-            advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
+        multiply_k16<Bf16, kSparseColumns / 2, 1>(o[part], advance_descriptor(p, i * 2),
+                                                  advance_descriptor(v, i * 16 * kBoxRowBytes / 16),
+                                                  true);
       }
     }
     ptx::wgmma_commit_group_sync_aligned();

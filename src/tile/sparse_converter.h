@@ -25,9 +25,7 @@ class SparseConverterBase {
       : shared_(shared), first_row_(first_row), entries_(params, group, first_row) {}
 
  protected:
-  __device__ Ring<kSparseStages> ring() const {
-    return Ring<kSparseStages>(shared_.k_ring[Half]);
-  }
+  __device__ Ring<kSparseStages> ring() const { return Ring<kSparseStages>(shared_.k_ring[Half]); }
   /// Of the block at hand: this warp's part, in four boxes.
   __device__ std::uint8_t* rows() const {
     return shared_.k[at_.stage] + Half * kSparseHalfBytes + first_row_ * kBoxRowBytes;
@@ -65,9 +63,9 @@ class SparseConverterBase {
     if (lane == 0) ptx::mbarrier_arrive_expect_tx(full, kBoxes * kBytes + kValidBytes);
     if (lane > kBoxes || (lane == kBoxes && kValidBytes == 0)) return;
     const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
-    const std::uint32_t from =
-        lane < kBoxes ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
-                      : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
+    const std::uint32_t from = lane < kBoxes
+                                   ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
+                                   : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
     ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
                                                  lane < kBoxes ? kBytes : kValidBytes,
                                                  ptx::mapa_shared_cluster(full, peer));

@@ -23,7 +23,8 @@ using SparseAt = RingPosition<kSparseStages>;
 
 /// Rows as they lie in the cache, on their way to a warp that decodes them: half of 8 rows.
 struct SparseRaw {
-  static constexpr int kPitch = 320;  ///< lanes of an even row and of the odd one read from all banks
+  static constexpr int kPitch =
+      320;  ///< lanes of an even row and of the odd one read from all banks
   std::uint8_t rows[8][kPitch];
   std::uint8_t scales[8][16];
 };
@@ -85,8 +86,7 @@ __device__ void release_keys(const Ring<kSparseStages>& ring, const SparseAt& at
   } else {
     __syncwarp();
     const std::uint32_t lane = threadIdx.x % 32;
-    if (lane < Ctas)
-      ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(at), lane));
+    if (lane < Ctas) ptx::mbarrier_arrive_remote(ptx::mapa_shared_cluster(ring.empty(at), lane));
   }
 }
 

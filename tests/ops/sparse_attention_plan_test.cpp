@@ -61,18 +61,19 @@ TEST(SparseAttentionPlanTest, CountsWorkAndBytes) {
 }
 
 TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeads) {
-  for (const std::int64_t heads : {1, 8, 16, 32}) {
+  for (const std::int64_t heads : {1, 8, 16}) {
     const SparseAttentionPlan plan = make_sparse_plan(h200(), flash(heads)).plan;
     EXPECT_EQ(plan.kernel, "few_heads") << heads;
     EXPECT_EQ(plan.head_slots, std::max<std::int64_t>(heads, 8));
   }
-  for (const std::int64_t heads : {33, 64, 128}) {
+  for (const std::int64_t heads : {32, 64, 65, 128}) {
     const SparseAttentionPlan plan = make_sparse_plan(h200(), flash(heads)).plan;
     EXPECT_EQ(plan.kernel, "wgmma") << heads;
-    EXPECT_EQ(plan.head_slots, heads == 128 ? 128 : 64);
+    EXPECT_EQ(plan.head_slots, heads > 64 ? 128 : 64);
+    EXPECT_EQ(plan.launches.at(1).cluster, heads > 64 ? 2u : 1u);
   }
-  const std::string text = make_sparse_plan(h200(), flash(20)).plan.to_string();
-  EXPECT_THAT(text, HasSubstr("padded to 32"));
+  const std::string text = make_sparse_plan(h200(), flash(12)).plan.to_string();
+  EXPECT_THAT(text, HasSubstr("padded to 16"));
   EXPECT_THAT(text, HasSubstr("not naive: it is expected to take"));
 }
 
