@@ -2,11 +2,13 @@
 #include "tilewright/tilewright_cache.h"
 
 #include "base/error.h"
+#include "ops/c_api/checked.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/status.h"
 
 #include <algorithm>
 
+using tilewright::c_api::checked;
 using tilewright::c_api::guarded;
 using tilewright::c_api::require_address;
 
@@ -21,18 +23,6 @@ struct tw_compressor {
 };
 
 namespace {
-
-// A struct of the caller: not null, and of this version of the library.
-template <class T>
-const T& checked(const T* given, const char* function, const char* init) {
-  require_address(given, function, "arguments");
-  tilewright::require(
-      given->struct_bytes == sizeof(T), tilewright::ErrorKind::kInvalidArgument,
-      "{}: struct_bytes = {}; expected {}. Fill it with {}() of the same version of "
-      "the library.",
-      function, given->struct_bytes, sizeof(T), init);
-  return *given;
-}
 
 template <class T>
 void initialise(T* given, const T& defaults) {

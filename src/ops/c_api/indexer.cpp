@@ -3,9 +3,11 @@
 #include "tilewright/tilewright_indexer.h"
 
 #include "base/error.h"
+#include "ops/c_api/checked.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/status.h"
 
+using tilewright::c_api::checked;
 using tilewright::c_api::guarded;
 using tilewright::c_api::require_address;
 
@@ -14,16 +16,6 @@ struct tw_indexer {
 };
 
 namespace {
-
-// A struct of the caller: not null, and of this version of the library.
-template <class T>
-void check(const T* given, const char* function, const char* init) {
-  require_address(given, function, "arguments");
-  tilewright::require(
-      given->struct_bytes == sizeof(T), tilewright::ErrorKind::kInvalidArgument,
-      "{}: struct_bytes = {}; expected {}. Fill it with {}() of the same version of the library.",
-      function, given->struct_bytes, sizeof(T), init);
-}
 
 tilewright::KvCacheLayout to_sizes(const tw_kv_layout& layout) {
   return {tilewright::KvCacheFormat::kBf16, layout.page_size, layout.num_pages,
@@ -104,8 +96,8 @@ tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* p
     require_address(indexer, "tw_indexer_create", "indexer");
     *indexer = nullptr;
     require_address(device, "tw_indexer_create", "device");
-    check(problem, "tw_indexer_create", "tw_indexer_problem_init");
-    *indexer = new tw_indexer{tilewright::Indexer(device->device, to_problem(*problem))};
+    const auto& p = checked(problem, "tw_indexer_create", "tw_indexer_problem_init");
+    *indexer = new tw_indexer{tilewright::Indexer(device->device, to_problem(p))};
   });
 }
 
@@ -127,7 +119,7 @@ size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int
 tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_arguments* arguments) {
   return guarded([&] {
     require_address(indexer, "tw_indexer_run", "indexer");
-    check(arguments, "tw_indexer_run", "tw_indexer_arguments_init");
-    indexer->indexer.run(to_arguments(*arguments));
+    const auto& a = checked(arguments, "tw_indexer_run", "tw_indexer_arguments_init");
+    indexer->indexer.run(to_arguments(a));
   });
 }
