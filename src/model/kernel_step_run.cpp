@@ -176,9 +176,8 @@ void KernelStep::compress(Call& call, std::int64_t i) const {
             .stream = call.stream()};
   };
   const InputColumns& at = arrays.columns;
-  const CompressorArguments rows =
-      arguments(*cache, *arrays.compressor, at.compressor_kv, at.compressor_gate, *memory.state,
-                *memory.entries);
+  const CompressorArguments rows = arguments(*cache, *arrays.compressor, at.compressor_kv,
+                                             at.compressor_gate, *memory.state, *memory.entries);
   if (arrays.kind == LayerKind::kCsa) {
     const CompressedCache& index = *call.context.memory.index;
     cache->compressor.run_with_keys(

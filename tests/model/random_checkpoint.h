@@ -59,7 +59,8 @@ class RandomCheckpoint {
 "original_max_position_embeddings": 65536, "beta_fast": 32, "beta_slow": 1}},
 "attention_bias": false, "torch_dtype": "bfloat16"}})",
         s.hidden, s.ratios.size(), s.heads, s.q_rank, s.groups, s.o_rank, s.window,
-        fmt::join(s.ratios, ", "), s.index_heads, s.index_topk, s.experts, s.topk, s.inter, s.hash_layers, s.vocab);
+        fmt::join(s.ratios, ", "), s.index_heads, s.index_topk, s.experts, s.topk, s.inter,
+        s.hash_layers, s.vocab);
   }
 
   // Uniform with a standard deviation of `scale`.

@@ -202,8 +202,8 @@ TEST_P(HyperConnectionTest, TokensAreIndependent) {
   const Numbers fn(device(), DType::kF32, random_doubles(4, 24 * 4 * kHidden));
   // Parts and streams of some of the tokens, each token's beside each other.
   const auto run = [&](std::int32_t first, std::int32_t count, std::int32_t tiles) {
-    Output<float> part(device(), static_cast<std::size_t>(kSlices * count) *
-                                     kernels::kHyperPartStride);
+    Output<float> part(device(),
+                       static_cast<std::size_t>(kSlices * count) * kernels::kHyperPartStride);
     Output<std::uint16_t> to(device(), static_cast<std::size_t>(count * 4 * kHidden));
     const kernels::HyperMergeParams params = {
         .streams = static_cast<const std::uint16_t*>(x.pointer()) + first * 4 * kHidden,
@@ -235,9 +235,8 @@ TEST_P(HyperConnectionTest, TokensAreIndependent) {
                               merged.begin() + (t + 1) * 4 * kHidden);
       for (std::int32_t slice = 0; slice < kSlices; ++slice)
         for (int i = 0; i < kernels::kHyperPartStride; ++i)
-          all.push_back(parts[static_cast<std::size_t>((slice * count + t) *
-                                                           kernels::kHyperPartStride +
-                                                       i)]);
+          all.push_back(
+              parts[static_cast<std::size_t>((slice * count + t) * kernels::kHyperPartStride + i)]);
       of_tokens.push_back(std::move(all));
     }
     return of_tokens;

@@ -25,16 +25,26 @@
 // reads 2 H to 4 H of f: 7168: 129 KB, 30 ns at 4.3 TB/s. Few tokens: latency and the 384 H bytes
 // of fn from L2, spread over H / 128 CTAs.
 //
-// MEASURED
+// Measured, merge and pre together, H200, bf16 streams, f in f32, operands of 200 MB in turn, in a
+// CUDA graph; in brackets with products on fp32 units and Sinkhorn over lanes, as it was before
+// (docs/notes/2026-11-22-dsv4-hyper-connection.md):
+//
+//   hidden    1 token     16         128        1024       8192 tokens   floor of 8192 at 4.3 TB/s
+//   4096      7.6 (23)    9.6 (22)   14.6 (27)  72 (125)   534 (909)     235
+//   7168      9.7 (26)    11.5 (26)  22 (42)    124 (205)  833 (1517)    410
+//
+// What is left: few tokens wait for loads of x, then of parts; many are at 44 to 49 % of the floor.
+// A row of x gives 32 bytes to a warp, so that loads and stores take eight lines each.
+//
 #include "kernels/model/hyper_connection.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/mma_sync.h"
 #include "ptx/warp_roles.h"
 #include "tile/column4.h"
 
-#include <math.h>
-
 #include <type_traits>
+
+#include <math.h>
 
 namespace tilewright::kernels {
 namespace {
@@ -113,8 +123,7 @@ template <class Stream>
 __device__ void merge_token(const HyperMergeParams& p, std::int64_t token, int column,
                             const tile::Column4& f, TokenStreams& x) {
   const float* const mix = p.mix + token * kHyperMixRows;
-  auto* const to =
-      static_cast<Stream*>(p.merged) + token * kHyperStreams * p.hidden + column;
+  auto* const to = static_cast<Stream*>(p.merged) + token * kHyperStreams * p.hidden + column;
   TokenStreams merged;
 #pragma unroll
   for (int k = 0; k < kHyperStreams; ++k) {
@@ -407,8 +416,7 @@ __device__ void pre(const HyperPreParams& p) {
   float squares = 0;
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
-    y[c] = weighted(c < kAhead ? raw[c]
-                               : load_columns<Stream>(p, token, first + c * kPreColumns),
+    y[c] = weighted(c < kAhead ? raw[c] : load_columns<Stream>(p, token, first + c * kPreColumns),
                     weights);
     squares = tile::dot4(y[c], y[c], squares);
   }

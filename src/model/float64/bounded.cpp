@@ -55,7 +55,7 @@ Bounded rms_norm(const reference::RmsNormParams& p, const Bounded& x,
     }
     const double mean = squares / static_cast<double>(p.dim) + p.eps;
     const double relative_mean = change / static_cast<double>(p.dim) / mean + kChain * kUnit;
-    // 1 / sqrt(1 - d) - 1 is at most d for d <= 1/2: for more nothing is known but the value's size.
+    // 1 / sqrt(1 - d) - 1 is at most d for d <= 1/2; of a larger one nothing is known.
     const double of_rms = relative_mean < 0.5 ? relative_mean : 1e30;
     const double relative = of_rms + 4 * kUnit;
     for (std::int64_t i = 0; i < p.dim; ++i) {
@@ -68,7 +68,8 @@ Bounded rms_norm(const reference::RmsNormParams& p, const Bounded& x,
   return out;
 }
 
-// A pair (a, b) becomes (a c - b s, b c + a s): two products and a sum of factors that fp32 rounded.
+// A pair (a, b) becomes (a c - b s, b c + a s): two products of factors that fp32 rounded, and a
+// sum.
 Bounded rope(const reference::RopeParams& p, const Bounded& x,
              std::span<const std::int32_t> positions, std::span<const double> frequencies) {
   Bounded out = {reference::rope(p, x.value, positions, frequencies), x.error};
@@ -165,8 +166,8 @@ Bounded pool(const reference::CompressorParams& p, const Bounded& values, const 
         slots.value.push_back(values.value[at]);
         slots.value_error.push_back(values.error[at]);
         slots.score.push_back(gates.value[at] + bias);
-        slots.score_error = std::max(
-            slots.score_error, gates.error[at] + kUnit * std::abs(slots.score.back()));
+        slots.score_error =
+            std::max(slots.score_error, gates.error[at] + kUnit * std::abs(slots.score.back()));
       };
       if (p.overlap)
         for (std::int64_t t = (j - 1) * p.ratio; t < j * p.ratio; ++t) take(t, c);

@@ -16,9 +16,7 @@ Doubles layer_frequencies(const Config& config, LayerKind kind) {
 }
 
 reference::CompressorParams compressor_params(LayerKind kind, std::int64_t dim) {
-  return {.ratio = static_cast<std::int64_t>(kind),
-          .dim = dim,
-          .overlap = kind == LayerKind::kCsa};
+  return {.ratio = static_cast<std::int64_t>(kind), .dim = dim, .overlap = kind == LayerKind::kCsa};
 }
 
 const BlockFormat* index_blocks(IndexFormat format) {
@@ -52,18 +50,17 @@ reference::SparseAttentionResult attend64(const Config& config, const Rows& thre
   rows.insert(rows.end(), attended.compressed.begin(), attended.compressed.end());
   const auto row_count = static_cast<std::size_t>(tokens * heads);
   const auto numbers = row_count * static_cast<std::size_t>(dim);
-  reference::SparseAttentionResult all = {
-      Doubles(numbers), Doubles(row_count), Doubles(row_count),
-      Doubles(attended.has_magnitudes ? numbers : 0),
-      Doubles(attended.has_magnitudes ? row_count : 0)};
+  reference::SparseAttentionResult all = {Doubles(numbers), Doubles(row_count), Doubles(row_count),
+                                          Doubles(attended.has_magnitudes ? numbers : 0),
+                                          Doubles(attended.has_magnitudes ? row_count : 0)};
   threads.each(tokens, [&](std::int64_t first, std::int64_t last) {
-    const auto near = reference::window_indices(Rows::part(positions, 1, first, last), window,
-                                                first_row);
+    const auto near =
+        reference::window_indices(Rows::part(positions, 1, first, last), window, first_row);
     std::vector<std::int32_t> indices;
     for (std::int64_t t = 0; t < last - first; ++t) {
       indices.insert(indices.end(), near.begin() + t * window, near.begin() + (t + 1) * window);
-      for (const std::int32_t j : Rows::part(attended.entries, attended.width, first + t,
-                                             first + t + 1))
+      for (const std::int32_t j :
+           Rows::part(attended.entries, attended.width, first + t, first + t + 1))
         indices.push_back(j < 0 ? -1 : static_cast<std::int32_t>(num_window + j));
     }
     const auto part = reference::sparse_attention(

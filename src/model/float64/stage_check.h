@@ -130,8 +130,8 @@ class StageCheck {
   std::int64_t layer_ = 0;
   std::map<std::string, Doubles, std::less<>> now_;  // the latest stage of every name
   std::int64_t first_final_ = 0;                     // position of the first row of final_norm
-  Doubles stored_streams_;  // before the sub-layer that is being checked
-  Bounded scores_;          // of the indexer, or of the router
+  Doubles stored_streams_;                           // before the sub-layer that is being checked
+  Bounded scores_;                                   // of the indexer, or of the router
   CacheRows cache_;
   reference::SparseAttentionResult attended_;
   std::vector<StageVerdict> verdicts_;

@@ -1,6 +1,5 @@
 // StageCheck: queries, the indexer's choice, attention and its projection.
 #include "model/float64/stage_check.h"
-
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
 #include "reference/indexer.h"
@@ -48,11 +47,14 @@ void add_code_products(const double* q, const double* k, std::int64_t dim, doubl
 }  // namespace
 
 void StageCheck::check_latent(const Stage& stage) {
-  compare(stage, by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t last) {
-            const auto x = Rows::part(now("attn_in"), config_.hidden, first, last);
-            return rms_norm({last - first, config_.q_rank, config_.norm_eps},
-                            linear(exactly(x), weights().wq_a, last - first), weights().q_norm);
-          }),
+  compare(stage,
+          by_rows(rows_, stage.shape[0],
+                  [&](std::int64_t first, std::int64_t last) {
+                    const auto x = Rows::part(now("attn_in"), config_.hidden, first, last);
+                    return rms_norm({last - first, config_.q_rank, config_.norm_eps},
+                                    linear(exactly(x), weights().wq_a, last - first),
+                                    weights().q_norm);
+                  }),
           reference::kRoundoffBf16);
 }
 
@@ -61,21 +63,23 @@ void StageCheck::check_query(const Stage& stage) {
   const std::int64_t heads = config_.heads, dim = config_.head_dim;
   const Doubles frequencies = layer_frequencies(config_, kind());
   const auto tokens = positions(stage);
-  compare(stage, by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t last) {
-            const std::int64_t rows = last - first;
-            const auto qr = Rows::part(now("qr"), config_.q_rank, first, last);
-            Bounded q = round_to_bf16(linear(exactly(qr), weights().wq_b, rows));
-            q = rms_norm({rows * heads, dim, config_.norm_eps}, q);
-            return rope({rows, heads, dim, config_.rope_dim}, q,
-                        Rows::part(tokens, 1, first, last), frequencies);
-          }),
+  compare(stage,
+          by_rows(rows_, stage.shape[0],
+                  [&](std::int64_t first, std::int64_t last) {
+                    const std::int64_t rows = last - first;
+                    const auto qr = Rows::part(now("qr"), config_.q_rank, first, last);
+                    Bounded q = round_to_bf16(linear(exactly(qr), weights().wq_b, rows));
+                    q = rms_norm({rows * heads, dim, config_.norm_eps}, q);
+                    return rope({rows, heads, dim, config_.rope_dim}, q,
+                                Rows::part(tokens, 1, first, last), frequencies);
+                  }),
           reference::kRoundoffBf16);
 }
 
 void StageCheck::check_index_weights(const Stage& stage) {
   Bounded w = linear(exactly(now("attn_in")), weights().indexer.weights_proj, stage.shape[0]);
-  const double factor = reference::indexer_weight_factor(
-      {stage.shape[0], config_.index_heads, config_.index_dim});
+  const double factor =
+      reference::indexer_weight_factor({stage.shape[0], config_.index_heads, config_.index_dim});
   for (std::size_t i = 0; i < w.value.size(); ++i) {
     w.value[i] *= factor;
     w.error[i] = factor * w.error[i] + 2 * kUnit * std::abs(w.value[i]);
@@ -181,8 +185,8 @@ void StageCheck::check_lse(const Stage& stage) {
   Bounded expected = exactly(attended_.lse);
   for (std::size_t i = 0; i < expected.value.size(); ++i)
     if (std::isfinite(expected.value[i]))
-      expected.error[i] = reference::attention_lse_bound(attention_row(config_, attended_, i),
-                                                         expected.value[i]);
+      expected.error[i] =
+          reference::attention_lse_bound(attention_row(config_, attended_, i), expected.value[i]);
   compare(stage, expected, kUnit);
 }
 
@@ -190,9 +194,8 @@ void StageCheck::check_attended(const Stage& stage) {
   Bounded expected = exactly(attended_.out);
   const auto dim = static_cast<std::size_t>(config_.head_dim);
   for (std::size_t i = 0; i < expected.value.size(); ++i)
-    expected.error[i] =
-        reference::attention_out_bound(attention_row(config_, attended_, i / dim),
-                                       expected.value[i], attended_.out_magnitude[i]);
+    expected.error[i] = reference::attention_out_bound(
+        attention_row(config_, attended_, i / dim), expected.value[i], attended_.out_magnitude[i]);
   compare(stage, expected, kUnit);
 }
 
@@ -202,7 +205,8 @@ void StageCheck::check_turned(const Stage& stage) {
   const std::int64_t rows = stage.shape[0];
   Doubles last;
   for (std::int64_t r = 0; r < rows * heads; ++r) {
-    const auto row = Rows::part(now("attn_o"), dim, r, r + 1).last(static_cast<std::size_t>(turned));
+    const auto row =
+        Rows::part(now("attn_o"), dim, r, r + 1).last(static_cast<std::size_t>(turned));
     last.insert(last.end(), row.begin(), row.end());
   }
   compare(stage,
@@ -219,17 +223,21 @@ void StageCheck::check_projected(const Stage& stage) {
   const Doubles& last = now("attn_o_inv_rope");
   for (std::int64_t r = 0; r < stage.shape[0] * heads; ++r)
     std::copy_n(last.begin() + r * turned, turned, o.begin() + (r + 1) * dim - turned);
-  compare(stage, by_rows(rows_, stage.shape[0], [&](std::int64_t first, std::int64_t end) {
-            Bounded z;
-            for (std::int64_t t = first; t < end; ++t)
-              for (std::int64_t g = 0; g < groups; ++g)
-                append(z, linear(exactly(Rows::part(o, width, t * groups + g, t * groups + g + 1)),
-                                 Rows::part(weights().wo_a, width, g * config_.o_rank,
-                                            (g + 1) * config_.o_rank),
-                                 1));
-            return linear(round_to_bf16(z), weights().wo_b, end - first);
-          }),
-          kUnit);
+  compare(
+      stage,
+      by_rows(rows_, stage.shape[0],
+              [&](std::int64_t first, std::int64_t end) {
+                Bounded z;
+                for (std::int64_t t = first; t < end; ++t)
+                  for (std::int64_t g = 0; g < groups; ++g)
+                    append(z,
+                           linear(exactly(Rows::part(o, width, t * groups + g, t * groups + g + 1)),
+                                  Rows::part(weights().wo_a, width, g * config_.o_rank,
+                                             (g + 1) * config_.o_rank),
+                                  1));
+                return linear(round_to_bf16(z), weights().wo_b, end - first);
+              }),
+      kUnit);
 }
 
 }  // namespace tilewright::model

@@ -1,9 +1,8 @@
 // StageCheck: rows of caches, and the queries that are stored like them.
-#include "model/float64/stage_check.h"
-
 #include "formats/block_scale.h"
 #include "formats/kv_page.h"
 #include "formats/minifloat.h"
+#include "model/float64/stage_check.h"
 #include "reference/error_bound.h"
 
 #include <algorithm>
@@ -46,8 +45,8 @@ Bounded StageCheck::window_rows(const Stage& stage) {
     const auto x = Rows::part(now("attn_in"), config_.hidden, first, last);
     Bounded kv = linear(exactly(x), weights().wkv, rows);
     kv = rms_norm({rows, dim, config_.norm_eps}, kv, weights().kv_norm);
-    kv = rope({rows, 1, dim, config_.rope_dim}, kv, Rows::part(tokens, 1, first, last),
-              frequencies);
+    kv =
+        rope({rows, 1, dim, config_.rope_dim}, kv, Rows::part(tokens, 1, first, last), frequencies);
     return round_to_bf16(kv);
   });
 }
@@ -111,9 +110,9 @@ void StageCheck::check_scales(const Stage& stage) {
           format.scale,
           static_cast<std::uint32_t>(stage.values[static_cast<std::size_t>(r * blocks + b)]));
       const std::int64_t at = r * plain + b * block;
-      const auto decoded = std::span(cache_.decoded)
-                               .subspan(static_cast<std::size_t>(at),
-                                        static_cast<std::size_t>(block));
+      const auto decoded =
+          std::span(cache_.decoded)
+              .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(block));
       for (double& x : decoded) x *= scale;
       const Bounded row = part(cache_.rows, r * dim + b * block, block);
       const BlockVerdict found = check_block(format, decoded, &scale, row.value, row.error);
@@ -168,9 +167,8 @@ void StageCheck::check_blocks(const Stage& stage, const Bounded& expected) {
     bool is_met = true;
     for (std::int64_t at = r * cols; at < (r + 1) * cols; at += block) {
       const Bounded wanted = part(expected, at, block);
-      const auto found =
-          check_block(*format, Rows::part(stage.values, 1, at, at + block), nullptr, wanted.value,
-                      wanted.error);
+      const auto found = check_block(*format, Rows::part(stage.values, 1, at, at + block), nullptr,
+                                     wanted.value, wanted.error);
       to.undecided += found.undecided;
       to.different += found.different;
       if (found.beyond == 0) continue;

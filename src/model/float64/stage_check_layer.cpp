@@ -1,7 +1,6 @@
 // StageCheck: streams, their mix, experts and the head.
-#include "model/float64/stage_check.h"
-
 #include "base/error.h"
+#include "model/float64/stage_check.h"
 #include "reference/error_bound.h"
 #include "reference/hyper_connection.h"
 
@@ -65,9 +64,9 @@ void StageCheck::begin_streams(const Stage& stage) {
           stage.first_row + stage.shape[0] - 1, tokens_.size());
   stored_streams_.clear();
   for (const std::int32_t position : positions(stage)) {
-    const auto row = Rows::part(weights64_.embed, config_.hidden,
-                                tokens_[static_cast<std::size_t>(position)],
-                                tokens_[static_cast<std::size_t>(position)] + 1);
+    const auto row =
+        Rows::part(weights64_.embed, config_.hidden, tokens_[static_cast<std::size_t>(position)],
+                   tokens_[static_cast<std::size_t>(position)] + 1);
     for (std::int64_t i = 0; i < kStreams; ++i)
       stored_streams_.insert(stored_streams_.end(), row.begin(), row.end());
   }
@@ -80,8 +79,7 @@ Bounded StageCheck::mix_logits(const Hyper64& hyper, std::int64_t rows) const {
   const std::size_t outputs = hyper.base.size();
   const Doubles& x = stored_streams_;
   const double relative = (kChain + 3) * kUnit;  // of the root mean square
-  const double growth =
-      reference::tensor_core_error(static_cast<std::int64_t>(n)) + kChain * kUnit;
+  const double growth = reference::tensor_core_error(static_cast<std::int64_t>(n)) + kChain * kUnit;
   return by_rows(rows_, rows, [&](std::int64_t first, std::int64_t last) {
     Bounded logits;
     for (auto t = static_cast<std::size_t>(first); t < static_cast<std::size_t>(last); ++t) {
@@ -111,8 +109,7 @@ void StageCheck::check_mix(const Stage& stage) {
   const bool is_attn = stage.name == "attn_mix";
   if (is_attn && stage.layer == 0) begin_streams(stage);
   const std::int64_t rows = stage.shape[0];
-  const Bounded logits =
-      mix_logits(is_attn ? weights().hc_attn : weights().hc_ffn, rows);
+  const Bounded logits = mix_logits(is_attn ? weights().hc_attn : weights().hc_ffn, rows);
   const Bounded expected = by_rows(rows_, rows, [&](std::int64_t first, std::int64_t last) {
     Bounded mix;
     for (std::int64_t t = first; t < last; ++t) {
@@ -142,8 +139,7 @@ void StageCheck::check_head_mix(const Stage& stage) {
 void StageCheck::check_input(const Stage& stage) {
   const std::int64_t rows = stage.shape[0], hidden = config_.hidden;
   const bool is_head = stage.name == "final_norm";
-  const Doubles& mix =
-      now(is_head ? "head_mix" : stage.name == "attn_in" ? "attn_mix" : "ffn_mix");
+  const Doubles& mix = now(is_head ? "head_mix" : stage.name == "attn_in" ? "attn_mix" : "ffn_mix");
   const std::int64_t stride = is_head ? kStreams : kMix;
   Bounded y = exactly(Doubles(static_cast<std::size_t>(rows * hidden)));
   for (std::int64_t t = 0; t < rows; ++t) {
@@ -218,8 +214,8 @@ void StageCheck::check_router_ids(const Stage& stage) {
     ++to.rows;
     to.elems += static_cast<std::int64_t>(chosen_of);
     if (config_.is_hash_routed(layer_)) {
-      const auto token = static_cast<std::size_t>(
-          tokens_[static_cast<std::size_t>(stage.first_row) + t]);
+      const auto token =
+          static_cast<std::size_t>(tokens_[static_cast<std::size_t>(stage.first_row) + t]);
       std::vector<std::int64_t> wanted(
           weights().tid2eid.begin() + static_cast<std::ptrdiff_t>(token * chosen_of),
           weights().tid2eid.begin() + static_cast<std::ptrdiff_t>((token + 1) * chosen_of));

@@ -135,8 +135,8 @@ tw_status tw_hyper_embedding_create(const tw_device* device,
   return create(kName, "tw_hyper_embedding_problem_init", device, problem, embedding,
                 [&](const tw_hyper_embedding_problem& p) {
                   return tilewright::HyperEmbedding(
-                      device->device,
-                      {p.tokens, p.hidden, p.vocab, to_dtype(kName, "stream_dtype", p.stream_dtype)});
+                      device->device, {p.tokens, p.hidden, p.vocab,
+                                       to_dtype(kName, "stream_dtype", p.stream_dtype)});
                 });
 }
 
