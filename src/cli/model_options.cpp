@@ -62,14 +62,24 @@ std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
                                           model::expert_format_by_name(args.experts).value());
 }
 
+namespace {
+
+std::string asked_device(const std::string& spec) {
+  const char* const set = std::getenv("TILEWRIGHT_DEVICE");
+  return spec.empty() && set != nullptr ? set : spec;
+}
+
+}  // namespace
+
+bool is_reference(const std::string& spec) {
+  return asked_device(spec) == "reference";
+}
+
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,
                                            std::shared_ptr<const model::Weights> weights,
                                            const RunnerOptions& options) {
-  std::string asked = spec;
-  if (const char* set = std::getenv("TILEWRIGHT_DEVICE"); asked.empty() && set != nullptr)
-    asked = set;
-  if (asked == "reference") return model::make_reference_runner(std::move(weights), options);
-  return model::make_kernel_runner(Device::open(asked), std::move(weights), options);
+  if (is_reference(spec)) return model::make_reference_runner(std::move(weights), options);
+  return model::make_kernel_runner(Device::open(asked_device(spec)), std::move(weights), options);
 }
 
 }  // namespace tilewright::cli

@@ -26,6 +26,9 @@ model::RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_toke
 
 std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args);
 
+/// Whether make_runner() gives the float64 model for `spec`.
+bool is_reference(const std::string& spec);
+
 /// `spec` as --device, or "reference" for the float64 model; empty: TILEWRIGHT_DEVICE, then auto.
 /// Errors   as Device::open; Unsupported if the formats do not fit the runner
 std::unique_ptr<model::Runner> make_runner(const std::string& spec,

@@ -58,6 +58,16 @@ std::ptrdiff_t best(std::span<const double> row) {
   return std::ranges::max_element(row) - row.begin();
 }
 
+double kl(std::span<const double> base, std::span<const double> row) {
+  const double base_sum = log_sum(base), sum = log_sum(row);
+  double nats = 0;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const double log_p = base[i] - base_sum;
+    nats += std::exp(log_p) * (log_p - (row[i] - sum));
+  }
+  return nats;
+}
+
 }  // namespace
 
 GenerateResult generate(Runner& runner, std::span<const Tokens> prompts,
@@ -130,6 +140,15 @@ std::vector<Logits> text_logits(Runner& runner, std::span<const Tokens> texts,
   return logits;
 }
 
+double mean_kl(const Logits& base, const Logits& logits) {
+  require(base.vocab == logits.vocab && base.rows() == logits.rows(), ErrorKind::kInvalidArgument,
+          "mean_kl: {} rows of {} and {} of {} logits; expected the same", base.rows(), base.vocab,
+          logits.rows(), logits.vocab);
+  double sum = 0;
+  for (std::int64_t row = 0; row < base.rows(); ++row) sum += kl(base.row(row), logits.row(row));
+  return base.rows() > 0 ? sum / static_cast<double>(base.rows()) : 0;
+}
+
 TextScore score_text(const Logits& logits, std::span<const std::int32_t> text, const Logits* base) {
   TextScore score;
   score.tokens = logits.rows();
@@ -144,13 +163,8 @@ TextScore score_text(const Logits& logits, std::span<const std::int32_t> text, c
     const auto next = static_cast<std::size_t>(text[static_cast<std::size_t>(t) + 1]);
     score.bits_per_token += (sum - row[next]) / std::log(2.0);
     if (base == nullptr) continue;
-    const auto base_row = base->row(t);
-    const double base_sum = log_sum(base_row);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const double log_p = base_row[i] - base_sum;
-      score.kl_nats += std::exp(log_p) * (log_p - (row[i] - sum));
-    }
-    score.same_best += best(row) == best(base_row);
+    score.kl_nats += kl(base->row(t), row);
+    score.same_best += best(row) == best(base->row(t));
   }
   const auto tokens = static_cast<double>(std::max<std::int64_t>(score.tokens, 1));
   score.bits_per_token /= tokens;

@@ -47,6 +47,10 @@ struct TextScore {
 std::vector<Logits> text_logits(Runner& runner, std::span<const std::vector<std::int32_t>> texts,
                                 std::int64_t prefill_chunk = 512);
 
+/// Mean over the rows of sum_i p_i ln(p_i / q_i), p of the base and q of `logits`, in nats.
+/// Errors   InvalidArgument if the two have not as many rows of as many logits
+double mean_kl(const Logits& base, const Logits& logits);
+
 /// `base`: logits of another model for the same text, or nullptr. KL is sum_i p_i ln(p_i / q_i)
 /// with p of the base and q of `logits`.
 TextScore score_text(const Logits& logits, std::span<const std::int32_t> text,

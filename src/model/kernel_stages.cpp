@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 namespace tilewright::model {
@@ -89,29 +90,46 @@ void StageTap::emit(std::string_view name, std::int64_t layer, const NewTokens& 
          .values = values});
 }
 
-void StageTap::rows(std::string_view name, std::int64_t layer, const TappedRows& rows,
-                    const Change& change) const {
-  device_.synchronize();
+std::vector<double> StageTap::fetch_rows(const NewTokens& tokens, const TappedRows& rows) const {
   const std::int64_t outer = rows.shape[0], inner = product(rows.shape) / outer;
   const std::int64_t inner_stride = rows.inner_stride == 0 ? inner : rows.inner_stride;
   const std::int64_t stride = rows.stride == 0 ? outer * inner : rows.stride;
   const std::int64_t bytes = bits_per_elem(rows.dtype) / 8;
+  const auto* const first =
+      static_cast<const std::uint8_t*>(rows.data) + tokens.first_row * stride * bytes;
+  const std::int64_t elems = (tokens.count - 1) * stride + (outer - 1) * inner_stride + inner;
+  const Bytes copy = fetch(device_, first, elems * bytes);
+  std::vector<double> values;
+  for (std::int64_t t = 0; t < tokens.count; ++t)
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t i = 0; i < inner; ++i)
+        values.push_back(
+            number_at(copy.data() + (t * stride + o * inner_stride + i) * bytes, rows.dtype));
+  return values;
+}
+
+void StageTap::rows(std::string_view name, std::int64_t layer, const TappedRows& rows,
+                    const Change& change) const {
+  device_.synchronize();
   for (const NewTokens& tokens : tokens_) {
     if (tokens.count == 0) continue;
-    const auto* const first =
-        static_cast<const std::uint8_t*>(rows.data) + tokens.first_row * stride * bytes;
-    const std::int64_t elems = (tokens.count - 1) * stride + (outer - 1) * inner_stride + inner;
-    const Bytes copy = fetch(device_, first, elems * bytes);
-    std::vector<double> values;
-    for (std::int64_t t = 0; t < tokens.count; ++t)
-      for (std::int64_t o = 0; o < outer; ++o)
-        for (std::int64_t i = 0; i < inner; ++i)
-          values.push_back(
-              number_at(copy.data() + (t * stride + o * inner_stride + i) * bytes, rows.dtype));
+    std::vector<double> values = fetch_rows(tokens, rows);
     if (change) change(values);
     std::vector<std::int64_t> shape = {tokens.count};
     shape.insert(shape.end(), rows.shape.begin(), rows.shape.end());
     emit(name, layer, tokens, tokens.start, std::move(shape), values);
+  }
+}
+
+void StageTap::sum_of_rows(std::string_view name, std::int64_t layer, const TappedRows& rows,
+                           const TappedRows* more) const {
+  device_.synchronize();
+  for (const NewTokens& tokens : tokens_) {
+    if (tokens.count == 0) continue;
+    std::vector<double> values = fetch_rows(tokens, rows);
+    if (more != nullptr)
+      std::ranges::transform(values, fetch_rows(tokens, *more), values.begin(), std::plus<>());
+    emit(name, layer, tokens, tokens.start, {tokens.count, rows.shape[0]}, values);
   }
 }
 

@@ -40,6 +40,9 @@ class StageTap {
   /// `change` is applied to all values first.
   void rows(std::string_view name, std::int64_t layer, const TappedRows& rows,
             const Change& change = {}) const;
+  /// `rows`, or their sum with `more`, which the kernels add only where they use it.
+  void sum_of_rows(std::string_view name, std::int64_t layer, const TappedRows& rows,
+                   const TappedRows* more) const;
   /// Rows of a cache as they are stored: kv_fp8, kv_scale, kv_rope (fp8), else kv; or comp_...
   void window_rows(std::int64_t layer, const KernelMemory& memory) const;
   void entries(std::int64_t layer, const CompressedCache& cache, const ByteArray& pages) const;
@@ -56,6 +59,7 @@ class StageTap {
 
  private:
   struct CacheRows;
+  std::vector<double> fetch_rows(const NewTokens& tokens, const TappedRows& rows) const;
   void emit(std::string_view name, std::int64_t layer, const NewTokens& tokens,
             std::int64_t first_row, std::vector<std::int64_t> shape,
             const std::vector<double>& values) const;

@@ -157,31 +157,38 @@ void KernelStep::compress(Call& call, std::int64_t i) const {
   const CompressedCache* cache = call.context.memory.entries(arrays.kind);
   if (cache == nullptr) return;
   const LayerMemory& memory = call.memory(i);
-  const auto run = [&](const CompressedCache& to, const CompressorArrays& weights, std::int64_t kv,
-                       std::int64_t gate, const ByteArray& state, const ByteArray& pages) {
-    to.compressor.run({.sequences = call.context.sequences(),
-                       .max_tokens = call.context.longest,
-                       .kv = call.at().input.get() + kv,
-                       .gate = call.at().input.get() + gate,
-                       .kv_stride = arrays.input.width(),
-                       .gate_stride = arrays.input.width(),
-                       .ape = weights.ape.get(),
-                       .norm_weight = weights.norm.get(),
-                       .rope = call.rope(arrays.kind).get(),
-                       .rope_positions = call.at().rope_positions,
-                       .state = state.get(),
-                       .table = to.table.pages(),
-                       .pages = pages.get(),
-                       .stream = call.stream()});
+  const auto arguments = [&](const CompressedCache& to, const CompressorArrays& weights,
+                             std::int64_t kv, std::int64_t gate, const ByteArray& state,
+                             const ByteArray& pages) -> CompressorArguments {
+    return {.sequences = call.context.sequences(),
+            .max_tokens = call.context.longest,
+            .kv = call.at().input.get() + kv,
+            .gate = call.at().input.get() + gate,
+            .kv_stride = arrays.input.width(),
+            .gate_stride = arrays.input.width(),
+            .ape = weights.ape.get(),
+            .norm_weight = weights.norm.get(),
+            .rope = call.rope(arrays.kind).get(),
+            .rope_positions = call.at().rope_positions,
+            .state = state.get(),
+            .table = to.table.pages(),
+            .pages = pages.get(),
+            .stream = call.stream()};
   };
   const InputColumns& at = arrays.columns;
-  run(*cache, *arrays.compressor, at.compressor_kv, at.compressor_gate, *memory.state,
-      *memory.entries);
+  const CompressorArguments rows = arguments(*cache, *arrays.compressor, at.compressor_kv,
+                                             at.compressor_gate, *memory.state, *memory.entries);
+  if (arrays.kind == LayerKind::kCsa) {
+    const CompressedCache& index = *call.context.memory.index;
+    cache->compressor.run_with_keys(
+        rows, index.compressor,
+        arguments(index, *arrays.index_compressor, at.index_kv, at.index_gate, *memory.index_state,
+                  *memory.index_keys));
+  } else {
+    cache->compressor.run(rows);
+  }
   if (call.tap() != nullptr) call.tap()->entries(i, *cache, *memory.entries);
-  if (arrays.kind != LayerKind::kCsa) return;
-  run(*call.context.memory.index, *arrays.index_compressor, at.index_kv, at.index_gate,
-      *memory.index_state, *memory.index_keys);
-  choose_entries(call, i);
+  if (arrays.kind == LayerKind::kCsa) choose_entries(call, i);
 }
 
 // Layers of one kind have lists of the same lengths, and so one schedule.
@@ -268,17 +275,17 @@ void KernelStep::experts(const Call& call, std::int64_t i) const {
       .stream = call.stream()};
   layer.experts.run(arguments);
   if (call.tap() != nullptr) tap_routing(call, i, arguments);
-  if (!layer.shared) {
-    if (call.tap() != nullptr)
-      call.tap()->rows("moe_out", i, {at.result.get(), numbers_.sub_layer, {config_.hidden}});
-    return;
-  }
-  layer.shared->run({.x = at.normed.get(),
-                     .ids = at.zeros.get(),
-                     .weights = at.ones.get(),
-                     .out = at.shared_result.get(),
-                     .workspace = call.workspace,
-                     .stream = call.stream()});
+  if (layer.shared)
+    layer.shared->run({.x = at.normed.get(),
+                       .ids = at.zeros.get(),
+                       .weights = at.ones.get(),
+                       .out = at.shared_result.get(),
+                       .workspace = call.workspace,
+                       .stream = call.stream()});
+  if (call.tap() == nullptr) return;
+  const TappedRows routed = {at.result.get(), numbers_.sub_layer, {config_.hidden}};
+  const TappedRows shared = {at.shared_result.get(), numbers_.sub_layer, {config_.hidden}};
+  call.tap()->sum_of_rows("moe_out", i, routed, layer.shared ? &shared : nullptr);
 }
 
 void KernelStep::tap_routing(const Call& call, std::int64_t i,

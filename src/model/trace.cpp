@@ -117,6 +117,14 @@ std::vector<double> Trace::read(const std::string& name) const {
   return to_doubles(file_.tensor(name), name);
 }
 
+Logits Trace::logits_of(const std::string& mode, std::int64_t tokens) const {
+  const std::string name = prompt_ + "." + mode + ".logits";
+  if (!file_.contains(name)) return {};
+  Logits logits = {.vocab = file_.tensor(name).shape.back(), .values = read(name)};
+  logits.values.resize(static_cast<std::size_t>(std::min(tokens, logits.rows()) * logits.vocab));
+  return logits;
+}
+
 const std::vector<double>& Trace::reference(const std::string& name) {
   const auto [found, is_new] = cache_.try_emplace(name);
   if (is_new) found->second = read(prefix_ + name);

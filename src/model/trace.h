@@ -43,6 +43,9 @@ class Trace {
         const TraceTolerance& tolerance = {});
 
   const std::vector<std::int32_t>& input_ids() const noexcept { return input_ids_; }
+  /// Those after the first `tokens` tokens of the prompt in a mode of the file; none if it has
+  /// no such logits.
+  Logits logits_of(const std::string& mode, std::int64_t tokens) const;
   /// The continuation, and how much better the best byte was than the next; may be empty.
   const std::vector<std::int32_t>& continuation() const noexcept { return continuation_; }
   const std::vector<double>& continuation_margin() const noexcept { return margin_; }

@@ -15,8 +15,6 @@ namespace tilewright {
 
 namespace {
 
-constexpr int kMergeWarps = kernels::kHyperMergeThreads / 32;
-
 std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
   return static_cast<std::uint32_t>((a + b - 1) / b);
 }
@@ -68,12 +66,13 @@ void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
   need(p.has_mix, "workspace", a.workspace, 256);
 }
 
-// One token a warp until every SM has a CTA: then fn is read once for more of them. On an H200, 128
-// tokens of 4096 took 44 us with one token a warp, 32 with two, 26 with four.
-std::int32_t warp_tokens(const HyperConnectionProblem& p, std::uint32_t slices, int num_sms) {
-  const std::int64_t warps = p.tokens * slices;
-  const std::int64_t wanted = warps / (std::int64_t{kMergeWarps} * num_sms);
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, 1, kernels::kHyperWarpTokens));
+// One tile of tokens a CTA while that gives every SM two; then fn is read once for more of them: on
+// an H200 8192 tokens of 4096 took 391 us with one tile, 352 with four.
+std::int32_t merge_tiles(std::int64_t tokens, std::uint32_t slices, int num_sms) {
+  constexpr std::int64_t kMostTiles = 4, kCtasOfAnSm = 2;
+  const std::int64_t ctas = slices * ceil_div(tokens, kernels::kHyperMergeTokens);
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(ctas / (kCtasOfAnSm * num_sms), 1, kMostTiles));
 }
 
 const char* entry_of(DType stream_dtype, const char* bf16, const char* f32) {
@@ -119,7 +118,7 @@ std::size_t HyperConnection::workspace_bytes() const noexcept {
 void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
                                           const device::Stream& stream) const {
   const HyperConnectionProblem& p = problem;
-  const std::int32_t tokens = warp_tokens(p, slices, handle.num_sms());
+  const std::int32_t tiles = merge_tiles(p.tokens, slices, handle.num_sms());
   const kernels::HyperMergeParams params = {
       .streams = a.streams,
       .merged = a.merged,
@@ -133,13 +132,14 @@ void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
       .tokens = static_cast<std::int32_t>(p.tokens),
       .hidden = static_cast<std::int32_t>(p.hidden),
       .rows = p.is_head ? kernels::kHyperHeadRows : kernels::kHyperMixRows,
-      .warp_tokens = tokens,
+      .tiles = tiles,
       .is_f_f32 = p.f_dtype == DType::kF32,
       .is_g_f32 = p.g_dtype == DType::kF32};
-  merge.launch({.grid = {slices, ceil_div(p.tokens, std::int64_t{kMergeWarps} * tokens)},
-                .block = {kernels::kHyperMergeThreads},
-                .is_dependent_launch = true},
-               params, stream);
+  merge.launch(
+      {.grid = {slices * ceil_div(p.tokens, std::int64_t{kernels::kHyperMergeTokens} * tiles)},
+       .block = {kernels::kHyperMergeThreads},
+       .is_dependent_launch = true},
+      params, stream);
 }
 
 void HyperConnection::State::launch_pre(const HyperConnectionArguments& a,

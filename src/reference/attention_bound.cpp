@@ -8,12 +8,7 @@ namespace tilewright::reference {
 
 namespace {
 
-constexpr double kStepError = 17 * 0x1p-25 + 0x1p-23;  // of a tensor core that adds 16 products
 constexpr double kExp2Error = 7.5e-5;
-
-double tensor_core_error(std::int64_t length) {
-  return 2 * std::ceil(static_cast<double>(length) / 16) * kStepError;
-}
 
 double sum_error(const AttentionRow& row) {
   constexpr std::int64_t kSmallestTile = 64;

@@ -22,9 +22,8 @@ struct AttentionRow {
 
 /// Bound on how far every score, as the exponential sees it, is off (natural logarithm).
 ///
-///   dot    ceil(head_dim / 16) steps that each add 16 products and the accumulator, cut to 25 bits
-///          below the largest, and lose 2^-23 of the sum: 17 * 2^-25 + 2^-23 a step, twice for
-///   growth scale  folded with log2 e into one factor: 2 roundings, the product with the maximum 1,
+///   dot    tensor_core_error()
+///   scale  folded with log2 e into one factor: 2 roundings, the product with the maximum 1,
 ///          the fused subtraction 1 of at most twice the scores: 6 * 2^-24
 ///   exp2   2^-22 relative, or 7.5e-5 by the cubic; tanh of a softcap 2^-20 of the cap
 double attention_score_error(const AttentionRow& row);

@@ -22,4 +22,9 @@ double dot_error_bound(const DotArithmetic& a, double exact, double magnitude) {
   return sum_error + a.output_roundoff * (std::abs(exact) + sum_error);
 }
 
+double tensor_core_error(std::int64_t length) {
+  constexpr double kStepError = 17 * 0x1p-25 + 0x1p-23;
+  return 2 * std::ceil(static_cast<double>(length) / 16) * kStepError;
+}
+
 }  // namespace tilewright::reference

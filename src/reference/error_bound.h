@@ -40,4 +40,10 @@ struct DotArithmetic {
 /// Source   Higham, Accuracy and Stability of Numerical Algorithms, chapter 3
 double dot_error_bound(const DotArithmetic& arithmetic, double exact, double magnitude);
 
+/// Bound on the error of a sum of `length` products in a tensor core with fp32 sums, in parts of
+/// the sum of their magnitudes: ceil(length / 16) steps that each add 16 products and the
+/// accumulator, cut to 25 bits below the largest, and lose 2^-23 of the sum: 17 * 2^-25 + 2^-23 a
+/// step, twice for growth. Fused multiply-adds lose less.
+double tensor_core_error(std::int64_t length);
+
 }  // namespace tilewright::reference

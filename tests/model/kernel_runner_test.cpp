@@ -3,6 +3,7 @@
 #include "model/kernel_runner.h"
 
 #include "model/float64/reference_runner.h"
+#include "model/generate.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/ops/hopper_test.h"
 
@@ -26,24 +27,6 @@ std::vector<std::int32_t> text(std::int64_t first, std::int64_t count, std::int6
   for (std::int64_t i = first; i < first + count; ++i)
     tokens.push_back(static_cast<std::int32_t>((i * i * 7 + i * 3 + i / 5) % vocab));
   return tokens;
-}
-
-double mean_kl(const Logits& exact, const Logits& got) {
-  EXPECT_EQ(exact.rows(), got.rows());
-  const auto log_sum = [](std::span<const double> row) {
-    const double top = *std::ranges::max_element(row);
-    double sum = 0;
-    for (const double x : row) sum += std::exp(x - top);
-    return top + std::log(sum);
-  };
-  double total = 0;
-  for (std::int64_t r = 0; r < std::min(exact.rows(), got.rows()); ++r) {
-    const auto p = exact.row(r), q = got.row(r);
-    const double p_sum = log_sum(p), q_sum = log_sum(q);
-    for (std::size_t i = 0; i < p.size(); ++i)
-      total += std::exp(p[i] - p_sum) * (p[i] - p_sum - q[i] + q_sum);
-  }
-  return total / static_cast<double>(std::max<std::int64_t>(1, exact.rows()));
 }
 
 struct Pair {

@@ -21,7 +21,8 @@ namespace tilewright::model {
 /// Every token has all experts: with random weights their order would hang on the last bit.
 struct CheckpointSizes {
   std::int64_t hidden = 128, heads = 2, q_rank = 64, groups = 2, o_rank = 32, index_heads = 2,
-               index_topk = 4, experts = 2, topk = 2, inter = 128, vocab = 32, hash_layers = 1;
+               index_topk = 4, experts = 2, topk = 2, inter = 128, vocab = 32, hash_layers = 1,
+               window = 128;
   std::vector<int> ratios = {0, 4, 128};
 };
 
@@ -47,7 +48,7 @@ class RandomCheckpoint {
         R"({{"architectures": ["DeepseekV4ForCausalLM"], "model_type": "deepseek_v4",
 "hidden_size": {}, "num_hidden_layers": {}, "num_attention_heads": {}, "num_key_value_heads": 1,
 "head_dim": 512, "qk_rope_head_dim": 64, "q_lora_rank": {}, "o_groups": {}, "o_lora_rank": {},
-"sliding_window": 128, "compress_ratios": [{}], "index_n_heads": {}, "index_head_dim": 128,
+"sliding_window": {}, "compress_ratios": [{}], "index_n_heads": {}, "index_head_dim": 128,
 "index_topk": {}, "n_routed_experts": {}, "num_experts_per_tok": {}, "n_shared_experts": 1,
 "moe_intermediate_size": {}, "num_hash_layers": {}, "routed_scaling_factor": 1.5,
 "scoring_func": "sqrtsoftplus", "topk_method": "noaux_tc", "norm_topk_prob": true,
@@ -57,8 +58,9 @@ class RandomCheckpoint {
 "rope_scaling": {{"type": "yarn", "rope_type": "yarn", "factor": 16,
 "original_max_position_embeddings": 65536, "beta_fast": 32, "beta_slow": 1}},
 "attention_bias": false, "torch_dtype": "bfloat16"}})",
-        s.hidden, s.ratios.size(), s.heads, s.q_rank, s.groups, s.o_rank, fmt::join(s.ratios, ", "),
-        s.index_heads, s.index_topk, s.experts, s.topk, s.inter, s.hash_layers, s.vocab);
+        s.hidden, s.ratios.size(), s.heads, s.q_rank, s.groups, s.o_rank, s.window,
+        fmt::join(s.ratios, ", "), s.index_heads, s.index_topk, s.experts, s.topk, s.inter,
+        s.hash_layers, s.vocab);
   }
 
   // Uniform with a standard deviation of `scale`.

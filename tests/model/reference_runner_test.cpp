@@ -121,16 +121,6 @@ void PrintTo(const Slip& slip, std::ostream* out) {
   *out << slip.name;
 }
 
-// The first half of the rows and the second exchanged, in a copy.
-void swap_rows(Matrix& matrix, std::vector<std::uint8_t>& copy) {
-  const auto half = static_cast<std::size_t>(matrix.rows / 2 * matrix.cols) *
-                    static_cast<std::size_t>(bits_per_elem(matrix.codes.dtype) / 8);
-  const auto* from = static_cast<const std::uint8_t*>(matrix.codes.data);
-  copy.assign(from + half, from + 2 * half);
-  copy.insert(copy.end(), from, from + half);
-  matrix.codes.data = copy.data();
-}
-
 const Slip kSlips[] = {
     {"ThetaOfCompressedLayers", "layers.1.q", [](json& c) { c["compress_rope_theta"] = 1e4; }, {}},
     {"ThetaOfLayer0", "layers.0.q", [](json& c) { c["rope_theta"] = 1.6e5; }, {}},

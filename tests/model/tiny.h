@@ -23,16 +23,18 @@ inline const std::string kTinyModel =
 /// Stages of the layers 0, 1 and 2 and all logits, by tools/make_model_golden.py: run "p144".
 inline const std::string kTinyGolden = std::string(TILEWRIGHT_TEST_DATA) + "/dsv4/tiny.safetensors";
 
-/// The bundled weights behind a config.json that `change` has been at.
+/// The weights of a folder, the bundled ones by default, behind a config.json that `change` has
+/// been at.
 class ChangedModel {
  public:
-  explicit ChangedModel(const std::function<void(nlohmann::json&)>& change) {
+  explicit ChangedModel(const std::function<void(nlohmann::json&)>& change,
+                        const std::filesystem::path& from = kTinyModel) {
     namespace fs = std::filesystem;
-    for (const fs::directory_entry& entry : fs::directory_iterator(kTinyModel)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
       const std::string name = entry.path().filename().string();
       if (name.starts_with("model")) fs::create_symlink(entry.path(), folder_ / name);
     }
-    nlohmann::json config = read_json(kTinyModel + "/config.json");
+    nlohmann::json config = read_json(from / "config.json");
     change(config);
     write_json(folder_ / "config.json", config);
   }
@@ -41,6 +43,16 @@ class ChangedModel {
  private:
   ScopedFolder folder_;
 };
+
+/// The first half of the rows and the second exchanged, in a copy.
+inline void swap_rows(Matrix& matrix, std::vector<std::uint8_t>& copy) {
+  const auto half = static_cast<std::size_t>(matrix.rows / 2 * matrix.cols) *
+                    static_cast<std::size_t>(bits_per_elem(matrix.codes.dtype) / 8);
+  const auto* from = static_cast<const std::uint8_t*>(matrix.codes.data);
+  copy.assign(from + half, from + 2 * half);
+  copy.insert(copy.end(), from, from + half);
+  matrix.codes.data = copy.data();
+}
 
 inline RunnerOptions options_of(const std::string& mode) {
   RunnerOptions options;

@@ -1,4 +1,5 @@
 // Lists of rows that tokens look at, and the rotation taken out of attention's output.
+#include "kernels/linear/packed_weight.h"
 #include "tests/ops/cache_case.h"
 
 namespace tilewright::ops {
@@ -176,6 +177,14 @@ TEST_P(InverseRopeTest, QuantisesWhatItTurned) {
     for (std::int64_t t = 0; t < tokens; ++t)
       for (std::int64_t b = 0; b < blocks; ++b)
         ASSERT_EQ(major.scales[(b * tokens + t) * bytes], found.scales[(t * blocks + b) * bytes]);
+    // As the projection behind it reads them: byte p of 64 is element operand_order(p).
+    const Result ordered = run({.has_pow2_scales = is_pow2, .has_operand_order = true}, true);
+    EXPECT_EQ(ordered.scales, found.scales);
+    for (std::size_t i = 0; i < found.codes.size(); ++i) {
+      const std::size_t block = i / 64 * 64;
+      const auto from = static_cast<std::size_t>(kernels::operand_order(static_cast<int>(i % 64)));
+      ASSERT_EQ(ordered.codes[i], found.codes[block + from]) << "byte " << i;
+    }
   }
 }
 

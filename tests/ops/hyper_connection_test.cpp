@@ -193,41 +193,61 @@ TEST_P(HyperConnectionTest, ManyTokensOfAGpu) {
       check_step(device(), handle(), {.tokens = tokens, .hidden = hidden, .has_merge = true});
 }
 
-// How many tokens a warp has changes no bit of the result.
-TEST_P(HyperConnectionTest, TokensOfAWarpAreIndependent) {
-  constexpr std::int32_t kTokens = 11, kHidden = 144, kSlices = 2;
+// What tokens are beside one changes no bit of its result.
+TEST_P(HyperConnectionTest, TokensAreIndependent) {
+  constexpr std::int32_t kTokens = 19, kHidden = 144, kSlices = 2;
   const Numbers x(device(), DType::kBF16, random_doubles(1, kTokens * 4 * kHidden));
   const Numbers f(device(), DType::kBF16, random_doubles(2, kTokens * kHidden));
   const Numbers mix(device(), DType::kF32, random_doubles(3, kTokens * 24));
   const Numbers fn(device(), DType::kF32, random_doubles(4, 24 * 4 * kHidden));
-  std::vector<std::vector<float>> parts;
-  std::vector<std::vector<std::uint16_t>> merged;
-  for (const std::int32_t warp_tokens : {1, 2, 3, 4}) {
-    Output<float> part(device(), kSlices * kTokens * kernels::kHyperPartStride);
-    Output<std::uint16_t> to(device(), kTokens * 4 * kHidden);
-    const kernels::HyperMergeParams params = {.streams = x.pointer(),
-                                              .merged = to.pointer(),
-                                              .f = f.pointer(),
-                                              .g = nullptr,
-                                              .mix = mix.floats(),
-                                              .fn = fn.floats(),
-                                              .parts = part.pointer(),
-                                              .f_stride = kHidden,
-                                              .g_stride = kHidden,
-                                              .tokens = kTokens,
-                                              .hidden = kHidden,
-                                              .rows = 24,
-                                              .warp_tokens = warp_tokens,
-                                              .is_f_f32 = false,
-                                              .is_g_f32 = false};
-    kernels::run_kernel(device(), "hyper_merge_bf16",
-                        {.grid = {kSlices, kernels::ceil_div(kTokens, 4 * warp_tokens)},
-                         .block = {kernels::kHyperMergeThreads}},
-                        params);
-    parts.push_back(part.read());
-    merged.push_back(to.read());
-    EXPECT_EQ(parts.back(), parts.front()) << warp_tokens;
-    EXPECT_EQ(merged.back(), merged.front()) << warp_tokens;
+  // Parts and streams of some of the tokens, each token's beside each other.
+  const auto run = [&](std::int32_t first, std::int32_t count, std::int32_t tiles) {
+    Output<float> part(device(),
+                       static_cast<std::size_t>(kSlices * count) * kernels::kHyperPartStride);
+    Output<std::uint16_t> to(device(), static_cast<std::size_t>(count * 4 * kHidden));
+    const kernels::HyperMergeParams params = {
+        .streams = static_cast<const std::uint16_t*>(x.pointer()) + first * 4 * kHidden,
+        .merged = to.pointer(),
+        .f = static_cast<const std::uint16_t*>(f.pointer()) + first * kHidden,
+        .g = nullptr,
+        .mix = mix.floats() + first * 24,
+        .fn = fn.floats(),
+        .parts = part.pointer(),
+        .f_stride = kHidden,
+        .g_stride = kHidden,
+        .tokens = count,
+        .hidden = kHidden,
+        .rows = 24,
+        .tiles = tiles,
+        .is_f_f32 = false,
+        .is_g_f32 = false};
+    kernels::run_kernel(
+        device(), "hyper_merge_bf16",
+        {.grid = {static_cast<std::uint32_t>(
+             kSlices * kernels::ceil_div(count, tiles * kernels::kHyperMergeTokens))},
+         .block = {kernels::kHyperMergeThreads}},
+        params);
+    std::vector<std::vector<double>> of_tokens;
+    const auto parts = part.read();
+    const auto merged = to.read();
+    for (std::int32_t t = 0; t < count; ++t) {
+      std::vector<double> all(merged.begin() + t * 4 * kHidden,
+                              merged.begin() + (t + 1) * 4 * kHidden);
+      for (std::int32_t slice = 0; slice < kSlices; ++slice)
+        for (int i = 0; i < kernels::kHyperPartStride; ++i)
+          all.push_back(
+              parts[static_cast<std::size_t>((slice * count + t) * kernels::kHyperPartStride + i)]);
+      of_tokens.push_back(std::move(all));
+    }
+    return of_tokens;
+  };
+  const auto together = run(0, kTokens, 1);
+  EXPECT_EQ(run(0, kTokens, 3), together);
+  for (const auto& [first, count] : {std::pair{0, 1}, {3, 5}, {16, 3}}) {
+    const auto alone = run(first, count, 1);
+    for (std::int32_t t = 0; t < count; ++t)
+      EXPECT_EQ(alone[static_cast<std::size_t>(t)], together[static_cast<std::size_t>(first + t)])
+          << "token " << first + t << " of " << count;
   }
 }
 

@@ -6,33 +6,43 @@
 //   pre:    mix = Sinkhorn ...; y = pre . streams'; norm           grid: tokens
 //
 // The merge after one sub-layer and the mix before the next read the same streams, so one kernel
-// does both: a warp holds 128 columns of the four streams of a token in registers (lane l: columns
-// 4 l to 4 l + 3), writes the new streams, and multiplies them with its columns of the 24 rows of
-// fn, which are f32 and stay f32: on a device without tensor cores for f32 the sums are exact to
-// rounding. A warp that does several tokens reads fn once for all of them.
+// does both. A CTA has 16 tokens at a time and 128 columns; a warp makes the four new streams of 16
+// columns, as fragments of an A operand (row: token, k: column), and multiplies them with the 24
+// rows of fn by mma.sync. fn is f32: three bf16 terms have all of its 24 bits, and streams
+// in bf16 are exact as they are stored, so that the products are those of f32 (streams in f32 are
+// three terms, too: six products of terms). A lane takes four neighbours of a row for the four
+// places of k that a fragment wants of it; fn is read in the same order, which is all that counts.
 //
-//   lanes of a warp  | load x, f | x' | store x' | 24 rows: 4 x 16-byte loads, 16 FMA a token |
-//                    | sums over lanes: 27 exchanges a token | store part |
+//   warp   | fn: 12 x 16 B a lane | wait for f | x: 8 x 8 B, f: 2 x 16 B | x' | store 8 x 8 B |
+//          | terms of fn, 36 mma | sums of warps in shared memory | next tokens, same fn |
 //
-// The sums of the slices are added by `pre`, in order: every run gives the same bits.
+// `pre` adds the sums of the slices in order: every run gives the same bits, and so does a token
+// whatever tokens are beside it. A warp of its own does Sinkhorn, with all 16 numbers in the
+// registers of every lane: no exchange stands between two of its 40 sums. The other eight hold the
+// streams in registers before the mix is there.
 //
 // Limit: HBM for many tokens. A token of hidden size H reads and writes 8 H bytes each (bf16), and
 // reads 2 H to 4 H of f: 7168: 129 KB, 30 ns at 4.3 TB/s. Few tokens: latency and the 384 H bytes
 // of fn from L2, spread over H / 128 CTAs.
 //
-// Measured, merge and pre together, H200, bf16, cold caches, in a CUDA graph, before the loads of
-// parts were in flight together:
+// Measured, merge and pre together, H200, bf16 streams, f in f32, operands of 200 MB in turn, in a
+// CUDA graph; in brackets with products on fp32 units and Sinkhorn over lanes, as it was before
+// (docs/notes/2026-11-22-dsv4-hyper-connection.md):
 //
-//   hidden    1 token   16     128    1024    8192 tokens    floor of 8192 at 4.2 TB/s
-//   4096      22 us     22     26     122     882            224
-//   7168      24 us     24     40     200     1476           392
+//   hidden    1 token     16         128        1024       8192 tokens   floor of 8192 at 4.3 TB/s
+//   4096      7.6 (23)    9.6 (22)   14.6 (27)  72 (125)   534 (909)     235
+//   7168      9.7 (26)    11.5 (26)  22 (42)    124 (205)  833 (1517)    410
 //
-// So many tokens are bound by instructions (96 H fp32 FMA a token and what feeds them), at a
-// quarter of the bandwidth; few by latency. Next would be the mix on tensor cores: fn as three bf16
-// terms, or tf32.
+// What is left: few tokens wait for loads of x, then of parts; many are at 44 to 49 % of the floor.
+// A row of x gives 32 bytes to a warp, so that loads and stores take eight lines each.
+//
 #include "kernels/model/hyper_connection.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/mma_sync.h"
+#include "ptx/warp_roles.h"
 #include "tile/column4.h"
+
+#include <type_traits>
 
 #include <math.h>
 
@@ -40,49 +50,81 @@ namespace tilewright::kernels {
 namespace {
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-constexpr int kWarps = kHyperMergeThreads / 32;
+constexpr int kMergeWarps = kHyperMergeThreads / 32;
+constexpr int kFnTiles = kHyperMixRows / 8;
+constexpr int kFnTerms = 3;
+static_assert(kMergeWarps * 16 == kHyperSliceColumns);
 
-// Of 2 * Count values, lanes with the bit keep the upper half and the others the lower one, each
-// with what its partner had of it.
-template <int Count, int Bit>
-__device__ void fold(float* v, int lane) {
-  const bool has_bit = (lane & Bit) != 0;
+// How many bf16 terms make up a number of a stream exactly.
+template <class Stream>
+constexpr int kTerms = sizeof(Stream) == 2 ? 1 : 3;
+
+// x as a sum of bf16 terms, largest first; two registers of two each.
+template <int Count>
+__device__ void split(tile::Column4 x, std::uint32_t (&terms)[Count][2]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) {
-    const float mine = has_bit ? v[Count + i] : v[i];
-    const float other = has_bit ? v[i] : v[Count + i];
-    v[i] = mine + __shfl_xor_sync(kAllLanes, other, Bit);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float *const low = &x.v[2 * half], *const high = low + 1;
+      terms[i][half] = tile::Bf16::pack(*low, *high);
+      const float2 taken = tile::Bf16::unpack(terms[i][half]);
+      *low -= taken.x;
+      *high -= taken.y;
+    }
   }
 }
 
-// Lane l gets the sum over all lanes of value l of 32.
-__device__ float transpose_sum(float (&v)[32], int lane) {
-  fold<16, 16>(v, lane);
-  fold<8, 8>(v, lane);
-  fold<4, 4>(v, lane);
-  fold<2, 2>(v, lane);
-  fold<1, 1>(v, lane);
-  return v[0];
+// Where a lane is: it has four columns of two tokens, and one row of a tile of fn.
+struct MergePlace {
+  int row, quad, column, token[2];
+
+  __device__ MergePlace(int slice, int tile) {
+    const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+    row = lane / 4;
+    quad = lane % 4;
+    column = slice * kHyperSliceColumns + warp * 16 + quad * 4;
+    token[0] = tile * kHyperMergeTokens + row;
+    token[1] = token[0] + 8;
+  }
+};
+
+using TokenStreams = tile::Column4[kHyperStreams];
+
+// What is added to the streams, four columns of it.
+__device__ tile::Column4 load_result(const HyperMergeParams& p, std::int64_t token, int column) {
+  tile::Column4 f = tile::load4(p.f, token * p.f_stride + column, p.is_f_f32);
+  if (p.g == nullptr) return f;
+  const tile::Column4 g = tile::load4(p.g, token * p.g_stride + column, p.is_g_f32);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) f.v[i] += g.v[i];
+  return f;
 }
 
-// The four streams of a token at this lane's columns after the merge.
+// Four columns of the streams of both tokens; f of each.
+template <class Stream>
+__device__ void load_tokens(const HyperMergeParams& p, const MergePlace& at, TokenStreams (&x)[2],
+                            tile::Column4 (&f)[2]) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    if (at.token[r] >= p.tokens || at.column >= p.hidden) continue;
+    const std::int64_t token = at.token[r];
+    const auto* const from =
+        static_cast<const Stream*>(p.streams) + token * kHyperStreams * p.hidden + at.column;
+#pragma unroll
+    for (int j = 0; j < kHyperStreams; ++j)
+      x[r][j] = tile::load4(from + static_cast<std::int64_t>(j) * p.hidden);
+    if (p.f != nullptr) f[r] = load_result(p, token, at.column);
+  }
+}
+
+// The new streams, stored, and left in x as the next reader finds them.
 template <class Stream>
 __device__ void merge_token(const HyperMergeParams& p, std::int64_t token, int column,
-                            tile::Column4 (&x)[kHyperStreams]) {
-  const std::int64_t first = token * kHyperStreams * p.hidden + column;
-  const auto* const from = static_cast<const Stream*>(p.streams) + first;
-#pragma unroll
-  for (int j = 0; j < kHyperStreams; ++j)
-    x[j] = tile::load4(from + static_cast<std::int64_t>(j) * p.hidden);
-  if (p.f == nullptr) return;
-  tile::Column4 f = tile::load4(p.f, token * p.f_stride + column, p.is_f_f32);
-  if (p.g != nullptr) {
-    const tile::Column4 g = tile::load4(p.g, token * p.g_stride + column, p.is_g_f32);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) f.v[i] += g.v[i];
-  }
+                            const tile::Column4& f, TokenStreams& x) {
   const float* const mix = p.mix + token * kHyperMixRows;
-  tile::Column4 merged[kHyperStreams];
+  auto* const to = static_cast<Stream*>(p.merged) + token * kHyperStreams * p.hidden + column;
+  TokenStreams merged;
 #pragma unroll
   for (int k = 0; k < kHyperStreams; ++k) {
     const float post = mix[4 + k];
@@ -95,7 +137,6 @@ __device__ void merge_token(const HyperMergeParams& p, std::int64_t token, int c
       for (int i = 0; i < 4; ++i) merged[k].v[i] = fmaf(comb, x[j].v[i], merged[k].v[i]);
     }
   }
-  auto* const to = static_cast<Stream*>(p.merged) + first;
 #pragma unroll
   for (int k = 0; k < kHyperStreams; ++k) {
     x[k] = merged[k];
@@ -103,48 +144,112 @@ __device__ void merge_token(const HyperMergeParams& p, std::int64_t token, int c
   }
 }
 
+using FnColumns = tile::Column4[kHyperStreams][kFnTiles];
+
+__device__ void load_fn(const HyperMergeParams& p, const MergePlace& at, FnColumns& fn) {
+#pragma unroll
+  for (int n = 0; n < kFnTiles; ++n) {
+    const int row = 8 * n + at.row;
+    if (row >= p.rows || at.column >= p.hidden) continue;
+#pragma unroll
+    for (int j = 0; j < kHyperStreams; ++j)
+      fn[j][n] = tile::load4(
+          p.fn + (static_cast<std::int64_t>(row) * kHyperStreams + j) * p.hidden + at.column);
+  }
+}
+
+// Products of terms that do not vanish against 2^-24, the smallest first.
 template <class Stream>
-__device__ void merge(const HyperMergeParams& p) {
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  const int column = static_cast<int>(blockIdx.x) * kHyperSliceColumns + lane * 4;
-  const int first = (static_cast<int>(blockIdx.y) * kWarps + warp) * p.warp_tokens;
-  const int count = min(p.warp_tokens, p.tokens - first);
-  if (count <= 0) return;
-  const bool has_columns = column < p.hidden;
-  tile::Column4 x[kHyperWarpTokens][kHyperStreams] = {};
+__device__ void multiply(const TokenStreams (&x)[2], const FnColumns& fn,
+                         float (&sums)[kFnTiles][4]) {
+  constexpr int kOwn = kTerms<Stream>;
 #pragma unroll
-  for (int t = 0; t < kHyperWarpTokens; ++t)
-    if (t < count && has_columns) merge_token<Stream>(p, first + t, column, x[t]);
-  if (p.fn == nullptr) return;
-  float sums[kHyperWarpTokens][kHyperMixRows] = {};
-  if (has_columns) {
+  for (int j = 0; j < kHyperStreams; ++j) {
+    std::uint32_t low[kOwn][2], high[kOwn][2];  // of the tokens `row` and `row + 8`
+    split(x[0][j], low);
+    split(x[1][j], high);
 #pragma unroll
-    for (int r = 0; r < kHyperMixRows; ++r) {
-      if (r >= p.rows) break;
+    for (int n = 0; n < kFnTiles; ++n) {
+      std::uint32_t b[kFnTerms][2];
+      split(fn[j][n], b);
 #pragma unroll
-      for (int j = 0; j < kHyperStreams; ++j) {
-        const tile::Column4 fn = tile::load4(
-            p.fn + (static_cast<std::int64_t>(r) * kHyperStreams + j) * p.hidden + column);
+      for (int order = kFnTerms - 1; order >= 0; --order) {
 #pragma unroll
-        for (int t = 0; t < kHyperWarpTokens; ++t)
-          if (t < count) sums[t][r] = tile::dot4(fn, x[t][j], sums[t][r]);
+        for (int i = 0; i < kOwn; ++i) {
+          if (i > order) continue;
+          const std::uint32_t a[4] = {low[i][0], high[i][0], low[i][1], high[i][1]};
+          ptx::mma_sync_aligned_m16n8k16_f32_bf16_bf16_f32(sums[n], a, b[order - i], sums[n]);
+        }
       }
     }
   }
+}
+
+using WarpParts = float[kHyperMergeTokens][kHyperPartStride];
+
+// This warp's dot products and sums of squares.
+__device__ void put_parts(const MergePlace& at, const TokenStreams (&x)[2],
+                          const float (&sums)[kFnTiles][4], WarpParts& parts) {
 #pragma unroll
-  for (int t = 0; t < kHyperWarpTokens; ++t) {
-    if (t >= count) break;
-    float values[32] = {};
+  for (int n = 0; n < kFnTiles; ++n) {
 #pragma unroll
-    for (int r = 0; r < kHyperMixRows; ++r) values[r] = sums[t][r];
+    for (int i = 0; i < 4; ++i) parts[at.row + i / 2 * 8][8 * n + 2 * at.quad + i % 2] = sums[n][i];
+  }
 #pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j)
-      values[kHyperSquares] = tile::dot4(x[t][j], x[t][j], values[kHyperSquares]);
-    const float sum = transpose_sum(values, lane);
-    const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * p.tokens + first + t;
-    if (lane < kHyperPartStride) p.parts[row * kHyperPartStride + lane] = sum;
+  for (int r = 0; r < 2; ++r) {
+    float squares = 0;
+#pragma unroll
+    for (int j = 0; j < kHyperStreams; ++j) squares = tile::dot4(x[r][j], x[r][j], squares);
+    squares += __shfl_xor_sync(kAllLanes, squares, 1);
+    squares += __shfl_xor_sync(kAllLanes, squares, 2);
+    parts[at.row + 8 * r][kHyperSquares + at.quad] = at.quad == 0 ? squares : 0.0f;
+  }
+}
+
+// The sums of all warps, in order.
+__device__ void store_parts(const HyperMergeParams& p, int slice, int tile,
+                            const WarpParts (&parts)[kMergeWarps]) {
+  const int first = tile * kHyperMergeTokens;
+  const int count = min(kHyperMergeTokens, p.tokens - first) * kHyperPartStride;
+  float* const to =
+      p.parts + (static_cast<std::int64_t>(slice) * p.tokens + first) * kHyperPartStride;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kHyperMergeThreads) {
+    float sum = 0;
+#pragma unroll
+    for (int w = 0; w < kMergeWarps; ++w) sum += (&parts[w][0][0])[i];
+    to[i] = sum;
+  }
+}
+
+template <class Stream>
+__device__ void merge(const HyperMergeParams& p) {
+  __shared__ WarpParts shared_parts[2][kMergeWarps];  // of tiles in turn
+  const int slices = (p.hidden + kHyperSliceColumns - 1) / kHyperSliceColumns;
+  const int slice = static_cast<int>(blockIdx.x) % slices;
+  const int first = static_cast<int>(blockIdx.x) / slices * p.tiles;
+  const int tiles = (p.tokens + kHyperMergeTokens - 1) / kHyperMergeTokens;
+  FnColumns fn = {};
+  if (p.fn != nullptr) load_fn(p, MergePlace(slice, 0), fn);  // no kernel before writes it
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  for (int tile = first; tile < min(first + p.tiles, tiles); ++tile) {
+    const MergePlace at(slice, tile);
+    TokenStreams x[2] = {};
+    tile::Column4 f[2] = {};
+    load_tokens<Stream>(p, at, x, f);
+    if (p.f != nullptr) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r)
+        if (at.token[r] < p.tokens && at.column < p.hidden)
+          merge_token<Stream>(p, at.token[r], at.column, f[r], x[r]);
+    }
+    if (p.fn == nullptr) continue;
+    float sums[kFnTiles][4] = {};
+    multiply<Stream>(x, fn, sums);
+    WarpParts(&parts)[kMergeWarps] = shared_parts[tile % 2];
+    put_parts(at, x, sums, parts[threadIdx.x / 32]);
+    __syncthreads();  // who is a tile ahead writes the other half
+    store_parts(p, slice, tile, parts);
   }
 }
 
@@ -152,92 +257,174 @@ __device__ float sigmoid(float x) {
   return 1.0f / (1.0f + expf(-x));
 }
 
-// Lane 4 j + k of the lower half holds comb[j, k]; the upper half repeats it.
-__device__ float sinkhorn(float logit, int iterations, float eps) {
-  const auto row_sum = [](float x) {
-    x += __shfl_xor_sync(kAllLanes, x, 1);
-    return x + __shfl_xor_sync(kAllLanes, x, 2);
-  };
-  const auto column_sum = [](float x) {
-    x += __shfl_xor_sync(kAllLanes, x, 4);
-    return x + __shfl_xor_sync(kAllLanes, x, 8);
-  };
-  float largest = fmaxf(logit, __shfl_xor_sync(kAllLanes, logit, 1));
-  largest = fmaxf(largest, __shfl_xor_sync(kAllLanes, largest, 2));
-  const float power = expf(logit - largest);
-  float c = power / row_sum(power) + eps;
-  c /= column_sum(c) + eps;
-  for (int i = 1; i < iterations; ++i) {
-    c /= row_sum(c) + eps;
-    c /= column_sum(c) + eps;
+using Square = float[kHyperStreams][kHyperStreams];
+
+// Rows (or columns) of c divided by their sums + eps.
+template <bool IsColumns>
+__device__ void divide_by_sums(Square& c, float eps) {
+#pragma unroll
+  for (int i = 0; i < kHyperStreams; ++i) {
+    const auto entry = [&](int j) -> float& { return IsColumns ? c[j][i] : c[i][j]; };
+    const float factor = __fdividef(1.0f, (entry(0) + entry(1)) + (entry(2) + entry(3)) + eps);
+#pragma unroll
+    for (int j = 0; j < kHyperStreams; ++j) entry(j) *= factor;
   }
-  return c;
 }
 
-// By one warp: the mix of a token, into shared memory and `mix`.
-__device__ void finish_mix(const HyperPreParams& p, std::int64_t token, int lane, float* pre) {
+__device__ void sinkhorn(Square& c, int iterations, float eps) {
+#pragma unroll
+  for (int j = 0; j < kHyperStreams; ++j) {
+    float(&row)[kHyperStreams] = c[j];
+    const float largest = fmaxf(fmaxf(row[0], row[1]), fmaxf(row[2], row[3]));
+#pragma unroll
+    for (float& x : row) x = expf(x - largest);
+  }
+  divide_by_sums<false>(c, 0);
+#pragma unroll
+  for (int i = 0; i < kHyperStreams * kHyperStreams; ++i) c[i / 4][i % 4] += eps;
+  divide_by_sums<true>(c, eps);
+  for (int i = 1; i < iterations; ++i) {
+    divide_by_sums<false>(c, eps);
+    divide_by_sums<true>(c, eps);
+  }
+}
+
+constexpr int kPreWarps = kHyperPreThreads / 32 - 1;  // without the one of Sinkhorn
+constexpr int kPreColumns = kPreWarps * 32 * 4;       // of a chunk
+constexpr int kChunks = kHyperMaxHidden / kPreColumns;
+constexpr int kAhead = kChunks / 2;  // loaded before the mix is there: hidden sizes up to 4096
+
+using PartSums = float[kPreWarps][kHyperPartStride];
+
+// A warp adds every kPreWarps-th slice, in order; lane: which sum.
+__device__ void add_parts(const HyperPreParams& p, std::int64_t token, int warp, int lane,
+                          PartSums& sums) {
+  if (lane >= kHyperPartStride) return;
+  const float* const part = p.parts + token * kHyperPartStride + lane;
+  const std::int64_t stride = static_cast<std::int64_t>(p.tokens) * kHyperPartStride;
+  float sum = 0;
+#pragma unroll 8
+  for (int s = warp; s < p.slices; s += kPreWarps) sum += part[s * stride];
+  sums[warp][lane] = sum;
+}
+
+// Logit i of the mix in lane i.
+__device__ float mix_logit(const HyperPreParams& p, const PartSums& sums, int lane) {
   float sum = 0;
   if (lane < kHyperPartStride) {
-    const float* part = p.parts + token * kHyperPartStride + lane;
-    const std::int64_t stride = static_cast<std::int64_t>(p.tokens) * kHyperPartStride;
-#pragma unroll 8
-    for (int s = 0; s < p.slices; ++s) sum += part[s * stride];  // loads in flight, sums in order
+#pragma unroll
+    for (int w = 0; w < kPreWarps; ++w) sum += sums[w][lane];
   }
   const float squares = __shfl_sync(kAllLanes, sum, kHyperSquares);
   const float m = sum * rsqrtf(squares / static_cast<float>(kHyperStreams * p.hidden) + p.norm_eps);
   const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
   const float base = lane < rows ? p.base[lane] : 0.0f;
   const float scale = lane < rows ? p.scale[lane < 4 ? 0 : lane < 8 ? 1 : 2] : 0.0f;
-  const float logit = fmaf(m, scale, base);
-  float value = sigmoid(logit) * (lane < 4 ? 1.0f : 2.0f) + (lane < 4 ? p.eps : 0.0f);
+  return fmaf(m, scale, base);
+}
+
+// pre in lanes 0 to 3, post in 4 to 7.
+__device__ float gate(const HyperPreParams& p, float logit, int lane) {
+  return sigmoid(logit) * (lane < 4 ? 1.0f : 2.0f) + (lane < 4 ? p.eps : 0.0f);
+}
+
+// By one warp, every lane with all of comb.
+__device__ void store_mix(const HyperPreParams& p, std::int64_t token, float logit, int lane) {
+  const int rows = p.is_head ? kHyperHeadRows : kHyperMixRows;
+  float value = gate(p, logit, lane);
   if (!p.is_head) {
-    const float comb = __shfl_sync(kAllLanes, logit, 8 + lane % 16);
-    const float balanced =
-        __shfl_sync(kAllLanes, sinkhorn(comb, p.iterations, p.eps), (lane + 24) % 32);
-    if (lane >= 8) value = balanced;  // lane 8 + i takes entry i
+    Square comb;
+#pragma unroll
+    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
+      comb[i / 4][i % 4] = __shfl_sync(kAllLanes, logit, 8 + i);
+    sinkhorn(comb, p.iterations, p.eps);
+#pragma unroll
+    for (int i = 0; i < kHyperStreams * kHyperStreams; ++i)
+      if (lane == 8 + i) value = comb[i / 4][i % 4];
   }
-  if (lane < 4) pre[lane] = value;
   if (lane < rows) p.mix[token * rows + lane] = value;
 }
 
-// Columns of a thread: kChunks times four.
-constexpr int kChunks = kHyperMaxHidden / (kHyperPreThreads * 4);
+// Four columns of the four streams as they lie in memory.
+template <class Stream>
+struct RawColumns {
+  using Word = std::conditional_t<sizeof(Stream) == 2, uint2, float4>;
+  Word x[kHyperStreams];
+};
+
+template <class Stream>
+__device__ RawColumns<Stream> load_columns(const HyperPreParams& p, std::int64_t token,
+                                           int column) {
+  RawColumns<Stream> raw = {};
+  if (column >= p.hidden) return raw;
+  const auto* const x =
+      static_cast<const Stream*>(p.streams) + token * kHyperStreams * p.hidden + column;
+#pragma unroll
+  for (int j = 0; j < kHyperStreams; ++j)
+    raw.x[j] = *reinterpret_cast<const typename RawColumns<Stream>::Word*>(
+        x + static_cast<std::int64_t>(j) * p.hidden);
+  return raw;
+}
+
+template <class Stream>
+__device__ tile::Column4 weighted(const RawColumns<Stream>& raw,
+                                  const float (&pre)[kHyperStreams]) {
+  tile::Column4 y = {};
+#pragma unroll
+  for (int j = 0; j < kHyperStreams; ++j) {
+    const tile::Column4 x = tile::load4(reinterpret_cast<const Stream*>(&raw.x[j]));
+#pragma unroll
+    for (int i = 0; i < 4; ++i) y.v[i] = fmaf(pre[j], x.v[i], y.v[i]);
+  }
+  return y;
+}
+
+// The sum of one number of every thread of the warps that do columns.
+__device__ float sum_of_warps(float x, float (&shared)[kPreWarps], int warp, int lane) {
+  x = tile::warp_sum(x);
+  if (lane == 0) shared[warp] = x;
+  ptx::bar_sync<1, kPreWarps * 32>();
+  float total = 0;
+#pragma unroll
+  for (int w = 0; w < kPreWarps; ++w) total += shared[w];
+  return total;
+}
 
 template <class Stream>
 __device__ void pre(const HyperPreParams& p) {
-  __shared__ float shared_pre[kHyperStreams];
-  __shared__ float warp_squares[kHyperPreThreads / 32];
+  __shared__ PartSums part_sums;
+  __shared__ float squares_of_warps[kPreWarps];
+  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
+  const auto token = static_cast<std::int64_t>(blockIdx.x);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  const auto token = static_cast<std::int64_t>(blockIdx.x);
-  const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32);
-  if (warp == 0) finish_mix(p, token, lane, shared_pre);
+  if (warp == kPreWarps) {
+    __syncthreads();
+    return store_mix(p, token, mix_logit(p, part_sums, lane), lane);
+  }
+  const int first = static_cast<int>(threadIdx.x) * 4;
+  RawColumns<Stream> raw[kAhead];
+#pragma unroll
+  for (int c = 0; c < kAhead; ++c) raw[c] = load_columns<Stream>(p, token, first + c * kPreColumns);
+  add_parts(p, token, warp, lane, part_sums);
   __syncthreads();
-  const auto* const x = static_cast<const Stream*>(p.streams) + token * kHyperStreams * p.hidden;
-  tile::Column4 y[kChunks] = {};
+  const float own = gate(p, mix_logit(p, part_sums, lane), lane);
+  float weights[kHyperStreams];
+#pragma unroll
+  for (int j = 0; j < kHyperStreams; ++j) weights[j] = __shfl_sync(kAllLanes, own, j);
+  tile::Column4 y[kChunks];
   float squares = 0;
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
-    const int column = (c * kHyperPreThreads + static_cast<int>(threadIdx.x)) * 4;
-    if (column >= p.hidden) break;
-#pragma unroll
-    for (int j = 0; j < kHyperStreams; ++j) {
-      const tile::Column4 v = tile::load4(x + static_cast<std::int64_t>(j) * p.hidden + column);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) y[c].v[i] = fmaf(shared_pre[j], v.v[i], y[c].v[i]);
-    }
+    y[c] = weighted(c < kAhead ? raw[c] : load_columns<Stream>(p, token, first + c * kPreColumns),
+                    weights);
     squares = tile::dot4(y[c], y[c], squares);
   }
-  squares = tile::warp_sum(squares);
-  if (lane == 0) warp_squares[warp] = squares;
-  __syncthreads();
-  float total = 0;
-#pragma unroll
-  for (int w = 0; w < kHyperPreThreads / 32; ++w) total += warp_squares[w];
+  const float total = sum_of_warps(squares, squares_of_warps, warp, lane);
   const float factor = rsqrtf(total / static_cast<float>(p.hidden) + p.norm_eps);
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
-    const int column = (c * kHyperPreThreads + static_cast<int>(threadIdx.x)) * 4;
+    const int column = first + c * kPreColumns;
     if (column >= p.hidden) break;
     const tile::Column4 weight = tile::load4(p.weight + column);
     tile::Column4 out;
@@ -250,7 +437,7 @@ __device__ void pre(const HyperPreParams& p) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperMergeThreads)
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperMergeThreads, 2)
     hyper_merge_bf16(const __grid_constant__ tilewright::kernels::HyperMergeParams params) {
   tilewright::kernels::merge<std::uint16_t>(params);
 }
@@ -259,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperMergeThr
   tilewright::kernels::merge<float>(params);
 }
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperPreThreads)
+extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperPreThreads, 3)
     hyper_pre_bf16(const __grid_constant__ tilewright::kernels::HyperPreParams params) {
   tilewright::kernels::pre<std::uint16_t>(params);
 }

@@ -23,18 +23,18 @@ struct HyperMergeParams {
   float* parts;         ///< [slices, tokens, kHyperPartStride]: dot products, sum of squares
   std::int64_t f_stride, g_stride;    ///< elements, multiples of 4
   std::int32_t tokens, hidden, rows;  ///< hidden % 4 == 0; rows of fn: 24 or 4
-  std::int32_t warp_tokens;           ///< of a warp: 1 to kHyperWarpTokens
+  std::int32_t tiles;                 ///< of kHyperMergeTokens tokens, of a CTA
   bool is_f_f32, is_g_f32;            ///< else bf16
 };
 
 inline constexpr int kHyperSliceColumns = 128;
-inline constexpr int kHyperWarpTokens = 4;
-inline constexpr int kHyperMergeThreads = 128;
+inline constexpr int kHyperMergeTokens = 16;    ///< of a tile
+inline constexpr int kHyperMergeThreads = 256;  ///< a warp for each 16 columns
 /// Floats of a token in a part: the dot products, then at kHyperSquares the sum of squares.
 inline constexpr int kHyperPartStride = 28;
 inline constexpr int kHyperSquares = 24;
-/// Entries hyper_merge_bf16, hyper_merge_f32: grid (ceil(hidden / kHyperSliceColumns), ceil(tokens
-/// / (4 * warp_tokens))).
+/// Entries hyper_merge_bf16, hyper_merge_f32: grid (ceil(hidden / kHyperSliceColumns) *
+/// ceil(tokens / (tiles * kHyperMergeTokens))), slices of the same tokens beside each other.
 
 /// m = dot products * rsqrt(mean of squares + norm_eps)
 /// pre_i = sigmoid(m_i s_0 + b_i) + eps, post_i = 2 sigmoid(m_(4+i) s_1 + b_(4+i)),
@@ -54,7 +54,7 @@ struct HyperPreParams {
   bool is_head;
 };
 
-inline constexpr int kHyperPreThreads = 256;
+inline constexpr int kHyperPreThreads = 288;  ///< eight warps for columns, one for Sinkhorn
 /// Entries hyper_pre_bf16, hyper_pre_f32: grid (tokens).
 inline constexpr int kHyperMaxHidden = 8192;
 

@@ -1,6 +1,7 @@
 #include "model/float64/attention64.h"
 
 #include "formats/block_scale.h"
+#include "model/float64/layer64.h"
 #include "reference/indexer.h"
 #include "reference/output_projection.h"
 #include "reference/rms_norm.h"
@@ -16,16 +17,6 @@ namespace {
 
 std::int64_t ratio_of(LayerKind kind) {
   return static_cast<std::int64_t>(kind);
-}
-
-reference::CompressorParams compressor_params(LayerKind kind, std::int64_t dim) {
-  return {.ratio = ratio_of(kind), .dim = dim, .overlap = kind == LayerKind::kCsa};
-}
-
-const BlockFormat* index_blocks(IndexFormat format) {
-  return format == IndexFormat::kMxfp4 ? &kMxfp4Ceil
-         : format == IndexFormat::kFp8 ? &kFp8Block1x128Ue8m0
-                                       : nullptr;
 }
 
 }  // namespace
@@ -47,14 +38,12 @@ struct Attention64::Call {
 
 Attention64::Attention64(const Config& config, const RunnerOptions& options, LayerKind kind,
                          const Layer64& weights, Rows rows)
-    : config_(config), options_(options), kind_(kind), weights_(weights), rows_(rows) {
-  const YarnConfig& yarn = config.yarn;
-  frequencies_ = kind == LayerKind::kWindow
-                     ? reference::rope_frequencies(config.rope_dim, config.rope_theta)
-                     : reference::yarn_frequencies(
-                           config.rope_dim, config.compress_rope_theta,
-                           {yarn.factor, yarn.original_max_pos, yarn.beta_fast, yarn.beta_slow});
-}
+    : config_(config),
+      options_(options),
+      kind_(kind),
+      weights_(weights),
+      rows_(rows),
+      frequencies_(layer_frequencies(config, kind)) {}
 
 Doubles Attention64::run(std::span<const double> x, std::int64_t first, LayerMemory64& memory,
                          const Stages& stages) const {
@@ -179,46 +168,18 @@ std::vector<std::int32_t> Attention64::visible_lists(const Call& call, std::span
     width = config_.index_topk;
     return select(call, qr);
   }
-  width = reference::visible_entries(call.positions.back(), ratio_of(kind_));
-  std::vector<std::int32_t> lists;
-  for (const std::int32_t position : call.positions) {
-    for (std::int32_t j = 0; j < width; ++j)
-      lists.push_back(j < reference::visible_entries(position, ratio_of(kind_)) ? j : -1);
-  }
-  return lists;
+  return all_entries(call.positions, ratio_of(kind_), width);
 }
 
 Doubles Attention64::attend(const Call& call, std::span<const double> q,
                             std::span<const std::int32_t> entries, std::int64_t width) const {
-  const std::int64_t heads = config_.heads, dim = config_.head_dim, window = config_.window;
-  const std::int64_t first_row = std::max<std::int64_t>(0, call.first - window + 1);
-  // One array of rows: what the windows reach, then the compressed rows.
-  Doubles rows(call.memory.kv.begin() + first_row * dim, call.memory.kv.end());
-  const std::int64_t num_window = static_cast<std::int64_t>(rows.size()) / dim;
-  if (call.memory.compressed)
-    rows.insert(rows.end(), call.memory.compressed->rows.begin(),
-                call.memory.compressed->rows.end());
-  Doubles lse(call.tokens * heads);
-  const auto attend_part = [&](std::int64_t first, std::int64_t last) {
-    const auto near =
-        reference::window_indices(Rows::part(call.positions, 1, first, last), window, first_row);
-    std::vector<std::int32_t> indices;
-    for (std::int64_t t = 0; t < last - first; ++t) {
-      indices.insert(indices.end(), near.begin() + t * window, near.begin() + (t + 1) * window);
-      for (const std::int32_t j : entries.subspan((first + t) * width, width))
-        indices.push_back(j < 0 ? -1 : static_cast<std::int32_t>(num_window + j));
-    }
-    auto result = reference::sparse_attention(
-        {.queries = last - first, .heads = heads, .head_dim = dim, .sink = weights_.sink},
-        Rows::part(q, heads * dim, first, last),
-        {.rows = rows, .indices = indices, .topk = window + width});
-    std::copy(result.lse.begin(), result.lse.end(), lse.begin() + first * heads);
-    return result.out;
-  };
-  Doubles o = rows_.make(call.tokens, heads * dim, attend_part);
-  call.stages.tokens("lse", lse, {heads});
-  call.stages.tokens("attn_o", o, {heads, dim});
-  return o;
+  const std::int64_t heads = config_.heads, dim = config_.head_dim;
+  AttendedRows attended = {.kv = call.memory.kv, .entries = entries, .width = width};
+  if (call.memory.compressed) attended.compressed = call.memory.compressed->rows;
+  const auto result = attend64(config_, rows_, weights_.sink, q, call.positions, attended);
+  call.stages.tokens("lse", result.lse, {heads});
+  call.stages.tokens("attn_o", result.out, {heads, dim});
+  return result.out;
 }
 
 Doubles Attention64::project(const Call& call, std::span<const double> o) const {
