@@ -107,8 +107,8 @@ constexpr bool has_wide_steps(IndexFormat format, int head_slots) {
   return format == IndexFormat::kFp8 && head_slots == 64;
 }
 
-/// How the queries of a unit are multiplied: in one step, or pairs of steps, of 64 or 128 columns, a
-/// column a head of a token.
+/// How the queries of a unit are multiplied: in one step, or pairs of steps, of 64 or 128 columns,
+/// a column a head of a token.
 struct IndexerSteps {
   int columns, steps;
 
