@@ -134,6 +134,9 @@ struct Indexer::State {
       cluster *= 2;
     return cluster;
   }
+
+  /// `is_behind_queries`: the launch before this one is the step kQuery of the same call.
+  void launch(const IndexerArguments& a, IndexerStep step, bool is_behind_queries) const;
 };
 
 Indexer::Indexer(const Device& device, const IndexerProblem& problem) {
@@ -187,7 +190,7 @@ void encode_keys(const device::Device& device, const IndexerProblem& p, const vo
       .box = {row_bytes, static_cast<std::uint32_t>(params.box_rows), 1},
       .swizzle = p.format == IndexerFormat::kFp8 ? device::TensorMapSwizzle::k128B
                                                  : device::TensorMapSwizzle::kNone,
-      .l2_promotion = device::TensorMapL2Promotion::k256B};
+      .l2_promotion = device::TensorMapL2Promotion::k128B};
   const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
   static_assert(sizeof map == sizeof params.key_map);
   std::memcpy(params.key_map, &map, sizeof map);
@@ -243,7 +246,7 @@ struct Call {
             .ctas = narrow(ctas)};
   }
 
-  kernels::IndexerLogitsParams logits(const device::Device& device) const {
+  kernels::IndexerLogitsParams logits(const device::Device& device, bool is_behind_queries) const {
     const auto page_size = static_cast<std::uint32_t>(p.keys.page_size);
     kernels::IndexerLogitsParams l = {};
     l.q = in_workspace<std::uint8_t>(at.codes);
@@ -266,6 +269,7 @@ struct Call {
     l.logits = in_workspace<float>(at.logits);
     l.logits_stride = at.logits_stride;
     l.is_filled = p.fill_logits ? 1 : 0;
+    l.is_behind_queries = is_behind_queries ? 1 : 0;
     encode_keys(device, p, a.key_pages, l);
     return l;
   }
@@ -298,44 +302,48 @@ std::uint32_t count(std::int64_t x) {
 
 }  // namespace
 
-void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
-  const State& state = *state_;
-  check_arguments(state.problem, a);
-  const auto stream = ops::lent_stream(state.device(), a.stream);
-  const Call call = {state.problem, a, state.ctas()};
+void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
+                            bool is_behind_queries) const {
+  check_arguments(problem, a);
+  const auto stream = ops::lent_stream(device(), a.stream);
+  const Call call = {problem, a, ctas()};
   device::LaunchConfig config = {.is_dependent_launch = true};
   switch (step) {
     case IndexerStep::kQuery:
-      config.grid.x = count(ceil_div(a.tokens * state.problem.heads, kernels::kIndexerQueryRows));
+      config.grid.x = count(ceil_div(a.tokens * problem.heads, kernels::kIndexerQueryRows));
       config.block.x = kernels::kIndexerQueryThreads;
-      return state.query.launch(config, call.query(), stream);
+      return query.launch(config, call.query(), stream);
     case IndexerStep::kSchedule:
       config.block.x = kernels::kIndexerScheduleThreads;
-      return state.schedule.launch(config, call.schedule(), stream);
+      return schedule.launch(config, call.schedule(), stream);
     case IndexerStep::kLogits:
-      config.grid.x = count(state.ctas());
+      config.grid.x = count(ctas());
       config.block.x = kernels::kIndexerLogitsThreads;
       config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
-          to_kernel(state.problem.format), State::unit_tokens(a.sequences),
-          head_slots(state.problem.heads)));
-      return state.logits.launch(config, call.logits(state.device()), stream);
+          to_kernel(problem.format), unit_tokens(a.sequences), head_slots(problem.heads)));
+      return logits.launch(config, call.logits(device(), is_behind_queries), stream);
     case IndexerStep::kSelect:
-      const std::int64_t cluster = state.topk_cluster(a.tokens);
+      const std::int64_t cluster = topk_cluster(a.tokens);
       const kernels::IndexerTopkParams params = call.topk(cluster);
       config.grid = {count(cluster), count(a.tokens), 1};
       config.block.x = kernels::kIndexerTopkThreads;
       if (cluster > 1) config.cluster = device::Dim3{count(cluster), 1, 1};
       config.dynamic_shared_bytes = count(4 * params.held);
-      return state.topk.launch(config, params, stream);
+      return topk.launch(config, params, stream);
   }
+}
+
+void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
+  state_->launch(a, step, false);
 }
 
 void Indexer::run(const IndexerArguments& a) const {
   if (a.tokens == 0) return;
-  run(a, IndexerStep::kQuery);
-  if (!a.has_schedule) run(a, IndexerStep::kSchedule);
-  run(a, IndexerStep::kLogits);
-  run(a, IndexerStep::kSelect);
+  // Queries last before the logits: all that is read besides is then done when those begin.
+  if (!a.has_schedule) state_->launch(a, IndexerStep::kSchedule, false);
+  state_->launch(a, IndexerStep::kQuery, false);
+  state_->launch(a, IndexerStep::kLogits, true);
+  state_->launch(a, IndexerStep::kSelect, false);
 }
 
 IndexerResults Indexer::results(const IndexerArguments& a) const {

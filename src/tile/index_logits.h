@@ -56,7 +56,7 @@ __device__ void load_queries_fp8(const IndexerShared& shared,
                                  const kernels::IndexerLogitsParams& params,
                                  const kernels::IndexerUnit& unit, int rows) {
   constexpr int kChunks = kIndexDims / 16;
-#pragma unroll 4
+#pragma unroll 2
   for (int i = static_cast<int>(threadIdx.x); i < rows * kChunks; i += kIndexerConsumers) {
     const int row = i / kChunks, chunk = i % kChunks, token = row / Heads, head = row % Heads;
     uint4 codes = make_uint4(0, 0, 0, 0);
@@ -123,7 +123,7 @@ __device__ void load_weights(const IndexerShared& shared,
 /// Weighted sums of relu(d) over the heads of each token of a step, of rows g and g + 8, for the
 /// columns of this lane. Two sums a row: their chains are half as long.
 template <int Heads, int Columns, class Weights>
-__device__ void weigh_step(float (&sums)[Columns / Heads][2], const float (&d)[Columns / 2],
+__device__ void weigh_step(float (*sums)[2], const float (&d)[Columns / 2],
                            const Weights& weights) {
   constexpr int kGroups = Heads / 8;  // of eight columns, of a token
   float4 pair = {};                   // weights of two groups
@@ -198,10 +198,13 @@ struct IndexerProducer {
   }
 };
 
-/// A warpgroup's work on one unit, in steps of `Columns`.
-template <IndexFormat Format, int Heads, int Columns, bool IsOneStep>
+/// A warpgroup's work on one unit, in groups of `Steps` steps of `Columns`: one group of one step,
+/// or any number of groups of two. Sums over quads and stores are those of a group: what is neither
+/// product nor sum costs as much as they do.
+template <IndexFormat Format, int Heads, int Columns, int Steps>
 struct IndexerConsumer {
-  static constexpr int kStepTokens = Columns / Heads, kOut = (kStepTokens + 1) / 2;
+  static constexpr int kStepTokens = Columns / Heads, kTokens = kStepTokens * Steps;
+  static constexpr int kOut = (kTokens + 1) / 2;
   static constexpr std::uint32_t kStepUnits = Columns * kIndexDims / 16;  // of descriptors
   static constexpr int kLaneWeights = Columns / 4 + 4;
 
@@ -210,18 +213,17 @@ struct IndexerConsumer {
   const kernels::IndexerUnit& unit;
   const KeyTiles<Format>& tiles;
   RingPosition<kernels::kIndexerStages>& at;
-  int steps;
+  int groups;
 
-  /// What is left of a step: scale, and the lengths of its tokens.
-  __device__ void store(const float (&sums)[kStepTokens][2], int step, std::int32_t key,
-                        float scale, bool is_whole, float* logits, int t) const {
+  /// What is left of a group: scale, and the lengths of its tokens.
+  __device__ void store(const float (&sums)[kTokens][2], const std::int32_t* lengths,
+                        std::int32_t key, float scale, float* logits, int t) const {
     float out[kOut];
-    add_quad<kStepTokens>(out, sums, t);
+    add_quad<kTokens>(out, sums, t);
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
-      const int token = step * kStepTokens + 2 * i + t / 2;
-      const bool is_stored = is_whole || key < shared.lengths[token];
-      if ((kStepTokens > 1 || t < 2) && is_stored)
+      const bool is_stored = key < lengths[2 * i] && (kTokens > 1 || t < 2);
+      if (is_stored)
         logits[2 * i * params.logits_stride] = scale < 0 ? -INFINITY : __fmul_rn(out[i], scale);
     }
   }
@@ -242,27 +244,33 @@ struct IndexerConsumer {
 
   /// A tile against all steps; `release` after the last product.
   template <class A, class Weights>
-  __device__ void run_tile(const A& a, const Weights& weights, std::int32_t first_key, int row,
-                           float scale, std::int32_t whole_below) const {
+  __device__ void run_tile(const A& a, const Weights& weights, std::int32_t key,
+                           float scale) const {
     const auto t = static_cast<int>(threadIdx.x % 4);
-    const std::int32_t key = first_key + row + 8 * (t % 2);
-    const bool is_whole = first_key + kernels::kIndexerTileKeys <= whole_below;
     float* logits = params.logits + (unit.token + t / 2) * params.logits_stride + key;
-    const std::uint64_t queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
-    for (int step = 0; step < (IsOneStep ? 1 : steps); ++step) {
-      float d[Columns / 2], sums[kStepTokens][2];
-      multiply(d, a, advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits));
-      if (Format == IndexFormat::kFp8 && (IsOneStep || step + 1 == steps)) tiles.ring.release(at);
-      weigh_step<Heads, Columns>(sums, d, [&](int pair) { return weights(step, pair); });
-      store(sums, step, key, scale, is_whole, logits, t);
-      logits += kStepTokens * params.logits_stride;
+    const std::int32_t* lengths = shared.lengths + t / 2;
+    std::uint64_t queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
+#pragma unroll 1
+    for (int group = 0; group < (Steps == 1 ? 1 : groups); ++group) {
+      float sums[kTokens][2];
+#pragma unroll
+      for (int step = 0; step < Steps; ++step) {
+        float d[Columns / 2];
+        multiply(d, a, advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits));
+        const bool is_last = Steps == 1 || (step + 1 == Steps && group + 1 == groups);
+        if (Format == IndexFormat::kFp8 && is_last) tiles.ring.release(at);
+        weigh_step<Heads, Columns>(&sums[step * kStepTokens], d,
+                                   [&](int pair) { return weights(group * Steps, step, pair); });
+      }
+      store(sums, lengths, key, scale, logits, t);
+      logits += kTokens * params.logits_stride;
+      lengths += kTokens;
+      queries = advance_descriptor(queries, Steps * kStepUnits);
     }
   }
 
   template <class Weights>
   __device__ void run_tiles(const Weights& weights, std::int32_t begin, std::int32_t end) const {
-    std::int32_t whole_below = shared.lengths[0];
-    for (int i = 1; i < steps * kStepTokens; ++i) whole_below = min(whole_below, shared.lengths[i]);
     const auto warp = static_cast<int>(threadIdx.x / 32);
     const int row = warp % 4 * 16 + static_cast<int>(threadIdx.x % 32 / 4);
     const int lane_row = row + 8 * static_cast<int>(threadIdx.x % 2);
@@ -274,15 +282,15 @@ struct IndexerConsumer {
       if constexpr (Format == IndexFormat::kFp8) {
         const std::uint64_t keys = describe_k_major<64, 64>(tiles.tile(at.stage));
         run_tile([&](int s) { return advance_descriptor(keys, 2 * static_cast<std::uint32_t>(s)); },
-                 weights, first_key, row, scale, whole_below);
+                 weights, first_key + lane_row, scale);
       } else {
         std::uint32_t a[4][4];
         const bool is_exact = tiles.operand(a, at.stage, row);
         tiles.ring.release(at);
 #pragma unroll
         for (auto& fragment : a) ptx::wgmma_fence_operand(fragment);
-        run_tile([&](int s) -> const std::uint32_t(&)[4] { return a[s]; }, weights, first_key, row,
-                 scale, whole_below);
+        run_tile([&](int s) -> const std::uint32_t(&)[4] { return a[s]; }, weights,
+                 first_key + lane_row, scale);
         if (__any_sync(~0u, !is_exact || *shared.is_exact == 0))
           write_exact_logits(params, unit, shared.lengths, first_key + warp % 4 * 16);
       }
@@ -293,17 +301,17 @@ struct IndexerConsumer {
   /// Chunks [begin, end) of the unit.
   __device__ void run(std::int32_t begin, std::int32_t end) const {
     const float* const lane_weights = shared.weights + threadIdx.x % 4 * kLaneWeights;
-    if constexpr (IsOneStep && Columns == 64) {
+    if constexpr (Steps == 1 && Columns == 64) {
       float4 held[Columns / 16];
 #pragma unroll
       for (int i = 0; i < Columns / 16; ++i)
         held[i] = reinterpret_cast<const float4*>(lane_weights)[i];
-      run_tiles([&](int, int pair) { return held[pair]; }, begin, end);
+      run_tiles([&](int, int, int pair) { return held[pair]; }, begin, end);
     } else {
       run_tiles(
-          [&](int step, int pair) {
-            const float* const of_step = lane_weights + step * 4 * kLaneWeights;
-            return reinterpret_cast<const float4*>(of_step)[pair];
+          [&](int first, int step, int pair) {
+            const float* const of_group = lane_weights + first * 4 * kLaneWeights;
+            return reinterpret_cast<const float4*>(of_group + step * 4 * kLaneWeights)[pair];
           },
           begin, end);
     }
@@ -344,18 +352,19 @@ __device__ void consume_unit(const kernels::IndexerLogitsParams& params,
   const kernels::IndexerSteps steps(Format, unit.count, Heads);
   const IndexerShared shared(base, steps);
   load_unit<Format, Heads>(shared, params, unit, steps);
-  const auto run = [&]<int Columns, bool IsOneStep>() {
-    IndexerConsumer<Format, Heads, Columns, IsOneStep>{params, shared, unit, tiles, at, steps.steps}
+  const auto run = [&]<int Columns, int Steps>() {
+    IndexerConsumer<Format, Heads, Columns, Steps>{params, shared, unit,
+                                                   tiles,  at,     steps.steps / Steps}
         .run(begin, end);
   };
   constexpr bool kIsWide = kernels::has_wide_steps(Format, Heads);
   if (Heads == 8 || (steps.columns == 64 && steps.steps == 1))
-    return run.template operator()<64, true>();
+    return run.template operator()<64, 1>();
   if constexpr (!kIsWide && Heads > 8) {
-    run.template operator()<64, false>();
+    run.template operator()<64, 2>();
   } else if constexpr (kIsWide) {
-    if (steps.steps == 1) return run.template operator()<128, true>();
-    run.template operator()<128, false>();
+    if (steps.steps == 1) return run.template operator()<128, 1>();
+    run.template operator()<128, 2>();
   }
 }
 
@@ -382,7 +391,7 @@ __device__ void for_each_unit(const kernels::IndexerLogitsParams& params, Work&&
     const std::int32_t chunks =
         (unit.num_keys + kernels::kIndexerChunk - 1) / kernels::kIndexerChunk;
     if (chunks == 0) continue;
-    const std::int32_t first = unit.first_cost + kernels::kIndexerUnitCost;
+    const std::int32_t first = unit.first_cost + kernels::indexer_unit_cost(unit.count);
     const std::int32_t begin = max(cost - first, 0), end = min(share.end_cost - first, chunks);
     if (end > begin) work(unit, begin, end);
     cost = first + chunks;
@@ -410,7 +419,8 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
                            static_cast<std::uint32_t>(warpgroup * kStages * Tiles::kBytes),
                        Ring<kStages>(barriers[warpgroup])};
   RingPosition<kStages> at;
-  ptx::griddepcontrol_wait();
+  // Only queries come from the launch before this one, if the caller says so.
+  if (!is_producer || params.is_behind_queries == 0) ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (is_producer) {
     ptx::setmaxnreg_dec_sync_aligned<kIndexerProducerRegisters>();

@@ -28,6 +28,12 @@ TEST(CApi, ServesACProgramWithHyperConnections) {
       << "the line in c_api_hyper_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramWithAnIndexer) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_indexer_c_api("sim:h200"), 0)
+      << "the line in c_api_indexer_check.c; " << tw_last_error();
+}
+
 TEST(CApi, EveryThreadHasItsOwnError) {
   tw_device* device = nullptr;
   EXPECT_EQ(tw_device_open("nonsense", &device), TW_INVALID_ARGUMENT);

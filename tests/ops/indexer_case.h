@@ -9,10 +9,16 @@
 #include "formats/kv_page.h"
 // clang-format on
 
+#include "tilewright/tilewright_indexer.h"
+
+#include "device/graph.h"
 #include "reference/indexer.h"
 #include "tests/ops/cache_case.h"
 
 #include <bit>
+#include <limits>
+#include <optional>
+#include <span>
 
 namespace tilewright::ops {
 
@@ -70,7 +76,7 @@ inline std::vector<float> transform_query(const std::uint16_t* q, const float* r
 
 struct IndexerCase {
   IndexerFormat format = IndexerFormat::kFp8;
-  std::int64_t heads = 64, topk = 64, max_len = 300;
+  std::int64_t heads = 64, topk = 64, max_len = 300, ratio = 4;
   std::int64_t batch = 1, q_len = 1;
   std::vector<std::int32_t> offsets = {};  ///< instead of q_len
   std::vector<std::int32_t> lengths = {};  ///< [tokens]; empty: by the positions
@@ -78,6 +84,7 @@ struct IndexerCase {
   std::int64_t page_size = 64, row_page_size = 16;
   bool is_weights_f32 = false;
   bool has_wide_scales = false;  ///< MXFP4 keys whose blocks are far apart
+  bool has_nan_keys = false;     ///< every third; there must be topk others
 };
 
 /// A case on a device, and what it should give.
@@ -91,26 +98,42 @@ class IndexerRun {
   }
 
   void check() {
-    Indexer indexer(device_, problem());
-    const Buffer workspace = allocate(indexer.workspace_bytes(tokens_, c_.batch));
-    const Buffer rows = allocate(static_cast<std::size_t>(tokens_ * c_.topk) * 4);
-    const Buffer counts = allocate(static_cast<std::size_t>(tokens_) * 4);
-    IndexerArguments a = arguments();
-    a.workspace = pointer_to<void>(workspace);
-    a.rows = pointer_to<std::int32_t>(rows);
-    a.counts = pointer_to<std::int32_t>(counts);
+    const Indexer indexer(device_, problem());
+    IndexerArguments a = call_arguments(indexer);
     indexer.run(a);
-    device_.synchronize();
-    const IndexerResults results = indexer.results(a);
-    check_codes(results, workspace);
-    check_logits(results, workspace);
-    check_rows(rows.to_vector<std::int32_t>(), counts.to_vector<std::int32_t>());
+    check_results(indexer, a);
     const auto first = logits_;
     a.has_schedule = true;
     indexer.run(a);
-    device_.synchronize();
-    check_logits(results, workspace);
+    check_results(indexer, a);
     ASSERT_EQ(std::memcmp(first.data(), logits_.data(), first.size() * 4), 0) << "not repeatable";
+  }
+
+  /// Captured once, launched under these lengths and then others: the host knows neither.
+  void check_captured(const std::vector<std::int32_t>& others) {
+    const Indexer indexer(device_, problem());
+    const device::Stream stream(device_.internal());
+    IndexerArguments a = call_arguments(indexer);
+    Buffer lengths = Buffer::from(device_.internal(), c_.lengths);
+    a.lengths = pointer_to<std::int32_t>(lengths);
+    a.stream = stream.handle();
+    const auto graph = device::Graph::capture(stream, [&] { indexer.run(a); });
+    graph.launch(stream);
+    stream.synchronize();
+    check_results(indexer, a);
+    c_.lengths = others;
+    lengths.copy_from_host(std::as_bytes(std::span(others)));
+    graph.launch(stream);
+    stream.synchronize();
+    check_results(indexer, a);
+  }
+
+  /// The same call through the C interface.
+  void check_c_api(const char* spec) {
+    const Indexer indexer(device_, problem());
+    const IndexerArguments a = call_arguments(indexer);
+    run_c_api(spec, indexer.problem(), a, indexer.workspace_bytes(tokens_, c_.batch));
+    check_results(indexer, a);
   }
 
  private:
@@ -123,7 +146,7 @@ class IndexerRun {
   std::int64_t length(std::int64_t token) const {
     const auto i = static_cast<std::size_t>(token);
     const std::int64_t n =
-        c_.lengths.empty() ? (c_.positions[i] + 1) / 4 : std::max(c_.lengths[i], 0);
+        c_.lengths.empty() ? (c_.positions[i] + 1) / c_.ratio : std::max(c_.lengths[i], 0);
     return std::min(n, c_.max_len);
   }
   std::int64_t blocks() const { return (c_.max_len + c_.page_size - 1) / c_.page_size; }
@@ -133,6 +156,7 @@ class IndexerRun {
     return {.format = c_.format,
             .heads = c_.heads,
             .topk = c_.topk,
+            .ratio = c_.ratio,
             .max_len = c_.max_len,
             .keys = {.page_size = c_.page_size, .num_pages = c_.batch * blocks() + 1},
             .rows = {.page_size = c_.row_page_size, .num_pages = c_.batch * row_blocks() + 1},
@@ -168,6 +192,7 @@ class IndexerRun {
           const double far = c_.has_wide_scales && j % 5 == 0 && i / 32 == 2 ? 0x1p-15 : 1.0;
           row.push_back(static_cast<float>(round_to(kBf16, drawn[i] * far)));
         }
+        if (c_.has_nan_keys && j % 3 == 0) row[40] = std::numeric_limits<float>::quiet_NaN();
         key = quantize_index_row(c_.format, row);
         const std::int64_t page = table_[static_cast<std::size_t>(b * blocks() + j / c_.page_size)];
         const std::int64_t slot = j % c_.page_size;
@@ -187,6 +212,58 @@ class IndexerRun {
   const T* upload(const std::vector<T>& values) {
     buffers_.push_back(Buffer::from(device_.internal(), values));
     return pointer_to<T>(buffers_.back());
+  }
+
+  // With room for results.
+  IndexerArguments call_arguments(const Indexer& indexer) {
+    workspace_.emplace(allocate(indexer.workspace_bytes(tokens_, c_.batch)));
+    rows_.emplace(allocate(static_cast<std::size_t>(tokens_ * c_.topk) * 4));
+    counts_.emplace(allocate(static_cast<std::size_t>(tokens_) * 4));
+    IndexerArguments a = arguments();
+    a.workspace = pointer_to<void>(*workspace_);
+    a.rows = pointer_to<std::int32_t>(*rows_);
+    a.counts = pointer_to<std::int32_t>(*counts_);
+    return a;
+  }
+
+  static void run_c_api(const char* spec, const IndexerProblem& p, const IndexerArguments& a,
+                        std::size_t workspace_bytes) {
+    tw_indexer_problem problem;
+    tw_indexer_problem_init(&problem);
+    problem.format = p.format == IndexerFormat::kFp8 ? TW_INDEXER_FP8 : TW_INDEXER_MXFP4;
+    problem.heads = p.heads, problem.topk = p.topk;
+    problem.ratio = p.ratio, problem.max_len = p.max_len;
+    problem.keys.page_size = p.keys.page_size, problem.keys.num_pages = p.keys.num_pages;
+    problem.rows.page_size = p.rows.page_size, problem.rows.num_pages = p.rows.num_pages;
+    problem.fill_logits = p.fill_logits ? 1 : 0;
+    tw_indexer_arguments call;
+    tw_indexer_arguments_init(&call);
+    call.tokens = a.tokens;
+    call.sequences = {a.sequences.batch, a.sequences.q_len, a.sequences.offsets, nullptr};
+    call.positions = a.positions, call.lengths = a.lengths;
+    call.q = a.q, call.weights = a.weights;
+    call.has_f32_weights = a.weights_dtype == DType::kF32 ? 1 : 0;
+    call.rope = a.rope, call.rope_positions = a.rope_positions;
+    call.key_pages = a.key_pages;
+    call.key_table = {a.key_table.pages, a.key_table.blocks, a.key_table.stride};
+    call.row_table = {a.row_table.pages, a.row_table.blocks, a.row_table.stride};
+    call.rows = a.rows, call.counts = a.counts, call.workspace = a.workspace;
+    tw_device* device = nullptr;
+    tw_indexer* indexer = nullptr;
+    ASSERT_EQ(tw_device_open(spec, &device), TW_OK) << tw_last_error();
+    ASSERT_EQ(tw_indexer_create(device, &problem, &indexer), TW_OK) << tw_last_error();
+    EXPECT_EQ(tw_indexer_workspace_bytes(indexer, a.tokens, a.sequences.batch), workspace_bytes);
+    EXPECT_EQ(tw_indexer_run(indexer, &call), TW_OK) << tw_last_error();
+    tw_indexer_destroy(indexer);
+    tw_device_close(device);
+  }
+
+  void check_results(const Indexer& indexer, const IndexerArguments& a) {
+    device_.synchronize();
+    const IndexerResults results = indexer.results(a);
+    check_codes(results, *workspace_);
+    check_logits(results, *workspace_);
+    check_rows(rows_->to_vector<std::int32_t>(), counts_->to_vector<std::int32_t>());
   }
 
   IndexerArguments arguments() {
@@ -282,7 +359,8 @@ class IndexerRun {
         const double y = expected[static_cast<std::size_t>(j)];
         logits_.push_back(x);
         ASSERT_EQ(std::isinf(x), std::isinf(y)) << "token " << t << " entry " << j;
-        if (std::isinf(y)) continue;
+        ASSERT_EQ(std::isnan(x), std::isnan(y)) << "token " << t << " entry " << j;
+        if (!std::isfinite(y)) continue;
         xy += x * y, xx += x * x + y * y;
       }
     }
@@ -321,6 +399,7 @@ class IndexerRun {
   std::vector<IndexRow> keys_;
   std::vector<double> queries_, factored_;
   std::vector<Buffer> buffers_;
+  std::optional<Buffer> workspace_, rows_, counts_;
 };
 
 }  // namespace tilewright::ops

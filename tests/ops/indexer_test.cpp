@@ -47,6 +47,68 @@ TEST_P(IndexerTest, EightTokensAndTheCausalRule) {
          .q_len = 8,
          .positions = {0, 3, 7, 42, 63, -1, 64, 63}});
 }
+TEST_P(IndexerTest, AnEntryIsSeenByTheTokenThatCompletesIt) {
+  // Around multiples of the ratio: j < (p + 1) / ratio.
+  for (const std::int64_t ratio : {1, 4, 7})
+    check({.heads = 2,
+           .topk = 4,
+           .max_len = 12,
+           .ratio = ratio,
+           .q_len = 9,
+           .positions = {0, 2, 3, 4, 5, 6, 7, 8, 12}});
+}
+TEST_P(IndexerTest, OddPagesOfKeysAndRows) {
+  for (const IndexerFormat format : kFormats) {
+    check({.format = format,
+           .heads = 8,
+           .topk = 20,
+           .max_len = 131,
+           .batch = 2,
+           .q_len = 1,
+           .lengths = {131, 62},
+           .page_size = 61,
+           .row_page_size = 7});
+  }
+}
+TEST_P(IndexerTest, EmptyRowsAndRowsOfOneKey) {
+  check({.heads = 4, .topk = 3, .max_len = 9, .batch = 3, .q_len = 1, .lengths = {0, 0, 0}});
+  check({.heads = 4, .topk = 3, .max_len = 9, .batch = 4, .q_len = 1, .lengths = {1, 0, 1, -5}});
+  check({.heads = 4, .topk = 1, .max_len = 1, .q_len = 1, .lengths = {1}, .page_size = 1});
+}
+TEST_P(IndexerTest, NanLogitsAreNotSelected) {
+  for (const IndexerFormat format : kFormats) {
+    check({.format = format,
+           .heads = 8,
+           .topk = 10,
+           .max_len = 70,
+           .q_len = 2,
+           .lengths = {69, 70},
+           .has_nan_keys = true});
+  }
+}
+TEST_P(IndexerTest, RunsInAGraphUnderAnyLengths) {
+  const IndexerCase c = {.heads = 8,
+                         .topk = 6,
+                         .max_len = 40,
+                         .batch = 3,
+                         .q_len = 1,
+                         .lengths = {40, 0, 7},
+                         .page_size = 16};
+  IndexerRun(device(), c).check_captured({0, 33, 1});
+}
+TEST_P(IndexerTest, TheCInterfaceDoesTheSame) {
+  for (const IndexerFormat format : kFormats) {
+    IndexerRun(device(), {.format = format,
+                          .heads = 12,
+                          .topk = 6,
+                          .max_len = 40,
+                          .batch = 2,
+                          .q_len = 2,
+                          .lengths = {9, 10, 39, 40},
+                          .is_weights_f32 = true})
+        .check_c_api(GetParam());
+  }
+}
 TEST_P(IndexerTest, RaggedPrompts) {
   for (const IndexerFormat format : kFormats) {
     check({.format = format,

@@ -25,14 +25,17 @@ inline constexpr int kIndexerUnitTokens = 8;
 inline constexpr int kIndexerChunk = 256;  ///< keys that a CTA takes at a time
 
 /// Up to kIndexerUnitTokens neighbouring tokens of one sequence, whose queries a CTA keeps while
-/// keys stream by. It costs kIndexerUnitCost and one a chunk; first_cost is that of all units
+/// keys stream by. It costs indexer_unit_cost() and one a chunk; first_cost is that of all units
 /// before.
 struct IndexerUnit {
   std::int32_t token, count, sequence;
   std::int32_t num_keys;  ///< of the token that sees most
   std::int32_t first_cost;
 };
-inline constexpr int kIndexerUnitCost = 2;
+/// To load its queries, in chunks: nothing for decode, where keys arrive meanwhile.
+constexpr std::int32_t indexer_unit_cost(std::int32_t tokens) {
+  return tokens / 4;
+}
 
 /// What a CTA does: the part of all costs that is its own, and the unit in which that begins.
 struct IndexerShare {
@@ -80,6 +83,9 @@ struct IndexerLogitsParams {
   std::int64_t logits_stride;  ///< elements
   std::int32_t is_filled;
   std::int32_t box_rows;  ///< indexer_box_rows()
+  /// The launch before this one made the queries and nothing else that is read here, and let this
+  /// one begin when all before it was done: keys are fetched at once.
+  std::int32_t is_behind_queries;
 };
 
 /// Entries indexer_logits_{fp8,mxfp4}_h{8,16,32,64}, for up to so many heads; grid: the ctas of the
@@ -101,14 +107,15 @@ constexpr bool has_wide_steps(IndexFormat format, int head_slots) {
   return format == IndexFormat::kFp8 && head_slots == 64;
 }
 
-/// How the queries of a unit are multiplied: in steps of 64 or 128 columns, a column a head of a
-/// token.
+/// How the queries of a unit are multiplied: in one step, or pairs of steps, of 64 or 128 columns,
+/// a column a head of a token.
 struct IndexerSteps {
   int columns, steps;
 
   constexpr IndexerSteps(IndexFormat format, int tokens, int head_slots) {
     columns = has_wide_steps(format, head_slots) && tokens > 1 ? 128 : 64;
     steps = (tokens * head_slots + columns - 1) / columns;
+    if (steps > 1) steps += steps % 2;
   }
   constexpr int query_bytes() const { return steps * columns * kIndexDims; }
   /// Weights of a step in the order of accumulators: a quarter of them for each lane of a quad,

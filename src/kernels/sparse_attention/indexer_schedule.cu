@@ -88,7 +88,7 @@ __device__ std::int32_t place_units(const IndexerScheduleParams& params, std::in
     if (u < num_units) unit = find_unit(params, u);
     const std::int32_t chunks = (unit.num_keys + kIndexerChunk - 1) / kIndexerChunk;
     std::int32_t total;
-    unit.first_cost = costs + scan(chunks > 0 ? chunks + kIndexerUnitCost : 0, total);
+    unit.first_cost = costs + scan(chunks > 0 ? chunks + indexer_unit_cost(unit.count) : 0, total);
     if (u < num_units) params.units[u] = unit;
     costs += total;
   }
