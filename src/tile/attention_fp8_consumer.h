@@ -106,11 +106,12 @@ struct Fp8AttentionConsumer {
   /// Scores of key tile n with softcap and mask; `position` as position_of. `cap_scale`:
   /// softcap_scale and the scales of the operands.
   __device__ void adjust(Scores& s, std::int32_t position, std::int32_t kv_len, std::int32_t n,
-                         float cap_scale) const {
+                         const float (&cap_scale)[C::kParts]) const {
     const VisibleKeys rows[2] = {{params, position, kv_len}, {params, position + 8, kv_len}};
     if (params.softcap_scale != 0.0f) {
 #pragma unroll
-      for (float& x : s) x = tanh_of_half(x * cap_scale);
+      for (int i = 0; i < kKeys / 2; ++i)
+        s[i] = tanh_of_half(s[i] * cap_scale[i * C::kParts / (kKeys / 2)]);
     }
     hide_keys(s, rows, n * kKeys);
   }

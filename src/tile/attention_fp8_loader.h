@@ -34,13 +34,16 @@ struct Fp8AttentionConfig {
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kIsWide ? 240 : 232;
   using Tiles = KeyTiles<kKeys>;
 
-  static_assert(!kHasBlockScales || kernels::kKeyScaleBlock % kKeys == 0,
-                "the keys of a tile share their scales");
+  /// Parts of a tile of keys that share scales.
+  static constexpr int kParts =
+      kHasBlockScales && kernels::kKeyScaleBlock % kKeys != 0 ? kKeys / 32 : 1;
 };
 
-/// Scales of a tile of keys and of its values: their share of the reference, and its logarithm.
+/// Scales of a tile of keys and of its values: their share of the reference, its logarithm and its
+/// inverse.
+template <int Parts>
 struct KeyTileScales {
-  float k, v_log2, v_inverse;
+  float k[Parts], v_log2[Parts], v_inverse[Parts];
 };
 /// Scales of a tile of queries: of scores per warpgroup (without those of keys, if these are per
 /// block), and of results.
@@ -58,7 +61,7 @@ struct Fp8AttentionShared {
   RingBarriers<C::kStages> k_ring, v_ring, rows_ring;
   TileTable table;
   QueryTileScales tile_scales[kDealtTiles];
-  KeyTileScales key_scales[C::kStages];  ///< of k's stages
+  KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
   float zero;                            ///< see pass_turn_here
 
   /// One thread. A warp of a consumer lets go of a stage with one arrival.
@@ -105,7 +108,7 @@ struct Fp8AttentionLoader {
     std::int32_t first_query, head, q_batch;
     std::int32_t first_key, kv_head, kv_batch;
     std::int32_t first_column;  ///< of values
-    std::int32_t sequence;      ///< for scales
+    std::int32_t sequence, kv_len;  ///< for scales
     float reference = 1.0f;     ///< of values' scales
   };
 
@@ -141,7 +144,8 @@ struct Fp8AttentionLoader {
                 tile.head / (params.heads / params.kv_heads),
                 params.cu_kv == nullptr ? tile.batch : 0,
                 params.cu_kv == nullptr ? 0 : (sequence.kv_begin + 15) / 16 * 16 + 16 * tile.batch,
-                tile.batch};
+                tile.batch,
+                tile.kv_len};
     Ring<kDealtTiles>(shared.table.ring).wait_empty(dealer.at);
     if (tiles.begin < tiles.end) show_scales(shared.tile_scales[dealer.at.stage], tile, at);
     dealer.deal(tile);
@@ -200,11 +204,20 @@ struct Fp8AttentionLoader {
                at.kv_head, at.kv_batch, ring.full(k_at));
     k_at.advance();
   }
-  __device__ void show_scales(KeyTileScales& shown, const Place& at, std::int32_t n) const {
-    const std::int32_t block = n * C::kKeys / kernels::kKeyScaleBlock;
-    const float share = find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference;
-    shown = {find_scale(params.k_scales, at.sequence, at.kv_head, block), log2f(share),
-             1.0f / share};
+  __device__ void show_scales(KeyTileScales<C::kParts>& shown, const Place& at,
+                              std::int32_t n) const {
+    constexpr int kOfPart = C::kKeys / C::kParts;
+#pragma unroll
+    for (int i = 0; i < C::kParts; ++i) {
+      // Behind the last key there may be a part without scales.
+      const std::int32_t block =
+          min(n * C::kKeys + i * kOfPart, at.kv_len - 1) / kernels::kKeyScaleBlock;
+      const float share =
+          find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference;
+      shown.k[i] = find_scale(params.k_scales, at.sequence, at.kv_head, block);
+      shown.v_log2[i] = log2f(share);
+      shown.v_inverse[i] = 1.0f / share;
+    }
   }
   __device__ void load_v(const Place& at, std::int32_t n) {
     if constexpr (C::kIsRows) {

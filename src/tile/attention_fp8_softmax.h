@@ -3,6 +3,8 @@
 // Weights are 2^(s - maximum + 8) instead of 2^(s - maximum): e4m3 ends at 448 and begins at 2^-9,
 // and what is below is lost, so the largest weight goes to the upper end. A row's reference stays
 // where it is until a weight would leave the format.
+//
+// A tile of keys has `Parts` parts of as many columns, with scales of their own.
 #pragma once
 
 #include "tile/online_softmax.h"
@@ -13,7 +15,10 @@ namespace tilewright::tile {
 
 /// log2 of a weight whose score is the maximum when the reference moves, and of the largest one
 /// that there may be: 2^8.8 = 445.7, the largest number of e4m3 is 448.
-inline constexpr float kWeightAtMaximum = 8.0f, kLargestWeight = 8.8f;
+#ifndef K7_OFFSET
+#define K7_OFFSET 8.0f
+#endif
+inline constexpr float kWeightAtMaximum = K7_OFFSET, kLargestWeight = 8.8f;
 
 struct Fp8Softmax {
   /// Weights are 2^(scale * s - base).
@@ -22,12 +27,20 @@ struct Fp8Softmax {
 
   /// Moves the reference of a row if a score of one more tile asks for it; `correction` is what
   /// earlier sums and results are to be multiplied with. True if a row of the warp has moved.
-  template <int Count>
-  __device__ bool raise(const float (&s)[Count], float scale, float (&correction)[2]) {
+  template <int Count, int Parts>
+  __device__ bool raise(const float (&s)[Count], const float (&scale)[Parts],
+                        float (&correction)[2]) {
+    constexpr int kOfPart = Count / Parts;
     bool has_grown[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float top = quad_max(row_maximum(s, h)) * scale;
+      float largest = -INFINITY;
+#pragma unroll
+      for (int i = 0; i < Parts; ++i) {
+        const auto& part = reinterpret_cast<const float(&)[kOfPart]>(s[i * kOfPart]);
+        largest = fmaxf(largest, row_maximum(part, h) * scale[i]);
+      }
+      const float top = quad_max(largest);
       has_grown[h] = top > base[h] + kLargestWeight;
       const float raised = top - kWeightAtMaximum;
       correction[h] = has_grown[h] ? ptx::ex2_approx_ftz_f32(base[h] - raised) : 1.0f;
@@ -43,22 +56,29 @@ struct Fp8Softmax {
   }
 
   /// s becomes 2^(scale * s - from), and `share` times that goes into the sums.
-  template <int Count>
-  __device__ void exponentiate(float (&s)[Count], float scale, const float (&from)[2],
-                               const float (&correction)[2], float share) {
+  template <int Count, int Parts>
+  __device__ void exponentiate(float (&s)[Count], const float (&scale)[Parts],
+                               const float (&from)[2][Parts], const float (&correction)[2],
+                               const float (&share)[Parts]) {
+    constexpr int kOfPart = Count / Parts;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float part[2] = {};
+      float total = 0.0f;
 #pragma unroll
-      for (int i = 0; i < Count; i += 4) {
+      for (int part = 0; part < Parts; ++part) {
+        float partial[2] = {};
 #pragma unroll
-        for (int c = 0; c < 2; ++c) {
-          float& x = s[i + 2 * h + c];
-          x = ptx::ex2_approx_ftz_f32(fmaf(x, scale, -from[h]));
-          part[c] += x;
+        for (int i = 0; i < kOfPart; i += 4) {
+#pragma unroll
+          for (int c = 0; c < 2; ++c) {
+            float& x = s[part * kOfPart + i + 2 * h + c];
+            x = ptx::ex2_approx_ftz_f32(fmaf(x, scale[part], -from[h][part]));
+            partial[c] += x;
+          }
         }
+        total = fmaf(partial[0] + partial[1], share[part], total);
       }
-      sum[h] = fmaf(sum[h], correction[h], (part[0] + part[1]) * share);
+      sum[h] = fmaf(sum[h], correction[h], total);
     }
   }
 };

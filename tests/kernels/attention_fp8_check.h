@@ -24,6 +24,16 @@ struct Fp8AttentionInputs {
   AttentionInputs real;            ///< times scales
   double largest_v = 0;            ///< stored, times the largest scale
 
+  /// All scores are 0, all scales 1.
+  Fp8AttentionInputs(const AttentionProblem& p, std::vector<double> values) : real(p, kBf16) {
+    q.stored.resize(real.q.size());
+    k.stored.resize(real.k.size());
+    v.stored = std::move(values);
+    q.scales = k.scales = v.scales = {1.0f};
+    q.view.heads_per_scale = p.heads / p.kv_heads;
+    v_reference.assign(static_cast<std::size_t>(p.batch) * p.kv_heads, 1.0f);
+    real.q = q.stored, real.k = k.stored, real.v = v.stored;
+  }
   Fp8AttentionInputs(const AttentionProblem& p, Fp8ScaleKind kind) : real(p, kBf16) {
     Random random(7);
     const int sequences = p.is_packed() ? static_cast<int>(p.q_lens.size()) : p.batch;

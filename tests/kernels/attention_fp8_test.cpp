@@ -98,5 +98,32 @@ TEST_P(AttentionFp8, HeadDim256Rows) {
   check_variants(256, Fp8Values::kRows);
 }
 
+// One large product among the keys that come first (they are walked from the last one), then many
+// small ones: 2^8 * 448 has its exponent at 2^16, so the tensor core cuts what follows to multiples
+// of 2^3, and 2^8 * 2^-6 is less. One level loses all of them, which is 2047 / 64 of 480; two levels
+// lose only those of the first flush.
+TEST_P(AttentionFp8, SmallProductsBehindALargeOne) {
+  constexpr int kKeys = 2048, kHeadDim = 64;
+  constexpr int kLarge = kKeys - 128;  // the first key of the last tile
+  const AttentionProblem p = {.q_len = 3, .kv_len = kKeys, .head_dim = kHeadDim};
+  std::vector<double> values(std::size_t{kKeys} * kHeadDim, 0x1p-6);
+  for (int c = 0; c < kHeadDim; ++c) values[kLarge * kHeadDim + c] = 448;
+  const Fp8AttentionInputs in(p, values);
+  const double exact = (448 + (kKeys - 1) / 64.0) / kKeys;
+  const auto run = [&](Fp8Sums sums, std::int32_t flush_tiles) {
+    const K7Variant* variant = find_k7_variant(kHeadDim, Fp8Values::kColumns, false, sums);
+    return launch(device(), p, *variant, in, kBf16, flush_tiles).out;
+  };
+  // Rounded to bf16.
+  for (const double x : run(Fp8Sums::kOneLevel, 1)) ASSERT_EQ(x, 448.0 / kKeys);
+  for (const std::int32_t flush_tiles : {1, 4}) {
+    const double lost = flush_tiles * 128 * 0x1p-6 / kKeys;
+    for (const double x : run(Fp8Sums::kTwoLevel, flush_tiles)) {
+      ASSERT_LE(x, exact * (1 + 0x1p-8));
+      ASSERT_GE(x, exact * (1 - 0x1p-8) - lost);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::kernels

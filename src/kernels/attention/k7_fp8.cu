@@ -56,8 +56,9 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     Results part;
     std::int32_t tiles_in_part = 0;
   };
-  static constexpr bool kAddsInParts = C::kIsTwoLevel && kHeadDim == 256;
-  using Sums = std::conditional_t<C::kIsTwoLevel && !kAddsInParts, TwoLevelSums, OneLevelSums>;
+  static constexpr bool kAddsInSlices =
+      C::kIsTwoLevel && (kHeadDim == 256 || (kHeadDim == 128 && C::kConsumers == 3));
+  using Sums = std::conditional_t<C::kIsTwoLevel && !kAddsInSlices, TwoLevelSums, OneLevelSums>;
 
   // What a warpgroup knows of its tile of queries while it walks over the keys.
   struct Row {
@@ -82,24 +83,37 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   // Scores of key tile n to weights. IsPlain: every row sees every key, and there is no softcap.
   template <bool IsPlain, bool PassesTurn>
   __device__ bool weigh(Scores& s, Row& row, std::int32_t n) {
-    tile::KeyTileScales of_keys = {1.0f, 0.0f, 1.0f};
+    constexpr int kParts = C::kParts;
+    tile::KeyTileScales<kParts> of_keys;
+    float scale[kParts], from[2][kParts], zero = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kParts; ++i) scale[i] = row.scale, of_keys.v_inverse[i] = 1.0f;
     if constexpr (C::kHasBlockScales) of_keys = shared.key_scales[this->k_at.stage];
     this->release_k();
-    float zero = 0.0f, scale = row.scale;
     if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterScores) zero = pass_turn_here(0);
-    if constexpr (!IsPlain) this->adjust(s, row.position, row.kv_len, n, row.cap_scale * of_keys.k);
-    if (C::kHasBlockScales && params.softcap_scale == 0.0f) scale *= of_keys.k;
+    if constexpr (!IsPlain) {
+      float cap_scale[kParts];
+#pragma unroll
+      for (int i = 0; i < kParts; ++i)
+        cap_scale[i] = C::kHasBlockScales ? row.cap_scale * of_keys.k[i] : row.cap_scale;
+      this->adjust(s, row.position, row.kv_len, n, cap_scale);
+    }
+    if constexpr (C::kHasBlockScales) {
+#pragma unroll
+      for (int i = 0; i < kParts; ++i)
+        scale[i] *= params.softcap_scale == 0.0f ? of_keys.k[i] : 1.0f;
+    }
     const bool has_moved = row.softmax.raise(s, scale, row.correction);
-    float from[2];
+    if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterMaximum)
+      zero = pass_turn_here(row.softmax.base[1]);
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      from[h] = row.softmax.template base_of<!IsPlain>(h);
-      if constexpr (C::kHasBlockScales) from[h] -= of_keys.v_log2;
+#pragma unroll
+      for (int i = 0; i < kParts; ++i) {
+        from[h][i] = row.softmax.template base_of<!IsPlain>(h) + zero;
+        if constexpr (C::kHasBlockScales) from[h][i] -= of_keys.v_log2[i];
+      }
     }
-    if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterMaximum)
-      zero = pass_turn_here(from[1]);
-    from[0] += zero;
-    from[1] += zero;
     row.softmax.exponentiate(s, scale, from, row.correction, of_keys.v_inverse);
     return has_moved;
   }
@@ -131,6 +145,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     this->issue_scores(s);
     this->wait_v();
     issue_values(sums, p);
+    if constexpr (C::kVariant.pass == K7Pass::kAtOnce) pass_turn();
     this->template await_scores<1>(s);
     const bool has_moved = weigh<IsPlain, true>(s, row, n);
     await_values(sums, false);
@@ -161,11 +176,14 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     await_values(sums, true);
   }
 
-  // The same where results and the tensor core's sums do not fit beside each other: a quarter of
-  // the dimensions at a time, while the scores' registers are free; one quarter is added while the
-  // next one is multiplied.
-  __device__ void attend_in_parts(Scores& s, Sums& sums, Row& row, const Work<C>& work,
-                                  const typename C::Tiles& own) {
+  // The same where results, the tensor core's sums and scores do not fit beside each other: one
+  // product after the other, that with the values for kSlice dimensions at a time while nobody
+  // needs the scores' registers; one slice is added while the next one is multiplied.
+  __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row, const Work<C>& work,
+                                   const typename C::Tiles& own) {
+    Scores s;
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
     for (std::int32_t n = work.tiles.end - 1;; --n) {
       const bool has_moved = n >= own.plain_begin && n < own.plain_end
                                  ? weigh<true, false>(s, row, n)
@@ -174,42 +192,46 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
       tile::pack_operand_e4m3<kKeys>(p, s);
       if (has_moved) tile::scale_rows(sums.total, row.correction);
       this->wait_v();
-      add_quarters(sums.total, p);
+      add_slices(sums.total, p);
       this->release_v();
       if (n == work.tiles.begin) return;
+      Scores next = {};  // otherwise the old ones would stay alive: see begin()
       this->wait_k();
-      this->issue_scores(s);
-      this->template await_scores<0>(s);
+      this->issue_scores(next);
+      this->template await_scores<0>(next);
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) s[i] = next[i];
     }
   }
-  __device__ void add_quarters(Results& o, const Weights& p) const {
-    constexpr int kPart = kHeadDim / 8;  // registers
-    float even[kPart], odd[kPart];
-    const auto add = [&](float(&part)[kPart], int first) {
-      ptx::wgmma_fence_operand(part);
+  template <int Slice>
+  __device__ void add_slice(Results& o, float (&slice)[32]) const {
+    ptx::wgmma_wait_group_sync_aligned<Slice == kHeadDim / 64 - 1 ? 0 : 1>();
+    ptx::wgmma_fence_operand(slice);
 #pragma unroll
-      for (int i = 0; i < kPart; ++i) o[first * kPart + i] += part[i];
-    };
+    for (int i = 0; i < 32; ++i) o[Slice * 32 + i] += slice[i];
+  }
+  __device__ void add_slices(Results& o, const Weights& p) const {
+    float even[32] = {}, odd[32] = {};
     Base::template issue_values<0>(even, p, false);
-    Base::template issue_values<2 * kPart>(odd, p, false);
-    ptx::wgmma_wait_group_sync_aligned<1>();
-    add(even, 0);
-    Base::template issue_values<4 * kPart>(even, p, false);
-    ptx::wgmma_wait_group_sync_aligned<1>();
-    add(odd, 1);
-    Base::template issue_values<6 * kPart>(odd, p, false);
-    ptx::wgmma_wait_group_sync_aligned<1>();
-    add(even, 2);
-    ptx::wgmma_wait_group_sync_aligned<0>();
-    add(odd, 3);
+    Base::template issue_values<64>(odd, p, false);
+    add_slice<0>(o, even);
+    if constexpr (kHeadDim == 256) {
+      Base::template issue_values<128>(even, p, false);
+      add_slice<1>(o, odd);
+      Base::template issue_values<192>(odd, p, false);
+      add_slice<2>(o, even);
+      add_slice<3>(o, odd);
+    } else {
+      add_slice<1>(o, odd);
+    }
   }
 
   __device__ void attend(Scores& s, Sums& sums, Row& row, const Work<C>& work) {
     const std::int32_t shift = work.tile.kv_len - work.tile.q_len;
     const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
     this->clear_values_behind(work.tile.kv_len, work.tiles.end);
-    if constexpr (kAddsInParts) {
-      attend_in_parts(s, sums, row, work, own);
+    if constexpr (kAddsInSlices) {
+      attend_in_slices(s, sums, row, work, own);
     } else {
       attend_overlapped(s, sums, row, work, own);
     }
@@ -248,22 +270,27 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     }
   }
 
-  // Takes the next tile and computes its first scores.
+  // Takes the next tile and computes its first scores. What `s` was does not matter any more: a
+  // product writes registers that the compiler thinks it reads, so they are others.
   __device__ Work<C> begin(tile::TileTaker& taker, Scores& s) {
     Work<C> work(params, taker.take());
-    if (!work.has_keys) return work;
-    const tile::QueryTileScales& scales = shared.tile_scales[taker.at.stage];
-    work.score_scale = ptx::uniform(scales.scores[index]);
-    work.result_scale = ptx::uniform(scales.results);
-    this->wait_queries();
-    this->wait_k();
-    this->issue_scores(s);
-    this->template await_scores<0>(s);
+    Scores first = {};
+    if (work.has_keys) {
+      const tile::QueryTileScales& scales = shared.tile_scales[taker.at.stage];
+      work.score_scale = ptx::uniform(scales.scores[index]);
+      work.result_scale = ptx::uniform(scales.results);
+      this->wait_queries();
+      this->wait_k();
+      this->issue_scores(first);
+      this->template await_scores<0>(first);
+    }
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
     return work;
   }
 
   __device__ void run() {
-    if (!kAddsInParts && index == C::kConsumers - 1) pass_turn();  // the first one begins
+    if (!kAddsInSlices && index == C::kConsumers - 1) pass_turn();  // the first one begins
     tile::TileTaker taker{shared.table};
     Scores s;
     Work<C> work = begin(taker, s);

@@ -57,8 +57,9 @@ struct AttentionFp8Params : AttentionParams {
 /// and f32 registers over those.
 enum class Fp8Sums { kOneLevel, kTwoLevel };
 
-/// When a warpgroup passes its turn on: as in K6.
-enum class K7Pass { kAfterScores, kAfterMaximum };
+/// When a warpgroup passes its turn on: when its products are issued, when its scores are there, or
+/// when their maxima are.
+enum class K7Pass { kAtOnce, kAfterScores, kAfterMaximum };
 
 /// How a variant cuts the problem. Entries attention_k7_NAME. Every feature of AttentionParams, any
 /// grid; one CTA per multiprocessor is meant.
