@@ -15,6 +15,9 @@
 
 namespace tilewright::tile {
 
+/// Named barrier of the warps that transpose.
+inline constexpr int kTransposersBarrier = 9;
+
 /// What a variant means for the roles of its kernel.
 template <int VariantIndex>
 struct Fp8AttentionConfig {
@@ -29,21 +32,23 @@ struct Fp8AttentionConfig {
   static constexpr int kQBytes = 64 * kHeadDim, kKvBytes = kKeys * kHeadDim;
   static constexpr int kTransposers = 3;  ///< warps
   // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
-  static constexpr bool kIsWide = kHeadDim == 256 || kKeys > 160 || kIsTwoLevel;
+  static constexpr bool kIsWide =
+      (kHeadDim == 256 && kKeys > 96) || (kHeadDim == 128 && kIsTwoLevel);
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kIsWide ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kIsWide ? 240 : 232;
   using Tiles = KeyTiles<kKeys>;
 
+  /// Times 32 keys that a transposing warp has in registers.
+  static constexpr int kTransposedAtOnce = kProducerRegisters > 24 && kKeys % 64 == 0 ? 2 : 1;
   /// Parts of a tile of keys that share scales.
   static constexpr int kParts =
       kHasBlockScales && kernels::kKeyScaleBlock % kKeys != 0 ? kKeys / 32 : 1;
 };
 
-/// Scales of a tile of keys and of its values: their share of the reference, its logarithm and its
-/// inverse.
+/// Scales of a tile of keys and of its values, these as logarithms of their share of the reference.
 template <int Parts>
 struct KeyTileScales {
-  float k[Parts], v_log2[Parts], v_inverse[Parts];
+  float k[Parts], v_log2[Parts];
 };
 /// Scales of a tile of queries: of scores per warpgroup (without those of keys, if these are per
 /// block), and of results.
@@ -62,7 +67,7 @@ struct Fp8AttentionShared {
   TileTable table;
   QueryTileScales tile_scales[kDealtTiles];
   KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
-  float zero;                            ///< see pass_turn_here
+  float zero;                                       ///< see pass_turn_here
 
   /// One thread. A warp of a consumer lets go of a stage with one arrival.
   __device__ void initialise() {
@@ -107,9 +112,9 @@ struct Fp8AttentionLoader {
   struct Place {
     std::int32_t first_query, head, q_batch;
     std::int32_t first_key, kv_head, kv_batch;
-    std::int32_t first_column;  ///< of values
+    std::int32_t first_column;      ///< of values
     std::int32_t sequence, kv_len;  ///< for scales
-    float reference = 1.0f;     ///< of values' scales
+    float reference = 1.0f;         ///< of values' scales
   };
 
   __device__ void run() {
@@ -212,11 +217,9 @@ struct Fp8AttentionLoader {
       // Behind the last key there may be a part without scales.
       const std::int32_t block =
           min(n * C::kKeys + i * kOfPart, at.kv_len - 1) / kernels::kKeyScaleBlock;
-      const float share =
-          find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference;
       shown.k[i] = find_scale(params.k_scales, at.sequence, at.kv_head, block);
-      shown.v_log2[i] = log2f(share);
-      shown.v_inverse[i] = 1.0f / share;
+      shown.v_log2[i] =
+          log2f(find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference);
     }
   }
   __device__ void load_v(const Place& at, std::int32_t n) {
@@ -262,9 +265,15 @@ __device__ void transpose_all_values(const kernels::AttentionParams& params,
     for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
       rows.wait_full(at);
       columns.wait_empty(at);
-      transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers>(
-          ptx::shared_address(shared.rows[at.stage]), ptx::shared_address(shared.v[at.stage]),
-          tile.kv_len - n * C::kKeys, warp);
+      const std::uint32_t from = ptx::shared_address(shared.rows[at.stage]);
+      // Behind the last key of a packed sequence lie the values of the next one. Their weights are
+      // 0, but 0 times a NaN is not.
+      const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
+      if (params.cu_kv != nullptr && num_keys < C::kKeys)
+        clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(
+            from, num_keys, warp);
+      transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers,
+                       C::kTransposedAtOnce>(from, ptx::shared_address(shared.v[at.stage]), warp);
       ptx::fence_proxy_async_shared_cta();
       rows.release(at);
       __syncwarp();

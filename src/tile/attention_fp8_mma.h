@@ -47,8 +47,8 @@ __device__ void multiply_qk_e4m3(float (&d)[N / 2], std::uint64_t a, std::uint64
   }
 }
 
-/// d[64, N] += a[64, K] b[N, K]^T, a in registers; without `accumulates` the sum begins at 0. b lies
-/// in boxes of `Rows` rows, N of which are used.
+/// d[64, N] += a[64, K] b[N, K]^T, a in registers; without `accumulates` the sum begins at 0. b has
+/// boxes of `Rows` rows, N of which are used.
 template <int N, int K, int Span, int Rows = N>
 __device__ void multiply_pv_e4m3(float (&d)[N / 2], const std::uint32_t (&a)[K / 32][4],
                                  std::uint64_t b, bool accumulates) {

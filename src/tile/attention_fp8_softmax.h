@@ -15,10 +15,7 @@ namespace tilewright::tile {
 
 /// log2 of a weight whose score is the maximum when the reference moves, and of the largest one
 /// that there may be: 2^8.8 = 445.7, the largest number of e4m3 is 448.
-#ifndef K7_OFFSET
-#define K7_OFFSET 8.0f
-#endif
-inline constexpr float kWeightAtMaximum = K7_OFFSET, kLargestWeight = 8.8f;
+inline constexpr float kWeightAtMaximum = 8.0f, kLargestWeight = 8.8f;
 
 struct Fp8Softmax {
   /// Weights are 2^(scale * s - base).
@@ -55,11 +52,12 @@ struct Fp8Softmax {
     return MayBeEmpty && base[h] == -INFINITY ? 0.0f : base[h];
   }
 
-  /// s becomes 2^(scale * s - from), and `share` times that goes into the sums.
-  template <int Count, int Parts>
+  /// s becomes 2^(scale * s - from), and that without 2^value_log2 goes into the sums: weights of
+  /// parts whose values have smaller scales are smaller, HasValueScales.
+  template <bool HasValueScales, int Count, int Parts>
   __device__ void exponentiate(float (&s)[Count], const float (&scale)[Parts],
                                const float (&from)[2][Parts], const float (&correction)[2],
-                               const float (&share)[Parts]) {
+                               const float (&value_log2)[Parts]) {
     constexpr int kOfPart = Count / Parts;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -76,7 +74,9 @@ struct Fp8Softmax {
             partial[c] += x;
           }
         }
-        total = fmaf(partial[0] + partial[1], share[part], total);
+        const float all = partial[0] + partial[1];
+        total = HasValueScales ? fmaf(all, ptx::ex2_approx_ftz_f32(-value_log2[part]), total)
+                               : total + all;
       }
       sum[h] = fmaf(sum[h], correction[h], total);
     }

@@ -1,6 +1,32 @@
 // targets: sm_90a
 //
 // K7: queries, keys, values and weights in e4m3.
+//
+// The tensor core does twice as many products a clock as in K6, the special-function units as many
+// exponentials as before: for 64 queries and K keys at head_dim d both products take K d / 32
+// clocks and the exponentials 4 K, as long at d = 128. So K6's overlap decides: turns of
+// warpgroups, and inside one p v of a tile under the softmax of the next. Three warpgroups instead
+// of two find more to overlap, and tiles are as wide as their 160 registers allow.
+//
+//   memory    q, k: rows | v: columns (kColumns), or rows that warps of the producers turn (kRows)
+//   weights   2^(s - max + 8), up to 448: e4m3 ends there, and at 2^-9. The reference moves when
+//             one would be larger, by maxima taken before exponentials
+//   registers accumulators of q k^T become the operand of p v by packing alone: keys of a group of
+//             16 are in another order, and v's columns are in the same one
+//   scales    of q and k go into the exponent's factor, of v to the end; per block of keys, a
+//             weight is made smaller by its exponent as its values' scale is below the largest one
+//
+// Sums. For 8-bit operands the tensor core adds up 32 products and the sum so far as multiples of
+// 2^(e - 13), e the exponent of the largest: over many keys, small products vanish beside a large
+// sum. Two levels: its sums of a few tiles start at 0 and are added in f32. At d = 256 these do not
+// fit beside results and scores: there, slices of 64 dimensions take turns in the registers of
+// scores that are done with, every tile.
+//
+// Barriers: as K6; and rows of values are a ring of their own, which the transposing warps empty
+// into that of columns.
+// Limit: issue slots and the serial chain scores, maximum, exponentials of a warpgroup; then power.
+// Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
+// 3.3 (transposition, order of keys); arXiv 2606.06521 (2^8, keys from the last one on).
 #include "kernels/attention/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
@@ -56,8 +82,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     Results part;
     std::int32_t tiles_in_part = 0;
   };
-  static constexpr bool kAddsInSlices =
-      C::kIsTwoLevel && (kHeadDim == 256 || (kHeadDim == 128 && C::kConsumers == 3));
+  static constexpr bool kAddsInSlices = C::kIsTwoLevel && kHeadDim == 256;
   using Sums = std::conditional_t<C::kIsTwoLevel && !kAddsInSlices, TwoLevelSums, OneLevelSums>;
 
   // What a warpgroup knows of its tile of queries while it walks over the keys.
@@ -87,7 +112,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     tile::KeyTileScales<kParts> of_keys;
     float scale[kParts], from[2][kParts], zero = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kParts; ++i) scale[i] = row.scale, of_keys.v_inverse[i] = 1.0f;
+    for (int i = 0; i < kParts; ++i) scale[i] = row.scale, of_keys.v_log2[i] = 0.0f;
     if constexpr (C::kHasBlockScales) of_keys = shared.key_scales[this->k_at.stage];
     this->release_k();
     if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterScores) zero = pass_turn_here(0);
@@ -114,7 +139,8 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
         if constexpr (C::kHasBlockScales) from[h][i] -= of_keys.v_log2[i];
       }
     }
-    row.softmax.exponentiate(s, scale, from, row.correction, of_keys.v_inverse);
+    row.softmax.template exponentiate<C::kHasBlockScales>(s, scale, from, row.correction,
+                                                          of_keys.v_log2);
     return has_moved;
   }
 
@@ -215,15 +241,11 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     Base::template issue_values<0>(even, p, false);
     Base::template issue_values<64>(odd, p, false);
     add_slice<0>(o, even);
-    if constexpr (kHeadDim == 256) {
-      Base::template issue_values<128>(even, p, false);
-      add_slice<1>(o, odd);
-      Base::template issue_values<192>(odd, p, false);
-      add_slice<2>(o, even);
-      add_slice<3>(o, odd);
-    } else {
-      add_slice<1>(o, odd);
-    }
+    Base::template issue_values<128>(even, p, false);
+    add_slice<1>(o, odd);
+    Base::template issue_values<192>(odd, p, false);
+    add_slice<2>(o, even);
+    add_slice<3>(o, odd);
   }
 
   __device__ void attend(Scores& s, Sums& sums, Row& row, const Work<C>& work) {
@@ -371,4 +393,6 @@ TILEWRIGHT_ATTENTION_K7(d256, 12)
 TILEWRIGHT_ATTENTION_K7(d256_rows, 13)
 TILEWRIGHT_ATTENTION_K7(d256_block, 14)
 TILEWRIGHT_ATTENTION_K7(d256_rows_block, 15)
+TILEWRIGHT_ATTENTION_K7(d256_two_level, 16)
+TILEWRIGHT_ATTENTION_K7(d256_rows_two_level, 17)
 #endif
