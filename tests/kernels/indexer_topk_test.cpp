@@ -72,7 +72,7 @@ class IndexerTopkTest : public KernelTest {
     params.logits_stride = static_cast<std::int64_t>(longest);
     params.lengths = {pointer_to<std::int32_t>(lengths_buffer), 0,
                       static_cast<std::int32_t>(longest)};
-    params.sequences = {.batch = 1, .q_len = tokens};
+    params.sequences = {nullptr, nullptr, 1, tokens};
     if (c.page_size != 0) {
       params.table = {pointer_to<std::int32_t>(table_buffer), blocks, blocks};
       params.page_size = c.page_size;
