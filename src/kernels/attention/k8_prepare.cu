@@ -30,15 +30,19 @@ namespace {
 constexpr std::uint32_t kInfinityBits = 0x7f800000u, kNanBits = 0x7fffffffu;
 constexpr int kChunk = 8, kChunks = 4, kHeld = kChunk * kChunks;  // numbers of a thread
 
-// What a CTA works on.
+// What a CTA works on. In shared memory, where it takes no registers from 32 numbers a thread.
 struct Part {
-  const K8Operand& operand;
-  std::int32_t batch, head, tile;
-  std::int32_t begin, len;   // of the sequence
+  std::int32_t operand, batch, head, tile;
+  std::int32_t begin, len;      // of the sequence
   std::int32_t first_position;  // of its first row
 
-  __device__ Part(const K8PrepareParams& params, const K8Operand& of, std::uint32_t idx)
-      : operand(of) {
+  __device__ void find(const K8PrepareParams& params, std::uint32_t cta) {
+    const auto first = [&](int i) {
+      return static_cast<std::uint32_t>(params.operands[i].first_cta);
+    };
+    operand = cta >= first(2) ? 2 : cta >= first(1) ? 1 : 0;
+    const K8Operand& of = params.operands[operand];
+    const std::uint32_t idx = cta - first(operand);
     const auto heads = static_cast<std::uint32_t>(of.heads);
     const auto tiles = static_cast<std::uint32_t>(of.tiles);
     head = static_cast<std::int32_t>(idx % heads);
@@ -50,19 +54,41 @@ struct Part {
         of.other_cu != nullptr ? of.other_cu[batch + 1] - of.other_cu[batch] : of.other_rows;
     first_position = other - len;
   }
-  __device__ std::int32_t first_row() const { return tile * kK8TileRows; }
-  __device__ std::int64_t kv_head(const K8PrepareParams& params) const {
-    return std::int64_t{batch} * params.kv_heads + head / (operand.heads / params.kv_heads);
+};
+
+// A CTA's shared memory but for transposed values.
+template <int HeadDim>
+struct Shared {
+  alignas(16) float signs[HeadDim];
+  alignas(16) Part part;
+};
+
+// The view of a part that all functions share.
+struct Work {
+  const K8PrepareParams& params;
+  const Part& part;
+  const float* signs;
+
+  __device__ const K8Operand& operand() const { return params.operands[part.operand]; }
+  __device__ std::int32_t first_row() const { return part.tile * kK8TileRows; }
+  __device__ std::int64_t kv_head() const {
+    return std::int64_t{part.batch} * params.kv_heads +
+           part.head / (operand().heads / params.kv_heads);
   }
   template <class T>
   __device__ T* at(T* tensor, const AttentionStrides& s, std::int64_t row) const {
-    return tensor + (batch * s.batch + (begin + row) * s.row + head * s.head);
+    return tensor + (part.batch * s.batch + (part.begin + row) * s.row + part.head * s.head);
   }
 };
 
-__device__ const K8Operand& find_operand(const K8PrepareParams& params, std::uint32_t cta) {
-  const auto first = [&](int i) { return static_cast<std::uint32_t>(params.operands[i].first_cta); };
-  return params.operands[cta >= first(2) ? 2 : cta >= first(1) ? 1 : 0];
+template <int HeadDim>
+__device__ Work begin_work(const K8PrepareParams& params, Shared<HeadDim>& shared) {
+  ptx::griddepcontrol_wait();
+  if (threadIdx.x == 0) shared.part.find(params, blockIdx.x);
+  for (int i = static_cast<int>(threadIdx.x); i < HeadDim; i += static_cast<int>(blockDim.x))
+    shared.signs[i] = (params.signs[i / 32] >> (i % 32) & 1) != 0 ? -1.0f : 1.0f;
+  __syncthreads();
+  return {params, shared.part, shared.signs};
 }
 
 // Four chunks of a row, chunk j of lane i being the row's chunk j * Lanes + i.
@@ -78,12 +104,12 @@ struct RowValues {
     return *reinterpret_cast<float(*)[kChunk]>(x + j * kChunk);
   }
 
-  __device__ void load(const Part& part) {
-    const std::int32_t at = part.first_row() + row();
+  __device__ void load(const Work& work) {
+    const std::int32_t at = work.first_row() + row();
     uint4 words[kChunks] = {};
-    if (at < part.len) {
+    if (at < work.part.len) {
       const auto* const from =
-          part.at(static_cast<const std::uint16_t*>(part.operand.in), part.operand.in_strides, at);
+          work.at(static_cast<const std::uint16_t*>(work.operand().in), work.operand().in_strides, at);
 #pragma unroll
       for (int j = 0; j < kChunks; ++j)
         words[j] = __ldg(reinterpret_cast<const uint4*>(from + dim(j)));
@@ -97,30 +123,31 @@ struct RowValues {
     a = __fmaf_rn(-imaginary, s, __fmul_rn(real, c));
     b = __fmaf_rn(imaginary, c, __fmul_rn(real, s));
   }
-  // Four neighbouring angles from `angle` on turn four pairs. The barrier keeps the loads of later
-  // ones from taking registers that are not there.
+  // Four neighbouring angles from `angle` on turn four pairs, two at a time: the barrier keeps the
+  // compiler from loading the next ones into registers that are not there.
   template <class Pair>
   static __device__ void turn_four(const float* table_row, int half, int angle, Pair pair) {
-    const float4 c = __ldg(reinterpret_cast<const float4*>(table_row + angle));
-    const float4 s = __ldg(reinterpret_cast<const float4*>(table_row + half + angle));
-    pair(0, c.x, s.x);
-    pair(1, c.y, s.y);
-    pair(2, c.z, s.z);
-    pair(3, c.w, s.w);
-    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+      const float2 c = __ldg(reinterpret_cast<const float2*>(table_row + angle + i));
+      const float2 s = __ldg(reinterpret_cast<const float2*>(table_row + half + angle + i));
+      pair(i, c.x, s.x);
+      pair(i + 1, c.y, s.y);
+      __syncwarp();
+    }
   }
 
   // All lanes of a warp together: rows outside the tensor are zeros, which any angle leaves so.
-  __device__ void apply_rope(const K8PrepareParams& params, const Part& part) {
-    const std::int32_t at = part.first_row() + row();
-    const std::int32_t position = at < part.len ? find_position(part, at) : 0;
-    const bool is_known = position >= 0 && position < params.num_positions;
+  __device__ void apply_rope(const Work& work) {
+    const std::int32_t at = work.first_row() + row();
+    const std::int32_t position = at < work.part.len ? find_position(work, at) : 0;
+    const bool is_known = position >= 0 && position < work.params.num_positions;
     const float* const angles =
-        params.rope + (is_known ? std::int64_t{position} * params.rotary_dim : 0);
-    const int half = params.rotary_dim / 2;
-    if (params.rope_pairs == K8Rope::kInterleaved) {
+        work.params.rope + (is_known ? std::int64_t{position} * work.params.rotary_dim : 0);
+    const int half = work.params.rotary_dim / 2;
+    if (work.params.rope_pairs == K8Rope::kInterleaved) {
       turn_neighbours(angles, half);
-    } else if (params.rotary_dim == HeadDim) {  // the partner is in this lane
+    } else if (work.params.rotary_dim == HeadDim) {  // the partner is in this lane
       turn_chunks(angles, half, 0, 2);
       turn_chunks(angles, half, 1, 3);
     } else {
@@ -130,12 +157,12 @@ struct RowValues {
 #pragma unroll
     for (float& value : x) value = __uint_as_float(kNanBits);
   }
-  static __device__ std::int32_t find_position(const Part& part, std::int32_t at) {
-    const K8Operand& operand = part.operand;
-    if (operand.positions == nullptr) return part.first_position + at;
+  static __device__ std::int32_t find_position(const Work& work, std::int32_t at) {
+    const K8Operand& operand = work.operand();
+    if (operand.positions == nullptr) return work.part.first_position + at;
     const std::int64_t first = operand.cu != nullptr
-                                   ? std::int64_t{part.begin}
-                                   : std::int64_t{part.batch} * operand.rows;
+                                   ? std::int64_t{work.part.begin}
+                                   : std::int64_t{work.part.batch} * operand.rows;
     return operand.positions[first + at];
   }
   __device__ void turn_neighbours(const float* angles, int half) {
@@ -211,74 +238,63 @@ struct Scale {
   }
 };
 
-__device__ void load_signs(float* signs, const K8PrepareParams& params, int head_dim) {
-  for (int i = static_cast<int>(threadIdx.x); i < head_dim; i += static_cast<int>(blockDim.x))
-    signs[i] = (params.signs[i / 32] >> (i % 32) & 1) != 0 ? -1.0f : 1.0f;
-  __syncthreads();
-}
-
-__device__ std::int64_t shared_scale_index(const K8PrepareParams& params, const Part& part) {
-  return params.scales == K8Scales::kTensor ? 0 : part.kv_head(params);
+__device__ std::int64_t shared_scale_index(const Work& work) {
+  return work.params.scales == K8Scales::kTensor ? 0 : work.kv_head();
 }
 
 // The scale of this thread's block, and where there is one, its descale written by its first thread.
-// Blocks that a shorter sequence lacks get 0.
 template <int Threads>
-__device__ Scale find_block_scale(const K8PrepareParams& params, const Part& part,
+__device__ Scale find_block_scale(const Work& work,
                                   std::uint32_t amax) {
-  const K8Operand& operand = part.operand;
+  const K8Operand& operand = work.operand();
   const int threads = Threads / kK8TileRows * operand.block_rows;
   const int block_of_tile = static_cast<int>(threadIdx.x) / threads;
   const Scale scale(operand, tile::max_of_warps<Threads>(amax, static_cast<unsigned>(threads) / 32));
-  const int block = part.first_row() / operand.block_rows + block_of_tile;
+  const int block = work.first_row() / operand.block_rows + block_of_tile;
   if (static_cast<int>(threadIdx.x) % threads != 0 || block >= operand.blocks) return scale;
-  const bool is_there = block * operand.block_rows < part.len;
-  const std::int64_t row = std::int64_t{part.batch} * operand.heads + part.head;
-  operand.descale[row * operand.blocks + block] = is_there ? scale.descale : 0.0f;
-  if (is_there && operand.descale_ref != nullptr) {
-    atomicMax(reinterpret_cast<unsigned*>(operand.descale_ref + part.kv_head(params)),
+  const std::int64_t row = std::int64_t{work.part.batch} * operand.heads + work.part.head;
+  operand.descale[row * operand.blocks + block] = scale.descale;
+  if (operand.descale_ref != nullptr) {
+    atomicMax(reinterpret_cast<unsigned*>(operand.descale_ref + work.kv_head()),
               __float_as_uint(scale.descale));
   }
   return scale;
 }
 
 // The scale of a head or tensor, whose amax is known; its descale is written by one thread.
-__device__ Scale find_shared_scale(const K8PrepareParams& params, const Part& part) {
-  const std::int64_t idx = shared_scale_index(params, part);
-  const Scale scale(part.operand, part.operand.amax[idx]);
-  const bool is_first_head = part.head % (part.operand.heads / params.kv_heads) == 0;
+__device__ Scale find_shared_scale(const Work& work) {
+  const std::int64_t idx = shared_scale_index(work);
+  const Scale scale(work.operand(), work.operand().amax[idx]);
+  const bool is_first_head = work.part.head % (work.operand().heads / work.params.kv_heads) == 0;
   const bool is_first =
-      params.scales == K8Scales::kTensor ? part.batch == 0 && part.head == 0 : is_first_head;
-  if (threadIdx.x == 0 && part.tile == 0 && is_first) part.operand.descale[idx] = scale.descale;
+      work.params.scales == K8Scales::kTensor ? work.part.batch == 0 && work.part.head == 0 : is_first_head;
+  if (threadIdx.x == 0 && work.part.tile == 0 && is_first) work.operand().descale[idx] = scale.descale;
   return scale;
 }
 
 template <int Threads>
-__device__ Scale find_scale(const K8PrepareParams& params, const Part& part, std::uint32_t amax) {
-  return params.scales == K8Scales::kBlock ? find_block_scale<Threads>(params, part, amax)
-                                           : find_shared_scale(params, part);
+__device__ Scale find_scale(const Work& work, std::uint32_t amax) {
+  return work.params.scales == K8Scales::kBlock ? find_block_scale<Threads>(work, amax)
+                                           : find_shared_scale(work);
 }
 
 template <class Element, int HeadDim>
-__device__ void load_rows(RowValues<Element, HeadDim>& values, const K8PrepareParams& params,
-                          const Part& part, float* signs) {
-  values.load(part);
-  if (part.operand.is_rotated != 0) load_signs(signs, params, HeadDim);
-  const bool is_turned = part.operand.is_turned != 0;
-  if (is_turned) values.apply_rope(params, part);
-  if (part.operand.is_rotated != 0) values.rotate(signs);
+__device__ void load_rows(RowValues<Element, HeadDim>& values, const Work& work) {
+  values.load(work);
+  if (work.operand().is_turned != 0) values.apply_rope(work);
+  if (work.operand().is_rotated != 0) values.rotate(work.signs);
 }
 
 template <class Element, int HeadDim>
-__device__ void prepare_rows(const K8PrepareParams& params, const Part& part, float* signs) {
+__device__ void prepare_rows(const Work& work) {
   using Values = RowValues<Element, HeadDim>;
   Values values;
-  load_rows(values, params, part, signs);
+  load_rows(values, work);
   ptx::griddepcontrol_launch_dependents();
-  const Scale scale = find_scale<k8_threads(HeadDim)>(params, part, values.amax_bits());
-  const std::int32_t row = part.first_row() + Values::row();
-  if (row >= part.len) return;
-  std::uint8_t* const to = part.at(part.operand.out, part.operand.out_strides, row);
+  const Scale scale = find_scale<k8_threads(HeadDim)>(work, values.amax_bits());
+  const std::int32_t row = work.first_row() + Values::row();
+  if (row >= work.part.len) return;
+  std::uint8_t* const to = work.at(work.operand().out, work.operand().out_strides, row);
 #pragma unroll
   for (int j = 0; j < kChunks; ++j) {
     const float(&c)[kChunk] = values.chunk(j);
@@ -292,13 +308,13 @@ __device__ void prepare_rows(const K8PrepareParams& params, const Part& part, fl
 struct Columns {
   std::int64_t begin, count;
 
-  __device__ Columns(const K8PrepareParams& params, const Part& part) : begin(0) {
-    const K8Operand& v = part.operand;
+  __device__ Columns(const Work& work) : begin(0) {
+    const K8Operand& v = work.operand();
     std::int64_t end = v.columns;
     if (v.cu != nullptr) {
-      begin = k8_first_column(part.begin, part.batch);
-      if (part.batch + 1 < params.batch)
-        end = k8_first_column(part.begin + part.len, part.batch + 1);
+      begin = k8_first_column(work.part.begin, work.part.batch);
+      if (work.part.batch + 1 < work.params.batch)
+        end = k8_first_column(work.part.begin + work.part.len, work.part.batch + 1);
     }
     count = end - begin;
   }
@@ -308,22 +324,22 @@ struct Columns {
 // In shared memory the slots of a dimension are 8 groups of 16 bytes, exchanged so that neither
 // side meets a bank twice.
 template <class Element, int HeadDim>
-__device__ void prepare_columns(const K8PrepareParams& params, const Part& part,
+__device__ void prepare_columns(const Work& work,
                                 std::uint32_t* slots) {
   constexpr int kThreads = k8_threads(HeadDim), kKeys = 4, kWords = kK8TileRows / 4;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int quad = lane / 8, group = warp % 8, chunk = warp / 8 * 8 + lane % 8;
-  const Columns columns(params, part);
-  if (part.first_row() >= columns.count && params.scales != K8Scales::kBlock) return;
+  const Columns columns(work);
+  if (work.first_row() >= columns.count && work.params.scales != K8Scales::kBlock) return;
   float x[kKeys][kChunk];
   float most = 0;
 #pragma unroll
   for (int i = 0; i < kKeys; ++i) {
-    const int key = part.first_row() + group * kK8KeyGroup + 2 * quad + i % 2 + i / 2 * 8;
+    const int key = work.first_row() + group * kK8KeyGroup + 2 * quad + i % 2 + i / 2 * 8;
     uint4 words = {};
-    if (key < part.len) {
-      const auto* const from = part.at(static_cast<const std::uint16_t*>(part.operand.in),
-                                       part.operand.in_strides, key);
+    if (key < work.part.len) {
+      const auto* const from = work.at(static_cast<const std::uint16_t*>(work.operand().in),
+                                       work.operand().in_strides, key);
       words = __ldg(reinterpret_cast<const uint4*>(from) + chunk);
     }
     tile::unpack_chunk<Element>(x[i], words);
@@ -331,20 +347,20 @@ __device__ void prepare_columns(const K8PrepareParams& params, const Part& part,
     for (const float value : x[i]) most = ptx::max_nan_f32(most, fabsf(value));
   }
   ptx::griddepcontrol_launch_dependents();
-  const Scale scale = find_scale<kThreads>(params, part, __float_as_uint(most));
+  const Scale scale = find_scale<kThreads>(work, __float_as_uint(most));
 #pragma unroll
   for (int e = 0; e < kChunk; ++e) {
     slots[(chunk * kChunk + e) * kWords + ((group ^ (chunk % 8)) * 4 + quad)] =
         scale.codes(x[0][e], x[1][e], x[2][e], x[3][e]);
   }
   __syncthreads();
-  const K8Operand& v = part.operand;
-  std::uint8_t* const to = v.out + (part.batch * v.out_strides.batch +
-                                    part.head * v.out_strides.head + columns.begin);
+  const K8Operand& v = work.operand();
+  std::uint8_t* const to = v.out + (work.part.batch * v.out_strides.batch +
+                                    work.part.head * v.out_strides.head + columns.begin);
 #pragma unroll
   for (int i = 0; i < HeadDim * 8 / kThreads; ++i) {
     const int idx = static_cast<int>(threadIdx.x) + i * kThreads, unit = idx % 8, dim = idx / 8;
-    const std::int64_t column = part.first_row() + unit * kK8KeyGroup;
+    const std::int64_t column = work.first_row() + unit * kK8KeyGroup;
     const auto* const from = reinterpret_cast<const uint4*>(slots + dim * kWords);
     if (column < columns.count)
       *reinterpret_cast<uint4*>(to + dim * v.out_strides.row + column) =
@@ -353,46 +369,41 @@ __device__ void prepare_columns(const K8PrepareParams& params, const Part& part,
 }
 
 template <class Element, int HeadDim>
-__device__ void find_amax(const K8PrepareParams& params, const Part& part, float* signs) {
-  if (part.first_row() >= part.len) return;
+__device__ void find_amax(const Work& work) {
+  if (work.first_row() >= work.part.len) return;
   RowValues<Element, HeadDim> values;
-  load_rows(values, params, part, signs);
+  load_rows(values, work);
   ptx::griddepcontrol_launch_dependents();
   const std::uint32_t amax = tile::max_of_cta<k8_threads(HeadDim)>(values.amax_bits());
-  if (threadIdx.x == 0) atomicMax(part.operand.amax + shared_scale_index(params, part), amax);
+  if (threadIdx.x == 0) atomicMax(work.operand().amax + shared_scale_index(work), amax);
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
 // At most 64 registers: two CTAs of 512 threads, or four of 256, on an SM.
-#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                                   \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),             \
-                                               1024 / tilewright::kernels::k8_threads(DIM))      \
-      attention_k8_amax_##TYPE##_d##DIM(                                                         \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {                 \
-    using namespace tilewright;                                                                  \
-    __shared__ alignas(16) float signs[DIM];                                                     \
-    ptx::griddepcontrol_wait();                                                                  \
-    const kernels::K8Operand& operand = kernels::find_operand(params, blockIdx.x);               \
-    const kernels::Part part(params, operand, blockIdx.x - operand.first_cta);                   \
-    kernels::find_amax<tile::ELEMENT, DIM>(params, part, signs);                                 \
-  }                                                                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),             \
-                                               1024 / tilewright::kernels::k8_threads(DIM))      \
-      attention_k8_prepare_##TYPE##_d##DIM(                                                      \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {                 \
-    using namespace tilewright;                                                                  \
-    __shared__ alignas(16) float signs[DIM];                                                     \
-    __shared__ alignas(16) std::uint32_t slots[DIM * kernels::kK8TileRows / 4];                  \
-    ptx::griddepcontrol_wait();                                                                  \
-    const kernels::K8Operand& operand = kernels::find_operand(params, blockIdx.x);               \
-    const kernels::Part part(params, operand, blockIdx.x - operand.first_cta);                   \
-    if (operand.is_transposed != 0) {                                                            \
-      kernels::prepare_columns<tile::ELEMENT, DIM>(params, part, slots);                         \
-    } else {                                                                                     \
-      kernels::prepare_rows<tile::ELEMENT, DIM>(params, part, signs);                            \
-    }                                                                                            \
+#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                               \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),         \
+                                               1024 / tilewright::kernels::k8_threads(DIM))  \
+      attention_k8_amax_##TYPE##_d##DIM(                                                     \
+          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {             \
+    using namespace tilewright;                                                              \
+    __shared__ kernels::Shared<DIM> shared;                                                  \
+    kernels::find_amax<tile::ELEMENT, DIM>(kernels::begin_work(params, shared));             \
+  }                                                                                          \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),         \
+                                               1024 / tilewright::kernels::k8_threads(DIM))  \
+      attention_k8_prepare_##TYPE##_d##DIM(                                                  \
+          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {             \
+    using namespace tilewright;                                                              \
+    __shared__ kernels::Shared<DIM> shared;                                                  \
+    __shared__ alignas(16) std::uint32_t slots[DIM * kernels::kK8TileRows / 4];              \
+    const kernels::Work work = kernels::begin_work(params, shared);                          \
+    if (work.operand().is_transposed != 0) {                                                 \
+      kernels::prepare_columns<tile::ELEMENT, DIM>(work, slots);                             \
+    } else {                                                                                 \
+      kernels::prepare_rows<tile::ELEMENT, DIM>(work);                                       \
+    }                                                                                        \
   }
 TILEWRIGHT_ENTRIES(bf16, Bf16, 128)
 #ifndef TILEWRIGHT_ONE_ENTRY
