@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::uint32_t kInfinityBits = 0x7f800000u, kNanBits = 0x7fffffffu;
 constexpr int kChunk = 8, kChunks = 4, kHeld = kChunk * kChunks;  // numbers of a thread
+constexpr int kKeyGroup = 16;  // keys whose columns are permuted among each other
 
 // What a CTA works on. In shared memory, where it takes no registers from 32 numbers a thread.
 struct Part {
@@ -252,6 +253,7 @@ __device__ Scale find_block_scale(const Work& work,
   const Scale scale(operand, tile::max_of_warps<Threads>(amax, static_cast<unsigned>(threads) / 32));
   const int block = work.first_row() / operand.block_rows + block_of_tile;
   if (static_cast<int>(threadIdx.x) % threads != 0 || block >= operand.blocks) return scale;
+  if (operand.descale == nullptr) return scale;
   const std::int64_t row = std::int64_t{work.part.batch} * operand.heads + work.part.head;
   operand.descale[row * operand.blocks + block] = scale.descale;
   if (operand.descale_ref != nullptr) {
@@ -268,7 +270,8 @@ __device__ Scale find_shared_scale(const Work& work) {
   const bool is_first_head = work.part.head % (work.operand().heads / work.params.kv_heads) == 0;
   const bool is_first =
       work.params.scales == K8Scales::kTensor ? work.part.batch == 0 && work.part.head == 0 : is_first_head;
-  if (threadIdx.x == 0 && work.part.tile == 0 && is_first) work.operand().descale[idx] = scale.descale;
+  const bool is_writer = threadIdx.x == 0 && work.part.tile == 0 && is_first;
+  if (is_writer && work.operand().descale != nullptr) work.operand().descale[idx] = scale.descale;
   return scale;
 }
 
@@ -312,9 +315,9 @@ struct Columns {
     const K8Operand& v = work.operand();
     std::int64_t end = v.columns;
     if (v.cu != nullptr) {
-      begin = k8_first_column(work.part.begin, work.part.batch);
+      begin = value_column(work.part.begin, work.part.batch);
       if (work.part.batch + 1 < work.params.batch)
-        end = k8_first_column(work.part.begin + work.part.len, work.part.batch + 1);
+        end = value_column(work.part.begin + work.part.len, work.part.batch + 1);
     }
     count = end - begin;
   }
@@ -335,7 +338,7 @@ __device__ void prepare_columns(const Work& work,
   float most = 0;
 #pragma unroll
   for (int i = 0; i < kKeys; ++i) {
-    const int key = work.first_row() + group * kK8KeyGroup + 2 * quad + i % 2 + i / 2 * 8;
+    const int key = work.first_row() + group * kKeyGroup + 2 * quad + i % 2 + i / 2 * 8;
     uint4 words = {};
     if (key < work.part.len) {
       const auto* const from = work.at(static_cast<const std::uint16_t*>(work.operand().in),
@@ -360,7 +363,7 @@ __device__ void prepare_columns(const Work& work,
 #pragma unroll
   for (int i = 0; i < HeadDim * 8 / kThreads; ++i) {
     const int idx = static_cast<int>(threadIdx.x) + i * kThreads, unit = idx % 8, dim = idx / 8;
-    const std::int64_t column = work.first_row() + unit * kK8KeyGroup;
+    const std::int64_t column = work.first_row() + unit * kKeyGroup;
     const auto* const from = reinterpret_cast<const uint4*>(slots + dim * kWords);
     if (column < columns.count)
       *reinterpret_cast<uint4*>(to + dim * v.out_strides.row + column) =

@@ -18,9 +18,8 @@
 // Launched plainly or as a dependent launch: nothing is read or written before griddepcontrol.wait.
 #pragma once
 
-#include "kernels/attention/attention.h"
+#include "kernels/attention/k7_fp8.h"
 
-#include <array>
 #include <cstdint>
 
 namespace tilewright::kernels {
@@ -39,7 +38,7 @@ enum class K8Rope : std::int32_t {
 struct K8Operand {
   const void* in;      ///< rows 16-byte aligned
   std::uint8_t* out;   ///< rows 16-byte aligned
-  float* descale;      ///< [1], [batch, kv_heads] or [batch, heads, blocks]
+  float* descale;      ///< [1], [batch, kv_heads] or [batch, heads, blocks]; or null
   std::uint32_t* amax;  ///< fp32 patterns [1] or [batch, kv_heads], 0 before; not of blocks
   float* descale_ref;   ///< v in blocks: [batch, kv_heads] largest of a sequence, 0 before; or null
   const std::int32_t* cu;         ///< [batch + 1] of packed sequences, or null
@@ -70,10 +69,6 @@ struct K8PrepareParams {
 };
 
 inline constexpr int kK8TileRows = 128;   ///< of a CTA: one head
-inline constexpr int kK8QueryBlock = 64;  ///< rows that share a scale of q
-inline constexpr int kK8KeyBlock = 128;   ///< and of k and v
-/// Keys whose values are permuted among each other: slot 4 q + 2 h + c holds key 8 h + 2 q + c.
-inline constexpr int kK8KeyGroup = 16;
 /// A smaller amax is raised to it: 448 / amax stays finite.
 inline constexpr float kK8MinAmax = 0x1p-100f;
 inline constexpr float kK8MaxCode = 448;
@@ -81,11 +76,6 @@ inline constexpr float kK8MaxCode = 448;
 /// Threads of a CTA: each has 32 numbers.
 constexpr int k8_threads(int head_dim) {
   return kK8TileRows * head_dim / 32;
-}
-
-/// Columns of transposed values before those of sequence b, whose keys begin at cu.
-constexpr std::int64_t k8_first_column(std::int64_t cu, std::int64_t b) {
-  return (cu + kK8KeyGroup - 1) / kK8KeyGroup * kK8KeyGroup + kK8KeyGroup * b;
 }
 
 }  // namespace tilewright::kernels
