@@ -57,6 +57,9 @@ struct AttentionFp8Params : AttentionParams {
 /// and f32 registers over those.
 enum class Fp8Sums { kOneLevel, kTwoLevel };
 
+/// When a warpgroup passes its turn on: as in K6.
+enum class K7Pass { kAfterScores, kAfterMaximum };
+
 /// How a variant cuts the problem. Entries attention_k7_NAME. Every feature of AttentionParams, any
 /// grid; one CTA per multiprocessor is meant.
 struct K7Variant {
@@ -69,6 +72,7 @@ struct K7Variant {
   int keys;
   int kv_stages = 2;
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
+  K7Pass pass = K7Pass::kAfterMaximum;
 
   static constexpr int kBarrierBytes = 1024;
 

@@ -1,0 +1,332 @@
+// targets: sm_90a
+//
+// K7: queries, keys, values and weights in e4m3.
+#include "kernels/attention/k7_fp8.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/load_store.h"
+#include "tile/attention_epilogue.h"
+#include "tile/attention_fp8_consumer.h"
+
+#include <type_traits>
+
+namespace tilewright::kernels {
+namespace {
+
+using tile::AttentionSequence;
+using tile::DealtTile;
+
+// Of a warpgroup: its turn is barrier 1 + i, its staging memory's this one + i.
+constexpr std::uint32_t kStagingBarrier = 4;
+
+// The tile that a consumer works on.
+template <class C>
+struct Work {
+  DealtTile tile;
+  typename C::Tiles tiles;
+  bool has_keys;
+  float score_scale = 0.0f, result_scale = 0.0f;
+
+  __device__ Work(const AttentionParams& params, const DealtTile& dealt)
+      : tile(dealt),
+        tiles(tile::key_tiles<C>(params, dealt)),
+        has_keys(dealt.is_last == 0 && tiles.begin < tiles.end) {}
+};
+
+template <class C>
+struct Worker : tile::Fp8AttentionConsumer<C> {
+  using Base = tile::Fp8AttentionConsumer<C>;
+  using Base::index;
+  using Base::params;
+  using Base::shared;
+  using typename Base::Results;
+  using typename Base::Scores;
+  using typename Base::Weights;
+  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys;
+
+  std::uint8_t* staging;  ///< of this warpgroup's results
+  std::uint32_t zero_at;  ///< address of Shared::zero
+
+  // Products of weights and values so far. Two levels: `part` is the tensor core's, which goes over
+  // into `total` when it holds those of flush_tiles tiles.
+  struct OneLevelSums {
+    Results total = {};
+  };
+  struct TwoLevelSums {
+    Results total = {};
+    Results part;
+    std::int32_t tiles_in_part = 0;
+  };
+  static constexpr bool kAddsInParts = C::kIsTwoLevel && kHeadDim == 256;
+  using Sums = std::conditional_t<C::kIsTwoLevel && !kAddsInParts, TwoLevelSums, OneLevelSums>;
+
+  // What a warpgroup knows of its tile of queries while it walks over the keys.
+  struct Row {
+    tile::Fp8Softmax softmax;
+    float correction[2];
+    std::int32_t position, kv_len;
+    float scale;      ///< of scores, in units of log2; without that of keys, if it is per block
+    float cap_scale;  ///< what a softcap's argument is multiplied with; likewise
+  };
+
+  __device__ void await_turn() const { ptx::bar_sync<256>(1 + index); }
+  __device__ void pass_turn() const { ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers); }
+
+  // Passes the turn when `after` is known and before anything that depends on the result, 0: as in
+  // K6, ptxas would move the arrival behind all exponentials.
+  __device__ float pass_turn_here(float after) const {
+    const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
+    ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers + never);
+    return ptx::ld_volatile_shared_f32(zero_at);
+  }
+
+  // Scores of key tile n to weights. IsPlain: every row sees every key, and there is no softcap.
+  template <bool IsPlain, bool PassesTurn>
+  __device__ bool weigh(Scores& s, Row& row, std::int32_t n) {
+    tile::KeyTileScales of_keys = {1.0f, 0.0f, 1.0f};
+    if constexpr (C::kHasBlockScales) of_keys = shared.key_scales[this->k_at.stage];
+    this->release_k();
+    float zero = 0.0f, scale = row.scale;
+    if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterScores) zero = pass_turn_here(0);
+    if constexpr (!IsPlain)
+      this->adjust(s, row.position, row.kv_len, n, row.cap_scale * of_keys.k);
+    if (C::kHasBlockScales && params.softcap_scale == 0.0f) scale *= of_keys.k;
+    const bool has_moved = row.softmax.raise(s, scale, row.correction);
+    float from[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      from[h] = row.softmax.template base_of<!IsPlain>(h);
+      if constexpr (C::kHasBlockScales) from[h] -= of_keys.v_log2;
+    }
+    if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterMaximum)
+      zero = pass_turn_here(from[1]);
+    from[0] += zero;
+    from[1] += zero;
+    row.softmax.exponentiate(s, scale, from, row.correction, of_keys.v_inverse);
+    return has_moved;
+  }
+
+  __device__ void issue_values(Sums& sums, const Weights& p) const {
+    if constexpr (C::kIsTwoLevel) {
+      Base::issue_values(sums.part, p, sums.tiles_in_part > 0);
+    } else {
+      Base::issue_values(sums.total, p, true);
+    }
+  }
+  __device__ void await_values(Sums& sums, bool is_last) {
+    if constexpr (C::kIsTwoLevel) {
+      Base::template await_values<0>(sums.part);
+      if (++sums.tiles_in_part < params.flush_tiles && !is_last) return;
+      sums.tiles_in_part = 0;
+#pragma unroll
+      for (int i = 0; i < kHeadDim / 2; ++i) sums.total[i] += sums.part[i];
+    } else {
+      Base::template await_values<0>(sums.total);
+    }
+  }
+
+  // One tile of keys while the previous one's values are still being multiplied.
+  template <bool IsPlain>
+  __device__ void step(Scores& s, Sums& sums, Weights& p, Row& row, std::int32_t n) {
+    this->wait_k();
+    await_turn();
+    this->issue_scores(s);
+    this->wait_v();
+    issue_values(sums, p);
+    this->template await_scores<1>(s);
+    const bool has_moved = weigh<IsPlain, true>(s, row, n);
+    await_values(sums, false);
+    tile::pack_operand_e4m3<kKeys>(p, s);
+    if (!has_moved) return;
+    tile::scale_rows(sums.total, row.correction);
+    if constexpr (C::kIsTwoLevel) {
+      if (sums.tiles_in_part > 0) tile::scale_rows(sums.part, row.correction);
+    }
+  }
+
+  // All tiles of keys. The scores of the first one are there.
+  __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row, const Work<C>& work,
+                                    const typename C::Tiles& own) {
+    Weights p;
+    std::int32_t n = work.tiles.end - 1;
+    weigh<false, false>(s, row, n);
+    tile::pack_operand_e4m3<kKeys>(p, s);
+    for (--n; n >= work.tiles.begin; --n) {
+      if (n >= own.plain_begin && n < own.plain_end) {
+        step<true>(s, sums, p, row, n);
+      } else {
+        step<false>(s, sums, p, row, n);
+      }
+    }
+    this->wait_v();
+    issue_values(sums, p);
+    await_values(sums, true);
+  }
+
+  // The same where results and the tensor core's sums do not fit beside each other: a quarter of
+  // the dimensions at a time, while the scores' registers are free; one quarter is added while the
+  // next one is multiplied.
+  __device__ void attend_in_parts(Scores& s, Sums& sums, Row& row, const Work<C>& work,
+                                  const typename C::Tiles& own) {
+    for (std::int32_t n = work.tiles.end - 1;; --n) {
+      const bool has_moved = n >= own.plain_begin && n < own.plain_end
+                                 ? weigh<true, false>(s, row, n)
+                                 : weigh<false, false>(s, row, n);
+      Weights p;
+      tile::pack_operand_e4m3<kKeys>(p, s);
+      if (has_moved) tile::scale_rows(sums.total, row.correction);
+      this->wait_v();
+      add_quarters(sums.total, p);
+      this->release_v();
+      if (n == work.tiles.begin) return;
+      this->wait_k();
+      this->issue_scores(s);
+      this->template await_scores<0>(s);
+    }
+  }
+  __device__ void add_quarters(Results& o, const Weights& p) const {
+    constexpr int kPart = kHeadDim / 8;  // registers
+    float even[kPart], odd[kPart];
+    const auto add = [&](float (&part)[kPart], int first) {
+      ptx::wgmma_fence_operand(part);
+#pragma unroll
+      for (int i = 0; i < kPart; ++i) o[first * kPart + i] += part[i];
+    };
+    Base::template issue_values<0>(even, p, false);
+    Base::template issue_values<2 * kPart>(odd, p, false);
+    ptx::wgmma_wait_group_sync_aligned<1>();
+    add(even, 0);
+    Base::template issue_values<4 * kPart>(even, p, false);
+    ptx::wgmma_wait_group_sync_aligned<1>();
+    add(odd, 1);
+    Base::template issue_values<6 * kPart>(odd, p, false);
+    ptx::wgmma_wait_group_sync_aligned<1>();
+    add(even, 2);
+    ptx::wgmma_wait_group_sync_aligned<0>();
+    add(odd, 3);
+  }
+
+  __device__ void attend(Scores& s, Sums& sums, Row& row, const Work<C>& work) {
+    const std::int32_t shift = work.tile.kv_len - work.tile.q_len;
+    const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
+    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+    if constexpr (kAddsInParts) {
+      attend_in_parts(s, sums, row, work, own);
+    } else {
+      attend_overlapped(s, sums, row, work, own);
+    }
+    this->q_at.advance();  // the last keys' release was the queries' as well
+  }
+
+  __device__ void finish(const Results& o, const tile::Fp8Softmax& softmax, const Work<C>& work) {
+    if (params.is_f16_out) {
+      finish_as<tile::Fp16>(o, softmax, work);
+    } else {
+      finish_as<tile::Bf16>(o, softmax, work);
+    }
+  }
+  template <class Element>
+  __device__ void finish_as(const Results& o, const tile::Fp8Softmax& softmax,
+                            const Work<C>& work) const {
+    const DealtTile& tile = work.tile;
+    const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
+    const AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
+    const tile::OnlineSoftmax state = {{softmax.base[0], softmax.base[1]},
+                                       {softmax.sum[0], softmax.sum[1]}};
+    tile::RowResult rows = tile::finish_rows(state, 1.0f, sink);
+    rows.factor[0] *= work.result_scale;
+    rows.factor[1] *= work.result_scale;
+    const std::int32_t query = tile.first_query + this->warp_row();
+    // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
+    if (C::kVariant.stages_out && params.cu_q == nullptr) {
+      if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
+      ptx::bar_sync<128>(kStagingBarrier + index);
+      tile::store_boxes<Element, kHeadDim>(
+          params, staging, o, rows, kStagingBarrier + index,
+          tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
+      tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
+    } else {
+      tile::store_rows<Element, kHeadDim>(params, sequence, o, rows, tile.batch, tile.head, query);
+    }
+  }
+
+  // Takes the next tile and computes its first scores.
+  __device__ Work<C> begin(tile::TileTaker& taker, Scores& s) {
+    Work<C> work(params, taker.take());
+    if (!work.has_keys) return work;
+    const tile::QueryTileScales& scales = shared.tile_scales[taker.at.stage];
+    work.score_scale = ptx::uniform(scales.scores[index]);
+    work.result_scale = ptx::uniform(scales.results);
+    this->wait_queries();
+    this->wait_k();
+    this->issue_scores(s);
+    this->template await_scores<0>(s);
+    return work;
+  }
+
+  __device__ void run() {
+    if (!kAddsInParts && index == C::kConsumers - 1) pass_turn();  // the first one begins
+    tile::TileTaker taker{shared.table};
+    Scores s;
+    Work<C> work = begin(taker, s);
+    while (!work.tile.is_last) {
+      Sums sums;
+      Row row;
+      taker.release();
+      if (work.has_keys) {
+        const bool has_cap = params.softcap_scale != 0.0f;
+        row.position = this->position_of(work.tile.first_query,
+                                         work.tile.kv_len - work.tile.q_len);
+        row.kv_len = work.tile.kv_len;
+        row.scale = params.scale_log2 * (has_cap ? 1.0f : work.score_scale);
+        row.cap_scale = params.softcap_scale * work.score_scale;
+        attend(s, sums, row, work);
+      }
+      finish(sums.total, row.softmax, work);
+      work = begin(taker, s);
+    }
+    if (C::kVariant.stages_out && threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
+  }
+};
+
+template <class C>
+__device__ void attention_k7(const AttentionFp8Params& params) {
+  extern __shared__ __align__(1024) std::uint8_t dynamic[];
+  auto& shared = *reinterpret_cast<tile::Fp8AttentionShared<C>*>(dynamic);
+  static_assert(sizeof(shared) <= C::kVariant.ring_bytes());
+  if (threadIdx.x == 0) {
+    shared.initialise();
+    ptx::fence_mbarrier_init_release_cluster();
+  }
+  __syncthreads();
+  if (threadIdx.x < 128) {
+    ptx::setmaxnreg_dec_sync_aligned<C::kProducerRegisters>();
+    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+    if (warp == 0) {
+      if (ptx::elect_sync()) tile::Fp8AttentionLoader<C>{params, shared, {shared.table}}.run();
+    } else if constexpr (C::kIsRows) {
+      tile::transpose_all_values<C>(params, shared, warp - 1);
+    }
+  } else {
+    ptx::setmaxnreg_inc_sync_aligned<C::kConsumerRegisters>();
+    const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
+    Worker<C>{{params, shared, index},
+              dynamic + C::kVariant.ring_bytes() + index * (64 * C::kHeadDim * 2),
+              ptx::shared_address(&shared.zero)}
+        .run();
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::kernels
+
+#define TILEWRIGHT_ATTENTION_K7(NAME, VARIANT)                                                      \
+  extern "C" __global__ void __launch_bounds__(                                                     \
+      tilewright::kernels::kK7Variants[VARIANT].tile().threads, 1)                                  \
+      attention_k7_##NAME(const __grid_constant__ tilewright::kernels::AttentionFp8Params params) { \
+    tilewright::kernels::attention_k7<tilewright::tile::Fp8AttentionConfig<VARIANT>>(params);       \
+  }
+
+#ifdef TILEWRIGHT_K7_ONLY
+TILEWRIGHT_ATTENTION_K7(only, TILEWRIGHT_K7_ONLY)
+#else
+#endif
