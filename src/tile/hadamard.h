@@ -2,6 +2,8 @@
 // and over neighbouring lanes.
 #pragma once
 
+#include "ptx/special_registers.h"
+
 #include <cstdint>
 
 namespace tilewright::tile {
@@ -21,7 +23,7 @@ __device__ void butterflies(float (&x)[N], int distance) {
 /// One pass over lanes that are `lanes` apart. All lanes of a warp together.
 template <int N>
 __device__ void lane_butterflies(float (&x)[N], int lanes) {
-  const float sign = (threadIdx.x & static_cast<unsigned>(lanes)) != 0 ? -1.0f : 1.0f;
+  const float sign = (ptx::mov_tid_x() & lanes) != 0 ? -1.0f : 1.0f;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     const float other = __shfl_xor_sync(~0u, x[i], lanes);

@@ -46,13 +46,13 @@ struct K8Operand {
   AttentionStrides in_strides;
   AttentionStrides out_strides;  ///< transposed: `row` is the distance between dimensions
   std::int64_t columns;          ///< transposed: of the key axis
-  std::int32_t first_cta;        ///< CTAs of the operands follow each other
+  std::uint32_t first_part;      ///< parts of the operands follow each other
   std::int32_t heads, rows;      ///< rows of every sequence; of the longest if packed
   std::int32_t tiles;            ///< of kK8TileRows, of the longest sequence; at least 1
   std::int32_t blocks;           ///< with scales, of the longest sequence
   std::int32_t block_rows;       ///< 64 or 128
   float descale_factor;
-  std::int32_t is_rotated, is_turned, is_transposed;  ///< is_turned: by RoPE
+  std::int32_t is_rotated, is_turned, is_transposed;  ///< turned: by RoPE
   std::int32_t other_rows;  ///< q: kv_len, for positions without a list; k: rows
   const std::int32_t* other_cu;
 };
@@ -66,9 +66,10 @@ struct K8PrepareParams {
   std::int32_t rotary_dim;  ///< head_dim or half of it
   std::int32_t num_positions;
   std::int32_t batch, kv_heads;
+  std::uint32_t num_parts;  ///< tiles of all heads of all operands; any grid works them off
 };
 
-inline constexpr int kK8TileRows = 128;   ///< of a CTA: one head
+inline constexpr int kK8TileRows = 128;  ///< of a part: one head
 /// A smaller amax is raised to it: 448 / amax stays finite.
 inline constexpr float kK8MinAmax = 0x1p-100f;
 inline constexpr float kK8MaxCode = 448;
@@ -76,6 +77,14 @@ inline constexpr float kK8MaxCode = 448;
 /// Threads of a CTA: each has 32 numbers.
 constexpr int k8_threads(int head_dim) {
   return kK8TileRows * head_dim / 32;
+}
+constexpr int k8_ctas_per_sm(int head_dim) {
+  return 1024 / k8_threads(head_dim);
+}
+/// Two parts as they come, one as codes; signs, maxima of warps, and four parts' numbers.
+constexpr int k8_shared_bytes(int head_dim) {
+  return kK8TileRows * head_dim * (2 * 2 + 1) + 4 * head_dim + 2 * 4 * k8_threads(head_dim) / 32 +
+         4 * 28;
 }
 
 }  // namespace tilewright::kernels
