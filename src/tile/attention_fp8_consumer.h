@@ -126,10 +126,10 @@ struct Fp8AttentionConsumer {
     for (std::int32_t column = first; column < kKeys; column += 16) {
       for (std::int32_t row = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
            row < kHeadDim; row += C::kConsumers * 128) {
-        const std::uint32_t at = arch::swizzle_address(
-            swizzle_of_span(C::kValueBox),
-            start + column / C::kValueBox * (kHeadDim * C::kValueBox) + row * C::kValueBox +
-                column % C::kValueBox);
+        const std::uint32_t at =
+            arch::swizzle_address(swizzle_of_span(C::kValueBox),
+                                  start + column / C::kValueBox * (kHeadDim * C::kValueBox) +
+                                      row * C::kValueBox + column % C::kValueBox);
         *static_cast<uint4*>(__cvta_shared_to_generic(at)) = make_uint4(0, 0, 0, 0);
       }
     }

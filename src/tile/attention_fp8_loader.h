@@ -104,9 +104,9 @@ struct Fp8AttentionLoader {
   struct Place {
     std::int32_t first_query, head, q_batch;
     std::int32_t first_key, kv_head, kv_batch;
-    std::int32_t first_column;    ///< of values
-    std::int32_t sequence;        ///< for scales
-    float reference = 1.0f;       ///< of values' scales
+    std::int32_t first_column;  ///< of values
+    std::int32_t sequence;      ///< for scales
+    float reference = 1.0f;     ///< of values' scales
   };
 
   __device__ void run() {
@@ -161,8 +161,8 @@ struct Fp8AttentionLoader {
           of_keys;
     }
     const bool is_per_block = C::kHasBlockScales && params.v_scales.block_stride != 0;
-    at.reference = find_scale(is_per_block ? params.v_reference : params.v_scales, at.sequence,
-                              at.kv_head, 0);
+    at.reference =
+        find_scale(is_per_block ? params.v_reference : params.v_scales, at.sequence, at.kv_head, 0);
     shown.results = at.reference;
   }
 
@@ -202,8 +202,7 @@ struct Fp8AttentionLoader {
   }
   __device__ void show_scales(KeyTileScales& shown, const Place& at, std::int32_t n) const {
     const std::int32_t block = n * C::kKeys / kernels::kKeyScaleBlock;
-    const float share =
-        find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference;
+    const float share = find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference;
     shown = {find_scale(params.k_scales, at.sequence, at.kv_head, block), log2f(share),
              1.0f / share};
   }

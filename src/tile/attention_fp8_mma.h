@@ -41,10 +41,9 @@ template <int N, int K, int Span>
 __device__ void multiply_qk_e4m3(float (&d)[N / 2], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 32) {
-    ptx::wgmma_mma_async<N>::k32_f32_e4m3_e4m3(d,
-                                               advance_descriptor(a, byte_box_units<64, Span>(k)),
-                                               advance_descriptor(b, byte_box_units<N, Span>(k)),
-                                               k > 0);
+    ptx::wgmma_mma_async<N>::k32_f32_e4m3_e4m3(
+        d, advance_descriptor(a, byte_box_units<64, Span>(k)),
+        advance_descriptor(b, byte_box_units<N, Span>(k)), k > 0);
   }
 }
 
@@ -55,9 +54,8 @@ __device__ void multiply_pv_e4m3(float (&d)[N / 2], const std::uint32_t (&a)[K /
                                  std::uint64_t b, bool accumulates) {
 #pragma unroll
   for (int k = 0; k < K; k += 32) {
-    ptx::wgmma_mma_async<N>::k32_f32_e4m3_e4m3(d, a[k / 32],
-                                               advance_descriptor(b, byte_box_units<Rows, Span>(k)),
-                                               k > 0 || accumulates);
+    ptx::wgmma_mma_async<N>::k32_f32_e4m3_e4m3(
+        d, a[k / 32], advance_descriptor(b, byte_box_units<Rows, Span>(k)), k > 0 || accumulates);
   }
 }
 

@@ -33,10 +33,10 @@ __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::int3
   for (std::uint32_t unit = warp; unit < kUnits; unit += Warps) {
     const std::uint32_t key = unit / (HeadDim / 16) * 32, dims = unit % (HeadDim / 16) * 16;
     std::uint32_t words[4];  // of eight keys each
-    ptx::ldmatrix<4, true>(
-        words, arch::swizzle_address(swizzle_of_span(FromSpan),
-                                     from + dims / FromSpan * (Keys * FromSpan) +
-                                         (key + lane) * FromSpan + dims % FromSpan));
+    ptx::ldmatrix<4, true>(words,
+                           arch::swizzle_address(swizzle_of_span(FromSpan),
+                                                 from + dims / FromSpan * (Keys * FromSpan) +
+                                                     (key + lane) * FromSpan + dims % FromSpan));
     if (num_keys < Keys) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -45,15 +45,14 @@ __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::int3
         if (at + 1 >= num_keys) words[i] &= 0xffffu;
       }
     }
-    const std::uint32_t out[4] = {ptx::prmt_b32(words[0], words[1], first),
-                                  ptx::prmt_b32(words[0], words[1], second),
-                                  ptx::prmt_b32(words[2], words[3], first),
-                                  ptx::prmt_b32(words[2], words[3], second)};
+    const std::uint32_t out[4] = {
+        ptx::prmt_b32(words[0], words[1], first), ptx::prmt_b32(words[0], words[1], second),
+        ptx::prmt_b32(words[2], words[3], first), ptx::prmt_b32(words[2], words[3], second)};
     const std::uint32_t column = key + matrix / 2 * 16;
-    ptx::stmatrix<4>(arch::swizzle_address(swizzle_of_span(ToSpan),
-                                           to + column / ToSpan * (HeadDim * ToSpan) +
-                                               (dims + dim) * ToSpan + column % ToSpan),
-                     out);
+    ptx::stmatrix<4>(
+        arch::swizzle_address(swizzle_of_span(ToSpan), to + column / ToSpan * (HeadDim * ToSpan) +
+                                                           (dims + dim) * ToSpan + column % ToSpan),
+        out);
   }
 }
 

@@ -165,6 +165,27 @@ struct AttentionOutputs {
   std::vector<float> lse;  ///< [batch, heads, q_len] or [heads, rows]; empty if not wanted
 };
 
+inline void set_attention_sizes(AttentionParams& params, const AttentionProblem& p,
+                                const AttentionTile& tile) {
+  params.batch = p.is_packed() ? static_cast<std::int32_t>(p.q_lens.size()) : p.batch;
+  params.heads = p.heads;
+  params.kv_heads = p.kv_heads;
+  params.q_len = p.longest_q();
+  params.kv_len = p.longest_kv();
+  params.head_dim = p.head_dim;
+  params.q_tiles = static_cast<std::int32_t>(ceil_div(p.longest_q(), tile.queries));
+  params.section_heads = std::max(1, params.batch * p.heads / 2);
+  const auto window = [](int keys) { return keys < 0 ? kUnboundedWindow : keys; };
+  params.window_left = window(p.window_left);
+  params.window_right = p.is_causal ? 0 : window(p.window_right);
+}
+inline void set_attention_scale(AttentionParams& params, const AttentionProblem& p) {
+  const double scale_log2 = p.scale_or_default() * std::numbers::log2e;
+  params.scale_log2 =
+      static_cast<float>(p.softcap > 0 ? p.softcap * std::numbers::log2e : scale_log2);
+  params.softcap_scale = p.softcap > 0 ? static_cast<float>(2 * scale_log2 / p.softcap) : 0.0f;
+}
+
 /// The operands of a problem on a device, and where its results go.
 class AttentionOperands {
  public:
@@ -202,8 +223,8 @@ class AttentionOperands {
     params.k_strides = params.v_strides = kv_storage_.strides;
     params.lse_head_stride = p.q_rows();
     params.lse_batch_stride = p.is_packed() ? 0 : std::int64_t{p.heads} * p.q_len;
-    set_sizes(params, tile);
-    set_scale(params);
+    set_attention_sizes(params, p, tile);
+    set_attention_scale(params, p);
     if (maps != AttentionMaps::kNone) set_maps(device, params, maps, tile);
     return params;
   }
@@ -215,26 +236,6 @@ class AttentionOperands {
  private:
   std::size_t lse_size() const {
     return static_cast<std::size_t>(problem_.batches_stored()) * problem_.q_rows() * problem_.heads;
-  }
-  void set_sizes(AttentionParams& params, const AttentionTile& tile) const {
-    const AttentionProblem& p = problem_;
-    params.batch = p.is_packed() ? static_cast<std::int32_t>(p.q_lens.size()) : p.batch;
-    params.heads = p.heads;
-    params.kv_heads = p.kv_heads;
-    params.q_len = p.longest_q();
-    params.kv_len = p.longest_kv();
-    params.head_dim = p.head_dim;
-    params.q_tiles = static_cast<std::int32_t>(ceil_div(p.longest_q(), tile.queries));
-    params.section_heads = std::max(1, params.batch * p.heads / 2);
-    const auto window = [](int keys) { return keys < 0 ? kUnboundedWindow : keys; };
-    params.window_left = window(p.window_left);
-    params.window_right = p.is_causal ? 0 : window(p.window_right);
-  }
-  void set_scale(AttentionParams& params) const {
-    const double scale_log2 = problem_.scale_or_default() * std::numbers::log2e;
-    const double cap = problem_.softcap;
-    params.scale_log2 = static_cast<float>(cap > 0 ? cap * std::numbers::log2e : scale_log2);
-    params.softcap_scale = cap > 0 ? static_cast<float>(2 * scale_log2 / cap) : 0.0f;
   }
   void set_maps(const Device& device, AttentionParams& params, AttentionMaps maps,
                 const AttentionTile& tile) const {
@@ -385,8 +386,9 @@ class AttentionTest : public KernelTest {
     return reference::attention(params, in.q, in.k, in.v);
   }
 
-  static void compare(const AttentionProblem& p, const AttentionInputs& in,
-                      const AttentionBound& bound, const AttentionOutputs& got) {
+  template <class Bound>
+  static void compare(const AttentionProblem& p, const AttentionInputs& in, const Bound& bound,
+                      const AttentionOutputs& got) {
     const reference::AttentionResult exact = expected(p, in);
     ASSERT_EQ(got.out.size(), exact.out.size());
     const std::int64_t rows = p.q_rows(), heads = p.heads, dims = p.head_dim;

@@ -87,8 +87,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     this->release_k();
     float zero = 0.0f, scale = row.scale;
     if constexpr (PassesTurn && C::kVariant.pass == K7Pass::kAfterScores) zero = pass_turn_here(0);
-    if constexpr (!IsPlain)
-      this->adjust(s, row.position, row.kv_len, n, row.cap_scale * of_keys.k);
+    if constexpr (!IsPlain) this->adjust(s, row.position, row.kv_len, n, row.cap_scale * of_keys.k);
     if (C::kHasBlockScales && params.softcap_scale == 0.0f) scale *= of_keys.k;
     const bool has_moved = row.softmax.raise(s, scale, row.correction);
     float from[2];
@@ -186,7 +185,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   __device__ void add_quarters(Results& o, const Weights& p) const {
     constexpr int kPart = kHeadDim / 8;  // registers
     float even[kPart], odd[kPart];
-    const auto add = [&](float (&part)[kPart], int first) {
+    const auto add = [&](float(&part)[kPart], int first) {
       ptx::wgmma_fence_operand(part);
 #pragma unroll
       for (int i = 0; i < kPart; ++i) o[first * kPart + i] += part[i];
@@ -240,9 +239,9 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     if (C::kVariant.stages_out && params.cu_q == nullptr) {
       if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
       ptx::bar_sync<128>(kStagingBarrier + index);
-      tile::store_boxes<Element, kHeadDim>(
-          params, staging, o, rows, kStagingBarrier + index,
-          tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
+      tile::store_boxes<Element, kHeadDim>(params, staging, o, rows, kStagingBarrier + index,
+                                           tile.first_query + static_cast<std::int32_t>(index) * 64,
+                                           tile.head, tile.batch);
       tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
     } else {
       tile::store_rows<Element, kHeadDim>(params, sequence, o, rows, tile.batch, tile.head, query);
@@ -274,8 +273,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
       taker.release();
       if (work.has_keys) {
         const bool has_cap = params.softcap_scale != 0.0f;
-        row.position = this->position_of(work.tile.first_query,
-                                         work.tile.kv_len - work.tile.q_len);
+        row.position = this->position_of(work.tile.first_query, work.tile.kv_len - work.tile.q_len);
         row.kv_len = work.tile.kv_len;
         row.scale = params.scale_log2 * (has_cap ? 1.0f : work.score_scale);
         row.cap_scale = params.softcap_scale * work.score_scale;
@@ -319,14 +317,31 @@ __device__ void attention_k7(const AttentionFp8Params& params) {
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ATTENTION_K7(NAME, VARIANT)                                                      \
-  extern "C" __global__ void __launch_bounds__(                                                     \
-      tilewright::kernels::kK7Variants[VARIANT].tile().threads, 1)                                  \
-      attention_k7_##NAME(const __grid_constant__ tilewright::kernels::AttentionFp8Params params) { \
-    tilewright::kernels::attention_k7<tilewright::tile::Fp8AttentionConfig<VARIANT>>(params);       \
+#define TILEWRIGHT_ATTENTION_K7(NAME, VARIANT)                                                \
+  extern "C" __global__ void __launch_bounds__(                                               \
+      tilewright::kernels::kK7Variants[VARIANT].tile().threads, 1)                            \
+      attention_k7_##NAME(                                                                    \
+          const __grid_constant__ tilewright::kernels::AttentionFp8Params params) {           \
+    tilewright::kernels::attention_k7<tilewright::tile::Fp8AttentionConfig<VARIANT>>(params); \
   }
 
 #ifdef TILEWRIGHT_K7_ONLY
 TILEWRIGHT_ATTENTION_K7(only, TILEWRIGHT_K7_ONLY)
 #else
+TILEWRIGHT_ATTENTION_K7(d64, 0)
+TILEWRIGHT_ATTENTION_K7(d64_rows, 1)
+TILEWRIGHT_ATTENTION_K7(d64_block, 2)
+TILEWRIGHT_ATTENTION_K7(d64_rows_block, 3)
+TILEWRIGHT_ATTENTION_K7(d64_two_level, 4)
+TILEWRIGHT_ATTENTION_K7(d64_rows_two_level, 5)
+TILEWRIGHT_ATTENTION_K7(d128, 6)
+TILEWRIGHT_ATTENTION_K7(d128_rows, 7)
+TILEWRIGHT_ATTENTION_K7(d128_block, 8)
+TILEWRIGHT_ATTENTION_K7(d128_rows_block, 9)
+TILEWRIGHT_ATTENTION_K7(d128_two_level, 10)
+TILEWRIGHT_ATTENTION_K7(d128_rows_two_level, 11)
+TILEWRIGHT_ATTENTION_K7(d256, 12)
+TILEWRIGHT_ATTENTION_K7(d256_rows, 13)
+TILEWRIGHT_ATTENTION_K7(d256_block, 14)
+TILEWRIGHT_ATTENTION_K7(d256_rows_block, 15)
 #endif
