@@ -41,8 +41,8 @@ enum class Fp8Accumulation {
 };
 
 struct Fp8Options {
-  Fp8ScaleKind scales = Fp8ScaleKind::kTensor;          ///< of e4m3 operands
-  Fp8ValueLayout v_layout = Fp8ValueLayout::kRows;      ///< of e4m3 operands
+  Fp8ScaleKind scales = Fp8ScaleKind::kTensor;            ///< of e4m3 operands
+  Fp8ValueLayout v_layout = Fp8ValueLayout::kRows;        ///< of e4m3 operands
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;  ///< whenever a kernel computes in e4m3
 };
 

@@ -30,14 +30,14 @@ void clear(const device::Device& device, const device::Stream& stream, const voi
 }  // namespace
 
 AttentionPrepare::AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem) {
-  AttentionPreparePlan plan =
-      ops::make_attention_prepare_plan(device.internal().info(), problem);
+  AttentionPreparePlan plan = ops::make_attention_prepare_plan(device.internal().info(), problem);
   std::vector<device::Kernel> entries;
-  for (const AttentionLaunch& launch : plan.launches)
+  for (const AttentionLaunch& launch : plan.launches) {
     entries.push_back(device::load_kernel(device.internal(), launch.entry));
+    entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
+  }
   const auto numbers = ops::attention_prepare_numbers(plan);
-  state_ =
-      std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
+  state_ = std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
 }
 
 AttentionPrepare::~AttentionPrepare() = default;
@@ -62,6 +62,7 @@ void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
     const AttentionLaunch& launch = state.plan.launches[i];
     state.entries[i].launch({.grid = {launch.grid[0]},
                              .block = {launch.block[0]},
+                             .dynamic_shared_bytes = launch.shared_bytes,
                              .is_dependent_launch = i > 0},
                             params, stream);
   }
@@ -105,8 +106,9 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
     o.out = static_cast<std::uint8_t*>(out);
     o.descale = descale;
     const std::size_t words = plan.workspace_bytes / 4 / 3;
-    o.amax = words == 0 ? nullptr
-                        : static_cast<std::uint32_t*>(a.workspace) + static_cast<std::size_t>(i) * words;
+    o.amax = words == 0
+                 ? nullptr
+                 : static_cast<std::uint32_t*>(a.workspace) + static_cast<std::size_t>(i) * words;
     if (!p.is_packed) return;
     o.cu = i == 0 ? a.cu_q : a.cu_kv;
     o.other_cu = a.cu_kv;

@@ -135,10 +135,9 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
   plan.num_k_descales = num_descales(p, o[1]);
   plan.num_v_descales = num_descales(p, o[2]);
   if (has_blocks(p)) plan.num_v_descale_max = static_cast<std::size_t>(p.batch * p.kv_heads);
-  const double elems =
-      static_cast<double>(p.head_dim) *
-      (static_cast<double>(p.total_q) * static_cast<double>(p.heads) +
-       2 * static_cast<double>(p.total_kv) * static_cast<double>(p.kv_heads));
+  const double elems = static_cast<double>(p.head_dim) *
+                       (static_cast<double>(p.total_q) * static_cast<double>(p.heads) +
+                        2 * static_cast<double>(p.total_kv) * static_cast<double>(p.kv_heads));
   plan.bytes = elems * (has_blocks(p) ? 3 : 5);
 }
 
@@ -160,16 +159,17 @@ AttentionProblem prepared_problem(const AttentionPrepareProblem& p) {
 kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& plan) {
   const AttentionPrepareProblem& p = plan.problem;
   kernels::K8PrepareParams params = {};
-  std::int64_t first_cta = 0;
+  std::int64_t parts = 0;
   for (int i = 0; i < 3; ++i) {
     kernels::K8Operand& o = params.operands[i];
     o = operand_numbers(p, i == 0, i == 2);
-    o.first_cta = static_cast<std::int32_t>(first_cta);
-    first_cta += p.batch * o.tiles * o.heads;
-    kChecks.check(first_cta <= std::numeric_limits<std::int32_t>::max(),
-                  "batch = {}, heads = {} and {} and lengths {} and {} have more than 2^31 tiles of "
-                  "{} tokens; split the batch",
-                  p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len, kernels::kK8TileRows);
+    o.first_part = static_cast<std::uint32_t>(parts);
+    parts += p.batch * o.tiles * o.heads;
+    kChecks.check(
+        parts <= std::numeric_limits<std::int32_t>::max(),
+        "batch = {}, heads = {} and {} and lengths {} and {} have more than 2^31 tiles of "
+        "{} tokens; split the batch",
+        p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len, kernels::kK8TileRows);
   }
   const std::vector<float> signs = attention_signs(p.sign_seed, p.head_dim);
   for (std::size_t i = 0; i < signs.size(); ++i)
@@ -180,6 +180,7 @@ kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& p
   params.num_positions = static_cast<std::int32_t>(p.rope_positions);
   params.batch = static_cast<std::int32_t>(p.batch);
   params.kv_heads = static_cast<std::int32_t>(p.kv_heads);
+  params.num_parts = static_cast<std::uint32_t>(parts);
   return params;
 }
 
@@ -194,20 +195,22 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   const kernels::K8PrepareParams params = attention_prepare_numbers(plan);
   set_sizes(plan, params);
   if (p.batch == 0) return plan;
-  const kernels::K8Operand& last = params.operands[2];
+  const auto head_dim = static_cast<int>(p.head_dim);
+  const std::int64_t ctas = std::int64_t{device.num_sms} * kernels::k8_ctas_per_sm(head_dim);
+  const auto grid = static_cast<std::uint32_t>(std::min<std::int64_t>(params.num_parts, ctas));
+  const auto threads = static_cast<std::uint32_t>(kernels::k8_threads(head_dim));
   AttentionLaunch launch = {
       .entry = entry_name(p, "prepare"),
-      .grid = {static_cast<std::uint32_t>(last.first_cta + p.batch * last.tiles * last.heads), 1, 1},
-      .block = {static_cast<std::uint32_t>(kernels::k8_threads(static_cast<int>(p.head_dim))), 1,
-                1},
-      .shared_bytes = 0};
+      .grid = {grid, 1, 1},
+      .block = {threads, 1, 1},
+      .shared_bytes = static_cast<std::uint32_t>(kernels::k8_shared_bytes(head_dim))};
   if (!has_blocks(p)) {
     AttentionLaunch amax = launch;
     amax.entry = entry_name(p, "amax");
     plan.launches.push_back(amax);
     const auto words = static_cast<std::int64_t>(plan.num_v_descales);
-    plan.workspace_bytes = static_cast<std::size_t>(
-        3 * 4 * kAmaxAlignment * ceil_div(words, kAmaxAlignment));
+    plan.workspace_bytes =
+        static_cast<std::size_t>(3 * 4 * kAmaxAlignment * ceil_div(words, kAmaxAlignment));
   }
   plan.launches.push_back(launch);
   return plan;
@@ -241,15 +244,14 @@ std::string AttentionPreparePlan::to_string() const {
       ops::attention_type_name(p.dtype), p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len,
       p.head_dim, p.is_packed ? ", packed" : "");
   text += fmt::format("codes      {}a factor per {}, values in {}{}\n",
-                      p.is_rotated ? "q and k rotated, " : "",
-                      kScales[static_cast<int>(p.scales)],
+                      p.is_rotated ? "q and k rotated, " : "", kScales[static_cast<int>(p.scales)],
                       p.v_layout == Fp8ValueLayout::kColumns ? "columns" : "rows",
                       kRope[static_cast<int>(p.rope)]);
   for (const AttentionLaunch& launch : launches)
     text += fmt::format("launch     {}: grid {}, block {}\n", launch.entry, launch.grid[0],
                         launch.block[0]);
-  return text + fmt::format("workspace  {} bytes\nmemory     {:.6g} MB\n", workspace_bytes,
-                            bytes * 1e-6);
+  return text +
+         fmt::format("workspace  {} bytes\nmemory     {:.6g} MB\n", workspace_bytes, bytes * 1e-6);
 }
 
 }  // namespace tilewright

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxElems = std::int64_t{1} << 60;  // of a tensor: bytes stay below 2^62
-constexpr std::int64_t kVectorBytes = 16;  // strides are multiples of it
+constexpr std::int64_t kVectorBytes = 16;                  // strides are multiples of it
 
 template <class... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
@@ -92,9 +92,9 @@ void check_packing(const AttentionProblem& p) {
 struct Tensor {
   const char* name;
   std::int64_t batch, rows, heads;
-  std::int64_t row_elems;       // contiguous
+  std::int64_t row_elems;  // contiguous
   std::int64_t elem_bytes;
-  bool is_transposed = false;   // heads lie outside of rows
+  bool is_transposed = false;  // heads lie outside of rows
 };
 
 std::int64_t checked_product(const char* name, std::int64_t a, std::int64_t b) {
@@ -252,8 +252,7 @@ double attention_bytes(const AttentionProblem& p) noexcept {
       static_cast<double>(attention_kv_rows(p)) * static_cast<double>(p.kv_heads);
   const double dim = static_cast<double>(p.head_dim);
   const double in_bytes = attention_is_e4m3(p) ? 1 : 2;
-  return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) +
-         (p.has_lse ? 4 * q_elems : 0);
+  return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) + (p.has_lse ? 4 * q_elems : 0);
 }
 
 const char* attention_type_name(DType dtype) noexcept {

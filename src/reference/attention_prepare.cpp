@@ -65,8 +65,7 @@ void check(const AttentionPrepareParams& p, size_t elems) {
     require_shape("prepare", "cu_seqlens", p.cu_seqlens.size(), "[batch + 1]", {p.batch + 1});
   require_shape("prepare", "x", elems, "[rows, heads, head_dim]",
                 {total_rows(p), p.heads, p.head_dim});
-  if (p.scales == Fp8ScaleKind::kBlock)
-    require_at_least("prepare", "block_rows", p.block_rows, 1);
+  if (p.scales == Fp8ScaleKind::kBlock) require_at_least("prepare", "block_rows", p.block_rows, 1);
   if (p.is_rotated) {
     require_shape("prepare", "signs", p.signs.size(), "[head_dim]", {p.head_dim});
     require(std::has_single_bit(static_cast<uint64_t>(p.head_dim)), kInvalid,
@@ -135,8 +134,7 @@ std::vector<float> transform(const AttentionPrepareParams& p, std::span<const fl
   std::vector<float> out(x.begin(), x.end());
   for_each_row(p, [&](int64_t, int64_t, int64_t, int64_t first) {
     const auto row = std::span(out).subspan(first, p.head_dim);
-    if (p.rope != RopePairing::kNone)
-      apply_rope(p, row, p.positions[first / p.head_dim / p.heads]);
+    if (p.rope != RopePairing::kNone) apply_rope(p, row, p.positions[first / p.head_dim / p.heads]);
     if (p.is_rotated) rotate(p.signs, row);
   });
   return out;
@@ -170,8 +168,7 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
     const float most = amax[scale_index(p, b, row, head)];
     const float up = kMaxCode / most;
     for (int64_t i = first; i < first + p.head_dim; ++i) {
-      out.codes[i] =
-          std::isnan(most) ? 0 : static_cast<uint8_t>(encode(kE4m3, values[i] * up));
+      out.codes[i] = std::isnan(most) ? 0 : static_cast<uint8_t>(encode(kE4m3, values[i] * up));
     }
   });
   if (p.scales != Fp8ScaleKind::kBlock) return out;
@@ -202,13 +199,11 @@ std::vector<double> dequantize_attention_operand(const AttentionPrepareParams& p
 std::vector<uint8_t> transpose_values(const AttentionPrepareParams& p,
                                       std::span<const uint8_t> codes) {
   const bool is_packed = !p.cu_seqlens.empty();
-  const int64_t columns = is_packed
-                              ? round_up(total_rows(p), kKeyGroup) + kKeyGroup * (p.batch + 1)
-                              : round_up(p.rows, kKeyGroup);
+  const int64_t columns = is_packed ? round_up(total_rows(p), kKeyGroup) + kKeyGroup * (p.batch + 1)
+                                    : round_up(p.rows, kKeyGroup);
   std::vector<uint8_t> out((is_packed ? 1 : p.batch) * p.heads * p.head_dim * columns);
   for_each_row(p, [&](int64_t b, int64_t row, int64_t head, int64_t first) {
-    const int64_t begin =
-        is_packed ? round_up(p.cu_seqlens[b], kKeyGroup) + kKeyGroup * b : 0;
+    const int64_t begin = is_packed ? round_up(p.cu_seqlens[b], kKeyGroup) + kKeyGroup * b : 0;
     const int64_t key = row % kKeyGroup;  // 8h + 2q + c
     const int64_t slot = key % 8 / 2 * 4 + key / 8 * 2 + key % 2;
     const int64_t column = begin + row - key + slot;

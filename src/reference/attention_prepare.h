@@ -18,15 +18,15 @@ enum class RopePairing { kNone, kInterleaved, kHalves };
 /// One of q, k, v: rows of every sequence, or of packed ones.
 struct AttentionPrepareParams {
   int64_t batch = 0;
-  int64_t heads = 0;     ///< of this operand
-  int64_t kv_heads = 0;  ///< of k and v; divides heads
-  int64_t rows = 0;      ///< of every sequence; of the longest if packed
-  int64_t head_dim = 0;  ///< a power of two if rotated
+  int64_t heads = 0;                         ///< of this operand
+  int64_t kv_heads = 0;                      ///< of k and v; divides heads
+  int64_t rows = 0;                          ///< of every sequence; of the longest if packed
+  int64_t head_dim = 0;                      ///< a power of two if rotated
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
   Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
-  int64_t block_rows = 0;               ///< kBlock: rows of a sequence that share a factor
+  int64_t block_rows = 0;  ///< kBlock: rows of a sequence that share a factor
   bool is_rotated = false;
-  std::span<const float> signs = {};    ///< [head_dim] of +1 and -1, if rotated
+  std::span<const float> signs = {};  ///< [head_dim] of +1 and -1, if rotated
   RopePairing rope = RopePairing::kNone;
   int64_t rotary_dim = 0;
   std::span<const float> angles = {};       ///< [positions, rotary_dim]: cosines, then sines
@@ -35,7 +35,7 @@ struct AttentionPrepareParams {
 
 /// A number is codes * descale.
 struct Fp8Operand {
-  std::vector<uint8_t> codes;   ///< e4m3, as the operand
+  std::vector<uint8_t> codes;  ///< e4m3, as the operand
   /// kTensor [1], kHead [batch, kv_heads] (query heads of a group share one), kBlock [batch, heads,
   /// ceil(rows / block_rows)], at least one block
   std::vector<float> descale;

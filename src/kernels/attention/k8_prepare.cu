@@ -193,9 +193,8 @@ struct RowValues {
   static __device__ std::int32_t find_position(const Work& work, std::int32_t at) {
     const K8Operand& operand = work.operand();
     if (operand.positions == nullptr) return work.part.first_position + at;
-    const std::int64_t first = operand.cu != nullptr
-                                   ? std::int64_t{work.part.begin}
-                                   : std::int64_t{work.part.batch} * operand.rows;
+    const std::int64_t first = operand.cu != nullptr ? std::int64_t{work.part.begin}
+                                                     : std::int64_t{work.part.batch} * operand.rows;
     return operand.positions[first + at];
   }
   __device__ void turn_neighbours(const float* angles, int half) {
@@ -317,9 +316,9 @@ struct Preparer {
     if (w.part.operand < 0) return ptx::cp_async_commit_group();
     const int buffer = (step + ahead) % 2;
     const auto copy_chunk = [&](int j, const std::uint16_t* row, int chunk, bool is_there) {
-      ptx::cp_async_cg_shared_global_16(ptx::shared_address(&shared.landed[buffer][j][ptx::mov_tid_x()]),
-                                        is_there ? row + chunk * kChunk : nullptr,
-                                        is_there ? 16 : 0);
+      ptx::cp_async_cg_shared_global_16(
+          ptx::shared_address(&shared.landed[buffer][j][ptx::mov_tid_x()]),
+          is_there ? row + chunk * kChunk : nullptr, is_there ? 16 : 0);
     };
     if (HasColumns && w.operand().is_transposed != 0) {
       const ColumnPlace place;
@@ -470,20 +469,20 @@ __device__ Preparer<Element, HeadDim> begin_kernel(const K8PrepareParams& params
 }  // namespace tilewright::kernels
 
 // At most 64 registers: two CTAs of 512 threads, or four of 256, on an SM.
-#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),        \
-                                               tilewright::kernels::k8_ctas_per_sm(DIM))    \
-      attention_k8_amax_##TYPE##_d##DIM(                                                    \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {            \
-    using namespace tilewright;                                                             \
-    kernels::begin_kernel<tile::ELEMENT, DIM>(params).find_amax();                          \
-  }                                                                                         \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),        \
-                                               tilewright::kernels::k8_ctas_per_sm(DIM))    \
-      attention_k8_prepare_##TYPE##_d##DIM(                                                 \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {            \
-    using namespace tilewright;                                                             \
-    kernels::begin_kernel<tile::ELEMENT, DIM>(params).prepare();                            \
+#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                           \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),     \
+                                               tilewright::kernels::k8_ctas_per_sm(DIM)) \
+      attention_k8_amax_##TYPE##_d##DIM(                                                 \
+          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {         \
+    using namespace tilewright;                                                          \
+    kernels::begin_kernel<tile::ELEMENT, DIM>(params).find_amax();                       \
+  }                                                                                      \
+  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),     \
+                                               tilewright::kernels::k8_ctas_per_sm(DIM)) \
+      attention_k8_prepare_##TYPE##_d##DIM(                                              \
+          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {         \
+    using namespace tilewright;                                                          \
+    kernels::begin_kernel<tile::ELEMENT, DIM>(params).prepare();                         \
   }
 TILEWRIGHT_ENTRIES(bf16, Bf16, 128)
 #ifndef TILEWRIGHT_ONE_ENTRY

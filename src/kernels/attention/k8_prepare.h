@@ -36,9 +36,9 @@ enum class K8Rope : std::int32_t {
 
 /// One of q, k, v.
 struct K8Operand {
-  const void* in;      ///< rows 16-byte aligned
-  std::uint8_t* out;   ///< rows 16-byte aligned
-  float* descale;      ///< [1], [batch, kv_heads] or [batch, heads, blocks]; or null
+  const void* in;       ///< rows 16-byte aligned
+  std::uint8_t* out;    ///< rows 16-byte aligned
+  float* descale;       ///< [1], [batch, kv_heads] or [batch, heads, blocks]; or null
   std::uint32_t* amax;  ///< fp32 patterns [1] or [batch, kv_heads], 0 before; not of blocks
   float* descale_ref;   ///< v in blocks: [batch, kv_heads] largest of a sequence, 0 before; or null
   const std::int32_t* cu;         ///< [batch + 1] of packed sequences, or null
@@ -58,8 +58,8 @@ struct K8Operand {
 };
 
 struct K8PrepareParams {
-  K8Operand operands[3];  ///< q, k, v
-  const float* rope;      ///< [num_positions, rotary_dim]: cosines, then sines; 16-byte aligned
+  K8Operand operands[3];   ///< q, k, v
+  const float* rope;       ///< [num_positions, rotary_dim]: cosines, then sines; 16-byte aligned
   std::uint32_t signs[8];  ///< bit i: element i changes its sign
   K8Scales scales;
   K8Rope rope_pairs;
