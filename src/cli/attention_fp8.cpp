@@ -10,7 +10,7 @@ namespace {
 using device::Buffer;
 
 template <class T>
-T* typed(const Buffer& buffer) {
+T* at_address(const Buffer& buffer) {
   return reinterpret_cast<T*>(buffer.address());
 }
 
@@ -95,27 +95,27 @@ void Fp8Operands::enqueue(const AttentionArguments& from) const {
   prepare_.run({.q = from.q,
                 .k = from.k,
                 .v = from.v,
-                .q8 = typed<void>(q_),
-                .k8 = typed<void>(k_),
-                .v8 = typed<void>(v_),
-                .q_descale = typed<float>(q_descale_),
-                .k_descale = typed<float>(k_descale_),
-                .v_descale = typed<float>(v_descale_),
-                .v_descale_max = typed<float>(v_descale_max_),
+                .q8 = at_address<void>(q_),
+                .k8 = at_address<void>(k_),
+                .v8 = at_address<void>(v_),
+                .q_descale = at_address<float>(q_descale_),
+                .k_descale = at_address<float>(k_descale_),
+                .v_descale = at_address<float>(v_descale_),
+                .v_descale_max = at_address<float>(v_descale_max_),
                 .cu_q = from.cu_q,
                 .cu_kv = from.cu_kv,
-                .workspace = typed<void>(workspace_),
+                .workspace = at_address<void>(workspace_),
                 .stream = from.stream});
 }
 
 void Fp8Operands::set(AttentionArguments& a) const {
-  a.q = typed<const void>(q_);
-  a.k = typed<const void>(k_);
-  a.v = typed<const void>(v_);
-  a.q_descale = typed<const float>(q_descale_);
-  a.k_descale = typed<const float>(k_descale_);
-  a.v_descale = typed<const float>(v_descale_);
-  a.v_descale_max = typed<const float>(v_descale_max_);
+  a.q = at_address<const void>(q_);
+  a.k = at_address<const void>(k_);
+  a.v = at_address<const void>(v_);
+  a.q_descale = at_address<const float>(q_descale_);
+  a.k_descale = at_address<const float>(k_descale_);
+  a.v_descale = at_address<const float>(v_descale_);
+  a.v_descale_max = at_address<const float>(v_descale_max_);
 }
 
 double fp8_rms_limit(const AttentionPlan& plan) {
