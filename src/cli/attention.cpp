@@ -184,8 +184,11 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       .add_option("--layout", input.layout,
                   "dimensions, outermost first: b batch, n rows, h heads, d; default bnhd or nhd")
       ->type_name("LETTERS");
-  command.add_option("--dtype", input.dtype, "type on the device; default: that of q if it is one. e4m3: rounded there first; the "
-                     "time is that of attention alone")
+  command
+      .add_option(
+          "--dtype", input.dtype,
+          "type on the device; default: that of q if it is one. e4m3: rounded there first; the "
+          "time is that of attention alone")
       ->check(quiet(CLI::IsMember({"bf16", "f16", "e4m3"})))
       ->type_name("bf16|f16|e4m3");
   command

@@ -189,8 +189,8 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
     }
   }
   errors.rows = static_cast<std::int64_t>(rows.size());
-  const double elems = std::max(1.0, static_cast<double>(rows.size()) *
-                                         static_cast<double>(p.head_dim));
+  const double elems =
+      std::max(1.0, static_cast<double>(rows.size()) * static_cast<double>(p.head_dim));
   errors.rmse = std::sqrt(error_norm / elems);
   errors.relative_rms = norm > 0 ? std::sqrt(error_norm / norm) : std::sqrt(error_norm);
   if (rms_limit > 0) {

@@ -22,9 +22,9 @@ Fp8Options Fp8Args::options() const {
                : scales == "head" ? Fp8ScaleKind::kHead
                                   : Fp8ScaleKind::kBlock;
   out.v_layout = v_layout == "rows" ? Fp8ValueLayout::kRows : Fp8ValueLayout::kColumns;
-  out.accumulation = accumulation == "auto"      ? Fp8Accumulation::kAuto
-                     : accumulation == "one"     ? Fp8Accumulation::kOneLevel
-                                                 : Fp8Accumulation::kTwoLevel;
+  out.accumulation = accumulation == "auto"  ? Fp8Accumulation::kAuto
+                     : accumulation == "one" ? Fp8Accumulation::kOneLevel
+                                             : Fp8Accumulation::kTwoLevel;
   return out;
 }
 
@@ -43,9 +43,10 @@ void add_fp8_options(CLI::App& command, Fp8Args& args) {
   command.add_flag("--rotate", args.is_rotated,
                    "e4m3: q and k by random signs and a Hadamard transform before");
   command
-      .add_option("--accumulation", args.accumulation,
-                  "in e4m3 (k7, k8 too): sums of the tensor core over all keys, or of fp32 over those "
-                  "of 256; auto: by a bound on the error")
+      .add_option(
+          "--accumulation", args.accumulation,
+          "in e4m3 (k7, k8 too): sums of the tensor core over all keys, or of fp32 over those "
+          "of 256; auto: by a bound on the error")
       ->type_name("auto|one|two")
       ->check(quiet(CLI::IsMember({"auto", "one", "two"})))
       ->capture_default_str();

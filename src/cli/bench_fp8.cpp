@@ -40,12 +40,9 @@ constexpr Rounding kRoundings[] = {{"per tensor", Fp8ScaleKind::kTensor, false},
                                    {"rotated, per block", Fp8ScaleKind::kBlock, true}};
 
 json result_json(const char* rounding, const char* sums, const AttentionErrors& errors) {
-  return {{"rounding", rounding},
-          {"sums", sums},
-          {"rmse", errors.rmse},
-          {"relative_rms", errors.relative_rms},
-          {"max_abs", errors.max_abs},
-          {"cosine", errors.cosine}};
+  return {{"rounding", rounding},      {"sums", sums},
+          {"rmse", errors.rmse},       {"relative_rms", errors.relative_rms},
+          {"max_abs", errors.max_abs}, {"cosine", errors.cosine}};
 }
 
 // All roundings and both kinds of sums on the same operands, and 16 bits as they are.
@@ -80,7 +77,7 @@ json measure_case(const Device& device, const std::string& name, AttentionData& 
     }
   }
   const AttentionProblem& p = data.problem;
-  return {{"name", name},         {"keys", p.kv_len},   {"head_dim", p.head_dim},
+  return {{"name", name},         {"keys", p.kv_len},       {"head_dim", p.head_dim},
           {"heads", p.heads},     {"kv_heads", p.kv_heads}, {"causal", p.causal},
           {"rows", exact.size()}, {"results", results}};
 }
@@ -141,14 +138,14 @@ void print_accuracy(const json& log, const Style& style) {
 void run_accuracy(const AccuracyArgs& args, Context& context) {
   const Device device = Device::open(context.device);
   const SourceCommit commit = source_commit(kBuiltCommit);
-  json log = {{"schema", 1},
-              {"kind", "fp8-accuracy"},
-              {"commit", commit.hash},
-              {"dirty", commit.is_dirty},
-              {"device", device.description()},
-              {"inputs", args.input.empty()
-                             ? args.inputs
-                             : std::filesystem::path(args.input).filename().string()}};
+  json log = {
+      {"schema", 1},
+      {"kind", "fp8-accuracy"},
+      {"commit", commit.hash},
+      {"dirty", commit.is_dirty},
+      {"device", device.description()},
+      {"inputs",
+       args.input.empty() ? args.inputs : std::filesystem::path(args.input).filename().string()}};
   log["cases"] = args.input.empty() ? measure_drawn(args, device) : measure_file(args, device);
   const std::filesystem::path path = args.out;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());

@@ -90,7 +90,8 @@ TEST_P(AttentionFp8Test, SumsGetASecondLevelWhereTheBoundSaysSo) {
     return plan([&](auto& p) {
              p.dtype = DType::kF8_E4M3, p.kv_len = kv_len;
              if (window >= 0) p.window_left = window, p.causal = true;
-           }).accumulation;
+           })
+        .accumulation;
   };
   EXPECT_EQ(accumulation(4096, -1), Fp8Accumulation::kOneLevel);
   EXPECT_EQ(accumulation(4097, -1), Fp8Accumulation::kTwoLevel);

@@ -84,8 +84,7 @@ class PrepareCase {
       compare_codes(i, codes[static_cast<std::size_t>(i)].read());
       compare_floats(descales[static_cast<std::size_t>(i)].read(), tensor(i).expected.descale);
     }
-    if (plan.num_v_descale_max > 0)
-      compare_floats(largest.read(), tensor(2).expected.descale_max);
+    if (plan.num_v_descale_max > 0) compare_floats(largest.read(), tensor(2).expected.descale_max);
   }
 
  private:

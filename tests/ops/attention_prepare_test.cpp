@@ -110,12 +110,17 @@ TEST_P(AttentionPrepareTest, PackedSequencesOfEveryLength) {
     for (const Fp8ValueLayout layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
       SCOPED_TRACE(fmt::format("scales {}, layout {}", int(scales), int(layout)));
       const AttentionProblem lengths = packed({}, q_lens, kv_lens).problem;
-      PrepareCase(*device_, with(kSmall, [&](auto& p) {
-        p.batch = lengths.batch, p.q_len = lengths.q_len, p.kv_len = lengths.kv_len;
-        p.is_packed = true, p.total_q = lengths.total_q, p.total_kv = lengths.total_kv;
-        p.scales = scales, p.v_layout = layout;
-        p.rope = RopePairs::kHalves, p.rope_positions = 130;
-      }), q_lens, kv_lens).check();
+      PrepareCase(
+          *device_,
+          with(kSmall,
+               [&](auto& p) {
+                 p.batch = lengths.batch, p.q_len = lengths.q_len, p.kv_len = lengths.kv_len;
+                 p.is_packed = true, p.total_q = lengths.total_q, p.total_kv = lengths.total_kv;
+                 p.scales = scales, p.v_layout = layout;
+                 p.rope = RopePairs::kHalves, p.rope_positions = 130;
+               }),
+          q_lens, kv_lens)
+          .check();
     }
   }
 }
