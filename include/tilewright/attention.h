@@ -14,6 +14,38 @@
 
 namespace tilewright {
 
+/// What shares a factor in e4m3 operands (a number is code * descale), and the shape of the factors:
+enum class Fp8ScaleKind {
+  kTensor,  ///< [1]
+  kHead,    ///< [batch, kv_heads], of q too: the query heads of a group share one
+  kBlock,   ///< q [batch, heads, blocks of 64 tokens], k and v [batch, kv_heads, blocks of 128];
+            ///< blocks count from a sequence's first token, as many as the longest sequence has
+};
+
+/// How e4m3 values lie in memory.
+enum class Fp8ValueLayout {
+  kRows,  ///< as keys; the kernel transposes them, which costs time
+  /// [batch, kv_heads, head_dim, columns], packed sequences [kv_heads, head_dim, columns], as
+  /// AttentionPrepare (attention_prepare.h) writes them. A key is a column; in every 16 of them
+  /// column 4q + 2h + c holds key 8h + 2q + c. Columns: kv_len rounded up to 16; packed sequence b
+  /// begins at column (cu_kv[b] rounded up to 16) + 16 b, of (total_kv rounded up to 16) +
+  /// 16 (batch + 1). Columns without a key are zeros. The stride `row` is that of dimensions
+  kColumns,
+};
+
+/// Who adds up e4m3 products of weights and values.
+enum class Fp8Accumulation {
+  kAuto,      ///< kOneLevel as long as a bound on its error is small beside that of e4m3 itself
+  kOneLevel,  ///< the tensor core over all keys: fastest; Hopper's keeps 13 fraction bits
+  kTwoLevel,  ///< it over some keys, fp32 registers over those sums
+};
+
+struct Fp8Options {
+  Fp8ScaleKind scales = Fp8ScaleKind::kTensor;            ///< of e4m3 operands
+  Fp8ValueLayout v_layout = Fp8ValueLayout::kRows;        ///< of e4m3 operands
+  Fp8Accumulation accumulation = Fp8Accumulation::kAuto;  ///< whenever a kernel computes in e4m3
+};
+
 /// out[b,i,h,:] = sum_j p_j v[b,j,g,:],  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
 /// s_j = softcap(scale * q[b,i,h,:] . k[b,j,g,:]) over the visible keys j, g = h / (heads/kv_heads)
 /// lse[b,h,i] = ln sum_j exp(s_j)
@@ -26,12 +58,16 @@ namespace tilewright {
 ///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// Units    scale is dimensionless; lse and sink are natural logarithms
+/// e4m3     q, k, v are codes * descale (kernel k7). Kernels k7 and k8 named for operands of 16
+///          bits round them first, into the workspace: k7 with factors per head; k8 rotates q and k
+///          by random signs and a Hadamard transform before and has factors per block. "auto" never
+///          takes 16 bits down to 8
 struct AttentionProblem {
   struct Strides {
     std::int64_t batch = 0, row = 0, head = 0;  ///< elements; all 0: contiguous
   };
 
-  DType dtype = DType::kBF16;  ///< of q, k, v and out: kBF16 or kF16
+  DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
   std::int64_t batch = 1, heads = 1, kv_heads = 1;
   std::int64_t q_len = 0, kv_len = 0;  ///< of every sequence; of the longest if packed
   std::int64_t head_dim = 0;
@@ -43,9 +79,11 @@ struct AttentionProblem {
   bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {}, out_strides = {};
-  /// "auto", or a rung: "k1" .. "k6", or the full name of a variant; for a B200 sm100_c, sm100_e,
+  /// "auto", or a rung: "k1" .. "k8", or the full name of a variant; for a B200 sm100_c, sm100_e,
   /// sm100_f
   std::string kernel = "auto";
+  std::optional<DType> out_dtype = {};  ///< of e4m3 operands: kBF16, if absent, or kF16; else dtype
+  Fp8Options fp8 = {};
 };
 
 /// One kernel that could do it, or not.
@@ -77,6 +115,9 @@ struct AttentionPlan {
   /// are on the device: there it is that of equally long ones.
   double flops = 0;
   double bytes = 0;  ///< each operand once
+  /// In e4m3: what kAuto became, and why.
+  Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
+  std::string accumulation_reason;
 
   /// A few lines: problem, kernel, tiles, grid, workspace, and why not the others.
   std::string to_string() const;
@@ -91,6 +132,9 @@ struct AttentionArguments {
   const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
   void* workspace = nullptr;                             ///< workspace_bytes
   void* stream = nullptr;                                ///< CUstream; null: the default stream
+  /// Of e4m3 operands: factors in the shapes of Fp8ScaleKind, positive and finite.
+  const float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
+  const float* v_descale_max = nullptr;  ///< kBlock: [batch, kv_heads] largest of a sequence
 };
 
 /// A plan with its kernels loaded on a device.

@@ -81,11 +81,23 @@ typedef struct tw_strides {
   int64_t batch, row, head;
 } tw_strides;
 
+/* What shares a factor in e4m3 operands: attention.h has the shapes of the factors. */
+typedef enum tw_fp8_scales {
+  TW_SCALES_TENSOR = 0,
+  TW_SCALES_HEAD = 1,
+  TW_SCALES_BLOCK = 2
+} tw_fp8_scales;
+typedef enum tw_fp8_accumulation {
+  TW_SUMS_AUTO = 0,
+  TW_SUMS_ONE_LEVEL = 1,
+  TW_SUMS_TWO_LEVEL = 2
+} tw_fp8_accumulation;
+
 /* As tilewright::AttentionProblem in attention.h, which explains every member. Fill it with
  * tw_attention_problem_init(), which sets struct_bytes; then set what you need. */
 typedef struct tw_attention_problem {
   size_t struct_bytes;
-  int32_t dtype; /* tw_dtype of q, k, v and out */
+  int32_t dtype; /* tw_dtype of q, k and v: TW_BF16, TW_F16, TW_E4M3 */
   int32_t causal;
   int64_t batch, heads, kv_heads;
   int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
@@ -94,11 +106,15 @@ typedef struct tw_attention_problem {
   double softcap;                    /* 0: none */
   int64_t window_left, window_right; /* visible keys before and after; -1: all */
   int32_t has_sink, has_lse;
-  int32_t is_packed; /* lengths come as cu_q and cu_kv */
-  int32_t reserved;
+  int32_t is_packed;         /* lengths come as cu_q and cu_kv */
+  int32_t out_dtype;         /* of TW_E4M3 operands: TW_BF16 or TW_F16; else not read */
   int64_t total_q, total_kv; /* rows of packed tensors */
   tw_strides q_strides, k_strides, v_strides, out_strides;
-  const char* kernel; /* NULL or "auto", or a name such as "k6" */
+  const char* kernel;       /* NULL or "auto", or a name such as "k6" */
+  int32_t fp8_scales;       /* tw_fp8_scales of TW_E4M3 operands */
+  int32_t fp8_v_columns;    /* 1: values transposed and permuted, as Fp8ValueLayout::kColumns */
+  int32_t fp8_accumulation; /* tw_fp8_accumulation, whenever a kernel computes in e4m3 */
+  int32_t reserved;
 } tw_attention_problem;
 
 TW_API void tw_attention_problem_init(tw_attention_problem* problem);
@@ -112,6 +128,8 @@ typedef struct tw_attention_arguments {
   const int32_t *cu_q, *cu_kv; /* [batch + 1] */
   void* workspace;             /* 256-byte aligned */
   void* stream;                /* CUstream; NULL: the default stream */
+  const float *q_descale, *k_descale, *v_descale; /* of TW_E4M3 operands */
+  const float* v_descale_max;                     /* TW_SCALES_BLOCK: [batch, kv_heads] */
 } tw_attention_arguments;
 
 typedef struct tw_attention tw_attention;

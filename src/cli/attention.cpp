@@ -5,10 +5,12 @@
 #include "base/safetensors_writer.h"
 #include "cli/attention_bench.h"
 #include "cli/attention_check.h"
+#include "cli/attention_fp8.h"
 #include "cli/attention_input.h"
 #include "cli/command.h"
 #include "cli/operator_report.h"
 #include "formats/minifloat.h"
+#include "ops/attention_problem.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +26,7 @@ namespace {
 
 struct AttentionArgs {
   AttentionInput input;
+  Fp8Args fp8;
   std::string out, lse_out;
   bool check = false, plan_only = false;
   int runs = 20;
@@ -50,7 +53,9 @@ void write_results(const AttentionArgs& args, const AttentionProblem& p,
                    const std::vector<std::uint16_t>& out, const std::vector<float>& lse) {
   if (!args.out.empty()) {
     // Out lies as q does.
-    const std::vector<std::int64_t> shape = load_tensor(args.input, args.input.q).shape();
+    const std::vector<std::int64_t> shape =
+        args.input.drawn.empty() ? load_tensor(args.input, args.input.q).shape()
+                                 : std::vector{p.batch, p.q_len, p.heads, p.head_dim};
     write_tensor(args.out, "out",
                  contiguous_view(static_cast<const void*>(out.data()), p.dtype, shape));
   }
@@ -88,12 +93,13 @@ void print_attention(const nlohmann::json& report, const Style& style) {
   if (report.contains("error")) {
     const nlohmann::json& e = report["error"];
     const bool is_ok = e["ok"].get<bool>();
+    const char* const of = e["rms_limit"].get<double>() > 0 ? "limit" : "bound";
     print(
         fmt::format("check      {}: max error {:.3g}, relative rms {:.3g}, cosine {:.9f}, {:.1f} "
-                    "% of the bound, lse {:.2g}\n",
+                    "% of the {}, lse {:.2g}\n",
                     is_ok ? style.good("correct") : style.bad("WRONG"), e["max_abs"].get<double>(),
                     e["relative_rms"].get<double>(), e["cosine"].get<double>(),
-                    100 * e["worst_of_bound"].get<double>(), e["max_lse"].get<double>()));
+                    100 * e["worst_of_bound"].get<double>(), of, e["max_lse"].get<double>()));
   }
 }
 
@@ -111,21 +117,44 @@ nlohmann::json measure(AttentionBench& bench, const Attention& attention, double
   return time;
 }
 
+// What the device computes: the problem of the files, or that of the same tensors in e4m3.
+AttentionProblem device_problem(const AttentionArgs& args, AttentionProblem& of_files) {
+  const Fp8Options fp8 = args.fp8.options();
+  of_files.fp8.accumulation = fp8.accumulation;
+  if (args.input.dtype != "e4m3") return of_files;
+  AttentionProblem p = to_e4m3_problem(of_files, fp8);
+  of_files.kernel = "auto";
+  return p;
+}
+
+nlohmann::json check(const AttentionArgs& args, const AttentionData& data,
+                     const AttentionPlan& plan, const std::vector<std::uint16_t>& out,
+                     const std::vector<float>& lse) {
+  constexpr std::int64_t kDrawnRows = 512;
+  const std::int64_t count =
+      args.input.drawn.empty() ? std::numeric_limits<std::int64_t>::max() : kDrawnRows;
+  const auto rows = exact_rows(data, count, 1);
+  return to_json(compare_rows(data.problem, rows, out, lse, fp8_rms_limit(plan)));
+}
+
 void run_attention(const AttentionArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
   AttentionData data = load_attention(args.input);
   data.problem.has_lse = !args.lse_out.empty() || args.check;
+  const AttentionProblem problem = device_problem(args, data.problem);
   nlohmann::json report = {{"device", device.description()}};
   if (args.plan_only) {
-    report["plan"] = plan_json(counted_plan(plan_attention(device, data.problem), data));
+    report["plan"] = plan_json(counted_plan(plan_attention(device, problem), data));
     return context.json ? print_json(report) : print_attention(report, context.style());
   }
-  const Attention attention(device, data.problem);
-  data.problem = attention.plan().problem;
+  const Attention attention(device, problem);
+  data.problem = ops::complete_attention_problem(data.problem);
   const AttentionPlan plan = counted_plan(attention.plan(), data);
   report["plan"] = plan_json(plan);
   AttentionBench bench(device, data);
+  if (ops::attention_is_e4m3(problem))
+    bench.round_operands(to_prepare_problem(data.problem, problem.fp8, args.fp8.is_rotated));
   bench.prepare(plan);
   bench.enqueue(attention);
   bench.synchronize();
@@ -136,10 +165,8 @@ void run_attention(const AttentionArgs& args, Context& context) {
   if (!device.is_simulated() && args.runs > 0)
     report["time"] = measure(bench, attention, plan.flops, args.runs);
   if (args.check) {
-    const auto rows = exact_rows(data, std::numeric_limits<std::int64_t>::max(), 1);
-    const AttentionErrors errors = compare_rows(data.problem, rows, out, lse);
-    report["error"] = to_json(errors);
-    context.exit_status = errors.is_ok() ? 0 : 1;
+    report["error"] = check(args, data, plan, out, lse);
+    context.exit_status = report["error"]["ok"].get<bool>() ? 0 : 1;
   }
   write_results(args, data.problem, out, lse);
   context.json ? print_json(report) : print_attention(report, context.style());
@@ -157,9 +184,13 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       .add_option("--layout", input.layout,
                   "dimensions, outermost first: b batch, n rows, h heads, d; default bnhd or nhd")
       ->type_name("LETTERS");
-  command.add_option("--dtype", input.dtype, "type on the device; default: that of q if it is one")
-      ->check(quiet(CLI::IsMember({"bf16", "f16"})))
-      ->type_name("bf16|f16");
+  command
+      .add_option(
+          "--dtype", input.dtype,
+          "type on the device; default: that of q if it is one. e4m3: rounded there first; the "
+          "time is that of attention alone")
+      ->check(quiet(CLI::IsMember({"bf16", "f16", "e4m3"})))
+      ->type_name("bf16|f16|e4m3");
   command
       .add_option("--cu-seqlens-q", input.cu_q,
                   "packed sequences: [sequences + 1] rows of q where they begin, and the end; "
@@ -169,12 +200,23 @@ void add_input_options(CLI::App& command, AttentionInput& input) {
       .add_option("--cu-seqlens-k", input.cu_kv,
                   "the same for the rows of k and v; default: as those of q")
       ->type_name("FILE|NAME|LIST");
+  command
+      .add_option("--inputs", input.drawn,
+                  "draw tensors of --shape instead: N(0,1), or that with one in a thousand + "
+                  "N(0,100); 512 rows are checked")
+      ->check(quiet(CLI::IsMember({"normal", "outlier"})))
+      ->type_name("normal|outlier");
+  command
+      .add_option("--shape", input.shape, "batch, heads, kv_heads, queries, keys, head_dim of them")
+      ->type_name("B,H,HKV,NQ,NK,D")
+      ->delimiter(',')
+      ->expected(6);
   command.add_option("--sink", input.sink, "[heads]: scores of one more key without a value")
       ->type_name("FILE|NAME");
 }
 
 void add_problem_options(CLI::App& command, AttentionInput& input) {
-  command.add_option("--kernel", input.kernel, "auto, or one that --plan lists: k1, k2, ... k6")
+  command.add_option("--kernel", input.kernel, "auto, or one that --plan lists: k1, k2, ... k8")
       ->type_name("NAME")
       ->capture_default_str();
   command.add_flag("--causal", input.causal, "keys after a query's position are hidden");
@@ -193,6 +235,7 @@ void add_attention(CLI::App& app, Context& context) {
   auto args = std::make_shared<AttentionArgs>();
   add_input_options(*command, args->input);
   add_problem_options(*command, args->input);
+  add_fp8_options(*command, args->fp8);
   command
       ->add_option("--out", args->out, "write the result: .npy (bf16 as float32) or .safetensors")
       ->type_name("FILE");
@@ -210,7 +253,9 @@ void add_attention(CLI::App& app, Context& context) {
       "Heads are grouped if q has more than k. For example:\n"
       "  tilewright attention --q q.npy --k k.npy --v v.npy --causal --check --out out.npy\n"
       "  tilewright attention --input qkv.safetensors --layout hnd --window 128 --sink s.npy\n"
-      "  tilewright attention --q q.npy --k k.npy --v v.npy --cu-seqlens-q 0,17,300 --check");
+      "  tilewright attention --q q.npy --k k.npy --v v.npy --cu-seqlens-q 0,17,300 --check\n"
+      "  tilewright attention --inputs outlier --shape 1,2,2,256,256,128 --kernel k8 --check\n"
+      "  tilewright attention --inputs normal --shape 1,2,2,256,256,128 --dtype e4m3 --check");
   command->callback([args, &context] { run_attention(*args, context); });
 }
 

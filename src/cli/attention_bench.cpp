@@ -77,17 +77,31 @@ void AttentionBench::prepare(const AttentionPlan& plan) {
   lse_->poison();
 }
 
+AttentionArguments AttentionBench::arguments() const {
+  AttentionArguments a = {.q = typed<const void>(q_),
+                          .k = typed<const void>(k_),
+                          .v = typed<const void>(v_),
+                          .sink = typed<const float>(sink_),
+                          .cu_q = typed<const std::int32_t>(cu_q_),
+                          .cu_kv = typed<const std::int32_t>(cu_kv_),
+                          .stream = stream_.handle()};
+  if (out_ == nullptr) return a;
+  a.out = typed<void>(*out_);
+  a.lse = typed<float>(*lse_);
+  a.workspace = typed<void>(*workspace_);
+  return a;
+}
+
+void AttentionBench::round_operands(const AttentionPrepareProblem& problem) {
+  rounded_.reset();  // before the next are allocated
+  rounded_ = std::make_unique<Fp8Operands>(device_, problem);
+  rounded_->enqueue(arguments());
+}
+
 void AttentionBench::enqueue(const Attention& attention) {
-  attention.run({.q = typed<const void>(q_),
-                 .k = typed<const void>(k_),
-                 .v = typed<const void>(v_),
-                 .out = typed<void>(*out_),
-                 .lse = typed<float>(*lse_),
-                 .sink = typed<const float>(sink_),
-                 .cu_q = typed<const std::int32_t>(cu_q_),
-                 .cu_kv = typed<const std::int32_t>(cu_kv_),
-                 .workspace = typed<void>(*workspace_),
-                 .stream = stream_.handle()});
+  AttentionArguments a = arguments();
+  if (ops::attention_is_e4m3(attention.plan().problem)) rounded_->set(a);
+  attention.run(a);
 }
 
 std::size_t AttentionBench::flush_bytes() const {
@@ -95,14 +109,23 @@ std::size_t AttentionBench::flush_bytes() const {
   return std::max(kLeast, 4 * static_cast<std::size_t>(device_.internal().info().l2_bytes));
 }
 
-double AttentionBench::time_cold_us(const Attention& attention) {
+template <class Enqueue>
+double AttentionBench::time_cold(Enqueue enqueue) {
   reserve(device_.internal(), flush_, flush_bytes());
   flush_->fill_async(std::byte{1}, stream_);
   begin_.record(stream_);
-  enqueue(attention);
+  enqueue();
   end_.record(stream_);
   end_.synchronize();
   return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
+}
+
+double AttentionBench::time_cold_us(const Attention& attention) {
+  return time_cold([&] { enqueue(attention); });
+}
+
+double AttentionBench::time_cold_rounding_us() {
+  return time_cold([&] { rounded_->enqueue(arguments()); });
 }
 
 std::vector<std::uint16_t> AttentionBench::read_out(const AttentionProblem& p) const {

@@ -4,6 +4,7 @@
 #include "tilewright/attention.h"
 
 #include "cli/attention_data.h"
+#include "cli/attention_fp8.h"
 #include "device/memory.h"
 
 #include <memory>
@@ -20,12 +21,16 @@ class AttentionBench {
 
   /// Makes room for results and workspaces of these plans. Results are poisoned.
   void prepare(const AttentionPlan& plan);
+  /// Makes e4m3 operands of those on the device, for problems of that type, and enqueues that.
+  void round_operands(const AttentionPrepareProblem& problem);
   /// Enqueues one run; the problem's tensors must lie within the operands.
   void enqueue(const Attention& attention);
   void synchronize() const { stream_.synchronize(); }
 
   /// One run with a cold cache, in microseconds by events around the launches.
   double time_cold_us(const Attention& attention);
+  /// The same of round_operands().
+  double time_cold_rounding_us();
   /// Bytes that are written before a timed run to empty the L2 cache.
   std::size_t flush_bytes() const;
 
@@ -33,10 +38,15 @@ class AttentionBench {
   std::vector<float> read_lse(const AttentionProblem& problem) const;
 
  private:
+  AttentionArguments arguments() const;
+  template <class Enqueue>
+  double time_cold(Enqueue enqueue);
+
   const Device& device_;
   device::Stream stream_;
   device::Event begin_, end_;
   device::Buffer q_, k_, v_, sink_, cu_q_, cu_kv_;
+  std::unique_ptr<Fp8Operands> rounded_;
   std::unique_ptr<device::Buffer> out_, lse_, workspace_, flush_;
 };
 

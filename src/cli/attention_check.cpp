@@ -157,8 +157,10 @@ std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count,
 }
 
 AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow> rows,
-                             std::span<const std::uint16_t> out, std::span<const float> lse) {
+                             std::span<const std::uint16_t> out, std::span<const float> lse,
+                             double rms_limit) {
   AttentionErrors errors;
+  errors.rms_limit = rms_limit;
   double error_norm = 0, norm = 0, dot = 0, out_norm = 0;
   for (const ExactRow& row : rows) {
     const std::size_t begin = row_begin(p.out_strides, row.batch, row.first + row.row, row.head);
@@ -187,7 +189,14 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
     }
   }
   errors.rows = static_cast<std::int64_t>(rows.size());
+  const double elems =
+      std::max(1.0, static_cast<double>(rows.size()) * static_cast<double>(p.head_dim));
+  errors.rmse = std::sqrt(error_norm / elems);
   errors.relative_rms = norm > 0 ? std::sqrt(error_norm / norm) : std::sqrt(error_norm);
+  if (rms_limit > 0) {
+    errors.worst = std::isfinite(errors.relative_rms) ? errors.relative_rms / rms_limit : INFINITY;
+    errors.worst_lse = 0;  // of the same operands, lse has no meaning of its own
+  }
   errors.cosine = norm > 0 && out_norm > 0 ? dot / std::sqrt(norm * out_norm) : 1;
   return errors;
 }
@@ -198,10 +207,12 @@ nlohmann::json to_json(const AttentionErrors& e) {
   return {{"rows", e.rows},
           {"max_abs", finite(e.max_abs)},
           {"relative_rms", finite(e.relative_rms)},
+          {"rmse", finite(e.rmse)},
           {"cosine", std::isfinite(e.cosine) ? e.cosine : 0.0},
           {"worst_of_bound", finite(e.worst)},
           {"max_lse", finite(e.max_lse)},
           {"worst_lse_of_bound", finite(e.worst_lse)},
+          {"rms_limit", e.rms_limit},
           {"ok", e.is_ok()}};
 }
 

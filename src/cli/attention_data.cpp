@@ -5,6 +5,7 @@
 #include "formats/minifloat.h"
 #include "ops/attention_problem.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -46,6 +47,14 @@ std::uint64_t mix_bits(std::uint64_t z) {  // splitmix64
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
+}
+
+// Two values of N(0,1) by Box and Muller.
+std::array<float, 2> normal_pair(std::uint64_t bits) {
+  const float u = (static_cast<float>(bits >> 40) + 1) * 0x1p-24f;
+  const float angle = static_cast<float>(bits & 0xffffff) * 0x1p-24f * 6.2831853f;
+  const float radius = std::sqrt(-2 * std::log(u));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
 }
 
 // Nearest even, of a finite value.
@@ -154,20 +163,25 @@ void set_extents(AttentionProblem& p, const AttentionExtents& q, const Attention
   p.v_strides = v.strides;
 }
 
-std::vector<std::uint16_t> draw_normal(std::int64_t count, std::uint64_t seed, DType dtype) {
+std::vector<std::uint16_t> draw_values(Drawn from, std::int64_t count, std::uint64_t seed,
+                                       DType dtype) {
+  constexpr std::uint64_t kOutliers = 0x6f75746c69657273;  // seeds of their own
+  const auto rare = [&](std::int64_t i) {
+    const std::uint64_t bits = mix_bits(mix_bits(seed ^ kOutliers) ^ static_cast<std::uint64_t>(i));
+    return bits % 1000 == 0 ? 10 * normal_pair(mix_bits(bits))[0] : 0.0f;
+  };
   std::vector<std::uint16_t> codes(static_cast<std::size_t>(count));
   ThreadPool pool;
   pool.parallel_for(0, (count + 1) / 2, 1 << 16, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      const std::uint64_t bits = mix_bits(mix_bits(seed) ^ static_cast<std::uint64_t>(i));
-      const float u = (static_cast<float>(bits >> 40) + 1) * 0x1p-24f;
-      const float angle = static_cast<float>(bits & 0xffffff) * 0x1p-24f * 6.2831853f;
-      const float radius = std::sqrt(-2 * std::log(u));
-      const float values[2] = {radius * std::cos(angle), radius * std::sin(angle)};
+      const std::array<float, 2> values =
+          normal_pair(mix_bits(mix_bits(seed) ^ static_cast<std::uint64_t>(i)));
       for (std::int64_t c = 0; c < 2 && 2 * i + c < count; ++c) {
+        float value = values[static_cast<std::size_t>(c)];
+        if (from == Drawn::kOutlier) value += rare(2 * i + c);
         codes[static_cast<std::size_t>(2 * i + c)] =
-            dtype == DType::kBF16 ? to_bf16(values[c])
-                                  : static_cast<std::uint16_t>(encode(kFp16, values[c]));
+            dtype == DType::kBF16 ? to_bf16(value)
+                                  : static_cast<std::uint16_t>(encode(kFp16, value));
       }
     }
   });

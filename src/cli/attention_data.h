@@ -57,8 +57,15 @@ AttentionExtents read_layout(const std::string& layout, std::span<const std::int
 void set_extents(AttentionProblem& problem, const AttentionExtents& q, const AttentionExtents& k,
                  const AttentionExtents& v);
 
-/// That many values from N(0,1), rounded to the type; the same for the same seed everywhere.
-std::vector<std::uint16_t> draw_normal(std::int64_t count, std::uint64_t seed, DType dtype);
+/// What values are drawn from: N(0,1), or with outliers as FlashAttention-3's accuracy is measured,
+/// N(0,1) + N(0,100) * Bernoulli(0.001).
+enum class Drawn { kNormal, kOutlier };
+/// That many values, rounded to the type; the same for the same seed everywhere.
+std::vector<std::uint16_t> draw_values(Drawn from, std::int64_t count, std::uint64_t seed,
+                                       DType dtype);
+inline std::vector<std::uint16_t> draw_normal(std::int64_t count, std::uint64_t seed, DType dtype) {
+  return draw_values(Drawn::kNormal, count, seed, dtype);
+}
 
 /// Elements that strides reach over: the size of the memory behind a tensor.
 std::int64_t span_elems(std::int64_t batch, std::int64_t rows, std::int64_t heads,

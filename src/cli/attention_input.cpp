@@ -134,7 +134,33 @@ HostTensor load_tensor(const AttentionInput& input, const std::string& name) {
   return HostTensor(SafetensorsFile(input.file).tensor(name));
 }
 
-AttentionData load_attention(const AttentionInput& input) {
+namespace {
+
+AttentionData draw_attention(const AttentionInput& input) {
+  require(input.shape.size() == 6, ErrorKind::kInvalidArgument,
+          "attention: --inputs {} without --shape; expected B,H,HKV,NQ,NK,D", input.drawn);
+  for (const std::int64_t extent : input.shape)
+    require(extent >= 0 && extent < std::int64_t{1} << 24, ErrorKind::kInvalidArgument,
+            "attention: --shape has {}; expected 0 to 2^24", extent);
+  AttentionData data;
+  AttentionProblem& p = data.problem;
+  p.dtype = element_type(input.dtype, DType::kBF16);
+  p.batch = input.shape[0];
+  p.heads = input.shape[1];
+  p.kv_heads = input.shape[2];
+  p.q_len = input.shape[3];
+  p.kv_len = input.shape[4];
+  p.head_dim = input.shape[5];
+  const Drawn from = input.drawn == "outlier" ? Drawn::kOutlier : Drawn::kNormal;
+  const std::int64_t q_elems = p.batch * p.q_len * p.heads * p.head_dim;
+  const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
+  data.q = draw_values(from, q_elems, 1, p.dtype);
+  data.k = draw_values(from, kv_elems, 2, p.dtype);
+  data.v = draw_values(from, kv_elems, 3, p.dtype);
+  return data;
+}
+
+AttentionData read_attention(const AttentionInput& input) {
   const HostTensor q = load_tensor(input, input.q), k = load_tensor(input, input.k);
   const HostTensor v = load_tensor(input, input.v);
   AttentionData data;
@@ -144,6 +170,17 @@ AttentionData load_attention(const AttentionInput& input) {
   set_extents(p, read_layout(layout, q.shape(), input.q), read_layout(layout, k.shape(), input.k),
               read_layout(layout, v.shape(), input.v));
   set_packing(input, data);
+  data.q = to_codes(q.view(), p.dtype, input.q);
+  data.k = to_codes(k.view(), p.dtype, input.k);
+  data.v = to_codes(v.view(), p.dtype, input.v);
+  return data;
+}
+
+}  // namespace
+
+AttentionData load_attention(const AttentionInput& input) {
+  AttentionData data = input.drawn.empty() ? read_attention(input) : draw_attention(input);
+  AttentionProblem& p = data.problem;
   p.causal = input.causal;
   p.softcap = input.softcap;
   p.scale = input.scale;
@@ -151,9 +188,6 @@ AttentionData load_attention(const AttentionInput& input) {
   p.kernel = input.kernel;
   data.sink = load_sink(input, p.heads);
   p.has_sink = !data.sink.empty();
-  data.q = to_codes(q.view(), p.dtype, input.q);
-  data.k = to_codes(k.view(), p.dtype, input.k);
-  data.v = to_codes(v.view(), p.dtype, input.v);
   return data;
 }
 

@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_bench_moe(*bench, context);
   add_bench_sparse(*bench, context);
   add_bench_indexer(*bench, context);
+  add_bench_fp8(*bench, context);
 }
 
 }  // namespace tilewright::cli

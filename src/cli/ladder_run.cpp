@@ -145,7 +145,8 @@ class LadderRunner {
     if (json counts = take_counts(device_); !counts.is_null()) {
       entry.log["counted"] = std::move(counts);
     }
-    entry.log["error"] = to_json(compare_rows(p, exact, bench_->read_out(p), bench_->read_lse(p)));
+    entry.log["error"] = to_json(compare_rows(p, exact, bench_->read_out(p), bench_->read_lse(p),
+                                              fp8_rms_limit(entry.attention.plan())));
     const double affordable = plan_.budget_s / std::max(seconds, 1e-6);
     entry.wanted = static_cast<int>(std::clamp(affordable, 3.0, double(plan_.samples)));
     progress_.add();

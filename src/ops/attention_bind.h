@@ -3,14 +3,16 @@
 
 #include "tilewright/attention.h"
 
-#include "kernels/attention/attention.h"
+#include "kernels/attention/k7_fp8.h"
 #include "ops/attention_kernels.h"
 
 namespace tilewright::ops {
 
-/// What depends on the plan alone: everything but addresses and tensor maps.
-kernels::AttentionParams attention_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
-                                           const device::DeviceInfo& device);
+/// What depends on the plan alone: everything but addresses and tensor maps. Kernels that do not
+/// compute in e4m3 take the AttentionParams of it.
+kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
+                                              const AttentionKernel& kernel,
+                                              const device::DeviceInfo& device);
 
 /// Errors   InvalidArgument if an address that the problem needs is null or not aligned
 void check_attention_arguments(const AttentionPlan& plan, const AttentionArguments& arguments);
@@ -18,6 +20,6 @@ void check_attention_arguments(const AttentionPlan& plan, const AttentionArgumen
 /// Adds addresses and tensor maps. Errors as encode_tensor_map.
 void bind_attention(const device::Device& device, const AttentionPlan& plan,
                     const AttentionKernel& kernel, const AttentionArguments& arguments,
-                    kernels::AttentionParams& params);
+                    kernels::AttentionFp8Params& params);
 
 }  // namespace tilewright::ops

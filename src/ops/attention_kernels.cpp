@@ -9,6 +9,7 @@
 #include "kernels/attention/k4_2_wgmma.h"
 #include "kernels/attention/k5_warp_specialized.h"
 #include "kernels/attention/k6_pingpong.h"
+#include "ops/attention_fp8.h"
 #include "ops/attention_problem.h"
 #include "ops/attention_rates.h"
 #include "ops/attention_sm100.h"
@@ -24,7 +25,8 @@ namespace {
 using kernels::AttentionTile;
 using Maps = AttentionMaps;
 
-constexpr std::uint32_t kEverything = ~0u;
+constexpr std::uint32_t kEverything =
+    kWindow | kSoftcap | kSink | kLse | kPackedSequences | kFloat16;
 
 std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*tile)(int)) {
   std::vector<AttentionVariant> variants;
@@ -50,6 +52,20 @@ AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t feature
     kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
     kernel.is_study = variant.overlap != kernels::K6Overlap::kFull;
   }
+  return kernel;
+}
+
+// K7's fastest form of each head dimension stands for all.
+AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8) {
+  const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3} : 0;
+  AttentionKernel kernel = {name, "attention_k7", idea, kEverything | e4m3, Maps::kSwizzled, {}};
+  for (const int head_dim : {64, 128, 256}) {
+    const kernels::K7Variant* const variant =
+        kernels::find_k7_variant(head_dim, kernels::Fp8Values::kColumns,
+                                 fp8 == AttentionFp8::kRotated, kernels::Fp8Sums::kOneLevel);
+    if (variant != nullptr) kernel.variants.push_back({head_dim, variant->name, variant->tile()});
+  }
+  kernel.fp8 = fp8;
   return kernel;
 }
 
@@ -79,6 +95,8 @@ std::vector<AttentionKernel> make_kernels() {
       k6_row("k6_short", "smaller tiles, for short sequences", kEverything,
              {"d64_short", "d128_short"}),
       k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
+      fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
+      fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
   };
 }
 
@@ -89,6 +107,7 @@ struct Wish {
 };
 
 const Wish kWishes[] = {
+    {kE4m3, "operands of e4m3", [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
     {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
     {kWindow, "a sliding window",
      [](const AttentionProblem& p) { return p.window_left >= 0 || p.window_right >= 0; }},
@@ -137,6 +156,15 @@ std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& ti
                        kMaxGridYz);
   }
   return {};
+}
+
+std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const AttentionProblem computed = fp8_problem(kernel.fp8, p);
+  if (choose_fp8(computed).variant != nullptr) return {};
+  const bool is_two_level = p.fp8.accumulation == Fp8Accumulation::kTwoLevel;
+  return fmt::format("has no form for head_dim {}, values in {} and {}", p.head_dim,
+                     attention_has_columns(computed) ? "columns" : "rows",
+                     is_two_level ? "sums of two levels" : "these scales");
 }
 
 const AttentionRates* find_rates(const AttentionKernel& kernel, std::int64_t head_dim) {
@@ -196,6 +224,8 @@ std::uint32_t attention_features(const kernels::AttentionSupport& support) {
 }
 
 AttentionTile find_attention_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.fp8 != AttentionFp8::kNone)
+    return choose_fp8(fp8_problem(kernel.fp8, p)).variant->tile();
   if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
   return kernel.group_tile(static_cast<int>(p.head_dim), static_cast<int>(p.heads / p.kv_heads));
 }
@@ -204,6 +234,10 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
                                            const AttentionProblem& p) {
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return {};
+  if (kernel.fp8 != AttentionFp8::kNone) {
+    const Fp8Choice choice = choose_fp8(fp8_problem(kernel.fp8, p));
+    return {fmt::format("{}_{}", kernel.entry, choice.variant->name)};
+  }
   const std::string type = fmt::format("_{}_{}", attention_type_name(p.dtype), variant->name);
   if (!kernel.has_scores) return {kernel.entry + type};
   return {kernel.entry + "_scores" + type, kernel.entry + "_softmax",
@@ -217,6 +251,10 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
   for (const Wish& wish : kWishes) {
     if (wish.is_wanted(p) && !(kernel.features & wish.feature))
       return fmt::format("does not support {}", wish.name);
+  }
+  if (kernel.fp8 != AttentionFp8::kNone) {
+    const std::string obstacle = fp8_obstacle(kernel, p);
+    if (!obstacle.empty()) return obstacle;
   }
   if (device.compute_capability != kernel.capability)
     return fmt::format("is for sm_{}a; {} has compute capability {}.{}", kernel.capability,

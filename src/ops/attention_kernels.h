@@ -22,6 +22,14 @@ enum AttentionFeature : std::uint32_t {
   kLse = 1 << 3,
   kPackedSequences = 1 << 4,
   kFloat16 = 1 << 5,
+  kE4m3 = 1 << 6,
+};
+
+/// Kernels that compute in e4m3, and what they do to operands of 16 bits before.
+enum class AttentionFp8 {
+  kNone,
+  kPlain,    ///< round them, with factors per head
+  kRotated,  ///< rotate q and k, round them with factors per block
 };
 
 /// How a kernel reads its operands.
@@ -45,6 +53,7 @@ struct AttentionKernel {
   AttentionMaps maps;
   std::vector<AttentionVariant> variants;  ///< one for each head_dim that exists
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
+  AttentionFp8 fp8 = AttentionFp8::kNone;  ///< never chosen for 16 bits unless named
   bool is_study = false;  ///< exists to show what an idea is worth; never chosen unless named
   int capability = 90;
   /// sm_100a: a tile has all heads that share keys, so it depends on their number, and boxes of
@@ -53,6 +62,10 @@ struct AttentionKernel {
   int (*ctas)(int head_dim) = nullptr;  ///< sm_100a: of a tile of queries
   int box_keys = 0;                     ///< rows of boxes of k and v; 0: those of a step
 
+  /// It first rounds the operands of this problem.
+  bool prepares(const AttentionProblem& problem) const noexcept {
+    return fp8 != AttentionFp8::kNone && problem.dtype != DType::kF8_E4M3;
+  }
   /// nullptr if there is none.
   const AttentionVariant* find_variant(std::int64_t head_dim) const noexcept;
 };

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "kernels/attention/k1_naive.h"
+#include "ops/attention_fp8.h"
+#include "ops/attention_prepare.h"
 #include "ops/attention_problem.h"
 
 #include <algorithm>
@@ -48,6 +50,19 @@ const AttentionKernel* find_named(const Choice& choice, const device::DeviceInfo
        others.empty() ? "none" : others);
 }
 
+// One that auto may take.
+bool is_choosable(const AttentionKernel& kernel, const AttentionProblem& p) {
+  return !kernel.is_study && !kernel.prepares(p);
+}
+
+std::string unchosen_reason(const AttentionKernel& kernel, const AttentionProblem& p,
+                            double slowdown) {
+  if (p.kernel != "auto") return "was not asked for";
+  if (kernel.is_study) return "is there to be measured";
+  if (kernel.prepares(p)) return "would round to e4m3, which has to be asked for";
+  return fmt::format("is expected to take {:.2f} times as long", slowdown);
+}
+
 Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
   Choice choice;
   double best_us = std::numeric_limits<double>::infinity();
@@ -57,7 +72,8 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
     candidate.is_possible = candidate.reason.empty();
     if (candidate.is_possible) {
       candidate.cost_us = attention_cost_us(kernel, device, p);
-      if (candidate.cost_us < best_us && !kernel.is_study) {
+      const bool is_better = choice.kernel == nullptr || candidate.cost_us < best_us;
+      if (is_better && is_choosable(kernel, p)) {
         best_us = candidate.cost_us;
         choice.kernel = &kernel;
       }
@@ -73,13 +89,7 @@ Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
   }
   for (AttentionCandidate& c : choice.candidates) {
     if (!c.is_possible || c.name == choice.kernel->name) continue;
-    if (p.kernel != "auto") {
-      c.reason = "was not asked for";
-    } else if (find_attention_kernel(c.name).is_study) {
-      c.reason = "is there to be measured";
-    } else {
-      c.reason = fmt::format("is expected to take {:.2f} times as long", c.cost_us / best_us);
-    }
+    c.reason = unchosen_reason(find_attention_kernel(c.name), p, c.cost_us / best_us);
   }
   return choice;
 }
@@ -172,21 +182,49 @@ std::int32_t attention_section_heads(const device::DeviceInfo& device, const Att
   return section;
 }
 
+namespace {
+
+// Operands are prepared, then it is K7's problem.
+void plan_prepared(AttentionPlan& plan, const device::DeviceInfo& device, AttentionFp8 kind) {
+  const AttentionPreparePlan prepare =
+      make_attention_prepare_plan(device, fp8_prepare_problem(kind, plan.problem));
+  AttentionPlan attention = make_attention_plan(device, fp8_problem(kind, plan.problem));
+  plan.tile_queries = attention.tile_queries;
+  plan.tile_keys = attention.tile_keys;
+  plan.accumulation = attention.accumulation;
+  plan.accumulation_reason = std::move(attention.accumulation_reason);
+  if (attention.launches.empty()) return;
+  plan.launches = prepare.launches;
+  plan.launches.insert(plan.launches.end(), attention.launches.begin(), attention.launches.end());
+  plan.workspace_bytes = fp8_workspace(prepare, attention).bytes;
+}
+
+}  // namespace
+
 AttentionPlan make_attention_plan(const device::DeviceInfo& device,
                                   const AttentionProblem& problem) {
   AttentionPlan plan;
   plan.problem = complete_attention_problem(problem);
   const AttentionProblem& p = plan.problem;
   Choice choice = choose(device, p);
-  const kernels::AttentionTile tile = find_attention_tile(*choice.kernel, p);
   plan.kernel = choice.kernel->name;
   plan.candidates = std::move(choice.candidates);
+  plan.flops = attention_flops(p);
+  plan.bytes = attention_bytes(p);
+  if (choice.kernel->prepares(p)) {
+    plan_prepared(plan, device, choice.kernel->fp8);
+    return plan;
+  }
+  if (attention_is_e4m3(p)) {
+    Fp8Choice fp8 = choose_fp8(p);
+    plan.accumulation = fp8.accumulation;
+    plan.accumulation_reason = std::move(fp8.reason);
+  }
+  const kernels::AttentionTile tile = find_attention_tile(*choice.kernel, p);
   plan.tile_queries = tile.queries;
   plan.tile_keys = tile.keys;
   plan.launches = make_launches(*choice.kernel, device, p);
   if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(*choice.kernel, p);
-  plan.flops = attention_flops(p);
-  plan.bytes = attention_bytes(p);
   return plan;
 }
 

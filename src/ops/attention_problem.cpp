@@ -1,6 +1,7 @@
 #include "ops/attention_problem.h"
 
 #include "base/error.h"
+#include "kernels/attention/k7_fp8.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxElems = std::int64_t{1} << 60;  // of a tensor: bytes stay below 2^62
-constexpr std::int64_t kVectorElems = 8;                   // 16 bytes of 16-bit elements
+constexpr std::int64_t kVectorBytes = 16;                  // strides are multiples of it
 
 template <class... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
@@ -26,9 +27,17 @@ void check_range(const char* field, std::int64_t value, std::int64_t min, std::i
 }
 
 void check_numbers(const AttentionProblem& p) {
-  check(p.dtype == DType::kBF16 || p.dtype == DType::kF16,
-        "dtype = {}; expected BF16 or F16, the same for q, k, v and out. Convert first.",
+  check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF8_E4M3,
+        "dtype = {}; expected BF16, F16 or F8_E4M3, the same for q, k and v. Convert first.",
         to_string(p.dtype));
+  const DType out = attention_out_dtype(p);
+  if (attention_is_e4m3(p)) {
+    check(out == DType::kBF16 || out == DType::kF16, "out_dtype = {}; expected BF16 or F16",
+          to_string(out));
+  } else {
+    check(out == p.dtype, "out_dtype = {} for operands of {}; expected the same, or none",
+          to_string(out), to_string(p.dtype));
+  }
   check_range("batch", p.batch, 0, kMaxInt32);
   check_range("heads", p.heads, 1, kMaxInt32);
   check_range("kv_heads", p.kv_heads, 1, kMaxInt32);
@@ -38,7 +47,7 @@ void check_numbers(const AttentionProblem& p) {
       p.heads, p.kv_heads);
   check_range("q_len", p.q_len, 0, kMaxAttentionLength);
   check_range("kv_len", p.kv_len, 0, kMaxAttentionLength);
-  check(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % kVectorElems == 0,
+  check(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
         "head_dim = {}; expected a multiple of 8 from 8 to 4096: rows are read in 16 bytes. Pad "
         "with zeros.",
         p.head_dim);
@@ -83,6 +92,9 @@ void check_packing(const AttentionProblem& p) {
 struct Tensor {
   const char* name;
   std::int64_t batch, rows, heads;
+  std::int64_t row_elems;  // contiguous
+  std::int64_t elem_bytes;
+  bool is_transposed = false;  // heads lie outside of rows
 };
 
 std::int64_t checked_product(const char* name, std::int64_t a, std::int64_t b) {
@@ -97,27 +109,32 @@ std::int64_t last_elem(const char* name, std::int64_t extent, std::int64_t strid
 }
 
 /// Strides of dimensions of one element, which are never used, become those of a contiguous tensor.
-AttentionProblem::Strides complete_strides(const Tensor& tensor, std::int64_t head_dim,
+AttentionProblem::Strides complete_strides(const Tensor& tensor,
                                            const AttentionProblem::Strides& given,
                                            bool is_written) {
-  const std::int64_t row = checked_product(tensor.name, tensor.heads, head_dim);
-  const std::int64_t batch =
-      checked_product(tensor.name, std::max<std::int64_t>(tensor.rows, 1), row);
+  const std::int64_t rows = std::max<std::int64_t>(tensor.rows, 1), elems = tensor.row_elems;
+  const std::int64_t row =
+      tensor.is_transposed ? elems : checked_product(tensor.name, tensor.heads, elems);
+  const std::int64_t head =
+      tensor.is_transposed ? checked_product(tensor.name, rows, elems) : elems;
+  const std::int64_t batch = tensor.is_transposed ? checked_product(tensor.name, tensor.heads, head)
+                                                  : checked_product(tensor.name, rows, row);
   checked_product(tensor.name, std::max<std::int64_t>(tensor.batch, 1), batch);
+  const std::int64_t multiple = kVectorBytes / tensor.elem_bytes;
   AttentionProblem::Strides out = given;
-  if (given.batch == 0 && given.row == 0 && given.head == 0) return {batch, row, head_dim};
+  if (given.batch == 0 && given.row == 0 && given.head == 0) return {batch, row, head};
   if (tensor.batch <= 1) out.batch = batch;
   if (tensor.rows <= 1) out.row = row;
-  if (tensor.heads <= 1) out.head = head_dim;
+  if (tensor.heads <= 1) out.head = head;
   const auto check_stride = [&](const char* dimension, std::int64_t stride) {
     check(
-        stride >= 0 && stride % kVectorElems == 0,
-        "{} stride of {} = {} elements; expected a multiple of 8, so that rows stay aligned to 16 "
+        stride >= 0 && stride % multiple == 0,
+        "{} stride of {} = {} elements; expected a multiple of {}, so that rows stay aligned to 16 "
         "bytes",
-        dimension, tensor.name, stride);
-    check(!is_written || stride >= head_dim,
+        dimension, tensor.name, stride, multiple);
+    check(!is_written || stride >= elems,
           "{} stride of {} = {} elements; expected at least head_dim = {}: results would overlap",
-          dimension, tensor.name, stride, head_dim);
+          dimension, tensor.name, stride, elems);
   };
   check_stride("batch", out.batch);
   check_stride("row", out.row);
@@ -135,13 +152,23 @@ void complete_all_strides(AttentionProblem& p) {
   const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
   const auto complete = [&](const Tensor& tensor, AttentionProblem::Strides& strides,
                             bool is_written = false) {
-    strides = complete_strides(tensor, p.head_dim, strides, is_written);
+    strides = complete_strides(tensor, strides, is_written);
     if (p.is_packed) strides.batch = 0;
   };
-  complete({"q", batch, q_rows, p.heads}, p.q_strides);
-  complete({"k", batch, kv_rows, p.kv_heads}, p.k_strides);
-  complete({"v", batch, kv_rows, p.kv_heads}, p.v_strides);
-  complete({"out", batch, q_rows, p.heads}, p.out_strides, true);
+  const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2, dim = p.head_dim;
+  complete({"q", batch, q_rows, p.heads, dim, bytes}, p.q_strides);
+  complete({"k", batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
+  if (attention_has_columns(p)) {
+    const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
+    complete({"v", batch, dim, p.kv_heads, columns, bytes, true}, p.v_strides);
+    check(p.v_strides.row >= attention_value_columns(p),
+          "row stride of v = {}; expected at least its {} columns: that of dimensions, since "
+          "v_layout is kColumns",
+          p.v_strides.row, attention_value_columns(p));
+  } else {
+    complete({"v", batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
+  }
+  complete({"out", batch, q_rows, p.heads, dim, 2}, p.out_strides, true);
 }
 
 double sum_of_range(double first, double last) {
@@ -154,6 +181,7 @@ AttentionProblem complete_attention_problem(const AttentionProblem& problem) {
   AttentionProblem p = problem;
   check_numbers(p);
   check_packing(p);
+  p.out_dtype = attention_out_dtype(p);
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
   if (!p.is_packed) {
     p.total_q = p.batch * p.q_len;
@@ -161,6 +189,22 @@ AttentionProblem complete_attention_problem(const AttentionProblem& problem) {
   }
   complete_all_strides(p);
   return p;
+}
+
+bool attention_is_e4m3(const AttentionProblem& p) noexcept {
+  return p.dtype == DType::kF8_E4M3;
+}
+
+bool attention_has_columns(const AttentionProblem& p) noexcept {
+  return attention_is_e4m3(p) && p.fp8.v_layout == Fp8ValueLayout::kColumns;
+}
+
+DType attention_out_dtype(const AttentionProblem& p) noexcept {
+  return p.out_dtype.value_or(attention_is_e4m3(p) ? DType::kBF16 : p.dtype);
+}
+
+std::int64_t attention_value_columns(const AttentionProblem& p) noexcept {
+  return p.is_packed ? kernels::value_columns(p.total_kv, p.batch) : (p.kv_len + 15) / 16 * 16;
 }
 
 std::int64_t attention_q_rows(const AttentionProblem& p) noexcept {
@@ -207,11 +251,12 @@ double attention_bytes(const AttentionProblem& p) noexcept {
   const double kv_elems =
       static_cast<double>(attention_kv_rows(p)) * static_cast<double>(p.kv_heads);
   const double dim = static_cast<double>(p.head_dim);
-  return 2 * dim * (2 * q_elems + 2 * kv_elems) + (p.has_lse ? 4 * q_elems : 0);
+  const double in_bytes = attention_is_e4m3(p) ? 1 : 2;
+  return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) + (p.has_lse ? 4 * q_elems : 0);
 }
 
 const char* attention_type_name(DType dtype) noexcept {
-  return dtype == DType::kF16 ? "f16" : "bf16";
+  return dtype == DType::kF16 ? "f16" : dtype == DType::kF8_E4M3 ? "e4m3" : "bf16";
 }
 
 }  // namespace tilewright::ops

@@ -13,6 +13,14 @@ inline constexpr std::int64_t kMaxAttentionLength = std::int64_t{1} << 29;
 /// Errors   InvalidArgument naming field, value, rule and remedy
 AttentionProblem complete_attention_problem(const AttentionProblem& problem);
 
+/// Operands are codes with factors, not numbers of 16 bits.
+bool attention_is_e4m3(const AttentionProblem& problem) noexcept;
+/// They are, and values lie in columns.
+bool attention_has_columns(const AttentionProblem& problem) noexcept;
+DType attention_out_dtype(const AttentionProblem& problem) noexcept;
+/// Columns of values in that layout, those of all packed sequences.
+std::int64_t attention_value_columns(const AttentionProblem& problem) noexcept;
+
 /// Rows of q and out, and of k and v, over all sequences.
 std::int64_t attention_q_rows(const AttentionProblem& problem) noexcept;
 std::int64_t attention_kv_rows(const AttentionProblem& problem) noexcept;
@@ -28,7 +36,7 @@ double attention_flops(const AttentionProblem& problem) noexcept;
 /// q, k, v, out and lse, each once.
 double attention_bytes(const AttentionProblem& problem) noexcept;
 
-/// "bf16", "f16": as in names of kernels.
+/// "bf16", "f16", "e4m3": as in names of kernels.
 const char* attention_type_name(DType dtype) noexcept;
 
 }  // namespace tilewright::ops

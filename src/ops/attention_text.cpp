@@ -7,6 +7,15 @@ namespace tilewright {
 
 namespace {
 
+// How e4m3 operands lie.
+std::string fp8_text(const AttentionProblem& p) {
+  constexpr const char* kScales[] = {"tensor", "head", "block"};
+  return fmt::format(", scales per {}, values in {}, to {}",
+                     kScales[static_cast<int>(p.fp8.scales)],
+                     p.fp8.v_layout == Fp8ValueLayout::kColumns ? "columns" : "rows",
+                     ops::attention_type_name(ops::attention_out_dtype(p)));
+}
+
 std::string problem_text(const AttentionProblem& p) {
   std::string text =
       fmt::format("{}, batch {}, heads {}", ops::attention_type_name(p.dtype), p.batch, p.heads);
@@ -19,6 +28,7 @@ std::string problem_text(const AttentionProblem& p) {
   if (p.softcap > 0) text += fmt::format(", softcap {:g}", p.softcap);
   if (p.has_sink) text += ", sink";
   if (p.has_lse) text += ", lse";
+  if (ops::attention_is_e4m3(p)) text += fp8_text(p);
   return text + fmt::format(", scale {:.6g}", p.scale.value_or(0));
 }
 
@@ -33,6 +43,13 @@ std::string AttentionPlan::to_string() const {
   std::string text = fmt::format("attention  {}\n", problem_text(problem));
   text += fmt::format("kernel     {}: tiles of {} queries by {} keys\n", kernel, tile_queries,
                       tile_keys);
+  if (accumulation != Fp8Accumulation::kAuto) {
+    text += fmt::format("sums       {}: {}\n",
+                        accumulation == Fp8Accumulation::kTwoLevel
+                            ? "the tensor core's over 256 keys, fp32 over those"
+                            : "the tensor core's over all keys",
+                        accumulation_reason);
+  }
   if (launches.empty()) text += "launches   none: there are no queries\n";
   for (const AttentionLaunch& launch : launches) {
     text +=

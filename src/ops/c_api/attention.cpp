@@ -16,12 +16,35 @@ AttentionProblem::Strides to_strides(const tw_strides& s) {
   return {s.batch, s.row, s.head};
 }
 
+tilewright::DType to_dtype(const char* field, int32_t dtype) {
+  tilewright::require(dtype == TW_BF16 || dtype == TW_F16 || dtype == TW_E4M3,
+                      tilewright::ErrorKind::kInvalidArgument,
+                      "tw_attention_create: problem.{} = {}; expected TW_BF16 = 0, TW_F16 = 1 or "
+                      "TW_E4M3 = 3",
+                      field, dtype);
+  if (dtype == TW_E4M3) return tilewright::DType::kF8_E4M3;
+  return dtype == TW_F16 ? tilewright::DType::kF16 : tilewright::DType::kBF16;
+}
+
+int32_t at_most(const char* field, int32_t value, int32_t most) {
+  tilewright::require(value >= 0 && value <= most, tilewright::ErrorKind::kInvalidArgument,
+                      "tw_attention_create: problem.{} = {}; expected 0 to {}", field, value, most);
+  return value;
+}
+
 AttentionProblem to_problem(const tw_attention_problem& c) {
-  tilewright::require(
-      c.dtype == TW_BF16 || c.dtype == TW_F16, tilewright::ErrorKind::kInvalidArgument,
-      "tw_attention_create: problem.dtype = {}; expected TW_BF16 = 0 or TW_F16 = 1", c.dtype);
   AttentionProblem p;
-  p.dtype = c.dtype == TW_F16 ? tilewright::DType::kF16 : tilewright::DType::kBF16;
+  p.dtype = to_dtype("dtype", c.dtype);
+  if (c.dtype == TW_E4M3) {
+    p.out_dtype = to_dtype("out_dtype", c.out_dtype);
+    p.fp8.scales =
+        static_cast<tilewright::Fp8ScaleKind>(at_most("fp8_scales", c.fp8_scales, TW_SCALES_BLOCK));
+    p.fp8.v_layout = at_most("fp8_v_columns", c.fp8_v_columns, 1) != 0
+                         ? tilewright::Fp8ValueLayout::kColumns
+                         : tilewright::Fp8ValueLayout::kRows;
+  }
+  p.fp8.accumulation = static_cast<tilewright::Fp8Accumulation>(
+      at_most("fp8_accumulation", c.fp8_accumulation, TW_SUMS_TWO_LEVEL));
   p.batch = c.batch;
   p.heads = c.heads;
   p.kv_heads = c.kv_heads;
@@ -90,6 +113,7 @@ tw_status tw_attention_run(const tw_attention* attention, const tw_attention_arg
   return c_api::run(
       "tw_attention_run", "attention", attention, arguments,
       [](const tilewright::Attention& op, const tw_attention_arguments& a) {
-        op.run({a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream});
+        op.run({a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream,
+                a.q_descale, a.k_descale, a.v_descale, a.v_descale_max});
       });
 }

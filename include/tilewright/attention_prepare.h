@@ -1,0 +1,112 @@
+// Operands of attention from 16 bits to e4m3: RoPE, rotation, scales, codes, transposed values.
+#pragma once
+
+#include "tilewright/attention.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// Pairs of elements that RoPE turns, of the first rotary_dim of a head.
+enum class RopePairs {
+  kNone,
+  kInterleaved,  ///< neighbours 2i and 2i + 1
+  kHalves,       ///< i and i + rotary_dim / 2
+};
+
+/// q, k and v of 16 bits as e4m3 operands of attention: the same scores and values but for rounding.
+///
+///   q, k   RoPE if wanted; then, if is_rotated, x -> x D H / sqrt(head_dim), D random signs and H
+///          the Hadamard matrix: q . k stays, outliers spread over all elements of a head
+///   codes  e4m3(x * 448 / amax), amax the largest magnitude of what shares a factor
+///   v      is never rotated; its codes lie as v_layout says
+///
+/// The arithmetic is fp32 in a fixed order (reference/attention_prepare.h): results do not depend
+/// on anything else. What shares a factor with a NaN or an infinity, or with a row whose position
+/// has no angles, gets the descale NaN and codes 0.
+///
+/// Shapes   as those of AttentionProblem. q_len = 0: k and v alone; kv_len = 0: q alone
+/// Layout   rows 16-byte aligned
+struct AttentionPrepareProblem {
+  DType dtype = DType::kBF16;  ///< of what is read: kBF16 or kF16
+  std::int64_t batch = 1, heads = 1, kv_heads = 1;
+  std::int64_t q_len = 0, kv_len = 0;  ///< of every sequence; of the longest if packed
+  std::int64_t head_dim = 0;           ///< 64, 128 or 256
+  bool is_packed = false;
+  std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
+  AttentionProblem::Strides q_strides = {}, k_strides = {}, v_strides = {};
+  AttentionProblem::Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the codes
+
+  Fp8ScaleKind scales = Fp8ScaleKind::kBlock;
+  Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
+  bool is_rotated = true;
+  std::uint64_t sign_seed = 0;  ///< q and k that meet need the same; see attention_signs
+  RopePairs rope = RopePairs::kNone;
+  std::int64_t rotary_dim = 0;      ///< head_dim, if 0, or half of it
+  std::int64_t rope_positions = 0;  ///< rows of the table of angles
+  /// Positions come as lists. Else key j is at j, query i at i + kv_len - q_len of its sequence.
+  bool has_positions = false;
+};
+
+/// What run() will do and needs: made from the problem and the device alone.
+struct AttentionPreparePlan {
+  AttentionPrepareProblem problem;  ///< with all defaults filled in
+  std::vector<AttentionLaunch> launches;
+  std::size_t q8_bytes = 0, k8_bytes = 0, v8_bytes = 0;
+  std::size_t num_q_descales = 0, num_k_descales = 0, num_v_descales = 0;
+  std::size_t num_v_descale_max = 0;  ///< kBlock: batch * kv_heads
+  std::size_t workspace_bytes = 0;    ///< 256-byte aligned device memory that run() needs
+  double bytes = 0;                   ///< read and written
+
+  /// A few lines.
+  std::string to_string() const;
+};
+
+/// Device addresses. What has no rows may be null.
+struct AttentionPrepareArguments {
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  void *q8 = nullptr, *k8 = nullptr, *v8 = nullptr;
+  float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
+  float* v_descale_max = nullptr;                        ///< kBlock
+  const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
+  const float* rope = nullptr;  ///< [rope_positions, rotary_dim]: cosines, then sines
+  const std::int32_t *q_positions = nullptr, *k_positions = nullptr;  ///< of rows, if has_positions
+  void* workspace = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded on a device.
+///
+/// Thread   run() may be called from several threads if workspaces and outputs differ
+class AttentionPrepare {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported on a device without the kernels
+  AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem);
+  ~AttentionPrepare();
+  AttentionPrepare(AttentionPrepare&&) noexcept;
+  AttentionPrepare& operator=(AttentionPrepare&&) noexcept;
+
+  const AttentionPreparePlan& plan() const noexcept;
+  /// Enqueues one kernel, two if a factor is one of a head or a tensor. Allocates nothing, waits for
+  /// nothing; may be captured in a CUDA graph.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const AttentionPrepareArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as AttentionPrepare's constructor.
+AttentionPreparePlan plan_attention_prepare(const Device& device,
+                                            const AttentionPrepareProblem& problem);
+
+/// The signs of a rotation: +1 or -1 for every element of a head.
+std::vector<float> attention_signs(std::uint64_t seed, std::int64_t head_dim);
+
+}  // namespace tilewright

@@ -1,0 +1,127 @@
+#include "cli/attention_fp8.h"
+
+#include "device/device.h"
+#include "ops/attention_problem.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+using device::Buffer;
+
+template <class T>
+T* at_address(const Buffer& buffer) {
+  return reinterpret_cast<T*>(buffer.address());
+}
+
+}  // namespace
+
+Fp8Options Fp8Args::options() const {
+  Fp8Options out;
+  out.scales = scales == "tensor" ? Fp8ScaleKind::kTensor
+               : scales == "head" ? Fp8ScaleKind::kHead
+                                  : Fp8ScaleKind::kBlock;
+  out.v_layout = v_layout == "rows" ? Fp8ValueLayout::kRows : Fp8ValueLayout::kColumns;
+  out.accumulation = accumulation == "auto"  ? Fp8Accumulation::kAuto
+                     : accumulation == "one" ? Fp8Accumulation::kOneLevel
+                                             : Fp8Accumulation::kTwoLevel;
+  return out;
+}
+
+void add_fp8_options(CLI::App& command, Fp8Args& args) {
+  command
+      .add_option("--scales", args.scales, "e4m3: what shares a factor: a tensor, a head, a block")
+      ->type_name("tensor|head|block")
+      ->check(quiet(CLI::IsMember({"tensor", "head", "block"})))
+      ->capture_default_str();
+  command
+      .add_option("--v-layout", args.v_layout,
+                  "e4m3: values as keys, or transposed and permuted, which saves the kernel work")
+      ->type_name("rows|columns")
+      ->check(quiet(CLI::IsMember({"rows", "columns"})))
+      ->capture_default_str();
+  command.add_flag("--rotate", args.is_rotated,
+                   "e4m3: q and k by random signs and a Hadamard transform before");
+  command
+      .add_option(
+          "--accumulation", args.accumulation,
+          "in e4m3 (k7, k8 too): sums of the tensor core over all keys, or of fp32 over those "
+          "of 256; auto: by a bound on the error")
+      ->type_name("auto|one|two")
+      ->check(quiet(CLI::IsMember({"auto", "one", "two"})))
+      ->capture_default_str();
+}
+
+AttentionPrepareProblem to_prepare_problem(const AttentionProblem& p, const Fp8Options& options,
+                                           bool is_rotated) {
+  return {.dtype = p.dtype,
+          .batch = p.batch,
+          .heads = p.heads,
+          .kv_heads = p.kv_heads,
+          .q_len = p.q_len,
+          .kv_len = p.kv_len,
+          .head_dim = p.head_dim,
+          .is_packed = p.is_packed,
+          .total_q = p.is_packed ? p.total_q : 0,
+          .total_kv = p.is_packed ? p.total_kv : 0,
+          .q_strides = p.q_strides,
+          .k_strides = p.k_strides,
+          .v_strides = p.v_strides,
+          .scales = options.scales,
+          .v_layout = options.v_layout,
+          .is_rotated = is_rotated};
+}
+
+AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options) {
+  AttentionProblem p = problem;
+  p.out_dtype = ops::attention_out_dtype(problem);
+  p.dtype = DType::kF8_E4M3;
+  p.fp8 = options;
+  p.q_strides = p.k_strides = p.v_strides = {};
+  return p;
+}
+
+Fp8Operands::Fp8Operands(const Device& device, const AttentionPrepareProblem& problem)
+    : prepare_(device, problem),
+      q_(device.internal(), plan().q8_bytes),
+      k_(device.internal(), plan().k8_bytes),
+      v_(device.internal(), plan().v8_bytes),
+      q_descale_(device.internal(), 4 * plan().num_q_descales),
+      k_descale_(device.internal(), 4 * plan().num_k_descales),
+      v_descale_(device.internal(), 4 * plan().num_v_descales),
+      v_descale_max_(device.internal(), 4 * plan().num_v_descale_max),
+      workspace_(device.internal(), plan().workspace_bytes) {}
+
+void Fp8Operands::enqueue(const AttentionArguments& from) const {
+  prepare_.run({.q = from.q,
+                .k = from.k,
+                .v = from.v,
+                .q8 = at_address<void>(q_),
+                .k8 = at_address<void>(k_),
+                .v8 = at_address<void>(v_),
+                .q_descale = at_address<float>(q_descale_),
+                .k_descale = at_address<float>(k_descale_),
+                .v_descale = at_address<float>(v_descale_),
+                .v_descale_max = at_address<float>(v_descale_max_),
+                .cu_q = from.cu_q,
+                .cu_kv = from.cu_kv,
+                .workspace = at_address<void>(workspace_),
+                .stream = from.stream});
+}
+
+void Fp8Operands::set(AttentionArguments& a) const {
+  a.q = at_address<const void>(q_);
+  a.k = at_address<const void>(k_);
+  a.v = at_address<const void>(v_);
+  a.q_descale = at_address<const float>(q_descale_);
+  a.k_descale = at_address<const float>(k_descale_);
+  a.v_descale = at_address<const float>(v_descale_);
+  a.v_descale_max = at_address<const float>(v_descale_max_);
+}
+
+double fp8_rms_limit(const AttentionPlan& plan) {
+  constexpr double kLimit = 0.15;
+  return plan.accumulation == Fp8Accumulation::kAuto ? 0 : kLimit;
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,166 @@
+// Attention in e4m3: what a plan says of it, and results of K7 and K8 on every device.
+#include "ops/attention_fp8.h"
+
+#include "ops/attention_plan.h"
+#include "tests/ops/attention_prepare_case.h"
+#include "tests/ops/hopper_test.h"
+
+#include <gmock/gmock.h>
+
+namespace tilewright::ops {
+namespace {
+
+using testing::HasSubstr;
+
+const AttentionProblem kSmall = {
+    .heads = 4, .kv_heads = 2, .q_len = 70, .kv_len = 150, .head_dim = 64, .has_lse = true};
+
+AttentionProblem with(AttentionProblem p, auto change) {
+  change(p);
+  return p;
+}
+
+class AttentionFp8Test : public HopperTest<AttentionFp8Test> {
+ protected:
+  AttentionPlan plan(auto change) const { return plan_attention(*device_, with(kSmall, change)); }
+
+  // Relative root mean square of the errors of a kernel that rounds operands of 16 bits.
+  static double relative_rms(const AttentionProblem& problem) {
+    const Attention attention(*device_, problem);
+    const AttentionProblem p = attention.plan().problem;
+    const device::Device& inner = device_->internal();
+    const FormatSpec& format = p.dtype == DType::kF16 ? kFp16 : kBf16;
+    const auto draw = [&](std::uint64_t seed, std::int64_t count) {
+      return kernels::draw_many(seed, count, kernels::Numbers::kUniform, format);
+    };
+    const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
+    const auto q = draw(1, p.batch * p.q_len * p.heads * p.head_dim);
+    const auto k = draw(2, kv_elems), v = draw(3, kv_elems);
+    const auto upload = [&](const std::vector<double>& values) {
+      return Buffer::from(inner, kernels::encode_all<std::uint16_t>(format, values));
+    };
+    const Buffer q16 = upload(q), k16 = upload(k), v16 = upload(v);
+    const Buffer workspace(inner, attention.plan().workspace_bytes);
+    const kernels::Output<std::uint16_t> out(inner, q.size());
+    const kernels::Output<float> lse(inner, q.size() / static_cast<std::size_t>(p.head_dim));
+    attention.run({.q = kernels::pointer_to<const void>(q16),
+                   .k = kernels::pointer_to<const void>(k16),
+                   .v = kernels::pointer_to<const void>(v16),
+                   .out = out.pointer(),
+                   .lse = lse.pointer(),
+                   .workspace = kernels::pointer_to<void>(workspace)});
+    device_->synchronize();
+    const auto exact = reference::attention({.batch = p.batch,
+                                             .heads = p.heads,
+                                             .kv_heads = p.kv_heads,
+                                             .q_len = p.q_len,
+                                             .kv_len = p.kv_len,
+                                             .head_dim = p.head_dim,
+                                             .v_head_dim = p.head_dim,
+                                             .scale = p.scale,
+                                             .causal = p.causal},
+                                            q, k, v);
+    const auto got = out.read();
+    double error = 0, all = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double difference = decode(format, got[i]) - exact.out[i];
+      error += difference * difference;
+      all += exact.out[i] * exact.out[i];
+    }
+    return std::sqrt(error / all);
+  }
+};
+TILEWRIGHT_ON_EVERY_HOPPER(AttentionFp8Test);
+
+TEST_P(AttentionFp8Test, AutoNeverRoundsOperandsOf16Bits) {
+  const AttentionPlan chosen = plan([](auto&) {});
+  EXPECT_THAT(chosen.kernel, testing::Not(testing::AnyOf("k7", "k8")));
+  EXPECT_THAT(chosen.to_string(), HasSubstr("not k8: it would round to e4m3"));
+  EXPECT_EQ(chosen.accumulation, Fp8Accumulation::kAuto);
+}
+TEST_P(AttentionFp8Test, AutoTakesK7ForE4m3AndSaysWhyOthersCannot) {
+  const AttentionPlan chosen = plan([](auto& p) { p.dtype = DType::kF8_E4M3; });
+  EXPECT_EQ(chosen.kernel, "k7");
+  EXPECT_EQ(chosen.launches.size(), 1u);
+  EXPECT_THAT(chosen.to_string(), HasSubstr("not k6: it does not support operands of e4m3"));
+  EXPECT_EQ(chosen.bytes, 64.0 * (3 * 70 * 4 + 2 * 150 * 2) + 4 * 70 * 4);
+}
+TEST_P(AttentionFp8Test, SumsGetASecondLevelWhereTheBoundSaysSo) {
+  const auto accumulation = [&](std::int64_t kv_len, std::int64_t window) {
+    return plan([&](auto& p) {
+             p.dtype = DType::kF8_E4M3, p.kv_len = kv_len;
+             if (window >= 0) p.window_left = window, p.causal = true;
+           })
+        .accumulation;
+  };
+  EXPECT_EQ(accumulation(4096, -1), Fp8Accumulation::kOneLevel);
+  EXPECT_EQ(accumulation(4097, -1), Fp8Accumulation::kTwoLevel);
+  EXPECT_EQ(accumulation(100000, 500), Fp8Accumulation::kOneLevel) << "few keys are seen";
+  const AttentionPlan asked = plan([](auto& p) {
+    p.dtype = DType::kF8_E4M3, p.kv_len = 100000;
+    p.fp8.accumulation = Fp8Accumulation::kOneLevel;
+  });
+  EXPECT_EQ(asked.accumulation, Fp8Accumulation::kOneLevel);
+  EXPECT_THAT(asked.accumulation_reason, HasSubstr("as asked for; 100000 keys lose at most 38 %"));
+}
+TEST_P(AttentionFp8Test, K8PreparesAndThenAttends) {
+  const AttentionPlan chosen = plan([](auto& p) { p.kernel = "k8"; });
+  ASSERT_EQ(chosen.launches.size(), 2u);
+  EXPECT_EQ(chosen.launches[0].entry, "attention_k8_prepare_bf16_d64");
+  EXPECT_EQ(chosen.launches[1].entry, "attention_k7_d64_block");
+  const AttentionPlan plain = plan([](auto& p) { p.kernel = "k7"; });
+  ASSERT_EQ(plain.launches.size(), 3u) << "factors of heads need a pass before";
+  EXPECT_EQ(plain.launches[2].entry, "attention_k7_d64");
+  EXPECT_TRUE(plan([](auto& p) { p.kernel = "k8", p.q_len = 0; }).launches.empty());
+}
+TEST_P(AttentionFp8Test, SaysWhatItCannotDo) {
+  const auto refused = [&](auto change, const char* part) {
+    try {
+      plan(change);
+      ADD_FAILURE() << "nothing was thrown; expected " << part;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(part));
+    }
+  };
+  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.kernel = "k8"; }, "operands of e4m3");
+  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.head_dim = 96; }, "exists for head_dim 64");
+  refused([](auto& p) { p.out_dtype = DType::kF16; }, "out_dtype = F16 for operands of BF16");
+  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.out_dtype = DType::kF32; }, "out_dtype = F32");
+  refused([](auto& p) { p.dtype = DType::kF8_E4M3, p.q_strides = {8, 8, 8}; }, "multiple of 16");
+  refused(
+      [](auto& p) {
+        p.dtype = DType::kF8_E4M3, p.fp8.v_layout = Fp8ValueLayout::kColumns;
+        p.v_strides = {64 * 2 * 144, 144, 64 * 144};
+      },
+      "its 160 columns");
+}
+
+// Roundings of at most 2^-4 are 0.026 in the mean square: of weights and of values; q and k, uniform
+// in (-2, 2), move scores of standard deviation 1.3 by 1.3 * 0.026 * sqrt(2) = 0.05. Together 0.062.
+// A key at the wrong place, or a block with another's factor, is an error of the order of 1.
+TEST_P(AttentionFp8Test, K7AndK8OfOperandsOf16Bits) {
+  for (const char* const kernel : {"k7", "k8"}) {
+    for (const std::int64_t head_dim : {64, 128, 256}) {
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(fmt::format("{}, head_dim {}, causal {}", kernel, head_dim, causal));
+        EXPECT_LE(relative_rms(with(kSmall,
+                                    [&](auto& p) {
+                                      p.batch = 2, p.head_dim = head_dim, p.causal = causal;
+                                      p.q_len = 130, p.kernel = kernel;
+                                    })),
+                  0.08);
+      }
+    }
+  }
+}
+TEST_P(AttentionFp8Test, Float16AndTwoLevels) {
+  EXPECT_LE(relative_rms(with(kSmall,
+                              [](auto& p) {
+                                p.dtype = DType::kF16, p.kernel = "k8";
+                                p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
+                              })),
+            0.08);
+}
+
+}  // namespace
+}  // namespace tilewright::ops
