@@ -95,8 +95,8 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
           .shared_bytes = Tile::shared_bytes()};
 }
 
-// H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586 for
-// one of 256 blocks; 128 heads: 94.4 for two queries of 18 blocks, 167 for four, 332 for eight.
+// H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586
+// for one of 256 blocks; 128 heads: 94.4 for two queries of 18 blocks, 167 for four, 332 for eight.
 SparseRates wgmma_rates(const SparseAttentionProblem&) {
   return {.block_us = 2.3, .piece_us = 3.7, .partial_us = 2.5, .launch_us = 8.5};
 }
