@@ -176,8 +176,8 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
   out.codes.resize(x.size());
   for_each_row(p, [&](int64_t b, int64_t row, int64_t head, int64_t first) {
     const float most = amax[scale_index(p, b, row, head)];
-    const float up =
-        p.has_power_scales ? 1 / out.descale[scale_index(p, b, row, head)] : kMaxCode / most;
+    const float up = p.has_power_scales ? 1 / out.descale[scale_index(p, b, row, head)]
+                                        : kMaxCode / most;
     for (int64_t i = first; i < first + p.head_dim; ++i) {
       out.codes[i] = std::isnan(most) ? 0 : static_cast<uint8_t>(encode(kE4m3, values[i] * up));
     }
