@@ -41,8 +41,6 @@ struct AttentionPrepareProblem {
   AttentionProblem::Strides q_strides = {}, k_strides = {}, v_strides = {};
   AttentionProblem::Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the codes
 
-  /// kBlock: descales of values are powers of two, so that weights times descale / v_descale_max
-  /// are rounded as weights are.
   Fp8ScaleKind scales = Fp8ScaleKind::kBlock;
   Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
   bool is_rotated = true;

@@ -100,7 +100,6 @@ kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_que
   o.is_rotated = is_rotated ? 1 : 0;
   o.is_turned = p.rope != RopePairs::kNone && !is_value ? 1 : 0;
   o.is_transposed = is_value && has_columns(p) ? 1 : 0;
-  o.is_power_scaled = is_value && has_blocks(p) ? 1 : 0;
   if (o.is_transposed != 0) o.columns = attention_value_columns(prepared_problem(p));
   o.tiles = narrow(num_tiles(p, rows, o.is_transposed != 0));
   o.other_rows = narrow(p.kv_len);

@@ -153,13 +153,6 @@ std::vector<float> find_amax(const AttentionPrepareParams& p, std::span<const fl
   return amax;
 }
 
-// The smallest that is not below x > 0; NaN of NaN.
-float next_power_of_two(float x) {
-  int exponent = 0;
-  const float fraction = std::frexp(x, &exponent);  // in [0.5, 1)
-  return std::isnan(x) ? x : std::ldexp(1.0f, fraction == 0.5f ? exponent - 1 : exponent);
-}
-
 }  // namespace
 
 Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<const float> x) {
@@ -169,15 +162,11 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
   const double norm = p.is_rotated ? 1 / std::sqrt(static_cast<double>(p.head_dim)) : 1;
   const float factor = static_cast<float>(norm / kMaxCode);
   Fp8Operand out;
-  for (const float most : amax) {
-    const float descale = most * factor;
-    out.descale.push_back(p.has_power_scales ? next_power_of_two(descale) : descale);
-  }
+  for (const float most : amax) out.descale.push_back(most * factor);
   out.codes.resize(x.size());
   for_each_row(p, [&](int64_t b, int64_t row, int64_t head, int64_t first) {
     const float most = amax[scale_index(p, b, row, head)];
-    const float up = p.has_power_scales ? 1 / out.descale[scale_index(p, b, row, head)]
-                                        : kMaxCode / most;
+    const float up = kMaxCode / most;
     for (int64_t i = first; i < first + p.head_dim; ++i) {
       out.codes[i] = std::isnan(most) ? 0 : static_cast<uint8_t>(encode(kE4m3, values[i] * up));
     }

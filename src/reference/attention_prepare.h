@@ -25,7 +25,6 @@ struct AttentionPrepareParams {
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
   Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
   int64_t block_rows = 0;  ///< kBlock: rows of a sequence that share a factor
-  bool has_power_scales = false;  ///< factors are powers of two
   bool is_rotated = false;
   std::span<const float> signs = {};  ///< [head_dim] of +1 and -1, if rotated
   RopePairing rope = RopePairing::kNone;
@@ -48,10 +47,8 @@ struct Fp8Operand {
 ///             angles becomes NaN
 ///   rotation  x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
 ///   amax      largest magnitude of what shares a factor, at least 2^-100
-///   descale   amax * f, f = fp32(1 / 448), of a rotated operand fp32(head_dim^-0.5 / 448); if
-///             they are to be powers of two, the next one that is not smaller
-///   codes     e4m3(x * (448 / amax)), of powers of two e4m3(x / descale); to nearest even,
-///             saturating
+///   descale   amax * f, f = fp32(1 / 448), of a rotated operand fp32(head_dim^-0.5 / 448)
+///   codes     e4m3(x * (448 / amax)), to nearest even, saturating
 /// What shares a factor with a NaN or an infinity has descale NaN and codes 0.
 ///
 /// Shapes   x [batch, rows, heads, head_dim], or packed [total, heads, head_dim]

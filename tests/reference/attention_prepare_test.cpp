@@ -108,25 +108,6 @@ TEST(AttentionPrepareReference, OneNanSpoilsWhatSharesItsFactor) {
   EXPECT_FALSE(std::isnan(operand.descale_max[1]));
 }
 
-// Weights are multiplied by descale / descale_max before they are rounded: by powers of two, a
-// weight of 1 stays 1.
-TEST(AttentionPrepareReference, PowersOfTwoAreTheNextAbove) {
-  AttentionPrepareParams p = params(16);
-  p.scales = Fp8ScaleKind::kBlock;
-  p.block_rows = 2;
-  const auto x = draw(4, 2 * 5 * 4 * 16);
-  const Fp8Operand plain = prepare_attention_operand(p, x);
-  p.has_power_scales = true;
-  const Fp8Operand powers = prepare_attention_operand(p, x);
-  for (std::size_t i = 0; i < plain.descale.size(); ++i) {
-    int exponent = 0;
-    EXPECT_EQ(std::frexp(powers.descale[i], &exponent), 0.5f) << powers.descale[i];
-    EXPECT_GE(powers.descale[i], plain.descale[i]);
-    EXPECT_LT(powers.descale[i], 2 * plain.descale[i]);
-  }
-  expect_close(p, x, widen(x));
-}
-
 TEST(AttentionPrepareReference, PermutesKeysInGroupsOf16) {
   AttentionPrepareParams p = params(1);
   p.batch = p.heads = p.kv_heads = 1;

@@ -32,8 +32,7 @@
 namespace tilewright::kernels {
 namespace {
 
-constexpr std::uint32_t kInfinityBits = 0x7f800000u, kNanBits = 0x7fffffffu,
-                        kMantissaBits = 0x007fffffu;
+constexpr std::uint32_t kInfinityBits = 0x7f800000u, kNanBits = 0x7fffffffu;
 constexpr int kChunk = 8, kChunks = 4, kHeld = kChunk * kChunks;  // numbers of a thread
 constexpr int kKeyGroup = 16;  // keys whose columns are permuted among each other
 constexpr int kParts = 4;      // the last, this, the next and the one after
@@ -84,13 +83,7 @@ struct Scale {
     const bool is_finite = amax_bits < kInfinityBits;
     const float amax = fmaxf(is_finite ? __uint_as_float(amax_bits) : 1.0f, kK8MinAmax);
     factor = __fdiv_rn(kK8MaxCode, amax);
-    descale = __fmul_rn(amax, operand.descale_factor);
-    if (operand.is_power_scaled != 0) {
-      const std::uint32_t power = (__float_as_uint(descale) + kMantissaBits) & ~kMantissaBits;
-      descale = __uint_as_float(power);
-      factor = __uint_as_float((254u << 23) - power);  // 1 / descale
-    }
-    if (!is_finite) descale = __uint_as_float(kNanBits);
+    descale = is_finite ? __fmul_rn(amax, operand.descale_factor) : __uint_as_float(kNanBits);
     kept = is_finite ? ~0u : 0u;
   }
   __device__ std::uint32_t codes(float a, float b, float c, float d) const {

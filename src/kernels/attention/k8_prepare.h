@@ -10,9 +10,8 @@
 //   RoPE     (a, b) -> (fma(-b, s, a * c), fma(b, c, a * s)), pairs as RopePairs says
 //   rotation x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
 //   amax     largest |x| of the block, head or tensor, raised to kK8MinAmax
-//   descale  amax * descale_factor; values in blocks: up to the next power of two, so that the
-//            weights of K7, which are multiplied by descale / descale_ref, stay as they were rounded
-//   code     e4m3(x * (448 / amax)), or e4m3(x / descale); to nearest even, saturating
+//   descale  amax * descale_factor
+//   code     e4m3(x * (448 / amax)), to nearest even, saturating
 // head_dim^-0.5, which makes the rotation orthogonal, is part of descale_factor. Where a NaN or an
 // infinity turns up, the descale is NaN and its codes are 0.
 //
@@ -54,7 +53,6 @@ struct K8Operand {
   std::int32_t block_rows;       ///< 64 or 128
   float descale_factor;
   std::int32_t is_rotated, is_turned, is_transposed;  ///< turned: by RoPE
-  std::int32_t is_power_scaled;                       ///< descales are powers of two
   std::int32_t other_rows;  ///< q: kv_len, for positions without a list; k: rows
   const std::int32_t* other_cu;
 };
