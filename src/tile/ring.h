@@ -16,8 +16,7 @@ struct RingBarriers {
 
   /// One thread, before the barrier of the CTA that everybody passes first. Stages are filled by one
   /// thread, or by warps, each of which arrives once.
-  __device__ void initialise(std::uint32_t consumer_arrivals,
-                             std::uint32_t producer_arrivals = 1) {
+  __device__ void initialise(std::uint32_t consumer_arrivals, std::uint32_t producer_arrivals = 1) {
     for (int i = 0; i < Stages; ++i) {
       ptx::mbarrier_init(ptx::shared_address(&full[i]), producer_arrivals);
       ptx::mbarrier_init(ptx::shared_address(&empty[i]), consumer_arrivals);
