@@ -14,10 +14,9 @@ template <int Stages>
 struct RingBarriers {
   std::uint64_t full[Stages], empty[Stages];
 
-  /// One thread, before the barrier of the CTA that everybody passes first. Stages are filled by one
-  /// thread, or by warps, each of which arrives once.
-  __device__ void initialise(std::uint32_t consumer_arrivals,
-                             std::uint32_t producer_arrivals = 1) {
+  /// One thread, before the barrier of the CTA that everybody passes first. A stage is filled by
+  /// one thread, or by warps, each of which arrives once.
+  __device__ void initialise(std::uint32_t consumer_arrivals, std::uint32_t producer_arrivals = 1) {
     for (int i = 0; i < Stages; ++i) {
       ptx::mbarrier_init(ptx::shared_address(&full[i]), producer_arrivals);
       ptx::mbarrier_init(ptx::shared_address(&empty[i]), consumer_arrivals);
