@@ -24,8 +24,8 @@ struct AttentionPrepareParams {
   int64_t head_dim = 0;                      ///< a power of two if rotated
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
   Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
-  int64_t block_rows = 0;  ///< kBlock: rows of a sequence that share a factor
-  bool has_pow2_scales = false;         ///< amax is raised to a power of two
+  int64_t block_rows = 0;        ///< kBlock: rows of a sequence that share a factor
+  bool has_pow2_scales = false;  ///< amax is raised to a power of two
   bool is_rotated = false;
   std::span<const float> signs = {};  ///< [head_dim] of +1 and -1, if rotated
   RopePairing rope = RopePairing::kNone;

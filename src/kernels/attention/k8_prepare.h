@@ -54,7 +54,7 @@ struct K8Operand {
   std::int32_t blocks;           ///< with scales, of the longest sequence
   std::int32_t block_rows;       ///< 64 or 128
   float descale_factor;
-  std::int32_t is_pow2;  ///< amax is raised to a power of two
+  std::int32_t is_pow2;                               ///< amax is raised to a power of two
   std::int32_t is_rotated, is_turned, is_transposed;  ///< turned: by RoPE
   std::int32_t other_rows;  ///< q: kv_len, for positions without a list; k: rows
   const std::int32_t* other_cu;
