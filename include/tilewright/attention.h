@@ -14,7 +14,7 @@
 
 namespace tilewright {
 
-/// What shares a factor in e4m3 operands (a number is code * descale), and the shape of the factors:
+/// What shares a factor in e4m3 operands (a number is code * descale), and the factors' shapes:
 enum class Fp8ScaleKind {
   kTensor,  ///< [1]
   kHead,    ///< [batch, kv_heads], of q too: the query heads of a group share one

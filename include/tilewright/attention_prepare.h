@@ -18,11 +18,12 @@ enum class RopePairs {
   kHalves,       ///< i and i + rotary_dim / 2
 };
 
-/// q, k and v of 16 bits as e4m3 operands of attention: the same scores and values but for rounding.
+/// q, k and v of 16 bits as e4m3 operands of attention: the same scores and values, but rounded.
 ///
 ///   q, k   RoPE if wanted; then, if is_rotated, x -> x D H / sqrt(head_dim), D random signs and H
 ///          the Hadamard matrix: q . k stays, outliers spread over all elements of a head
-///   codes  e4m3(x * 448 / amax), amax the largest magnitude of what shares a factor
+///   codes  e4m3(x * 448 / amax), amax the largest magnitude of what shares a factor; v in blocks:
+///          the power of two above it, so that weights times ratios of factors stay as they are
 ///   v      is never rotated; its codes lie as v_layout says
 ///
 /// The arithmetic is fp32 in a fixed order (reference/attention_prepare.h): results do not depend
@@ -92,7 +93,7 @@ class AttentionPrepare {
   AttentionPrepare& operator=(AttentionPrepare&&) noexcept;
 
   const AttentionPreparePlan& plan() const noexcept;
-  /// Enqueues one kernel, two if a factor is one of a head or a tensor. Allocates nothing, waits for
+  /// Enqueues one kernel, two if a factor is one of a head or tensor. Allocates nothing, waits for
   /// nothing; may be captured in a CUDA graph.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const AttentionPrepareArguments& arguments) const;

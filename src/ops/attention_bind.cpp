@@ -40,8 +40,8 @@ struct MapRequest {
   std::uint32_t box_rows;
   bool has_groups = false;
   DType dtype = DType::kBF16;
-  /// Elements of a row, and of the part of it that is a box, a span of the swizzle; 0: head_dim, and
-  /// what fits 128 bytes.
+  /// Elements of a row, and of the part of it that is a box, a span of the swizzle; 0: head_dim,
+  /// and what fits 128 bytes.
   std::int64_t row_elems = 0;
   std::uint32_t box_elems = 0;
 };

@@ -20,12 +20,12 @@ struct Fp8Choice {
 };
 Fp8Choice choose_fp8(const AttentionProblem& problem);
 
-/// Bound on the part of a sum of that many products that accumulators of 13 fraction bits lose: each
+/// Bound on the part of a sum of so many products that accumulators of 13 fraction bits lose: each
 /// step of 32 products cuts the sum off by less than 2^-13 of it.
 double fp8_accumulation_error(std::int64_t keys);
 
-/// The problem that a kernel of `kind` computes: that of e4m3 operands as it is; of 16 bits, what it
-/// is once they are prepared.
+/// The problem that a kernel of `kind` computes: that of e4m3 operands as it is; of 16 bits, what
+/// it is once they are prepared.
 AttentionProblem fp8_problem(AttentionFp8 kind, const AttentionProblem& problem);
 /// How operands of 16 bits get there.
 AttentionPrepareProblem fp8_prepare_problem(AttentionFp8 kind, const AttentionProblem& problem);

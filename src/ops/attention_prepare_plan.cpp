@@ -97,6 +97,7 @@ kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_que
   o.block_rows = is_query ? kernels::kQueryScaleBlock : kernels::kKeyScaleBlock;
   o.blocks = narrow(std::max<std::int64_t>(ceil_div(rows, o.block_rows), 1));
   o.descale_factor = static_cast<float>(norm / kernels::kK8MaxCode);
+  o.is_pow2 = is_value && has_blocks(p) ? 1 : 0;
   o.is_rotated = is_rotated ? 1 : 0;
   o.is_turned = p.rope != RopePairs::kNone && !is_value ? 1 : 0;
   o.is_transposed = is_value && has_columns(p) ? 1 : 0;

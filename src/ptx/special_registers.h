@@ -3,8 +3,8 @@
 
 namespace tilewright::ptx {
 
-/// threadIdx.x, read anew at every call: what follows from it is computed again instead of being kept
-/// in a register across a loop that has none to spare.
+/// threadIdx.x, read anew at every call: what follows from it is computed again instead of being
+/// kept in a register across a loop that has none to spare.
 __device__ inline int mov_tid_x() {
   int idx;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(idx));

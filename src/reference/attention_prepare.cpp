@@ -140,6 +140,14 @@ std::vector<float> transform(const AttentionPrepareParams& p, std::span<const fl
   return out;
 }
 
+float raise_to_power_of_two(float x) {
+  int exponent = 0;
+  const float fraction = std::frexp(x, &exponent);  // in [0.5, 1); NaN stays
+  if (std::isnan(x)) return x;
+  const int log2 = fraction == 0.5f ? exponent - 1 : exponent;
+  return log2 > 127 ? kNan : std::ldexp(1.0f, log2);
+}
+
 // Largest magnitudes; NaN if there is a NaN or an infinity.
 std::vector<float> find_amax(const AttentionPrepareParams& p, std::span<const float> x) {
   std::vector<float> amax(num_scales(p), kMinAmax);
@@ -150,6 +158,9 @@ std::vector<float> find_amax(const AttentionPrepareParams& p, std::span<const fl
       if (std::abs(value) > most) most = std::abs(value);
     }
   });
+  if (p.has_pow2_scales) {
+    for (float& most : amax) most = raise_to_power_of_two(most);
+  }
   return amax;
 }
 

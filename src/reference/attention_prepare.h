@@ -24,7 +24,8 @@ struct AttentionPrepareParams {
   int64_t head_dim = 0;                      ///< a power of two if rotated
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
   Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
-  int64_t block_rows = 0;  ///< kBlock: rows of a sequence that share a factor
+  int64_t block_rows = 0;        ///< kBlock: rows of a sequence that share a factor
+  bool has_pow2_scales = false;  ///< amax is raised to a power of two
   bool is_rotated = false;
   std::span<const float> signs = {};  ///< [head_dim] of +1 and -1, if rotated
   RopePairing rope = RopePairing::kNone;
@@ -46,7 +47,8 @@ struct Fp8Operand {
 ///   RoPE      (a, b) -> (fma(-b, sin, a cos), fma(b, cos, a sin)); a row whose position has no
 ///             angles becomes NaN
 ///   rotation  x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
-///   amax      largest magnitude of what shares a factor, at least 2^-100
+///   amax      largest magnitude of what shares a factor, at least 2^-100; has_pow2_scales: the
+///             power of two that is not below it, 2^128 being an infinity
 ///   descale   amax * f, f = fp32(1 / 448), of a rotated operand fp32(head_dim^-0.5 / 448)
 ///   codes     e4m3(x * (448 / amax)), to nearest even, saturating
 /// What shares a factor with a NaN or an infinity has descale NaN and codes 0.

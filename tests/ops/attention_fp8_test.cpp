@@ -135,8 +135,8 @@ TEST_P(AttentionFp8Test, SaysWhatItCannotDo) {
       "its 160 columns");
 }
 
-// Roundings of at most 2^-4 are 0.026 in the mean square: of weights and of values; q and k, uniform
-// in (-2, 2), move scores of standard deviation 1.3 by 1.3 * 0.026 * sqrt(2) = 0.05. Together 0.062.
+// Roundings of at most 2^-4 are 0.026 in the mean square: of weights and of values; q and k,
+// uniform in (-2, 2), move scores of deviation 1.3 by 1.3 * 0.026 * sqrt(2) = 0.05: all, 0.062.
 // A key at the wrong place, or a block with another's factor, is an error of the order of 1.
 TEST_P(AttentionFp8Test, K7AndK8OfOperandsOf16Bits) {
   for (const char* const kernel : {"k7", "k8"}) {

@@ -124,6 +124,7 @@ class PrepareCase {
     if (p.is_packed) t.params.cu_seqlens = i == 0 ? cu_q_ : cu_kv_;
     t.params.scales = static_cast<reference::Fp8ScaleKind>(p.scales);
     t.params.block_rows = i == 0 ? 64 : 128;
+    t.params.has_pow2_scales = i == 2 && p.scales == Fp8ScaleKind::kBlock;
     t.params.is_rotated = p.is_rotated && i < 2;
     t.params.signs = signs_;
     if (i == 2) return;

@@ -14,8 +14,8 @@
 //
 // A scale of a tensor or a head needs a pass over everything before (attention_k8_amax).
 //
-// Limit: memory, 3 bytes an element in one pass, 5 in two. Of instructions, at d = 128: 1 to unpack,
-// 0.5 for signs (folded into the first butterfly), 7 for butterflies, 2 shuffles, 1 amax, 1 scale,
+// Limit: memory, 3 bytes an element in one pass, 5 in two. Of instructions, at d = 128: 1 to
+// unpack, 0.5 for signs (folded into the first butterfly), 7 for butterflies, 2 shuffles, 1 amax, 1 scale,
 // 0.75 to convert: 13 an element, where 4 TB/s leave time for 22.
 // Measured: docs/04-kernels.md, "K8".
 // Sources: FlashAttention-3, section 3.3.
@@ -80,6 +80,7 @@ struct Scale {
   std::uint32_t kept;  // of the bits of codes
 
   __device__ Scale(const K8Operand& operand, std::uint32_t amax_bits) {
+    if (operand.is_pow2 != 0) amax_bits = (amax_bits + 0x7fffffu) & ~0x7fffffu;
     const bool is_finite = amax_bits < kInfinityBits;
     const float amax = fmaxf(is_finite ? __uint_as_float(amax_bits) : 1.0f, kK8MinAmax);
     factor = __fdiv_rn(kK8MaxCode, amax);
@@ -252,7 +253,7 @@ struct RowValues {
   }
 };
 
-// A warp has 16 keys of 64 dimensions: lane = 8 dimensions of the four keys of columns 4 q .. 4 q + 3.
+// A warp has 16 keys of 64 dimensions, a lane 8 of the four keys of columns 4 q .. 4 q + 3.
 struct ColumnPlace {
   int quad, group, chunk;
 
@@ -387,8 +388,8 @@ struct Preparer {
     }
   }
 
-  // The columns of a dimension are 8 groups of 16 bytes, exchanged so that neither side meets a bank
-  // twice.
+  // The columns of a dimension are 8 groups of 16 bytes, exchanged so that neither side meets a
+  // bank twice.
   __device__ void prepare_columns() {
     float x[kChunks][kChunk];
     float most = 0;

@@ -10,6 +10,8 @@
 //   RoPE     (a, b) -> (fma(-b, s, a * c), fma(b, c, a * s)), pairs as RopePairs says
 //   rotation x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
 //   amax     largest |x| of the block, head or tensor, raised to kK8MinAmax
+//            v in blocks: to a power of two, so that factors of blocks differ by such, and
+//            multiplying weights by their ratio rounds nothing; beyond 2^127 it is infinite
 //   descale  amax * descale_factor
 //   code     e4m3(x * (448 / amax)), to nearest even, saturating
 // head_dim^-0.5, which makes the rotation orthogonal, is part of descale_factor. Where a NaN or an
@@ -52,6 +54,7 @@ struct K8Operand {
   std::int32_t blocks;           ///< with scales, of the longest sequence
   std::int32_t block_rows;       ///< 64 or 128
   float descale_factor;
+  std::int32_t is_pow2;                               ///< amax is raised to a power of two
   std::int32_t is_rotated, is_turned, is_transposed;  ///< turned: by RoPE
   std::int32_t other_rows;  ///< q: kv_len, for positions without a list; k: rows
   const std::int32_t* other_cu;
