@@ -10,6 +10,7 @@ void add_bench(CLI::App& app, Context& context) {
   add_bench_sim(*bench, context);
   add_bench_moe(*bench, context);
   add_bench_sparse(*bench, context);
+  add_bench_decode(*bench, context);
 }
 
 }  // namespace tilewright::cli

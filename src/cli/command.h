@@ -46,6 +46,7 @@ void add_quantize(CLI::App& app, Context& context);
 void add_generate(CLI::App& app, Context& context);
 void add_eval(CLI::App& app, Context& context);
 void add_sparse_attention(CLI::App& app, Context& context);
+void add_decode(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
 void add_layout_eval(CLI::App& layout, Context& context);
@@ -65,5 +66,6 @@ void add_bench_linear(CLI::App& bench, Context& context);
 void add_bench_sim(CLI::App& bench, Context& context);
 void add_bench_moe(CLI::App& bench, Context& context);
 void add_bench_sparse(CLI::App& bench, Context& context);
+void add_bench_decode(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

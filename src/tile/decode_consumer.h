@@ -21,6 +21,8 @@ struct DecodeConsumer {
   using Element = typename Operands::Element;
   static constexpr int kTiles = Shape.warp_tiles, kDim = Shape.head_dim, kSteps = kDim / 16;
   static constexpr int kBlocks = kDim / 8, kRowBytes = Shape.row_bytes;
+  static constexpr int kKeys = Shape.step_keys, kKeyBlocks = kKeys / 16;
+  using Scores = float[kKeys / 2];  ///< of a tile: [4 * (key / 8) + 2 h + key % 2]
   static constexpr bool kKeepsQuery = Shape.keeps_query();
   static constexpr int kKept = kKeepsQuery ? kTiles * kSteps : 1;
 
@@ -35,7 +37,8 @@ struct DecodeConsumer {
 
   __device__ std::int32_t row_of(const DecodeSegment& segment, int tile, int h) const {
     return segment.m_tile * Shape.rows() +
-           static_cast<std::int32_t>((row_warp * kTiles + static_cast<std::uint32_t>(tile)) * 16 + g) +
+           static_cast<std::int32_t>((row_warp * kTiles + static_cast<std::uint32_t>(tile)) * 16 +
+                                     g) +
            8 * h;
   }
 
@@ -84,7 +87,8 @@ struct DecodeConsumer {
         pair = Fp16::pack(x.x * factor, x.y * factor);
       }
       const float whole = p.softcap_scale != 0.0f ? p.softcap_scale : p.scale_log2;
-      unit[tile][h] = __uint_as_float(static_cast<std::uint32_t>(254 - field) << 23) * descale * whole;
+      unit[tile][h] =
+          __uint_as_float(static_cast<std::uint32_t>(254 - field) << 23) * descale * whole;
     }
   }
   __device__ float2 unpack(std::uint32_t pair) const {
@@ -131,86 +135,109 @@ struct DecodeConsumer {
     }
   }
 
-  // ---- a piece
+  // ---- a step
 
-  __device__ void score(float (&s)[kTiles][8], std::uint32_t keys) const {
+  /// Products with 16 keys. Even and odd steps have accumulators of their own: half as long chains.
+  __device__ void score(Scores (&s)[kTiles], std::uint32_t keys) const {
 #pragma unroll
-    for (int i = 0; i < kTiles * 8; ++i) s[i / 8][i % 8] = 0.0f;
+    for (int block = 0; block < kKeyBlocks; ++block) {
+      float d[kTiles][2][2][4] = {};
 #pragma unroll
-    for (int step = 0; step < kSteps; step += Operands::kKeySteps) {
-      std::uint32_t b[Operands::kKeySteps][2][2];
-      Operands::template load_keys<kRowBytes>(b, keys, static_cast<std::uint32_t>(step));
+      for (int step = 0; step < kSteps; step += Operands::kKeySteps) {
+        std::uint32_t b[Operands::kKeySteps][2][2];
+        Operands::template load_keys<kRowBytes>(
+            b, keys + static_cast<std::uint32_t>(block) * (16 * kRowBytes),
+            static_cast<std::uint32_t>(step));
 #pragma unroll
-      for (int k = 0; k < Operands::kKeySteps; ++k) {
+        for (int k = 0; k < Operands::kKeySteps; ++k) {
 #pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-          std::uint32_t a[4];
-          query(a, tile, step + k);
-          auto& low = *reinterpret_cast<float(*)[4]>(&s[tile][0]);
-          auto& high = *reinterpret_cast<float(*)[4]>(&s[tile][4]);
-          Operands::multiply(low, a, b[k][0]);
-          Operands::multiply(high, a, b[k][1]);
+          for (int tile = 0; tile < kTiles; ++tile) {
+            std::uint32_t a[4];
+            query(a, tile, step + k);
+            auto& to = d[tile][kKeepsQuery && kTiles == 1 ? (step + k) % 2 : 0];
+            Operands::multiply(to[0], a, b[k][0]);
+            Operands::multiply(to[1], a, b[k][1]);
+          }
         }
+      }
+#pragma unroll
+      for (int i = 0; i < kTiles * 8; ++i) {
+        const auto& of = d[i / 8];
+        s[i / 8][block * 8 + i % 8] = of[0][i / 4 % 2][i % 4] + of[1][i / 4 % 2][i % 4];
       }
     }
   }
 
   /// Products to scores, of hidden keys to -inf.
-  __device__ void finish_scores(float (&s)[8], const DecodeSegment& segment, std::int32_t piece,
+  __device__ void finish_scores(Scores& s, const DecodeSegment& segment, std::int32_t first_key,
                                 int tile) const {
     const bool is_capped = p.softcap_scale != 0.0f;
     if (Operands::kIsCodes || is_capped) {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < kKeys / 2; ++i) {
         float factor = p.softcap_scale;
         if constexpr (Operands::kIsCodes) factor = unit[tile][i / 2 % 2];
         s[i] = factor * s[i];
-        if (is_capped) s[i] = tanh_of_half(s[i]) * (Operands::kIsCodes ? p.scale_log2 : 1.0f);
       }
     }
-    const std::int32_t first = piece * kernels::kDecodePieceKeys;
+    if (is_capped) {
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i)
+        s[i] = tanh_of_half(s[i]) * (Operands::kIsCodes ? p.scale_log2 : 1.0f);
+    }
     const DecodeVisible of_first(p, segment.length, 0), of_last(p, segment.length, p.q_len - 1);
-    if (first >= of_last.begin && first + kernels::kDecodePieceKeys <= of_first.end) return;
+    const std::int32_t end = first_key + kKeys;
+    if (first_key >= of_last.begin && end <= of_first.end && end <= segment.key_end) return;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const DecodeRow row(p, segment.kv_head, row_of(segment, tile, h));
       const DecodeVisible seen(p, segment.length, min(row.query, p.q_len - 1));
+      const std::int32_t seen_end = min(seen.end, segment.key_end);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < kKeys / 4; ++i) {
         const std::int32_t key =
-            first + i / 2 * 8 + i % 2 + static_cast<std::int32_t>(threadIdx.x % 4) * 2;
-        if (key < seen.begin || key >= seen.end) s[i / 2 * 4 + 2 * h + i % 2] = -INFINITY;
+            first_key + i / 2 * 8 + i % 2 + static_cast<std::int32_t>(threadIdx.x % 4) * 2;
+        if (key < seen.begin || key >= seen_end) s[i / 2 * 4 + 2 * h + i % 2] = -INFINITY;
       }
     }
   }
 
-  __device__ void add_piece(const DecodeSegment& segment, std::int32_t piece, std::uint32_t at) {
-    float s[kTiles][8];
+  /// `at`: the shared address of keys, with values behind them.
+  __device__ void add_step(const DecodeSegment& segment, std::int32_t first_key, std::uint32_t at) {
+    Scores s[kTiles];
     score(s, at);
-    std::uint32_t weights[kTiles][4];
+    std::uint32_t weights[kTiles][kKeyBlocks][4];
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
-      finish_scores(s[tile], segment, piece, tile);
+      finish_scores(s[tile], segment, first_key, tile);
       float base[2], correction[2];
-      const bool moves = softmax[tile].template raise_reference<true>(s[tile], scale(), base, correction);
+      const bool moves =
+          softmax[tile].template raise_reference<true>(s[tile], scale(), base, correction);
       softmax[tile].exponentiate(s[tile], scale(), base, correction);
       if (moves) {
 #pragma unroll
         for (int i = 0; i < kBlocks; ++i) scale_rows(o[tile * kBlocks + i], correction);
       }
 #pragma unroll
-      for (int i = 0; i < 4; ++i) weights[tile][i] = Element::pack(s[tile][2 * i], s[tile][2 * i + 1]);
+      for (int i = 0; i < 4 * kKeyBlocks; ++i)
+        weights[tile][i / 4][i % 4] = Element::pack(s[tile][2 * i], s[tile][2 * i + 1]);
     }
-    const std::uint32_t values = at + kernels::kDecodePieceKeys * kRowBytes;
+    const std::uint32_t values = at + kKeys * kRowBytes;
 #pragma unroll
-    for (int step = 0; step < kSteps; step += Operands::kValueSteps) {
-      std::uint32_t b[Operands::kValueSteps][2][2];
-      Operands::template load_values<kRowBytes>(b, values, static_cast<std::uint32_t>(step));
+    for (int block = 0; block < kKeyBlocks; ++block) {
 #pragma unroll
-      for (int i = 0; i < 2 * Operands::kValueSteps; ++i) {
+      for (int step = 0; step < kSteps; step += Operands::kValueSteps) {
+        std::uint32_t b[Operands::kValueSteps][2][2];
+        Operands::template load_values<kRowBytes>(
+            b, values + static_cast<std::uint32_t>(block) * (16 * kRowBytes),
+            static_cast<std::uint32_t>(step));
 #pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile)
-          Operands::multiply(o[tile * kBlocks + 2 * step + i], weights[tile], b[i / 2][i % 2]);
+        for (int i = 0; i < 2 * Operands::kValueSteps; ++i) {
+#pragma unroll
+          for (int tile = 0; tile < kTiles; ++tile)
+            Operands::multiply(o[tile * kBlocks + 2 * step + i], weights[tile][block],
+                               b[i / 2][i % 2]);
+        }
       }
     }
   }

@@ -21,8 +21,7 @@ struct DecodeRow {
   __device__ std::int64_t offset(const kernels::DecodeStrides& s, std::int32_t batch_idx) const {
     return batch_idx * s.batch + query * s.row + head * s.head;
   }
-  __device__ std::int64_t lse_offset(const kernels::DecodeParams& p,
-                                     std::int32_t batch_idx) const {
+  __device__ std::int64_t lse_offset(const kernels::DecodeParams& p, std::int32_t batch_idx) const {
     return (std::int64_t{batch_idx} * p.heads + head) * p.q_len + query;
   }
 };
@@ -38,6 +37,12 @@ struct DecodeVisible {
     end = p.is_causal != 0 ? min(position + 1, length) : length;
   }
 };
+
+__device__ inline float decode_value_descale(const kernels::DecodeParams& p, std::int32_t batch_idx,
+                                             std::int32_t kv_head) {
+  if (p.descale.v == nullptr) return 1.0f;
+  return p.descale.v[batch_idx * p.descale.batch + kv_head * p.descale.head];
+}
 
 /// A finished row: what sum_j 2^(score - reference) v_j is multiplied with, and its lse.
 struct DecodeResult {

@@ -19,39 +19,38 @@ namespace tilewright::tile {
 
 /// The keys of a sequence, and the pieces of them that any of its queries sees.
 struct DecodeKeys {
-  std::int32_t length, begin;          ///< keys [begin, length) are seen
-  std::int32_t first_piece, pieces;  ///< at least one
+  std::int32_t length = 0, begin = 0;          ///< keys [begin, length) are seen
+  std::int32_t first_piece = 0, pieces = 0;  ///< at least one of a sequence
 
-  __device__ DecodeKeys(const kernels::DecodeParams& p, std::int32_t batch_idx)
-      : DecodeKeys(p, p, p.lengths[batch_idx]) {}
-  __device__ static DecodeKeys of_length(const kernels::DecodeParams& p, std::int32_t raw) {
-    return DecodeKeys(p, p, raw);
-  }
-
- private:
-  __device__ DecodeKeys(const kernels::DecodeParams& p, const kernels::DecodeParams&,
-                        std::int32_t raw) {
+  DecodeKeys() = default;
+  __device__ DecodeKeys(const kernels::DecodeParams& p, std::int32_t batch_idx) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
-    length = min(max(raw, 0) + p.added, p.cache.capacity);
+    length = min(max(p.lengths[batch_idx], 0) + p.added, p.cache.capacity);
     begin = min(max(length - p.q_len - p.window_left, 0), length);
     first_piece = begin / kKeys;
     pieces = max((length + kKeys - 1) / kKeys - first_piece, 1);
   }
 };
 
+/// The quotient: in 32 bits whenever that is enough.
+__device__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
+  if (((a | b) >> 32) == 0)
+    return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+  return a / b;
+}
+
 /// A part of a tile for one CTA.
 struct DecodeSegment {
   std::int32_t batch_idx, kv_head, m_tile;
-  std::int32_t begin, end;   ///< pieces, counted from key 0
-  std::int32_t key_begin, length;
-  std::int32_t slot;  ///< of partial results; -1: the whole tile
+  std::int32_t begin, end;          ///< pieces, counted from key 0
+  std::int32_t key_begin, key_end;  ///< keys of them that some row sees
+  std::int32_t length;              ///< of the sequence
+  std::int32_t slot;                ///< of partial results; -1: the whole tile
 };
 
-/// A tile whose partial results are to be merged: slots first, then second and every `step`-th.
+/// The parts of a tile.
 struct DecodeMerge {
-  std::int32_t batch_idx, kv_head, m_tile;
-  std::int32_t parts;  ///< below 2: none begins here
-  std::int32_t first_slot, second_slot, step;
+  std::int32_t parts, first_slot, second_slot, step;
 
   __device__ std::int32_t slot(std::int32_t part) const {
     return part == 0 ? first_slot : second_slot + (part - 1) * step;
@@ -68,13 +67,13 @@ class DecodePlan {
     if (p.deal == kernels::DecodeDeal::kFixed) {
       is_parts_ = true, splits_ = p.splits;
       const std::int64_t units = std::int64_t{p.batch} * tiles() * p.splits;
-      share_ = (units + p.groups - 1) / p.groups;
+      share_ = decode_quotient(units + p.groups - 1, p.groups);
       return;
     }
+    if (first_ < last_) keys_ = DecodeKeys(p, first_);
     std::int64_t pieces = 0;
-    for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, b).pieces;
-    const std::int64_t all = sum(pieces);
-    choose(all * tiles());
+    for (std::int32_t b = first_; b < last_; ++b) pieces += keys(b).pieces;
+    choose(sum(pieces) * tiles());
   }
 
   /// Tiles of a sequence.
@@ -88,17 +87,13 @@ class DecodePlan {
     if (splits_ > 0) return splits_;
     return parts_of(keys.pieces, part_pieces_);
   }
-  /// Pieces of each part of a tile but the last ones.
-  __device__ std::int32_t pieces_of_part(const DecodeKeys& keys, std::int32_t weight) const {
-    return (keys.pieces + weight - 1) / weight;
-  }
 
   /// The sequence that unit `at` of all belongs to, and what is left of `at` within it; false if
   /// there are not so many.
   __device__ bool find(std::int64_t& at, std::int32_t& batch_idx) const {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     std::int64_t mine = 0;
-    for (std::int32_t b = first_; b < last_; ++b) mine += weight(DecodeKeys(p_, b));
+    for (std::int32_t b = first_; b < last_; ++b) mine += splits_ > 0 ? splits_ : weight(keys(b));
     mine *= tiles();
     std::int64_t through = mine;
 #pragma unroll
@@ -112,39 +107,16 @@ class DecodePlan {
     at -= __shfl_sync(0xffffffffu, through - mine, owner);
     batch_idx = __shfl_sync(0xffffffffu, first_, owner);
     while (true) {
-      const std::int64_t here =
-          std::int64_t{weight(DecodeKeys(p_, batch_idx))} * tiles();
+      const std::int64_t here = std::int64_t{weight(DecodeKeys(p_, batch_idx))} * tiles();
       if (at < here) return true;
       at -= here, ++batch_idx;
     }
   }
 
-  /// What CTA `cta` of the combination merges: the tile whose first part is the last segment of the
-  /// attending CTA of that number; if the deal is fixed, tile `cta`.
-  __device__ DecodeMerge merge(std::int32_t cta) const {
-    DecodeMerge m = {};
-    const std::int64_t last = share_ * (cta + 1) - 1;
-    std::int64_t at = splits_ > 0 ? std::int64_t{cta} * splits_ : is_parts_ ? cta : last;
-    if (!find(at, m.batch_idx)) return m;  // all that it has ends in it
-    const DecodeKeys keys(p_, m.batch_idx);
-    const std::int32_t of_tile = weight(keys);
-    const auto tile = static_cast<std::int32_t>(at / of_tile);
-    const auto offset = static_cast<std::int32_t>(at - std::int64_t{tile} * of_tile);
-    m.kv_head = tile / p_.m_tiles, m.m_tile = tile % p_.m_tiles;
-    if (is_parts_) {
-      if (offset != 0) return m;
-      m.parts = of_tile;
-      m.first_slot = splits_ > 0 ? cta * splits_ : cta, m.second_slot = m.first_slot + 1, m.step = 1;
-      return m;
-    }
-    const std::int64_t start = last - offset;
-    if (start + p_.tile_cost < share_ * cta || start + p_.tile_cost > last) return m;
-    m.parts = static_cast<std::int32_t>((start + of_tile - 1) / share_) - cta + 1;
-    m.first_slot = 2 * cta + 1, m.second_slot = 2 * (cta + 1), m.step = 2;
-    return m;
-  }
-
  private:
+  __device__ DecodeKeys keys(std::int32_t batch_idx) const {
+    return batch_idx == first_ ? keys_ : DecodeKeys(p_, batch_idx);
+  }
   __device__ static std::int64_t sum(std::int64_t x) {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
@@ -157,23 +129,22 @@ class DecodePlan {
   /// Parts of `share` pieces: are there CTAs for all?
   __device__ bool fits(std::int32_t share) const {
     std::int64_t parts = 0;
-    for (std::int32_t b = first_; b < last_; ++b)
-      parts += parts_of(DecodeKeys(p_, b).pieces, share);
+    for (std::int32_t b = first_; b < last_; ++b) parts += parts_of(keys(b).pieces, share);
     return sum(parts) * tiles() <= p_.groups;
   }
 
   __device__ void choose(std::int64_t pieces) {
     const std::int64_t all_tiles = std::int64_t{p_.batch} * tiles();
     const std::int64_t weights = pieces + all_tiles * p_.tile_cost;
-    share_ = max((weights + p_.groups - 1) / p_.groups,
-                 std::int64_t{p_.tile_cost} + p_.least_share);
+    share_ =
+        max((weights + p_.groups - 1) / p_.groups, std::int64_t{p_.tile_cost} + p_.least_share);
     if (all_tiles > p_.groups) return;
     // Aligned parts of that many pieces fit if there is one CTA for each tile beside those that the
     // pieces fill; smaller ones may: eight attempts between the two bounds.
     const auto spare = static_cast<std::uint32_t>(p_.groups - all_tiles + 1);
     const auto all = static_cast<std::uint32_t>(min(pieces, std::int64_t{0x7fffffff}));
-    const std::uint32_t least = max((all + p_.groups - 1) / p_.groups,
-                                    static_cast<std::uint32_t>(p_.least_share));
+    const std::uint32_t least =
+        max((all + p_.groups - 1) / p_.groups, static_cast<std::uint32_t>(p_.least_share));
     std::uint32_t high = max((all + spare - 1) / spare, least), low = least;
     for (int i = 0; i < 8 && low < high; ++i) {
       const std::uint32_t middle = low + (high - low) / 2;
@@ -184,12 +155,13 @@ class DecodePlan {
       }
     }
     // Balanced, a CTA has parts of two tiles.
-    if (high + p_.tile_cost > share_ + p_.tile_cost) return;
+    if (high > share_) return;
     is_parts_ = true, part_pieces_ = static_cast<std::int32_t>(high), share_ = 1;
   }
 
   const kernels::DecodeParams& p_;
   std::int32_t chunk_, first_, last_;  ///< sequences of this lane
+  DecodeKeys keys_;                    ///< of the first of them
   bool is_parts_ = false;
   std::int32_t splits_ = 0, part_pieces_ = 0;
   std::int64_t share_ = 0;
@@ -199,66 +171,88 @@ class DecodePlan {
 class DecodeWalk {
  public:
   __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t cta)
-      : p_(p), tiles_(plan.tiles()), is_parts_(plan.is_parts()), splits_(0), cta_(cta) {
-    const std::int64_t begin = plan.share() * cta;
-    std::int64_t at = begin;
-    unit_ = static_cast<std::int32_t>(begin);
+      : p_(p),
+        share_(plan.share()),
+        tiles_(plan.tiles()),
+        is_parts_(plan.is_parts()),
+        part_pieces_(plan.part_pieces()),
+        unit_(plan.share() * cta) {
+    std::int64_t at = unit_;
     left_ = 0;
-    part_pieces_ = plan.part_pieces();
-    if (p.deal == kernels::DecodeDeal::kFixed) splits_ = p.splits;
     if (!plan.find(at, batch_idx_)) return;
-    left_ = static_cast<std::int32_t>(min(plan.share(), std::int64_t{0x7fffffff}));
+    left_ = share_;
     enter();
-    tile_ = static_cast<std::int32_t>(at / weight_);
+    tile_ = static_cast<std::int32_t>(decode_quotient(at, weight_));
     offset_ = static_cast<std::int32_t>(at - std::int64_t{tile_} * weight_);
   }
 
   /// False at the end.
   __device__ bool next(DecodeSegment& segment) {
     while (left_ > 0 && batch_idx_ < p_.batch) {
-      const std::int32_t take = is_parts_ ? 1 : min(weight_ - offset_, left_);
+      const std::int32_t take =
+          is_parts_ ? 1 : static_cast<std::int32_t>(min(std::int64_t{weight_ - offset_}, left_));
       std::int32_t begin, end, slot;
       if (is_parts_) {
-        const std::int32_t each = (pieces_ + weight_ - 1) / weight_;
-        begin = min(offset_ * each, pieces_), end = min(begin + each, pieces_);
-        slot = weight_ > 1 ? unit_ : -1;
+        const std::int32_t each = (keys_.pieces + weight_ - 1) / weight_;
+        begin = min(offset_ * each, keys_.pieces), end = min(begin + each, keys_.pieces);
+        slot = weight_ > 1 ? static_cast<std::int32_t>(unit_) : -1;
       } else {
         begin = max(offset_ - p_.tile_cost, 0), end = max(offset_ + take - p_.tile_cost, 0);
-        slot = begin == 0 && end == pieces_ ? -1 : 2 * cta_ + (begin == 0 ? 1 : 0);
+        const auto cta = static_cast<std::int32_t>(blockIdx.x);
+        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * cta + (begin == 0 ? 1 : 0);
       }
       const bool is_any = is_parts_ || end > begin;
-      segment = {batch_idx_,          tile_ / p_.m_tiles, tile_ % p_.m_tiles, first_piece_ + begin,
-                 first_piece_ + end, key_begin_,         length_,            slot};
-      offset_ += take, left_ -= take, ++unit_;
-      if (offset_ == weight_) {
-        offset_ = 0;
-        if (++tile_ == tiles_) {
-          tile_ = 0;
-          if (++batch_idx_ < p_.batch) enter();
-        }
-      }
+      segment = make(begin, end, slot);
+      step(take);
       if (is_any) return true;
     }
     return false;
   }
 
+  /// Of the tile whose segment next() has given last, if it is a part.
+  __device__ DecodeMerge merge(const DecodeSegment& segment) const {
+    if (is_parts_) return {merge_weight_, merge_start_, merge_start_ + 1, 1};
+    const auto first = static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
+    const auto last =
+        static_cast<std::int32_t>(decode_quotient(merge_unit_ + merge_weight_ - 1, share_));
+    return {last - first + 1, 2 * first + 1, 2 * (first + 1), 2};
+  }
+
  private:
+  __device__ DecodeSegment make(std::int32_t begin, std::int32_t end, std::int32_t slot) {
+    constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
+    merge_unit_ = unit_ - offset_, merge_weight_ = weight_;
+    merge_start_ = static_cast<std::int32_t>(merge_unit_);
+    const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
+    begin += keys_.first_piece, end += keys_.first_piece;
+    return {batch_idx_,  kv_head,       tile_ - kv_head * p_.m_tiles,   begin, end,
+            keys_.begin, min(end * kKeys, keys_.length), keys_.length, slot};
+  }
+  __device__ void step(std::int32_t take) {
+    offset_ += take, left_ -= take, unit_ += take;
+    if (offset_ < weight_) return;
+    offset_ = 0;
+    if (++tile_ < tiles_) return;
+    tile_ = 0;
+    if (++batch_idx_ < p_.batch) enter();
+  }
   __device__ void enter() {
-    const DecodeKeys keys(p_, batch_idx_);
-    length_ = keys.length, key_begin_ = keys.begin;
-    first_piece_ = keys.first_piece, pieces_ = keys.pieces;
-    weight_ = !is_parts_    ? pieces_ + p_.tile_cost
-              : splits_ > 0 ? splits_
-                            : (pieces_ + part_pieces_ - 1) / part_pieces_;
+    keys_ = DecodeKeys(p_, batch_idx_);
+    weight_ = !is_parts_        ? keys_.pieces + p_.tile_cost
+              : p_.splits > 0 ? p_.splits
+                                : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
   }
 
   const kernels::DecodeParams& p_;
+  std::int64_t share_;
   std::int32_t tiles_;
   bool is_parts_;
-  std::int32_t splits_, part_pieces_, cta_;
-  std::int32_t unit_, left_;  ///< left_: units of this CTA
-  std::int32_t batch_idx_, tile_, offset_;
-  std::int32_t length_, key_begin_, first_piece_, pieces_, weight_;
+  std::int32_t part_pieces_;
+  std::int64_t unit_, left_;  ///< where the CTA is among all units, and how many it still has
+  std::int32_t batch_idx_, tile_, offset_, weight_;
+  DecodeKeys keys_;
+  std::int64_t merge_unit_ = 0;  ///< where the last segment's tile begins
+  std::int32_t merge_weight_ = 0, merge_start_ = 0;
 };
 
 }  // namespace tilewright::tile

@@ -7,7 +7,7 @@
 
 namespace tilewright::kernels {
 
-/// Keys and values are cut in pieces of this many keys: what a warp multiplies at a time.
+/// Keys and values are cut in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
 inline constexpr int kDecodeMaxQueries = 16;
 
@@ -53,31 +53,37 @@ enum class DecodeDeal : std::int32_t {
 struct DecodeParams {
   const void* q;
   void* out;
-  float* lse;         ///< [batch, heads, q_len] or null
-  const float* sink;  ///< [heads] or null
+  float* lse;                   ///< [batch, heads, q_len] or null
+  const float* sink;            ///< [heads] or null
   const std::int32_t* lengths;  ///< [batch]
   DecodeCache cache;
   DecodeDescale descale;
   DecodeStrides q_strides, out_strides;  ///< multiples of 8
   std::int32_t batch, q_len, heads, kv_heads;
-  std::int32_t group;   ///< heads / kv_heads
-  std::int32_t rows;     ///< of a tile, as the entry's name says
-  std::int32_t m_tiles;  ///< tiles of a (sequence, KV head): ceil(group * q_len / rows)
-  std::int32_t added;    ///< keys beyond lengths
+  std::int32_t group;        ///< heads / kv_heads
+  std::int32_t rows;         ///< of a tile, as the entry's name says
+  std::int32_t m_tiles;      ///< tiles of a (sequence, KV head): ceil(group * q_len / rows)
+  std::int32_t added;        ///< keys beyond lengths
   std::int32_t window_left;  ///< kDecodeUnbounded for all
   std::int32_t is_causal;
   std::int32_t q_is_f16;  ///< q and out are f16, else bf16
   float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
   DecodeDeal deal;
-  std::int32_t splits;      ///< kFixed
-  std::int32_t groups;      ///< CTAs of the attending kernel
-  std::int32_t tile_cost;   ///< of a tile or a part of one beside its pieces, in pieces
-  std::int32_t least_share; ///< pieces of a CTA below which cutting does not pay
-  float* partial_out;  ///< [slot, rows, head_dim], 16-byte aligned
+  std::int32_t splits;       ///< kFixed
+  std::int32_t groups;       ///< CTAs of the attending kernel
+  std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
+  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
+  float* partial_out;            ///< [slot, rows, head_dim], 16-byte aligned
   float* partial_sums;  ///< [slot, rows, 2]: reference in units of log2, sum relative to it
+  /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
+  /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
+  /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
+  std::uint64_t* counters;
+  std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
 };
 
+inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
 inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;
 
 /// Slots of partial results that may be used.
@@ -96,43 +102,42 @@ struct DecodeShape {
   int head_dim, row_bytes;
   int warp_tiles;  ///< tiles of 16 rows of a warp
   int row_warps;   ///< warps that share keys, each with rows of its own: a team
-  int teams;       ///< each with pieces of its own
-  int stages;      ///< pieces of a team on their way or in use
+  int teams;       ///< each with keys of its own
+  int step_keys;   ///< keys that a team takes at a time: one or two pieces
+  int stages;      ///< steps of a team on their way or in use
 
   constexpr int rows() const { return 16 * warp_tiles * row_warps; }
   constexpr int warps() const { return row_warps * teams; }
   constexpr int threads() const { return 32 * warps(); }
-  constexpr int stage_bytes() const { return 2 * kDecodePieceKeys * row_bytes; }
+  constexpr int stage_bytes() const { return 2 * step_keys * row_bytes; }
   constexpr int ring_bytes() const { return teams * stages * stage_bytes(); }
-  /// Half of every warp's results, to be added to another's.
-  constexpr int exchange_bytes() const { return warps() * warp_tiles * 16 * head_dim * 2; }
+  /// A warp's results are merged with others' in so many portions.
+  constexpr int portions() const {
+    return warp_tiles * head_dim > 128 ? warp_tiles * head_dim / 128 : 1;
+  }
+  /// Half of a portion of every warp's results, to be added to another's.
+  constexpr int exchange_bytes() const {
+    return warps() * warp_tiles * 16 * head_dim * 2 / portions();
+  }
   constexpr int sum_bytes() const { return teams * rows() * 8; }
   constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
-  constexpr bool keeps_query() const { return warp_tiles == 1 || warp_tiles * head_dim <= 128; }
+  constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
   constexpr int shared_bytes() const {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
-inline constexpr int kDecodeMaxShared = 227 * 1024;
+inline constexpr int kDecodeMaxShared = 227 * 1024 - 64;  ///< a few words are static
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
-  const int bytes = decode_kv_bytes(kv) * head_dim;
-  const int warp_tiles = head_dim == 64 ? (rows + 15) / 16 : head_dim == 128 ? (rows + 15) / 16 : 1;
-  const int tiles = warp_tiles > 2 ? 2 : warp_tiles;
-  DecodeShape s = {head_dim, bytes, tiles, rows / (16 * tiles), 0, 1};
-  s.teams = 8 / s.row_warps;
-  if (bytes == 512 && s.teams > 4) s.teams = 4;
-  while (true) {
-    DecodeShape next = s;
-    ++next.stages;
-    if (next.shared_bytes() > kDecodeMaxShared || next.stages > 8) return s;
+  const int row_bytes = decode_kv_bytes(kv) * head_dim;
+  const int warp_tiles = rows > 16 && head_dim <= 128 ? 2 : 1, row_warps = rows / (16 * warp_tiles);
+  DecodeShape s = {head_dim, row_bytes, warp_tiles, row_warps, 8 / row_warps, 16, 1};
+  if (row_bytes == 512 && row_warps == 1) s.teams = 4;
+  if (row_bytes <= 128 && warp_tiles == 1) s.step_keys = 32;
+  for (DecodeShape next = s; next.shared_bytes() <= kDecodeMaxShared && next.stages <= 6;
+       ++next.stages)
     s = next;
-  }
+  return s;
 }
-
-/// Entries decode_combine_dDIM: merge partial results. Grid (tiles if the deal is fixed, else groups,
-/// ceil(rows / kDecodeCombineRows)), a warp a row.
-inline constexpr int kDecodeCombineRows = 4;
-inline constexpr int kDecodeCombineThreads = 32 * kDecodeCombineRows;
 
 }  // namespace tilewright::kernels
