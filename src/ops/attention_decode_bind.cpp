@@ -113,6 +113,7 @@ struct DecodeParamsMaker {
             .groups = plan.groups,
             .tile_cost = rates.tile_cost,
             .least_share = rates.least_share,
+            .merge_cost = static_cast<float>(rates.merge_cost),
             .partial_out = in_workspace<float>(planned.workspace.partial_out),
             .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
             .counters = in_workspace<std::uint64_t>(planned.workspace.counters),

@@ -30,10 +30,11 @@ const char* decode_kv_name(const AttentionDecodeProblem& problem) noexcept;
 kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
                                      const AttentionDecodeProblem& problem) noexcept;
 
-/// What a part of a tile costs beside its keys, and below how many keys a part does not pay, in
-/// pieces: measured on an H200.
+/// What a part of a tile costs beside its keys, below how many keys a part does not pay, and what
+/// another part costs the CTA that merges them: in pieces, measured on an H200.
 struct DecodeRates {
   int tile_cost, least_share;
+  double merge_cost;
 };
 DecodeRates decode_rates(const AttentionDecodeProblem& problem) noexcept;
 

@@ -65,7 +65,7 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
 }
 
 /// CTAs that can have something to do.
-int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device) {
+int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, int residents) {
   const AttentionDecodeProblem& p = plan.problem;
   const std::int64_t keys =
       std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
@@ -73,7 +73,7 @@ int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device)
   const std::int64_t least = decode_rates(p).least_share;
   const std::int64_t parts =
       p.splits > 0 ? p.splits : std::max<std::int64_t>((pieces + least - 1) / least, 1);
-  return static_cast<int>(std::min<std::int64_t>(device.num_sms, tiles(plan) * parts));
+  return static_cast<int>(std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
 }
 
 // What the kernels count in 32 bits: parts, and the pieces of a CTA.
@@ -154,12 +154,13 @@ DecodePlanned make_decode_plan(const device::DeviceInfo& device,
   plan.bytes = static_cast<double>(p.batch) * decode_bytes(p, decode_capacity(p));
   plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
   if (p.batch == 0 || p.q_len == 0) return planned;
-  plan.groups = groups_of(plan, device);
+  const kernels::DecodeShape shape = decode_shape_of(kernel, p);
+  plan.groups = groups_of(plan, device, shape.residents);
   check_size(plan);
   planned.counter_tag = draw_counter_tag();
   planned.workspace = lay_out(plan);
   plan.workspace_bytes = planned.workspace.total;
-  add_launches(decode_shape_of(kernel, p), plan);
+  add_launches(shape, plan);
   return planned;
 }
 

@@ -35,9 +35,9 @@ __device__ void decode(const kernels::DecodeParams& p) {
                                     reinterpret_cast<float2*>(sums)};
   std::uint32_t stage = 0;
   for (DecodeSegment segment; walk.next(segment);) {
-    const DecodeMerge merge = segment.slot < 0 ? DecodeMerge{} : walk.merge(segment);
     unsigned long long seen = 0;
-    if (segment.slot >= 0 && threadIdx.x == 0) seen = DecodeCounter(p, merge.first_slot).look();
+    if (segment.slot >= 0 && threadIdx.x == 0)
+      seen = DecodeCounter(p, walk.merge().first_slot).look();
     consumer.begin(segment);
     for (std::int32_t piece = segment.begin + static_cast<std::int32_t>(team) * kPieces;
          piece < segment.end; piece += Shape.teams * kPieces) {
@@ -53,18 +53,20 @@ __device__ void decode(const kernels::DecodeParams& p) {
       stage = stage + 1 == Shape.stages ? 0 : stage + 1;
     }
     merger.store(segment);
-    if (segment.slot >= 0) merger.finish_part(segment, merge, seen);
+    if (segment.slot >= 0) merger.finish_part(segment, walk.merge(), seen);
   }
 }
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_DECODE_ENTRY(NAME, KV, DIM, ROWS)                                             \
-  extern "C" __global__ void __launch_bounds__(                                                  \
-      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS).threads(), \
-      1)                                                                                         \
-      decode_##NAME##_d##DIM##_r##ROWS(                                                          \
-          const __grid_constant__ tilewright::kernels::DecodeParams params) {                    \
-    using namespace tilewright::kernels;                                                         \
-    tilewright::tile::decode<DecodeKv::KV, decode_shape(DecodeKv::KV, DIM, ROWS)>(params);       \
+#define TILEWRIGHT_DECODE_ENTRY(NAME, KV, DIM, ROWS)                                       \
+  extern "C" __global__ void __launch_bounds__(                                            \
+      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS)      \
+          .threads(),                                                                      \
+      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS)      \
+          .residents)                                                                      \
+      decode_##NAME##_d##DIM##_r##ROWS(                                                    \
+          const __grid_constant__ tilewright::kernels::DecodeParams params) {              \
+    using namespace tilewright::kernels;                                                   \
+    tilewright::tile::decode<DecodeKv::KV, decode_shape(DecodeKv::KV, DIM, ROWS)>(params); \
   }

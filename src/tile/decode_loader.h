@@ -38,7 +38,6 @@ class DecodeLoader {
   __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeWalk& walk,
                           std::uint32_t ring, std::uint32_t team, std::uint32_t row_warp)
       : p_(p), walk_(walk), ring_(ring), team_(team), row_warp_(row_warp) {
-    segment_.begin = segment_.end = 0, piece_ = 0;
     advance();
   }
 
@@ -96,9 +95,9 @@ class DecodeLoader {
 
   const kernels::DecodeParams& p_;
   DecodeWalk walk_;
-  DecodeSegment segment_;
+  DecodeSegment segment_ = {};
   std::uint32_t ring_, team_, row_warp_;
-  std::int32_t piece_, key_ = 0, page_ = -1;
+  std::int32_t piece_ = 0, key_ = 0, page_ = -1;
   bool is_more_ = true;
 };
 

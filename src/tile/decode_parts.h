@@ -39,8 +39,8 @@ class DecodeCounter {
     __threadfence();
     const unsigned long long before = atomicAdd(word_, 1ull) & kCount;
     if (before + 1 != static_cast<unsigned long long>(parts)) return false;
-    *static_cast<volatile unsigned long long*>(word_) = tag_;
     __threadfence();
+    *static_cast<volatile unsigned long long*>(word_) = tag_;
     return true;
   }
 

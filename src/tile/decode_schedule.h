@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include <math.h>
+
 namespace tilewright::tile {
 
 /// The keys of a sequence, and the pieces of them that any of its queries sees.
@@ -136,15 +138,19 @@ class DecodePlan {
   __device__ void choose(std::int64_t pieces) {
     const std::int64_t all_tiles = std::int64_t{p_.batch} * tiles();
     const std::int64_t weights = pieces + all_tiles * p_.tile_cost;
-    share_ =
-        max((weights + p_.groups - 1) / p_.groups, std::int64_t{p_.tile_cost} + p_.least_share);
+    // A tile of x pieces in parts of y takes y + merge_cost x / y beyond what memory allows.
+    const float mean = static_cast<float>(pieces) / static_cast<float>(all_tiles);
+    const std::int32_t least_share =
+        max(p_.least_share, static_cast<std::int32_t>(sqrtf(mean * p_.merge_cost)));
+    share_ = max(decode_quotient(weights + p_.groups - 1, p_.groups),
+                 std::int64_t{p_.tile_cost} + least_share);
     if (all_tiles > p_.groups) return;
     // Aligned parts of that many pieces fit if there is one CTA for each tile beside those that the
     // pieces fill; smaller ones may: eight attempts between the two bounds.
     const auto spare = static_cast<std::uint32_t>(p_.groups - all_tiles + 1);
     const auto all = static_cast<std::uint32_t>(min(pieces, std::int64_t{0x7fffffff}));
     const std::uint32_t least =
-        max((all + p_.groups - 1) / p_.groups, static_cast<std::uint32_t>(p_.least_share));
+        max((all + p_.groups - 1) / p_.groups, static_cast<std::uint32_t>(least_share));
     std::uint32_t high = max((all + spare - 1) / spare, least), low = least;
     for (int i = 0; i < 8 && low < high; ++i) {
       const std::uint32_t middle = low + (high - low) / 2;
@@ -178,7 +184,6 @@ class DecodeWalk {
         part_pieces_(plan.part_pieces()),
         unit_(plan.share() * cta) {
     std::int64_t at = unit_;
-    left_ = 0;
     if (!plan.find(at, batch_idx_)) return;
     left_ = share_;
     enter();
@@ -210,8 +215,11 @@ class DecodeWalk {
   }
 
   /// Of the tile whose segment next() has given last, if it is a part.
-  __device__ DecodeMerge merge(const DecodeSegment& segment) const {
-    if (is_parts_) return {merge_weight_, merge_start_, merge_start_ + 1, 1};
+  __device__ DecodeMerge merge() const {
+    if (is_parts_) {
+      const auto start = static_cast<std::int32_t>(merge_unit_);
+      return {merge_weight_, start, start + 1, 1};
+    }
     const auto first = static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
     const auto last =
         static_cast<std::int32_t>(decode_quotient(merge_unit_ + merge_weight_ - 1, share_));
@@ -222,7 +230,6 @@ class DecodeWalk {
   __device__ DecodeSegment make(std::int32_t begin, std::int32_t end, std::int32_t slot) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
     merge_unit_ = unit_ - offset_, merge_weight_ = weight_;
-    merge_start_ = static_cast<std::int32_t>(merge_unit_);
     const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
     begin += keys_.first_piece, end += keys_.first_piece;
     return {batch_idx_,  kv_head,       tile_ - kv_head * p_.m_tiles,   begin, end,
@@ -248,11 +255,11 @@ class DecodeWalk {
   std::int32_t tiles_;
   bool is_parts_;
   std::int32_t part_pieces_;
-  std::int64_t unit_, left_;  ///< where the CTA is among all units, and how many it still has
-  std::int32_t batch_idx_, tile_, offset_, weight_;
+  std::int64_t unit_, left_ = 0;  ///< where the CTA is among all units, and how many it still has
+  std::int32_t batch_idx_ = 0, tile_ = 0, offset_ = 0, weight_ = 1;
   DecodeKeys keys_;
   std::int64_t merge_unit_ = 0;  ///< where the last segment's tile begins
-  std::int32_t merge_weight_ = 0, merge_start_ = 0;
+  std::int32_t merge_weight_ = 0;
 };
 
 }  // namespace tilewright::tile

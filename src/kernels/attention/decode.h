@@ -73,7 +73,8 @@ struct DecodeParams {
   std::int32_t splits;       ///< kFixed
   std::int32_t groups;       ///< CTAs of the attending kernel
   std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
-  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
+std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
+  float merge_cost;  ///< of a part of a tile for the CTA that merges all, in pieces
   float* partial_out;            ///< [slot, rows, head_dim], 16-byte aligned
   float* partial_sums;  ///< [slot, rows, 2]: reference in units of log2, sum relative to it
   /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
@@ -105,6 +106,7 @@ struct DecodeShape {
   int teams;       ///< each with keys of its own
   int step_keys;   ///< keys that a team takes at a time: one or two pieces
   int stages;      ///< steps of a team on their way or in use
+  int residents = 1;  ///< CTAs of a multiprocessor: one has work while the other begins or ends a tile
 
   constexpr int rows() const { return 16 * warp_tiles * row_warps; }
   constexpr int warps() const { return row_warps * teams; }
@@ -126,16 +128,21 @@ struct DecodeShape {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
-inline constexpr int kDecodeMaxShared = 227 * 1024 - 64;  ///< a few words are static
+/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than it
+/// asks for, and a few words are static.
+constexpr int decode_max_shared(int residents) {
+  return 228 * 1024 / residents - 1024 - 64;
+}
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
   const int row_bytes = decode_kv_bytes(kv) * head_dim;
   const int warp_tiles = rows > 16 && head_dim <= 128 ? 2 : 1, row_warps = rows / (16 * warp_tiles);
   DecodeShape s = {head_dim, row_bytes, warp_tiles, row_warps, 8 / row_warps, 16, 1};
-  if (row_bytes == 512 && row_warps == 1) s.teams = 4;
+  if (rows == 16 && head_dim <= 128) s.teams = 4, s.residents = 2;
+  if (rows == 16 && row_bytes == 512) s.teams = 4;
   if (row_bytes <= 128 && warp_tiles == 1) s.step_keys = 32;
-  for (DecodeShape next = s; next.shared_bytes() <= kDecodeMaxShared && next.stages <= 6;
-       ++next.stages)
+  for (DecodeShape next = s;
+       next.shared_bytes() <= decode_max_shared(s.residents) && next.stages <= 6; ++next.stages)
     s = next;
   return s;
 }
