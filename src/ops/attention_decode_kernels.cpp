@@ -10,14 +10,9 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr DecodeKernel kKernels[] = {{"r16", 16}, {"r64", 64}};
+constexpr DecodeKernel kKernels[] = {{"r16", 16, 10}, {"r64", 64, 42}};
 
 constexpr double kBytesPerUs = 4.1e6;
-constexpr double kLaunchUs = 4;
-// Fragments that hold more rows than there are cost their products all the same; they only decide
-// between kernels that read the same bytes.
-constexpr double kRowsPenalty = 0.01;
-
 }  // namespace
 
 std::span<const DecodeKernel> decode_kernels() noexcept {
@@ -65,13 +60,15 @@ DecodeRates decode_rates(const AttentionDecodeProblem& p) noexcept {
   const double rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64)) * 4;
   const double piece =
       2.0 * kernels::kDecodePieceKeys * static_cast<double>(decode_kv_elem_bytes(p));
-  return {.tile_cost = 8, .least_share = 8, .merge_cost = rows / piece};
+  return {.tile_cost = p.kv_dtype == DType::kF8_E4M3 ? 16 : 8,
+          .least_share = 8,
+          .merge_cost = rows / piece};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {
   const std::int64_t passes = (decode_rows(p) + kernel.rows - 1) / kernel.rows;
   const double bytes = decode_bytes(p, decode_capacity(p)) * static_cast<double>(p.batch * passes);
-  return (kLaunchUs + bytes / kBytesPerUs) * (1 + kRowsPenalty * kernel.rows / 16);
+  return kernel.fixed_us + bytes / kBytesPerUs;
 }
 
 }  // namespace tilewright::ops

@@ -146,8 +146,8 @@ class DecodeRun {
       k_descale_.push_back(kKeyScale * (i % 2 == 0 ? 1 : 2));
       v_descale_.push_back(kValueScale / (i % 3 == 0 ? 1 : 2));
     }
-    for (std::int64_t h = 0; p_.has_sink && case_.sink.empty() && h < p_.heads; ++h)
-      case_.sink.push_back(0.5 * (h % 5) - 1);
+    if (p_.has_sink && case_.sink.empty())
+      for (std::int64_t h = 0; h < p_.heads; ++h) case_.sink.push_back(0.5 * (h % 5) - 1);
     draw_pages();
     draw_caches(numbers);
     kernels::Random random(7);

@@ -154,9 +154,6 @@ TEST_P(AttentionDecodeRunTest, StridesOfACache) {
   check(c);
   c.problem.cache_strides = {16 * 256, 256, 64};
   check(c);
-  DecodeCase q = kSmall;
-  q.problem.q_strides = {};
-  check(q);
 }
 TEST_P(AttentionDecodeRunTest, NewTokensAreWrittenAndAttendedTo) {
   for (const Types types : kTypes) {
@@ -190,8 +187,6 @@ TEST_P(AttentionDecodeRunTest, NewTokensAreRotated) {
     }
   }
 }
-// A new token for which there is no room is left out, and nothing else is touched. (Of the other
-// sequence results are right.)
 TEST_P(AttentionDecodeRunTest, RowsOfEmptySequencesAreZeros) {
   DecodeCase c = kSmall;
   c.lengths = {0, -5};
