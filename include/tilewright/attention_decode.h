@@ -45,10 +45,11 @@ struct DecodeAppend {
 /// brings. Query i stands at key n - q_len + i (bottom-right alignment); causal and the window
 /// count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
-/// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches [num_pages, page_size, kv_heads,
-///          head_dim] of kv_dtype with block_table [batch, max_pages], or [batch, max_len, kv_heads,
-///          head_dim]; lengths [batch]; lse [batch, heads, q_len]; with append new_k, new_v
-///          [batch, q_len, kv_heads, head_dim] of dtype, cos, sin [max_position, rotary_dim / 2] f32
+/// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches of kv_dtype [num_pages,
+///          page_size, kv_heads, head_dim] with block_table [batch, max_pages], or [batch,
+///          max_len, kv_heads, head_dim]; lengths [batch]; lse [batch, heads, q_len]; with append
+///          new_k, new_v [batch, q_len, kv_heads, head_dim] of dtype, cos, sin [max_position,
+///          rotary_dim / 2] f32
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, those of keys and values
 ///          the same. Bytes of rows that no query sees may be anything, NaN included
 /// Numbers  e4m3 becomes f16 without loss, and q f16 times a power of two per row; products are

@@ -49,11 +49,12 @@ void print_decode(const json& report, const Style& style) {
                       report["rate"]["gbytes_per_s"].get<double>()));
   if (!report.contains("error")) return;
   const json& e = report["error"];
-  print(fmt::format("check      {}: at most {:.3f} of the bound; out off by {:.2g} at most, lse by "
-                    "{:.2g}, against {}\n",
-                    e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
-                    e["worst_of_bound"].get<double>(), e["max_out_error"].get<double>(),
-                    e["max_lse_error"].get<double>(), e["reference"].get<std::string>()));
+  print(
+      fmt::format("check      {}: at most {:.3f} of the bound; out off by {:.2g} at most, lse by "
+                  "{:.2g}, against {}\n",
+                  e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
+                  e["worst_of_bound"].get<double>(), e["max_out_error"].get<double>(),
+                  e["max_lse_error"].get<double>(), e["reference"].get<std::string>()));
 }
 
 void run_decode(const DecodeArgs& args, Context& context) {
@@ -78,8 +79,8 @@ void run_decode(const DecodeArgs& args, Context& context) {
   }
   if (!device.is_simulated() && args.runs > 0) {
     report["time"] = time_summary(operands.measure(decode, args.runs));
-    report["rate"] = {{"gbytes_per_s", data.bytes() * 1e-3 /
-                                           report["time"]["median_us"].get<double>()}};
+    report["rate"] = {
+        {"gbytes_per_s", data.bytes() * 1e-3 / report["time"]["median_us"].get<double>()}};
   }
   context.json ? print_json(report) : print_decode(report, context.style());
 }

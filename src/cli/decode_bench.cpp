@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr DecodeModel kModels[] = {{"small", 8, 2, 64},      {"llama-8b", 32, 8, 128},
-                                   {"qwen-30b", 32, 4, 128}, {"mha-7b", 32, 32, 128},
-                                   {"mqa-16", 16, 1, 128},   {"gemma-d256", 16, 8, 256},
+constexpr DecodeModel kModels[] = {{"small", 8, 2, 64},       {"llama-8b", 32, 8, 128},
+                                   {"qwen-30b", 32, 4, 128},  {"mha-7b", 32, 32, 128},
+                                   {"mqa-16", 16, 1, 128},    {"gemma-d256", 16, 8, 256},
                                    {"gpt-oss-d64", 64, 8, 64}};
 constexpr double kMostBytes = 24e9;  // beyond, a problem is left out
 
@@ -89,11 +89,11 @@ json run_decode_sweep(const Device& device, const DecodeSweep& sweep, const std:
                   {"peak_bytes_per_s", kDecodePeakBytesPerS}};
   log["clocks_before"] = read_clocks(device);
   json samples = json::array();
-  Progress progress(stderr, "bench decode",
-                    static_cast<std::int64_t>(sweep.models.size() * sweep.kvs.size() *
-                                              sweep.batches.size() * sweep.keys.size() *
-                                              sweep.pages.size() * sweep.q_lens.size()),
-                    "problems");
+  Progress progress(
+      stderr, "bench decode",
+      static_cast<std::int64_t>(sweep.models.size() * sweep.kvs.size() * sweep.batches.size() *
+                                sweep.keys.size() * sweep.pages.size() * sweep.q_lens.size()),
+      "problems");
   for (const DecodeModel& model : sweep.models) {
     for (const std::string& kv : sweep.kvs) {
       for (const std::int64_t batch : sweep.batches) {

@@ -23,7 +23,7 @@ std::vector<std::string> decode_model_names();
 DType decode_dtype(const std::string& name);
 
 struct DecodeSweep {
-  std::vector<DecodeModel> models;
+  std::vector<DecodeModel> models = {};
   std::vector<std::string> kvs;
   std::vector<std::int64_t> batches, keys, pages, q_lens;
   DecodeLengths lengths = DecodeLengths::kFull;

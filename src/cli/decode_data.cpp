@@ -12,6 +12,8 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/format.h>
+
 namespace tilewright::cli {
 
 namespace {
@@ -90,8 +92,7 @@ std::vector<double> new_rows(const DecodeData& data, const std::vector<std::uint
 }
 
 /// A cache's rows of a sequence; `first` is where its numbers begin.
-std::vector<double> cache_rows(const DecodeData& data, std::int64_t batch_idx,
-                               std::int64_t first) {
+std::vector<double> cache_rows(const DecodeData& data, std::int64_t batch_idx, std::int64_t first) {
   const Problem& p = data.problem;
   const std::int64_t row = p.kv_heads * p.head_dim;
   const FormatSpec& format = decode_format(p.kv_dtype);
@@ -234,9 +235,9 @@ void DecodeDifference::add(const DecodeData& data, std::int64_t batch_idx,
       worst_of_bound = error <= bound * worst_of_bound ? worst_of_bound : error / bound;
     }
     if (!p.has_lse || std::isinf(exact.lse[line])) continue;
-    const double error = std::abs(
-        static_cast<double>(lse[static_cast<std::size_t>(batch_idx * rows) + line]) -
-        exact.lse[line]);
+    const double error =
+        std::abs(static_cast<double>(lse[static_cast<std::size_t>(batch_idx * rows) + line]) -
+                 exact.lse[line]);
     const double bound = reference::attention_lse_bound(row, exact.lse[line]);
     max_lse_error = error <= max_lse_error ? max_lse_error : error;
     worst_of_bound = error <= bound * worst_of_bound ? worst_of_bound : error / bound;

@@ -25,8 +25,8 @@ T* decode_address(const std::unique_ptr<Buffer>& buffer) {
 
 std::size_t decode_cold_sets(const Device& device, const DecodeData& data) {
   if (device.is_simulated()) return 1;
-  const double bytes = 2 * static_cast<double>(data.cache_elems()) *
-                       static_cast<double>(data.elem_bytes());
+  const double bytes =
+      2 * static_cast<double>(data.cache_elems()) * static_cast<double>(data.elem_bytes());
   const double sets = kColdBytes / std::max(bytes, 1.0) + 1;
   return std::min(static_cast<std::size_t>(sets), kMostSets);
 }
@@ -59,8 +59,7 @@ void DecodeOperands::fill(const Buffer& cache, std::int64_t first) const {
   const std::size_t period = data_.numbers.size();
   auto& to = const_cast<Buffer&>(cache);
   for (std::size_t at = 0; at < cache.size_bytes();) {
-    const std::size_t from =
-        (static_cast<std::size_t>(first) * data_.elem_bytes() + at) % period;
+    const std::size_t from = (static_cast<std::size_t>(first) * data_.elem_bytes() + at) % period;
     const std::size_t count = std::min(period - from, cache.size_bytes() - at);
     to.copy_from_host(std::as_bytes(std::span(data_.numbers)).subspan(from, count), at);
     at += count;

@@ -48,10 +48,9 @@ std::vector<DecodeReportView> read_decode_views(const json& log) {
   std::vector<DecodeReportView> views;
   for (const json& sample : log.at("samples")) {
     const json& p = sample.at("problem");
-    const std::string title =
-        fmt::format("{}: {} heads, {} of keys, head_dim {}", sample.value("model", ""),
-                    p.at("heads").get<int>(), p.at("kv_heads").get<int>(),
-                    p.at("head_dim").get<int>());
+    const std::string title = fmt::format("{}: {} heads, {} of keys, head_dim {}",
+                                          sample.value("model", ""), p.at("heads").get<int>(),
+                                          p.at("kv_heads").get<int>(), p.at("head_dim").get<int>());
     const int page = p.at("page"), q_len = p.at("q_len");
     std::string name =
         fmt::format("{}, batch {}", p.at("kv").get<std::string>(), p.at("batch").get<int>());
@@ -84,8 +83,8 @@ std::string plot_decode(const DecodeReportView& view, const json& roofs) {
     if (!s.points.empty()) series.push_back(std::move(s));
   }
   if (series.empty()) return "<p>A simulator: no times.</p>";
-  for (const auto& [name, key] :
-       {std::pair("measured read", "read_bytes_per_s"), std::pair("data sheet", "peak_bytes_per_s")}) {
+  for (const auto& [name, key] : {std::pair("measured read", "read_bytes_per_s"),
+                                  std::pair("data sheet", "peak_bytes_per_s")}) {
     const double rate = roofs.at(key).get<double>() * 1e-9;
     series.push_back({.name = name,
                       .color = 0,
@@ -101,10 +100,11 @@ std::string decode_html_table(const DecodeReportView& view, double read_rate) {
       "</tr>";
   for (const DecodeReportRow& row : view.rows) {
     for (const auto& [keys, p] : row.points)
-      html += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.0f}</td><td>{:.0f}</td>"
-                          "</tr>",
-                          escape_markup(row.name), keys, p.us, p.gbytes_per_s(),
-                          100e9 * p.gbytes_per_s() / read_rate);
+      html += fmt::format(
+          "<tr><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.0f}</td><td>{:.0f}</td>"
+          "</tr>",
+          escape_markup(row.name), keys, p.us, p.gbytes_per_s(),
+          100e9 * p.gbytes_per_s() / read_rate);
   }
   return html + "</table>";
 }
@@ -122,8 +122,8 @@ std::string decode_table(const json& log, const Style& style) {
   const double read_rate = log.at("roofs").at("read_bytes_per_s");
   std::string text;
   for (const DecodeReportView& view : read_decode_views(log)) {
-    text += fmt::format("{}\n{:<40}{:>9}{:>10}{:>8}{:>6}\n", view.title, "", "keys", "us", "GB/s",
-                        "%");
+    text +=
+        fmt::format("{}\n{:<40}{:>9}{:>10}{:>8}{:>6}\n", view.title, "", "keys", "us", "GB/s", "%");
     for (const DecodeReportRow& row : view.rows) {
       for (const auto& [keys, p] : row.points) {
         text += fmt::format("{:<40}{:>9}", row.name, keys);
@@ -148,14 +148,14 @@ std::string decode_report(const json& log) {
     body += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
                         escape_markup(view.title), plot_decode(view, log.at("roofs")),
                         decode_html_table(view, log.at("roofs").at("read_bytes_per_s")));
-  return log_page(log, {.window_title = "Decode attention",
-                        .title = "Attention of new tokens over long caches",
-                        .css = decode_color_css(),
-                        .introduction =
-                            "Bytes of keys, values, queries and results by the time of a call, "
+  return log_page(
+      log, {.window_title = "Decode attention",
+            .title = "Attention of new tokens over long caches",
+            .css = decode_color_css(),
+            .introduction = "Bytes of keys, values, queries and results by the time of a call, "
                             "both axes logarithmic. Dotted: what a kernel that only reads gets "
                             "from the memory, and what its data sheet says.",
-                        .body = body});
+            .body = body});
 }
 
 }  // namespace tilewright::cli

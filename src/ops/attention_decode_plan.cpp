@@ -73,20 +73,22 @@ int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device,
   const std::int64_t least = decode_rates(p).least_share;
   const std::int64_t parts =
       p.splits > 0 ? p.splits : std::max<std::int64_t>((pieces + least - 1) / least, 1);
-  return static_cast<int>(std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
+  return static_cast<int>(
+      std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
 }
 
 // What the kernels count in 32 bits: parts, and the pieces of a CTA.
 void check_size(const AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
-  const double each = p.splits > 0 ? static_cast<double>(p.splits)
-                                   : static_cast<double>(decode_capacity(p)) /
-                                             kernels::kDecodePieceKeys + 16;
+  const double each =
+      p.splits > 0 ? static_cast<double>(p.splits)
+                   : static_cast<double>(decode_capacity(p)) / kernels::kDecodePieceKeys + 16;
   const double units = static_cast<double>(tiles(plan)) * each;
-  require(p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30, ErrorKind::kUnsupported,
-          "attention decode: batch = {}, kv_heads = {}, {} keys and splits = {} are {:.3g} pieces of "
-          "work; expected fewer than 2^30 a CTA. Run parts of the batch.",
-          p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
+  require(
+      p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30, ErrorKind::kUnsupported,
+      "attention decode: batch = {}, kv_heads = {}, {} keys and splits = {} are {:.3g} pieces of "
+      "work; expected fewer than 2^30 a CTA. Run parts of the batch.",
+      p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
 }
 
 // Nobody else's data begins like this but by a chance of 2^-48.
@@ -113,8 +115,7 @@ DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
   if (p.append.rotary != RotaryPairs::kNone)
     w.rotated = add(p.batch * p.q_len * p.heads * p.head_dim, 2);
   if (has_parts(plan)) {
-    const std::int64_t slots =
-        kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
+    const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
     w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
     w.partial_sums = add(slots * plan.tile_rows * 2, 4);
     w.counters = add(slots, 8);

@@ -18,8 +18,8 @@ struct RotaryTableParams {
 /// A pair (x, y) of token t becomes (x c - y s, x s + y c), c = cos[positions[t], i], s likewise.
 /// Shapes   x, out [tokens, heads, head_dim]; positions [tokens]; cos, sin [., rotary_dim / 2]
 /// Layout   contiguous
-/// Errors   InvalidArgument if an array does not have its shape, rotary_dim is odd or > head_dim, or
-///          a position has no row in the tables
+/// Errors   InvalidArgument if an array does not have its shape, rotary_dim is odd or > head_dim,
+///          or a position has no row in the tables
 /// Source   RoFormer, arXiv 2104.09864; GPT-J (interleaved), GPT-NeoX (halves)
 std::vector<double> rotary_table(const RotaryTableParams& params, std::span<const double> x,
                                  std::span<const int64_t> positions, std::span<const double> cos,

@@ -1,4 +1,4 @@
-// Scores, weights and values of one warp of a decode kernel: 16 or 32 rows against the pieces of its
+// Scores, weights and values of one warp of a decode kernel: 16 or 32 rows against the keys of its
 // team. Nothing is shared with other teams before the last piece of a tile.
 #pragma once
 

@@ -59,14 +59,12 @@ __device__ void decode(const kernels::DecodeParams& p) {
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_DECODE_ENTRY(NAME, KV, DIM, ROWS)                                       \
-  extern "C" __global__ void __launch_bounds__(                                            \
-      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS)      \
-          .threads(),                                                                      \
-      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS)      \
-          .residents)                                                                      \
-      decode_##NAME##_d##DIM##_r##ROWS(                                                    \
-          const __grid_constant__ tilewright::kernels::DecodeParams params) {              \
-    using namespace tilewright::kernels;                                                   \
-    tilewright::tile::decode<DecodeKv::KV, decode_shape(DecodeKv::KV, DIM, ROWS)>(params); \
+#define TILEWRIGHT_DECODE_ENTRY(NAME, KV, DIM, ROWS)                                             \
+  extern "C" __global__ void __launch_bounds__(                                                  \
+      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS).threads(), \
+      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS).residents) \
+      decode_##NAME##_d##DIM##_r##ROWS(                                                          \
+          const __grid_constant__ tilewright::kernels::DecodeParams params) {                    \
+    using namespace tilewright::kernels;                                                         \
+    tilewright::tile::decode<DecodeKv::KV, decode_shape(DecodeKv::KV, DIM, ROWS)>(params);       \
   }

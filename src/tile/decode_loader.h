@@ -48,7 +48,7 @@ class DecodeLoader {
       const std::uint32_t thread = row_warp_ * 32 + threadIdx.x % 32;
       const std::uint32_t row = thread / kChunks, chunk = thread % kChunks;
       const std::uint32_t to = ring_ + stage * Shape.stage_bytes();
-#pragma unroll (kAtOnce)
+#pragma unroll(kAtOnce)
       for (int i = 0; i < kCopies; ++i) {
         const std::uint32_t key = row + static_cast<std::uint32_t>(i) * kRowsAtOnce;
         const std::int64_t from = __shfl_sync(0xffffffffu, mine, static_cast<int>(key));

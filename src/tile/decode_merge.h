@@ -1,8 +1,10 @@
 // The end of a tile in a CTA: what its teams have summed becomes one sum, of which each has some
-// dimensions, and leaves as a result or as a part of one. Who adds the last part of a tile merges all.
+// dimensions, and leaves as a result or as a part of one. Who adds the last part of a tile merges
+// all.
 //
-// In round r, warps whose team numbers differ in one bit exchange halves of what they still have: all
-// of them add, and a barrier a round is enough, because a warp next writes where it alone has read.
+// In a round, warps whose team numbers differ in one bit exchange halves of what they still have:
+// all of them add, and a barrier a round is enough, because a warp next writes where it alone has
+// read.
 #pragma once
 
 #include "tile/decode_consumer.h"
@@ -69,8 +71,8 @@ struct DecodeMerger {
     }
   }
 
-  /// With the warp whose team differs in bit Bit, and then those of lower bits. Returns the first of
-  /// the blocks that this warp is left with, in o[0] and up.
+  /// With the warp whose team differs in bit Bit, and then those of lower bits. Returns the first
+  /// of the blocks that this warp is left with, in o[0] and up.
   template <int Bit, int Count>
   __device__ int reduce(float (&o)[kAll][4], std::uint32_t from_slot) {
     if constexpr (Bit == 0) {

@@ -85,8 +85,7 @@ struct DecodeOperands {
     return static_cast<std::uint32_t>(block * 8 + column) + t * 2;
   }
 
-  /// The dimensions of a lane's four pairs of queries in step `step`: rows r and r + 8 have those at
-  /// 0, then those at 1.
+  /// Where a pair of a lane's dimensions of queries in step `step` is: the lower one, or the upper.
   __device__ static std::uint32_t query_dim(int step, int pair) {
     const std::uint32_t t = threadIdx.x % 4;
     if constexpr (kIsCodes) return static_cast<std::uint32_t>(step * 16 + pair * 2) + t * 4;

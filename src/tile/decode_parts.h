@@ -2,8 +2,8 @@
 //
 //   out = sum_i 2^(m_i - m) o_i / (sum_i 2^(m_i - m) s_i + 2^(sink log2 e - m)),   m = max_i m_i
 //
-// with o_i = sum_j 2^(x_j - m_i) v_j and s_i = sum_j 2^(x_j - m_i) over the keys of part i. All parts
-// are read in their order, the own one too: the bits do not depend on who was last.
+// with o_i = sum_j 2^(x_j - m_i) v_j and s_i = sum_j 2^(x_j - m_i) over the keys of part i. All
+// parts are read in their order, the own one too: the bits do not depend on who was last.
 #pragma once
 
 #include "kernels/attention/decode.h"
@@ -116,8 +116,7 @@ __device__ void merge_parts(const kernels::DecodeParams& p, const DecodeSegment&
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(kAllLanes, total, step);
   const DecodeResult result(top, total, p.sink == nullptr ? nullptr : p.sink + row.head);
-  const float factor =
-      result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
+  const float factor = result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
   all.store(static_cast<std::uint16_t*>(p.out) + row.offset(p.out_strides, segment.batch_idx),
             factor, p.q_is_f16 != 0);
   if (lane == 0 && p.lse != nullptr) p.lse[row.lse_offset(p, segment.batch_idx)] = result.lse;

@@ -21,7 +21,7 @@ namespace tilewright::tile {
 
 /// The keys of a sequence, and the pieces of them that any of its queries sees.
 struct DecodeKeys {
-  std::int32_t length = 0, begin = 0;          ///< keys [begin, length) are seen
+  std::int32_t length = 0, begin = 0;        ///< keys [begin, length) are seen
   std::int32_t first_piece = 0, pieces = 0;  ///< at least one of a sequence
 
   DecodeKeys() = default;
@@ -36,8 +36,7 @@ struct DecodeKeys {
 
 /// The quotient: in 32 bits whenever that is enough.
 __device__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
-  if (((a | b) >> 32) == 0)
-    return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+  if (((a | b) >> 32) == 0) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
   return a / b;
 }
 
@@ -220,7 +219,8 @@ class DecodeWalk {
       const auto start = static_cast<std::int32_t>(merge_unit_);
       return {merge_weight_, start, start + 1, 1};
     }
-    const auto first = static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
+    const auto first =
+        static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
     const auto last =
         static_cast<std::int32_t>(decode_quotient(merge_unit_ + merge_weight_ - 1, share_));
     return {last - first + 1, 2 * first + 1, 2 * (first + 1), 2};
@@ -232,8 +232,9 @@ class DecodeWalk {
     merge_unit_ = unit_ - offset_, merge_weight_ = weight_;
     const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
     begin += keys_.first_piece, end += keys_.first_piece;
-    return {batch_idx_,  kv_head,       tile_ - kv_head * p_.m_tiles,   begin, end,
-            keys_.begin, min(end * kKeys, keys_.length), keys_.length, slot};
+    return {batch_idx_, kv_head,     tile_ - kv_head * p_.m_tiles,   begin,
+            end,        keys_.begin, min(end * kKeys, keys_.length), keys_.length,
+            slot};
   }
   __device__ void step(std::int32_t take) {
     offset_ += take, left_ -= take, unit_ += take;
@@ -245,9 +246,9 @@ class DecodeWalk {
   }
   __device__ void enter() {
     keys_ = DecodeKeys(p_, batch_idx_);
-    weight_ = !is_parts_        ? keys_.pieces + p_.tile_cost
+    weight_ = !is_parts_      ? keys_.pieces + p_.tile_cost
               : p_.splits > 0 ? p_.splits
-                                : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
+                              : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
   }
 
   const kernels::DecodeParams& p_;

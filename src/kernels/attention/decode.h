@@ -73,10 +73,10 @@ struct DecodeParams {
   std::int32_t splits;       ///< kFixed
   std::int32_t groups;       ///< CTAs of the attending kernel
   std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
-std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
-  float merge_cost;  ///< of a part of a tile for the CTA that merges all, in pieces
-  float* partial_out;            ///< [slot, rows, head_dim], 16-byte aligned
-  float* partial_sums;  ///< [slot, rows, 2]: reference in units of log2, sum relative to it
+  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
+  float merge_cost;          ///< of a part of a tile for the CTA that merges all, in pieces
+  float* partial_out;        ///< [slot, rows, head_dim], 16-byte aligned
+  float* partial_sums;       ///< [slot, rows, 2]: reference in units of log2, sum relative to it
   /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
   /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
   /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
@@ -106,7 +106,8 @@ struct DecodeShape {
   int teams;       ///< each with keys of its own
   int step_keys;   ///< keys that a team takes at a time: one or two pieces
   int stages;      ///< steps of a team on their way or in use
-  int residents = 1;  ///< CTAs of a multiprocessor: one has work while the other begins or ends a tile
+  int residents =
+      1;  ///< CTAs of a multiprocessor: one has work while the other begins or ends a tile
 
   constexpr int rows() const { return 16 * warp_tiles * row_warps; }
   constexpr int warps() const { return row_warps * teams; }
@@ -128,8 +129,8 @@ struct DecodeShape {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
-/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than it
-/// asks for, and a few words are static.
+/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
+/// it asks for, and a few words are static.
 constexpr int decode_max_shared(int residents) {
   return 228 * 1024 / residents - 1024 - 64;
 }

@@ -18,8 +18,8 @@
 // clocks (at 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns
 // are 25 KB a multiprocessor; the ring has 128 KB on its way.
 // Measured (H200, CUDA graph, cold caches, 32 heads, 8 of keys, d = 128, a query): bf16, 32
-// sequences of 8192 keys 4.32 TB/s, in shuffled pages of 16 4.23, of 1 4.11; e4m3 3.77; one sequence
-// of 4096 keys 14 us. docs/notes/2026-11-22-attention-decode.md has the rest.
+// sequences of 8192 keys 4.32 TB/s, in shuffled pages of 16 4.24, of 1 4.12; e4m3 3.77; one
+// sequence of 4096 keys 14 us. docs/notes/2026-11-22-attention-decode.md has the rest.
 // Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
 // into a tile).
 #include "tile/decode_kernel.h"
