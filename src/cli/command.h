@@ -47,6 +47,7 @@ void add_generate(CLI::App& app, Context& context);
 void add_eval(CLI::App& app, Context& context);
 void add_sparse_attention(CLI::App& app, Context& context);
 void add_indexer(CLI::App& app, Context& context);
+void add_decode(CLI::App& app, Context& context);
 
 // Subcommands of `layout`.
 void add_layout_eval(CLI::App& layout, Context& context);
@@ -68,5 +69,6 @@ void add_bench_moe(CLI::App& bench, Context& context);
 void add_bench_sparse(CLI::App& bench, Context& context);
 void add_bench_indexer(CLI::App& bench, Context& context);
 void add_bench_fp8(CLI::App& bench, Context& context);
+void add_bench_decode(CLI::App& bench, Context& context);
 
 }  // namespace tilewright::cli

@@ -26,6 +26,12 @@ constexpr void (*kCommands[])(CLI::App&, Context&) = {
     add_indexer,  add_ladder,  add_quantize,
     add_generate, add_eval,    add_sim,
     add_bench};
+    add_demo,    add_info,     add_layout,
+    add_formats, add_kernels,  add_attention,
+    add_linear,  add_moe,      add_sparse_attention,
+    add_ladder,  add_quantize, add_generate,
+    add_eval,    add_sim,      add_bench,
+    add_decode};
 
 void add_global_options(CLI::App& app, Context& context) {
   const std::map<std::string, ColorMode> modes = {

@@ -1,0 +1,170 @@
+// Attention of a few new tokens over long caches of keys and values: what to compute, what will be
+// launched, and running it.
+#pragma once
+
+#include "tilewright/device.h"
+#include "tilewright/tensor.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+/// Whose factors the codes of a cache have.
+enum class DecodeDescale {
+  kNone,       ///< 1
+  kPerTensor,  ///< one for all keys, one for all values: [1]
+  kPerHead,    ///< [batch, kv_heads]
+};
+
+/// Which elements of a head are a pair that is rotated by one angle.
+enum class RotaryPairs {
+  kNone,
+  kInterleaved,  ///< 2 i and 2 i + 1
+  kHalves,       ///< i and i + rotary_dim / 2
+};
+
+/// New keys and values that run() writes behind those that are in the cache before it attends.
+struct DecodeAppend {
+  bool is_wanted = false;
+  RotaryPairs rotary = RotaryPairs::kNone;  ///< of the first rotary_dim elements of new_k and q
+  std::int64_t rotary_dim = 0;
+  std::int64_t max_position = 0;  ///< rows of cos and sin
+};
+
+/// out[b,i,h,:] = sum_j p_j v[b,j,g,:],  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
+/// s_j = softcap(scale * q[b,i,h,:] . k[b,j,g,:]) over the visible keys j, g = h / (heads/kv_heads)
+/// lse[b,h,i] = ln sum_j exp(s_j), without the sink
+///
+/// Sequence b has n = lengths[b] keys, read on the device; with append, q_len more, which this call
+/// brings. Query i stands at key n - q_len + i (bottom-right alignment); causal and the window
+/// count from there. A row without a visible key gives out = 0, lse = -inf.
+///
+/// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches of kv_dtype [num_pages,
+///          page_size, kv_heads, head_dim] with block_table [batch, max_pages], or [batch,
+///          max_len, kv_heads, head_dim]; lengths [batch]; lse [batch, heads, q_len]; with append
+///          new_k, new_v [batch, q_len, kv_heads, head_dim] of dtype, cos, sin [max_position,
+///          rotary_dim / 2] f32
+/// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, those of keys and values
+///          the same. Bytes of rows that no query sees may be anything, NaN included
+/// Numbers  e4m3 becomes f16 without loss, and q f16 times a power of two per row; products are
+///          accumulated in fp32; exp(s_j) is rounded to the 16 bits that v has (e4m3: f16) before
+///          it meets v; new keys are rotated in fp32 and rounded once, to kv_dtype; q to dtype
+/// Units    scale and descales are factors; lse and sink are natural logarithms
+/// Repeats  the same bits for the same input. With splits > 0 results of a sequence do not depend
+///          on the other ones either
+struct AttentionDecodeProblem {
+  struct Strides {
+    std::int64_t batch = 0, row = 0, head = 0;  ///< elements; all 0: contiguous
+  };
+  struct CacheStrides {
+    std::int64_t page = 0, row = 0, head = 0;  ///< elements; all 0: contiguous. Page: or sequence
+  };
+
+  DType dtype = DType::kBF16;     ///< of q, out, new_k and new_v: kBF16 or kF16
+  DType kv_dtype = DType::kBF16;  ///< dtype or kF8_E4M3
+  std::int64_t batch = 1, q_len = 1, heads = 1, kv_heads = 1;
+  std::int64_t head_dim = 0;
+  std::int64_t max_len = 0;    ///< keys that a sequence has room for, if there are no pages
+  std::int64_t page_size = 0;  ///< keys; 0: no pages
+  std::int64_t num_pages = 0, max_pages = 0;  ///< in all, and of a sequence
+  std::int64_t table_stride = 0;              ///< elements from sequence to sequence; 0: max_pages
+  std::optional<double> scale = {};           ///< > 0; head_dim^-0.5 if absent
+  bool causal = true;
+  std::int64_t window_left = -1;  ///< visible keys before the query's; -1: all
+  double softcap = 0;             ///< c > 0: c * tanh(s / c)
+  DecodeDescale descale = DecodeDescale::kNone;
+  bool has_sink = false, has_lse = false;
+  DecodeAppend append = {};
+  Strides q_strides = {}, out_strides = {}, new_k_strides = {}, new_v_strides = {};
+  CacheStrides cache_strides = {};
+  /// Parts that the keys of a sequence are cut into; 0: what the device finds best by the lengths.
+  std::int64_t splits = 0;
+  /// "auto", or one that a plan lists.
+  std::string kernel = "auto";
+};
+
+/// One kernel that could do it, or not.
+struct AttentionDecodeCandidate {
+  std::string name;    ///< "r16": 16 rows of (query, head) at a time
+  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
+  bool is_possible = false;
+  double cost_us = 0;  ///< what the choice goes by: with full caches
+};
+
+/// One kernel launch of a plan.
+struct AttentionDecodeLaunch {
+  std::string step;   ///< "append", "attend"
+  std::string entry;  ///< as `tilewright kernels` lists it
+  std::array<std::uint32_t, 3> grid, block;
+  std::uint32_t shared_bytes = 0;  ///< dynamic
+};
+
+/// What will be launched: made from the problem and the properties of the device alone.
+struct AttentionDecodePlan {
+  AttentionDecodeProblem problem;  ///< with all defaults filled in
+  std::string kernel;              ///< name of the chosen candidate
+  std::vector<AttentionDecodeCandidate> candidates;
+  std::vector<AttentionDecodeLaunch> launches;  ///< in order; none if there are no queries
+  int tile_rows = 0;  ///< (query, head) pairs of a KV head that are multiplied at a time
+  int passes = 0;     ///< over the keys: rows of a KV head / tile_rows
+  int groups = 0;     ///< CTAs that share the keys
+  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
+  double flops = 0, bytes = 0;      ///< with full caches
+
+  /// A few lines: problem, kernel, launches, workspace, and why not the others.
+  std::string to_string() const;
+};
+
+/// Device addresses, and the stream to work on.
+struct AttentionDecodeArguments {
+  const void* q = nullptr;
+  void *k_cache = nullptr, *v_cache = nullptr;  ///< written with append only
+  const std::int32_t* lengths = nullptr;
+  const std::int32_t* block_table = nullptr;               ///< with pages
+  const float *k_descale = nullptr, *v_descale = nullptr;  ///< unless kNone
+  const void *new_k = nullptr, *new_v = nullptr;           ///< with append
+  const float *cos = nullptr, *sin = nullptr;              ///< with append and rotary pairs
+  void* out = nullptr;
+  float* lse = nullptr;         ///< if has_lse
+  const float* sink = nullptr;  ///< [heads] if has_sink
+  void* workspace = nullptr;    ///< workspace_bytes; its content does not matter
+  void* stream = nullptr;       ///< CUstream; null: the default stream
+};
+
+/// A plan with its kernels loaded on a device.
+///
+/// Thread   run() may be called from several threads if workspaces, outputs and caches differ
+class AttentionDecode {
+ public:
+  /// Errors   InvalidArgument if the problem makes no sense (the message names field, value, rule);
+  ///          Unsupported if no kernel fits, or the named one does not (the message lists why)
+  AttentionDecode(const Device& device, const AttentionDecodeProblem& problem);
+  ~AttentionDecode();
+  AttentionDecode(AttentionDecode&&) noexcept;
+  AttentionDecode& operator=(AttentionDecode&&) noexcept;
+
+  const AttentionDecodePlan& plan() const noexcept;
+  /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph,
+  /// which then goes by whatever lengths, pages and tokens it finds.
+  /// A length below 0 counts as 0, one beyond the room as all of it; new tokens for which there is
+  /// no room are not written, and table entries that name no page are not followed: nothing is
+  /// read or written out of bounds, but results of such a sequence mean nothing.
+  /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
+  void run(const AttentionDecodeArguments& arguments) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The plan alone. Errors as AttentionDecode's constructor.
+AttentionDecodePlan plan_attention_decode(const Device& device,
+                                          const AttentionDecodeProblem& problem);
+
+}  // namespace tilewright

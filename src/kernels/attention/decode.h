@@ -1,0 +1,151 @@
+// Contract of flash decode: a few queries a sequence against a long cache of keys and values.
+#pragma once
+
+#include "formats/kv_page.h"
+
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+/// Keys and values are cut in pieces of this many keys.
+inline constexpr int kDecodePieceKeys = 16;
+inline constexpr int kDecodeMaxQueries = 16;
+
+/// Where a head's row of a key is: k + page * page_stride + slot * row_stride + head * head_stride,
+/// v likewise; bytes, multiples of 16. Key j of sequence b is slot j % page_size of page
+/// block_table[b * table_stride + j / page_size], or of page b if there is no table. An entry that
+/// is not below num_pages is not read.
+struct DecodeCache {
+  std::uint8_t *k, *v;
+  std::int64_t page_stride, row_stride, head_stride;
+  const std::int32_t* block_table;
+  std::int64_t table_stride;  ///< elements
+  std::int32_t page_size, num_pages;
+  std::int32_t capacity;  ///< keys that a sequence has room for; lengths beyond count as this
+  FastDivisor page_divisor;
+};
+
+/// Factors of codes, [b * batch + h * head] of the pointer; null: 1.
+struct DecodeDescale {
+  const float *k, *v;
+  std::int64_t batch, head;
+};
+
+struct DecodeStrides {
+  std::int64_t batch, row, head;  ///< elements
+};
+
+/// How the work is dealt out; made by every CTA for itself from the lengths. A tile is one
+/// sequence's rows of one KV head (as many of them as a kernel takes at a time); its pieces are
+/// those with keys that any row sees, but at least one.
+enum class DecodeDeal : std::int32_t {
+  kAuto,   ///< what is expected to end first: kAligned or kBalanced
+  kFixed,  ///< every tile in `splits` parts, whatever else there is to do: results of a sequence
+           ///< depend on nothing but itself
+};
+
+/// out[b,i,h,:] = sum_j p_j v[b,j,g,:], p = softmax over the visible keys j of
+/// s_j = scale * q[b,i,h,:] . k[b,j,g,:], g = h / (heads / kv_heads). Sequence b has
+/// n = min(lengths[b] + added, capacity) keys, n < 0 counting as 0; query i stands at position
+/// n - q_len + i and sees the keys from `window_left` before it on, up to itself if is_causal.
+///
+/// Rows of a tile are r = i * (heads / kv_heads) + (h % (heads / kv_heads)).
+struct DecodeParams {
+  const void* q;
+  void* out;
+  float* lse;                   ///< [batch, heads, q_len] or null
+  const float* sink;            ///< [heads] or null
+  const std::int32_t* lengths;  ///< [batch]
+  DecodeCache cache;
+  DecodeDescale descale;
+  DecodeStrides q_strides, out_strides;  ///< multiples of 8
+  std::int32_t batch, q_len, heads, kv_heads;
+  std::int32_t group;        ///< heads / kv_heads
+  std::int32_t rows;         ///< of a tile, as the entry's name says
+  std::int32_t m_tiles;      ///< tiles of a (sequence, KV head): ceil(group * q_len / rows)
+  std::int32_t added;        ///< keys beyond lengths
+  std::int32_t window_left;  ///< kDecodeUnbounded for all
+  std::int32_t is_causal;
+  std::int32_t q_is_f16;  ///< q and out are f16, else bf16
+  float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
+  float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
+  DecodeDeal deal;
+  std::int32_t splits;       ///< kFixed
+  std::int32_t groups;       ///< CTAs of the attending kernel
+  std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
+  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
+  float merge_cost;          ///< of a part of a tile for the CTA that merges all, in pieces
+  float* partial_out;        ///< [slot, rows, head_dim], 16-byte aligned
+  float* partial_sums;       ///< [slot, rows, 2]: reference in units of log2, sum relative to it
+  /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
+  /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
+  /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
+  std::uint64_t* counters;
+  std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
+};
+
+inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
+inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;
+
+/// Slots of partial results that may be used.
+constexpr std::int64_t decode_partial_slots(std::int64_t tiles, std::int64_t splits,
+                                            std::int64_t groups) {
+  return splits > 0 ? (splits > 1 ? tiles * splits : 0) : 2 * groups;
+}
+
+enum class DecodeKv { kBf16, kF16, kE4m3 };
+constexpr int decode_kv_bytes(DecodeKv kv) {
+  return kv == DecodeKv::kE4m3 ? 1 : 2;
+}
+
+/// How a kernel cuts its tile. Entries decode_KV_dDIM_rROWS, KV bf16, f16, e4m3.
+struct DecodeShape {
+  int head_dim, row_bytes;
+  int warp_tiles;  ///< tiles of 16 rows of a warp
+  int row_warps;   ///< warps that share keys, each with rows of its own: a team
+  int teams;       ///< each with keys of its own
+  int step_keys;   ///< keys that a team takes at a time: one or two pieces
+  int stages;      ///< steps of a team on their way or in use
+  int residents =
+      1;  ///< CTAs of a multiprocessor: one has work while the other begins or ends a tile
+
+  constexpr int rows() const { return 16 * warp_tiles * row_warps; }
+  constexpr int warps() const { return row_warps * teams; }
+  constexpr int threads() const { return 32 * warps(); }
+  constexpr int stage_bytes() const { return 2 * step_keys * row_bytes; }
+  constexpr int ring_bytes() const { return teams * stages * stage_bytes(); }
+  /// A warp's results are merged with others' in so many portions.
+  constexpr int portions() const {
+    return warp_tiles * head_dim > 128 ? warp_tiles * head_dim / 128 : 1;
+  }
+  /// Half of a portion of every warp's results, to be added to another's.
+  constexpr int exchange_bytes() const {
+    return warps() * warp_tiles * 16 * head_dim * 2 / portions();
+  }
+  constexpr int sum_bytes() const { return teams * rows() * 8; }
+  constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
+  constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
+  constexpr int shared_bytes() const {
+    return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
+  }
+};
+/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
+/// it asks for, and a few words are static.
+constexpr int decode_max_shared(int residents) {
+  return 228 * 1024 / residents - 1024 - 64;
+}
+
+constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
+  const int row_bytes = decode_kv_bytes(kv) * head_dim;
+  const int warp_tiles = rows > 16 && head_dim <= 128 ? 2 : 1, row_warps = rows / (16 * warp_tiles);
+  DecodeShape s = {head_dim, row_bytes, warp_tiles, row_warps, 8 / row_warps, 16, 1};
+  if (rows == 16 && head_dim <= 128) s.teams = 4, s.residents = 2;
+  if (rows == 16 && row_bytes == 512) s.teams = 4;
+  if (row_bytes <= 128 && warp_tiles == 1) s.step_keys = 32;
+  for (DecodeShape next = s;
+       next.shared_bytes() <= decode_max_shared(s.residents) && next.stages <= 6; ++next.stages)
+    s = next;
+  return s;
+}
+
+}  // namespace tilewright::kernels

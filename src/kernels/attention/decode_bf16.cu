@@ -1,0 +1,32 @@
+// targets: sm_90a
+//
+// Flash decode: 1 to 16 queries a sequence against a long cache. Rows of a tile are the (query,
+// head) pairs of a KV head, 16 or 64 of them; keys are split over CTAs and, in a CTA, over teams of
+// warps. Beside the ladder: nobody is specialised. A team copies its own keys and values into its
+// own ring, 16 bytes a lane (cp.async), and multiplies them (mma.sync m16n8k16, which takes 16 rows
+// where wgmma takes 64): no barrier between teams until a tile ends, and pages of any size cost
+// what a contiguous cache costs.
+//
+//   team 0   | wait, copy 3 | scores 0, weights, values | wait, copy 4 | scores 1 ...   | merge
+//   team 1   |  wait, copy 3 | scores 0, weights, values | wait, copy 4 | scores 1 ...  | teams,
+//   ...      (each at its own pace; copies of the next tile begin in this one)           | store
+//
+// Each CTA works out for itself from the lengths what it does (tile/decode_schedule.h). Of a tile
+// that several CTAs share, the one that comes last merges all parts (tile/decode_parts.h).
+//
+// Limit: memory. A key and value of 128 bf16 are 512 bytes: at 4.2 TB/s and 132 multiprocessors 27
+// clocks (at 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns
+// are 25 KB a multiprocessor; the ring has 128 KB on its way.
+// Measured (H200, CUDA graph, cold caches, 32 heads, 8 of keys, d = 128, a query): bf16, 32
+// sequences of 8192 keys 4.32 TB/s, in shuffled pages of 16 4.24, of 1 4.12; e4m3 3.77; one
+// sequence of 4096 keys 14 us. docs/notes/2026-11-22-attention-decode.md has the rest.
+// Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
+// into a tile).
+#include "tile/decode_kernel.h"
+
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 64, 16)
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 128, 16)
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 256, 16)
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 64, 64)
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 128, 64)
+TILEWRIGHT_DECODE_ENTRY(bf16, kBf16, 256, 64)

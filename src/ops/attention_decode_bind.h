@@ -1,0 +1,19 @@
+// From a plan and addresses to the arguments of its kernels.
+#pragma once
+
+#include "tilewright/attention_decode.h"
+
+#include "device/kernel.h"
+#include "ops/attention_decode_plan.h"
+
+namespace tilewright::ops {
+
+/// Errors   InvalidArgument if an address that the problem needs is null or not aligned
+void check_decode_arguments(const AttentionDecodePlan& plan,
+                            const AttentionDecodeArguments& arguments);
+
+/// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch.
+void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments& arguments,
+                   std::size_t index, const device::Kernel& kernel, const device::Stream& stream);
+
+}  // namespace tilewright::ops

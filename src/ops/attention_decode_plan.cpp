@@ -1,0 +1,168 @@
+#include "ops/attention_decode_plan.h"
+
+#include "base/error.h"
+#include "kernels/attention/decode_append.h"
+#include "ops/attention_decode_kernels.h"
+#include "ops/attention_decode_problem.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr std::size_t kWorkspaceAlignment = 256;
+
+std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
+}
+
+std::string possible_names() {
+  std::string text = "auto";
+  for (const DecodeKernel& kernel : decode_kernels()) text += fmt::format(", {}", kernel.name);
+  return text;
+}
+
+// Fills in candidates and kernel.
+const DecodeKernel& choose(const device::DeviceInfo& device, AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  require(p.kernel == "auto" || find_decode_kernel(p.kernel) != nullptr,
+          ErrorKind::kInvalidArgument, "attention decode: kernel = {}; expected one of {}",
+          p.kernel, possible_names());
+  const DecodeKernel* chosen = nullptr;
+  double best = std::numeric_limits<double>::infinity();
+  std::string reasons;
+  for (const DecodeKernel& kernel : decode_kernels()) {
+    AttentionDecodeCandidate c = {.name = kernel.name, .reason = decode_obstacle(p, device)};
+    c.is_possible = c.reason.empty();
+    if (c.is_possible) {
+      c.cost_us = decode_cost_us(kernel, p);
+      if ((p.kernel == "auto" || p.kernel == c.name) && c.cost_us < best)
+        best = c.cost_us, chosen = &kernel;
+    } else {
+      reasons += fmt::format("\n  {} {}", c.name, c.reason);
+    }
+    plan.candidates.push_back(std::move(c));
+  }
+  require(chosen != nullptr, ErrorKind::kUnsupported,
+          "attention decode: no kernel can do it on {}:{}", device.name, reasons);
+  plan.kernel = chosen->name;
+  for (AttentionDecodeCandidate& c : plan.candidates) {
+    if (c.name == plan.kernel) continue;
+    c.reason = p.kernel != "auto"
+                   ? "was not asked for"
+                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
+  }
+  return *chosen;
+}
+
+std::int64_t tiles(const AttentionDecodePlan& plan) {
+  return plan.problem.batch * plan.problem.kv_heads * plan.passes;
+}
+
+/// CTAs that can have something to do.
+int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, int residents) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const std::int64_t keys =
+      std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
+  const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
+  const std::int64_t least = decode_rates(p).least_share;
+  const std::int64_t parts =
+      p.splits > 0 ? p.splits : std::max<std::int64_t>((pieces + least - 1) / least, 1);
+  return static_cast<int>(
+      std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
+}
+
+// What the kernels count in 32 bits: parts, and the pieces of a CTA.
+void check_size(const AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const double each =
+      p.splits > 0 ? static_cast<double>(p.splits)
+                   : static_cast<double>(decode_capacity(p)) / kernels::kDecodePieceKeys + 16;
+  const double units = static_cast<double>(tiles(plan)) * each;
+  require(
+      p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30, ErrorKind::kUnsupported,
+      "attention decode: batch = {}, kv_heads = {}, {} keys and splits = {} are {:.3g} pieces of "
+      "work; expected fewer than 2^30 a CTA. Run parts of the batch.",
+      p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
+}
+
+// Nobody else's data begins like this but by a chance of 2^-48.
+std::uint64_t draw_counter_tag() {
+  std::random_device random;
+  const std::uint64_t bits = std::uint64_t{random()} << 32 | random();
+  return bits / kernels::kDecodeMaxParts * kernels::kDecodeMaxParts;
+}
+
+bool has_parts(const AttentionDecodePlan& plan) {
+  // One CTA for all tiles, or one part of each.
+  return plan.problem.splits != 1 && (plan.problem.splits > 1 || plan.groups > 1);
+}
+
+DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  DecodeWorkspace w;
+  const auto add = [&w](std::int64_t count, std::size_t bytes) {
+    const std::size_t at = w.total;
+    const std::size_t size = static_cast<std::size_t>(count) * bytes;
+    w.total += (size + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    return at;
+  };
+  if (p.append.rotary != RotaryPairs::kNone)
+    w.rotated = add(p.batch * p.q_len * p.heads * p.head_dim, 2);
+  if (has_parts(plan)) {
+    const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
+    w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
+    w.partial_sums = add(slots * plan.tile_rows * 2, 4);
+    w.counters = add(slots, 8);
+  }
+  return w;
+}
+
+void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const char* const kv = decode_kv_name(p);
+  if (p.append.is_wanted) {
+    const std::int64_t q_heads = p.append.rotary != RotaryPairs::kNone ? p.heads : 0;
+    const std::int64_t rows = p.batch * p.q_len * (q_heads + 2 * p.kv_heads);
+    plan.launches.push_back({"append",
+                             fmt::format("decode_append_{}", kv),
+                             {ceil_div(rows, kernels::kDecodeAppendWarps), 1, 1},
+                             {kernels::kDecodeAppendThreads, 1, 1}});
+  }
+  plan.launches.push_back({"attend",
+                           fmt::format("decode_{}_d{}_r{}", kv, p.head_dim, plan.tile_rows),
+                           {static_cast<std::uint32_t>(plan.groups), 1, 1},
+                           {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                           static_cast<std::uint32_t>(shape.shared_bytes())});
+}
+
+}  // namespace
+
+DecodePlanned make_decode_plan(const device::DeviceInfo& device,
+                               const AttentionDecodeProblem& problem) {
+  DecodePlanned planned;
+  AttentionDecodePlan& plan = planned.plan;
+  plan.problem = complete_decode_problem(problem);
+  const AttentionDecodeProblem& p = plan.problem;
+  const DecodeKernel& kernel = choose(device, plan);
+  plan.tile_rows = kernel.rows;
+  plan.passes = static_cast<int>((decode_rows(p) + kernel.rows - 1) / kernel.rows);
+  plan.bytes = static_cast<double>(p.batch) * decode_bytes(p, decode_capacity(p));
+  plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
+  if (p.batch == 0 || p.q_len == 0) return planned;
+  const kernels::DecodeShape shape = decode_shape_of(kernel, p);
+  plan.groups = groups_of(plan, device, shape.residents);
+  check_size(plan);
+  planned.counter_tag = draw_counter_tag();
+  planned.workspace = lay_out(plan);
+  plan.workspace_bytes = planned.workspace.total;
+  add_launches(shape, plan);
+  return planned;
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,104 @@
+// Brings pieces of keys and values into the ring of a team of warps, which alone reads them: no
+// barrier beyond the team. Every row of a head is looked up and gathered on its own, 16 bytes a
+// lane: pages of one key cost what a contiguous cache costs.
+#pragma once
+
+#include "kernels/attention/decode.h"
+#include "ptx/cp_async.h"
+#include "tile/decode_schedule.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: eight neighbouring keys' chunks of
+/// the same number lie in different banks.
+template <int RowBytes>
+__device__ constexpr std::uint32_t decode_chunk(std::uint32_t key, std::uint32_t chunk) {
+  if constexpr (RowBytes >= 128) {
+    return key * RowBytes + (chunk ^ (key & 7)) * 16;
+  } else {
+    static_assert(RowBytes == 64);
+    return (key >> 1) * 128 + (((key & 1) * 4 + chunk) ^ (key >> 1 & 3)) * 16;
+  }
+}
+
+template <kernels::DecodeShape Shape>
+class DecodeLoader {
+  static constexpr int kKeys = Shape.step_keys, kRowBytes = Shape.row_bytes;
+  static constexpr int kPieces = kKeys / kernels::kDecodePieceKeys;
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kRowsAtOnce = 32 * Shape.row_warps / kChunks;
+  static constexpr int kCopies = kKeys / kRowsAtOnce;  ///< of keys, as many of values, a lane
+  /// Large tiles leave no registers for more addresses.
+  static constexpr int kAtOnce = Shape.keeps_query() ? kCopies : 2;
+  static_assert(kCopies >= 1);
+
+ public:
+  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeWalk& walk,
+                          std::uint32_t ring, std::uint32_t team, std::uint32_t row_warp)
+      : p_(p), walk_(walk), ring_(ring), team_(team), row_warp_(row_warp) {
+    advance();
+  }
+
+  /// The next step of this team, if there is one, to a stage; one group of copies in any case.
+  __device__ void load(std::uint32_t stage) {
+    if (is_more_) {
+      const std::int64_t mine = offset();
+      const std::uint32_t thread = row_warp_ * 32 + threadIdx.x % 32;
+      const std::uint32_t row = thread / kChunks, chunk = thread % kChunks;
+      const std::uint32_t to = ring_ + stage * Shape.stage_bytes();
+#pragma unroll(kAtOnce)
+      for (int i = 0; i < kCopies; ++i) {
+        const std::uint32_t key = row + static_cast<std::uint32_t>(i) * kRowsAtOnce;
+        const std::int64_t from = __shfl_sync(0xffffffffu, mine, static_cast<int>(key));
+        const std::uint32_t bytes = from >= 0 ? 16 : 0;
+        const std::int64_t at = max(from, std::int64_t{0}) + chunk * 16;
+        const std::uint32_t place = to + decode_chunk<kRowBytes>(key, chunk);
+        ptx::cp_async_cg_shared_global_16(place, p_.cache.k + at, bytes);
+        ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, p_.cache.v + at, bytes);
+      }
+      advance();
+    }
+    ptx::cp_async_commit_group();
+  }
+
+ private:
+  /// To the next step. Lane l has key l % kKeys of it, and its page, which is on its way until the
+  /// step is loaded.
+  __device__ void advance() {
+    piece_ += Shape.teams * kPieces;
+    while (piece_ >= segment_.end) {
+      is_more_ = walk_.next(segment_);
+      if (!is_more_) return;
+      piece_ = segment_.begin + static_cast<std::int32_t>(team_) * kPieces;
+    }
+    key_ = piece_ * kernels::kDecodePieceKeys + static_cast<std::int32_t>(threadIdx.x % kKeys);
+    page_ = -1;
+    if (key_ < segment_.key_begin || key_ >= segment_.key_end) return;
+    page_ = segment_.batch_idx;
+    if (p_.cache.block_table != nullptr)
+      page_ = p_.cache.block_table[segment_.batch_idx * p_.cache.table_stride + page_of_key()];
+  }
+  __device__ std::int32_t page_of_key() const {
+    return static_cast<std::int32_t>(
+        p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key_)));
+  }
+  /// Of the lane's key in the caches; -1 if no row sees it.
+  __device__ std::int64_t offset() const {
+    const kernels::DecodeCache& cache = p_.cache;
+    if (static_cast<std::uint32_t>(page_) >= static_cast<std::uint32_t>(cache.num_pages)) return -1;
+    const std::int32_t slot = key_ - page_of_key() * cache.page_size;
+    return page_ * cache.page_stride + slot * cache.row_stride +
+           segment_.kv_head * cache.head_stride;
+  }
+
+  const kernels::DecodeParams& p_;
+  DecodeWalk walk_;
+  DecodeSegment segment_ = {};
+  std::uint32_t ring_, team_, row_warp_;
+  std::int32_t piece_ = 0, key_ = 0, page_ = -1;
+  bool is_more_ = true;
+};
+
+}  // namespace tilewright::tile

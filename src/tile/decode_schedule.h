@@ -1,0 +1,266 @@
+// Who attends to which keys: every warp works it out for itself from the lengths on the device, so
+// that no launch depends on them.
+//
+// Tiles in the order (sequence, KV head, rows) have weights, and CTA c has units [c S, (c + 1) S)
+// of their sum:
+//   balanced   a weight is the tile's pieces and tile_cost, S the sum shared out evenly. A tile may
+//              begin and end anywhere: all CTAs end together, but most have parts of two tiles.
+//   parts      a weight is the number of equal parts that a tile is cut into, S how many parts a
+//              CTA has, each on its own. Aligned: as many as there are CTAs for, S = 1. Fixed: as
+//              many as asked for.
+#pragma once
+
+#include "kernels/attention/decode.h"
+#include "ptx/warp_roles.h"
+
+#include <cstdint>
+
+#include <math.h>
+
+namespace tilewright::tile {
+
+/// The keys of a sequence, and the pieces of them that any of its queries sees.
+struct DecodeKeys {
+  std::int32_t length = 0, begin = 0;        ///< keys [begin, length) are seen
+  std::int32_t first_piece = 0, pieces = 0;  ///< at least one of a sequence
+
+  DecodeKeys() = default;
+  __device__ DecodeKeys(const kernels::DecodeParams& p, std::int32_t batch_idx) {
+    constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
+    length = min(max(p.lengths[batch_idx], 0) + p.added, p.cache.capacity);
+    begin = min(max(length - p.q_len - p.window_left, 0), length);
+    first_piece = begin / kKeys;
+    pieces = max((length + kKeys - 1) / kKeys - first_piece, 1);
+  }
+};
+
+/// The quotient: in 32 bits whenever that is enough.
+__device__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
+  if (((a | b) >> 32) == 0) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
+  return a / b;
+}
+
+/// A part of a tile for one CTA.
+struct DecodeSegment {
+  std::int32_t batch_idx, kv_head, m_tile;
+  std::int32_t begin, end;          ///< pieces, counted from key 0
+  std::int32_t key_begin, key_end;  ///< keys of them that some row sees
+  std::int32_t length;              ///< of the sequence
+  std::int32_t slot;                ///< of partial results; -1: the whole tile
+};
+
+/// The parts of a tile.
+struct DecodeMerge {
+  std::int32_t parts, first_slot, second_slot, step;
+
+  __device__ std::int32_t slot(std::int32_t part) const {
+    return part == 0 ? first_slot : second_slot + (part - 1) * step;
+  }
+};
+
+/// The sum of all weights, and how it is shared out.
+class DecodePlan {
+ public:
+  __device__ explicit DecodePlan(const kernels::DecodeParams& p) : p_(p) {
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    chunk_ = (p.batch + 31) / 32;
+    first_ = min(lane * chunk_, p.batch), last_ = min(first_ + chunk_, p.batch);
+    if (p.deal == kernels::DecodeDeal::kFixed) {
+      is_parts_ = true, splits_ = p.splits;
+      const std::int64_t units = std::int64_t{p.batch} * tiles() * p.splits;
+      share_ = decode_quotient(units + p.groups - 1, p.groups);
+      return;
+    }
+    if (first_ < last_) keys_ = DecodeKeys(p, first_);
+    std::int64_t pieces = 0;
+    for (std::int32_t b = first_; b < last_; ++b) pieces += keys(b).pieces;
+    choose(sum(pieces) * tiles());
+  }
+
+  /// Tiles of a sequence.
+  __device__ std::int32_t tiles() const { return p_.kv_heads * p_.m_tiles; }
+  __device__ bool is_parts() const { return is_parts_; }
+  __device__ std::int64_t share() const { return share_; }
+  __device__ std::int32_t part_pieces() const { return part_pieces_; }
+  /// Weight of each tile of a sequence.
+  __device__ std::int32_t weight(const DecodeKeys& keys) const {
+    if (!is_parts_) return keys.pieces + p_.tile_cost;
+    if (splits_ > 0) return splits_;
+    return parts_of(keys.pieces, part_pieces_);
+  }
+
+  /// The sequence that unit `at` of all belongs to, and what is left of `at` within it; false if
+  /// there are not so many.
+  __device__ bool find(std::int64_t& at, std::int32_t& batch_idx) const {
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    std::int64_t mine = 0;
+    for (std::int32_t b = first_; b < last_; ++b) mine += splits_ > 0 ? splits_ : weight(keys(b));
+    mine *= tiles();
+    std::int64_t through = mine;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const std::int64_t other = __shfl_up_sync(0xffffffffu, through, step);
+      if (lane >= step) through += other;
+    }
+    const std::uint32_t found = __ballot_sync(0xffffffffu, at < through);
+    if (found == 0) return false;
+    const int owner = __ffs(static_cast<int>(found)) - 1;
+    at -= __shfl_sync(0xffffffffu, through - mine, owner);
+    batch_idx = __shfl_sync(0xffffffffu, first_, owner);
+    while (true) {
+      const std::int64_t here = std::int64_t{weight(DecodeKeys(p_, batch_idx))} * tiles();
+      if (at < here) return true;
+      at -= here, ++batch_idx;
+    }
+  }
+
+ private:
+  __device__ DecodeKeys keys(std::int32_t batch_idx) const {
+    return batch_idx == first_ ? keys_ : DecodeKeys(p_, batch_idx);
+  }
+  __device__ static std::int64_t sum(std::int64_t x) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+  }
+  __device__ static std::int32_t parts_of(std::int32_t pieces, std::int32_t share) {
+    return (pieces + share - 1) / share;
+  }
+
+  /// Parts of `share` pieces: are there CTAs for all?
+  __device__ bool fits(std::int32_t share) const {
+    std::int64_t parts = 0;
+    for (std::int32_t b = first_; b < last_; ++b) parts += parts_of(keys(b).pieces, share);
+    return sum(parts) * tiles() <= p_.groups;
+  }
+
+  __device__ void choose(std::int64_t pieces) {
+    const std::int64_t all_tiles = std::int64_t{p_.batch} * tiles();
+    const std::int64_t weights = pieces + all_tiles * p_.tile_cost;
+    // A tile of x pieces in parts of y takes y + merge_cost x / y beyond what memory allows.
+    const float mean = static_cast<float>(pieces) / static_cast<float>(all_tiles);
+    const std::int32_t least_share =
+        max(p_.least_share, static_cast<std::int32_t>(sqrtf(mean * p_.merge_cost)));
+    share_ = max(decode_quotient(weights + p_.groups - 1, p_.groups),
+                 std::int64_t{p_.tile_cost} + least_share);
+    if (all_tiles > p_.groups) return;
+    // Aligned parts of that many pieces fit if there is one CTA for each tile beside those that the
+    // pieces fill; smaller ones may: eight attempts between the two bounds.
+    const auto spare = static_cast<std::uint32_t>(p_.groups - all_tiles + 1);
+    const auto all = static_cast<std::uint32_t>(min(pieces, std::int64_t{0x7fffffff}));
+    const std::uint32_t least =
+        max((all + p_.groups - 1) / p_.groups, static_cast<std::uint32_t>(least_share));
+    std::uint32_t high = max((all + spare - 1) / spare, least), low = least;
+    for (int i = 0; i < 8 && low < high; ++i) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (fits(static_cast<std::int32_t>(middle))) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    // Balanced, a CTA has parts of two tiles.
+    if (high > share_) return;
+    is_parts_ = true, part_pieces_ = static_cast<std::int32_t>(high), share_ = 1;
+  }
+
+  const kernels::DecodeParams& p_;
+  std::int32_t chunk_, first_, last_;  ///< sequences of this lane
+  DecodeKeys keys_;                    ///< of the first of them
+  bool is_parts_ = false;
+  std::int32_t splits_ = 0, part_pieces_ = 0;
+  std::int64_t share_ = 0;
+};
+
+/// The segments of a CTA, one after another; the same for all lanes of a warp.
+class DecodeWalk {
+ public:
+  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t cta)
+      : p_(p),
+        share_(plan.share()),
+        tiles_(plan.tiles()),
+        is_parts_(plan.is_parts()),
+        part_pieces_(plan.part_pieces()),
+        unit_(plan.share() * cta) {
+    std::int64_t at = unit_;
+    if (!plan.find(at, batch_idx_)) return;
+    left_ = share_;
+    enter();
+    tile_ = static_cast<std::int32_t>(decode_quotient(at, weight_));
+    offset_ = static_cast<std::int32_t>(at - std::int64_t{tile_} * weight_);
+  }
+
+  /// False at the end.
+  __device__ bool next(DecodeSegment& segment) {
+    while (left_ > 0 && batch_idx_ < p_.batch) {
+      const std::int32_t take =
+          is_parts_ ? 1 : static_cast<std::int32_t>(min(std::int64_t{weight_ - offset_}, left_));
+      std::int32_t begin, end, slot;
+      if (is_parts_) {
+        const std::int32_t each = (keys_.pieces + weight_ - 1) / weight_;
+        begin = min(offset_ * each, keys_.pieces), end = min(begin + each, keys_.pieces);
+        slot = weight_ > 1 ? static_cast<std::int32_t>(unit_) : -1;
+      } else {
+        begin = max(offset_ - p_.tile_cost, 0), end = max(offset_ + take - p_.tile_cost, 0);
+        const auto cta = static_cast<std::int32_t>(blockIdx.x);
+        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * cta + (begin == 0 ? 1 : 0);
+      }
+      const bool is_any = is_parts_ || end > begin;
+      segment = make(begin, end, slot);
+      step(take);
+      if (is_any) return true;
+    }
+    return false;
+  }
+
+  /// Of the tile whose segment next() has given last, if it is a part.
+  __device__ DecodeMerge merge() const {
+    if (is_parts_) {
+      const auto start = static_cast<std::int32_t>(merge_unit_);
+      return {merge_weight_, start, start + 1, 1};
+    }
+    const auto first =
+        static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
+    const auto last =
+        static_cast<std::int32_t>(decode_quotient(merge_unit_ + merge_weight_ - 1, share_));
+    return {last - first + 1, 2 * first + 1, 2 * (first + 1), 2};
+  }
+
+ private:
+  __device__ DecodeSegment make(std::int32_t begin, std::int32_t end, std::int32_t slot) {
+    constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
+    merge_unit_ = unit_ - offset_, merge_weight_ = weight_;
+    const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
+    begin += keys_.first_piece, end += keys_.first_piece;
+    return {batch_idx_, kv_head,     tile_ - kv_head * p_.m_tiles,   begin,
+            end,        keys_.begin, min(end * kKeys, keys_.length), keys_.length,
+            slot};
+  }
+  __device__ void step(std::int32_t take) {
+    offset_ += take, left_ -= take, unit_ += take;
+    if (offset_ < weight_) return;
+    offset_ = 0;
+    if (++tile_ < tiles_) return;
+    tile_ = 0;
+    if (++batch_idx_ < p_.batch) enter();
+  }
+  __device__ void enter() {
+    keys_ = DecodeKeys(p_, batch_idx_);
+    weight_ = !is_parts_      ? keys_.pieces + p_.tile_cost
+              : p_.splits > 0 ? p_.splits
+                              : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
+  }
+
+  const kernels::DecodeParams& p_;
+  std::int64_t share_;
+  std::int32_t tiles_;
+  bool is_parts_;
+  std::int32_t part_pieces_;
+  std::int64_t unit_, left_ = 0;  ///< where the CTA is among all units, and how many it still has
+  std::int32_t batch_idx_ = 0, tile_ = 0, offset_ = 0, weight_ = 1;
+  DecodeKeys keys_;
+  std::int64_t merge_unit_ = 0;  ///< where the last segment's tile begins
+  std::int32_t merge_weight_ = 0;
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,241 @@
+// The decode operator on every device: each feature against the float64 reference, under all checks
+// of the simulator.
+#include "device/graph.h"
+#include "ops/attention_decode_kernels.h"
+#include "tests/ops/attention_decode_case.h"
+#include "tests/ops/hopper_test.h"
+
+#include <cstring>
+
+namespace tilewright::ops {
+namespace {
+
+class AttentionDecodeRunTest : public HopperTest<AttentionDecodeRunTest> {
+ protected:
+  static void check(const DecodeCase& c) {
+    SCOPED_TRACE(plan_attention_decode(*device_, c.problem).to_string());
+    DecodeRun(*device_, c).check();
+  }
+  std::vector<std::string> held_entries() const override {
+    return {"decode_bf16_d64_r16", "decode_f16_d64_r16", "decode_e4m3_d64_r16",
+            "decode_append_bf16"};
+  }
+};
+TILEWRIGHT_ON_EVERY_HOPPER(AttentionDecodeRunTest);
+
+// 300 keys are 19 pieces; 37 end within one.
+const DecodeCase kSmall = {
+    {.batch = 2, .heads = 4, .kv_heads = 2, .head_dim = 64, .max_len = 320, .has_lse = true},
+    {300, 37}};
+
+DecodeCase with(DecodeCase c, auto change) {
+  change(c.problem);
+  return c;
+}
+DecodeCase paged(DecodeCase c, std::int64_t page_size) {
+  AttentionDecodeProblem& p = c.problem;
+  p.max_len = 0, p.page_size = page_size;
+  std::int64_t most = 0, all = 0;
+  for (const std::int32_t length : c.lengths) {
+    const std::int64_t keys = length + (p.append.is_wanted ? p.q_len : 0);
+    most = std::max(most, (keys + page_size - 1) / page_size);
+    all += (keys + page_size - 1) / page_size;
+  }
+  p.max_pages = most + 1, p.num_pages = all + 3, p.table_stride = p.max_pages + 2;
+  return c;
+}
+void to_codes(AttentionDecodeProblem& p) {
+  p.kv_dtype = DType::kF8_E4M3;
+}
+
+struct Types {
+  DType dtype, kv_dtype;
+};
+constexpr Types kTypes[] = {{DType::kBF16, DType::kBF16},
+                            {DType::kF16, DType::kF16},
+                            {DType::kBF16, DType::kF8_E4M3},
+                            {DType::kF16, DType::kF8_E4M3}};
+
+TEST_P(AttentionDecodeRunTest, EveryTypeAtEveryHeadDim) {
+  for (const Types types : kTypes) {
+    for (const std::int64_t head_dim : {64, 128, 256})
+      check(with(kSmall, [&](AttentionDecodeProblem& p) {
+        p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
+      }));
+  }
+}
+// Tiles of 16 and 64 rows, the last ones not filled.
+TEST_P(AttentionDecodeRunTest, EveryKernelWithSeveralTilesOfRows) {
+  for (const DecodeKernel& kernel : decode_kernels()) {
+    for (const Types types : {kTypes[0], kTypes[2]}) {
+      for (const std::int64_t head_dim : {64, 128, 256})
+        check(with(
+            {{.q_len = 5, .heads = 14, .kv_heads = 1, .head_dim = head_dim, .max_len = 100}, {83}},
+            [&](AttentionDecodeProblem& p) {
+              p.kv_dtype = types.kv_dtype, p.has_lse = true, p.kernel = kernel.name;
+            }));
+    }
+  }
+}
+TEST_P(AttentionDecodeRunTest, GroupsOfHeads) {
+  for (const std::int64_t heads : {1, 3, 8, 16, 32})
+    check(with(kSmall, [&](AttentionDecodeProblem& p) { p.heads = heads, p.kv_heads = 1; }));
+  check(with(kSmall, [](AttentionDecodeProblem& p) { p.heads = p.kv_heads = 5; }));
+}
+TEST_P(AttentionDecodeRunTest, SeveralQueriesOfASequence) {
+  for (const std::int64_t q_len : {2, 3, 16}) {
+    for (const bool causal : {true, false})
+      check(with(kSmall, [&](AttentionDecodeProblem& p) { p.q_len = q_len, p.causal = causal; }));
+  }
+}
+TEST_P(AttentionDecodeRunTest, RaggedLengths) {
+  DecodeCase c = kSmall;
+  c.lengths = {0, 1, 319, 16, 17, 0, 128, 15, 200};
+  c.problem.batch = 9;
+  check(c);
+  check(with(c, [](AttentionDecodeProblem& p) { p.q_len = 16; }));
+  c.lengths.assign(9, 0);
+  check(c);
+  c.lengths.assign(9, 1);
+  check(c);
+}
+// More sequences than lanes: each of these has several.
+TEST_P(AttentionDecodeRunTest, ManySequences) {
+  DecodeCase c = {{.batch = 70, .heads = 2, .kv_heads = 2, .head_dim = 64, .max_len = 64}, {}};
+  for (int i = 0; i < 70; ++i) c.lengths.push_back(i * 37 % 65);
+  check(c);
+  check(with(c, [](AttentionDecodeProblem& p) { p.splits = 2; }));
+}
+TEST_P(AttentionDecodeRunTest, PagesOfEverySize) {
+  for (const std::int64_t page : {1, 3, 16, 64, 256}) {
+    check(paged(kSmall, page));
+    check(paged(with(kSmall, to_codes), page));
+  }
+}
+TEST_P(AttentionDecodeRunTest, ForcedSplits) {
+  for (const std::int64_t splits : {1, 2, 3, 7, 40}) {
+    check(with(kSmall, [&](AttentionDecodeProblem& p) { p.splits = splits, p.has_sink = true; }));
+    check(paged(
+        with(kSmall, [&](AttentionDecodeProblem& p) { p.splits = splits, p.head_dim = 128; }), 16));
+  }
+}
+TEST_P(AttentionDecodeRunTest, Windows) {
+  for (const std::int64_t window : {0, 5, 40, 1000}) {
+    for (const std::int64_t q_len : {1, 6})
+      check(with(kSmall,
+                 [&](AttentionDecodeProblem& p) { p.window_left = window, p.q_len = q_len; }));
+    check(paged(with(kSmall, [&](AttentionDecodeProblem& p) { p.window_left = window; }), 3));
+  }
+}
+TEST_P(AttentionDecodeRunTest, ScaleSoftcapAndSink) {
+  for (const Types types : {kTypes[0], kTypes[2]}) {
+    const DecodeCase base =
+        with(kSmall, [&](AttentionDecodeProblem& p) { p.kv_dtype = types.kv_dtype; });
+    check(with(base, [](AttentionDecodeProblem& p) { p.softcap = 2, p.scale = 0.3; }));
+    check(with(base, [](AttentionDecodeProblem& p) { p.has_sink = true; }));
+    DecodeCase extreme = with(base, [](AttentionDecodeProblem& p) { p.has_sink = true; });
+    extreme.sink = {INFINITY, -INFINITY, 100, -100};
+    check(extreme);
+  }
+}
+TEST_P(AttentionDecodeRunTest, DescaledCodes) {
+  for (const DecodeDescale descale : {DecodeDescale::kPerTensor, DecodeDescale::kPerHead}) {
+    for (const std::int64_t splits : {1, 3})
+      check(with(kSmall, [&](AttentionDecodeProblem& p) {
+        to_codes(p);
+        p.descale = descale, p.splits = splits;
+      }));
+  }
+}
+TEST_P(AttentionDecodeRunTest, StridesOfACache) {
+  // [page, head, slot, dim] with a gap behind every row, and [page, slot, k and v, head, dim].
+  DecodeCase c = paged(kSmall, 16);
+  c.problem.cache_strides = {2 * 16 * 72, 72, 16 * 72};
+  check(c);
+  c.problem.cache_strides = {16 * 256, 256, 64};
+  check(c);
+}
+TEST_P(AttentionDecodeRunTest, NewTokensAreWrittenAndAttendedTo) {
+  for (const Types types : kTypes) {
+    for (const std::int64_t q_len : {1, 3}) {
+      const DecodeCase c = with(kSmall, [&](AttentionDecodeProblem& p) {
+        p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.q_len = q_len;
+        p.append.is_wanted = true;
+      });
+      check(c);
+      check(paged(c, 16));
+    }
+  }
+}
+TEST_P(AttentionDecodeRunTest, NewTokensAreRotated) {
+  for (const RotaryPairs pairs : {RotaryPairs::kInterleaved, RotaryPairs::kHalves}) {
+    for (const std::int64_t dim : {64, 24}) {
+      for (const bool is_exact : {true, false}) {
+        DecodeCase c = paged(with(kSmall,
+                                  [&](AttentionDecodeProblem& p) {
+                                    p.q_len = 2;
+                                    p.append = {true, pairs, dim, 320};
+                                  }),
+                             3);
+        c.has_exact_numbers = is_exact;
+        check(c);
+        if (!is_exact) continue;
+        to_codes(c.problem);
+        c.problem.descale = DecodeDescale::kPerHead;
+        check(c);
+      }
+    }
+  }
+}
+TEST_P(AttentionDecodeRunTest, RowsOfEmptySequencesAreZeros) {
+  DecodeCase c = kSmall;
+  c.lengths = {0, -5};
+  check(c);
+  check(with(c, [](AttentionDecodeProblem& p) { p.has_sink = true, p.splits = 3; }));
+}
+TEST_P(AttentionDecodeRunTest, LengthsBeyondTheRoomCountAsTheRoom) {
+  DecodeCase c = kSmall;
+  c.lengths = {2000000000, 37};
+  check(c);
+}
+TEST_P(AttentionDecodeRunTest, NothingToDo) {
+  check(with(kSmall, [](AttentionDecodeProblem& p) { p.q_len = 0; }));
+  DecodeCase none = kSmall;
+  none.problem.batch = 0, none.lengths.clear();
+  check(none);
+  DecodeCase roomless = kSmall;
+  roomless.problem.max_len = 0, roomless.lengths = {0, 0};
+  check(roomless);
+}
+TEST_P(AttentionDecodeRunTest, CapturedInAGraphAndLaunchedTwice) {
+  DecodeRun(*device_, paged(kSmall, 16))
+      .check([](const AttentionDecode& decode, const AttentionDecodeArguments& arguments,
+                const device::Stream& stream) {
+        const auto graph = device::Graph::capture(stream, [&] { decode.run(arguments); });
+        graph.launch(stream);
+        graph.launch(stream);
+      });
+}
+TEST_P(AttentionDecodeRunTest, TheSameBitsEveryTime) {
+  DecodeCase c = kSmall;
+  c.lengths = {311, 120};
+  DecodeRun first(*device_, c), second(*device_, c);
+  first.check();
+  second.check();
+  EXPECT_EQ(first.out(), second.out());
+  EXPECT_EQ(std::memcmp(first.lse().data(), second.lse().data(), first.lse().size() * 4), 0);
+}
+// With a fixed number of parts a sequence's result does not depend on what else is in the batch.
+TEST_P(AttentionDecodeRunTest, FixedSplitsDoNotDependOnTheBatch) {
+  DecodeCase c = with(kSmall, [](AttentionDecodeProblem& p) { p.splits = 4; });
+  DecodeRun both(*device_, c);
+  both.check();
+  c.problem.batch = 1, c.lengths = {300};
+  DecodeRun alone(*device_, c);
+  alone.check();
+  ASSERT_FALSE(alone.out().empty());
+  EXPECT_TRUE(std::equal(alone.out().begin(), alone.out().end(), both.out().begin()));
+}
+
+}  // namespace
+}  // namespace tilewright::ops
