@@ -20,18 +20,10 @@ void print_json(const nlohmann::json& value) {
 namespace {
 
 constexpr void (*kCommands[])(CLI::App&, Context&) = {
-    add_demo,     add_info,    add_layout,
-    add_formats,  add_kernels, add_attention,
-    add_linear,   add_moe,     add_sparse_attention,
-    add_indexer,  add_ladder,  add_quantize,
-    add_generate, add_eval,    add_sim,
-    add_bench};
-    add_demo,    add_info,     add_layout,
-    add_formats, add_kernels,  add_attention,
-    add_linear,  add_moe,      add_sparse_attention,
-    add_ladder,  add_quantize, add_generate,
-    add_eval,    add_sim,      add_bench,
-    add_decode};
+    add_demo,      add_info,   add_layout,   add_formats,  add_kernels,
+    add_attention, add_decode, add_linear,   add_moe,      add_sparse_attention,
+    add_indexer,   add_ladder, add_quantize, add_generate, add_eval,
+    add_sim,       add_bench};
 
 void add_global_options(CLI::App& app, Context& context) {
   const std::map<std::string, ColorMode> modes = {

@@ -110,10 +110,9 @@ double tw_attention_flops(const tw_attention* attention) {
 }
 
 tw_status tw_attention_run(const tw_attention* attention, const tw_attention_arguments* arguments) {
-  return c_api::run(
-      "tw_attention_run", "attention", attention, arguments,
-      [](const tilewright::Attention& op, const tw_attention_arguments& a) {
-        op.run({a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace, a.stream,
-                a.q_descale, a.k_descale, a.v_descale, a.v_descale_max});
-      });
+  return c_api::run("tw_attention_run", "attention", attention, arguments,
+                    [](const tilewright::Attention& op, const tw_attention_arguments& a) {
+                      op.run({a.q, a.k, a.v, a.out, a.lse, a.sink, a.cu_q, a.cu_kv, a.workspace,
+                              a.stream, a.q_descale, a.k_descale, a.v_descale, a.v_descale_max});
+                    });
 }
