@@ -29,8 +29,8 @@ AttentionPrepareParams params(std::int64_t head_dim) {
 }
 
 // Codes differ from the exact numbers by at most 2^-4 of themselves, or half the smallest step,
-// 2^-10 of the factor; fp32 in between, log2(head_dim) + 4 roundings of at most the largest sum, adds
-// less than a hundredth of that.
+// 2^-10 of the factor; fp32 in between, log2(head_dim) + 4 roundings of at most the largest sum,
+// adds less than a hundredth of that.
 void expect_close(const AttentionPrepareParams& p, const std::vector<float>& x,
                   const std::vector<double>& exact) {
   const Fp8Operand operand = prepare_attention_operand(p, x);

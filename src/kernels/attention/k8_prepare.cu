@@ -15,8 +15,8 @@
 // A scale of a tensor or a head needs a pass over everything before (attention_k8_amax).
 //
 // Limit: memory, 3 bytes an element in one pass, 5 in two. Of instructions, at d = 128: 1 to
-// unpack, 0.5 for signs (folded into the first butterfly), 7 for butterflies, 2 shuffles, 1 amax, 1 scale,
-// 0.75 to convert: 13 an element, where 4 TB/s leave time for 22.
+// unpack, 0.5 for signs (folded into the first butterfly), 7 for butterflies, 2 shuffles, 1 amax,
+// 1 scale, 0.75 to convert: 13 an element, where 4 TB/s leave time for 22.
 // Measured: docs/04-kernels.md, "K8".
 // Sources: FlashAttention-3, section 3.3.
 #include "kernels/attention/k8_prepare.h"
