@@ -227,14 +227,14 @@ __device__ std::uint32_t rank_candidates(Shared& shared, const Part& part, const
   shared.candidates[threadIdx.x] = mine;
   __syncthreads();
   if (mine != kNothing) {
-    std::uint32_t above = 0, equal = 0;
+    // Equal ones in the order of their threads: one alone has the wanted place.
+    std::int32_t before = 0;
     for (std::int32_t i = 0; i < found.inside; ++i) {
       const std::uint32_t other = shared.candidates[i];
-      above += other > mine ? 1 : 0;
-      equal += other == mine ? 1 : 0;
+      const bool is_earlier = i < static_cast<std::int32_t>(threadIdx.x);
+      before += other > mine || (other == mine && is_earlier) ? 1 : 0;
     }
-    const auto rank = static_cast<std::uint32_t>(wanted);
-    if (above < rank && rank <= above + equal) shared.threshold = mine;
+    if (before + 1 == wanted) shared.threshold = mine;
   }
   __syncthreads();
   return shared.threshold;
