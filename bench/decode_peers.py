@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Attention of new tokens over caches: other libraries beside Tilewright's, on a GPU, the same inputs, one run.
+
+    python3 bench/decode_peers.py --out decode-peers.json
+
+Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and flash
+backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over pages of 16
+tokens in random order, and over the caches rounded to e4m3; FlashAttention-3 over the bf16 caches if --fa3 names a
+shared library with the function that bench/attention_peers.py describes (is_bf16 = 1, num_splits = 0).
+
+Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are written before it); one call of each
+in random order, again and again; times by events. Every result is compared with float64 on sampled heads.
+"""
+
+import argparse
+import ctypes
+import math
+import pathlib
+import random
+import statistics
+import sys
+
+import attention_peers
+import peer_run
+
+# batch, keys, heads, heads of keys, head_dim
+CASES = [(1, 256, 32, 8, 128), (1, 1024, 32, 8, 128), (1, 4096, 32, 8, 128), (1, 16384, 32, 8, 128),
+         (1, 65536, 32, 8, 128), (8, 1024, 32, 8, 128), (8, 4096, 32, 8, 128), (32, 4096, 32, 8, 128),
+         (32, 8192, 32, 8, 128), (16, 2048, 32, 32, 128), (4, 16384, 16, 1, 128), (32, 8192, 32, 8, 64),
+         (16, 8192, 16, 4, 256)]
+PER_HEAD = 2  # tw_descale
+# e4m3 keys and values are converted exactly, so only sums and the result in bf16 round.
+LIMIT = 2e-2
+PAGE = 16
+
+
+class Problem(ctypes.Structure):  # tw_attention_decode_problem
+    _fields_ = ([("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("kv_dtype", ctypes.c_int32)] +
+                [(n, ctypes.c_int64) for n in ("batch", "q_len", "heads", "kv_heads", "head_dim", "max_len",
+                                               "page_size", "num_pages", "max_pages", "table_stride")] +
+                [("scale", ctypes.c_double), ("causal", ctypes.c_int32), ("window_left", ctypes.c_int64),
+                 ("softcap", ctypes.c_double)] +
+                [(n, ctypes.c_int32) for n in ("descale", "has_sink", "has_lse", "appends", "rotary")] +
+                [("rotary_dim", ctypes.c_int64), ("max_position", ctypes.c_int64)] +
+                [(n, attention_peers.Strides) for n in ("q_strides", "out_strides", "new_k_strides",
+                                                        "new_v_strides", "cache_strides")] +
+                [("splits", ctypes.c_int64), ("kernel", ctypes.c_char_p)])
+
+
+class Arguments(ctypes.Structure):  # tw_attention_decode_arguments
+    _fields_ = [(n, ctypes.c_void_p) for n in ("q", "k_cache", "v_cache", "lengths", "block_table", "k_descale",
+                                               "v_descale", "new_k", "new_v", "cos", "sin", "out", "lse", "sink",
+                                               "workspace", "stream")]
+
+
+class Tilewright(peer_run.Library):
+    def __init__(self, path):
+        super().__init__(path, strings=("tw_attention_decode_plan_text",),
+                         sizes=("tw_attention_decode_workspace_bytes",))
+
+    def prepare(self, torch, q, k, v, length, **more):
+        """A function that enqueues one run and returns its output, and the plan. q [batch, 1, heads, dim]; caches
+        [batch, length, kv_heads, dim], or pages of them and `table`; `descales` of e4m3."""
+        problem, table, descales = Problem(), more.get("table"), more.get("descales")
+        self.lib.tw_attention_decode_problem_init(ctypes.byref(problem))
+        problem.dtype, problem.kv_dtype = 0, attention_peers.E4M3 if descales else 0
+        problem.batch, problem.q_len, problem.heads, problem.head_dim = q.shape
+        problem.kv_heads, problem.descale = k.shape[2], PER_HEAD if descales else 0
+        if table is None:
+            problem.max_len = length
+        else:
+            problem.page_size, problem.num_pages, problem.max_pages = k.shape[1], k.shape[0], table.shape[1]
+        decode = ctypes.c_void_p()
+        self.check(self.lib.tw_attention_decode_create(self.device, ctypes.byref(problem), ctypes.byref(decode)))
+        workspace = torch.zeros(max(self.lib.tw_attention_decode_workspace_bytes(decode), 1), dtype=torch.uint8,
+                                device=q.device)
+        lengths = torch.full((q.shape[0],), length, dtype=torch.int32, device=q.device)
+        out = torch.empty_like(q)
+        a = Arguments(q=q.data_ptr(), k_cache=k.data_ptr(), v_cache=v.data_ptr(), lengths=lengths.data_ptr(),
+                      out=out.data_ptr(), workspace=workspace.data_ptr())
+        if table is not None:
+            a.block_table = table.data_ptr()
+        if descales:
+            a.k_descale, a.v_descale = (x.data_ptr() for x in descales)
+
+        def run():
+            a.stream = torch.cuda.current_stream().cuda_stream
+            self.check(self.lib.tw_attention_decode_run(decode, ctypes.byref(a)))
+            return out.transpose(1, 2)
+
+        run.keep = (q, k, v, lengths, out, workspace, table, descales)
+        run.close = lambda: self.lib.tw_attention_decode_destroy(decode)
+        return run, self.lib.tw_attention_decode_plan_text(decode).decode()
+
+
+def add_tilewright(torch, tilewright, found, q, k, v):
+    """Caches of bf16, the same in pages, and rounded. k and v are [batch, kv_heads, length, dim]."""
+    rows = q.transpose(1, 2).contiguous()
+    batch, kv_heads, length, dim = k.shape
+    caches = [x.transpose(1, 2).contiguous() for x in (k, v)]
+    pages = batch * ((length + PAGE - 1) // PAGE)
+    table = torch.randperm(pages, device=q.device).to(torch.int32).reshape(batch, -1).contiguous()
+    paged = [torch.zeros(pages, PAGE, kv_heads, dim, dtype=x.dtype, device=q.device) for x in caches]
+    for pool, x in zip(paged, caches):
+        pool[table.flatten().long()] = x.reshape(pages, PAGE, kv_heads, dim)
+    rounded = [attention_peers.Rounded(torch, x, kv_heads) for x in (k, v)]
+    codes = [x.codes.transpose(1, 2).contiguous() for x in rounded]
+    forms = {"bf16": ((*caches,), {}), f"pages of {PAGE}": ((*paged,), {"table": table}),
+             "e4m3": ((*codes,), {"descales": [x.descale for x in rounded]})}
+    exact = {"e4m3": [x.exact for x in rounded]}
+    for name, (form, more) in forms.items():
+        run, plan = tilewright.prepare(torch, rows, *form, length, **more)
+        found[name] = ("tilewright", run, plan, exact.get(name, (k, v)))
+
+
+def add_peers(torch, args, fa3, found, q, k, v):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    import torch.nn.functional as functional
+
+    def add(name, backend, source):
+        def run():
+            with sdpa_kernel(backend):
+                return functional.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1])
+        found[name] = (source, run, None, (k, v))
+
+    add("cudnn", SDPBackend.CUDNN_ATTENTION, f"cuDNN {torch.backends.cudnn.version()} (torch {torch.__version__})")
+    add("flash", SDPBackend.FLASH_ATTENTION, f"torch {torch.__version__}, flash backend")
+    if fa3 is None:
+        return
+    out = torch.empty_like(q)
+    lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    strides = [(ctypes.c_int64 * 3)(x.stride(0), x.stride(2), x.stride(1)) for x in (q, k, v, out)]
+    a = attention_peers.Fa3Fp8Arguments(*(x.data_ptr() for x in (q, k, v, out, lse)), None, None, None, q.shape[0],
+                                        q.shape[1], k.shape[1], 1, k.shape[2], q.shape[3], 0,
+                                        1 / math.sqrt(q.shape[3]), *strides, 1, 0)
+    fa3.fa3_workspace_bytes.restype = ctypes.c_size_t
+    workspace = torch.zeros(max(fa3.fa3_workspace_bytes(ctypes.byref(a)), 1), dtype=torch.uint8, device=q.device)
+    a.workspace, a.workspace_bytes = workspace.data_ptr(), workspace.numel()
+
+    def run():
+        a.stream = torch.cuda.current_stream().cuda_stream
+        status = fa3.fa3_forward_any(ctypes.byref(a))
+        if status:
+            raise RuntimeError(f"fa3_forward_any returned {status}")
+        return out
+    run.keep = (lse, workspace)
+    found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", run, None, (k, v))
+
+
+def error_of(torch, out, q, k, v, count):
+    chooser = random.Random(1)
+    got, want = [], []
+    for _ in range(count):
+        b, h = chooser.randrange(q.shape[0]), chooser.randrange(q.shape[1])
+        g = h // (q.shape[1] // k.shape[1])
+        weights = torch.softmax(k[b, g].double() @ q[b, h, 0].double() / math.sqrt(q.shape[3]), 0)
+        want.append(weights @ v[b, g].double())
+        got.append(out[b, h, 0].double())
+    got, want = torch.stack(got), torch.stack(want)
+    relative = ((got - want).norm() / want.norm()).item()
+    return {"rows": count, "max_abs": (got - want).abs().max().item(), "relative_rms": relative,
+            "ok": bool(relative < LIMIT)}
+
+
+def run_case(torch, args, tilewright, fa3, case):
+    batch, length, heads, kv_heads, dim = case
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(batch, h, n, dim, device="cuda", dtype=torch.bfloat16)
+               for h, n in ((heads, 1), (kv_heads, length), (kv_heads, length)))
+    found, error = {}, {}
+    add_peers(torch, args, fa3, found, q, k, v)
+    if tilewright is not None:
+        add_tilewright(torch, tilewright, found, q, k, v)
+    for name in list(found):
+        try:
+            error[name] = error_of(torch, found[name][1](), q, *found[name][3], args.rows)
+        except RuntimeError as refusal:
+            print(f"  {name}: {str(refusal).splitlines()[0]}", file=sys.stderr)
+            del found[name]
+    times = attention_peers.measure(torch, args, {name: (None, None, found[name][1]) for name in found})
+    text, samples = f"{batch} x {length}, {heads}/{kv_heads} heads of {dim}", []
+    for name, (source, run, plan, _) in found.items():
+        kv_bytes = 2 * batch * length * kv_heads * dim * (1 if name == "e4m3" else 2)
+        samples.append({"case": text, "inputs": "N(0,1)", "source": source, "kernel": name, "plan": plan,
+                        "kv_bytes": kv_bytes, "samples_us": times[name], "error": error[name],
+                        "problem": {"batch": batch, "q_len": 1, "kv_len": length, "heads": heads,
+                                    "kv_heads": kv_heads, "head_dim": dim}})
+        if hasattr(run, "close"):
+            run.close()
+    print(f"{text:36} us (GB/s): " + "  ".join(
+        f"{s['kernel']} {statistics.median(s['samples_us']):.1f} "
+        f"({s['kv_bytes'] / statistics.median(s['samples_us']) * 1e-3:.0f})" for s in samples), flush=True)
+    return samples
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
+                                     epilog="More at the beginning of this file.")
+    parser.add_argument("--out", default="decode-peers.json", help="log to write (%(default)s)")
+    parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
+    parser.add_argument("--rows", type=int, default=16, help="heads checked in float64 (%(default)s)")
+    peer_run.add_library_options(parser)
+    parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward_any")
+    return parser.parse_args()
+
+
+def main():
+    args = parse()
+    torch = peer_run.import_torch()
+    tilewright = peer_run.open_library(args, Tilewright)
+    fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
+    log = peer_run.begin_log(torch, "decode", tilewright, cache="cold: 256 MiB are written before every timed run")
+    for case in CASES:
+        log["samples"] += run_case(torch, args, tilewright, fa3, case)
+    peer_run.write_log(log, args.out)
+    return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
