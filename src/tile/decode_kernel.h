@@ -6,8 +6,20 @@
 #include "tile/decode_merge.h"
 
 #include <cstdint>
+#include <new>
 
 namespace tilewright::tile {
+
+template <kernels::DecodeShape Shape>
+__device__ auto park_walk(const DecodeWalk& walk) {
+  if constexpr (Shape.parks_walk()) {
+    __shared__ alignas(DecodeWalk) unsigned char walks[Shape.warps() * sizeof(DecodeWalk)];
+    static_assert(sizeof(walks) <= kernels::kDecodeParkedBytes);
+    return DecodeParkedWalk(walk, reinterpret_cast<DecodeWalk*>(walks));
+  } else {
+    return walk;
+  }
+}
 
 template <kernels::DecodeKv Kv, kernels::DecodeShape Shape>
 __device__ void decode(const kernels::DecodeParams& p) {
@@ -23,8 +35,8 @@ __device__ void decode(const kernels::DecodeParams& p) {
   ptx::griddepcontrol_launch_dependents();
 
   const DecodePlan plan(p);
-  DecodeWalk walk(p, plan, static_cast<std::int32_t>(blockIdx.x));
-  DecodeLoader<Shape> loader(p, walk, ring, team, row_warp);
+  const DecodeWalk start(p, plan, static_cast<std::int32_t>(blockIdx.x));
+  DecodeLoader<Shape> loader(p, start, ring, team, row_warp);
 #pragma unroll
   for (int i = 0; i < Shape.stages - 1; ++i) loader.load(static_cast<std::uint32_t>(i));
 
@@ -33,6 +45,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
                                             row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums)};
+  auto walk = park_walk<Shape>(start);
   std::uint32_t stage = 0;
   for (DecodeSegment segment; walk.next(segment);) {
     unsigned long long seen = 0;

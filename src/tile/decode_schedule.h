@@ -263,4 +263,30 @@ class DecodeWalk {
   std::int32_t merge_weight_ = 0;
 };
 
+/// A walk that waits in shared memory, one for each warp: between segments its numbers would take
+/// registers that a wide tile has not.
+class DecodeParkedWalk {
+ public:
+  __device__ DecodeParkedWalk(const DecodeWalk& walk, DecodeWalk* walks)
+      : walk_(walks + threadIdx.x / 32) {
+    park(walk);
+  }
+  __device__ bool next(DecodeSegment& segment) {
+    DecodeWalk walk = *walk_;
+    const bool is_any = walk.next(segment);
+    __syncwarp();
+    park(walk);
+    return is_any;
+  }
+  __device__ DecodeMerge merge() const { return walk_->merge(); }
+
+ private:
+  __device__ void park(const DecodeWalk& walk) {
+    if (threadIdx.x % 32 == 0) new (walk_) DecodeWalk(walk);
+    __syncwarp();
+  }
+
+  DecodeWalk* walk_;
+};
+
 }  // namespace tilewright::tile

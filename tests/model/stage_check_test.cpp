@@ -120,8 +120,9 @@ void expect_all_met(const std::vector<StageVerdict>& verdicts) {
     // rounding to bf16 from their codes and leave few; entries are three, and a transform of 128
     // adds up the worst of all of them.
     EXPECT_LE(v.different, v.undecided) << v.name;
-    if (v.name.ends_with("kv_fp8"))
+    if (v.name.ends_with("kv_fp8")) {
       EXPECT_LE(static_cast<double>(v.undecided), 0.05 * static_cast<double>(v.elems)) << v.name;
+    }
     EXPECT_LE(static_cast<double>(v.different), 0.01 * static_cast<double>(v.elems)) << v.name;
   }
 }

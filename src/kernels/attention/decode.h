@@ -124,15 +124,17 @@ struct DecodeShape {
   }
   constexpr int sum_bytes() const { return teams * rows() * 8; }
   constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
+  constexpr bool parks_walk() const { return residents == 1; }
   constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
   constexpr int shared_bytes() const {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
 /// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
-/// it asks for, and a few words are static.
+/// it asks for, and a few words are static; one alone keeps its place in the schedule there as well.
+inline constexpr int kDecodeParkedBytes = 1024;
 constexpr int decode_max_shared(int residents) {
-  return 228 * 1024 / residents - 1024 - 64;
+  return 228 * 1024 / residents - 1024 - 64 - (residents == 1 ? kDecodeParkedBytes : 0);
 }
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
