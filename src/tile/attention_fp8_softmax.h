@@ -1,8 +1,8 @@
 // Softmax whose weights become e4m3: rows, registers and units as in online_softmax.h.
 //
-// Weights are 2^(s - maximum + 8) instead of 2^(s - maximum): e4m3 ends at 448 and begins at 2^-9,
-// and what is below is lost, so the largest weight goes to the upper end. A row's reference stays
-// where it is until a weight would leave the format.
+// Weights are 2^(s - maximum + 7) instead of 2^(s - maximum): e4m3 ends at 448 and begins at 2^-9,
+// and what is below is lost, so the largest weight goes near the upper end. A row's reference stays
+// where it is until a weight would leave the format; one bit of room halves how often that happens.
 //
 // A tile of keys has `Parts` parts of as many columns, with scales of their own.
 #pragma once
@@ -15,7 +15,7 @@ namespace tilewright::tile {
 
 /// log2 of a weight whose score is the maximum when the reference moves, and of the largest one
 /// that there may be: 2^8.8 = 445.7, the largest number of e4m3 is 448.
-inline constexpr float kWeightAtMaximum = 8.0f, kLargestWeight = 8.8f;
+inline constexpr float kWeightAtMaximum = 7.0f, kLargestWeight = 8.8f;
 
 struct Fp8Softmax {
   /// Weights are 2^(scale * s - base).

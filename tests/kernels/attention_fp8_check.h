@@ -267,7 +267,7 @@ class Fp8AttentionOperands {
 ///   dot    exact (see Fp8AttentionInputs)
 ///   scale  products with two more scales, each rounded
 ///   p      rounded to e4m3: 2^-4 relative; below 2^-6 2^-10 absolute. The largest weight of a row
-///          is at least 2^8, so that is at most 2^-18 of the sum
+///          is at least 2^7, so that is at most 2^-17 of the sum
 ///   p v    the tensor core's sum over all tiles, with its 13 bits; or over those of a flush, and
 ///          fused steps over flushes
 class Fp8AttentionBound {
@@ -286,7 +286,7 @@ class Fp8AttentionBound {
     sums_ = (kv_len + 4 * tiles_ + 8) * 1.01 * u;
     values_ = tensor_core_bound(kHopperE4m3TensorCore, static_cast<int>(summed) * variant.keys, 1) +
               2 * tiles_ * u;
-    flushed_ = kv_len * 0x1p-18 * largest_v;
+    flushed_ = kv_len * 0x1p-17 * largest_v;
   }
   double of_scores(double magnitude, double sink) const {
     return scores_ * magnitude + constant_ + 4 * reference::kRoundoffFp32 * sink;

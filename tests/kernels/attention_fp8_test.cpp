@@ -103,8 +103,8 @@ TEST_P(AttentionFp8, HeadDim256Rows) {
 }
 
 // One large product among the keys that come first (they are walked from the last one), then many
-// small ones: 2^8 * 448 has its exponent at 2^16, so the tensor core cuts what follows to multiples
-// of 2^3, and 2^8 * 2^-6 is less. One level loses all of them, 2047 / 64 of 480; two levels lose
+// small ones: 2^7 * 448 has its exponent at 2^15, so the tensor core cuts what follows to multiples
+// of 2^2, and 2^7 * 2^-6 is less. One level loses all of them, 2047 / 64 of 480; two levels lose
 // only those of the first flush.
 TEST_P(AttentionFp8, SmallProductsBehindALargeOne) {
   constexpr int kKeys = 2048, kHeadDim = 64;

@@ -9,7 +9,7 @@
 // of two find more to overlap, and tiles are as wide as their 160 registers allow.
 //
 //   memory    q, k: rows | v: columns (kColumns), or rows that warps of the producers turn (kRows)
-//   weights   2^(s - max + 8), up to 448: e4m3 ends there, and at 2^-9. The reference moves when
+//   weights   2^(s - max + 7), up to 448: e4m3 ends there, and at 2^-9. The reference moves when
 //             one would be larger, by maxima taken before exponentials
 //   registers accumulators of q k^T become the operand of p v by packing alone: keys of a group of
 //             16 are in another order, and v's columns are in the same one
@@ -26,7 +26,7 @@
 // into that of columns.
 // Limit: issue slots and the serial chain scores, maximum, exponentials of a warpgroup; then power.
 // Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
-// 3.3 (transposition, order of keys); arXiv 2606.06521 (2^8, keys from the last one on).
+// 3.3 (transposition, order of keys); arXiv 2606.06521 (a factor for weights, keys from the last one on).
 #include "kernels/attention/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
