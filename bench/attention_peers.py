@@ -91,7 +91,8 @@ class Fa3Arguments(ctypes.Structure):
 
 
 class Fa3Fp8Arguments(ctypes.Structure):
-    _fields_ = ([(n, ctypes.c_void_p) for n in ("q", "k", "v", "out", "lse", "q_descale", "k_descale", "v_descale")] +
+    _fields_ = ([(n, ctypes.c_void_p) for n in ("q", "k", "v", "out", "lse", "q_descale", "k_descale",
+                                                "v_descale")] +
                 [(n, ctypes.c_int32) for n in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim",
                                                "is_causal")] +
                 [("scale", ctypes.c_float)] +
@@ -117,7 +118,8 @@ class Rounded:
     def columns(self, torch):
         """Values as K7 likes them: a key is a column, slot 4q + 2h + c of 16 holds key 8h + 2q + c."""
         batch, heads, rows, dim = self.codes.shape
-        padded = torch.zeros(batch, heads, (rows + 15) // 16 * 16, dim, dtype=torch.uint8, device=self.codes.device)
+        columns = (rows + 15) // 16 * 16
+        padded = torch.zeros(batch, heads, columns, dim, dtype=torch.uint8, device=self.codes.device)
         padded[:, :, :rows] = self.codes.view(torch.uint8)
         order = [8 * h + 2 * q + c for q in range(4) for h in range(2) for c in range(2)]
         groups = padded.reshape(batch, heads, -1, 16, dim)[:, :, :, order]
@@ -248,7 +250,8 @@ def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
         a = Fa3Fp8Arguments(*(x.data_ptr() for x in (q, k, v, result, lse)), *descales, batch, heads, k.shape[1],
                             rows, k.shape[2], dim, int(shape["causal"]), 1 / math.sqrt(dim), *strides, 0, 1)
         fa3.fa3_workspace_bytes.restype = ctypes.c_size_t
-        workspace = torch.zeros(max(fa3.fa3_workspace_bytes(ctypes.byref(a)), 1), dtype=torch.uint8, device=q.device)
+        size = max(fa3.fa3_workspace_bytes(ctypes.byref(a)), 1)
+        workspace = torch.zeros(size, dtype=torch.uint8, device=q.device)
         a.workspace, a.workspace_bytes = workspace.data_ptr(), workspace.numel()
 
         def run_fa3():
@@ -265,7 +268,8 @@ def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
         out = torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
         fp8 = {"columns": is_columns, "accumulation": ACCUMULATIONS[accumulation], "descales": descales}
         try:
-            run, _, plan = tilewright.prepare(torch, shape, q, k, columns if is_columns else v, out, lse, "k7", fp8)
+            values = columns if is_columns else v
+            run, _, plan = tilewright.prepare(torch, shape, q, k, values, out, lse, "k7", fp8)
         except RuntimeError as refusal:
             print(f"  {name}: {refusal}", file=sys.stderr)
             continue
@@ -332,7 +336,8 @@ def run_shape(torch, args, tilewright, fa3, shape):
     mask = "causal" if shape["causal"] else "full"
     text = f"{mask} d{dim} n{n}"
     for name, (source, idea, _, plan) in found.items():
-        samples.append({"case": text, "inputs": INPUTS[args.inputs], "source": source, "kernel": name, "idea": idea,
+        samples.append({"case": text, "inputs": INPUTS[args.inputs], "source": source, "kernel": name,
+                        "idea": idea,
                         "plan": plan, "flops": flops, "samples_us": times[name], "error": error[name],
                         "clocks_before": before, "clocks_after": after,
                         "problem": {"dtype": args.dtype, "batch": batch, "heads": heads, "kv_heads": kv_heads,

@@ -3,8 +3,8 @@
 
     python3 bench/decode_peers.py --out decode-peers.json
 
-Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and flash
-backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over pages of 16
+Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and
+flash backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over pages of 16
 tokens in random order, and over the caches rounded to e4m3; FlashAttention-3 over the bf16 caches if --fa3 names a
 shared library with the function that bench/attention_peers.py describes (is_bf16 = 1, num_splits = 0).
 

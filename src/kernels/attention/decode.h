@@ -131,7 +131,7 @@ struct DecodeShape {
   }
 };
 /// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
-/// it asks for, and a few words are static; one alone keeps its place in the schedule there as well.
+/// it asks for, and a few words are static; one alone keeps its place in the schedule there too.
 inline constexpr int kDecodeParkedBytes = 1024;
 constexpr int decode_max_shared(int residents) {
   return 228 * 1024 / residents - 1024 - 64 - (residents == 1 ? kDecodeParkedBytes : 0);

@@ -26,7 +26,7 @@
 // into that of columns.
 // Limit: issue slots and the serial chain scores, maximum, exponentials of a warpgroup; then power.
 // Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
-// 3.3 (transposition, order of keys); arXiv 2606.06521 (a factor for weights, keys from the last one on).
+// 3.3 (transposition, order of keys); arXiv 2606.06521 (2^x, keys from the last one on).
 #include "kernels/attention/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"

@@ -398,17 +398,18 @@ __device__ void pre(const HyperPreParams& p) {
   const auto token = static_cast<std::int64_t>(blockIdx.x);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (warp == kPreWarps) {
-    __syncthreads();
-    return store_mix(p, token, mix_logit(p, part_sums, lane), lane);
-  }
   const int first = static_cast<int>(threadIdx.x) * 4;
   RawColumns<Stream> raw[kAhead];
+  if (warp < kPreWarps) {
 #pragma unroll
-  for (int c = 0; c < kAhead; ++c) raw[c] = load_columns<Stream>(p, token, first + c * kPreColumns);
-  add_parts(p, token, warp, lane, part_sums);
+    for (int c = 0; c < kAhead; ++c)
+      raw[c] = load_columns<Stream>(p, token, first + c * kPreColumns);
+    add_parts(p, token, warp, lane, part_sums);
+  }
   __syncthreads();
-  const float own = gate(p, mix_logit(p, part_sums, lane), lane);
+  const float logit = mix_logit(p, part_sums, lane);
+  if (warp == kPreWarps) return store_mix(p, token, logit, lane);
+  const float own = gate(p, logit, lane);
   float weights[kHyperStreams];
 #pragma unroll
   for (int j = 0; j < kHyperStreams; ++j) weights[j] = __shfl_sync(kAllLanes, own, j);
