@@ -4,9 +4,10 @@
     python3 bench/decode_peers.py --out decode-peers.json
 
 Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and
-flash backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over pages of 16
-tokens in random order, and over the caches rounded to e4m3; FlashAttention-3 over the bf16 caches if --fa3 names a
-shared library with the function that bench/attention_peers.py describes (is_bf16 = 1, num_splits = 0).
+flash backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over
+pages of 16 tokens in random order, and over the caches rounded to e4m3; FlashAttention-3 over the bf16 caches if
+--fa3 names a shared library with the function that bench/attention_peers.py describes (is_bf16 = 1,
+num_splits = 0).
 
 Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are written before it); one call of each
 in random order, again and again; times by events. Every result is compared with float64 on sampled heads.

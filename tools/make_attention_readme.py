@@ -71,6 +71,31 @@ def beside_peers(found):
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
 
+UPPER = (("k7", "k7_fp8", "e4m3 operands: twice the products a clock", "attention-k7"),
+         ("k8", "k8_prepare", "before it, a kernel that rotates, rounds, transposes", "attention-k8"),
+         ("decode", "decode_bf16", "a few queries over long caches", "attention-decode"))
+
+
+def upper_rungs():
+    yield from ("## Upper rungs", "", "| rung | idea |", "|---|---|")
+    for name, stem, idea, note in UPPER:
+        yield f"| [{name}]({stem}.cu) | {idea} ([note](../../../docs/notes/2026-11-22-{note}.md)) |"
+
+
+def fp8_rates(found):
+    """K7 with values in columns and one level of sums, beside FlashAttention-3; then rows, two levels."""
+    lengths = sorted({key[3] for key in found})
+    yield "| | " + " | ".join(f"n {n}" for n in lengths) + " |"
+    yield "|---" * (len(lengths) + 1) + "|"
+    for dim in (64, 128, 256):
+        for causal in (False, True):
+            cells = []
+            for n in lengths:
+                k7, rows, two, fa3 = (found[(k, dim, causal, n)] for k in ("k7", "k7_rows", "k7_two_level", "fa3"))
+                cells.append(f"{k7:.0f} ({k7 / fa3:.2f}), {rows:.0f}, {two:.0f}")
+            yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
+
+
 def compile_times(log, name):
     """Of tools/measure_compile.py. Its seconds are of one processor; the build runs the files side by side."""
     files = {entry["file"]: entry["nvcc_s"] + entry["ptxas_s"] for entry in log["files"]}
@@ -86,6 +111,7 @@ def main():
     parser.add_argument("logs", type=pathlib.Path, nargs="+")
     parser.add_argument("--peers", type=pathlib.Path, required=True)
     parser.add_argument("--compile", type=pathlib.Path, required=True, help="log of tools/measure_compile.py")
+    parser.add_argument("--fp8", type=pathlib.Path, required=True, help="log of attention_peers.py --dtype e4m3")
     args = parser.parse_args()
     logs = [json.loads(path.read_text()) for path in args.logs]
     found = {}
@@ -108,7 +134,11 @@ def main():
              f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of cuDNN and of "
              f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}).",
              f"Log: `bench/results/{args.peers.name}`.",
-             "", *beside_peers(rates(peers["samples"])), ""]
+             "", *beside_peers(rates(peers["samples"])), "", *upper_rungs(), "",
+             "K7 in TFLOP/s, and in brackets how many times FlashAttention-3's in the same run; then with values "
+             "in rows, which it transposes, and with sums of two levels. "
+             f"Log: `bench/results/{args.fp8.name}`.", "",
+             *fp8_rates(rates(json.loads(args.fp8.read_text())["samples"])), ""]
     (FOLDER / "README.md").write_text("\n".join(lines))
 
 
