@@ -171,10 +171,25 @@ FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role
   return out;
 }
 
-FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role) {
-  FindingPlace out = place_of(*warp.grid->code, insn, std::move(role), describe_lanes(warp, lanes));
-  out.order = warp.cta->linear_index;
+Execution execution_of(const Warp& warp, const Insn& insn, std::uint32_t lanes) {
+  return {warp.grid->code, &insn, warp.cta->index, warp.cta->linear_index, warp.index, lanes};
+}
+
+FindingPlace place_of(const Execution& execution, std::string role) {
+  FindingPlace out =
+      place_of(*execution.code, *execution.insn, std::move(role), describe(execution));
+  out.order = execution.cta_order;
   return out;
+}
+
+FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role) {
+  return place_of(execution_of(warp, insn, lanes), std::move(role));
+}
+
+std::string describe(const Execution& execution) {
+  const Dim3& cta = execution.cta;
+  return fmt::format("CTA ({},{},{}) warp {} {}", cta.x, cta.y, cta.z, execution.warp,
+                     describe_lane_mask(execution.lanes));
 }
 
 std::string describe_cta(const Cta& cta) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/machine.h"
+
 namespace tilewright::sim {
 
 struct Cta;
@@ -24,6 +26,16 @@ struct FindingPlace {
   std::string who;     ///< "CTA (0,0,0) warp 2 lanes 0-15"
   /// Of the CTA in the grid: findings are told in this order, whichever host thread was first
   std::uint64_t order = ~std::uint64_t{0};
+};
+
+/// An instruction that a warp ran. Checkers keep this of what may turn out to matter: its place, for
+/// which the text of the module is searched, is made only if it does.
+struct Execution {
+  const KernelCode* code = nullptr;
+  const Insn* insn = nullptr;
+  Dim3 cta;
+  std::uint64_t cta_order = 0;  ///< linear index in the grid
+  std::uint32_t warp = 0, lanes = 0;
 };
 
 struct Finding {
@@ -70,12 +82,17 @@ class Findings {
   std::uint32_t limit_ = 16;
 };
 
+Execution execution_of(const Warp& warp, const Insn& insn, std::uint32_t lanes);
+
 /// A place with role, text and positions filled in.
+FindingPlace place_of(const Execution& execution, std::string role);
 FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role);
 
 /// The same for an instruction that ran in a warp which has ended since.
 FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role, std::string who);
 
+/// "CTA (0,1,0) warp 2 lanes 0-15"
+std::string describe(const Execution& execution);
 /// "CTA (0,1,0)"
 std::string describe_cta(const Cta& cta);
 /// "CTA (0,1,0) warp 2"

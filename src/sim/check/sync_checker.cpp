@@ -67,7 +67,7 @@ void SyncChecker::cta_ended(Cta& cta) {
     report(kernel,
            fmt::format("{} ends while its peers may still address its shared memory",
                        describe_cta(cta)),
-           {state.visitor},
+           {place_of(state.visitor, "addressed")},
            "the last thing it waited for came before this access: end with a cluster barrier, or "
            "wait for the mbarrier on which the peer arrives");
   }
@@ -76,7 +76,7 @@ void SyncChecker::cta_ended(Cta& cta) {
       report(kernel,
              fmt::format("{} ends while a copy into its shared memory may be under way",
                          describe_cta(cta)),
-             {barrier.copy},
+             {place_of(barrier.copy, "issued")},
              fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
                          offset));
     }
@@ -92,7 +92,7 @@ void SyncChecker::visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::
   state.visit_generation = warp.cta->cluster->barrier->generation();
   if (state.has_visitor) return;
   state.has_visitor = true;
-  state.visitor = place_of(warp, insn, lanes, "addressed");
+  state.visitor = execution_of(warp, insn, lanes);
 }
 
 void SyncChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
@@ -110,7 +110,7 @@ std::uint64_t SyncChecker::async_issued(Warp& warp, const Insn& insn,
   const auto at = state.barriers.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
   if (at == state.barriers.end() || at->second.has_copy) return 0;
   at->second.has_copy = true;
-  at->second.copy = place_of(warp, insn, operation.lanes, "issued");
+  at->second.copy = execution_of(warp, insn, operation.lanes);
   return 0;
 }
 
@@ -118,7 +118,7 @@ void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
                        State& state) {
   const std::uint32_t offset = event.address & kOffsetMask;
   const auto at = state.barriers.find(offset);
-  FindingPlace place = place_of(warp, insn, 1U << event.lane, "initialised");
+  const Execution now = execution_of(warp, insn, 1U << event.lane);
   if (at != state.barriers.end()) {
     const Mbarrier& old = at->second.state;
     std::string use;
@@ -128,21 +128,23 @@ void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
       use = fmt::format("{} of {} arrivals and {} bytes of its phase are missing", old.pending,
                         old.expected, old.tx_bytes);
     }
-    place.role = "initialised again";
+    const std::vector<FindingPlace> places =
+        use.empty() && !is_strict_ ? std::vector<FindingPlace>{}
+                                   : std::vector{place_of(now, "initialised again"),
+                                                 place_of(at->second.init, "initialised")};
     if (!use.empty()) {
       report(warp.grid->code->info.name,
              fmt::format("the mbarrier at shared {:#x} is initialised again in use", offset),
-             {place, at->second.init}, use);
+             places, use);
     } else if (is_strict_) {
       report(warp.grid->code->info.name,
              fmt::format("the mbarrier at shared {:#x} is initialised again", offset),
-             {place, at->second.init}, "mbarrier.inval before", true);
+             places, "mbarrier.inval before", true);
     }
-    place.role = "initialised";
   }
   Barrier& barrier = state.barriers[offset];
   barrier = {};
-  barrier.init = std::move(place);
+  barrier.init = now;
 }
 
 /// Keeps who came; before the state that the event left is read.
@@ -154,17 +156,16 @@ void SyncChecker::note(Barrier& barrier, const Warp& warp, const Insn& insn,
     barrier.phase.expected_bytes += event.bytes;
   }
   if (event.action != MbarrierAction::kArrive) return;
-  const std::uint32_t lane = 1U << event.lane;
+  const Execution now = execution_of(warp, insn, 1U << event.lane);
   for (Arrival& known : barrier.phase.arrivals) {
-    const Dim3& cta = known.cta;
-    if (known.insn == &insn && known.warp == warp.index && cta.x == warp.cta->index.x &&
-        cta.y == warp.cta->index.y && cta.z == warp.cta->index.z) {
-      known.lanes |= lane;
+    if (known.by.insn == &insn && known.by.warp == now.warp &&
+        known.by.cta_order == now.cta_order) {
+      known.by.lanes |= now.lanes;
       known.count += event.count;
       return;
     }
   }
-  barrier.phase.arrivals.push_back({&insn, warp.cta->index, warp.index, lane, event.count});
+  barrier.phase.arrivals.push_back({now, event.count});
 }
 
 void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
@@ -206,18 +207,18 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   const Barrier& barrier = at->second;
   const KernelCode& code = *cta.grid->code;
   const auto text = [&](const Arrival& arrival) {
-    return fmt::format("CTA ({},{},{}) warp {} {} (count {}) at {}", arrival.cta.x, arrival.cta.y,
-                       arrival.cta.z, arrival.warp, describe_lane_mask(arrival.lanes),
-                       arrival.count, code.describe(*arrival.insn));
+    return fmt::format("{} (count {}) at {}", describe(arrival.by), arrival.count,
+                       code.describe(*arrival.by.insn));
   };
   std::vector<std::string> out;
-  out.push_back(fmt::format("initialised at {} by {}; its {} phase", barrier.init.ptx,
-                            barrier.init.who, ordinal(barrier.number + 1)));
+  const FindingPlace init = place_of(barrier.init, "initialised");
+  out.push_back(fmt::format("initialised at {} by {}; its {} phase", init.ptx, init.who,
+                            ordinal(barrier.number + 1)));
   for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
   if (barrier.phase.arrivals.empty()) out.push_back("arrived: nobody in this phase");
   for (const Arrival& arrival : barrier.before.arrivals) {
     const bool has_come = std::ranges::any_of(barrier.phase.arrivals, [&](const Arrival& now) {
-      return now.insn == arrival.insn && now.warp == arrival.warp;
+      return now.by.insn == arrival.by.insn && now.by.warp == arrival.by.warp;
     });
     if (!has_come) out.push_back("did not come as in the phase before: " + text(arrival));
   }

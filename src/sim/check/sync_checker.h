@@ -32,9 +32,8 @@ class SyncChecker final : public Observer {
  private:
   /// Arrivals of a warp by one instruction.
   struct Arrival {
-    const Insn* insn = nullptr;
-    Dim3 cta;
-    std::uint32_t warp = 0, lanes = 0, count = 0;
+    Execution by;
+    std::uint32_t count = 0;
   };
   /// What a phase has had.
   struct Phase {
@@ -45,16 +44,16 @@ class SyncChecker final : public Observer {
     Mbarrier state;
     std::uint64_t number = 0;  ///< of the phase
     Phase phase, before;
-    FindingPlace init;
+    Execution init;
     bool has_copy = false;  ///< asynchronous work completes on it and nobody has waited since
-    FindingPlace copy;
+    Execution copy;
   };
   /// What is known of a CTA.
   struct State {
     std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by offset
     bool has_visitor = false;            ///< a peer was here and nothing has been waited for since
     std::uint64_t visit_generation = 0;  ///< of the cluster barrier at that time
-    FindingPlace visitor;
+    Execution visitor;
   };
 
   void visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address);
