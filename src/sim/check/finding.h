@@ -1,14 +1,14 @@
 // What the checkers report.
 #pragma once
 
+#include "sim/machine.h"
+
 #include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "sim/machine.h"
 
 namespace tilewright::sim {
 

@@ -138,8 +138,8 @@ void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
              places, use);
     } else if (is_strict_) {
       report(warp.grid->code->info.name,
-             fmt::format("the mbarrier at shared {:#x} is initialised again", offset),
-             places, "mbarrier.inval before", true);
+             fmt::format("the mbarrier at shared {:#x} is initialised again", offset), places,
+             "mbarrier.inval before", true);
     }
   }
   Barrier& barrier = state.barriers[offset];
