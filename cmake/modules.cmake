@@ -26,16 +26,37 @@ endif()
 target_include_directories(tilewright_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
+# Most of the time that a file takes to compile goes into headers it shares with its neighbours. Two ways to pay for
+# them once: several files of a module are compiled as one, or, where files use the same names for their own things
+# (a table kRows in each file of the simulator's instructions), headers are compiled ahead.
+# Who edits a file again and again configures with -DTILEWRIGHT_UNITY=OFF.
+option(TILEWRIGHT_UNITY "Compile several files of a library at once" ON)
+
+function(tilewright_unity TARGET)
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ${TILEWRIGHT_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+function(tilewright_precompiled TARGET)
+  target_precompile_headers(${TARGET} PRIVATE
+    <algorithm> <array> <bit> <cstdint> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
+    <string_view> <unordered_map> <variant> <vector> <fmt/format.h>)
+endfunction()
+
 # tilewright_module(FOLDER PUBLIC dep... PRIVATE dep...)
 # The .cpp files directly in src/FOLDER become the static library tilewright_<FOLDER, / as _>; a
-# folder with headers only becomes an interface library. A dependency named like a module is that
-# module's library; anything else goes to target_link_libraries as it is.
+# folder with headers only becomes an interface library. ONE_BY_ONE: its files cannot be compiled together.
+# A dependency named like a module is that module's library; anything else goes to target_link_libraries as it is.
 function(tilewright_module FOLDER)
-  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "PUBLIC;PRIVATE" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
   if(sources)
     add_library(tilewright_${name} STATIC ${sources})
+    if(ARG_ONE_BY_ONE)
+      tilewright_precompiled(tilewright_${name})
+    else()
+      tilewright_unity(tilewright_${name})
+    endif()
     set(public PUBLIC)
     set(private PRIVATE)
   else()

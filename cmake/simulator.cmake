@@ -16,29 +16,34 @@ endif()
 
 function(tilewright_simulator)
   set(folder ${PROJECT_SOURCE_DIR}/src/sim)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/parse/*.cpp ${folder}/program/*.cpp
-       ${folder}/insn/*.cpp ${folder}/memory/*.cpp ${folder}/async/*.cpp ${folder}/tensor/*.cpp
-       ${folder}/check/*.cpp ${folder}/report/*.cpp ${folder}/trace/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
   file(GLOB fast_sources CONFIGURE_DEPENDS ${folder}/insn/*.cpp ${folder}/memory/*.cpp
        ${folder}/program/*.cpp ${folder}/async/*.cpp ${folder}/check/*.cpp
        ${folder}/report/*.cpp)
-  set_source_files_properties(${fast_sources} PROPERTIES
-    COMPILE_OPTIONS "${sim_fast_options};${sim_x86_options}")
   file(GLOB tensor_sources CONFIGURE_DEPENDS ${folder}/tensor/*.cpp)
-  set_source_files_properties(${tensor_sources} PROPERTIES COMPILE_OPTIONS "${sim_fast_options}")
+  add_library(tilewright_sim_fast OBJECT ${fast_sources})
+  target_compile_options(tilewright_sim_fast PRIVATE ${sim_fast_options} ${sim_x86_options})
+  add_library(tilewright_sim_tensor OBJECT ${tensor_sources})
+  target_compile_options(tilewright_sim_tensor PRIVATE ${sim_fast_options})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_source_files_properties(${folder}/tensor/tile_kernel_avx2.cpp PROPERTIES
-      COMPILE_OPTIONS "${sim_fast_options};${sim_x86_options}")
+      COMPILE_OPTIONS "${sim_x86_options}")
     set_source_files_properties(${folder}/tensor/tile_kernel_avx512.cpp PROPERTIES
       COMPILE_OPTIONS
-      "${sim_fast_options};${sim_x86_options};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
+      "${sim_x86_options};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
   endif()
-  add_library(tilewright_sim STATIC ${sources})
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    target_compile_definitions(tilewright_sim PRIVATE TILEWRIGHT_X86_KERNELS)
-  endif()
-  target_link_libraries(tilewright_sim PUBLIC
-    tilewright_options tilewright_base tilewright_formats tilewright_arch)
+  add_library(tilewright_sim STATIC ${sources}
+    $<TARGET_OBJECTS:tilewright_sim_fast> $<TARGET_OBJECTS:tilewright_sim_tensor>)
+  tilewright_unity(tilewright_sim)
+  tilewright_precompiled(tilewright_sim_fast)
+  tilewright_precompiled(tilewright_sim_tensor)
+  foreach(part tilewright_sim_fast tilewright_sim_tensor tilewright_sim)
+    target_link_libraries(${part} PUBLIC
+      tilewright_options tilewright_base tilewright_formats tilewright_arch)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+      target_compile_definitions(${part} PRIVATE TILEWRIGHT_X86_KERNELS)
+    endif()
+  endforeach()
 
   # The driver. It exports the driver's names and nothing else, and calls its own functions, whatever other
   # library of the same process exports the same names.
@@ -51,6 +56,7 @@ function(tilewright_simulator)
   if(NOT TILEWRIGHT_SANITIZE)  # whose functions are in the program
     target_link_options(tilewright_simulator PRIVATE -Wl,-z,defs)
   endif()
+  tilewright_precompiled(tilewright_simulator)
   set_target_properties(tilewright_simulator PROPERTIES
     PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
     LINK_DEPENDS "${folder}/driver/exports.map;${folder}/driver/aliases.ld"
@@ -64,6 +70,7 @@ function(tilewright_simulator)
   target_include_directories(tilewright_simulator_runtime PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_options(tilewright_simulator_runtime PRIVATE
     -Wl,-soname,libcudart.so.13 -Wl,-Bsymbolic -Wl,--version-script=${folder}/runtime/exports.map)
+  tilewright_unity(tilewright_simulator_runtime)
   set_target_properties(tilewright_simulator_runtime PROPERTIES
     PREFIX "" OUTPUT_NAME libcudart SUFFIX .so.13 NO_SONAME ON
     BUILD_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF

@@ -8,8 +8,6 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
-
 void check_numbers(const AttentionParams& p) {
   require_at_least("attention", "batch", p.batch, 0);
   require_at_least("attention", "heads", p.heads, 1);

@@ -12,7 +12,6 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
 constexpr float kMinAmax = 0x1p-100f, kMaxCode = 448;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t kKeyGroup = 16;

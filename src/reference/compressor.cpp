@@ -12,7 +12,7 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -26,7 +26,7 @@ CompressorState::CompressorState(const CompressorParams& params) : params_(param
 void CompressorState::reset() {
   num_tokens_ = 0;
   values_.assign(window_ * params_.width(), 0);
-  scores_.assign(window_ * params_.width(), -kInfinity);
+  scores_.assign(window_ * params_.width(), kNoScore);
 }
 
 std::vector<double> CompressorState::push(std::span<const double> values,
@@ -63,7 +63,7 @@ std::vector<double> CompressorState::pool() const {
     const double max = *std::max_element(s.begin(), s.end());
     double sum = 0, weighted = 0;
     for (size_t i = 0; i < s.size(); ++i) {
-      const double e = s[i] == -kInfinity ? 0 : std::exp(s[i] - max);
+      const double e = s[i] == kNoScore ? 0 : std::exp(s[i] - max);
       sum += e;
       weighted += e * v[i];
     }

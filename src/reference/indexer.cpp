@@ -12,9 +12,7 @@
 
 namespace tilewright::reference {
 
-namespace {
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-}
+namespace {}
 
 std::vector<double> indexer_transform(int64_t dim, std::span<const double> x, bool round_bf16,
                                       const BlockFormat* format) {
@@ -43,7 +41,7 @@ std::vector<double> indexer_scores(const IndexerParams& p, std::span<const doubl
   require_shape("indexer", "k", k.size(), "[entries, dim]", {entries, p.dim});
   require_shape("indexer", "w", w.size(), "[tokens, heads]", {p.tokens, p.heads});
   require_shape("indexer", "visible", visible.size(), "[tokens]", {p.tokens});
-  std::vector<double> scores(p.tokens * entries, -kInfinity);
+  std::vector<double> scores(p.tokens * entries, -std::numeric_limits<double>::infinity());
   for (int64_t t = 0; t < p.tokens; ++t) {
     for (int64_t j = 0; j < std::min<int64_t>(visible[t], entries); ++j) {
       double score = 0;
@@ -65,7 +63,9 @@ std::vector<int32_t> indexer_select(int64_t tokens, std::span<const double> scor
   for (int64_t t = 0; t < tokens; ++t) {
     const auto row = scores.subspan(t * entries, entries);
     std::vector<int32_t> chosen = top_k(row, topk);
-    std::erase_if(chosen, [&](int32_t j) { return j < 0 || !(row[j] > -kInfinity); });
+    std::erase_if(chosen, [&](int32_t j) {
+      return j < 0 || !(row[j] >= std::numeric_limits<double>::lowest());
+    });
     std::sort(chosen.begin(), chosen.end());
     chosen.resize(topk, -1);
     selected.insert(selected.end(), chosen.begin(), chosen.end());

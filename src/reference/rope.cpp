@@ -10,8 +10,6 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
-
 void check_rotary_dim(int64_t rotary_dim) {
   require(rotary_dim >= 0 && rotary_dim % 2 == 0, kInvalid,
           "rope: rotary_dim = {}; expected an even number >= 0. Elements are rotated in pairs.",

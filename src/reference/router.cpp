@@ -10,8 +10,6 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
-
 void check(const RouterParams& p, std::span<const double> logits) {
   require_shape("router", "logits", logits.size(), "[tokens, experts]", {p.tokens, p.experts});
   require(p.topk >= 1 && p.topk <= p.experts, kInvalid,

@@ -1,12 +1,16 @@
 // Size checks of the references: an array must hold exactly the elements that its shape promises.
 #pragma once
 
+#include "base/error.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
 
 namespace tilewright::reference {
+
+inline constexpr ErrorKind kInvalid = ErrorKind::kInvalidArgument;
 
 /// Throws InvalidArgument unless value >= minimum. `where` is the operator, `name` the argument.
 void require_at_least(std::string_view where, std::string_view name, int64_t value,
