@@ -28,7 +28,7 @@ struct FindingPlace {
   std::uint64_t order = ~std::uint64_t{0};
 };
 
-/// An instruction that a warp ran. Checkers keep this of what may turn out to matter; its place, for
+/// An instruction that a warp ran. Checkers keep it for what may matter later; its place, for
 /// which the text of the module is searched, is made only if it does.
 struct Execution {
   const KernelCode* code = nullptr;
