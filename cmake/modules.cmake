@@ -40,6 +40,10 @@ function(tilewright_precompiled TARGET)
   target_precompile_headers(${TARGET} PRIVATE
     <algorithm> <array> <bit> <cstdint> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
     <string_view> <unordered_map> <variant> <vector> <fmt/format.h>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # More of bug 105651 (see above), which GCC does not tell of where the header is compiled with the file.
+    target_compile_options(${TARGET} PRIVATE -Wno-array-bounds -Wno-stringop-overread)
+  endif()
 endfunction()
 
 # tilewright_module(FOLDER PUBLIC dep... PRIVATE dep...)

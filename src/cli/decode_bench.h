@@ -42,5 +42,8 @@ bool is_decode_log_correct(const nlohmann::json& log);
 std::string decode_table(const nlohmann::json& log, const Style& style);
 /// A page that needs nothing else.
 std::string decode_report(const nlohmann::json& log);
+/// Plots and tables of that page, for another one that has the ladder's style.
+std::string decode_figures(const nlohmann::json& log);
+std::string decode_color_css();
 
 }  // namespace tilewright::cli

@@ -109,6 +109,8 @@ std::string decode_html_table(const DecodeReportView& view, double read_rate) {
   return html + "</table>";
 }
 
+}  // namespace
+
 std::string decode_color_css() {
   std::string css;
   for (int i = 0; i < kLadderColors; ++i)
@@ -116,7 +118,14 @@ std::string decode_color_css() {
   return css;
 }
 
-}  // namespace
+std::string decode_figures(const json& log) {
+  std::string html;
+  for (const DecodeReportView& view : read_decode_views(log))
+    html += fmt::format("<h3>{}</h3><figure>{}</figure><figure>{}</figure>",
+                        escape_markup(view.title), plot_decode(view, log.at("roofs")),
+                        decode_html_table(view, log.at("roofs").at("read_bytes_per_s")));
+  return html;
+}
 
 std::string decode_table(const json& log, const Style& style) {
   const double read_rate = log.at("roofs").at("read_bytes_per_s");
@@ -143,11 +152,6 @@ std::string decode_table(const json& log, const Style& style) {
 }
 
 std::string decode_report(const json& log) {
-  std::string body;
-  for (const DecodeReportView& view : read_decode_views(log))
-    body += fmt::format("<h2>{}</h2><figure>{}</figure><figure>{}</figure>",
-                        escape_markup(view.title), plot_decode(view, log.at("roofs")),
-                        decode_html_table(view, log.at("roofs").at("read_bytes_per_s")));
   return log_page(
       log, {.window_title = "Decode attention",
             .title = "Attention of new tokens over long caches",
@@ -155,7 +159,7 @@ std::string decode_report(const json& log) {
             .introduction = "Bytes of keys, values, queries and results by the time of a call, "
                             "both axes logarithmic. Dotted: what a kernel that only reads gets "
                             "from the memory, and what its data sheet says.",
-            .body = body});
+            .body = decode_figures(log)});
 }
 
 }  // namespace tilewright::cli

@@ -8,6 +8,7 @@
 #include "base/safetensors.h"
 #include "cli/attention_bench.h"
 #include "cli/command.h"
+#include "cli/decode_bench.h"
 #include "ops/attention_kernels.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ namespace {
 using nlohmann::json;
 
 struct LadderArgs {
-  std::string input, out = "build/ladder", from;
+  std::string input, out = "build/ladder", from, decode;
   std::vector<std::string> kernels, peers;
   std::vector<std::int64_t> head_dims, lengths;
   std::string mask = "both", dtype = "bf16";
@@ -180,12 +181,15 @@ json make_log(LadderArgs& args, const Context& context) {
   json samples = run_sweep(args, device, plan);
   log["clocks_after"] = read_clocks(device);
   log["samples"] = std::move(samples);
+  if (args.kernels.empty() && args.decode.empty())
+    log["decode"] = run_ladder_decode(device, args.samples);
   return log;
 }
 
 void run_ladder_command(LadderArgs& args, Context& context) {
   json log = make_log(args, context);
   for (const std::string& path : args.peers) merge_peers(log, read_json(path));
+  if (!args.decode.empty()) log["decode"] = read_json(args.decode);
   std::filesystem::create_directories(args.out);
   const std::filesystem::path folder = args.out;
   if (args.from.empty()) write_json(folder / "ladder.json", log);
@@ -193,6 +197,7 @@ void run_ladder_command(LadderArgs& args, Context& context) {
   context.exit_status = is_ladder_correct(log) ? 0 : 1;
   if (context.json) return print_json(log);
   print(ladder_table(log, context.style()));
+  if (log.contains("decode")) print("\n" + decode_table(log["decode"], context.style()));
   print(
       context.style().faint(fmt::format("\nreport {}   log {}\n", (folder / "ladder.html").string(),
                                         (folder / "ladder.json").string())));
@@ -240,6 +245,11 @@ void add_ladder(CLI::App& app, Context& context) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--peers", args->peers, "logs of bench/attention_peers.py to compare with")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command
+      ->add_option("--decode", args->decode,
+                   "a log of bench decode for the report, instead of a few lengths run here")
       ->type_name("FILE")
       ->check(quiet(CLI::ExistingFile));
   command->add_option("--from", args->from, "run nothing: report on this log")

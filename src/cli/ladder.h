@@ -39,6 +39,10 @@ nlohmann::json run_ladder(const Device& device, const LadderPlan& plan, LadderSo
 /// What a log begins with: version, commit, command, device, clocks.
 nlohmann::json ladder_header(const Device& device, const std::string& command);
 
+/// Attention of new tokens over a few lengths, for the report's last page: a log of `bench decode`,
+/// kept as log["decode"].
+nlohmann::json run_ladder_decode(const Device& device, int samples);
+
 /// Adds the samples of other libraries: logs of bench/attention_peers.py.
 /// Errors   ParseError if it is no such log
 void merge_peers(nlohmann::json& log, const nlohmann::json& peers);

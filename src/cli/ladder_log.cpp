@@ -2,7 +2,9 @@
 
 #include "base/json_node.h"
 #include "cli/attention_bench.h"
+#include "cli/decode_bench.h"
 #include "cli/ladder.h"
+#include "ops/attention_kernels.h"
 
 #include <algorithm>
 
@@ -21,6 +23,8 @@ LadderPoint read_point(const json& sample) {
     const TimeSummary time = summarize(sample["samples_us"].get<std::vector<double>>());
     point.tflops = sample.value("flops", 0.0) / time.median_us * 1e-6;
   }
+  if (const double bytes = sample.value("bytes", 0.0); bytes > 0)
+    point.flops_per_byte = sample.value("flops", 0.0) / bytes;
   if (sample.contains("error")) {
     const json& error = sample["error"];
     point.worst_of_bound =
@@ -52,11 +56,20 @@ std::size_t find_group(LadderView& view, const json& sample) {
       view.groups, [&](const LadderGroup& g) { return g.title == group.title; }, group);
 }
 
+// A log may have kernels that are no more.
+bool is_fp8_kernel(const std::string& name) {
+  const auto& all = ops::attention_kernels();
+  const auto at = std::ranges::find(all, name, &ops::AttentionKernel::name);
+  return at != all.end() && at->fp8 != ops::AttentionFp8::kNone;
+}
+
 void add_sample(LadderView& view, const json& sample) {
   const LadderKernel kernel = {sample.at("kernel"), sample.value("idea", ""),
                                sample.value("source", "tilewright")};
   const std::size_t k = find_or_add(
       view.kernels, [&](const LadderKernel& x) { return x == kernel; }, kernel);
+  view.kernels[k].is_fp8 = sample.at("problem").value("dtype", "") == "e4m3" ||
+                           (!kernel.is_peer() && is_fp8_kernel(kernel.name));
   std::string& idea = view.kernels[k].idea;
   if (idea.empty()) idea = kernel.idea;
   if (idea != kernel.idea && kernel.name == "auto") idea = "what plan() chooses, shape by shape";
@@ -106,6 +119,7 @@ void merge_peers(json& log, const json& peers) {
 }
 
 bool is_ladder_correct(const json& log) {
+  if (log.contains("decode") && !is_decode_log_correct(log["decode"])) return false;
   bool has_result = false;
   for (const json& sample : log.at("samples")) {
     if (sample.contains("error") && !sample["error"].value("ok", false)) return false;

@@ -11,6 +11,7 @@ namespace tilewright::cli {
 /// One result: a kernel on a shape.
 struct LadderPoint {
   double tflops = 0;           ///< of the median; 0 without times
+  double flops_per_byte = 0;   ///< of operands and results, each moved once; 0 if not known
   double worst_of_bound = -1;  ///< of out and lse; -1 if it was not checked
   double relative_rms = 0;
   std::string refused;  ///< why there is no result
@@ -22,6 +23,7 @@ struct LadderPoint {
 /// One kernel, of ours or a peer.
 struct LadderKernel {
   std::string name, idea, source;
+  bool is_fp8 = false;  ///< its products are of e4m3: twice as many a clock
   bool is_peer() const { return source != "tilewright"; }
   friend bool operator==(const LadderKernel& a, const LadderKernel& b) {
     return a.name == b.name && a.source == b.source;
@@ -39,7 +41,10 @@ struct LadderGroup {
 
 struct LadderView {
   bool is_simulated = false;
-  double ceiling_tflops = 0;
+  double ceiling_tflops = 0;  ///< of products of 16 bits
+  double ceiling_of(const LadderKernel& kernel) const {
+    return kernel.is_fp8 ? 2 * ceiling_tflops : ceiling_tflops;
+  }
   std::vector<LadderKernel> kernels;
   std::vector<LadderGroup> groups;
 };

@@ -1,9 +1,11 @@
 // The ladder's report: one HTML page that needs nothing else.
 #include "base/markup.h"
+#include "cli/decode_bench.h"
 #include "cli/ladder.h"
 #include "cli/ladder_log.h"
 #include "cli/ladder_plots.h"
 #include "cli/ladder_style.h"
+#include "cli/ladder_upper.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +18,6 @@ namespace {
 
 using nlohmann::json;
 using Points = std::vector<std::optional<LadderPoint>>;
-
-// Peers come last and have the last colours.
-int color_of(const LadderView& view, std::size_t k) {
-  constexpr int kPeerColors = 3;
-  if (view.kernels[k].is_peer()) return kLadderColors - kPeerColors + static_cast<int>(k) % 3;
-  return static_cast<int>(k) % (kLadderColors - kPeerColors);
-}
 
 std::string color_rules() {
   std::string css;
@@ -38,10 +33,6 @@ std::string color_rules() {
 std::string card(const std::string& value, const std::string& text, const char* kind = "") {
   return fmt::format("<div class='card'><b class='{}'>{}</b><span>{}</span></div>", kind,
                      escape_markup(value), escape_markup(text));
-}
-
-double value_of(const std::optional<LadderPoint>& point) {
-  return point && !point->is_refused() ? point->tflops : 0;
 }
 
 std::string check_card(const json& log) {
@@ -65,14 +56,21 @@ std::string check_card(const json& log) {
 
 // The largest number, and how ours compare with the best peer over all shapes from 2048 on.
 std::string timed_cards(const LadderView& view) {
-  double best = 0, log_ratio = 0, least = INFINITY;
-  std::string what;
+  double best = 0, share = 0, log_ratio = 0, least = INFINITY;
+  std::string what, of;
   int num_ratios = 0;
   for (const LadderGroup& group : view.groups) {
     for (std::size_t n = 0; n < group.lengths.size(); ++n) {
       double ours = 0, peers = 0;
       for (std::size_t k = 0; k < view.kernels.size(); ++k) {
         const double value = value_of(group.points[k][n]);
+        const double ceiling = view.ceiling_of(view.kernels[k]);
+        if (!view.kernels[k].is_peer() && value / ceiling > share) {
+          share = value / ceiling;
+          of = fmt::format("of the ceiling, {:g} TFLOP/s dense {}: {}", ceiling,
+                           view.kernels[k].is_fp8 ? "e4m3" : "bf16", view.kernels[k].name);
+        }
+        if (view.kernels[k].is_fp8) continue;  // has a page of its own
         double& of_side = view.kernels[k].is_peer() ? peers : ours;
         of_side = std::max(of_side, value);
         if (!view.kernels[k].is_peer() && value > best) {
@@ -87,8 +85,7 @@ std::string timed_cards(const LadderView& view) {
     }
   }
   std::string html = card(fmt::format("{:.0f} TFLOP/s", best), what);
-  html += card(fmt::format("{:.0f} %", 100 * best / view.ceiling_tflops),
-               fmt::format("of the ceiling, {:g} TFLOP/s dense bf16", view.ceiling_tflops));
+  html += card(fmt::format("{:.0f} %", 100 * share), of);
   if (num_ratios > 0)
     html += card(fmt::format("{:.2f}x", std::exp(log_ratio / num_ratios)),
                  fmt::format("the best peer, geometric mean of {} shapes from 2048 on; least "
@@ -137,7 +134,7 @@ std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
     if (value <= 0) continue;
     const bool is_peer = view.kernels[k].is_peer();
     std::string note = fmt::format("{:.{}f}", value, value < 20 ? 1 : 0);
-    note += fmt::format(" \u00b7 {:.1f} %", 100 * value / view.ceiling_tflops);
+    note += fmt::format(" \u00b7 {:.1f} %", 100 * value / view.ceiling_of(view.kernels[k]));
     if (previous > 0 && !is_peer) note += fmt::format(" \u00b7 {:.2f}x", value / previous);
     const LadderKernel& kernel = view.kernels[k];
     bars.push_back(
@@ -150,21 +147,22 @@ std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
 }
 
 std::string timed_plot(const LadderView& view, const LadderGroup& group) {
-  std::vector<std::string> labels;
-  for (const std::int64_t n : group.lengths)
-    labels.push_back(n >= 1024 && n % 1024 == 0 ? fmt::format("{}k", n / 1024) : std::to_string(n));
   double best = 0;
-  for (const Points& row : group.points)
-    for (const auto& point : row) best = std::max(best, value_of(point));
+  for (std::size_t k = 0; k < view.kernels.size(); ++k) {
+    if (view.kernels[k].is_fp8) continue;
+    for (const auto& point : group.points[k]) best = std::max(best, value_of(point));
+  }
   std::vector<PlotSeries> series;
   for (std::size_t k = 0; k < view.kernels.size(); ++k) {
+    if (view.kernels[k].is_fp8) continue;
     std::vector<double> y;
     for (const auto& point : group.points[k]) y.push_back(value_of(point));
     if (y.empty() || *std::ranges::max_element(y) < 0.1 * best) continue;  // the bars have these
     series.push_back({view.kernels[k].name, color_of(view, k), view.kernels[k].is_peer(), y});
   }
-  return fmt::format("<figure><h3>{}</h3>{}</figure>", escape_markup(group.title),
-                     plot_lines(labels, series, "TFLOP/s by length", view.ceiling_tflops));
+  return fmt::format(
+      "<figure><h3>{}</h3>{}</figure>", escape_markup(group.title),
+      plot_lines(length_labels(group), series, "TFLOP/s by length", view.ceiling_tflops));
 }
 
 std::string timed_table(const LadderView& view, const LadderGroup& group) {
@@ -265,7 +263,8 @@ std::string timed_body(const LadderView& view) {
   for (const LadderGroup& group : view.groups)
     if (group.head_dim == 128 || view.groups.size() < 4) html += timed_ladder(view, group);
   html +=
-      "<h2>By length</h2><p>What is below a tenth of the best is left to the table. Dashed: "
+      "<h2>By length, products of 16 bits</h2><p>What is below a tenth of the best is left to the "
+      "table. Dashed: "
       "other libraries, same inputs, same protocol.</p><div class='plots'>";
   for (const LadderGroup& group : view.groups) html += timed_plot(view, group);
   html += "</div><h2>All numbers</h2>";
@@ -300,7 +299,7 @@ std::string ladder_report(const json& log) {
       "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' "
       "content='width=device-width,initial-scale=1'><title>{}</title><style>{}{}</style></head>"
       "<body><main><h1>{}</h1>",
-      title, kLadderCss, color_rules(), title);
+      title, kLadderCss, color_rules() + decode_color_css(), title);
   html += fmt::format(
       "<p class='sub'>{} \u00b7 {} \u00b7 commit {}{} \u00b7 nvcc {}</p>",
       escape_markup(device.value("name", "")), escape_markup(log.value("started", "")),
@@ -309,6 +308,7 @@ std::string ladder_report(const json& log) {
   html += "<div class='cards'>" + check_card(log);
   if (!view.groups.empty()) html += view.is_simulated ? counted_cards(view) : timed_cards(view);
   html += "</div>" + (view.is_simulated ? counted_body(view) : timed_body(view));
+  html += fp8_section(view) + decode_section(view, log);
   html += fmt::format(
       "<footer>Cache: {}. Inputs: {}. Made by <code>{}</code> from its log alone."
       "</footer></main></body></html>\n",

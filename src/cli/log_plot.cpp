@@ -56,6 +56,24 @@ const char* log_dashes(LogSeries::Look look) {
   return look == LogSeries::Look::kDashed ? " stroke-dasharray='6 4'" : " stroke-dasharray='2 3'";
 }
 
+std::string log_line(const LogSeries& series, const LogAxes& axes) {
+  std::string path;
+  for (const auto& [x, y] : series.points)
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", axes.x(x), axes.y(y));
+  return fmt::format("<g class='s{}'><path d='{}'{}/></g>", series.color, path,
+                     log_dashes(series.look));
+}
+
+std::string log_dots(const LogSeries& series, const LogAxes& axes) {
+  std::string dots;
+  for (const auto& [x, y] : series.points)
+    dots += fmt::format(
+        "<circle cx='{:.1f}' cy='{:.1f}' r='3.5' style='fill:var(--c{})'><title>{}: {:.4g} at "
+        "{:.4g}</title></circle>",
+        axes.x(x), axes.y(y), series.color, escape_markup(series.name), y, x);
+  return fmt::format("<g class='s{}'>{}</g>", series.color, dots);
+}
+
 }  // namespace
 
 std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_name,
@@ -81,10 +99,7 @@ std::string plot_log(const std::vector<LogSeries>& series, const std::string& x_
   std::vector<Label> labels;
   for (const LogSeries& s : series) {
     if (s.points.empty()) continue;
-    std::string path;
-    for (const auto& [x, y] : s.points)
-      path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", axes.x(x), axes.y(y));
-    svg += fmt::format("<g class='s{}'><path d='{}'{}/></g>", s.color, path, log_dashes(s.look));
+    svg += s.look == LogSeries::Look::kPoints ? log_dots(s, axes) : log_line(s, axes);
     labels.push_back({axes.y(s.points.back().second), &s});
   }
   std::ranges::sort(labels, {}, &Label::y);

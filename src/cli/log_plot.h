@@ -8,7 +8,7 @@
 namespace tilewright::cli {
 
 struct LogSeries {
-  enum class Look { kLine, kDashed, kFloor };
+  enum class Look { kLine, kDashed, kFloor, kPoints };
   std::string name;
   int color = 0;  ///< number of a CSS class s0, s1, ...
   Look look = Look::kLine;
