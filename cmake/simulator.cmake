@@ -27,9 +27,9 @@ function(tilewright_simulator)
   target_compile_options(tilewright_sim_tensor PRIVATE ${sim_fast_options})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set_source_files_properties(${folder}/tensor/tile_kernel_avx2.cpp PROPERTIES
-      COMPILE_OPTIONS "${sim_x86_options}")
+      SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${sim_x86_options}")
     set_source_files_properties(${folder}/tensor/tile_kernel_avx512.cpp PROPERTIES
-      COMPILE_OPTIONS
+      SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
       "${sim_x86_options};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
   endif()
   add_library(tilewright_sim STATIC ${sources}

@@ -198,9 +198,9 @@ void run_ladder_command(LadderArgs& args, Context& context) {
   if (context.json) return print_json(log);
   print(ladder_table(log, context.style()));
   if (log.contains("decode")) print("\n" + decode_table(log["decode"], context.style()));
-  print(
-      context.style().faint(fmt::format("\nreport {}   log {}\n", (folder / "ladder.html").string(),
-                                        (folder / "ladder.json").string())));
+  std::string where = fmt::format("\nreport {}", (folder / "ladder.html").string());
+  if (args.from.empty()) where += fmt::format("   log {}", (folder / "ladder.json").string());
+  print(context.style().faint(where + "\n"));
 }
 
 }  // namespace

@@ -253,6 +253,40 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
   EXPECT_EQ(run_tool("ladder --from " + out + "/ladder.html").status, 1);
 }
 
+TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
+  const std::string out = path("upper");
+  const std::string small = "--head-dims 64 --lengths 64 --tokens 64 --hidden 64 --mask full ";
+  EXPECT_EQ(run_tool(kDevice + ("ladder --kernels k6,k7 " + small) + "--out " + out).status, 0);
+  EXPECT_EQ(run_tool(std::string(kDevice) + "bench decode --keys 40 --batch 1 --out " + out).status,
+            0);
+  const auto page_of = [&](const nlohmann::json& log, const nlohmann::json& decode, int status) {
+    write_json(folder_ / "log.json", log);
+    write_json(folder_ / "decode.json", decode);
+    const Outcome run = run_tool("ladder --from " + path("log.json") + " --decode " +
+                                 path("decode.json") + " --out " + out);
+    EXPECT_EQ(run.status, status) << run.err;
+    return std::string(MappedFile(out + "/ladder.html").text());
+  };
+  nlohmann::json log = read_json(out + "/ladder.json"), decode = read_json(out + "/decode.json");
+  const std::string counted = page_of(log, decode, 0);
+  EXPECT_THAT(counted, testing::Not(HasSubstr("Products of e4m3"))) << "a plot of no times";
+  EXPECT_THAT(counted, HasSubstr("floor, us"));
+
+  log["device"]["is_simulated"] = false;
+  for (nlohmann::json* const list : {&log["samples"], &decode["samples"]})
+    for (nlohmann::json& sample : *list) sample["samples_us"] = {10.0, 12.0, 11.0};
+  const std::string measured = page_of(log, decode, 0);
+  EXPECT_THAT(measured, HasSubstr("ceiling 989"));
+  EXPECT_THAT(measured, HasSubstr("ceiling 1979")) << "e4m3 has a roof of its own";
+  EXPECT_THAT(measured, HasSubstr("best of 16 bits"));
+  EXPECT_THAT(measured, HasSubstr("flops a byte"));
+  EXPECT_THAT(measured, HasSubstr("rungs of e4m3: "));
+  EXPECT_THAT(measured, HasSubstr("GB/s"));
+
+  decode["samples"][0]["error"]["ok"] = false;
+  page_of(log, decode, 1);
+}
+
 TEST_F(AttentionTool, LadderTakesRealTensors) {
   const std::string input = std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/data/qkv.safetensors";
   const nlohmann::json log = run_tool(std::string(kDevice) +
