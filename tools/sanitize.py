@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs every rung of the attention ladder under NVIDIA's compute-sanitizer, on a GPU.
+"""Runs every rung of the attention ladder, and attention of new tokens, under NVIDIA's compute-sanitizer, on a GPU.
 
-  tools/sanitize.py [--tools memcheck,initcheck,synccheck,racecheck] [--kernels k5,k6] [--out FOLDER]
+  tools/sanitize.py [--tools memcheck,initcheck,synccheck,racecheck] [--kernels k7,decode] [--out FOLDER]
 
 Shapes are small and ragged, and every result is checked against float64. A table is printed; FOLDER gets the
 output of each run and summary.json. Exit status 1 if anything was found or a result is wrong.
@@ -39,7 +39,8 @@ HAZARDS = re.compile(r"RACECHECK SUMMARY: \d+ hazards? displayed \((\d+) errors?
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A kernel on one shape: rows of q and of k, heads of each, further arguments of `tilewright attention`."""
+    """A kernel on one shape: rows of q and of k, heads of each, further arguments of `tilewright attention`.
+    "decode": tensors are drawn, and all arguments are those of `tilewright decode`."""
     kernel: str
     head_dim: int
     rows: tuple = (200, 300)
@@ -49,6 +50,8 @@ class Case:
     @property
     def name(self):
         switches = [word[2:] for word in self.arguments if word.startswith("--")]
+        if self.kernel == "decode" or "--dtype" in self.arguments:  # of those the values tell cases apart
+            switches = [word for word in self.arguments if word[0].isalpha()]
         return " ".join([f"{self.kernel} d{self.head_dim}"] + switches)
 
 
@@ -62,7 +65,22 @@ def make_cases():
     cases += [Case("k6_short", 64), Case("k6_long", 128, rows=(200, 700))]
     cases += [Case(kernel, dim, arguments=EVERYTHING) for kernel in ("k5", "k6") for dim in (64, 128, 256)]
     cases += [Case(kernel, 128, arguments=("--dtype", "f16")) for kernel in ("k4_2", "k5", "k6")]
-    return cases
+    # K7 with what K8's kernels make of 16 bits; operands of e4m3 with every kind of factor, layout and sum.
+    cases += [Case(kernel, dim) for kernel in ("k7", "k8") for dim in (64, 128, 256)]
+    cases += [Case("k7", dim, arguments=EVERYTHING) for dim in (64, 128, 256)]
+    cases += [Case("k7", 128, arguments=("--dtype", "e4m3", "--scales", scales, "--v-layout", layout,
+                                         "--accumulation", sums))
+              for scales, layout, sums in (("tensor", "rows", "one"), ("head", "columns", "two"),
+                                           ("block", "rows", "two"), ("block", "columns", "one"))]
+    return cases + make_decode_cases()
+
+
+def make_decode_cases():
+    shape = ("--batch", "3", "--heads", "8", "--kv-heads", "2", "--keys", "300", "--lengths", "random")
+    forms = {"bf16": ("--kv", "bf16"), "f16": ("--dtype", "f16", "--kv", "f16"),
+             "e4m3": ("--kv", "e4m3", "--page", "16", "--rotary", "halves", "--q-len", "3")}
+    return [Case("decode", dim, arguments=(*forms[form], "--kernel", kernel, *shape))
+            for form in forms for dim in (64, 128, 256) for kernel in ("r16", "r64")]
 
 
 def write_npy(path, shape, seed):
@@ -73,15 +91,23 @@ def write_npy(path, shape, seed):
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + values.tobytes())
 
 
-def command_of(case, tool, args, folder):
+def decode_arguments(case):
+    return ["decode", "--head-dim", str(case.head_dim), *case.arguments, "--check-sequences", "3"]
+
+
+def attention_arguments(case, folder):
     inputs = {"q": (case.rows[0], case.heads[0]), "k": (case.rows[1], case.heads[1]),
               "v": (case.rows[1], case.heads[1])}
     for seed, (name, extents) in enumerate(inputs.items()):
         write_npy(folder / f"{name}.npy", extents + (case.head_dim,), seed)
     tensors = [word for name in inputs for word in (f"--{name}", str(folder / f"{name}.npy"))]
+    return ["attention", *tensors, "--kernel", case.kernel, *case.arguments]
+
+
+def command_of(case, tool, args, folder):
+    of_tool = decode_arguments(case) if case.kernel == "decode" else attention_arguments(case, folder)
     return [args.sanitizer, "--tool", tool, *OPTIONS.get(tool, []), "--print-limit", "20", str(args.tilewright),
-            "--device", args.device, "attention", *tensors, "--kernel", case.kernel, *case.arguments,
-            "--runs", "0", "--check"]
+            "--device", args.device, *of_tool, "--runs", "0", "--check"]
 
 
 def read_output(text, status):

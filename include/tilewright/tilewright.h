@@ -93,6 +93,14 @@ typedef enum tw_fp8_accumulation {
   TW_SUMS_TWO_LEVEL = 2
 } tw_fp8_accumulation;
 
+/* Which elements of a head are a pair that is turned by one angle: 2i and 2i + 1, or i and
+ * i + rotary_dim / 2. */
+typedef enum tw_rotary {
+  TW_ROTARY_NONE = 0,
+  TW_ROTARY_INTERLEAVED = 1,
+  TW_ROTARY_HALVES = 2
+} tw_rotary;
+
 /* As tilewright::AttentionProblem in attention.h, which explains every member. Fill it with
  * tw_attention_problem_init(), which sets struct_bytes; then set what you need. */
 typedef struct tw_attention_problem {

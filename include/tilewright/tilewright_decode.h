@@ -15,11 +15,6 @@ typedef enum tw_descale {
   TW_DESCALE_PER_TENSOR = 1,
   TW_DESCALE_PER_HEAD = 2
 } tw_descale;
-typedef enum tw_rotary {
-  TW_ROTARY_NONE = 0,
-  TW_ROTARY_INTERLEAVED = 1,
-  TW_ROTARY_HALVES = 2
-} tw_rotary;
 
 /* Fill it with tw_attention_decode_problem_init(), which sets struct_bytes; then set what you
  * need. */

@@ -1,10 +1,10 @@
 // The attention operator: a plan, its loaded kernels, and launching them.
 #include "tilewright/attention.h"
 
-#include "device/kernel_registry.h"
 #include "ops/attention_bind.h"
 #include "ops/attention_fp8.h"
 #include "ops/attention_plan.h"
+#include "ops/planned_launch.h"
 
 #include <cstddef>
 #include <optional>
@@ -44,17 +44,6 @@ namespace {
 
 device::Dim3 to_dim(const std::array<std::uint32_t, 3>& dims) {
   return {dims[0], dims[1], dims[2]};
-}
-
-std::vector<device::Kernel> load_entries(const device::Device& device, const AttentionPlan& plan) {
-  constexpr std::uint32_t kSharedBytesWithoutAsking = 48 * 1024;
-  std::vector<device::Kernel> entries;
-  for (const AttentionLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes > kSharedBytesWithoutAsking)
-      entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
-  }
-  return entries;
 }
 
 void Prepared::run(const AttentionArguments& a) const {
@@ -97,7 +86,7 @@ Attention::Attention(const Device& device, const AttentionProblem& problem) {
         State{device, std::move(plan), kernel, {}, {}, std::move(prepared)});
     return;
   }
-  auto entries = load_entries(device.internal(), plan);
+  auto entries = ops::load_entries(device.internal(), plan.launches);
   const auto numbers = ops::attention_numbers(plan, kernel, device.internal().info());
   state_ = std::make_unique<State>(
       State{device, std::move(plan), kernel, std::move(entries), numbers, std::nullopt});
@@ -117,8 +106,7 @@ void Attention::run(const AttentionArguments& arguments) const {
   if (state.plan.launches.empty()) return;
   if (state.prepared) return state.prepared->run(arguments);
   const device::Device& device = state.device();
-  const auto stream =
-      device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(arguments.stream));
+  const device::Stream stream = ops::lent_stream(device, arguments.stream);
   kernels::AttentionFp8Params params = state.numbers;
   ops::bind_attention(device, state.plan, state.kernel, arguments, params);
   if (params.next_tile != nullptr) {

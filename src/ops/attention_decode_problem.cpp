@@ -15,28 +15,37 @@ using Problem = AttentionDecodeProblem;
 
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxKeys = std::int64_t{1} << 30;  // positions and windows add up in 32 bits
+constexpr std::int64_t kMaxHeads = 65536;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
 
 constexpr ArgumentChecks kChecks("attention decode");
 
+void check_range(const char* field, std::int64_t value, std::int64_t least, std::int64_t most,
+                 const char* remedy) {
+  kChecks.check(value >= least && value <= most, "{} = {}; expected {} to {}. {}", field, value,
+                least, most, remedy);
+}
+
 void check_numbers(const Problem& p) {
   kChecks.check(p.dtype == DType::kBF16 || p.dtype == DType::kF16,
-                "dtype = {}; expected BF16 or F16, the same for q, out and new tokens",
+                "dtype = {}; expected BF16 or F16, the same for q, out and new tokens. "
+                "Convert first.",
                 to_string(p.dtype));
   kChecks.check(p.kv_dtype == p.dtype || p.kv_dtype == DType::kF8_E4M3,
-                "kv_dtype = {}; expected dtype = {} or F8_E4M3", to_string(p.kv_dtype),
+                "kv_dtype = {}; expected dtype = {} or F8_E4M3. Convert the cache, or q.", to_string(p.kv_dtype),
                 to_string(p.dtype));
-  kChecks.range("batch", p.batch, 0, kMaxBatch);
-  kChecks.range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries);
-  kChecks.range("heads", p.heads, 1, 65536);
-  kChecks.range("kv_heads", p.kv_heads, 1, 65536);
+  check_range("batch", p.batch, 0, kMaxBatch, "Run parts of the batch.");
+  check_range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries,
+              "More queries are work for attention.h.");
+  check_range("heads", p.heads, 1, kMaxHeads, "Run parts of the heads.");
+  check_range("kv_heads", p.kv_heads, 1, kMaxHeads, "Run parts of the heads.");
   kChecks.check(p.heads % p.kv_heads == 0,
                 "heads = {} is no multiple of kv_heads = {}; every key head serves equally many "
-                "query heads",
+                "query heads. Repeat or drop heads.",
                 p.heads, p.kv_heads);
   kChecks.check(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
-                "head_dim = {}; expected a multiple of 8 from 8 to 4096", p.head_dim);
+                "head_dim = {}; expected a multiple of 8 from 8 to 4096. Pad with zeros.", p.head_dim);
   kChecks.check(!p.scale || (std::isfinite(*p.scale) && *p.scale > 0),
                 "scale = {}; expected a finite number > 0, or none for head_dim^-0.5",
                 p.scale.value_or(0));
@@ -44,7 +53,7 @@ void check_numbers(const Problem& p) {
                 "softcap = {}; expected a finite number > 0, or 0 for none", p.softcap);
   kChecks.check(p.window_left >= -1 && p.window_left <= kMaxKeys,
                 "window_left = {}; expected the number of keys, or -1 for all", p.window_left);
-  kChecks.range("splits", p.splits, 0, 1024);
+  check_range("splits", p.splits, 0, 1024, "0 leaves it to the device.");
   kChecks.check(p.descale == DecodeDescale::kNone || p.kv_dtype == DType::kF8_E4M3,
                 "descale factors for a cache of {}; they belong to F8_E4M3. Set kNone.",
                 to_string(p.kv_dtype));
@@ -57,16 +66,16 @@ void complete_room(Problem& p) {
         "num_pages = {}, max_pages = {}, table_stride = {} without pages; expected 0. Set "
         "page_size?",
         p.num_pages, p.max_pages, p.table_stride);
-    kChecks.range("max_len", p.max_len, 0, kMaxKeys);
+    check_range("max_len", p.max_len, 0, kMaxKeys, "Drop the oldest keys.");
     return;
   }
-  kChecks.range("page_size", p.page_size, 1, kMaxKeys);
-  kChecks.range("num_pages", p.num_pages, 0, kMaxInt32);
-  kChecks.range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size);
-  kChecks.check(p.max_len == 0, "max_len = {} with pages of {}; expected 0: max_pages says it",
+  check_range("page_size", p.page_size, 1, kMaxKeys, "0 stands for no pages.");
+  check_range("num_pages", p.num_pages, 0, kMaxInt32, "Larger pages need fewer.");
+  check_range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size, "Drop the oldest keys.");
+  kChecks.check(p.max_len == 0, "max_len = {} with pages of {}; expected 0: max_pages says it. Leave it out.",
                 p.max_len, p.page_size);
   if (p.table_stride == 0) p.table_stride = p.max_pages;
-  kChecks.range("table_stride", p.table_stride, 0, kMaxStride);
+  check_range("table_stride", p.table_stride, 0, kMaxStride, "0 stands for max_pages.");
 }
 
 // Contiguous [batch, rows, heads, head_dim] if all are 0.
@@ -76,7 +85,7 @@ void complete_strides(const char* name, const Problem& p, std::int64_t heads, Pr
   for (const std::int64_t stride : {s.batch, s.row, s.head})
     kChecks.check(stride >= 0 && stride <= kMaxStride && stride % 8 == 0,
                   "{}_strides = {}, {}, {}; expected multiples of 8 from 0 on: rows are 16-byte "
-                  "aligned",
+                  "aligned. Pad them.",
                   name, s.batch, s.row, s.head);
 }
 
@@ -90,7 +99,7 @@ void complete_cache_strides(Problem& p) {
     kChecks.check(
         stride >= 0 && stride <= kMaxStride && stride % granule == 0,
         "cache_strides = {}, {}, {}; expected multiples of {} from 0 on: rows are 16-byte "
-        "aligned",
+        "aligned. Pad them.",
         s.page, s.row, s.head, granule);
 }
 
@@ -104,12 +113,13 @@ void check_append(const Problem& p) {
     return;
   }
   kChecks.check(a.is_wanted,
-                "append.rotary is set without append.is_wanted; keys in the cache are rotated "
-                "already, and q alone is not");
+                "append.rotary is set without append.is_wanted; expected both: keys in the cache are "
+                "rotated already, and q alone is not. Append, or rotate q before.");
   kChecks.check(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= p.head_dim,
-                "append.rotary_dim = {}; expected an even number up to head_dim = {}", a.rotary_dim,
-                p.head_dim);
-  kChecks.range("append.max_position", a.max_position, 1, kMaxInt32);
+                "append.rotary_dim = {}; expected an even number up to head_dim = {}. Elements "
+                "turn in pairs.",
+                a.rotary_dim, p.head_dim);
+  check_range("append.max_position", a.max_position, 1, kMaxInt32, "It counts rows of cos and sin.");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "ops/attention_fp8.h"
 
+#include "ops/attention_prepare.h"
 #include "ops/attention_problem.h"
 
 #include <algorithm>
@@ -98,22 +99,10 @@ AttentionProblem fp8_problem(AttentionFp8 kind, const AttentionProblem& problem)
 
 AttentionPrepareProblem fp8_prepare_problem(AttentionFp8 kind, const AttentionProblem& p) {
   const bool is_rotated = kind == AttentionFp8::kRotated;
-  return {.dtype = p.dtype,
-          .batch = p.batch,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .q_len = p.q_len,
-          .kv_len = p.kv_len,
-          .head_dim = p.head_dim,
-          .is_packed = p.is_packed,
-          .total_q = p.total_q,
-          .total_kv = p.total_kv,
-          .q_strides = p.q_strides,
-          .k_strides = p.k_strides,
-          .v_strides = p.v_strides,
-          .scales = is_rotated ? Fp8ScaleKind::kBlock : Fp8ScaleKind::kHead,
-          .v_layout = Fp8ValueLayout::kColumns,
-          .is_rotated = is_rotated};
+  return prepare_problem_of(p,
+                            {.scales = is_rotated ? Fp8ScaleKind::kBlock : Fp8ScaleKind::kHead,
+                             .v_layout = Fp8ValueLayout::kColumns},
+                            is_rotated);
 }
 
 Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionPlan& attention) {

@@ -1,8 +1,8 @@
 // Preparing e4m3 operands of attention: addresses and launches.
 #include "ops/attention_prepare.h"
 
-#include "device/kernel_registry.h"
 #include "ops/argument_checks.h"
+#include "ops/planned_launch.h"
 
 #include <utility>
 
@@ -31,11 +31,7 @@ void clear(const device::Device& device, const device::Stream& stream, const voi
 
 AttentionPrepare::AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem) {
   AttentionPreparePlan plan = ops::make_attention_prepare_plan(device.internal().info(), problem);
-  std::vector<device::Kernel> entries;
-  for (const AttentionLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device.internal(), launch.entry));
-    entries.back().allow_dynamic_shared_bytes(launch.shared_bytes);
-  }
+  auto entries = ops::load_entries(device.internal(), plan.launches);
   const auto numbers = ops::attention_prepare_numbers(plan);
   state_ = std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
 }
@@ -54,8 +50,7 @@ void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
   kernels::K8PrepareParams params = state.numbers;
   ops::bind_attention_prepare(state.plan, a, params);
   const device::Device& device = state.handle.internal();
-  const auto stream =
-      device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(a.stream));
+  const device::Stream stream = ops::lent_stream(device, a.stream);
   clear(device, stream, a.workspace, state.plan.workspace_bytes / 4);
   clear(device, stream, a.v_descale_max, state.plan.num_v_descale_max);
   for (std::size_t i = 0; i < state.entries.size(); ++i) {

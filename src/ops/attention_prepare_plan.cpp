@@ -157,6 +157,26 @@ AttentionProblem prepared_problem(const AttentionPrepareProblem& p) {
   return out;
 }
 
+AttentionPrepareProblem prepare_problem_of(const AttentionProblem& p, const Fp8Options& options,
+                                           bool is_rotated) {
+  return {.dtype = p.dtype,
+          .batch = p.batch,
+          .heads = p.heads,
+          .kv_heads = p.kv_heads,
+          .q_len = p.q_len,
+          .kv_len = p.kv_len,
+          .head_dim = p.head_dim,
+          .is_packed = p.is_packed,
+          .total_q = p.total_q,
+          .total_kv = p.total_kv,
+          .q_strides = p.q_strides,
+          .k_strides = p.k_strides,
+          .v_strides = p.v_strides,
+          .scales = options.scales,
+          .v_layout = options.v_layout,
+          .is_rotated = is_rotated};
+}
+
 kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& plan) {
   const AttentionPrepareProblem& p = plan.problem;
   kernels::K8PrepareParams params = {};

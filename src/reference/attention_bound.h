@@ -1,7 +1,11 @@
 // A-priori bounds on the error of fused attention kernels.
 #pragma once
 
+#include "reference/attention.h"
+
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace tilewright::reference {
 
@@ -13,6 +17,8 @@ struct AttentionRow {
   std::int64_t num_keys = 0;   ///< visible
   double score_magnitude = 0;  ///< max_j scale * sum_c |q_c k_jc|
   double row_max = 0;          ///< largest score
+  double score_shift = 0;      ///< of scores, as operands are in doubt: attention_score_shift()
+  double top_share = 1;        ///< largest weight / sum of all, or more
   double softcap = 0;
   double value_max = 0;    ///< max |v|, for probabilities that underflow
   double p_roundoff = 0;   ///< kRoundoffBf16, kRoundoffFp16
@@ -30,10 +36,19 @@ double attention_score_error(const AttentionRow& row);
 
 /// Bound on |computed - exact| of an element whose sum of p |v| is `magnitude`:
 ///   scores      a perturbation by d changes out by at most (exp(2 d) - 1) * magnitude
-///   p           p_roundoff of every term, p_subnormal / 2 * |v| where it underflows
+///   p           p_roundoff of every term, p_subnormal / 2 * |v| where it underflows, while all
+///               add up to 1 / top_share or more
 ///   sums        of values as of scores; num_keys additions of the denominator; rescaling once a
 ///   tile out         out_roundoff of the result
 double attention_out_bound(const AttentionRow& row, double exact, double magnitude);
+
+/// How far scores are off at most if elements of q and k are, by as much as q_doubt and k_doubt
+/// say: per row [heads, q_len] the largest over all keys, visible or not.
+/// Shapes   as those of attention() with a batch of 1; k_doubt may be empty: k is as it is
+std::vector<double> attention_score_shift(const AttentionParams& params, std::span<const double> q,
+                                          std::span<const double> q_doubt,
+                                          std::span<const double> k,
+                                          std::span<const double> k_doubt);
 
 /// Bound on the error of lse: that of the scores, of the sum, and of ln and its product with ln 2.
 double attention_lse_bound(const AttentionRow& row, double exact);

@@ -192,6 +192,11 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
   return out;
 }
 
+float attention_descale(const AttentionPrepareParams& p, const Fp8Operand& operand,
+                        int64_t batch_idx, int64_t row, int64_t head) {
+  return operand.descale[scale_index(p, batch_idx, row, head)];
+}
+
 std::vector<double> dequantize_attention_operand(const AttentionPrepareParams& p,
                                                  const Fp8Operand& operand) {
   require_shape("prepare", "codes", operand.codes.size(), "[rows, heads, head_dim]",
@@ -199,7 +204,7 @@ std::vector<double> dequantize_attention_operand(const AttentionPrepareParams& p
   require_shape("prepare", "descale", operand.descale.size(), "[scales]", {num_scales(p)});
   std::vector<double> values(operand.codes.size());
   for_each_row(p, [&](int64_t b, int64_t row, int64_t head, int64_t first) {
-    const double descale = operand.descale[scale_index(p, b, row, head)];
+    const double descale = attention_descale(p, operand, b, row, head);
     for (int64_t i = first; i < first + p.head_dim; ++i)
       values[i] = decode(kE4m3, operand.codes[i]) * descale;
   });

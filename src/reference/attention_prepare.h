@@ -61,6 +61,10 @@ struct Fp8Operand {
 Fp8Operand prepare_attention_operand(const AttentionPrepareParams& params,
                                      std::span<const float> x);
 
+/// The factor of a row of sequence `batch_idx`, counted from the sequence's first one.
+float attention_descale(const AttentionPrepareParams& params, const Fp8Operand& operand,
+                        int64_t batch_idx, int64_t row, int64_t head);
+
 /// The numbers that codes mean, in the shape of x; rotated operands stay rotated.
 std::vector<double> dequantize_attention_operand(const AttentionPrepareParams& params,
                                                  const Fp8Operand& operand);

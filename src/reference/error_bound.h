@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace tilewright::reference {
 
@@ -40,10 +41,30 @@ struct DotArithmetic {
 /// Source   Higham, Accuracy and Stability of Numerical Algorithms, chapter 3
 double dot_error_bound(const DotArithmetic& arithmetic, double exact, double magnitude);
 
+/// A tensor core that adds `depth` products and its accumulator at a time. Each of the depth + 1
+/// terms is cut to a multiple of 2^(e - fraction_bits), e = the largest exponent among them, and
+/// the sum to result_bits behind its leading one.
+struct TensorCore {
+  int depth;
+  int fraction_bits;
+  int result_bits;
+
+  /// Bound on what a step loses, in parts of the sum of magnitudes: (depth + 1) 2^-F + 2^-R.
+  double step_error() const;
+};
+inline constexpr TensorCore kBf16TensorCore = {16, 25, 23};
+inline constexpr TensorCore kHopperE4m3TensorCore = {32, 13, 13};
+
 /// Bound on the error of a sum of `length` products in a tensor core with fp32 sums, in parts of
-/// the sum of their magnitudes: ceil(length / 16) steps that each add 16 products and the
-/// accumulator, cut to 25 bits below the largest, and lose 2^-23 of the sum: 17 * 2^-25 + 2^-23 a
-/// step, twice for growth. Fused multiply-adds lose less.
+/// the sum of their magnitudes: ceil(length / 16) steps, twice for growth. Fused multiply-adds lose
+/// less.
 double tensor_core_error(std::int64_t length);
+
+/// Bound on the error of sum_i a_i b_i in a tensor core, from the numbers themselves: in each step
+/// terms that are multiples of what they are cut to lose nothing, the others less than that and no
+/// more than themselves; the accumulator is what was exact so far, give or take what was lost.
+/// Of e4m3 most terms lose nothing: products have 6 fraction bits.
+double tensor_core_dot_error(const TensorCore& core, std::span<const double> a,
+                             std::span<const double> b);
 
 }  // namespace tilewright::reference

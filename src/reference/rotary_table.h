@@ -25,4 +25,10 @@ std::vector<double> rotary_table(const RotaryTableParams& params, std::span<cons
                                  std::span<const int64_t> positions, std::span<const double> cos,
                                  std::span<const double> sin);
 
+/// Bound on the errors of the same in fp32: each product is rounded, and their sum, 3 * 2^-24 of
+/// |x c| + |y s|; 0 of elements that are not rotated.
+std::vector<double> rotary_table_error(const RotaryTableParams& params, std::span<const double> x,
+                                       std::span<const int64_t> positions,
+                                       std::span<const double> cos, std::span<const double> sin);
+
 }  // namespace tilewright::reference

@@ -10,6 +10,10 @@ void round_to_bf16(std::span<double> values) {
   for (double& value : values) value = round_to(kBf16, static_cast<float>(value));
 }
 
+double rounding_doubt(const FormatSpec& format, double x, double error) {
+  return round_to(format, x + error) - round_to(format, x - error);
+}
+
 void round_to_blocks(const BlockFormat& format, std::span<double> values, int64_t rows,
                      int64_t cols, int64_t quantized_cols) {
   require_shape("round", "values", values.size(), "[rows, cols]", {rows, cols});

@@ -14,6 +14,10 @@ namespace tilewright::reference {
 /// values, which is enough to change what an indexer selects some layers later.
 void round_to_bf16(std::span<double> values);
 
+/// How far apart numbers that are within `error` of x can be once they are rounded to `format`: 0
+/// unless a tie lies between them.
+double rounding_doubt(const FormatSpec& format, double x, double error);
+
 /// Quantised and dequantised: the first `quantized_cols` of every row of [rows, cols] with the
 /// blocks of `format`, by the rule of formats/block_scale.h in its fp32 arithmetic; the other
 /// columns stay. A format with a tensor scale uses 1. Values are rounded to fp32 first.

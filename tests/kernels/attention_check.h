@@ -396,7 +396,7 @@ class AttentionTest : public KernelTest {
       const std::int64_t head = i / dims % heads, row = i / dims / heads % rows;
       const std::int64_t at = (i / dims / heads / rows * heads + head) * rows + row;
       const double sink = p.sink.empty() ? 0 : std::abs(p.sink[head]);
-      const double scores =
+      const auto scores =
           bound.of_scores(exact.score_magnitude[at], std::isfinite(sink) ? sink : 0);
       const auto where = [&] {
         return fmt::format("batch {}, row {}, head {}, dimension {}", i / dims / heads / rows, row,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/k7_fp8.h"
+#include "reference/attention_fp8_bound.h"
 #include "tests/kernels/attention_check.h"
 #include "tests/kernels/gemm_check.h"
 
@@ -263,48 +264,37 @@ class Fp8AttentionOperands {
   Buffer sink_, next_tile_, cu_q_, cu_kv_, q_scales_, k_scales_, v_scales_, v_reference_;
 };
 
-/// Bounds on the errors of one row, as in AttentionBound, with these in place of its own:
-///   dot    exact (see Fp8AttentionInputs)
-///   scale  products with two more scales, each rounded
-///   p      rounded to e4m3: 2^-4 relative; below 2^-6 2^-10 absolute. The largest weight of a row
-///          is at least 2^7, so that is at most 2^-17 of the sum
-///   p v    the tensor core's sum over all tiles, with its 13 bits; or over those of a flush, and
-///          fused steps over flushes
+/// Bounds on the errors of one row (reference/attention_fp8_bound.h) whose dot products are exact
+/// (see Fp8AttentionInputs). The tensor core sums all tiles up, or those of a flush.
 class Fp8AttentionBound {
  public:
   Fp8AttentionBound(const AttentionProblem& p, const K7Variant& variant, const FormatSpec& output,
-                    std::int32_t flush_tiles, double largest_v)
-      : tiles_(p.longest_kv() / variant.keys + 2) {
-    constexpr double u = reference::kRoundoffFp32;
-    const double kv_len = p.longest_kv();
-    const double summed =
-        variant.sums == Fp8Sums::kOneLevel ? tiles_ : std::min<double>(tiles_, flush_tiles);
-    is_fp16_ = output == kFp16;
-    out_roundoff_ = std::ldexp(1, -output.mantissa_bits - 1);
-    scores_ = 8 * (tiles_ + 1) * u * 1.01;
-    constant_ = (tiles_ + 1) * 1.01 * 0x1p-22 + p.softcap * 0x1p-20;
-    sums_ = (kv_len + 4 * tiles_ + 8) * 1.01 * u;
-    values_ = tensor_core_bound(kHopperE4m3TensorCore, static_cast<int>(summed) * variant.keys, 1) +
-              2 * tiles_ * u;
-    flushed_ = kv_len * 0x1p-17 * largest_v;
+                    std::int32_t flush_tiles, double largest_v) {
+    row_.num_keys = p.longest_kv();
+    row_.num_tiles = p.longest_kv() / variant.keys + 2;
+    row_.softcap = p.softcap;
+    row_.value_max = largest_v;
+    row_.out_roundoff = std::ldexp(1, -output.mantissa_bits - 1);
+    row_.out_subnormal = output == kFp16 ? 0x1p-24 : 0.0;
+    const auto tiles = static_cast<int>(row_.num_tiles);
+    const int summed = variant.sums == Fp8Sums::kOneLevel ? tiles : std::min(tiles, flush_tiles);
+    value_loss_ = tensor_core_bound(kHopperE4m3TensorCore, summed * variant.keys, 1);
   }
-  double of_scores(double magnitude, double sink) const {
-    return scores_ * magnitude + constant_ + 4 * reference::kRoundoffFp32 * sink;
+  reference::AttentionFp8Row of_scores(double magnitude, double sink) const {
+    reference::AttentionFp8Row row = row_;
+    row.score_magnitude = magnitude, row.sink = sink;
+    return row;
   }
-  double of_out(double scores, double magnitude, double exact) const {
-    const double factors = (1 + sums_) * (1 + values_ + sums_) * (1 + 0x1p-4) - 1;
-    const double weights = std::expm1(2 * scores);
-    const double before = (weights + (1 + weights) * factors) * magnitude + flushed_;
-    return before + out_roundoff_ * (std::abs(exact) + before) + (is_fp16_ ? 0x1p-25 : 0.0);
+  double of_out(const reference::AttentionFp8Row& row, double magnitude, double exact) const {
+    return reference::attention_fp8_out_bound(row, value_loss_, exact, magnitude);
   }
-  double of_lse(double scores, double magnitude, double exact) const {
-    return scores + sums_ + 0x1p-22 * (std::abs(exact) + magnitude + 8);
+  double of_lse(const reference::AttentionFp8Row& row, double, double exact) const {
+    return reference::attention_fp8_lse_bound(row, exact);
   }
 
  private:
-  double tiles_;
-  bool is_fp16_;
-  double out_roundoff_, scores_, constant_, sums_, values_, flushed_;
+  reference::AttentionFp8Row row_;
+  double value_loss_;
 };
 
 class Fp8AttentionTest : public AttentionTest {

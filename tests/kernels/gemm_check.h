@@ -2,6 +2,7 @@
 // be.
 #pragma once
 
+#include "reference/error_bound.h"
 #include "reference/linear.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -9,24 +10,15 @@
 
 namespace tilewright::kernels {
 
-/// A tensor core that adds `depth` products and its accumulator at a time. Each of the depth + 1
-/// terms is cut to a multiple of 2^(e - fraction_bits), e = the largest exponent among them, and
-/// the sum to result_bits behind its leading one.
-struct TensorCore {
-  int depth;
-  int fraction_bits;
-  int result_bits;
-};
-inline constexpr TensorCore kBf16TensorCore = {16, 25, 23};
-inline constexpr TensorCore kHopperE4m3TensorCore = {32, 13, 13};
+using reference::kBf16TensorCore;
+using reference::kHopperE4m3TensorCore;
+using reference::TensorCore;
 
 /// Bound on the error of a sum of k products. With M = sum |a b|, every term and every partial sum
-/// is at most M (1 + growth), so a step loses at most ((depth + 1) 2^-F + 2^-R) M (1 + growth);
-/// growth itself is that of all steps together, below 1/2 in all tests, hence the factor 2.
+/// is at most M (1 + growth), so a step loses at most step_error() M (1 + growth); growth itself is
+/// that of all steps together, below 1/2 in all tests, hence the factor 2.
 inline double tensor_core_bound(const TensorCore& core, int k, double magnitude) {
-  const double step =
-      (core.depth + 1) * std::ldexp(1, -core.fraction_bits) + std::ldexp(1, -core.result_bits);
-  const double growth = std::ceil(static_cast<double>(k) / core.depth) * step;
+  const double growth = std::ceil(static_cast<double>(k) / core.depth) * core.step_error();
   EXPECT_LT(growth, 0.5) << "k = " << k << " is too deep for a bound";
   return 2 * growth * magnitude;
 }

@@ -49,8 +49,9 @@ struct Pair {
   std::unique_ptr<Runner> kernels, exact;
 };
 
-// Of a mean over few tokens: roundings to bf16, and neighbouring codes of keys and rows. Measured:
-// up to 3e-4 for the last token of two sequences, else 1e-6 to 1e-4.
+// Of a mean over few tokens: three times what was measured, up to 3e-4 for the last token of two
+// sequences, else 1e-6 to 1e-4. It is no bound: roundings to bf16 and to neighbouring codes may
+// change what is selected. Stages are held to bounds in stage_check_test.cpp.
 constexpr double kMostKl = 1e-3;
 
 TEST_P(KernelRunnerTest, PromptsOfDifferentLengthsInChunksThenDecode) {

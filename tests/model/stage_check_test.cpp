@@ -456,7 +456,7 @@ TEST_P(StageCheckTest, EntriesOfHca) {
   const RunSizes sizes = {.tokens = 130, .first_chunk = 128};
   const Recording run = record(*device_, own, options, sizes);
   expect_all_met(check(run, own, options, sizes));
-  // Without them the last two tokens have another lse.
+  // Entries of zeros instead: the first stage that is made of them is the entries themselves.
   Recording wrong = run;
   for (Recorded& recorded : wrong.stages) {
     if (recorded.name != "comp_fp8") continue;

@@ -7,6 +7,7 @@
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
 #include "reference/rotary_table.h"
+#include "reference/round.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <cmath>
@@ -207,19 +208,29 @@ class DecodeRun {
     }
   }
 
+  reference::RotaryTableParams rotation(std::int64_t heads) const {
+    return {.tokens = p_.batch * p_.q_len,
+            .heads = heads,
+            .head_dim = p_.head_dim,
+            .rotary_dim = p_.append.rotary_dim,
+            .is_interleaved = p_.append.rotary == RotaryPairs::kInterleaved};
+  }
+  std::vector<std::int64_t> positions() const {
+    std::vector<std::int64_t> of_tokens;
+    for (std::int64_t t = 0; t < p_.batch * p_.q_len; ++t)
+      of_tokens.push_back(std::max(case_.lengths[static_cast<std::size_t>(t / p_.q_len)], 0) +
+                          t % p_.q_len);
+    return of_tokens;
+  }
   std::vector<double> rotate(const std::vector<double>& x, std::int64_t heads) const {
     if (p_.append.rotary == RotaryPairs::kNone) return x;
-    std::vector<std::int64_t> positions;
-    for (std::int64_t t = 0; t < p_.batch * p_.q_len; ++t)
-      positions.push_back(std::max(case_.lengths[static_cast<std::size_t>(t / p_.q_len)], 0) +
-                          t % p_.q_len);
-    return reference::rotary_table(
-        {.tokens = p_.batch * p_.q_len,
-         .heads = heads,
-         .head_dim = p_.head_dim,
-         .rotary_dim = p_.append.rotary_dim,
-         .is_interleaved = p_.append.rotary == RotaryPairs::kInterleaved},
-        x, positions, cos_, sin_);
+    return reference::rotary_table(rotation(heads), x, positions(), cos_, sin_);
+  }
+  /// Of the same in fp32.
+  std::vector<double> rotation_error(const std::vector<double>& x, std::int64_t heads) const {
+    if (p_.append.rotary == RotaryPairs::kNone || case_.has_exact_numbers)
+      return std::vector<double>(x.size());
+    return reference::rotary_table_error(rotation(heads), x, positions(), cos_, sin_);
   }
 
   /// New rows are in their places, and nothing else has changed. Later, the caches are as they are.
@@ -262,7 +273,11 @@ class DecodeRun {
     }
   }
 
-  reference::AttentionResult expected(std::int64_t b) const {
+  struct Expected {
+    reference::AttentionResult result;
+    std::vector<double> score_shift;  ///< as rows of lse
+  };
+  Expected expected(std::int64_t b) const {
     std::vector<double> k, v;
     const std::int64_t n = total(b), begin = first_seen(b);
     for (std::int64_t i = 0; i < n * p_.kv_heads * p_.head_dim; ++i) {
@@ -275,48 +290,51 @@ class DecodeRun {
       k.push_back(get(k_codes_, at) * descale(k_descale_, b, head));
       v.push_back(get(v_codes_, at) * descale(v_descale_, b, head));
     }
-    std::vector<double> q = rotate(q_, p_.heads);
-    for (double& x : q) x = round_to(format(), x);
+    std::vector<double> q = rotate(q_, p_.heads), doubt = rotation_error(q_, p_.heads);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      doubt[i] = reference::rounding_doubt(format(), q[i], doubt[i]);
+      q[i] = round_to(format(), q[i]);
+    }
     const auto each = static_cast<std::size_t>(p_.q_len * p_.heads * p_.head_dim);
-    return reference::attention({.batch = 1,
-                                 .heads = p_.heads,
-                                 .kv_heads = p_.kv_heads,
-                                 .q_len = p_.q_len,
-                                 .kv_len = n,
-                                 .head_dim = p_.head_dim,
-                                 .v_head_dim = p_.head_dim,
-                                 .scale = p_.scale,
-                                 .softcap = p_.softcap,
-                                 .causal = p_.causal,
-                                 .window_left = p_.window_left,
-                                 .sink = case_.sink,
-                                 .magnitudes = true},
-                                std::span(q).subspan(static_cast<std::size_t>(b) * each, each), k,
-                                v);
+    const std::size_t first = static_cast<std::size_t>(b) * each;
+    const reference::AttentionParams params = {.batch = 1,
+                                               .heads = p_.heads,
+                                               .kv_heads = p_.kv_heads,
+                                               .q_len = p_.q_len,
+                                               .kv_len = n,
+                                               .head_dim = p_.head_dim,
+                                               .v_head_dim = p_.head_dim,
+                                               .scale = p_.scale,
+                                               .softcap = p_.softcap,
+                                               .causal = p_.causal,
+                                               .window_left = p_.window_left,
+                                               .sink = case_.sink,
+                                               .magnitudes = true};
+    const std::span<const double> of_b = std::span(q).subspan(first, each);
+    return {reference::attention(params, of_b, k, v),
+            reference::attention_score_shift(params, of_b, std::span(doubt).subspan(first, each), k,
+                                             {})};
   }
 
   void compare() const {
     const bool is_f16 = p_.dtype == DType::kF16, weighs_in_f16 = is_f16 || is_codes();
     for (std::int64_t b = 0; b < p_.batch; ++b) {
-      const reference::AttentionResult exact = expected(b);
+      const Expected want = expected(b);
+      const reference::AttentionResult& exact = want.result;
       for (std::int64_t i = 0; i < p_.q_len * p_.heads; ++i) {
         const std::int64_t head = i % p_.heads, query = i / p_.heads;
         const auto line = static_cast<std::size_t>(head * p_.q_len + query);
-        reference::AttentionRow row = {
+        const reference::AttentionRow row = {
             .head_dim = p_.head_dim,
             .num_keys = total(b),
             .score_magnitude = exact.score_magnitude[line],
             .row_max = exact.row_max[line],
+            .score_shift = want.score_shift[line],
             .softcap = p_.softcap,
             .value_max = 2 * kValueScale,
             .p_roundoff = weighs_in_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16,
             .p_subnormal = weighs_in_f16 ? 0x1p-24 : 0,
             .out_roundoff = is_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16};
-        if (p_.append.rotary != RotaryPairs::kNone && !case_.has_exact_numbers) {
-          // A rotated query may round to the other neighbour where fp32 and float64 disagree.
-          ASSERT_GT(row.score_magnitude, 0);
-          row.score_magnitude *= 1 + 2 * row.out_roundoff / (17 * 0x1p-25);
-        }
         compare_row(b, query, head, row, exact, static_cast<std::size_t>(i), line);
         if (::testing::Test::HasFatalFailure()) return;
       }

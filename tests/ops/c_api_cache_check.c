@@ -1,14 +1,7 @@
 /* The C interface of caches and compressors, compiled as C99. */
 #include "tests/ops/c_api_check.h"
-
+#include "tests/ops/c_api_device.h"
 #include "tilewright/tilewright_cache.h"
-
-#include <string.h>
-
-#define CHECK(condition)               \
-  do {                                 \
-    if (!(condition)) return __LINE__; \
-  } while (0)
 
 static int check_rope(void) {
   const tw_rope_options plain = {10000, 0, 0, 0, 0, 0}, wrong = {0, 0, 0, 0, 0, 0};

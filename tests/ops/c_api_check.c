@@ -1,29 +1,8 @@
 /* The C interface, compiled as C99. Returns the number of the first check that fails, 0 if none. */
 #include "tests/ops/c_api_check.h"
-
-#include "tilewright/tilewright.h"
-
-#include <string.h>
-
-typedef int (*set_context)(void*);
-typedef int (*allocate)(uint64_t*, size_t);
-typedef int (*copy_in)(uint64_t, const void*, size_t);
-typedef int (*copy_out)(void*, uint64_t, size_t);
+#include "tests/ops/c_api_device.h"
 
 enum { kRows = 70, kHeadDim = 64, kElems = kRows * kHeadDim };
-
-/* ISO C forbids the cast from object to function pointer. */
-#define LOOK_UP(type, variable, name)                        \
-  type variable;                                             \
-  do {                                                       \
-    void* address = tw_device_driver_function(device, name); \
-    if (address == NULL) return __LINE__;                    \
-    memcpy(&variable, &address, sizeof variable);            \
-  } while (0)
-#define CHECK(condition)               \
-  do {                                 \
-    if (!(condition)) return __LINE__; \
-  } while (0)
 
 static int check_refusals(const tw_device* device) {
   tw_attention* attention = NULL;

@@ -1,11 +1,7 @@
 /* The C interface of hyper-connections from C. */
 #include "tests/ops/c_api_check.h"
+#include "tests/ops/c_api_device.h"
 #include "tilewright/tilewright_hyper_connection.h"
-
-#include <string.h>
-
-#define CHECK(condition) \
-  if (!(condition)) return __LINE__
 
 static int check_connection(const tw_device* device) {
   tw_hyper_connection* connection = NULL;

@@ -1,14 +1,7 @@
 /* The C interface of the lightning indexer, compiled as C99: what it refuses. */
 #include "tests/ops/c_api_check.h"
-
+#include "tests/ops/c_api_device.h"
 #include "tilewright/tilewright_indexer.h"
-
-#include <string.h>
-
-#define CHECK(condition)               \
-  do {                                 \
-    if (!(condition)) return __LINE__; \
-  } while (0)
 
 static int check_problem(const tw_device* device) {
   tw_indexer_problem problem;

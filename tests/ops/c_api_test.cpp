@@ -16,6 +16,12 @@ TEST(CApi, ServesACProgram) {
   EXPECT_EQ(check_c_api("sim:h200"), 0) << "the line in c_api_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramThatPreparesAndDecodes) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_attention_c_api("sim:h200"), 0)
+      << "the line in c_api_attention_check.c; " << tw_last_error();
+}
+
 TEST(CApi, ServesACProgramWithCaches) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_cache_c_api("sim:h200"), 0)

@@ -1,5 +1,6 @@
 """The sweep under compute-sanitizer, with a stand-in for the sanitizer."""
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -66,7 +67,20 @@ class Sanitize(unittest.TestCase):
     def test_every_rung_is_among_the_cases(self):
         kernels = {case.kernel for case in sanitize.make_cases()}
         self.assertLessEqual({"k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1", "k4_2", "k5", "k6", "k6_short",
-                              "k6_long"}, kernels)
+                              "k6_long", "k7", "k8", "decode"}, kernels)
+
+    def test_every_case_has_a_name_of_its_own(self):
+        names = [case.name for case in sanitize.make_cases()]
+        self.assertEqual(sorted(set(names)), sorted(names))
+
+    def test_decode_draws_its_tensors(self):
+        args = argparse.Namespace(sanitizer="sanitizer", tilewright="tilewright", device="cuda:0")
+        for case in sanitize.make_cases():
+            if case.kernel == "decode":
+                words = sanitize.command_of(case, "memcheck", args, pathlib.Path("/nowhere"))
+                self.assertEqual(words[words.index("--head-dim") + 1], str(case.head_dim))
+                self.assertIn("--check", words)
+                self.assertNotIn("--q", words)
 
 
 if __name__ == "__main__":

@@ -292,7 +292,9 @@ __device__ void sinkhorn(Square& c, int iterations, float eps) {
 constexpr int kPreWarps = kHyperPreThreads / 32 - 1;  // without the one of Sinkhorn
 constexpr int kPreColumns = kPreWarps * 32 * 4;       // of a chunk
 constexpr int kChunks = kHyperMaxHidden / kPreColumns;
-constexpr int kAhead = kChunks / 2;  // loaded before the mix is there: hidden sizes up to 4096
+// Loaded before the mix is there: hidden sizes up to 4096 of bf16. More would not fit in registers.
+template <class Stream>
+constexpr int kAhead = kChunks / static_cast<int>(sizeof(Stream));
 
 using PartSums = float[kPreWarps][kHyperPartStride];
 
@@ -399,10 +401,10 @@ __device__ void pre(const HyperPreParams& p) {
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const int first = static_cast<int>(threadIdx.x) * 4;
-  RawColumns<Stream> raw[kAhead];
+  RawColumns<Stream> raw[kAhead<Stream>];
   if (warp < kPreWarps) {
 #pragma unroll
-    for (int c = 0; c < kAhead; ++c)
+    for (int c = 0; c < kAhead<Stream>; ++c)
       raw[c] = load_columns<Stream>(p, token, first + c * kPreColumns);
     add_parts(p, token, warp, lane, part_sums);
   }
@@ -417,8 +419,9 @@ __device__ void pre(const HyperPreParams& p) {
   float squares = 0;
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
-    y[c] = weighted(c < kAhead ? raw[c] : load_columns<Stream>(p, token, first + c * kPreColumns),
-                    weights);
+    y[c] = weighted(
+        c < kAhead<Stream> ? raw[c] : load_columns<Stream>(p, token, first + c * kPreColumns),
+        weights);
     squares = tile::dot4(y[c], y[c], squares);
   }
   const float total = sum_of_warps(squares, squares_of_warps, warp, lane);

@@ -1,5 +1,6 @@
 #include "tilewright/attention.h"
 
+#include "ops/c_api/attention_fields.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/operator.h"
 
@@ -12,39 +13,21 @@ struct tw_attention : c_api::Planned<tilewright::Attention> {
 
 namespace {
 
-AttentionProblem::Strides to_strides(const tw_strides& s) {
-  return {s.batch, s.row, s.head};
-}
-
-tilewright::DType to_dtype(const char* field, int32_t dtype) {
-  tilewright::require(dtype == TW_BF16 || dtype == TW_F16 || dtype == TW_E4M3,
-                      tilewright::ErrorKind::kInvalidArgument,
-                      "tw_attention_create: problem.{} = {}; expected TW_BF16 = 0, TW_F16 = 1 or "
-                      "TW_E4M3 = 3",
-                      field, dtype);
-  if (dtype == TW_E4M3) return tilewright::DType::kF8_E4M3;
-  return dtype == TW_F16 ? tilewright::DType::kF16 : tilewright::DType::kBF16;
-}
-
-int32_t at_most(const char* field, int32_t value, int32_t most) {
-  tilewright::require(value >= 0 && value <= most, tilewright::ErrorKind::kInvalidArgument,
-                      "tw_attention_create: problem.{} = {}; expected 0 to {}", field, value, most);
-  return value;
-}
+constexpr const char* kCreate = "tw_attention_create";
 
 AttentionProblem to_problem(const tw_attention_problem& c) {
+  constexpr auto to_strides = c_api::to_strides<AttentionProblem::Strides>;
   AttentionProblem p;
-  p.dtype = to_dtype("dtype", c.dtype);
+  p.dtype = c_api::to_attention_dtype(kCreate, "dtype", c.dtype, true);
   if (c.dtype == TW_E4M3) {
-    p.out_dtype = to_dtype("out_dtype", c.out_dtype);
+    p.out_dtype = c_api::to_attention_dtype(kCreate, "out_dtype", c.out_dtype, false);
     p.fp8.scales =
-        static_cast<tilewright::Fp8ScaleKind>(at_most("fp8_scales", c.fp8_scales, TW_SCALES_BLOCK));
-    p.fp8.v_layout = at_most("fp8_v_columns", c.fp8_v_columns, 1) != 0
-                         ? tilewright::Fp8ValueLayout::kColumns
-                         : tilewright::Fp8ValueLayout::kRows;
+        c_api::to_enum(kCreate, "fp8_scales", c.fp8_scales, tilewright::Fp8ScaleKind::kBlock);
+    p.fp8.v_layout = c_api::to_enum(kCreate, "fp8_v_columns", c.fp8_v_columns,
+                                    tilewright::Fp8ValueLayout::kColumns);
   }
-  p.fp8.accumulation = static_cast<tilewright::Fp8Accumulation>(
-      at_most("fp8_accumulation", c.fp8_accumulation, TW_SUMS_TWO_LEVEL));
+  p.fp8.accumulation = c_api::to_enum(kCreate, "fp8_accumulation", c.fp8_accumulation,
+                                      tilewright::Fp8Accumulation::kTwoLevel);
   p.batch = c.batch;
   p.heads = c.heads;
   p.kv_heads = c.kv_heads;
@@ -80,12 +63,11 @@ void tw_attention_problem_init(tw_attention_problem* problem) {
 
 tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
                               tw_attention** attention) {
-  const char* const function = "tw_attention_create";
-  return c_api::create(function, "attention", attention, [&] {
-    c_api::require_address(device, function, "device");
+  return c_api::create(kCreate, "attention", attention, [&] {
+    c_api::require_address(device, kCreate, "device");
     return tilewright::Attention(
         device->device,
-        to_problem(c_api::checked(problem, function, "problem", "tw_attention_problem_init")));
+        to_problem(c_api::checked(problem, kCreate, "problem", "tw_attention_problem_init")));
   });
 }
 
