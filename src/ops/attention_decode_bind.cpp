@@ -117,7 +117,9 @@ struct DecodeParamsMaker {
             .partial_out = in_workspace<float>(planned.workspace.partial_out),
             .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
             .counters = in_workspace<std::uint64_t>(planned.workspace.counters),
-            .counter_tag = planned.counter_tag};
+            .counter_tag = planned.counter_tag,
+            .group_divisor =
+                make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads))};
   }
 };
 

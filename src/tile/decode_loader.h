@@ -35,9 +35,10 @@ class DecodeLoader {
   static_assert(kCopies >= 1);
 
  public:
-  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeWalk& walk,
+  /// Of all segments of the agenda as it is.
+  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
                           std::uint32_t ring, std::uint32_t team, std::uint32_t row_warp)
-      : p_(p), walk_(walk), ring_(ring), team_(team), row_warp_(row_warp) {
+      : p_(p), agenda_(agenda), ring_(ring), team_(team), row_warp_(row_warp) {
     advance();
   }
 
@@ -68,17 +69,19 @@ class DecodeLoader {
   /// step is loaded.
   __device__ void advance() {
     piece_ += Shape.teams * kPieces;
-    while (piece_ >= segment_.end) {
-      is_more_ = walk_.next(segment_);
+    while (piece_ >= end_) {
+      is_more_ = ++index_ < agenda_.count();
       if (!is_more_) return;
-      piece_ = segment_.begin + static_cast<std::int32_t>(team_) * kPieces;
+      piece_ = agenda_[index_].begin + static_cast<std::int32_t>(team_) * kPieces;
+      end_ = agenda_[index_].end;
     }
+    const DecodeSegment& segment = agenda_[index_];
     key_ = piece_ * kernels::kDecodePieceKeys + static_cast<std::int32_t>(threadIdx.x % kKeys);
     page_ = -1;
-    if (key_ < segment_.key_begin || key_ >= segment_.key_end) return;
-    page_ = segment_.batch_idx;
+    if (key_ < segment.key_begin || key_ >= segment.key_end) return;
+    page_ = segment.batch_idx;
     if (p_.cache.block_table != nullptr)
-      page_ = p_.cache.block_table[segment_.batch_idx * p_.cache.table_stride + page_of_key()];
+      page_ = p_.cache.block_table[segment.batch_idx * p_.cache.table_stride + page_of_key()];
   }
   __device__ std::int32_t page_of_key() const {
     return static_cast<std::int32_t>(
@@ -90,14 +93,15 @@ class DecodeLoader {
     if (static_cast<std::uint32_t>(page_) >= static_cast<std::uint32_t>(cache.num_pages)) return -1;
     const std::int32_t slot = key_ - page_of_key() * cache.page_size;
     return page_ * cache.page_stride + slot * cache.row_stride +
-           segment_.kv_head * cache.head_stride;
+           agenda_[index_].kv_head * cache.head_stride;
   }
 
   const kernels::DecodeParams& p_;
-  DecodeWalk walk_;
-  DecodeSegment segment_ = {};
+  const DecodeAgenda& agenda_;
   std::uint32_t ring_, team_, row_warp_;
-  std::int32_t piece_ = 0, key_ = 0, page_ = -1;
+  std::int32_t index_ = -1;           ///< of the segment that the next step is in
+  std::int32_t piece_ = 0, end_ = 0;  ///< where the step begins, and the segment ends
+  std::int32_t key_ = 0, page_ = -1;
   bool is_more_ = true;
 };
 

@@ -135,20 +135,20 @@ struct DecodeMerger {
   }
 
   /// Behind store() of a part: counts it, and merges all if it is the last one.
-  __device__ void finish_part(const DecodeSegment& segment, const DecodeMerge& merge,
-                              unsigned long long seen) const {
+  __device__ void finish_part(const DecodeSegment& segment, unsigned long long seen) const {
     __shared__ bool is_last;
     __syncthreads();
     if (threadIdx.x == 0) {
-      const DecodeCounter counter(c.p, merge.first_slot);
+      const DecodeCounter counter(c.p, segment.merge.first_slot);
       counter.validate(seen);
-      is_last = counter.add(merge.parts);
+      is_last = counter.add(segment.merge.parts);
     }
     __syncthreads();
     if (!is_last) return;
     const auto warp = static_cast<std::int32_t>(threadIdx.x / 32);
+#pragma unroll 1
     for (std::int32_t row = warp; row < Shape.rows(); row += Shape.warps())
-      merge_parts<kDim>(c.p, segment, merge, row);
+      merge_parts<kDim>(c.p, segment, row);
   }
 
   __device__ void store_partial(const DecodeSegment& segment, const float (&o)[kAll][4],

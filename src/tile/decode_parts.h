@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/attention/decode.h"
+#include "ptx/atomic.h"
 #include "ptx/math.h"
 #include "tile/decode_rows.h"
 #include "tile/decode_schedule.h"
@@ -36,10 +37,8 @@ class DecodeCounter {
   }
   /// Behind what this CTA has written. True for the last of `parts`, which may read all parts then.
   __device__ bool add(std::int32_t parts) const {
-    __threadfence();
-    const unsigned long long before = atomicAdd(word_, 1ull) & kCount;
+    const unsigned long long before = ptx::atom_add_acq_rel_gpu_u64(word_, 1) & kCount;
     if (before + 1 != static_cast<unsigned long long>(parts)) return false;
-    __threadfence();
     *static_cast<volatile unsigned long long*>(word_) = tag_;
     return true;
   }
@@ -71,6 +70,10 @@ struct DecodeLane {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) x[i] = fmaf(other.x[i], weight, x[i]);
   }
+  __device__ void scale(float factor) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] *= factor;
+  }
   __device__ void store(std::uint16_t* row, float factor, bool is_f16) const {
     auto* const to = reinterpret_cast<std::uint32_t*>(row + threadIdx.x % 32 * kCount);
 #pragma unroll
@@ -81,37 +84,42 @@ struct DecodeLane {
   }
 };
 
-/// A row of a tile, by a warp.
+/// A row of a tile, by a warp. As many parts as registers allow are on their way at a time, and
+/// those of the first ones do not wait for what they are to be multiplied with.
 template <int Dim>
 __device__ void merge_parts(const kernels::DecodeParams& p, const DecodeSegment& segment,
-                            const DecodeMerge& merge, std::int32_t row_in_tile) {
+                            std::int32_t row_in_tile) {
   constexpr unsigned kAllLanes = 0xffffffffu;
+  constexpr std::int32_t kAtOnce = Dim <= 128 ? 16 : 8;
   const DecodeRow row(p, segment.kv_head, segment.m_tile * p.rows + row_in_tile);
   if (!row.exists) return;
   const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-  const auto* const sums = reinterpret_cast<const float2*>(p.partial_sums);
+  const DecodeMerge merge = segment.merge;
   const auto at = [&](std::int32_t part) {
     return std::int64_t{merge.slot(part)} * p.rows + row_in_tile;
   };
-  float top = -INFINITY;
-  for (std::int32_t i = lane; i < merge.parts; i += 32) top = fmaxf(top, sums[at(i)].x);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
-  const float base = top == -INFINITY ? 0.0f : top;
-  float total = 0.0f;
+  float top = -INFINITY, base = 0.0f, total = 0.0f;
   DecodeLane<Dim> all;
-  for (std::int32_t first = 0; first < merge.parts; first += 32) {
-    const bool is_one = first + lane < merge.parts;
-    const float2 mine = is_one ? sums[at(first + lane)] : make_float2(-INFINITY, 0.0f);
+#pragma unroll 1
+  for (std::int32_t first = 0; first < merge.parts; first += kAtOnce) {
+    DecodeLane<Dim> parts[kAtOnce];
+#pragma unroll
+    for (std::int32_t i = 0; i < kAtOnce; ++i)
+      if (first + i < merge.parts) parts[i].load(p.partial_out + at(first + i) * Dim);
+    const bool is_one = lane < kAtOnce && first + lane < merge.parts;
+    const float2 mine = is_one ? reinterpret_cast<const float2*>(p.partial_sums)[at(first + lane)]
+                               : make_float2(-INFINITY, 0.0f);
+    float highest = fmaxf(top, mine.x);
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+      highest = fmaxf(highest, __shfl_xor_sync(kAllLanes, highest, step));
+    base = highest == -INFINITY ? 0.0f : highest;
+    const float correction = ptx::ex2_approx_ftz_f32(top - base);
     const float weight = ptx::ex2_approx_ftz_f32(mine.x - base);
-    total = fmaf(mine.y, weight, total);
-    const std::int32_t count = min(merge.parts - first, 32);
-#pragma unroll 8
-    for (std::int32_t i = 0; i < count; ++i) {
-      DecodeLane<Dim> part;
-      part.load(p.partial_out + at(first + i) * Dim);
-      all.add(part, __shfl_sync(kAllLanes, weight, i));
-    }
+    top = highest, total = fmaf(total, correction, mine.y * weight), all.scale(correction);
+#pragma unroll
+    for (std::int32_t i = 0; i < kAtOnce; ++i)
+      all.add(parts[i], __shfl_sync(kAllLanes, weight, i));
   }
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(kAllLanes, total, step);

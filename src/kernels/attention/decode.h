@@ -35,7 +35,7 @@ struct DecodeStrides {
   std::int64_t batch, row, head;  ///< elements
 };
 
-/// How the work is dealt out; made by every CTA for itself from the lengths. A tile is one
+/// How the work is dealt out; every CTA works out its own from the lengths. A tile is one
 /// sequence's rows of one KV head (as many of them as a kernel takes at a time); its pieces are
 /// those with keys that any row sees, but at least one.
 enum class DecodeDeal : std::int32_t {
@@ -82,6 +82,7 @@ struct DecodeParams {
   /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
   std::uint64_t* counters;
   std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
+  FastDivisor group_divisor;
 };
 
 inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
@@ -124,17 +125,18 @@ struct DecodeShape {
   }
   constexpr int sum_bytes() const { return teams * rows() * 8; }
   constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
-  constexpr bool parks_walk() const { return residents == 1; }
   constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
   constexpr int shared_bytes() const {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
-/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
-/// it asks for, and a few words are static; one alone keeps its place in the schedule there too.
-inline constexpr int kDecodeParkedBytes = 1024;
+/// Segments that a CTA has in shared memory at a time, and what they and a few words take.
+inline constexpr int kDecodeAgenda = 6;
+inline constexpr int kDecodeStaticBytes = 512;
+/// Shared memory that each of so many CTAs of a multiprocessor may have, beside that and the 1 KB
+/// that a CTA costs more than it asks for.
 constexpr int decode_max_shared(int residents) {
-  return 228 * 1024 / residents - 1024 - 64 - (residents == 1 ? kDecodeParkedBytes : 0);
+  return 228 * 1024 / residents - 1024 - kDecodeStaticBytes;
 }
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
