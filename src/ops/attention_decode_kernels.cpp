@@ -55,14 +55,14 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
   return kernels::decode_shape(decode_kv(p), static_cast<int>(p.head_dim), kernel.rows);
 }
 
-DecodeRates decode_rates(const AttentionDecodeProblem& p) noexcept {
+DecodeRates decode_rates(const AttentionDecodeProblem& p, int cluster) noexcept {
   // Both are bytes through one multiprocessor: fp32 rows of a part, keys and values of a piece.
   const double rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64)) * 4;
   const double piece =
       2.0 * kernels::kDecodePieceKeys * static_cast<double>(decode_kv_elem_bytes(p));
-  return {.tile_cost = p.kv_dtype == DType::kF8_E4M3 ? 16 : 8,
-          .least_share = 8,
-          .merge_cost = rows / piece};
+  return {.tile_cost = (p.kv_dtype == DType::kF8_E4M3 ? 16 : 8) * cluster,
+          .least_share = 8 * cluster,
+          .merge_cost = rows / piece / cluster};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {

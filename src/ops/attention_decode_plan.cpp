@@ -64,17 +64,22 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
   return plan.problem.batch * plan.problem.kv_heads * plan.passes;
 }
 
-/// CTAs that can have something to do.
-int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, int residents) {
+/// Fills in groups and cluster: the CTAs that can have something to do.
+void share_out(const device::DeviceInfo& device, int residents, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   const std::int64_t keys =
       std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
   const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
-  const std::int64_t least = decode_rates(p).least_share;
-  const std::int64_t parts =
-      p.splits > 0 ? p.splits : std::max<std::int64_t>((pieces + least - 1) / least, 1);
-  return static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
+  const std::int64_t room = std::int64_t{device.num_sms} * residents;
+  // What a forced number of parts gives may not depend on how many CTAs there are for each.
+  const std::int64_t least = decode_rates(p, 1).least_share;
+  const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
+  if (p.splits == 0 && device.has_clusters) {
+    const std::int64_t most = std::min(parts, room / tiles(plan));
+    while (plan.cluster < kernels::kDecodeMaxCluster && 2 * plan.cluster <= most) plan.cluster *= 2;
+  }
+  plan.groups = static_cast<int>(std::clamp<std::int64_t>(
+      tiles(plan) * parts / plan.cluster, 1, std::max<std::int64_t>(room / plan.cluster, 1)));
 }
 
 // What the kernels count in 32 bits: parts, and the pieces of a CTA.
@@ -99,7 +104,7 @@ std::uint64_t draw_counter_tag() {
 }
 
 bool has_parts(const AttentionDecodePlan& plan) {
-  // One CTA for all tiles, or one part of each.
+  // One group for all tiles, or one part of each.
   return plan.problem.splits != 1 && (plan.problem.splits > 1 || plan.groups > 1);
 }
 
@@ -117,8 +122,8 @@ DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
   if (has_parts(plan)) {
     const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
     w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
-    w.partial_sums = add(slots * plan.tile_rows * 2, 4);
-    w.counters = add(slots, 8);
+    w.partial_sums = add(slots * plan.cluster * plan.tile_rows * 2, 4);
+    w.counters = add(slots * plan.cluster, 8);
   }
   return w;
 }
@@ -136,7 +141,7 @@ void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) 
   }
   plan.launches.push_back({"attend",
                            fmt::format("decode_{}_d{}_r{}", kv, p.head_dim, plan.tile_rows),
-                           {static_cast<std::uint32_t>(plan.groups), 1, 1},
+                           {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
                            {static_cast<std::uint32_t>(shape.threads()), 1, 1},
                            static_cast<std::uint32_t>(shape.shared_bytes())});
 }
@@ -156,7 +161,7 @@ DecodePlanned make_decode_plan(const device::DeviceInfo& device,
   plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
   if (p.batch == 0 || p.q_len == 0) return planned;
   const kernels::DecodeShape shape = decode_shape_of(kernel, p);
-  plan.groups = groups_of(plan, device, shape.residents);
+  share_out(device, shape.residents, plan);
   check_size(plan);
   planned.counter_tag = draw_counter_tag();
   planned.workspace = lay_out(plan);

@@ -40,9 +40,9 @@ __device__ void decode(const kernels::DecodeParams& p) {
                                             row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums)};
-  if (warp == 0) agenda.begin(p);
+  if (warp == 0) agenda.begin(p, blockIdx.x >> merger.group.log2_size);
   while (true) {
-    if (threadIdx.x == 0) agenda.fill();
+    if (threadIdx.x == 0) agenda.fill(merger.group.rank, merger.group.log2_size);
     __syncthreads();
     DecodeLoader<Shape> loader(p, agenda, ring, team, row_warp);
 #pragma unroll 1
@@ -51,9 +51,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
 #pragma unroll 1
     for (std::int32_t i = 0; i < agenda.count(); ++i) {
       const DecodeSegment& segment = agenda[i];
-      unsigned long long seen = 0;
-      if (segment.slot >= 0 && threadIdx.x == 0)
-        seen = DecodeCounter(p, segment.merge.first_slot).look();
+      const unsigned long long seen = merger.look(segment);
       consumer.begin(segment);
 #pragma unroll 1
       for (std::int32_t piece = segment.begin + static_cast<std::int32_t>(team) * kPieces;
@@ -69,12 +67,12 @@ __device__ void decode(const kernels::DecodeParams& p) {
                           ring + stage * Shape.stage_bytes());
         stage = stage + 1 == Shape.stages ? 0 : stage + 1;
       }
-      merger.store(segment);
-      if (segment.slot >= 0) merger.finish_part(segment, seen);
+      merger.store(segment, seen);
     }
-    if (agenda.is_last()) return;
+    if (agenda.is_last()) break;
     __syncthreads();
   }
+  merger.group.acquire();  // nobody leaves while another reads his shared memory
 }
 
 }  // namespace tilewright::tile

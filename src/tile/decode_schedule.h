@@ -146,15 +146,16 @@ class DecodePlan {
     share_ = max(decode_quotient(weights + p_.groups - 1, p_.groups),
                  std::int64_t{p_.tile_cost} + least_share);
     if (all_tiles > p_.groups) return;
-    // Aligned parts must be as large as the pieces that each CTA would have if nothing else counted,
-    // and pay while they are no larger than balanced shares: some tile_cost apart, one for a lane.
+    // Aligned parts must be as large as the pieces that each group would have if nothing else
+    // counted, and pay while they are no larger than balanced shares: a choice for every lane.
     const auto least = static_cast<std::int32_t>(
         max(decode_quotient(pieces + p_.groups - 1, p_.groups), std::int64_t{least_share}));
-    const std::int32_t mine = least + static_cast<std::int32_t>(threadIdx.x % 32);
+    const auto step = static_cast<std::int32_t>((share_ - least) / 32 + 1);
+    const std::int32_t mine = least + static_cast<std::int32_t>(threadIdx.x % 32) * step;
     const std::uint32_t fitting = __ballot_sync(kAllLanes, mine <= share_ && fits(mine));
-    if (fitting == 0) return;  // then a CTA has parts of two tiles
+    if (fitting == 0) return;  // then a group has parts of two tiles
     is_parts_ = true, share_ = 1;
-    part_pieces_ = least + __ffs(static_cast<int>(fitting)) - 1;
+    part_pieces_ = least + (__ffs(static_cast<int>(fitting)) - 1) * step;
   }
 
   const kernels::DecodeParams& p_;
@@ -167,13 +168,14 @@ class DecodePlan {
 /// The segments of a CTA, one after another.
 class DecodeWalk {
  public:
-  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t cta)
+  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t group)
       : p_(p),
+        group_(group),
         share_(plan.share()),
         tiles_(plan.tiles()),
         is_parts_(plan.is_parts()),
         part_pieces_(plan.part_pieces()),
-        unit_(plan.share() * cta) {
+        unit_(plan.share() * group) {
     std::int64_t at = unit_;
     if (!plan.find(at, batch_idx_)) return;
     left_ = share_;
@@ -194,8 +196,7 @@ class DecodeWalk {
         slot = weight_ > 1 ? static_cast<std::int32_t>(unit_) : -1;
       } else {
         begin = max(offset_ - p_.tile_cost, 0), end = max(offset_ + take - p_.tile_cost, 0);
-        const auto cta = static_cast<std::int32_t>(blockIdx.x);
-        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * cta + (begin == 0 ? 1 : 0);
+        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * group_ + (begin == 0 ? 1 : 0);
       }
       const bool is_any = is_parts_ || end > begin;
       if (is_any) segment = make(begin, end, slot);
@@ -242,6 +243,7 @@ class DecodeWalk {
   }
 
   const kernels::DecodeParams& p_;
+  std::int32_t group_;
   std::int64_t share_;
   std::int32_t tiles_;
   bool is_parts_;
@@ -254,17 +256,25 @@ class DecodeWalk {
 /// The next few segments of a CTA, in shared memory.
 class DecodeAgenda {
  public:
-  /// By the first warp: where this CTA begins.
-  __device__ void begin(const kernels::DecodeParams& p) {
-    const DecodeWalk walk(p, DecodePlan(p), static_cast<std::int32_t>(blockIdx.x));
+  /// By the first warp: where group `group` of CTAs begins.
+  __device__ void begin(const kernels::DecodeParams& p, std::uint32_t group) {
+    const DecodeWalk walk(p, DecodePlan(p), static_cast<std::int32_t>(group));
     if (threadIdx.x == 0) new (walk_) DecodeWalk(walk);
   }
-  /// By the first thread, behind begin(): the next segments. All may read them behind a barrier.
-  __device__ void fill() {
+  /// By the first thread, behind begin(): the share of one of 2^log2_size CTAs of the next segments.
+  /// All may read them behind a barrier.
+  __device__ void fill(std::uint32_t rank, std::uint32_t log2_size) {
     auto& walk = *reinterpret_cast<DecodeWalk*>(walk_);
     DecodeWalk at = walk;
     count_ = 0;
-    while (count_ < kernels::kDecodeAgenda && at.next(segments_[count_])) ++count_;
+    while (count_ < kernels::kDecodeAgenda && at.next(segments_[count_])) {
+      DecodeSegment& s = segments_[count_++];
+      const std::int32_t begin = s.begin, pieces = s.end - s.begin;
+      const auto first = static_cast<std::int32_t>(rank);
+      s.begin = begin + (pieces * first >> log2_size);
+      s.end = begin + (pieces * (first + 1) >> log2_size);
+      s.key_end = min(s.key_end, s.end * kernels::kDecodePieceKeys);
+    }
     new (walk_) DecodeWalk(at);
   }
   __device__ std::int32_t count() const { return count_; }

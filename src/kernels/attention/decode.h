@@ -10,6 +10,7 @@ namespace tilewright::kernels {
 /// Keys and values are cut in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
 inline constexpr int kDecodeMaxQueries = 16;
+inline constexpr int kDecodeMaxCluster = 8;
 
 /// Where a head's row of a key is: k + page * page_stride + slot * row_stride + head * head_stride,
 /// v likewise; bytes, multiples of 16. Key j of sequence b is slot j % page_size of page
@@ -71,13 +72,14 @@ struct DecodeParams {
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
   DecodeDeal deal;
   std::int32_t splits;       ///< kFixed
-  std::int32_t groups;       ///< CTAs of the attending kernel
+  std::int32_t groups;       ///< clusters of the attending kernel, of CTAs that share a segment
   std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
-  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
-  float merge_cost;          ///< of a part of a tile for the CTA that merges all, in pieces
+  std::int32_t least_share;  ///< pieces of a group below which cutting does not pay
+  float merge_cost;          ///< of a part of a tile for the group that merges all, in pieces
   float* partial_out;        ///< [slot, rows, head_dim], 16-byte aligned
-  float* partial_sums;       ///< [slot, rows, 2]: reference in units of log2, sum relative to it
-  /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
+  float* partial_sums;       ///< [slot, rank, rows, 2]: reference in units of log2, sum by it
+  /// [slot, rank] how many parts of the tile with that first slot are there, of what CTA `rank` of
+  /// a cluster merges: counter_tag + their number.
   /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
   /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
   std::uint64_t* counters;
