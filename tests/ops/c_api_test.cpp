@@ -22,6 +22,12 @@ TEST(CApi, ServesACProgramWithCaches) {
       << "the line in c_api_cache_check.c; " << tw_last_error();
 }
 
+TEST(CApi, ServesACProgramThatDecodes) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_decode_c_api("sim:h200"), 0)
+      << "the line in c_api_decode_check.c; " << tw_last_error();
+}
+
 TEST(CApi, ServesACProgramWithHyperConnections) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_hyper_c_api("sim:h200"), 0)
