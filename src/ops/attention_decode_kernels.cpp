@@ -56,13 +56,9 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
 }
 
 DecodeRates decode_rates(const AttentionDecodeProblem& p, int cluster) noexcept {
-  // Both are bytes through one multiprocessor: fp32 rows of a part, keys and values of a piece.
-  const double rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64)) * 4;
-  const double piece =
-      2.0 * kernels::kDecodePieceKeys * static_cast<double>(decode_kv_elem_bytes(p));
-  return {.tile_cost = (p.kv_dtype == DType::kF8_E4M3 ? 16 : 8) * cluster,
-          .least_share = 8 * cluster,
-          .merge_cost = rows / piece / cluster};
+  // A group has its pieces and what it merges at `cluster` times the pace of a CTA.
+  const auto rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64));
+  return {.tile_cost = 16 * cluster, .least_share = 8 * cluster, .merge_cost = rows / 4};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {

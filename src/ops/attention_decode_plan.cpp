@@ -64,7 +64,21 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
   return plan.problem.batch * plan.problem.kv_heads * plan.passes;
 }
 
-/// Fills in groups and cluster: the CTAs that can have something to do.
+/// CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
+// all of them do; but they leave some multiprocessors without work, and begin and end together. That
+// pays if a cluster can do a tile alone, or where a few tiles of many rows have very many parts.
+int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, std::int64_t room,
+               std::int64_t parts) {
+  constexpr std::int64_t kFewTiles = 4, kManyRows = 16;
+  if (plan.problem.splits > 0 || !device.has_clusters) return 1;
+  int cluster = 1;
+  while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
+  if (parts <= kernels::kDecodeMaxCluster + 1 && tiles(plan) * cluster <= room) return cluster;
+  const bool is_narrow = tiles(plan) <= kFewTiles && decode_rows(plan.problem) >= kManyRows;
+  return is_narrow ? std::min(cluster, 4) : 1;
+}
+
+// Fills in groups and cluster: the CTAs that can have something to do.
 void share_out(const device::DeviceInfo& device, int residents, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   const std::int64_t keys =
@@ -74,12 +88,12 @@ void share_out(const device::DeviceInfo& device, int residents, AttentionDecodeP
   // What a forced number of parts gives may not depend on how many CTAs there are for each.
   const std::int64_t least = decode_rates(p, 1).least_share;
   const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
-  if (p.splits == 0 && device.has_clusters) {
-    const std::int64_t most = std::min(parts, room / tiles(plan));
-    while (plan.cluster < kernels::kDecodeMaxCluster && 2 * plan.cluster <= most) plan.cluster *= 2;
-  }
+  // Clusters do not fill the multiprocessors that are left over in their part of the device.
+  const std::int64_t in_clusters = room * 15 / 16;
+  plan.cluster = cluster_of(plan, device, in_clusters, parts);
   plan.groups = static_cast<int>(std::clamp<std::int64_t>(
-      tiles(plan) * parts / plan.cluster, 1, std::max<std::int64_t>(room / plan.cluster, 1)));
+      (tiles(plan) * parts + plan.cluster - 1) / plan.cluster, 1,
+      std::max<std::int64_t>((plan.cluster > 1 ? in_clusters : room) / plan.cluster, 1)));
 }
 
 // What the kernels count in 32 bits: parts, and the pieces of a CTA.

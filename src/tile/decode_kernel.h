@@ -40,18 +40,23 @@ __device__ void decode(const kernels::DecodeParams& p) {
                                             row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums)};
-  if (warp == 0) agenda.begin(p, blockIdx.x >> merger.group.log2_size);
+  const DecodeGroup& group = merger.group;
+  if (warp == 0)
+    agenda.begin(p, static_cast<std::int32_t>(blockIdx.x >> group.log2_size), group.rank,
+                 group.log2_size);
   while (true) {
-    if (threadIdx.x == 0) agenda.fill(merger.group.rank, merger.group.log2_size);
     __syncthreads();
     DecodeLoader<Shape> loader(p, agenda, ring, team, row_warp);
-#pragma unroll 1
-    for (std::uint32_t i = 0; i < Shape.stages - 1; ++i) loader.load(i);
     std::uint32_t stage = 0;
 #pragma unroll 1
     for (std::int32_t i = 0; i < agenda.count(); ++i) {
       const DecodeSegment& segment = agenda[i];
       const unsigned long long seen = merger.look(segment);
+      consumer.fetch(segment);
+      if (i == 0) {  // behind the queries: they would come behind all of these
+#pragma unroll 1
+        for (std::uint32_t k = 0; k < Shape.stages - 1; ++k) loader.load(k);
+      }
       consumer.begin(segment);
 #pragma unroll 1
       for (std::int32_t piece = segment.begin + static_cast<std::int32_t>(team) * kPieces;
@@ -71,6 +76,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
     }
     if (agenda.is_last()) break;
     __syncthreads();
+    if (threadIdx.x == 0) agenda.fill(group.rank, group.log2_size);
   }
   merger.group.acquire();  // nobody leaves while another reads his shared memory
 }

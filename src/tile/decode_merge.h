@@ -198,33 +198,104 @@ struct DecodeMerger {
       if (portion > 0) group.acquire();
       auto& o = *reinterpret_cast<float(*)[kAll][4]>(&c.o[portion * kAll]);
       const int first = portion * kAll + reduce<kTeams / 2, kAll>(o, c.team);
-      __syncthreads();  // all have read what the last round wrote
-      put_results(o, first);
-      if (portion == 0 && c.team == 0 && threadIdx.x % 4 == 0) {
-#pragma unroll
-        for (int i = 0; i < 2 * kTiles; ++i)
-          sums[row_in_tile(i / 2, i % 2)] = make_float2(reference[i / 2][i % 2], sum[i / 2][i % 2]);
+      if (group.log2_size == 0) {
+        store_alone(segment, o, first, reference, sum);
+      } else {
+        __syncthreads();  // all have read what the last round wrote
+        put_results(o, first);
+        if (portion == 0) put_sums(reference, sum);
+        group.publish();
+        store_share(segment, portion);
       }
-      group.publish();
-      const std::uint32_t results = ptx::shared_address(exchange);
-      const std::uint32_t row_sums = ptx::shared_address(sums);
-      for_each_quad(segment, portion, [&](std::uint32_t at, std::uint32_t in_tile,
-                                          const DecodeRow& row, std::uint32_t dim) {
-        DecodeSum all;
-        all.add(1 << group.log2_size, [&](std::int32_t rank, float2& s, float4& x) {
-          const auto of = static_cast<std::uint32_t>(rank);
-          s = ptx::ld_shared_cluster_v2_f32(ptx::mapa_shared_cluster(row_sums + in_tile * 8, of));
-          x = ptx::ld_shared_cluster_v4_f32(ptx::mapa_shared_cluster(
-              results + result_at(at, dim % kPortionDims / 4), of));
-        });
-        if (segment.slot < 0) return all.store(c.p, segment, row, dim);
-        *reinterpret_cast<float4*>(part_values(segment.slot, in_tile, dim)) =
-            make_float4(all.x[0], all.x[1], all.x[2], all.x[3]);
-        if (portion == 0) *part_sums(segment.slot, in_tile) = make_float2(all.reference, all.total);
-      });
       group.release();
     }
     if (segment.slot >= 0) finish_part(segment, seen);
+  }
+
+  /// What this warp is left with, if the CTA is alone in its group.
+  __device__ void store_alone(const DecodeSegment& segment, const float (&o)[kAll][4], int first,
+                              const float (&reference)[kTiles][2],
+                              const float (&sum)[kTiles][2]) const {
+    const int tile = first / kBlocks, block = first % kBlocks;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float of_row = kTiles == 1 || tile == 0 ? reference[0][h] : reference[kTiles - 1][h];
+      const float total = kTiles == 1 || tile == 0 ? sum[0][h] : sum[kTiles - 1][h];
+      const DecodeRow row(c.p, segment.kv_head, c.row_of(segment, tile, h));
+      if (!row.exists) continue;
+      if (segment.slot >= 0) {
+        store_partial(segment, o, row_in_tile(tile, h), block, h, of_row, total);
+      } else {
+        store_row(segment, o, row, block, h, of_row, total);
+      }
+    }
+  }
+  __device__ void store_partial(const DecodeSegment& segment, const float (&o)[kAll][4],
+                                std::uint32_t row, int block, int h, float reference,
+                                float sum) const {
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      float* const to = part_values(segment.slot, row, Operands::dim_of(block + i, 0));
+      if constexpr (Operands::kIsCodes) {
+        to[0] = o[i][2 * h], to[2] = o[i][2 * h + 1];
+      } else {
+        *reinterpret_cast<float2*>(to) = make_float2(o[i][2 * h], o[i][2 * h + 1]);
+      }
+    }
+    if (block == 0 && threadIdx.x % 4 == 0)
+      *part_sums(segment.slot, row) = make_float2(reference, sum);
+  }
+  __device__ void store_row(const DecodeSegment& segment, const float (&o)[kAll][4],
+                            const DecodeRow& row, int block, int h, float reference,
+                            float sum) const {
+    const kernels::DecodeParams& p = c.p;
+    const DecodeResult result(reference, sum, p.sink == nullptr ? nullptr : p.sink + row.head);
+    const float factor =
+        result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
+    auto* const to =
+        static_cast<std::uint16_t*>(p.out) + row.offset(p.out_strides, segment.batch_idx);
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      const std::uint32_t dim = Operands::dim_of(block + i, 0);
+      const float x = o[i][2 * h] * factor, y = o[i][2 * h + 1] * factor;
+      if constexpr (Operands::kIsCodes) {
+        const std::uint32_t pair = p.q_is_f16 != 0 ? Fp16::pack(x, y) : Bf16::pack(x, y);
+        to[dim] = static_cast<std::uint16_t>(pair),
+        to[dim + 2] = static_cast<std::uint16_t>(pair >> 16);
+      } else {
+        *reinterpret_cast<std::uint32_t*>(to + dim) = Consumer::Element::pack(x, y);
+      }
+    }
+    if (block == 0 && threadIdx.x % 4 == 0 && p.lse != nullptr)
+      p.lse[row.lse_offset(p, segment.batch_idx)] = result.lse;
+  }
+
+  /// This CTA's dimensions of what all CTAs of the group have published.
+  __device__ void store_share(const DecodeSegment& segment, int portion) const {
+    const std::uint32_t results = ptx::shared_address(exchange);
+    const std::uint32_t row_sums = ptx::shared_address(sums);
+    for_each_quad(segment, portion, [&](std::uint32_t at, std::uint32_t in_tile,
+                                        const DecodeRow& row, std::uint32_t dim) {
+      DecodeSum all;
+      all.add<kernels::kDecodeMaxCluster>(
+          1 << group.log2_size, [&](std::int32_t rank, float2& s, float4& x) {
+            const auto of = static_cast<std::uint32_t>(rank);
+            s = ptx::ld_shared_cluster_v2_f32(ptx::mapa_shared_cluster(row_sums + in_tile * 8, of));
+            x = ptx::ld_shared_cluster_v4_f32(ptx::mapa_shared_cluster(
+                results + result_at(at, dim % kPortionDims / 4), of));
+          });
+      if (segment.slot < 0) return all.store(c.p, segment, row, dim);
+      *reinterpret_cast<float4*>(part_values(segment.slot, in_tile, dim)) =
+          make_float4(all.x[0], all.x[1], all.x[2], all.x[3]);
+      if (portion == 0) *part_sums(segment.slot, in_tile) = make_float2(all.reference, all.total);
+    });
+  }
+  __device__ void put_sums(const float (&reference)[kTiles][2],
+                           const float (&sum)[kTiles][2]) const {
+    if (c.team != 0 || threadIdx.x % 4 != 0) return;
+#pragma unroll
+    for (int i = 0; i < 2 * kTiles; ++i)
+      sums[row_in_tile(i / 2, i % 2)] = make_float2(reference[i / 2][i % 2], sum[i / 2][i % 2]);
   }
 
   /// Counts a part, and merges all if it is the last one.
@@ -244,7 +315,7 @@ struct DecodeMerger {
       for_each_quad(segment, portion, [&](std::uint32_t, std::uint32_t in_tile,
                                           const DecodeRow& row, std::uint32_t dim) {
         DecodeSum all;
-        all.add(merge.parts, [&](std::int32_t part, float2& s, float4& x) {
+        all.add<16>(merge.parts, [&](std::int32_t part, float2& s, float4& x) {
           s = *part_sums(merge.slot(part), in_tile);
           x = *reinterpret_cast<const float4*>(part_values(merge.slot(part), in_tile, dim));
         });

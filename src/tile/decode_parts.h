@@ -52,11 +52,10 @@ struct DecodeSum {
   float reference = -INFINITY, total = 0.0f;
   float x[4] = {};
 
-  /// Takes in parts [0, count), several of them on their way at a time. `load` gives a part's
+  /// Takes in parts [0, count), kAtOnce of them on their way at a time. `load` gives a part's
   /// reference and sum, and its four values.
-  template <class Load>
+  template <std::int32_t kAtOnce, class Load>
   __device__ void add(std::int32_t count, const Load& load) {
-    constexpr std::int32_t kAtOnce = 8;
 #pragma unroll 1
     for (std::int32_t first = 0; first < count; first += kAtOnce) {
       float2 sums[kAtOnce];

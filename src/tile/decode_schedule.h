@@ -3,13 +3,13 @@
 // One place in the code finds the next segment: when every place that needs one did it by itself,
 // that was a third of 120 KB of instructions, and fetching them cost microseconds.
 //
-// Tiles in the order (sequence, KV head, rows) have weights, and CTA c has units [c S, (c + 1) S)
-// of their sum:
-//   balanced   a weight is the tile's pieces and tile_cost, S the sum shared out evenly. A tile may
-//              begin and end anywhere: all CTAs end together, but most have parts of two tiles.
-//   parts      a weight is the number of equal parts that a tile is cut into, S how many parts a
-//              CTA has, each on its own. Aligned: as many as there are CTAs for, S = 1. Fixed: as
-//              many as asked for.
+// Tiles stand in the order (sequence, KV head, rows), and may be dealt out in three ways:
+//   aligned    every tile in equal parts, as many as there are groups of CTAs for, one for a group:
+//              DecodeAligned. For up to 32 sequences, one for a lane, which keeps it short: until
+//              it is done, no key is on its way.
+//   balanced   tiles have weights, their pieces and tile_cost, and group c has units [c S, (c + 1) S)
+//              of their sum: all groups end together, but most have parts of two tiles.
+//   fixed      the same, and a weight is the number of parts that was asked for.
 #pragma once
 
 #include "kernels/attention/decode.h"
@@ -70,7 +70,7 @@ class DecodePlan {
     const std::int32_t chunk = (p.batch + 31) / 32;
     first_ = min(lane * chunk, p.batch), last_ = min(first_ + chunk, p.batch);
     if (p.deal == kernels::DecodeDeal::kFixed) {
-      is_parts_ = true, splits_ = p.splits;
+      is_parts_ = true;
       const std::int64_t units = std::int64_t{p.batch} * tiles() * p.splits;
       share_ = decode_quotient(units + p.groups - 1, p.groups);
       return;
@@ -80,18 +80,18 @@ class DecodePlan {
     for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, b).pieces;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) pieces += __shfl_xor_sync(kAllLanes, pieces, step);
-    choose(pieces * tiles());
+    const std::int64_t all_tiles = std::int64_t{p.batch} * tiles();
+    share_ = max(decode_quotient(pieces * tiles() + all_tiles * p.tile_cost + p.groups - 1, p.groups),
+                 std::int64_t{p.tile_cost} + p.least_share);
   }
 
   /// Tiles of a sequence.
   __device__ std::int32_t tiles() const { return p_.kv_heads * p_.m_tiles; }
   __device__ bool is_parts() const { return is_parts_; }
   __device__ std::int64_t share() const { return share_; }
-  __device__ std::int32_t part_pieces() const { return part_pieces_; }
   /// Weight of each tile of a sequence.
   __device__ std::int32_t weight(const DecodeKeys& keys) const {
-    if (!is_parts_) return keys.pieces + p_.tile_cost;
-    return splits_ > 0 ? splits_ : parts_of(keys.pieces, part_pieces_);
+    return is_parts_ ? p_.splits : keys.pieces + p_.tile_cost;
   }
 
   /// The sequence that unit `at` of all belongs to, and what is left of `at` within it; false if
@@ -123,45 +123,9 @@ class DecodePlan {
  private:
   static constexpr unsigned kAllLanes = 0xffffffffu;
 
-  __device__ static std::int32_t parts_of(std::int32_t pieces, std::int32_t share) {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(pieces + share - 1) /
-                                     static_cast<std::uint32_t>(share));
-  }
-
-  /// Parts of `share` pieces: are there CTAs for all?
-  __device__ bool fits(std::int32_t share) const {
-    std::int64_t parts = 0;
-#pragma unroll 1
-    for (std::int32_t b = 0; b < p_.batch; ++b) parts += parts_of(DecodeKeys(p_, b).pieces, share);
-    return parts * tiles() <= p_.groups;
-  }
-
-  __device__ void choose(std::int64_t pieces) {
-    const std::int64_t all_tiles = std::int64_t{p_.batch} * tiles();
-    const std::int64_t weights = pieces + all_tiles * p_.tile_cost;
-    // A tile of x pieces in parts of y takes y + merge_cost x / y beyond what memory allows.
-    const float mean = static_cast<float>(pieces) / static_cast<float>(all_tiles);
-    const std::int32_t least_share =
-        max(p_.least_share, static_cast<std::int32_t>(sqrtf(mean * p_.merge_cost)));
-    share_ = max(decode_quotient(weights + p_.groups - 1, p_.groups),
-                 std::int64_t{p_.tile_cost} + least_share);
-    if (all_tiles > p_.groups) return;
-    // Aligned parts must be as large as the pieces that each group would have if nothing else
-    // counted, and pay while they are no larger than balanced shares: a choice for every lane.
-    const auto least = static_cast<std::int32_t>(
-        max(decode_quotient(pieces + p_.groups - 1, p_.groups), std::int64_t{least_share}));
-    const auto step = static_cast<std::int32_t>((share_ - least) / 32 + 1);
-    const std::int32_t mine = least + static_cast<std::int32_t>(threadIdx.x % 32) * step;
-    const std::uint32_t fitting = __ballot_sync(kAllLanes, mine <= share_ && fits(mine));
-    if (fitting == 0) return;  // then a group has parts of two tiles
-    is_parts_ = true, share_ = 1;
-    part_pieces_ = least + (__ffs(static_cast<int>(fitting)) - 1) * step;
-  }
-
   const kernels::DecodeParams& p_;
   std::int32_t first_, last_;  ///< sequences of this lane
   bool is_parts_ = false;
-  std::int32_t splits_ = 0, part_pieces_ = 0;
   std::int64_t share_ = 0;
 };
 
@@ -174,7 +138,6 @@ class DecodeWalk {
         share_(plan.share()),
         tiles_(plan.tiles()),
         is_parts_(plan.is_parts()),
-        part_pieces_(plan.part_pieces()),
         unit_(plan.share() * group) {
     std::int64_t at = unit_;
     if (!plan.find(at, batch_idx_)) return;
@@ -237,9 +200,7 @@ class DecodeWalk {
   }
   __device__ void enter() {
     keys_ = DecodeKeys(p_, batch_idx_);
-    weight_ = !is_parts_      ? keys_.pieces + p_.tile_cost
-              : p_.splits > 0 ? p_.splits
-                              : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
+    weight_ = is_parts_ ? p_.splits : keys_.pieces + p_.tile_cost;
   }
 
   const kernels::DecodeParams& p_;
@@ -247,45 +208,9 @@ class DecodeWalk {
   std::int64_t share_;
   std::int32_t tiles_;
   bool is_parts_;
-  std::int32_t part_pieces_;
   std::int64_t unit_, left_ = 0;  ///< where the CTA is among all units, and how many it still has
   std::int32_t batch_idx_ = 0, tile_ = 0, offset_ = 0, weight_ = 1;
   DecodeKeys keys_;
-};
-
-/// The next few segments of a CTA, in shared memory.
-class DecodeAgenda {
- public:
-  /// By the first warp: where group `group` of CTAs begins.
-  __device__ void begin(const kernels::DecodeParams& p, std::uint32_t group) {
-    const DecodeWalk walk(p, DecodePlan(p), static_cast<std::int32_t>(group));
-    if (threadIdx.x == 0) new (walk_) DecodeWalk(walk);
-  }
-  /// By the first thread, behind begin(): the share of one of 2^log2_size CTAs of the next segments.
-  /// All may read them behind a barrier.
-  __device__ void fill(std::uint32_t rank, std::uint32_t log2_size) {
-    auto& walk = *reinterpret_cast<DecodeWalk*>(walk_);
-    DecodeWalk at = walk;
-    count_ = 0;
-    while (count_ < kernels::kDecodeAgenda && at.next(segments_[count_])) {
-      DecodeSegment& s = segments_[count_++];
-      const std::int32_t begin = s.begin, pieces = s.end - s.begin;
-      const auto first = static_cast<std::int32_t>(rank);
-      s.begin = begin + (pieces * first >> log2_size);
-      s.end = begin + (pieces * (first + 1) >> log2_size);
-      s.key_end = min(s.key_end, s.end * kernels::kDecodePieceKeys);
-    }
-    new (walk_) DecodeWalk(at);
-  }
-  __device__ std::int32_t count() const { return count_; }
-  __device__ const DecodeSegment& operator[](std::int32_t i) const { return segments_[i]; }
-  /// Are there no more behind these?
-  __device__ bool is_last() const { return count_ < kernels::kDecodeAgenda; }
-
- private:
-  DecodeSegment segments_[kernels::kDecodeAgenda];
-  std::int32_t count_;
-  alignas(DecodeWalk) unsigned char walk_[sizeof(DecodeWalk)];
 };
 
 }  // namespace tilewright::tile
