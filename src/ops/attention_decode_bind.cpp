@@ -81,7 +81,7 @@ struct DecodeParamsMaker {
 
   kernels::DecodeParams attend() const {
     const AttentionDecodePlan& plan = planned.plan;
-    const DecodeRates rates = decode_rates(p, plan.cluster);
+    const DecodeRates rates = decode_rates(plan);
     const bool is_capped = p.softcap > 0;
     const double scale = *p.scale * kLog2e;
     return {.q = is_rotated ? in_workspace<const void>(planned.workspace.rotated) : a.q,

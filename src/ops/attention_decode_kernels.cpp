@@ -55,10 +55,12 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
   return kernels::decode_shape(decode_kv(p), static_cast<int>(p.head_dim), kernel.rows);
 }
 
-DecodeRates decode_rates(const AttentionDecodeProblem& p, int cluster) noexcept {
-  // A group has its pieces and what it merges at `cluster` times the pace of a CTA.
-  const auto rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64));
-  return {.tile_cost = 16 * cluster, .least_share = 8 * cluster, .merge_cost = rows / 4};
+DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
+  // A group has its pieces, and what it merges, at `cluster` times the pace of a CTA.
+  const auto rows = std::min<std::int64_t>(decode_rows(plan.problem), plan.tile_rows);
+  return {.tile_cost = 16 * plan.cluster,
+          .least_share = 8 * plan.cluster,
+          .merge_cost = static_cast<double>(rows) / 4};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {

@@ -37,8 +37,8 @@ struct DecodeRates {
   int tile_cost, least_share;
   double merge_cost;
 };
-/// Of a group of `cluster` CTAs.
-DecodeRates decode_rates(const AttentionDecodeProblem& problem, int cluster) noexcept;
+/// Of a group of plan.cluster CTAs and tiles of plan.tile_rows.
+DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept;
 
 /// With full caches: keys and values once a pass, at what an H200 reads, and the launches.
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& problem) noexcept;

@@ -86,7 +86,7 @@ void share_out(const device::DeviceInfo& device, int residents, AttentionDecodeP
   const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
   const std::int64_t room = std::int64_t{device.num_sms} * residents;
   // What a forced number of parts gives may not depend on how many CTAs there are for each.
-  const std::int64_t least = decode_rates(p, 1).least_share;
+  const std::int64_t least = decode_rates(plan).least_share;
   const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
   // Clusters do not fill the multiprocessors that are left over in their part of the device.
   const std::int64_t in_clusters = room * 15 / 16;
