@@ -118,8 +118,7 @@ struct DecodeParamsMaker {
             .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
             .counters = in_workspace<std::uint64_t>(planned.workspace.counters),
             .counter_tag = planned.counter_tag,
-            .group_divisor =
-                make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads))};
+            .group_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads))};
   }
 };
 
@@ -156,9 +155,9 @@ void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments&
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const AttentionDecodeLaunch& l = planned.plan.launches[index];
   device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
-                                       .block = {l.block[0], l.block[1], l.block[2]},
-                                       .dynamic_shared_bytes = l.shared_bytes,
-                                       .is_dependent_launch = true};
+                                 .block = {l.block[0], l.block[1], l.block[2]},
+                                 .dynamic_shared_bytes = l.shared_bytes,
+                                 .is_dependent_launch = true};
   const DecodeParamsMaker make = {planned, arguments};
   if (l.step == "append") return kernel.launch(config, make.append(), stream);
   if (planned.plan.cluster > 1)

@@ -64,12 +64,13 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
   return plan.problem.batch * plan.problem.kv_heads * plan.passes;
 }
 
-/// CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
+// CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
 // all of them do; but they leave some multiprocessors without work, and begin and end together. That
 // pays if a cluster can do a tile alone, or where a few tiles of many rows have very many parts.
 int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, std::int64_t room,
                std::int64_t parts) {
   constexpr std::int64_t kFewTiles = 4, kManyRows = 16;
+  // What a forced number of parts gives may not depend on how many CTAs there are for each.
   if (plan.problem.splits > 0 || !device.has_clusters) return 1;
   int cluster = 1;
   while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
@@ -85,7 +86,6 @@ void share_out(const device::DeviceInfo& device, int residents, AttentionDecodeP
       std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
   const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
   const std::int64_t room = std::int64_t{device.num_sms} * residents;
-  // What a forced number of parts gives may not depend on how many CTAs there are for each.
   const std::int64_t least = decode_rates(plan).least_share;
   const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
   // Clusters do not fill the multiprocessors that are left over in their part of the device.

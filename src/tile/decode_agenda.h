@@ -78,7 +78,8 @@ class DecodeAligned {
     const float least = fmaxf(whole, fmaxf(static_cast<float>(p_.least_share), cheap));
     const float balanced = __fdividef(static_cast<float>(p_.batch * tiles_ * p_.tile_cost), groups);
     const float most = fmaxf(whole + balanced, static_cast<float>(p_.least_share + p_.tile_cost));
-    const float mine = least + (fmaxf(most, least) - least) * static_cast<float>(threadIdx.x % 32) / 31;
+    const float mine =
+        least + (fmaxf(most, least) - least) * static_cast<float>(threadIdx.x % 32) / 31;
     const float inverse = __fdividef(1.0f, mine);
     float sum = 0.0f;
 #pragma unroll 1

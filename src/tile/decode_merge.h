@@ -181,7 +181,8 @@ struct DecodeMerger {
   }
 
   __device__ DecodeCounter counter(const DecodeSegment& segment) const {
-    return {c.p, (segment.merge.first_slot << group.log2_size) + static_cast<std::int32_t>(group.rank)};
+    return {c.p,
+            (segment.merge.first_slot << group.log2_size) + static_cast<std::int32_t>(group.rank)};
   }
   /// What store() will want to know of a part's counter: on its way meanwhile.
   __device__ unsigned long long look(const DecodeSegment& segment) const {
@@ -274,21 +275,23 @@ struct DecodeMerger {
   __device__ void store_share(const DecodeSegment& segment, int portion) const {
     const std::uint32_t results = ptx::shared_address(exchange);
     const std::uint32_t row_sums = ptx::shared_address(sums);
-    for_each_quad(segment, portion, [&](std::uint32_t at, std::uint32_t in_tile,
-                                        const DecodeRow& row, std::uint32_t dim) {
-      DecodeSum all;
-      all.add<kernels::kDecodeMaxCluster>(
-          1 << group.log2_size, [&](std::int32_t rank, float2& s, float4& x) {
+    for_each_quad(
+        segment, portion,
+        [&](std::uint32_t at, std::uint32_t in_tile, const DecodeRow& row, std::uint32_t dim) {
+          DecodeSum all;
+          all.add<kernels::kDecodeMaxCluster>(1 << group.log2_size, [&](std::int32_t rank,
+                                                                        float2& s, float4& x) {
             const auto of = static_cast<std::uint32_t>(rank);
             s = ptx::ld_shared_cluster_v2_f32(ptx::mapa_shared_cluster(row_sums + in_tile * 8, of));
-            x = ptx::ld_shared_cluster_v4_f32(ptx::mapa_shared_cluster(
-                results + result_at(at, dim % kPortionDims / 4), of));
+            x = ptx::ld_shared_cluster_v4_f32(
+                ptx::mapa_shared_cluster(results + result_at(at, dim % kPortionDims / 4), of));
           });
-      if (segment.slot < 0) return all.store(c.p, segment, row, dim);
-      *reinterpret_cast<float4*>(part_values(segment.slot, in_tile, dim)) =
-          make_float4(all.x[0], all.x[1], all.x[2], all.x[3]);
-      if (portion == 0) *part_sums(segment.slot, in_tile) = make_float2(all.reference, all.total);
-    });
+          if (segment.slot < 0) return all.store(c.p, segment, row, dim);
+          *reinterpret_cast<float4*>(part_values(segment.slot, in_tile, dim)) =
+              make_float4(all.x[0], all.x[1], all.x[2], all.x[3]);
+          if (portion == 0)
+            *part_sums(segment.slot, in_tile) = make_float2(all.reference, all.total);
+        });
   }
   __device__ void put_sums(const float (&reference)[kTiles][2],
                            const float (&sum)[kTiles][2]) const {
@@ -312,15 +315,16 @@ struct DecodeMerger {
     const DecodeMerge merge = segment.merge;
 #pragma unroll 1
     for (int portion = 0; portion < Shape.portions(); ++portion) {
-      for_each_quad(segment, portion, [&](std::uint32_t, std::uint32_t in_tile,
-                                          const DecodeRow& row, std::uint32_t dim) {
-        DecodeSum all;
-        all.add<16>(merge.parts, [&](std::int32_t part, float2& s, float4& x) {
-          s = *part_sums(merge.slot(part), in_tile);
-          x = *reinterpret_cast<const float4*>(part_values(merge.slot(part), in_tile, dim));
-        });
-        all.store(c.p, segment, row, dim);
-      });
+      for_each_quad(
+          segment, portion,
+          [&](std::uint32_t, std::uint32_t in_tile, const DecodeRow& row, std::uint32_t dim) {
+            DecodeSum all;
+            all.add<16>(merge.parts, [&](std::int32_t part, float2& s, float4& x) {
+              s = *part_sums(merge.slot(part), in_tile);
+              x = *reinterpret_cast<const float4*>(part_values(merge.slot(part), in_tile, dim));
+            });
+            all.store(c.p, segment, row, dim);
+          });
     }
   }
 

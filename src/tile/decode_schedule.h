@@ -81,14 +81,21 @@ class DecodePlan {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) pieces += __shfl_xor_sync(kAllLanes, pieces, step);
     const std::int64_t all_tiles = std::int64_t{p.batch} * tiles();
-    share_ = max(decode_quotient(pieces * tiles() + all_tiles * p.tile_cost + p.groups - 1, p.groups),
-                 std::int64_t{p.tile_cost} + p.least_share);
+    share_ =
+        max(decode_quotient(pieces * tiles() + all_tiles * p.tile_cost + p.groups - 1, p.groups),
+            std::int64_t{p.tile_cost} + p.least_share);
   }
 
   /// Tiles of a sequence.
-  __device__ std::int32_t tiles() const { return p_.kv_heads * p_.m_tiles; }
-  __device__ bool is_parts() const { return is_parts_; }
-  __device__ std::int64_t share() const { return share_; }
+  __device__ std::int32_t tiles() const {
+    return p_.kv_heads * p_.m_tiles;
+  }
+  __device__ bool is_parts() const {
+    return is_parts_;
+  }
+  __device__ std::int64_t share() const {
+    return share_;
+  }
   /// Weight of each tile of a sequence.
   __device__ std::int32_t weight(const DecodeKeys& keys) const {
     return is_parts_ ? p_.splits : keys.pieces + p_.tile_cost;
@@ -169,7 +176,6 @@ class DecodeWalk {
     return false;
   }
 
-
  private:
   /// Of the tile that the walk is in.
   __device__ DecodeMerge merge() const {
@@ -186,9 +192,16 @@ class DecodeWalk {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
     const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
     begin += keys_.first_piece, end += keys_.first_piece;
-    return {batch_idx_, kv_head,     tile_ - kv_head * p_.m_tiles,   begin,
-            end,        keys_.begin, min(end * kKeys, keys_.length), keys_.length,
-            slot,       slot >= 0 ? merge() : DecodeMerge{}};
+    return {batch_idx_,
+            kv_head,
+            tile_ - kv_head * p_.m_tiles,
+            begin,
+            end,
+            keys_.begin,
+            min(end * kKeys, keys_.length),
+            keys_.length,
+            slot,
+            slot >= 0 ? merge() : DecodeMerge{}};
   }
   __device__ void step(std::int32_t take) {
     offset_ += take, left_ -= take, unit_ += take;

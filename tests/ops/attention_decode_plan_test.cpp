@@ -1,8 +1,8 @@
 // What a decode plan says, and what it refuses, by arithmetic alone: no device is opened.
 #include "ops/attention_decode_plan.h"
 
+#include "base/error.h"
 #include "device/kernel_registry.h"
-#include "ops/attention_decode_kernels.h"
 #include "ops/attention_decode_problem.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
@@ -62,11 +62,17 @@ TEST(AttentionDecodeProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { to_pages(p), p.max_pages = 1 << 30; }, {"max_pages = 1073741824"}},
       {[](auto& p) { p.append = {.is_wanted = true, .rotary_dim = 64}; },
        {"append.rotary_dim = 64", "Set append.rotary?"}},
-      {[](auto& p) { p.append = {false, RotaryPairs::kHalves, 64, 100}; },
+      {[](auto& p) {
+         p.append = {false, RotaryPairs::kHalves, 64, 100};
+       },
        {"append.rotary is set without append.is_wanted"}},
-      {[](auto& p) { p.append = {true, RotaryPairs::kHalves, 63, 100}; },
+      {[](auto& p) {
+         p.append = {true, RotaryPairs::kHalves, 63, 100};
+       },
        {"append.rotary_dim = 63", "even number up to head_dim = 128"}},
-      {[](auto& p) { p.append = {true, RotaryPairs::kHalves, 64, 0}; },
+      {[](auto& p) {
+         p.append = {true, RotaryPairs::kHalves, 64, 0};
+       },
        {"append.max_position = 0"}},
       {[](auto& p) {
          p.q_strides = {4096, 4096, 100};
@@ -138,11 +144,8 @@ TEST_F(AttentionDecodePlanTest, FillsTheDeviceWithWholeClusters) {
 }
 
 TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
-  expect_invalid(
-      [] {
-        make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; }));
-      },
-      {"kernel = r8", "auto, r16, r64"});
+  expect_invalid([] { make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; })); },
+                 {"kernel = r8", "auto, r16, r64"});
   const auto refusal = [](const device::DeviceInfo& device, const AttentionDecodeProblem& p) {
     try {
       make_decode_plan(device, p);
@@ -155,11 +158,9 @@ TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
   EXPECT_THAT(refusal(b200(), kGood), HasSubstr("the device has 10"));
   EXPECT_THAT(refusal(hopper(), with(kGood, [](auto& p) { p.head_dim = 96; })),
               HasSubstr("64, 128 and 256, not 96"));
-  EXPECT_THAT(refusal(hopper(), with(kGood,
-                                     [](auto& p) {
-                                       p.batch = 1 << 20, p.max_len = 1 << 30;
-                                     })),
-              HasSubstr("Run parts of the batch"));
+  EXPECT_THAT(
+      refusal(hopper(), with(kGood, [](auto& p) { p.batch = 1 << 20, p.max_len = 1 << 30; })),
+      HasSubstr("Run parts of the batch"));
 }
 
 TEST_F(AttentionDecodePlanTest, NothingToDoNeedsNothing) {

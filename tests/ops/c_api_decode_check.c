@@ -1,7 +1,8 @@
-/* The C interface of decode attention, compiled as C99: what it refuses, and calls with nothing to do or nothing given. */
-#include "tests/ops/c_api_check.h"
-
+/* The C interface of decode attention, compiled as C99: what it refuses, and a call with nothing to
+ * do. */
 #include "tilewright/tilewright_decode.h"
+
+#include "tests/ops/c_api_check.h"
 
 #include <string.h>
 
