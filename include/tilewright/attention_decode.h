@@ -113,7 +113,8 @@ struct AttentionDecodePlan {
   std::vector<AttentionDecodeLaunch> launches;  ///< in order; none if there are no queries
   int tile_rows = 0;  ///< (query, head) pairs of a KV head that are multiplied at a time
   int passes = 0;     ///< over the keys: rows of a KV head / tile_rows
-  int groups = 0;     ///< CTAs that share the keys
+  int groups = 0;     ///< of CTAs that share the keys
+  int cluster = 1;    ///< CTAs of a group: they merge in shared memory what each has of a tile
   std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
   double flops = 0, bytes = 0;      ///< with full caches
 

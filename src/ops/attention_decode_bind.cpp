@@ -81,7 +81,7 @@ struct DecodeParamsMaker {
 
   kernels::DecodeParams attend() const {
     const AttentionDecodePlan& plan = planned.plan;
-    const DecodeRates rates = decode_rates(p);
+    const DecodeRates rates = decode_rates(plan);
     const bool is_capped = p.softcap > 0;
     const double scale = *p.scale * kLog2e;
     return {.q = is_rotated ? in_workspace<const void>(planned.workspace.rotated) : a.q,
@@ -117,7 +117,8 @@ struct DecodeParamsMaker {
             .partial_out = in_workspace<float>(planned.workspace.partial_out),
             .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
             .counters = in_workspace<std::uint64_t>(planned.workspace.counters),
-            .counter_tag = planned.counter_tag};
+            .counter_tag = planned.counter_tag,
+            .group_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads))};
   }
 };
 
@@ -153,12 +154,14 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
 void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments& arguments,
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const AttentionDecodeLaunch& l = planned.plan.launches[index];
-  const device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
-                                       .block = {l.block[0], l.block[1], l.block[2]},
-                                       .dynamic_shared_bytes = l.shared_bytes,
-                                       .is_dependent_launch = true};
+  device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
+                                 .block = {l.block[0], l.block[1], l.block[2]},
+                                 .dynamic_shared_bytes = l.shared_bytes,
+                                 .is_dependent_launch = true};
   const DecodeParamsMaker make = {planned, arguments};
   if (l.step == "append") return kernel.launch(config, make.append(), stream);
+  if (planned.plan.cluster > 1)
+    config.cluster = device::Dim3{static_cast<std::uint32_t>(planned.plan.cluster)};
   kernel.launch(config, make.attend(), stream);
 }
 

@@ -55,14 +55,12 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
   return kernels::decode_shape(decode_kv(p), static_cast<int>(p.head_dim), kernel.rows);
 }
 
-DecodeRates decode_rates(const AttentionDecodeProblem& p) noexcept {
-  // Both are bytes through one multiprocessor: fp32 rows of a part, keys and values of a piece.
-  const double rows = static_cast<double>(std::min<std::int64_t>(decode_rows(p), 64)) * 4;
-  const double piece =
-      2.0 * kernels::kDecodePieceKeys * static_cast<double>(decode_kv_elem_bytes(p));
-  return {.tile_cost = p.kv_dtype == DType::kF8_E4M3 ? 16 : 8,
-          .least_share = 8,
-          .merge_cost = rows / piece};
+DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
+  // A group has its pieces, and what it merges, at `cluster` times the pace of a CTA.
+  const auto rows = std::min<std::int64_t>(decode_rows(plan.problem), plan.tile_rows);
+  return {.tile_cost = 16 * plan.cluster,
+          .least_share = 8 * plan.cluster,
+          .merge_cost = static_cast<double>(rows) / 4};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {

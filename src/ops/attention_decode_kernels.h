@@ -32,12 +32,13 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
                                      const AttentionDecodeProblem& problem) noexcept;
 
 /// What a part of a tile costs beside its keys, below how many keys a part does not pay, and what
-/// another part costs the CTA that merges them: in pieces, measured on an H200.
+/// another part costs the group that merges them: in pieces, measured on an H200.
 struct DecodeRates {
   int tile_cost, least_share;
   double merge_cost;
 };
-DecodeRates decode_rates(const AttentionDecodeProblem& problem) noexcept;
+/// Of a group of plan.cluster CTAs and tiles of plan.tile_rows.
+DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept;
 
 /// With full caches: keys and values once a pass, at what an H200 reads, and the launches.
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& problem) noexcept;

@@ -64,17 +64,36 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
   return plan.problem.batch * plan.problem.kv_heads * plan.passes;
 }
 
-/// CTAs that can have something to do.
-int groups_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, int residents) {
+// CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
+// all of them do; but they leave some multiprocessors without work, and begin and end together. That
+// pays if a cluster can do a tile alone, or where a few tiles of many rows have very many parts.
+int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, std::int64_t room,
+               std::int64_t parts) {
+  constexpr std::int64_t kFewTiles = 4, kManyRows = 16;
+  // What a forced number of parts gives may not depend on how many CTAs there are for each.
+  if (plan.problem.splits > 0 || !device.has_clusters) return 1;
+  int cluster = 1;
+  while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
+  if (parts <= kernels::kDecodeMaxCluster + 1 && tiles(plan) * cluster <= room) return cluster;
+  const bool is_narrow = tiles(plan) <= kFewTiles && decode_rows(plan.problem) >= kManyRows;
+  return is_narrow ? std::min(cluster, 4) : 1;
+}
+
+// Fills in groups and cluster: the CTAs that can have something to do.
+void share_out(const device::DeviceInfo& device, int residents, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   const std::int64_t keys =
       std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
   const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
-  const std::int64_t least = decode_rates(p).least_share;
-  const std::int64_t parts =
-      p.splits > 0 ? p.splits : std::max<std::int64_t>((pieces + least - 1) / least, 1);
-  return static_cast<int>(
-      std::min<std::int64_t>(std::int64_t{device.num_sms} * residents, tiles(plan) * parts));
+  const std::int64_t room = std::int64_t{device.num_sms} * residents;
+  const std::int64_t least = decode_rates(plan).least_share;
+  const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
+  // Clusters do not fill the multiprocessors that are left over in their part of the device.
+  const std::int64_t in_clusters = room * 15 / 16;
+  plan.cluster = cluster_of(plan, device, in_clusters, parts);
+  plan.groups = static_cast<int>(std::clamp<std::int64_t>(
+      (tiles(plan) * parts + plan.cluster - 1) / plan.cluster, 1,
+      std::max<std::int64_t>((plan.cluster > 1 ? in_clusters : room) / plan.cluster, 1)));
 }
 
 // What the kernels count in 32 bits: parts, and the pieces of a CTA.
@@ -99,7 +118,7 @@ std::uint64_t draw_counter_tag() {
 }
 
 bool has_parts(const AttentionDecodePlan& plan) {
-  // One CTA for all tiles, or one part of each.
+  // One group for all tiles, or one part of each.
   return plan.problem.splits != 1 && (plan.problem.splits > 1 || plan.groups > 1);
 }
 
@@ -117,8 +136,8 @@ DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
   if (has_parts(plan)) {
     const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
     w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
-    w.partial_sums = add(slots * plan.tile_rows * 2, 4);
-    w.counters = add(slots, 8);
+    w.partial_sums = add(slots * plan.cluster * plan.tile_rows * 2, 4);
+    w.counters = add(slots * plan.cluster, 8);
   }
   return w;
 }
@@ -136,7 +155,7 @@ void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) 
   }
   plan.launches.push_back({"attend",
                            fmt::format("decode_{}_d{}_r{}", kv, p.head_dim, plan.tile_rows),
-                           {static_cast<std::uint32_t>(plan.groups), 1, 1},
+                           {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
                            {static_cast<std::uint32_t>(shape.threads()), 1, 1},
                            static_cast<std::uint32_t>(shape.shared_bytes())});
 }
@@ -156,7 +175,7 @@ DecodePlanned make_decode_plan(const device::DeviceInfo& device,
   plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
   if (p.batch == 0 || p.q_len == 0) return planned;
   const kernels::DecodeShape shape = decode_shape_of(kernel, p);
-  plan.groups = groups_of(plan, device, shape.residents);
+  share_out(device, shape.residents, plan);
   check_size(plan);
   planned.counter_tag = draw_counter_tag();
   planned.workspace = lay_out(plan);

@@ -27,10 +27,11 @@ std::string details_text(const AttentionDecodeProblem& p) {
   return text;
 }
 
-std::string launch_text(const AttentionDecodeLaunch& l) {
+std::string launch_text(const AttentionDecodePlan& plan, const AttentionDecodeLaunch& l) {
   std::string text = fmt::format("{:<11}{}: grid {}", l.step, l.entry, l.grid[0]);
   if (l.grid[1] != 1) text += fmt::format(" x {}", l.grid[1]);
   text += fmt::format(", block {}", l.block[0]);
+  if (l.step == "attend" && plan.cluster > 1) text += fmt::format(", clusters of {}", plan.cluster);
   if (l.shared_bytes > 0) text += fmt::format(", {} bytes of shared memory", l.shared_bytes);
   return text + '\n';
 }
@@ -46,7 +47,7 @@ std::string AttentionDecodePlan::to_string() const {
   text += fmt::format("kernel     {}: {} rows of a KV head in tiles of {}\n", kernel,
                       p.heads / p.kv_heads * p.q_len, tile_rows);
   if (launches.empty()) text += "launches   none: there are no queries\n";
-  for (const AttentionDecodeLaunch& l : launches) text += launch_text(l);
+  for (const AttentionDecodeLaunch& l : launches) text += launch_text(*this, l);
   text += p.splits > 0 ? fmt::format("schedule   {} parts of every sequence\n", p.splits)
                        : "schedule   by the lengths, on the device\n";
   text += fmt::format("workspace  {} bytes\n", workspace_bytes);

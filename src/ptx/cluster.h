@@ -54,6 +54,24 @@ __device__ inline std::uint32_t ld_shared_cluster_u32(std::uint32_t address) {
   return word;
 }
 
+/// The same for 8 and 16 aligned bytes.
+__device__ inline float2 ld_shared_cluster_v2_f32(std::uint32_t address) {
+  float2 v;
+  asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
+               : "=f"(v.x), "=f"(v.y)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+__device__ inline float4 ld_shared_cluster_v4_f32(std::uint32_t address) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+
 /// Writes 16 bytes, aligned, to the shared memory of any CTA of the cluster, which must be running.
 __device__ inline void st_shared_cluster_v4_f32(std::uint32_t address, const float (&x)[4]) {
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x[0]),

@@ -15,6 +15,13 @@ __device__ inline void cp_async_cg_shared_global_16(std::uint32_t destination, c
                : "memory");
 }
 
+/// The same of all 16 bytes.
+__device__ inline void cp_async_cg_shared_global_16(std::uint32_t destination, const void* source) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(destination),
+               "l"(__cvta_generic_to_global(source))
+               : "memory");
+}
+
 /// The same for 4 bytes of which all or none are valid, through the L1 cache.
 __device__ inline void cp_async_ca_shared_global_4(std::uint32_t destination, const void* source,
                                                    std::uint32_t valid_bytes) {

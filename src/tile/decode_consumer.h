@@ -95,27 +95,36 @@ struct DecodeConsumer {
     return p.q_is_f16 != 0 ? Fp16::unpack(pair) : Bf16::unpack(pair);
   }
 
+  /// Queries that stay in registers: on their way to them, before begin().
+  __device__ void fetch(const DecodeSegment& segment) {
+    if constexpr (kKeepsQuery) {
+#pragma unroll
+      for (int tile = 0; tile < kTiles; ++tile) load_tile(kept_tile(tile), segment, tile);
+    }
+  }
+
   /// All warps of the CTA, behind a barrier since the last use of shared queries.
   __device__ void begin(const DecodeSegment& segment) {
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile) {
-      std::uint32_t a[kSteps][4];
-      load_tile(a, segment, tile);
-      if constexpr (Operands::kIsCodes) scale_tile(a, segment, tile);
+      if constexpr (kKeepsQuery) {
+        if constexpr (Operands::kIsCodes) scale_tile(kept_tile(tile), segment, tile);
+      } else {
+        std::uint32_t a[kSteps][4];
+        load_tile(a, segment, tile);
+        if constexpr (Operands::kIsCodes) scale_tile(a, segment, tile);
 #pragma unroll
-      for (int i = 0; i < kSteps; ++i) {
-        if constexpr (kKeepsQuery) {
-#pragma unroll
-          for (int c = 0; c < 4; ++c) kept[tile * kSteps + i][c] = a[i][c];
-        } else if (team == 0) {
-          st_query(tile * kSteps + i, a[i]);
-        }
+        for (int i = 0; i < kSteps; ++i)
+          if (team == 0) st_query(tile * kSteps + i, a[i]);
       }
       softmax[tile] = {};
     }
 #pragma unroll
     for (auto& block : o) block[0] = block[1] = block[2] = block[3] = 0.0f;
     if constexpr (!kKeepsQuery) __syncthreads();
+  }
+  __device__ auto kept_tile(int tile) -> std::uint32_t (&)[kSteps][4] {
+    return *reinterpret_cast<std::uint32_t(*)[kSteps][4]>(&kept[tile * kSteps]);
   }
   __device__ std::uint32_t query_at(int i) const {
     return queries + (static_cast<std::uint32_t>(i) * 32 + threadIdx.x % 32) * 16;

@@ -5,69 +5,80 @@
 #include "ptx/grid_dependency.h"
 #include "tile/decode_merge.h"
 
+#include <cstddef>
 #include <cstdint>
-#include <new>
 
 namespace tilewright::tile {
 
-template <kernels::DecodeShape Shape>
-__device__ auto park_walk(const DecodeWalk& walk) {
-  if constexpr (Shape.parks_walk()) {
-    __shared__ alignas(DecodeWalk) unsigned char walks[Shape.warps() * sizeof(DecodeWalk)];
-    static_assert(sizeof(walks) <= kernels::kDecodeParkedBytes);
-    return DecodeParkedWalk(walk, reinterpret_cast<DecodeWalk*>(walks));
-  } else {
-    return walk;
-  }
+/// Reads a word of every line of the parameters, which are cold at first: before the wait for the
+/// kernel before, this costs nothing.
+__device__ inline void touch(const kernels::DecodeParams& p) {
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(&p);
+#pragma unroll
+  for (std::size_t i = 0; i < sizeof(p) / 4; i += 16) asm volatile("" ::"r"(words[i]));
 }
 
 template <kernels::DecodeKv Kv, kernels::DecodeShape Shape>
 __device__ void decode(const kernels::DecodeParams& p) {
   constexpr int kPieces = Shape.step_keys / kernels::kDecodePieceKeys;
   extern __shared__ __align__(128) unsigned char shared_bytes[];
+  __shared__ alignas(DecodeAgenda) unsigned char agenda_bytes[sizeof(DecodeAgenda)];
+  static_assert(sizeof(agenda_bytes) + 16 <= kernels::kDecodeStaticBytes);
+  auto& agenda = reinterpret_cast<DecodeAgenda&>(agenda_bytes);
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   const std::uint32_t team = warp / Shape.row_warps, row_warp = warp % Shape.row_warps;
   unsigned char* const exchange = shared_bytes + Shape.ring_bytes();
   unsigned char* const sums = exchange + Shape.exchange_bytes();
   const std::uint32_t ring =
       ptx::shared_address(shared_bytes) + team * (Shape.stages * Shape.stage_bytes());
+  touch(p);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-
-  const DecodePlan plan(p);
-  const DecodeWalk start(p, plan, static_cast<std::int32_t>(blockIdx.x));
-  DecodeLoader<Shape> loader(p, start, ring, team, row_warp);
-#pragma unroll
-  for (int i = 0; i < Shape.stages - 1; ++i) loader.load(static_cast<std::uint32_t>(i));
 
   DecodeConsumer<Kv, Shape> consumer = {p, team, row_warp,
                                         ptx::shared_address(sums + Shape.sum_bytes()) +
                                             row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums)};
-  auto walk = park_walk<Shape>(start);
-  std::uint32_t stage = 0;
-  for (DecodeSegment segment; walk.next(segment);) {
-    unsigned long long seen = 0;
-    if (segment.slot >= 0 && threadIdx.x == 0)
-      seen = DecodeCounter(p, walk.merge().first_slot).look();
-    consumer.begin(segment);
-    for (std::int32_t piece = segment.begin + static_cast<std::int32_t>(team) * kPieces;
-         piece < segment.end; piece += Shape.teams * kPieces) {
-      ptx::cp_async_wait_group<Shape.stages - 2>();
-      if constexpr (Shape.row_warps == 1) {
-        __syncwarp();
-      } else {
-        ptx::bar_sync<32 * Shape.row_warps>(1 + team);
+  const DecodeGroup& group = merger.group;
+  if (warp == 0)
+    agenda.begin(p, static_cast<std::int32_t>(blockIdx.x >> group.log2_size), group.rank,
+                 group.log2_size);
+  while (true) {
+    __syncthreads();
+    DecodeLoader<Shape> loader(p, agenda, ring, team, row_warp);
+    std::uint32_t stage = 0;
+#pragma unroll 1
+    for (std::int32_t i = 0; i < agenda.count(); ++i) {
+      const DecodeSegment& segment = agenda[i];
+      const unsigned long long seen = merger.look(segment);
+      consumer.fetch(segment);
+      if (i == 0) {  // behind the queries: they would come behind all of these
+#pragma unroll 1
+        for (std::uint32_t k = 0; k < Shape.stages - 1; ++k) loader.load(k);
       }
-      loader.load(stage == 0 ? Shape.stages - 1 : stage - 1);
-      consumer.add_step(segment, piece * kernels::kDecodePieceKeys,
-                        ring + stage * Shape.stage_bytes());
-      stage = stage + 1 == Shape.stages ? 0 : stage + 1;
+      consumer.begin(segment);
+#pragma unroll 1
+      for (std::int32_t piece = segment.begin + static_cast<std::int32_t>(team) * kPieces;
+           piece < segment.end; piece += Shape.teams * kPieces) {
+        ptx::cp_async_wait_group<Shape.stages - 2>();
+        if constexpr (Shape.row_warps == 1) {
+          __syncwarp();
+        } else {
+          ptx::bar_sync<32 * Shape.row_warps>(1 + team);
+        }
+        loader.load(stage == 0 ? Shape.stages - 1 : stage - 1);
+        consumer.add_step(segment, piece * kernels::kDecodePieceKeys,
+                          ring + stage * Shape.stage_bytes());
+        stage = stage + 1 == Shape.stages ? 0 : stage + 1;
+      }
+      merger.store(segment, seen);
     }
-    merger.store(segment);
-    if (segment.slot >= 0) merger.finish_part(segment, walk.merge(), seen);
+    if (agenda.is_last()) break;
+    __syncthreads();
+    if (threadIdx.x == 0) agenda.fill(group.rank, group.log2_size);
   }
+  merger.group.acquire();  // nobody leaves while another reads his shared memory
 }
 
 }  // namespace tilewright::tile

@@ -5,7 +5,7 @@
 
 #include "kernels/attention/decode.h"
 #include "ptx/cp_async.h"
-#include "tile/decode_schedule.h"
+#include "tile/decode_agenda.h"
 
 #include <cstdint>
 
@@ -35,28 +35,22 @@ class DecodeLoader {
   static_assert(kCopies >= 1);
 
  public:
-  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeWalk& walk,
+  /// Of all segments of the agenda as it is.
+  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
                           std::uint32_t ring, std::uint32_t team, std::uint32_t row_warp)
-      : p_(p), walk_(walk), ring_(ring), team_(team), row_warp_(row_warp) {
+      : p_(p), agenda_(agenda), ring_(ring), team_(team), row_warp_(row_warp) {
     advance();
   }
 
   /// The next step of this team, if there is one, to a stage; one group of copies in any case.
   __device__ void load(std::uint32_t stage) {
     if (is_more_) {
-      const std::int64_t mine = offset();
-      const std::uint32_t thread = row_warp_ * 32 + threadIdx.x % 32;
-      const std::uint32_t row = thread / kChunks, chunk = thread % kChunks;
       const std::uint32_t to = ring_ + stage * Shape.stage_bytes();
-#pragma unroll(kAtOnce)
-      for (int i = 0; i < kCopies; ++i) {
-        const std::uint32_t key = row + static_cast<std::uint32_t>(i) * kRowsAtOnce;
-        const std::int64_t from = __shfl_sync(0xffffffffu, mine, static_cast<int>(key));
-        const std::uint32_t bytes = from >= 0 ? 16 : 0;
-        const std::int64_t at = max(from, std::int64_t{0}) + chunk * 16;
-        const std::uint32_t place = to + decode_chunk<kRowBytes>(key, chunk);
-        ptx::cp_async_cg_shared_global_16(place, p_.cache.k + at, bytes);
-        ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, p_.cache.v + at, bytes);
+      const std::uint32_t seen = __ballot_sync(kAllLanes, is_seen());
+      if (seen == kAllLanes) {
+        copy<true>(to, seen);
+      } else {
+        copy<false>(to, seen);
       }
       advance();
     }
@@ -64,40 +58,72 @@ class DecodeLoader {
   }
 
  private:
+  static constexpr unsigned kAllLanes = 0xffffffffu;
+
+  /// Rows that are not in `seen` become zeros.
+  template <bool IsAll>
+  __device__ void copy(std::uint32_t to, std::uint32_t seen) const {
+    const std::int64_t mine = IsAll || is_seen() ? offset() : 0;
+    const std::uint32_t thread = row_warp_ * 32 + threadIdx.x % 32;
+    const std::uint32_t row = thread / kChunks, chunk = thread % kChunks;
+    const std::uint8_t* const k = p_.cache.k + chunk * 16;
+    const std::uint8_t* const v = p_.cache.v + chunk * 16;
+#pragma unroll(kAtOnce)
+    for (int i = 0; i < kCopies; ++i) {
+      const std::uint32_t key = row + static_cast<std::uint32_t>(i) * kRowsAtOnce;
+      const std::int64_t from = __shfl_sync(kAllLanes, mine, static_cast<int>(key));
+      const std::uint32_t place = to + decode_chunk<kRowBytes>(key, chunk);
+      if constexpr (IsAll) {
+        ptx::cp_async_cg_shared_global_16(place, k + from);
+        ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, v + from);
+      } else {
+        const std::uint32_t bytes = (seen >> key & 1) * 16;
+        ptx::cp_async_cg_shared_global_16(place, k + from, bytes);
+        ptx::cp_async_cg_shared_global_16(place + kKeys * kRowBytes, v + from, bytes);
+      }
+    }
+  }
+
   /// To the next step. Lane l has key l % kKeys of it, and its page, which is on its way until the
   /// step is loaded.
   __device__ void advance() {
     piece_ += Shape.teams * kPieces;
-    while (piece_ >= segment_.end) {
-      is_more_ = walk_.next(segment_);
+    while (piece_ >= end_) {
+      is_more_ = ++index_ < agenda_.count();
       if (!is_more_) return;
-      piece_ = segment_.begin + static_cast<std::int32_t>(team_) * kPieces;
+      piece_ = agenda_[index_].begin + static_cast<std::int32_t>(team_) * kPieces;
+      end_ = agenda_[index_].end;
     }
+    const DecodeSegment& segment = agenda_[index_];
     key_ = piece_ * kernels::kDecodePieceKeys + static_cast<std::int32_t>(threadIdx.x % kKeys);
     page_ = -1;
-    if (key_ < segment_.key_begin || key_ >= segment_.key_end) return;
-    page_ = segment_.batch_idx;
+    if (key_ < segment.key_begin || key_ >= segment.key_end) return;
+    page_ = segment.batch_idx;
     if (p_.cache.block_table != nullptr)
-      page_ = p_.cache.block_table[segment_.batch_idx * p_.cache.table_stride + page_of_key()];
+      page_ = p_.cache.block_table[segment.batch_idx * p_.cache.table_stride + page_of_key()];
   }
   __device__ std::int32_t page_of_key() const {
     return static_cast<std::int32_t>(
         p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key_)));
   }
-  /// Of the lane's key in the caches; -1 if no row sees it.
+  /// Does any row see the lane's key, and is it in a page that there is?
+  __device__ bool is_seen() const {
+    return static_cast<std::uint32_t>(page_) < static_cast<std::uint32_t>(p_.cache.num_pages);
+  }
+  /// Of the lane's key in the caches.
   __device__ std::int64_t offset() const {
     const kernels::DecodeCache& cache = p_.cache;
-    if (static_cast<std::uint32_t>(page_) >= static_cast<std::uint32_t>(cache.num_pages)) return -1;
     const std::int32_t slot = key_ - page_of_key() * cache.page_size;
     return page_ * cache.page_stride + slot * cache.row_stride +
-           segment_.kv_head * cache.head_stride;
+           agenda_[index_].kv_head * cache.head_stride;
   }
 
   const kernels::DecodeParams& p_;
-  DecodeWalk walk_;
-  DecodeSegment segment_ = {};
+  const DecodeAgenda& agenda_;
   std::uint32_t ring_, team_, row_warp_;
-  std::int32_t piece_ = 0, key_ = 0, page_ = -1;
+  std::int32_t index_ = -1;           ///< of the segment that the next step is in
+  std::int32_t piece_ = 0, end_ = 0;  ///< where the step begins, and the segment ends
+  std::int32_t key_ = 0, page_ = -1;
   bool is_more_ = true;
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/attention/decode.h"
+#include "ptx/atomic.h"
 #include "ptx/math.h"
 #include "tile/decode_rows.h"
 #include "tile/decode_schedule.h"
@@ -36,10 +37,8 @@ class DecodeCounter {
   }
   /// Behind what this CTA has written. True for the last of `parts`, which may read all parts then.
   __device__ bool add(std::int32_t parts) const {
-    __threadfence();
-    const unsigned long long before = atomicAdd(word_, 1ull) & kCount;
+    const unsigned long long before = ptx::atom_add_acq_rel_gpu_u64(word_, 1) & kCount;
     if (before + 1 != static_cast<unsigned long long>(parts)) return false;
-    __threadfence();
     *static_cast<volatile unsigned long long*>(word_) = tag_;
     return true;
   }
@@ -48,78 +47,56 @@ class DecodeCounter {
   unsigned long long tag_, *word_;
 };
 
-/// Neighbouring dimensions of a lane: all of a row in one or two accesses.
-template <int Dim>
-struct DecodeLane {
-  static constexpr int kCount = Dim / 32;
-  float x[kCount] = {};
+/// Four neighbouring dimensions of a row, of any number of parts.
+struct DecodeSum {
+  float reference = -INFINITY, total = 0.0f;
+  float x[4] = {};
 
-  __device__ void load(const float* row) {
-    const float* const from = row + threadIdx.x % 32 * kCount;
-    if constexpr (kCount == 2) {
-      const float2 a = *reinterpret_cast<const float2*>(from);
-      x[0] = a.x, x[1] = a.y;
-    } else {
+  /// Takes in parts [0, count), kAtOnce of them on their way at a time. `load` gives a part's
+  /// reference and sum, and its four values.
+  template <std::int32_t kAtOnce, class Load>
+  __device__ void add(std::int32_t count, const Load& load) {
+#pragma unroll 1
+    for (std::int32_t first = 0; first < count; first += kAtOnce) {
+      float2 sums[kAtOnce];
+      float4 values[kAtOnce];
 #pragma unroll
-      for (int i = 0; i < kCount; i += 4) {
-        const float4 a = *reinterpret_cast<const float4*>(from + i);
-        x[i] = a.x, x[i + 1] = a.y, x[i + 2] = a.z, x[i + 3] = a.w;
+      for (std::int32_t i = 0; i < kAtOnce; ++i) {
+        sums[i] = make_float2(-INFINITY, 0.0f), values[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (first + i < count) load(first + i, sums[i], values[i]);
+      }
+      float top = reference;
+#pragma unroll
+      for (std::int32_t i = 0; i < kAtOnce; ++i) top = fmaxf(top, sums[i].x);
+      const float base = top == -INFINITY ? 0.0f : top;
+      const float correction = ptx::ex2_approx_ftz_f32(reference - base);
+      reference = top, total *= correction;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) x[k] *= correction;
+#pragma unroll
+      for (std::int32_t i = 0; i < kAtOnce; ++i) {
+        const float weight = ptx::ex2_approx_ftz_f32(sums[i].x - base);
+        total = fmaf(sums[i].y, weight, total);
+        x[0] = fmaf(values[i].x, weight, x[0]), x[1] = fmaf(values[i].y, weight, x[1]);
+        x[2] = fmaf(values[i].z, weight, x[2]), x[3] = fmaf(values[i].w, weight, x[3]);
       }
     }
   }
-  __device__ void add(const DecodeLane& other, float weight) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = fmaf(other.x[i], weight, x[i]);
-  }
-  __device__ void store(std::uint16_t* row, float factor, bool is_f16) const {
-    auto* const to = reinterpret_cast<std::uint32_t*>(row + threadIdx.x % 32 * kCount);
-#pragma unroll
-    for (int i = 0; i < kCount; i += 2) {
-      const float a = x[i] * factor, b = x[i + 1] * factor;
-      to[i / 2] = is_f16 ? Fp16::pack(a, b) : Bf16::pack(a, b);
-    }
+
+  /// As a result: dimensions `dim` and up.
+  __device__ void store(const kernels::DecodeParams& p, const DecodeSegment& segment,
+                        const DecodeRow& row, std::uint32_t dim) const {
+    const DecodeResult result(reference, total, p.sink == nullptr ? nullptr : p.sink + row.head);
+    const float factor =
+        result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
+    const float a = x[0] * factor, b = x[1] * factor, c = x[2] * factor, d = x[3] * factor;
+    const bool is_f16 = p.q_is_f16 != 0;
+    *reinterpret_cast<uint2*>(static_cast<std::uint16_t*>(p.out) +
+                              row.offset(p.out_strides, segment.batch_idx) + dim) =
+        make_uint2(is_f16 ? Fp16::pack(a, b) : Bf16::pack(a, b),
+                   is_f16 ? Fp16::pack(c, d) : Bf16::pack(c, d));
+    if (dim == 0 && p.lse != nullptr) p.lse[row.lse_offset(p, segment.batch_idx)] = result.lse;
   }
 };
-
-/// A row of a tile, by a warp.
-template <int Dim>
-__device__ void merge_parts(const kernels::DecodeParams& p, const DecodeSegment& segment,
-                            const DecodeMerge& merge, std::int32_t row_in_tile) {
-  constexpr unsigned kAllLanes = 0xffffffffu;
-  const DecodeRow row(p, segment.kv_head, segment.m_tile * p.rows + row_in_tile);
-  if (!row.exists) return;
-  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-  const auto* const sums = reinterpret_cast<const float2*>(p.partial_sums);
-  const auto at = [&](std::int32_t part) {
-    return std::int64_t{merge.slot(part)} * p.rows + row_in_tile;
-  };
-  float top = -INFINITY;
-  for (std::int32_t i = lane; i < merge.parts; i += 32) top = fmaxf(top, sums[at(i)].x);
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
-  const float base = top == -INFINITY ? 0.0f : top;
-  float total = 0.0f;
-  DecodeLane<Dim> all;
-  for (std::int32_t first = 0; first < merge.parts; first += 32) {
-    const bool is_one = first + lane < merge.parts;
-    const float2 mine = is_one ? sums[at(first + lane)] : make_float2(-INFINITY, 0.0f);
-    const float weight = ptx::ex2_approx_ftz_f32(mine.x - base);
-    total = fmaf(mine.y, weight, total);
-    const std::int32_t count = min(merge.parts - first, 32);
-#pragma unroll 8
-    for (std::int32_t i = 0; i < count; ++i) {
-      DecodeLane<Dim> part;
-      part.load(p.partial_out + at(first + i) * Dim);
-      all.add(part, __shfl_sync(kAllLanes, weight, i));
-    }
-  }
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(kAllLanes, total, step);
-  const DecodeResult result(top, total, p.sink == nullptr ? nullptr : p.sink + row.head);
-  const float factor = result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
-  all.store(static_cast<std::uint16_t*>(p.out) + row.offset(p.out_strides, segment.batch_idx),
-            factor, p.q_is_f16 != 0);
-  if (lane == 0 && p.lse != nullptr) p.lse[row.lse_offset(p, segment.batch_idx)] = result.lse;
-}
 
 }  // namespace tilewright::tile

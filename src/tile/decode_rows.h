@@ -14,7 +14,7 @@ struct DecodeRow {
   bool exists;
 
   __device__ DecodeRow(const kernels::DecodeParams& p, std::int32_t kv_head, std::int32_t row)
-      : query(row / p.group),
+      : query(static_cast<std::int32_t>(p.group_divisor.divide(static_cast<std::uint32_t>(row)))),
         head(kv_head * p.group + row - query * p.group),
         exists(query < p.q_len) {}
 

@@ -1,19 +1,22 @@
-// Who attends to which keys: every warp works it out for itself from the lengths on the device, so
-// that no launch depends on them.
+// Who attends to which keys: the first warp of a CTA works it out from the lengths on the device, so
+// that no launch depends on them, and leaves a few segments at a time to all warps (DecodeAgenda).
+// One place in the code finds the next segment: when every place that needs one did it by itself,
+// that was a third of 120 KB of instructions, and fetching them cost microseconds.
 //
-// Tiles in the order (sequence, KV head, rows) have weights, and CTA c has units [c S, (c + 1) S)
-// of their sum:
-//   balanced   a weight is the tile's pieces and tile_cost, S the sum shared out evenly. A tile may
-//              begin and end anywhere: all CTAs end together, but most have parts of two tiles.
-//   parts      a weight is the number of equal parts that a tile is cut into, S how many parts a
-//              CTA has, each on its own. Aligned: as many as there are CTAs for, S = 1. Fixed: as
-//              many as asked for.
+// Tiles stand in the order (sequence, KV head, rows), and may be dealt out in three ways:
+//   aligned    every tile in equal parts, as many as there are groups of CTAs for, one for a group:
+//              DecodeAligned. For up to 32 sequences, one for a lane, which keeps it short: until
+//              it is done, no key is on its way.
+//   balanced   tiles have weights, their pieces and tile_cost, and group c has units [c S, (c + 1) S)
+//              of their sum: all groups end together, but most have parts of two tiles.
+//   fixed      the same, and a weight is the number of parts that was asked for.
 #pragma once
 
 #include "kernels/attention/decode.h"
 #include "ptx/warp_roles.h"
 
 #include <cstdint>
+#include <new>
 
 #include <math.h>
 
@@ -40,15 +43,6 @@ __device__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 
-/// A part of a tile for one CTA.
-struct DecodeSegment {
-  std::int32_t batch_idx, kv_head, m_tile;
-  std::int32_t begin, end;          ///< pieces, counted from key 0
-  std::int32_t key_begin, key_end;  ///< keys of them that some row sees
-  std::int32_t length;              ///< of the sequence
-  std::int32_t slot;                ///< of partial results; -1: the whole tile
-};
-
 /// The parts of a tile.
 struct DecodeMerge {
   std::int32_t parts, first_slot, second_slot, step;
@@ -58,35 +52,53 @@ struct DecodeMerge {
   }
 };
 
-/// The sum of all weights, and how it is shared out.
+/// A part of a tile for one CTA.
+struct DecodeSegment {
+  std::int32_t batch_idx, kv_head, m_tile;
+  std::int32_t begin, end;          ///< pieces, counted from key 0
+  std::int32_t key_begin, key_end;  ///< keys of them that some row sees
+  std::int32_t length;              ///< of the sequence
+  std::int32_t slot;                ///< of partial results; -1: the whole tile
+  DecodeMerge merge;                ///< if it is not
+};
+
+/// The sum of all weights, and how it is shared out. By all lanes of a warp.
 class DecodePlan {
  public:
   __device__ explicit DecodePlan(const kernels::DecodeParams& p) : p_(p) {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-    chunk_ = (p.batch + 31) / 32;
-    first_ = min(lane * chunk_, p.batch), last_ = min(first_ + chunk_, p.batch);
+    const std::int32_t chunk = (p.batch + 31) / 32;
+    first_ = min(lane * chunk, p.batch), last_ = min(first_ + chunk, p.batch);
     if (p.deal == kernels::DecodeDeal::kFixed) {
-      is_parts_ = true, splits_ = p.splits;
+      is_parts_ = true;
       const std::int64_t units = std::int64_t{p.batch} * tiles() * p.splits;
       share_ = decode_quotient(units + p.groups - 1, p.groups);
       return;
     }
-    if (first_ < last_) keys_ = DecodeKeys(p, first_);
     std::int64_t pieces = 0;
-    for (std::int32_t b = first_; b < last_; ++b) pieces += keys(b).pieces;
-    choose(sum(pieces) * tiles());
+#pragma unroll 1
+    for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, b).pieces;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) pieces += __shfl_xor_sync(kAllLanes, pieces, step);
+    const std::int64_t all_tiles = std::int64_t{p.batch} * tiles();
+    share_ =
+        max(decode_quotient(pieces * tiles() + all_tiles * p.tile_cost + p.groups - 1, p.groups),
+            std::int64_t{p.tile_cost} + p.least_share);
   }
 
   /// Tiles of a sequence.
-  __device__ std::int32_t tiles() const { return p_.kv_heads * p_.m_tiles; }
-  __device__ bool is_parts() const { return is_parts_; }
-  __device__ std::int64_t share() const { return share_; }
-  __device__ std::int32_t part_pieces() const { return part_pieces_; }
+  __device__ std::int32_t tiles() const {
+    return p_.kv_heads * p_.m_tiles;
+  }
+  __device__ bool is_parts() const {
+    return is_parts_;
+  }
+  __device__ std::int64_t share() const {
+    return share_;
+  }
   /// Weight of each tile of a sequence.
   __device__ std::int32_t weight(const DecodeKeys& keys) const {
-    if (!is_parts_) return keys.pieces + p_.tile_cost;
-    if (splits_ > 0) return splits_;
-    return parts_of(keys.pieces, part_pieces_);
+    return is_parts_ ? p_.splits : keys.pieces + p_.tile_cost;
   }
 
   /// The sequence that unit `at` of all belongs to, and what is left of `at` within it; false if
@@ -94,19 +106,20 @@ class DecodePlan {
   __device__ bool find(std::int64_t& at, std::int32_t& batch_idx) const {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     std::int64_t mine = 0;
-    for (std::int32_t b = first_; b < last_; ++b) mine += splits_ > 0 ? splits_ : weight(keys(b));
+#pragma unroll 1
+    for (std::int32_t b = first_; b < last_; ++b) mine += weight(DecodeKeys(p_, b));
     mine *= tiles();
     std::int64_t through = mine;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-      const std::int64_t other = __shfl_up_sync(0xffffffffu, through, step);
+      const std::int64_t other = __shfl_up_sync(kAllLanes, through, step);
       if (lane >= step) through += other;
     }
-    const std::uint32_t found = __ballot_sync(0xffffffffu, at < through);
+    const std::uint32_t found = __ballot_sync(kAllLanes, at < through);
     if (found == 0) return false;
     const int owner = __ffs(static_cast<int>(found)) - 1;
-    at -= __shfl_sync(0xffffffffu, through - mine, owner);
-    batch_idx = __shfl_sync(0xffffffffu, first_, owner);
+    at -= __shfl_sync(kAllLanes, through - mine, owner);
+    batch_idx = __shfl_sync(kAllLanes, first_, owner);
     while (true) {
       const std::int64_t here = std::int64_t{weight(DecodeKeys(p_, batch_idx))} * tiles();
       if (at < here) return true;
@@ -115,73 +128,24 @@ class DecodePlan {
   }
 
  private:
-  __device__ DecodeKeys keys(std::int32_t batch_idx) const {
-    return batch_idx == first_ ? keys_ : DecodeKeys(p_, batch_idx);
-  }
-  __device__ static std::int64_t sum(std::int64_t x) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-    return x;
-  }
-  __device__ static std::int32_t parts_of(std::int32_t pieces, std::int32_t share) {
-    return (pieces + share - 1) / share;
-  }
-
-  /// Parts of `share` pieces: are there CTAs for all?
-  __device__ bool fits(std::int32_t share) const {
-    std::int64_t parts = 0;
-    for (std::int32_t b = first_; b < last_; ++b) parts += parts_of(keys(b).pieces, share);
-    return sum(parts) * tiles() <= p_.groups;
-  }
-
-  __device__ void choose(std::int64_t pieces) {
-    const std::int64_t all_tiles = std::int64_t{p_.batch} * tiles();
-    const std::int64_t weights = pieces + all_tiles * p_.tile_cost;
-    // A tile of x pieces in parts of y takes y + merge_cost x / y beyond what memory allows.
-    const float mean = static_cast<float>(pieces) / static_cast<float>(all_tiles);
-    const std::int32_t least_share =
-        max(p_.least_share, static_cast<std::int32_t>(sqrtf(mean * p_.merge_cost)));
-    share_ = max(decode_quotient(weights + p_.groups - 1, p_.groups),
-                 std::int64_t{p_.tile_cost} + least_share);
-    if (all_tiles > p_.groups) return;
-    // Aligned parts of that many pieces fit if there is one CTA for each tile beside those that the
-    // pieces fill; smaller ones may: eight attempts between the two bounds.
-    const auto spare = static_cast<std::uint32_t>(p_.groups - all_tiles + 1);
-    const auto all = static_cast<std::uint32_t>(min(pieces, std::int64_t{0x7fffffff}));
-    const std::uint32_t least =
-        max((all + p_.groups - 1) / p_.groups, static_cast<std::uint32_t>(least_share));
-    std::uint32_t high = max((all + spare - 1) / spare, least), low = least;
-    for (int i = 0; i < 8 && low < high; ++i) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (fits(static_cast<std::int32_t>(middle))) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    // Balanced, a CTA has parts of two tiles.
-    if (high > share_) return;
-    is_parts_ = true, part_pieces_ = static_cast<std::int32_t>(high), share_ = 1;
-  }
+  static constexpr unsigned kAllLanes = 0xffffffffu;
 
   const kernels::DecodeParams& p_;
-  std::int32_t chunk_, first_, last_;  ///< sequences of this lane
-  DecodeKeys keys_;                    ///< of the first of them
+  std::int32_t first_, last_;  ///< sequences of this lane
   bool is_parts_ = false;
-  std::int32_t splits_ = 0, part_pieces_ = 0;
   std::int64_t share_ = 0;
 };
 
-/// The segments of a CTA, one after another; the same for all lanes of a warp.
+/// The segments of a CTA, one after another.
 class DecodeWalk {
  public:
-  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t cta)
+  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t group)
       : p_(p),
+        group_(group),
         share_(plan.share()),
         tiles_(plan.tiles()),
         is_parts_(plan.is_parts()),
-        part_pieces_(plan.part_pieces()),
-        unit_(plan.share() * cta) {
+        unit_(plan.share() * group) {
     std::int64_t at = unit_;
     if (!plan.find(at, batch_idx_)) return;
     left_ = share_;
@@ -202,39 +166,42 @@ class DecodeWalk {
         slot = weight_ > 1 ? static_cast<std::int32_t>(unit_) : -1;
       } else {
         begin = max(offset_ - p_.tile_cost, 0), end = max(offset_ + take - p_.tile_cost, 0);
-        const auto cta = static_cast<std::int32_t>(blockIdx.x);
-        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * cta + (begin == 0 ? 1 : 0);
+        slot = begin == 0 && end == keys_.pieces ? -1 : 2 * group_ + (begin == 0 ? 1 : 0);
       }
       const bool is_any = is_parts_ || end > begin;
-      segment = make(begin, end, slot);
+      if (is_any) segment = make(begin, end, slot);
       step(take);
       if (is_any) return true;
     }
     return false;
   }
 
-  /// Of the tile whose segment next() has given last, if it is a part.
+ private:
+  /// Of the tile that the walk is in.
   __device__ DecodeMerge merge() const {
+    const std::int64_t begin = unit_ - offset_;
     if (is_parts_) {
-      const auto start = static_cast<std::int32_t>(merge_unit_);
-      return {merge_weight_, start, start + 1, 1};
+      const auto start = static_cast<std::int32_t>(begin);
+      return {weight_, start, start + 1, 1};
     }
-    const auto first =
-        static_cast<std::int32_t>(decode_quotient(merge_unit_ + p_.tile_cost, share_));
-    const auto last =
-        static_cast<std::int32_t>(decode_quotient(merge_unit_ + merge_weight_ - 1, share_));
+    const auto first = static_cast<std::int32_t>(decode_quotient(begin + p_.tile_cost, share_));
+    const auto last = static_cast<std::int32_t>(decode_quotient(begin + weight_ - 1, share_));
     return {last - first + 1, 2 * first + 1, 2 * (first + 1), 2};
   }
-
- private:
   __device__ DecodeSegment make(std::int32_t begin, std::int32_t end, std::int32_t slot) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
-    merge_unit_ = unit_ - offset_, merge_weight_ = weight_;
     const std::int32_t kv_head = p_.m_tiles == 1 ? tile_ : tile_ / p_.m_tiles;
     begin += keys_.first_piece, end += keys_.first_piece;
-    return {batch_idx_, kv_head,     tile_ - kv_head * p_.m_tiles,   begin,
-            end,        keys_.begin, min(end * kKeys, keys_.length), keys_.length,
-            slot};
+    return {batch_idx_,
+            kv_head,
+            tile_ - kv_head * p_.m_tiles,
+            begin,
+            end,
+            keys_.begin,
+            min(end * kKeys, keys_.length),
+            keys_.length,
+            slot,
+            slot >= 0 ? merge() : DecodeMerge{}};
   }
   __device__ void step(std::int32_t take) {
     offset_ += take, left_ -= take, unit_ += take;
@@ -246,47 +213,17 @@ class DecodeWalk {
   }
   __device__ void enter() {
     keys_ = DecodeKeys(p_, batch_idx_);
-    weight_ = !is_parts_      ? keys_.pieces + p_.tile_cost
-              : p_.splits > 0 ? p_.splits
-                              : (keys_.pieces + part_pieces_ - 1) / part_pieces_;
+    weight_ = is_parts_ ? p_.splits : keys_.pieces + p_.tile_cost;
   }
 
   const kernels::DecodeParams& p_;
+  std::int32_t group_;
   std::int64_t share_;
   std::int32_t tiles_;
   bool is_parts_;
-  std::int32_t part_pieces_;
   std::int64_t unit_, left_ = 0;  ///< where the CTA is among all units, and how many it still has
   std::int32_t batch_idx_ = 0, tile_ = 0, offset_ = 0, weight_ = 1;
   DecodeKeys keys_;
-  std::int64_t merge_unit_ = 0;  ///< where the last segment's tile begins
-  std::int32_t merge_weight_ = 0;
-};
-
-/// A walk that waits in shared memory, one for each warp: between segments its numbers would take
-/// registers that a wide tile has not.
-class DecodeParkedWalk {
- public:
-  __device__ DecodeParkedWalk(const DecodeWalk& walk, DecodeWalk* walks)
-      : walk_(walks + threadIdx.x / 32) {
-    park(walk);
-  }
-  __device__ bool next(DecodeSegment& segment) {
-    DecodeWalk walk = *walk_;
-    const bool is_any = walk.next(segment);
-    __syncwarp();
-    park(walk);
-    return is_any;
-  }
-  __device__ DecodeMerge merge() const { return walk_->merge(); }
-
- private:
-  __device__ void park(const DecodeWalk& walk) {
-    if (threadIdx.x % 32 == 0) new (walk_) DecodeWalk(walk);
-    __syncwarp();
-  }
-
-  DecodeWalk* walk_;
 };
 
 }  // namespace tilewright::tile

@@ -10,6 +10,7 @@ namespace tilewright::kernels {
 /// Keys and values are cut in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
 inline constexpr int kDecodeMaxQueries = 16;
+inline constexpr int kDecodeMaxCluster = 8;
 
 /// Where a head's row of a key is: k + page * page_stride + slot * row_stride + head * head_stride,
 /// v likewise; bytes, multiples of 16. Key j of sequence b is slot j % page_size of page
@@ -35,7 +36,7 @@ struct DecodeStrides {
   std::int64_t batch, row, head;  ///< elements
 };
 
-/// How the work is dealt out; made by every CTA for itself from the lengths. A tile is one
+/// How the work is dealt out; every CTA works out its own from the lengths. A tile is one
 /// sequence's rows of one KV head (as many of them as a kernel takes at a time); its pieces are
 /// those with keys that any row sees, but at least one.
 enum class DecodeDeal : std::int32_t {
@@ -71,17 +72,19 @@ struct DecodeParams {
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
   DecodeDeal deal;
   std::int32_t splits;       ///< kFixed
-  std::int32_t groups;       ///< CTAs of the attending kernel
+  std::int32_t groups;       ///< clusters of the attending kernel, of CTAs that share a segment
   std::int32_t tile_cost;    ///< of a tile or a part of one beside its pieces, in pieces
-  std::int32_t least_share;  ///< pieces of a CTA below which cutting does not pay
-  float merge_cost;          ///< of a part of a tile for the CTA that merges all, in pieces
+  std::int32_t least_share;  ///< pieces of a group below which cutting does not pay
+  float merge_cost;          ///< of a part of a tile for the group that merges all, in pieces
   float* partial_out;        ///< [slot, rows, head_dim], 16-byte aligned
-  float* partial_sums;       ///< [slot, rows, 2]: reference in units of log2, sum relative to it
-  /// [slot] how many parts of the tile with that first slot are there: counter_tag + their number.
+  float* partial_sums;       ///< [slot, rank, rows, 2]: reference in units of log2, sum by it
+  /// [slot, rank] how many parts of the tile with that first slot are there, of what CTA `rank` of
+  /// a cluster merges: counter_tag + their number.
   /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
   /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
   std::uint64_t* counters;
   std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
+  FastDivisor group_divisor;
 };
 
 inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
@@ -124,17 +127,18 @@ struct DecodeShape {
   }
   constexpr int sum_bytes() const { return teams * rows() * 8; }
   constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
-  constexpr bool parks_walk() const { return residents == 1; }
   constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
   constexpr int shared_bytes() const {
     return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
   }
 };
-/// Shared memory that each of so many CTAs of a multiprocessor may have. A CTA costs 1 KB more than
-/// it asks for, and a few words are static; one alone keeps its place in the schedule there too.
-inline constexpr int kDecodeParkedBytes = 1024;
+/// Segments that a CTA has in shared memory at a time, and what they and a few words take.
+inline constexpr int kDecodeAgenda = 6;
+inline constexpr int kDecodeStaticBytes = 512;
+/// Shared memory that each of so many CTAs of a multiprocessor may have, beside that and the 1 KB
+/// that a CTA costs more than it asks for.
 constexpr int decode_max_shared(int residents) {
-  return 228 * 1024 / residents - 1024 - 64 - (residents == 1 ? kDecodeParkedBytes : 0);
+  return 228 * 1024 / residents - 1024 - kDecodeStaticBytes;
 }
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {

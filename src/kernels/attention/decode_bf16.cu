@@ -11,15 +11,19 @@
 //   team 1   |  wait, copy 3 | scores 0, weights, values | wait, copy 4 | scores 1 ...  | teams,
 //   ...      (each at its own pace; copies of the next tile begin in this one)           | store
 //
-// Each CTA works out for itself from the lengths what it does (tile/decode_schedule.h). Of a tile
-// that several CTAs share, the one that comes last merges all parts (tile/decode_parts.h).
+// Each CTA works out for itself from the lengths what it does (tile/decode_agenda.h). Until that is
+// done no key is on its way: it is short, and stands in one place. Of a tile that several CTAs share, the one that comes last merges all parts
+// (tile/decode_parts.h). Where tiles are few or short, CTAs work in clusters: each has a part of a
+// segment's keys, and merges a part of its dimensions, out of the shared memory of all.
 //
 // Limit: memory. A key and value of 128 bf16 are 512 bytes: at 4.2 TB/s and 132 multiprocessors 27
 // clocks (at 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns
-// are 25 KB a multiprocessor; the ring has 128 KB on its way.
+// are 25 KB a multiprocessor; the ring has 128 KB on its way. Below 100 MB: how long it takes until
+// the first keys are on their way, and until the last parts are merged.
 // Measured (H200, CUDA graph, cold caches, 32 heads, 8 of keys, d = 128, a query): bf16, 32
-// sequences of 8192 keys 4.32 TB/s, in shuffled pages of 16 4.24, of 1 4.12; e4m3 3.77; one
-// sequence of 4096 keys 14 us. docs/notes/2026-11-22-attention-decode.md has the rest.
+// sequences of 8192 keys 4.35 TB/s, 8 of 4096 3.51; e4m3 3.96 and 2.70; one sequence of 4096 keys
+// 11.3 us in bf16 and 10.5 in e4m3, of 256 keys 6.1. docs/notes/2026-11-22-attention-decode.md has
+// the rest.
 // Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
 // into a tile).
 #include "tile/decode_kernel.h"

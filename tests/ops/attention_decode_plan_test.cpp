@@ -1,0 +1,125 @@
+// What a decode plan says, and what it refuses, by arithmetic alone: no device is opened.
+#include "ops/attention_decode_plan.h"
+
+#include "base/error.h"
+#include "device/kernel_registry.h"
+#include "ops/attention_decode_problem.h"
+#include "tests/ops/gpu_infos.h"
+#include "tests/reference/inputs.h"
+
+#include <cmath>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::ops {
+namespace {
+
+using reference::expect_invalid;
+using testing::HasSubstr;
+
+using Change = std::function<void(AttentionDecodeProblem&)>;
+
+const AttentionDecodeProblem kGood = {
+    .batch = 2, .heads = 32, .kv_heads = 8, .head_dim = 128, .max_len = 3000};
+
+AttentionDecodeProblem with(AttentionDecodeProblem p, const Change& change) {
+  change(p);
+  return p;
+}
+void to_pages(AttentionDecodeProblem& p) {
+  p.max_len = 0, p.page_size = 64, p.num_pages = 100, p.max_pages = 50;
+}
+device::DeviceInfo hopper() {
+  device::DeviceInfo info = h200();
+  info.has_clusters = true;
+  return info;
+}
+AttentionDecodePlan plan_of(const AttentionDecodeProblem& p) {
+  return make_decode_plan(hopper(), p).plan;
+}
+
+TEST(AttentionDecodeProblemTest, FillsInDefaults) {
+  const AttentionDecodeProblem p = complete_decode_problem(kGood);
+  EXPECT_DOUBLE_EQ(*p.scale, 1 / std::sqrt(128.0));
+  EXPECT_EQ(p.q_strides.batch, 32 * 128);
+  EXPECT_EQ(p.new_k_strides.row, 8 * 128);
+  EXPECT_EQ(p.cache_strides.page, 3000 * 8 * 128);
+  EXPECT_EQ(p.cache_strides.head, 128);
+  const AttentionDecodeProblem paged = complete_decode_problem(with(kGood, to_pages));
+  EXPECT_EQ(paged.table_stride, 50);
+  EXPECT_EQ(paged.cache_strides.page, 64 * 8 * 128);
+  EXPECT_EQ(decode_capacity(paged), 3200);
+}
+
+class AttentionDecodePlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  }
+};
+
+TEST_F(AttentionDecodePlanTest, ReadsTheSameEveryTime) {
+  const AttentionDecodePlan plan = plan_of(kGood);
+  EXPECT_EQ(plan.to_string(), plan_of(kGood).to_string());
+  EXPECT_THAT(plan.to_string(),
+              HasSubstr("batch 2, q_len 1, heads 32/8, head_dim 128, BF16; 3000 keys of BF16"));
+  EXPECT_THAT(plan.to_string(), HasSubstr("decode_bf16_d128_r16"));
+  EXPECT_EQ(plan.kernel, "r16");
+  EXPECT_EQ(plan.passes, 1);
+  EXPECT_EQ(plan.bytes, 2.0 * (3000 * 8 * 128 * 2 * 2 + 32 * 128 * 2 * 2));
+  EXPECT_EQ(plan.flops, 2.0 * 3000 * 32 * 128 * 4);
+}
+
+// As many CTAs as fit at once or fewer, in whole clusters.
+TEST_F(AttentionDecodePlanTest, FillsTheDeviceWithWholeClusters) {
+  for (const std::int64_t batch : {1, 2, 3, 8, 33, 200}) {
+    for (const std::int64_t keys : {0, 1, 200, 4096, 100000}) {
+      for (const std::int64_t splits : {0, 1, 5}) {
+        const AttentionDecodePlan plan = plan_of(with(kGood, [&](AttentionDecodeProblem& p) {
+          p.batch = batch, p.max_len = keys, p.splits = splits;
+        }));
+        SCOPED_TRACE(plan.to_string());
+        EXPECT_GE(plan.groups, 1);
+        EXPECT_LE(plan.groups * plan.cluster, 2 * 132);
+        EXPECT_EQ(plan.launches.back().grid[0],
+                  static_cast<std::uint32_t>(plan.groups * plan.cluster));
+        if (splits > 0) EXPECT_EQ(plan.cluster, 1);
+        if (splits == 1) EXPECT_EQ(plan.workspace_bytes, 0u);
+      }
+    }
+  }
+}
+
+TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
+  expect_invalid([] { make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; })); },
+                 {"kernel = r8", "auto, r16, r64"});
+  const auto refusal = [](const device::DeviceInfo& device, const AttentionDecodeProblem& p) {
+    try {
+      make_decode_plan(device, p);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal(b200(), kGood), HasSubstr("the device has 10"));
+  EXPECT_THAT(refusal(hopper(), with(kGood, [](auto& p) { p.head_dim = 96; })),
+              HasSubstr("64, 128 and 256, not 96"));
+  EXPECT_THAT(
+      refusal(hopper(), with(kGood, [](auto& p) { p.batch = 1 << 20, p.max_len = 1 << 30; })),
+      HasSubstr("Run parts of the batch"));
+}
+
+TEST_F(AttentionDecodePlanTest, NothingToDoNeedsNothing) {
+  for (const bool is_batch : {true, false}) {
+    const AttentionDecodePlan plan =
+        plan_of(with(kGood, [&](auto& p) { (is_batch ? p.batch : p.q_len) = 0; }));
+    EXPECT_TRUE(plan.launches.empty());
+    EXPECT_EQ(plan.workspace_bytes, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ops
