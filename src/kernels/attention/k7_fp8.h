@@ -76,6 +76,7 @@ struct K7Variant {
   int kv_stages = 2;
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   K7Pass pass = K7Pass::kAfterMaximum;
+  bool is_short = false;  ///< tiles that divide short sequences; others hide more behind each other
 
   static constexpr int kBarrierBytes = 1024;
 
@@ -257,10 +258,11 @@ inline constexpr K7Variant kK7Variants[] = {
 /// nullptr if there is none. Without block scales any variant will do, so one that has none is
 /// preferred where it exists.
 constexpr const K7Variant* find_k7_variant(int head_dim, Fp8Values values, bool needs_block_scales,
-                                           Fp8Sums sums) {
+                                           Fp8Sums sums, bool is_short = false) {
   const K7Variant* found = nullptr;
   for (const K7Variant& v : kK7Variants) {
     if (v.head_dim != head_dim || v.values != values || v.sums != sums) continue;
+    if (v.is_short != is_short) continue;
     if (needs_block_scales && !v.has_block_scales) continue;
     if (found == nullptr || (found->has_block_scales && !v.has_block_scales)) found = &v;
   }

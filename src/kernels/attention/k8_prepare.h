@@ -76,18 +76,34 @@ inline constexpr int kK8TileRows = 128;  ///< of a part: one head
 /// A smaller amax is raised to it: 448 / amax stays finite.
 inline constexpr float kK8MinAmax = 0x1p-100f;
 inline constexpr float kK8MaxCode = 448;
+inline constexpr std::uint32_t kK8NanBits = 0x7fffffffu;
 
-/// Threads of a CTA: each has 32 numbers.
+/// How a head dimension is cut. A thread holds so many numbers of a part, so that most butterflies
+/// stay in its registers; CTAs share an SM; a part comes while `stages` - 1 are worked on.
+struct K8Form {
+  int held, ctas_per_sm, stages;
+};
+constexpr K8Form k8_form(int head_dim) {
+  return head_dim == 64    ? K8Form{64, 5, 2}
+         : head_dim == 128 ? K8Form{128, 3, 2}
+                           : K8Form{128, 1, 3};
+}
 constexpr int k8_threads(int head_dim) {
-  return kK8TileRows * head_dim / 32;
+  return kK8TileRows * head_dim / k8_form(head_dim).held;
 }
 constexpr int k8_ctas_per_sm(int head_dim) {
-  return 1024 / k8_threads(head_dim);
+  return k8_form(head_dim).ctas_per_sm;
 }
-/// Two parts as they come, one as codes; signs, maxima of warps, and four parts' numbers.
+/// A part as it comes: rows of 16 bytes more for every thread, so that columns meet no bank twice.
+constexpr int k8_part_bytes(int head_dim) {
+  return k8_threads(head_dim) * (2 * k8_form(head_dim).held + 16);
+}
+/// Parts as they come; signs, maxima of warps, and parts' numbers.
 constexpr int k8_shared_bytes(int head_dim) {
-  return kK8TileRows * head_dim * (2 * 2 + 1) + 4 * head_dim + 2 * 4 * k8_threads(head_dim) / 32 +
-         4 * 28;
+  const K8Form form = k8_form(head_dim);
+  const int bytes = form.stages * k8_part_bytes(head_dim) + 2 * head_dim +
+                    2 * 4 * k8_threads(head_dim) / 32 + (form.stages + 2) * 28;
+  return (bytes + 15) / 16 * 16;
 }
 
 }  // namespace tilewright::kernels
