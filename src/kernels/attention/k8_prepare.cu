@@ -183,7 +183,6 @@ struct Preparer {
   }
   // A barrier as well, behind which part kStages ahead is known.
   __device__ PrepareScale find_scale(std::uint32_t amax) {
-    find_part(kStages);
     const PrepareWork w = work();
     if (params.scales != K8Scales::kBlock) {
       __syncthreads();
@@ -318,6 +317,7 @@ struct Preparer {
     for (int i = 0; i < kStages - 1; ++i) copy<HasColumns>(i);
     for (; part(0).operand >= 0; ++step) {
       copy<HasColumns>(kStages - 1);
+      find_part(kStages);  // divisions, while copies are on their way
       ptx::cp_async_wait_group<kStages - 1>();
       __syncwarp();  // others' copies
       if (part(1).operand < 0) ptx::griddepcontrol_launch_dependents();
@@ -337,7 +337,6 @@ struct Preparer {
     for_each_part<false>([&] {
       Rows values;
       load_rows(values);
-      find_part(kStages);
       const std::uint32_t amax = max_of_warps(values.amax_bits(), kThreads / 32);
       if (threadIdx.x == 0) atomicMax(work().operand().amax + work().shared_idx(), amax);
     });

@@ -86,7 +86,7 @@ struct K8Form {
 constexpr K8Form k8_form(int head_dim) {
   return head_dim == 64    ? K8Form{64, 5, 2}
          : head_dim == 128 ? K8Form{128, 3, 2}
-                           : K8Form{128, 1, 3};
+                           : K8Form{64, 1, 3};
 }
 constexpr int k8_threads(int head_dim) {
   return kK8TileRows * head_dim / k8_form(head_dim).held;
