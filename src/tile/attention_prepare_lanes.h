@@ -25,9 +25,9 @@ __device__ inline std::uint32_t warp_of_cta() {
 }
 
 /// Chunks of a row, chunk j of lane i being the row's chunk j * Lanes + i.
-template <int HeadDim>
+template <int HeadDim, bool HasRope>
 struct PrepareRow {
-  static constexpr int kHeld = kernels::k8_form(HeadDim).held, kChunks = kHeld / kChunk;
+  static constexpr int kHeld = kernels::k8_form(HeadDim, HasRope).held, kChunks = kHeld / kChunk;
   static constexpr int kLanes = HeadDim / kHeld, kWarpRows = 32 / kLanes;
   static constexpr int kPitch = 2 * HeadDim + 16 * kLanes;  // bytes of a row in shared memory
   float x[kHeld];
@@ -154,9 +154,9 @@ struct PrepareRow {
 
 /// A warp has some keys of 64 dimensions, a lane a few chunks of the four keys of columns
 /// 4 q .. 4 q + 3.
-template <int HeadDim>
+template <int HeadDim, bool HasRope>
 struct PrepareColumns {
-  static constexpr int kHeld = kernels::k8_form(HeadDim).held,
+  static constexpr int kHeld = kernels::k8_form(HeadDim, HasRope).held,
                        kChunks = kHeld / 4 / kChunk;            // of a key
   static constexpr int kQuads = kHeld / 8, kKeys = 4 * kQuads;  // of a warp
   static constexpr int kWarpDims = 64,

@@ -87,8 +87,7 @@ TEST_P(AttentionFp8Test, AutoTakesK7ForE4m3AndSaysWhyOthersCannot) {
   EXPECT_EQ(chosen.bytes, 64.0 * (3 * 70 * 4 + 2 * 150 * 2) + 4 * 70 * 4);
 }
 TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
-  const auto chosen = [&](std::int64_t head_dim, std::int64_t length, bool causal,
-                          auto... change) {
+  const auto chosen = [&](std::int64_t head_dim, std::int64_t length, bool causal, auto... change) {
     return plan([&](auto& p) {
       p.dtype = DType::kF8_E4M3, p.fp8.v_layout = Fp8ValueLayout::kColumns;
       p.head_dim = head_dim, p.q_len = p.kv_len = length, p.causal = causal;
@@ -109,15 +108,16 @@ TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
       chosen(128, 512, false, [](auto& p) { p.fp8.scales = Fp8ScaleKind::kBlock; });
   EXPECT_EQ(blocks.kernel, "k7");
   EXPECT_THAT(blocks.to_string(), HasSubstr("not k7_short: it has no form for head_dim 128"));
-  const AttentionPlan two_levels = chosen(
-      64, 512, false, [](auto& p) { p.fp8.accumulation = Fp8Accumulation::kTwoLevel; });
+  const AttentionPlan two_levels =
+      chosen(64, 512, false, [](auto& p) { p.fp8.accumulation = Fp8Accumulation::kTwoLevel; });
   EXPECT_EQ(two_levels.kernel, "k7");
   EXPECT_EQ(two_levels.accumulation, Fp8Accumulation::kTwoLevel);
 }
 TEST_P(AttentionFp8Test, EveryFormOfK7HasRates) {
   for (const kernels::K7Variant& variant : kernels::kK7Variants) {
     const std::string_view form = variant.name;
-    const std::string name = fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
+    const std::string name =
+        fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
     EXPECT_TRUE(std::ranges::any_of(kAttentionRates, [&](const AttentionRates& rates) {
       return rates.kernel == name && rates.head_dim == variant.head_dim;
     })) << variant.name;

@@ -5,7 +5,7 @@
 // that K7 can read it as a WGMMA operand.
 //
 //   persistent CTA, part = 128 tokens of one head of q, k or v; thread = a row of 64 or 128
-//   numbers or half of one of 256
+//   numbers, a quarter of one of 256; with RoPE 32 numbers
 //
 //   part n + 1   cp.async to the other buffer ..........................................
 //   part n       rows: RoPE, signs, butterflies    | amax -# codes -> shared -> 16 B a lane
@@ -47,23 +47,25 @@ using tile::PrepareWork;
 using tile::thread;
 using tile::warp_of_cta;
 
-template <int HeadDim>
+template <int HeadDim, bool HasRope>
 struct Shared {
-  static constexpr int kThreads = k8_threads(HeadDim), kStages = k8_form(HeadDim).stages;
+  static constexpr int kThreads = k8_threads(HeadDim, HasRope),
+                       kStages = k8_form(HeadDim, HasRope).stages;
   static constexpr int kParts =
       kStages + 2;  // the last one, this one, those on their way, the next
-  std::uint8_t landed[kStages][k8_part_bytes(HeadDim)];  // a share of every warp; then its codes
+  std::uint8_t landed[kStages]
+                     [k8_part_bytes(HeadDim, HasRope)];  // a share of every warp; then its codes
   uint4 signs[HeadDim / kChunk];                         // sign bits of 16-bit numbers
   std::uint32_t maxima[2][kThreads / 32];
   PreparePart parts[kParts];
 };
 
-template <class Element, int HeadDim>
+template <class Element, int HeadDim, bool HasRope>
 struct Preparer {
-  using Rows = PrepareRow<HeadDim>;
-  using Place = PrepareColumns<HeadDim>;
-  using SharedHere = Shared<HeadDim>;
-  static constexpr int kThreads = k8_threads(HeadDim), kHeld = Rows::kHeld;
+  using Rows = PrepareRow<HeadDim, HasRope>;
+  using Place = PrepareColumns<HeadDim, HasRope>;
+  using SharedHere = Shared<HeadDim, HasRope>;
+  static constexpr int kThreads = k8_threads(HeadDim, HasRope), kHeld = Rows::kHeld;
   static constexpr int kStages = SharedHere::kStages, kParts = SharedHere::kParts;
   static constexpr int kCopies = kHeld / kChunk;  // of a lane
 
@@ -151,7 +153,7 @@ struct Preparer {
     const auto chunk_at = [&](const Rows& to, int j) {
       return *reinterpret_cast<const uint4*>(row + 2 * to.dim(j));
     };
-    if (w.operand().is_turned != 0) {
+    if (HasRope && w.operand().is_turned != 0) {
       values.load_turned(
           w, [&](Rows& to, int j) { tile::unpack_chunk<Element>(to.chunk(j), chunk_at(to, j)); });
       if (is_rotated) values.apply_signs(shared.signs);
@@ -183,6 +185,7 @@ struct Preparer {
   }
   // A barrier as well, behind which part kStages ahead is known.
   __device__ PrepareScale find_scale(std::uint32_t amax) {
+    find_part(kStages);
     const PrepareWork w = work();
     if (params.scales != K8Scales::kBlock) {
       __syncthreads();
@@ -243,7 +246,7 @@ struct Preparer {
   // The columns of a dimension are 8 groups of 16 bytes, exchanged so that neither side meets a
   // bank twice; those of the next one are 8 groups further. They take the part's place.
   __device__ uint4* column_group(std::uint32_t chunk, std::uint32_t group) const {
-    static_assert(k8_part_bytes(HeadDim) >= HeadDim * kK8TileRows);
+    static_assert(k8_part_bytes(HeadDim, HasRope) >= HeadDim * kK8TileRows);
     return reinterpret_cast<uint4*>(buffer(0)) + chunk * kChunk * 8 + (group ^ chunk % 8);
   }
   __device__ void prepare_columns() {
@@ -317,7 +320,6 @@ struct Preparer {
     for (int i = 0; i < kStages - 1; ++i) copy<HasColumns>(i);
     for (; part(0).operand >= 0; ++step) {
       copy<HasColumns>(kStages - 1);
-      find_part(kStages);  // divisions, while copies are on their way
       ptx::cp_async_wait_group<kStages - 1>();
       __syncwarp();  // others' copies
       if (part(1).operand < 0) ptx::griddepcontrol_launch_dependents();
@@ -337,6 +339,7 @@ struct Preparer {
     for_each_part<false>([&] {
       Rows values;
       load_rows(values);
+      find_part(kStages);
       const std::uint32_t amax = max_of_warps(values.amax_bits(), kThreads / 32);
       if (threadIdx.x == 0) atomicMax(work().operand().amax + work().shared_idx(), amax);
     });
@@ -345,31 +348,29 @@ struct Preparer {
 
 extern __shared__ uint4 dynamic_shared[];
 
-template <class Element, int HeadDim>
-__device__ Preparer<Element, HeadDim> begin_kernel(const K8PrepareParams& params) {
-  static_assert(sizeof(Shared<HeadDim>) == k8_shared_bytes(HeadDim));
+template <class Element, int HeadDim, bool HasRope>
+__device__ Preparer<Element, HeadDim, HasRope> begin_kernel(const K8PrepareParams& params) {
+  static_assert(sizeof(Shared<HeadDim, HasRope>) == k8_shared_bytes(HeadDim, HasRope));
   ptx::griddepcontrol_wait();
-  return {params, *reinterpret_cast<Shared<HeadDim>*>(dynamic_shared)};
+  return {params, *reinterpret_cast<Shared<HeadDim, HasRope>*>(dynamic_shared)};
 }
 
 }  // namespace
 }  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                           \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),     \
-                                               tilewright::kernels::k8_ctas_per_sm(DIM)) \
-      attention_k8_amax_##TYPE##_d##DIM(                                                 \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {         \
-    using namespace tilewright;                                                          \
-    kernels::begin_kernel<tile::ELEMENT, DIM>(params).find_amax();                       \
-  }                                                                                      \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k8_threads(DIM),     \
-                                               tilewright::kernels::k8_ctas_per_sm(DIM)) \
-      attention_k8_prepare_##TYPE##_d##DIM(                                              \
-          const __grid_constant__ tilewright::kernels::K8PrepareParams params) {         \
-    using namespace tilewright;                                                          \
-    kernels::begin_kernel<tile::ELEMENT, DIM>(params).prepare();                         \
+#define TILEWRIGHT_ENTRY(NAME, PASS, ELEMENT, DIM, HAS_ROPE)                                     \
+  extern "C" __global__ void __launch_bounds__(                                                  \
+      tilewright::kernels::k8_threads(DIM, HAS_ROPE),                                            \
+      tilewright::kernels::k8_form(DIM, HAS_ROPE).ctas_per_sm)                                   \
+      attention_k8_##NAME(const __grid_constant__ tilewright::kernels::K8PrepareParams params) { \
+    using namespace tilewright;                                                                  \
+    kernels::begin_kernel<tile::ELEMENT, DIM, HAS_ROPE>(params).PASS();                          \
   }
+#define TILEWRIGHT_ENTRIES(TYPE, ELEMENT, DIM)                                 \
+  TILEWRIGHT_ENTRY(amax_##TYPE##_d##DIM, find_amax, ELEMENT, DIM, false)       \
+  TILEWRIGHT_ENTRY(prepare_##TYPE##_d##DIM, prepare, ELEMENT, DIM, false)      \
+  TILEWRIGHT_ENTRY(amax_##TYPE##_d##DIM##_rope, find_amax, ELEMENT, DIM, true) \
+  TILEWRIGHT_ENTRY(prepare_##TYPE##_d##DIM##_rope, prepare, ELEMENT, DIM, true)
 TILEWRIGHT_ENTRIES(bf16, Bf16, 128)
 #ifndef TILEWRIGHT_ONE_ENTRY
 TILEWRIGHT_ENTRIES(bf16, Bf16, 64)
