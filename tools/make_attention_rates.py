@@ -50,7 +50,7 @@ def main():
         row = rows.setdefault(key, [None, None])
         for causal, by_length in of_mask.items():
             if by_length:
-                row[causal] = ", ".join(f"{rate:.3g}" for rate in fill(by_length))
+                row[causal] = ", ".join(f"{float(f'{rate:.3g}'):g}" for rate in fill(by_length))
         for causal in (False, True):
             row[causal] = row[causal] or row[not causal]
     lines = [f'    {{"{kernel}", {dim}, {{{full}}}, {{{causal}}}}},'

@@ -124,7 +124,7 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   MapRequest columns = {"v",        v,           p.head_dim,
                         p.kv_heads, p.v_strides, static_cast<std::uint32_t>(p.head_dim)};
   columns.row_elems = attention_value_columns(p);
-  columns.box_elems = static_cast<std::uint32_t>(choose_fp8(p).variant->value_box());
+  columns.box_elems = static_cast<std::uint32_t>(choose_fp8(kernel, p).variant->value_box());
   encode(columns, p.dtype, params.v_map);
 }
 
@@ -166,7 +166,7 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
   const bool has_cap = p.softcap > 0;
   params.scale_log2 = static_cast<float>((has_cap ? p.softcap : scale) * kLog2e);
   params.softcap_scale = has_cap ? static_cast<float>(2 * kLog2e * scale / p.softcap) : 0.0f;
-  if (attention_is_e4m3(p)) set_fp8_numbers(plan, params);
+  if (attention_is_e4m3(p)) set_fp8_numbers(plan, kernel, params);
   return params;
 }
 

@@ -29,13 +29,15 @@ std::string one_level_text(std::int64_t keys) {
       keys, 100 * fp8_accumulation_error(keys), 100 * kAllowed);
 }
 
-const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulation accumulation) {
+const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulation accumulation,
+                                       bool is_short) {
   return kernels::find_k7_variant(
       static_cast<int>(p.head_dim),
       attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
       p.fp8.scales == Fp8ScaleKind::kBlock,
       accumulation == Fp8Accumulation::kTwoLevel ? kernels::Fp8Sums::kTwoLevel
-                                                 : kernels::Fp8Sums::kOneLevel);
+                                                 : kernels::Fp8Sums::kOneLevel,
+      is_short);
 }
 
 kernels::Fp8Scales strides_of(const AttentionProblem& p, std::int64_t heads, std::int64_t len,
@@ -62,7 +64,7 @@ double fp8_accumulation_error(std::int64_t keys) {
   return static_cast<double>((keys + kStepKeys - 1) / kStepKeys) * 0x1p-13;
 }
 
-Fp8Choice choose_fp8(const AttentionProblem& p) {
+Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& p) {
   const std::int64_t keys = most_keys(p);
   Fp8Choice choice;
   choice.accumulation = p.fp8.accumulation;
@@ -70,14 +72,14 @@ Fp8Choice choose_fp8(const AttentionProblem& p) {
     const bool is_short = fp8_accumulation_error(keys) <= kAllowed;
     choice.accumulation = is_short ? Fp8Accumulation::kOneLevel : Fp8Accumulation::kTwoLevel;
     choice.reason = one_level_text(keys);
-    if (!is_short && find_variant(p, choice.accumulation) == nullptr) {
+    if (!is_short && find_variant(p, choice.accumulation, false) == nullptr) {
       choice.accumulation = Fp8Accumulation::kOneLevel;
       choice.reason += fmt::format(", but no kernel of head_dim {} has two levels", p.head_dim);
     }
   } else {
     choice.reason = "as asked for; " + one_level_text(keys);
   }
-  choice.variant = find_variant(p, choice.accumulation);
+  choice.variant = find_variant(p, choice.accumulation, kernel.is_short);
   if (choice.variant != nullptr)
     choice.flush_tiles =
         static_cast<std::int32_t>(std::max<std::int64_t>(kFlushKeys / choice.variant->keys, 1));
@@ -89,7 +91,7 @@ AttentionProblem fp8_problem(AttentionFp8 kind, const AttentionProblem& problem)
   AttentionProblem p = problem;
   p.dtype = DType::kF8_E4M3;
   p.out_dtype = problem.dtype;
-  p.kernel = "k7";
+  p.kernel = kind == AttentionFp8::kPlain ? problem.kernel : "auto";
   p.q_strides = p.k_strides = p.v_strides = {};
   const AttentionPrepareProblem prepare = fp8_prepare_problem(kind, problem);
   p.fp8.scales = prepare.scales;
@@ -125,7 +127,8 @@ Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionP
   return at;
 }
 
-void set_fp8_numbers(const AttentionPlan& plan, kernels::AttentionFp8Params& params) {
+void set_fp8_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
+                     kernels::AttentionFp8Params& params) {
   const AttentionProblem& p = plan.problem;
   params.q_scales = strides_of(p, p.heads, p.q_len, kernels::kQueryScaleBlock);
   params.k_scales = strides_of(p, p.kv_heads, p.kv_len, kernels::kKeyScaleBlock);
@@ -136,7 +139,7 @@ void set_fp8_numbers(const AttentionPlan& plan, kernels::AttentionFp8Params& par
     params.v_reference.batch_stride = p.kv_heads;
     params.v_reference.head_stride = 1;
   }
-  params.flush_tiles = choose_fp8(p).flush_tiles;
+  params.flush_tiles = choose_fp8(kernel, p).flush_tiles;
   params.is_f16_out = attention_out_dtype(p) == DType::kF16 ? 1 : 0;
 }
 

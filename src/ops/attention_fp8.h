@@ -11,14 +11,14 @@
 
 namespace tilewright::ops {
 
-/// What kAuto becomes for a problem whose operands are e4m3.
+/// What kAuto becomes for a problem whose operands are e4m3, and which form of a kernel it takes.
 struct Fp8Choice {
   const kernels::K7Variant* variant = nullptr;  ///< null: there is none
   Fp8Accumulation accumulation = Fp8Accumulation::kOneLevel;
   std::string reason;
   std::int32_t flush_tiles = 1;  ///< two levels: tiles of keys that the tensor core adds up
 };
-Fp8Choice choose_fp8(const AttentionProblem& problem);
+Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& problem);
 
 /// Bound on the part of a sum of so many products that accumulators of 13 fraction bits lose: each
 /// step of 32 products cuts the sum off by less than 2^-13 of it.
@@ -39,7 +39,8 @@ struct Fp8Workspace {
 Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionPlan& attention);
 
 /// What K7 reads beyond AttentionParams, but for addresses.
-void set_fp8_numbers(const AttentionPlan& plan, kernels::AttentionFp8Params& params);
+void set_fp8_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
+                     kernels::AttentionFp8Params& params);
 /// And the addresses.
 void bind_fp8_scales(const AttentionArguments& arguments, kernels::AttentionFp8Params& params);
 

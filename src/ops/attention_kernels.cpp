@@ -56,13 +56,15 @@ AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t feature
 }
 
 // K7's fastest form of each head dimension stands for all.
-AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8) {
+AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
+                        bool is_short = false) {
   const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3} : 0;
   AttentionKernel kernel = {name, "attention_k7", idea, kEverything | e4m3, Maps::kSwizzled, {}};
+  kernel.is_short = is_short;
   for (const int head_dim : {64, 128, 256}) {
-    const kernels::K7Variant* const variant =
-        kernels::find_k7_variant(head_dim, kernels::Fp8Values::kColumns,
-                                 fp8 == AttentionFp8::kRotated, kernels::Fp8Sums::kOneLevel);
+    const kernels::K7Variant* const variant = kernels::find_k7_variant(
+        head_dim, kernels::Fp8Values::kColumns, fp8 == AttentionFp8::kRotated,
+        kernels::Fp8Sums::kOneLevel, is_short);
     if (variant != nullptr) kernel.variants.push_back({head_dim, variant->name, variant->tile()});
   }
   kernel.fp8 = fp8;
@@ -96,6 +98,7 @@ std::vector<AttentionKernel> make_kernels() {
              {"d64_short", "d128_short"}),
       k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
+      fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
       fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
   };
 }
@@ -160,16 +163,25 @@ std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& ti
 
 std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
   const AttentionProblem computed = fp8_problem(kernel.fp8, p);
-  if (choose_fp8(computed).variant != nullptr) return {};
-  const bool is_two_level = p.fp8.accumulation == Fp8Accumulation::kTwoLevel;
+  const Fp8Choice choice = choose_fp8(kernel, computed);
+  if (choice.variant != nullptr) return {};
+  const bool is_two_level = choice.accumulation == Fp8Accumulation::kTwoLevel;
   return fmt::format("has no form for head_dim {}, values in {} and {}", p.head_dim,
                      attention_has_columns(computed) ? "columns" : "rows",
                      is_two_level ? "sums of two levels" : "these scales");
 }
 
-const AttentionRates* find_rates(const AttentionKernel& kernel, std::int64_t head_dim) {
+// Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes.
+std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.fp8 == AttentionFp8::kNone) return kernel.name;
+  const std::string_view form = choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->name;
+  return fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
+}
+
+const AttentionRates* find_rates(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const std::string name = rates_name(kernel, p);
   const auto at = std::ranges::find_if(kAttentionRates, [&](const AttentionRates& rates) {
-    return rates.kernel == kernel.name && rates.head_dim == head_dim;
+    return rates.kernel == name && rates.head_dim == p.head_dim;
   });
   return at == std::end(kAttentionRates) ? nullptr : &*at;
 }
@@ -225,7 +237,7 @@ std::uint32_t attention_features(const kernels::AttentionSupport& support) {
 
 AttentionTile find_attention_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.fp8 != AttentionFp8::kNone)
-    return choose_fp8(fp8_problem(kernel.fp8, p)).variant->tile();
+    return choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->tile();
   if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
   return kernel.group_tile(static_cast<int>(p.head_dim), static_cast<int>(p.heads / p.kv_heads));
 }
@@ -235,7 +247,7 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return {};
   if (kernel.fp8 != AttentionFp8::kNone) {
-    const Fp8Choice choice = choose_fp8(fp8_problem(kernel.fp8, p));
+    const Fp8Choice choice = choose_fp8(kernel, fp8_problem(kernel.fp8, p));
     return {fmt::format("{}_{}", kernel.entry, choice.variant->name)};
   }
   const std::string type = fmt::format("_{}_{}", attention_type_name(p.dtype), variant->name);
@@ -278,13 +290,14 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
 double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
                          const AttentionProblem& p) {
   if (kernel.capability == 100) return sm100_attention_cost_us(kernel, device, p);
-  const AttentionRates* const rates = find_rates(kernel, p.head_dim);
-  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
-  if (rates == nullptr || variant == nullptr) return std::numeric_limits<double>::infinity();
+  if (kernel.find_variant(p.head_dim) == nullptr) return std::numeric_limits<double>::infinity();
+  const AttentionRates* const rates = find_rates(kernel, p);
+  if (rates == nullptr) return std::numeric_limits<double>::infinity();
   const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
   const double rate = rate_at(is_masked ? rates->causal : rates->full, p.kv_len);
-  const double ctas = static_cast<double>(ceil_div(p.q_len, variant->tile.queries)) *
-                      static_cast<double>(p.heads) * static_cast<double>(p.batch);
+  const double ctas =
+      static_cast<double>(ceil_div(p.q_len, find_attention_tile(kernel, p).queries)) *
+      static_cast<double>(p.heads) * static_cast<double>(p.batch);
   const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
   return kLaunchUs + attention_flops(p) / (busy * rate * 1e6);

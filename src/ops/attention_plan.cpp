@@ -216,7 +216,7 @@ AttentionPlan make_attention_plan(const device::DeviceInfo& device,
     return plan;
   }
   if (attention_is_e4m3(p)) {
-    Fp8Choice fp8 = choose_fp8(p);
+    Fp8Choice fp8 = choose_fp8(*choice.kernel, p);
     plan.accumulation = fp8.accumulation;
     plan.accumulation_reason = std::move(fp8.reason);
   }

@@ -143,7 +143,8 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
 }
 
 std::string entry_name(const AttentionPrepareProblem& p, const char* pass) {
-  return fmt::format("attention_k8_{}_{}_d{}", pass, attention_type_name(p.dtype), p.head_dim);
+  return fmt::format("attention_k8_{}_{}_d{}{}", pass, attention_type_name(p.dtype), p.head_dim,
+                     p.rope != RopePairs::kNone ? "_rope" : "");
 }
 
 }  // namespace
@@ -217,14 +218,16 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   set_sizes(plan, params);
   if (p.batch == 0) return plan;
   const auto head_dim = static_cast<int>(p.head_dim);
-  const std::int64_t ctas = std::int64_t{device.num_sms} * kernels::k8_ctas_per_sm(head_dim);
+  const bool has_rope = p.rope != RopePairs::kNone;
+  const std::int64_t ctas =
+      std::int64_t{device.num_sms} * kernels::k8_form(head_dim, has_rope).ctas_per_sm;
   const auto grid = static_cast<std::uint32_t>(std::min<std::int64_t>(params.num_parts, ctas));
-  const auto threads = static_cast<std::uint32_t>(kernels::k8_threads(head_dim));
+  const auto threads = static_cast<std::uint32_t>(kernels::k8_threads(head_dim, has_rope));
   AttentionLaunch launch = {
       .entry = entry_name(p, "prepare"),
       .grid = {grid, 1, 1},
       .block = {threads, 1, 1},
-      .shared_bytes = static_cast<std::uint32_t>(kernels::k8_shared_bytes(head_dim))};
+      .shared_bytes = static_cast<std::uint32_t>(kernels::k8_shared_bytes(head_dim, has_rope))};
   if (!has_blocks(p)) {
     AttentionLaunch amax = launch;
     amax.entry = entry_name(p, "amax");

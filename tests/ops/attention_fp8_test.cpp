@@ -2,6 +2,7 @@
 #include "ops/attention_fp8.h"
 
 #include "ops/attention_plan.h"
+#include "ops/attention_rates.h"
 #include "tests/ops/attention_prepare_case.h"
 #include "tests/ops/hopper_test.h"
 
@@ -84,6 +85,43 @@ TEST_P(AttentionFp8Test, AutoTakesK7ForE4m3AndSaysWhyOthersCannot) {
   EXPECT_EQ(chosen.launches.size(), 1u);
   EXPECT_THAT(chosen.to_string(), HasSubstr("not k6: it does not support operands of e4m3"));
   EXPECT_EQ(chosen.bytes, 64.0 * (3 * 70 * 4 + 2 * 150 * 2) + 4 * 70 * 4);
+}
+TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
+  const auto chosen = [&](std::int64_t head_dim, std::int64_t length, bool causal, auto... change) {
+    return plan([&](auto& p) {
+      p.dtype = DType::kF8_E4M3, p.fp8.v_layout = Fp8ValueLayout::kColumns;
+      p.head_dim = head_dim, p.q_len = p.kv_len = length, p.causal = causal;
+      p.heads = p.kv_heads = 2048 / head_dim, p.batch = 16384 / length;
+      (change(p), ...);
+    });
+  };
+  const AttentionPlan small = chosen(64, 512, false);
+  EXPECT_EQ(small.kernel, "k7_short");
+  EXPECT_EQ(small.launches.at(0).entry, "attention_k7_d64_short");
+  EXPECT_EQ(small.tile_keys, 128);
+  EXPECT_THAT(small.to_string(), HasSubstr("not k7: it is expected to take 1.1"));
+  EXPECT_EQ(chosen(64, 4096, false).kernel, "k7");
+  EXPECT_EQ(chosen(128, 512, true).kernel, "k7_short");
+  EXPECT_EQ(chosen(128, 4096, true).kernel, "k7");
+  EXPECT_EQ(chosen(256, 512, false).kernel, "k7") << "the only form";
+  const AttentionPlan blocks =
+      chosen(128, 512, false, [](auto& p) { p.fp8.scales = Fp8ScaleKind::kBlock; });
+  EXPECT_EQ(blocks.kernel, "k7");
+  EXPECT_THAT(blocks.to_string(), HasSubstr("not k7_short: it has no form for head_dim 128"));
+  const AttentionPlan two_levels =
+      chosen(64, 512, false, [](auto& p) { p.fp8.accumulation = Fp8Accumulation::kTwoLevel; });
+  EXPECT_EQ(two_levels.kernel, "k7");
+  EXPECT_EQ(two_levels.accumulation, Fp8Accumulation::kTwoLevel);
+}
+TEST_P(AttentionFp8Test, EveryFormOfK7HasRates) {
+  for (const kernels::K7Variant& variant : kernels::kK7Variants) {
+    const std::string_view form = variant.name;
+    const std::string name =
+        fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
+    EXPECT_TRUE(std::ranges::any_of(kAttentionRates, [&](const AttentionRates& rates) {
+      return rates.kernel == name && rates.head_dim == variant.head_dim;
+    })) << variant.name;
+  }
 }
 TEST_P(AttentionFp8Test, SumsGetASecondLevelWhereTheBoundSaysSo) {
   const auto accumulation = [&](std::int64_t kv_len, std::int64_t window) {

@@ -76,6 +76,7 @@ struct K7Variant {
   int kv_stages = 2;
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   K7Pass pass = K7Pass::kAfterMaximum;
+  bool is_short = false;  ///< tiles that divide short sequences; others hide more behind each other
 
   static constexpr int kBarrierBytes = 1024;
 
@@ -176,11 +177,9 @@ inline constexpr K7Variant kK7Variants[] = {
      .values = Fp8Values::kColumns,
      .has_block_scales = true,
      .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 96,
-     .kv_stages = 3,
-     .stages_out = true,
-     .pass = K7Pass::kAfterScores},
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true},
     {.name = "d128_rows_block",
      .head_dim = 128,
      .values = Fp8Values::kRows,
@@ -252,15 +251,43 @@ inline constexpr K7Variant kK7Variants[] = {
      .sums = Fp8Sums::kTwoLevel,
      .consumers = 2,
      .keys = 96},
+    {.name = "d64_short",
+     .head_dim = 64,
+     .values = Fp8Values::kColumns,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 3,
+     .keys = 128,
+     .stages_out = true,
+     .is_short = true},
+    {.name = "d128_short",
+     .head_dim = 128,
+     .values = Fp8Values::kColumns,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .is_short = true},
+    {.name = "d128_rows_short",
+     .head_dim = 128,
+     .values = Fp8Values::kRows,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .is_short = true},
 };
 
 /// nullptr if there is none. Without block scales any variant will do, so one that has none is
 /// preferred where it exists.
 constexpr const K7Variant* find_k7_variant(int head_dim, Fp8Values values, bool needs_block_scales,
-                                           Fp8Sums sums) {
+                                           Fp8Sums sums, bool is_short = false) {
   const K7Variant* found = nullptr;
   for (const K7Variant& v : kK7Variants) {
     if (v.head_dim != head_dim || v.values != values || v.sums != sums) continue;
+    if (v.is_short != is_short) continue;
     if (needs_block_scales && !v.has_block_scales) continue;
     if (found == nullptr || (found->has_block_scales && !v.has_block_scales)) found = &v;
   }

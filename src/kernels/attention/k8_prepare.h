@@ -1,8 +1,9 @@
 // Contract of what runs before K7 in rung K8: Q, K and V of 16 bits to e4m3, rotated, scaled,
 // values transposed and permuted, in one pass over memory (two where a scale spans several tiles).
 //
-//   attention_k8_amax_{bf16,f16}_{d64,d128,d256}      largest magnitudes of a tensor or its heads
-//   attention_k8_prepare_{bf16,f16}_{d64,d128,d256}   codes and descales
+//   attention_k8_amax_{bf16,f16}_{d64,d128,d256}[_rope]      largest magnitudes of a tensor or its
+//                                                            heads
+//   attention_k8_prepare_{bf16,f16}_{d64,d128,d256}[_rope]   codes and descales
 //
 // The arithmetic, in fp32, each operation rounded to nearest even; reference/attention_prepare.h
 // has the same:
@@ -76,18 +77,31 @@ inline constexpr int kK8TileRows = 128;  ///< of a part: one head
 /// A smaller amax is raised to it: 448 / amax stays finite.
 inline constexpr float kK8MinAmax = 0x1p-100f;
 inline constexpr float kK8MaxCode = 448;
+inline constexpr std::uint32_t kK8NanBits = 0x7fffffffu;
 
-/// Threads of a CTA: each has 32 numbers.
-constexpr int k8_threads(int head_dim) {
-  return kK8TileRows * head_dim / 32;
+/// How a head dimension is cut. A thread holds so many numbers of a part, so that most butterflies
+/// stay in its registers; CTAs share an SM; parts have `stages` buffers. With RoPE rows are spread
+/// over more lanes, which then read neighbouring angles.
+struct K8Form {
+  int held, ctas_per_sm, stages;
+};
+constexpr K8Form k8_form(int head_dim, bool has_rope) {
+  if (has_rope) return {32, 256 / head_dim, 2};
+  return head_dim == 64 ? K8Form{64, 5, 2} : head_dim == 128 ? K8Form{128, 3, 2} : K8Form{64, 1, 3};
 }
-constexpr int k8_ctas_per_sm(int head_dim) {
-  return 1024 / k8_threads(head_dim);
+constexpr int k8_threads(int head_dim, bool has_rope) {
+  return kK8TileRows * head_dim / k8_form(head_dim, has_rope).held;
 }
-/// Two parts as they come, one as codes; signs, maxima of warps, and four parts' numbers.
-constexpr int k8_shared_bytes(int head_dim) {
-  return kK8TileRows * head_dim * (2 * 2 + 1) + 4 * head_dim + 2 * 4 * k8_threads(head_dim) / 32 +
-         4 * 28;
+/// A part as it comes: rows of 16 bytes more for every thread, so that columns meet no bank twice.
+constexpr int k8_part_bytes(int head_dim, bool has_rope) {
+  return k8_threads(head_dim, has_rope) * (2 * k8_form(head_dim, has_rope).held + 16);
+}
+/// Parts as they come; signs, maxima of warps, and parts' numbers.
+constexpr int k8_shared_bytes(int head_dim, bool has_rope) {
+  const K8Form form = k8_form(head_dim, has_rope);
+  const int bytes = form.stages * k8_part_bytes(head_dim, has_rope) + 2 * head_dim +
+                    2 * 4 * k8_threads(head_dim, has_rope) / 32 + (form.stages + 2) * 28;
+  return (bytes + 15) / 16 * 16;
 }
 
 }  // namespace tilewright::kernels
