@@ -44,7 +44,6 @@ kernel in random order, again and again, so that a GPU that lowers its clocks do
 Every result is compared with float64 on sampled rows: max error, relative rms and cosine.
 """
 
-import argparse
 import ctypes
 import math
 import pathlib
@@ -350,10 +349,8 @@ def run_shape(torch, args, tilewright, fa3, shape):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
-                                     epilog="More at the beginning of this file.")
+    parser = peer_run.begin_parser(__doc__, "peers.json", 64, "rows")
     numbers = lambda text: [int(x) for x in text.split(",")]
-    parser.add_argument("--out", default="peers.json", help="log to write (%(default)s)")
     parser.add_argument("--head-dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--lengths", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--mask", choices=["full", "causal", "both"], default="both")
@@ -362,11 +359,8 @@ def parse():
     parser.add_argument("--group", type=int, default=1, help="query heads that share a head of keys (%(default)s)")
     parser.add_argument("--tokens", type=int, default=16384, help="batch * length (%(default)s)")
     parser.add_argument("--hidden", type=int, default=2048, help="heads * head_dim (%(default)s)")
-    parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
-    parser.add_argument("--rows", type=int, default=64, help="rows checked in float64 (%(default)s)")
     parser.add_argument("--kernels", type=lambda text: text.split(","), default=["auto"],
                         help="of Tilewright, e.g. auto,k5,k6 (auto)")
-    peer_run.add_library_options(parser)
     parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward, fa3_forward_any")
     return parser.parse_args()
 
@@ -386,8 +380,7 @@ def main():
             for n in args.lengths:
                 shape = {"head_dim": dim, "causal": causal, "n": n}
                 log["samples"] += run_shape(torch, args, tilewright, fa3, shape)
-    peer_run.write_log(log, args.out)
-    return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
+    return peer_run.end_run(log, args.out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ Protocol: N(0,1) inputs; every timed call finds a cold L2 cache (256 MiB are wri
 in random order, again and again; times by events. Every result is compared with float64 on sampled heads.
 """
 
-import argparse
 import ctypes
 import math
 import pathlib
@@ -195,12 +194,7 @@ def run_case(torch, args, tilewright, fa3, case):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0],
-                                     epilog="More at the beginning of this file.")
-    parser.add_argument("--out", default="decode-peers.json", help="log to write (%(default)s)")
-    parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
-    parser.add_argument("--rows", type=int, default=16, help="heads checked in float64 (%(default)s)")
-    peer_run.add_library_options(parser)
+    parser = peer_run.begin_parser(__doc__, "decode-peers.json", 16, "heads")
     parser.add_argument("--fa3", metavar="LIBRARY", help="shared library with fa3_forward_any")
     return parser.parse_args()
 
@@ -213,8 +207,7 @@ def main():
     log = peer_run.begin_log(torch, "decode", tilewright, cache="cold: 256 MiB are written before every timed run")
     for case in CASES:
         log["samples"] += run_case(torch, args, tilewright, fa3, case)
-    peer_run.write_log(log, args.out)
-    return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
+    return peer_run.end_run(log, args.out)
 
 
 if __name__ == "__main__":

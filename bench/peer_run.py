@@ -1,5 +1,6 @@
 """What bench/*_peers.py do alike: torch and our library on one GPU, the GPU's clocks, and the log of a run."""
 
+import argparse
 import ctypes
 import json
 import os
@@ -40,6 +41,16 @@ def import_torch(without=""):
         sys.exit(f"{PROGRAM}: torch sees no GPU" + (f". {without}" if without else ""))
     torch.zeros(1, device="cuda")
     return torch
+
+
+def begin_parser(text, out, rows, rows_help):
+    """A parser of a program that `text` describes, with what all of them have; `out` and `rows` are defaults."""
+    parser = argparse.ArgumentParser(description=text.split("\n\n")[0], epilog="More at the beginning of this file.")
+    parser.add_argument("--out", default=out, help="log to write (%(default)s)")
+    parser.add_argument("--samples", type=int, default=15, help="timed runs of each (%(default)s)")
+    parser.add_argument("--rows", type=int, default=rows, help=f"{rows_help} checked in float64 (%(default)s)")
+    add_library_options(parser)
+    return parser
 
 
 def add_library_options(parser):
@@ -94,6 +105,12 @@ def begin_log(torch, kind, library=None, **more):
                        "l2_bytes": getattr(properties, "L2_cache_size", 0)},
             "toolkit": f"torch {torch.__version__}, CUDA {torch.version.cuda}", **more, "clocks_before": clocks(),
             "samples": []}
+
+
+def end_run(log, path):
+    """Writes the log; the exit status: 0 if every result was right."""
+    write_log(log, path)
+    return 0 if all(sample["error"]["ok"] for sample in log["samples"]) else 1
 
 
 def write_log(log, path):

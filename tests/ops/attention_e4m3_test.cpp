@@ -1,0 +1,188 @@
+// The attention operator on e4m3 operands, every kind of factor and layout of values: each element
+// against the float64 result of the codes.
+#include "reference/attention.h"
+#include "reference/attention_fp8_bound.h"
+#include "reference/attention_prepare.h"
+#include "reference/error_bound.h"
+#include "tests/kernels/kernel_test.h"
+#include "tests/ops/hopper_test.h"
+#include "tilewright/attention.h"
+
+#include <cmath>
+
+namespace tilewright::ops {
+namespace {
+
+using device::Buffer;
+
+// 140 keys have two blocks of keys, and end within a tile of every kernel.
+const AttentionProblem kSmall = {.dtype = DType::kF8_E4M3,
+                                 .batch = 2,
+                                 .heads = 2,
+                                 .kv_heads = 1,
+                                 .q_len = 9,
+                                 .kv_len = 140,
+                                 .head_dim = 64,
+                                 .causal = true,
+                                 .has_lse = true};
+
+AttentionProblem with(AttentionProblem p, auto change) {
+  change(p);
+  return p;
+}
+
+// One of q, k, v: magnitudes grow from row to row, so that factors differ.
+struct Operand {
+  reference::AttentionPrepareParams params;
+  reference::Fp8Operand rounded;
+  std::vector<double> stored, numbers;  ///< codes as numbers, and times their factors
+
+  Operand(const AttentionProblem& p, int i) {
+    params.batch = p.batch;
+    params.heads = i == 0 ? p.heads : p.kv_heads;
+    params.kv_heads = p.kv_heads;
+    params.rows = i == 0 ? p.q_len : p.kv_len;
+    params.head_dim = p.head_dim;
+    params.scales = static_cast<reference::Fp8ScaleKind>(p.fp8.scales);
+    params.block_rows = i == 0 ? 64 : 128;
+    params.has_pow2_scales = i == 2;
+    kernels::Random random(static_cast<std::uint64_t>(i) + 3);
+    std::vector<float> x;
+    for (std::int64_t row = 0; row < params.batch * params.rows; ++row)
+      for (std::int64_t c = 0; c < params.heads * params.head_dim; ++c)
+        x.push_back(
+            static_cast<float>(random.uniform(-2, 2) * (1 + 0.01 * static_cast<double>(row))));
+    rounded = reference::prepare_attention_operand(params, x);
+    numbers = reference::dequantize_attention_operand(params, rounded);
+    for (const std::uint8_t code : rounded.codes) stored.push_back(decode(kE4m3, code));
+  }
+  double factor(std::int64_t batch, std::int64_t row, std::int64_t head) const {
+    return reference::attention_descale(params, rounded, batch, row, head);
+  }
+};
+
+class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
+ protected:
+  static void check(const AttentionProblem& problem) {
+    const Attention attention(*device_, problem);
+    const AttentionProblem& p = attention.plan().problem;
+    SCOPED_TRACE(attention.plan().to_string());
+    const Operand q(p, 0), k(p, 1), v(p, 2);
+    const device::Device& inner = device_->internal();
+    const auto upload = [&](const auto& x) { return Buffer::from(inner, x); };
+    const Buffer q8 = upload(q.rounded.codes), k8 = upload(k.rounded.codes);
+    const Buffer v8 = upload(p.fp8.v_layout == Fp8ValueLayout::kColumns
+                                 ? reference::transpose_values(v.params, v.rounded.codes)
+                                 : v.rounded.codes);
+    const Buffer q_scales = upload(q.rounded.descale), k_scales = upload(k.rounded.descale);
+    const Buffer v_scales = upload(v.rounded.descale), v_largest = upload(v.rounded.descale_max);
+    const Buffer workspace(inner, attention.plan().workspace_bytes);
+    const kernels::Output<std::uint16_t> out(inner, q.stored.size());
+    const kernels::Output<float> lse(inner, q.stored.size() / static_cast<std::size_t>(p.head_dim));
+    attention.run({.q = kernels::pointer_to<const void>(q8),
+                   .k = kernels::pointer_to<const void>(k8),
+                   .v = kernels::pointer_to<const void>(v8),
+                   .out = out.pointer(),
+                   .lse = lse.pointer(),
+                   .workspace = kernels::pointer_to<void>(workspace),
+                   .q_descale = kernels::pointer_to<const float>(q_scales),
+                   .k_descale = kernels::pointer_to<const float>(k_scales),
+                   .v_descale = kernels::pointer_to<const float>(v_scales),
+                   .v_descale_max = kernels::pointer_to<const float>(v_largest)});
+    device_->synchronize();
+    compare(attention.plan(), q, k, v, out.read(), lse.read());
+  }
+
+ private:
+  static void compare(const AttentionPlan& plan, const Operand& q, const Operand& k,
+                      const Operand& v, const std::vector<std::uint16_t>& out,
+                      const std::vector<float>& lse) {
+    const AttentionProblem& p = plan.problem;
+    const FormatSpec& format = p.out_dtype == DType::kF16 ? kFp16 : kBf16;
+    const reference::AttentionResult exact = reference::attention({.batch = p.batch,
+                                                                   .heads = p.heads,
+                                                                   .kv_heads = p.kv_heads,
+                                                                   .q_len = p.q_len,
+                                                                   .kv_len = p.kv_len,
+                                                                   .head_dim = p.head_dim,
+                                                                   .v_head_dim = p.head_dim,
+                                                                   .scale = p.scale,
+                                                                   .causal = p.causal,
+                                                                   .magnitudes = true},
+                                                                  q.numbers, k.numbers, v.numbers);
+    for (std::int64_t i = 0; i < p.batch * p.q_len * p.heads; ++i) {
+      const std::int64_t head = i % p.heads, row = i / p.heads % p.q_len;
+      const std::int64_t b = i / p.heads / p.q_len;
+      const auto line = static_cast<std::size_t>((b * p.heads + head) * p.q_len + row);
+      const auto first = static_cast<std::size_t>(i * p.head_dim);
+      const reference::AttentionFp8Losses losses =
+          losses_of(plan, q, k, v, exact.lse[line], b, row, head);
+      const reference::AttentionFp8Row bound = {
+          .num_keys = p.kv_len,
+          .num_tiles = p.kv_len / plan.tile_keys + 2,
+          .score_magnitude = exact.score_magnitude[line],
+          .score_loss = losses.score,
+          .top_share = std::exp(exact.row_max[line] - exact.lse[line]),
+          .value_max = 8,  // of numbers up to 2 * 3.8, with factors of powers of two
+          .out_roundoff = std::ldexp(1, -format.mantissa_bits - 1),
+          .out_subnormal = format == kFp16 ? 0x1p-24 : 0};
+      for (std::size_t c = 0; c < losses.values.size(); ++c) {
+        const double got = decode(format, out[first + c]), want = exact.out[first + c];
+        ASSERT_LE(std::abs(got - want),
+                  reference::attention_fp8_out_bound(bound, losses.values[c], want,
+                                                     exact.out_magnitude[first + c]))
+            << "batch " << b << ", row " << row << ", head " << head << ", dim " << c << ": " << got
+            << " for " << want;
+      }
+      ASSERT_NEAR(lse[line], exact.lse[line],
+                  reference::attention_fp8_lse_bound(bound, exact.lse[line]));
+    }
+  }
+
+  static reference::AttentionFp8Losses losses_of(const AttentionPlan& plan, const Operand& q,
+                                                 const Operand& k, const Operand& v, double log_sum,
+                                                 std::int64_t b, std::int64_t row,
+                                                 std::int64_t head) {
+    const AttentionProblem& p = plan.problem;
+    const auto dims = static_cast<std::size_t>(p.head_dim);
+    const std::int64_t keys = p.causal ? p.kv_len - p.q_len + row + 1 : p.kv_len;
+    std::vector<double> codes, values, factors;
+    for (std::int64_t key = 0; key < keys; ++key) {
+      const auto at = static_cast<std::size_t>((b * p.kv_len + key) * p.kv_heads +
+                                               head / (p.heads / p.kv_heads)) *
+                      dims;
+      for (std::size_t c = 0; c < dims; ++c) {
+        codes.push_back(k.stored[at + c]);
+        values.push_back(v.numbers[at + c]);
+      }
+      factors.push_back(*p.scale * q.factor(b, row, head) *
+                        k.factor(b, key, head / (p.heads / p.kv_heads)));
+    }
+    const auto at = static_cast<std::size_t>((b * p.q_len + row) * p.heads + head) * dims;
+    return reference::attention_fp8_losses(
+        {.q = std::span(q.stored).subspan(at, dims),
+         .k = codes,
+         .factors = factors,
+         .v = values,
+         .log_sum = log_sum,
+         .sum_keys = (keys / plan.tile_keys + 2) * plan.tile_keys,
+         .adds_all = plan.accumulation == Fp8Accumulation::kOneLevel});
+  }
+};
+TILEWRIGHT_ON_EVERY_HOPPER(AttentionE4m3Test);
+
+TEST_P(AttentionE4m3Test, EveryKindOfFactorAndLayout) {
+  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+    for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns})
+      check(with(kSmall, [&](auto& p) { p.fp8.scales = scales, p.fp8.v_layout = layout; }));
+  }
+}
+TEST_P(AttentionE4m3Test, Float16ResultsOfTwoLevels) {
+  check(with(kSmall, [](auto& p) {
+    p.out_dtype = DType::kF16, p.causal = false;
+    p.fp8.scales = Fp8ScaleKind::kBlock, p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
+  }));
+}
+
+}  // namespace
+}  // namespace tilewright::ops
