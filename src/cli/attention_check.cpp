@@ -1,13 +1,11 @@
 #include "cli/attention_check.h"
 
-#include "base/thread_pool.h"
 #include "formats/minifloat.h"
-#include "reference/attention.h"
+#include "reference/attention_bound.h"
 #include "reference/error_bound.h"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 namespace tilewright::cli {
@@ -47,86 +45,35 @@ KeyValues read_keys(const AttentionData& data, std::int64_t batch, std::int64_t 
   return out;
 }
 
-// The reference gets the visible keys of one query and no mask.
 void attend_row(const AttentionData& data, const KeyValues& keys, ExactRow& row) {
   const AttentionProblem& p = data.problem;
   const auto dim = static_cast<std::size_t>(p.head_dim);
-  const AttentionSequence sequence = find_sequence(data, row.batch);
-  const std::int64_t kv_len = sequence.kv_len, position = row.row + kv_len - sequence.q_len;
-  const std::int64_t right = p.causal ? 0 : p.window_right;
-  const std::int64_t end =
-      std::clamp<std::int64_t>(right < 0 ? kv_len : position + right + 1, 0, kv_len);
-  const std::int64_t begin =
-      std::clamp<std::int64_t>(p.window_left < 0 ? 0 : position - p.window_left, 0, end);
-  std::vector<double> q, sink;
+  const VisibleKeys visible = visible_keys(data, row);
+  std::vector<double> q;
   const std::size_t q_begin = row_begin(p.q_strides, row.batch, row.first + row.row, row.head);
   append_row(q, attention_format(p.dtype), std::span(data.q).subspan(q_begin, dim));
-  if (p.has_sink) sink = {data.sink[static_cast<std::size_t>(row.head)]};
-  const auto first = static_cast<std::size_t>(begin) * dim;
-  const std::size_t count = static_cast<std::size_t>(end - begin) * dim;
-  const reference::AttentionResult result = reference::attention(
-      {.batch = 1,
-       .heads = 1,
-       .kv_heads = 1,
-       .q_len = 1,
-       .kv_len = end - begin,
-       .head_dim = p.head_dim,
-       .v_head_dim = p.head_dim,
-       .scale = p.scale,
-       .softcap = p.softcap,
-       .sink = sink,
-       .magnitudes = true},
-      q, std::span(keys.k).subspan(first, count), std::span(keys.v).subspan(first, count));
+  const auto first = static_cast<std::size_t>(visible.begin) * dim;
+  const std::size_t count = static_cast<std::size_t>(visible.count()) * dim;
+  const reference::AttentionResult exact =
+      attend_query(data, row, q, std::span(keys.k).subspan(first, count),
+                   std::span(keys.v).subspan(first, count));
   const bool is_half = p.dtype == DType::kF16;
   const double roundoff = is_half ? reference::kRoundoffFp16 : reference::kRoundoffBf16;
-  row.out = result.out;
-  row.magnitude = result.out_magnitude;
-  row.lse = result.lse[0];
-  row.bound = {.head_dim = p.head_dim,
-               .num_keys = end - begin,
-               .score_magnitude = result.score_magnitude[0],
-               .row_max = result.row_max[0],
-               .softcap = p.softcap,
-               .value_max = keys.value_max,
-               .p_roundoff = roundoff,
-               .p_subnormal = is_half ? 0x1p-24 : 0,
-               .out_roundoff = roundoff};
-}
-
-// (batch, head) pairs with some rows each: few pairs, for the keys of one have to be converted.
-std::vector<ExactRow> choose_rows(const AttentionData& data, std::int64_t count,
-                                  std::uint64_t seed) {
-  const AttentionProblem& p = data.problem;
-  const std::int64_t pairs = p.batch * p.heads;
-  const std::int64_t total = p.is_packed ? p.heads * p.total_q : pairs * p.q_len;
-  std::vector<ExactRow> rows;
-  const auto add = [&](std::int64_t pair, std::int64_t row) {
-    ExactRow& added = rows.emplace_back();
-    added.batch = pair / p.heads;
-    added.head = pair % p.heads;
-    added.row = row;
-    added.first = find_sequence(data, added.batch).q_first;
-  };
-  if (total <= count) {
-    for (std::int64_t pair = 0; pair < pairs; ++pair)
-      for (std::int64_t i = 0; i < find_sequence(data, pair / p.heads).q_len; ++i) add(pair, i);
-    return rows;
-  }
-  const std::int64_t chosen_pairs = std::min<std::int64_t>(pairs, 8);
-  std::uint64_t state = seed;
-  const auto draw = [&](std::int64_t below) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(below));
-  };
-  for (std::int64_t i = 0; i < chosen_pairs; ++i) {
-    const std::int64_t pair = (i * pairs + draw(pairs)) / chosen_pairs;
-    const std::int64_t q_len = find_sequence(data, pair / p.heads).q_len;
-    const std::int64_t per_pair = std::min((count + chosen_pairs - 1) / chosen_pairs, q_len);
-    // The first and the last row are where masks and tiles go wrong.
-    for (std::int64_t r = 0; r < per_pair; ++r)
-      add(pair, r == 0 ? 0 : r == 1 ? q_len - 1 : draw(q_len));
-  }
-  return rows;
+  const reference::AttentionRow bound = {.head_dim = p.head_dim,
+                                         .num_keys = visible.count(),
+                                         .score_magnitude = exact.score_magnitude[0],
+                                         .row_max = exact.row_max[0],
+                                         .softcap = p.softcap,
+                                         .value_max = keys.value_max,
+                                         .p_roundoff = roundoff,
+                                         .p_subnormal = is_half ? 0x1p-24 : 0,
+                                         .out_roundoff = roundoff};
+  row.out = exact.out;
+  for (std::size_t c = 0; c < dim; ++c)
+    row.out_bound.push_back(
+        reference::attention_out_bound(bound, exact.out[c], exact.out_magnitude[c]));
+  row.lse = exact.lse[0];
+  row.lse_bound = reference::attention_lse_bound(bound, row.lse);
 }
 
 std::size_t lse_index(const AttentionProblem& p, const ExactRow& row) {
@@ -139,20 +86,11 @@ std::size_t lse_index(const AttentionProblem& p, const ExactRow& row) {
 
 std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count,
                                  std::uint64_t seed) {
-  const AttentionProblem& p = data.problem;
   std::vector<ExactRow> rows = choose_rows(data, count, seed);
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    groups[{rows[i].batch, rows[i].head / (p.heads / p.kv_heads)}].push_back(i);
-  ThreadPool pool;
-  for (const auto& [group, members] : groups) {
-    const KeyValues keys = read_keys(data, group.first, group.second);
-    pool.parallel_for(0, static_cast<std::int64_t>(members.size()), 4,
-                      [&](std::int64_t first, std::int64_t last) {
-                        for (std::int64_t i = first; i < last; ++i)
-                          attend_row(data, keys, rows[members[static_cast<std::size_t>(i)]]);
-                      });
-  }
+  attend_rows(
+      data, rows,
+      [&](std::int64_t batch, std::int64_t kv_head) { return read_keys(data, batch, kv_head); },
+      [&](const KeyValues& keys, ExactRow& row) { attend_row(data, keys, row); });
   return rows;
 }
 
@@ -167,7 +105,7 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
     for (std::size_t c = 0; c < row.out.size(); ++c) {
       const double x = decode(attention_format(p.dtype), out[begin + c]), exact = row.out[c];
       const double error = std::abs(x - exact);
-      const double bound = reference::attention_out_bound(row.bound, exact, row.magnitude[c]);
+      const double bound = row.out_bound[c];
       // A NaN is no small error.
       errors.max_abs = std::max(errors.max_abs, std::isnan(error) ? INFINITY : error);
       if (!(error <= bound * errors.worst))
@@ -183,7 +121,7 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
       const double error = is_empty ? (lse[at] == row.lse ? 0 : INFINITY)
                                     : std::abs(static_cast<double>(lse[at]) - row.lse);
       errors.max_lse = std::max(errors.max_lse, std::isnan(error) ? INFINITY : error);
-      const double bound = is_empty ? 1 : reference::attention_lse_bound(row.bound, row.lse);
+      const double bound = is_empty ? 1 : row.lse_bound;
       errors.worst_lse =
           std::max(errors.worst_lse, errors.max_lse == INFINITY ? INFINITY : error / bound);
     }

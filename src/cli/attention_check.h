@@ -1,28 +1,17 @@
 // Results of attention against the float64 reference: some rows, or all.
 #pragma once
 
-#include "cli/attention_data.h"
-#include "reference/attention_bound.h"
+#include "cli/attention_rows.h"
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace tilewright::cli {
 
-/// A row of out, exactly.
-struct ExactRow {
-  std::int64_t batch = 0, head = 0, row = 0;
-  std::int64_t first = 0;  ///< row of the tensor where its sequence begins: 0 unless packed
-  std::vector<double> out, magnitude;
-  double lse = 0;
-  reference::AttentionRow bound;
-};
-
-/// `count` rows spread over batches, heads and queries, or all if there are no more. The strides of
-/// the problem must be set.
+/// Rows of choose_rows(), exactly, with the bounds of kernels that compute in 16 bits
+/// (reference/attention_bound.h). The strides of the problem must be set.
 std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count, std::uint64_t seed);
 
-/// How far a result is off. A bound is what no correct kernel exceeds
-/// (reference/attention_bound.h).
+/// How far a result is off. A bound is what no correct kernel exceeds.
 struct AttentionErrors {
   std::int64_t rows = 0;
   double max_abs = 0;
@@ -32,6 +21,13 @@ struct AttentionErrors {
   double worst = 0;    ///< largest |error| / bound
   double max_lse = 0;  ///< 0 without lse
   double worst_lse = 0;
+
+  /// From a comparison of the same results with what has tighter bounds.
+  void take_bounds(const AttentionErrors& other) {
+    worst = other.worst;
+    max_lse = other.max_lse;
+    worst_lse = other.worst_lse;
+  }
 
   /// Not 0: instead of bounds for every element, what relative_rms may be.
   double rms_limit = 0;

@@ -52,26 +52,6 @@ void add_fp8_options(CLI::App& command, Fp8Args& args) {
       ->capture_default_str();
 }
 
-AttentionPrepareProblem to_prepare_problem(const AttentionProblem& p, const Fp8Options& options,
-                                           bool is_rotated) {
-  return {.dtype = p.dtype,
-          .batch = p.batch,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .q_len = p.q_len,
-          .kv_len = p.kv_len,
-          .head_dim = p.head_dim,
-          .is_packed = p.is_packed,
-          .total_q = p.is_packed ? p.total_q : 0,
-          .total_kv = p.is_packed ? p.total_kv : 0,
-          .q_strides = p.q_strides,
-          .k_strides = p.k_strides,
-          .v_strides = p.v_strides,
-          .scales = options.scales,
-          .v_layout = options.v_layout,
-          .is_rotated = is_rotated};
-}
-
 AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options) {
   AttentionProblem p = problem;
   p.out_dtype = ops::attention_out_dtype(problem);

@@ -21,9 +21,7 @@ struct Fp8Args {
 };
 void add_fp8_options(CLI::App& command, Fp8Args& args);
 
-/// How operands of a problem of 16 bits become e4m3 ones, and the problem of those.
-AttentionPrepareProblem to_prepare_problem(const AttentionProblem& problem,
-                                           const Fp8Options& options, bool is_rotated);
+/// A problem of 16 bits on operands that are rounded before.
 AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options);
 
 /// e4m3 operands in device memory.

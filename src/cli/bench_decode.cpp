@@ -1,10 +1,7 @@
 // tilewright bench decode: attention of new tokens over caches of many lengths.
-#include "base/file.h"
-#include "base/json.h"
-#include "cli/command.h"
 #include "cli/decode_bench.h"
+#include "cli/sweep_command.h"
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,8 +16,8 @@ using Counts = std::vector<std::int64_t>;
 struct BenchDecodeArgs {
   std::vector<std::string> models, kvs = {"bf16", "e4m3"};
   Counts batches, keys, pages = {0}, q_lens = {1};
-  std::string lengths = "full", out = "build/decode", from;
-  int samples = 15;
+  std::string lengths = "full";
+  SweepArgs sweep;
 };
 
 DecodeSweep to_decode_sweep(const BenchDecodeArgs& args, const Device& device) {
@@ -30,7 +27,7 @@ DecodeSweep to_decode_sweep(const BenchDecodeArgs& args, const Device& device) {
                        .keys = args.keys,
                        .pages = args.pages,
                        .q_lens = args.q_lens,
-                       .samples = args.samples};
+                       .samples = args.sweep.samples};
   std::vector<std::string> models = args.models;
   if (models.empty()) models = {is_small ? "small" : "llama-8b"};
   for (const std::string& name : models) sweep.models.push_back(find_decode_model(name));
@@ -42,31 +39,24 @@ DecodeSweep to_decode_sweep(const BenchDecodeArgs& args, const Device& device) {
 }
 
 std::string decode_command_line(const BenchDecodeArgs& args) {
-  std::string text = "tilewright bench decode";
-  const auto add = [&](const char* option, const auto& values) {
-    for (const auto& value : values) text += fmt::format(" {} {}", option, value);
-  };
-  add("--model", args.models), add("--kv", args.kvs), add("--batch", args.batches);
-  add("--keys", args.keys), add("--page", args.pages), add("--q-len", args.q_lens);
-  return text + fmt::format(" --lengths {} --samples {}", args.lengths, args.samples);
+  return "tilewright bench decode" + repeated_option("--model", args.models) +
+         repeated_option("--kv", args.kvs) + repeated_option("--batch", args.batches) +
+         repeated_option("--keys", args.keys) + repeated_option("--page", args.pages) +
+         repeated_option("--q-len", args.q_lens) +
+         fmt::format(" --lengths {} --samples {}", args.lengths, args.sweep.samples);
 }
 
 void run_bench_decode(const BenchDecodeArgs& args, Context& context) {
-  nlohmann::json log;
-  if (!args.from.empty()) {
-    log = read_json(args.from);
-  } else {
-    const Device device = Device::open(context.device);
-    log = run_decode_sweep(device, to_decode_sweep(args, device), decode_command_line(args));
-  }
-  const std::filesystem::path folder = args.out;
-  std::filesystem::create_directories(folder);
-  write_json(folder / "decode.json", log);
-  write_file(folder / "decode.html", decode_report(log));
-  context.exit_status = is_decode_log_correct(log) ? 0 : 1;
-  if (context.json) return print_json(log);
-  print(decode_table(log, context.style()));
-  print(fmt::format("log and page: {}\n", (folder / "decode.json").string()));
+  run_sweep({.name = "decode",
+             .run =
+                 [&](const Device& device) {
+                   return run_decode_sweep(device, to_decode_sweep(args, device),
+                                            decode_command_line(args));
+                 },
+             .is_correct = is_decode_log_correct,
+             .page = decode_report,
+             .table = decode_table},
+            args.sweep, context);
 }
 
 }  // namespace
@@ -96,16 +86,7 @@ void add_bench_decode(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::IsMember({"full", "random"})))
       ->capture_default_str()
       ->type_name("full|random");
-  command->add_option("--samples", args->samples, "times of each")
-      ->check(quiet(CLI::Range(3, 1000)))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--from", args->from, "table and page of a log; nothing is run")
-      ->check(quiet(CLI::ExistingFile))
-      ->type_name("LOG");
-  command->add_option("--out", args->out, "folder of decode.json and decode.html")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+  add_sweep_options(*command, args->sweep, "decode");
   command->callback([args, &context] { run_bench_decode(*args, context); });
 }
 

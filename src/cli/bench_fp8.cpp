@@ -9,6 +9,7 @@
 #include "cli/attention_check.h"
 #include "cli/attention_input.h"
 #include "cli/command.h"
+#include "ops/attention_prepare.h"
 #include "ops/attention_problem.h"
 
 #include <filesystem>
@@ -68,7 +69,7 @@ json measure_case(const Device& device, const std::string& name, AttentionData& 
   run(data.problem, "16 bits", "fp32");
   for (const Rounding& rounding : kRoundings) {
     Fp8Options fp8 = {.scales = rounding.scales, .v_layout = Fp8ValueLayout::kColumns};
-    bench.round_operands(to_prepare_problem(data.problem, fp8, rounding.is_rotated));
+    bench.round_operands(ops::prepare_problem_of(data.problem, fp8, rounding.is_rotated));
     for (const auto sums : {Fp8Accumulation::kOneLevel, Fp8Accumulation::kTwoLevel}) {
       fp8.accumulation = sums;
       AttentionProblem problem = to_e4m3_problem(data.problem, fp8);

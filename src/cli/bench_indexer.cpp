@@ -1,13 +1,10 @@
 // tilewright bench indexer: the lightning indexer over batches and prompts, with floors and
 // DeepGEMM beside.
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "cli/command.h"
 #include "cli/index_bench.h"
+#include "cli/sweep_command.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,8 +18,8 @@ struct BenchIndexerArgs {
   std::vector<std::int64_t> batches, keys, q_lens;
   std::vector<std::string> prompts, formats = {"fp8", "mxfp4"};
   std::int64_t heads = 64, topk = 512, key_page = 64;
-  std::string lengths = "full", deepgemm, out = "build/indexer", from;
-  int samples = 15;
+  std::string lengths = "full", deepgemm;
+  SweepArgs sweep;
 };
 
 // "2048x8192": tokens of a prompt and keys.
@@ -73,41 +70,30 @@ IndexSweep to_index_sweep(BenchIndexerArgs args, const Device& device) {
   for (const std::string& format : args.formats)
     sweep.formats.push_back(format == "fp8" ? IndexerFormat::kFp8 : IndexerFormat::kMxfp4);
   sweep.deepgemm = args.deepgemm;
-  sweep.samples = args.samples;
+  sweep.samples = args.sweep.samples;
   if (is_small) sweep.cache_bytes = 0;
   return sweep;
 }
 
 std::string index_command_line(const BenchIndexerArgs& args) {
-  std::string text = "tilewright bench indexer";
-  const auto append = [&](const char* option, const auto& values) {
-    for (const auto& value : values) text += fmt::format(" {} {}", option, value);
-  };
-  append("--batch", args.batches);
-  append("--keys", args.keys);
-  append("--q-len", args.q_lens);
-  append("--prompt", args.prompts);
-  append("--format", args.formats);
-  return text + fmt::format(" --heads {} --topk {} --page {} --lengths {} --samples {}", args.heads,
-                            args.topk, args.key_page, args.lengths, args.samples);
+  return "tilewright bench indexer" + repeated_option("--batch", args.batches) +
+         repeated_option("--keys", args.keys) + repeated_option("--q-len", args.q_lens) +
+         repeated_option("--prompt", args.prompts) + repeated_option("--format", args.formats) +
+         fmt::format(" --heads {} --topk {} --page {} --lengths {} --samples {}", args.heads,
+                            args.topk, args.key_page, args.lengths, args.sweep.samples);
 }
 
 void run_bench_indexer(const BenchIndexerArgs& args, Context& context) {
-  nlohmann::json log;
-  if (!args.from.empty()) {
-    log = read_json(args.from);
-  } else {
-    const Device device = Device::open(context.device);
-    log = run_index_sweep(device, to_index_sweep(args, device), index_command_line(args));
-  }
-  const std::filesystem::path folder = args.out;
-  std::filesystem::create_directories(folder);
-  write_json(folder / "indexer.json", log);
-  write_file(folder / "indexer.html", index_report(log));
-  context.exit_status = is_index_log_correct(log) ? 0 : 1;
-  if (context.json) return print_json(log);
-  print(index_table(log, context.style()));
-  print(fmt::format("log and page: {}\n", (folder / "indexer.json").string()));
+  run_sweep({.name = "indexer",
+             .run =
+                 [&](const Device& device) {
+                   return run_index_sweep(device, to_index_sweep(args, device),
+                                            index_command_line(args));
+                 },
+             .is_correct = is_index_log_correct,
+             .page = index_report,
+             .table = index_table},
+            args.sweep, context);
 }
 
 void add_problem_options(CLI::App& command, BenchIndexerArgs& args) {
@@ -159,16 +145,7 @@ void add_bench_indexer(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::ExistingFile))
       ->envname("DEEPGEMM_SHIM")
       ->type_name("FILE");
-  command->add_option("--samples", args->samples, "times of each")
-      ->check(quiet(CLI::Range(3, 1000)))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--from", args->from, "table and page of a log; nothing is run")
-      ->check(quiet(CLI::ExistingFile))
-      ->type_name("LOG");
-  command->add_option("--out", args->out, "folder of indexer.json and indexer.html")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+  add_sweep_options(*command, args->sweep, "indexer");
   command->callback([args, &context] { run_bench_indexer(*args, context); });
 }
 

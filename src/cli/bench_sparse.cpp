@@ -1,10 +1,7 @@
 // tilewright bench sparse: sparse attention over batches, with floors and FlashMLA beside.
-#include "base/file.h"
-#include "base/json.h"
-#include "cli/command.h"
 #include "cli/sparse_bench.h"
+#include "cli/sweep_command.h"
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -17,8 +14,8 @@ namespace {
 struct BenchSparseArgs {
   std::vector<std::string> shapes, formats = {"fp8"}, kernels;
   std::vector<std::int64_t> batches;
-  std::string flashmla, out = "build/sparse", from;
-  int samples = 15;
+  std::string flashmla;
+  SweepArgs sweep;
 };
 
 SparseSweep to_sparse_sweep(const BenchSparseArgs& args, const Device& device) {
@@ -37,36 +34,29 @@ SparseSweep to_sparse_sweep(const BenchSparseArgs& args, const Device& device) {
                              : std::vector<std::int64_t>{2, 64, 74, 128, 148, 256};
   sweep.kernels = args.kernels;
   sweep.flashmla = args.flashmla;
-  sweep.samples = args.samples;
+  sweep.samples = args.sweep.samples;
   if (is_small) sweep.sets = 1;
   return sweep;
 }
 
 std::string sparse_command_line(const BenchSparseArgs& args) {
-  std::string text = "tilewright bench sparse";
-  for (const std::string& shape : args.shapes) text += " --shape " + shape;
-  for (const std::string& format : args.formats) text += " --format " + format;
-  for (const std::string& kernel : args.kernels) text += " --kernel " + kernel;
-  for (const std::int64_t batch : args.batches) text += fmt::format(" --batch {}", batch);
-  return text + fmt::format(" --samples {}", args.samples);
+  return "tilewright bench sparse" + repeated_option("--shape", args.shapes) +
+         repeated_option("--format", args.formats) + repeated_option("--kernel", args.kernels) +
+         repeated_option("--batch", args.batches) +
+         fmt::format(" --samples {}", args.sweep.samples);
 }
 
 void run_bench_sparse(const BenchSparseArgs& args, Context& context) {
-  nlohmann::json log;
-  if (!args.from.empty()) {
-    log = read_json(args.from);
-  } else {
-    const Device device = Device::open(context.device);
-    log = run_sparse_sweep(device, to_sparse_sweep(args, device), sparse_command_line(args));
-  }
-  const std::filesystem::path folder = args.out;
-  std::filesystem::create_directories(folder);
-  write_json(folder / "sparse.json", log);
-  write_file(folder / "sparse.html", sparse_report(log));
-  context.exit_status = is_sparse_log_correct(log) ? 0 : 1;
-  if (context.json) return print_json(log);
-  print(sparse_table(log, context.style()));
-  print(fmt::format("log and page: {}\n", (folder / "sparse.json").string()));
+  run_sweep({.name = "sparse",
+             .run =
+                 [&](const Device& device) {
+                   return run_sparse_sweep(device, to_sparse_sweep(args, device),
+                                            sparse_command_line(args));
+                 },
+             .is_correct = is_sparse_log_correct,
+             .page = sparse_report,
+             .table = sparse_table},
+            args.sweep, context);
 }
 
 }  // namespace
@@ -96,16 +86,7 @@ void add_bench_sparse(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::ExistingFile))
       ->envname("FLASHMLA_SHIM")
       ->type_name("FILE");
-  command->add_option("--samples", args->samples, "times of each")
-      ->check(quiet(CLI::Range(3, 1000)))
-      ->capture_default_str()
-      ->type_name("N");
-  command->add_option("--from", args->from, "table and page of a log; nothing is run")
-      ->check(quiet(CLI::ExistingFile))
-      ->type_name("LOG");
-  command->add_option("--out", args->out, "folder of sparse.json and sparse.html")
-      ->capture_default_str()
-      ->type_name("FOLDER");
+  add_sweep_options(*command, args->sweep, "sparse");
   command->callback([args, &context] { run_bench_sparse(*args, context); });
 }
 

@@ -5,6 +5,7 @@
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
 #include "reference/rotary_table.h"
+#include "reference/round.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,30 +66,39 @@ void draw_rotation(DecodeData& data) {
   }
 }
 
-/// New rows of a sequence as numbers, rotated if `is_rotated`, rounded to `format`.
-std::vector<double> new_rows(const DecodeData& data, const std::vector<std::uint16_t>& codes,
-                             std::int64_t heads, std::int64_t batch_idx, bool is_rotated,
-                             const FormatSpec& format) {
+/// New rows of a sequence as numbers, rotated if `is_rotated`, rounded to `format`; and how far off
+/// those may be that are rotated in fp32.
+struct NewRows {
+  std::vector<double> numbers, doubt;
+};
+NewRows new_rows(const DecodeData& data, const std::vector<std::uint16_t>& codes,
+                 std::int64_t heads, std::int64_t batch_idx, bool is_rotated,
+                 const FormatSpec& format) {
   const Problem& p = data.problem;
   const std::int64_t each = p.q_len * heads * p.head_dim;
   std::vector<double> x;
   for (std::int64_t i = batch_idx * each; i < (batch_idx + 1) * each; ++i)
     x.push_back(decode(decode_format(p.dtype), codes[static_cast<std::size_t>(i)]));
+  std::vector<double> doubt(x.size());
   if (is_rotated && p.append.rotary != RotaryPairs::kNone) {
     std::vector<std::int64_t> positions(static_cast<std::size_t>(p.q_len));
     std::iota(positions.begin(), positions.end(),
               data.lengths[static_cast<std::size_t>(batch_idx)]);
     const std::vector<double> cos(data.cos.begin(), data.cos.end());
     const std::vector<double> sin(data.sin.begin(), data.sin.end());
-    x = reference::rotary_table({.tokens = p.q_len,
-                                 .heads = heads,
-                                 .head_dim = p.head_dim,
-                                 .rotary_dim = p.append.rotary_dim,
-                                 .is_interleaved = p.append.rotary == RotaryPairs::kInterleaved},
-                                x, positions, cos, sin);
+    const reference::RotaryTableParams params = {
+        .tokens = p.q_len,
+        .heads = heads,
+        .head_dim = p.head_dim,
+        .rotary_dim = p.append.rotary_dim,
+        .is_interleaved = p.append.rotary == RotaryPairs::kInterleaved};
+    const std::vector<double> error = reference::rotary_table_error(params, x, positions, cos, sin);
+    x = reference::rotary_table(params, x, positions, cos, sin);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      doubt[i] = reference::rounding_doubt(format, x[i], error[i]);
   }
   for (double& value : x) value = round_to(format, value);
-  return x;
+  return {std::move(x), std::move(doubt)};
 }
 
 /// A cache's rows of a sequence; `first` is where its numbers begin.
@@ -116,6 +126,30 @@ std::vector<double> cache_rows(const DecodeData& data, std::int64_t batch_idx, s
   return x;
 }
 
+// What is no number is wrong without measure.
+void keep_larger(double& most, double x) {
+  if (!(x <= most)) most = std::isnan(x) ? INFINITY : x;
+}
+
+reference::AttentionRow bound_of(const DecodeData& data, std::int64_t batch_idx,
+                                 const DecodeExact& exact, std::size_t line) {
+  const AttentionDecodeProblem& p = data.problem;
+  const reference::AttentionResult& result = exact.result;
+  const bool is_f16 = p.dtype == DType::kF16, weighs_in_f16 = p.kv_dtype != DType::kBF16;
+  const bool is_empty = std::isinf(result.row_max[line]);
+  return {.head_dim = p.head_dim,
+          .num_keys = data.total(batch_idx),
+          .score_magnitude = result.score_magnitude[line],
+          .row_max = result.row_max[line],
+          .score_shift = exact.score_shift[line],
+          .top_share = is_empty ? 0 : std::exp(result.row_max[line] - result.lse_with_sink[line]),
+          .softcap = p.softcap,
+          .value_max = exact.value_max,
+          .p_roundoff = weighs_in_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16,
+          .p_subnormal = weighs_in_f16 ? 0x1p-24 : 0,
+          .out_roundoff = is_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16};
+}
+
 }  // namespace
 
 std::int64_t DecodeData::cache_elems() const {
@@ -139,33 +173,39 @@ double DecodeData::flops() const {
   return sum;
 }
 
-reference::AttentionResult DecodeData::exact(std::int64_t batch_idx) const {
+DecodeExact DecodeData::exact(std::int64_t batch_idx) const {
   const Problem& p = problem;
-  std::vector<double> k = cache_rows(*this, batch_idx, 0);
+  std::vector<double> k = cache_rows(*this, batch_idx, 0), k_doubt;
   std::vector<double> v = cache_rows(*this, batch_idx, cache_elems());
   if (p.append.is_wanted) {
     const FormatSpec& format = decode_format(p.kv_dtype);
-    std::ranges::copy(new_rows(*this, new_k, p.kv_heads, batch_idx, true, format),
-                      std::back_inserter(k));
-    std::ranges::copy(new_rows(*this, new_v, p.kv_heads, batch_idx, false, format),
+    const NewRows new_keys = new_rows(*this, new_k, p.kv_heads, batch_idx, true, format);
+    k_doubt.resize(k.size());
+    std::ranges::copy(new_keys.numbers, std::back_inserter(k));
+    std::ranges::copy(new_keys.doubt, std::back_inserter(k_doubt));
+    std::ranges::copy(new_rows(*this, new_v, p.kv_heads, batch_idx, false, format).numbers,
                       std::back_inserter(v));
   }
   const std::vector<double> sinks(sink.begin(), sink.end());
-  return reference::attention({.batch = 1,
-                               .heads = p.heads,
-                               .kv_heads = p.kv_heads,
-                               .q_len = p.q_len,
-                               .kv_len = total(batch_idx),
-                               .head_dim = p.head_dim,
-                               .v_head_dim = p.head_dim,
-                               .scale = p.scale,
-                               .softcap = p.softcap,
-                               .causal = p.causal,
-                               .window_left = p.window_left,
-                               .sink = sinks,
-                               .magnitudes = true},
-                              new_rows(*this, q, p.heads, batch_idx, true, decode_format(p.dtype)),
-                              k, v);
+  const NewRows queries = new_rows(*this, q, p.heads, batch_idx, true, decode_format(p.dtype));
+  const reference::AttentionParams params = {.batch = 1,
+                                             .heads = p.heads,
+                                             .kv_heads = p.kv_heads,
+                                             .q_len = p.q_len,
+                                             .kv_len = total(batch_idx),
+                                             .head_dim = p.head_dim,
+                                             .v_head_dim = p.head_dim,
+                                             .scale = p.scale,
+                                             .softcap = p.softcap,
+                                             .causal = p.causal,
+                                             .window_left = p.window_left,
+                                             .sink = sinks,
+                                             .magnitudes = true};
+  DecodeExact exact = {.result = reference::attention(params, queries.numbers, k, v),
+                       .score_shift = reference::attention_score_shift(params, queries.numbers,
+                                                                       queries.doubt, k, k_doubt)};
+  for (const double x : v) exact.value_max = std::max(exact.value_max, std::abs(x));
+  return exact;
 }
 
 DecodeData draw_decode(Problem problem, std::int64_t keys, DecodeLengths lengths,
@@ -204,51 +244,40 @@ DecodeData draw_decode(Problem problem, std::int64_t keys, DecodeLengths lengths
 
 void DecodeDifference::add(const DecodeData& data, std::int64_t batch_idx,
                            const std::vector<std::uint16_t>& out, const std::vector<float>& lse) {
-  const Problem& p = data.problem;
-  const reference::AttentionResult exact = data.exact(batch_idx);
-  const bool is_f16 = p.dtype == DType::kF16, weighs_in_f16 = p.kv_dtype != DType::kBF16;
+  const AttentionDecodeProblem& p = data.problem;
+  const DecodeExact exact = data.exact(batch_idx);
+  const reference::AttentionResult& result = exact.result;
+  const FormatSpec& format = p.dtype == DType::kF16 ? kFp16 : kBf16;
   const std::int64_t rows = p.q_len * p.heads;
+  const auto compare = [&](double got, double want, double bound, double& most) {
+    const double error = std::abs(got - want);
+    keep_larger(most, error);
+    keep_larger(worst_of_bound, error == 0 ? 0 : error / bound);
+  };
   ++sequences;
   for (std::int64_t i = 0; i < rows; ++i) {
     const auto line = static_cast<std::size_t>(i % p.heads * p.q_len + i / p.heads);
-    reference::AttentionRow row = {
-        .head_dim = p.head_dim,
-        .num_keys = data.total(batch_idx),
-        .score_magnitude = exact.score_magnitude[line],
-        .row_max = exact.row_max[line],
-        .softcap = p.softcap,
-        .value_max = 8,  // of N(0,1), in as many numbers
-        .p_roundoff = weighs_in_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16,
-        .p_subnormal = weighs_in_f16 ? 0x1p-24 : 0,
-        .out_roundoff = is_f16 ? reference::kRoundoffFp16 : reference::kRoundoffBf16};
-    // A rotated number may round to the other neighbour where fp32 and float64 disagree.
-    if (p.append.rotary != RotaryPairs::kNone)
-      row.score_magnitude *= 1 + 2 * row.out_roundoff / (17 * 0x1p-25);
+    const reference::AttentionRow row = bound_of(data, batch_idx, exact, line);
     for (std::int64_t d = 0; d < p.head_dim; ++d) {
       const auto at = static_cast<std::size_t>(i * p.head_dim + d);
       const auto got = static_cast<std::size_t>((batch_idx * rows + i) * p.head_dim + d);
-      const double error = std::abs(decode(decode_format(p.dtype), out[got]) - exact.out[at]);
-      const double bound =
-          reference::attention_out_bound(row, exact.out[at], exact.out_magnitude[at]);
-      // What is no number is wrong without measure.
-      max_out_error = error <= max_out_error ? max_out_error : error;
-      worst_of_bound = error <= bound * worst_of_bound ? worst_of_bound : error / bound;
+      const double want = result.out[at];
+      compare(decode(format, out[got]), want,
+              reference::attention_out_bound(row, want, result.out_magnitude[at]), max_out_error);
     }
-    if (!p.has_lse || std::isinf(exact.lse[line])) continue;
-    const double error =
-        std::abs(static_cast<double>(lse[static_cast<std::size_t>(batch_idx * rows) + line]) -
-                 exact.lse[line]);
-    const double bound = reference::attention_lse_bound(row, exact.lse[line]);
-    max_lse_error = error <= max_lse_error ? max_lse_error : error;
-    worst_of_bound = error <= bound * worst_of_bound ? worst_of_bound : error / bound;
+    if (!p.has_lse || std::isinf(result.lse[line])) continue;
+    compare(lse[static_cast<std::size_t>(batch_idx * rows) + line], result.lse[line],
+            reference::attention_lse_bound(row, result.lse[line]), max_lse_error);
   }
 }
 
 nlohmann::json DecodeDifference::log() const {
+  // JSON has no infinity.
+  const auto finite = [](double x) { return std::isfinite(x) ? x : 1e300; };
   return {{"ok", worst_of_bound <= 1 && sequences > 0},
-          {"worst_of_bound", worst_of_bound},
-          {"max_out_error", max_out_error},
-          {"max_lse_error", max_lse_error},
+          {"worst_of_bound", finite(worst_of_bound)},
+          {"max_out_error", finite(max_out_error)},
+          {"max_lse_error", finite(max_lse_error)},
           {"reference", fmt::format("float64, {} sequences", sequences)}};
 }
 

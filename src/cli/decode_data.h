@@ -7,10 +7,17 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <string>
 #include <vector>
 
 namespace tilewright::cli {
+
+/// A sequence in float64.
+struct DecodeExact {
+  reference::AttentionResult result;
+  /// As rows of lse: a number that is rotated in fp32 may round to the other neighbour.
+  std::vector<double> score_shift;
+  double value_max = 0;
+};
 
 /// Numbers are N(0,1), in the caches a few million of them over and over: rows never repeat at the
 /// same place, and caches of gigabytes need not be drawn.
@@ -27,7 +34,7 @@ struct DecodeData {
   /// Keys of a sequence, those appended included.
   std::int64_t total(std::int64_t batch_idx) const;
   /// [q_len, heads, head_dim] of a sequence; rows of lse [heads, q_len].
-  reference::AttentionResult exact(std::int64_t batch_idx) const;
+  DecodeExact exact(std::int64_t batch_idx) const;
   double bytes() const, flops() const;  ///< with these lengths
 };
 
