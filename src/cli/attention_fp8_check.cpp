@@ -189,9 +189,10 @@ class RoundedOperands {
 std::optional<Fp8Computation> fp8_computation(const AttentionData& data, const AttentionPlan& plan,
                                               bool is_rotated) {
   if (plan.accumulation == Fp8Accumulation::kAuto) return std::nullopt;
-  const ops::AttentionFp8 kind = ops::find_attention_kernel(plan.kernel).fp8;
+  const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
+  const ops::AttentionFp8 kind = kernel.fp8;
   const AttentionProblem& p = plan.problem;
-  const ops::Fp8Choice choice = ops::choose_fp8(ops::fp8_problem(kind, p));
+  const ops::Fp8Choice choice = ops::choose_fp8(kernel, ops::fp8_problem(kind, p));
   const bool has_two_levels = choice.accumulation == Fp8Accumulation::kTwoLevel;
   return Fp8Computation{.prepare = ops::attention_is_e4m3(p)
                                        ? ops::prepare_problem_of(data.problem, p.fp8, is_rotated)
