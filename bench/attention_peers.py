@@ -59,6 +59,10 @@ E4M3, PER_HEAD = 3, 1  # tw_dtype, tw_fp8_scales
 ACCUMULATIONS = {"auto": 0, "one_level": 1, "two_level": 2}  # tw_fp8_accumulation
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
+FORMS_OF_K7 = (  # name in the log, kernel, are values columns, how sums are accumulated
+    ("auto", "auto", True, "one_level"), ("k7", "k7", True, "one_level"), ("k7_short", "k7_short", True, "one_level"),
+    ("k7_rows", "k7", False, "one_level"), ("k7_rows_short", "k7_short", False, "one_level"),
+    ("k7_two_level", "k7", True, "two_level"))
 LIMITS = {"bf16": 2e-2, "f16": 2e-2, "e4m3": 6e-2}
 
 
@@ -237,7 +241,7 @@ def runners(torch, args, tilewright, fa3, shape, q, k, v):
 
 
 def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
-    """The same of e4m3 operands: K7 with values in columns or rows, sums of one or two levels, and FA3."""
+    """The same of e4m3 operands: forms of K7, and FA3."""
     q, k, v = (x.codes for x in rounded)
     batch, heads, rows, dim = q.shape
     descales = [x.descale.data_ptr() for x in rounded]
@@ -262,13 +266,12 @@ def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
         run_fa3.keep = (lse, workspace)
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
     columns = rounded[2].columns(torch)
-    for name, is_columns, accumulation in (("k7", True, "one_level"), ("k7_rows", False, "one_level"),
-                                           ("k7_two_level", True, "two_level"))[:3 if tilewright else 0]:
+    for name, kernel, is_columns, accumulation in FORMS_OF_K7 if tilewright else ():
         out = torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
         fp8 = {"columns": is_columns, "accumulation": ACCUMULATIONS[accumulation], "descales": descales}
         try:
             values = columns if is_columns else v
-            run, _, plan = tilewright.prepare(torch, shape, q, k, values, out, lse, "k7", fp8)
+            run, _, plan = tilewright.prepare(torch, shape, q, k, values, out, lse, kernel, fp8)
         except RuntimeError as refusal:
             print(f"  {name}: {refusal}", file=sys.stderr)
             continue

@@ -85,8 +85,12 @@ TEST_F(AttentionDecodePlanTest, FillsTheDeviceWithWholeClusters) {
         EXPECT_LE(plan.groups * plan.cluster, 2 * 132);
         EXPECT_EQ(plan.launches.back().grid[0],
                   static_cast<std::uint32_t>(plan.groups * plan.cluster));
-        if (splits > 0) EXPECT_EQ(plan.cluster, 1);
-        if (splits == 1) EXPECT_EQ(plan.workspace_bytes, 0u);
+        if (splits > 0) {
+          EXPECT_EQ(plan.cluster, 1);
+        }
+        if (splits == 1) {
+          EXPECT_EQ(plan.workspace_bytes, 0u);
+        }
       }
     }
   }

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Making e4m3 operands of attention beside a copy of as many bytes, on a GPU: the same memory, one run.
+
+    python3 bench/prepare_peers.py
+
+Reads 16384 tokens of q, k and v in bf16 with 2048 numbers each, writes their codes: 3 bytes a number. `share` of a
+sample is the time of torch's copy of as many bytes by its time. Checked: scores of some queries, of codes times
+factors, against float64.
+"""
+
+import ctypes
+import random
+import statistics
+import sys
+
+import peer_run
+from attention_peers import FLUSH_BYTES, Strides
+
+TOKENS, HIDDEN = 16384, 2048
+QUERY_BLOCK, KEY_BLOCK = 64, 128
+SCALES = {"tensor": 0, "head": 1, "block": 2}  # tw_fp8_scales
+ROPE = {"none": 0, "interleaved": 1, "halves": 2}  # tw_rotary
+LIMIT = 8e-2  # of scores, relative rms: two operands of 3 fraction bits each
+
+
+class Problem(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("is_packed", ctypes.c_int32),
+                *((name, ctypes.c_int64) for name in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim",
+                                                      "total_q", "total_kv")),
+                *((name + "_strides", Strides) for name in ("q", "k", "v", "q8", "k8", "v8")),
+                *((name, ctypes.c_int32) for name in ("scales", "v_columns", "is_rotated", "rope")),
+                ("sign_seed", ctypes.c_uint64), ("rotary_dim", ctypes.c_int64), ("rope_positions", ctypes.c_int64),
+                ("has_positions", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+
+
+class Sizes(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "q8_bytes", "k8_bytes", "v8_bytes", "num_q_descales", "num_k_descales", "num_v_descales", "num_v_descale_max",
+        "workspace_bytes")]
+
+
+class Arguments(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in (
+        "q", "k", "v", "q8", "k8", "v8", "q_descale", "k_descale", "v_descale", "v_descale_max", "cu_q", "cu_kv",
+        "rope", "q_positions", "k_positions", "workspace", "stream")]
+
+
+class Prepare:
+    """One problem: run() makes the codes of q, k and v [batch, n, heads, dim]."""
+
+    def __init__(self, torch, tilewright, q, k, v, scales, is_rotated, rope):
+        lib, self.check, self.rope = tilewright.lib, tilewright.check, rope
+        problem = Problem()
+        lib.tw_attention_prepare_problem_init(ctypes.byref(problem))
+        problem.batch, problem.q_len, problem.heads, problem.head_dim = q.shape
+        problem.kv_len, problem.kv_heads = problem.q_len, problem.heads
+        problem.scales, problem.is_rotated, problem.rope = SCALES[scales], int(is_rotated), ROPE[rope]
+        n, dim = q.shape[1], q.shape[3]
+        if rope != "none":
+            problem.rotary_dim, problem.rope_positions = dim, n
+            angles = torch.arange(n, device="cuda")[:, None] * 1e4 ** (-torch.arange(0, dim, 2, device="cuda") / dim)
+            self.table = torch.cat([angles.cos(), angles.sin()], 1).float().contiguous()
+        self.handle = ctypes.c_void_p()
+        self.check(lib.tw_attention_prepare_create(tilewright.device, ctypes.byref(problem),
+                                                   ctypes.byref(self.handle)))
+        sizes = lib.tw_attention_prepare_get_sizes(self.handle)
+        self.plan = lib.tw_attention_prepare_plan_text(self.handle).decode()
+        self.codes = [torch.zeros(size, dtype=torch.uint8, device="cuda")
+                      for size in (sizes.q8_bytes, sizes.k8_bytes, sizes.v8_bytes)]
+        self.descales = [torch.zeros(max(count, 1), device="cuda")
+                         for count in (sizes.num_q_descales, sizes.num_k_descales, sizes.num_v_descales,
+                                       sizes.num_v_descale_max)]
+        self.workspace = torch.zeros(max(sizes.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
+        a = self.arguments = Arguments(*(x.data_ptr() for x in (q, k, v, *self.codes, *self.descales)))
+        a.rope = self.table.data_ptr() if rope != "none" else None
+        a.workspace, self.torch, self.lib, self.kept = self.workspace.data_ptr(), torch, lib, (q, k, v)
+
+    def run(self):
+        self.arguments.stream = self.torch.cuda.current_stream().cuda_stream
+        self.check(self.lib.tw_attention_prepare_run(self.handle, ctypes.byref(self.arguments)))
+
+    def close(self):
+        self.lib.tw_attention_prepare_destroy(self.handle)
+
+    def error(self, scales):
+        """Relative rms of scores of 16 queries of a head; None with RoPE, whose codes the tests compare to the byte."""
+        if self.rope != "none":
+            return None
+        torch, (q, k, _) = self.torch, self.kept
+        batch, n, heads, dim = q.shape
+        b, h = random.randrange(batch), random.randrange(heads)
+        sums, wanted = [], []
+        for operand, block, x in ((0, QUERY_BLOCK, q), (1, KEY_BLOCK, k)):
+            codes = self.codes[operand][:q.numel()].view(torch.float8_e4m3fn).reshape(q.shape)[b, :, h].double()
+            factor = self.descales[operand].double()
+            if scales == "head":
+                factor = factor.reshape(batch, heads)[b, h]
+            elif scales == "block":
+                factor = factor.reshape(batch, heads, -1)[b, h].repeat_interleave(block)[:n, None]
+            sums.append(codes * factor)
+            wanted.append(x[b, :, h].double())
+        got, right = sums[0][:16] @ sums[1].T, wanted[0][:16] @ wanted[1].T
+        return float((got - right).square().mean().sqrt() / right.square().mean().sqrt())
+
+
+def time_all(torch, found, samples):
+    """Microseconds: one call of each in random order, the L2 written full before each."""
+    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    times = {name: [] for name in found}
+    for sample in range(samples + 1):  # the first pays for loading
+        for name in random.sample(list(found), len(found)):
+            flush.fill_(1)
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            found[name]()
+            end.record()
+            end.synchronize()
+            if sample > 0:
+                times[name].append(1e3 * begin.elapsed_time(end))
+    return times
+
+
+def run_shape(torch, args, tilewright, log, dim, n):
+    heads = HIDDEN // dim
+    q, k, v = (torch.randn(TOKENS // n, n, heads, dim, device="cuda").bfloat16() for _ in range(3))
+    num_bytes = 3 * 3 * TOKENS * HIDDEN
+    source = torch.zeros(num_bytes // 2, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    found, prepares = {("copy", "", ""): lambda: target.copy_(source)}, {}
+    for scales, is_rotated, rope in (("block", True, "none"), ("head", True, "none"), ("block", False, "none"),
+                                     ("head", False, "none"), ("block", True, "halves"), ("block", True, "interleaved"),
+                                     ("block", False, "halves")):
+        one = Prepare(torch, tilewright, q, k, v, scales, is_rotated, rope)
+        key = (scales, "rotated" if is_rotated else "plain", rope)
+        found[key], prepares[key] = one.run, one
+        one.run()
+        torch.cuda.synchronize()
+    times = time_all(torch, found, args.samples)
+    copy_us = statistics.median(times[("copy", "", "")])
+    for key, samples in times.items():
+        error = prepares[key].error(key[0]) if key in prepares else None
+        us = statistics.median(samples)
+        log["samples"].append({
+            "source": "tilewright" if key in prepares else f"torch {torch.__version__}", "bytes": num_bytes,
+            "problem": {"head_dim": dim, "rows": n, "heads": heads, "batch": TOKENS // n, "scales": key[0],
+                        "is_rotated": key[1] == "rotated", "rope": key[2]},
+            "samples_us": samples, "share": copy_us / us, "plan": prepares[key].plan if key in prepares else None,
+            "error": {"relative_rms": error, "ok": error is None or error < LIMIT}})
+        rates = f"{us:8.2f} us {num_bytes / us * 1e-3:6.0f} GB/s {100 * copy_us / us:5.0f} %"
+        print(f"d{dim:<4} {' '.join(key):<26} {rates}" + ("" if error is None else f"  rms {error:.1e}"))
+    for one in prepares.values():
+        one.close()
+
+
+def main():
+    parser = peer_run.begin_parser(__doc__, "prepare-peers.json", 0, "unused: 16 queries a head are")
+    args = parser.parse_args()
+    torch = peer_run.import_torch()
+    tilewright = peer_run.open_library(
+        args, lambda path: peer_run.Library(path, strings=("tw_attention_prepare_plan_text",)))
+    if tilewright is None:
+        sys.exit("prepare_peers: --no-tilewright leaves nothing to measure")
+    tilewright.lib.tw_attention_prepare_get_sizes.restype = Sizes
+    tilewright.lib.tw_attention_prepare_get_sizes.argtypes = [ctypes.c_void_p]
+    log = peer_run.begin_log(torch, "attention_prepare", tilewright,
+                             cache="cold: 256 MiB are written before every timed run")
+    for dim in (64, 128, 256):
+        run_shape(torch, args, tilewright, log, dim, 4096)
+    return peer_run.end_run(log, args.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
