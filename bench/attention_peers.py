@@ -283,6 +283,7 @@ def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
 def measure(torch, args, found):
     """Microseconds: one call of each in random order, args.samples times."""
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
+    peer_run.warm_up(torch)
     times = {name: [] for name in found}
     for sample in range(args.samples + 1):  # the first pays for loading
         for name in random.sample(list(found), len(found)):

@@ -67,6 +67,16 @@ def open_library(args, kind):
     return kind(args.library)
 
 
+def warm_up(torch, seconds=0.2):
+    """A GPU that has had nothing to do runs at a fraction of its clock: work for it until it does not."""
+    x = torch.zeros(2048, 2048, dtype=torch.bfloat16, device="cuda")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for _ in range(20):
+            x @ x
+        torch.cuda.synchronize()
+
+
 def clocks():
     """Of the GPU now; None where nvidia-smi does not say."""
     query = "clocks.sm,clocks.mem,power.draw,temperature.gpu"
