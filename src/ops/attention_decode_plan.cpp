@@ -64,6 +64,11 @@ std::int64_t tiles(const AttentionDecodePlan& plan) {
   return plan.problem.batch * plan.problem.kv_heads * plan.passes;
 }
 
+bool is_tile_for_a_cluster(const AttentionDecodePlan& plan, std::int64_t parts, int cluster,
+                           std::int64_t room) {
+  return parts <= kernels::kDecodeMaxCluster + 1 && tiles(plan) * cluster <= room;
+}
+
 // CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
 // all of them do; but they leave some multiprocessors without work, and begin and end together. That
 // pays if a cluster can do a tile alone, or where a few tiles of many rows have very many parts.
@@ -74,7 +79,7 @@ int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device
   if (plan.problem.splits > 0 || !device.has_clusters) return 1;
   int cluster = 1;
   while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
-  if (parts <= kernels::kDecodeMaxCluster + 1 && tiles(plan) * cluster <= room) return cluster;
+  if (is_tile_for_a_cluster(plan, parts, cluster, room)) return cluster;
   const bool is_narrow = tiles(plan) <= kFewTiles && decode_rows(plan.problem) >= kManyRows;
   return is_narrow ? std::min(cluster, 4) : 1;
 }
@@ -91,8 +96,11 @@ void share_out(const device::DeviceInfo& device, int residents, AttentionDecodeP
   // Clusters do not fill the multiprocessors that are left over in their part of the device.
   const std::int64_t in_clusters = room * 15 / 16;
   plan.cluster = cluster_of(plan, device, in_clusters, parts);
+  // A cluster with parts of two tiles would leave parts for others to merge.
+  const bool has_a_tile =
+      plan.cluster > 1 && is_tile_for_a_cluster(plan, parts, plan.cluster, in_clusters);
   plan.groups = static_cast<int>(std::clamp<std::int64_t>(
-      (tiles(plan) * parts + plan.cluster - 1) / plan.cluster, 1,
+      has_a_tile ? tiles(plan) : (tiles(plan) * parts + plan.cluster - 1) / plan.cluster, 1,
       std::max<std::int64_t>((plan.cluster > 1 ? in_clusters : room) / plan.cluster, 1)));
 }
 

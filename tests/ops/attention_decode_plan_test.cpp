@@ -96,6 +96,17 @@ TEST_F(AttentionDecodePlanTest, FillsTheDeviceWithWholeClusters) {
   }
 }
 
+// Fewer would cut tiles, and parts of tiles are merged in global memory.
+TEST_F(AttentionDecodePlanTest, AShortTileHasAClusterOfItsOwn) {
+  for (const std::int64_t keys : {256, 1024}) {
+    const AttentionDecodePlan plan =
+        plan_of(with(kGood, [&](AttentionDecodeProblem& p) { p.batch = 1, p.max_len = keys; }));
+    SCOPED_TRACE(plan.to_string());
+    EXPECT_GT(plan.cluster, 1);
+    EXPECT_EQ(plan.groups, 8) << "heads of keys";
+  }
+}
+
 TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
   expect_invalid([] { make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; })); },
                  {"kernel = r8", "auto, r16, r64"});
