@@ -3,6 +3,7 @@
 
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/special_registers.h"
 #include "tile/decode_merge.h"
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace tilewright::tile {
 __device__ inline void touch(const kernels::DecodeParams& p) {
   const auto* const words = reinterpret_cast<const std::uint32_t*>(&p);
 #pragma unroll
-  for (std::size_t i = 0; i < sizeof(p) / 4; i += 16) asm volatile("" ::"r"(words[i]));
+  for (std::size_t i = 0; i < sizeof(p) / 4; i += 16) ptx::read_u32(words[i]);
 }
 
 template <kernels::DecodeKv Kv, kernels::DecodeShape Shape>
