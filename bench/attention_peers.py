@@ -60,7 +60,8 @@ ACCUMULATIONS = {"auto": 0, "one_level": 1, "two_level": 2}  # tw_fp8_accumulati
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
 FORMS_OF_K7 = (  # name in the log, kernel, are values columns, how sums are accumulated
-    ("auto", "auto", True, "one_level"), ("k7", "k7", True, "one_level"), ("k7_short", "k7_short", True, "one_level"),
+    ("auto", "auto", True, "one_level"), ("k7", "k7", True, "one_level"),
+    ("k7_short", "k7_short", True, "one_level"),
     ("k7_rows", "k7", False, "one_level"), ("k7_rows_short", "k7_short", False, "one_level"),
     ("k7_two_level", "k7", True, "two_level"))
 LIMITS = {"bf16": 2e-2, "f16": 2e-2, "e4m3": 6e-2}

@@ -35,8 +35,8 @@ class Problem(ctypes.Structure):
 
 class Sizes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in (
-        "q8_bytes", "k8_bytes", "v8_bytes", "num_q_descales", "num_k_descales", "num_v_descales", "num_v_descale_max",
-        "workspace_bytes")]
+        "q8_bytes", "k8_bytes", "v8_bytes", "num_q_descales", "num_k_descales", "num_v_descales",
+        "num_v_descale_max", "workspace_bytes")]
 
 
 class Arguments(ctypes.Structure):
@@ -58,7 +58,8 @@ class Prepare:
         n, dim = q.shape[1], q.shape[3]
         if rope != "none":
             problem.rotary_dim, problem.rope_positions = dim, n
-            angles = torch.arange(n, device="cuda")[:, None] * 1e4 ** (-torch.arange(0, dim, 2, device="cuda") / dim)
+            frequencies = 1e4 ** (-torch.arange(0, dim, 2, device="cuda") / dim)
+            angles = torch.arange(n, device="cuda")[:, None] * frequencies
             self.table = torch.cat([angles.cos(), angles.sin()], 1).float().contiguous()
         self.handle = ctypes.c_void_p()
         self.check(lib.tw_attention_prepare_create(tilewright.device, ctypes.byref(problem),
@@ -83,7 +84,7 @@ class Prepare:
         self.lib.tw_attention_prepare_destroy(self.handle)
 
     def error(self, scales):
-        """Relative rms of scores of 16 queries of a head; None with RoPE, whose codes the tests compare to the byte."""
+        """Relative rms of scores of 16 queries of a head; None with RoPE, whose codes the tests compare."""
         if self.rope != "none":
             return None
         torch, (q, k, _) = self.torch, self.kept
@@ -129,8 +130,8 @@ def run_shape(torch, args, tilewright, log, dim, n):
     target = torch.empty_like(source)
     found, prepares = {("copy", "", ""): lambda: target.copy_(source)}, {}
     for scales, is_rotated, rope in (("block", True, "none"), ("head", True, "none"), ("block", False, "none"),
-                                     ("head", False, "none"), ("block", True, "halves"), ("block", True, "interleaved"),
-                                     ("block", False, "halves")):
+                                     ("head", False, "none"), ("block", True, "halves"),
+                                     ("block", True, "interleaved"), ("block", False, "halves")):
         one = Prepare(torch, tilewright, q, k, v, scales, is_rotated, rope)
         key = (scales, "rotated" if is_rotated else "plain", rope)
         found[key], prepares[key] = one.run, one

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every rung of the attention ladder, and attention of new tokens, under NVIDIA's compute-sanitizer, on a GPU.
+"""Runs every rung of the attention ladder and flash decode under NVIDIA's compute-sanitizer, on a GPU.
 
   tools/sanitize.py [--tools memcheck,initcheck,synccheck,racecheck] [--kernels k7,decode] [--out FOLDER]
 

@@ -51,7 +51,7 @@ void run_bench_decode(const BenchDecodeArgs& args, Context& context) {
              .run =
                  [&](const Device& device) {
                    return run_decode_sweep(device, to_decode_sweep(args, device),
-                                            decode_command_line(args));
+                                           decode_command_line(args));
                  },
              .is_correct = is_decode_log_correct,
              .page = decode_report,

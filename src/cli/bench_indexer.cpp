@@ -80,7 +80,7 @@ std::string index_command_line(const BenchIndexerArgs& args) {
          repeated_option("--keys", args.keys) + repeated_option("--q-len", args.q_lens) +
          repeated_option("--prompt", args.prompts) + repeated_option("--format", args.formats) +
          fmt::format(" --heads {} --topk {} --page {} --lengths {} --samples {}", args.heads,
-                            args.topk, args.key_page, args.lengths, args.sweep.samples);
+                     args.topk, args.key_page, args.lengths, args.sweep.samples);
 }
 
 void run_bench_indexer(const BenchIndexerArgs& args, Context& context) {
@@ -88,7 +88,7 @@ void run_bench_indexer(const BenchIndexerArgs& args, Context& context) {
              .run =
                  [&](const Device& device) {
                    return run_index_sweep(device, to_index_sweep(args, device),
-                                            index_command_line(args));
+                                          index_command_line(args));
                  },
              .is_correct = is_index_log_correct,
              .page = index_report,

@@ -51,7 +51,7 @@ void run_bench_sparse(const BenchSparseArgs& args, Context& context) {
              .run =
                  [&](const Device& device) {
                    return run_sparse_sweep(device, to_sparse_sweep(args, device),
-                                            sparse_command_line(args));
+                                           sparse_command_line(args));
                  },
              .is_correct = is_sparse_log_correct,
              .page = sparse_report,

@@ -70,8 +70,9 @@ bool is_tile_for_a_cluster(const AttentionDecodePlan& plan, std::int64_t parts, 
 }
 
 // CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
-// all of them do; but they leave some multiprocessors without work, and begin and end together. That
-// pays if a cluster can do a tile alone, or where a few tiles of many rows have very many parts.
+// all of them do; but they leave some multiprocessors without work, and begin and end together.
+// That pays if a cluster can do a tile alone, or where a few tiles of many rows have very many
+// parts.
 int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, std::int64_t room,
                std::int64_t parts) {
   constexpr std::int64_t kFewTiles = 4, kManyRows = 16;

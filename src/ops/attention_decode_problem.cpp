@@ -33,8 +33,8 @@ void check_numbers(const Problem& p) {
                 "Convert first.",
                 to_string(p.dtype));
   kChecks.check(p.kv_dtype == p.dtype || p.kv_dtype == DType::kF8_E4M3,
-                "kv_dtype = {}; expected dtype = {} or F8_E4M3. Convert the cache, or q.", to_string(p.kv_dtype),
-                to_string(p.dtype));
+                "kv_dtype = {}; expected dtype = {} or F8_E4M3. Convert the cache, or q.",
+                to_string(p.kv_dtype), to_string(p.dtype));
   check_range("batch", p.batch, 0, kMaxBatch, "Run parts of the batch.");
   check_range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries,
               "More queries are work for attention.h.");
@@ -45,7 +45,8 @@ void check_numbers(const Problem& p) {
                 "query heads. Repeat or drop heads.",
                 p.heads, p.kv_heads);
   kChecks.check(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
-                "head_dim = {}; expected a multiple of 8 from 8 to 4096. Pad with zeros.", p.head_dim);
+                "head_dim = {}; expected a multiple of 8 from 8 to 4096. Pad with zeros.",
+                p.head_dim);
   kChecks.check(!p.scale || (std::isfinite(*p.scale) && *p.scale > 0),
                 "scale = {}; expected a finite number > 0, or none for head_dim^-0.5",
                 p.scale.value_or(0));
@@ -72,7 +73,8 @@ void complete_room(Problem& p) {
   check_range("page_size", p.page_size, 1, kMaxKeys, "0 stands for no pages.");
   check_range("num_pages", p.num_pages, 0, kMaxInt32, "Larger pages need fewer.");
   check_range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size, "Drop the oldest keys.");
-  kChecks.check(p.max_len == 0, "max_len = {} with pages of {}; expected 0: max_pages says it. Leave it out.",
+  kChecks.check(p.max_len == 0,
+                "max_len = {} with pages of {}; expected 0: max_pages says it. Leave it out.",
                 p.max_len, p.page_size);
   if (p.table_stride == 0) p.table_stride = p.max_pages;
   check_range("table_stride", p.table_stride, 0, kMaxStride, "0 stands for max_pages.");
@@ -112,14 +114,16 @@ void check_append(const Problem& p) {
                   a.rotary_dim, a.max_position);
     return;
   }
-  kChecks.check(a.is_wanted,
-                "append.rotary is set without append.is_wanted; expected both: keys in the cache are "
-                "rotated already, and q alone is not. Append, or rotate q before.");
+  kChecks.check(
+      a.is_wanted,
+      "append.rotary is set without append.is_wanted; expected both: keys in the cache are "
+      "rotated already, and q alone is not. Append, or rotate q before.");
   kChecks.check(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= p.head_dim,
                 "append.rotary_dim = {}; expected an even number up to head_dim = {}. Elements "
                 "turn in pairs.",
                 a.rotary_dim, p.head_dim);
-  check_range("append.max_position", a.max_position, 1, kMaxInt32, "It counts rows of cos and sin.");
+  check_range("append.max_position", a.max_position, 1, kMaxInt32,
+              "It counts rows of cos and sin.");
 }
 
 }  // namespace

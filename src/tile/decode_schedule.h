@@ -1,5 +1,6 @@
-// Who attends to which keys: the first warp of a CTA works it out from the lengths on the device, so
-// that no launch depends on them, and leaves a few segments at a time to all warps (DecodeAgenda).
+// Who attends to which keys: the first warp of a CTA works it out from the lengths on the device,
+// so that no launch depends on them, and leaves a few segments at a time to all warps
+// (DecodeAgenda).
 // One place in the code finds the next segment: when every place that needs one did it by itself,
 // that was a third of 120 KB of instructions, and fetching them cost microseconds.
 //
@@ -7,8 +8,9 @@
 //   aligned    every tile in equal parts, as many as there are groups of CTAs for, one for a group:
 //              DecodeAligned. For up to 32 sequences, one for a lane, which keeps it short: until
 //              it is done, no key is on its way.
-//   balanced   tiles have weights, their pieces and tile_cost, and group c has units [c S, (c + 1) S)
-//              of their sum: all groups end together, but most have parts of two tiles.
+//   balanced   tiles have weights, their pieces and tile_cost, and group c has the units
+//              [c S, (c + 1) S) of their sum: all groups end together, but most have parts of two
+//              tiles.
 //   fixed      the same, and a weight is the number of parts that was asked for.
 #pragma once
 

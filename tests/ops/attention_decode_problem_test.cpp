@@ -83,7 +83,8 @@ TEST(AttentionDecodeRefusals, NameWhatIsWrongWithPages) {
       {[](auto& p) { p.num_pages = std::int64_t{1} << 31; },
        {"num_pages = 2147483648", "2147483647", "Larger pages"}},
       {[](auto& p) { p.max_pages = 1 << 25; }, {"max_pages = 33554432", "0 to 16777216", "oldest"}},
-      {[](auto& p) { p.max_len = 5; }, {"max_len = 5", "pages of 64", "expected 0", "Leave it out"}},
+      {[](auto& p) { p.max_len = 5; },
+       {"max_len = 5", "pages of 64", "expected 0", "Leave it out"}},
       {[](auto& p) { p.table_stride = -4; }, {"table_stride = -4", "0 to", "max_pages"}}};
   for (const auto& [change, parts] : cases) refused(paged(change), parts);
 }

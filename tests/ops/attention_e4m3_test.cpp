@@ -1,12 +1,13 @@
 // The attention operator on e4m3 operands, every kind of factor and layout of values: each element
 // against the float64 result of the codes.
+#include "tilewright/attention.h"
+
 #include "reference/attention.h"
 #include "reference/attention_fp8_bound.h"
 #include "reference/attention_prepare.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/ops/hopper_test.h"
-#include "tilewright/attention.h"
 
 #include <cmath>
 

@@ -12,9 +12,10 @@
 //   ...      (each at its own pace; copies of the next tile begin in this one)           | store
 //
 // Each CTA works out for itself from the lengths what it does (tile/decode_agenda.h). Until that is
-// done no key is on its way: it is short, and stands in one place. Of a tile that several CTAs share, the one that comes last merges all parts
-// (tile/decode_parts.h). Where tiles are few or short, CTAs work in clusters: each has a part of a
-// segment's keys, and merges a part of its dimensions, out of the shared memory of all.
+// done no key is on its way: it is short, and stands in one place. Of a tile that several CTAs
+// share, the one that comes last merges all parts (tile/decode_parts.h). Where tiles are few or
+// short, CTAs work in clusters: each has a part of a segment's keys, and merges a part of its
+// dimensions, out of the shared memory of all.
 //
 // Limit: memory. A key and value of 128 bf16 are 512 bytes: at 4.2 TB/s and 132 multiprocessors 27
 // clocks (at 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns
