@@ -83,7 +83,8 @@ def upper_rungs():
 
 
 def fp8_rates(found):
-    """K7 with values in columns and one level of sums, beside FlashAttention-3; then rows, two levels."""
+    """K7 as plan() chooses its form, values in columns, one level of sums, beside FlashAttention-3; then rows, two
+    levels."""
     lengths = sorted({key[3] for key in found})
     yield "| | " + " | ".join(f"n {n}" for n in lengths) + " |"
     yield "|---" * (len(lengths) + 1) + "|"
@@ -91,7 +92,7 @@ def fp8_rates(found):
         for causal in (False, True):
             cells = []
             for n in lengths:
-                k7, rows, two, fa3 = (found[(k, dim, causal, n)] for k in ("k7", "k7_rows", "k7_two_level", "fa3"))
+                k7, rows, two, fa3 = (found[(k, dim, causal, n)] for k in ("auto", "k7_rows", "k7_two_level", "fa3"))
                 cells.append(f"{k7:.0f} ({k7 / fa3:.2f}), {rows:.0f}, {two:.0f}")
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
