@@ -13,8 +13,9 @@ import random
 import statistics
 import sys
 
+import attention_peers
 import peer_run
-from attention_peers import FLUSH_BYTES, Strides
+from attention_peers import Strides
 
 TOKENS, HIDDEN = 16384, 2048
 QUERY_BLOCK, KEY_BLOCK = 64, 128
@@ -104,24 +105,6 @@ class Prepare:
         return float((got - right).square().mean().sqrt() / right.square().mean().sqrt())
 
 
-def time_all(torch, found, samples):
-    """Microseconds: one call of each in random order, the L2 written full before each."""
-    flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
-    peer_run.warm_up(torch)
-    times = {name: [] for name in found}
-    for sample in range(samples + 1):  # the first pays for loading
-        for name in random.sample(list(found), len(found)):
-            flush.fill_(1)
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            found[name]()
-            end.record()
-            end.synchronize()
-            if sample > 0:
-                times[name].append(1e3 * begin.elapsed_time(end))
-    return times
-
-
 def run_shape(torch, args, tilewright, log, dim, n):
     heads = HIDDEN // dim
     q, k, v = (torch.randn(TOKENS // n, n, heads, dim, device="cuda").bfloat16() for _ in range(3))
@@ -137,7 +120,7 @@ def run_shape(torch, args, tilewright, log, dim, n):
         found[key], prepares[key] = one.run, one
         one.run()
         torch.cuda.synchronize()
-    times = time_all(torch, found, args.samples)
+    times = attention_peers.measure(torch, args, {name: (None, None, run) for name, run in found.items()})
     copy_us = statistics.median(times[("copy", "", "")])
     for key, samples in times.items():
         error = prepares[key].error(key[0]) if key in prepares else None

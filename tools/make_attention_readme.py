@@ -92,7 +92,8 @@ def fp8_rates(found):
         for causal in (False, True):
             cells = []
             for n in lengths:
-                k7, rows, two, fa3 = (found[(k, dim, causal, n)] for k in ("auto", "k7_rows", "k7_two_level", "fa3"))
+                k7, rows, two, fa3 = (found[(kernel, dim, causal, n)]
+                                      for kernel in ("auto", "k7_rows", "k7_two_level", "fa3"))
                 cells.append(f"{k7:.0f} ({k7 / fa3:.2f}), {rows:.0f}, {two:.0f}")
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
