@@ -108,6 +108,7 @@ struct DecodeParamsMaker {
             .q_is_f16 = p.dtype == DType::kF16 ? 1 : 0,
             .scale_log2 = static_cast<float>(is_capped ? p.softcap * kLog2e : scale),
             .softcap_scale = is_capped ? static_cast<float>(2 * scale / p.softcap) : 0.0f,
+            .ahead_keys = getenv("TW_AHEAD") ? atoi(getenv("TW_AHEAD")) : 256,
             .deal = p.splits > 0 ? kernels::DecodeDeal::kFixed : kernels::DecodeDeal::kAuto,
             .splits = narrow(p.splits),
             .groups = plan.groups,

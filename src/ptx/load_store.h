@@ -101,6 +101,13 @@ __device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from) {
   return word;
 }
 
+/// What the L2 cache has: another may be writing it.
+__device__ inline std::int32_t ld_relaxed_gpu_s32(const std::int32_t* from) {
+  std::int32_t value;
+  asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+
 /// A flag in global memory between CTAs: what was written before it, also by threads that met the
 /// writer at a barrier, is seen by who has read it so. PTX ISA: "st", ".release"; "ld", ".acquire".
 __device__ inline void st_release_gpu_u64(std::uint64_t* to, std::uint64_t value) {

@@ -13,11 +13,11 @@ namespace tilewright::tile {
 /// rounded somehow, but the same way in all groups.
 class DecodeAligned {
  public:
-  __device__ explicit DecodeAligned(const kernels::DecodeParams& p) : p_(p) {
+  __device__ DecodeAligned(const kernels::DecodeParams& p, const std::int32_t* lengths) : p_(p) {
     tiles_ = p.kv_heads * p.m_tiles;
     if (p.deal != kernels::DecodeDeal::kAuto || p.batch > 32 || p.batch * tiles_ > p.groups) return;
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-    if (lane < p.batch) keys_ = DecodeKeys(p, lane);
+    if (lane < p.batch) keys_ = DecodeKeys(p, lengths, lane);
     choose(static_cast<float>(keys_.pieces));
   }
 
@@ -102,9 +102,9 @@ class DecodeAgenda {
  public:
   /// By the first warp: the first segments of CTA `rank` of the 2^log2_size ones of a group. All
   /// may read them behind a barrier.
-  __device__ void begin(const kernels::DecodeParams& p, std::int32_t group, std::uint32_t rank,
-                        std::uint32_t log2_size) {
-    const DecodeAligned aligned(p);
+  __device__ void begin(const kernels::DecodeParams& p, const std::int32_t* lengths,
+                        std::int32_t group, std::uint32_t rank, std::uint32_t log2_size) {
+    const DecodeAligned aligned(p, lengths);
     DecodeSegment only;
     bool exists;
     if (aligned.find(group, only, exists)) {
@@ -112,18 +112,18 @@ class DecodeAgenda {
       count_ = exists ? 1 : 0;
       if (exists) segments_[0] = only, cut(segments_[0], rank, log2_size);
     } else {
-      const DecodeWalk walk(p, DecodePlan(p), group);
+      const DecodeWalk walk(p, lengths, DecodePlan(p, lengths), group);
       if (threadIdx.x > 0) return;
       new (walk_) DecodeWalk(walk);
-      fill(rank, log2_size);
+      fill(lengths, rank, log2_size);
     }
   }
   /// By the first thread: the next ones.
-  __device__ void fill(std::uint32_t rank, std::uint32_t log2_size) {
+  __device__ void fill(const std::int32_t* lengths, std::uint32_t rank, std::uint32_t log2_size) {
     DecodeWalk& walk = *reinterpret_cast<DecodeWalk*>(walk_);
     DecodeWalk at = walk;
     count_ = 0;
-    while (count_ < kernels::kDecodeAgenda && at.next(segments_[count_]))
+    while (count_ < kernels::kDecodeAgenda && at.next(lengths, segments_[count_]))
       cut(segments_[count_++], rank, log2_size);
     walk.~DecodeWalk();
     new (walk_) DecodeWalk(at);

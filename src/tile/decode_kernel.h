@@ -4,6 +4,7 @@
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/special_registers.h"
+#include "tile/decode_ahead.h"
 #include "tile/decode_merge.h"
 
 #include <cstddef>
@@ -33,8 +34,6 @@ __device__ void decode(const kernels::DecodeParams& p) {
   const std::uint32_t ring =
       ptx::shared_address(shared_bytes) + team * (Shape.stages * Shape.stage_bytes());
   touch(p);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
 
   DecodeConsumer<Kv, Shape> consumer = {p, team, row_warp,
                                         ptx::shared_address(sums + Shape.sum_bytes()) +
@@ -42,9 +41,29 @@ __device__ void decode(const kernels::DecodeParams& p) {
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums)};
   const DecodeGroup& group = merger.group;
-  if (warp == 0)
-    agenda.begin(p, static_cast<std::int32_t>(blockIdx.x >> group.log2_size), group.rank,
-                 group.log2_size);
+  const auto begin_agenda = [&](const std::int32_t* lengths) {
+    if (warp == 0)
+      agenda.begin(p, lengths, static_cast<std::int32_t>(blockIdx.x >> group.log2_size), group.rank,
+                   group.log2_size);
+  };
+  const DecodeAhead<Shape> ahead(p, reinterpret_cast<std::int32_t*>(exchange));
+#pragma unroll 1
+  for (int turn = 0; turn < 2; ++turn) {  // one place in the code for both
+    if (turn == 0) {
+      if (!ahead.is_possible()) continue;
+      ahead.copy_lengths();
+      __syncthreads();
+    } else {
+      ptx::griddepcontrol_wait();
+      ptx::griddepcontrol_launch_dependents();
+      if (ahead.is_possible() && ahead.check()) break;
+    }
+    begin_agenda(turn == 0 ? ahead.lengths() : p.lengths);
+    if (turn == 0) {
+      __syncthreads();
+      ahead.prefetch(agenda);
+    }
+  }
   while (true) {
     __syncthreads();
     DecodeLoader<Shape> loader(p, agenda, ring, team, row_warp);
@@ -77,7 +96,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
     }
     if (agenda.is_last()) break;
     __syncthreads();
-    if (threadIdx.x == 0) agenda.fill(group.rank, group.log2_size);
+    if (threadIdx.x == 0) agenda.fill(p.lengths, group.rank, group.log2_size);
   }
   merger.group.acquire();  // nobody leaves while another reads his shared memory
 }

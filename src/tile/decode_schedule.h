@@ -30,9 +30,10 @@ struct DecodeKeys {
   std::int32_t first_piece = 0, pieces = 0;  ///< at least one of a sequence
 
   DecodeKeys() = default;
-  __device__ DecodeKeys(const kernels::DecodeParams& p, std::int32_t batch_idx) {
+  __device__ DecodeKeys(const kernels::DecodeParams& p, const std::int32_t* lengths,
+                        std::int32_t batch_idx) {
     constexpr std::int32_t kKeys = kernels::kDecodePieceKeys;
-    length = min(max(p.lengths[batch_idx], 0) + p.added, p.cache.capacity);
+    length = min(max(lengths[batch_idx], 0) + p.added, p.cache.capacity);
     begin = min(max(length - p.q_len - p.window_left, 0), length);
     first_piece = begin / kKeys;
     pieces = max((length + kKeys - 1) / kKeys - first_piece, 1);
@@ -67,7 +68,8 @@ struct DecodeSegment {
 /// The sum of all weights, and how it is shared out. By all lanes of a warp.
 class DecodePlan {
  public:
-  __device__ explicit DecodePlan(const kernels::DecodeParams& p) : p_(p) {
+  __device__ DecodePlan(const kernels::DecodeParams& p, const std::int32_t* lengths)
+      : p_(p), lengths_(lengths) {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     const std::int32_t chunk = (p.batch + 31) / 32;
     first_ = min(lane * chunk, p.batch), last_ = min(first_ + chunk, p.batch);
@@ -79,7 +81,7 @@ class DecodePlan {
     }
     std::int64_t pieces = 0;
 #pragma unroll 1
-    for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, b).pieces;
+    for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, lengths, b).pieces;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) pieces += __shfl_xor_sync(kAllLanes, pieces, step);
     const std::int64_t all_tiles = std::int64_t{p.batch} * tiles();
@@ -109,7 +111,7 @@ class DecodePlan {
     const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
     std::int64_t mine = 0;
 #pragma unroll 1
-    for (std::int32_t b = first_; b < last_; ++b) mine += weight(DecodeKeys(p_, b));
+    for (std::int32_t b = first_; b < last_; ++b) mine += weight(DecodeKeys(p_, lengths_, b));
     mine *= tiles();
     std::int64_t through = mine;
 #pragma unroll
@@ -123,7 +125,7 @@ class DecodePlan {
     at -= __shfl_sync(kAllLanes, through - mine, owner);
     batch_idx = __shfl_sync(kAllLanes, first_, owner);
     while (true) {
-      const std::int64_t here = std::int64_t{weight(DecodeKeys(p_, batch_idx))} * tiles();
+      const std::int64_t here = std::int64_t{weight(DecodeKeys(p_, lengths_, batch_idx))} * tiles();
       if (at < here) return true;
       at -= here, ++batch_idx;
     }
@@ -133,6 +135,7 @@ class DecodePlan {
   static constexpr unsigned kAllLanes = 0xffffffffu;
 
   const kernels::DecodeParams& p_;
+  const std::int32_t* lengths_;
   std::int32_t first_, last_;  ///< sequences of this lane
   bool is_parts_ = false;
   std::int64_t share_ = 0;
@@ -141,7 +144,8 @@ class DecodePlan {
 /// The segments of a CTA, one after another.
 class DecodeWalk {
  public:
-  __device__ DecodeWalk(const kernels::DecodeParams& p, const DecodePlan& plan, std::int32_t group)
+  __device__ DecodeWalk(const kernels::DecodeParams& p, const std::int32_t* lengths,
+                        const DecodePlan& plan, std::int32_t group)
       : p_(p),
         group_(group),
         share_(plan.share()),
@@ -151,13 +155,13 @@ class DecodeWalk {
     std::int64_t at = unit_;
     if (!plan.find(at, batch_idx_)) return;
     left_ = share_;
-    enter();
+    enter(lengths);
     tile_ = static_cast<std::int32_t>(decode_quotient(at, weight_));
     offset_ = static_cast<std::int32_t>(at - std::int64_t{tile_} * weight_);
   }
 
   /// False at the end.
-  __device__ bool next(DecodeSegment& segment) {
+  __device__ bool next(const std::int32_t* lengths, DecodeSegment& segment) {
     while (left_ > 0 && batch_idx_ < p_.batch) {
       const std::int32_t take =
           is_parts_ ? 1 : static_cast<std::int32_t>(min(std::int64_t{weight_ - offset_}, left_));
@@ -172,7 +176,7 @@ class DecodeWalk {
       }
       const bool is_any = is_parts_ || end > begin;
       if (is_any) segment = make(begin, end, slot);
-      step(take);
+      step(lengths, take);
       if (is_any) return true;
     }
     return false;
@@ -205,16 +209,16 @@ class DecodeWalk {
             slot,
             slot >= 0 ? merge() : DecodeMerge{}};
   }
-  __device__ void step(std::int32_t take) {
+  __device__ void step(const std::int32_t* lengths, std::int32_t take) {
     offset_ += take, left_ -= take, unit_ += take;
     if (offset_ < weight_) return;
     offset_ = 0;
     if (++tile_ < tiles_) return;
     tile_ = 0;
-    if (++batch_idx_ < p_.batch) enter();
+    if (++batch_idx_ < p_.batch) enter(lengths);
   }
-  __device__ void enter() {
-    keys_ = DecodeKeys(p_, batch_idx_);
+  __device__ void enter(const std::int32_t* lengths) {
+    keys_ = DecodeKeys(p_, lengths, batch_idx_);
     weight_ = is_parts_ ? p_.splits : keys_.pieces + p_.tile_cost;
   }
 

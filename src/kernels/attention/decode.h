@@ -70,6 +70,8 @@ struct DecodeParams {
   std::int32_t q_is_f16;  ///< q and out are f16, else bf16
   float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
+  /// Keys that a CTA asks for, if lengths stay what they are, before the kernels before have ended.
+  std::int32_t ahead_keys;
   DecodeDeal deal;
   std::int32_t splits;       ///< kFixed
   std::int32_t groups;       ///< clusters of the attending kernel, of CTAs that share a segment

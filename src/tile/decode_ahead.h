@@ -1,0 +1,95 @@
+// What a CTA of a decode kernel does before the kernels before it have ended: it guesses that they
+// leave lengths and block table as they are, works out its segments from that, and asks for its
+// queries and first keys to be brought to the L2 cache. Nothing of it is used unchecked: keys are
+// read behind the wait, where the L2 cache has what was last written, and segments only if all
+// lengths are still what they were.
+#pragma once
+
+#include "kernels/attention/decode.h"
+#include "ptx/load_store.h"
+#include "ptx/prefetch.h"
+#include "tile/decode_agenda.h"
+#include "tile/decode_rows.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+template <kernels::DecodeShape Shape>
+class DecodeAhead {
+  static constexpr std::int32_t kLine = 128, kMostLengths = Shape.exchange_bytes() / 4;
+  static constexpr std::int32_t lines(int bytes) { return bytes < kLine ? 1 : bytes / kLine; }
+
+ public:
+  /// `copies`: kMostLengths words in shared memory that nobody else needs before check().
+  __device__ DecodeAhead(const kernels::DecodeParams& p, std::int32_t* copies)
+      : p_(p), copies_(copies) {}
+
+  __device__ bool is_possible() const { return p_.ahead_keys > 0 && p_.batch <= kMostLengths; }
+  /// Lengths as they are now. All threads; behind a barrier, lengths() are what was read.
+  __device__ void copy_lengths() const {
+    for (auto b = first(); b < p_.batch; b += Shape.threads())
+      copies_[b] = ptx::ld_relaxed_gpu_s32(p_.lengths + b);
+  }
+  __device__ const std::int32_t* lengths() const { return copies_; }
+
+  /// By all threads.
+  __device__ void prefetch(const DecodeAgenda& agenda) const {
+    std::int32_t left = p_.ahead_keys;
+    for (std::int32_t i = 0; i < agenda.count() && left > 0; ++i) {
+      const DecodeSegment& segment = agenda[i];
+      if (i == 0) prefetch_queries(segment);
+      const std::int32_t begin = max(segment.begin * kernels::kDecodePieceKeys, segment.key_begin);
+      const std::int32_t count = min(max(segment.key_end - begin, 0), left);
+      prefetch_keys(segment, begin, count);
+      left -= count;
+    }
+  }
+
+  /// Behind the wait, and all threads: are lengths still what they were?
+  __device__ bool check() const {
+    bool is_same = true;
+    for (auto b = first(); b < p_.batch; b += Shape.threads())
+      is_same = is_same && copies_[b] == ptx::ld_relaxed_gpu_s32(p_.lengths + b);
+    return __syncthreads_and(is_same ? 1 : 0) != 0;
+  }
+
+ private:
+  __device__ static std::int32_t first() { return static_cast<std::int32_t>(threadIdx.x); }
+
+  __device__ void prefetch_queries(const DecodeSegment& segment) const {
+    constexpr std::int32_t kLines = lines(2 * Shape.head_dim);
+    for (auto i = first(); i < Shape.rows() * kLines; i += Shape.threads()) {
+      const DecodeRow row(p_, segment.kv_head, segment.m_tile * Shape.rows() + i / kLines);
+      if (row.exists)
+        ptx::prefetch_global_L2(static_cast<const std::uint8_t*>(p_.q) +
+                                2 * row.offset(p_.q_strides, segment.batch_idx) +
+                                i % kLines * kLine);
+    }
+  }
+  __device__ void prefetch_keys(const DecodeSegment& segment, std::int32_t begin,
+                                std::int32_t count) const {
+    constexpr std::int32_t kLines = lines(Shape.row_bytes);
+    const kernels::DecodeCache& cache = p_.cache;
+    for (auto i = first(); i < count * kLines; i += Shape.threads()) {
+      const std::int32_t key = begin + i / kLines;
+      const auto in_table = static_cast<std::int32_t>(
+          cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
+      std::int32_t page = segment.batch_idx;
+      if (cache.block_table != nullptr)
+        page = ptx::ld_relaxed_gpu_s32(cache.block_table + segment.batch_idx * cache.table_stride +
+                                       in_table);
+      if (static_cast<std::uint32_t>(page) >= static_cast<std::uint32_t>(cache.num_pages)) continue;
+      const std::int64_t at = page * cache.page_stride +
+                              (key - in_table * cache.page_size) * cache.row_stride +
+                              segment.kv_head * cache.head_stride + i % kLines * kLine;
+      ptx::prefetch_global_L2(cache.k + at);
+      ptx::prefetch_global_L2(cache.v + at);
+    }
+  }
+
+  const kernels::DecodeParams& p_;
+  std::int32_t* copies_;
+};
+
+}  // namespace tilewright::tile
