@@ -16,7 +16,7 @@ using Counts = std::vector<std::int64_t>;
 struct BenchDecodeArgs {
   std::vector<std::string> models, kvs = {"bf16", "e4m3"};
   Counts batches, keys, pages = {0}, q_lens = {1};
-  std::string lengths = "full";
+  std::string lengths = "full", kernel = "auto";
   SweepArgs sweep;
 };
 
@@ -27,6 +27,7 @@ DecodeSweep to_decode_sweep(const BenchDecodeArgs& args, const Device& device) {
                        .keys = args.keys,
                        .pages = args.pages,
                        .q_lens = args.q_lens,
+                       .kernel = args.kernel,
                        .samples = args.sweep.samples};
   std::vector<std::string> models = args.models;
   if (models.empty()) models = {is_small ? "small" : "llama-8b"};
@@ -43,7 +44,8 @@ std::string decode_command_line(const BenchDecodeArgs& args) {
          repeated_option("--kv", args.kvs) + repeated_option("--batch", args.batches) +
          repeated_option("--keys", args.keys) + repeated_option("--page", args.pages) +
          repeated_option("--q-len", args.q_lens) +
-         fmt::format(" --lengths {} --samples {}", args.lengths, args.sweep.samples);
+         fmt::format(" --kernel {} --lengths {} --samples {}", args.kernel, args.lengths,
+                     args.sweep.samples);
 }
 
 void run_bench_decode(const BenchDecodeArgs& args, Context& context) {
@@ -86,6 +88,9 @@ void add_bench_decode(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::IsMember({"full", "random"})))
       ->capture_default_str()
       ->type_name("full|random");
+  command->add_option("--kernel", args->kernel, "auto, or one that `tilewright decode --plan` lists")
+      ->capture_default_str()
+      ->type_name("NAME");
   add_sweep_options(*command, args->sweep, "decode");
   command->callback([args, &context] { run_bench_decode(*args, context); });
 }

@@ -101,7 +101,8 @@ json run_decode_sweep(const Device& device, const DecodeSweep& sweep, const std:
           for (const std::int64_t page : sweep.pages) {
             for (const std::int64_t q_len : sweep.q_lens) {
               progress.add();
-              const auto p = decode_problem_of(model, kv, batch, q_len);
+              auto p = decode_problem_of(model, kv, batch, q_len);
+              p.kernel = sweep.kernel;
               const double bytes = 4.0 * static_cast<double>(batch * keys) *
                                    static_cast<double>(model.kv_heads * model.head_dim);
               if (bytes > kMostBytes) continue;

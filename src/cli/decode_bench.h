@@ -26,6 +26,7 @@ struct DecodeSweep {
   std::vector<DecodeModel> models = {};
   std::vector<std::string> kvs;
   std::vector<std::int64_t> batches, keys, pages, q_lens;
+  std::string kernel = "auto";
   DecodeLengths lengths = DecodeLengths::kFull;
   int samples = 15;
 };

@@ -3,7 +3,11 @@
 #include "kernels/attention/decode_append.h"
 #include "ops/argument_checks.h"
 #include "ops/attention_decode_kernels.h"
+#include "device/tensor_map.h"
 #include "ops/attention_decode_problem.h"
+
+#include <bit>
+#include <cstring>
 
 namespace tilewright::ops {
 
@@ -46,6 +50,26 @@ struct DecodeParamsMaker {
             .num_pages = narrow(has_pages ? p.num_pages : p.batch),
             .capacity = narrow(decode_capacity(p)),
             .page_divisor = make_fast_divisor(static_cast<std::uint32_t>(page))};
+  }
+
+  // [page, head, slot, head_dim] as bytes: other than elements, these swizzle all types alike.
+  void map_cache(const device::Device& device, const char* name, const void* at,
+                 std::uint8_t (&map)[128]) const {
+    const kernels::DecodeCache c = cache();
+    const std::int64_t row_bytes = p.head_dim * decode_kv_elem_bytes(p);
+    const int box_bytes = kernels::decode_box_bytes(static_cast<int>(row_bytes));
+    const auto size = [](auto x) { return static_cast<std::uint64_t>(x); };
+    const device::abi::CUtensorMap encoded = device::encode_tensor_map(
+        device, {.name = name,
+                 .address = reinterpret_cast<device::abi::CUdeviceptr>(at),
+                 .dims = {size(row_bytes), size(c.page_size), size(p.kv_heads), size(c.num_pages)},
+                 .strides_bytes = {size(c.row_stride), size(c.head_stride), size(c.page_stride)},
+                 .box = {static_cast<std::uint32_t>(box_bytes), kernels::kDecodePieceKeys, 1, 1},
+                 .swizzle = box_bytes == 128 ? device::TensorMapSwizzle::k128B
+                                             : device::TensorMapSwizzle::k64B,
+                 .l2_promotion = device::TensorMapL2Promotion::k128B});
+    static_assert(sizeof(encoded) == sizeof(map));
+    std::memcpy(map, &encoded, sizeof(map));
   }
 
   kernels::DecodeDescale descale() const {
@@ -108,7 +132,7 @@ struct DecodeParamsMaker {
             .q_is_f16 = p.dtype == DType::kF16 ? 1 : 0,
             .scale_log2 = static_cast<float>(is_capped ? p.softcap * kLog2e : scale),
             .softcap_scale = is_capped ? static_cast<float>(2 * scale / p.softcap) : 0.0f,
-            .ahead_keys = getenv("TW_AHEAD") ? atoi(getenv("TW_AHEAD")) : 256,
+            .ahead_keys = rates.ahead_keys,
             .deal = p.splits > 0 ? kernels::DecodeDeal::kFixed : kernels::DecodeDeal::kAuto,
             .splits = narrow(p.splits),
             .groups = plan.groups,
@@ -119,7 +143,9 @@ struct DecodeParamsMaker {
             .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
             .counters = in_workspace<std::uint64_t>(planned.workspace.counters),
             .counter_tag = planned.counter_tag,
-            .group_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads))};
+            .group_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads)),
+            .k_map = {},
+            .v_map = {}};
   }
 };
 
@@ -152,8 +178,8 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
   address("workspace", a.workspace, 256, plan.workspace_bytes > 0);
 }
 
-void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments& arguments,
-                   std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
+void launch_decode(const device::Device& device, const DecodePlanned& planned,
+                   const AttentionDecodeArguments& arguments, std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const AttentionDecodeLaunch& l = planned.plan.launches[index];
   device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
                                  .block = {l.block[0], l.block[1], l.block[2]},
@@ -163,7 +189,12 @@ void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments&
   if (l.step == "append") return kernel.launch(config, make.append(), stream);
   if (planned.plan.cluster > 1)
     config.cluster = device::Dim3{static_cast<std::uint32_t>(planned.plan.cluster)};
-  kernel.launch(config, make.attend(), stream);
+  kernels::DecodeParams params = make.attend();
+  if (find_decode_kernel(planned.plan.kernel)->has_boxes) {
+    make.map_cache(device, "k_cache", arguments.k_cache, params.k_map);
+    make.map_cache(device, "v_cache", arguments.v_cache, params.v_map);
+  }
+  kernel.launch(config, params, stream);
 }
 
 }  // namespace tilewright::ops

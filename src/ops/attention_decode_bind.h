@@ -12,8 +12,10 @@ namespace tilewright::ops {
 void check_decode_arguments(const AttentionDecodePlan& plan,
                             const AttentionDecodeArguments& arguments);
 
-/// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch.
-void launch_decode(const DecodePlanned& planned, const AttentionDecodeArguments& arguments,
-                   std::size_t index, const device::Kernel& kernel, const device::Stream& stream);
+/// Enqueues number `index` of the plan's launches. Errors as device::Kernel::launch and
+/// device::encode_tensor_map.
+void launch_decode(const device::Device& device, const DecodePlanned& planned,
+                   const AttentionDecodeArguments& arguments, std::size_t index,
+                   const device::Kernel& kernel, const device::Stream& stream);
 
 }  // namespace tilewright::ops

@@ -10,9 +10,29 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr DecodeKernel kKernels[] = {{"r16", 16, 10}, {"r64", 64, 42}};
+// TMA was not faster anywhere, and up to 5 % slower.
+constexpr DecodeKernel kKernels[] = {
+    {"r16", 16, false, 10}, {"r16_tma", 16, true, 10.3}, {"r64", 64, false, 42}};
 
 constexpr double kBytesPerUs = 4.1e6;
+// 32 to 64 KB were best; 128 KB come too early, and too much is asked for at once.
+constexpr std::int64_t kAheadBytes = 48 * 1024;
+
+// Why TMA cannot copy 16 keys of a head at once.
+std::string box_obstacle(const AttentionDecodeProblem& p) {
+  constexpr std::int64_t kKeys = kernels::kDecodePieceKeys, kMostStride = std::int64_t{1} << 40;
+  if (p.page_size % kKeys != 0)
+    return fmt::format("copies {} keys at a time, and pages have {}", kKeys, p.page_size);
+  const auto& s = p.cache_strides;
+  const std::int64_t bytes = decode_kv_elem_bytes(p);
+  for (const std::int64_t stride : {s.page, s.row, s.head})
+    if (stride < 0 || stride >= kMostStride / bytes)
+      return fmt::format("copies along strides of 0 to 2^40 bytes, not {}", stride * bytes);
+  return decode_capacity(p) == 0 || (p.page_size > 0 && p.num_pages == 0)
+             ? "needs a cache with room for a key"
+             : "";
+}
+
 }  // namespace
 
 std::span<const DecodeKernel> decode_kernels() noexcept {
@@ -25,13 +45,14 @@ const DecodeKernel* find_decode_kernel(const std::string& name) noexcept {
   return nullptr;
 }
 
-std::string decode_obstacle(const AttentionDecodeProblem& p, const device::DeviceInfo& device) {
+std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodeProblem& p,
+                            const device::DeviceInfo& device) {
   if (device.compute_capability != 90)
     return fmt::format("exists for compute capability 9.0; the device has {}",
                        device.compute_capability / 10.0);
   if (p.head_dim != 64 && p.head_dim != 128 && p.head_dim != 256)
     return fmt::format("exists for head_dim 64, 128 and 256, not {}: pad with zeros", p.head_dim);
-  return {};
+  return kernel.has_boxes ? box_obstacle(p) : "";
 }
 
 kernels::DecodeKv decode_kv(const AttentionDecodeProblem& p) noexcept {
@@ -57,10 +78,12 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
 
 DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
   // A group has its pieces, and what it merges, at `cluster` times the pace of a CTA.
-  const auto rows = std::min<std::int64_t>(decode_rows(plan.problem), plan.tile_rows);
+  const AttentionDecodeProblem& p = plan.problem;
+  const auto rows = std::min<std::int64_t>(decode_rows(p), plan.tile_rows);
   return {.tile_cost = 16 * plan.cluster,
           .least_share = 8 * plan.cluster,
-          .merge_cost = static_cast<double>(rows) / 4};
+          .merge_cost = static_cast<double>(rows) / 4,
+          .ahead_keys = static_cast<int>(kAheadBytes / (2 * p.head_dim * decode_kv_elem_bytes(p)))};
 }
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {

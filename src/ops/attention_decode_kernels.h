@@ -12,8 +12,9 @@
 namespace tilewright::ops {
 
 struct DecodeKernel {
-  const char* name;  ///< "r16"
+  const char* name;  ///< "r16_tma"
   int rows;
+  bool has_boxes;   ///< keys come by TMA
   double fixed_us;  ///< with the merging of its parts; 64 rows of 33 MB of keys on an H200
 };
 
@@ -22,7 +23,7 @@ std::span<const DecodeKernel> decode_kernels() noexcept;
 const DecodeKernel* find_decode_kernel(const std::string& name) noexcept;
 
 /// Why it cannot do it; empty if it can.
-std::string decode_obstacle(const AttentionDecodeProblem& problem,
+std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodeProblem& problem,
                             const device::DeviceInfo& device);
 
 kernels::DecodeKv decode_kv(const AttentionDecodeProblem& problem) noexcept;
@@ -32,10 +33,12 @@ kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
                                      const AttentionDecodeProblem& problem) noexcept;
 
 /// What a part of a tile costs beside its keys, below how many keys a part does not pay, and what
-/// another part costs the group that merges them: in pieces, measured on an H200.
+/// another part costs the group that merges them: in pieces, measured on an H200. And how many keys
+/// a CTA asks for before it may read them.
 struct DecodeRates {
   int tile_cost, least_share;
   double merge_cost;
+  int ahead_keys;
 };
 /// Of a group of plan.cluster CTAs and tiles of plan.tile_rows.
 DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept;

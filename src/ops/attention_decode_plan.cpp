@@ -37,7 +37,7 @@ const DecodeKernel& choose(const device::DeviceInfo& device, AttentionDecodePlan
   double best = std::numeric_limits<double>::infinity();
   std::string reasons;
   for (const DecodeKernel& kernel : decode_kernels()) {
-    AttentionDecodeCandidate c = {.name = kernel.name, .reason = decode_obstacle(p, device)};
+    AttentionDecodeCandidate c = {.name = kernel.name, .reason = decode_obstacle(kernel, p, device)};
     c.is_possible = c.reason.empty();
     if (c.is_possible) {
       c.cost_us = decode_cost_us(kernel, p);
@@ -163,7 +163,7 @@ void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) 
                              {kernels::kDecodeAppendThreads, 1, 1}});
   }
   plan.launches.push_back({"attend",
-                           fmt::format("decode_{}_d{}_r{}", kv, p.head_dim, plan.tile_rows),
+                           fmt::format("decode_{}_d{}_{}", kv, p.head_dim, plan.kernel),
                            {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
                            {static_cast<std::uint32_t>(shape.threads()), 1, 1},
                            static_cast<std::uint32_t>(shape.shared_bytes())});

@@ -28,6 +28,7 @@ class DecodeAhead {
   __device__ bool is_possible() const { return p_.ahead_keys > 0 && p_.batch <= kMostLengths; }
   /// Lengths as they are now. All threads; behind a barrier, lengths() are what was read.
   __device__ void copy_lengths() const {
+#pragma unroll 1
     for (auto b = first(); b < p_.batch; b += Shape.threads())
       copies_[b] = ptx::ld_relaxed_gpu_s32(p_.lengths + b);
   }
@@ -36,9 +37,10 @@ class DecodeAhead {
   /// By all threads.
   __device__ void prefetch(const DecodeAgenda& agenda) const {
     std::int32_t left = p_.ahead_keys;
-    for (std::int32_t i = 0; i < agenda.count() && left > 0; ++i) {
+#pragma unroll 1
+    for (std::int32_t i = 0; i < agenda.count(); ++i) {
       const DecodeSegment& segment = agenda[i];
-      if (i == 0) prefetch_queries(segment);
+      prefetch_operands(segment);
       const std::int32_t begin = max(segment.begin * kernels::kDecodePieceKeys, segment.key_begin);
       const std::int32_t count = min(max(segment.key_end - begin, 0), left);
       prefetch_keys(segment, begin, count);
@@ -46,9 +48,11 @@ class DecodeAhead {
     }
   }
 
-  /// Behind the wait, and all threads: are lengths still what they were?
+  /// Behind the wait, and all threads: are lengths what the agenda was made from?
   __device__ bool check() const {
+    if (!is_possible()) return false;
     bool is_same = true;
+#pragma unroll 1
     for (auto b = first(); b < p_.batch; b += Shape.threads())
       is_same = is_same && copies_[b] == ptx::ld_relaxed_gpu_s32(p_.lengths + b);
     return __syncthreads_and(is_same ? 1 : 0) != 0;
@@ -57,8 +61,16 @@ class DecodeAhead {
  private:
   __device__ static std::int32_t first() { return static_cast<std::int32_t>(threadIdx.x); }
 
-  __device__ void prefetch_queries(const DecodeSegment& segment) const {
+  /// Before keys: what is asked for behind them comes behind them.
+  __device__ void prefetch_operands(const DecodeSegment& segment) const {
+    if (first() == 0 && p_.descale.k != nullptr) {
+      const std::int64_t at =
+          segment.batch_idx * p_.descale.batch + segment.kv_head * p_.descale.head;
+      ptx::prefetch_global_L2(p_.descale.k + at);
+      ptx::prefetch_global_L2(p_.descale.v + at);
+    }
     constexpr std::int32_t kLines = lines(2 * Shape.head_dim);
+#pragma unroll 1
     for (auto i = first(); i < Shape.rows() * kLines; i += Shape.threads()) {
       const DecodeRow row(p_, segment.kv_head, segment.m_tile * Shape.rows() + i / kLines);
       if (row.exists)
@@ -71,6 +83,7 @@ class DecodeAhead {
                                 std::int32_t count) const {
     constexpr std::int32_t kLines = lines(Shape.row_bytes);
     const kernels::DecodeCache& cache = p_.cache;
+#pragma unroll 1
     for (auto i = first(); i < count * kLines; i += Shape.threads()) {
       const std::int32_t key = begin + i / kLines;
       const auto in_table = static_cast<std::int32_t>(

@@ -1,6 +1,7 @@
 // Brings pieces of keys and values into the ring of a team of warps, which alone reads them: no
 // barrier beyond the team. Every row of a head is looked up and gathered on its own, 16 bytes a
-// lane: pages of one key cost what a contiguous cache costs.
+// lane: pages of one key cost what a contiguous cache costs. tile/decode_boxes.h does the same with
+// TMA where pages hold whole pieces.
 #pragma once
 
 #include "kernels/attention/decode.h"
@@ -11,12 +12,14 @@
 
 namespace tilewright::tile {
 
-/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: eight neighbouring keys' chunks of
-/// the same number lie in different banks.
+/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: as TMA writes boxes of 128 bytes, or
+/// of 64, with a swizzle over as many. Eight neighbouring keys' chunks of the same number lie in
+/// different banks.
 template <int RowBytes>
 __device__ constexpr std::uint32_t decode_chunk(std::uint32_t key, std::uint32_t chunk) {
   if constexpr (RowBytes >= 128) {
-    return key * RowBytes + (chunk ^ (key & 7)) * 16;
+    constexpr std::uint32_t kBox = kernels::kDecodePieceKeys * 128;
+    return (RowBytes > 128 ? chunk / 8 * kBox : 0) + key * 128 + ((chunk ^ key) & 7) * 16;
   } else {
     static_assert(RowBytes == 64);
     return (key >> 1) * 128 + (((key & 1) * 4 + chunk) ^ (key >> 1 & 3)) * 16;
@@ -24,7 +27,7 @@ __device__ constexpr std::uint32_t decode_chunk(std::uint32_t key, std::uint32_t
 }
 
 template <kernels::DecodeShape Shape>
-class DecodeLoader {
+class DecodeGather {
   static constexpr int kKeys = Shape.step_keys, kRowBytes = Shape.row_bytes;
   static constexpr int kPieces = kKeys / kernels::kDecodePieceKeys;
   static constexpr int kChunks = kRowBytes / 16;
@@ -33,14 +36,22 @@ class DecodeLoader {
   /// Large tiles leave no registers for more addresses.
   static constexpr int kAtOnce = Shape.keeps_query() ? kCopies : 2;
   static_assert(kCopies >= 1);
+  static_assert(kRowBytes <= 128 || kPieces == 1);  // decode_chunk()
 
  public:
-  /// Of all segments of the agenda as it is.
-  __device__ DecodeLoader(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
-                          std::uint32_t ring, std::uint32_t team, std::uint32_t row_warp)
-      : p_(p), agenda_(agenda), ring_(ring), team_(team), row_warp_(row_warp) {
+  __device__ DecodeGather(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
+                          std::uint32_t ring, std::uint32_t /*barriers*/, std::uint32_t team,
+                          std::uint32_t row_warp)
+      : p_(p), agenda_(agenda), ring_(ring), team_(team), row_warp_(row_warp) {}
+
+  /// With all segments of the agenda as it is.
+  __device__ void start() {
+    index_ = -1, piece_ = end_ = 0, is_more_ = true;
     advance();
   }
+
+  /// Until what this thread has asked for is in the oldest stage.
+  __device__ void wait(std::uint32_t /*stage*/) { ptx::cp_async_wait_group<Shape.stages - 2>(); }
 
   /// The next step of this team, if there is one, to a stage; one group of copies in any case.
   __device__ void load(std::uint32_t stage) {
@@ -55,6 +66,14 @@ class DecodeLoader {
       advance();
     }
     ptx::cp_async_commit_group();
+  }
+
+  /// Until all that was asked for is there.
+  __device__ void drain() { ptx::cp_async_wait_group<0>(); }
+
+  /// Hidden keys are zeros.
+  __device__ bool hide(const DecodeSegment&, std::int32_t /*first_key*/, std::uint32_t /*at*/) {
+    return false;
   }
 
  private:

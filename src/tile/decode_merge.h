@@ -61,6 +61,7 @@ struct DecodeMerger {
   Consumer& c;
   float* exchange;  ///< [warp][block / 2][lane][4]; then results [row][dim] of a portion
   float2* sums;     ///< [team][row]; then [row] of the CTA
+  bool& is_last_part;
   DecodeGroup group;
 
   __device__ float* slot(std::uint32_t team) const {
@@ -303,15 +304,14 @@ struct DecodeMerger {
 
   /// Counts a part, and merges all if it is the last one.
   __device__ void finish_part(const DecodeSegment& segment, unsigned long long seen) const {
-    __shared__ bool is_last;
     __syncthreads();
     if (threadIdx.x == 0) {
       const DecodeCounter of_tile = counter(segment);
       of_tile.validate(seen);
-      is_last = of_tile.add(segment.merge.parts);
+      is_last_part = of_tile.add(segment.merge.parts);
     }
     __syncthreads();
-    if (!is_last) return;
+    if (!is_last_part) return;
     const DecodeMerge merge = segment.merge;
 #pragma unroll 1
     for (int portion = 0; portion < Shape.portions(); ++portion) {

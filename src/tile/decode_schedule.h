@@ -41,7 +41,7 @@ struct DecodeKeys {
 };
 
 /// The quotient: in 32 bits whenever that is enough.
-__device__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
+__device__ __noinline__ inline std::int64_t decode_quotient(std::int64_t a, std::int64_t b) {
   if (((a | b) >> 32) == 0) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
   return a / b;
 }
@@ -80,14 +80,20 @@ class DecodePlan {
       return;
     }
     std::int64_t pieces = 0;
+    std::int32_t most = 0;
 #pragma unroll 1
-    for (std::int32_t b = first_; b < last_; ++b) pieces += DecodeKeys(p, lengths, b).pieces;
+    for (std::int32_t b = first_; b < last_; ++b) {
+      const std::int32_t of_sequence = DecodeKeys(p, lengths, b).pieces;
+      pieces += of_sequence, most = max(most, of_sequence);
+    }
+    most = __reduce_max_sync(kAllLanes, most);
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) pieces += __shfl_xor_sync(kAllLanes, pieces, step);
     const std::int64_t all_tiles = std::int64_t{p.batch} * tiles();
     share_ =
         max(decode_quotient(pieces * tiles() + all_tiles * p.tile_cost + p.groups - 1, p.groups),
             std::int64_t{p.tile_cost} + p.least_share);
+    if (most * std::int64_t{p.batch} == pieces) share_ = whole_tiles(most + p.tile_cost);
   }
 
   /// Tiles of a sequence.
@@ -133,6 +139,12 @@ class DecodePlan {
 
  private:
   static constexpr unsigned kAllLanes = 0xffffffffu;
+
+  /// Tiles that all have this weight are not cut if that takes little longer: nobody merges then.
+  __device__ std::int64_t whole_tiles(std::int32_t weight) const {
+    const std::int64_t whole = decode_quotient(share_ + weight - 1, weight) * weight;
+    return whole - share_ <= p_.tile_cost / 2 ? whole : share_;
+  }
 
   const kernels::DecodeParams& p_;
   const std::int32_t* lengths_;

@@ -87,6 +87,10 @@ struct DecodeParams {
   std::uint64_t* counters;
   std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
   FastDivisor group_divisor;
+  /// Entries ..._tma: the driver's opaque CUtensorMap of the caches as bytes, [page, head, slot,
+  /// head_dim], in boxes of a piece's keys and up to 128 bytes, swizzled over the bytes of a row.
+  alignas(64) std::uint8_t k_map[128];
+  alignas(64) std::uint8_t v_map[128];
 };
 
 inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
@@ -103,7 +107,17 @@ constexpr int decode_kv_bytes(DecodeKv kv) {
   return kv == DecodeKv::kE4m3 ? 1 : 2;
 }
 
-/// How a kernel cuts its tile. Entries decode_KV_dDIM_rROWS, KV bf16, f16, e4m3.
+/// Bytes of a box's row.
+constexpr int decode_box_bytes(int row_bytes) {
+  return row_bytes < 128 ? row_bytes : 128;
+}
+
+/// Segments that a CTA has in shared memory at a time, and what they and a flag take.
+inline constexpr int kDecodeAgenda = 4;
+inline constexpr int kDecodeAgendaBytes = 384;
+
+/// How a kernel cuts its tile. Entries decode_KV_dDIM_rROWS, KV bf16, f16, e4m3; with _tma behind
+/// it, keys come as boxes of 16, which one page must hold, else each on its own.
 struct DecodeShape {
   int head_dim, row_bytes;
   int warp_tiles;  ///< tiles of 16 rows of a warp
@@ -130,18 +144,15 @@ struct DecodeShape {
   constexpr int sum_bytes() const { return teams * rows() * 8; }
   constexpr int query_bytes() const { return keeps_query() ? 0 : rows() * head_dim * 2; }
   constexpr bool keeps_query() const { return warp_tiles * head_dim <= 128; }
+  constexpr int barrier_bytes() const { return teams * stages * 8; }
   constexpr int shared_bytes() const {
-    return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes();
+    return ring_bytes() + exchange_bytes() + sum_bytes() + query_bytes() + kDecodeAgendaBytes +
+           barrier_bytes();
   }
 };
-/// Segments that a CTA has in shared memory at a time, and what they and a few words take.
-inline constexpr int kDecodeAgenda = 6;
-inline constexpr int kDecodeStaticBytes = 512;
-/// Shared memory that each of so many CTAs of a multiprocessor may have, beside that and the 1 KB
-/// that a CTA costs more than it asks for.
-constexpr int decode_max_shared(int residents) {
-  return 228 * 1024 / residents - 1024 - kDecodeStaticBytes;
-}
+/// Shared memory that each of so many CTAs of a multiprocessor may have, beside the 1 KB that a CTA
+/// costs more than it asks for.
+constexpr int decode_max_shared(int residents) { return 228 * 1024 / residents - 1024; }
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
   const int row_bytes = decode_kv_bytes(kv) * head_dim;
