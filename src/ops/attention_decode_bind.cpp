@@ -132,6 +132,7 @@ struct DecodeParamsMaker {
             .q_is_f16 = p.dtype == DType::kF16 ? 1 : 0,
             .scale_log2 = static_cast<float>(is_capped ? p.softcap * kLog2e : scale),
             .softcap_scale = is_capped ? static_cast<float>(2 * scale / p.softcap) : 0.0f,
+            .guess = a.lengths,
             .ahead_keys = rates.ahead_keys,
             .deal = p.splits > 0 ? kernels::DecodeDeal::kFixed : kernels::DecodeDeal::kAuto,
             .splits = narrow(p.splits),
@@ -179,7 +180,8 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
 }
 
 void launch_decode(const device::Device& device, const DecodePlanned& planned,
-                   const AttentionDecodeArguments& arguments, std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
+                   const AttentionDecodeArguments& arguments, std::size_t index, const device::Kernel& kernel, const device::Stream& stream,
+                   const std::int32_t* guess) {
   const AttentionDecodeLaunch& l = planned.plan.launches[index];
   device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
                                  .block = {l.block[0], l.block[1], l.block[2]},
@@ -190,6 +192,7 @@ void launch_decode(const device::Device& device, const DecodePlanned& planned,
   if (planned.plan.cluster > 1)
     config.cluster = device::Dim3{static_cast<std::uint32_t>(planned.plan.cluster)};
   kernels::DecodeParams params = make.attend();
+  if (guess != nullptr) params.guess = guess;
   if (find_decode_kernel(planned.plan.kernel)->has_boxes) {
     make.map_cache(device, "k_cache", arguments.k_cache, params.k_map);
     make.map_cache(device, "v_cache", arguments.v_cache, params.v_map);

@@ -26,11 +26,11 @@ class DecodeAhead {
       : p_(p), copies_(copies) {}
 
   __device__ bool is_possible() const { return p_.ahead_keys > 0 && p_.batch <= kMostLengths; }
-  /// Lengths as they are now. All threads; behind a barrier, lengths() are what was read.
+  /// The guess as it is now. All threads; behind a barrier, lengths() are what was read.
   __device__ void copy_lengths() const {
 #pragma unroll 1
     for (auto b = first(); b < p_.batch; b += Shape.threads())
-      copies_[b] = ptx::ld_relaxed_gpu_s32(p_.lengths + b);
+      copies_[b] = ptx::ld_relaxed_gpu_s32(p_.guess + b);
   }
   __device__ const std::int32_t* lengths() const { return copies_; }
 

@@ -107,9 +107,34 @@ TEST_F(AttentionDecodePlanTest, AShortTileHasAClusterOfItsOwn) {
   }
 }
 
+TEST_F(AttentionDecodePlanTest, BoxesNeedPagesThatHoldThem) {
+  const auto of = [](std::int64_t page, auto change) {
+    return with(kGood, [&](AttentionDecodeProblem& p) {
+      p.kernel = "r16_tma", p.max_len = 0, p.page_size = page, p.num_pages = 100, p.max_pages = 9;
+      change(p);
+    });
+  };
+  EXPECT_EQ(plan_of(of(16, [](auto&) {})).kernel, "r16_tma");
+  EXPECT_THAT(plan_of(of(48, [](auto&) {})).to_string(), HasSubstr("decode_bf16_d128_r16_tma"));
+  const auto refusal = [](const AttentionDecodeProblem& p) -> std::string {
+    try {
+      plan_of(p);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(refusal(of(24, [](auto&) {})),
+              HasSubstr("r16_tma copies 16 keys at a time, and pages have 24"));
+  EXPECT_THAT(refusal(of(16, [](auto& p) { p.num_pages = 0; })),
+              HasSubstr("needs a cache with room for a key"));
+  // Nobody has to ask: what can do it does.
+  EXPECT_EQ(plan_of(of(24, [](auto& p) { p.kernel = "auto"; })).kernel, "r16");
+}
+
 TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
   expect_invalid([] { make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; })); },
-                 {"kernel = r8", "auto, r16, r64"});
+                 {"kernel = r8", "auto, r16, r16_tma, r64"});
   const auto refusal = [](const device::DeviceInfo& device, const AttentionDecodeProblem& p) {
     try {
       make_decode_plan(device, p);

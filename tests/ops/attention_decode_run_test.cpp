@@ -1,11 +1,15 @@
 // The decode operator on every device: each feature against the float64 reference, under all checks
 // of the simulator.
 #include "device/graph.h"
+#include "ops/attention_decode_bind.h"
 #include "ops/attention_decode_kernels.h"
+#include "ops/planned_launch.h"
 #include "tests/ops/attention_decode_case.h"
 #include "tests/ops/hopper_test.h"
 
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace tilewright::ops {
 namespace {
@@ -58,10 +62,13 @@ constexpr Types kTypes[] = {{DType::kBF16, DType::kBF16},
 
 TEST_P(AttentionDecodeRunTest, EveryTypeAtEveryHeadDim) {
   for (const Types types : kTypes) {
-    for (const std::int64_t head_dim : {64, 128, 256})
-      check(with(kSmall, [&](AttentionDecodeProblem& p) {
-        p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
-      }));
+    for (const std::int64_t head_dim : {64, 128, 256}) {
+      for (const char* const kernel : {"r16", "r16_tma"})
+        check(with(kSmall, [&](AttentionDecodeProblem& p) {
+          p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
+          p.kernel = kernel;
+        }));
+    }
   }
 }
 // Tiles of 16 and 64 rows, the last ones not filled.
@@ -110,6 +117,48 @@ TEST_P(AttentionDecodeRunTest, PagesOfEverySize) {
   for (const std::int64_t page : {1, 3, 16, 64, 256}) {
     check(paged(kSmall, page));
     check(paged(with(kSmall, to_codes), page));
+  }
+}
+// Boxes of 16 keys, the last of which lie behind the end or before the window.
+TEST_P(AttentionDecodeRunTest, BoxesOfPages) {
+  for (const std::int64_t page : {0, 16, 48, 256}) {
+    for (const Types types : {kTypes[0], kTypes[2]}) {
+      for (const std::int64_t window : {-1, 5, 40}) {
+        const DecodeCase c = with(kSmall, [&](AttentionDecodeProblem& p) {
+          p.kernel = "r16_tma", p.kv_dtype = types.kv_dtype, p.window_left = window, p.q_len = 3;
+        });
+        check(page == 0 ? c : paged(c, page));
+      }
+    }
+  }
+  DecodeCase c = paged(with(kSmall, [](AttentionDecodeProblem& p) { p.kernel = "r16_tma"; }), 16);
+  c.problem.cache_strides = {2 * 16 * 72, 72, 16 * 72};
+  check(c);
+}
+// What was worked out, and asked for, from lengths that another kernel changes meanwhile.
+TEST_P(AttentionDecodeRunTest, AWrongGuessOfLengthsIsCorrected) {
+  DecodeCase many = {{.batch = 40, .heads = 2, .kv_heads = 2, .head_dim = 64, .max_len = 64}, {}};
+  for (int i = 0; i < 40; ++i) many.lengths.push_back(i * 37 % 65);
+  const device::Device& inner = device_->internal();
+  for (const DecodeCase& base : {kSmall, paged(kSmall, 16), many}) {
+    for (const DecodeKernel& kernel : decode_kernels()) {
+      for (const std::int32_t wrong : {-1, 0, 1, 320, 2000000000}) {
+        DecodeCase c = base;
+        c.problem.kernel = kernel.name;
+        const Buffer guess = Buffer::from(inner, std::vector(c.lengths.size(), wrong));
+        SCOPED_TRACE(fmt::format("{}, {} sequences, guess {}", kernel.name, c.lengths.size(), wrong));
+        DecodeRun(*device_, c)
+            .check([&](const AttentionDecode& decode, const AttentionDecodeArguments& arguments,
+                       const device::Stream& stream) {
+              const DecodePlanned planned =
+                  make_decode_plan(inner.info(), decode.plan().problem);
+              const auto entries = load_entries(inner, planned.plan.launches);
+              for (std::size_t i = 0; i < entries.size(); ++i)
+                launch_decode(inner, planned, arguments, i, entries[i], stream,
+                              kernels::pointer_to<const std::int32_t>(guess));
+            });
+      }
+    }
   }
 }
 TEST_P(AttentionDecodeRunTest, ForcedSplits) {

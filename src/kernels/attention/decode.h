@@ -70,8 +70,10 @@ struct DecodeParams {
   std::int32_t q_is_f16;  ///< q and out are f16, else bf16
   float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
-  /// Keys that a CTA asks for, if lengths stay what they are, before the kernels before have ended.
-  std::int32_t ahead_keys;
+  /// What lengths probably are: read, like anything that follows from it, before the kernels before
+  /// have ended, and corrected if it was wrong.
+  const std::int32_t* guess;
+  std::int32_t ahead_keys;  ///< that a CTA asks for by then; 0: it waits with everything
   DecodeDeal deal;
   std::int32_t splits;       ///< kFixed
   std::int32_t groups;       ///< clusters of the attending kernel, of CTAs that share a segment
