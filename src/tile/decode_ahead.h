@@ -48,12 +48,17 @@ class DecodeAhead {
     }
   }
 
-  /// Behind the wait, and all threads: are lengths what the agenda was made from?
-  __device__ bool check() const {
+  /// Behind the wait: this thread's first length as it is, for check(). On its way before all that
+  /// is asked for in between.
+  __device__ std::int32_t look() const {
+    return is_possible() && first() < p_.batch ? ptx::ld_relaxed_gpu_s32(p_.lengths + first()) : 0;
+  }
+  /// All threads: are lengths what the agenda was made from?
+  __device__ bool check(std::int32_t looked) const {
     if (!is_possible()) return false;
-    bool is_same = true;
+    bool is_same = first() >= p_.batch || copies_[first()] == looked;
 #pragma unroll 1
-    for (auto b = first(); b < p_.batch; b += Shape.threads())
+    for (auto b = first() + Shape.threads(); b < p_.batch; b += Shape.threads())
       is_same = is_same && copies_[b] == ptx::ld_relaxed_gpu_s32(p_.lengths + b);
     return __syncthreads_and(is_same ? 1 : 0) != 0;
   }

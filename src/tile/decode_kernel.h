@@ -78,10 +78,12 @@ __device__ void decode(const kernels::DecodeParams& p) {
     }
     is_begun = true;
     __syncthreads();
+    std::int32_t looked = 0;
     if (is_guess) {
       ahead.prefetch(agenda);
       ptx::griddepcontrol_wait();
       ptx::griddepcontrol_launch_dependents();
+      looked = ahead.look();
     }
     loader.start();
     std::uint32_t stage = 0;
@@ -95,7 +97,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
 #pragma unroll 1
         for (std::uint32_t k = 0; k < Shape.stages - 1; ++k) loader.load(k);
         // Queries and keys of a wrong guess are there, and of no use.
-        is_wrong = is_guess && !ahead.check();
+        is_wrong = is_guess && !ahead.check(looked);
         is_guess = false;
         if (is_wrong) break;
       }
@@ -118,7 +120,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
       if (Shape.row_warps > 1 && piece - first_piece < segment.end) meet_team();
       merger.store(segment, seen);
     }
-    if (is_guess) is_wrong = !ahead.check(), is_guess = false;  // no segments, it was said
+    if (is_guess) is_wrong = !ahead.check(looked), is_guess = false;  // no segments, it was said
     if (is_wrong) {
       loader.drain();
       is_begun = false;
