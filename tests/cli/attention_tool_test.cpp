@@ -283,6 +283,10 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
   EXPECT_THAT(measured, HasSubstr("rungs of e4m3: "));
   EXPECT_THAT(measured, HasSubstr("GB/s"));
 
+  nlohmann::json older = log;
+  for (nlohmann::json& sample : older["samples"]) ASSERT_EQ(sample.erase("bytes"), 1u);
+  EXPECT_EQ(page_of(older, decode, 0), measured) << "a problem says how many bytes it moves";
+
   decode["samples"][0]["error"]["ok"] = false;
   page_of(log, decode, 1);
 }
