@@ -135,9 +135,8 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
 }
 
 AttentionErrors check_attention(const AttentionData& data, const AttentionPlan& plan,
-                                std::span<const ExactRow> exact,
-                                std::span<const std::uint16_t> out, std::span<const float> lse,
-                                bool is_rotated) {
+                                std::span<const ExactRow> exact, std::span<const std::uint16_t> out,
+                                std::span<const float> lse, bool is_rotated) {
   AttentionErrors errors = compare_rows(data.problem, exact, out, lse);
   const std::optional<Fp8Computation> fp8 = fp8_computation(data, plan, is_rotated);
   if (!fp8) return errors;

@@ -30,14 +30,13 @@ struct AttentionErrors {
 AttentionErrors compare_rows(const AttentionProblem& problem, std::span<const ExactRow> rows,
                              std::span<const std::uint16_t> out, std::span<const float> lse);
 
-/// Results of a plan for the operands of `data`, in the rows `exact` of them (exact_rows()). How far
-/// off e4m3 is says what rounding the operands costs. Whether it is right is another question, that
-/// of the codes: worst, max_lse and worst_lse are those of exact_fp8_rows(). is_rotated: of operands
-/// that are e4m3 before the plan runs.
+/// Results of a plan for the operands of `data`, in the rows `exact` of them (exact_rows()). How
+/// far off e4m3 is says what rounding the operands costs. Whether it is right is another question,
+/// that of the codes: worst, max_lse and worst_lse are against exact_fp8_rows(). is_rotated: of
+/// operands that are e4m3 before the plan runs.
 AttentionErrors check_attention(const AttentionData& data, const AttentionPlan& plan,
-                                std::span<const ExactRow> exact,
-                                std::span<const std::uint16_t> out, std::span<const float> lse,
-                                bool is_rotated = false);
+                                std::span<const ExactRow> exact, std::span<const std::uint16_t> out,
+                                std::span<const float> lse, bool is_rotated = false);
 
 nlohmann::json to_json(const AttentionErrors& errors);
 

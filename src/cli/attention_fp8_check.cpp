@@ -71,8 +71,7 @@ class RoundedPart {
   std::int64_t rows() const { return params_.rows; }
   /// Appends the codes of a row as numbers; `head` counts from the part's first.
   void append(std::vector<double>& to, std::int64_t row, std::int64_t head) const {
-    const auto begin =
-        static_cast<std::size_t>((row * params_.heads + head) * params_.head_dim);
+    const auto begin = static_cast<std::size_t>((row * params_.heads + head) * params_.head_dim);
     for (std::size_t c = 0; c < static_cast<std::size_t>(params_.head_dim); ++c)
       to.push_back(decode(kE4m3, operand_.codes[begin + c]));
   }

@@ -1,5 +1,6 @@
 // What `tilewright attention` and `tilewright ladder` call correct. No device is opened.
 #include "cli/attention_check.h"
+
 #include "cli/attention_fp8_check.h"
 #include "formats/minifloat.h"
 #include "ops/attention_plan.h"
@@ -122,10 +123,10 @@ TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
       (*codes)[i] = static_cast<std::uint16_t>(encode(kBf16, 4 + 1e-3 * static_cast<double>(i)));
   data.problem = ops::make_attention_plan(ops::h200(), p).problem;
   const Fp8Computation computation = {
-      .prepare = ops::make_attention_prepare_plan(
-                     ops::h200(),
-                     ops::prepare_problem_of(data.problem, {.scales = scales}, is_rotated))
-                     .problem,
+      .prepare =
+          ops::make_attention_prepare_plan(
+              ops::h200(), ops::prepare_problem_of(data.problem, {.scales = scales}, is_rotated))
+              .problem,
       .tile_keys = 128};
   const std::vector<float> signs = attention_signs(computation.prepare.sign_seed, p.head_dim);
   const auto round = [&](const std::vector<std::uint16_t>& codes, int i) {

@@ -256,7 +256,7 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
 TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
   const std::string out = path("upper");
   const std::string small = "--head-dims 64 --lengths 64 --tokens 64 --hidden 64 --mask full ";
-  EXPECT_EQ(run_tool(kDevice + ("ladder --kernels k6,k7 " + small) + "--out " + out).status, 0);
+  EXPECT_EQ(run_tool(kDevice + ("ladder --kernels k6,k7,k8 " + small) + "--out " + out).status, 0);
   EXPECT_EQ(run_tool(std::string(kDevice) + "bench decode --keys 40 --batch 1 --out " + out).status,
             0);
   const auto page_of = [&](const nlohmann::json& log, const nlohmann::json& decode, int status) {
@@ -268,6 +268,11 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
     return std::string(MappedFile(out + "/ladder.html").text());
   };
   nlohmann::json log = read_json(out + "/ladder.json"), decode = read_json(out + "/decode.json");
+  for (std::size_t i = 1; i < 3; ++i) {
+    const nlohmann::json& error = log["samples"][i]["error"];
+    EXPECT_GT(error["relative_rms"], 0.01) << "against the operands of 16 bits";
+    EXPECT_LT(error["worst_lse_of_bound"], 1) << "against those that are rounded";
+  }
   const std::string counted = page_of(log, decode, 0);
   EXPECT_THAT(counted, testing::Not(HasSubstr("Products of e4m3"))) << "a plot of no times";
   EXPECT_THAT(counted, HasSubstr("floor, us"));

@@ -26,9 +26,9 @@ using tilewright::ErrorKind;
 using tilewright::LinearProblem;
 using tilewright::LinearWeightSource;
 using tilewright::require;
-using tilewright::ops::ceil_div;
 using tilewright::ScaleOrder;
 using tilewright::WeightFormat;
+using tilewright::ops::ceil_div;
 
 // The shape of one-byte scales [n, k / group], padded if they are in 128x4 order.
 std::vector<std::int64_t> scale_shape(const tw_linear_weight_source& c, std::int64_t group) {
