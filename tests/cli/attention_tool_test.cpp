@@ -81,6 +81,10 @@ TEST_F(AttentionTool, TakesPackedSequences) {
   }
   EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 64}));
   EXPECT_EQ(read_npy(lse).shape(), (std::vector<std::int64_t>{2, 20}));
+  for (const std::string scales : {"tensor", "head", "block"}) {
+    const Outcome run = attention(packing + "--check --dtype e4m3 --rotate --scales " + scales);
+    EXPECT_THAT(run.out, HasSubstr("check      correct: max error")) << scales << run.err;
+  }
   // Bottom-right: query i of the last sees keys up to i + 17 - 13. 7 * 11 - 21 + 13 * 17 - 78.
   const nlohmann::json report = attention(packing + "--causal --plan --json").parsed();
   EXPECT_EQ(report["plan"]["flops"], 4.0 * 64 * 2 * (56 + 143));
