@@ -105,6 +105,8 @@ class RoundedOperands {
     const RoundedPart k = round(Operand::kK, batch, kv_head);
     const RoundedPart v = round(Operand::kV, batch, kv_head);
     RoundedKeys keys = {.q = round(Operand::kQ, batch, kv_head)};
+    for (std::vector<double>* const numbers : {&keys.codes, &keys.k, &keys.v})
+      numbers->reserve(static_cast<std::size_t>(k.rows()) * dim);
     double largest_code = 0, largest_factor = 0;
     for (std::int64_t row = 0; row < k.rows(); ++row) {
       k.append(keys.codes, row, 0);
