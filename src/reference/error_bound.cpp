@@ -37,7 +37,7 @@ double tensor_core_dot_error(const TensorCore& core, std::span<const double> a,
   require(a.size() == b.size(), ErrorKind::kInvalidArgument,
           "tensor_core_dot_error: {} and {} factors; expected as many", a.size(), b.size());
   // Less than the unit, and no more than all of it; nothing of a multiple, which is what a sum with
-  // 2^52 units and more is rounded to. Here |x| < 2^51 units, without a branch that nobody foresees.
+  // 2^52 units and more is rounded to. Here |x| < 2^51 units. Branches would be guessed wrong here.
   const auto cut = [](double x, double unit) {
     const double large = 0x1.8p52 * unit;
     const double multiple = (x + large) - large;
