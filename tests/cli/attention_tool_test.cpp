@@ -296,6 +296,13 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
   for (nlohmann::json& sample : older["samples"]) ASSERT_EQ(sample.erase("bytes"), 1u);
   EXPECT_EQ(page_of(older, decode, 0), measured) << "a problem says how many bytes it moves";
 
+  nlohmann::json peer = log["samples"][0];
+  peer["source"] = "cuDNN 9";
+  peer["problem"]["q_len"] = 512;
+  older["samples"].push_back(peer);
+  EXPECT_THAT(page_of(older, decode, 0), HasSubstr("rungs of 16 bits: "))
+      << "where a peer has longer sequences than a rung";
+
   decode["samples"][0]["error"]["ok"] = false;
   page_of(log, decode, 1);
 }
