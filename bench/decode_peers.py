@@ -108,12 +108,12 @@ def add_tilewright(torch, tilewright, found, q, k, v):
         pool[table.flatten().long()] = x.reshape(pages, PAGE, kv_heads, dim)
     rounded = [attention_peers.Rounded(torch, x, kv_heads) for x in (k, v)]
     codes = [x.codes.transpose(1, 2).contiguous() for x in rounded]
-    forms = {"bf16": ((*caches,), {}), f"pages of {PAGE}": ((*paged,), {"table": table}),
+    forms = {"bf16": ((*caches,), {}), f"bf16, pages of {PAGE}": ((*paged,), {"table": table}),
              "e4m3": ((*codes,), {"descales": [x.descale for x in rounded]})}
     exact = {"e4m3": [x.exact for x in rounded]}
-    for name, (form, more) in forms.items():
-        run, plan = tilewright.prepare(torch, rows, *form, length, **more)
-        found[name] = ("tilewright", run, plan, exact.get(name, (k, v)))
+    for form, (stored, more) in forms.items():
+        run, plan = tilewright.prepare(torch, rows, *stored, length, **more)
+        found[f"tilewright {form}"] = ("tilewright", run, plan, exact.get(form, (k, v)))
 
 
 def add_peers(torch, args, fa3, found, q, k, v):
@@ -126,8 +126,9 @@ def add_peers(torch, args, fa3, found, q, k, v):
                 return functional.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1])
         found[name] = (source, run, None, (k, v))
 
-    add("cudnn", SDPBackend.CUDNN_ATTENTION, f"cuDNN {torch.backends.cudnn.version()} (torch {torch.__version__})")
-    add("flash", SDPBackend.FLASH_ATTENTION, f"torch {torch.__version__}, flash backend")
+    add("cudnn bf16", SDPBackend.CUDNN_ATTENTION,
+        f"cuDNN {torch.backends.cudnn.version()} (torch {torch.__version__})")
+    add("flash bf16", SDPBackend.FLASH_ATTENTION, f"torch {torch.__version__}, flash backend")
     if fa3 is None:
         return
     out = torch.empty_like(q)
@@ -147,7 +148,7 @@ def add_peers(torch, args, fa3, found, q, k, v):
             raise RuntimeError(f"fa3_forward_any returned {status}")
         return out
     run.keep = (lse, workspace)
-    found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", run, None, (k, v))
+    found["fa3 bf16"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", run, None, (k, v))
 
 
 def error_of(torch, out, q, k, v, count):
@@ -220,7 +221,7 @@ def run_case(torch, args, tilewright, fa3, case):
     in_graph = measure_graphs(torch, args, {name: [other[name][1] for _, other in sets] for name in found})
     text, samples = f"{batch} x {length}, {heads}/{kv_heads} heads of {dim}", []
     for name, (source, run, plan, _) in found.items():
-        kv_bytes = bf16_bytes // 2 if name == "e4m3" else bf16_bytes
+        kv_bytes = bf16_bytes // 2 if name.endswith("e4m3") else bf16_bytes
         samples.append({"case": text, "inputs": "N(0,1)", "source": source, "kernel": name, "plan": plan,
                         "kv_bytes": kv_bytes, "samples_us": times[name], "graph_samples_us": in_graph[name],
                         "graph_sets": len(sets), "error": error[name],

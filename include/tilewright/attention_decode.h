@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/rotary.h"
 #include "tilewright/tensor.h"
 
 #include <array>
@@ -20,13 +21,6 @@ enum class DecodeDescale {
   kNone,       ///< 1
   kPerTensor,  ///< one for all keys, one for all values: [1]
   kPerHead,    ///< [batch, kv_heads]
-};
-
-/// Which elements of a head are a pair that is rotated by one angle.
-enum class RotaryPairs {
-  kNone,
-  kInterleaved,  ///< 2 i and 2 i + 1
-  kHalves,       ///< i and i + rotary_dim / 2
 };
 
 /// New keys and values that run() writes behind those that are in the cache before it attends.

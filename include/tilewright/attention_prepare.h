@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/attention.h"
+#include "tilewright/rotary.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +11,6 @@
 #include <vector>
 
 namespace tilewright {
-
-/// Pairs of elements that RoPE turns, of the first rotary_dim of a head.
-enum class RopePairs {
-  kNone,
-  kInterleaved,  ///< neighbours 2i and 2i + 1
-  kHalves,       ///< i and i + rotary_dim / 2
-};
 
 /// q, k and v of 16 bits as e4m3 operands of attention: the same scores and values, but rounded.
 ///
@@ -46,7 +40,7 @@ struct AttentionPrepareProblem {
   Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
   bool is_rotated = true;
   std::uint64_t sign_seed = 0;  ///< q and k that meet need the same; see attention_signs
-  RopePairs rope = RopePairs::kNone;
+  RotaryPairs rope = RotaryPairs::kNone;
   std::int64_t rotary_dim = 0;      ///< head_dim, if 0, or half of it
   std::int64_t rope_positions = 0;  ///< rows of the table of angles
   /// Positions come as lists. Else key j is at j, query i at i + kv_len - q_len of its sequence.

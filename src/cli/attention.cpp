@@ -6,7 +6,6 @@
 #include "cli/attention_bench.h"
 #include "cli/attention_check.h"
 #include "cli/attention_fp8.h"
-#include "cli/attention_fp8_check.h"
 #include "cli/attention_input.h"
 #include "cli/command.h"
 #include "cli/operator_report.h"
@@ -135,12 +134,7 @@ nlohmann::json check(const AttentionArgs& args, const AttentionData& data,
   const std::int64_t count =
       args.input.drawn.empty() ? std::numeric_limits<std::int64_t>::max() : kDrawnRows;
   const std::vector<ExactRow> rows = exact_rows(data, count, 1);
-  AttentionErrors errors = compare_rows(data.problem, rows, out, lse);
-  // How far off e4m3 is says what rounding the operands costs; whether it is right is another
-  // question: that of the codes.
-  if (const auto fp8 = fp8_computation(data, plan, args.fp8.is_rotated))
-    errors.take_bounds(compare_rows(data.problem, exact_fp8_rows(data, *fp8, count, 1), out, lse));
-  return to_json(errors);
+  return to_json(check_attention(data, plan, rows, out, lse, args.fp8.is_rotated));
 }
 
 void run_attention(const AttentionArgs& args, Context& context) {

@@ -1,5 +1,6 @@
 #include "cli/attention_check.h"
 
+#include "cli/attention_fp8_check.h"
 #include "formats/minifloat.h"
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
@@ -95,10 +96,8 @@ std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count,
 }
 
 AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow> rows,
-                             std::span<const std::uint16_t> out, std::span<const float> lse,
-                             double rms_limit) {
+                             std::span<const std::uint16_t> out, std::span<const float> lse) {
   AttentionErrors errors;
-  errors.rms_limit = rms_limit;
   double error_norm = 0, norm = 0, dot = 0, out_norm = 0;
   for (const ExactRow& row : rows) {
     const std::size_t begin = row_begin(p.out_strides, row.batch, row.first + row.row, row.head);
@@ -131,11 +130,21 @@ AttentionErrors compare_rows(const AttentionProblem& p, std::span<const ExactRow
       std::max(1.0, static_cast<double>(rows.size()) * static_cast<double>(p.head_dim));
   errors.rmse = std::sqrt(error_norm / elems);
   errors.relative_rms = norm > 0 ? std::sqrt(error_norm / norm) : std::sqrt(error_norm);
-  if (rms_limit > 0) {
-    errors.worst = std::isfinite(errors.relative_rms) ? errors.relative_rms / rms_limit : INFINITY;
-    errors.worst_lse = 0;  // of the same operands, lse has no meaning of its own
-  }
   errors.cosine = norm > 0 && out_norm > 0 ? dot / std::sqrt(norm * out_norm) : 1;
+  return errors;
+}
+
+AttentionErrors check_attention(const AttentionData& data, const AttentionPlan& plan,
+                                std::span<const ExactRow> exact, std::span<const std::uint16_t> out,
+                                std::span<const float> lse, bool is_rotated) {
+  AttentionErrors errors = compare_rows(data.problem, exact, out, lse);
+  const std::optional<Fp8Computation> fp8 = fp8_computation(data, plan, is_rotated);
+  if (!fp8) return errors;
+  const AttentionErrors of_codes =
+      compare_rows(data.problem, exact_fp8_rows(data, *fp8, exact), out, lse);
+  errors.worst = of_codes.worst;
+  errors.max_lse = of_codes.max_lse;
+  errors.worst_lse = of_codes.worst_lse;
   return errors;
 }
 
@@ -150,7 +159,6 @@ nlohmann::json to_json(const AttentionErrors& e) {
           {"worst_of_bound", finite(e.worst)},
           {"max_lse", finite(e.max_lse)},
           {"worst_lse_of_bound", finite(e.worst_lse)},
-          {"rms_limit", e.rms_limit},
           {"ok", e.is_ok()}};
 }
 

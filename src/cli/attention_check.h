@@ -22,26 +22,21 @@ struct AttentionErrors {
   double max_lse = 0;  ///< 0 without lse
   double worst_lse = 0;
 
-  /// From a comparison of the same results with what has tighter bounds.
-  void take_bounds(const AttentionErrors& other) {
-    worst = other.worst;
-    max_lse = other.max_lse;
-    worst_lse = other.worst_lse;
-  }
-
-  /// Not 0: instead of bounds for every element, what relative_rms may be.
-  double rms_limit = 0;
-
-  bool is_ok() const noexcept {
-    return rms_limit > 0 ? relative_rms <= rms_limit : worst <= 1 && worst_lse <= 1;
-  }
+  bool is_ok() const noexcept { return worst <= 1 && worst_lse <= 1; }
 };
 
 /// `out` lies as the problem's strides say, lse as [batch, heads, q_len], packed
-/// [heads, total_q], empty if there is none. rms_limit: as of AttentionErrors.
+/// [heads, total_q], empty if there is none.
 AttentionErrors compare_rows(const AttentionProblem& problem, std::span<const ExactRow> rows,
-                             std::span<const std::uint16_t> out, std::span<const float> lse,
-                             double rms_limit = 0);
+                             std::span<const std::uint16_t> out, std::span<const float> lse);
+
+/// Results of a plan for the operands of `data`, in the rows `exact` of them (exact_rows()). How
+/// far off e4m3 is says what rounding the operands costs. Whether it is right is another question,
+/// that of the codes: worst, max_lse and worst_lse are against exact_fp8_rows(). is_rotated: of
+/// operands that are e4m3 before the plan runs.
+AttentionErrors check_attention(const AttentionData& data, const AttentionPlan& plan,
+                                std::span<const ExactRow> exact, std::span<const std::uint16_t> out,
+                                std::span<const float> lse, bool is_rotated = false);
 
 nlohmann::json to_json(const AttentionErrors& errors);
 

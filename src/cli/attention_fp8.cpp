@@ -99,9 +99,4 @@ void Fp8Operands::set(AttentionArguments& a) const {
   a.v_descale_max = at_address<const float>(v_descale_max_);
 }
 
-double fp8_rms_limit(const AttentionPlan& plan) {
-  constexpr double kLimit = 0.15;
-  return plan.accumulation == Fp8Accumulation::kAuto ? 0 : kLimit;
-}
-
 }  // namespace tilewright::cli

@@ -1,5 +1,4 @@
-// Attention in e4m3 as the tool runs it: operands rounded on the device, options, and how far off
-// results may be.
+// Attention in e4m3 as the tool runs it: options, and operands rounded on the device.
 #pragma once
 
 #include "tilewright/attention_prepare.h"
@@ -40,12 +39,5 @@ class Fp8Operands {
   AttentionPrepare prepare_;
   device::Buffer q_, k_, v_, q_descale_, k_descale_, v_descale_, v_descale_max_, workspace_;
 };
-
-/// What the relative root mean square of errors against operands of 16 bits may be; 0: there are
-/// bounds for every element instead. e4m3 rounds by at most 2^-4, 0.026 in the mean square of
-/// mantissas that are as good as random: weights 0.026, values 0.026, and q and k move a score of
-/// standard deviation 1 by 0.026 * sqrt(2) = 0.037, in all 0.052 where errors add up as the values
-/// do, independently. Scores of real heads have deviations of up to 3: 0.12, and a fourth more.
-double fp8_rms_limit(const AttentionPlan& plan);
 
 }  // namespace tilewright::cli

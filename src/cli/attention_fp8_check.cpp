@@ -10,75 +10,84 @@
 #include "reference/error_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tilewright::cli {
 
 namespace {
 
-// One of q, k, v as codes.
-class RoundedOperand {
+constexpr float kLeastAmax = reference::AttentionPrepareParams{}.least_amax;
+
+enum class Operand { kQ, kK, kV };
+
+// No factor spans more than this, but that of a tensor: of one sequence, a head of keys or values,
+// or the heads of queries that see it.
+struct OperandPart {
+  reference::AttentionPrepareParams params;
+  std::vector<float> x;  // [rows, heads, head_dim]
+};
+
+OperandPart read_part(const AttentionData& data, const AttentionPrepareProblem& prepare,
+                      std::span<const float> signs, Operand operand, std::int64_t batch,
+                      std::int64_t kv_head) {
+  const AttentionProblem& p = data.problem;
+  const bool is_q = operand == Operand::kQ, is_v = operand == Operand::kV;
+  const AttentionSequence sequence = find_sequence(data, batch);
+  OperandPart part;
+  part.params = {.batch = 1,
+                 .heads = is_q ? p.heads / p.kv_heads : 1,
+                 .kv_heads = 1,
+                 .rows = is_q ? sequence.q_len : sequence.kv_len,
+                 .head_dim = p.head_dim,
+                 .scales = static_cast<reference::Fp8ScaleKind>(prepare.scales),
+                 .block_rows = is_q ? kernels::kQueryScaleBlock : kernels::kKeyScaleBlock,
+                 .has_pow2_scales = is_v && prepare.scales == Fp8ScaleKind::kBlock,
+                 .is_rotated = prepare.is_rotated && !is_v,
+                 .signs = signs};
+  const std::vector<std::uint16_t>& codes = is_q ? data.q : is_v ? data.v : data.k;
+  const AttentionProblem::Strides& s = is_q ? p.q_strides : is_v ? p.v_strides : p.k_strides;
+  const std::int64_t first = is_q ? sequence.q_first : sequence.kv_first;
+  const FormatSpec format = attention_format(p.dtype);
+  const std::int64_t heads = part.params.heads;
+  part.x.reserve(static_cast<std::size_t>(part.params.rows * heads * p.head_dim));
+  for (std::int64_t row = first; row < first + part.params.rows; ++row)
+    for (std::int64_t head = kv_head * heads; head < (kv_head + 1) * heads; ++head) {
+      const std::int64_t begin = batch * s.batch + row * s.row + head * s.head;
+      for (std::int64_t c = begin; c < begin + p.head_dim; ++c)
+        part.x.push_back(static_cast<float>(decode(format, codes[static_cast<std::size_t>(c)])));
+    }
+  return part;
+}
+
+// A part as codes.
+class RoundedPart {
  public:
-  RoundedOperand(const AttentionData& data, const AttentionPrepareProblem& prepare,
-                 std::span<const float> signs, int i)
-      : is_packed_(prepare.is_packed) {
-    const AttentionProblem& p = data.problem;
-    const bool is_q = i == 0;
-    params_ = {.batch = p.batch,
-               .heads = is_q ? p.heads : p.kv_heads,
-               .kv_heads = p.kv_heads,
-               .rows = is_q ? p.q_len : p.kv_len,
-               .head_dim = p.head_dim,
-               .cu_seqlens = !is_packed_ ? std::span<const std::int32_t>()
-                             : is_q      ? std::span(data.cu_q)
-                                         : std::span(data.cu_kv),
-               .scales = static_cast<reference::Fp8ScaleKind>(prepare.scales),
-               .block_rows = is_q ? kernels::kQueryScaleBlock : kernels::kKeyScaleBlock,
-               .has_pow2_scales = i == 2 && prepare.scales == Fp8ScaleKind::kBlock,
-               .is_rotated = prepare.is_rotated && i < 2,
-               .signs = signs};
-    operand_ =
-        reference::prepare_attention_operand(params_, is_q     ? gather(p, data.q, p.q_strides)
-                                                      : i == 1 ? gather(p, data.k, p.k_strides)
-                                                               : gather(p, data.v, p.v_strides));
+  RoundedPart(OperandPart part, float least_amax) : params_(part.params) {
+    params_.least_amax = least_amax;
+    operand_ = reference::prepare_attention_operand(params_, part.x);
   }
 
-  /// Appends the codes of a row as numbers; `first` is that of its sequence if packed.
-  void append(std::vector<double>& to, std::int64_t batch, std::int64_t first, std::int64_t row,
-              std::int64_t head) const {
-    const std::int64_t line = is_packed_ ? first + row : batch * params_.rows + row;
-    const auto begin = static_cast<std::size_t>((line * params_.heads + head) * params_.head_dim);
+  std::int64_t rows() const { return params_.rows; }
+  /// Appends the codes of a row as numbers; `head` counts from the part's first.
+  void append(std::vector<double>& to, std::int64_t row, std::int64_t head) const {
+    const auto begin = static_cast<std::size_t>((row * params_.heads + head) * params_.head_dim);
     for (std::size_t c = 0; c < static_cast<std::size_t>(params_.head_dim); ++c)
       to.push_back(decode(kE4m3, operand_.codes[begin + c]));
   }
-  double factor(std::int64_t batch, std::int64_t row, std::int64_t head) const {
-    return reference::attention_descale(params_, operand_, batch, row, head);
+  double factor(std::int64_t row, std::int64_t head) const {
+    return reference::attention_descale(params_, operand_, 0, row, head);
   }
 
  private:
-  std::vector<float> gather(const AttentionProblem& p, const std::vector<std::uint16_t>& codes,
-                            const AttentionProblem::Strides& s) const {
-    const std::int64_t batch = is_packed_ ? 1 : params_.batch;
-    const std::int64_t rows = is_packed_ ? params_.cu_seqlens.back() : params_.rows;
-    std::vector<float> x;
-    for (std::int64_t b = 0; b < batch; ++b)
-      for (std::int64_t row = 0; row < rows; ++row)
-        for (std::int64_t head = 0; head < params_.heads; ++head)
-          for (std::int64_t c = 0; c < params_.head_dim; ++c)
-            x.push_back(static_cast<float>(decode(
-                attention_format(p.dtype),
-                codes[static_cast<std::size_t>(b * s.batch + row * s.row + head * s.head + c)])));
-    return x;
-  }
-
-  bool is_packed_;
   reference::AttentionPrepareParams params_;
   reference::Fp8Operand operand_;
 };
 
-// Of a sequence and a head: codes of keys, numbers of both, factors of keys.
+// Of a sequence and a head of keys: its queries; codes of keys, numbers of both, factors of keys.
 struct RoundedKeys {
-  std::vector<double> codes, k, v, factors;
+  RoundedPart q;
+  std::vector<double> codes = {}, k = {}, v = {}, factors = {};
   double value_max = 0;
 };
 
@@ -87,21 +96,23 @@ class RoundedOperands {
   RoundedOperands(const AttentionData& data, const Fp8Computation& computation)
       : data_(data),
         computation_(computation),
-        signs_(attention_signs(computation.prepare.sign_seed, data.problem.head_dim)),
-        q_(data, computation.prepare, signs_, 0),
-        k_(data, computation.prepare, signs_, 1),
-        v_(data, computation.prepare, signs_, 2) {}
+        signs_(attention_signs(computation.prepare.sign_seed, data.problem.head_dim)) {
+    if (computation.prepare.scales == Fp8ScaleKind::kTensor) find_amax();
+  }
 
   RoundedKeys read(std::int64_t batch, std::int64_t kv_head) const {
-    const AttentionSequence sequence = find_sequence(data_, batch);
     const auto dim = static_cast<std::size_t>(data_.problem.head_dim);
-    RoundedKeys keys;
+    const RoundedPart k = round(Operand::kK, batch, kv_head);
+    const RoundedPart v = round(Operand::kV, batch, kv_head);
+    RoundedKeys keys = {.q = round(Operand::kQ, batch, kv_head)};
+    for (std::vector<double>* const numbers : {&keys.codes, &keys.k, &keys.v})
+      numbers->reserve(static_cast<std::size_t>(k.rows()) * dim);
     double largest_code = 0, largest_factor = 0;
-    for (std::int64_t row = 0; row < sequence.kv_len; ++row) {
-      k_.append(keys.codes, batch, sequence.kv_first, row, kv_head);
-      v_.append(keys.v, batch, sequence.kv_first, row, kv_head);
-      keys.factors.push_back(k_.factor(batch, row, kv_head));
-      const double v_factor = v_.factor(batch, row, kv_head);
+    for (std::int64_t row = 0; row < k.rows(); ++row) {
+      k.append(keys.codes, row, 0);
+      v.append(keys.v, row, 0);
+      keys.factors.push_back(k.factor(row, 0));
+      const double v_factor = v.factor(row, 0);
       largest_factor = std::max(largest_factor, v_factor);
       for (std::size_t at = keys.v.size() - dim; at < keys.v.size(); ++at) {
         largest_code = std::max(largest_code, std::abs(keys.v[at]));
@@ -120,8 +131,9 @@ class RoundedOperands {
     const auto begin = static_cast<std::size_t>(visible.begin);
     const auto count = static_cast<std::size_t>(visible.count());
     std::vector<double> codes, factors;
-    q_.append(codes, row.batch, row.first, row.row, row.head);
-    const double q_factor = q_.factor(row.batch, row.row, row.head);
+    const std::int64_t head = row.head % (p.heads / p.kv_heads);
+    keys.q.append(codes, row.row, head);
+    const double q_factor = keys.q.factor(row.row, head);
     for (const double k_factor : std::span(keys.factors).subspan(begin, count))
       factors.push_back(*p.scale * q_factor * k_factor);
     std::vector<double> q = codes;
@@ -142,6 +154,25 @@ class RoundedOperands {
   }
 
  private:
+  OperandPart read_part(Operand operand, std::int64_t batch, std::int64_t kv_head) const {
+    return cli::read_part(data_, computation_.prepare, signs_, operand, batch, kv_head);
+  }
+  RoundedPart round(Operand operand, std::int64_t batch, std::int64_t kv_head) const {
+    return {read_part(operand, batch, kv_head), amax_[static_cast<std::size_t>(operand)]};
+  }
+  // Of all parts: those of a tensor share a factor.
+  void find_amax() {
+    const AttentionProblem& p = data_.problem;
+    for (const Operand operand : {Operand::kQ, Operand::kK, Operand::kV}) {
+      float& most = amax_[static_cast<std::size_t>(operand)];
+      for (std::int64_t part = 0; part < p.batch * p.kv_heads; ++part) {
+        const OperandPart read = read_part(operand, part / p.kv_heads, part % p.kv_heads);
+        const float amax = reference::attention_amax(read.params, read.x)[0];
+        if (std::isnan(amax) || amax > most) most = amax;
+      }
+    }
+  }
+
   // Tiles that keys lie in may begin before them and end behind them.
   std::int64_t num_tiles(std::int64_t keys) const { return keys / computation_.tile_keys + 2; }
   std::int64_t sum_keys(std::int64_t keys) const {
@@ -181,7 +212,7 @@ class RoundedOperands {
   const AttentionData& data_;
   const Fp8Computation& computation_;
   std::vector<float> signs_;
-  RoundedOperand q_, k_, v_;
+  std::array<float, 3> amax_ = {kLeastAmax, kLeastAmax, kLeastAmax};
 };
 
 }  // namespace
@@ -202,8 +233,10 @@ std::optional<Fp8Computation> fp8_computation(const AttentionData& data, const A
 }
 
 std::vector<ExactRow> exact_fp8_rows(const AttentionData& data, const Fp8Computation& computation,
-                                     std::int64_t count, std::uint64_t seed) {
-  std::vector<ExactRow> rows = choose_rows(data, count, seed);
+                                     std::span<const ExactRow> of) {
+  std::vector<ExactRow> rows;
+  for (const ExactRow& row : of)
+    rows.push_back({.batch = row.batch, .head = row.head, .row = row.row, .first = row.first});
   const RoundedOperands operands(data, computation);
   attend_rows(
       data, rows,

@@ -4,7 +4,6 @@
 #include "cli/terminal.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace tilewright::cli {
@@ -19,10 +18,6 @@ struct Context {
   TextColor text_color() const { return detect_color(color); }
   Style style() const { return Style(text_color()); }
 };
-
-/// Writes to standard output, and a JSON value with a newline at the end.
-void print(const std::string& text);
-void print_json(const nlohmann::json& value);
 
 /// A check whose words do not stand in --help: the name of the option's type says them.
 inline CLI::Validator quiet(CLI::Validator check) {

@@ -4,6 +4,7 @@
 #include "cli/attention_data.h"
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
+#include "layout/int_tuple.h"
 #include "reference/indexer.h"
 
 #include <algorithm>
@@ -22,10 +23,6 @@ constexpr std::int64_t kRopePositions = 4096;
 
 const BlockFormat& index_block_format(IndexerFormat format) {
   return block_format_by_name(format == IndexerFormat::kFp8 ? "fp8_1x128_ue8m0" : "mxfp4_ceil");
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 struct EncodedKey {

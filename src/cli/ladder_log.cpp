@@ -5,6 +5,7 @@
 #include "cli/decode_bench.h"
 #include "cli/ladder.h"
 #include "ops/attention_kernels.h"
+#include "ops/attention_problem.h"
 
 #include <algorithm>
 
@@ -16,6 +17,22 @@ namespace {
 
 using nlohmann::json;
 
+// Logs did not always say. Nothing in a ladder is packed, and lse is wanted.
+double bytes_of(const json& sample) {
+  if (sample.contains("bytes")) return sample["bytes"];
+  const json& p = sample.at("problem");
+  const auto size = [&](const char* name) { return p.value(name, std::int64_t{0}); };
+  return ops::attention_bytes(
+      {.dtype = p.value("dtype", "") == "e4m3" ? DType::kF8_E4M3 : DType::kBF16,
+       .batch = size("batch"),
+       .heads = size("heads"),
+       .kv_heads = size("kv_heads"),
+       .q_len = size("q_len"),
+       .kv_len = size("kv_len"),
+       .head_dim = size("head_dim"),
+       .has_lse = true});
+}
+
 LadderPoint read_point(const json& sample) {
   LadderPoint point;
   point.refused = sample.value("refused", "");
@@ -23,7 +40,7 @@ LadderPoint read_point(const json& sample) {
     const TimeSummary time = summarize(sample["samples_us"].get<std::vector<double>>());
     point.tflops = sample.value("flops", 0.0) / time.median_us * 1e-6;
   }
-  if (const double bytes = sample.value("bytes", 0.0); bytes > 0)
+  if (const double bytes = bytes_of(sample); bytes > 0)
     point.flops_per_byte = sample.value("flops", 0.0) / bytes;
   if (sample.contains("error")) {
     const json& error = sample["error"];

@@ -88,7 +88,7 @@ class LadderRunner {
     if (entries.empty()) return;
     data.problem = entries.front().attention.plan().problem;
     const std::vector<ExactRow> exact = exact_rows(data, plan_.check_rows, plan_.seed);
-    for (LadderEntry& entry : entries) check(entry, exact);
+    for (LadderEntry& entry : entries) check(entry, data, exact);
     if (!device_.is_simulated()) measure(entries);
     for (LadderEntry& entry : entries) {
       if (!device_.is_simulated()) entry.log["samples_us"] = entry.samples_us;
@@ -133,7 +133,7 @@ class LadderRunner {
     }
   }
 
-  void check(LadderEntry& entry, const std::vector<ExactRow>& exact) {
+  void check(LadderEntry& entry, const AttentionData& data, const std::vector<ExactRow>& exact) {
     const AttentionProblem& p = entry.attention.plan().problem;
     bench_->prepare(entry.attention.plan());
     take_counts(device_);
@@ -145,8 +145,8 @@ class LadderRunner {
     if (json counts = take_counts(device_); !counts.is_null()) {
       entry.log["counted"] = std::move(counts);
     }
-    entry.log["error"] = to_json(compare_rows(p, exact, bench_->read_out(p), bench_->read_lse(p),
-                                              fp8_rms_limit(entry.attention.plan())));
+    entry.log["error"] = to_json(check_attention(data, entry.attention.plan(), exact,
+                                                 bench_->read_out(p), bench_->read_lse(p)));
     const double affordable = plan_.budget_s / std::max(seconds, 1e-6);
     entry.wanted = static_cast<int>(std::clamp(affordable, 3.0, double(plan_.samples)));
     progress_.add();

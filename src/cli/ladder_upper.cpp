@@ -55,15 +55,22 @@ std::string fp8_plot(const LadderView& view, const LadderGroup& group) {
 /// (flops a byte, TFLOP/s): where a result stands between the roofs.
 using Placed = std::vector<std::pair<double, double>>;
 
-// The longest sequences of every rung and mask.
+// The longest sequences of every rung and mask; peers may have longer ones.
 Placed place_kernels(const LadderView& view, bool is_fp8) {
   Placed placed;
   for (const LadderGroup& group : view.groups) {
     for (std::size_t k = 0; k < view.kernels.size(); ++k) {
       if (view.kernels[k].is_fp8 != is_fp8 || view.kernels[k].is_peer()) continue;
-      const auto& point = group.points[k].back();
-      if (value_of(point) > 0 && point->flops_per_byte > 0)
-        placed.emplace_back(point->flops_per_byte, point->tflops);
+      std::int64_t longest = -1;
+      std::pair<double, double> place;
+      for (std::size_t n = 0; n < group.lengths.size(); ++n) {
+        const auto& point = group.points[k][n];
+        if (!(value_of(point) > 0 && point->flops_per_byte > 0)) continue;
+        if (group.lengths[n] < longest) continue;
+        longest = group.lengths[n];
+        place = {point->flops_per_byte, point->tflops};
+      }
+      if (longest >= 0) placed.push_back(place);
     }
   }
   return placed;

@@ -1,21 +1,12 @@
 // tilewright: the command line. Each subcommand lives in a file of its own and is listed here once.
 
 #include "base/error.h"
-#include "base/json.h"
 #include "cli/command.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 namespace tilewright::cli {
-
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
-void print_json(const nlohmann::json& value) {
-  print(format_json(value));
-}
 
 namespace {
 

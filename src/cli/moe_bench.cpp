@@ -6,11 +6,12 @@
 #include "cli/attention_data.h"
 #include "cli/ladder.h"
 #include "device/graph.h"
-#include "device/kernel_registry.h"
+#include "device/kernel.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
 #include "ops/moe_bind.h"
 #include "ops/moe_problem.h"
+#include "ops/planned_launch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -134,15 +135,14 @@ json time_steps(const MoeWeights& weights, MoePoint& point) {
   const device::Device& device = weights.device().internal();
   const ops::MoePlanned planned =
       ops::make_moe_plan(device.info(), weights.info(), point.plan().problem);
+  const std::vector<device::Kernel> entries = ops::load_entries(device, planned.plan.launches);
   std::map<std::string, std::vector<double>> us;
   for (int repetition = 0; repetition < 5; ++repetition) {
     const MoeArguments arguments = point.arguments(static_cast<std::size_t>(repetition));
     const ops::MoeCall call(planned, weights.internal(), arguments);
-    for (std::size_t i = 0; i < planned.plan.launches.size(); ++i) {
-      const MoeLaunch& launch = planned.plan.launches[i];
-      const device::Kernel kernel = device::load_kernel(device, launch.entry);
-      us[launch.step].push_back(point.time_us([&] { call.launch(i, kernel, point.stream()); }));
-    }
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      us[planned.plan.launches[i].step].push_back(
+          point.time_us([&] { call.launch(i, entries[i], point.stream()); }));
   }
   json steps = json::object();
   for (const auto& [step, samples] : us) steps[step] = summarize(samples).median_us;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "formats/minifloat.h"
+#include "layout/int_tuple.h"
 
 #include <algorithm>
 #include <array>
@@ -42,10 +43,6 @@ std::vector<std::uint8_t> draw_moe_bytes(std::uint64_t seed, std::int64_t count,
     }
   });
   return bytes;
-}
-
-std::int64_t count_blocks(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 // bf16 from a byte: 16 mantissas of both signs in 8 binades.
@@ -93,7 +90,7 @@ DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n
       values_ = draw_moe_bytes(seed, n * k, [](std::uint8_t b) {
         return static_cast<std::uint8_t>((b & 0x80) | (0x20 + (b & 0x1f)));
       });
-      for (std::int64_t i = 0; i < count_blocks(n, 128) * count_blocks(k, 128); ++i)
+      for (std::int64_t i = 0; i < ceil_div(n, 128) * ceil_div(k, 128); ++i)
         block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 5) / 8)));
       return;
     case WeightFormat::kMxfp4:
@@ -123,7 +120,7 @@ LinearWeightSource DrawnWeight::source() const {
       break;
     case WeightFormat::kFp8:
       s.values = view(values_, DType::kF8_E4M3, n_, k_);
-      s.scales = view(block_scales_, DType::kF32, count_blocks(n_, 128), count_blocks(k_, 128));
+      s.scales = view(block_scales_, DType::kF32, ceil_div(n_, 128), ceil_div(k_, 128));
       break;
     case WeightFormat::kMxfp4:
       s.values = view(values_, DType::kU8, n_, k_ / 2);
@@ -159,7 +156,7 @@ std::vector<float> DrawnWeight::numbers() const {
         std::memcpy(&code, &values_[2 * at], 2);
         x = std::bit_cast<float>(std::uint32_t{code} << 16);
       } else if (format_ == WeightFormat::kFp8) {
-        const std::int64_t block = i / k_ / 128 * count_blocks(k_, 128) + i % k_ / 128;
+        const std::int64_t block = i / k_ / 128 * ceil_div(k_, 128) + i % k_ / 128;
         x = of_fp8[values_[at]] * block_scales_[static_cast<std::size_t>(block)];
       } else {
         x = of_code[values_[at / 2] >> 4 * (at % 2) & 15u] *

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "layout/int_tuple.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,10 +19,6 @@ constexpr std::int64_t kPartElems = std::int64_t{1} << 18;
 
 std::int64_t part_rows(std::int64_t cols) {
   return std::max<std::int64_t>(kPartElems / (cols * kRowUnit), 1) * kRowUnit;
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 // The first `to_bytes` of each of the rows.

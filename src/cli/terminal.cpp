@@ -1,6 +1,9 @@
 #include "cli/terminal.h"
 
+#include "base/json.h"
+
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -26,6 +29,14 @@ std::size_t columns_of(std::string_view text) {
 }
 
 }  // namespace
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_json(const nlohmann::json& value) {
+  print(format_json(value));
+}
 
 TextColor detect_color(ColorMode mode) {
   const std::string_view term = environment("TERM"), colorterm = environment("COLORTERM");

@@ -3,11 +3,16 @@
 
 #include "layout/draw_text.h"
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tilewright::cli {
+
+/// Writes to standard output, and a JSON value with a newline at the end.
+void print(const std::string& text);
+void print_json(const nlohmann::json& value);
 
 /// When to colour: kAuto means on a terminal that can, unless NO_COLOR is set to something
 /// (no-color.org).

@@ -4,6 +4,7 @@
 #include "kernels/attention/decode_append.h"
 #include "ops/attention_decode_kernels.h"
 #include "ops/attention_decode_problem.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,10 +17,6 @@ namespace tilewright::ops {
 namespace {
 
 constexpr std::size_t kWorkspaceAlignment = 256;
-
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 
 std::string possible_names() {
   std::string text = "auto";
@@ -159,7 +156,7 @@ void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) 
     const std::int64_t rows = p.batch * p.q_len * (q_heads + 2 * p.kv_heads);
     plan.launches.push_back({"append",
                              fmt::format("decode_append_{}", kv),
-                             {ceil_div(rows, kernels::kDecodeAppendWarps), 1, 1},
+                             {ctas_for(rows, kernels::kDecodeAppendWarps), 1, 1},
                              {kernels::kDecodeAppendThreads, 1, 1}});
   }
   plan.launches.push_back({"attend",

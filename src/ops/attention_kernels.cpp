@@ -13,6 +13,7 @@
 #include "ops/attention_problem.h"
 #include "ops/attention_rates.h"
 #include "ops/attention_sm100.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 #include <cmath>
@@ -133,10 +134,6 @@ bool is_embedded(const std::string& entry, std::string_view target) {
   return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
     return image.name == entry && image.target == target;
   });
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& tile,

@@ -5,6 +5,7 @@
 #include "ops/attention_fp8.h"
 #include "ops/attention_prepare.h"
 #include "ops/attention_problem.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,10 +19,6 @@ namespace {
 constexpr std::size_t kWorkspaceAlignment = 256;
 constexpr std::int64_t kScoreTile = 16;        // K1: queries and keys of a CTA, and columns of out
 constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
-
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 
 // All candidates, each with what speaks against it, and the one to take.
 struct Choice {
@@ -145,7 +142,7 @@ std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
   if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
   if (kernel.has_scores) return naive_launches(kernel, p);
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
-  const std::uint32_t q_tiles = ceil_div(p.q_len, tile.queries);
+  const std::uint32_t q_tiles = ctas_for(p.q_len, tile.queries);
   AttentionLaunch launch = {
       attention_entries(kernel, p)[0],
       {q_tiles, static_cast<std::uint32_t>(p.heads), static_cast<std::uint32_t>(p.batch)},

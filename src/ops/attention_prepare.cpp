@@ -78,7 +78,7 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
     if (is_needed) kChecks.address(field, address, alignment);
   };
   const bool has_q = p.total_q > 0, has_kv = p.total_kv > 0;
-  const bool has_rope = p.rope != RopePairs::kNone;
+  const bool has_rope = p.rope != RotaryPairs::kNone;
   need("q", a.q, kRow, has_q);
   need("q8", a.q8, kRow, has_q);
   need("k", a.k, kRow, has_kv);

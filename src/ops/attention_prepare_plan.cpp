@@ -4,6 +4,7 @@
 #include "ops/argument_checks.h"
 #include "ops/attention_prepare.h"
 #include "ops/attention_problem.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,10 +16,6 @@ namespace {
 
 constexpr ArgumentChecks kChecks("attention prepare");
 constexpr std::int64_t kAmaxAlignment = 64;  // words: each operand's has lines of its own
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // The operands as attention of 16 bits would have them: its rules are these.
 AttentionProblem source_problem(const AttentionPrepareProblem& p) {
@@ -57,7 +54,7 @@ AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
   p.q8_strides = target.q_strides;
   p.k8_strides = target.k_strides;
   p.v8_strides = target.v_strides;
-  if (p.rope == RopePairs::kNone) return p;
+  if (p.rope == RotaryPairs::kNone) return p;
   if (p.rotary_dim == 0) p.rotary_dim = p.head_dim;
   kChecks.check(p.rotary_dim == p.head_dim || 2 * p.rotary_dim == p.head_dim,
                 "rotary_dim = {}; expected head_dim = {} or half of it. Rotate before, or give "
@@ -99,7 +96,7 @@ kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_que
   o.descale_factor = static_cast<float>(norm / kernels::kK8MaxCode);
   o.is_pow2 = is_value && has_blocks(p) ? 1 : 0;
   o.is_rotated = is_rotated ? 1 : 0;
-  o.is_turned = p.rope != RopePairs::kNone && !is_value ? 1 : 0;
+  o.is_turned = p.rope != RotaryPairs::kNone && !is_value ? 1 : 0;
   o.is_transposed = is_value && has_columns(p) ? 1 : 0;
   if (o.is_transposed != 0) o.columns = attention_value_columns(prepared_problem(p));
   o.tiles = narrow(num_tiles(p, rows, o.is_transposed != 0));
@@ -144,7 +141,7 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
 
 std::string entry_name(const AttentionPrepareProblem& p, const char* pass) {
   return fmt::format("attention_k8_{}_{}_d{}{}", pass, attention_type_name(p.dtype), p.head_dim,
-                     p.rope != RopePairs::kNone ? "_rope" : "");
+                     p.rope != RotaryPairs::kNone ? "_rope" : "");
 }
 
 }  // namespace
@@ -218,7 +215,7 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   set_sizes(plan, params);
   if (p.batch == 0) return plan;
   const auto head_dim = static_cast<int>(p.head_dim);
-  const bool has_rope = p.rope != RopePairs::kNone;
+  const bool has_rope = p.rope != RotaryPairs::kNone;
   const std::int64_t ctas =
       std::int64_t{device.num_sms} * kernels::k8_form(head_dim, has_rope).ctas_per_sm;
   const auto grid = static_cast<std::uint32_t>(std::min<std::int64_t>(params.num_parts, ctas));

@@ -2,6 +2,7 @@
 
 #include "device/tensor_map.h"
 #include "formats/scale_layout.h"
+#include "ops/ceil_div.h"
 
 #include <cstring>
 
@@ -23,10 +24,6 @@ std::uint32_t narrow(std::int64_t x) {
 device::abi::CUdeviceptr address_of(const void* pointer) {
   return reinterpret_cast<device::abi::CUdeviceptr>(pointer);
 }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 void store_map(const device::Device& device, const TensorMapSpec& spec, std::uint8_t (&to)[128]) {
   const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
   static_assert(sizeof map == sizeof to);

@@ -1,6 +1,7 @@
 #include "ops/block_scaled_linear_kernels.h"
 
 #include "formats/scale_layout.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 
@@ -14,10 +15,6 @@ using kernels::BlockScaledConfig;
 
 // Of a multiprocessor, per clock. Half of that rate for 8-bit operands.
 constexpr double kFp4Flop = 32768, kArrivingBytes = 64, kSharedBytes = 128;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Bytes of one step of one CTA.
 struct StepBytes {

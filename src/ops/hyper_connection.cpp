@@ -5,6 +5,7 @@
 #include "kernels/model/hyper_connection.h"
 #include "kernels/model/rms_norm.h"
 #include "ops/argument_checks.h"
+#include "ops/ceil_div.h"
 #include "ops/planned_launch.h"
 
 #include <algorithm>
@@ -14,10 +15,6 @@
 namespace tilewright {
 
 namespace {
-
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 
 constexpr ops::ArgumentChecks kChecks("hyper-connection"), kEmbeddingChecks("hyper-embedding"),
     kNormChecks("rms-norm");
@@ -70,7 +67,7 @@ void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
 // an H200 8192 tokens of 4096 took 391 us with one tile, 352 with four.
 std::int32_t merge_tiles(std::int64_t tokens, std::uint32_t slices, int num_sms) {
   constexpr std::int64_t kMostTiles = 4, kCtasOfAnSm = 2;
-  const std::int64_t ctas = slices * ceil_div(tokens, kernels::kHyperMergeTokens);
+  const std::int64_t ctas = slices * ops::ctas_for(tokens, kernels::kHyperMergeTokens);
   return static_cast<std::int32_t>(
       std::clamp<std::int64_t>(ctas / (kCtasOfAnSm * num_sms), 1, kMostTiles));
 }
@@ -95,7 +92,7 @@ HyperConnection::HyperConnection(const Device& device, const HyperConnectionProb
   check(problem);
   const device::Device& d = device.internal();
   state_ = std::make_unique<State>(State{
-      device, problem, ceil_div(problem.hidden, kernels::kHyperSliceColumns),
+      device, problem, ops::ctas_for(problem.hidden, kernels::kHyperSliceColumns),
       device::load_kernel(d, entry_of(problem.stream_dtype, "hyper_merge_bf16", "hyper_merge_f32")),
       device::load_kernel(d, entry_of(problem.stream_dtype, "hyper_pre_bf16", "hyper_pre_f32"))});
 }
@@ -136,7 +133,7 @@ void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
       .is_f_f32 = p.f_dtype == DType::kF32,
       .is_g_f32 = p.g_dtype == DType::kF32};
   merge.launch(
-      {.grid = {slices * ceil_div(p.tokens, std::int64_t{kernels::kHyperMergeTokens} * tiles)},
+      {.grid = {slices * ops::ctas_for(p.tokens, std::int64_t{kernels::kHyperMergeTokens} * tiles)},
        .block = {kernels::kHyperMergeThreads},
        .is_dependent_launch = true},
       params, stream);
@@ -208,7 +205,7 @@ void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* strea
                                             .hidden = static_cast<std::int32_t>(p.hidden),
                                             .vocab = static_cast<std::int32_t>(p.vocab),
                                             .is_f32 = p.stream_dtype == DType::kF32};
-  state_->kernel.launch({.grid = {ceil_div(p.hidden, 4 * kernels::kHyperEmbedThreads),
+  state_->kernel.launch({.grid = {ops::ctas_for(p.hidden, 4 * kernels::kHyperEmbedThreads),
                                   static_cast<std::uint32_t>(p.tokens)},
                          .block = {kernels::kHyperEmbedThreads},
                          .is_dependent_launch = true},
@@ -258,7 +255,7 @@ void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) co
       .cols = static_cast<std::int32_t>(p.cols),
       .eps = static_cast<float>(p.eps),
       .is_f32 = p.x_dtype == DType::kF32};
-  state_->kernel.launch({.grid = {ceil_div(p.rows, kernels::kRmsNormRows)},
+  state_->kernel.launch({.grid = {ops::ctas_for(p.rows, kernels::kRmsNormRows)},
                          .block = {kernels::kRmsNormThreads},
                          .is_dependent_launch = true},
                         params, ops::lent_stream(state_->handle.internal(), stream));

@@ -8,6 +8,7 @@
 #include "kernels/sparse_attention/indexer_query.h"
 #include "kernels/sparse_attention/indexer_topk.h"
 #include "ops/argument_checks.h"
+#include "ops/ceil_div.h"
 #include "ops/kv_cache.h"
 #include "ops/planned_launch.h"
 #include "ops/sequence_checks.h"
@@ -53,10 +54,6 @@ IndexerProblem complete_problem(IndexerProblem p) {
   return p;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Byte offsets of what a workspace holds.
 struct Workspace {
   std::size_t shares = 0, units, codes, scales, weights, logits, bytes;
@@ -72,7 +69,7 @@ struct Workspace {
     const std::int64_t queries = tokens * p.heads;
     // Of uniform sequences there are fewer.
     const std::int64_t max_units = kernels::indexer_max_units(tokens, batch, 0, true) + 1;
-    logits_stride = ceil_div(p.max_len, kVector) * kVector;
+    logits_stride = ops::ceil_div(p.max_len, kVector) * kVector;
     units = after(shares, ctas, sizeof(IndexerShare));
     codes = after(units, max_units, sizeof(IndexerUnit));
     scales = after(codes, queries, kIndexDims);
@@ -291,7 +288,7 @@ struct Call {
     t.tokens = narrow(a.tokens);
     t.topk = narrow(p.topk);
     constexpr std::int64_t kVector = 4, kMost = kernels::kIndexerTopkMaxHeld;
-    t.held = narrow(std::min(ceil_div(p.max_len, kVector * cluster) * kVector, kMost));
+    t.held = narrow(std::min(ops::ceil_div(p.max_len, kVector * cluster) * kVector, kMost));
     return t;
   }
 };
@@ -310,7 +307,7 @@ void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
   device::LaunchConfig config = {.is_dependent_launch = true};
   switch (step) {
     case IndexerStep::kQuery:
-      config.grid.x = count(ceil_div(a.tokens * problem.heads, kernels::kIndexerQueryRows));
+      config.grid.x = count(ops::ceil_div(a.tokens * problem.heads, kernels::kIndexerQueryRows));
       config.block.x = kernels::kIndexerQueryThreads;
       return query.launch(config, call.query(), stream);
     case IndexerStep::kSchedule:

@@ -1,6 +1,7 @@
 // Few tokens: kernels/linear/sm90_band.h.
 #include "base/error.h"
 #include "kernels/linear/sm90_band.h"
+#include "ops/ceil_div.h"
 #include "ops/linear_kernel.h"
 #include "ops/linear_problem.h"
 
@@ -16,10 +17,6 @@ using kernels::BandTile;
 
 constexpr int kMinStages = 2, kFewestWarps = 4;
 constexpr std::int64_t kMostRows = 512;  // beyond them the weight is read too often to be worth it
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 bool is_braided(const LinearWeightInfo& weight) {
   return weight.activations == LinearActivations::kFp8 && weight.format != WeightFormat::kFp8;

@@ -6,6 +6,7 @@
 #include "device/memory.h"
 #include "formats/minifloat.h"
 #include "formats/scale_layout.h"
+#include "ops/ceil_div.h"
 
 #include <algorithm>
 #include <atomic>
@@ -25,10 +26,6 @@ template <class... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (condition) return;
   fail(ErrorKind::kInvalidArgument, "linear: {}", fmt::format(format, std::forward<Args>(args)...));
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 bool is_fp4(WeightFormat format) {

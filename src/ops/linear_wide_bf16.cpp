@@ -1,6 +1,7 @@
 // Many tokens in bf16: kernels/linear/sm90_wide_bf16.h.
 #include "base/error.h"
 #include "kernels/linear/sm90_wide_bf16.h"
+#include "ops/ceil_div.h"
 #include "ops/linear_kernel.h"
 #include "ops/linear_problem.h"
 #include "ops/wide_bind.h"
@@ -40,10 +41,6 @@ constexpr WideBf16Tile kTiles[] = {
     {32, 1, 4, true}, {64, 1, 4, true}, {64, 1, 2, true}, {64, 1, 2},  {128, 1, 2}, {128, 2, 1},
     {128, 2, 2},      {192, 2, 1},      {256, 1, 2},      {256, 2, 1}, {256, 2, 2}, {256, 4, 1},
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 class WideBf16 : public LinearKernel {
  public:

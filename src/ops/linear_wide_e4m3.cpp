@@ -1,6 +1,7 @@
 // Many tokens in FP8: kernels/linear/sm90_wide_e4m3.h.
 #include "base/error.h"
 #include "kernels/linear/sm90_wide_e4m3.h"
+#include "ops/ceil_div.h"
 #include "ops/linear_fp8_x.h"
 #include "ops/linear_kernel.h"
 #include "ops/linear_problem.h"
@@ -17,10 +18,6 @@ using kernels::WideE4m3Params;
 using kernels::WideE4m3Variant;
 
 constexpr std::int64_t kMostSummedInside = 8192;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 class WideE4m3 : public LinearKernel {
  public:

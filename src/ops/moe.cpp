@@ -2,7 +2,6 @@
 #include "tilewright/moe.h"
 
 #include "base/error.h"
-#include "device/kernel_registry.h"
 #include "kernels/moe/permute.h"
 #include "ops/moe_bind.h"
 #include "ops/moe_plan.h"
@@ -21,27 +20,10 @@ struct Moe::State {
   const device::Device& device() const { return weights.device().internal(); }
 };
 
-namespace {
-
-std::vector<device::Kernel> load_entries(const device::Device& device, const MoePlan& plan) {
-  std::vector<device::Kernel> entries;
-  for (const MoeLaunch& launch : plan.launches) {
-    entries.push_back(device::load_kernel(device, launch.entry));
-    if (launch.shared_bytes <= ops::kSharedBytesWithoutAsking) continue;
-    // The limit belongs to the kernel, which other launches and plans have too: the most there is.
-    const int most = device.info().shared_per_block_optin_bytes -
-                     entries.back().attributes().static_shared_bytes;
-    entries.back().allow_dynamic_shared_bytes(static_cast<std::uint32_t>(most));
-  }
-  return entries;
-}
-
-}  // namespace
-
 Moe::Moe(const MoeWeights& weights, const MoeProblem& problem) {
   const device::Device& device = weights.device().internal();
   ops::MoePlanned planned = ops::make_moe_plan(device.info(), weights.info(), problem);
-  auto entries = load_entries(device, planned.plan);
+  auto entries = ops::load_entries(device, planned.plan.launches);
   state_ = std::make_unique<State>(State{weights, std::move(planned), std::move(entries)});
 }
 

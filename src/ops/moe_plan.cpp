@@ -9,6 +9,7 @@
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
 #include "kernels/quantize/activation_fp8.h"
+#include "ops/ceil_div.h"
 #include "ops/linear_pack.h"
 #include "ops/moe_problem.h"
 #include "ops/moe_rates.h"
@@ -26,10 +27,6 @@ namespace {
 
 constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8};
 constexpr std::int64_t kLargestSharedBytes = 232448;
-
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 
 // Why a kernel cannot do it; empty if it can.
 std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
@@ -225,7 +222,7 @@ class Launches {
 
   std::vector<MoeLaunch> make() {
     if (p_.routing != MoeRouting::kGiven) {
-      add("route", "moe_route", {ceil_div(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
+      add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
     }
     const std::uint32_t ctas = permute_ctas();
@@ -236,7 +233,7 @@ class Launches {
     if (details_.kernel == MoeKernel::kWide8) add_quantize();
     add_product("down", w_.hidden, details_.band_down);
     add("combine", p_.out_dtype == DType::kF32 ? "moe_combine_f32" : "moe_combine_bf16",
-        {ceil_div(w_.hidden, kernels::kMoeCombineColumns), static_cast<std::uint32_t>(p_.tokens),
+        {ctas_for(w_.hidden, kernels::kMoeCombineColumns), static_cast<std::uint32_t>(p_.tokens),
          1},
         kernels::kMoeCombineThreads);
     return std::move(launches_);
@@ -268,7 +265,7 @@ class Launches {
           kernels::moe_scatter_threads(padded_columns(w_.hidden)));
     } else {
       add("scatter", "moe_scatter_bf16",
-          {ceil_div(w_.hidden, kernels::kMoeScatterColumns), tokens, 1},
+          {ctas_for(w_.hidden, kernels::kMoeScatterColumns), tokens, 1},
           kernels::kMoeScatterThreads);
     }
   }

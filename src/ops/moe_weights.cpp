@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "device/device.h"
+#include "ops/ceil_div.h"
 #include "ops/linear_pack.h"
 #include "ops/linear_source.h"
 
@@ -17,6 +18,7 @@ namespace tilewright {
 namespace {
 
 using device::Buffer;
+using ops::ceil_div;
 using ops::HostWeight;
 using ops::PackedExperts;
 
@@ -24,10 +26,6 @@ template <class... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (condition) return;
   fail(ErrorKind::kInvalidArgument, "moe: {}", fmt::format(format, std::forward<Args>(args)...));
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 // One projection of one expert, and what to call it.

@@ -3,6 +3,7 @@
 #include "kernels/sparse_attention/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/sm90_decode_wgmma.h"
 #include "kernels/sparse_attention/sparse_naive.h"
+#include "ops/ceil_div.h"
 #include "ops/kv_cache.h"
 #include "ops/sparse_attention_problem.h"
 
@@ -15,10 +16,6 @@ namespace tilewright::ops {
 
 namespace {
 
-int ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<int>((a + b - 1) / b);
-}
-
 std::string entry_name(const char* kernel, const SparseAttentionProblem& p) {
   return fmt::format("{}_{}", kernel, to_string(sparse_format(p)));
 }
@@ -28,7 +25,7 @@ std::string no_obstacle(const SparseAttentionProblem&) {
 }
 
 SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
-  const int ctas = ceil_div(p.heads, kernels::kSparseNaiveHeads);
+  const auto ctas = static_cast<int>(ceil_div(p.heads, kernels::kSparseNaiveHeads));
   return {.entry = entry_name("sparse_naive", p),
           .head_slots = ctas * kernels::kSparseNaiveHeads,
           .head_ctas = ctas,

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
+#include "ops/ceil_div.h"
 #include "ops/sparse_attention_problem.h"
 
 #include <algorithm>
@@ -17,10 +18,6 @@ namespace {
 constexpr std::size_t kWorkspaceAlignment = 256;
 // With so many whole queries for each group, a schedule has nothing to even out.
 constexpr std::int64_t kManyQueriesPerGroup = 32;
-
-std::uint32_t ceil_div(std::int64_t a, std::int64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
 
 std::string obstacle(const SparseKernel& kernel, const device::DeviceInfo& device,
                      const SparseAttentionProblem& p) {
@@ -123,7 +120,7 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
     plan.launches.push_back(
         {"combine",
          "sparse_combine",
-         {groups, ceil_div(plan.problem.heads, kernels::kSparseCombineHeads), 1},
+         {groups, ctas_for(plan.problem.heads, kernels::kSparseCombineHeads), 1},
          {kernels::kSparseCombineThreads, 1, 1}});
 }
 

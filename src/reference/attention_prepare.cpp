@@ -12,7 +12,7 @@
 namespace tilewright::reference {
 namespace {
 
-constexpr float kMinAmax = 0x1p-100f, kMaxCode = 448;
+constexpr float kMaxCode = 448;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t kKeyGroup = 16;
 
@@ -149,7 +149,7 @@ float raise_to_power_of_two(float x) {
 
 // Largest magnitudes; NaN if there is a NaN or an infinity.
 std::vector<float> find_amax(const AttentionPrepareParams& p, std::span<const float> x) {
-  std::vector<float> amax(num_scales(p), kMinAmax);
+  std::vector<float> amax(num_scales(p), p.least_amax);
   for_each_row(p, [&](int64_t b, int64_t row, int64_t head, int64_t first) {
     float& most = amax[scale_index(p, b, row, head)];
     for (const float value : x.subspan(first, p.head_dim)) {
@@ -190,6 +190,11 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
     out.descale_max.push_back(most);
   }
   return out;
+}
+
+std::vector<float> attention_amax(const AttentionPrepareParams& p, std::span<const float> x) {
+  check(p, x.size());
+  return find_amax(p, transform(p, x));
 }
 
 float attention_descale(const AttentionPrepareParams& p, const Fp8Operand& operand,

@@ -25,6 +25,7 @@ struct AttentionPrepareParams {
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
   Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
   int64_t block_rows = 0;        ///< kBlock: rows of a sequence that share a factor
+  float least_amax = 0x1p-100f;  ///< more: of elements that share a factor but are not in x
   bool has_pow2_scales = false;  ///< amax is raised to a power of two
   bool is_rotated = false;
   std::span<const float> signs = {};  ///< [head_dim] of +1 and -1, if rotated
@@ -47,7 +48,7 @@ struct Fp8Operand {
 ///   RoPE      (a, b) -> (fma(-b, sin, a cos), fma(b, cos, a sin)); a row whose position has no
 ///             angles becomes NaN
 ///   rotation  x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
-///   amax      largest magnitude of what shares a factor, at least 2^-100; has_pow2_scales: the
+///   amax      largest magnitude of what shares a factor, at least least_amax; has_pow2_scales: the
 ///             power of two that is not below it, 2^128 being an infinity
 ///   descale   amax * f, f = fp32(1 / 448), of a rotated operand fp32(head_dim^-0.5 / 448)
 ///   codes     e4m3(x * (448 / amax)), to nearest even, saturating
@@ -60,6 +61,9 @@ struct Fp8Operand {
 /// Source   FlashAttention-3, section 3.3
 Fp8Operand prepare_attention_operand(const AttentionPrepareParams& params,
                                      std::span<const float> x);
+
+/// amax of every factor, in the order of descale; NaN where x has a NaN or an infinity.
+std::vector<float> attention_amax(const AttentionPrepareParams& params, std::span<const float> x);
 
 /// The factor of a row of sequence `batch_idx`, counted from the sequence's first one.
 float attention_descale(const AttentionPrepareParams& params, const Fp8Operand& operand,

@@ -81,6 +81,10 @@ TEST_F(AttentionTool, TakesPackedSequences) {
   }
   EXPECT_EQ(read_npy(out).shape(), (std::vector<std::int64_t>{20, 2, 64}));
   EXPECT_EQ(read_npy(lse).shape(), (std::vector<std::int64_t>{2, 20}));
+  for (const std::string scales : {"tensor", "head", "block"}) {
+    const Outcome run = attention(packing + "--check --dtype e4m3 --rotate --scales " + scales);
+    EXPECT_THAT(run.out, HasSubstr("check      correct: max error")) << scales << run.err;
+  }
   // Bottom-right: query i of the last sees keys up to i + 17 - 13. 7 * 11 - 21 + 13 * 17 - 78.
   const nlohmann::json report = attention(packing + "--causal --plan --json").parsed();
   EXPECT_EQ(report["plan"]["flops"], 4.0 * 64 * 2 * (56 + 143));
@@ -256,7 +260,7 @@ TEST_F(AttentionTool, LadderChecksReportsAndReadsItsLogAgain) {
 TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
   const std::string out = path("upper");
   const std::string small = "--head-dims 64 --lengths 64 --tokens 64 --hidden 64 --mask full ";
-  EXPECT_EQ(run_tool(kDevice + ("ladder --kernels k6,k7 " + small) + "--out " + out).status, 0);
+  EXPECT_EQ(run_tool(kDevice + ("ladder --kernels k6,k7,k8 " + small) + "--out " + out).status, 0);
   EXPECT_EQ(run_tool(std::string(kDevice) + "bench decode --keys 40 --batch 1 --out " + out).status,
             0);
   const auto page_of = [&](const nlohmann::json& log, const nlohmann::json& decode, int status) {
@@ -268,6 +272,11 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
     return std::string(MappedFile(out + "/ladder.html").text());
   };
   nlohmann::json log = read_json(out + "/ladder.json"), decode = read_json(out + "/decode.json");
+  for (std::size_t i = 1; i < 3; ++i) {
+    const nlohmann::json& error = log["samples"][i]["error"];
+    EXPECT_GT(error["relative_rms"], 0.01) << "against the operands of 16 bits";
+    EXPECT_LT(error["worst_lse_of_bound"], 1) << "against those that are rounded";
+  }
   const std::string counted = page_of(log, decode, 0);
   EXPECT_THAT(counted, testing::Not(HasSubstr("Products of e4m3"))) << "a plot of no times";
   EXPECT_THAT(counted, HasSubstr("floor, us"));
@@ -282,6 +291,17 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
   EXPECT_THAT(measured, HasSubstr("flops a byte"));
   EXPECT_THAT(measured, HasSubstr("rungs of e4m3: "));
   EXPECT_THAT(measured, HasSubstr("GB/s"));
+
+  nlohmann::json older = log;
+  for (nlohmann::json& sample : older["samples"]) ASSERT_EQ(sample.erase("bytes"), 1u);
+  EXPECT_EQ(page_of(older, decode, 0), measured) << "a problem says how many bytes it moves";
+
+  nlohmann::json peer = log["samples"][0];
+  peer["source"] = "cuDNN 9";
+  peer["problem"]["q_len"] = 512;
+  older["samples"].push_back(peer);
+  EXPECT_THAT(page_of(older, decode, 0), HasSubstr("rungs of 16 bits: "))
+      << "where a peer has longer sequences than a rung";
 
   decode["samples"][0]["error"]["ok"] = false;
   page_of(log, decode, 1);

@@ -28,7 +28,7 @@ class PrepareCase {
         cu_kv_(running_sums(kv_lens)),
         signs_(attention_signs(problem.sign_seed, problem.head_dim)) {
     const AttentionPrepareProblem& p = this->problem();
-    if (p.rope != RopePairs::kNone) draw_angles();
+    if (p.rope != RotaryPairs::kNone) draw_angles();
     make(0, p.heads, p.is_packed ? p.total_q : p.q_len, p.q_strides);
     make(1, p.kv_heads, p.is_packed ? p.total_kv : p.kv_len, p.k_strides);
     make(2, p.kv_heads, p.is_packed ? p.total_kv : p.kv_len, p.v_strides);
@@ -137,7 +137,7 @@ class PrepareCase {
     for (int i = 0; i < 3; ++i) {
       PreparedTensor& t = tensor(i);
       std::vector<std::int32_t> rows;
-      if (i < 2 && p.rope != RopePairs::kNone)
+      if (i < 2 && p.rope != RotaryPairs::kNone)
         rows = p.has_positions ? positions[i] : default_positions(i);
       t.params.positions = rows;
       t.params.angles = angles_;

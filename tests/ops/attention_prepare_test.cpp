@@ -51,7 +51,7 @@ TEST_P(AttentionPrepareTest, OtherSigns) {
 }
 TEST_P(AttentionPrepareTest, RopeOfNeighboursAndHalves) {
   for (const std::int64_t head_dim : {64, 128, 256}) {
-    for (const RopePairs pairs : {RopePairs::kInterleaved, RopePairs::kHalves}) {
+    for (const RotaryPairs pairs : {RotaryPairs::kInterleaved, RotaryPairs::kHalves}) {
       for (const std::int64_t rotary_dim : {head_dim, head_dim / 2}) {
         SCOPED_TRACE(fmt::format("head_dim {}, rotary_dim {}", head_dim, rotary_dim));
         check(with(kSmall, [&](auto& p) {
@@ -64,7 +64,7 @@ TEST_P(AttentionPrepareTest, RopeOfNeighboursAndHalves) {
 }
 TEST_P(AttentionPrepareTest, ListsOfPositionsAndRowsWithoutAngles) {
   PrepareCase c(*device_, with(kSmall, [](auto& p) {
-    p.rope = RopePairs::kHalves, p.rope_positions = 40, p.has_positions = true;
+    p.rope = RotaryPairs::kHalves, p.rope_positions = 40, p.has_positions = true;
   }));
   for (int i = 0; i < 140; ++i) c.positions[0].push_back((i * 7 + 3) % 40);
   for (int i = 0; i < 300; ++i) c.positions[1].push_back(i * 11 % 40);
@@ -117,7 +117,7 @@ TEST_P(AttentionPrepareTest, PackedSequencesOfEveryLength) {
                  p.batch = lengths.batch, p.q_len = lengths.q_len, p.kv_len = lengths.kv_len;
                  p.is_packed = true, p.total_q = lengths.total_q, p.total_kv = lengths.total_kv;
                  p.scales = scales, p.v_layout = layout;
-                 p.rope = RopePairs::kHalves, p.rope_positions = 130;
+                 p.rope = RotaryPairs::kHalves, p.rope_positions = 130;
                }),
           q_lens, kv_lens)
           .check();
@@ -145,9 +145,9 @@ TEST_P(AttentionPrepareTest, SaysWhatIsWrong) {
   };
   fails([](auto& p) { p.head_dim = 96; }, {"head_dim = 96", "64, 128 or 256"});
   fails([](auto& p) { p.dtype = DType::kF32; }, {"dtype = F32"});
-  fails([](auto& p) { p.rope = RopePairs::kHalves, p.rotary_dim = 16, p.rope_positions = 5; },
+  fails([](auto& p) { p.rope = RotaryPairs::kHalves, p.rotary_dim = 16, p.rope_positions = 5; },
         {"rotary_dim = 16", "half of it"});
-  fails([](auto& p) { p.rope = RopePairs::kHalves; }, {"rope_positions = 0"});
+  fails([](auto& p) { p.rope = RotaryPairs::kHalves; }, {"rope_positions = 0"});
   fails([](auto& p) { p.q8_strides = {8, 8, 8}; }, {"stride of q", "multiple of 16"});
   const AttentionPrepare prepare(*device_, kSmall);
   expect_invalid([&] { prepare.run({}); }, {"the address of q is null"});

@@ -5,6 +5,7 @@
 #include "reference/rope.h"
 #include "tests/reference/inputs.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright::reference {
@@ -56,6 +57,24 @@ TEST(AttentionPrepareReference, RoundsWithEveryKindOfScale) {
                                                               : 2 * 4 * 3;
     EXPECT_EQ(prepare_attention_operand(p, x).descale.size(), count);
   }
+}
+
+TEST(AttentionPrepareReference, APartWithTheAmaxOfAllHasTheSameCodes) {
+  AttentionPrepareParams p = params(16);
+  p.batch = 1;
+  auto x = draw(2, 5 * 4 * 16);
+  x.back() = -9;
+  const Fp8Operand whole = prepare_attention_operand(p, x);
+  const std::vector<float> amax = attention_amax(p, x);
+  EXPECT_EQ(amax, std::vector<float>{9});
+  p.rows = 2;
+  p.least_amax = amax[0];
+  const Fp8Operand part = prepare_attention_operand(p, std::span(x).first(2 * 4 * 16));
+  EXPECT_EQ(part.descale, whole.descale);
+  EXPECT_TRUE(std::ranges::equal(part.codes, std::span(whole.codes).first(part.codes.size())));
+
+  p.least_amax = std::nanf("");  // one elsewhere spoils all
+  EXPECT_TRUE(std::isnan(attention_amax(p, std::span(x).first(2 * 4 * 16))[0]));
 }
 
 TEST(AttentionPrepareReference, RotatesAsTheFloat64Hadamard) {

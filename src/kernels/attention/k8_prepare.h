@@ -8,7 +8,7 @@
 // The arithmetic, in fp32, each operation rounded to nearest even; reference/attention_prepare.h
 // has the same:
 //   x        the number; rows whose position is not in the table of angles are NaN
-//   RoPE     (a, b) -> (fma(-b, s, a * c), fma(b, c, a * s)), pairs as RopePairs says
+//   RoPE     (a, b) -> (fma(-b, s, a * c), fma(b, c, a * s)), pairs as RotaryPairs says
 //   rotation x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
 //   amax     largest |x| of the block, head or tensor, raised to kK8MinAmax
 //            v in blocks: to a power of two, so that factors of blocks differ by such, and

@@ -43,7 +43,7 @@ AttentionPrepareProblem to_problem(const tw_attention_prepare_problem& c) {
                                      tilewright::Fp8ValueLayout::kColumns),
           .is_rotated = c.is_rotated != 0,
           .sign_seed = c.sign_seed,
-          .rope = c_api::to_enum(kCreate, "rope", c.rope, tilewright::RopePairs::kHalves),
+          .rope = c_api::to_enum(kCreate, "rope", c.rope, tilewright::RotaryPairs::kHalves),
           .rotary_dim = c.rotary_dim,
           .rope_positions = c.rope_positions,
           .has_positions = c.has_positions != 0};

@@ -2,6 +2,7 @@
 
 #include "ops/c_api/device.h"
 #include "ops/c_api/operator.h"
+#include "ops/ceil_div.h"
 
 #include <cstdint>
 #include <vector>
@@ -27,10 +28,7 @@ using tilewright::LinearWeightSource;
 using tilewright::require;
 using tilewright::ScaleOrder;
 using tilewright::WeightFormat;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
+using tilewright::ops::ceil_div;
 
 // The shape of one-byte scales [n, k / group], padded if they are in 128x4 order.
 std::vector<std::int64_t> scale_shape(const tw_linear_weight_source& c, std::int64_t group) {
