@@ -85,7 +85,7 @@ struct AttentionDecodeProblem {
 
 /// One kernel that could do it, or not.
 struct AttentionDecodeCandidate {
-  std::string name;    ///< "r16": 16 rows of (query, head) at a time
+  std::string name;    ///< "r16": 16 rows of (query, head) at a time; "r16_tma": keys by TMA
   std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
   bool is_possible = false;
   double cost_us = 0;  ///< what the choice goes by: with full caches
@@ -146,7 +146,9 @@ class AttentionDecode {
 
   const AttentionDecodePlan& plan() const noexcept;
   /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph,
-  /// which then goes by whatever lengths, pages and tokens it finds.
+  /// which then goes by whatever lengths, pages and tokens it finds. Lengths and table are also
+  /// looked at before the kernels before have ended, to work ahead and ask for keys: what is found
+  /// then is checked, so that those kernels may write all of them.
   /// A length below 0 counts as 0, one beyond the room as all of it; new tokens for which there is
   /// no room are not written, and table entries that name no page are not followed: nothing is
   /// read or written out of bounds, but results of such a sequence mean nothing.

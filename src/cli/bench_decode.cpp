@@ -88,7 +88,8 @@ void add_bench_decode(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::IsMember({"full", "random"})))
       ->capture_default_str()
       ->type_name("full|random");
-  command->add_option("--kernel", args->kernel, "auto, or one that `tilewright decode --plan` lists")
+  command
+      ->add_option("--kernel", args->kernel, "auto, or one that `tilewright decode --plan` lists")
       ->capture_default_str()
       ->type_name("NAME");
   add_sweep_options(*command, args->sweep, "decode");

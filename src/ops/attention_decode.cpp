@@ -34,7 +34,8 @@ void AttentionDecode::run(const AttentionDecodeArguments& arguments) const {
   ops::check_decode_arguments(state.planned.plan, arguments);
   const device::Stream stream = ops::lent_stream(state.handle.internal(), arguments.stream);
   for (std::size_t i = 0; i < state.entries.size(); ++i)
-    ops::launch_decode(state.handle.internal(), state.planned, arguments, i, state.entries[i], stream);
+    ops::launch_decode(state.handle.internal(), state.planned, arguments, i, state.entries[i],
+                       stream);
 }
 
 AttentionDecodePlan plan_attention_decode(const Device& device,

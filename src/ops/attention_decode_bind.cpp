@@ -1,9 +1,9 @@
 #include "ops/attention_decode_bind.h"
 
+#include "device/tensor_map.h"
 #include "kernels/attention/decode_append.h"
 #include "ops/argument_checks.h"
 #include "ops/attention_decode_kernels.h"
-#include "device/tensor_map.h"
 #include "ops/attention_decode_problem.h"
 
 #include <bit>
@@ -180,7 +180,8 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
 }
 
 void launch_decode(const device::Device& device, const DecodePlanned& planned,
-                   const AttentionDecodeArguments& arguments, std::size_t index, const device::Kernel& kernel, const device::Stream& stream,
+                   const AttentionDecodeArguments& arguments, std::size_t index,
+                   const device::Kernel& kernel, const device::Stream& stream,
                    const std::int32_t* guess) {
   const AttentionDecodeLaunch& l = planned.plan.launches[index];
   device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},

@@ -34,7 +34,8 @@ const DecodeKernel& choose(const device::DeviceInfo& device, AttentionDecodePlan
   double best = std::numeric_limits<double>::infinity();
   std::string reasons;
   for (const DecodeKernel& kernel : decode_kernels()) {
-    AttentionDecodeCandidate c = {.name = kernel.name, .reason = decode_obstacle(kernel, p, device)};
+    AttentionDecodeCandidate c = {.name = kernel.name,
+                                  .reason = decode_obstacle(kernel, p, device)};
     c.is_possible = c.reason.empty();
     if (c.is_possible) {
       c.cost_us = decode_cost_us(kernel, p);

@@ -119,7 +119,8 @@ class DecodeAgenda {
     }
   }
   /// By the first thread: the next ones. Called in two places, and long.
-  __device__ __noinline__ void fill(const std::int32_t* lengths, std::uint32_t rank, std::uint32_t log2_size) {
+  __device__ __noinline__ void fill(const std::int32_t* lengths, std::uint32_t rank,
+                                    std::uint32_t log2_size) {
     DecodeWalk& walk = *reinterpret_cast<DecodeWalk*>(walk_);
     DecodeWalk at = walk;
     count_ = 0;

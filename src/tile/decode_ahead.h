@@ -32,7 +32,9 @@ class DecodeAhead {
     for (auto b = first(); b < p_.batch; b += Shape.threads())
       copies_[b] = ptx::ld_relaxed_gpu_s32(p_.guess + b);
   }
-  __device__ const std::int32_t* lengths() const { return copies_; }
+  __device__ const std::int32_t* lengths() const {
+    return copies_;
+  }
 
   /// By all threads.
   __device__ void prefetch(const DecodeAgenda& agenda) const {
@@ -64,7 +66,9 @@ class DecodeAhead {
   }
 
  private:
-  __device__ static std::int32_t first() { return static_cast<std::int32_t>(threadIdx.x); }
+  __device__ static std::int32_t first() {
+    return static_cast<std::int32_t>(threadIdx.x);
+  }
 
   /// Before keys: what is asked for behind them comes behind them.
   __device__ void prefetch_operands(const DecodeSegment& segment) const {
@@ -91,8 +95,8 @@ class DecodeAhead {
 #pragma unroll 1
     for (auto i = first(); i < count * kLines; i += Shape.threads()) {
       const std::int32_t key = begin + i / kLines;
-      const auto in_table = static_cast<std::int32_t>(
-          cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
+      const auto in_table =
+          static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
       std::int32_t page = segment.batch_idx;
       if (cache.block_table != nullptr)
         page = ptx::ld_relaxed_gpu_s32(cache.block_table + segment.batch_idx * cache.table_stride +

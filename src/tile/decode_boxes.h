@@ -83,8 +83,7 @@ class DecodeBoxes {
     constexpr std::uint32_t kWords = kRowBytes / 4;
     const std::uint32_t values = at + kKeys * kRowBytes;
 #pragma unroll 1
-    for (std::uint32_t i = row_warp_ * 32 + lane(); i < kKeys * kWords;
-         i += 32 * Shape.row_warps) {
+    for (std::uint32_t i = row_warp_ * 32 + lane(); i < kKeys * kWords; i += 32 * Shape.row_warps) {
       const std::uint32_t row = i / kWords, word = i % kWords;
       const std::int32_t key = first_key + static_cast<std::int32_t>(row);
       if (key < segment.key_begin || key >= segment.key_end)
@@ -95,8 +94,12 @@ class DecodeBoxes {
   }
 
  private:
-  __device__ static std::uint32_t lane() { return threadIdx.x % 32; }
-  __device__ bool asks() const { return Shape.row_warps == 1 || row_warp_ == 0; }
+  __device__ static std::uint32_t lane() {
+    return threadIdx.x % 32;
+  }
+  __device__ bool asks() const {
+    return Shape.row_warps == 1 || row_warp_ == 0;
+  }
 
   /// The lane's piece. Boxes of pages that there are not are zeros.
   __device__ void copy(std::uint32_t to, std::uint32_t barrier) const {
@@ -123,12 +126,12 @@ class DecodeBoxes {
     }
     if (!asks()) return;
     const DecodeSegment& segment = agenda_[index_];
-    const std::int32_t key = (piece_ + static_cast<std::int32_t>(lane() % kPieces)) *
-                             kernels::kDecodePieceKeys;
+    const std::int32_t key =
+        (piece_ + static_cast<std::int32_t>(lane() % kPieces)) * kernels::kDecodePieceKeys;
     page_ = -1;
     if (key >= segment.key_end) return;
-    const auto of_sequence = static_cast<std::int32_t>(
-        p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
+    const auto of_sequence =
+        static_cast<std::int32_t>(p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
     slot_ = key - of_sequence * p_.cache.page_size;
     page_ = segment.batch_idx;
     if (p_.cache.block_table != nullptr)
@@ -139,8 +142,8 @@ class DecodeBoxes {
   const DecodeAgenda& agenda_;
   std::uint32_t ring_, barriers_, team_, row_warp_;
   std::uint32_t asked_ = 0, phases_ = 0;  ///< of the stages, a bit each: asked for, and seen
-  std::int32_t index_ = -1;           ///< of the segment that the next step is in
-  std::int32_t piece_ = 0, end_ = 0;  ///< where the step begins, and the segment ends
+  std::int32_t index_ = -1;               ///< of the segment that the next step is in
+  std::int32_t piece_ = 0, end_ = 0;      ///< where the step begins, and the segment ends
   std::int32_t slot_ = 0, page_ = -1;
   bool is_more_ = true;
 };

@@ -44,9 +44,9 @@ __device__ void decode(const kernels::DecodeParams& p) {
       ptx::shared_address(shared_bytes) + team * (Shape.stages * Shape.stage_bytes());
   touch(p);
 
-  DecodeConsumer<Kv, Shape> consumer = {p, team, row_warp,
-                                        ptx::shared_address(queries) +
-                                            row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
+  DecodeConsumer<Kv, Shape> consumer = {
+      p, team, row_warp,
+      ptx::shared_address(queries) + row_warp * (Shape.warp_tiles * Shape.head_dim * 32)};
   DecodeMerger<Kv, Shape> merger = {consumer, reinterpret_cast<float*>(exchange),
                                     reinterpret_cast<float2*>(sums), state.is_last_part};
   const DecodeGroup& group = merger.group;

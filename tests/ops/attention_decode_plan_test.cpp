@@ -128,8 +128,14 @@ TEST_F(AttentionDecodePlanTest, BoxesNeedPagesThatHoldThem) {
               HasSubstr("r16_tma copies 16 keys at a time, and pages have 24"));
   EXPECT_THAT(refusal(of(16, [](auto& p) { p.num_pages = 0; })),
               HasSubstr("needs a cache with room for a key"));
-  // Nobody has to ask: what can do it does.
-  EXPECT_EQ(plan_of(of(24, [](auto& p) { p.kernel = "auto"; })).kernel, "r16");
+  // Nobody has to ask: what can do it does, and of pages whichever is faster.
+  const auto chosen = [&](std::int64_t page, std::int64_t pages) {
+    return plan_of(of(page, [&](auto& p) { p.kernel = "auto", p.num_pages = p.max_pages = pages; }))
+        .kernel;
+  };
+  EXPECT_EQ(chosen(24, 9), "r16");
+  EXPECT_EQ(chosen(16, 9), "r16_tma");
+  EXPECT_EQ(chosen(16, 100000), "r16");
 }
 
 TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {

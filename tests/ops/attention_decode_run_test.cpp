@@ -146,12 +146,12 @@ TEST_P(AttentionDecodeRunTest, AWrongGuessOfLengthsIsCorrected) {
         DecodeCase c = base;
         c.problem.kernel = kernel.name;
         const Buffer guess = Buffer::from(inner, std::vector(c.lengths.size(), wrong));
-        SCOPED_TRACE(fmt::format("{}, {} sequences, guess {}", kernel.name, c.lengths.size(), wrong));
+        SCOPED_TRACE(
+            fmt::format("{}, {} sequences, guess {}", kernel.name, c.lengths.size(), wrong));
         DecodeRun(*device_, c)
             .check([&](const AttentionDecode& decode, const AttentionDecodeArguments& arguments,
                        const device::Stream& stream) {
-              const DecodePlanned planned =
-                  make_decode_plan(inner.info(), decode.plan().problem);
+              const DecodePlanned planned = make_decode_plan(inner.info(), decode.plan().problem);
               const auto entries = load_entries(inner, planned.plan.launches);
               for (std::size_t i = 0; i < entries.size(); ++i)
                 launch_decode(inner, planned, arguments, i, entries[i], stream,

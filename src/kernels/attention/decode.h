@@ -154,7 +154,9 @@ struct DecodeShape {
 };
 /// Shared memory that each of so many CTAs of a multiprocessor may have, beside the 1 KB that a CTA
 /// costs more than it asks for.
-constexpr int decode_max_shared(int residents) { return 228 * 1024 / residents - 1024; }
+constexpr int decode_max_shared(int residents) {
+  return 228 * 1024 / residents - 1024;
+}
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
   const int row_bytes = decode_kv_bytes(kv) * head_dim;

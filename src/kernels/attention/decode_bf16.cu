@@ -12,18 +12,20 @@
 //   ...      (each at its own pace; copies of the next tile begin in this one)           | store
 //
 // Each CTA works out for itself from the lengths what it does (tile/decode_agenda.h). Until that is
-// done no key is on its way: it is short, and stands in one place. Of a tile that several CTAs
-// share, the one that comes last merges all parts (tile/decode_parts.h). Where tiles are few or
-// short, CTAs work in clusters: each has a part of a segment's keys, and merges a part of its
-// dimensions, out of the shared memory of all.
+// done no key is on its way: it is short, stands in one place, and does not wait for the kernels
+// before: a guess is worked out ahead, its first keys are asked for, and it is checked when they
+// have ended (tile/decode_ahead.h). Of a tile that several CTAs share, the one that comes last
+// merges all parts (tile/decode_parts.h). Where tiles are few or short, CTAs work in clusters: each
+// has a part of a segment's keys, and merges a part of its dimensions, out of the shared memory of
+// all. Entries ..._tma copy 16 keys of a page at once by TMA (tile/decode_boxes.h).
 //
 // Limit: memory. A key and value of 128 bf16 are 512 bytes: at 4.2 TB/s and 132 multiprocessors 27
 // clocks (at 1.7 GHz), in which mma.sync multiplies some 100 rows. In flight: 4.2 TB/s times 800 ns
 // are 25 KB a multiprocessor; the ring has 128 KB on its way. Below 100 MB: how long it takes until
 // the first keys are on their way, and until the last parts are merged.
 // Measured (H200, CUDA graph, cold caches, 32 heads, 8 of keys, d = 128, a query): bf16, 32
-// sequences of 8192 keys 4.35 TB/s, 8 of 4096 3.51; e4m3 3.96 and 2.70; one sequence of 4096 keys
-// 11.3 us in bf16 and 10.5 in e4m3, of 256 keys 6.1. docs/notes/2026-11-22-attention-decode.md has
+// sequences of 8192 keys 4.48 TB/s, 8 of 4096 3.65; e4m3 4.24 and 2.86; one sequence of 4096 keys
+// 10.3 us in bf16 and 9.7 in e4m3, of 256 keys 5.1. docs/notes/2026-11-22-attention-decode.md has
 // the rest.
 // Sources: Flash-Decoding (splits and their combination), FlashAttention-3 (rows of a group packed
 // into a tile).
