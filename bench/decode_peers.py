@@ -9,8 +9,8 @@ pages of 16 tokens in random order, and over the caches rounded to e4m3; FlashAt
 --fa3 names a shared library with the function that bench/attention_peers.py describes (is_bf16 = 1,
 num_splits = 0).
 
-Protocol: N(0,1) inputs, two ways to time. Alone (samples_us): every timed call finds a cold L2 cache, code included
-(256 MiB are written before it); one call of each in random order, again and again; times by events. In a graph
+Protocol: N(0,1) inputs, two ways to time. Alone (samples_us): every timed call finds a cold L2 cache, code
+included (256 MiB are written before it); one call of each in random order, again and again; times by events. In a graph
 (graph_samples_us), as inference engines decode: a CUDA graph of 24 calls that take sets of caches in turn, so that
 none of them is in the L2 cache; time of the graph over 24. Every result is compared with float64 on sampled heads.
 """
@@ -167,7 +167,7 @@ def error_of(torch, out, q, k, v, count):
 
 
 def draw_set(torch, args, tilewright, fa3, case):
-    """One set of caches and queries, and all that runs over it: name -> (source, function, plan, keys and values)."""
+    """Queries and a set of caches, and what runs over them: name -> (source, function, plan, keys and values)."""
     batch, length, heads, kv_heads, dim = case
     q, k, v = (torch.randn(batch, h, n, dim, device="cuda", dtype=torch.bfloat16)
                for h, n in ((heads, 1), (kv_heads, length), (kv_heads, length)))

@@ -12,7 +12,8 @@ namespace {
 
 constexpr DecodeKernel kKernels[] = {
     {"r16", 16, false, 10}, {"r16_tma", 16, true, 10.2}, {"r64", 64, false, 42}};
-// Gathering waits for the first pages of the table; TMA has a rate of its own, lower for short rows.
+// Gathering waits for the first pages of the table; TMA has a rate of its own, lower for short
+// rows.
 // On an H200, pages of 16: 4096 keys 10.3 us by TMA and 11.2 gathered (e4m3 9.7 and 10.2), 8 x 4096
 // 37.6 and 37.3 (24.4 and 24.2), 64 x 4096 248.5 and 249.3 (141.4 and 138.3); rows of 64 bytes,
 // 8 x 4096, 20.4 and 17.9.

@@ -12,8 +12,8 @@
 
 namespace tilewright::tile {
 
-/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: as TMA writes boxes of 128 bytes, or
-/// of 64, with a swizzle over as many. Eight neighbouring keys' chunks of the same number lie in
+/// Where chunk `chunk` (16 bytes) of a key's row is in a piece: as TMA writes boxes of 128 bytes or
+/// 64 with a swizzle over as many. Eight neighbouring keys' chunks of the same number lie in
 /// different banks.
 template <int RowBytes>
 __device__ constexpr std::uint32_t decode_chunk(std::uint32_t key, std::uint32_t chunk) {
