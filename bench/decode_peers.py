@@ -10,9 +10,10 @@ pages of 16 tokens in random order, and over the caches rounded to e4m3; FlashAt
 num_splits = 0).
 
 Protocol: N(0,1) inputs, two ways to time. Alone (samples_us): every timed call finds a cold L2 cache, code
-included (256 MiB are written before it); one call of each in random order, again and again; times by events. In a graph
-(graph_samples_us), as inference engines decode: a CUDA graph of 24 calls that take sets of caches in turn, so that
-none of them is in the L2 cache; time of the graph over 24. Every result is compared with float64 on sampled heads.
+included (256 MiB are written before it); one call of each in random order, again and again; times by events. In
+a graph (graph_samples_us), as inference engines decode: a CUDA graph of 24 calls that take sets of caches in
+turn, so that none of them is in the L2 cache; time of the graph over 24. Every result is compared with float64
+on sampled heads.
 """
 
 import ctypes

@@ -12,9 +12,9 @@ namespace tilewright::ops {
 void check_decode_arguments(const AttentionDecodePlan& plan,
                             const AttentionDecodeArguments& arguments);
 
-/// Enqueues number `index` of the plan's launches. `guess`: what lengths probably are, null for what
-/// is at arguments.lengths when the kernel begins, maybe before those before it have ended. Errors
-/// as device::Kernel::launch and device::encode_tensor_map.
+/// Enqueues number `index` of the plan's launches. `guess`: what lengths probably are; null: what
+/// arguments.lengths are when the kernel begins, maybe before those before it have ended.
+/// Errors   as device::Kernel::launch and device::encode_tensor_map
 void launch_decode(const device::Device& device, const DecodePlanned& planned,
                    const AttentionDecodeArguments& arguments, std::size_t index,
                    const device::Kernel& kernel, const device::Stream& stream,
