@@ -63,6 +63,10 @@ enum class Fp8Sums { kOneLevel, kTwoLevel };
 /// when their maxima are.
 enum class K7Pass { kAtOnce, kAfterScores, kAfterMaximum };
 
+/// Which lengths its tiles are for: kLong hides most behind each other; kShort divides short
+/// sequences; kNarrow those under a causal mask, by two warpgroups instead of three.
+enum class K7Tiles { kLong, kShort, kNarrow };
+
 /// How a variant cuts the problem. Entries attention_k7_NAME. Every feature of AttentionParams, any
 /// grid; one CTA per multiprocessor is meant.
 struct K7Variant {
@@ -76,7 +80,7 @@ struct K7Variant {
   int kv_stages = 2;
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   K7Pass pass = K7Pass::kAfterMaximum;
-  bool is_short = false;  ///< tiles that divide short sequences; others hide more behind each other
+  K7Tiles tiles = K7Tiles::kLong;
 
   static constexpr int kBarrierBytes = 1024;
 
@@ -84,6 +88,9 @@ struct K7Variant {
   constexpr int box_columns() const { return head_dim < 128 ? head_dim : 128; }
   /// Columns of a box of v under kColumns: a span of its swizzle.
   constexpr int value_box() const { return keys % 128 == 0 ? 128 : keys % 64 == 0 ? 64 : 32; }
+
+  /// Tiles of queries in shared memory: the next one comes while this one is worked on, if it fits.
+  constexpr int q_stages() const { return head_dim == 256 ? 1 : 2; }
 
   constexpr AttentionTile tile() const {
     return {consumers * 64,
@@ -97,7 +104,8 @@ struct K7Variant {
   /// then results.
   constexpr int ring_bytes() const {
     const int tiles = values == Fp8Values::kRows ? 3 : 2;
-    const int rings = consumers * 64 * head_dim + tiles * kv_stages * keys * head_dim;
+    const int rings =
+        q_stages() * consumers * 64 * head_dim + tiles * kv_stages * keys * head_dim;
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
   constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }
@@ -259,7 +267,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 3,
      .keys = 128,
      .stages_out = true,
-     .is_short = true},
+     .tiles = K7Tiles::kShort},
     {.name = "d128_short",
      .head_dim = 128,
      .values = Fp8Values::kColumns,
@@ -268,7 +276,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 2,
      .keys = 128,
      .stages_out = true,
-     .is_short = true},
+     .tiles = K7Tiles::kShort},
     {.name = "d128_rows_short",
      .head_dim = 128,
      .values = Fp8Values::kRows,
@@ -277,17 +285,71 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 2,
      .keys = 128,
      .stages_out = true,
-     .is_short = true},
+     .tiles = K7Tiles::kShort},
+    {.name = "d64_rows_short",
+     .head_dim = 64,
+     .values = Fp8Values::kRows,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 3,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kShort},
+    {.name = "d64_narrow",
+     .head_dim = 64,
+     .values = Fp8Values::kColumns,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kNarrow},
+    {.name = "d64_rows_narrow",
+     .head_dim = 64,
+     .values = Fp8Values::kRows,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kNarrow},
+    {.name = "d64_block_narrow",
+     .head_dim = 64,
+     .values = Fp8Values::kColumns,
+     .has_block_scales = true,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kNarrow},
+    {.name = "d64_rows_block_narrow",
+     .head_dim = 64,
+     .values = Fp8Values::kRows,
+     .has_block_scales = true,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kNarrow},
+    {.name = "d128_rows_block_short",
+     .head_dim = 128,
+     .values = Fp8Values::kRows,
+     .has_block_scales = true,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .tiles = K7Tiles::kShort},
 };
 
 /// nullptr if there is none. Without block scales any variant will do, so one that has none is
 /// preferred where it exists.
 constexpr const K7Variant* find_k7_variant(int head_dim, Fp8Values values, bool needs_block_scales,
-                                           Fp8Sums sums, bool is_short = false) {
+                                           Fp8Sums sums, K7Tiles tiles = K7Tiles::kLong) {
   const K7Variant* found = nullptr;
   for (const K7Variant& v : kK7Variants) {
     if (v.head_dim != head_dim || v.values != values || v.sums != sums) continue;
-    if (v.is_short != is_short) continue;
+    if (v.tiles != tiles) continue;
     if (needs_block_scales && !v.has_block_scales) continue;
     if (found == nullptr || (found->has_block_scales && !v.has_block_scales)) found = &v;
   }
