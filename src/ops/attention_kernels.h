@@ -4,7 +4,7 @@
 #include "tilewright/attention.h"
 
 #include "device/device.h"
-#include "kernels/attention/attention.h"
+#include "kernels/attention/k7_fp8.h"
 
 #include <cstdint>
 #include <span>

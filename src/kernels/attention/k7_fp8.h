@@ -103,9 +103,9 @@ struct K7Variant {
   /// Queries, keys and values, values as they came; then barriers, up to a multiple of 1024 bytes;
   /// then results.
   constexpr int ring_bytes() const {
-    const int tiles = values == Fp8Values::kRows ? 3 : 2;
+    const int operands = values == Fp8Values::kRows ? 3 : 2;
     const int rings =
-        q_stages() * consumers * 64 * head_dim + tiles * kv_stages * keys * head_dim;
+        q_stages() * consumers * 64 * head_dim + operands * kv_stages * keys * head_dim;
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
   constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }
