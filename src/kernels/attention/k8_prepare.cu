@@ -79,20 +79,16 @@ struct Preparer {
   }
   __device__ PrepareWork work(int ahead = 0) const { return {params, part(ahead)}; }
 
-  // A second pass goes backwards: what the first one read last is in the second cache.
-  __device__ void find_part(int ahead, bool is_prepare) {
-    if (threadIdx.x == 0) {
-      const auto number = static_cast<std::uint32_t>(step + ahead);
-      const std::uint32_t run = decltype(angles)::kIsHeld ? params.run : 1;
-      const std::uint32_t idx = (blockIdx.x + number / run * gridDim.x) * run + number % run;
-      const bool is_reversed =
-          is_prepare && params.scales != K8Scales::kBlock && idx < params.num_parts;
-      shared.parts[number % kParts].find(params, is_reversed ? params.num_parts - 1 - idx : idx);
-    }
+  __device__ void find_part(int ahead, bool is_first_pass) {
+    if (threadIdx.x != 0) return;
+    const auto number = static_cast<std::uint32_t>(step + ahead);
+    PreparePart& part = shared.parts[number % kParts];
+    if (!is_first_pass && params.is_fused != 0) return part.find_fused(params, number);
+    part.find_dealt(params, number, decltype(angles)::kIsHeld ? params.run : 1, is_first_pass);
   }
 
-  __device__ void begin(bool is_prepare) {
-    for (int i = 0; i < kStages; ++i) find_part(i, is_prepare);
+  __device__ void begin(bool is_first_pass) {
+    for (int i = 0; i < kStages; ++i) find_part(i, is_first_pass);
     auto* const signs = reinterpret_cast<std::uint16_t*>(shared.signs);
     for (std::uint32_t i = thread(); i < HeadDim; i += kThreads)
       signs[i] = static_cast<std::uint16_t>((params.signs[i / 32] >> (i % 32) & 1) << 15);
@@ -114,7 +110,7 @@ struct Preparer {
   __device__ void copy(int ahead) {
     const PrepareWork w = work(ahead);
     if (w.part.operand < 0) return ptx::cp_async_commit_group();
-    if (HasColumns && w.operand().is_transposed != 0) {
+    if (HasColumns && w.part.is_amax == 0 && w.operand().is_transposed != 0) {
       copy_columns(w, ptx::shared_address(landed(ahead)));
     } else {
       copy_rows(w, ptx::shared_address(landed(ahead)));
@@ -197,11 +193,12 @@ struct Preparer {
     __syncthreads();
     return __reduce_max_sync(~0u, lane < warps ? maxima[warp / warps * warps + lane] : 0);
   }
-  // A barrier as well, behind which part kStages ahead is known.
+  // A barrier as well.
   __device__ PrepareScale find_scale(std::uint32_t amax) {
-    find_part(kStages, true);
+    find_part(kStages, false);
     const PrepareWork w = work();
     if (params.scales != K8Scales::kBlock) {
+      if (threadIdx.x == 0) w.wait_amax();
       __syncthreads();
       return w.shared_scale();
     }
@@ -212,11 +209,21 @@ struct Preparer {
                          thread() == block * (kThreads / 2));
   }
 
+  __device__ void add_amax(std::uint32_t amax) {
+    amax = max_of_warps(amax, kThreads / 32);
+    if (threadIdx.x == 0) work().add_amax(amax);
+  }
+
   // Codes take the place of the numbers, and leave as rows.
   __device__ void prepare_rows() {
     Rows values;
     load_rows(values);
-    const PrepareScale scale = find_scale(values.amax_bits());
+    const std::uint32_t amax = values.amax_bits();
+    if (work().part.is_amax != 0) {
+      find_part(kStages, false);
+      return add_amax(amax);
+    }
+    const PrepareScale scale = find_scale(amax);
     std::uint8_t* const rows = landed();
     std::uint8_t* const row = rows + Rows::row_of_warp() * Rows::kPitch;
     const auto codes_at = [&](int i) {
@@ -339,7 +346,7 @@ struct Preparer {
 
   template <bool HasColumns, class Process>
   __device__ void for_each_part(Process process) {
-    begin(HasColumns);
+    begin(!HasColumns);
 #pragma unroll
     for (int i = 0; i < kStages - 1; ++i) copy<HasColumns>(i);
     for (; part(0).operand >= 0; ++step) {
@@ -352,7 +359,7 @@ struct Preparer {
   }
   __device__ void prepare() {
     for_each_part<true>([&] {
-      if (work().operand().is_transposed != 0) {
+      if (work().part.is_amax == 0 && work().operand().is_transposed != 0) {
         prepare_columns();
       } else {
         prepare_rows();
@@ -361,11 +368,10 @@ struct Preparer {
   }
   __device__ void find_amax() {
     for_each_part<false>([&] {
-      find_part(kStages, false);
+      find_part(kStages, true);
       Rows values;
       load_rows(values);
-      const std::uint32_t amax = max_of_warps(values.amax_bits(), kThreads / 32);
-      if (threadIdx.x == 0) atomicMax(work().operand().amax + work().shared_idx(), amax);
+      add_amax(values.amax_bits());
     });
   }
 };

@@ -43,6 +43,7 @@ struct K8Operand {
   std::uint8_t* out;    ///< rows 16-byte aligned
   float* descale;       ///< [1], [batch, kv_heads] or [batch, heads, blocks]; or null
   std::uint32_t* amax;  ///< fp32 patterns [1] or [batch, kv_heads], 0 before; not of blocks
+  std::uint32_t* done;  ///< is_fused: [batch, kv_heads] parts in amax, 0 before
   float* descale_ref;   ///< v in blocks: [batch, kv_heads] largest of a sequence, 0 before; or null
   const std::int32_t* cu;         ///< [batch + 1] of packed sequences, or null
   const std::int32_t* positions;  ///< of every row, for RoPE; null: those of the sequence
@@ -71,7 +72,12 @@ struct K8PrepareParams {
   std::int32_t num_positions;
   std::int32_t batch, kv_heads;
   std::uint32_t num_parts;  ///< tiles of all heads of all operands; any grid works them off
-  std::uint32_t run;        ///< so many that follow each other are one CTA's
+  std::uint32_t run;        ///< so many that follow each other are one CTA's; not if is_fused
+  /// 1: scales of heads in one launch of attention_k8_prepare, all of whose CTAs run at once: each
+  /// finds maxima of its part n + 1 before it makes codes of part n, by when all parts of a head
+  /// have been seen, and are in the second cache. A head has at most as many parts as there are
+  /// CTAs.
+  std::int32_t is_fused;
 };
 
 inline constexpr int kK8TileRows = 128;  ///< of a part: one head
@@ -106,7 +112,7 @@ constexpr int k8_part_bytes(int head_dim, bool has_rope) {
 constexpr int k8_shared_bytes(int head_dim, bool has_rope) {
   const K8Form form = k8_form(head_dim, has_rope);
   const int bytes = form.stages * k8_part_bytes(head_dim, has_rope) + 2 * head_dim +
-                    2 * 4 * k8_threads(head_dim, has_rope) / 32 + (form.stages + 2) * 28;
+                    2 * 4 * k8_threads(head_dim, has_rope) / 32 + (form.stages + 2) * 32;
   return (bytes + 15) / 16 * 16;
 }
 
