@@ -64,7 +64,7 @@ ACCUMULATIONS = {"auto": 0, "one_level": 1, "two_level": 2}  # tw_fp8_accumulati
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
 FORMS_OF_K7 = tuple(  # name in the log, kernel, are values columns, factors, how sums are accumulated
     (f"k7{rows}{block}{tiles}", f"k7{tiles}", not rows, "block" if block else "head", "one_level")
-    for rows in ("", "_rows") for block in ("", "_block") for tiles in ("", "_short", "_narrow")) + (
+    for rows in ("", "_rows") for block in ("", "_block") for tiles in ("", "_short")) + (
     ("k7_two_level", "k7", True, "head", "two_level"), ("k7_rows_two_level", "k7", False, "head", "two_level"))
 FORMS_OF_PEERS = (("auto", "auto", True, "head", "one_level"),) + tuple(
     form for form in FORMS_OF_K7 if form[0] in ("k7", "k7_short", "k7_rows", "k7_rows_short", "k7_two_level"))

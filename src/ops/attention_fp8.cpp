@@ -30,14 +30,14 @@ std::string one_level_text(std::int64_t keys) {
 }
 
 const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulation accumulation,
-                                       kernels::K7Tiles tiles) {
+                                       bool is_short) {
   return kernels::find_k7_variant(
       static_cast<int>(p.head_dim),
       attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
       p.fp8.scales == Fp8ScaleKind::kBlock,
       accumulation == Fp8Accumulation::kTwoLevel ? kernels::Fp8Sums::kTwoLevel
                                                  : kernels::Fp8Sums::kOneLevel,
-      tiles);
+      is_short);
 }
 
 kernels::Fp8Scales strides_of(const AttentionProblem& p, std::int64_t heads, std::int64_t len,
@@ -72,14 +72,14 @@ Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& p) {
     const bool is_short = fp8_accumulation_error(keys) <= kAllowed;
     choice.accumulation = is_short ? Fp8Accumulation::kOneLevel : Fp8Accumulation::kTwoLevel;
     choice.reason = one_level_text(keys);
-    if (!is_short && find_variant(p, choice.accumulation, kernels::K7Tiles::kLong) == nullptr) {
+    if (!is_short && find_variant(p, choice.accumulation, false) == nullptr) {
       choice.accumulation = Fp8Accumulation::kOneLevel;
       choice.reason += fmt::format(", but no kernel of head_dim {} has two levels", p.head_dim);
     }
   } else {
     choice.reason = "as asked for; " + one_level_text(keys);
   }
-  choice.variant = find_variant(p, choice.accumulation, kernel.fp8_tiles);
+  choice.variant = find_variant(p, choice.accumulation, kernel.is_short);
   if (choice.variant != nullptr)
     choice.flush_tiles =
         static_cast<std::int32_t>(std::max<std::int64_t>(kFlushKeys / choice.variant->keys, 1));

@@ -57,14 +57,14 @@ AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t feature
 
 // K7's fastest form of each head dimension stands for all.
 AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
-                        kernels::K7Tiles tiles = kernels::K7Tiles::kLong) {
+                        bool is_short = false) {
   const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3} : 0;
   AttentionKernel kernel = {name, "attention_k7", idea, kEverything | e4m3, Maps::kSwizzled, {}};
-  kernel.fp8_tiles = tiles;
+  kernel.is_short = is_short;
   for (const int head_dim : {64, 128, 256}) {
     const kernels::K7Variant* const variant = kernels::find_k7_variant(
         head_dim, kernels::Fp8Values::kColumns, fp8 == AttentionFp8::kRotated,
-        kernels::Fp8Sums::kOneLevel, tiles);
+        kernels::Fp8Sums::kOneLevel, is_short);
     if (variant != nullptr) kernel.variants.push_back({head_dim, variant->name, variant->tile()});
   }
   kernel.fp8 = fp8;
@@ -98,10 +98,7 @@ std::vector<AttentionKernel> make_kernels() {
              {"d64_short", "d128_short"}),
       k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
-      fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain,
-              K7Tiles::kShort),
-      fp8_row("k7_narrow", "fewer queries a tile, for short sequences and masks",
-              AttentionFp8::kPlain, K7Tiles::kNarrow),
+      fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
       fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
   };
 }

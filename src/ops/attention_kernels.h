@@ -4,7 +4,7 @@
 #include "tilewright/attention.h"
 
 #include "device/device.h"
-#include "kernels/attention/k7_fp8.h"
+#include "kernels/attention/attention.h"
 
 #include <cstdint>
 #include <span>
@@ -54,7 +54,7 @@ struct AttentionKernel {
   std::vector<AttentionVariant> variants;  ///< one for each head_dim that exists
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
   AttentionFp8 fp8 = AttentionFp8::kNone;  ///< never chosen for 16 bits unless named
-  kernels::K7Tiles fp8_tiles = kernels::K7Tiles::kLong;  ///< e4m3: its forms
+  bool is_short = false;                   ///< e4m3: the forms for short sequences
   bool is_study = false;  ///< exists to show what an idea is worth; never chosen unless named
   int capability = 90;
   /// sm_100a: a tile has all heads that share keys, so it depends on their number, and boxes of

@@ -58,7 +58,6 @@ void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
     state.entries[i].launch({.grid = {launch.grid[0]},
                              .block = {launch.block[0]},
                              .dynamic_shared_bytes = launch.shared_bytes,
-                             .is_cooperative = state.numbers.is_fused != 0,
                              .is_dependent_launch = i > 0},
                             params, stream);
   }
@@ -101,11 +100,10 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
     o.in = in;
     o.out = static_cast<std::uint8_t*>(out);
     o.descale = descale;
-    const std::size_t words = plan.workspace_bytes / 4 / 6;  // of maxima and of counts
-    if (words != 0) {
-      o.amax = static_cast<std::uint32_t*>(a.workspace) + 2 * static_cast<std::size_t>(i) * words;
-      o.done = o.amax + words;
-    }
+    const std::size_t words = plan.workspace_bytes / 4 / 3;
+    o.amax = words == 0
+                 ? nullptr
+                 : static_cast<std::uint32_t*>(a.workspace) + static_cast<std::size_t>(i) * words;
     if (!p.is_packed) return;
     o.cu = i == 0 ? a.cu_q : a.cu_kv;
     o.other_cu = a.cu_kv;

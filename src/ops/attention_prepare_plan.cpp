@@ -142,15 +142,6 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
   plan.bytes = elems * (has_blocks(p) ? 3 : 5);
 }
 
-// Whether a head has few enough parts for one launch to see all of them before it makes codes.
-bool is_fused(const AttentionPrepareProblem& p, const kernels::K8PrepareParams& params,
-              std::int64_t ctas) {
-  if (p.scales != Fp8ScaleKind::kHead) return false;
-  return std::ranges::all_of(params.operands, [&](const kernels::K8Operand& o) {
-    return std::int64_t{o.tiles} * (o.heads / params.kv_heads) <= ctas;
-  });
-}
-
 // Runs that are long spare loading angles, many of them deal the work evenly.
 std::uint32_t find_run(const AttentionPreparePlan& plan, std::int64_t parts) {
   const bool has_rope = plan.problem.rope != RopePairs::kNone;
@@ -225,8 +216,6 @@ kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& p
   params.kv_heads = static_cast<std::int32_t>(p.kv_heads);
   params.num_parts = static_cast<std::uint32_t>(parts);
   params.run = find_run(plan, parts);
-  if (plan.launches.size() == 1)
-    params.is_fused = is_fused(p, params, plan.launches[0].grid[0]) ? 1 : 0;
   return params;
 }
 
@@ -253,14 +242,12 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
       .block = {threads, 1, 1},
       .shared_bytes = static_cast<std::uint32_t>(kernels::k8_shared_bytes(head_dim, has_rope))};
   if (!has_blocks(p)) {
-    if (!is_fused(p, params, grid)) {
-      AttentionLaunch amax = launch;
-      amax.entry = entry_name(p, "amax");
-      plan.launches.push_back(amax);
-    }
+    AttentionLaunch amax = launch;
+    amax.entry = entry_name(p, "amax");
+    plan.launches.push_back(amax);
     const auto words = static_cast<std::int64_t>(plan.num_v_descales);
-    plan.workspace_bytes =  // of q, k, v: maxima, and how many parts are in them
-        static_cast<std::size_t>(3 * 2 * 4 * kAmaxAlignment * ceil_div(words, kAmaxAlignment));
+    plan.workspace_bytes =
+        static_cast<std::size_t>(3 * 4 * kAmaxAlignment * ceil_div(words, kAmaxAlignment));
   }
   plan.launches.push_back(launch);
   return plan;

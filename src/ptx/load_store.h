@@ -106,11 +106,6 @@ __device__ inline std::uint32_t ld_global_nc_no_allocate_u32(const void* from) {
 __device__ inline void st_release_gpu_u64(std::uint64_t* to, std::uint64_t value) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }
-__device__ inline std::uint32_t ld_acquire_gpu_u32(const std::uint32_t* from) {
-  std::uint32_t value;
-  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
-  return value;
-}
 __device__ inline std::uint64_t ld_acquire_gpu_u64(const std::uint64_t* from) {
   std::uint64_t value;
   asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");

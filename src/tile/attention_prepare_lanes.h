@@ -111,21 +111,11 @@ struct PrepareRow {
   __device__ void rotate() {
     tile::butterflies(x, 1);
     tile::butterflies(x, 2);
-    if constexpr (kLanes == 1) {
-      tile::butterflies(x, 4);
-    } else {
-      tile::exchange_butterflies<kLanes>(x);
-    }
+    tile::butterflies(x, 4);
+#pragma unroll
+    for (int lanes = 1; lanes < kLanes; lanes *= 2) tile::lane_butterflies(x, lanes);
 #pragma unroll
     for (int distance = 8; distance < kHeld; distance *= 2) tile::butterflies(x, distance);
-  }
-
-  /// Where a row's codes are in shared memory: pieces of 16 bytes, exchanged so that few lanes meet
-  /// a bank.
-  static __device__ std::uint32_t code_piece(std::uint32_t row, std::uint32_t piece) {
-    constexpr std::uint32_t kShift = kLanes == 2 ? 2 : kLanes == 4 ? 1 : 0;
-    constexpr std::uint32_t kMask = kLanes == 1 ? 0 : kLanes == 2 ? 1 : 3;
-    return piece ^ (row >> kShift & kMask) * (kLanes == 8 ? 2 : 1);
   }
 
   __device__ std::uint32_t amax_bits() const {

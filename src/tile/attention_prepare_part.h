@@ -3,7 +3,6 @@
 
 #include "kernels/attention/k8_prepare.h"
 #include "ptx/convert_fp8.h"
-#include "ptx/load_store.h"
 
 #include <cstdint>
 
@@ -20,32 +19,8 @@ struct PreparePart {
   std::int32_t batch, head, first_row;
   std::int32_t begin, len;      // of the sequence
   std::int32_t first_position;  // of its first row
-  std::int32_t is_amax;         // 1: its largest magnitude is all that is wanted
 
-  // CTAs deal parts round, `run` at a time. A second pass goes backwards: what the first one read
-  // last is in the second cache.
-  __device__ void find_dealt(const K8PrepareParams& params, std::uint32_t number, std::uint32_t run,
-                             bool is_first_pass) {
-    const std::uint32_t idx = (blockIdx.x + number / run * gridDim.x) * run + number % run;
-    const bool is_reversed =
-        !is_first_pass && params.scales != K8Scales::kBlock && idx < params.num_parts;
-    find(params, is_reversed ? params.num_parts - 1 - idx : idx, false);
-    is_amax = is_first_pass ? 1 : 0;
-  }
-  // Both passes: maxima of parts 0, 1, codes of 0, maxima of 2, codes of 1, ...
-  __device__ void find_fused(const K8PrepareParams& params, std::uint32_t number) {
-    const std::uint32_t count = (params.num_parts - blockIdx.x + gridDim.x - 1) / gridDim.x;
-    const bool is_last = number + 1 >= 2 * count;
-    const bool is_codes = is_last || (number >= 2 && number % 2 == 0);
-    const std::uint32_t own =
-        number >= 2 * count ? count : is_last ? count - 1 : is_codes ? number / 2 - 1
-                                                                      : (number + 1) / 2;
-    find(params, blockIdx.x + own * gridDim.x, true);
-    is_amax = is_codes ? 0 : 1;
-  }
-
-  // IsByHead: parts of a key head follow each other; else heads of a token do.
-  __device__ void find(const K8PrepareParams& params, std::uint32_t idx, bool is_by_head) {
+  __device__ void find(const K8PrepareParams& params, std::uint32_t idx) {
     operand = -1;
     if (idx >= params.num_parts) return;
     const auto first = [&](int i) { return params.operands[i].first_part; };
@@ -54,13 +29,9 @@ struct PreparePart {
     idx -= first(operand);
     const auto heads = static_cast<std::uint32_t>(of.heads);
     const auto tiles = static_cast<std::uint32_t>(of.tiles);
-    const std::uint32_t together =
-        is_by_head ? heads / static_cast<std::uint32_t>(params.kv_heads) : heads;
-    const std::uint32_t group = idx / together / tiles;  // of heads that follow each other
-    const std::uint32_t groups = heads / together;
-    head = static_cast<std::int32_t>(group % groups * together + idx % together);
-    first_row = static_cast<std::int32_t>(idx / together % tiles) * kernels::kK8TileRows;
-    batch = static_cast<std::int32_t>(group / groups);
+    head = static_cast<std::int32_t>(idx % heads);
+    first_row = static_cast<std::int32_t>(idx / heads % tiles) * kernels::kK8TileRows;
+    batch = static_cast<std::int32_t>(idx / heads / tiles);
     begin = of.cu != nullptr ? of.cu[batch] : 0;
     len = of.cu != nullptr ? of.cu[batch + 1] - begin : of.rows;
     const std::int32_t other =
@@ -123,24 +94,9 @@ struct PrepareWork {
   __device__ std::int64_t shared_idx() const {
     return params.scales == K8Scales::kTensor ? 0 : kv_head();
   }
-  // Adds a part's maximum to it. One thread.
-  __device__ void add_amax(std::uint32_t amax) const {
-    atomicMax(operand().amax + shared_idx(), amax);
-    if (params.is_fused == 0) return;
-    __threadfence();
-    atomicAdd(operand().done + shared_idx(), 1);
-  }
-  // Waits until all parts are in it. One thread, then a barrier.
-  __device__ void wait_amax() const {
-    if (params.is_fused == 0) return;
-    const auto parts =
-        static_cast<std::uint32_t>(operand().heads / params.kv_heads * operand().tiles);
-    while (ptx::ld_acquire_gpu_u32(operand().done + shared_idx()) != parts) {
-    }
-  }
   __device__ PrepareScale shared_scale() const {
     const K8Operand& o = operand();
-    const PrepareScale scale(o, __ldcg(o.amax + shared_idx()));
+    const PrepareScale scale(o, o.amax[shared_idx()]);
     const bool is_first = params.scales == K8Scales::kTensor
                               ? part.batch == 0 && part.head == 0
                               : part.head % (o.heads / params.kv_heads) == 0;

@@ -31,56 +31,6 @@ __device__ void lane_butterflies(float (&x)[N], int lanes) {
   }
 }
 
-/// A lane's signs in exchange_butterflies.
-struct LaneSigns {
-  float factor;        ///< +-1
-  std::uint32_t bits;  ///< of the other summand
-
-  __device__ float apply(float own, float other) const {
-    return __fmaf_rn(factor, other, __uint_as_float(__float_as_uint(own) ^ bits));
-  }
-};
-
-/// Passes over distance 4 of registers and over neighbouring Lanes, with one shuffle for two
-/// numbers: of x[i] and x[i + 4] a lane keeps one and gives the other away, for the one that its
-/// neighbour does not keep. So numbers change places: before, register 8 j + e of lane l was number
-/// 8 (Lanes j + l) + e; behind, 8 j + 4 h + e (h < 2, e < 4) is 4 (Lanes (2 j + h) + l) + e. Sums
-/// and differences are those of butterflies, of the same operands. All lanes of a warp together.
-template <int Lanes, int N>
-__device__ void exchange_butterflies(float (&x)[N]) {
-  constexpr int kPasses = Lanes == 2 ? 1 : Lanes == 4 ? 2 : 3;
-  static_assert(1 << kPasses == Lanes);
-  // A difference is that of the even lane's number and the odd one's.
-  constexpr LaneSigns kSum = {1.0f, 0};
-  constexpr std::uint32_t kSign = 0x80000000u;
-  LaneSigns difference[kPasses], kept[kPasses], given[kPasses];
-  const std::uint32_t lane = static_cast<std::uint32_t>(ptx::mov_tid_x());
-#pragma unroll
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const bool is_odd = (lane >> pass & 1) != 0, keeps_difference = (lane >> (pass + 1) & 1) != 0;
-    difference[pass] = is_odd ? LaneSigns{1.0f, kSign} : LaneSigns{-1.0f, 0};
-    kept[pass] = keeps_difference ? difference[pass] : kSum;
-    given[pass] = keeps_difference ? kSum : difference[pass];
-  }
-  const float first = (lane & 1) != 0 ? -1.0f : 1.0f;
-#pragma unroll
-  for (int i = 0; i < N; ++i) {
-    if (i & 4) continue;
-    float keep = __fmaf_rn(first, x[i + 4], x[i]), give = __fmaf_rn(-first, x[i + 4], x[i]);
-#pragma unroll
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const float other = __shfl_xor_sync(~0u, give, 1 << pass);
-      if (pass == kPasses - 1) {
-        x[i] = __fadd_rn(keep, other);
-        x[i + 4] = difference[pass].apply(keep, other);
-      } else {
-        give = given[pass].apply(keep, other);
-        keep = kept[pass].apply(keep, other);
-      }
-    }
-  }
-}
-
 inline constexpr int kHadamardDims = 128, kHadamardLanes = 8;
 inline constexpr int kHadamardPerLane = kHadamardDims / kHadamardLanes;
 

@@ -59,7 +59,7 @@ class AttentionFp8 : public Fp8AttentionTest {
       check_blocks(variant);
       return;
     }
-    const bool is_all = variant.values == Fp8Values::kColumns && variant.tiles == K7Tiles::kLong;
+    const bool is_all = variant.values == Fp8Values::kColumns && !variant.is_short;
     bool is_head = false;
     for (AttentionProblem p : kProblems) {
       if (!is_all && !p.is_packed() && p.gap == 0 && p.q_len != 130) continue;

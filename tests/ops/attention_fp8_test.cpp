@@ -113,6 +113,15 @@ TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
   EXPECT_EQ(two_levels.kernel, "k7");
   EXPECT_EQ(two_levels.accumulation, Fp8Accumulation::kTwoLevel);
 }
+TEST_P(AttentionFp8Test, TilesAreDrawnWhereTheLastOneHasFewerRows) {
+  const auto workspace = [&](std::int64_t length) {
+    return plan([&](auto& p) { p.dtype = DType::kF8_E4M3, p.kernel = "k7", p.q_len = length; })
+        .workspace_bytes;
+  };
+  EXPECT_GT(workspace(1024), 0u);
+  EXPECT_EQ(workspace(2 * 192), 0u);
+  EXPECT_EQ(workspace(100), 0u) << "the only one of its head";
+}
 TEST_P(AttentionFp8Test, EveryFormOfK7HasRates) {
   for (const kernels::K7Variant& variant : kernels::kK7Variants) {
     const std::string_view form = variant.name;

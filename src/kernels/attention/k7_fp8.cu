@@ -198,8 +198,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   }
 
   // All tiles of keys. The scores of the first one are there.
-  __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row,
-                                    const typename C::Tiles& own) {
+  __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row, const typename C::Tiles& own) {
     Weights p;
     std::int32_t n = own.end - 1;
     weigh<false, false>(s, row, n);
@@ -423,9 +422,5 @@ TILEWRIGHT_ATTENTION_K7(d64_short, 18)
 TILEWRIGHT_ATTENTION_K7(d128_short, 19)
 TILEWRIGHT_ATTENTION_K7(d128_rows_short, 20)
 TILEWRIGHT_ATTENTION_K7(d64_rows_short, 21)
-TILEWRIGHT_ATTENTION_K7(d64_narrow, 22)
-TILEWRIGHT_ATTENTION_K7(d64_rows_narrow, 23)
-TILEWRIGHT_ATTENTION_K7(d64_block_narrow, 24)
-TILEWRIGHT_ATTENTION_K7(d64_rows_block_narrow, 25)
-TILEWRIGHT_ATTENTION_K7(d128_rows_block_short, 26)
+TILEWRIGHT_ATTENTION_K7(d128_rows_block_short, 22)
 #endif

@@ -63,10 +63,6 @@ enum class Fp8Sums { kOneLevel, kTwoLevel };
 /// when their maxima are.
 enum class K7Pass { kAtOnce, kAfterScores, kAfterMaximum };
 
-/// Which lengths its tiles are for: kLong hides most behind each other; kShort divides short
-/// sequences; kNarrow those under a causal mask, by two warpgroups instead of three.
-enum class K7Tiles { kLong, kShort, kNarrow };
-
 /// How a variant cuts the problem. Entries attention_k7_NAME. Every feature of AttentionParams, any
 /// grid; one CTA per multiprocessor is meant.
 struct K7Variant {
@@ -80,7 +76,7 @@ struct K7Variant {
   int kv_stages = 2;
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   K7Pass pass = K7Pass::kAfterMaximum;
-  K7Tiles tiles = K7Tiles::kLong;
+  bool is_short = false;  ///< tiles that divide short sequences; others hide more behind each other
 
   static constexpr int kBarrierBytes = 1024;
 
@@ -267,7 +263,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 3,
      .keys = 128,
      .stages_out = true,
-     .tiles = K7Tiles::kShort},
+     .is_short = true},
     {.name = "d128_short",
      .head_dim = 128,
      .values = Fp8Values::kColumns,
@@ -276,7 +272,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 2,
      .keys = 128,
      .stages_out = true,
-     .tiles = K7Tiles::kShort},
+     .is_short = true},
     {.name = "d128_rows_short",
      .head_dim = 128,
      .values = Fp8Values::kRows,
@@ -285,7 +281,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 2,
      .keys = 128,
      .stages_out = true,
-     .tiles = K7Tiles::kShort},
+     .is_short = true},
     {.name = "d64_rows_short",
      .head_dim = 64,
      .values = Fp8Values::kRows,
@@ -294,43 +290,7 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 3,
      .keys = 128,
      .stages_out = true,
-     .tiles = K7Tiles::kShort},
-    {.name = "d64_narrow",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .tiles = K7Tiles::kNarrow},
-    {.name = "d64_rows_narrow",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .tiles = K7Tiles::kNarrow},
-    {.name = "d64_block_narrow",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .tiles = K7Tiles::kNarrow},
-    {.name = "d64_rows_block_narrow",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .tiles = K7Tiles::kNarrow},
+     .is_short = true},
     {.name = "d128_rows_block_short",
      .head_dim = 128,
      .values = Fp8Values::kRows,
@@ -339,17 +299,17 @@ inline constexpr K7Variant kK7Variants[] = {
      .consumers = 2,
      .keys = 128,
      .stages_out = true,
-     .tiles = K7Tiles::kShort},
+     .is_short = true},
 };
 
 /// nullptr if there is none. Without block scales any variant will do, so one that has none is
 /// preferred where it exists.
 constexpr const K7Variant* find_k7_variant(int head_dim, Fp8Values values, bool needs_block_scales,
-                                           Fp8Sums sums, K7Tiles tiles = K7Tiles::kLong) {
+                                           Fp8Sums sums, bool is_short = false) {
   const K7Variant* found = nullptr;
   for (const K7Variant& v : kK7Variants) {
     if (v.head_dim != head_dim || v.values != values || v.sums != sums) continue;
-    if (v.tiles != tiles) continue;
+    if (v.is_short != is_short) continue;
     if (needs_block_scales && !v.has_block_scales) continue;
     if (found == nullptr || (found->has_block_scales && !v.has_block_scales)) found = &v;
   }

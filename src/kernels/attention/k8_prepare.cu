@@ -79,16 +79,20 @@ struct Preparer {
   }
   __device__ PrepareWork work(int ahead = 0) const { return {params, part(ahead)}; }
 
-  __device__ void find_part(int ahead, bool is_first_pass) {
-    if (threadIdx.x != 0) return;
-    const auto number = static_cast<std::uint32_t>(step + ahead);
-    PreparePart& part = shared.parts[number % kParts];
-    if (!is_first_pass && params.is_fused != 0) return part.find_fused(params, number);
-    part.find_dealt(params, number, decltype(angles)::kIsHeld ? params.run : 1, is_first_pass);
+  // A second pass goes backwards: what the first one read last is in the second cache.
+  __device__ void find_part(int ahead, bool is_prepare) {
+    if (threadIdx.x == 0) {
+      const auto number = static_cast<std::uint32_t>(step + ahead);
+      const std::uint32_t run = decltype(angles)::kIsHeld ? params.run : 1;
+      const std::uint32_t idx = (blockIdx.x + number / run * gridDim.x) * run + number % run;
+      const bool is_reversed =
+          is_prepare && params.scales != K8Scales::kBlock && idx < params.num_parts;
+      shared.parts[number % kParts].find(params, is_reversed ? params.num_parts - 1 - idx : idx);
+    }
   }
 
-  __device__ void begin(bool is_first_pass) {
-    for (int i = 0; i < kStages; ++i) find_part(i, is_first_pass);
+  __device__ void begin(bool is_prepare) {
+    for (int i = 0; i < kStages; ++i) find_part(i, is_prepare);
     auto* const signs = reinterpret_cast<std::uint16_t*>(shared.signs);
     for (std::uint32_t i = thread(); i < HeadDim; i += kThreads)
       signs[i] = static_cast<std::uint16_t>((params.signs[i / 32] >> (i % 32) & 1) << 15);
@@ -110,7 +114,7 @@ struct Preparer {
   __device__ void copy(int ahead) {
     const PrepareWork w = work(ahead);
     if (w.part.operand < 0) return ptx::cp_async_commit_group();
-    if (HasColumns && w.part.is_amax == 0 && w.operand().is_transposed != 0) {
+    if (HasColumns && w.operand().is_transposed != 0) {
       copy_columns(w, ptx::shared_address(landed(ahead)));
     } else {
       copy_rows(w, ptx::shared_address(landed(ahead)));
@@ -193,12 +197,11 @@ struct Preparer {
     __syncthreads();
     return __reduce_max_sync(~0u, lane < warps ? maxima[warp / warps * warps + lane] : 0);
   }
-  // A barrier as well.
+  // A barrier as well, behind which part kStages ahead is known.
   __device__ PrepareScale find_scale(std::uint32_t amax) {
-    find_part(kStages, false);
+    find_part(kStages, true);
     const PrepareWork w = work();
     if (params.scales != K8Scales::kBlock) {
-      if (threadIdx.x == 0) w.wait_amax();
       __syncthreads();
       return w.shared_scale();
     }
@@ -209,46 +212,28 @@ struct Preparer {
                          thread() == block * (kThreads / 2));
   }
 
-  __device__ void add_amax(std::uint32_t amax) {
-    amax = max_of_warps(amax, kThreads / 32);
-    if (threadIdx.x == 0) work().add_amax(amax);
-  }
-
   // Codes take the place of the numbers, and leave as rows.
   __device__ void prepare_rows() {
     Rows values;
     load_rows(values);
-    const std::uint32_t amax = values.amax_bits();
-    if (work().part.is_amax != 0) {
-      find_part(kStages, false);
-      return add_amax(amax);
-    }
-    const PrepareScale scale = find_scale(amax);
+    const PrepareScale scale = find_scale(values.amax_bits());
     std::uint8_t* const rows = landed();
     std::uint8_t* const row = rows + Rows::row_of_warp() * Rows::kPitch;
-    const auto codes_at = [&](int i) {
-      const float* const c = values.x + i;
-      return scale.codes(c[0], c[1], c[2], c[3]);
-    };
-    const auto place = [&](int dim) {
-      return row + Rows::code_piece(Rows::row_of_warp(), static_cast<std::uint32_t>(dim) / 16) * 16 +
-             dim % 16;
-    };
-    if constexpr (Rows::kLanes == 1) {
+    constexpr int kTogether = Rows::kLanes == 1 ? 16 : 8;
 #pragma unroll
-      for (int i = 0; i < kHeld; i += 16)
-        *reinterpret_cast<uint4*>(place(i)) =
-            make_uint4(codes_at(i), codes_at(i + 4), codes_at(i + 8), codes_at(i + 12));
-    } else if (work().operand().is_rotated != 0) {
-      const int lane = static_cast<int>(thread() % Rows::kLanes);
+    for (int i = 0; i < kHeld; i += kTogether) {
+      std::uint32_t words[kTogether / 4];
 #pragma unroll
-      for (int i = 0; i < kHeld; i += 4)
-        *reinterpret_cast<std::uint32_t*>(place(i * Rows::kLanes + 4 * lane)) = codes_at(i);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kHeld; i += kChunk)
-        *reinterpret_cast<uint2*>(place(values.dim(i / kChunk))) =
-            make_uint2(codes_at(i), codes_at(i + 4));
+      for (int j = 0; j < kTogether / 4; ++j) {
+        const float* const c = values.x + i + 4 * j;
+        words[j] = scale.codes(c[0], c[1], c[2], c[3]);
+      }
+      std::uint8_t* const to = row + values.dim(i / kChunk);
+      if constexpr (Rows::kLanes == 1) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+      } else {
+        *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+      }
     }
     __syncwarp();
     store_rows(rows);
@@ -256,19 +241,17 @@ struct Preparer {
   __device__ void store_rows(const std::uint8_t* rows) const {
     constexpr std::uint32_t kPieces = HeadDim / 16, kRowsAtOnce = 32 / kPieces;
     const PrepareWork w = work();
-    const std::uint32_t first = lane_of_warp() / kPieces, piece = lane_of_warp() % kPieces;
+    const std::uint32_t first = lane_of_warp() / kPieces, at = lane_of_warp() % kPieces * 16;
     const std::int32_t row =
         w.part.first_row + static_cast<std::int32_t>(warp_of_cta() * Rows::kWarpRows + first);
-    std::uint8_t* to = w.operand().out + w.offset(w.operand().out_strides, row) + piece * 16;
+    std::uint8_t* to = w.operand().out + w.offset(w.operand().out_strides, row) + at;
     const std::int64_t stride = kRowsAtOnce * w.operand().out_strides.row;
     const std::int32_t rows_left = w.part.len - row;
 #pragma unroll
     for (std::uint32_t j = 0; j < kCopies / 2; ++j) {
       if (static_cast<std::int32_t>(j * kRowsAtOnce) < rows_left)
         *reinterpret_cast<uint4*>(to) =
-            *reinterpret_cast<const uint4*>(
-                rows + (first + j * kRowsAtOnce) * Rows::kPitch +
-                Rows::code_piece(first + j * kRowsAtOnce, piece) * 16);
+            *reinterpret_cast<const uint4*>(rows + (first + j * kRowsAtOnce) * Rows::kPitch + at);
       to += stride;
     }
     __syncwarp();
@@ -346,7 +329,7 @@ struct Preparer {
 
   template <bool HasColumns, class Process>
   __device__ void for_each_part(Process process) {
-    begin(!HasColumns);
+    begin(HasColumns);
 #pragma unroll
     for (int i = 0; i < kStages - 1; ++i) copy<HasColumns>(i);
     for (; part(0).operand >= 0; ++step) {
@@ -359,7 +342,7 @@ struct Preparer {
   }
   __device__ void prepare() {
     for_each_part<true>([&] {
-      if (work().part.is_amax == 0 && work().operand().is_transposed != 0) {
+      if (work().operand().is_transposed != 0) {
         prepare_columns();
       } else {
         prepare_rows();
@@ -368,10 +351,11 @@ struct Preparer {
   }
   __device__ void find_amax() {
     for_each_part<false>([&] {
-      find_part(kStages, true);
+      find_part(kStages, false);
       Rows values;
       load_rows(values);
-      add_amax(values.amax_bits());
+      const std::uint32_t amax = max_of_warps(values.amax_bits(), kThreads / 32);
+      if (threadIdx.x == 0) atomicMax(work().operand().amax + work().shared_idx(), amax);
     });
   }
 };

@@ -43,7 +43,6 @@ struct K8Operand {
   std::uint8_t* out;    ///< rows 16-byte aligned
   float* descale;       ///< [1], [batch, kv_heads] or [batch, heads, blocks]; or null
   std::uint32_t* amax;  ///< fp32 patterns [1] or [batch, kv_heads], 0 before; not of blocks
-  std::uint32_t* done;  ///< is_fused: [batch, kv_heads] parts in amax, 0 before
   float* descale_ref;   ///< v in blocks: [batch, kv_heads] largest of a sequence, 0 before; or null
   const std::int32_t* cu;         ///< [batch + 1] of packed sequences, or null
   const std::int32_t* positions;  ///< of every row, for RoPE; null: those of the sequence
@@ -72,12 +71,7 @@ struct K8PrepareParams {
   std::int32_t num_positions;
   std::int32_t batch, kv_heads;
   std::uint32_t num_parts;  ///< tiles of all heads of all operands; any grid works them off
-  std::uint32_t run;        ///< so many that follow each other are one CTA's; not if is_fused
-  /// 1: scales of heads in one launch of attention_k8_prepare, all of whose CTAs run at once: each
-  /// finds maxima of its part n + 1 before it makes codes of part n, by when all parts of a head
-  /// have been seen, and are in the second cache. A head has at most as many parts as there are
-  /// CTAs.
-  std::int32_t is_fused;
+  std::uint32_t run;        ///< so many that follow each other are one CTA's
 };
 
 inline constexpr int kK8TileRows = 128;  ///< of a part: one head
@@ -88,17 +82,17 @@ inline constexpr std::uint32_t kK8NanBits = 0x7fffffffu;
 
 /// How a head dimension is cut. A thread holds so many numbers of a part, so that most butterflies
 /// stay in its registers; CTAs share an SM; parts have `stages` buffers. With RoPE rows are spread
-/// over more lanes, which then read neighbouring angles, and at head_dim 64 and 128 keep them for
-/// the other heads of their tokens.
+/// over more lanes, which then read neighbouring angles, and at head_dim 64 keep them for the other
+/// heads of their tokens.
 struct K8Form {
   int held, ctas_per_sm, stages;
 };
 constexpr K8Form k8_form(int head_dim, bool has_rope) {
-  if (has_rope) return head_dim == 256 ? K8Form{32, 1, 2} : K8Form{32, 128 / head_dim, 4};
+  if (has_rope) return head_dim == 64 ? K8Form{32, 2, 4} : K8Form{32, 256 / head_dim, 2};
   return head_dim == 64 ? K8Form{64, 5, 2} : head_dim == 128 ? K8Form{128, 3, 2} : K8Form{64, 1, 3};
 }
 constexpr bool k8_holds_angles(int head_dim, bool has_rope) {
-  return has_rope && head_dim <= 128;
+  return has_rope && head_dim == 64;
 }
 constexpr int kK8MostRun = 8;  ///< of K8PrepareParams::run, where angles are held; else 1
 constexpr int k8_threads(int head_dim, bool has_rope) {
@@ -112,7 +106,7 @@ constexpr int k8_part_bytes(int head_dim, bool has_rope) {
 constexpr int k8_shared_bytes(int head_dim, bool has_rope) {
   const K8Form form = k8_form(head_dim, has_rope);
   const int bytes = form.stages * k8_part_bytes(head_dim, has_rope) + 2 * head_dim +
-                    2 * 4 * k8_threads(head_dim, has_rope) / 32 + (form.stages + 2) * 32;
+                    2 * 4 * k8_threads(head_dim, has_rope) / 32 + (form.stages + 2) * 28;
   return (bytes + 15) / 16 * 16;
 }
 
