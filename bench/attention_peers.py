@@ -18,7 +18,8 @@ flash backends, Tilewright through its C interface, and FlashAttention-3 if --fa
     } fa3_args;
     int fa3_forward(const fa3_args*);      // enqueues; 0 if all is well, anything else: not supported
 
---dtype e4m3 rounds the inputs with a factor for each head, and calls instead
+--dtype e4m3 rounds the inputs with a factor for each head (--all-forms: and for each block of tokens, for every
+form of K7), and calls instead
 
     typedef struct fa3_fp8_args {
       const void *q, *k, *v;               // device, e4m3, head_dim contiguous
@@ -287,7 +288,8 @@ def fp8_runners(torch, args, tilewright, fa3, shape, operands):
                "descales": [x.descale.data_ptr() for x in of] + [of[2].descale_max.data_ptr()]}
         try:
             values = columns[scales] if is_columns else of[2].codes
-            run, _, plan = tilewright.prepare(torch, shape, of[0].codes, of[1].codes, values, out, lse, kernel, fp8)
+            run, _, plan = tilewright.prepare(torch, shape, of[0].codes, of[1].codes, values, out, lse, kernel,
+                                              fp8)
         except RuntimeError as refusal:
             print(f"  {name}: {refusal}", file=sys.stderr)
             continue

@@ -38,8 +38,8 @@ struct Fp8AttentionConsumer {
   __device__ std::int32_t position_of(std::int32_t first_query, std::int32_t shift) const {
     return first_query + warp_row() + static_cast<std::int32_t>(threadIdx.x % 32 / 4) + shift;
   }
-  /// The key tiles that this warpgroup's rows of `tile` see, all of which are among `tiles`; without
-  /// plain ones if every score must be adjusted.
+  /// The key tiles that this warpgroup's rows of `tile` see, which are among `tiles`; without plain
+  /// ones if every score must be adjusted.
   __device__ Tiles own_tiles(const DealtTile& tile, const Tiles& tiles) const {
     const std::int32_t first = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
     Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first, first + kWarpgroupRows - 1);
