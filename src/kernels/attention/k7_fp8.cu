@@ -22,8 +22,11 @@
 // fit beside results and scores: there, slices of 64 dimensions take turns in the registers of
 // scores that are done with, every tile.
 //
-// Barriers: as K6; and rows of values are a ring of their own, which the transposing warps empty
-// into that of columns.
+// A warpgroup lets keys pass by that none of its rows sees, and all of them if it has no rows: the
+// others have the tensor cores to themselves. So tiles of 192 queries are good for 512 or 1024.
+//
+// Barriers: as K6; the next queries come while these are worked on; and rows of values are a ring
+// of their own, which the transposing warps empty into that of columns.
 // Limit: issue slots and the serial chain scores, maximum, exponentials of a warpgroup; then power.
 // Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
 // 3.3 (transposition, order of keys); arXiv 2606.06521 (2^x, keys from the last one on).
