@@ -18,7 +18,8 @@ flash backends, Tilewright through its C interface, and FlashAttention-3 if --fa
     } fa3_args;
     int fa3_forward(const fa3_args*);      // enqueues; 0 if all is well, anything else: not supported
 
---dtype e4m3 rounds the inputs with a factor for each head, and calls instead
+--dtype e4m3 rounds the inputs with a factor for each head (--all-forms: and for each block of tokens, for every
+form of K7), and calls instead
 
     typedef struct fa3_fp8_args {
       const void *q, *k, *v;               // device, e4m3, head_dim contiguous
@@ -48,6 +49,7 @@ import ctypes
 import math
 import pathlib
 import random
+import re
 import statistics
 import sys
 
@@ -55,15 +57,18 @@ import peer_run
 
 FLUSH_BYTES = 256 << 20
 INPUTS = {"normal": "N(0,1)", "outlier": "N(0,1) + N(0,100) Bernoulli(0.001)"}
-E4M3, PER_HEAD = 3, 1  # tw_dtype, tw_fp8_scales
+E4M3 = 3  # tw_dtype
+SCALES = {"head": 1, "block": 2}  # tw_fp8_scales
+QUERY_BLOCK, KEY_BLOCK = 64, 128  # tokens with one factor
 ACCUMULATIONS = {"auto": 0, "one_level": 1, "two_level": 2}  # tw_fp8_accumulation
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
-FORMS_OF_K7 = (  # name in the log, kernel, are values columns, how sums are accumulated
-    ("auto", "auto", True, "one_level"), ("k7", "k7", True, "one_level"),
-    ("k7_short", "k7_short", True, "one_level"),
-    ("k7_rows", "k7", False, "one_level"), ("k7_rows_short", "k7_short", False, "one_level"),
-    ("k7_two_level", "k7", True, "two_level"))
+FORMS_OF_K7 = tuple(  # name in the log, kernel, are values columns, factors, how sums are accumulated
+    (f"k7{rows}{block}{tiles}", f"k7{tiles}", not rows, "block" if block else "head", "one_level")
+    for rows in ("", "_rows") for block in ("", "_block") for tiles in ("", "_short")) + (
+    ("k7_two_level", "k7", True, "head", "two_level"), ("k7_rows_two_level", "k7", False, "head", "two_level"))
+FORMS_OF_PEERS = (("auto", "auto", True, "head", "one_level"),) + tuple(
+    form for form in FORMS_OF_K7 if form[0] in ("k7", "k7_short", "k7_rows", "k7_rows_short", "k7_two_level"))
 LIMITS = {"bf16": 2e-2, "f16": 2e-2, "e4m3": 6e-2}
 
 
@@ -108,13 +113,21 @@ class Fa3Fp8Arguments(ctypes.Structure):
 
 
 class Rounded:
-    """A tensor in e4m3 with a factor for each (batch, head of keys)."""
+    """A tensor in e4m3 with a factor for each (batch, head of keys), or for each (batch, head, block of rows).
+    Those of values in blocks are powers of two / 448."""
 
-    def __init__(self, torch, x, kv_heads):
+    def __init__(self, torch, x, kv_heads, block=None, is_value=False):
         batch, heads, rows, dim = x.shape
-        grouped = x.float().reshape(batch, kv_heads, heads // kv_heads, rows, dim)
-        self.descale = (grouped.abs().amax(dim=(2, 3, 4)) / 448).contiguous()
-        factor = self.descale[:, :, None, None, None]
+        if block is None:
+            grouped = x.float().reshape(batch, kv_heads, heads // kv_heads, rows, dim)
+            self.descale = (grouped.abs().amax(dim=(2, 3, 4)) / 448).contiguous()
+            factor = self.descale[:, :, None, None, None]
+        else:
+            grouped = x.float().reshape(batch, heads, -1, min(block, rows), dim)
+            amax = grouped.abs().amax(dim=(3, 4))
+            self.descale = ((2 ** amax.log2().ceil() if is_value else amax) / 448).contiguous()
+            factor = self.descale[:, :, :, None, None]
+        self.descale_max = self.descale.reshape(batch, self.descale.shape[1], -1).amax(2).contiguous()
         codes = (grouped / factor).to(torch.float8_e4m3fn)
         self.codes = codes.reshape(x.shape).contiguous()
         self.exact = (codes.float() * factor).reshape(x.shape)
@@ -149,7 +162,7 @@ class Tilewright(peer_run.Library):
         for field, x in (("q", q), ("k", k), ("v", v), ("out", out)):
             setattr(problem, field + "_strides", Strides(x.stride(0), x.stride(2), x.stride(1)))
         if fp8:
-            problem.fp8_scales, problem.fp8_v_columns = PER_HEAD, int(fp8["columns"])
+            problem.fp8_scales, problem.fp8_v_columns = SCALES[fp8["scales"]], int(fp8["columns"])
             problem.fp8_accumulation = fp8["accumulation"]
             if fp8["columns"]:
                 problem.v_strides = Strides()
@@ -241,8 +254,9 @@ def runners(torch, args, tilewright, fa3, shape, q, k, v):
     return found
 
 
-def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
-    """The same of e4m3 operands: forms of K7, and FA3."""
+def fp8_runners(torch, args, tilewright, fa3, shape, operands):
+    """The same of e4m3 operands, `operands` by kind of factors: forms of K7, and FA3."""
+    rounded = operands["head"]
     q, k, v = (x.codes for x in rounded)
     batch, heads, rows, dim = q.shape
     descales = [x.descale.data_ptr() for x in rounded]
@@ -266,19 +280,36 @@ def fp8_runners(torch, args, tilewright, fa3, shape, rounded):
             return result
         run_fa3.keep = (lse, workspace)
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
-    columns = rounded[2].columns(torch)
-    for name, kernel, is_columns, accumulation in FORMS_OF_K7 if tilewright else ():
+    columns = {scales: of[2].columns(torch) for scales, of in operands.items()}
+    for name, kernel, is_columns, scales, accumulation in forms_of(args) if tilewright else ():
+        of = operands[scales]
         out = torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
-        fp8 = {"columns": is_columns, "accumulation": ACCUMULATIONS[accumulation], "descales": descales}
+        fp8 = {"columns": is_columns, "scales": scales, "accumulation": ACCUMULATIONS[accumulation],
+               "descales": [x.descale.data_ptr() for x in of] + [of[2].descale_max.data_ptr()]}
         try:
-            values = columns if is_columns else v
-            run, _, plan = tilewright.prepare(torch, shape, q, k, values, out, lse, kernel, fp8)
+            values = columns[scales] if is_columns else of[2].codes
+            run, _, plan = tilewright.prepare(torch, shape, of[0].codes, of[1].codes, values, out, lse, kernel,
+                                              fp8)
         except RuntimeError as refusal:
             print(f"  {name}: {refusal}", file=sys.stderr)
             continue
+        if entry_form(plan) != name and kernel != "auto":  # stands in for a form that there is not
+            run.close()
+            continue
         found[name] = ("tilewright", accumulation, lambda run=run, out=out: (run(), out)[1], plan)
-        found[name][2].close = run.close
+        found[name][2].close, found[name][2].scales = run.close, scales
+        found[name][2].keep = fp8, of, values
     return found
+
+
+def forms_of(args):
+    return FORMS_OF_K7 if args.all_forms else FORMS_OF_PEERS
+
+
+def entry_form(plan):
+    """"k7_rows" of a plan that launches attention_k7_d64_rows."""
+    found = re.search(r"attention_k7_d\d+(\w*)", plan)
+    return "k7" + found[1] if found else ""
 
 
 def measure(torch, args, found):
@@ -318,18 +349,23 @@ def run_shape(torch, args, tilewright, fa3, shape):
     torch.manual_seed(1)
     q, k, v = (draw(torch, args.inputs, (batch, h, n, dim)).to(dtype) for h in (heads, kv_heads, kv_heads))
     if args.dtype == "e4m3":
-        rounded = [Rounded(torch, x, kv_heads) for x in (q, k, v)]
-        found = fp8_runners(torch, args, tilewright, fa3, shape, rounded)
-        q, k, v = (x.exact for x in rounded)
+        operands = {"head": [Rounded(torch, x, kv_heads) for x in (q, k, v)]}
+        if args.all_forms:
+            operands["block"] = [Rounded(torch, q, kv_heads, QUERY_BLOCK), Rounded(torch, k, kv_heads, KEY_BLOCK),
+                                 Rounded(torch, v, kv_heads, KEY_BLOCK, is_value=True)]
+        found = fp8_runners(torch, args, tilewright, fa3, shape, operands)
+        exact = {scales: exact_rows(torch, *(x.exact for x in of), shape["causal"], args.rows)
+                 for scales, of in operands.items()}
     else:
         found = runners(torch, args, tilewright, fa3, shape, q, k, v)
-    exact = exact_rows(torch, q, k, v, shape["causal"], args.rows)
+        exact = {"head": exact_rows(torch, q, k, v, shape["causal"], args.rows)}
     error, samples, closers = {}, [], []
     for name in list(found):
         if hasattr(found[name][2], "close"):
             closers.append(found[name][2].close)
         try:
-            error[name] = errors(torch, found[name][2](), exact, LIMITS[args.dtype])
+            run = found[name][2]
+            error[name] = errors(torch, run(), exact[getattr(run, "scales", "head")], LIMITS[args.dtype])
         except RuntimeError as refusal:
             print(f"  {name}: {str(refusal).splitlines()[0]}", file=sys.stderr)
             del found[name]
@@ -360,6 +396,8 @@ def parse():
     parser.add_argument("--lengths", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--mask", choices=["full", "causal", "both"], default="both")
     parser.add_argument("--dtype", choices=["bf16", "f16", "e4m3"], default="bf16")
+    parser.add_argument("--all-forms", action="store_true",
+                        help="e4m3: every form of K7, what tools/make_attention_rates.py reads")
     parser.add_argument("--inputs", choices=list(INPUTS), default="normal")
     parser.add_argument("--group", type=int, default=1, help="query heads that share a head of keys (%(default)s)")
     parser.add_argument("--tokens", type=int, default=16384, help="batch * length (%(default)s)")

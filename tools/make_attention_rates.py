@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes src/ops/attention_rates.h, what plan() chooses by, from a log of `tilewright ladder` on an H200.
+"""Writes src/ops/attention_rates.h, what plan() chooses by, from a log of `tilewright ladder` on an H200, or of
+`bench/attention_peers.py --dtype e4m3 --all-forms` for the forms of K7.
 
     tools/make_attention_rates.py bench/results/LOG.json
 

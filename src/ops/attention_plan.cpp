@@ -104,10 +104,18 @@ std::size_t checked_scores_bytes(const AttentionProblem& p) {
   return static_cast<std::size_t>(elems) * 4;
 }
 
+// Warpgroups of K7 that have no rows pass keys by, so the last tile of a head takes less time.
+bool has_uneven_last_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const int queries = find_attention_tile(kernel, p).queries;
+  return kernel.fp8 != AttentionFp8::kNone && p.q_len > queries && p.q_len % queries != 0;
+}
+
 std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProblem& p) {
   std::size_t bytes = 0;
   if (kernel.has_scores) bytes = checked_scores_bytes(p);
-  if (find_attention_tile(kernel, p).is_persistent && has_uneven_tiles(p)) bytes = 4;
+  if (find_attention_tile(kernel, p).is_persistent &&
+      (has_uneven_tiles(p) || has_uneven_last_tile(kernel, p)))
+    bytes = 4;
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 

@@ -139,6 +139,18 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
   plan.bytes = elems * (has_blocks(p) ? 3 : 5);
 }
 
+// Runs that are long spare loading angles, many of them deal the work evenly.
+std::uint32_t find_run(const AttentionPreparePlan& plan, std::int64_t parts) {
+  const bool has_rope = plan.problem.rope != RopePairs::kNone;
+  if (plan.launches.empty() ||
+      !kernels::k8_holds_angles(static_cast<int>(plan.problem.head_dim), has_rope))
+    return 1;
+  constexpr std::int64_t kLeastRuns = 4;
+  const std::int64_t ctas = plan.launches[0].grid[0];
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(parts / (kLeastRuns * ctas), 1, kernels::kK8MostRun));
+}
+
 std::string entry_name(const AttentionPrepareProblem& p, const char* pass) {
   return fmt::format("attention_k8_{}_{}_d{}{}", pass, attention_type_name(p.dtype), p.head_dim,
                      p.rope != RotaryPairs::kNone ? "_rope" : "");
@@ -200,6 +212,7 @@ kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& p
   params.batch = static_cast<std::int32_t>(p.batch);
   params.kv_heads = static_cast<std::int32_t>(p.kv_heads);
   params.num_parts = static_cast<std::uint32_t>(parts);
+  params.run = find_run(plan, parts);
   return params;
 }
 

@@ -26,7 +26,7 @@ struct Fp8AttentionConsumer {
   const kernels::AttentionFp8Params& params;
   Shared& shared;
   std::uint32_t index;  ///< of the warpgroup among the consumers
-  RingPosition<1> q_at;
+  RingPosition<C::kQStages> q_at;
   RingPosition<kStages> k_at, v_at;
 
   /// First row of the warp in the CTA's tile.
@@ -38,11 +38,13 @@ struct Fp8AttentionConsumer {
   __device__ std::int32_t position_of(std::int32_t first_query, std::int32_t shift) const {
     return first_query + warp_row() + static_cast<std::int32_t>(threadIdx.x % 32 / 4) + shift;
   }
-  /// The key tiles that this warpgroup sees; without plain ones if every score must be adjusted.
-  __device__ Tiles own_tiles(std::int32_t first_query, std::int32_t shift,
-                             std::int32_t kv_len) const {
-    const std::int32_t first = first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
-    Tiles own(params, kv_len, shift, first, first + kWarpgroupRows - 1);
+  /// The key tiles that this warpgroup's rows of `tile` see, which are among `tiles`; without plain
+  /// ones if every score must be adjusted.
+  __device__ Tiles own_tiles(const DealtTile& tile, const Tiles& tiles) const {
+    const std::int32_t first = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
+    Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first, first + kWarpgroupRows - 1);
+    own.end = min(own.end, tiles.end);
+    if (first >= tile.q_len || own.begin >= own.end) own.begin = own.end = tiles.begin;
     if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
     return own;
   }
@@ -50,7 +52,7 @@ struct Fp8AttentionConsumer {
   /// Those of all consumers: a warpgroup that began as soon as its own are there would keep its
   /// lead for the whole tile.
   __device__ void wait_queries() const {
-    for (auto& ring : shared.q_ring) Ring<1>(ring).wait_full(q_at);
+    for (auto& ring : shared.q_ring) Ring<C::kQStages>(ring).wait_full(q_at);
   }
   __device__ void wait_k() const { Ring<kStages>(shared.k_ring).wait_full(k_at); }
   __device__ void wait_v() const { Ring<kStages>(shared.v_ring).wait_full(v_at); }
@@ -62,7 +64,7 @@ struct Fp8AttentionConsumer {
     multiply_qk_e4m3<kKeys, kHeadDim, C::kBox>(
         s,
         advance_descriptor(describe_byte_boxes<64, C::kBox>(ptx::shared_address(shared.q)),
-                           index * (C::kQBytes >> 4)),
+                           (q_at.stage * C::kConsumers + index) * (C::kQBytes >> 4)),
         advance_descriptor(describe_byte_boxes<kKeys, C::kBox>(ptx::shared_address(shared.k)),
                            k_at.stage * (C::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();

@@ -25,6 +25,7 @@ struct Fp8AttentionConfig {
   static constexpr kernels::AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kStages = kVariant.kv_stages;
+  static constexpr int kQStages = kVariant.q_stages();
   static constexpr int kBox = kVariant.box_columns(), kValueBox = kVariant.value_box();
   static constexpr bool kIsRows = kVariant.values == kernels::Fp8Values::kRows;
   static constexpr bool kHasBlockScales = kVariant.has_block_scales;
@@ -58,11 +59,11 @@ struct QueryTileScales {
 
 template <class C>
 struct Fp8AttentionShared {
-  std::uint8_t q[C::kConsumers][C::kQBytes];
+  std::uint8_t q[C::kQStages][C::kConsumers][C::kQBytes];
   std::uint8_t k[C::kStages][C::kKvBytes];
   std::uint8_t v[C::kStages][C::kKvBytes];  ///< a key a column
   std::uint8_t rows[C::kIsRows ? C::kStages : 1][C::kIsRows ? C::kKvBytes : 16];
-  RingBarriers<1> q_ring[C::kConsumers];
+  RingBarriers<C::kQStages> q_ring[C::kConsumers];
   RingBarriers<C::kStages> k_ring, v_ring, rows_ring;
   TileTable table;
   QueryTileScales tile_scales[kDealtTiles];
@@ -103,10 +104,11 @@ struct Fp8AttentionLoader {
   const kernels::AttentionFp8Params& params;
   Fp8AttentionShared<C>& shared;
   TileDealer dealer;
-  RingPosition<1> q_at;
+  RingPosition<C::kQStages> q_at;
   RingPosition<kStages> k_at, v_at;
-  RingPosition<kStages> last_k;  ///< where keys were put last
-  bool has_loaded = false;
+  RingPosition<kStages> last_k[C::kQStages];  ///< of the queries before, the latest first
+  std::int32_t num_keys = 0;                  ///< tiles of the latest
+  std::int32_t num_loaded = 0;                ///< tiles of queries that have keys
 
   /// Where things lie in their tensors.
   struct Place {
@@ -175,32 +177,38 @@ struct Fp8AttentionLoader {
     shown.results = at.reference;
   }
 
-  /// Queries and all that belongs to them, the first keys before them: their place is free when
-  /// the last keys of the tile before were released, which is when nobody needs its queries any
-  /// more. So consumers need not release queries.
+  /// Queries and all that belongs to them, the first keys before them. Their place is free when
+  /// the last keys of the queries that were there were released, which is when nobody needs those
+  /// any more. So consumers need not release queries.
   __device__ void load_keys_first(const Place& at, std::int32_t begin, std::int32_t end) {
-    const RingPosition<kStages> last = last_k;
+    const RingPosition<kStages> first_k = k_at;
     load_k(at, end - 1);
-    if (has_loaded) Ring<kStages>(shared.k_ring).wait_released(last);
-    has_loaded = true;
+    // If since those keys as many came as the ring has stages, their place was free then.
+    const std::int32_t since = C::kQStages == 1 ? 1 : num_keys + 1;
+    if (num_loaded >= C::kQStages && since < kStages)
+      Ring<kStages>(shared.k_ring).wait_released(last_k[C::kQStages - 1]);
 #pragma unroll
     for (int i = 0; i < C::kConsumers; ++i) {
-      const std::uint32_t barrier = Ring<1>(shared.q_ring[i]).full(q_at);
+      const std::uint32_t barrier = Ring<C::kQStages>(shared.q_ring[i]).full(q_at);
       ptx::mbarrier_arrive_expect_tx(barrier, C::kQBytes);
-      load_boxes(shared.q[i], params.q_map, 64, at.first_query + i * 64, at.head, at.q_batch,
-                 barrier);
+      load_boxes(shared.q[q_at.stage][i], params.q_map, 64, at.first_query + i * 64, at.head,
+                 at.q_batch, barrier);
     }
     q_at.advance();
     std::int32_t n = end - 1;
+    last_k[C::kQStages - 1] = last_k[0];
+    last_k[0] = first_k;
     for (; n > begin; --n) {
+      last_k[0] = k_at;
       load_k(at, n - 1);
       load_v(at, n);
     }
     load_v(at, n);
+    ++num_loaded;
+    num_keys = end - begin;
   }
 
   __device__ void load_k(const Place& at, std::int32_t n) {
-    last_k = k_at;
     const Ring<kStages> ring(shared.k_ring);
     ring.wait_empty(k_at);
     if constexpr (C::kHasBlockScales) show_scales(shared.key_scales[k_at.stage], at, n);

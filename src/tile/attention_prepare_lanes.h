@@ -48,64 +48,37 @@ struct PrepareRow {
     a = __fmaf_rn(-imaginary, s, __fmul_rn(real, c));
     b = __fmaf_rn(imaginary, c, __fmul_rn(real, s));
   }
-  // Four neighbouring angles from `angle` on turn four pairs: the barrier keeps the compiler from
-  // loading the next ones into registers that are not there.
-  template <class Pair>
-  static __device__ void turn_four(const float* table_row, int half, int angle, Pair pair) {
-#pragma unroll
-    for (int i = 0; i < 4; i += 2) {
-      const float2 c = __ldg(reinterpret_cast<const float2*>(table_row + angle + i));
-      const float2 s = __ldg(reinterpret_cast<const float2*>(table_row + half + angle + i));
-      pair(i, c.x, s.x);
-      pair(i + 1, c.y, s.y);
-      __syncwarp();
-    }
-  }
-
   // Chunks as `unpack(*this, j)` finds them, turned as soon as both of a pair are there: registers
-  // fill slowly. All lanes of a warp together: rows outside the tensor are zeros, which any angle
-  // leaves so.
-  template <class Unpack>
-  __device__ void load_turned(const PrepareWork& work, Unpack unpack) {
-    const std::int32_t at = work.part.first_row + row();
-    const std::int32_t position = at < work.part.len ? find_position(work, at) : 0;
-    const bool is_known = position >= 0 && position < work.params.num_positions;
-    const float* const angles =
-        work.params.rope + (is_known ? std::int64_t{position} * work.params.rotary_dim : 0);
-    const int half = work.params.rotary_dim / 2;
-    if (work.params.rope_pairs == kernels::K8Rope::kInterleaved) {
-      load_neighbours(angles, half, unpack);
-    } else if (work.params.rotary_dim == HeadDim) {
-      load_halves<kChunks / 2>(angles, half, unpack);
+  // fill slowly.
+  template <class Angles, class Unpack>
+  __device__ void load_turned(const K8PrepareParams& params, const Angles& angles, Unpack unpack) {
+    if (params.rope_pairs == kernels::K8Rope::kInterleaved) {
+      load_neighbours(params, angles, unpack);
+    } else if (params.rotary_dim == HeadDim) {
+      load_halves<kChunks / 2>(angles, unpack);
     } else {
-      load_halves<kChunks / 4>(angles, half, unpack);
+      load_halves<kChunks / 4>(angles, unpack);
     }
-    if (is_known) return;
+    if (angles.is_known) return;
 #pragma unroll
     for (float& value : x) value = __uint_as_float(kernels::kK8NanBits);
   }
-  static __device__ std::int32_t find_position(const PrepareWork& work, std::int32_t at) {
-    const K8Operand& operand = work.operand();
-    if (operand.positions == nullptr) return work.part.first_position + at;
-    const std::int64_t first = operand.cu != nullptr ? std::int64_t{work.part.begin}
-                                                     : std::int64_t{work.part.batch} * operand.rows;
-    return operand.positions[first + at];
-  }
-  template <class Unpack>
-  __device__ void load_neighbours(const float* angles, int half, Unpack unpack) {
+  template <class Angles, class Unpack>
+  __device__ void load_neighbours(const K8PrepareParams& params, const Angles& angles,
+                                  Unpack unpack) {
 #pragma unroll
     for (int j = 0; j < kChunks; ++j) {
       unpack(*this, j);
-      if (j * kLanes * kChunk >= 2 * half) continue;
+      if (j * kLanes * kChunk >= params.rotary_dim) continue;
       float(&c)[kChunk] = chunk(j);
-      turn_four(angles, half, dim(j) / 2, [&](int i, float cosine, float sine) {
+      angles.turn_four(4 * j, dim(j) / 2, [&](int i, float cosine, float sine) {
         turn(c[2 * i], c[2 * i + 1], cosine, sine);
       });
     }
   }
   // The partner is in this lane, Distance chunks further.
-  template <int Distance, class Unpack>
-  __device__ void load_halves(const float* angles, int half, Unpack unpack) {
+  template <int Distance, class Angles, class Unpack>
+  __device__ void load_halves(const Angles& angles, Unpack unpack) {
 #pragma unroll
     for (int j = 0; j < Distance; ++j) {
       unpack(*this, j);
@@ -113,8 +86,9 @@ struct PrepareRow {
       float(&a)[kChunk] = chunk(j), (&b)[kChunk] = chunk(j + Distance);
 #pragma unroll
       for (int i = 0; i < kChunk; i += 4) {
-        turn_four(angles, half, dim(j) + i,
-                  [&](int e, float cosine, float sine) { turn(a[i + e], b[i + e], cosine, sine); });
+        angles.turn_four(kChunk * j + i, dim(j) + i, [&](int e, float cosine, float sine) {
+          turn(a[i + e], b[i + e], cosine, sine);
+        });
       }
     }
 #pragma unroll
@@ -149,6 +123,70 @@ struct PrepareRow {
 #pragma unroll
     for (const float value : x) most = ptx::max_nan_f32(most, fabsf(value));
     return __float_as_uint(most);
+  }
+};
+
+/// The angles of a lane's numbers. Heads of a token have the same ones, so registers keep them from
+/// head to head where there are enough.
+template <int HeadDim, bool HasRope>
+struct PrepareAngles {
+  using Row = PrepareRow<HeadDim, HasRope>;
+  static constexpr bool kIsHeld = kernels::k8_holds_angles(HeadDim, HasRope);
+  static constexpr int kHeld = kIsHeld ? Row::kHeld / 2 : 4;
+  float cosines[kHeld], sines[kHeld];
+  const float* table_row;
+  int half;
+  bool is_known;
+
+  // Of the lane's row. Rows outside the tensor are zeros, which any angle leaves so.
+  __device__ void find(const PrepareWork& work) {
+    const std::int32_t at = work.part.first_row + Row::row();
+    const std::int32_t position = at < work.part.len ? find_position(work, at) : 0;
+    is_known = position >= 0 && position < work.params.num_positions;
+    table_row = work.params.rope + (is_known ? std::int64_t{position} * work.params.rotary_dim : 0);
+    half = work.params.rotary_dim / 2;
+    if constexpr (kIsHeld) load(work.params);
+  }
+  // Four neighbouring ones from `angle` on, registers `held` to held + 3, turn four pairs. Where
+  // they are read as they are needed, a barrier keeps the compiler from loading the next ones into
+  // registers that are not there.
+  template <class Pair>
+  __device__ void turn_four(int held, int angle, Pair pair) const {
+    if constexpr (kIsHeld) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pair(i, cosines[held + i], sines[held + i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {
+        const float2 c = __ldg(reinterpret_cast<const float2*>(table_row + angle + i));
+        const float2 s = __ldg(reinterpret_cast<const float2*>(table_row + half + angle + i));
+        pair(i, c.x, s.x);
+        pair(i + 1, c.y, s.y);
+        __syncwarp();
+      }
+    }
+  }
+
+ private:
+  static __device__ std::int32_t find_position(const PrepareWork& work, std::int32_t at) {
+    const K8Operand& operand = work.operand();
+    if (operand.positions == nullptr) return work.part.first_position + at;
+    const std::int64_t first = operand.cu != nullptr ? std::int64_t{work.part.begin}
+                                                     : std::int64_t{work.part.batch} * operand.rows;
+    return operand.positions[first + at];
+  }
+  __device__ void load(const K8PrepareParams& params) {
+    Row row;
+    const bool is_interleaved = params.rope_pairs == kernels::K8Rope::kInterleaved;
+#pragma unroll
+    for (int i = 0; i < kHeld; i += 4) {
+      const int angle = is_interleaved ? row.dim(i / 4) / 2 : row.dim(i / kChunk) + i % kChunk;
+      if (angle >= half) continue;
+      const float4 c = __ldg(reinterpret_cast<const float4*>(table_row + angle));
+      const float4 s = __ldg(reinterpret_cast<const float4*>(table_row + half + angle));
+      cosines[i] = c.x, cosines[i + 1] = c.y, cosines[i + 2] = c.z, cosines[i + 3] = c.w;
+      sines[i] = s.x, sines[i + 1] = s.y, sines[i + 2] = s.z, sines[i + 3] = s.w;
+    }
   }
 };
 

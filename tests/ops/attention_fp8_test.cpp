@@ -81,7 +81,7 @@ TEST_P(AttentionFp8Test, AutoNeverRoundsOperandsOf16Bits) {
 }
 TEST_P(AttentionFp8Test, AutoTakesK7ForE4m3AndSaysWhyOthersCannot) {
   const AttentionPlan chosen = plan([](auto& p) { p.dtype = DType::kF8_E4M3; });
-  EXPECT_EQ(chosen.kernel, "k7");
+  EXPECT_EQ(chosen.kernel, "k7_short");
   EXPECT_EQ(chosen.launches.size(), 1u);
   EXPECT_THAT(chosen.to_string(), HasSubstr("not k6: it does not support operands of e4m3"));
   EXPECT_EQ(chosen.bytes, 64.0 * (3 * 70 * 4 + 2 * 150 * 2) + 4 * 70 * 4);
@@ -101,7 +101,9 @@ TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
   EXPECT_EQ(small.tile_keys, 128);
   EXPECT_THAT(small.to_string(), HasSubstr("not k7: it is expected to take 1.1"));
   EXPECT_EQ(chosen(64, 4096, false).kernel, "k7");
-  EXPECT_EQ(chosen(128, 512, true).kernel, "k7_short");
+  EXPECT_EQ(chosen(128, 512, true).kernel, "k7");
+  const auto in_rows = [](auto& p) { p.fp8.v_layout = Fp8ValueLayout::kRows; };
+  EXPECT_EQ(chosen(64, 512, true, in_rows).launches.at(0).entry, "attention_k7_d64_rows_short");
   EXPECT_EQ(chosen(128, 4096, true).kernel, "k7");
   EXPECT_EQ(chosen(256, 512, false).kernel, "k7") << "the only form";
   const AttentionPlan blocks =
@@ -112,6 +114,15 @@ TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
       chosen(64, 512, false, [](auto& p) { p.fp8.accumulation = Fp8Accumulation::kTwoLevel; });
   EXPECT_EQ(two_levels.kernel, "k7");
   EXPECT_EQ(two_levels.accumulation, Fp8Accumulation::kTwoLevel);
+}
+TEST_P(AttentionFp8Test, TilesAreDrawnWhereTheLastOneHasFewerRows) {
+  const auto workspace = [&](std::int64_t length) {
+    return plan([&](auto& p) { p.dtype = DType::kF8_E4M3, p.kernel = "k7", p.q_len = length; })
+        .workspace_bytes;
+  };
+  EXPECT_GT(workspace(1024), 0u);
+  EXPECT_EQ(workspace(2 * 192), 0u);
+  EXPECT_EQ(workspace(100), 0u) << "the only one of its head";
 }
 TEST_P(AttentionFp8Test, EveryFormOfK7HasRates) {
   for (const kernels::K7Variant& variant : kernels::kK7Variants) {

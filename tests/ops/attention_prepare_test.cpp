@@ -135,7 +135,20 @@ TEST_P(AttentionPrepareTest, StridesOfOperandsAndCodes) {
   }));
 }
 TEST_P(AttentionPrepareTest, MorePartsThanTheGridHasCtas) {
-  check({.batch = 1, .heads = 700, .kv_heads = 1, .q_len = 2, .kv_len = 3, .head_dim = 64});
+  const AttentionPrepareProblem many = {
+      .batch = 1, .heads = 700, .kv_heads = 1, .q_len = 2, .kv_len = 3, .head_dim = 64};
+  check(many);
+  check(with(many, [](auto& p) { p.kv_heads = 70, p.scales = Fp8ScaleKind::kHead; }));
+}
+TEST_P(AttentionPrepareTest, AnglesOfManyHeads) {
+  check({.batch = 1,
+         .heads = 1000,
+         .kv_heads = 100,
+         .q_len = 130,
+         .kv_len = 3,
+         .head_dim = 64,
+         .rope = RopePairs::kHalves,
+         .rope_positions = 200});
 }
 
 TEST_P(AttentionPrepareTest, SaysWhatIsWrong) {

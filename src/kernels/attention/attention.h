@@ -30,7 +30,7 @@ struct AttentionParams {
   const std::int32_t* cu_q;   ///< [batch + 1] first rows of packed sequences, or null
   const std::int32_t* cu_kv;  ///< the same for keys
   float* scores;              ///< K1: [batch, heads, kv_len, q_len]
-  std::uint32_t* next_tile;   ///< K6: [1], starts at 0: tiles are drawn; null: dealt out in turn
+  std::uint32_t* next_tile;   ///< K6, K7: [1], starts at 0: tiles are drawn; null: dealt in turn
   AttentionStrides q_strides, k_strides, v_strides, out_strides;
   std::int64_t lse_batch_stride, lse_head_stride;  ///< elements; rows are adjacent
   std::int32_t batch, heads, kv_heads;

@@ -22,8 +22,11 @@
 // fit beside results and scores: there, slices of 64 dimensions take turns in the registers of
 // scores that are done with, every tile.
 //
-// Barriers: as K6; and rows of values are a ring of their own, which the transposing warps empty
-// into that of columns.
+// A warpgroup lets keys pass by that none of its rows sees, and all of them if it has no rows: the
+// others have the tensor cores to themselves. So tiles of 192 queries are good for 512 or 1024.
+//
+// Barriers: as K6; the next queries come while these are worked on; and rows of values are a ring
+// of their own, which the transposing warps empty into that of columns.
 // Limit: issue slots and the serial chain scores, maximum, exponentials of a warpgroup; then power.
 // Measured, tried and not kept: docs/notes. Sources: FlashAttention-3 (arXiv 2407.08608), section
 // 3.3 (transposition, order of keys); arXiv 2606.06521 (2^x, keys from the last one on).
@@ -48,13 +51,15 @@ constexpr std::uint32_t kStagingBarrier = 4;
 template <class C>
 struct Work {
   DealtTile tile;
-  typename C::Tiles tiles;
-  bool has_keys;
+  typename C::Tiles tiles;  ///< of keys, of the CTA
+  typename C::Tiles own;    ///< of them, those that this warpgroup's rows see
+  bool has_keys;            ///< the CTA
   float score_scale = 0.0f, result_scale = 0.0f;
 
-  __device__ Work(const AttentionParams& params, const DealtTile& dealt)
+  __device__ Work(const tile::Fp8AttentionConsumer<C>& consumer, const DealtTile& dealt)
       : tile(dealt),
-        tiles(tile::key_tiles<C>(params, dealt)),
+        tiles(tile::key_tiles<C>(consumer.params, dealt)),
+        own(consumer.own_tiles(dealt, tiles)),
         has_keys(dealt.is_last == 0 && tiles.begin < tiles.end) {}
 };
 
@@ -183,14 +188,25 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     }
   }
 
+  // Key tile n of the CTA, which no row of this warpgroup sees: turns begin with the second one.
+  __device__ void skip(const Work<C>& work, std::int32_t n) {
+    this->wait_k();
+    if (!kAddsInSlices && n < work.tiles.end - 1) {
+      await_turn();
+      pass_turn();
+    }
+    this->release_k();
+    this->wait_v();
+    this->release_v();
+  }
+
   // All tiles of keys. The scores of the first one are there.
-  __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row, const Work<C>& work,
-                                    const typename C::Tiles& own) {
+  __device__ void attend_overlapped(Scores& s, Sums& sums, Row& row, const typename C::Tiles& own) {
     Weights p;
-    std::int32_t n = work.tiles.end - 1;
+    std::int32_t n = own.end - 1;
     weigh<false, false>(s, row, n);
     tile::pack_operand_e4m3<kKeys>(p, s);
-    for (--n; n >= work.tiles.begin; --n) {
+    for (--n; n >= own.begin; --n) {
       if (n >= own.plain_begin && n < own.plain_end) {
         step<true>(s, sums, p, row, n);
       } else {
@@ -205,12 +221,12 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   // The same where results, the tensor core's sums and scores do not fit beside each other: one
   // product after the other, that with the values for kSlice dimensions at a time while nobody
   // needs the scores' registers; one slice is added while the next one is multiplied.
-  __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row, const Work<C>& work,
+  __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row,
                                    const typename C::Tiles& own) {
     Scores s;
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
-    for (std::int32_t n = work.tiles.end - 1;; --n) {
+    for (std::int32_t n = own.end - 1;; --n) {
       const bool has_moved = n >= own.plain_begin && n < own.plain_end
                                  ? weigh<true, false>(s, row, n)
                                  : weigh<false, false>(s, row, n);
@@ -220,7 +236,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
       this->wait_v();
       add_slices(sums.total, p);
       this->release_v();
-      if (n == work.tiles.begin) return;
+      if (n == own.begin) return;
       Scores next = {};  // otherwise the old ones would stay alive: see begin()
       this->wait_k();
       this->issue_scores(next);
@@ -249,15 +265,14 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   }
 
   __device__ void attend(Scores& s, Sums& sums, Row& row, const Work<C>& work) {
-    const std::int32_t shift = work.tile.kv_len - work.tile.q_len;
-    const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
-    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+    const typename C::Tiles& own = work.own;
+    if (own.end == work.tiles.end) this->clear_values_behind(work.tile.kv_len, own.end);
     if constexpr (kAddsInSlices) {
-      attend_in_slices(s, sums, row, work, own);
+      attend_in_slices(s, sums, row, own);
     } else {
-      attend_overlapped(s, sums, row, work, own);
+      attend_overlapped(s, sums, row, own);
     }
-    this->q_at.advance();  // the last keys' release was the queries' as well
+    for (std::int32_t n = own.begin - 1; n >= work.tiles.begin; --n) skip(work, n);
   }
 
   __device__ void finish(const Results& o, const tile::Fp8Softmax& softmax, const Work<C>& work) {
@@ -295,20 +310,30 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   // Takes the next tile and computes its first scores. What `s` was does not matter any more: a
   // product writes registers that the compiler thinks it reads, so they are others.
   __device__ Work<C> begin(tile::TileTaker& taker, Scores& s) {
-    Work<C> work(params, taker.take());
+    Work<C> work(*this, taker.take());
     Scores first = {};
     if (work.has_keys) {
       const tile::QueryTileScales& scales = shared.tile_scales[taker.at.stage];
       work.score_scale = ptx::uniform(scales.scores[index]);
       work.result_scale = ptx::uniform(scales.results);
       this->wait_queries();
-      this->wait_k();
-      this->issue_scores(first);
-      this->template await_scores<0>(first);
+      const bool is_late = work.own.end < work.tiles.end;
+      if (is_late) skip_first(work);
+      if (work.own.begin < work.own.end) {
+        this->wait_k();
+        if (!kAddsInSlices && is_late) await_turn();
+        this->issue_scores(first);
+        this->template await_scores<0>(first);
+        if (!kAddsInSlices && is_late) pass_turn();
+      }
     }
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) s[i] = first[i];
     return work;
+  }
+  __device__ void skip_first(const Work<C>& work) {
+    this->clear_values_behind(work.tile.kv_len, work.tiles.end);
+    for (std::int32_t n = work.tiles.end - 1; n >= work.own.end; --n) skip(work, n);
   }
 
   __device__ void run() {
@@ -320,7 +345,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
       Sums sums;
       Row row;
       taker.release();
-      if (work.has_keys) {
+      if (work.own.begin < work.own.end) {
         const bool has_cap = params.softcap_scale != 0.0f;
         row.position = this->position_of(work.tile.first_query, work.tile.kv_len - work.tile.q_len);
         row.kv_len = work.tile.kv_len;
@@ -328,6 +353,7 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
         row.cap_scale = params.softcap_scale * work.score_scale;
         attend(s, sums, row, work);
       }
+      if (work.has_keys) this->q_at.advance();  // the last keys' release was the queries' as well
       finish(sums.total, row.softmax, work);
       work = begin(taker, s);
     }
@@ -398,4 +424,6 @@ TILEWRIGHT_ATTENTION_K7(d256_rows_two_level, 17)
 TILEWRIGHT_ATTENTION_K7(d64_short, 18)
 TILEWRIGHT_ATTENTION_K7(d128_short, 19)
 TILEWRIGHT_ATTENTION_K7(d128_rows_short, 20)
+TILEWRIGHT_ATTENTION_K7(d64_rows_short, 21)
+TILEWRIGHT_ATTENTION_K7(d128_rows_block_short, 22)
 #endif

@@ -85,6 +85,9 @@ struct K7Variant {
   /// Columns of a box of v under kColumns: a span of its swizzle.
   constexpr int value_box() const { return keys % 128 == 0 ? 128 : keys % 64 == 0 ? 64 : 32; }
 
+  /// Tiles of queries in shared memory: the next one comes while this one is worked on, if it fits.
+  constexpr int q_stages() const { return head_dim == 256 ? 1 : 2; }
+
   constexpr AttentionTile tile() const {
     return {consumers * 64,
             keys,
@@ -96,8 +99,9 @@ struct K7Variant {
   /// Queries, keys and values, values as they came; then barriers, up to a multiple of 1024 bytes;
   /// then results.
   constexpr int ring_bytes() const {
-    const int tiles = values == Fp8Values::kRows ? 3 : 2;
-    const int rings = consumers * 64 * head_dim + tiles * kv_stages * keys * head_dim;
+    const int operands = values == Fp8Values::kRows ? 3 : 2;
+    const int rings =
+        q_stages() * consumers * 64 * head_dim + operands * kv_stages * keys * head_dim;
     return (rings + kBarrierBytes + 1023) / 1024 * 1024;
   }
   constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }
@@ -273,6 +277,24 @@ inline constexpr K7Variant kK7Variants[] = {
      .head_dim = 128,
      .values = Fp8Values::kRows,
      .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 2,
+     .keys = 128,
+     .stages_out = true,
+     .is_short = true},
+    {.name = "d64_rows_short",
+     .head_dim = 64,
+     .values = Fp8Values::kRows,
+     .has_block_scales = false,
+     .sums = Fp8Sums::kOneLevel,
+     .consumers = 3,
+     .keys = 128,
+     .stages_out = true,
+     .is_short = true},
+    {.name = "d128_rows_block_short",
+     .head_dim = 128,
+     .values = Fp8Values::kRows,
+     .has_block_scales = true,
      .sums = Fp8Sums::kOneLevel,
      .consumers = 2,
      .keys = 128,

@@ -72,21 +72,27 @@ struct Preparer {
   const K8PrepareParams& params;
   SharedHere& shared;
   int step = 0;  // number of the part
+  tile::PrepareAngles<HeadDim, HasRope> angles;
 
   __device__ const PreparePart& part(int ahead) const {
     return shared.parts[static_cast<std::uint32_t>(step + ahead) % kParts];
   }
   __device__ PrepareWork work(int ahead = 0) const { return {params, part(ahead)}; }
 
-  __device__ void find_part(int ahead) {
+  // A second pass goes backwards: what the first one read last is in the second cache.
+  __device__ void find_part(int ahead, bool is_prepare) {
     if (threadIdx.x == 0) {
       const auto number = static_cast<std::uint32_t>(step + ahead);
-      shared.parts[number % kParts].find(params, blockIdx.x + number * gridDim.x);
+      const std::uint32_t run = decltype(angles)::kIsHeld ? params.run : 1;
+      const std::uint32_t idx = (blockIdx.x + number / run * gridDim.x) * run + number % run;
+      const bool is_reversed =
+          is_prepare && params.scales != K8Scales::kBlock && idx < params.num_parts;
+      shared.parts[number % kParts].find(params, is_reversed ? params.num_parts - 1 - idx : idx);
     }
   }
 
-  __device__ void begin() {
-    for (int i = 0; i < kStages; ++i) find_part(i);
+  __device__ void begin(bool is_prepare) {
+    for (int i = 0; i < kStages; ++i) find_part(i, is_prepare);
     auto* const signs = reinterpret_cast<std::uint16_t*>(shared.signs);
     for (std::uint32_t i = thread(); i < HeadDim; i += kThreads)
       signs[i] = static_cast<std::uint16_t>((params.signs[i / 32] >> (i % 32) & 1) << 15);
@@ -146,6 +152,12 @@ struct Preparer {
         [&](std::uint32_t key, std::uint32_t chunk) { return to + Place::slot(key, chunk) * 16; });
   }
 
+  __device__ bool has_tokens_of_last() const {
+    if (step == 0) return false;
+    const PreparePart &last = part(-1), &now = part(0);
+    return last.operand == now.operand && last.batch == now.batch &&
+           last.first_row == now.first_row;
+  }
   __device__ void load_rows(Rows& values) {
     const PrepareWork w = work();
     const bool is_rotated = w.operand().is_rotated != 0;
@@ -154,8 +166,10 @@ struct Preparer {
       return *reinterpret_cast<const uint4*>(row + 2 * to.dim(j));
     };
     if (HasRope && w.operand().is_turned != 0) {
-      values.load_turned(
-          w, [&](Rows& to, int j) { tile::unpack_chunk<Element>(to.chunk(j), chunk_at(to, j)); });
+      if (!decltype(angles)::kIsHeld || !has_tokens_of_last()) angles.find(w);
+      values.load_turned(params, angles, [&](Rows& to, int j) {
+        tile::unpack_chunk<Element>(to.chunk(j), chunk_at(to, j));
+      });
       if (is_rotated) values.apply_signs(shared.signs);
     } else {
       const std::uint32_t kept = is_rotated ? ~0u : 0u;  // of signs
@@ -185,7 +199,7 @@ struct Preparer {
   }
   // A barrier as well, behind which part kStages ahead is known.
   __device__ PrepareScale find_scale(std::uint32_t amax) {
-    find_part(kStages);
+    find_part(kStages, true);
     const PrepareWork w = work();
     if (params.scales != K8Scales::kBlock) {
       __syncthreads();
@@ -315,7 +329,7 @@ struct Preparer {
 
   template <bool HasColumns, class Process>
   __device__ void for_each_part(Process process) {
-    begin();
+    begin(HasColumns);
 #pragma unroll
     for (int i = 0; i < kStages - 1; ++i) copy<HasColumns>(i);
     for (; part(0).operand >= 0; ++step) {
@@ -337,9 +351,9 @@ struct Preparer {
   }
   __device__ void find_amax() {
     for_each_part<false>([&] {
+      find_part(kStages, false);
       Rows values;
       load_rows(values);
-      find_part(kStages);
       const std::uint32_t amax = max_of_warps(values.amax_bits(), kThreads / 32);
       if (threadIdx.x == 0) atomicMax(work().operand().amax + work().shared_idx(), amax);
     });

@@ -71,6 +71,7 @@ struct K8PrepareParams {
   std::int32_t num_positions;
   std::int32_t batch, kv_heads;
   std::uint32_t num_parts;  ///< tiles of all heads of all operands; any grid works them off
+  std::uint32_t run;        ///< so many that follow each other are one CTA's
 };
 
 inline constexpr int kK8TileRows = 128;  ///< of a part: one head
@@ -81,14 +82,19 @@ inline constexpr std::uint32_t kK8NanBits = 0x7fffffffu;
 
 /// How a head dimension is cut. A thread holds so many numbers of a part, so that most butterflies
 /// stay in its registers; CTAs share an SM; parts have `stages` buffers. With RoPE rows are spread
-/// over more lanes, which then read neighbouring angles.
+/// over more lanes, which then read neighbouring angles, and at head_dim 64 keep them for the other
+/// heads of their tokens.
 struct K8Form {
   int held, ctas_per_sm, stages;
 };
 constexpr K8Form k8_form(int head_dim, bool has_rope) {
-  if (has_rope) return {32, 256 / head_dim, 2};
+  if (has_rope) return head_dim == 64 ? K8Form{32, 2, 4} : K8Form{32, 256 / head_dim, 2};
   return head_dim == 64 ? K8Form{64, 5, 2} : head_dim == 128 ? K8Form{128, 3, 2} : K8Form{64, 1, 3};
 }
+constexpr bool k8_holds_angles(int head_dim, bool has_rope) {
+  return has_rope && head_dim == 64;
+}
+constexpr int kK8MostRun = 8;  ///< of K8PrepareParams::run, where angles are held; else 1
 constexpr int k8_threads(int head_dim, bool has_rope) {
   return kK8TileRows * head_dim / k8_form(head_dim, has_rope).held;
 }
