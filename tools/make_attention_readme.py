@@ -83,8 +83,8 @@ def upper_rungs():
 
 
 def fp8_rates(found):
-    """K7 in the form that plan() chooses, or the fastest in a log without its choice: values in columns, one level of
-    sums, beside FlashAttention-3; then rows, two levels."""
+    """K7 in the form that plan() chooses, or the fastest in a log without its choice: values in columns, one level
+    of sums, beside FlashAttention-3; then rows, two levels."""
     def fastest(key, *kernels):
         return max(found[(kernel, *key)] for kernel in kernels if (kernel, *key) in found)
 

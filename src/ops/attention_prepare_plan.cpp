@@ -141,7 +141,7 @@ void set_sizes(AttentionPreparePlan& plan, const kernels::K8PrepareParams& param
 
 // Runs that are long spare loading angles, many of them deal the work evenly.
 std::uint32_t find_run(const AttentionPreparePlan& plan, std::int64_t parts) {
-  const bool has_rope = plan.problem.rope != RopePairs::kNone;
+  const bool has_rope = plan.problem.rope != RotaryPairs::kNone;
   if (plan.launches.empty() ||
       !kernels::k8_holds_angles(static_cast<int>(plan.problem.head_dim), has_rope))
     return 1;

@@ -147,7 +147,7 @@ TEST_P(AttentionPrepareTest, AnglesOfManyHeads) {
          .q_len = 130,
          .kv_len = 3,
          .head_dim = 64,
-         .rope = RopePairs::kHalves,
+         .rope = RotaryPairs::kHalves,
          .rope_positions = 200});
 }
 
