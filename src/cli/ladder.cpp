@@ -9,6 +9,7 @@
 #include "cli/attention_bench.h"
 #include "cli/command.h"
 #include "cli/decode_bench.h"
+#include "cli/sweep_command.h"
 #include "ops/attention_kernels.h"
 
 #include <algorithm>
@@ -189,7 +190,7 @@ json make_log(LadderArgs& args, const Context& context) {
 void run_ladder_command(LadderArgs& args, Context& context) {
   json log = make_log(args, context);
   for (const std::string& path : args.peers) merge_peers(log, read_json(path));
-  if (!args.decode.empty()) log["decode"] = read_json(args.decode);
+  if (!args.decode.empty()) log["decode"] = read_sweep_log(args.decode, "decode");
   std::filesystem::create_directories(args.out);
   const std::filesystem::path folder = args.out;
   if (args.from.empty()) write_json(folder / "ladder.json", log);

@@ -1,5 +1,6 @@
 #include "cli/sweep_command.h"
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -22,9 +23,23 @@ void add_sweep_options(CLI::App& command, SweepArgs& args, const std::string& na
       ->type_name("FOLDER");
 }
 
+nlohmann::json read_sweep_log(const std::string& path, const std::string& name) {
+  nlohmann::json log = read_json(path);
+  const auto word = [&](const char* key) {
+    return log.is_object() && log.contains(key) && log[key].is_string()
+               ? log[key].get<std::string>()
+               : "unknown";
+  };
+  require(word("kind") == name && word("tool").starts_with("tilewright bench "),
+          ErrorKind::kInvalidArgument,
+          "{}: a log of kind = {} by {}; expected one that `tilewright bench {}` has written", path,
+          word("kind"), word("tool"), name);
+  return log;
+}
+
 void run_sweep(const SweepCommand& sweep, const SweepArgs& args, Context& context) {
-  const nlohmann::json log =
-      args.from.empty() ? sweep.run(Device::open(context.device)) : read_json(args.from);
+  const nlohmann::json log = args.from.empty() ? sweep.run(Device::open(context.device))
+                                               : read_sweep_log(args.from, sweep.name);
   const std::filesystem::path folder = args.out, path = folder / (sweep.name + ".json");
   std::filesystem::create_directories(folder);
   write_json(path, log);

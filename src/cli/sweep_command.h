@@ -29,6 +29,9 @@ struct SweepCommand {
   std::string (*page)(const nlohmann::json& log);
   std::string (*table)(const nlohmann::json& log, const Style& style);
 };
+/// A log that `tilewright bench NAME` has written.
+/// Errors   InvalidArgument naming kind and tool of another log; as read_json
+nlohmann::json read_sweep_log(const std::string& path, const std::string& name);
 /// Runs it unless there is a log to read, and says what is in the log.
 void run_sweep(const SweepCommand& sweep, const SweepArgs& args, Context& context);
 

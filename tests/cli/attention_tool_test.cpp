@@ -305,6 +305,14 @@ TEST_F(AttentionTool, LadderHasPagesOfFp8AndOfDecode) {
 
   decode["samples"][0]["error"]["ok"] = false;
   page_of(log, decode, 1);
+
+  decode["tool"] = "bench/decode_peers.py";
+  page_of(log, decode, 1);
+  const Outcome refused = run_tool("bench decode --from " + path("decode.json") + " --out " + out);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("a log of kind = decode by bench/decode_peers.py; expected one "
+                        "that `tilewright bench decode` has written"));
 }
 
 TEST_F(AttentionTool, LadderTakesRealTensors) {
