@@ -40,7 +40,7 @@ std::vector<LabelAt> spread_labels(std::vector<LabelAt> labels, double distance,
 std::string plot_lines(const std::vector<std::string>& labels,
                        const std::vector<PlotSeries>& series, const std::string& unit,
                        double ceiling) {
-  constexpr double kWidth = 560, kHeight = 320, kLeft = 46, kRight = 104, kTop = 26, kBottom = 30;
+  constexpr double kWidth = 600, kHeight = 340, kLeft = 46, kRight = 144, kTop = 26, kBottom = 30;
   double top = 0;
   for (const PlotSeries& s : series)
     for (const double y : s.y) top = std::max(top, y);
@@ -101,7 +101,7 @@ std::string plot_lines(const std::vector<std::string>& labels,
 }
 
 std::string plot_bars(const std::vector<PlotBar>& bars, const std::string& unit) {
-  constexpr double kWidth = 900, kRow = 42, kLeft = 128, kRight = 250, kTop = 24;
+  constexpr double kWidth = 940, kRow = 42, kLeft = 168, kRight = 250, kTop = 24;
   double low = INFINITY, high = 0;
   for (const PlotBar& bar : bars) {
     if (!(bar.value > 0)) continue;
