@@ -12,7 +12,7 @@ namespace tilewright::cli {
 namespace {
 
 struct LogAxes {
-  static constexpr double kWidth = 720, kHeight = 420, kLeft = 56, kRight = 130, kTop = 26,
+  static constexpr double kWidth = 750, kHeight = 420, kLeft = 56, kRight = 160, kTop = 26,
                           kBottom = 40;
   double x_min = 1e300, x_max = 0, y_min = 1e300, y_max = 0;
 
