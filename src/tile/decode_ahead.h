@@ -10,6 +10,7 @@
 #include "ptx/prefetch.h"
 #include "tile/decode_agenda.h"
 #include "tile/decode_rows.h"
+#include "tile/decode_steps.h"
 
 #include <cstdint>
 
@@ -95,16 +96,10 @@ class DecodeAhead {
 #pragma unroll 1
     for (auto i = first(); i < count * kLines; i += Shape.threads()) {
       const std::int32_t key = begin + i / kLines;
-      const auto in_table =
-          static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
-      std::int32_t page = segment.batch_idx;
-      if (cache.block_table != nullptr)
-        page = ptx::ld_relaxed_gpu_s32(cache.block_table + segment.batch_idx * cache.table_stride +
-                                       in_table);
-      if (static_cast<std::uint32_t>(page) >= static_cast<std::uint32_t>(cache.num_pages)) continue;
-      const std::int64_t at = page * cache.page_stride +
-                              (key - in_table * cache.page_size) * cache.row_stride +
-                              segment.kv_head * cache.head_stride + i % kLines * kLine;
+      const DecodePlace place(cache, key);
+      const std::int32_t page = place.page(cache, segment.batch_idx, ptx::ld_relaxed_gpu_s32);
+      if (!DecodePlace::is_page(cache, page)) continue;
+      const std::int64_t at = place.offset(cache, page, segment.kv_head) + i % kLines * kLine;
       ptx::prefetch_global_L2(cache.k + at);
       ptx::prefetch_global_L2(cache.v + at);
     }

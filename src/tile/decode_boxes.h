@@ -8,8 +8,8 @@
 #include "ptx/fence.h"
 #include "ptx/load_store.h"
 #include "ptx/mbarrier.h"
-#include "tile/decode_agenda.h"
 #include "tile/decode_loader.h"
+#include "tile/decode_steps.h"
 
 #include <cstdint>
 
@@ -28,7 +28,7 @@ class DecodeBoxes {
   __device__ DecodeBoxes(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
                          std::uint32_t ring, std::uint32_t barriers, std::uint32_t team,
                          std::uint32_t row_warp)
-      : p_(p), agenda_(agenda), ring_(ring), barriers_(barriers), team_(team), row_warp_(row_warp) {
+      : p_(p), steps_(agenda, team), ring_(ring), barriers_(barriers), row_warp_(row_warp) {
     if (!asks()) return;
     if (lane() == 0) {
       ptx::prefetch_tensormap(p.k_map);
@@ -42,17 +42,17 @@ class DecodeBoxes {
 
   /// With all segments of the agenda as it is.
   __device__ void start() {
-    index_ = -1, piece_ = end_ = 0, is_more_ = true;
+    steps_.restart();
     advance();
   }
 
   /// The next step of this team, if there is one, to a stage that nobody reads any more.
   __device__ void load(std::uint32_t stage) {
-    if (!is_more_) return;
+    if (!steps_.is_more()) return;
     asked_ ^= 1u << stage;
     if (asks()) {
       const std::uint32_t barrier = barriers_ + 8 * stage;
-      const std::int32_t pieces = min(end_ - piece_, kPieces);
+      const std::int32_t pieces = min(steps_.left(), kPieces);
       if (lane() == 0)
         ptx::mbarrier_arrive_expect_tx(barrier,
                                        static_cast<std::uint32_t>(pieces) * (2 * kPieceBytes));
@@ -103,7 +103,7 @@ class DecodeBoxes {
 
   /// The lane's piece. Boxes of pages that there are not are zeros.
   __device__ void copy(std::uint32_t to, std::uint32_t barrier) const {
-    const std::int32_t head = agenda_[index_].kv_head;
+    const std::int32_t head = steps_.segment().kv_head;
 #pragma unroll
     for (int i = 0; i < kBoxes; ++i) {
       const std::uint32_t place = to + i * (kernels::kDecodePieceKeys * kBoxBytes);
@@ -117,35 +117,22 @@ class DecodeBoxes {
   /// To the next step. Lane l has its piece l, and the page of it, which is on its way until the
   /// step is loaded.
   __device__ void advance() {
-    piece_ += Shape.teams * kPieces;
-    while (piece_ >= end_) {
-      is_more_ = ++index_ < agenda_.count();
-      if (!is_more_) return;
-      piece_ = agenda_[index_].begin + static_cast<std::int32_t>(team_) * kPieces;
-      end_ = agenda_[index_].end;
-    }
-    if (!asks()) return;
-    const DecodeSegment& segment = agenda_[index_];
-    const std::int32_t key =
-        (piece_ + static_cast<std::int32_t>(lane() % kPieces)) * kernels::kDecodePieceKeys;
+    if (!steps_.next() || !asks()) return;
+    const DecodeSegment& segment = steps_.segment();
+    const std::int32_t key = (steps_.piece() + static_cast<std::int32_t>(lane() % kPieces)) *
+                             kernels::kDecodePieceKeys;
     page_ = -1;
     if (key >= segment.key_end) return;
-    const auto of_sequence =
-        static_cast<std::int32_t>(p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key)));
-    slot_ = key - of_sequence * p_.cache.page_size;
-    page_ = segment.batch_idx;
-    if (p_.cache.block_table != nullptr)
-      page_ = p_.cache.block_table[segment.batch_idx * p_.cache.table_stride + of_sequence];
+    const DecodePlace place(p_.cache, key);
+    slot_ = place.slot;
+    page_ = place.page(p_.cache, segment.batch_idx, read_entry);
   }
 
   const kernels::DecodeParams& p_;
-  const DecodeAgenda& agenda_;
-  std::uint32_t ring_, barriers_, team_, row_warp_;
+  DecodeSteps<Shape> steps_;  ///< the next one
+  std::uint32_t ring_, barriers_, row_warp_;
   std::uint32_t asked_ = 0, phases_ = 0;  ///< of the stages, a bit each: asked for, and seen
-  std::int32_t index_ = -1;               ///< of the segment that the next step is in
-  std::int32_t piece_ = 0, end_ = 0;      ///< where the step begins, and the segment ends
   std::int32_t slot_ = 0, page_ = -1;
-  bool is_more_ = true;
 };
 
 }  // namespace tilewright::tile

@@ -6,7 +6,7 @@
 
 #include "kernels/attention/decode.h"
 #include "ptx/cp_async.h"
-#include "tile/decode_agenda.h"
+#include "tile/decode_steps.h"
 
 #include <cstdint>
 
@@ -42,11 +42,11 @@ class DecodeGather {
   __device__ DecodeGather(const kernels::DecodeParams& p, const DecodeAgenda& agenda,
                           std::uint32_t ring, std::uint32_t /*barriers*/, std::uint32_t team,
                           std::uint32_t row_warp)
-      : p_(p), agenda_(agenda), ring_(ring), team_(team), row_warp_(row_warp) {}
+      : p_(p), steps_(agenda, team), ring_(ring), row_warp_(row_warp) {}
 
   /// With all segments of the agenda as it is.
   __device__ void start() {
-    index_ = -1, piece_ = end_ = 0, is_more_ = true;
+    steps_.restart();
     advance();
   }
 
@@ -55,7 +55,7 @@ class DecodeGather {
 
   /// The next step of this team, if there is one, to a stage; one group of copies in any case.
   __device__ void load(std::uint32_t stage) {
-    if (is_more_) {
+    if (steps_.is_more()) {
       const std::uint32_t to = ring_ + stage * Shape.stage_bytes();
       const std::uint32_t seen = __ballot_sync(kAllLanes, is_seen());
       if (seen == kAllLanes) {
@@ -106,44 +106,27 @@ class DecodeGather {
   /// To the next step. Lane l has key l % kKeys of it, and its page, which is on its way until the
   /// step is loaded.
   __device__ void advance() {
-    piece_ += Shape.teams * kPieces;
-    while (piece_ >= end_) {
-      is_more_ = ++index_ < agenda_.count();
-      if (!is_more_) return;
-      piece_ = agenda_[index_].begin + static_cast<std::int32_t>(team_) * kPieces;
-      end_ = agenda_[index_].end;
-    }
-    const DecodeSegment& segment = agenda_[index_];
-    key_ = piece_ * kernels::kDecodePieceKeys + static_cast<std::int32_t>(threadIdx.x % kKeys);
+    if (!steps_.next()) return;
+    const DecodeSegment& segment = steps_.segment();
+    key_ =
+        steps_.piece() * kernels::kDecodePieceKeys + static_cast<std::int32_t>(threadIdx.x % kKeys);
     page_ = -1;
     if (key_ < segment.key_begin || key_ >= segment.key_end) return;
-    page_ = segment.batch_idx;
-    if (p_.cache.block_table != nullptr)
-      page_ = p_.cache.block_table[segment.batch_idx * p_.cache.table_stride + page_of_key()];
-  }
-  __device__ std::int32_t page_of_key() const {
-    return static_cast<std::int32_t>(
-        p_.cache.page_divisor.divide(static_cast<std::uint32_t>(key_)));
+    page_ = DecodePlace(p_.cache, key_).page(p_.cache, segment.batch_idx, read_entry);
   }
   /// Does any row see the lane's key, and is it in a page that there is?
   __device__ bool is_seen() const {
-    return static_cast<std::uint32_t>(page_) < static_cast<std::uint32_t>(p_.cache.num_pages);
+    return DecodePlace::is_page(p_.cache, page_);
   }
   /// Of the lane's key in the caches.
   __device__ std::int64_t offset() const {
-    const kernels::DecodeCache& cache = p_.cache;
-    const std::int32_t slot = key_ - page_of_key() * cache.page_size;
-    return page_ * cache.page_stride + slot * cache.row_stride +
-           agenda_[index_].kv_head * cache.head_stride;
+    return DecodePlace(p_.cache, key_).offset(p_.cache, page_, steps_.segment().kv_head);
   }
 
   const kernels::DecodeParams& p_;
-  const DecodeAgenda& agenda_;
-  std::uint32_t ring_, team_, row_warp_;
-  std::int32_t index_ = -1;           ///< of the segment that the next step is in
-  std::int32_t piece_ = 0, end_ = 0;  ///< where the step begins, and the segment ends
+  DecodeSteps<Shape> steps_;  ///< the next one
+  std::uint32_t ring_, row_warp_;
   std::int32_t key_ = 0, page_ = -1;
-  bool is_more_ = true;
 };
 
 }  // namespace tilewright::tile
