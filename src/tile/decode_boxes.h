@@ -119,8 +119,8 @@ class DecodeBoxes {
   __device__ void advance() {
     if (!steps_.next() || !asks()) return;
     const DecodeSegment& segment = steps_.segment();
-    const std::int32_t key = (steps_.piece() + static_cast<std::int32_t>(lane() % kPieces)) *
-                             kernels::kDecodePieceKeys;
+    const std::int32_t key =
+        (steps_.piece() + static_cast<std::int32_t>(lane() % kPieces)) * kernels::kDecodePieceKeys;
     page_ = -1;
     if (key >= segment.key_end) return;
     const DecodePlace place(p_.cache, key);

@@ -27,9 +27,40 @@ struct DecodeState {
   bool is_last_part;
 };
 
+template <kernels::DecodeShape Shape>
+__device__ inline void meet_team(std::uint32_t team) {
+  if constexpr (Shape.row_warps == 1) {
+    __syncwarp();
+  } else {
+    ptx::bar_sync<32 * Shape.row_warps>(1 + team);
+  }
+}
+
+/// All steps of the consumer's team in a segment. `stage`: of its ring, the next one.
+template <kernels::DecodeShape Shape, class Consumer, class Loader>
+__device__ void add_steps(Consumer& consumer, Loader& loader, const DecodeSegment& segment,
+                          std::uint32_t ring, std::uint32_t& stage) {
+  constexpr int kPieces = Shape.step_keys / kernels::kDecodePieceKeys;
+  const auto first_piece = static_cast<std::int32_t>(consumer.team) * kPieces;
+  std::int32_t piece = segment.begin + first_piece;
+#pragma unroll 1
+  for (; piece < segment.end; piece += Shape.teams * kPieces) {
+    loader.wait(stage);
+    meet_team<Shape>(consumer.team);
+    loader.load(stage == 0 ? Shape.stages - 1 : stage - 1);
+    const std::int32_t first_key = piece * kernels::kDecodePieceKeys;
+    const std::uint32_t at = ring + stage * Shape.stage_bytes();
+    if (loader.hide(segment, first_key, at)) meet_team<Shape>(consumer.team);
+    consumer.add_step(segment, first_key, at);
+    stage = stage + 1 == Shape.stages ? 0 : stage + 1;
+  }
+  // A team that had a step less meets once more: compute-sanitizer's racecheck reports hazards
+  // behind barriers of the CTA if warps have been at barriers of their own unequally often.
+  if (Shape.row_warps > 1 && piece - first_piece < segment.end) meet_team<Shape>(consumer.team);
+}
+
 template <kernels::DecodeKv Kv, kernels::DecodeShape Shape, class Loader>
 __device__ void decode(const kernels::DecodeParams& p) {
-  constexpr int kPieces = Shape.step_keys / kernels::kDecodePieceKeys;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   const std::uint32_t team = warp / Shape.row_warps, row_warp = warp % Shape.row_warps;
@@ -61,13 +92,6 @@ __device__ void decode(const kernels::DecodeParams& p) {
   }
   Loader loader(p, agenda, ring, ptx::shared_address(barriers) + team * Shape.stages * 8, team,
                 row_warp);
-  const auto meet_team = [&] {
-    if constexpr (Shape.row_warps == 1) {
-      __syncwarp();
-    } else {
-      ptx::bar_sync<32 * Shape.row_warps>(1 + team);
-    }
-  };
   while (true) {
     if (is_begun) {
       if (threadIdx.x == 0) agenda.fill(p.lengths, group.rank, group.log2_size);
@@ -102,22 +126,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
         if (is_wrong) break;
       }
       consumer.begin(segment);
-      const auto first_piece = static_cast<std::int32_t>(team) * kPieces;
-      std::int32_t piece = segment.begin + first_piece;
-#pragma unroll 1
-      for (; piece < segment.end; piece += Shape.teams * kPieces) {
-        loader.wait(stage);
-        meet_team();
-        loader.load(stage == 0 ? Shape.stages - 1 : stage - 1);
-        const std::int32_t first_key = piece * kernels::kDecodePieceKeys;
-        const std::uint32_t at = ring + stage * Shape.stage_bytes();
-        if (loader.hide(segment, first_key, at)) meet_team();
-        consumer.add_step(segment, first_key, at);
-        stage = stage + 1 == Shape.stages ? 0 : stage + 1;
-      }
-      // A team that had a step less meets once more: compute-sanitizer's racecheck reports hazards
-      // behind barriers of the CTA if warps have been at barriers of their own unequally often.
-      if (Shape.row_warps > 1 && piece - first_piece < segment.end) meet_team();
+      add_steps<Shape>(consumer, loader, segment, ring, stage);
       merger.store(segment, seen);
     }
     if (is_guess) is_wrong = !ahead.check(looked), is_guess = false;  // no segments, it was said

@@ -13,8 +13,8 @@ struct DecodePlace {
   std::int32_t entry, slot;
 
   __device__ DecodePlace(const kernels::DecodeCache& cache, std::int32_t key)
-      : entry(static_cast<std::int32_t>(
-            cache.page_divisor.divide(static_cast<std::uint32_t>(key)))),
+      : entry(
+            static_cast<std::int32_t>(cache.page_divisor.divide(static_cast<std::uint32_t>(key)))),
         slot(key - entry * cache.page_size) {}
 
   /// The page of it, as `load` finds it at its place in the table, if there is one.
