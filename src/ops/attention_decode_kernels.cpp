@@ -16,7 +16,8 @@ constexpr DecodeKernel kKernels[] = {
 // rows.
 // On an H200, pages of 16: 4096 keys 10.3 us by TMA and 11.2 gathered (e4m3 9.7 and 10.2), 8 x 4096
 // 37.6 and 37.3 (24.4 and 24.2), 64 x 4096 248.5 and 249.3 (141.4 and 138.3); rows of 64 bytes,
-// 8 x 4096, 20.4 and 17.9.
+// 8 x 4096, 20.4 and 17.9. Logs: bench/results/2026-11-23-decode-{gather,tma}.json, and of other
+// models and rows of 64 bytes decode-models-{gather,tma}.json.
 constexpr double kPagesUs = 0.5, kBoxTime = 1.02, kShortBoxTime = 1.15;
 
 constexpr double kBytesPerUs = 4.1e6;

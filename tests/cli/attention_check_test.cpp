@@ -2,6 +2,7 @@
 #include "cli/attention_check.h"
 
 #include "cli/attention_fp8_check.h"
+#include "cli/attention_input.h"
 #include "formats/minifloat.h"
 #include "ops/attention_plan.h"
 #include "ops/attention_prepare.h"
@@ -21,11 +22,12 @@ namespace {
 constexpr std::int64_t kAllRows = std::numeric_limits<std::int64_t>::max();
 
 AttentionData draw(const AttentionProblem& problem) {
-  AttentionData data = {.problem = problem, .q = {}, .k = {}, .v = {}};
   const AttentionProblem& p = problem;
-  data.q = draw_normal(p.batch * p.q_len * p.heads * p.head_dim, 1, p.dtype);
-  data.k = draw_normal(p.batch * p.kv_len * p.kv_heads * p.head_dim, 2, p.dtype);
-  data.v = draw_normal(p.batch * p.kv_len * p.kv_heads * p.head_dim, 3, p.dtype);
+  AttentionInput input;
+  input.drawn = "normal";
+  input.shape = {p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len, p.head_dim};
+  AttentionData data = load_attention(input);
+  data.problem = problem;
   return data;
 }
 
