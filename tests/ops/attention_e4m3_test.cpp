@@ -77,7 +77,8 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
                                  : v.rounded.codes);
     const Buffer q_scales = upload(q.rounded.descale), k_scales = upload(k.rounded.descale);
     const Buffer v_scales = upload(v.rounded.descale), v_largest = upload(v.rounded.descale_max);
-    const Buffer workspace(inner, attention.plan().workspace_bytes);
+    Buffer workspace(inner, attention.plan().workspace_bytes);
+    workspace.poison();
     const kernels::Output<std::uint16_t> out(inner, q.stored.size());
     const kernels::Output<float> lse(inner, q.stored.size() / static_cast<std::size_t>(p.head_dim));
     attention.run({.q = kernels::pointer_to<const void>(q8),
@@ -183,6 +184,18 @@ TEST_P(AttentionE4m3Test, Float16ResultsOfTwoLevels) {
     p.out_dtype = DType::kF16, p.causal = false;
     p.fp8.scales = Fp8ScaleKind::kBlock, p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
   }));
+}
+// The last of two tiles of a head has rows for one warpgroup: CTAs draw tiles from a counter, whose
+// place in the workspace needs no preparation.
+TEST_P(AttentionE4m3Test, TilesThatAreDrawn) {
+  for (const std::int64_t head_dim : {64, 128, 256}) {
+    const AttentionProblem p = with(kSmall, [&](auto& problem) {
+      problem.batch = 1, problem.q_len = 200, problem.head_dim = head_dim, problem.causal = false;
+      problem.kernel = "k7";
+    });
+    EXPECT_GT(plan_attention(*device_, p).workspace_bytes, 0u);
+    check(p);
+  }
 }
 
 }  // namespace
