@@ -45,6 +45,10 @@ class TestDevices {
           reasons_[key] = fmt::format("{} has compute capability {}, not {}",
                                       devices_[key]->label(), found, capability);
           devices_[key].reset();
+        } else if (devices_[key]->is_simulated() != spec.starts_with("sim:")) {
+          // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
+          reasons_[key] = "the driver that is loaded is the simulator";
+          devices_[key].reset();
         }
       } catch (const Error& error) {
         devices_[key].reset();

@@ -32,6 +32,14 @@ class HyperConnectionTest : public KernelTest {
 };
 TILEWRIGHT_ON_EVERY_DEVICE(HyperConnectionTest);
 
+// Whatever ran before: where there is no GPU, a simulator that is loaded stands in for its driver.
+TEST(TestDevicesTest, TheSimulatorIsNoGpu) {
+  TestDevices devices;
+  ASSERT_NE(devices.find(TestDevices::kSimulator), nullptr);
+  const device::Device* const gpu = devices.find(TestDevices::kGpu);
+  EXPECT_TRUE(gpu == nullptr || !gpu->is_simulated());
+}
+
 // Numbers of a type on the device, and what they are after rounding.
 struct Numbers {
   Numbers(const device::Device& device, DType dtype, std::vector<double> wanted)
