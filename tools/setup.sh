@@ -70,27 +70,48 @@ tw_find_nvcc() {
   return 1
 }
 
-TW_CUDA_VERSION=13.0.88
-TW_CUDA_WHEELS="nvidia-cuda-nvcc==$TW_CUDA_VERSION nvidia-nvvm==$TW_CUDA_VERSION
-nvidia-cuda-crt==$TW_CUDA_VERSION nvidia-cuda-runtime==$TW_CUDA_VERSION"
-
 tw_fetch_nvcc() {
   local advice="install the CUDA toolkit 13.0 or newer, or build without kernels: TILEWRIGHT_KERNELS=OFF"
-  echo "tilewright: fetching the CUDA compiler $TW_CUDA_VERSION (about 100 MB, once)"
+  local log="$TW_ROOT/build/cuda.log"
+  echo "tilewright: fetching the CUDA compiler (about 100 MB, once)"
   if ! python3 -m pip --version >/dev/null 2>&1; then
     TW_NEEDS="/usr/bin/pip3:python3-pip" tw_install_packages
   fi
   rm -rf "$TW_ROOT/build/cuda.partial"
   python3 -m pip install -q --disable-pip-version-check --no-deps --no-compile --only-binary=:all: \
-    --target "$TW_ROOT/build/cuda.partial" $TW_CUDA_WHEELS >/dev/null 2>&1 ||
-    tw_fail "no nvcc 13.0 or newer here, and NVIDIA's wheels cannot be fetched; $advice"
+    --require-hashes -r "$TW_ROOT/tools/cuda-requirements.txt" --target "$TW_ROOT/build/cuda.partial" >"$log" 2>&1 || {
+    grep -i error "$log" | tail -n 2 >&2
+    tw_fail "no nvcc 13.0 or newer here, and NVIDIA's wheels cannot be fetched (pip's words: $log); $advice"
+  }
   rm -rf "$TW_ROOT/build/cuda"
   mv "$TW_ROOT/build/cuda.partial" "$TW_ROOT/build/cuda"
 }
 
+# A checkout that cannot be written to is used as it was built. Leaves by exec or with a message.
+tw_use_read_only() {
+  local tool="$TW_ROOT/build/release/bin/tilewright"
+  [ "$(basename "$0")" = run ] && [ -x "$tool" ] ||
+    tw_fail "$TW_ROOT is not writable, so nothing can be built in it; copy it to a place that is, or change its owner"
+  [ $# -gt 0 ] || tw_fail "$TW_ROOT is not writable, so ./run alone has no place for its report;" \
+    "what is built runs with arguments: ./run demo --out FOLDER, ./run --help"
+  exec "$tool" "$@"
+}
+
+# CMake's files name the folder they were made for: in a checkout that was moved they are made anew.
+tw_forget_old_place() {
+  local cache="$TW_ROOT/build/$1/CMakeCache.txt" home
+  [ -f "$cache" ] || return 0
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+  [ "$home" != "$TW_ROOT" ] || return 0
+  echo "tilewright: this checkout was built at ${home:-another place}; build/$1 is built anew" >&2
+  rm -rf "$TW_ROOT/build/$1"
+}
+
 tw_setup() {
+  if ! mkdir -p "$TW_ROOT/build" 2>/dev/null || ! [ -w "$TW_ROOT/build" ]; then
+    tw_use_read_only "$@"
+  fi
   tw_install_packages
-  mkdir -p "$TW_ROOT/build"
   TW_NVCC_ARGS="-DTILEWRIGHT_KERNELS=OFF"
   if [ "${TILEWRIGHT_KERNELS:-ON}" != OFF ]; then
     local nvcc
@@ -103,6 +124,7 @@ tw_setup() {
 # tw_build_fuzzers [TARGET...]: in build/fuzz, with clang.
 tw_build_fuzzers() {
   local log="$TW_ROOT/build/fuzz.log"
+  tw_forget_old_place fuzz
   (cmake -G Ninja -S "$TW_ROOT" -B "$TW_ROOT/build/fuzz" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_FUZZERS=ON -DTILEWRIGHT_KERNELS=OFF &&
     ninja -C "$TW_ROOT/build/fuzz" "$@") >"$log" 2>&1 ||
@@ -112,13 +134,15 @@ tw_build_fuzzers() {
 # tw_build PRESET [TARGET...]: configures if needed and builds; quiet when all goes well.
 tw_build() {
   local preset=$1 log="$TW_ROOT/build/$1.log"
+  local advice="if a file in build/ was cut or lost, remove the folder build/$1 and run this again"
   shift
+  tw_forget_old_place "$preset"
   (cd "$TW_ROOT" && cmake --preset "$preset" $TW_NVCC_ARGS >"$log" 2>&1) ||
     { tail -n 20 "$log" >&2; tw_fail "configuring $preset failed; see $log"; }
   if [ -t 1 ]; then
-    ninja -C "$TW_ROOT/build/$preset" "$@" || tw_fail "building $preset failed"
+    ninja -C "$TW_ROOT/build/$preset" "$@" || tw_fail "building $preset failed; $advice"
   else
     ninja -C "$TW_ROOT/build/$preset" "$@" >"$log" 2>&1 ||
-      { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building $preset failed; see $log"; }
+      { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building $preset failed; see $log; $advice"; }
   fi
 }
