@@ -30,21 +30,37 @@ struct Descriptor {
 };
 
 struct TemporaryFile {
-  fs::path path;
+  TemporaryPath path;
   int fd;
 };
 
-/// A new file in the folder of `path`. The name is unique among live processes of this machine; one
-/// left by a process that was killed is passed over.
-TemporaryFile create_temporary(const fs::path& path) {
+/// Calls make(name) with names in the folder of `path` until one is free. A name is unique among
+/// live processes of this machine; one left by a process that was killed is passed over. The name
+/// is known to TemporaryPath before the file is there, so that no signal finds it unknown.
+template <class Make>
+TemporaryFile make_temporary(const fs::path& path, const char* action, const Make& make) {
   static std::atomic<unsigned> count{0};
   while (true) {
     const auto name = fmt::format(".tilewright-{}-{}.tmp", ::getpid(), count++);
-    fs::path temporary = path.parent_path() / name;
-    const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) return {std::move(temporary), fd};
-    if (errno != EEXIST) fail_system(path, "create a file in its folder", errno);
+    TemporaryPath temporary(path.parent_path() / name);
+    const int made = make(temporary.path().c_str());
+    if (made >= 0) return {std::move(temporary), made};
+    if (errno != EEXIST) fail_system(path, action, errno);
   }
+}
+
+std::string descriptor_path(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+/// A file without a name in the folder of `path`; -1 where there can be none, or where it could not
+/// be named later.
+int open_unnamed(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0 || ::access(descriptor_path(fd).c_str(), F_OK) == 0) return fd;
+  ::close(fd);
+  return -1;
 }
 
 /// The file that a chain of links ends at; `path` itself if it is no link.
@@ -94,9 +110,15 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(follow_links(path)) {
          "{}: is not a regular file and cannot be replaced by one; give another name",
          path.string());
   }
-  TemporaryFile temporary = create_temporary(path_);
-  temporary_path_ = std::move(temporary.path);
-  fd_ = temporary.fd;
+  fd_ = open_unnamed(path_);
+  if (fd_ < 0) {
+    TemporaryFile temporary =
+        make_temporary(path_, "create a file in its folder", [](const char* name) {
+          return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        });
+    temporary_ = std::move(temporary.path);
+    fd_ = temporary.fd;
+  }
   // Best effort: permissions that cannot be kept are no reason to refuse to write.
   if (is_replacing) static_cast<void>(::fchmod(fd_, old.st_mode & 07777));
 }
@@ -104,7 +126,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(follow_links(path)) {
 AtomicFile::~AtomicFile() {
   if (fd_ < 0) return;
   ::close(fd_);
-  ::unlink(temporary_path_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.path().c_str());
 }
 
 void AtomicFile::write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
@@ -123,10 +145,21 @@ void AtomicFile::commit() {
   require(fd_ >= 0, ErrorKind::kInvalidArgument, "{}: commit() twice", path_.string());
   // Without this the name could reach the disk before the content does.
   if (::fsync(fd_) != 0) fail_system(path_, "write to the disk", errno);
-  if (::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
+  if (temporary_.empty()) name_file();
+  if (!temporary_.empty() && ::rename(temporary_.path().c_str(), path_.c_str()) != 0) {
     fail_system(path_, "rename the finished file", errno);
   }
+  temporary_.forget();
   ::close(std::exchange(fd_, -1));
+}
+
+// Its final name if nothing has it yet, else a temporary one, since only renaming replaces.
+void AtomicFile::name_file() {
+  const auto link = [this](const char* name) {
+    return ::linkat(AT_FDCWD, descriptor_path(fd_).c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+  };
+  if (link(path_.c_str()) == 0) return;
+  temporary_ = make_temporary(path_, "name the finished file", link).path;
 }
 
 void write_file(const fs::path& path, std::span<const std::byte> bytes) {

@@ -1,6 +1,8 @@
 // Files: mapped for reading; written so that nothing is lost when writing fails.
 #pragma once
 
+#include "base/temporary_path.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -30,9 +32,11 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-/// A file that appears under its name only when it is complete: it is written under a temporary
-/// name in the same folder and renamed by commit(). Before that, or if anything fails, a file that
-/// bears the name already keeps its content; the temporary file is removed by the destructor.
+/// A file that appears under its name only when it is complete: it is written without a name, where
+/// the file system can do that, else under a temporary one in the same folder, and named by
+/// commit(). Before that, or if anything fails, a file that bears the name already keeps its
+/// content; a temporary file is removed by the destructor. Without a name nothing is left behind
+/// even if the process is killed.
 /// Errors   all functions: OutOfMemory if the disk is full, else InvalidArgument (no such folder,
 ///          no permission, ...); the message names the file and the reason
 class AtomicFile {
@@ -50,8 +54,10 @@ class AtomicFile {
   void commit();
 
  private:
+  void name_file();
+
   std::filesystem::path path_;
-  std::filesystem::path temporary_path_;
+  TemporaryPath temporary_;  ///< empty while the file has no name
   int fd_ = -1;
 };
 

@@ -194,10 +194,12 @@ Json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   return parse_json(file.text(), path.string(), limits);
 }
 
-std::string format_json(const Json& value) {
+std::string format_json(const Json& value, JsonStrings strings) {
   check_formattable(value, "", 0);
+  const auto invalid = strings == JsonStrings::kReplaceInvalid ? Json::error_handler_t::replace
+                                                               : Json::error_handler_t::strict;
   try {
-    return value.dump(2) + "\n";
+    return value.dump(2, ' ', false, invalid) + "\n";
   } catch (const Json::exception& error) {
     fail(ErrorKind::kInvalidArgument, "format_json: a string is not UTF-8 ({})", error.what());
   }

@@ -27,11 +27,18 @@ nlohmann::json parse_json(std::string_view text, std::string_view source,
 /// parse_json of a file. Errors also as MappedFile.
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
+/// What becomes of bytes that are not UTF-8. Names of files may have any bytes, JSON may not.
+enum class JsonStrings {
+  kRefuseInvalid,
+  kReplaceInvalid,  ///< U+FFFD for each; for what people read
+};
+
 /// The text that read_json reads back to the same value: members by name, indented by two spaces,
 /// numbers as short as they can be, one newline at the end. Equal values give equal text.
 /// Errors   InvalidArgument for what JSON cannot say (NaN, infinity, strings that are not UTF-8)
 ///          and for values nested more than 100 deep
-std::string format_json(const nlohmann::json& value);
+std::string format_json(const nlohmann::json& value,
+                        JsonStrings strings = JsonStrings::kRefuseInvalid);
 
 /// Writes format_json to a file as a whole (see AtomicFile).
 void write_json(const std::filesystem::path& path, const nlohmann::json& value);

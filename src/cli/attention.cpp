@@ -93,13 +93,12 @@ void print_attention(const nlohmann::json& report, const Style& style) {
   }
   if (report.contains("error")) {
     const nlohmann::json& e = report["error"];
-    const bool is_ok = e["ok"].get<bool>();
     print(
-        fmt::format("check      {}: max error {:.3g}, relative rms {:.3g}, cosine {:.9f}, {:.1f} "
-                    "% of the bound, lse {:.2g}\n",
-                    is_ok ? style.good("correct") : style.bad("WRONG"), e["max_abs"].get<double>(),
+        fmt::format("check      {}: max error {:.3g}, relative rms {:.3g}, cosine {:.9f}, {}, lse "
+                    "{:.2g}\n",
+                    verdict_text(e, style), e["max_abs"].get<double>(),
                     e["relative_rms"].get<double>(), e["cosine"].get<double>(),
-                    100 * e["worst_of_bound"].get<double>(), e["max_lse"].get<double>()));
+                    bound_text(e["worst_of_bound"].get<double>()), e["max_lse"].get<double>()));
   }
 }
 
@@ -138,9 +137,11 @@ nlohmann::json check(const AttentionArgs& args, const AttentionData& data,
 }
 
 void run_attention(const AttentionArgs& args, Context& context) {
+  require(args.out.empty() || args.out != args.lse_out, ErrorKind::kInvalidArgument,
+          "attention: --out and --lse-out are both {}; give them different names", args.out);
   request_counts();
   const Device device = Device::open(context.device);
-  AttentionData data = load_attention(args.input);
+  AttentionData data = describe_attention(args.input);
   data.problem.has_lse = !args.lse_out.empty() || args.check;
   const AttentionProblem problem = device_problem(args, data.problem);
   nlohmann::json report = {{"device", device.description()}};
@@ -149,6 +150,7 @@ void run_attention(const AttentionArgs& args, Context& context) {
     return context.json ? print_json(report) : print_attention(report, context.style());
   }
   const Attention attention(device, problem);
+  draw_operands(args.input, data);
   data.problem = ops::complete_attention_problem(data.problem);
   const AttentionPlan plan = counted_plan(attention.plan(), data);
   report["plan"] = plan_json(plan);

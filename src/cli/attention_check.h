@@ -21,8 +21,11 @@ struct AttentionErrors {
   double worst = 0;    ///< largest |error| / bound
   double max_lse = 0;  ///< 0 without lse
   double worst_lse = 0;
+  /// False if the bounds add up to what p |v| does: scores in so much doubt, by a huge scale or
+  /// softcap, that any weights of the values would pass.
+  bool is_decided = true;
 
-  bool is_ok() const noexcept { return worst <= 1 && worst_lse <= 1; }
+  bool is_ok() const noexcept { return is_decided && worst <= 1 && worst_lse <= 1; }
 };
 
 /// `out` lies as the problem's strides say, lse as [batch, heads, q_len], packed

@@ -202,6 +202,7 @@ class RoundedOperands {
                           const reference::AttentionFp8Losses& losses,
                           const reference::AttentionFp8Row& bound) {
     row.out = exact.out;
+    row.out_magnitude = exact.out_magnitude;
     for (std::size_t c = 0; c < row.out.size(); ++c)
       row.out_bound.push_back(reference::attention_fp8_out_bound(
           bound, losses.values[c], exact.out[c], exact.out_magnitude[c]));

@@ -136,7 +136,7 @@ HostTensor load_tensor(const AttentionInput& input, const std::string& name) {
 
 namespace {
 
-AttentionData draw_attention(const AttentionInput& input) {
+AttentionData describe_drawn(const AttentionInput& input) {
   require(input.shape.size() == 6, ErrorKind::kInvalidArgument,
           "attention: --inputs {} without --shape; expected B,H,HKV,NQ,NK,D", input.drawn);
   for (const std::int64_t extent : input.shape)
@@ -151,12 +151,6 @@ AttentionData draw_attention(const AttentionInput& input) {
   p.q_len = input.shape[3];
   p.kv_len = input.shape[4];
   p.head_dim = input.shape[5];
-  const Drawn from = input.drawn == "outlier" ? Drawn::kOutlier : Drawn::kNormal;
-  const std::int64_t q_elems = p.batch * p.q_len * p.heads * p.head_dim;
-  const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
-  data.q = draw_values(from, q_elems, 1, p.dtype);
-  data.k = draw_values(from, kv_elems, 2, p.dtype);
-  data.v = draw_values(from, kv_elems, 3, p.dtype);
   return data;
 }
 
@@ -178,8 +172,8 @@ AttentionData read_attention(const AttentionInput& input) {
 
 }  // namespace
 
-AttentionData load_attention(const AttentionInput& input) {
-  AttentionData data = input.drawn.empty() ? read_attention(input) : draw_attention(input);
+AttentionData describe_attention(const AttentionInput& input) {
+  AttentionData data = input.drawn.empty() ? read_attention(input) : describe_drawn(input);
   AttentionProblem& p = data.problem;
   p.causal = input.causal;
   p.softcap = input.softcap;
@@ -188,6 +182,23 @@ AttentionData load_attention(const AttentionInput& input) {
   p.kernel = input.kernel;
   data.sink = load_sink(input, p.heads);
   p.has_sink = !data.sink.empty();
+  return data;
+}
+
+void draw_operands(const AttentionInput& input, AttentionData& data) {
+  if (input.drawn.empty()) return;
+  const AttentionProblem& p = data.problem;
+  const Drawn from = input.drawn == "outlier" ? Drawn::kOutlier : Drawn::kNormal;
+  const std::int64_t q_elems = p.batch * p.q_len * p.heads * p.head_dim;
+  const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
+  data.q = draw_values(from, q_elems, 1, p.dtype);
+  data.k = draw_values(from, kv_elems, 2, p.dtype);
+  data.v = draw_values(from, kv_elems, 3, p.dtype);
+}
+
+AttentionData load_attention(const AttentionInput& input) {
+  AttentionData data = describe_attention(input);
+  draw_operands(input, data);
   return data;
 }
 

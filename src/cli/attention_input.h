@@ -23,7 +23,13 @@ struct AttentionInput {
 /// One of the tensors. Names that end in .npy are files in any case.
 HostTensor load_tensor(const AttentionInput& input, const std::string& name);
 
+/// The problem with what is in files; operands that are to be drawn are still empty, so that a plan
+/// can refuse a shape before draw_operands() takes time and memory.
 /// Errors   InvalidArgument or ParseError naming the option or file, and what was expected
+AttentionData describe_attention(const AttentionInput& input);
+void draw_operands(const AttentionInput& input, AttentionData& data);
+
+/// Both.
 AttentionData load_attention(const AttentionInput& input);
 
 }  // namespace tilewright::cli

@@ -44,11 +44,13 @@ VisibleKeys visible_keys(const AttentionData& data, const ExactRow& row) {
   const AttentionProblem& p = data.problem;
   const AttentionSequence sequence = find_sequence(data, row.batch);
   const std::int64_t kv_len = sequence.kv_len, position = row.row + kv_len - sequence.q_len;
-  const std::int64_t right = p.causal ? 0 : p.window_right;
+  // No window needs to be wider than all positions together; sums of wider ones overflow.
+  const std::int64_t widest = kv_len + sequence.q_len;
+  const std::int64_t right = p.causal ? 0 : std::min(p.window_right, widest);
   const std::int64_t end =
       std::clamp<std::int64_t>(right < 0 ? kv_len : position + right + 1, 0, kv_len);
-  const std::int64_t begin =
-      std::clamp<std::int64_t>(p.window_left < 0 ? 0 : position - p.window_left, 0, end);
+  const std::int64_t begin = std::clamp<std::int64_t>(
+      p.window_left < 0 ? 0 : position - std::min(p.window_left, widest), 0, end);
   return {begin, end};
 }
 

@@ -15,6 +15,7 @@ struct ExactRow {
   std::int64_t batch = 0, head = 0, row = 0;
   std::int64_t first = 0;  ///< row of the tensor where its sequence begins: 0 unless packed
   std::vector<double> out = {}, out_bound = {};
+  std::vector<double> out_magnitude = {};  ///< sum_j p_j |v_j|
   double lse = 0, lse_bound = 0;
 };
 

@@ -49,12 +49,10 @@ void print_decode(const json& report, const Style& style) {
                       report["rate"]["gbytes_per_s"].get<double>()));
   if (!report.contains("error")) return;
   const json& e = report["error"];
-  print(
-      fmt::format("check      {}: at most {:.3f} of the bound; out off by {:.2g} at most, lse by "
-                  "{:.2g}, against {}\n",
-                  e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
-                  e["worst_of_bound"].get<double>(), e["max_out_error"].get<double>(),
-                  e["max_lse_error"].get<double>(), e["reference"].get<std::string>()));
+  print(fmt::format("check      {}: {}; out off by {:.2g} at most, lse by {:.2g}, against {}\n",
+                    verdict_text(e, style), bound_text(e["worst_of_bound"].get<double>()),
+                    e["max_out_error"].get<double>(), e["max_lse_error"].get<double>(),
+                    e["reference"].get<std::string>()));
 }
 
 void run_decode(const DecodeArgs& args, Context& context) {

@@ -47,6 +47,7 @@ DecodeData draw_decode(AttentionDecodeProblem problem, std::int64_t keys, Decode
 /// How far results are off, in parts of the bound of reference/attention_bound.h.
 struct DecodeDifference {
   double worst_of_bound = 0, max_out_error = 0, max_lse_error = 0;
+  double bounds = 0, magnitudes = 0;  ///< sums over all elements; see AttentionErrors::is_decided
   std::int64_t sequences = 0;
 
   void add(const DecodeData& data, std::int64_t batch_idx, const std::vector<std::uint16_t>& out,

@@ -4,6 +4,7 @@
 #include "base/source_commit.h"
 #include "cli/command.h"
 #include "device/device.h"
+#include "device/device_spec.h"
 #include "device/driver_libraries.h"
 #include "device/kernel_registry.h"
 #include "device/open_device.h"
@@ -125,6 +126,7 @@ std::string chosen_device(const Context& context, std::string& problem) {
 }
 
 void run_info(const Context& context) {
+  if (!context.device.empty()) device::parse_device_spec(context.device, "--device");
   const device::DriverLibraries libraries = device::DriverLibraries::standard();
   const DriverReport gpu = look_for_driver(libraries.cuda);
   const DriverReport simulator = look_for_driver(libraries.sim);

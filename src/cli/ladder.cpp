@@ -150,6 +150,8 @@ json run_sweep(LadderArgs& args, const Device& device, LadderPlan& plan) {
   }
   set_sweep_defaults(args, device.is_simulated());
   plan.cases = sweep_cases(args);
+  // A shape that no kernel takes is refused before anything is drawn.
+  for (const LadderCase& c : plan.cases) plan_attention(device, c.problem);
   std::int64_t elems = 0;
   for (const LadderCase& c : plan.cases) {
     const AttentionProblem& p = c.problem;
@@ -216,16 +218,19 @@ void add_ladder(CLI::App& app, Context& context) {
       ->type_name("FILE")
       ->check(quiet(CLI::ExistingFile));
   command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)));
   command->add_option("--kernels", args->kernels, "only these; default: all")
       ->type_name("NAME")
       ->delimiter(',');
   command->add_option("--head-dims", args->head_dims, "default: 64,128,256")
       ->type_name("N")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(quiet(CLI::Range(1, 512)));
   command->add_option("--lengths", args->lengths, "default: 512 to 16384; on a simulator 128,256")
       ->type_name("N")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(quiet(CLI::Range(1, 1 << 24)));
   command->add_option("--mask", args->mask, "which masks")
       ->type_name("full|causal|both")
       ->check(quiet(CLI::IsMember({"full", "causal", "both"})))
@@ -235,15 +240,18 @@ void add_ladder(CLI::App& app, Context& context) {
       ->check(quiet(CLI::IsMember({"bf16", "f16"})))
       ->capture_default_str();
   command->add_option("--hidden", args->hidden, "heads * head_dim: 2048; on a simulator 256")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 20)));
   command->add_option("--tokens", args->tokens, "batch * length: 16384; on a simulator 256")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)));
   command->add_option("--samples", args->samples, "timed runs of each kernel and shape")
       ->capture_default_str()
       ->type_name("N")
       ->check(quiet(CLI::Range(1, 1000)));
   command->add_option("--rows", args->rows, "rows of each shape that are checked in float64")
       ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)))
       ->capture_default_str();
   command->add_option("--peers", args->peers, "logs of bench/attention_peers.py to compare with")
       ->type_name("FILE")

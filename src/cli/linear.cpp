@@ -41,6 +41,15 @@ LinearWeightData make_weight(const LinearArgs& args, WeightFormat format) {
   return data;
 }
 
+// Codes of a tensor [..., k]: all rows of it.
+std::vector<std::uint16_t> read_x(const LinearArgs& args, const ConstTensorView& view,
+                                  std::int64_t k) {
+  require(!view.shape.empty() && view.shape.back() == k, ErrorKind::kInvalidArgument,
+          "linear: --x {} has shape {}; expected [..., {}], the weight's k", args.x,
+          shape_text(view.shape), k);
+  return to_codes(view, DType::kBF16, args.x);
+}
+
 // x [m, k] rounded to bf16: of a file, or drawn.
 std::vector<float> make_x(const LinearArgs& args, std::int64_t k, std::int64_t& m) {
   if (args.x.empty()) {
@@ -50,15 +59,13 @@ std::vector<float> make_x(const LinearArgs& args, std::int64_t k, std::int64_t& 
   std::vector<std::uint16_t> codes;
   if (args.x.ends_with(".npy")) {
     const HostTensor tensor = read_npy(args.x);
-    codes = to_codes(tensor.view(), DType::kBF16, args.x);
+    codes = read_x(args, tensor.view(), k);
   } else {
     require(!args.input.empty(), ErrorKind::kInvalidArgument,
             "linear: --x {} is no .npy file; with --input it may be a tensor of that file", args.x);
-    codes = to_codes(SafetensorsFile(args.input).tensor(args.x), DType::kBF16, args.x);
+    codes = read_x(args, SafetensorsFile(args.input).tensor(args.x), k);
   }
   m = static_cast<std::int64_t>(codes.size()) / k;
-  require(m * k == static_cast<std::int64_t>(codes.size()), ErrorKind::kInvalidArgument,
-          "linear: {} has {} elements, no multiple of k = {}", args.x, codes.size(), k);
   std::vector<float> x;
   for (const std::uint16_t code : codes) x.push_back(static_cast<float>(decode(kBf16, code)));
   return x;
@@ -232,7 +239,8 @@ void add_options(CLI::App& command, LinearArgs& args) {
   command.add_option("--weight", args.weight, "the weight's name; its scales are found beside it")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--x", args.x, "activations [m, k]: .npy, or a tensor of --input; else drawn")
+  command
+      .add_option("--x", args.x, "activations [..., k]: .npy, or a tensor of --input; else drawn")
       ->type_name("FILE|NAME");
   command
       .add_option("--format", args.format,

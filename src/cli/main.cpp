@@ -2,9 +2,13 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace tilewright::cli {
 
@@ -31,6 +35,20 @@ void add_global_options(CLI::App& app, Context& context) {
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }
 
+// A name that is empty would mean what leaving the option out means.
+void refuse_empty_names(CLI::App& app) {
+  const auto refuse = [](const std::string& value) {
+    return std::string(value.empty() ? "the name is empty; give one, or leave the option out" : "");
+  };
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool is_name = type.starts_with("FILE") || type == "FOLDER" || type == "NAME";
+    if (is_name) option->check(quiet(CLI::Validator(refuse, "")));
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    refuse_empty_names(*command);
+}
+
 int report_error(const Context& context, const char* kind, const std::string& message) {
   if (context.json) {
     print_json({{"error", {{"kind", kind}, {"message", message}}}});
@@ -40,7 +58,13 @@ int report_error(const Context& context, const char* kind, const std::string& me
   return 1;
 }
 
-int run_tool(int argc, char** argv) {
+int report_no_memory(const Context& context) {
+  return report_error(context, to_string(ErrorKind::kOutOfMemory),
+                      "not enough memory on this machine for what was asked; ask for less: a "
+                      "smaller shape, fewer rows, tokens or runs");
+}
+
+int run_command(int argc, char** argv) {
   Context context;
   CLI::App app("Layouts, number formats and kernels for tensor cores.", "tilewright");
   app.require_subcommand(0, 1);
@@ -48,6 +72,7 @@ int run_tool(int argc, char** argv) {
   app.footer("`tilewright COMMAND --help` says more.");
   add_global_options(app, context);
   for (const auto add : kCommands) add(app, context);
+  refuse_empty_names(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) print(app.help());
@@ -56,15 +81,24 @@ int run_tool(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   } catch (const Error& error) {
     return report_error(context, to_string(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return report_no_memory(context);
+  } catch (const std::length_error&) {
+    return report_no_memory(context);  // of a vector
   } catch (const std::exception& error) {
     return report_error(context, to_string(ErrorKind::kInternal), error.what());
   }
-  return std::fflush(stdout) == 0 ? context.exit_status : 1;
+  return context.exit_status;
 }
 
 }  // namespace
 }  // namespace tilewright::cli
 
 int main(int argc, char** argv) {
-  return tilewright::cli::run_tool(argc, argv);
+  tilewright::cli::install_signal_handlers();
+  const int status = tilewright::cli::run_command(argc, argv);
+  const int lost = tilewright::cli::finish_output();
+  if (lost == 0) return status;
+  std::fprintf(stderr, "tilewright: cannot write to standard output: %s\n", std::strerror(lost));
+  return status == 0 ? 1 : status;
 }

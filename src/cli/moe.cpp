@@ -36,7 +36,7 @@ MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
   if (args.routing == "given") return p;
   p.routing = layer.table.empty() ? MoeRouting::kLogits : MoeRouting::kHash;
   p.has_bias = !layer.bias.empty() && layer.table.empty();
-  p.vocab = static_cast<std::int64_t>(layer.table.size()) / layer.topk;
+  p.vocab = layer.vocab();
   return p;
 }
 
@@ -109,21 +109,17 @@ json measure_moe(const Moe& moe, const MoeCallBuffers& buffers, int runs) {
 void run_moe(const MoeArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
-  const MoeLayer layer = load_moe_layer(args.layer);
+  MoeLayer layer = load_moe_layer(args.layer);
   const MoeProblem problem = to_moe_problem(args, layer);
-  const LinearActivations activations =
-      args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+  MoeWeightsInfo info = layer.info;
+  info.activations = args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
   json report = {{"device", device.description()}, {"layer", layer.name}};
-  if (args.plan_only) {
-    MoeWeightsInfo info = layer.info;
-    info.activations = activations;
-    report["plan"] = plan_summary(plan_moe(device, info, problem));
-    return context.json ? print_json(report) : print_moe(report, context.style());
-  }
+  report["plan"] = plan_summary(plan_moe(device, info, problem));
+  if (args.plan_only) return context.json ? print_json(report) : print_moe(report, context.style());
+  draw_moe_weights(layer);
   const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
-  const MoeWeights weights = MoeWeights::prepare(device, layer.source(), activations);
+  const MoeWeights weights = MoeWeights::prepare(device, layer.source(), info.activations);
   const Moe moe(weights, problem);
-  report["plan"] = plan_summary(moe.plan());
   const MoeCallBuffers buffers(device.internal(), layer, inputs, moe.plan());
   moe.run(buffers.arguments());
   moe.check(buffers.arguments());
@@ -162,6 +158,7 @@ void add_moe(CLI::App& app, Context& context) {
       ->capture_default_str()
       ->type_name("nvfp4|mxfp4|fp8|bf16");
   command->add_option("--topk", args->layer.topk, "experts of a token; default: what is known")
+      ->check(quiet(CLI::Range(1, 1 << 20)))
       ->type_name("K");
   command->add_option("--activations", args->activations, "what the weights are prepared for")
       ->check(quiet(CLI::IsMember({"bf16", "fp8"})))

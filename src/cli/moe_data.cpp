@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -57,15 +57,24 @@ MoeShape find_moe_shape(const std::string& name) {
   for (const MoeShape& shape : kMoeShapes)
     if (shape.name == name) return shape;
   MoeShape own = {.name = name};
-  long long experts, topk, hidden, inter;
-  const int read =
-      std::sscanf(name.c_str(), "%lld/%lld/%lld/%lld", &experts, &topk, &hidden, &inter);
-  require(read == 4, ErrorKind::kInvalidArgument,
-          "moe: shape {}; expected v3, v4-flash, v4-pro, small or EXPERTS/TOPK/HIDDEN/INTER", name);
-  own.experts = experts;
-  own.topk = topk;
-  own.hidden = hidden;
-  own.inter = inter;
+  const std::pair<std::int64_t*, const char*> fields[] = {{&own.experts, "experts"},
+                                                          {&own.topk, "experts of a token"},
+                                                          {&own.hidden, "hidden size"},
+                                                          {&own.inter, "intermediate size"}};
+  const char* at = name.data();
+  const char* const end = at + name.size();
+  for (const auto& [value, what] : fields) {
+    const auto [next, error] = std::from_chars(at, end, *value);
+    const bool is_last = value == &own.inter;
+    require(error == std::errc{} && (is_last ? next == end : next != end && *next == '/'),
+            ErrorKind::kInvalidArgument,
+            "moe: shape {}; expected v3, v4-flash, v4-pro, small or EXPERTS/TOPK/HIDDEN/INTER, "
+            "whole numbers",
+            name);
+    require(*value > 0, ErrorKind::kInvalidArgument, "moe: shape {} has {} {}; expected 1 or more",
+            name, what, *value);
+    at = is_last ? next : next + 1;
+  }
   return own;
 }
 

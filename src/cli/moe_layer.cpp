@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "base/safetensors_model.h"
 #include "cli/attention_data.h"
 #include "cli/moe_data.h"
@@ -102,28 +103,16 @@ MoeLayer load_layer_file(const MoeLayerSource& source) {
   return layer;
 }
 
-MoeLayer draw_layer(const MoeLayerSource& source) {
+// What a drawn layer will be; nothing is drawn yet.
+MoeLayer describe_drawn_layer(const MoeLayerSource& source) {
   const MoeShape shape = find_moe_shape(source.shape);
-  const WeightFormat format = weight_format_from_string(source.format);
   MoeLayer layer;
   layer.name = "N(0, 1/k), " + source.shape;
   layer.topk = shape.topk;
-  std::uint64_t seed = 1;
-  const auto draw = [&](std::int64_t n, std::int64_t k) {
-    std::vector<float> weights = draw_normal_floats(n * k, ++seed);
-    for (float& w : weights) w /= std::sqrt(static_cast<float>(k));
-    LinearWeightData data = quantise_weight(format, std::move(weights), n, k);
-    data.original.clear();
-    return data;
-  };
-  for (std::int64_t e = 0; e < shape.experts; ++e) {
-    layer.gate.push_back(draw(shape.inter, shape.hidden));
-    layer.up.push_back(draw(shape.inter, shape.hidden));
-    layer.down.push_back(draw(shape.hidden, shape.inter));
-  }
-  layer.router = draw_normal_floats(shape.experts * shape.hidden, 999);
-  for (float& w : layer.router) w /= std::sqrt(static_cast<float>(shape.hidden));
-  finish_moe_layer(layer, format, false);
+  layer.info = {.format = weight_format_from_string(source.format),
+                .experts = shape.experts,
+                .hidden = shape.hidden,
+                .inter = shape.inter};
   return layer;
 }
 
@@ -179,9 +168,32 @@ MoeWeightsSource MoeLayer::source() const {
 }
 
 MoeLayer load_moe_layer(const MoeLayerSource& source) {
-  MoeLayer layer = source.file.empty() ? draw_layer(source) : load_layer_file(source);
+  MoeLayer layer = source.file.empty() ? describe_drawn_layer(source) : load_layer_file(source);
   if (source.topk > 0) layer.topk = source.topk;
   return layer;
+}
+
+void draw_moe_weights(MoeLayer& layer) {
+  if (!layer.gate.empty()) return;
+  const MoeWeightsInfo& info = layer.info;
+  Progress progress(stderr, "drawing experts", info.experts, "experts");
+  std::uint64_t seed = 1;
+  const auto draw = [&](std::int64_t n, std::int64_t k) {
+    std::vector<float> weights = draw_normal_floats(n * k, ++seed);
+    for (float& w : weights) w /= std::sqrt(static_cast<float>(k));
+    LinearWeightData data = quantise_weight(info.format, std::move(weights), n, k);
+    data.original.clear();
+    return data;
+  };
+  for (std::int64_t e = 0; e < info.experts; ++e) {
+    layer.gate.push_back(draw(info.inter, info.hidden));
+    layer.up.push_back(draw(info.inter, info.hidden));
+    layer.down.push_back(draw(info.hidden, info.inter));
+    progress.add();
+  }
+  layer.router = draw_normal_floats(info.experts * info.hidden, 999);
+  for (float& w : layer.router) w /= std::sqrt(static_cast<float>(info.hidden));
+  progress.finish();
 }
 
 MoeLayerInputs draw_moe_inputs(const MoeLayer& layer, std::int64_t tokens) {
@@ -198,7 +210,7 @@ MoeLayerInputs draw_moe_inputs(const MoeLayer& layer, std::int64_t tokens) {
       inputs.logits.push_back(static_cast<float>(sum));
     }
   }
-  const std::int64_t vocab = static_cast<std::int64_t>(layer.table.size()) / layer.topk;
+  const std::int64_t vocab = layer.vocab();
   for (std::int64_t t = 0; t < tokens && vocab > 0; ++t)
     inputs.token_ids.push_back(static_cast<std::int32_t>(t * 7 % vocab));
   const reference::Routing routing = route_layer(layer, inputs, tokens);

@@ -29,12 +29,20 @@ struct MoeLayer {
   std::vector<std::int32_t> table;               ///< [vocab, topk] or empty
 
   MoeWeightsSource source() const;
+  /// Rows of the table of experts by token; 0 without one.
+  std::int64_t vocab() const noexcept {
+    return table.empty() ? 0 : static_cast<std::int64_t>(table.size()) / topk;
+  }
 };
 
 /// Tensors layers.N.ffn.experts.E.{w1,w3,w2}.weight, .shared_experts., .gate.{weight,bias,tid2eid},
-/// and the sizes in a config.json beside them; or N(0, 1/k) without a file.
+/// and the sizes in a config.json beside them. Without a file only what a drawn layer will be:
+/// a plan can refuse its shape before draw_moe_weights takes time and memory.
 /// Errors   InvalidArgument, ParseError
 MoeLayer load_moe_layer(const MoeLayerSource& source);
+
+/// Experts and router of a layer without a file, from N(0, 1/k), with progress on standard error.
+void draw_moe_weights(MoeLayer& layer);
 
 struct MoeLayerInputs {
   std::vector<std::uint16_t> x;  ///< bf16 [tokens, hidden]

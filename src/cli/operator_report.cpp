@@ -25,6 +25,19 @@ std::string time_line(const json& time, const Style& style, int decimals,
                      time["high_us"].get<double>());
 }
 
+std::string verdict_text(const json& error, const Style& style) {
+  if (!error.value("decided", true))
+    return style.bad("UNDECIDED") +
+           " (scale or softcap are so large that rounding alone may change everything)";
+  return error["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG");
+}
+
+std::string bound_text(double worst_of_bound) {
+  constexpr double kLargest = 1e6;
+  if (worst_of_bound > kLargest) return "beyond any bound";
+  return fmt::format("{:.1f} % of the bound", 100 * worst_of_bound);
+}
+
 std::string counted_line(const json& counted) {
   const json& total = counted["total"];
   return fmt::format("counted    {:.4g} warp instructions, {:.4g} tensor GFLOP",

@@ -27,6 +27,12 @@ nlohmann::json time_summary(const std::vector<double>& samples_us);
 std::string time_line(const nlohmann::json& time, const Style& style, int decimals = 1,
                       const std::string& conditions = "");
 
+/// "correct", "WRONG" or "UNDECIDED" of a check's members "ok" and "decided".
+std::string verdict_text(const nlohmann::json& error, const Style& style);
+
+/// "46.1 % of the bound" of the largest |error| / bound.
+std::string bound_text(double worst_of_bound);
+
 /// "counted    ... warp instructions, ... tensor GFLOP" without a line's end; of take_counts().
 std::string counted_line(const nlohmann::json& counted);
 

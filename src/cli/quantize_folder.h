@@ -1,6 +1,7 @@
 // Checkpoints as files: one safetensors file, or a folder of shards with an index and a config.
 #pragma once
 
+#include "base/temporary_path.h"
 #include "formats/checkpoint_weight.h"
 
 #include <filesystem>
@@ -32,7 +33,8 @@ struct CheckpointSource {
 nlohmann::json quantization_config(CheckpointNames names, const BlockFormat& format,
                                    const std::vector<std::string>& kept_modules);
 
-/// A file, or a folder that gets its name in finish(); without that nothing is left.
+/// A file, or a folder that gets its name in finish(); without that nothing is left. What a process
+/// that was killed left of the same folder is removed first.
 class CheckpointOutput {
  public:
   /// Errors   InvalidArgument if `path` is the input, or a folder that exists already
@@ -51,7 +53,9 @@ class CheckpointOutput {
   void write_config(const nlohmann::json& config) const;
 
   const CheckpointSource& source_;
-  std::filesystem::path path_, temporary_;  // temporary: of a folder
+  std::filesystem::path path_;
+  TemporaryPath temporary_;  // of a folder
+  int lock_ = -1;            // held on it while this process lives
 };
 
 }  // namespace tilewright::cli

@@ -3,8 +3,10 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -12,6 +14,8 @@
 namespace tilewright::cli {
 
 namespace {
+
+int lost_output = 0;  // why print() lost some: an error number
 
 std::string_view environment(const char* name) {
   const char* value = std::getenv(name);
@@ -31,11 +35,22 @@ std::size_t columns_of(std::string_view text) {
 }  // namespace
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && lost_output == 0)
+    lost_output = errno;
+}
+
+int finish_output() {
+  errno = 0;
+  std::cout.flush();
+  const bool is_flushed = std::fflush(stdout) == 0;
+  if (lost_output != 0) return lost_output;
+  if (is_flushed && std::ferror(stdout) == 0 && std::cout.good()) return 0;
+  return errno != 0 ? errno : EIO;
 }
 
 void print_json(const nlohmann::json& value) {
-  print(format_json(value));
+  print(format_json(value, JsonStrings::kReplaceInvalid));
 }
 
 TextColor detect_color(ColorMode mode) {

@@ -14,6 +14,9 @@ namespace tilewright::cli {
 void print(const std::string& text);
 void print_json(const nlohmann::json& value);
 
+/// Sends what is buffered. 0, or the error number of what was lost since the program began.
+int finish_output();
+
 /// When to colour: kAuto means on a terminal that can, unless NO_COLOR is set to something
 /// (no-color.org).
 enum class ColorMode { kAuto, kAlways, kNever };

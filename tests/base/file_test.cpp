@@ -146,18 +146,49 @@ TEST(AtomicFile, TakesTheLongestName) {
 
 TEST(AtomicFile, PassesOverWhatAKilledProcessLeft) {
   const ScopedFolder folder;
-  std::string next;
-  {
-    const AtomicFile probe(folder / "a");
-    // .tilewright-<process>-<count>.tmp
-    const std::string name = folder.names().at(0);
-    const std::size_t dash = name.rfind('-');
-    next = name.substr(0, dash + 1) + std::to_string(std::stoi(name.substr(dash + 1)) + 1) + ".tmp";
-  }
-  write_plainly(folder / next, "left");
+  write_plainly(folder / "a", "old");
+  // .tilewright-<process>-<count>.tmp: one of these would be the next name.
+  constexpr int kMany = 1000;
+  for (int i = 0; i < kMany; ++i)
+    write_plainly(
+        folder / (".tilewright-" + std::to_string(::getpid()) + "-" + std::to_string(i) + ".tmp"),
+        "left");
   write_file(folder / "a", std::string_view("content"));
   EXPECT_EQ(read_plainly(folder / "a"), "content");
-  EXPECT_EQ(read_plainly(folder / next), "left");
+  EXPECT_EQ(folder.names().size(), kMany + 1u);
+  for (const std::string& name : folder.names())
+    EXPECT_EQ(read_plainly(folder / name), name == "a" ? "content" : "left");
+}
+
+TEST(AtomicFile, HasNoNameBeforeItIsComplete) {
+  const ScopedFolder folder;
+  {
+    AtomicFile file(folder / "a");
+    file.write_at(0, bytes_of("half"));
+    const auto names = folder.names();
+    if (!names.empty()) GTEST_SKIP() << "this file system has no files without names";
+  }
+  EXPECT_TRUE(folder.names().empty());
+  write_plainly(folder / "a", "old");
+  AtomicFile file(folder / "a");
+  file.write_at(0, bytes_of("new"));
+  EXPECT_EQ(folder.names().size(), 1u);
+  file.commit();
+  EXPECT_EQ(read_plainly(folder / "a"), "new");
+  EXPECT_EQ(folder.names().size(), 1u);
+}
+
+TEST(TemporaryPath, WhatIsNamedIsRemovedUnlessForgotten) {
+  const ScopedFolder folder;
+  for (const char* name : {"kept", "file"}) write_plainly(folder / name, "x");
+  fs::create_directory(folder / "sub");
+  write_plainly(folder / "sub/inner", "x");
+  TemporaryPath kept(folder / "kept"), file(folder / "file");
+  const TemporaryPath sub(folder / "sub");
+  TemporaryPath moved = std::move(kept);
+  moved.forget();
+  remove_temporary_paths();
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"kept"});
 }
 
 TEST(AtomicFile, RefusalsNamePathAndReason) {

@@ -80,7 +80,6 @@ TEST(SafetensorsWriter, TakesPiecesInAnyOrder) {
   writer.append("x", bytes_of("ab"));
   writer.append("y", bytes_of("0123"));
   writer.append("x", bytes_of("cdef"));
-  EXPECT_THAT(folder.names().size(), 1u);  // the temporary file
   EXPECT_FALSE(std::filesystem::exists(folder / "a"));
   writer.finish();
   EXPECT_THAT(folder.names(), ElementsAre("a"));

@@ -1,0 +1,221 @@
+// The tool with shapes nobody can run, names that are no text, output that cannot be written, and
+// signals in the middle of writing.
+#include "base/safetensors_writer.h"
+#include "tests/cli/run_tool.h"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kOnSimulator = "TILEWRIGHT_DEVICE=sim:h200";
+
+struct BadShape {
+  const char* arguments;
+  const char* message;
+};
+
+class ImpossibleShape : public testing::TestWithParam<BadShape> {};
+
+TEST_P(ImpossibleShape, IsRefusedWithValueAndRuleBeforeAnythingIsDrawn) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome run = run_tool(GetParam().arguments, kOnSimulator);
+  EXPECT_TRUE(run.status == 1 || run.status == 2) << run.status;
+  EXPECT_THAT(run.err + run.out, HasSubstr(GetParam().message));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(time.count(), 20) << "it drew operands first";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ImpossibleShape,
+    testing::Values(
+        BadShape{"moe --shape 0/1/64/64 --tokens 2 --plan", "has experts 0"},
+        BadShape{"moe --shape 8/0/64/64 --plan", "experts of a token 0"},
+        BadShape{"moe --shape -8/2/64/64", "experts -8"},
+        BadShape{"moe --shape 8/2/-64/64", "hidden size -64"},
+        BadShape{"moe --shape 8/2/64/0", "intermediate size 0"},
+        BadShape{"moe --shape 100000/1/64/64 --plan", "expected 1 to 384"},
+        BadShape{"moe --shape 8/2/100000000/64", "hidden = 100000000"},
+        BadShape{"moe --shape 99999999999999999999/1/16/16", "whole numbers"},
+        BadShape{"moe --shape 8/2/64/64x", "whole numbers"}, BadShape{"moe --topk 0", "--topk"},
+        BadShape{"ladder --lengths 0 --kernels k5 --head-dims 64", "--lengths"},
+        BadShape{"ladder --head-dims 0", "--head-dims"}, BadShape{"ladder --hidden 0", "--hidden"},
+        BadShape{"ladder --lengths 99999999999", "--lengths"},
+        BadShape{"attention --inputs normal --shape 1,1000000,1000000,1000000,1000000,128",
+                 "attention:"},
+        BadShape{"attention --inputs normal --shape 70000,70000,70000,1,1,64", "attention:"}));
+
+TEST(HostileNames, ThatAreNoUtf8StillGiveJson) {
+  for (const char* command : {"attention --json --q", "quantize --json", "kernels --json --ptx",
+                              "layout eval --json", "formats round --json"}) {
+    const std::string name = command;
+    const std::string last = name.starts_with("quantize")  ? " x"
+                             : name.starts_with("formats") ? " 1"
+                                                           : "";
+    const Outcome run =
+        run_tool(std::string(command) + " \"$(printf '\\377.npy')\"" + last, kOnSimulator);
+    EXPECT_EQ(run.status, 1) << command;
+    EXPECT_THAT(run.parsed()["error"]["message"].get<std::string>(), HasSubstr(".npy")) << command;
+  }
+}
+
+TEST(HostileNames, ThatAreEmptyAreRefused) {
+  const Outcome run = run_tool("attention --inputs normal --shape 1,1,1,8,8,64 --out ''");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("--out"));
+}
+
+TEST(HostileNames, OneFileForTwoResultsIsRefused) {
+  const ScopedFolder folder;
+  const std::string file = folder / "z.npy";
+  const Outcome run = run_tool(
+      "attention --inputs normal --shape 1,1,1,8,8,64 --out " + file + " --lse-out " + file,
+      kOnSimulator);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("--lse-out"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(HostileNames, ADeviceThatIsNoneIsRefusedByInfoToo) {
+  EXPECT_EQ(run_tool("info --device gpu:7").status, 1);
+}
+
+TEST(FullDisk, LostOutputIsAFailureWithAReason) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+  for (const char* command :
+       {"--help", "--version", "layout atoms --json", "kernels --json", "kernels", "info",
+        "layout draw 'wgmma.m64n64.C'", "sim isa /dev/null"}) {
+    const Outcome run = run_tool(std::string(command) + " >/dev/full", kOnSimulator);
+    EXPECT_NE(run.status, 0) << command;
+  }
+  EXPECT_THAT(run_tool("layout atoms --json >/dev/full").err, HasSubstr("No space left on device"));
+}
+
+// A model of one shard that takes a while to quantise.
+void write_model(const std::filesystem::path& folder) {
+  std::filesystem::create_directory(folder);
+  const std::int64_t rows = 8192, columns = 4096;
+  const std::vector<std::uint16_t> weights(static_cast<std::size_t>(rows * columns), 0x3f80);
+  write_safetensors(
+      folder / "model.safetensors",
+      {{"layers.0.ffn.experts.0.w1.weight",
+        contiguous_view(static_cast<const void*>(weights.data()), DType::kBF16, {rows, columns})}});
+}
+
+// The tool in a process of its own, ended by a signal as soon as `is_writing` says so. Its status.
+template <class Condition>
+int end_tool(const std::vector<std::string>& arguments, int signal, const Condition& is_writing) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::vector<char*> argv{const_cast<char*>(TILEWRIGHT_TOOL)};
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    const int null = ::open("/dev/null", O_WRONLY);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    ::execv(TILEWRIGHT_TOOL, argv.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (is_writing()) {
+      ::kill(child, signal);
+      ::waitpid(child, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return status;
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+class Interrupted : public testing::TestWithParam<int> {};
+
+TEST_P(Interrupted, QuantizeLeavesNothing) {
+  const ScopedFolder scratch;
+  const std::filesystem::path& folder = scratch.path();
+  write_model(folder / "model");
+  const auto partial = [&] { return names_in(folder).size() > 1; };
+  const int status =
+      end_tool({"quantize", folder / "model", folder / "out", "--host"}, GetParam(), partial);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it ended before the signal";
+  EXPECT_EQ(WTERMSIG(status), GetParam());
+  EXPECT_THAT(names_in(folder), testing::ElementsAre("model"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupted, testing::Values(SIGINT, SIGTERM, SIGHUP),
+                         [](const auto& signal) { return std::to_string(signal.param); });
+
+TEST(Interrupted, WhatAKilledProcessLeftIsRemovedByTheNextOne) {
+  const ScopedFolder scratch;
+  const std::filesystem::path& folder = scratch.path();
+  write_model(folder / "model");
+  const auto partial = [&] { return names_in(folder).size() > 1; };
+  const std::vector<std::string> arguments = {"quantize", folder / "model", folder / "out",
+                                              "--host"};
+  ASSERT_TRUE(WIFSIGNALED(end_tool(arguments, SIGKILL, partial)));
+  EXPECT_EQ(names_in(folder).size(), 2u) << "nobody can clean up after SIGKILL";
+  EXPECT_EQ(end_tool(arguments, SIGKILL, [] { return false; }), 0);
+  EXPECT_THAT(names_in(folder), testing::UnorderedElementsAre("model", "out"));
+}
+
+TEST(CutFile, EndsWithASentence) {
+  const ScopedFolder scratch;
+  const std::filesystem::path& folder = scratch.path();
+  write_model(folder / "model");
+  bool is_cut = false;
+  const auto cut = [&] {
+    if (!is_cut && names_in(folder).size() > 1) {
+      std::filesystem::resize_file(folder / "model" / "model.safetensors", 100'000);
+      is_cut = true;
+    }
+    return false;
+  };
+  const int status =
+      end_tool({"quantize", folder / "model", folder / "out", "--host"}, SIGTERM, cut);
+  ASSERT_TRUE(is_cut);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST(VacuousCheck, IsNotCalledCorrect) {
+  const std::string call = "attention --inputs normal --shape 1,1,1,40,40,64 --check ";
+  EXPECT_THAT(run_tool(call, kOnSimulator).out, HasSubstr("correct"));
+  const Outcome run = run_tool(call + "--scale 1e6", kOnSimulator);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, HasSubstr("UNDECIDED"));
+  const Outcome decode = run_tool(
+      "decode --batch 1 --keys 300 --heads 8 --kv-heads 1 --check --scale 1e6", kOnSimulator);
+  EXPECT_EQ(decode.status, 1);
+  EXPECT_THAT(decode.out, HasSubstr("UNDECIDED"));
+}
+
+TEST(WideWindow, DoesNotOverflowTheReference) {
+  const Outcome run = run_tool(
+      "attention --inputs normal --shape 1,1,1,40,40,64 --check "
+      "--window 9223372036854775800,9223372036854775800",
+      kOnSimulator);
+  EXPECT_EQ(run.status, 0) << run.err << run.out;
+}
+
+}  // namespace
+}  // namespace tilewright
