@@ -63,7 +63,7 @@ function(tilewright_simulator)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim)
 
   # The runtime, for programs compiled by nvcc. Symbols have the version that such programs demand.
-  file(GLOB runtime_sources CONFIGURE_DEPENDS ${folder}/runtime/*.cpp)
+  file(GLOB runtime_sources CONFIGURE_DEPENDS ${folder}/runtime/*.cpp ${folder}/runtime/*.S)
   add_library(tilewright_simulator_runtime SHARED ${runtime_sources} ${folder}/runtime/aliases.ld)
   set_source_files_properties(${folder}/runtime/aliases.ld PROPERTIES EXTERNAL_OBJECT ON)
   target_link_libraries(tilewright_simulator_runtime PRIVATE tilewright_options tilewright_simulator)
@@ -76,4 +76,9 @@ function(tilewright_simulator)
     BUILD_RPATH "\$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF
     LINK_DEPENDS "${folder}/runtime/exports.map;${folder}/runtime/aliases.ld"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim)
+
+  # Hooks for programs in Python.
+  foreach(file tilewright_simulator sitecustomize)
+    configure_file(${folder}/python/${file}.py ${CMAKE_BINARY_DIR}/lib/sim/python/${file}.py COPYONLY)
+  endforeach()
 endfunction()

@@ -21,6 +21,7 @@ namespace {
 struct ExecArguments {
   SimFlags flags;
   std::vector<std::string> program;
+  bool is_plain = false;
 };
 
 /// The folder of the simulator's libcuda.so.1.
@@ -46,6 +47,21 @@ void set_variable(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 1);
 }
 
+// `value` and then what the variable had: lists of paths are searched in order.
+void put_first(const char* name, const std::string& value) {
+  const char* const old = std::getenv(name);
+  set_variable(name, old == nullptr || *old == '\0' ? value : value + ":" + old);
+}
+
+// What programs need that the loader's path alone does not reach: PyTorch's libraries have a path
+// of their own to a CUDA runtime, and compilers in Python hand over machine code.
+void reach_program(const std::filesystem::path& folder) {
+  const std::filesystem::path runtime = folder / "libcudart.so.13", python = folder / "python";
+  std::error_code ignored;
+  if (std::filesystem::exists(runtime, ignored)) put_first("LD_PRELOAD", runtime.string());
+  if (std::filesystem::exists(python, ignored)) put_first("PYTHONPATH", python.string());
+}
+
 std::string async_name(sim::AsyncTiming timing) {
   switch (timing) {
     case sim::AsyncTiming::kLate:
@@ -60,8 +76,8 @@ std::string async_name(sim::AsyncTiming timing) {
 void run_exec(const ExecArguments& args, const Context& context) {
   const std::string folder = simulator_folder();
   const sim::Options options = sim_options(args.flags);
-  const char* const old = std::getenv("LD_LIBRARY_PATH");
-  set_variable("LD_LIBRARY_PATH", old == nullptr || *old == '\0' ? folder : folder + ":" + old);
+  put_first("LD_LIBRARY_PATH", folder);
+  if (!args.is_plain) reach_program(folder);
   set_variable("TILEWRIGHT_SIM_DEVICE", std::string(sim_device(context).key));
   set_variable("TILEWRIGHT_SIM_CHECK", sim::to_string(options.checks));
   if (!options.report_path.empty()) {
@@ -92,11 +108,15 @@ void add_sim_exec(CLI::App& sim, Context& context) {
   command->add_option("program", args->program, "the program and its arguments, after --")
       ->required()
       ->option_text("-- PROGRAM ARGS");
+  command->add_flag("--plain", args->is_plain,
+                    "the driver alone: no CUDA runtime before the program's own, no hooks for "
+                    "Python");
   command->footer(
       "The program sees one GPU, the one of --device (h200 by default). The same can be had "
       "without\n"
-      "this command: LD_LIBRARY_PATH=lib/sim and the variables TILEWRIGHT_SIM_DEVICE, _CHECK, "
-      "_REPORT,\n_REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA. See docs/03-simulator.md.");
+      "this command: LD_LIBRARY_PATH=lib/sim, for PyTorch LD_PRELOAD=lib/sim/libcudart.so.13, for\n"
+      "Triton and numba-cuda PYTHONPATH=lib/sim/python, and the variables TILEWRIGHT_SIM_DEVICE,\n"
+      "_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA. See docs/03-simulator.md.");
   command->callback([args, &context] { run_exec(*args, context); });
 }
 

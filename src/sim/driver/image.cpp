@@ -2,6 +2,7 @@
 // several targets; the container is described nowhere, its fields are known by looking at many.
 #include "base/error.h"
 #include "sim/driver/module.h"
+#include "sim/driver/ptx_folder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -127,19 +128,21 @@ std::vector<Entry> entries_of(const std::byte* fatbin) {
   return entries;
 }
 
+/// The payload; none if it is compressed and cannot be expanded.
+std::optional<std::string> expanded(const Entry& entry) {
+  if ((entry.header.flags & (kIsLz4 | kIsZstd)) == 0) return std::string(entry.payload);
+  if (entry.header.compressed_bytes > entry.payload.size() ||
+      entry.header.text_bytes >
+          std::min(kMaxTextBytes, kMaxExpansion * entry.header.compressed_bytes))
+    return std::nullopt;
+  const std::string_view packed = entry.payload.substr(0, entry.header.compressed_bytes);
+  return (entry.header.flags & kIsLz4) != 0 ? expand_lz4(packed, entry.header.text_bytes)
+                                            : expand_zstd(packed, entry.header.text_bytes);
+}
+
 /// Errors   Failure after saying why
 std::string text_of(const Entry& entry) {
-  const bool is_compressed = (entry.header.flags & (kIsLz4 | kIsZstd)) != 0;
-  std::optional<std::string> text;
-  if (!is_compressed) {
-    text = std::string(entry.payload);
-  } else if (entry.header.compressed_bytes <= entry.payload.size() &&
-             entry.header.text_bytes <=
-                 std::min(kMaxTextBytes, kMaxExpansion * entry.header.compressed_bytes)) {
-    const std::string_view packed = entry.payload.substr(0, entry.header.compressed_bytes);
-    text = (entry.header.flags & kIsLz4) != 0 ? expand_lz4(packed, entry.header.text_bytes)
-                                              : expand_zstd(packed, entry.header.text_bytes);
-  }
+  std::optional<std::string> text = expanded(entry);
   if (!text) {
     say("the PTX in a fatbin is compressed and cannot be expanded (with Zstandard, libzstd.so.1 is "
         "needed). Compile with nvcc --compress-mode=none");
@@ -175,6 +178,16 @@ int fitness(const Target& target, int capability) {
   return 4 * target.number + (target.suffix == 'a' ? 2 : target.suffix == 'f' ? 1 : 0);
 }
 
+std::optional<std::string> find_kept_ptx_of(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (entry.header.kind == kPtxKind) continue;
+    const std::optional<std::string> elf = expanded(entry);
+    if (!elf) continue;
+    if (std::optional<std::string> kept = find_kept_ptx(*elf)) return kept;
+  }
+  return std::nullopt;
+}
+
 std::string best_of(const std::byte* fatbin, const DeviceModel& model) {
   std::string best, seen;
   int best_fitness = 0;
@@ -191,11 +204,13 @@ std::string best_of(const std::byte* fatbin, const DeviceModel& model) {
     best = std::move(text);
   }
   if (best_fitness > 0) return best;
+  if (std::optional<std::string> kept = find_kept_ptx_of(entries_of(fatbin))) return *kept;
   say(fmt::format(
       "a fatbin holds no PTX that runs on compute capability {}.{}, only: {}. The "
-      "simulator runs PTX: compile with -gencode arch=compute_{}a,code=compute_{}a",
+      "simulator runs PTX: compile with -gencode arch=compute_{}a,code=compute_{}a, or keep the "
+      "compiler's PTX and name its folder in {}",
       model.compute_capability / 10, model.compute_capability % 10, seen.empty() ? "nothing" : seen,
-      model.compute_capability, model.compute_capability));
+      model.compute_capability, model.compute_capability, kPtxFolderVariable));
   refuse(CUresult::kNoBinaryForGpu);
 }
 
@@ -215,10 +230,13 @@ std::string ptx_of(const void* image, const DeviceModel& model) {
   }
   if (magic == kFatbinMagic) return best_of(bytes, model);
   if (magic == kElfMagic) {
-    say(
-        fmt::format("this is machine code (a cubin); the simulator runs PTX. Compile with -ptx, or "
-                    "with -gencode arch=compute_{}a,code=compute_{}a to have PTX in the program",
-                    model.compute_capability, model.compute_capability));
+    const std::string_view elf(text, elf_bytes(image));
+    if (std::optional<std::string> kept = find_kept_ptx(elf)) return *kept;
+    say(fmt::format(
+        "this is machine code (a cubin); the simulator runs PTX. Compile with -ptx, or "
+        "with -gencode arch=compute_{}a,code=compute_{}a to have PTX in the program, or "
+        "keep the compiler's PTX and name its folder in {}",
+        model.compute_capability, model.compute_capability, kPtxFolderVariable));
     refuse(CUresult::kNoBinaryForGpu);
   }
   expect(length > 0, CUresult::kInvalidImage);
