@@ -20,6 +20,15 @@ std::uint64_t from_generic(std::uint64_t address) {
   return address & ~kWindowMask;
 }
 
+// A shared address has 32 bits, whatever is in the upper half of its register.
+constexpr std::uint64_t kSharedMask = 0xffff'ffff;
+std::uint64_t shared_to_generic(std::uint64_t address) {
+  return kSharedWindow | (address & kSharedMask);
+}
+std::uint64_t shared_from_generic(std::uint64_t address) {
+  return address & kSharedMask;
+}
+
 /// A space of cvta and isspacep: the position in take_space's list.
 enum class AddressSpace : std::uint8_t {
   kGlobal,
@@ -49,7 +58,20 @@ ExecFn to_generic_exec(AddressSpace space) {
     case AddressSpace::kParam:
       return lanes<to_generic<kParamWindow>>;
     default:
-      return lanes<to_generic<kSharedWindow>>;
+      return lanes<shared_to_generic>;
+  }
+}
+
+ExecFn from_generic_exec(AddressSpace space) {
+  switch (space) {
+    case AddressSpace::kGlobal:
+    case AddressSpace::kConst:
+      return lanes<same>;
+    case AddressSpace::kLocal:
+    case AddressSpace::kParam:
+      return lanes<from_generic>;
+    default:
+      return lanes<shared_from_generic>;
   }
 }
 
@@ -58,9 +80,8 @@ void lower_cvta(Lowering& l) {
   const AddressSpace space = take_space(l);
   const Type type = l.type();
   if (type != Type::kU64) l.fail("addresses are 64 bits wide: cvta needs .u64");
-  const bool is_same = space == AddressSpace::kGlobal || space == AddressSpace::kConst;
-  const ExecFn from = is_same ? lanes<same> : lanes<from_generic>;
-  emit_uniform(l, is_from_generic ? from : to_generic_exec(space), type, 1);
+  const ExecFn exec = is_from_generic ? from_generic_exec(space) : to_generic_exec(space);
+  emit_uniform(l, exec, type, 1);
 }
 
 template <std::uint64_t kWindow>
@@ -104,28 +125,32 @@ T map_to_rank(T address, std::uint32_t rank) {
   constexpr T kRankMask = T{0xff} << kSharedRankShift;
   return (address & ~kRankMask) | (static_cast<T>(rank) << kSharedRankShift & kRankMask);
 }
+std::uint64_t map_shared_to_rank(std::uint64_t address, std::uint32_t rank) {
+  return map_to_rank(address & kSharedMask, rank);
+}
 template <class T>
 std::uint32_t rank_of(T address) {
   return static_cast<std::uint32_t>(address >> kSharedRankShift) & 0xff;
 }
 
 Type take_address_type(Lowering& l) {
-  l.take("shared::cluster");
   const Type type = l.type();
   if (type != Type::kU32 && type != Type::kU64) refuse_type(l, type);
   return type;
 }
 
 void lower_mapa(Lowering& l) {
+  const ExecFn exec_of_64 =
+      l.take("shared::cluster") ? lanes<map_shared_to_rank> : lanes<map_to_rank<std::uint64_t>>;
   const Type type = take_address_type(l);
   l.finish_modifiers();
   const Row d = l.destination(0, type);
-  const ExecFn exec =
-      type == Type::kU32 ? lanes<map_to_rank<std::uint32_t>> : lanes<map_to_rank<std::uint64_t>>;
+  const ExecFn exec = type == Type::kU32 ? lanes<map_to_rank<std::uint32_t>> : exec_of_64;
   l.emit(exec, {d, l.source(1, type), l.source(2, Type::kU32)});
 }
 
 void lower_getctarank(Lowering& l) {
+  l.take("shared::cluster");
   const Type type = take_address_type(l);
   const ExecFn exec =
       type == Type::kU32 ? lanes<rank_of<std::uint32_t>> : lanes<rank_of<std::uint64_t>>;

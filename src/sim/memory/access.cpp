@@ -1,14 +1,19 @@
 #include "sim/memory/access.h"
 
+#include "sim/check/finding.h"
 #include "sim/memory/access_fault.h"
 #include "sim/memory/global_memory.h"
+#include "sim/program/code.h"
 
 #include <algorithm>
 #include <bit>
 
+#include <fmt/format.h>
+
 namespace tilewright::sim {
 namespace {
 
+constexpr std::uint64_t kSharedAddressMask = 0xffff'ffff;
 constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
 /// Of all 32 addresses, inactive lanes being copies of an active one.
@@ -124,10 +129,6 @@ void resolve_each_shared(Warp& warp, std::uint32_t active, AddressSpace space, c
   for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::uint64_t address = addresses[lane];
-    if (address >> 32 != 0) {
-      fault_wrong_space(space, access.kind, address,
-                        lanes_where(addresses, active, [](std::uint64_t a) { return a >> 32; }));
-    }
     Cta& cta = cta_of_shared(warp, address, 1u << lane);
     const std::uint64_t offset = address & kOffsetMask;
     const bool is_inside = offset >= kSharedReservedBytes && offset < cta.shared_bytes &&
@@ -273,6 +274,52 @@ void resolve_generic(Warp& warp, const Insn& insn, std::uint32_t active, const A
   }
 }
 
+bool is_shared(AddressSpace space) {
+  return space == AddressSpace::kSharedCta || space == AddressSpace::kSharedCluster;
+}
+
+/// Whether a 64-bit address can only be meant for another space than shared memory.
+bool lies_elsewhere(const Warp& warp, std::uint64_t address) {
+  const std::uint64_t window = address & kWindowMask;
+  return window == kLocalWindow || window == kParamWindow ||
+         (address >> 32 != 0 && warp.grid->memory->find(address).has_value());
+}
+
+void report_wide_shared(const Warp& warp, AddressSpace space, std::uint64_t address,
+                        std::uint32_t lanes) {
+  if (!warp.grid->options.checks.strict || warp.grid->findings == nullptr) return;
+  Finding finding;
+  finding.check = "strict";
+  finding.kernel = warp.grid->code->info.name;
+  finding.what = fmt::format("{:#x} as the address of a {} operand: only its lower 32 bits count",
+                             address, name_of(space));
+  finding.cause = "upper half of a shared address";
+  finding.places.push_back(place_of(warp, warp.grid->code->insns[warp.pc], lanes, "executed"));
+  finding.missing =
+      "a generic address is not one of shared memory: convert it with cvta.to.shared "
+      "(__cvta_generic_to_shared)";
+  warp.grid->findings->add(std::move(finding));
+}
+
+/// Of 64 bits the device takes the lower 32, and those of a generic address of shared memory are
+/// its shared address; kernels rely on it.
+void narrow_to_shared(Warp& warp, AddressSpace space, std::uint32_t active,
+                      LaneAddresses& addresses) {
+  std::uint64_t any_bits = 0;
+  for (const std::uint64_t address : addresses) any_bits |= address;
+  if (any_bits >> 32 == 0) [[likely]]
+    return;
+  const std::uint32_t wide =
+      lanes_where(addresses, active, [](std::uint64_t a) { return a >> 32 != 0; });
+  if (wide != 0) {
+    const std::uint32_t foreign =
+        lanes_where(addresses, wide, [&](std::uint64_t a) { return lies_elsewhere(warp, a); });
+    if (foreign != 0) fault_not_shared(warp, space, first_address(addresses, foreign), foreign);
+    report_wide_shared(warp, space, first_address(addresses, wide), wide);
+  }
+  for (auto& address : addresses) address &= kSharedAddressMask;
+}
+
 }  // namespace
 
 void compute_addresses(Warp& warp, const AddressForm& form, std::uint32_t active,
@@ -286,6 +333,7 @@ void compute_addresses(Warp& warp, const AddressForm& form, std::uint32_t active
   if (form.is_wide) {
     const auto* base = warp.row<std::uint64_t>(form.base);
     for (int lane = 0; lane < kLanes; ++lane) addresses[lane] = base[lane] + offset;
+    if (is_shared(form.space)) narrow_to_shared(warp, form.space, active, addresses);
   } else {
     const auto* base = warp.row<std::uint32_t>(form.base);
     const auto narrow = static_cast<std::uint32_t>(offset);
@@ -423,7 +471,6 @@ Range resolve_range(Warp& warp, std::uint32_t lane, AddressSpace space, std::uin
     }
     return {warp.local + std::size_t{lane} * warp.local_bytes + address, false, address, nullptr};
   }
-  if (address >> 32 != 0) fault_wrong_space(space, kind, address, lanes);
   Cta& cta = cta_of_shared(warp, address, lanes);
   const std::uint64_t offset = address & kOffsetMask;
   if (offset < kSharedReservedBytes || offset >= cta.shared_bytes ||

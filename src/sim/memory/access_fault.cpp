@@ -19,24 +19,6 @@ const char* word(AccessKind kind) {
   return "access";
 }
 
-const char* word(AddressSpace space) {
-  switch (space) {
-    case AddressSpace::kGeneric:
-      return "generic";
-    case AddressSpace::kGlobal:
-      return "global";
-    case AddressSpace::kSharedCta:
-      return "shared::cta";
-    case AddressSpace::kSharedCluster:
-      return "shared::cluster";
-    case AddressSpace::kLocal:
-      return "local";
-    case AddressSpace::kParam:
-      return "param";
-  }
-  return "";
-}
-
 std::string plural(std::uint64_t count) {
   return fmt::format("{} byte{}", count, count == 1 ? "" : "s");
 }
@@ -77,7 +59,32 @@ std::string reason(const Warp& warp, std::uint64_t address, std::uint64_t bytes)
   return fmt::format("inside {}", origin_of(*holder));
 }
 
+const char* kind_of_window(std::uint64_t window) {
+  return window == kSharedWindow  ? "a generic address of shared memory"
+         : window == kLocalWindow ? "a generic address of local memory"
+         : window == kParamWindow ? "a generic address of a parameter"
+                                  : "no address of that space";
+}
+
 }  // namespace
+
+const char* name_of(AddressSpace space) {
+  switch (space) {
+    case AddressSpace::kGeneric:
+      return "generic";
+    case AddressSpace::kGlobal:
+      return "global";
+    case AddressSpace::kSharedCta:
+      return "shared::cta";
+    case AddressSpace::kSharedCluster:
+      return "shared::cluster";
+    case AddressSpace::kLocal:
+      return "local";
+    case AddressSpace::kParam:
+      return "param";
+  }
+  return "";
+}
 
 std::string describe_lanes(std::uint32_t lanes) {
   std::string text;
@@ -137,20 +144,27 @@ void fault_misaligned(AddressSpace space, AccessKind kind, std::uint64_t address
                       std::uint64_t bytes, std::uint32_t align_bytes, std::uint32_t lanes) {
   fault(FaultKind::kMisalignedAddress, lanes,
         fmt::format("misaligned {} {} of {} at {:#x} by {}: the address must be a multiple of {}",
-                    word(space), word(kind), plural(bytes), address, describe_lanes(lanes),
+                    name_of(space), word(kind), plural(bytes), address, describe_lanes(lanes),
                     align_bytes));
+}
+
+void fault_not_shared(const Warp& warp, AddressSpace space, std::uint64_t address,
+                      std::uint32_t lanes) {
+  const auto holder = warp.grid->memory->find(address);
+  const std::string is = holder ? "global memory, in " + origin_of(*holder)
+                                : std::string(kind_of_window(address & kWindowMask));
+  fault(FaultKind::kInvalidAddressSpace, lanes,
+        fmt::format("{:#x} of {} as the address of a {} operand: this is {}; give it an address of "
+                    "shared memory",
+                    address, describe_lanes(lanes), name_of(space), is));
 }
 
 void fault_wrong_space(AddressSpace space, AccessKind kind, std::uint64_t address,
                        std::uint32_t lanes) {
-  const std::uint64_t window = address & kWindowMask;
-  const char* is = window == kSharedWindow  ? "a generic address of shared memory"
-                   : window == kLocalWindow ? "a generic address of local memory"
-                   : window == kParamWindow ? "a generic address of a parameter"
-                                            : "no address of that space";
   fault(FaultKind::kInvalidAddressSpace, lanes,
-        fmt::format("{} {} at {:#x} by {}: this is {}; convert it with cvta.to", word(space),
-                    word(kind), address, describe_lanes(lanes), is));
+        fmt::format("{} {} at {:#x} by {}: this is {}; convert it with cvta.to", name_of(space),
+                    word(kind), address, describe_lanes(lanes),
+                    kind_of_window(address & kWindowMask)));
 }
 
 }  // namespace tilewright::sim

@@ -23,6 +23,12 @@ std::string describe_lanes(std::uint32_t lanes);
 [[noreturn]] void fault_misaligned(AddressSpace space, AccessKind kind, std::uint64_t address,
                                    std::uint64_t bytes, std::uint32_t align_bytes,
                                    std::uint32_t lanes);
+/// "shared::cta", as it is written after a dot.
+const char* name_of(AddressSpace space);
+
+/// A 64-bit address of another space as that of a shared operand.
+[[noreturn]] void fault_not_shared(const Warp& warp, AddressSpace space, std::uint64_t address,
+                                   std::uint32_t lanes);
 /// An address of one space used in another.
 [[noreturn]] void fault_wrong_space(AddressSpace space, AccessKind kind, std::uint64_t address,
                                     std::uint32_t lanes);
