@@ -10,7 +10,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr int kNewestPtx = 90;
 constexpr std::uint32_t kDynamicSharedWithoutOptIn = 48 << 10;
 
 /// The line in "name:LINE:COLUMN: error: ...", as text; "" if the message has no place.
@@ -34,12 +33,6 @@ std::string log_line(std::string_view diagnostic) {
 /// Errors   Failure after writing the log: the device does not run what the module is for
 void require_target(const sim::Module& module, const DeviceModel& model,
                     const JitOptions& options) {
-  if (module.version > kNewestPtx) {
-    options.log_error(fmt::format("{}: PTX ISA version {}.{}; {}.{} is the newest known\n",
-                                  module.name, module.version / 10, module.version % 10,
-                                  kNewestPtx / 10, kNewestPtx % 10));
-    refuse(CUresult::kUnsupportedPtxVersion);
-  }
   const int capability = model.compute_capability;
   if (module.runs_on(capability)) return;
   options.log_error(

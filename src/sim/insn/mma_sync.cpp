@@ -175,7 +175,7 @@ std::vector<Row> bind(Lowering& l, int operand_idx, int count, Type type, bool i
 
 void lower_mma(Lowering& l) {
   MmaForm form;
-  if (!l.take_prefix("sp").empty()) l.fail("sparse mma is not simulated");
+  if (!l.take_prefix("sp").empty()) l.refuse("sparse mma is not simulated");
   l.take("sync"), l.take("aligned");
   form.extents = take_extents(l);
   if (!l.take("row") || !l.take("col")) {

@@ -287,7 +287,7 @@ void emit_mma(Lowering& l, MmaForm form) {
 
 void lower(Lowering& l, bool is_ws) {
   if (l.take("sp")) {
-    l.fail(
+    l.refuse(
         "sparse tcgen05.mma is not simulated: the manual states the order of its metadata by "
         "figures only");
   }

@@ -288,10 +288,10 @@ void take_mode(Lowering& l, TensorForm& form) {
     return;
   }
   if (!l.take_prefix("im2col::w").empty()) {
-    l.fail(l.module().target < 100
-               ? "im2col::w needs .target sm_100a"
-               : "im2col::w is not simulated: the manual shows by a figure only where the "
-                 "halo's pixels go; use im2col");
+    l.refuse(l.module().target < 100
+                 ? "im2col::w needs .target sm_100a"
+                 : "im2col::w is not simulated: the manual shows by a figure only where the "
+                   "halo's pixels go; use im2col");
   }
   if (l.take("im2col") || l.take("im2col_no_offs")) {
     form.mode = TensorMode::kIm2col;

@@ -315,7 +315,7 @@ void emit_mma(Lowering& l, WgmmaForm form) {
 
 void lower_mma_async(Lowering& l) {
   WgmmaForm form;
-  if (l.take("sp")) l.fail("sparse wgmma is not simulated");
+  if (l.take("sp")) l.refuse("sparse wgmma is not simulated");
   take_sync(l);
   take_shape(l, form);
   form.is_saturating = l.take("satfinite");

@@ -217,6 +217,10 @@ constexpr bool target_runs_on(int target, char suffix, int compute_capability) n
   return is_family && target <= compute_capability;
 }
 
+/// Newer modules are run as far as their instructions are known; what is not is named with the
+/// version of the module beside it.
+inline constexpr int kNewestPtx = 90;
+
 /// An instruction's operands say `is_local` where they mean Function::variables.
 struct Module {
   std::string name;                         ///< for messages: the file's name
@@ -230,6 +234,9 @@ struct Module {
   std::vector<Function> functions;
   std::vector<std::pair<std::uint32_t, std::string>> files;  ///< of .file: number and path
 
+  /// "; the module is PTX 9.4, and 9.0 is the newest known here", or nothing if it is not newer:
+  /// goes behind whatever is said of a name that is not known.
+  std::string version_note() const;
   /// "path/kernel.cu" of a .loc's file, "" if unknown.
   std::string_view file_name(std::uint32_t file) const noexcept;
   /// The instruction in one line, blanks shortened, cut to that many characters with "..." then.

@@ -42,8 +42,9 @@ void BodyParser::directive() {
     const Token& token = tokens_.peek();
     const auto close = suggestion(token.text, {".reg", ".param", ".shared", ".local", ".global",
                                                ".const", ".pragma", ".loc", ".file", ".extern"});
-    tokens_.fail(token.pos, fmt::format("{} cannot stand in a function{}",
-                                        TokenStream::describe(token), close));
+    tokens_.fail(token.pos,
+                 fmt::format("{} cannot stand in a function{}{}", TokenStream::describe(token),
+                             close, context_.module.version_note()));
   }
   parse_declaration(context_, linkage, &open_);
 }

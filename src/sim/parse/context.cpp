@@ -67,8 +67,8 @@ void ParseContext::fail_unknown(const Token& name, std::string_view what,
 void ParseContext::fail_unknown_register(const Token& name) const {
   auto candidates = names_of({Symbol::Kind::kRegister});
   std::ranges::copy(special_register_names(), std::back_inserter(candidates));
-  tokens.fail(name.pos, fmt::format("unknown register {}{}", quote(name.text),
-                                    suggestion(name.text, candidates)));
+  tokens.fail(name.pos, fmt::format("unknown register {}{}{}", quote(name.text),
+                                    suggestion(name.text, candidates), module.version_note()));
 }
 
 }  // namespace tilewright::sim

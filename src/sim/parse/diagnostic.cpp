@@ -96,6 +96,12 @@ bool Module::runs_on(int compute_capability) const noexcept {
                         compute_capability);
 }
 
+std::string Module::version_note() const {
+  if (version <= kNewestPtx) return {};
+  return fmt::format("; the module is PTX {}.{}, and {}.{} is the newest known here", version / 10,
+                     version % 10, kNewestPtx / 10, kNewestPtx % 10);
+}
+
 std::string_view Module::file_name(std::uint32_t file) const noexcept {
   for (const auto& [number, path] : files) {
     if (number == file) return path;

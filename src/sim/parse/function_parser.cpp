@@ -123,8 +123,8 @@ class FunctionParser {
         token.text, {".maxntid", ".reqntid", ".reqnctapercluster", ".minnctapersm", ".maxnreg",
                      ".maxclusterrank", ".explicitcluster", ".blocksareclusters", ".noreturn",
                      ".attribute", ".pragma", ".abi_preserve", ".abi_preserve_control"});
-    tokens_.fail(token.pos, fmt::format("{} cannot stand in the header of a function{}",
-                                        quote(token.text), close));
+    tokens_.fail(token.pos, fmt::format("{} cannot stand in the header of a function{}{}",
+                                        quote(token.text), close, context_.module.version_note()));
   }
 
   std::uint32_t number() {

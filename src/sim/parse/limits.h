@@ -7,6 +7,7 @@
 
 namespace tilewright::sim {
 
+constexpr int kLastMajorVersion = 29;  ///< of PTX: later ones are garbage in a .version
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 constexpr int kMaxScopeDepth = 64;       ///< { } in a function
 constexpr int kMaxExpressionDepth = 64;  ///< parentheses, signs and ?: of a constant expression

@@ -58,13 +58,16 @@ class ModuleParser {
     const auto first = std::from_chars(text.data(), end, major);
     if (dot != text.npos && first.ptr == text.data() + dot) {
       const auto second = std::from_chars(first.ptr + 1, end, minor);
-      if (second.ec == std::errc() && second.ptr == end && major >= 1 && minor <= 9) {
+      const bool is_version = second.ec == std::errc() && second.ptr == end && minor <= 9;
+      if (is_version && major >= 1 && major <= kLastMajorVersion) {
         module_.version = 10 * major + minor;
         return;
       }
     }
     tokens_.fail(number.pos,
-                 fmt::format("{} is no version; expected one such as 9.0", quote(text, 30)));
+                 fmt::format("{} is no version; expected one from 1.0 to {}.9, of "
+                             "which {}.{} is the newest known",
+                             quote(text, 30), kLastMajorVersion, kNewestPtx / 10, kNewestPtx % 10));
   }
 
   /// .target sm_90a, texmode_independent, debug
@@ -162,8 +165,9 @@ class ModuleParser {
     const auto close = suggestion(
         token.text, {".func", ".entry", ".global", ".const", ".shared", ".local", ".visible",
                      ".extern", ".weak", ".common", ".section", ".file", ".alias", ".pragma"});
-    tokens_.fail(token.pos, fmt::format("{} cannot stand outside of a function{}",
-                                        TokenStream::describe(token), close));
+    tokens_.fail(token.pos,
+                 fmt::format("{} cannot stand outside of a function{}{}",
+                             TokenStream::describe(token), close, module_.version_note()));
   }
 
   std::uint32_t function_named(const Token& name) {

@@ -198,7 +198,7 @@ void CodeBuilder::translate_syntax(const FlatInsn& flat) {
   std::size_t num_leading = 0;
   row_ = find_row(*flat.syntax, num_leading);
   if (row_ == nullptr) {
-    fail_at(module_, flat.syntax->pos, unknown_instruction(*flat.syntax));
+    fail_at(module_, flat.syntax->pos, unknown_instruction(*flat.syntax, module_));
   }
   check_target(*row_, *flat.syntax);
   Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);

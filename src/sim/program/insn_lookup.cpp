@@ -94,7 +94,7 @@ const InsnRow* find_row(const Instruction& syntax, std::size_t& num_leading) {
   }
 }
 
-std::string unknown_instruction(const Instruction& syntax) {
+std::string unknown_instruction(const Instruction& syntax, const Module& module) {
   std::string name(syntax.opcode);
   for (const std::string_view modifier : syntax.modifiers) {
     name += '.';
@@ -106,7 +106,8 @@ std::string unknown_instruction(const Instruction& syntax) {
   std::vector<std::string_view> names;
   for (const auto& [known, row] : rows_by_name()) names.push_back(known);
   std::ranges::sort(names);
-  return fmt::format("unknown instruction {}; {}", name, similar_names(syntax.opcode, names));
+  return fmt::format("unknown instruction {}; {}{}", name, similar_names(syntax.opcode, names),
+                     module.version_note());
 }
 
 }  // namespace tilewright::sim

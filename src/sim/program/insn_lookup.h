@@ -12,6 +12,6 @@ namespace tilewright::sim {
 const InsnRow* find_row(const Instruction& syntax, std::size_t& num_leading);
 
 /// "unknown instruction wgmma.mma_asinc; did you mean wgmma.mma_async?", or why it is not there.
-std::string unknown_instruction(const Instruction& syntax);
+std::string unknown_instruction(const Instruction& syntax, const Module& module);
 
 }  // namespace tilewright::sim

@@ -92,7 +92,8 @@ std::string_view Lowering::take_prefix(std::string_view prefix) {
 }
 
 void Lowering::finish_modifiers() {
-  if (!modifiers_.empty()) fail(fmt::format("unknown modifier .{}", modifiers_.front()));
+  if (modifiers_.empty()) return;
+  fail(fmt::format("unknown modifier .{}", modifiers_.front()));
 }
 
 int Lowering::num_operands() const noexcept {
@@ -300,7 +301,12 @@ Insn& Lowering::emit_jump(ExecFn exec, std::initializer_list<Row> ops, const Ope
 }
 
 void Lowering::fail(std::string_view message) const {
-  sim::fail_at(builder_.module_, syntax_.pos, message);
+  const std::string note = modifiers_.empty() ? "" : module().version_note();
+  sim::fail_at(builder_.module_, syntax_.pos, std::string(message) + note);
+}
+
+void Lowering::refuse(std::string_view reason) const {
+  sim::fail_at(builder_.module_, syntax_.pos, reason);
 }
 
 void Lowering::fail_at(const Operand& operand, std::string_view message) const {

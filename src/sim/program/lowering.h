@@ -129,7 +129,11 @@ class Lowering {
   /// The instruction index of a label, for jumps: put it into Insn::imm with emit_jump.
   Insn& emit_jump(ExecFn exec, std::initializer_list<Row> ops, const Operand& label);
 
-  [[noreturn]] void fail(std::string_view message) const;  ///< at the opcode
+  /// At the opcode. In a module newer than the table its version stands beside the message if there
+  /// are modifiers left that may be new.
+  [[noreturn]] void fail(std::string_view message) const;
+  /// The instruction is known and not simulated.
+  [[noreturn]] void refuse(std::string_view reason) const;
   [[noreturn]] void fail_at(const Operand& operand, std::string_view message) const;
 
  private:

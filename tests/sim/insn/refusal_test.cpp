@@ -27,6 +27,48 @@ TEST(RefusalOnBlackwell, HasNoWgmma) {
   EXPECT_THAT(module->kernels().at(0).problem, testing::HasSubstr("tcgen05.mma"));
 }
 
+/// Of a kernel with this body in a module of PTX `version`.
+std::string problem_in(const std::string& version, const std::string& body) {
+  Machine machine(*find_device_model("h200"), {});
+  return machine
+      .load(parse_module(".version " + version +
+                             "\n.target sm_90a\n.address_size 64\n.visible .entry k() {\n"
+                             ".reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f32 %f<4>;\n" +
+                             body + "\nret;\n}",
+                         "k.ptx"))
+      ->kernels()
+      .at(0)
+      .problem;
+}
+
+TEST(NewerPtx, RunsAsFarAsItsInstructionsAreKnown) {
+  EXPECT_EQ(problem_in("9.4", "add.u32 %r1, %r2, %r3;"), "");
+  EXPECT_EQ(problem_in("12.0", "add.u32 %r1, %r2, %r3;"), "");
+}
+
+TEST(NewerPtx, IsNamedBesideAnInstructionThatIsUnknown) {
+  for (const char* body :
+       {"hop.u32 %r1, %r2;", "add.hop.u32 %r1, %r2, %r3;", "add.u33 %r1, %r2, %r3;",
+        "mbarrier.init.hop.shared.b64 [%r1], 1;", "cvt.rn.f9.f32 %r1, %f1;"}) {
+    EXPECT_THAT(problem_in("9.4", body),
+                testing::HasSubstr("; the module is PTX 9.4, and 9.0 is the newest known here"))
+        << body;
+    EXPECT_THAT(problem_in("9.0", body),
+                testing::AllOf(testing::Not(""), testing::Not(testing::HasSubstr("newest"))))
+        << body;
+  }
+}
+
+TEST(NewerPtx, IsNotNamedBesideWhatIsKnown) {
+  for (const char* body :
+       {"suld.b.1d.v2.b32.trap {%r1, %r2}, [%rd1, {%r3}];",
+        "multimem.red.relaxed.sys.global.add.u32 [%rd1], %r2;", "add.u32 %r1, %rd2, %r3;"}) {
+    EXPECT_THAT(problem_in("9.4", body),
+                testing::AllOf(testing::Not(""), testing::Not(testing::HasSubstr("newest"))))
+        << body;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Instructions, Refusal,
     testing::Values(

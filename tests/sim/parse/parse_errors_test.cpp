@@ -109,6 +109,21 @@ TEST(ParseErrors, OutsideOfFunctions) {
   EXPECT_THAT(error_in(".section .debug_info { .b8 1"), HasSubstr("never closed"));
 }
 
+TEST(ParseErrors, NewerVersionsAreNamedBesideWhatIsUnknown) {
+  const auto error = [](std::string version, const char* body) {
+    const std::string text = ".version " + version + "\n.target sm_90a\n" + body;
+    return error_of(ErrorKind::kParseError, [&] { parse_module(text, "input"); });
+  };
+  const auto has_note = HasSubstr("; the module is PTX 9.4, and 9.0 is the newest known here");
+  for (const char* body :
+       {".entry f() { mov.u32 %r1, %new_register; }", ".entry f() .newbound { ret; }",
+        ".entry f() { .new 3; ret; }", ".newdirective 4;"}) {
+    EXPECT_THAT(error("9.4", body), has_note) << body;
+    EXPECT_THAT(error("9.0", body), Not(HasSubstr("newest known"))) << body;
+  }
+  EXPECT_THAT(error("9.4", ".entry f() { bra L; }"), Not(HasSubstr("newest known")));
+}
+
 TEST(ParseErrors, TheBeginning) {
   const auto error = [](const char* text) {
     return error_of(ErrorKind::kParseError, [&] { parse_module(text, "input"); });
@@ -117,6 +132,8 @@ TEST(ParseErrors, TheBeginning) {
   EXPECT_THAT(error(".target sm_90a"), HasSubstr("PTX begins with .version"));
   EXPECT_THAT(error(".version 9"), HasSubstr("no version"));
   EXPECT_THAT(error(".version 9.0 .address_size 64"), HasSubstr("expected .target"));
+  EXPECT_THAT(error(".version 90.0 .target sm_90a"), HasSubstr("from 1.0 to 29.9"));
+  EXPECT_THAT(error(".version 0.0 .target sm_90a"), HasSubstr("no version"));
   EXPECT_THAT(error(".version 9.0 .target sm_90x"), HasSubstr("no architecture"));
   EXPECT_THAT(error(".version 9.0 .target debug"), HasSubstr("names no architecture"));
 }
