@@ -74,18 +74,26 @@ struct TensorMapFields {
 
 /// Which rule of the driver the fields break, as "tensor map: box[0] = 300; expected 1 to 256";
 /// empty if none. Entries beyond the rank are not looked at.
-/// Source   CUDA driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col
+/// Source   CUDA driver API, cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col; where an H200's
+///          driver decides otherwise (tests/golden/hardware/tensor_map.txt.gz), as it does
 std::string validate(const TensorMapFields& fields);
 
-/// The object. Fields may break rules; what does not fit its place (a box of 70000) is stored as
-/// another value that breaks the same rule.
+/// The same for cuTensorMapEncodeIm2colWide, of whose corners only the first is used. The object
+/// does not say that it is wide.
+std::string validate_im2col_wide(const TensorMapFields& fields);
+
+/// The object, as the hardware has it: of fields that break no rule, see validate().
 ///
-/// Layout   0 magic u32, 4 rank - 1, 5 element, 6 interleave, 7 swizzle mode, 8 swizzle atomicity,
-///          9 fill, 10 L2 promotion, 11 mode (u8 each), 12 channels per pixel u16, 14 pixels per
-///          column u16, 16 address u64, 24 strides u64 x 4, 56 dims u64 x 5, 96 box u16 x 5, 106
-///          element strides u8 x 5, 111 zero, 112 lower corner s16 x 3, 118 upper corner s16 x 3,
-///          124 zero u32. Swizzle mode and atomicity are PTX's, two fields, because they can be
-///          replaced one by one. It is our own: NVIDIA's is not public, and nothing may rely on it.
+/// Layout   32-bit words, low bits first; counts less 1. 0 and 1 address; 2 bit 0 im2col, 4 rank
+///          (3 bits), 7 element (4: PTX's code, with 7 and 8 for TF32), 11 interleave (2), 13
+///          swizzle (2), 15 NaN fill, 16 TF32, 17 L2 promotion (2); 3 to 6 strides / 16, and bits 32
+///          to 35 of each in word 7; 8 to 12 dims; 13 element strides (3 bits each), 24 box[0] or
+///          channels; 14 box[1] to [4], or the corners: 16, 8 or 5 bits for each of 1 to 3, the
+///          upper ones from bit 16 on; 15 pixels per column. Behind them the driver notes the bytes
+///          of a box (word 16) and of the swizzle's pattern (18), which nothing reads.
+/// Source   derived from objects of an H200's driver (tests/golden/hardware/tensor_map.txt.gz).
+///          Inferred, because no H200 has them: elements 13 to 15 (4 and 6 bits), word 2 bits 19
+///          (swizzle atomicity, 2) and 21 (swizzle of 96 bytes)
 void encode(const TensorMapFields& fields, std::span<std::byte, kTensorMapBytes> object);
 
 /// The fields of an object, if it is one.
@@ -112,13 +120,13 @@ enum class TensorMapField : std::uint8_t {
 
 /// tensormap.replace: `ordinal` is the dimension (box_dim, global_dim, element_stride), that
 /// dimension - 1 (global_stride), else ignored; `value` is the value or PTX's own code, which for
-/// elemtype differs from the driver's. An object of zeros becomes a tensor map with its first
-/// replacement, and a valid one once every field has been replaced.
-/// Returns  what is wrong with field, ordinal or value, or that the object is neither a tensor map
-///          nor zeros, with the object unchanged then; "" if it was replaced. Rules that involve
-///          several fields are checked when the map is used.
+/// elemtype differs from the driver's. A global_dim of 0 becomes 2^32, which only counts if the map
+/// is used.
+/// Returns  what is wrong with ordinal or value, with the object unchanged then; "" if it was
+///          replaced. Rules that involve several fields are checked when the map is used.
 std::string replace_field(std::span<std::byte, kTensorMapBytes> object, TensorMapField field,
                           std::uint32_t ordinal, std::uint64_t value);
+void replace_address(std::span<std::byte, kTensorMapBytes> object, std::uint64_t address) noexcept;
 
 /// Why a tiled copy that starts at this innermost coordinate is an illegal instruction; "" if it is
 /// not one. In bytes the coordinate must be a multiple of 16, inside the tensor and outside,
@@ -134,6 +142,10 @@ std::uint32_t element_bits(TensorElement element) noexcept;
 /// Of four or six bits, spread over 16-byte groups in shared memory.
 bool is_padded(TensorElement element) noexcept;
 bool is_floating(TensorElement element) noexcept;
+
+/// Bytes of a box in shared memory as the driver counts them: of each dimension box / element
+/// stride, rounded down.
+std::uint64_t box_bytes(const TensorMapFields& fields) noexcept;
 
 /// Bytes within which the swizzle permutes; 0 without one.
 std::uint32_t swizzle_span_bytes(TensorSwizzle swizzle) noexcept;

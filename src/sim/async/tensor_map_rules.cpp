@@ -1,4 +1,4 @@
-// The rules of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, one refusal each.
+// The rules of cuTensorMapEncode*, one refusal each.
 #include "sim/async/tensor_map.h"
 
 #include <utility>
@@ -15,7 +15,8 @@ constexpr std::uint32_t kMaxBox = 256;
 constexpr std::uint32_t kMaxElementStride = 8;
 constexpr std::uint32_t kMaxChannels = 256;
 constexpr std::uint32_t kMaxPixels = 1024;
-constexpr std::uint32_t kPaddedGroup = 128;  // elements that the padded types come in
+constexpr std::uint64_t kMaxBoxBytes = 228 << 10;  // the shared memory of a multiprocessor
+constexpr std::uint32_t kPaddedGroup = 128;        // elements that the padded types come in
 
 template <class... Args>
 std::string refusal(fmt::format_string<Args...> format, Args&&... args) {
@@ -79,13 +80,13 @@ std::string check_inner(const TensorMapFields& fields, const char* name, std::ui
   if (is_padded(fields.element) && count != kPaddedGroup) {
     return refusal("{} = {}; {} needs {}", name, count, name_of(fields.element), kPaddedGroup);
   }
-  if (fields.interleave != TensorInterleave::kNone) return {};
   const std::uint64_t bits = std::uint64_t{count} * element_bits(fields.element);
   if (bits % 128 != 0) {
     return refusal("{} = {} of {} are {} bytes; expected a multiple of 16", name, count,
                    name_of(fields.element), static_cast<double>(bits) / 8);
   }
-  const std::uint32_t span = swizzle_span_bytes(fields.swizzle);
+  const bool has_span = fields.interleave == TensorInterleave::kNone;
+  const std::uint32_t span = has_span ? swizzle_span_bytes(fields.swizzle) : 0;
   if (span != 0 && bits / 8 > span) {
     return refusal("{} = {} of {} are {} bytes; swizzle {} spans {}", name, count,
                    name_of(fields.element), bits / 8, name_of(fields.swizzle), span);
@@ -100,6 +101,22 @@ std::string check_box(const TensorMapFields& fields) {
     }
   }
   return check_inner(fields, "box[0]", fields.box[0]);
+}
+
+/// The pixels between the corners must be some. With interleave the driver takes each dimension for
+/// the one before it.
+std::string check_bounding_box(const TensorMapFields& fields) {
+  const std::size_t first = fields.interleave == TensorInterleave::kNone ? 1 : 0;
+  for (std::size_t i = 0; i + 2 < fields.rank; ++i) {
+    const auto dim = static_cast<std::int64_t>(fields.dims[i + first]);
+    const std::int64_t pixels = dim + fields.upper_corner[i] - fields.lower_corner[i];
+    if (pixels > 0) continue;
+    return refusal(
+        "lower corner[{}] = {} and upper corner[{}] = {} leave {} of the {} pixels of dims[{}]; "
+        "expected at least 1",
+        i, fields.lower_corner[i], i, fields.upper_corner[i], pixels, dim, i + first);
+  }
+  return {};
 }
 
 std::string check_im2col(const TensorMapFields& fields) {
@@ -121,6 +138,7 @@ std::string check_im2col(const TensorMapFields& fields) {
                      limit - 1, fields.rank);
     }
   }
+  if (std::string problem = check_bounding_box(fields); !problem.empty()) return problem;
   return check_inner(fields, "channels per pixel", fields.channels_per_pixel);
 }
 
@@ -139,9 +157,6 @@ bool is_swizzle_of_padded(TensorElement element, TensorSwizzle swizzle) {
 }
 
 std::string check_modes(const TensorMapFields& fields) {
-  if (fields.interleave == TensorInterleave::k32B && fields.swizzle != TensorSwizzle::k32B) {
-    return refusal("swizzle = {} with interleave 32B; expected 32B", name_of(fields.swizzle));
-  }
   if (fields.interleave != TensorInterleave::kNone &&
       fields.element == TensorElement::k16U6Align16B) {
     return refusal("type {} cannot be interleaved", name_of(fields.element));
@@ -157,14 +172,30 @@ std::string check_modes(const TensorMapFields& fields) {
   return {};
 }
 
+std::string check_box_bytes(const TensorMapFields& fields) {
+  const std::uint64_t bytes = box_bytes(fields);
+  if (bytes <= kMaxBoxBytes) return {};
+  return refusal("a box has {} bytes; expected at most the {} of shared memory", bytes,
+                 kMaxBoxBytes);
+}
+
 }  // namespace
+
+std::string validate_im2col_wide(const TensorMapFields& fields) {
+  if (fields.swizzle == TensorSwizzle::k32B) {
+    return refusal("swizzle = 32B with im2col wide; expected NONE, 64B, 128B or 128B_ATOM_32B");
+  }
+  return validate(fields);
+}
 
 std::string validate(const TensorMapFields& fields) {
   if (std::string problem = check_rank(fields); !problem.empty()) return problem;
   for (const auto check : {check_memory, check_modes, check_element_strides}) {
     if (std::string problem = check(fields); !problem.empty()) return problem;
   }
-  return fields.mode == TensorMode::kTiled ? check_box(fields) : check_im2col(fields);
+  std::string problem =
+      fields.mode == TensorMode::kTiled ? check_box(fields) : check_im2col(fields);
+  return problem.empty() ? check_box_bytes(fields) : problem;
 }
 
 }  // namespace tilewright::sim

@@ -325,6 +325,11 @@
      const std::uint64_t*, const int*, const int*, std::uint32_t, std::uint32_t, \
      const std::uint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, \
      CUtensorMapFloatOOBfill)) \
+  X(cuTensorMapEncodeIm2colWide, 12080, \
+    (CUtensorMap*, CUtensorMapDataType, std::uint32_t, void*, const std::uint64_t*, \
+     const std::uint64_t*, int, int, std::uint32_t, std::uint32_t, const std::uint32_t*, \
+     CUtensorMapInterleave, CUtensorMapIm2ColWideMode, CUtensorMapSwizzle, \
+     CUtensorMapL2promotion, CUtensorMapFloatOOBfill)) \
   X(cuTensorMapEncodeTiled, 12000, \
     (CUtensorMap*, CUtensorMapDataType, std::uint32_t, void*, const std::uint64_t*, \
      const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, CUtensorMapInterleave, \
@@ -545,7 +550,6 @@
   X(cuSurfObjectGetResourceDesc, 5000) \
   X(cuSurfRefGetArray, 3000) \
   X(cuSurfRefSetArray, 3000) \
-  X(cuTensorMapEncodeIm2colWide, 12080) \
   X(cuTexObjectCreate, 5000) \
   X(cuTexObjectDestroy, 5000) \
   X(cuTexObjectGetResourceDesc, 5000) \

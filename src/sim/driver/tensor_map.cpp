@@ -8,12 +8,10 @@ namespace tilewright::sim::abi {
 
 namespace {
 
-constexpr std::uint32_t kMaxEnumerator = 15;
-
 template <class To, class From>
-To converted(From value) {
+To converted(From value, To last) {
   const auto number = static_cast<int>(value);
-  expect(number >= 0 && number <= static_cast<int>(kMaxEnumerator));
+  expect(number >= 0 && number <= static_cast<int>(last));
   return static_cast<To>(number);
 }
 
@@ -36,11 +34,11 @@ TensorMapFields fields_of(const Tensor& tensor) {
   expect(tensor.dims != nullptr && tensor.element_strides != nullptr);
   expect(tensor.strides_bytes != nullptr || tensor.rank == 1);
   TensorMapFields fields;
-  fields.element = converted<TensorElement>(tensor.type);
-  fields.interleave = converted<TensorInterleave>(tensor.interleave);
-  fields.swizzle = converted<TensorSwizzle>(tensor.swizzle);
-  fields.l2_promotion = converted<TensorL2Promotion>(tensor.l2_promotion);
-  fields.fill = converted<TensorFill>(tensor.fill);
+  fields.element = converted(tensor.type, TensorElement::k16U6Align16B);
+  fields.interleave = converted(tensor.interleave, TensorInterleave::k32B);
+  fields.swizzle = converted(tensor.swizzle, TensorSwizzle::k128BAtom64B);
+  fields.l2_promotion = converted(tensor.l2_promotion, TensorL2Promotion::k256B);
+  fields.fill = converted(tensor.fill, TensorFill::kNan);
   fields.rank = tensor.rank;
   fields.address = reinterpret_cast<std::uint64_t>(tensor.address);
   for (std::uint32_t i = 0; i < tensor.rank; ++i) {
@@ -52,9 +50,8 @@ TensorMapFields fields_of(const Tensor& tensor) {
 }
 
 /// Errors   Failure after saying which rule is broken: the driver itself would not tell
-void write(CUtensorMap* map, const TensorMapFields& fields) {
+void write(CUtensorMap* map, const TensorMapFields& fields, const std::string& problem) {
   expect(map != nullptr);
-  const std::string problem = validate(fields);
   if (!problem.empty()) {
     say(problem);
     refuse(CUresult::kInvalidValue);
@@ -84,7 +81,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, std:
     expect(box != nullptr);
     for (std::uint32_t i = 0; i < rank; ++i) fields.box[i] = box[i];
     require_known_to_device(fields);
-    write(map, fields);
+    write(map, fields, validate(fields));
   });
 }
 
@@ -106,18 +103,42 @@ CUresult cuTensorMapEncodeIm2col(
     fields.channels_per_pixel = channels_per_pixel;
     fields.pixels_per_column = pixels_per_column;
     require_known_to_device(fields);
-    write(map, fields);
+    write(map, fields, validate(fields));
+  });
+}
+
+CUresult cuTensorMapEncodeIm2colWide(
+    CUtensorMap* map, CUtensorMapDataType type, std::uint32_t rank, void* address,
+    const std::uint64_t* dims, const std::uint64_t* strides_bytes, int lower_corner_width,
+    int upper_corner_width, std::uint32_t channels_per_pixel, std::uint32_t pixels_per_column,
+    const std::uint32_t* element_strides, CUtensorMapInterleave interleave,
+    CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2_promotion,
+    CUtensorMapFloatOOBfill fill) {
+  return call([&] {
+    TensorMapFields fields = fields_of({type, rank, address, dims, strides_bytes, element_strides,
+                                        interleave, swizzle, l2_promotion, fill});
+    expect(rank >= 3 &&
+           (mode == CUtensorMapIm2ColWideMode::kW || mode == CUtensorMapIm2ColWideMode::kW128));
+    fields.mode = TensorMode::kIm2col;
+    fields.lower_corner[0] = lower_corner_width;
+    fields.upper_corner[0] = upper_corner_width;
+    fields.channels_per_pixel = channels_per_pixel;
+    fields.pixels_per_column = pixels_per_column;
+    require_known_to_device(fields);
+    write(map, fields, validate_im2col_wide(fields));
   });
 }
 
 CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* address) {
   return call([&] {
     expect(map != nullptr);
-    DecodedTensorMap decoded = decode_tensor_map(std::span<const std::byte, kTensorMapBytes>(
-        reinterpret_cast<const std::byte*>(map), kTensorMapBytes));
+    const std::span<std::byte, kTensorMapBytes> object(reinterpret_cast<std::byte*>(map),
+                                                       kTensorMapBytes);
+    DecodedTensorMap decoded = decode_tensor_map(object);
     expect(decoded.problem.empty());
     decoded.fields.address = reinterpret_cast<std::uint64_t>(address);
-    write(map, decoded.fields);
+    expect(validate(decoded.fields).empty());
+    replace_address(object, decoded.fields.address);
   });
 }
 
