@@ -3,8 +3,10 @@
 #include "sim/async/tensor_map.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,8 +68,14 @@ std::size_t read_array(const JsonNode& node, Array& out, std::size_t least, std:
               least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
               elems.size());
   }
+  using Number = typename Array::value_type;
   for (std::size_t i = 0; i < elems.size(); ++i) {
-    out[i] = static_cast<typename Array::value_type>(elems[i].as_int(0));
+    const std::int64_t value = elems[i].as_int(0);
+    if (!std::in_range<Number>(value)) {
+      elems[i].fail("{} is too large; the largest is {}", value,
+                    std::numeric_limits<Number>::max());
+    }
+    out[i] = static_cast<Number>(value);
   }
   return elems.size();
 }

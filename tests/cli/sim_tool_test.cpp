@@ -3,6 +3,7 @@
 #include "base/npy.h"
 #include "tests/cli/run_tool.h"
 
+#include <chrono>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -94,6 +95,38 @@ TEST(SimTool, RunComparesAndWrites) {
   EXPECT_THAT(outcome.out, HasSubstr("host time"));
   const HostTensor y = read_npy(files.folder / "y.npy");
   EXPECT_EQ(y.elems<float>()[999], 2.0f * 999 + 1);
+}
+
+TEST(SimTool, ReportThatCannotBeWrittenFailsNoLaunch) {
+  const Files files;
+  const Outcome outcome =
+      files.run("--report " + std::string(files.folder / "no/such/report.json"));
+  EXPECT_THAT(outcome.out, HasSubstr("1000 of 1000 elements as expected"));
+  EXPECT_THAT(outcome.err, HasSubstr("the simulator's report: "));
+}
+
+TEST(SimTool, BoxesOfTensorMapsAreNotCut) {
+  for (const char* box : {"4294967300", "4294967296", "-1"}) {
+    json launch = saxpy_launch();
+    launch["params"][3] = {{"tensor_map", {{"buffer", "x"}, {"box", {json::parse(box)}}}}};
+    const Outcome outcome = Files(launch).run();
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("/params/3/tensor_map/box/0: ")) << box;
+  }
+}
+
+TEST(SimTool, IsaMeetsTheLimitOfInlinedCallsAtOnce) {
+  std::string ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.func f0() { ret; }\n";
+  for (int i = 1; i < 60; ++i) {
+    ptx += fmt::format(".func f{}() {{ call f{}; call f{}; ret; }}\n", i, i - 1, i - 1);
+  }
+  const Files files;
+  write_file(files.ptx, ptx + ".visible .entry k() { call f59; ret; }\n");
+  const auto start = std::chrono::steady_clock::now();
+  const Outcome outcome = run_tool("sim isa " + files.ptx);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_THAT(outcome.out + outcome.err,
+              HasSubstr("k has more than 4000000 instructions once all calls are inlined"));
 }
 
 TEST(SimTool, RunSaysWhatDiffers) {

@@ -86,9 +86,9 @@ std::string validate_im2col_wide(const TensorMapFields& fields);
 ///
 /// Layout   32-bit words, low bits first; counts less 1. 0 and 1 address; 2 bit 0 im2col, 4 rank
 ///          (3 bits), 7 element (4: PTX's code, with 7 and 8 for TF32), 11 interleave (2), 13
-///          swizzle (2), 15 NaN fill, 16 TF32, 17 L2 promotion (2); 3 to 6 strides / 16, and bits 32
-///          to 35 of each in word 7; 8 to 12 dims; 13 element strides (3 bits each), 24 box[0] or
-///          channels; 14 box[1] to [4], or the corners: 16, 8 or 5 bits for each of 1 to 3, the
+///          swizzle (2), 15 NaN fill, 16 TF32, 17 L2 promotion (2); 3 to 6 strides / 16, and bits
+///          32 to 35 of each in word 7; 8 to 12 dims; 13 element strides (3 bits each), 24 box[0]
+///          or channels; 14 box[1] to [4], or the corners: 16, 8 or 5 bits for each of 1 to 3, the
 ///          upper ones from bit 16 on; 15 pixels per column. Behind them the driver notes the bytes
 ///          of a box (word 16) and of the swizzle's pattern (18), which nothing reads.
 /// Source   derived from objects of an H200's driver (tests/golden/hardware/tensor_map.txt.gz).

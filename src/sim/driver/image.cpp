@@ -109,12 +109,33 @@ struct Entry {
   std::string_view payload;
 };
 
+/// Bytes that can be read from an address on: to the end of the mapping that it is in. The driver's
+/// interface has no length, and a header may claim more than there is.
+std::uint64_t readable_bytes(const std::byte* from) {
+  const auto address = reinterpret_cast<std::uint64_t>(from);
+  std::ifstream maps("/proc/self/maps");
+  std::uint64_t end = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    std::uint64_t low = 0, high = 0;
+    char dash = 0;
+    std::string rights;
+    fields >> std::hex >> low >> dash >> high >> rights;
+    const bool goes_on = end == 0 ? low <= address && address < high : low == end;
+    if (end != 0 && !goes_on) break;
+    if (goes_on && rights.starts_with('r')) end = high;
+  }
+  return end == 0 ? ~std::uint64_t{0} : end - address;  // 0: the system does not tell
+}
+
 /// All entries; stops where the container stops making sense.
 std::vector<Entry> entries_of(const std::byte* fatbin) {
   const auto header = read<FatbinHeader>(fatbin);
   std::vector<Entry> entries;
   const std::byte* at = fatbin + header.header_bytes;
-  std::uint64_t rest = header.payload_bytes;
+  const std::uint64_t there = readable_bytes(fatbin);
+  if (there <= header.header_bytes) return entries;
+  std::uint64_t rest = std::min(header.payload_bytes, there - header.header_bytes);
   while (rest >= sizeof(EntryHeader)) {
     Entry entry{.header = read<EntryHeader>(at), .payload = {}};
     const std::uint64_t head = entry.header.header_bytes;

@@ -92,7 +92,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int cuda_version,
 
 CUresult cuGetExportTable(const void** out, const CUuuid* id) {
   if (out == nullptr || id == nullptr) return CUresult::kInvalidValue;
-  *out = find_export_table(*id);
+  *out = find_export_table(*id, __builtin_return_address(0));
   return *out != nullptr ? CUresult::kSuccess : CUresult::kNotFound;
 }
 

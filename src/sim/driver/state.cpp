@@ -190,7 +190,7 @@ void withdraw_host_range(std::uint64_t address) {
 
 void release_block(const Block& block) noexcept {
   if (block.kind == Block::Kind::kDevice) {
-    block.device->machine().memory().free(block.address);
+    answer([&] { block.device->machine().memory().free(block.address); });  // says what is wrong
     return;
   }
   withdraw_host_range(block.address);

@@ -190,13 +190,34 @@ Step call_assertfail(Warp& warp, const Insn& insn, std::uint32_t active) {
                     read_local<std::uint32_t>(warp, lane, call.arguments[2]), text(3), text(0)));
 }
 
+namespace {
+
+constexpr const char* kKernelHeap = "malloc of a kernel";
+
+/// The host's allocations are not the kernel's to free.
+void require_of_kernel(const Warp& warp, std::uint64_t address, int lane) {
+  const auto holder = warp.grid->memory->find(address);
+  const bool is_start = holder && holder->address == address;
+  if (is_start && !holder->is_freed && holder->origin == kKernelHeap) return;
+  const std::string is =
+      !holder ? "no allocation is there"
+              : fmt::format("{} the {} bytes made by {}{}",
+                            is_start ? "it is the start of" : "it is inside", holder->size_bytes,
+                            holder->origin, holder->is_freed ? ", which were freed" : "");
+  fault(FaultKind::kIllegalAddress, 1U << lane,
+        fmt::format("free of {:#x} by lane {}: {}; free takes what malloc gave to a kernel",
+                    address, lane, is));
+}
+
+}  // namespace
+
 Step call_malloc(Warp& warp, const Insn& insn, std::uint32_t active) {
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     const auto bytes = read_local<std::uint64_t>(warp, lane, call_of(insn).arguments[0]);
     std::uint64_t address = 0;
     try {
-      if (bytes != 0) address = warp.grid->memory->allocate(bytes, "malloc of a kernel");
+      if (bytes != 0) address = warp.grid->memory->allocate(bytes, kKernelHeap);
     } catch (const Error&) {
       address = 0;  // as malloc says it
     }
@@ -210,9 +231,10 @@ Step call_free(Warp& warp, const Insn& insn, std::uint32_t active) {
     if ((active >> lane & 1) == 0) continue;
     const auto address = read_local<std::uint64_t>(warp, lane, call_of(insn).arguments[0]);
     if (address == 0) continue;
+    require_of_kernel(warp, address, lane);
     try {
       warp.grid->memory->free(address);
-    } catch (const Error& error) {
+    } catch (const Error& error) {  // another CTA was faster
       fault(FaultKind::kIllegalAddress, 1U << lane, fmt::format("free: {}", error.what()));
     }
   }

@@ -16,6 +16,10 @@ namespace tilewright::sim {
 
 namespace {
 
+// Of a kernel: "Kernel Function Parameter Attributes" of the PTX manual; ptxas refuses more.
+constexpr std::uint64_t kMaxParamBytes = 32764;
+constexpr std::uint64_t kMaxOldParamBytes = 4352;
+
 std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
   align = std::max<std::uint64_t>(align, 1);
   return (value + align - 1) / align * align;
@@ -95,6 +99,13 @@ void CodeBuilder::place_params(const Function& entry) {
     code_->info.params.push_back(
         {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(param.size_bytes)});
     offset += param.size_bytes;
+  }
+  const bool is_large = module_.version >= 81 && module_.target >= 70;
+  const std::uint64_t limit = is_large ? kMaxParamBytes : kMaxOldParamBytes;
+  if (offset > limit) {
+    fail_at(module_, entry.pos,
+            fmt::format("kernel {} has {} bytes of parameters; at most {} fit{}", entry.name,
+                        offset, limit, is_large ? "" : " before PTX 8.1 or sm_70"));
   }
   code_->info.param_bytes = static_cast<std::uint32_t>(offset);
 }

@@ -20,6 +20,7 @@ class Flattener {
  public:
   Flattener(const Module& module, const Function& entry) {
     out_.module = &module;
+    check_size(entry);
     add_copy(entry, 0);
     expand(0);
     if (!called_.empty()) {
@@ -37,6 +38,26 @@ class Flattener {
 
  private:
   const Module& module() const { return *out_.module; }
+
+  /// Before anything is expanded: a few functions that call each other twice make millions.
+  void check_size(const Function& entry) {
+    if (num_expanded(entry) <= kMaxInstructions) return;
+    fail_at(module(), entry.pos,
+            fmt::format("{} has more than {} instructions once all calls are inlined", entry.name,
+                        kMaxInstructions));
+  }
+
+  /// Instructions of a body with what it calls in it, at most a little more than the limit.
+  std::uint64_t num_expanded(const Function& function) {
+    const auto known = num_expanded_.find(&function);
+    if (known != num_expanded_.end()) return known->second;
+    std::uint64_t count = function.body.size();
+    for (const Function* callee : callees(function)) {
+      if (count > kMaxInstructions) break;
+      if (!is_builtin(*callee) && !calls_itself(*callee)) count += num_expanded(*callee);
+    }
+    return num_expanded_[&function] = count;
+  }
 
   std::uint32_t add_copy(const Function& function, std::uint32_t caller) {
     FunctionCopy copy;
@@ -243,6 +264,7 @@ class Flattener {
 
   FlatKernel out_;
   std::map<const Function*, bool> calls_itself_;
+  std::map<const Function*, std::uint64_t> num_expanded_;
   std::map<const Function*, std::uint32_t> called_copies_;
   std::map<std::uint32_t, std::uint32_t> start_labels_;  // of called copies
   std::vector<std::uint32_t> called_;                    // copies, in the order of their bodies

@@ -13,12 +13,7 @@ ReportWriter::ReportWriter(const DeviceModel& model, std::string path)
     : model_(model), path_(std::move(path)) {}
 
 void ReportWriter::write() {
-  try {
-    write_json(path_, report_json(report_, model_));
-  } catch (...) {
-    has_failed_ = true;
-    throw;
-  }
+  write_json(path_, report_json(report_, model_));
 }
 
 void ReportWriter::add(const KernelUsage& usage) {
@@ -27,7 +22,11 @@ void ReportWriter::add(const KernelUsage& usage) {
   if (is_table() || is_kept()) return;
   const auto now = std::chrono::steady_clock::now();
   if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
-  write();
+  try {
+    write();
+  } catch (const std::exception&) {
+    // The program that is looked at goes on; the last write, at the end, says what is wrong.
+  }
   last_write_ = std::chrono::steady_clock::now();
 }
 
@@ -39,7 +38,7 @@ void ReportWriter::finish(const std::function<void(std::string_view)>& print) no
   try {
     if (is_table()) {
       print(report_table(report_, model_));
-    } else if (!is_kept() && !has_failed_) {  // a failure was said already
+    } else if (!is_kept()) {
       write();
     }
   } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ class ReportWriter {
  public:
   ReportWriter(const DeviceModel& model, std::string path);
 
-  /// Errors   InvalidArgument if the file cannot be written
+  /// A file that cannot be written is no error here: finish() tries again and says it.
   void add(const KernelUsage& usage);
   /// What was added since the last call; it is forgotten.
   Report take();
@@ -34,7 +34,6 @@ class ReportWriter {
   std::string path_;
   Report report_;
   std::chrono::steady_clock::time_point last_write_;
-  bool has_failed_ = false;  ///< to write the file
 };
 
 }  // namespace tilewright::sim

@@ -71,7 +71,23 @@ TEST_F(CudartOnSim, MachineCodeAloneIsRefusedWithTheRemedy) {
 TEST_F(CudartOnSim, NvidiasOwnRuntimeIsNamedWithTheRemedy) {
   const Outcome outcome = run("vector_add_static");
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.text, testing::HasSubstr("nvcc -cudart shared"));
+  EXPECT_THAT(outcome.text, testing::HasSubstr("vector_add_static brings NVIDIA's CUDA runtime"));
+  EXPECT_THAT(outcome.text, testing::HasSubstr("link with nvcc -cudart shared"));
+}
+
+/// `vector_add` runs with our runtime; what is loaded with it brings another.
+TEST_F(CudartOnSim, TheLibraryThatBringsNvidiasRuntimeIsNamed) {
+  const auto run_with = [](const std::string& library) {
+    return run("vector_add", "LD_PRELOAD=" TILEWRIGHT_RUNTIME_PROGRAMS "/" + library).text;
+  };
+  EXPECT_THAT(run_with("libstatic.so"),
+              testing::AllOf(testing::HasSubstr("/libstatic.so brings NVIDIA's CUDA runtime"),
+                             testing::HasSubstr("a build of libstatic.so with nvcc -cudart shared"),
+                             testing::HasSubstr("by the driver API")));
+  EXPECT_THAT(run_with("libcudart.so.12"),
+              testing::AllOf(testing::HasSubstr("/libcudart.so.12 brings NVIDIA's CUDA runtime"),
+                             testing::HasSubstr("put LD_PRELOAD=" TILEWRIGHT_SIM_FOLDER
+                                                "/libcudart.so.13 before the command")));
 }
 
 }  // namespace

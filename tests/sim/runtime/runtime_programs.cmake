@@ -31,6 +31,10 @@ runtime_program(program_uncompressed ${sample} -cudart shared ${ptx} --compress-
 runtime_program(vector_add ${example} -cudart shared ${ptx} -lineinfo)
 runtime_program(vector_add_machine_code ${example} -cudart shared -gencode arch=compute_90a,code=sm_90a)
 runtime_program(vector_add_static ${example} ${ptx})
+# The same under a name that only the shared runtime has.
+set(library ${PROJECT_SOURCE_DIR}/tests/sim/runtime/library.cu)
+runtime_program(libstatic.so ${library} ${ptx} -shared -Xcompiler -fPIC)
+runtime_program(libcudart.so.12 ${library} ${ptx} -shared -Xcompiler -fPIC)
 get_property(programs GLOBAL PROPERTY tilewright_runtime_programs)
 add_custom_target(runtime_programs DEPENDS ${programs})
 add_dependencies(sim_tests runtime_programs)
