@@ -18,6 +18,7 @@ const InsnSection& bulk_copy_section();
 const InsnSection& tensor_copy_section();
 const InsnSection& tensormap_section();
 const InsnSection& mma_sync_section();
+const InsnSection& wmma_section();
 const InsnSection& wgmma_section();
 const InsnSection& tensor_memory_section();
 const InsnSection& tensor_load_store_section();

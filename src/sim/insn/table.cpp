@@ -26,6 +26,7 @@ std::span<const InsnSection> insn_table() {
       shuffle_section(),
       vote_section(),
       mma_sync_section(),
+      wmma_section(),
       wgmma_section(),
       tensor_memory_section(),
       tensor_load_store_section(),

@@ -46,8 +46,6 @@ constexpr std::string_view kMulticast =
     "multimem works on multicast memory of several devices; the simulated machine is one device";
 constexpr std::string_view kVideo =
     "video instructions are not simulated; use dp4a, min, max, add of .s16x2, or plain arithmetic";
-constexpr std::string_view kWmma =
-    "wmma's fragments are not simulated; use mma.sync, which says what each lane holds";
 constexpr std::string_view kDynamicStack =
     "dynamic local memory is not simulated; give the array a fixed size";
 
@@ -61,7 +59,6 @@ constexpr Refusal kRefusals[] = {
     {"suq", kTextures},
     {"istypep", kTextures},
     {"multimem", kMulticast},
-    {"wmma", kWmma},
     {"alloca", kDynamicStack},
     {"stacksave", kDynamicStack},
     {"stackrestore", kDynamicStack},

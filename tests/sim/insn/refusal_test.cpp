@@ -69,13 +69,40 @@ TEST(NewerPtx, IsNotNamedBesideWhatIsKnown) {
   }
 }
 
+TEST(RefusalOnBlackwell, HasNoSparseProducts) {
+  Machine machine(*find_device_model("b200"), {});
+  const auto module = machine.load(parse_module(
+      ".version 9.0 .target sm_100a .address_size 64\n.visible .entry k() { .reg .b32 %r<4>; .reg "
+      ".b64 %rd<4>; .reg .pred %p; tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r2], "
+      "%r3, %p; ret; }",
+      "k.ptx"));
+  EXPECT_THAT(module->kernels().at(0).problem,
+              testing::HasSubstr("sparse tcgen05.mma is not simulated"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Instructions, Refusal,
     testing::Values(
         Refused{"suld.b.1d.v2.b32.trap {%r1, %r2}, [%rd1, {%r3}];", "textures and surfaces"},
         Refused{"multimem.red.relaxed.sys.global.add.u32 [%rd1], %r2;", "several devices"},
         Refused{"multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%rd1];", "several devices"},
-        Refused{"wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%rd1], {%r1, %r2};", "wmma"},
+        Refused{"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];",
+                "textures and surfaces are not simulated; read global memory"},
+        Refused{"sust.b.2d.b32.trap [%rd1, {%r1, %r2}], %r3;", "textures and surfaces"},
+        Refused{"multimem.st.relaxed.sys.global.u32 [%rd1], %r2;", "several devices"},
+        Refused{"multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+                "several devices"},
+        Refused{"mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f1, "
+                "%f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, {%f1, %f2, %f3, "
+                "%f4}, %r5, 0;",
+                "sparse mma"},
+        Refused{"wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%f1, %f2, %f3, %f4}, "
+                "%rd1, %rd2, %r1, 0, 1, 1, 1, 0, 0;",
+                "sparse wgmma is not simulated"},
+        Refused{"wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%rd1], {%r1, %r2};",
+                "expected 8 registers, found 2"},
+        Refused{"wmma.load.a.sync.aligned.row.m16n16k8.global.f16 {%r1, %r2}, [%rd1];",
+                "wmma has no such shape for this type"},
         Refused{"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, "
                 "%r2}, {%r3, %r4}, {%f1, %f2, %f3, %f4}, %r5, 0;",
                 "sparse mma"},
