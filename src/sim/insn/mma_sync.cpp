@@ -3,6 +3,7 @@
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor_operands.h"
+#include "sim/tensor/converted_multiply.h"
 #include "sim/tensor/fragments.h"
 
 #include <array>
@@ -54,9 +55,14 @@ Step mma_float(Warp& warp, const Insn& insn, std::uint32_t /*active*/) {
   const FormatSpec& a_format = *tensor_format_of(form.a_type);
   TensorArithmetic arithmetic = tensor_arithmetic(TensorUnit::kMmaSync, a_format, is_half);
   arithmetic.is_exact = warp.grid->options.is_exact_mma;
-  multiply_tile(arithmetic, form.extents, {tiles.a_codes, &a_format},
-                {tiles.b_codes, tensor_format_of(form.b_type)}, std::span(tiles.c, size),
-                std::span(tiles.c, size));
+  const TileOperand a{tiles.a_codes, &a_format};
+  const TileOperand b{tiles.b_codes, tensor_format_of(form.b_type)};
+  const std::span sums(tiles.c, size);
+  if (a_format.bits() == 8) {
+    multiply_converted_tile(arithmetic, form.extents, a, b, sums, sums);
+  } else {
+    multiply_tile(arithmetic, form.extents, a, b, sums, sums);
+  }
   (is_half ? scatter_d16 : scatter_d32)(warp, form.d, form.extents.n, form.extents.m, tiles.c);
   return Step::kNext;
 }

@@ -69,7 +69,7 @@ std::uint32_t round_terms(const TensorArithmetic& arithmetic, std::span<const Te
     for (const Term& term : terms) sum.add(term.value, term.exponent - term.fraction_bits);
     return round_to_output(arithmetic, sum.value());
   }
-  int largest = terms.front().exponent;
+  int largest = arithmetic.least_exponent();
   for (const Term& term : terms) largest = std::max(largest, term.exponent);
   const int lowest = largest - arithmetic.fraction_bits;
   std::int64_t sum = 0;
@@ -139,10 +139,11 @@ std::uint32_t dot_add(const TensorArithmetic& arithmetic, std::span<const Tensor
   SpecialValues specials;
   specials.add(c.kind, c.significand < 0);
   std::array<Term, kMaxTerms> terms;
-  terms[0] = {c.significand, c.exponent, c.fraction_bits};
-  std::size_t num_terms = 1;
+  std::size_t num_terms = 0;
+  if (c.significand != 0) terms[num_terms++] = {c.significand, c.exponent, c.fraction_bits};
   for (std::size_t k = 0; k < a.size(); ++k) {
     specials.add_product(a[k], b[k]);
+    if (a[k].significand == 0 || b[k].significand == 0) continue;
     terms.at(num_terms++) = {std::int64_t{a[k].significand} * b[k].significand,
                              a[k].exponent + b[k].exponent + scale_exponent,
                              a[k].fraction_bits + b[k].fraction_bits};

@@ -3,11 +3,14 @@
 //
 // The model is a fused dot-add with truncated alignment. With F the fraction bits of a unit:
 //   1. An operand is s * 2^e: normal numbers 1 <= |s| < 2, subnormal numbers keep the smallest
-//      exponent, zero is 0 * 2^-126. A product is sa*sb * 2^(ea+eb); it is not normalised.
-//   2. emax is the largest exponent of all products and of the accumulator. Every term is truncated
-//      toward zero to a multiple of 2^(emax-F); then they are added exactly.
+//      exponent. A product is sa*sb * 2^(ea+eb); it is not normalised.
+//   2. emax is the largest exponent of all products and of the accumulator that are not zero, but
+//      not below a least one. Every term is truncated toward zero to a multiple of 2^(emax-F); then
+//      they are added exactly.
 //   3. The sum is rounded once, into the format of the output (OutputFormat).
-// Source: "MMA-Sim: bit-accurate reference model of tensor cores" (arXiv 2511.10909).
+// Sources: "MMA-Sim: bit-accurate reference model of tensor cores" (arXiv 2511.10909), "Accurate
+// Models of NVIDIA Tensor Cores" (doi 10.1145/3830409); for what they leave open, recordings of an
+// H200 (docs/notes/2026-11-23-tensor-core-numbers.md).
 #pragma once
 
 #include "formats/format_spec.h"
@@ -32,13 +35,17 @@ struct TensorArithmetic {
   /// also for kF32E8M13). Tells what a result owes to the unit.
   bool is_exact = false;
 
+  /// Least emax. fp16: an H200 drops what lies below 2^-46 also if all terms are as small. fp32:
+  /// the least product of bf16; what it cuts off changes no recorded sum.
+  constexpr int least_exponent() const { return output == OutputFormat::kF16 ? -21 : -133; }
+
   constexpr bool operator==(const TensorArithmetic&) const = default;
 };
 
 /// Units that differ in arithmetic.
 enum class TensorUnit {
   kWgmma,            ///< wgmma.mma_async, sm_90a
-  kMmaSync,          ///< mma.sync, sm_90a and sm_100a
+  kMmaSync,          ///< mma.sync, sm_90a and sm_100a; for 8-bit types converted_multiply.h
   kTcgen05,          ///< tcgen05.mma kinds f16, tf32, f8f6f4 and mxf8f6f4
   kTcgen05BlockFp4,  ///< tcgen05.mma kinds mxf4 and mxf4nvf4: for dot_add_block_scaled
 };
@@ -70,7 +77,7 @@ struct TensorNumber {
   int fraction_bits = 0;
   Kind kind = Kind::kFinite;
 
-  /// Zero takes part in the search for the largest exponent as if it were 0 * 2^-126.
+  /// Of zero: only the alignment by block scales ever asks for it.
   static constexpr int kZeroExponent = -126;
 };
 
@@ -92,7 +99,8 @@ std::uint32_t dot_add(const TensorArithmetic& arithmetic, std::span<const Tensor
 
 /// As dot_add for mxf4 and mxf4nvf4: products of 16 consecutive k are summed exactly and take part
 /// as one term, multiplied by the two scales of its block (scale.size() blocks over all of k; all
-/// scales nonnegative, their sign bit being ignored). a and b must be finite (e2m1 is).
+/// scales nonnegative, their sign bit being ignored). a and b must be finite (e2m1 is). The scales
+/// alone align a term, also one that is zero, and an accumulator of zero counts as 0 * 2^-126.
 std::uint32_t dot_add_block_scaled(const TensorArithmetic& arithmetic,
                                    std::span<const TensorNumber> a, std::span<const TensorNumber> b,
                                    const TensorNumber& c, std::span<const TensorNumber> a_scale,

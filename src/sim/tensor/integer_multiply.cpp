@@ -84,6 +84,20 @@ std::int32_t add_to(std::int32_t c, std::int64_t sum, bool is_saturating) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(sum)));
 }
 
+double quieted(double nan) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(nan) | std::uint64_t{1} << 51);
+}
+
+/// a * b + sum, with the NaN that an H200 gives: of several that of b, else of the sum, else of a;
+/// a negative one where none came in.
+double fused_step(double a, double b, double sum) {
+  for (const double operand : {b, sum, a}) {
+    if (std::isnan(operand)) return quieted(operand);
+  }
+  const double result = std::fma(a, b, sum);
+  return std::isnan(result) ? -std::numeric_limits<double>::quiet_NaN() : result;
+}
+
 }  // namespace
 
 void multiply_integer_tile(const TileExtents& extents, const IntegerOperand& a,
@@ -151,7 +165,7 @@ void multiply_f64_tile(const TileExtents& extents, std::span<const double> a,
       double sum = c.empty() ? 0.0 : c[at];
       for (int k = 0; k < extents.k; ++k) {
         const auto i = static_cast<std::size_t>(k);
-        sum = std::fma(a[elems(row, extents.k) + i], b[elems(col, extents.k) + i], sum);
+        sum = fused_step(a[elems(row, extents.k) + i], b[elems(col, extents.k) + i], sum);
       }
       d[at] = sum;
     }

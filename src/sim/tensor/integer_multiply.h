@@ -35,7 +35,8 @@ void multiply_bit_tile(const TileExtents& extents, std::span<const std::byte> a,
                        std::span<const std::byte> b, BitOperation operation,
                        std::span<const std::int32_t> c, std::span<std::int32_t> d);
 
-/// A chain of fused multiply-adds in the order of k, each rounded to nearest even.
+/// A chain of fused multiply-adds in the order of k, each rounded to nearest even. Of several NaNs
+/// a step keeps that of b, else of the sum, else of a, as recorded from an H200.
 void multiply_f64_tile(const TileExtents& extents, std::span<const double> a,
                        std::span<const double> b, std::span<const double> c, std::span<double> d);
 

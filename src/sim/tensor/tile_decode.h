@@ -31,6 +31,10 @@ struct ExponentRange {
   int greatest = -(1 << 20);
 };
 
+inline bool is_empty(const ExponentRange& range) {
+  return range.greatest < range.least;
+}
+
 /// A decoded operand. Infinities and NaNs count as zeros here, their rows are marked.
 struct Decoded {
   float* values;           ///< A: [padded_rows][k]; B: [k][padded_rows]

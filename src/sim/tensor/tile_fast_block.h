@@ -54,12 +54,9 @@ struct FastTile {
   int stride;
   const std::int8_t* a_exponents;  ///< less `base`
   const std::int8_t* b_exponents;
+  int most_with_care;  ///< CareLimit::most
   int base;
 };
-
-inline bool is_empty(const ExponentRange& range) {
-  return range.greatest < range.least;
-}
 
 /// The largest exponent that a product has.
 inline int base_of(const ExponentRange& a, const ExponentRange& b) {
@@ -136,13 +133,13 @@ inline void find_largest(const FastTile& tile, int row, Ints (&largest)[kRows][k
   }
 }
 
-/// Whole vectors inside the tile. False if a lane needs care: then nothing was written. Outside
-/// of F+1..253, biased exponents would make scales that are no normal numbers, or results that are
-/// subnormal.
+/// Whole vectors inside the tile. False if a lane needs care: then nothing was written. That is so
+/// up to CareLimit::most and beyond a biased 253, whose scales would be no normal numbers.
 template <int kRows, int kVectors, int kOutput>
 inline bool compute_fast_block(const FastTile& tile, int row, const std::uint32_t* c,
                                std::uint32_t* d, int pitch) {
   const int f = tile.fraction_bits;
+  const int least = tile.most_with_care + 128;
   const Floats unit = powers_of_two(Ints{} + f);
   Ints largest[kRows][kVectors], terms[kRows][kVectors];
   Floats scales[kRows][kVectors];
@@ -157,12 +154,13 @@ inline bool compute_fast_block(const FastTile& tile, int row, const std::uint32_
       const Words old = c == nullptr ? Words{} : load<Words>(c + r * pitch + v * kLanes);
       const Ints field = ints_of(old << 1 >> 24);
       largest[r][v] = larger(largest[r][v], field);
-      farthest = larger(words_of(largest[r][v] - (f + 1)), farthest);
+      farthest = larger(words_of(largest[r][v] - least), farthest);
       scales[r][v] = bits_as<Floats>(words_of(254 - largest[r][v]) << 23);
       terms[r][v] = __builtin_convertvector(bits_as<Floats>(old) * scales[r][v] * unit, Ints);
     }
   }
-  if (any_of(ints_of(farthest > static_cast<std::uint32_t>(252 - f))) != 0) return false;
+  if (least > 253) return false;
+  if (any_of(ints_of(farthest > static_cast<std::uint32_t>(253 - least))) != 0) return false;
   const int split = tile.k > 16 && f > kMaxShortFractionBits ? 16 : tile.k;
   for (int first = 0; first < tile.k; first += split) {
     const int last = first + split < tile.k ? first + split : tile.k;

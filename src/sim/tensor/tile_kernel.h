@@ -35,12 +35,13 @@ struct TileKernelCall {
   int k;
   int fraction_bits;
   int output;              ///< OutputFormat
+  int least_exponent;      ///< of TensorArithmetic
   const std::uint32_t* c;  ///< or nullptr
   std::uint32_t* d;
   void* workspace;  ///< kTileWorkspaceBytes, aligned to 64
   void* context;    ///< for `element`
-  /// D[row][col] where vectors do not get it right: infinities, NaNs, subnormal results and sums
-  /// beyond 31 bits.
+  /// D[row][col] where vectors do not get it right: infinities, NaNs, sums beyond 31 bits, and sums
+  /// so small that they could be subnormal or that zeros would seem to be larger.
   std::uint32_t (*element)(void* context, int row, int col, std::uint32_t c);
 };
 

@@ -37,6 +37,20 @@ struct Block {
   Ints specials[kBlockRows<kVectors>][kVectors];
 };
 
+/// Largest exponents up to `most` need care: zero times another operand has up to that here, but no
+/// part in the search (its own -126 and the other's), and results could be subnormal.
+struct CareLimit {
+  int most;
+  bool has_such_products;  ///< that are not zero
+
+  CareLimit(const ExponentRange& a, const ExponentRange& b, int fraction_bits) {
+    const int greatest = larger_of(larger_of(a.greatest, b.greatest), fraction_bits - 1);
+    most = kZeroExponent + greatest;
+    has_such_products = !is_empty(a) && !is_empty(b) && a.least + b.least <= most;
+  }
+  static int larger_of(int a, int b) { return a > b ? a : b; }
+};
+
 /// A strip of the tile whose operands are decoded: all rows, and as many columns as a block has.
 /// `a` and `b` are the values as float or double.
 template <class Real>
@@ -46,6 +60,7 @@ struct DecodedTile {
   const Decoded& b_parts;  ///< of the strip only
   const Real* a;
   const Real* b;
+  CareLimit care;
 };
 
 template <int kVectors, class Real>
@@ -185,6 +200,7 @@ template <int kVectors, int kOutput, class Real>
 inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   constexpr bool kIsWide = sizeof(Real) == 8;
   const TileKernelCall& call = tile.call;
+  const Ints has_such_products = Ints{} - (tile.care.has_such_products ? 1 : 0);
   const int left = call.b.rows - col;
   const int num_cols = left < kVectors * kLanes ? left : kVectors * kLanes;
   Block<kVectors> block;
@@ -196,10 +212,15 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       const Accumulators c = decode_accumulators<kOutput>(block.c[r][v]);
-      const Ints largest = larger(block.largest[r][v], c.exponents);
+      Ints largest = larger(block.largest[r][v], c.exponents);
       Ints specials = c.specials | tile.a_parts.specials[row + r] |
                       load<Ints>(tile.b_parts.specials + v * kLanes);
       if constexpr (!kIsWide) specials |= largest > 126;  // its inverse is no normal fp32
+      if constexpr (kOutput == kOutputF16) {
+        largest = larger(largest, Ints{} + call.least_exponent);  // more than any zero's
+      } else {
+        specials |= (largest <= tile.care.most) & (has_such_products | (c.values != 0));
+      }
       block.specials[r][v] = specials;
       block.largest[r][v] = largest;
       terms[r][v] = accumulator_term<kIsWide>(c.values, largest, call.fraction_bits);
@@ -222,8 +243,8 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   for (int r = 0; r < kBlockRows<kVectors>; ++r) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      block.d[r][v] = round_sums<kOutput, kIsWide>(terms[r][v], block.largest[r][v],
-                                                   call.fraction_bits, block.specials[r][v]);
+      block.d[r][v] =
+          round_sums<kOutput, kIsWide>(terms[r][v], block.largest[r][v], call.fraction_bits);
       any |= block.specials[r][v];
     }
   }
@@ -281,7 +302,8 @@ struct DecodedA {
 template <int kVectors, int kOutput>
 void compute_narrow(const TileKernelCall& call, const DecodedA& a, const Decoded& b, int col,
                     Arena& arena) {
-  const DecodedTile<float> tile{call, a.parts, b, a.values, b.values};
+  const CareLimit care(a.parts.range, b.range, call.fraction_bits);
+  const DecodedTile<float> tile{call, a.parts, b, a.values, b.values, care};
 #ifdef __AVX2__
   const bool is_wide = call.a.format.bias > 15 || call.b.format.bias > 15;
   const int base = is_wide ? base_of(a.parts.range, b.range) : 0;
@@ -289,8 +311,8 @@ void compute_narrow(const TileKernelCall& call, const DecodedA& a, const Decoded
       (!is_wide || can_add_bytes(a.parts.range, b.range))) {
     const std::int8_t* const exponents =
         relative_exponents(a.parts.exponents, base, a.parts.padded_rows * call.k, arena);
-    const FastTile fast{call.k,        call.fraction_bits, a.values,    b.values,
-                        b.padded_rows, exponents,          b.exponents, base};
+    const FastTile fast{call.k,    call.fraction_bits, a.values,  b.values, b.padded_rows,
+                        exponents, b.exponents,        care.most, base};
     return compute_strip<kVectors, kOutput, float>({tile, &fast}, col);
   }
 #endif
@@ -316,7 +338,9 @@ void decode_and_compute(const TileKernelCall& call, const DecodedA& a, int col, 
   const int count = a.parts.padded_rows * call.k;
   const double* const scaled_a = scaled<double>(a.parts.values, count, f, arena);
   const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
-  compute_strip<kVectors, kOutput, double>({{call, a.parts, b, scaled_a, wide_b}, nullptr}, col);
+  const CareLimit care(range, b.range, f);
+  compute_strip<kVectors, kOutput, double>({{call, a.parts, b, scaled_a, wide_b, care}, nullptr},
+                                           col);
 }
 
 /// Columns are decoded and used strip by strip: then they stay in the first cache.

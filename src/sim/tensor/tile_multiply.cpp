@@ -171,6 +171,7 @@ void multiply_tile(const TensorArithmetic& arithmetic, const TileExtents& extent
   call.k = extents.k;
   call.fraction_bits = arithmetic.fraction_bits;
   call.output = static_cast<int>(arithmetic.output);
+  call.least_exponent = arithmetic.least_exponent();
   call.c = c.empty() ? nullptr : c.data();
   call.d = d.data();
   call.workspace = workspace();

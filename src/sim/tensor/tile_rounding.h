@@ -91,9 +91,9 @@ inline Ints encode_f16(const Floats& value) {
   return code > 0x7C00 ? Ints{} + 0x7C00 : code;
 }
 
-/// Rounds sum * 2^(largest - F) to the output. Lanes of `specials` are set where it cannot.
+/// Rounds sum * 2^(largest - F) to the output.
 template <int kOutput, bool kIsWide>
-inline Words round_sums(const Ints& sum, const Ints& largest, int fraction_bits, Ints& specials) {
+inline Words round_sums(const Ints& sum, const Ints& largest, int fraction_bits) {
   const Ints sign = sum >> 31;
   const Ints magnitude = ints_of(words_of(sum ^ sign) - words_of(sign));
   // Down to here scaling is exact, because results are 0 or normal numbers.
@@ -106,7 +106,6 @@ inline Words round_sums(const Ints& sum, const Ints& largest, int fraction_bits,
     const Words code = words_of(encode_f16(value));
     return code | (code == 0 ? Words{} : sign_bit >> 16);
   }
-  specials |= (largest < fraction_bits - 126) & (sum != 0);
   Words code = bits_as<Words>(value);
   if constexpr (kOutput == kOutputF32E8M13) code &= ~((1U << 10) - 1);
   return code | sign_bit;

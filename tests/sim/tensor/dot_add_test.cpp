@@ -80,9 +80,26 @@ TEST(DotAdd, AlignmentUsesExponentsOfFactors) {
   EXPECT_EQ(dot(kF25, kBf16, {1.5, -1.5, small}, {1.5, 1.5, small / 2}, 0), bits(0x1p-25F));
   EXPECT_EQ(dot(kF25, kBf16, {1.5, -1.5, small}, {1.5, 1.5, small / 4}, 0), bits(0.0F));
   EXPECT_EQ(dot(kF25, kBf16, {1.5, small}, {1.5, small / 2}, -2.25), bits(0.0F));
-  // Zero times 2^100 has exponent -126 + 100 = -26, which is what cuts c off.
-  EXPECT_EQ(dot(kF25, kBf16, {0}, {power(100)}, power(-51)), bits(0x1p-51F));
-  EXPECT_EQ(dot(kF25, kBf16, {0}, {power(100)}, power(-52)), bits(0.0F));
+}
+
+TEST(DotAdd, ZerosTakeNoPartInTheAlignment) {
+  EXPECT_EQ(dot(kF25, kBf16, {0}, {power(100)}, power(-52)), bits(0x1p-52F));
+  EXPECT_EQ(dot(kF25, kBf16, {0, power(-60)}, {power(100), power(-60)}, 0), bits(0x1p-120F));
+  EXPECT_EQ(dot(kFp8, kE5m2, {0}, {power(15)}, power(-139)), bits(0x1p-139F));
+  // Nor does an accumulator of zero: its 2^-126 would cut off what is below 2^-151.
+  EXPECT_EQ(dot(kF25, kBf16, {power(-76), power(-76)}, {power(-76), power(-76)}, 0), bits(0.0F));
+  EXPECT_EQ(
+      dot(kF25, kBf16, std::vector<double>(8, power(-76)), std::vector<double>(8, power(-76)), 0),
+      bits(0x1p-149F));
+}
+
+TEST(DotAdd, HalfSumsDropWhatIsBelowTheLeastAlignment) {
+  // Half of the last place and a little is a tie if the little is below 2^-46.
+  const auto tie = [](int little) {
+    return dot(kHalf, kFp16, {power(-12), power(-24)}, {power(-13), power(little)}, 0);
+  };
+  EXPECT_EQ(tie(-22), 1U);
+  EXPECT_EQ(tie(-23), 0U);
 }
 
 TEST(DotAdd, ResultsAreTruncated) {
@@ -185,7 +202,6 @@ struct Split {
 };
 
 Split split(double value, int least_exponent) {
-  if (value == 0) return {0, -126};
   int exponent = 0;
   const double significand = std::frexp(value, &exponent) * 2;
   if (--exponent >= least_exponent) return {significand, exponent};
@@ -194,13 +210,15 @@ Split split(double value, int least_exponent) {
 
 double model(int fraction_bits, const FormatSpec& format, const std::vector<double>& a,
              const std::vector<double>& b, float c) {
-  std::vector<Split> terms = {split(c, -126)};
+  std::vector<Split> terms;
+  if (c != 0) terms.push_back(split(c, -126));
   for (std::size_t k = 0; k < a.size(); ++k) {
+    if (a[k] == 0 || b[k] == 0) continue;
     const Split x = split(a[k], format.min_exponent());
     const Split y = split(b[k], format.min_exponent());
     terms.push_back({x.significand * y.significand, x.exponent + y.exponent});
   }
-  int largest = -10000;
+  int largest = -133;
   for (const Split& term : terms) largest = std::max(largest, term.exponent);
   double sum = 0;
   for (const Split& term : terms) {

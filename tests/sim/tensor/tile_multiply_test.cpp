@@ -16,9 +16,21 @@ namespace tilewright::sim {
 namespace {
 
 /// Kinds of operands that are hard in different ways.
-enum class Data { kNormal, kWideSpread, kAnyCode, kCancelling, kSubnormal, kHuge, kSparse, kEqual };
-constexpr Data kAllData[] = {Data::kNormal,    Data::kWideSpread, Data::kAnyCode, Data::kCancelling,
-                             Data::kSubnormal, Data::kHuge,       Data::kSparse,  Data::kEqual};
+enum class Data {
+  kNormal,
+  kWideSpread,
+  kAnyCode,
+  kCancelling,
+  kSubnormal,
+  kHuge,
+  kSparse,
+  kEqual,
+  kTiny,
+  kZerosAndHuge
+};
+constexpr Data kAllData[] = {
+    Data::kNormal, Data::kWideSpread, Data::kAnyCode, Data::kCancelling, Data::kSubnormal,
+    Data::kHuge,   Data::kSparse,     Data::kEqual,   Data::kTiny,       Data::kZerosAndHuge};
 
 /// Every variant that runs here. multiply_tile() takes the variant as its last argument.
 std::vector<KernelVariant> variants() {
@@ -53,6 +65,12 @@ class Generator {
         return sign | (max_finite_code(format) - (any >> 8) % 3);
       case Data::kSparse:
         return any % 8 != 0 ? sign : encode(format, normal * std::ldexp(1.0, any / 8 % 8));
+      case Data::kTiny:  // products below the least subnormal fp32, if the format has them
+        return encode(format, std::ldexp(normal, -75 + static_cast<int>(any % 8)));
+      case Data::kZerosAndHuge:  // in turns over k, so that zeros meet small and large numbers
+        if (any % 3 == 0) return sign;
+        return any % 3 == 1 ? encode(format, std::ldexp(normal, -60))
+                            : sign | (max_finite_code(format) - (any >> 8) % 64);
       case Data::kEqual:
         break;
     }
