@@ -267,6 +267,8 @@ class Observer {
   }
 
   // Tensor work.
+  /// All four warps have come to a wgmma, and none has gone on. Then each tells of its issue.
+  virtual void warpgroup_met(Warp&, const Insn&) {}
   virtual void wgmma_issued(Warp&, const Insn&, const WgmmaEvent&) {}
 
   // Tensor Memory. Allocations are told when they have been made.

@@ -78,6 +78,9 @@ class ObserverList final : public Observer {
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
     tell(&Observer::lanes_met, warp, insn, lanes);
   }
+  void warpgroup_met(Warp& warp, const Insn& insn) override {
+    tell(&Observer::warpgroup_met, warp, insn);
+  }
   void wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) override {
     tell(&Observer::wgmma_issued, warp, insn, event);
   }

@@ -52,6 +52,7 @@ void OrderChecker::cta_started(Cta& cta) {
   auto state = std::make_unique<CtaState>();
   state->shared.resize(cta.shared_bytes / AccessCell::kBytes + 1);
   state->warps.resize(cta.warps.size());
+  state->warpgroups.resize((cta.warps.size() + 3) / 4);
   for (Warp& warp : cta.warps) {
     WarpState& own = state->warps[warp.index];
     own.cta = state.get();
@@ -151,6 +152,12 @@ bool OrderChecker::is_ordered(const Access& now, const AccessRecord& old,
   const bool both_atomic = old.kind == AccessKind::kAtomic && record.kind == AccessKind::kAtomic;
   const bool is_before = old.time <= now.knows->seen.of(old.agent) || has_met_in_own_cta(now, old);
   if (both_read) return is_before;
+  if (!is_before && now.met != nullptr && old.time <= now.met->seen.of(old.agent)) {
+    report(now, old, "strict", cell_address,
+           "only wgmma makes the warps wait for each other: the manual wants a barrier of the "
+           "warpgroup between the two");
+    return true;
+  }
   if (!is_before) {
     if (both_atomic || are_both_strong(old, record) || is_guess_for_swap(now, old)) return false;
     const AgentKind kind = agents_[old.agent].kind;

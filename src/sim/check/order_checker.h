@@ -50,6 +50,7 @@ class OrderChecker final : public Observer {
   void global_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
   std::uint64_t async_issued(Warp& warp, const Insn& insn,
                              const AsyncOperation& operation) override;
+  void warpgroup_met(Warp& warp, const Insn& insn) override;
   void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override;
   void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
                     std::uint32_t num_open) override;
@@ -129,6 +130,7 @@ class OrderChecker final : public Observer {
     std::vector<AccessCell> shared;
     std::map<std::uint32_t, std::array<Rendezvous, 2>> barriers;
     std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by offset
+    std::vector<Knowledge> warpgroups;  ///< what they knew together when they met at a wgmma
   };
   struct ClusterState {
     std::array<Rendezvous, 2> barrier;
@@ -140,6 +142,7 @@ class OrderChecker final : public Observer {
   struct Access {
     AccessRecord record;
     const Knowledge* knows = nullptr;
+    const Knowledge* met = nullptr;  ///< in strict, of a wgmma: what its warpgroup knows
     bool is_shared = false;
     Warp* warp = nullptr;
   };

@@ -286,6 +286,19 @@ void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOpera
   }
 }
 
+// A wgmma reads shared memory when all four warps have come to it, on hardware: what one of them
+// knows, all of its operands are ordered behind. Nothing else is. A warp that knew something once
+// knows it still, so nothing is taken back.
+void OrderChecker::warpgroup_met(Warp& warp, const Insn&) {
+  CtaState& cta = *state_of(warp).cta;
+  const std::size_t first = warp.index / 4 * 4;
+  Knowledge& met = cta.warpgroups[first / 4];
+  for (std::size_t w = first; w < std::min(first + 4, cta.warps.size()); ++w) {
+    met.join(cta.warps[w].now);
+    tick(cta.warps[w]);
+  }
+}
+
 std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
                                          const AsyncOperation& operation) {
   WarpState& own = state_of(warp);
@@ -326,6 +339,7 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       break;
     case AsyncCompletion::kWgmmaGroup:
       reads = writes = &own.wgmma;
+      (checks_.strict ? now.met : now.knows) = &own.cta->warpgroups[warp.index / 4];
       break;
     case AsyncCompletion::kTensorCommit:
       reads = writes = &own.tensor;

@@ -73,6 +73,8 @@ std::string wait_text(const Warp& warp, const LaneGroup& group) {
       return "waits for asynchronous work of its own";
     case WaitKind::kWarpgroup:
       return "waits for a group of wgmma that not all four warps of the warpgroup have committed";
+    case WaitKind::kWgmma:
+      return "waits at a wgmma for the other warps of the warpgroup: all four must come to it";
     case WaitKind::kRegisters:
       return "waits for registers that other warps must give back (setmaxnreg.dec)";
     case WaitKind::kGridSync:

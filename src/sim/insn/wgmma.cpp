@@ -1,5 +1,7 @@
 // wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. Every warp computes its
-// own 16 rows of the 64, when it issues or, if asynchronous work is late, at the wait.
+// own 16 rows of the 64, when all four have come to it or, if asynchronous work is late, at the
+// wait. On an H200 the warps wait for each other at every product, not at wgmma.fence
+// (docs/notes/2026-11-23-tensor-core-numbers.md).
 #include "sim/insn/async_work.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
@@ -137,12 +139,28 @@ std::vector<PendingTensor>& open_group(Warp& warp) {
   return warp.tensor_groups.back();
 }
 
+/// False for a warp that has to wait for the others.
+bool meet(Warp& warp, const Insn& insn) {
+  if (!warp.is_resumed) ++warp.num_wgmmas;
+  if (!has_warpgroup_come(warp, warp.num_wgmmas)) {
+    warp.wait = {WaitKind::kWgmma, 0, warp.num_wgmmas};
+    return false;
+  }
+  Warp& first = warp.cta->warps[warp.index / 4 * 4];
+  if (first.num_wgmma_meetings < warp.num_wgmmas) {
+    first.num_wgmma_meetings = warp.num_wgmmas;
+    if (warp.observer != nullptr) warp.observer->warpgroup_met(warp, insn);
+  }
+  return true;
+}
+
 Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
   const WgmmaForm& form = *static_cast<const WgmmaForm*>(insn.extra);
   if (warp.cta->warps.size() % 4 != 0 && warp.index / 4 == warp.cta->warps.size() / 4) {
     fault(FaultKind::kIllegalInstruction, active,
           "wgmma needs four whole warps; the last warpgroup of this CTA is not complete");
   }
+  if (!meet(warp, insn)) return Step::kRetry;
   const int lane = std::countr_zero(active);
   WgmmaCall call;
   call.form = &form;

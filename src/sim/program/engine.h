@@ -30,6 +30,9 @@ bool is_over(const Warp& warp, const Wait& wait);
 /// Whether all warps of this one's warpgroup that live have committed so many groups of wgmma.
 bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups);
 
+/// Whether they all have come to so many wgmmas.
+bool has_warpgroup_come(const Warp& warp, std::uint64_t num_wgmmas);
+
 /// A cluster of CTAs with all their warps, ready to start.
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx);
 

@@ -192,13 +192,25 @@ std::string describe_lanes(const Warp& warp, std::uint32_t lanes) {
                      describe_lane_mask(lanes));
 }
 
-bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups) {
+namespace {
+
+bool has_warpgroup_reached(const Warp& warp, std::uint64_t Warp::*count, std::uint64_t least) {
   const std::vector<Warp>& warps = warp.cta->warps;
   const std::size_t first = warp.index / 4 * 4;
   for (std::size_t w = first; w < std::min(first + 4, warps.size()); ++w) {
-    if (warps[w].live != 0 && warps[w].num_tensor_commits < num_groups) return false;
+    if (warps[w].live != 0 && warps[w].*count < least) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups) {
+  return has_warpgroup_reached(warp, &Warp::num_tensor_commits, num_groups);
+}
+
+bool has_warpgroup_come(const Warp& warp, std::uint64_t num_wgmmas) {
+  return has_warpgroup_reached(warp, &Warp::num_wgmmas, num_wgmmas);
 }
 
 bool is_over(const Warp& warp, const Wait& wait) {
@@ -215,6 +227,8 @@ bool is_over(const Warp& warp, const Wait& wait) {
     }
     case WaitKind::kWarpgroup:
       return has_warpgroup_committed(warp, wait.b);
+    case WaitKind::kWgmma:
+      return has_warpgroup_come(warp, wait.b);
     case WaitKind::kAsync:
       return warp.cta->cluster->num_async_done != wait.b;
     case WaitKind::kTensorColumns: {

@@ -43,6 +43,7 @@ enum class WaitKind : std::uint8_t {
   kAsync,      ///< a: kind of own async work, b: how many groups may stay open
   kRegisters,  ///< setmaxnreg.inc
   kWarpgroup,  ///< b: groups of wgmma that all four warps must have committed
+  kWgmma,      ///< b: how many wgmmas all four warps must have come to
   kGridSync,
   kTensorColumns,  ///< tcgen05.alloc and dealloc. a: of two CTAs, b: TensorMemory::version
 };
@@ -116,6 +117,8 @@ struct alignas(64) Warp {
   std::shared_ptr<WarpDefinedness> definedness;
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
   std::uint64_t num_tensor_commits = 0;                  ///< wgmma.commit_group
+  std::uint64_t num_wgmmas = 0;                          ///< that it has come to
+  std::uint64_t num_wgmma_meetings = 0;  ///< of the warpgroup; told of by its first warp
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
