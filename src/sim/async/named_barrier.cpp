@@ -135,7 +135,8 @@ bool NamedBarriers::is_complete(const Barrier& barrier) const {
   if (arrived >= barrier.expected) return true;
   std::uint32_t exited = 0;
   for (std::uint32_t w = 0; w < num_warps_; ++w) {
-    if ((live_[w] & ~barrier.arrived[w]) != 0) return false;  // it may still come
+    // It may still come; also a second time, if it did not wait.
+    if ((live_[w] & ~barrier.waiting[w]) != 0) return false;
     if (live_[w] == 0 && (barrier.arrived_warps >> w & 1) == 0) exited += kWarpThreads;
   }
   return arrived + exited >= barrier.expected;

@@ -55,8 +55,8 @@ struct BarrierReleases {
 /// A barrier's generation is complete when its count of threads has arrived; it is ready for the
 /// next one at once. A warp counts as 32 threads when all its live lanes are there, so that a last
 /// warp that is not full, or has exited lanes, does not hang the others. A generation in which only
-/// warps that have exited are missing is complete as well. A warp that arrives without waiting may
-/// come again in the same generation and counts again.
+/// warps that have exited are missing is complete as well, once all others wait in it. A warp that
+/// arrives without waiting may come again in the same generation and counts again.
 ///
 /// A waiting warp is free when generation() is no longer what its arrival returned.
 class NamedBarriers {

@@ -25,6 +25,16 @@ struct AccessRecord {
   MemoryScope scope = MemoryScope::kNone;  ///< of strong accesses; kNone: weak
 };
 
+class AccessCell;
+
+/// Those of a cell from one on.
+struct LaterAccesses {
+  const AccessCell* cell = nullptr;
+  std::uint32_t from = 0;
+  template <class F>
+  void for_each(F&& f) const;
+};
+
 /// Accesses that a later one may have to be ordered after. Mostly one or two: they lie in the cell.
 /// Of many readers the latest 32 are kept in order, which each read looks through. Those before
 /// them go to a table with a place for each of up to 128 agents, which only writes look at. Where
@@ -33,18 +43,21 @@ class AccessCell {
  public:
   static constexpr std::uint32_t kBytes = 16;
 
-  /// Calls conflict(record) for each access that meets `now` in a byte and is of another agent, and
-  /// forgets those that need not be known any more. conflict() returns whether it is ordered.
+  /// Calls conflict(record, later) for each access that meets `now` in a byte and is of another
+  /// agent, and forgets those that need not be known any more. conflict() returns whether it is
+  /// ordered; `later` are the accesses that came after it.
   template <class Conflict>
   void add(const AccessRecord& now, Conflict&& conflict) {
-    for (std::uint32_t i = 0; i < size_; ++i) {
+    // What was known before somebody else wrote comes anew: it may have seen what was written.
+    for (std::uint32_t i = size_; i-- > 0;) {
       if (is_known(at(i), now)) return;
+      if (at(i).kind != AccessKind::kRead && (at(i).bytes & now.bytes) != 0) break;
     }
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < size_; ++i) {
       AccessRecord& old = at(i);
       if ((old.bytes & now.bytes) != 0) {
-        const bool is_ordered = old.agent == now.agent || conflict(old);
+        const bool is_ordered = old.agent == now.agent || conflict(old, LaterAccesses{this, i + 1});
         const bool covers = now.kind != AccessKind::kRead || old.kind == AccessKind::kRead;
         if (is_ordered && covers) old.bytes &= static_cast<std::uint16_t>(~now.bytes);
       }
@@ -58,8 +71,8 @@ class AccessCell {
     push(now);
   }
   template <class F>
-  void for_each(F&& f) const {
-    for (std::uint32_t i = 0; i < size_; ++i) f(i < kInside ? inside_[i] : more_[i - kInside]);
+  void for_each(F&& f, std::uint32_t from = 0) const {
+    for (std::uint32_t i = from; i < size_; ++i) f(i < kInside ? inside_[i] : more_[i - kInside]);
   }
 
  private:
@@ -100,7 +113,7 @@ class AccessCell {
     bool is_empty = true;
     for (AccessRecord& old : *older_) {
       const bool meets = (old.bytes & now.bytes) != 0;
-      if (meets && (old.agent == now.agent || conflict(old))) {
+      if (meets && (old.agent == now.agent || conflict(old, LaterAccesses{this, size_}))) {
         old.bytes &= static_cast<std::uint16_t>(~now.bytes);
       }
       is_empty &= old.bytes == 0;
@@ -137,6 +150,11 @@ class AccessCell {
   std::vector<AccessRecord> more_;
   std::unique_ptr<std::vector<AccessRecord>> older_;  // by agent modulo the size
 };
+
+template <class F>
+void LaterAccesses::for_each(F&& f) const {
+  cell->for_each(f, from);
+}
 
 /// Of global memory: pages of cells that come to be when they are used.
 class GlobalHistory {

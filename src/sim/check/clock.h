@@ -74,16 +74,29 @@ class Clock {
 /// What has happened; how much of it the async proxy sees as well, in shared and in global memory,
 /// because somebody fenced; how much because the thread that did it fenced (only told in strict);
 /// how much of it a fence of gpu scope or wider has come after, so that a relaxed access may pass
-/// it on; how much of it copies may read as tensor maps, once they acquire it; and what came before
-/// a cluster barrier that was arrived at .relaxed.
+/// it on; how much of it copies may read as tensor maps, once they acquire it; what came before
+/// a cluster barrier that was arrived at .relaxed; what another CTA handed over by an mbarrier at a
+/// scope that does not hold both, and how much of that had been fenced for copies; and up to where
+/// all lanes of a warp are meant, not just one that arrived for it (only told in strict).
 struct Knowledge {
   Clock seen, fenced_shared, fenced_global, fenced_by_writer, released, released_maps, met;
+  Clock narrow, narrow_fenced, converged;
 
   void join(const Knowledge& other) {
     seen.join(other.seen);
     join_fenced(other);
     released.join(other.released);
     met.join(other.met);
+    narrow.join(other.narrow);
+    narrow_fenced.join(other.narrow_fenced);
+    converged.join(other.converged);
+  }
+  void join_narrow(const Knowledge& other) {
+    narrow.join(other.seen);
+    narrow.join(other.narrow);
+    narrow_fenced.join(other.fenced_shared);
+    narrow_fenced.join(other.narrow_fenced);
+    converged.join(other.converged);
   }
   void join_fenced(const Knowledge& other) {
     fenced_shared.join(other.fenced_shared);
@@ -98,7 +111,7 @@ struct Knowledge {
   }
   void clear() noexcept {
     for (Clock* clock : {&seen, &fenced_shared, &fenced_global, &fenced_by_writer, &released,
-                         &released_maps, &met}) {
+                         &released_maps, &met, &narrow, &narrow_fenced, &converged}) {
       clock->clear();
     }
   }

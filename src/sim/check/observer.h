@@ -111,6 +111,7 @@ struct MbarrierEvent {
   MbarrierAction action = MbarrierAction::kInit;
   MemoryOrder order;
   std::uint32_t lane = 0;
+  std::uint32_t lanes = 0;    ///< that run the instruction, this one among them
   std::uint32_t address = 0;  ///< rank << 24 | offset
   std::uint32_t count = 0;    ///< arrivals; of kInit the expected count
   std::int64_t bytes = 0;     ///< transaction count

@@ -10,15 +10,20 @@
 // Kernels that are right on hardware must be clean, so some things count for more than the manual
 // says: an acquire needs no fence, a strong read learns what the location was given; a fence may
 // stand before the barrier after which another thread makes the relaxed access; a proxy fence may
-// stand anywhere between write and use. Lanes of a warp are not told apart.
+// stand anywhere between write and use; an mbarrier hands reads from CTA to CTA at any scope. Lanes
+// of a warp are not told apart, but for strict, which asks whether one that arrives had met the
+// others. Why: docs/notes/2026-11-23-order-check.md.
 #pragma once
 
+#include "sim/async/named_barrier.h"
 #include "sim/check/access_history.h"
 #include "sim/check/finding.h"
 #include "sim/options.h"
 
+#include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 
@@ -37,7 +42,7 @@ class OrderChecker final : public Observer {
   };
   TensorMoments tensor_moments(const Warp& warp);
   /// What a warp knows to have happened.
-  const Clock& seen(const Warp& warp) { return state_of(warp).now.seen; }
+  const Clock& seen(const Warp& warp);
   /// The next tcgen05.ld of a warp is a moment of its own.
   void load_started(const Warp& warp) { ++state_of(warp).tensor_loads.time; }
   /// Somebody used what a tcgen05.ld loaded: it is done, and those before it.
@@ -63,6 +68,7 @@ class OrderChecker final : public Observer {
 
  private:
   static constexpr std::uint32_t kNoInsn = ~std::uint32_t{0};
+  static constexpr std::string_view kUnfencedInit = "use of an mbarrier that was not fenced";
   enum class AgentKind : std::uint8_t {
     kWarp,
     kMbarrier,
@@ -77,6 +83,7 @@ class OrderChecker final : public Observer {
     AgentKind kind = AgentKind::kWarp;
     std::uint32_t cluster = 0;
     std::uint32_t warp = 0;
+    std::uint32_t rank = 0;
     std::uint64_t cta = 0;
     Dim3 cta_index;
   };
@@ -98,6 +105,24 @@ class OrderChecker final : public Observer {
     Agent agent = 0;
     std::uint32_t time = 0;  ///< of the fence, in the agent's count
   };
+  /// What the arrivals of a phase of an mbarrier hand over, by whom it reaches.
+  struct Phase {
+    Knowledge near;            ///< to every wait that acquires: threads of the mbarrier's own CTA
+    Knowledge far;             ///< to waits of cluster scope: threads of other CTAs
+    Knowledge narrow;          ///< arrivals of other CTAs that were not of cluster scope
+    Clock withheld;            ///< arrivals that were .relaxed
+    AccessRecord after_moves;  ///< one of another CTA's warp that had used its Tensor Memory
+  };
+  /// A phase of a named or cluster barrier.
+  struct Rendezvous {
+    std::uint64_t generation = ~std::uint64_t{0};
+    std::shared_ptr<Knowledge> met;
+  };
+  /// Until when something has happened that makes an mbarrier.init visible, in a warp's count.
+  struct InitFences {
+    std::uint32_t to_async = 0;    ///< to copies that complete on it
+    std::uint32_t to_cluster = 0;  ///< to other CTAs
+  };
   struct CtaState;
   struct WarpState {
     Agent agent = 0;
@@ -106,6 +131,14 @@ class OrderChecker final : public Observer {
     Knowledge now;
     Knowledge at_fence;  ///< what a relaxed access may pass on within `fence_scope`
     MemoryScope fence_scope = MemoryScope::kNone;
+    Phase unfenced;                 ///< what .relaxed waits found, until a fence acquires it
+    Clock withheld;                 ///< what .relaxed arrivals and waits did not hand over
+    Clock any;                      ///< `seen` with what has come at too narrow a scope
+    std::uint32_t lanes_since = 0;  ///< that touched memory since the warp last met
+    InitFences init_fences;
+    std::uint32_t num_moves_told = 2;  ///< tcgen05.ld and st, by the count of their agents
+    /// The barriers at which the warp has arrived, by id; that of the cluster behind them.
+    std::array<std::shared_ptr<Knowledge>, kNumNamedBarriers + 1> arrived_at;
     Groups cp_async, wgmma;
     Groups tensor_loads, tensor_stores;        ///< tcgen05.ld and st
     Groups tensor;                             ///< of the tensor pipe: one for each tcgen05.commit
@@ -117,23 +150,21 @@ class OrderChecker final : public Observer {
     Agent agent = 0;
     std::uint32_t phase = 1;
     bool parity = false;
-    Knowledge current, completed[2];
+    Phase current, completed[2];
     AccessRecord init;
-  };
-  struct Rendezvous {
-    std::uint64_t generation = ~std::uint64_t{0};
-    Knowledge met;
+    const InitFences* fences = nullptr;  ///< of the warp that initialised it
+    bool is_init_said = false;
   };
   struct CtaState {
     std::vector<WarpState> warps;
     std::map<std::uint64_t, AcquiredMap> acquired_maps;  ///< by whichever warp was last
     std::vector<AccessCell> shared;
-    std::map<std::uint32_t, std::array<Rendezvous, 2>> barriers;
+    std::array<Rendezvous, kNumNamedBarriers> barriers;
     std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by offset
     std::vector<Knowledge> warpgroups;  ///< what they knew together when they met at a wgmma
   };
   struct ClusterState {
-    std::array<Rendezvous, 2> barrier;
+    Rendezvous barrier;
     std::vector<std::unique_ptr<CtaState>> ctas;
     std::uint32_t num_ended = 0;
     std::uint32_t index = 0;
@@ -145,6 +176,7 @@ class OrderChecker final : public Observer {
     const Knowledge* met = nullptr;  ///< in strict, of a wgmma: what its warpgroup knows
     bool is_shared = false;
     Warp* warp = nullptr;
+    const WarpAccess* store = nullptr;  ///< a plain one, of `record.insn`
   };
 
   Agent new_agent(AgentKind kind, const Warp& warp);
@@ -155,28 +187,46 @@ class OrderChecker final : public Observer {
   std::uint32_t index_of(const Warp& warp, const Insn& insn) const;
 
   void tick(WarpState& warp);
+  /// These lanes have met, or are alone in having done anything since the warp met.
+  void converge(const Warp& warp, WarpState& own, std::uint32_t lanes);
   /// Joins what an access or arrival with this order passes on to others within a scope.
   static void pass_on(const WarpState& warp, MemoryOrder order, MemoryScope scope, Knowledge& to);
   void synchronize(Warp& warp, const WarpAccess& access, bool is_shared);
   void warp_access(Warp& warp, const Insn& insn, const WarpAccess& access, bool is_shared);
   void touch(const Access& access, std::uint64_t address, std::uint64_t bytes);
-  bool is_ordered(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  bool is_ordered(const Access& now, const AccessRecord& old, std::uint64_t cell_address,
+                  const LaterAccesses& later);
+  void report_unordered(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  void check_strictly(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
+  bool is_plain(const AccessRecord& record) const;
   bool has_met_in_own_cta(const Access& now, const AccessRecord& old) const;
+  bool is_handed_over_narrowly(const Access& now, const AccessRecord& old,
+                               std::uint64_t cell_address) const;
+  bool is_observed(const Access& now, const AccessRecord& old, const LaterAccesses& later) const;
+  bool stores_what_is_there(const Access& now, const AccessRecord& old,
+                            std::uint64_t cell_address) const;
   bool is_guess_for_swap(const Access& now, const AccessRecord& old) const;
   bool are_both_strong(const AccessRecord& a, const AccessRecord& b) const;
   static bool has_acquired(const WarpState& warp, const AcquiredMap& acquired,
                            const AccessRecord& old);
   void use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
                       const AsyncRange& map);
-  void check_init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
-                  const Mbarrier& barrier);
+  /// Whether an mbarrier was initialised before `lanes` of a warp, or a copy of theirs, use it.
+  void check_init(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address,
+                  Mbarrier& barrier, bool is_async);
+  void arrive(Warp& warp, const Insn& insn, const MbarrierEvent& event, Phase& phase);
+  void check_moves(Warp& warp, const Insn& insn, const MbarrierEvent& event, const Phase& phase);
+  static void wait(WarpState& warp, const Phase& phase, MemoryOrder order);
+  static void take(WarpState& warp, const Phase& phase, MemoryScope scope);
   void phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier);
 
-  std::string missing_order(const AccessRecord& now, const AccessRecord& old) const;
+  std::string missing_order(const Access& now, const AccessRecord& old) const;
+  std::string missing_acquire(const Access& now, const AccessRecord& old);
   void check_proxy(const Access& now, const AccessRecord& old, std::uint64_t cell_address);
   void report(const Access& now, const AccessRecord& old, std::string_view check,
-              std::uint64_t cell_address, std::string missing);
-  FindingPlace place(const Warp& any_warp, const AccessRecord& record) const;
+              std::uint64_t cell_address, std::string missing, std::string_view what = {});
+  FindingPlace place(const Warp& any_warp, const AccessRecord& record, const char* when) const;
+  FindingPlace place_as(const Warp& any_warp, const AccessRecord& record, std::string role) const;
 
   Findings& findings_;
   Checks checks_;

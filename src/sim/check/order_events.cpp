@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace tilewright::sim {
 
@@ -70,15 +71,23 @@ void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_sha
 
 void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
   WarpState& own = state_of(warp);
+  const bool is_init = event.kind == FenceKind::kMbarrierInit;
+  const MemoryScope scope = is_init ? MemoryScope::kCluster : event.order.scope;
   switch (event.kind) {
     case FenceKind::kMemory:
     case FenceKind::kMbarrierInit:
-      own.fence_scope =
-          event.kind == FenceKind::kMbarrierInit ? MemoryScope::kCluster : event.order.scope;
+      if (!is_init && event.order.semantics != MemorySemantics::kRelease) {
+        take(own, own.unfenced, scope);
+        own.unfenced = {};
+      }
+      own.fence_scope = scope;
       if (own.fence_scope >= MemoryScope::kGpu) own.now.released.join(own.now.seen);
       own.at_fence = own.now;
+      if (is_init) own.init_fences.to_async = own.time;
+      if (scope >= MemoryScope::kCluster) own.init_fences.to_cluster = own.time;
       break;
     case FenceKind::kProxyAsync:
+      if (event.is_shared) own.init_fences.to_async = own.time;
       if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
       if (event.is_global) own.now.fenced_global.join(own.now.seen);
       if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
@@ -96,48 +105,132 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
   tick(own);
 }
 
-void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t, const BarrierEvent& event) {
-  if (event.kind == BarrierKind::kWarpSync) return;
+void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                           const BarrierEvent& event) {
   WarpState& own = state_of(warp);
+  if (event.kind == BarrierKind::kWarpSync) return converge(warp, own, event.id);
   const bool is_cluster = event.kind == BarrierKind::kCluster;
-  auto& slots = is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
+  Rendezvous& slot =
+      is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
+  // Who waits may learn of it when the barrier is phases ahead.
+  std::shared_ptr<Knowledge>& phase = own.arrived_at[is_cluster ? kNumNamedBarriers : event.id];
   if (event.is_arrive) {
-    Rendezvous& slot = slots[event.generation & 1];
+    converge(warp, own, lanes);
     if (slot.generation != event.generation) {
-      slot.met.clear();
+      slot.met = std::make_shared<Knowledge>();
       slot.generation = event.generation;
     }
+    phase = slot.met;
     if (event.order.semantics == MemorySemantics::kRelaxed) {
-      pass_on(own, event.order, MemoryScope::kCluster, slot.met);
-      slot.met.met.join(own.now.seen);
-      slot.met.met.join(own.now.met);
+      pass_on(own, event.order, MemoryScope::kCluster, *phase);
+      phase->met.join(own.now.seen);
+      phase->met.join(own.now.met);
     } else {
-      slot.met.join(own.now);
+      if (is_cluster) own.init_fences.to_cluster = own.time;
+      phase->join(own.now);
       if (!event.is_passed) tick(own);
     }
   }
-  if (!event.is_passed) return;
-  // A wait at the cluster barrier tells the generation after it.
-  const std::uint64_t generation = event.generation - (is_cluster ? 1 : 0);
-  own.now.join(slots[generation & 1].met);
+  if (!event.is_passed || phase == nullptr) return;
+  own.now.join(*phase);
   own.last_wait = index_of(warp, insn);
   if (event.is_arrive) tick(own);
 }
 
-void OrderChecker::check_init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
-                              const Mbarrier& barrier) {
+void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                              std::uint64_t address, Mbarrier& barrier, bool is_async) {
   WarpState& own = state_of(warp);
-  if (!checks_.race || event.is_async || own.agent == barrier.init.agent) return;
-  if (barrier.init.time <= own.now.seen.of(barrier.init.agent)) return;
+  const AccessRecord& init = barrier.init;
+  if (!checks_.race) return;
+  const bool is_far = agents_[init.agent].rank != warp.cta->rank;
   // CUTLASS's last mbarrier.init before the cluster meets has no fence behind it.
-  if (!checks_.strict && barrier.init.time <= own.now.met.of(barrier.init.agent)) return;
+  const bool is_met = !checks_.strict && init.time <= own.now.met.of(init.agent);
+  const bool is_ordered =
+      own.agent == init.agent || is_met || init.time <= own.now.seen.of(init.agent);
+  const bool is_fenced = (!is_async || init.time <= barrier.fences->to_async) &&
+                         (!is_far || init.time <= barrier.fences->to_cluster);
+  if ((is_ordered && (is_fenced || !checks_.strict)) || barrier.is_init_said) return;
   Access now;
-  now.record = {own.agent,        own.time,  index_of(warp, insn),
-                1U << event.lane, own.agent, barrier.init.bytes};
+  now.record = {own.agent, own.time, index_of(warp, insn), lanes, own.agent, init.bytes};
   now.is_shared = true;
   now.warp = &warp;
-  report(now, barrier.init, "race", event.address / 16 * 16,
-         "a barrier must come between mbarrier.init and the first use by others");
+  barrier.is_init_said = is_ordered;
+  const std::uint64_t cell = address / AccessCell::kBytes * AccessCell::kBytes;
+  if (!is_ordered) {
+    return report(now, init, "race", cell,
+                  "a barrier must come between mbarrier.init and the first use by others");
+  }
+  report(now, init, "strict", cell,
+         "fence.mbarrier_init.release.cluster after mbarrier.init, by the thread that initialised "
+         "it, before other CTAs or copies use it",
+         kUnfencedInit);
+}
+
+void OrderChecker::take(WarpState& warp, const Phase& phase, MemoryScope scope) {
+  warp.now.join(phase.near);
+  warp.now.join_narrow(phase.narrow);
+  scope >= MemoryScope::kCluster ? warp.now.join(phase.far) : warp.now.join_narrow(phase.far);
+  warp.withheld.join(phase.withheld);
+}
+
+/// A .relaxed wait acquires nothing; a fence behind it does.
+void OrderChecker::wait(WarpState& warp, const Phase& phase, MemoryOrder order) {
+  if (order.semantics != MemorySemantics::kRelaxed) return take(warp, phase, order.scope);
+  warp.unfenced.near.join(phase.near);
+  warp.unfenced.far.join(phase.far);
+  warp.unfenced.narrow.join(phase.narrow);
+  for (const Knowledge* part : {&phase.near, &phase.far, &phase.narrow}) {
+    warp.withheld.join(part->seen);
+  }
+}
+
+/// Strict: what threads of another CTA loaded from or stored to Tensor Memory. CUTLASS's
+/// accumulators go from CTA to CTA at the default scope.
+void OrderChecker::check_moves(Warp& warp, const Insn& insn, const MbarrierEvent& event,
+                               const Phase& phase) {
+  const AccessRecord& arrival = phase.after_moves;
+  const bool is_narrow =
+      arrival.scope < MemoryScope::kCluster || event.order.scope < MemoryScope::kCluster;
+  if (!checks_.strict || !checks_.tmem || arrival.agent == 0 || !is_narrow) return;
+  Finding finding;
+  finding.check = "strict";
+  finding.kernel = warp.grid->code->info.name;
+  finding.what = "Tensor Memory handed to another CTA at CTA scope";
+  finding.places = {place_as(warp, arrival, "arrived, after tcgen05.ld or st,"),
+                    place_of(warp, insn, 1U << event.lane, "waited")};
+  finding.missing =
+      "between CTAs the arrival must be .release.cluster and the wait "
+      ".acquire.cluster; without a scope they are .cta";
+  findings_.add(std::move(finding));
+}
+
+void OrderChecker::arrive(Warp& warp, const Insn& insn, const MbarrierEvent& event, Phase& phase) {
+  WarpState& own = state_of(warp);
+  const bool is_near = event.address >> kSharedRankShift == warp.cta->rank;
+  const std::uint32_t num_moves = own.tensor_loads.time + own.tensor_stores.time;
+  if (!is_near && !event.is_async && num_moves != own.num_moves_told) {
+    own.num_moves_told = num_moves;
+    phase.after_moves = {own.agent,           own.time,        index_of(warp, insn),
+                         1U << event.lane,    own.agent,       std::uint16_t{},
+                         AccessKind::kAtomic, Proxy::kGeneric, event.order.scope};
+  }
+  if (!event.is_async) converge(warp, own, event.lanes);
+  if (is_near) {
+    pass_on(own, event.order, MemoryScope::kCta, phase.near);
+  } else if (event.order.scope >= MemoryScope::kCluster) {
+    pass_on(own, event.order, MemoryScope::kCluster, phase.far);
+  } else {
+    pass_on(own, event.order, MemoryScope::kCta, phase.narrow);
+  }
+  if (event.order.semantics == MemorySemantics::kRelaxed) phase.withheld.join(own.now.seen);
+  if (event.commit != 0) {
+    phase.near.seen.raise(own.tensor.agent, event.commit);
+    phase.near.raise_fenced(own.tensor.agent, event.commit);
+  } else if (event.is_async) {
+    phase.near.seen.raise(own.cp_async.agent, own.cp_async.time++);
+  } else {
+    tick(own);
+  }
 }
 
 void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier) {
@@ -145,8 +238,7 @@ void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrie
   sim::Mbarrier state;
   mbarrier_read(warp.cta->cluster->ctas[rank]->shared + (event.address & kOffsetMask), state);
   if (state.parity == barrier.parity) return;
-  barrier.completed[barrier.parity ? 1 : 0] = std::move(barrier.current);
-  barrier.current.clear();
+  barrier.completed[barrier.parity ? 1 : 0] = std::exchange(barrier.current, {});
   barrier.parity = state.parity;
   ++barrier.phase;
 }
@@ -161,29 +253,21 @@ void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& e
     const auto bytes = static_cast<std::uint16_t>(0xff << (offset & 8));
     fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane,
                   own.agent, bytes,    AccessKind::kWrite};
+    fresh.fences = &own.init_fences;
     all[offset] = std::move(fresh);
     return;
   }
   const auto at = all.find(offset);
   if (at == all.end()) return;
   Mbarrier& barrier = at->second;
-  check_init(warp, insn, event, barrier);
+  if (!event.is_async) check_init(warp, insn, 1U << event.lane, event.address, barrier, false);
   if (event.action == MbarrierAction::kWaitSuccess) {
-    own.now.join(barrier.completed[event.phase & 1]);
+    check_moves(warp, insn, event, barrier.completed[event.phase & 1]);
+    wait(own, barrier.completed[event.phase & 1], event.order);
     own.last_wait = index_of(warp, insn);
     return;
   }
-  if (event.action == MbarrierAction::kArrive) {
-    pass_on(own, event.order, MemoryScope::kCta, barrier.current);
-    if (event.commit != 0) {
-      barrier.current.seen.raise(own.tensor.agent, event.commit);
-      barrier.current.raise_fenced(own.tensor.agent, event.commit);
-    } else if (event.is_async) {
-      barrier.current.seen.raise(own.cp_async.agent, own.cp_async.time++);
-    } else {
-      tick(own);
-    }
-  }
+  if (event.action == MbarrierAction::kArrive) arrive(warp, insn, event, barrier.current);
   phase_changed(warp, event, barrier);
 }
 
@@ -245,8 +329,12 @@ void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
   own.now.seen.raise(groups.agent, groups.time++);
 }
 
-void OrderChecker::tensor_committed(Warp& warp, const Insn&, const TensorCommit&) {
+void OrderChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) {
   ++state_of(warp).tensor.time;
+  auto& all = cta_at(warp, commit.mbarrier).mbarriers;
+  const auto at = all.find(commit.mbarrier & kOffsetMask);
+  if (at == all.end()) return;
+  check_init(warp, insn, 1U << commit.lane, commit.mbarrier, at->second, true);
 }
 
 bool OrderChecker::has_acquired(const WarpState& warp, const AcquiredMap& acquired,
@@ -308,6 +396,8 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
   now.record.issuer = own.agent;
   now.record.insn = index_of(warp, insn);
   now.record.lanes = operation.lanes;
+  // Each lane of a cp.async copies for itself.
+  if (operation.kind != AsyncKind::kCpAsync) converge(warp, own, operation.lanes);
   Groups mbarrier_work;
   const Groups* reads = nullptr;
   const Groups* writes = nullptr;
@@ -317,10 +407,11 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
       const auto at = all.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
       if (at == all.end()) return 0;
       Mbarrier& barrier = at->second;
+      check_init(warp, insn, operation.lanes, operation.mbarrier, barrier, true);
       mbarrier_work.agent = barrier.agent;
       mbarrier_work.time = barrier.phase;
-      barrier.current.seen.raise(barrier.agent, barrier.phase);
-      barrier.current.raise_fenced(barrier.agent, barrier.phase);
+      barrier.current.near.seen.raise(barrier.agent, barrier.phase);
+      barrier.current.near.raise_fenced(barrier.agent, barrier.phase);
       reads = writes = &mbarrier_work;
       break;
     }

@@ -92,12 +92,13 @@ MbarrierAction action_of(Operation operation) {
   }
 }
 
-void tell(Warp& warp, const Insn& insn, const MbarrierForm& form, int lane,
+void tell(Warp& warp, const Insn& insn, const MbarrierForm& form, int lane, std::uint32_t lanes,
           const MbarrierPlace& place, std::uint32_t value, const Mbarrier& before) {
   MbarrierEvent event;
   event.action = action_of(form.operation);
   event.order = form.order;
   event.lane = static_cast<std::uint32_t>(lane);
+  event.lanes = lanes;
   event.address = place.address;
   event.count = is_with_bytes(form.operation) ? (is_arrival(form.operation) ? 1 : 0) : value;
   event.bytes = is_with_bytes(form.operation) ? value : 0;
@@ -121,7 +122,7 @@ Step change(Warp& warp, const Insn& insn, std::uint32_t active) {
     const MbarrierResult result = perform(form.operation, place.object, value);
     check_mbarrier(result.error, kNames[static_cast<int>(form.operation)], place, 1u << lane);
     if (insn.op[0] != kNoRow) warp.row<std::uint64_t>(insn.op[0])[lane] = result.token;
-    if (warp.observer != nullptr) tell(warp, insn, form, lane, place, value, before);
+    if (warp.observer != nullptr) tell(warp, insn, form, lane, active, place, value, before);
   }
   return Step::kNext;
 }

@@ -165,5 +165,18 @@ TEST(SimNamedBarriers, ExitedWarpsDoNotFillABarrierThatOthersMayReach) {
   EXPECT_FALSE(barriers.arrive(sync(2, 0, 256)).is_released) << "more than the CTA ever had";
 }
 
+TEST(SimNamedBarriers, WhoArrivedMayStillComeToWait) {
+  NamedBarriers barriers(128);
+  barriers.exit(2, 0xffffffff);
+  barriers.exit(3, 0xffffffff);
+  barriers.arrive(arrive(1, 0, 96));
+  EXPECT_FALSE(barriers.arrive(arrive(1, 1, 96)).is_released) << "the third arrival is its wait";
+  EXPECT_TRUE(barriers.arrive(sync(1, 1, 96)).is_released);
+  // If it ends instead, only warps that have ended are missing.
+  barriers.arrive(sync(1, 0, 96));
+  EXPECT_FALSE(barriers.arrive(arrive(1, 1, 96)).is_released);
+  EXPECT_EQ(barriers.exit(1, 0xffffffff).barriers, 2u);
+}
+
 }  // namespace
 }  // namespace tilewright::sim

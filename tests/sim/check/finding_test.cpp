@@ -133,7 +133,7 @@ AccessRecord access(Agent agent, std::uint32_t time, AccessKind kind, std::uint1
 /// The agents of the records that a cell compares an access with, all of them ordered.
 std::vector<Agent> met(AccessCell& cell, const AccessRecord& now, bool is_ordered = true) {
   std::vector<Agent> out;
-  cell.add(now, [&](const AccessRecord& old) {
+  cell.add(now, [&](const AccessRecord& old, auto&&) {
     out.push_back(old.agent);
     return is_ordered;
   });
