@@ -79,7 +79,8 @@ class Clock {
 /// scope that does not hold both, and how much of that had been fenced for copies; and up to where
 /// all lanes of a warp are meant, not just one that arrived for it (only told in strict).
 struct Knowledge {
-  Clock seen, fenced_shared, fenced_global, fenced_by_writer, released, released_maps, met;
+  Clock seen, fenced_shared, fenced_global, released, released_maps, met;
+  Clock fenced_shared_by_writer, fenced_global_by_writer;
   Clock narrow, narrow_fenced, converged;
 
   void join(const Knowledge& other) {
@@ -101,7 +102,8 @@ struct Knowledge {
   void join_fenced(const Knowledge& other) {
     fenced_shared.join(other.fenced_shared);
     fenced_global.join(other.fenced_global);
-    fenced_by_writer.join(other.fenced_by_writer);
+    fenced_shared_by_writer.join(other.fenced_shared_by_writer);
+    fenced_global_by_writer.join(other.fenced_global_by_writer);
     released_maps.join(other.released_maps);
   }
   /// The async proxy sees this much of an agent without a fence: it did it itself.
@@ -110,8 +112,9 @@ struct Knowledge {
     fenced_global.raise(agent, time);
   }
   void clear() noexcept {
-    for (Clock* clock : {&seen, &fenced_shared, &fenced_global, &fenced_by_writer, &released,
-                         &released_maps, &met, &narrow, &narrow_fenced, &converged}) {
+    for (Clock* clock : {&seen, &fenced_shared, &fenced_global, &released, &released_maps, &met,
+                         &fenced_shared_by_writer, &fenced_global_by_writer, &narrow,
+                         &narrow_fenced, &converged}) {
       clock->clear();
     }
   }

@@ -62,6 +62,7 @@ void OrderChecker::cta_started(Cta& cta) {
     own.wgmma.agent = new_agent(AgentKind::kWgmma, warp);
     own.tensor.agent = new_agent(AgentKind::kTensor, warp);
     own.tensor_loads.agent = new_agent(AgentKind::kTensorMove, warp);
+    own.tensor_uses.agent = new_agent(AgentKind::kTensorMove, warp);
     own.tensor_stores.agent = new_agent(AgentKind::kTensorMove, warp);
     own.now.seen.raise(own.agent, own.time);
   }
@@ -142,7 +143,19 @@ void OrderChecker::check_proxy(const Access& now, const AccessRecord& old,
                  "barrier that orders the two");
     return;
   }
-  if (!checks_.strict || is_cp_async || old.time <= known.fenced_by_writer.of(old.agent)) return;
+  const Clock& by_writer =
+      now.is_shared ? known.fenced_shared_by_writer : known.fenced_global_by_writer;
+  if (!checks_.strict || is_cp_async || old.time <= by_writer.of(old.agent)) return;
+  const Clock& other_by_writer =
+      now.is_shared ? known.fenced_global_by_writer : known.fenced_shared_by_writer;
+  if (old.time <= other_by_writer.of(old.agent)) {
+    report(now, old, "strict", cell_address,
+           fmt::format("the writer's fence.proxy.async is for the other state space, and only "
+                       "another thread's is for this one: the manual wants fence.proxy.async or "
+                       "fence.proxy.async.{} by the writer, before the barrier",
+                       now.is_shared ? "shared::cta" : "global"));
+    return;
+  }
   report(now, old, "strict", cell_address,
          "only another thread fenced: the manual wants fence.proxy.async by the writer, after the "
          "write and before the barrier");

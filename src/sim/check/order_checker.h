@@ -37,7 +37,7 @@ class OrderChecker final : public Observer {
 
   /// Where a warp stands, for the tmem check: the moments of what it does next, by agent.
   struct TensorMoments {
-    Agent warp = 0, pipe = 0, loads = 0, stores = 0;
+    Agent warp = 0, pipe = 0, loads = 0, uses = 0, stores = 0;
     std::uint32_t warp_time = 0, pipe_time = 0, loads_time = 0, stores_time = 0;
   };
   TensorMoments tensor_moments(const Warp& warp);
@@ -45,7 +45,8 @@ class OrderChecker final : public Observer {
   const Clock& seen(const Warp& warp);
   /// The next tcgen05.ld of a warp is a moment of its own.
   void load_started(const Warp& warp) { ++state_of(warp).tensor_loads.time; }
-  /// Somebody used what a tcgen05.ld loaded: it is done, and those before it.
+  /// The warp used what a tcgen05.ld loaded: that and those before it have given their registers,
+  /// which says less than that they are done.
   void load_used(const Warp& warp, std::uint32_t time);
 
   void launch_started(Grid& grid) override;
@@ -140,7 +141,8 @@ class OrderChecker final : public Observer {
     /// The barriers at which the warp has arrived, by id; that of the cluster behind them.
     std::array<std::shared_ptr<Knowledge>, kNumNamedBarriers + 1> arrived_at;
     Groups cp_async, wgmma;
-    Groups tensor_loads, tensor_stores;        ///< tcgen05.ld and st
+    Groups tensor_loads, tensor_stores;        ///< tcgen05.ld and st, done when waited for
+    Groups tensor_uses;                        ///< tcgen05.ld whose registers have been used
     Groups tensor;                             ///< of the tensor pipe: one for each tcgen05.commit
     std::map<std::uint32_t, BulkGroups> bulk;  ///< by lane
     std::map<std::uint64_t, AcquiredMap> acquired_maps;  ///< by address of the tensor map

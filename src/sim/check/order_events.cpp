@@ -90,7 +90,12 @@ void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
       if (event.is_shared) own.init_fences.to_async = own.time;
       if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
       if (event.is_global) own.now.fenced_global.join(own.now.seen);
-      if (checks_.strict) own.now.fenced_by_writer.raise(own.agent, own.time);
+      if (checks_.strict && event.is_shared) {
+        own.now.fenced_shared_by_writer.raise(own.agent, own.time);
+      }
+      if (checks_.strict && event.is_global) {
+        own.now.fenced_global_by_writer.raise(own.agent, own.time);
+      }
       break;
     case FenceKind::kProxyTensorMapAcquire:
       own.acquired_maps[event.address] = {own.now.released_maps, own.agent, own.time};
@@ -314,13 +319,20 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
 
 OrderChecker::TensorMoments OrderChecker::tensor_moments(const Warp& warp) {
   const WarpState& own = state_of(warp);
-  return {own.agent, own.tensor.agent, own.tensor_loads.agent, own.tensor_stores.agent,
-          own.time,  own.tensor.time,  own.tensor_loads.time,  own.tensor_stores.time};
+  return {own.agent,
+          own.tensor.agent,
+          own.tensor_loads.agent,
+          own.tensor_uses.agent,
+          own.tensor_stores.agent,
+          own.time,
+          own.tensor.time,
+          own.tensor_loads.time,
+          own.tensor_stores.time};
 }
 
 void OrderChecker::load_used(const Warp& warp, std::uint32_t time) {
   WarpState& own = state_of(warp);
-  own.now.seen.raise(own.tensor_loads.agent, time);
+  own.now.seen.raise(own.tensor_uses.agent, time);
 }
 
 void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {

@@ -40,27 +40,6 @@ void TmemChecker::cta_ended(Cta& cta) {
   for (const auto& other : ctas) ctas_.erase(other.get());
 }
 
-TmemChecker::Record TmemChecker::record_of(const Warp& warp, const Insn& insn, By by) {
-  const OrderChecker::TensorMoments now = order_.tensor_moments(warp);
-  Record out;
-  out.by = by;
-  out.issuer = now.warp;
-  out.issue_time = now.warp_time;
-  out.agent = by == By::kPipe ? now.pipe : by == By::kLoad ? now.loads : now.stores;
-  out.time = by == By::kPipe ? now.pipe_time : by == By::kLoad ? now.loads_time : now.stores_time;
-  out.insn = &insn;
-  out.warp = &warp;
-  return out;
-}
-
-bool TmemChecker::is_done(const Warp& warp, const Record& old) const {
-  return old.time <= order_.seen(warp).of(old.agent);
-}
-
-bool TmemChecker::is_issue_known(const Warp& warp, const Record& old) const {
-  return old.issue_time <= order_.seen(warp).of(old.issuer);
-}
-
 namespace {
 
 std::uint32_t halves_of(const TensorLanes& lanes) {
@@ -105,105 +84,40 @@ std::vector<TmemChecker::Units> TmemChecker::units_of(const Warp& warp,
   return out;
 }
 
-void TmemChecker::add(Conflicts& out, Hazard hazard, const Record& other, const Units& units,
-                      std::uint32_t column, std::uint32_t half) {
+void TmemChecker::add(Conflicts& out, Hazard hazard, const Record& now, const Record& other,
+                      const Units& units, std::uint32_t column, std::uint32_t half) {
   const auto is_same = [&](const Conflict& known) {
     return known.hazard == hazard && known.other.insn == other.insn &&
            known.other.warp == other.warp && known.rank == units.cta->rank;
   };
   const auto at = static_cast<std::size_t>(std::ranges::find_if(out, is_same) - out.begin());
-  if (at == out.size()) out.push_back({hazard, other, column, column, {}, units.cta->rank});
+  if (at == out.size()) {
+    out.push_back({hazard, now.by, other, column, column, {}, units.cta->rank});
+  }
   Conflict& conflict = out[at];
   conflict.from = std::min(conflict.from, column);
   conflict.to = std::max(conflict.to, column);
   conflict.lanes[half / 2] |= units.lanes[half / 2] & 0xffffu << 16 * (half % 2);
 }
 
-void TmemChecker::check_inside(const Units& units, Conflicts& out) const {
+void TmemChecker::check_inside(const Units& units, const Record& now, Conflicts& out) const {
   for (std::uint32_t i = 0; i < units.num_columns; ++i) {
     const std::uint32_t column = units.column + i;
     const bool is_inside = units.cta->tensor_memory != nullptr && column < kTensorColumns &&
                            units.cta->tensor_memory->holder(column) != nullptr;
     if (is_inside) continue;
     const auto half = static_cast<std::uint32_t>(std::countr_zero(units.halves | 1u << 7));
-    add(out, Hazard::kOutside, {}, units, column, half);
-  }
-}
-
-// The manual: what comes before before_thread_sync is ordered before all later synchronisation, and
-// what comes after after_thread_sync after all earlier one. So an access that another one has to
-// follow must have been known, by a wait, when after_thread_sync was executed. Which wait came last
-// does not matter: one for shared memory that a copy has filled needs no fence of these. What one
-// thread orders by itself, with tcgen05.wait or in the pipe, needs none; commit is a fence before.
-void TmemChecker::check_fences(const Warp& warp, const Record& old, const Units& units,
-                               std::uint32_t column, std::uint32_t half, Conflicts& out) {
-  if (old.by == By::kNobody || (old.warp == &warp && old.by != By::kPipe)) return;
-  if (old.time > state_of(warp).fenced.of(old.agent)) {
-    add(out, Hazard::kNoAfterFence, old, units, column, half);
-  }
-  if (old.by == By::kPipe || old.warp == &warp) return;
-  const std::uint32_t known = order_.seen(warp).of(old.issuer);
-  const auto& fences = state_of(*old.warp).fences;
-  const bool has_fence = std::ranges::any_of(
-      fences, [&](std::uint32_t time) { return time >= old.issue_time && time <= known; });
-  if (!has_fence) add(out, Hazard::kNoBeforeFence, old, units, column, half);
-}
-
-void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& unit, bool reads,
-                             bool writes, const Units& units, std::uint32_t column,
-                             std::uint32_t half, Conflicts& out) {
-  const auto found = [&](Hazard hazard, const Record& old) {
-    add(out, hazard, old, units, column, half);
-  };
-  const auto fences = [&](const Record& old) {
-    if (is_strict_) check_fences(warp, old, units, column, half, out);
-  };
-  const Record& last = unit.write;
-  const bool is_pipe = now.by == By::kPipe;
-  if (last.by == By::kStore) {
-    const bool is_own = last.warp == &warp;
-    const bool is_known = is_own || is_issue_known(warp, last);
-    // CUTLASS hands row maxima from warp to warp without wait::st: loads and stores keep their
-    // order.
-    const bool is_tolerated = is_known && (is_own || !is_pipe);
-    if (is_done(warp, last) || (is_own && !is_pipe && writes)) {
-      fences(last);
-    } else if (!is_tolerated || is_strict_) {
-      found(is_tolerated ? Hazard::kKeptOrder
-            : is_known   ? Hazard::kStoreWait
-                         : Hazard::kStoreOrder,
-            last);
-    }
-  } else if (last.by == By::kPipe) {
-    if (is_pipe) {
-      if (last.warp != &warp && !is_issue_known(warp, last)) found(Hazard::kPipes, last);
-    } else if (!is_done(warp, last)) {
-      found(reads ? Hazard::kReadEarly : Hazard::kWriteEarly, last);
-    } else {
-      fences(last);
-    }
-  }
-  if (!writes) return;
-  const Record& read = unit.pipe_read;
-  if (read.by == By::kPipe) {
-    if (is_pipe) {
-      if (read.warp != &warp && !is_issue_known(warp, read)) found(Hazard::kPipes, read);
-    } else if (!is_done(warp, read)) {
-      found(Hazard::kOperand, read);
-    }
-  }
-  const Record& load = unit.load;
-  if (load.by != By::kLoad || (load.warp == &warp && !is_pipe)) return;
-  if (!is_done(warp, load)) {
-    found(Hazard::kPending, load);
-  } else {
-    fences(load);
+    const auto& freed = units.state->freed;
+    const bool is_freed = column < freed.size() && freed[column].insn != nullptr;
+    add(out, is_freed ? Hazard::kFreed : Hazard::kOutside, now, is_freed ? freed[column] : Record{},
+        units, column, half);
   }
 }
 
 // Rows that nobody has written belong to tiles that are half empty; the init check follows what
 // becomes of them. A row that is written in part, or a whole operand that is not, was forgotten.
-void TmemChecker::check_written(const Units& units, bool is_pipe, Conflicts& out) const {
+void TmemChecker::check_written(const Units& units, const Record& now, Conflicts& out) const {
+  const bool is_pipe = now.by == By::kPipe;
   std::uint32_t empty = 0, partial = 0;
   const auto is_written = [&](std::uint32_t column, std::uint32_t half) {
     return units.state->units[column * kHalves + half].write.by != By::kNobody;
@@ -225,8 +139,8 @@ void TmemChecker::check_written(const Units& units, bool is_pipe, Conflicts& out
     if (is_lanes && !is_strict_) continue;
     for (std::uint32_t i = 0; i < units.num_columns; ++i) {
       if (is_written(units.column + i, half)) continue;
-      add(out, is_pipe && is_forgotten ? Hazard::kUnwritten : Hazard::kUnwrittenLanes, {}, units,
-          units.column + i, half);
+      add(out, is_pipe && is_forgotten ? Hazard::kUnwritten : Hazard::kUnwrittenLanes, now, {},
+          units, units.column + i, half);
     }
   }
 }
@@ -238,12 +152,12 @@ void TmemChecker::tensor_access(Warp& warp, const Insn& insn, const TensorAccess
   const std::uint32_t named = *warp.row<std::uint32_t>(insn.op[0]) >> 16 & 127;
   const std::vector<Units> all = units_of(warp, access);
   if (named / 32 != 0 && named / 32 != warp.index % 4) {
-    add(conflicts, Hazard::kOwner, {}, all.front(), all.front().column,
+    add(conflicts, Hazard::kOwner, now, {}, all.front(), all.front().column,
         static_cast<std::uint32_t>(std::countr_zero(all.front().halves)));
   }
   for (const Units& units : all) {
-    check_inside(units, conflicts);
-    if (is_load) check_written(units, false, conflicts);
+    check_inside(units, now, conflicts);
+    if (is_load) check_written(units, now, conflicts);
     for (std::uint32_t i = 0; i < units.num_columns; ++i) {
       const std::uint32_t column = units.column + i;
       for (std::uint32_t half = 0; half < kHalves; ++half) {
@@ -265,14 +179,15 @@ void TmemChecker::tensor_issued(Warp& warp, const Insn& insn, const TensorOperat
   const std::uint32_t lanes = 1u << operation.lane;
   Record now = record_of(warp, insn, By::kPipe);
   now.lanes = lanes;
+  now.kind = operation.kind;
   Conflicts conflicts;
   for (const TensorRegion& region : operation.regions) {
     const bool reads = region.kind != AccessKind::kWrite, writes = region.kind != AccessKind::kRead;
     const bool is_accumulator = region.role == TensorRole::kAccumulator;
     const Units units = units_of(warp, region);
-    check_inside(units, conflicts);
+    check_inside(units, now, conflicts);
     if (reads && (is_accumulator || region.role == TensorRole::kA)) {
-      check_written(units, true, conflicts);
+      check_written(units, now, conflicts);
       check_layout(warp, insn, region, operation);
     }
     if (region.role == TensorRole::kScaleA || region.role == TensorRole::kScaleB) {
@@ -304,10 +219,14 @@ void TmemChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorCom
 void TmemChecker::tensor_allocated(Warp& warp, const Insn& insn, const TensorAllocEvent& event) {
   check_group(warp, insn, event.cta_group);
   CtaState& state = state_of(*warp.cta);
+  if (event.action == TensorAllocAction::kDealloc) return free_columns(warp, insn, event);
   if (event.action != TensorAllocAction::kAlloc) return;
   if (is_strict_) check_alloc_order(warp, insn, event.num_columns);
   state.alloc = &insn;
   state.alloc_warp = &warp;
+  for (std::uint32_t i = 0; i < event.num_columns && !state.freed.empty(); ++i) {
+    state.freed[event.column + i] = {};
+  }
   for (std::uint32_t i = 0; i < event.num_columns * kHalves; ++i) {
     Unit& unit = state.units[event.column * kHalves + i];
     // The peer's warp has allocated for both, and its pipe may have written here already.
@@ -363,16 +282,6 @@ void TmemChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) 
     for (std::uint32_t i = 0; i < use.num_written; ++i) state.load_of[rows[i] / 64] = 0;
   }
   state.tags->run(warp, insn, lineage_[index], use, active);
-}
-
-void TmemChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
-  constexpr std::size_t kMostRemembered = 64;
-  if (!is_strict_) return;
-  WarpState& state = state_of(warp);
-  if (event.kind == FenceKind::kTensorAfter) state.fenced = order_.seen(warp);
-  if (event.kind != FenceKind::kTensorBefore) return;
-  state.fences.push_back(order_.tensor_moments(warp).warp_time);
-  if (state.fences.size() > kMostRemembered) state.fences.erase(state.fences.begin());
 }
 
 }  // namespace tilewright::sim

@@ -2,7 +2,11 @@
 //
 // Order is kept for each column and 16 lanes (half a warp's), with what the order check knows: the
 // pipe of a warp, its loads and its stores are agents whose moments others learn through commits,
-// waits and barriers. A load is done as well once somebody uses what it loaded.
+// waits and barriers. A load is done when it was waited for. Its registers may be used before that,
+// but the manual does not promise that the read then comes before a later write. CUTLASS's
+// attention relies on it, and has no tcgen05.fence either: so a use counts as the end of a load
+// where the warp hands its columns on without such a fence. Who fences hands them on by the book.
+// Giving columns back is a write of all of them.
 //
 // Layout is kept for each byte: a cell that tcgen05.mma wrote is an element of its accumulator, and
 // a register that was loaded from there, or made of such registers, still is (register_tags.h).
@@ -17,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -43,7 +48,7 @@ class TmemChecker final : public Observer {
   static constexpr std::uint32_t kHalfLanes = 16;
   static constexpr std::uint32_t kGenerations = 4;
 
-  enum class By : std::uint8_t { kNobody, kLoad, kStore, kPipe };
+  enum class By : std::uint8_t { kNobody, kLoad, kStore, kPipe, kFree };
   /// One access.
   struct Record {
     By by = By::kNobody;
@@ -52,6 +57,7 @@ class TmemChecker final : public Observer {
     const Insn* insn = nullptr;
     const Warp* warp = nullptr;
     std::uint32_t lanes = ~std::uint32_t{0};
+    TensorKind kind = TensorKind::kMma;  ///< of kPipe
   };
   /// What a cell's value is.
   enum class Origin : std::uint8_t { kUnknown, kAccumulator, kStored };
@@ -66,12 +72,17 @@ class TmemChecker final : public Observer {
     std::uint32_t cta_group = 1;
     const Insn* insn = nullptr;  ///< the first one
   };
+  /// tcgen05.fence::before_thread_sync
+  struct ThreadFence {
+    std::uint32_t time = 0;   ///< in the warp's count
+    std::uint32_t loads = 0;  ///< the first load that comes after it
+  };
   struct WarpState {
     std::unique_ptr<RegisterTags> tags;
     std::vector<std::uint32_t> load_of;  ///< by 64 bytes of registers: the load that fills them
     bool has_loads = false;
-    Clock fenced;                       ///< what it knew at its last after_thread_sync; strict only
-    std::vector<std::uint32_t> fences;  ///< moments of before_thread_sync
+    Clock fenced;  ///< what it knew at its last after_thread_sync; strict only
+    std::vector<ThreadFence> fences;
   };
   struct CtaState {
     std::vector<WarpState> warps;
@@ -81,10 +92,12 @@ class TmemChecker final : public Observer {
     const Insn* alloc = nullptr;
     const Warp* alloc_warp = nullptr;
     std::uint32_t last_alloc_columns = kTensorColumns;
+    std::vector<Record> freed;  ///< by column: who has given it back; empty until somebody has
   };
 
   enum class Hazard : std::uint8_t {
     kOutside,
+    kFreed,
     kOwner,
     kReadEarly,
     kWriteEarly,
@@ -93,7 +106,11 @@ class TmemChecker final : public Observer {
     kStoreOrder,
     kKeptOrder,
     kPending,
+    kLoadWait,
+    kLoadOrder,
+    kKeptLoad,
     kPipes,
+    kPipeOrder,
     kUnwritten,
     kUnwrittenLanes,
     kNoAfterFence,
@@ -107,11 +124,19 @@ class TmemChecker final : public Observer {
   /// The cells of one access that meet the same hazard with the same other one.
   struct Conflict {
     Hazard hazard = Hazard::kOutside;
+    By by = By::kNobody;  ///< the access
     Record other;
     std::uint32_t from = 0, to = 0;  ///< columns
     TensorLanes lanes{};
     std::uint32_t rank = 0;
   };
+  struct Words {
+    std::string_view what;     ///< before " in columns ..."
+    std::string_view role;     ///< of the other instruction
+    std::string_view missing;  ///< with a remedy
+    bool is_strict;
+  };
+  static const std::map<Hazard, Words> kWords;
   using Conflicts = std::vector<Conflict>;
   /// Units of one access.
   struct Units {
@@ -150,17 +175,29 @@ class TmemChecker final : public Observer {
   Record record_of(const Warp& warp, const Insn& insn, By by);
   bool is_done(const Warp& warp, const Record& old) const;
   bool is_issue_known(const Warp& warp, const Record& old) const;
+  /// Whether the warp may take a load for done that nobody has waited for.
+  bool is_load_used(const Warp& warp, const Record& load) const;
 
   Units units_of(const Warp& warp, const TensorRegion& region);
   std::vector<Units> units_of(const Warp& warp, const TensorAccess& access);
   void check_unit(const Warp& warp, const Record& now, const Unit& unit, bool reads, bool writes,
                   const Units& units, std::uint32_t column, std::uint32_t half, Conflicts& out);
-  void check_written(const Units& units, bool is_pipe, Conflicts& out) const;
-  void check_inside(const Units& units, Conflicts& out) const;
-  void check_fences(const Warp& warp, const Record& old, const Units& units, std::uint32_t column,
-                    std::uint32_t half, Conflicts& out);
-  static void add(Conflicts& out, Hazard hazard, const Record& other, const Units& units,
-                  std::uint32_t column, std::uint32_t half);
+  /// The parts of it: against what was written, against what is read.
+  void check_last_write(const Warp& warp, const Record& now, const Record& last, bool reads,
+                        bool writes, const Units& units, std::uint32_t column, std::uint32_t half,
+                        Conflicts& out);
+  void check_load(const Warp& warp, const Record& now, const Record& load, const Units& units,
+                  std::uint32_t column, std::uint32_t half, Conflicts& out);
+  void check_pipes(const Warp& warp, const Record& now, const Record& old, const Units& units,
+                   std::uint32_t column, std::uint32_t half, Conflicts& out);
+  static bool is_pipelined(const Record& old, const Record& now);
+  void check_written(const Units& units, const Record& now, Conflicts& out) const;
+  void free_columns(Warp& warp, const Insn& insn, const TensorAllocEvent& event);
+  void check_inside(const Units& units, const Record& now, Conflicts& out) const;
+  void check_fences(const Warp& warp, const Record& now, const Record& old, const Units& units,
+                    std::uint32_t column, std::uint32_t half, Conflicts& out);
+  static void add(Conflicts& out, Hazard hazard, const Record& now, const Record& other,
+                  const Units& units, std::uint32_t column, std::uint32_t half);
   void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);
   void check_alloc_order(const Warp& warp, const Insn& insn, std::uint32_t num_columns);
   void check_scales(const Warp& warp, const Insn& insn, const TensorRegion& region,

@@ -36,13 +36,6 @@ std::string describe_lanes_of(const TensorLanes& lanes) {
   return out;
 }
 
-struct Words {
-  std::string_view what;     ///< before " in columns ..."
-  std::string_view role;     ///< of the other instruction
-  std::string_view missing;  ///< with a remedy
-  bool is_strict;
-};
-
 }  // namespace
 
 // Four data paths read the scales of a row, each from its own lanes.
@@ -81,70 +74,94 @@ void TmemChecker::check_scales(const Warp& warp, const Insn& insn, const TensorR
   }
 }
 
+// Of the hazards that columns and lanes can be named for.
+const std::map<TmemChecker::Hazard, TmemChecker::Words> TmemChecker::kWords = {
+    {Hazard::kOutside,
+     {"access to Tensor Memory that is not allocated", "",
+      "tcgen05.alloc before, enough columns, and its address added to the column", false}},
+    {Hazard::kFreed,
+     {"access to Tensor Memory that has been given back", "given back before it",
+      "tcgen05.dealloc must come last: a barrier between the access and it", false}},
+    {Hazard::kOwner,
+     {"a warp names lanes of another one", "",
+      "a warp reaches the 32 lanes from 32 * (its number % 4) on: its address must name "
+      "those, or lane 0 or 16",
+      false}},
+    {Hazard::kReadEarly,
+     {"read before the tensor pipe is known to have written it", "issued before it",
+      "tcgen05.commit after it, and a wait for the mbarrier at which that arrives", false}},
+    {Hazard::kWriteEarly,
+     {"overwritten before the tensor pipe is known to have written it", "issued before it",
+      "tcgen05.commit after it, and a wait for the mbarrier at which that arrives", false}},
+    {Hazard::kOperand,
+     {"operand in flight overwritten: the tensor pipe may still read it", "issued before it",
+      "tcgen05.commit after it, and a wait for the mbarrier at which that arrives", false}},
+    {Hazard::kStoreWait,
+     {"used before tcgen05.st is known to be done", "stored before it",
+      "tcgen05.wait::st by the warp that stores, before it arrives at the barrier", false}},
+    {Hazard::kStoreOrder,
+     {"race with a tcgen05.st of another warp", "stored before it",
+      "tcgen05.wait::st by the warp that stores, then a barrier or mbarrier between the two",
+      false}},
+    {Hazard::kKeptOrder,
+     {"used before tcgen05.st is known to be done", "stored before it",
+      "tcgen05.wait::st after it, by the warp that stores", true}},
+    {Hazard::kPending,
+     {"overwritten while a tcgen05.ld may still read it", "loaded before it",
+      "tcgen05.wait::ld by the warp that loads, then a barrier or mbarrier between the two,"
+      " at which it arrives with release",
+      false}},
+    {Hazard::kLoadWait,
+     {"overwritten while a tcgen05.ld may still read it", "loaded before it",
+      "tcgen05.wait::ld by the warp that loads, before it arrives at the barrier: that its "
+      "registers have been used does not say that the read comes before this",
+      false}},
+    {Hazard::kLoadOrder,
+     {"overwritten while a tcgen05.ld may still read it", "loaded before it",
+      "the warp that loads waits for it, but this thread does not know: a barrier or mbarrier "
+      "between the two, at which that warp arrives with release (.relaxed tells nothing)",
+      false}},
+    {Hazard::kKeptLoad,
+     {"overwritten while a tcgen05.ld may still read it", "loaded before it",
+      "tcgen05.wait::ld after it, by the warp that loads: that its registers have been used"
+      " does not say that the read comes before this",
+      true}},
+    {Hazard::kPipes,
+     {"two threads' work in the tensor pipe that nothing orders", "issued before it",
+      "a barrier or mbarrier between the two threads, or one thread for both", false}},
+    {Hazard::kPipeOrder,
+     {"the tensor pipe need not keep the order of the two", "issued before it",
+      "tcgen05.commit after the first and a wait for the mbarrier at which that arrives: the "
+      "manual orders mma after cp, shift and mma, shift after mma, cp after shift, no others",
+      true}},
+    {Hazard::kUnwritten,
+     {"the tensor pipe reads Tensor Memory that nobody has written", "",
+      "write all of it before; the first tcgen05.mma of a sum must not add (enable-input-d "
+      "false)",
+      false}},
+    {Hazard::kUnwrittenLanes,
+     {"read of Tensor Memory that nobody has written", "", "write all of it before", true}},
+    {Hazard::kNoAfterFence,
+     {"no tcgen05.fence::after_thread_sync since the wait", "before it",
+      "tcgen05.fence::after_thread_sync between the wait and the access", true}},
+    {Hazard::kNoBeforeFence,
+     {"no tcgen05.fence::before_thread_sync after the access of another thread", "before it",
+      "tcgen05.fence::before_thread_sync between that access and the barrier", true}},
+};
+
 void TmemChecker::report(const Warp& warp, const Insn& insn, std::uint32_t lanes,
                          const Conflict& conflict) {
-  const auto words = [&]() -> Words {
-    switch (conflict.hazard) {
-      case Hazard::kOutside:
-        return {"access to Tensor Memory that is not allocated", "",
-                "tcgen05.alloc before, enough columns, and its address added to the column", false};
-      case Hazard::kOwner:
-        return {"a warp names lanes of another one", "",
-                "a warp reaches the 32 lanes from 32 * (its number % 4) on: its address must name "
-                "those, or lane 0 or 16",
-                false};
-      case Hazard::kReadEarly:
-        return {"read before the tensor pipe is known to have written it", "issued",
-                "tcgen05.commit after it, and a wait for the mbarrier at which that arrives",
-                false};
-      case Hazard::kWriteEarly:
-        return {"overwritten before the tensor pipe is known to have written it", "issued",
-                "tcgen05.commit after it, and a wait for the mbarrier at which that arrives",
-                false};
-      case Hazard::kOperand:
-        return {"operand in flight overwritten: the tensor pipe may still read it", "issued",
-                "tcgen05.commit after it, and a wait for the mbarrier at which that arrives",
-                false};
-      case Hazard::kStoreWait:
-        return {"used before tcgen05.st is known to be done", "stored",
-                "tcgen05.wait::st by the warp that stores, before it arrives at the barrier",
-                false};
-      case Hazard::kStoreOrder:
-        return {"race with a tcgen05.st of another warp", "stored",
-                "tcgen05.wait::st by the warp that stores, then a barrier or mbarrier between the "
-                "two",
-                false};
-      case Hazard::kKeptOrder:
-        return {"used before tcgen05.st is known to be done", "stored",
-                "tcgen05.wait::st after it, by the warp that stores", true};
-      case Hazard::kPending:
-        return {
-            "overwritten while a tcgen05.ld may still read it", "loaded",
-            "tcgen05.wait::ld by the warp that loads, then a barrier or mbarrier between the two",
-            false};
-      case Hazard::kPipes:
-        return {"two threads' work in the tensor pipe that nothing orders", "issued",
-                "a barrier or mbarrier between the two threads, or one thread for both", false};
-      case Hazard::kUnwritten:
-        return {"the tensor pipe reads Tensor Memory that nobody has written", "",
-                "write all of it before; the first tcgen05.mma of a sum must not add "
-                "(enable-input-d false)",
-                false};
-      case Hazard::kUnwrittenLanes:
-        return {"read of Tensor Memory that nobody has written", "", "write all of it before",
-                true};
-      case Hazard::kNoAfterFence:
-        return {"no tcgen05.fence::after_thread_sync since the wait", "before it",
-                "tcgen05.fence::after_thread_sync between the wait and the access", true};
-      case Hazard::kNoBeforeFence:
-        return {"no tcgen05.fence::before_thread_sync after the access of another thread", "before",
-                "tcgen05.fence::before_thread_sync between that access and the barrier", true};
-      default:
-        return {};
-    }
-  }();
+  const Words& words = kWords.at(conflict.hazard);
+  std::string_view problem = words.what;
+  const bool is_fence =
+      conflict.hazard == Hazard::kNoAfterFence || conflict.hazard == Hazard::kNoBeforeFence;
+  if (conflict.by == By::kFree && !is_fence) {
+    problem = conflict.other.by == By::kLoad   ? "given back while a tcgen05.ld may still read it"
+              : conflict.other.by == By::kPipe ? "given back while the tensor pipe may still use it"
+                                               : "given back while a tcgen05.st may still write it";
+  }
   std::string what =
-      fmt::format("{}: lanes {}, column{} {}", words.what, describe_lanes_of(conflict.lanes),
+      fmt::format("{}: lanes {}, column{} {}", problem, describe_lanes_of(conflict.lanes),
                   conflict.from == conflict.to ? "" : "s", conflict.from);
   if (conflict.from != conflict.to) what += fmt::format(" to {}", conflict.to);
   if (conflict.rank != warp.cta->rank) what += " of the peer CTA";
