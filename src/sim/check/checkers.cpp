@@ -5,6 +5,7 @@
 #include "sim/check/lane_checker.h"
 #include "sim/check/mma_checker.h"
 #include "sim/check/observer_list.h"
+#include "sim/check/operand_checker.h"
 #include "sim/check/order_checker.h"
 #include "sim/check/sync_checker.h"
 #include "sim/check/tmem_checker.h"
@@ -43,6 +44,10 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   }
   if (checks.mma && has_wgmma) add(std::make_unique<MmaChecker>(findings, checks.strict));
   if (checks_tmem) add(std::make_unique<TmemChecker>(findings, *order, checks.strict));
+  const bool checks_wgmma = checks.mma && has_wgmma;
+  if (checks_wgmma || checks_tmem) {
+    add(std::make_unique<OperandChecker>(findings, checks_wgmma, checks_tmem));
+  }
   out.observer = out.list->get();
   return out;
 }

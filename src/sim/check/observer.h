@@ -5,6 +5,7 @@
 // the call; a Warp and an Insn live as long as the launch.
 #pragma once
 
+#include "sim/async/tensor_map.h"
 #include "sim/program/warp.h"
 #include "sim/tensor/tensor_memory.h"
 
@@ -74,6 +75,9 @@ struct AsyncRange {
   bool is_shared = false;
   std::uint64_t address = 0;  ///< shared: rank << 24 | offset
   std::uint64_t bytes = 0;
+  /// Of wgmma and tcgen05.mma: A or B, and the swizzle of its descriptor. 0: not to be compared
+  char operand = 0;
+  TensorSwizzle swizzle = TensorSwizzle::kNone;
 };
 
 /// How the issuing threads learn that it is done.

@@ -115,10 +115,10 @@ std::uint64_t tell(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   warp.observer->wgmma_issued(warp, insn, event);
   std::vector<AsyncRange> ranges;
   if (form.a.empty()) {
-    append_wgmma_ranges(warp, call.a_descriptor, tile_of(form, true),
+    append_wgmma_ranges(warp, 'A', call.a_descriptor, tile_of(form, true),
                         static_cast<int>(warp.index % 4) * kRowsOfWarp, ranges);
   }
-  append_wgmma_ranges(warp, call.b_descriptor, tile_of(form, false), 0, ranges);
+  append_wgmma_ranges(warp, 'B', call.b_descriptor, tile_of(form, false), 0, ranges);
   // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
   for (AsyncRange& range : ranges) {
     const std::uint64_t offset = range.address & ((1u << kSharedRankShift) - 1);

@@ -96,8 +96,26 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
   }
 }
 
-void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
-                         int first_row, std::vector<AsyncRange>& ranges) {
+namespace {
+
+/// That with which a tensor copy writes what the descriptor reads.
+TensorSwizzle tensor_swizzle_of(OperandSwizzle swizzle) {
+  switch (swizzle) {
+    case OperandSwizzle::k32B:
+      return TensorSwizzle::k32B;
+    case OperandSwizzle::k64B:
+      return TensorSwizzle::k64B;
+    case OperandSwizzle::k128B:
+      return TensorSwizzle::k128B;
+    default:
+      return TensorSwizzle::kNone;
+  }
+}
+
+}  // namespace
+
+void append_wgmma_ranges(const Warp& warp, char operand, std::uint64_t descriptor,
+                         const OperandTile& tile, int first_row, std::vector<AsyncRange>& ranges) {
   const MatrixDescriptor d = advanced(decode_matrix_descriptor(descriptor), tile, first_row);
   const auto bytes = static_cast<std::uint32_t>(tile.element_bytes);
   const bool is_k = tile.major == OperandMajor::kK;
@@ -120,7 +138,10 @@ void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const Opera
     if (ranges.size() > first && ranges.back().address + ranges.back().bytes == address) {
       ranges.back().bytes += 16;
     } else {
-      ranges.push_back({AccessKind::kRead, Proxy::kAsync, true, address, 16});
+      AsyncRange range{AccessKind::kRead, Proxy::kAsync, true, address, 16};
+      range.operand = operand;
+      range.swizzle = tensor_swizzle_of(d.swizzle);
+      ranges.push_back(range);
     }
   }
 }

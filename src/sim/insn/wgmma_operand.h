@@ -17,7 +17,7 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
                           const OperandTile& tile, int first_row, std::span<std::byte> codes);
 
 /// The same bytes as runs of shared memory, sorted.
-void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
-                         int first_row, std::vector<AsyncRange>& ranges);
+void append_wgmma_ranges(const Warp& warp, char operand, std::uint64_t descriptor,
+                         const OperandTile& tile, int first_row, std::vector<AsyncRange>& ranges);
 
 }  // namespace tilewright::sim

@@ -5,9 +5,9 @@
 //     // launch: 1 64 1 0       CTAs, threads, CTAs of a cluster, bytes of dynamic shared memory
 //     // finds: no barrier      what the finding says somewhere, if that matters
 //
-// Its kernel `kernel` gets three addresses: 64 KiB that the host has filled with zeros and a tensor
-// map, 64 KiB that nobody has written, and 64 KiB that the host has freed. What only `strict` finds
-// is clean under all other checks, and its twin under strict too.
+// Its kernel `kernel` gets three addresses: 64 KiB that the host has filled with zeros and two
+// tensor maps, 64 KiB that nobody has written, and 64 KiB that the host has freed. What only
+// `strict` finds is clean under all other checks, and its twin under strict too.
 #include "sim/async/tensor_map.h"
 #include "sim/check/finding.h"
 #include "sim/machine.h"
@@ -70,16 +70,31 @@ struct Outcome {
   std::string text;
 };
 
-/// At 1 KiB before the end of the data: 64 words of it from the middle on.
-void place_tensor_map(std::uint64_t data, std::uint64_t bytes) {
-  TensorMapFields fields;
-  fields.element = TensorElement::kU32;
-  fields.address = data + bytes / 2;
-  fields.dims[0] = fields.box[0] = 64;
-  fields.element_strides[0] = 1;
+void place_tensor_map(std::uint64_t at, const TensorMapFields& fields) {
   ASSERT_EQ(validate(fields), "");
-  encode(fields, std::span<std::byte, kTensorMapBytes>(
-                     reinterpret_cast<std::byte*>(data + bytes - 1024), kTensorMapBytes));
+  encode(fields,
+         std::span<std::byte, kTensorMapBytes>(reinterpret_cast<std::byte*>(at), kTensorMapBytes));
+}
+
+/// At 1 KiB before the end of the data: 64 words of it from the middle on. Behind that one: its
+/// first 128 rows of 64 bf16, with the swizzle of 128 bytes.
+void place_tensor_maps(std::uint64_t data, std::uint64_t bytes) {
+  TensorMapFields words;
+  words.element = TensorElement::kU32;
+  words.address = data + bytes / 2;
+  words.dims[0] = words.box[0] = 64;
+  words.element_strides[0] = 1;
+  place_tensor_map(data + bytes - 1024, words);
+  TensorMapFields tile;
+  tile.element = TensorElement::kBf16;
+  tile.swizzle = TensorSwizzle::k128B;
+  tile.rank = 2;
+  tile.address = data;
+  tile.dims[0] = tile.box[0] = 64;
+  tile.dims[1] = tile.box[1] = 128;
+  tile.strides_bytes[0] = 128;
+  tile.element_strides[0] = tile.element_strides[1] = 1;
+  place_tensor_map(data + bytes - 1024 + kTensorMapBytes, tile);
 }
 
 Outcome run(const Program& program, const std::string& checks, AsyncTiming timing) {
@@ -97,7 +112,7 @@ Outcome run(const Program& program, const std::string& checks, AsyncTiming timin
   const std::uint64_t freed = machine.memory().allocate(kBytes, "freed");
   machine.memory().free(freed);
   std::memset(reinterpret_cast<void*>(data), 0, kBytes);
-  place_tensor_map(data, kBytes);
+  place_tensor_maps(data, kBytes);
   machine.mark_defined(data, kBytes);
   Launch launch;
   launch.module = machine.load(parse_module(program.text, program.name + ".ptx"));
