@@ -89,8 +89,9 @@ Choice choose(const device::DeviceInfo& device, const MoeWeightsInfo& w, const M
   require(is_known, ErrorKind::kInvalidArgument,
           "moe: kernel = {}; expected auto, band, wide or wide8", p.kernel);
   require(best < std::numeric_limits<double>::infinity(), ErrorKind::kUnsupported,
-          "moe: {} cannot do it on {}:{}", p.kernel == "auto" ? "no kernel" : "kernel " + p.kernel,
-          device.name, reasons);
+          "moe: {} do it on {}:{}",
+          p.kernel == "auto" ? "no kernel can" : "kernel " + p.kernel + " cannot", device.name,
+          reasons);
   for (MoeCandidate& c : choice.candidates) {
     if (!c.is_possible || c.name == to_string(choice.kernel)) continue;
     c.reason = p.kernel != "auto"

@@ -56,8 +56,9 @@ const SparseKernel& choose(const device::DeviceInfo& device, SparseAttentionPlan
     }
     plan.candidates.push_back(std::move(c));
   }
-  require(chosen != nullptr, ErrorKind::kUnsupported, "sparse attention: {} cannot do it on {}:{}",
-          p.kernel == "auto" ? "no kernel" : "kernel " + p.kernel, device.name, reasons);
+  require(chosen != nullptr, ErrorKind::kUnsupported, "sparse attention: {} do it on {}:{}",
+          p.kernel == "auto" ? "no kernel can" : "kernel " + p.kernel + " cannot", device.name,
+          reasons);
   plan.kernel = chosen->name;
   for (SparseAttentionCandidate& c : plan.candidates) {
     if (!c.is_possible || c.name == plan.kernel) continue;

@@ -30,7 +30,7 @@ struct FewHeadsResult {
   std::int32_t first_head;
   std::uint32_t warp, g, t, barrier;  ///< barrier: the team's
   const float (&o)[4][Tiles][4];
-  const PerHead<Tiles>&reference, &largest;
+  const PerHead<Tiles>& reference;
   PerHead<Tiles>& sum;
   std::uint32_t ceiling;
 
@@ -73,6 +73,9 @@ struct FewHeadsResult {
 
   /// Sums of all keys' weights, which the lanes of a quad, the quads and the warps have parts of.
   __device__ void share_sums() {
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (lane < Tiles * 8) fixed.maxima[warp][lane] = fixed.largest[warp][lane];
+    __syncwarp();  // sums take the place of the largest
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
@@ -82,7 +85,6 @@ struct FewHeadsResult {
           sum[n][h] += __shfl_xor_sync(0xffffffffu, sum[n][h], step);
         if (g != 0) continue;
         fixed.sums[warp][head_of(n, h)] = sum[n][h];
-        if constexpr (Format == KvFormat::kBf16) fixed.maxima[warp][head_of(n, h)] = largest[n][h];
       }
     }
     ptx::bar_sync<kernels::kFewHeadsConsumers * 32>(barrier);
@@ -107,7 +109,7 @@ struct FewHeadsResult {
                    row.factor(sinks, static_cast<std::int32_t>(column)));
         if (warp != 0 || g != 0) continue;
         store_sparse_row_sum(p, query, partial, head, row);
-        if constexpr (Format == KvFormat::kBf16) store_largest(query, partial, head);
+        store_largest(query, partial, head);
       }
     }
   }

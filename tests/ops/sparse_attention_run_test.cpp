@@ -9,7 +9,17 @@ namespace {
 class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
  protected:
   static void check(SparseCase c, const SparseTolerance& tolerance = kDecodeTolerance) {
-    for (const std::string& kernel : possible(c)) {
+    check(c, possible(c), tolerance);
+  }
+  /// With every kernel that takes the case.
+  static void check_all_kernels(const SparseCase& c) {
+    check(c, every_kernel(c), kDecodeTolerance);
+  }
+
+ private:
+  static void check(SparseCase c, const std::vector<std::string>& kernels,
+                    const SparseTolerance& tolerance) {
+    for (const std::string& kernel : kernels) {
       c.kernel = kernel;
       SCOPED_TRACE(fmt::format(
           "kernel {}, {}, batch {}, q_len {}, heads {}, window {} of {} in "
@@ -20,12 +30,15 @@ class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
     }
   }
 
- private:
-  static std::vector<std::string> possible(const SparseCase& c) {
+  static std::vector<std::string> every_kernel(const SparseCase& c) {
     std::vector<std::string> names;
     const SparseAttentionPlan plan = plan_sparse_attention(*device_, sparse_problem(c));
     for (const SparseAttentionCandidate& candidate : plan.candidates)
       if (candidate.is_possible) names.push_back(candidate.name);
+    return names;
+  }
+  static std::vector<std::string> possible(const SparseCase& c) {
+    std::vector<std::string> names = every_kernel(c);
     // Each head count with the kernel that it is for; up to four heads with all of them.
     if (c.heads > 4 && names.size() > 1) std::erase(names, "naive");
     if (c.heads > 4 && c.heads <= 32 && names.size() > 1) std::erase(names, "wgmma");
@@ -132,6 +145,53 @@ TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
                  c.has_max_logits = true;
                }),
           kPrefillTolerance);
+  }
+}
+constexpr KvCacheFormat kFormats[] = {KvCacheFormat::kBf16, KvCacheFormat::kFp8,
+                                      KvCacheFormat::kNvfp4};
+
+// Scores far apart: references of the running softmax rise again and again.
+TEST_P(SparseAttentionRunTest, MaximaOfEveryFormat) {
+  for (const KvCacheFormat format : kFormats) {
+    for (const std::int64_t heads : {1, 8, 24, 33, 64, 128}) {
+      check_all_kernels(with(small(heads, format), [&](SparseCase& c) {
+        c.batch = 1;
+        c.q_len = heads > 32 ? 1 : 2;
+        c.window.lengths = c.compressed.lengths = SparseLengths::kPerQuery;
+        c.window.given_lengths = {70, 66}, c.compressed.given_lengths = {20, 0};
+        c.has_max_logits = true;
+        c.has_sink = heads != 24;
+        c.is_padded = heads == 8 || heads == 64;
+        c.spread = {.queries = 30, .rows = 10};
+      }));
+    }
+  }
+}
+// Blocks of a row with scales far apart, zeros among them.
+TEST_P(SparseAttentionRunTest, ScalesFarApart) {
+  for (const KvCacheFormat format : kFormats) {
+    for (const std::int64_t heads : {3, 24, 64}) {
+      check_all_kernels(with(small(heads, format), [&](SparseCase& c) {
+        c.batch = 1;
+        c.has_max_logits = true;
+        c.spread = {.queries = 30, .rows = 10, .binades = heads == 24 ? 60 : 14, .has_zeros = true};
+      }));
+    }
+  }
+}
+TEST_P(SparseAttentionRunTest, SplitListsOfEveryFormat) {
+  for (const KvCacheFormat format : {KvCacheFormat::kBf16, KvCacheFormat::kNvfp4}) {
+    for (const std::int64_t heads : {8, 64}) {
+      check(with(small(heads, format), [&](SparseCase& c) {
+        c.batch = 1;
+        c.window.topk = 300;
+        c.window.stride_padding = 1040;
+        c.compressed = {.rows = 500, .topk = 340, .page_size = 61, .invalid = 0.6};
+        c.has_sink = heads == 64;
+        c.has_lse = heads == 64 || format == KvCacheFormat::kBf16;
+        c.is_padded = true;
+      }));
+    }
   }
 }
 TEST_P(SparseAttentionRunTest, NoQueries) {

@@ -29,7 +29,8 @@
 // schedule and combination, us for 2 / 64 / 128 / 256 sequences): fp8 8 heads 7.1 / 22.4 / 34.9 /
 // 63.4, 16 heads 8.9 / 25.2 / 40.0 / 74.2, 32 heads 9.9 / 39.9 / 74.3 / 142; bf16 8 heads 7.7 /
 // 29.8 / 48.6 / 90.5. FlashMLA, padded to 64, in the same run: 14.1 / 45.1 / 87.2 / 171.
-// (With the scores' blocks unrolled, which spilt two registers; not measured since.)
+// (With the scores' blocks unrolled, which spilt two registers, and without the largest scores for
+// max_logits; not measured since.)
 // docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
 // docs/06-deepseek-v4.md.
@@ -79,7 +80,7 @@ struct Consumer {
   Position at = {};
   std::uint32_t buffer = 0;
   float o[4][Tiles][4];  ///< dimensions 64 warp + 8 g + 2 i (0, 1) and + 1 (2, 3)
-  tile::PerHead<Tiles> reference, sum, largest;
+  tile::PerHead<Tiles> reference, sum;
   std::uint32_t ceiling = 0;  ///< fp8: o is in units of 2^(ceiling - 127)
 
   __device__ Consumer(const SparseDecodeParams& params, Shared& memory, std::uint32_t warp_number)
@@ -224,13 +225,18 @@ struct Consumer {
 #pragma unroll
         for (int step = 4; step < 32; step *= 2)
           top = fmaxf(top, __shfl_xor_sync(kAllLanes, top, step));
-        if constexpr (Format == KvFormat::kBf16) largest[n][h] = fmaxf(largest[n][h], top);
         grows |= top > reference[n][h] + kTolerated;
         if (g == 0) fixed.maxima[warp][head_of(n, h)] = top;
       }
     }
     grows = __any_sync(kAllLanes, grows);
     if (threadIdx.x % 32 == 0) fixed.grows[buffer][warp] = grows ? 1 : 0;
+  }
+  /// References lie below the largest score: who asks for that pays for it, a lane a head.
+  __device__ void keep_largest() {
+    const std::uint32_t head = threadIdx.x % 32;
+    if (head >= Tiles * 8) return;
+    fixed.largest[warp][head] = fmaxf(fixed.largest[warp][head], fixed.maxima[warp][head]);
   }
   /// After some warp has found a score far above: references become the maxima.
   __device__ void raise_references() {
@@ -378,6 +384,7 @@ struct Consumer {
       add_plain_values();
     }
     __syncwarp();
+    if (p.max_logits != nullptr) keep_largest();
     const std::uint32_t lane = threadIdx.x % 32;
     if (lane < kFewHeadsPieces) ptx::mbarrier_arrive(ring.empty(tile::ahead(at, lane)));
     at = tile::ahead(at, kFewHeadsPieces);
@@ -387,11 +394,12 @@ struct Consumer {
   /// After the barrier behind the query's load.
   __device__ void begin() {
     ceiling = 0;
+    if (threadIdx.x % 32 < Tiles * 8) fixed.largest[warp][threadIdx.x % 32] = -INFINITY;
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        reference[n][h] = tile::kFewHeadsNoKey, sum[n][h] = 0.0f, largest[n][h] = -INFINITY;
+        reference[n][h] = tile::kFewHeadsNoKey, sum[n][h] = 0.0f;
 #pragma unroll
         for (int i = 0; i < 4; ++i) o[i][n][h] = o[i][n][2 + h] = 0.0f;
       }
@@ -412,8 +420,8 @@ struct Consumer {
       const std::int32_t end = min(work.end_block, tile::SparseQuery(p, work.query).num_blocks());
       for (std::int32_t left = end - work.begin_block; left > 0; --left) add_block();
       work = fixed.work;
-      tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp,    g,   t,
-                                          1 + team, o,     reference,    largest, sum, ceiling}
+      tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp, g,      t,
+                                          1 + team, o,     reference,    sum,  ceiling}
           .store(tile::SparseQuery(p, work.query), work.partial);
     }
   }

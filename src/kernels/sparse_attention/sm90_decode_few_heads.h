@@ -44,10 +44,13 @@ struct FewHeadsFixed {
   /// What a warp's 64 dimensions of each key's values are multiplied with beside the weights; the
   /// same order.
   alignas(16) std::uint16_t factors[kFewHeadsConsumers][kSparseBlockKeys];
-  /// Of a block's scores, then of all; whether one is far above what weights are relative to.
+  /// Of a block's scores, at the end of all; whether one is far above what weights are relative to.
   float maxima[kFewHeadsConsumers][Heads];
   alignas(8) std::uint8_t grows[2][kFewHeadsConsumers];
-  float sums[kFewHeadsConsumers][Heads];
+  union {
+    float largest[kFewHeadsConsumers][Heads];  ///< scores that a warp has seen
+    float sums[kFewHeadsConsumers][Heads];     ///< at the end, when those stand in maxima
+  };
   float units[Heads], sinks[Heads];  ///< units: of scores
   SparseWork work;
   /// Scores over half of the dimensions, from each warp to the one with the other half.
