@@ -52,10 +52,11 @@ class BlockScaledWeight {
 /// g is the product of the tensor scales of x (BlockScaledArguments) and of the weight.
 ///
 /// Shapes   x [m, k]; out [m, n]; m >= 0
-/// Layout   rows contiguous; those of x at multiples of 16 bytes. Rows of out that are not are
-///          written element by element. Scales in 128x4 order: tiles of 128 rows by 4 scales, 512
-///          bytes each, those along k first; byte (r % 32) * 16 + r % 128 / 32 * 4 + c % 4 of a
-///          tile is scale (r, c). Padding of the scales of x may hold anything
+/// Layout   rows contiguous; those of x at multiples of 16 bytes. Rows of out that do not begin or
+///          end at one are written element by element, and nothing between them. Scales in 128x4
+///          order: tiles of 128 rows by 4 scales, 512 bytes each, those along k first; byte
+///          (r % 32) * 16 + r % 128 / 32 * 4 + c % 4 of a tile is scale (r, c). Padding of the
+///          scales of x may hold anything
 /// Numbers  products are exact, summed by the tensor core (35 or 25 bits below the largest, then
 ///          truncated to fp32), multiplied with g and rounded once. kF4: requantised to NVFP4 by
 ///          the rule of formats/block_scale.h, ready to be the next layer's x

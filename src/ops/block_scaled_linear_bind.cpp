@@ -122,8 +122,10 @@ BlockScaledGemmParams bind_block_scaled(const device::Device& device,
   params.encode_scale = factors.encode_scale;
   const bool has_results = sizes.m > 0 && sizes.n > 0;
   if (has_results && sizes.k > 0) bind_operands(device, variant, sizes, memory, params);
-  const bool is_aligned =
-      memory.d_row_bytes % kMapAlignment == 0 && address_of(memory.d) % kMapAlignment == 0;
+  // A tensor store ends a row at the next 16 bytes, which may lie behind it.
+  const bool is_aligned = memory.d_row_bytes % kMapAlignment == 0 &&
+                          address_of(memory.d) % kMapAlignment == 0 &&
+                          variant.out_row_bytes(sizes.n) % kMapAlignment == 0;
   params.has_d_map = has_results && is_aligned ? 1 : 0;
   if (params.has_d_map != 0) bind_results(device, variant, sizes, params);
   return params;

@@ -146,7 +146,9 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
     const device::Buffer x_buffer = device::Buffer::from(internal(), rows);
     const device::Buffer scale_buffer = device::Buffer::from(internal(), x.swizzled_scales());
     ASSERT_EQ(scale_buffer.size_bytes(), plan.x_scales_bytes);
-    device::Buffer out(internal(), plan.out_bytes), out_scales(internal(), plan.out_scales_bytes);
+    constexpr std::size_t kBehind = 64;  // bytes that nobody may write
+    device::Buffer out(internal(), plan.out_bytes + kBehind),
+        out_scales(internal(), plan.out_scales_bytes);
     out.poison();
     const auto pointer = [](const device::Buffer& buffer) {
       return reinterpret_cast<void*>(buffer.address());
@@ -162,36 +164,40 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
     const float factor = format == WeightFormat::kNvfp4 ? 0.5f : 2.0f;
     std::vector<float> expected = accumulate(planned_variant(plan).config, x, w);
     for (float& value : expected) value *= factor;
+    const std::int64_t row_bytes = plan.problem.out_row_bytes;
     if (problem.out_dtype == DType::kBF16) {
-      expect_bf16(expected, n, out.to_vector<std::uint8_t>(), plan.problem.out_row_bytes);
+      expect_rows(expect_bf16(expected), 2 * n, out.to_vector<std::uint8_t>(), row_bytes);
     } else {
-      expect_nvfp4(expected, m, n, out.to_vector<std::uint8_t>(),
-                   out_scales.to_vector<std::uint8_t>());
+      const QuantizedTensor wanted =
+          quantize(kNvfp4, expected, m, n, {.encode_scale = kEncodeScale});
+      EXPECT_EQ(out_scales.to_vector<std::uint8_t>(),
+                swizzle_scales(wanted.scales, m, (n + 15) / 16));
+      expect_rows(wanted.codes, n / 2, out.to_vector<std::uint8_t>(), row_bytes);
     }
   }
 
  private:
   static constexpr float kEncodeScale = 3.1f;
 
-  static void expect_bf16(const std::vector<float>& expected, std::int64_t n,
-                          const std::vector<std::uint8_t>& got, std::int64_t row_bytes) {
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const std::size_t at = i / n * row_bytes + i % n * 2;
-      ASSERT_EQ(got[at] | got[at + 1] << 8, static_cast<int>(encode(kBf16, expected[i])))
-          << "row " << i / n << ", column " << i % n;
+  static std::vector<std::uint8_t> expect_bf16(const std::vector<float>& expected) {
+    std::vector<std::uint8_t> bytes;
+    for (const float x : expected) {
+      const std::uint32_t code = encode(kBf16, x);
+      bytes.push_back(static_cast<std::uint8_t>(code));
+      bytes.push_back(static_cast<std::uint8_t>(code >> 8));
     }
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (static_cast<std::int64_t>(i) % row_bytes >= 2 * n) {
-        ASSERT_EQ(got[i], 0xff) << "between rows, byte " << i;
-      }
-    }
+    return bytes;
   }
-  static void expect_nvfp4(const std::vector<float>& expected, std::int64_t m, std::int64_t n,
-                           const std::vector<std::uint8_t>& codes,
-                           const std::vector<std::uint8_t>& scales) {
-    const QuantizedTensor wanted = quantize(kNvfp4, expected, m, n, {.encode_scale = kEncodeScale});
-    EXPECT_EQ(scales, swizzle_scales(wanted.scales, m, (n + 15) / 16));
-    EXPECT_EQ(codes, wanted.codes);
+  /// Rows of so many bytes, `row_bytes` apart; all else is as it was.
+  static void expect_rows(const std::vector<std::uint8_t>& wanted, std::int64_t bytes,
+                          const std::vector<std::uint8_t>& got, std::int64_t row_bytes) {
+    std::vector<std::uint8_t> all(got.size(), 0xff);
+    for (std::int64_t i = 0; i < std::ssize(wanted); ++i)
+      all[static_cast<std::size_t>(i / bytes * row_bytes + i % bytes)] = wanted[std::size_t(i)];
+    for (std::int64_t i = 0; i < std::ssize(got); ++i) {
+      ASSERT_EQ(got[std::size_t(i)], all[std::size_t(i)])
+          << "row " << i / row_bytes << ", byte " << i % row_bytes << " of " << bytes;
+    }
   }
 };
 
@@ -203,17 +209,39 @@ TEST_F(BlockScaledLinearTest, Nvfp4) {
 TEST_F(BlockScaledLinearTest, Mxfp8ByMxfp4) {
   check(WeightFormat::kMxfp4, 40, 144, 160);
 }
-TEST_F(BlockScaledLinearTest, EveryTileByName) {
-  for (const BlockScaledVariant& variant :
-       block_scaled_variants(kernels::BlockScaledKind::kNvfp4, false))
-    check(WeightFormat::kNvfp4, 70, 80, 96, {.kernel = variant.name()});
-}
 TEST_F(BlockScaledLinearTest, RequantisedToNvfp4) {
   check(WeightFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4});
 }
 TEST_F(BlockScaledLinearTest, RowsApartFromEachOther) {
   check(WeightFormat::kNvfp4, 20, 48, 64, {.x_row_bytes = 80, .out_row_bytes = 112});
   check(WeightFormat::kMxfp4, 20, 48, 64, {.x_row_bytes = 96, .out_row_bytes = 98});
+}
+// Rows of codes that do not end at a multiple of 16 bytes, contiguous, apart by a multiple of 16
+// and by an odd number of bytes.
+TEST_F(BlockScaledLinearTest, RequantisedRowsOfAnyLength) {
+  for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kMxfp4}) {
+    for (const std::int64_t n : {16, 48, 80, 96}) {
+      for (const std::int64_t row_bytes : {std::int64_t{0}, n / 2 + (32 - n / 2 % 16), n / 2 + 13})
+        check(format, 5, n, 96, {.out_dtype = DType::kF4, .out_row_bytes = row_bytes});
+    }
+  }
+  check(WeightFormat::kNvfp4, 130, 48, 96, {.out_dtype = DType::kF4, .out_row_bytes = 48});
+}
+// With weight scales in the order of the hardware.
+TEST_F(BlockScaledLinearTest, EveryTileOfEveryResult) {
+  for (const auto& [kind, format] :
+       {std::pair{kernels::BlockScaledKind::kNvfp4, WeightFormat::kNvfp4},
+        {kernels::BlockScaledKind::kMxfp8Mxfp4, WeightFormat::kMxfp4}}) {
+    for (const DType dtype : {DType::kBF16, DType::kF4}) {
+      for (const BlockScaledVariant& variant : block_scaled_variants(kind, dtype == DType::kF4)) {
+        check(format, 70, 80, 96,
+              {.out_dtype = dtype,
+               .out_row_bytes = dtype == DType::kF4 ? 64 : 0,
+               .kernel = variant.name()},
+              ScaleOrder::k128x4);
+      }
+    }
+  }
 }
 TEST_F(BlockScaledLinearTest, NoRows) {
   check(WeightFormat::kNvfp4, 0, 48, 64);
