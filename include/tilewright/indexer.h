@@ -28,7 +28,8 @@ const char* to_string(IndexerFormat format) noexcept;
 ///                cache that attention reads, in ascending order of entries; then -1
 ///
 /// Token t sees the entries j < (positions[t] + 1) / ratio, or j < lengths[t]; all of them are
-/// selected if they are no more than topk. NaN counts as -inf, ties go to the lower entry.
+/// selected if they are no more than topk. NaN counts as -inf, in codes and scales of keys as well;
+/// ties go to the lower entry. A position that is no token sees nothing, whatever its length.
 struct IndexerProblem {
   IndexerFormat format = IndexerFormat::kMxfp4;
   std::int64_t heads = 64;  ///< 1 to 64

@@ -84,6 +84,7 @@ void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
   kChecks.range("tokens", a.tokens, 1, kMaxBatch);
   kChecks.range("sequences.batch", a.sequences.batch, 1, kMaxBatch);
   if (a.sequences.offsets == nullptr) {
+    kChecks.range("sequences.q_len", a.sequences.q_len, 1);
     kChecks.check(a.sequences.q_len * a.sequences.batch == a.tokens,
                   "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
                   a.sequences.batch, a.sequences.q_len, a.tokens);
@@ -207,8 +208,11 @@ struct Call {
   static std::int32_t narrow(std::int64_t x) { return static_cast<std::int32_t>(x); }
 
   kernels::IndexerLengths lengths() const {
-    const bool is_given = a.lengths != nullptr;
-    return {is_given ? a.lengths : a.positions, is_given ? 0 : narrow(p.ratio), narrow(p.max_len)};
+    return {.positions = a.positions,
+            .lengths = a.lengths,
+            .ratio_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.ratio)),
+            .num_positions = narrow(a.rope_positions),
+            .max_len = narrow(p.max_len)};
   }
 
   kernels::IndexerQueryParams query() const {

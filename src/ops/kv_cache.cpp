@@ -41,6 +41,19 @@ std::int64_t kv_page_stride(KvCacheFormat format, std::int64_t page_size) noexce
   return kv_default_page_stride(ops::to_kernel(format), page_size);
 }
 
+namespace {
+
+// Sizes and offsets are counted in 64 bits with a sign.
+void check_cache_bytes(const KvCacheLayout& c) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  require(c.num_pages == 0 || c.page_stride_bytes <= kMost / c.num_pages,
+          ErrorKind::kInvalidArgument,
+          "cache: {} pages with page_stride_bytes = {}; expected fewer than 2^63 bytes in all",
+          c.num_pages, c.page_stride_bytes);
+}
+
+}  // namespace
+
 KvCacheLayout complete(const KvCacheLayout& layout) {
   KvCacheLayout c = layout;
   require(c.page_size >= 1 && c.page_size <= kMaxPageSize, ErrorKind::kInvalidArgument,
@@ -59,6 +72,7 @@ KvCacheLayout complete(const KvCacheLayout& layout) {
       "bytes, or 0 for {}",
       c.page_stride_bytes, kKvPageAlignment, least, c.page_size, to_string(c.format),
       kv_row_bytes(c.format), kv_page_stride(c.format, c.page_size));
+  check_cache_bytes(c);
   return c;
 }
 
@@ -75,6 +89,7 @@ KvCacheLayout ops::complete_index(const ArgumentChecks& checks, const char* fiel
       layout.page_stride_bytes >= least && layout.page_stride_bytes % kIndexPageAlignment == 0,
       "{}.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", field, given,
       kIndexPageAlignment, least);
+  check_cache_bytes(layout);
   return layout;
 }
 

@@ -19,6 +19,7 @@
 #include "ptx/address.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/math.h"
 #include "ptx/warp_roles.h"
 #include "tile/index_exact.h"
 #include "tile/index_keys.h"
@@ -120,9 +121,15 @@ __device__ void load_weights(const IndexerShared& shared,
   }
 }
 
+/// A NaN stays one: e4m3 has a code for it, e2m1 has none.
+template <IndexFormat Format>
+__device__ float relu(float x) {
+  return Format == IndexFormat::kFp8 ? ptx::max_nan_f32(x, 0.0f) : fmaxf(x, 0.0f);
+}
+
 /// Weighted sums of relu(d) over the heads of each token of a step, of rows g and g + 8, for the
 /// columns of this lane. Two sums a row: their chains are half as long.
-template <int Heads, int Columns, class Weights>
+template <IndexFormat Format, int Heads, int Columns, class Weights>
 __device__ void weigh_step(float (*sums)[2], const float (&d)[Columns / 2],
                            const Weights& weights) {
   constexpr int kGroups = Heads / 8;  // of eight columns, of a token
@@ -137,7 +144,7 @@ __device__ void weigh_step(float (*sums)[2], const float (&d)[Columns / 2],
       const float2 w = first % 2 == 0 ? make_float2(pair.x, pair.y) : make_float2(pair.z, pair.w);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const float x = fmaxf(d[4 * first + j], 0.0f), weight = j % 2 == 0 ? w.x : w.y;
+        const float x = relu<Format>(d[4 * first + j]), weight = j % 2 == 0 ? w.x : w.y;
         part[j] = group == 0 ? __fmul_rn(x, weight) : __fmaf_rn(x, weight, part[j]);
       }
     }
@@ -259,8 +266,9 @@ struct IndexerConsumer {
         multiply(d, a, advance_descriptor(queries, static_cast<std::uint32_t>(step) * kStepUnits));
         const bool is_last = Steps == 1 || (step + 1 == Steps && group + 1 == groups);
         if (Format == IndexFormat::kFp8 && is_last) tiles.ring.release(at);
-        weigh_step<Heads, Columns>(&sums[step * kStepTokens], d,
-                                   [&](int pair) { return weights(group * Steps, step, pair); });
+        weigh_step<Format, Heads, Columns>(&sums[step * kStepTokens], d, [&](int pair) {
+          return weights(group * Steps, step, pair);
+        });
       }
       store(sums, lengths, key, scale, logits, t);
       logits += kTokens * params.logits_stride;
@@ -325,10 +333,7 @@ __device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLog
   const auto thread = static_cast<int>(threadIdx.x);
   sync_consumers();  // nobody works on the last unit any more
   if (thread < kernels::kIndexerUnitTokens) {
-    shared.lengths[thread] =
-        thread < unit.count
-            ? params.lengths.clamp(__ldg(params.lengths.numbers + unit.token + thread))
-            : 0;
+    shared.lengths[thread] = thread < unit.count ? params.lengths.of(unit.token + thread) : 0;
   }
   load_weights<Format, Heads>(shared, params, unit, steps);
   if constexpr (Format == IndexFormat::kFp8) {
@@ -373,7 +378,7 @@ __device__ inline void fill_behind(const kernels::IndexerLogitsParams& params) {
   for (auto token = static_cast<std::int32_t>(blockIdx.x); token < params.tokens;
        token += static_cast<std::int32_t>(gridDim.x)) {
     float* const row = params.logits + token * params.logits_stride;
-    const std::int32_t begin = params.lengths.clamp(params.lengths.numbers[token]);
+    const std::int32_t begin = params.lengths.of(token);
     for (auto key = begin + static_cast<std::int32_t>(threadIdx.x); key < params.lengths.max_len;
          key += static_cast<std::int32_t>(blockDim.x))
       row[key] = -INFINITY;

@@ -70,8 +70,12 @@ class IndexerTopkTest : public KernelTest {
     IndexerTopkParams params = {};
     params.logits = pointer_to<float>(logits_buffer);
     params.logits_stride = static_cast<std::int64_t>(longest);
-    params.lengths = {pointer_to<std::int32_t>(lengths_buffer), 0,
-                      static_cast<std::int32_t>(longest)};
+    const Buffer positions = Buffer::from(device(), std::vector<std::int32_t>(c.rows.size()));
+    params.lengths = {.positions = pointer_to<std::int32_t>(positions),
+                      .lengths = pointer_to<std::int32_t>(lengths_buffer),
+                      .ratio_divisor = make_fast_divisor(1),
+                      .num_positions = 1,
+                      .max_len = static_cast<std::int32_t>(longest)};
     params.sequences = {nullptr, nullptr, 1, tokens};
     if (c.page_size != 0) {
       params.table = {pointer_to<std::int32_t>(table_buffer), blocks, blocks};

@@ -53,6 +53,34 @@ inline Bf16s to_bf16(const std::vector<double>& values) {
 inline float bf16_value(std::uint16_t code) {
   return static_cast<float>(decode(kBf16, code));
 }
+/// Rows of `count` values so far apart, `wrong` between and behind them.
+template <class T>
+std::vector<T> spread_rows(const std::vector<T>& values, std::int64_t count, std::int64_t stride,
+                           T wrong) {
+  std::vector<T> apart(
+      values.size() / static_cast<std::size_t>(count) * static_cast<std::size_t>(stride), wrong);
+  for (std::int64_t i = 0; i < std::ssize(values); ++i)
+    apart[static_cast<std::size_t>(i / count * stride + i % count)] =
+        values[static_cast<std::size_t>(i)];
+  return apart;
+}
+/// The rows again; what lies between them is as it was.
+template <class T>
+std::vector<T> gather_rows(const std::vector<T>& apart, std::int64_t count, std::int64_t stride,
+                           T wrong) {
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < std::ssize(apart); ++i) {
+    const T value = apart[static_cast<std::size_t>(i)];
+    if (i % stride < count) {
+      values.push_back(value);
+    } else {
+      EXPECT_EQ(value, wrong) << "between rows: element " << i % stride << " of " << i / stride;
+    }
+  }
+  return values;
+}
+inline constexpr std::uint16_t kNanCode = 0xffff;  ///< and what poison() leaves
+
 inline std::vector<double> bf16_values(const Bf16s& codes) {
   std::vector<double> values;
   for (const std::uint16_t code : codes) values.push_back(decode(kBf16, code));

@@ -5,10 +5,14 @@
 namespace tilewright::ops {
 namespace {
 
+// Three sequences: one in its first chunk, one that takes no part, one late with many tokens.
+struct Sequences {
+  std::vector<std::int32_t> offsets = {0, 3, 5, 14}, starts = {0, -1, 300};
+  std::int64_t q_len = 0;  ///< of all, instead of the offsets
+};
+
 class CacheListsTest : public CacheTest {
  protected:
-  // Three sequences: one in its first chunk, one that takes no part, one late with many tokens.
-  static inline const std::vector<std::int32_t> kOffsets = {0, 3, 5, 14}, kStarts = {0, -1, 300};
   static constexpr std::int64_t kPageSize = 5, kPages = 40, kBlocks = 6;
 
   static std::vector<std::int32_t> draw_table() {
@@ -31,26 +35,24 @@ class CacheListsTest : public CacheTest {
     std::vector<std::int32_t> rows, lengths, positions;
   };
 
-  static Lists expected(const KvListArguments& a) {
+  static Lists expected(const KvListArguments& a, const Sequences& s) {
     Lists lists;
-    for (std::int32_t b = 0; b < 3; ++b) {
-      const std::int32_t first = kOffsets[b], count = kOffsets[b + 1] - first, start = kStarts[b];
-      for (std::int32_t i = 0; i < count; ++i) {
+    const bool is_entries = a.kind == KvListKind::kEntries;
+    const std::int64_t window = a.kind == KvListKind::kWrite ? 1 : a.window;
+    for (std::size_t b = 0; b < 3; ++b) {
+      const std::int64_t count = s.offsets[b + 1] - s.offsets[b], start = s.starts[b];
+      for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t p = start < 0 ? -1 : start + i, end = start + count;
+        const std::int64_t first = is_entries ? 0 : std::max<std::int64_t>(p - window + 1, 0);
+        const std::int64_t all = p < 0 ? 0 : is_entries ? (p + 1) / a.ratio : p - first + 1;
         std::vector<std::int32_t> rows;
-        if (a.kind == KvListKind::kEntries) {
-          for (std::int64_t j = 0; j < (p + 1) / a.ratio; ++j) rows.push_back(row_of(b, j));
-        } else {
-          const std::int64_t window = a.kind == KvListKind::kWrite ? 1 : a.window;
-          for (std::int64_t q = std::max<std::int64_t>(p - window + 1, 0); q <= p; ++q) {
-            const bool is_kept = a.ring == 0 || q + a.ring >= end;
-            rows.push_back(is_kept ? row_of(b, a.ring == 0 ? q : q % a.ring) : -1);
-          }
+        for (std::int64_t q = first; q < first + std::min(all, a.list_len); ++q) {
+          const bool is_kept = is_entries || a.ring == 0 || q + a.ring >= end;
+          const std::int64_t logical = is_entries || a.ring == 0 ? q : q % a.ring;
+          rows.push_back(is_kept ? row_of(static_cast<std::int32_t>(b), logical) : -1);
         }
-        if (p < 0) rows.clear();
         lists.positions.push_back(static_cast<std::int32_t>(p));
-        lists.lengths.push_back(
-            static_cast<std::int32_t>(std::min<std::size_t>(rows.size(), a.list_len)));
+        lists.lengths.push_back(static_cast<std::int32_t>(rows.size()));
         rows.resize(static_cast<std::size_t>(a.list_len), -1);
         lists.rows.insert(lists.rows.end(), rows.begin(), rows.end());
       }
@@ -58,26 +60,47 @@ class CacheListsTest : public CacheTest {
     return lists;
   }
 
-  static void check(KvListArguments a) {
+  static void check(const KvListArguments& a, const Sequences& s = {}) {
+    // All outputs, and each alone.
+    for (const int outputs : {7, 1, 2, 4}) check(a, s, outputs);
+  }
+
+ private:
+  static void check(KvListArguments a, const Sequences& s, int outputs) {
     SCOPED_TRACE(fmt::format("kind {}, ring {}, window {}, ratio {}, length {}",
                              static_cast<int>(a.kind), a.ring, a.window, a.ratio, a.list_len));
     const KvCache cache(device(), {.page_size = kPageSize, .num_pages = kPages});
-    a.tokens = kOffsets.back();
-    const Lists want = expected(a);
-    const Buffer offsets = upload(kOffsets), starts = upload(kStarts), table = upload(draw_table()),
-                 rows = poisoned(want.rows.size() * 4), lengths = poisoned(want.lengths.size() * 4),
+    a.tokens = s.offsets.back();
+    const Lists want = expected(a, s);
+    constexpr std::int32_t kNoPage = 1 << 20, kUntouched = 77;
+    constexpr std::int64_t kGap = 3;
+    a.list_stride = a.list_len + kGap;
+    const Buffer offsets = upload(s.offsets), starts = upload(s.starts),
+                 table = upload(spread_rows(draw_table(), kBlocks, kBlocks + kGap, kNoPage)),
+                 rows = upload(std::vector<std::int32_t>(
+                     static_cast<std::size_t>(a.tokens * a.list_stride), kUntouched)),
+                 lengths = poisoned(want.lengths.size() * 4),
                  positions = poisoned(want.positions.size() * 4);
     a.sequences = {.batch = 3,
-                   .offsets = pointer_to<std::int32_t>(offsets),
+                   .q_len = s.q_len,
+                   .offsets = s.q_len > 0 ? nullptr : pointer_to<std::int32_t>(offsets),
                    .starts = pointer_to<std::int32_t>(starts)};
-    a.table = {.pages = pointer_to<std::int32_t>(table), .blocks = kBlocks};
-    a.lists = pointer_to<std::int32_t>(rows);
-    a.lengths = pointer_to<std::int32_t>(lengths);
-    a.positions = pointer_to<std::int32_t>(positions);
+    a.table = {
+        .pages = pointer_to<std::int32_t>(table), .blocks = kBlocks, .stride = kBlocks + kGap};
+    if ((outputs & 1) != 0) a.lists = pointer_to<std::int32_t>(rows);
+    if ((outputs & 2) != 0) a.lengths = pointer_to<std::int32_t>(lengths);
+    if ((outputs & 4) != 0) a.positions = pointer_to<std::int32_t>(positions);
     cache.list(a);
-    EXPECT_EQ(download<std::int32_t>(rows), want.rows);
-    EXPECT_EQ(download<std::int32_t>(lengths), want.lengths);
-    EXPECT_EQ(download<std::int32_t>(positions), want.positions);
+    const auto found = download<std::int32_t>(rows);
+    if ((outputs & 1) != 0) {
+      EXPECT_EQ(gather_rows(found, a.list_len, a.list_stride, kUntouched), want.rows);
+    }
+    if ((outputs & 2) != 0) {
+      EXPECT_EQ(download<std::int32_t>(lengths), want.lengths);
+    }
+    if ((outputs & 4) != 0) {
+      EXPECT_EQ(download<std::int32_t>(positions), want.positions);
+    }
   }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(CacheListsTest);
@@ -97,10 +120,25 @@ TEST_P(CacheListsTest, EntriesThatATokenSees) {
   check({.kind = KvListKind::kEntries, .ratio = 128, .list_len = 3});
   check({.kind = KvListKind::kEntries, .ratio = 1, .list_len = 2});
 }
+TEST_P(CacheListsTest, SequencesOfOneLength) {
+  const Sequences s = {.offsets = {0, 4, 8, 12}, .starts = {2, 31, -1}, .q_len = 4};
+  check({.kind = KvListKind::kWindow, .ring = 29, .window = 20, .list_len = 20}, s);
+  check({.kind = KvListKind::kEntries, .ratio = 4, .list_len = 9}, s);
+}
+// Positions up to the last that there is: a count of 2^31 entries is cut, not turned negative.
+TEST_P(CacheListsTest, TheLastPositions) {
+  constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
+  const Sequences s = {.offsets = {0, 3, 5, 6}, .starts = {kLast - 2, kLast - 1, kLast}};
+  check({.kind = KvListKind::kEntries, .ratio = 1, .list_len = 7}, s);
+  check({.kind = KvListKind::kEntries, .ratio = 4, .list_len = 7}, s);
+  check({.kind = KvListKind::kWindow, .ring = 29, .window = 20, .list_len = 20}, s);
+  check({.kind = KvListKind::kWindow, .ring = 29, .window = kLast, .list_len = 5}, s);
+  check({.kind = KvListKind::kWrite, .ring = 27}, s);
+}
 
 class InverseRopeTest : public CacheTest {
  protected:
-  static constexpr std::int64_t kPositions = 200, kHeads = 3;
+  static constexpr std::int64_t kPositions = 200, kHeads = 3, kHeadStride = kKvDims + 8;
   static inline const std::vector<std::int32_t> kTokens = {0, 1, 199, -1, 64, 200};
 
   struct Result {
@@ -111,8 +149,12 @@ class InverseRopeTest : public CacheTest {
 
   static Result run(InverseRopeArguments a, bool has_codes) {
     const Bf16s o = draw();
-    const Buffer out = upload(o), positions = upload(kTokens),
-                 rope = upload(rope_table({}, kPositions)), codes = poisoned(o.size()),
+    constexpr std::int64_t kRow = kHeads * kHeadStride, kGap = 24;
+    a.head_stride = kHeadStride, a.token_stride = kRow + kGap;
+    const Buffer out = upload(spread_rows(spread_rows(o, kKvDims, kHeadStride, kNanCode), kRow,
+                                          kRow + kGap, kNanCode)),
+                 positions = upload(kTokens), rope = upload(rope_table({}, kPositions)),
+                 codes = poisoned(o.size()),
                  scales = poisoned(o.size() / 128 * (a.has_pow2_scales ? 1 : 4));
     a.tokens = std::ssize(kTokens);
     a.heads = kHeads;
@@ -125,7 +167,8 @@ class InverseRopeTest : public CacheTest {
       a.scales = pointer_to<void>(scales);
     }
     InverseRope(device()).run(a);
-    return {download<std::uint16_t>(out), download<std::uint8_t>(codes),
+    const Bf16s turned = gather_rows(download<std::uint16_t>(out), kRow, kRow + kGap, kNanCode);
+    return {gather_rows(turned, kKvDims, kHeadStride, kNanCode), download<std::uint8_t>(codes),
             download<std::uint8_t>(scales)};
   }
 };

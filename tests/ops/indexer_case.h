@@ -85,6 +85,12 @@ struct IndexerCase {
   bool is_weights_f32 = false;
   bool has_wide_scales = false;  ///< MXFP4 keys whose blocks are far apart
   bool has_nan_keys = false;     ///< every third; there must be topk others
+  bool has_nan_codes = false;    ///< FP8: one code of every third
+  bool has_rows = true;          ///< else rows are entries
+  bool has_counts = true, fills = true;
+  /// Elements (bytes of a page of keys, 16 of them) that rows of every operand are further apart
+  /// than they are long: NaN, and indices of no page, stand there. 0: contiguous.
+  std::int64_t gap = 8;
 };
 
 /// A case on a device, and what it should give.
@@ -145,6 +151,7 @@ class IndexerRun {
   }
   std::int64_t length(std::int64_t token) const {
     const auto i = static_cast<std::size_t>(token);
+    if (c_.positions[i] < 0 || c_.positions[i] >= kIndexPositions) return 0;
     const std::int64_t n =
         c_.lengths.empty() ? (c_.positions[i] + 1) / c_.ratio : std::max(c_.lengths[i], 0);
     return std::min(n, c_.max_len);
@@ -158,10 +165,25 @@ class IndexerRun {
             .topk = c_.topk,
             .ratio = c_.ratio,
             .max_len = c_.max_len,
-            .keys = {.page_size = c_.page_size, .num_pages = c_.batch * blocks() + 1},
-            .rows = {.page_size = c_.row_page_size, .num_pages = c_.batch * row_blocks() + 1},
-            .fill_logits = true};
+            .keys = {.page_size = c_.page_size,
+                     .num_pages = c_.batch * blocks() + 1,
+                     .page_stride_bytes = key_page_stride()},
+            .rows = c_.has_rows ? KvCacheLayout{.page_size = c_.row_page_size,
+                                                .num_pages = c_.batch * row_blocks() + 1}
+                                : KvCacheLayout{.num_pages = 0},
+            .fill_logits = c_.fills};
   }
+
+  IndexFormat index_format() const {
+    return c_.format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+  }
+  std::int64_t key_page_stride() const {
+    return index_default_page_stride(index_format(), c_.page_size) + 16 * c_.gap;
+  }
+  std::int64_t q_head_stride() const { return kIndexDims + c_.gap; }
+  std::int64_t q_token_stride() const { return c_.heads * q_head_stride() + 2 * c_.gap; }
+  std::int64_t weights_stride() const { return c_.heads + c_.gap; }
+  std::int64_t rows_stride() const { return c_.topk + c_.gap; }
 
   void draw_inputs() {
     q_ = random_bf16(1, tokens_ * c_.heads * kIndexDims);
@@ -176,10 +198,8 @@ class IndexerRun {
   }
 
   void draw_keys() {
-    const IndexFormat format =
-        c_.format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
-    const std::int64_t stride = index_default_page_stride(format, c_.page_size);
-    const IndexPageLayout at = {format, static_cast<std::int32_t>(c_.page_size), stride};
+    const std::int64_t stride = key_page_stride();
+    const IndexPageLayout at = {index_format(), static_cast<std::int32_t>(c_.page_size), stride};
     pages_.assign(static_cast<std::size_t>((c_.batch * blocks() + 1) * stride), 0xff);
     keys_.resize(static_cast<std::size_t>(c_.batch * c_.max_len));
     for (std::int64_t b = 0; b < c_.batch; ++b) {
@@ -194,6 +214,11 @@ class IndexerRun {
         }
         if (c_.has_nan_keys && j % 3 == 0) row[40] = std::numeric_limits<float>::quiet_NaN();
         key = quantize_index_row(c_.format, row);
+        if (c_.has_nan_codes && j % 3 == 1) {
+          const auto dim = static_cast<std::size_t>(j * 5 % kIndexDims);
+          key.codes[dim] = j % 2 == 0 ? 0x7f : 0xff;
+          key.values[dim] = std::numeric_limits<double>::quiet_NaN();
+        }
         const std::int64_t page = table_[static_cast<std::size_t>(b * blocks() + j / c_.page_size)];
         const std::int64_t slot = j % c_.page_size;
         std::copy(key.codes.begin(), key.codes.end(), pages_.begin() + at.data_offset(page, slot));
@@ -217,12 +242,13 @@ class IndexerRun {
   // With room for results.
   IndexerArguments call_arguments(const Indexer& indexer) {
     workspace_.emplace(allocate(indexer.workspace_bytes(tokens_, c_.batch)));
-    rows_.emplace(allocate(static_cast<std::size_t>(tokens_ * c_.topk) * 4));
+    rows_.emplace(allocate(static_cast<std::size_t>(tokens_ * rows_stride()) * 4));
     counts_.emplace(allocate(static_cast<std::size_t>(tokens_) * 4));
     IndexerArguments a = arguments();
     a.workspace = pointer_to<void>(*workspace_);
     a.rows = pointer_to<std::int32_t>(*rows_);
-    a.counts = pointer_to<std::int32_t>(*counts_);
+    a.rows_stride = rows_stride();
+    if (c_.has_counts) a.counts = pointer_to<std::int32_t>(*counts_);
     return a;
   }
 
@@ -234,6 +260,7 @@ class IndexerRun {
     problem.heads = p.heads, problem.topk = p.topk;
     problem.ratio = p.ratio, problem.max_len = p.max_len;
     problem.keys.page_size = p.keys.page_size, problem.keys.num_pages = p.keys.num_pages;
+    problem.keys.page_stride_bytes = p.keys.page_stride_bytes;
     problem.rows.page_size = p.rows.page_size, problem.rows.num_pages = p.rows.num_pages;
     problem.fill_logits = p.fill_logits ? 1 : 0;
     tw_indexer_arguments call;
@@ -242,6 +269,8 @@ class IndexerRun {
     call.sequences = {a.sequences.batch, a.sequences.q_len, a.sequences.offsets, nullptr};
     call.positions = a.positions, call.lengths = a.lengths;
     call.q = a.q, call.weights = a.weights;
+    call.q_token_stride = a.q_token_stride, call.q_head_stride = a.q_head_stride;
+    call.weights_stride = a.weights_stride, call.rows_stride = a.rows_stride;
     call.has_f32_weights = a.weights_dtype == DType::kF32 ? 1 : 0;
     call.rope = a.rope, call.rope_positions = a.rope_positions;
     call.key_pages = a.key_pages;
@@ -274,20 +303,30 @@ class IndexerRun {
     if (!c_.offsets.empty()) a.sequences.offsets = upload(c_.offsets);
     a.positions = upload(c_.positions);
     if (!c_.lengths.empty()) a.lengths = upload(c_.lengths);
-    a.q = upload(q_);
+    a.q = upload(spread_rows(spread_rows(q_, kIndexDims, q_head_stride(), kNanCode),
+                             c_.heads * q_head_stride(), q_token_stride(), kNanCode));
+    a.q_head_stride = q_head_stride(), a.q_token_stride = q_token_stride();
+    a.weights_stride = weights_stride();
     if (c_.is_weights_f32) {
-      a.weights = upload(weights_);
+      a.weights = upload(spread_rows(weights_, c_.heads, weights_stride(),
+                                     std::numeric_limits<float>::quiet_NaN()));
       a.weights_dtype = DType::kF32;
     } else {
       Bf16s codes;
       for (const float w : weights_) codes.push_back(static_cast<std::uint16_t>(encode(kBf16, w)));
-      a.weights = upload(codes);
+      a.weights = upload(spread_rows(codes, c_.heads, weights_stride(), kNanCode));
     }
     a.rope = upload(rope_);
     a.rope_positions = kIndexPositions;
     a.key_pages = upload(pages_);
-    a.key_table = {.pages = upload(table_), .blocks = blocks()};
-    a.row_table = {.pages = upload(row_table_), .blocks = row_blocks()};
+    const std::int64_t key_stride = blocks() + c_.gap, row_stride = row_blocks() + c_.gap;
+    a.key_table = {.pages = upload(spread_rows(table_, blocks(), key_stride, kNoPage)),
+                   .blocks = blocks(),
+                   .stride = key_stride};
+    if (!c_.has_rows) return a;
+    a.row_table = {.pages = upload(spread_rows(row_table_, row_blocks(), row_stride, kNoPage)),
+                   .blocks = row_blocks(),
+                   .stride = row_stride};
     return a;
   }
 
@@ -339,7 +378,6 @@ class IndexerRun {
   void check_logits(const IndexerResults& results, const Buffer& workspace) {
     const auto found = read<float>(workspace, results.logits, tokens_ * results.logits_stride);
     const reference::IndexerParams params = {.tokens = 1, .heads = c_.heads, .dim = kIndexDims};
-    double xy = 0, xx = 0;
     logits_.clear();
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const std::int32_t b = sequence(t);
@@ -354,19 +392,27 @@ class IndexerRun {
                                   factored_.begin() + (t + 1) * c_.heads);
       const std::vector<std::int32_t> visible = {static_cast<std::int32_t>(length(t))};
       const auto expected = reference::indexer_scores(params, q, keys, w, visible);
+      const auto sums = reference::indexer_scores(params, magnitudes(q), magnitudes(keys),
+                                                  magnitudes(w), visible);
       for (std::int64_t j = 0; j < c_.max_len; ++j) {
         const float x = found[static_cast<std::size_t>(t * results.logits_stride + j)];
         const double y = expected[static_cast<std::size_t>(j)];
-        logits_.push_back(x);
+        logits_.push_back(j < length(t) ? x : -std::numeric_limits<float>::infinity());
+        if (!c_.fills && j >= length(t)) continue;
         ASSERT_EQ(std::isinf(x), std::isinf(y)) << "token " << t << " entry " << j;
         ASSERT_EQ(std::isnan(x), std::isnan(y)) << "token " << t << " entry " << j;
         if (!std::isfinite(y)) continue;
-        xy += x * y, xx += x * x + y * y;
+        ASSERT_LE(std::abs(x - y), kLogitError * sums[static_cast<std::size_t>(j)] + 1e-30)
+            << "token " << t << " entry " << j << ": " << x << ", not " << y;
       }
     }
-    if (xx > 0) {
-      ASSERT_LT(1 - 2 * xy / xx, 5e-6);
-    }
+  }
+  /// Of the sum of all products' magnitudes: the tensor core keeps 13 bits behind the largest of
+  /// each 32, and adds four such sums up.
+  static constexpr double kLogitError = 1e-3;
+  static std::vector<double> magnitudes(std::vector<double> values) {
+    for (double& x : values) x = std::abs(x);
+    return values;
   }
 
   void check_rows(const std::vector<std::int32_t>& rows, const std::vector<std::int32_t>& counts) {
@@ -374,20 +420,29 @@ class IndexerRun {
       const auto begin = logits_.begin() + t * c_.max_len;
       const auto chosen =
           reference::indexer_select(1, std::vector<double>(begin, begin + c_.max_len), c_.topk);
-      ASSERT_EQ(counts[static_cast<std::size_t>(t)], std::min(length(t), c_.topk));
+      if (c_.has_counts) {
+        ASSERT_EQ(counts[static_cast<std::size_t>(t)], std::min(length(t), c_.topk));
+      }
       for (std::int64_t i = 0; i < c_.topk; ++i) {
         const std::int32_t entry = chosen[static_cast<std::size_t>(i)];
-        const std::int32_t row = rows[static_cast<std::size_t>(t * c_.topk + i)];
+        const std::int32_t row = rows[static_cast<std::size_t>(t * rows_stride() + i)];
         ASSERT_EQ(row, entry < 0 ? -1 : physical(sequence(t), entry))
             << "token " << t << " place " << i;
+      }
+      for (std::int64_t i = c_.topk; i < rows_stride(); ++i) {
+        ASSERT_EQ(rows[static_cast<std::size_t>(t * rows_stride() + i)], -1)  // as it was
+            << "behind the rows of token " << t;
       }
     }
   }
   std::int32_t physical(std::int32_t b, std::int32_t entry) const {
+    if (!c_.has_rows) return entry;
     const auto size = static_cast<std::int32_t>(c_.row_page_size);
     const auto at = static_cast<std::size_t>(b * row_blocks() + entry / size);
     return row_table_[at] * size + entry % size;
   }
+
+  static constexpr std::int32_t kNoPage = 1 << 20;
 
   IndexerCase c_;
   Device device_;

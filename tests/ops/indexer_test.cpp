@@ -86,6 +86,66 @@ TEST_P(IndexerTest, NanLogitsAreNotSelected) {
            .has_nan_keys = true});
   }
 }
+// What lies behind it would be read, or written, if it were taken for a token.
+TEST_P(IndexerTest, APositionThatIsNoTokenSeesNothing) {
+  constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
+  const std::vector<std::int32_t> positions = {5, -1, kIndexPositions, kLast, 63, -kLast - 1};
+  for (const IndexerFormat format : kFormats) {
+    for (const bool has_lengths : {false, true}) {
+      for (const bool fills : {false, true}) {
+        check({.format = format,
+               .heads = 9,
+               .topk = 3,
+               .max_len = 40,
+               .ratio = has_lengths ? 4 : 1,
+               .q_len = 6,
+               .lengths = has_lengths ? std::vector<std::int32_t>{9, 9, 40, 9, 2, 9}
+                                      : std::vector<std::int32_t>{},
+               .positions = positions,
+               .fills = fills});
+      }
+    }
+  }
+}
+TEST_P(IndexerTest, NanCodesCountAsMinusInfinity) {
+  for (const std::int64_t heads : {1, 16, 64}) {
+    check({.heads = heads,
+           .topk = 10,
+           .max_len = 70,
+           .q_len = 2,
+           .lengths = {69, 70},
+           .has_nan_codes = true});
+  }
+}
+TEST_P(IndexerTest, EveryNumberOfHeadsAndTokens) {
+  for (const std::int64_t heads : {16, 17, 32, 33, 63}) {
+    for (const std::int64_t tokens : {1, 3}) {
+      check({.format = kFormats[heads % 2],
+             .heads = heads,
+             .topk = 5,
+             .max_len = 70,
+             .q_len = tokens,
+             .lengths =
+                 tokens == 1 ? std::vector<std::int32_t>{70} : std::vector<std::int32_t>{70, 1, 66},
+             .has_wide_scales = heads == 33});
+    }
+  }
+}
+TEST_P(IndexerTest, EntriesInsteadOfRowsAndNoCounts) {
+  check({.heads = 4,
+         .topk = 6,
+         .max_len = 20,
+         .batch = 2,
+         .q_len = 1,
+         .lengths = {20, 3},
+         .has_rows = false,
+         .has_counts = false,
+         .gap = 0});
+}
+// Few tokens of long sequences: CTAs of a cluster share a row.
+TEST_P(IndexerTest, LongRowsAreShared) {
+  check({.heads = 1, .topk = 100, .max_len = 9000, .q_len = 1, .lengths = {8999}});
+}
 TEST_P(IndexerTest, RunsInAGraphUnderAnyLengths) {
   const IndexerCase c = {.heads = 8,
                          .topk = 6,
@@ -140,6 +200,13 @@ TEST_P(IndexerTest, SaysWhatIsWrong) {
   expect({.max_len = 0, .keys = keys}, "max_len = 0");
   expect({.max_len = 1, .keys = {.page_size = 64, .num_pages = 2, .page_stride_bytes = 4356}},
          "keys.page_stride_bytes = 4356");
+  constexpr std::int64_t kHalf = std::int64_t{1} << 62;
+  reference::expect_invalid(
+      [&] {
+        Indexer(device(), {.max_len = 1,
+                           .keys = {.page_size = 64, .num_pages = 4, .page_stride_bytes = kHalf}});
+      },
+      {"4 pages", "page_stride_bytes = 4611686018427387904", "fewer than 2^63"});
 }
 
 }  // namespace

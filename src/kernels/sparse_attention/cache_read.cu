@@ -27,12 +27,15 @@ __device__ void read_row(const CacheReadParams& params, std::int32_t i, int lane
   tile::store_row_chunk(params.out + i * params.out_stride + lane * tile::kRowElems, chunk);
 }
 
-// First logical row of the list of the token at `position`, and how many it has.
+// First logical row of the list of the token at `position`, and how many it has. Unsigned: there
+// may be 2^31.
 struct Range {
-  std::int32_t first, count;
+  std::int32_t first;
+  std::uint32_t count;
   __device__ Range(const CacheListsParams& params, std::int32_t position) {
     first = params.window > 0 ? max(position - params.window + 1, 0) : 0;
-    count = params.window > 0 ? position - first + 1 : (position + 1) / params.ratio;
+    count = static_cast<std::uint32_t>(position - first) + 1;
+    if (params.window == 0) count /= static_cast<std::uint32_t>(params.ratio);
   }
 };
 
@@ -43,7 +46,10 @@ __device__ void list_token(const CacheListsParams& params, std::int32_t token, i
   if (lane == 0 && params.positions != nullptr)
     params.positions[token] = takes_part ? place.position : -1;
   const Range range(params, place.position);
-  const std::int32_t count = takes_part ? min(range.count, params.list_len) : 0;
+  const std::int32_t count =
+      takes_part
+          ? static_cast<std::int32_t>(min(range.count, static_cast<std::uint32_t>(params.list_len)))
+          : 0;
   if (lane == 0 && params.lengths != nullptr) params.lengths[token] = count;
   if (params.lists == nullptr) return;
   std::int32_t* const list = params.lists + token * params.list_stride;
@@ -51,7 +57,10 @@ __device__ void list_token(const CacheListsParams& params, std::int32_t token, i
     std::int32_t row = -1;
     if (i < count) {
       const std::int32_t at = range.first + i;
-      const bool is_kept = params.ring == 0 || at + params.ring >= place.end;
+      // Rows from here to the sequence's end, which may lie at 2^31.
+      const std::uint32_t behind =
+          static_cast<std::uint32_t>(place.end) - static_cast<std::uint32_t>(at);
+      const bool is_kept = params.ring == 0 || behind <= static_cast<std::uint32_t>(params.ring);
       const std::int32_t logical = params.ring == 0 ? at : at % params.ring;
       if (is_kept) {
         row = tile::physical_row(params.table, place.sequence, logical, params.page_size,

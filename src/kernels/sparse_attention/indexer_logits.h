@@ -8,16 +8,22 @@
 
 namespace tilewright::kernels {
 
-/// How many keys a token sees: numbers[t], or where ratio > 0 the entries that a compressor has
-/// made up to position numbers[t], (numbers[t] + 1) / ratio. At most max_len.
+/// How many keys a token sees: lengths[t], or without lengths the entries that a compressor has
+/// made up to its position, (positions[t] + 1) / ratio. At most max_len. A position below 0, or not
+/// below num_positions, stands for no token, which sees none.
 struct IndexerLengths {
-  const std::int32_t* numbers;  ///< [tokens]; < 0: none
-  std::int32_t ratio, max_len;
+  const std::int32_t* positions;  ///< [tokens]
+  const std::int32_t* lengths;    ///< [tokens], < 0: none; or null
+  FastDivisor ratio_divisor;      ///< of ratio
+  std::int32_t num_positions, max_len;
 
-  constexpr std::int32_t clamp(std::int32_t number) const {
-    std::int32_t n = number < 0 ? 0 : number;
-    if (ratio > 0) n = number < 0 ? 0 : static_cast<std::int32_t>((std::int64_t{n} + 1) / ratio);
-    return n < max_len ? n : max_len;
+  constexpr std::int32_t of(std::int32_t token) const {
+    const std::int32_t position = positions[token];
+    if (position < 0 || position >= num_positions) return 0;
+    const std::int32_t n = lengths != nullptr ? lengths[token]
+                                              : static_cast<std::int32_t>(ratio_divisor.divide(
+                                                    static_cast<std::uint32_t>(position) + 1));
+    return n < 0 ? 0 : n < max_len ? n : max_len;
   }
 };
 

@@ -73,7 +73,7 @@ __device__ IndexerUnit find_unit(const IndexerScheduleParams& params, std::int32
     unit.count = min(params.q_len - first, kIndexerUnitTokens);
   }
   for (std::int32_t i = 0; i < unit.count; ++i) {
-    const std::int32_t length = params.lengths.clamp(params.lengths.numbers[unit.token + i]);
+    const std::int32_t length = params.lengths.of(unit.token + i);
     unit.num_keys = max(unit.num_keys, length);
   }
   return unit;

@@ -372,7 +372,7 @@ __device__ void write_all(const Output& out, std::int32_t length) {
 
 __device__ void select_row(Shared& shared, std::uint32_t* held, const IndexerTopkParams& params) {
   const auto token = static_cast<std::int32_t>(blockIdx.y);
-  const std::int32_t length = params.lengths.clamp(params.lengths.numbers[token]);
+  const std::int32_t length = params.lengths.of(token);
   const Output out = {params, tile::sequence_of(params.sequences, token),
                       params.rows + token * params.rows_stride};
   Part part = {};
