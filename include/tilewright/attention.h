@@ -50,6 +50,12 @@ struct Fp8Options {
 /// s_j = softcap(scale * q[b,i,h,:] . k[b,j,g,:]) over the visible keys j, g = h / (heads/kv_heads)
 /// lse[b,h,i] = ln sum_j exp(s_j)
 ///
+/// Not finite  a NaN or an infinity in q or k stays with the rows that see it, and nothing reaches
+///          another sequence, head or column of out. One in a value may reach rows of its sequence
+///          that the mask keeps it from, in its own column: a tile of keys is multiplied whole, and
+///          0 times NaN is NaN. Keep values behind a mask finite. k7 and k8 named for operands of
+///          16 bits: it reaches all that shares its factor
+///
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
@@ -71,10 +77,10 @@ struct AttentionProblem {
   std::int64_t batch = 1, heads = 1, kv_heads = 1;
   std::int64_t q_len = 0, kv_len = 0;  ///< of every sequence; of the longest if packed
   std::int64_t head_dim = 0;
-  std::optional<double> scale = {};  ///< > 0; head_dim^-0.5 if absent
+  std::optional<double> scale = {};  ///< > 0, normal in fp32; head_dim^-0.5 if absent
   bool causal = false;
   std::int64_t window_left = -1, window_right = -1;  ///< visible keys before and after; -1: all
-  double softcap = 0;                                ///< c > 0: c * tanh(s / c)
+  double softcap = 0;                                ///< c in (0, 4096]: c * tanh(s / c)
   bool has_sink = false, has_lse = false;
   bool is_packed = false;                  ///< lengths come as cu_q and cu_kv
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors

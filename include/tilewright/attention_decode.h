@@ -71,7 +71,7 @@ struct AttentionDecodeProblem {
   std::optional<double> scale = {};           ///< > 0; head_dim^-0.5 if absent
   bool causal = true;
   std::int64_t window_left = -1;  ///< visible keys before the query's; -1: all
-  double softcap = 0;             ///< c > 0: c * tanh(s / c)
+  double softcap = 0;             ///< c in (0, 4096]: c * tanh(s / c)
   DecodeDescale descale = DecodeDescale::kNone;
   bool has_sink = false, has_lse = false;
   DecodeAppend append = {};

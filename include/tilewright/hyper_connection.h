@@ -37,7 +37,8 @@ struct HyperConnectionProblem {
   bool is_head = false;
   DType f_dtype = DType::kBF16, g_dtype = DType::kBF16;  ///< or kF32
   int iterations = 20;
-  double eps = 1e-6, norm_eps = 1e-6;
+  double eps = 1e-6;       ///< > 0: a column of weights may vanish in fp32
+  double norm_eps = 1e-6;  ///< 0 or more
 };
 
 /// Device addresses, and the stream to work on.

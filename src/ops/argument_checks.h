@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "ops/float_checks.h"
 
 #include <cstdint>
 #include <limits>
@@ -30,6 +31,11 @@ class ArgumentChecks {
   void range(const char* field, std::int64_t value, std::int64_t least,
              std::int64_t most = std::numeric_limits<std::int32_t>::max()) const {
     check(value >= least && value <= most, "{} = {}; expected {} to {}", field, value, least, most);
+  }
+  /// What is added to a mean or a sum before it divides: 0 or more, and kept as it is by fp32.
+  void eps(const char* field, double value) const {
+    check(value >= 0 && is_zero_or_normal_float(value),
+          "{} = {}; expected 0 or more, as fp32 holds it: 0, or 1.2e-38 to 3.4e38", field, value);
   }
   /// A distance of rows, where 0 stands for `contiguous`.
   std::int64_t stride(const char* field, std::int64_t value, std::int64_t contiguous,

@@ -2,6 +2,7 @@
 
 #include "kernels/attention/decode.h"
 #include "ops/argument_checks.h"
+#include "ops/float_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -47,11 +48,8 @@ void check_numbers(const Problem& p) {
   kChecks.check(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
                 "head_dim = {}; expected a multiple of 8 from 8 to 4096. Pad with zeros.",
                 p.head_dim);
-  kChecks.check(!p.scale || (std::isfinite(*p.scale) && *p.scale > 0),
-                "scale = {}; expected a finite number > 0, or none for head_dim^-0.5",
-                p.scale.value_or(0));
-  kChecks.check(std::isfinite(p.softcap) && p.softcap >= 0,
-                "softcap = {}; expected a finite number > 0, or 0 for none", p.softcap);
+  const std::string fault = score_factors_fault(p.scale, "head_dim^-0.5", p.softcap);
+  kChecks.check(fault.empty(), "{}", fault);
   kChecks.check(p.window_left >= -1 && p.window_left <= kMaxKeys,
                 "window_left = {}; expected the number of keys, or -1 for all", p.window_left);
   check_range("splits", p.splits, 0, 1024, "0 leaves it to the device.");

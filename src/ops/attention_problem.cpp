@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "kernels/attention/k7_fp8.h"
+#include "ops/float_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -51,10 +52,8 @@ void check_numbers(const AttentionProblem& p) {
         "head_dim = {}; expected a multiple of 8 from 8 to 4096: rows are read in 16 bytes. Pad "
         "with zeros.",
         p.head_dim);
-  check(!p.scale || (std::isfinite(*p.scale) && *p.scale > 0),
-        "scale = {}; expected a finite number > 0, or none for head_dim^-0.5", p.scale.value_or(0));
-  check(std::isfinite(p.softcap) && p.softcap >= 0,
-        "softcap = {}; expected a finite number > 0, or 0 for none", p.softcap);
+  const std::string fault = score_factors_fault(p.scale, "head_dim^-0.5", p.softcap);
+  check(fault.empty(), "{}", fault);
   check(p.window_left >= -1, "window_left = {}; expected the number of keys, or -1 for all",
         p.window_left);
   check(p.window_right >= -1, "window_right = {}; expected the number of keys, or -1 for all",

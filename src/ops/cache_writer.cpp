@@ -62,7 +62,7 @@ void KvCache::write(const KvWriteArguments& a) const {
   kChecks.range("heads", a.heads, 0, 1 << 20);
   kChecks.check(a.tokens * (a.heads + 1) < kMaxWarps,
                 "{} tokens of {} heads are too many for one call; split them", a.tokens, a.heads);
-  kChecks.check(a.eps >= 0, "eps = {}; expected 0 or more", a.eps);
+  kChecks.eps("eps", a.eps);
   const bool has_q = a.heads > 0, has_kv = a.kv != nullptr;
   const std::int64_t warps = a.tokens * (a.heads + (has_kv ? 1 : 0));
   if (warps == 0) return;

@@ -9,6 +9,7 @@
 #include "ops/sequence_checks.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace tilewright {
@@ -76,7 +77,13 @@ Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
   if (p.ring == 0) p.ring = shape.slots() + kDefaultSpeculated;
   kChecks.range("state_slots", p.state_slots, 1);
   kChecks.range("ring", p.ring, shape.slots(), 1 << 20);
-  kChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
+  kChecks.eps("eps", p.eps);
+  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t row_bytes = 2 * shape.width() * static_cast<std::int64_t>(sizeof(float));
+  kChecks.check(p.state_slots <= kMostBytes / row_bytes / p.ring,
+                "state_slots = {} of ring = {} tokens, {} bytes each; expected fewer than 2^63 "
+                "bytes in all",
+                p.state_slots, p.ring, row_bytes);
   auto kernel = device::load_kernel(device.internal(), entry_of(p.kind));
   auto pair = device::load_kernel(device.internal(), "compress_pair");
   state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel), std::move(pair)});

@@ -40,8 +40,10 @@ void check(const HyperConnectionProblem& p) {
   kChecks.check(p.has_merge || !p.has_second,
                 "has_second without has_merge; the one result comes as f");
   kChecks.range("iterations", p.iterations, 1);
-  kChecks.check(p.eps >= 0 && p.norm_eps >= 0, "eps = {}, norm_eps = {}; expected 0 or more", p.eps,
-                p.norm_eps);
+  // A column of weights may vanish in fp32: without eps it would be divided by 0.
+  kChecks.check(p.eps > 0 && ops::is_normal_float(p.eps),
+                "eps = {}; expected a normal number of fp32 > 0", p.eps);
+  kChecks.eps("norm_eps", p.norm_eps);
 }
 
 void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
@@ -230,7 +232,7 @@ RmsNorm::RmsNorm(const Device& device, const RmsNormProblem& problem) {
                       "{} = {}; expected a multiple of 8, at least cols = {}",
                       stride == &p.x_stride ? "x_stride" : "out_stride", *stride, p.cols);
   }
-  kNormChecks.check(p.eps >= 0, "eps = {}; expected 0 or more", p.eps);
+  kNormChecks.eps("eps", p.eps);
   state_ = std::make_unique<State>(
       State{device, p, device::load_kernel(device.internal(), "rms_norm_rows")});
 }

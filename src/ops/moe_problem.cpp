@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/linear/packed_weight.h"
 #include "kernels/moe/route.h"
+#include "ops/float_checks.h"
 #include "ops/linear_pack.h"
 
 #include <algorithm>
@@ -37,9 +38,11 @@ void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   check(p.topk >= 1 && p.topk <= kernels::kMoeMaxTopk && p.topk <= w.experts,
         "topk = {} of {} experts; expected 1 to {}", p.topk, w.experts,
         std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk));
-  check(p.swiglu_limit > 0, "swiglu_limit = {}; expected a value > 0, infinity for none",
+  check(p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
+        "swiglu_limit = {}; expected a normal number of fp32 > 0, infinity for none",
         p.swiglu_limit);
-  check(std::isfinite(p.route_scale), "route_scale = {}; expected a finite number", p.route_scale);
+  check(is_zero_or_normal_float(p.route_scale),
+        "route_scale = {}; expected a finite number: 0, or a normal one of fp32", p.route_scale);
   check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
         "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
   const bool is_hash = p.routing == MoeRouting::kHash;

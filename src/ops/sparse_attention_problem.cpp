@@ -58,8 +58,8 @@ SparseAttentionProblem complete_sparse_problem(const SparseAttentionProblem& pro
                 "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch, p.q_len);
   kChecks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(kKvDims));
-  kChecks.check(std::isfinite(*p.scale) && *p.scale > 0,
-                "scale = {}; expected a finite number > 0, or none for 512^-0.5", *p.scale);
+  const std::string fault = score_factors_fault(p.scale, "512^-0.5", 0);
+  kChecks.check(fault.empty(), "{}", fault);
   complete_list("window", p.window);
   complete_list("compressed", p.compressed);
   kChecks.check(p.window.topk > 0 || p.compressed.topk > 0,

@@ -50,6 +50,13 @@ TEST(AttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.scale = -1; }, {"scale = -1", "> 0"}},
       {[](auto& p) { p.scale = NAN; }, {"scale = nan"}},
       {[](auto& p) { p.softcap = -2; }, {"softcap = -2"}},
+      // Kernels have them in fp32.
+      {[](auto& p) { p.scale = 1e-50; }, {"scale = 1e-50", "fp32 holds as a normal number"}},
+      {[](auto& p) { p.scale = 3e38; }, {"scale = 3e+38", "fp32 holds"}},
+      {[](auto& p) { p.softcap = 1e-320; }, {"softcap = ", "fp32 holds as normal numbers"}},
+      {[](auto& p) { p.softcap = 1e-30, p.scale = 1e20; }, {"softcap = 1e-30 with scale = 1e+20"}},
+      {[](auto& p) { p.softcap = 4097; }, {"softcap = 4097", "at most 4096", "0 for no cap"}},
+      {[](auto& p) { p.softcap = 1e300; }, {"softcap = 1e+300", "at most 4096"}},
       {[](auto& p) { p.window_left = -2; }, {"window_left = -2", "-1 for all"}},
       {[](auto& p) { p.window_right = -7; }, {"window_right = -7"}},
       {[](auto& p) { p.total_q = 5; }, {"total_q = 5", "2000", "is_packed"}},

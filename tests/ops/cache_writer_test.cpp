@@ -17,6 +17,8 @@ struct WriteCase {
   std::int64_t page_size = 64, num_pages = 3, page_stride_bytes = 0;
   bool is_f32 = false;
   std::int64_t heads = 3;
+  bool has_kv = true;
+  double eps = 1e-6;
 };
 
 class CacheWriterTest : public CacheTest {
@@ -24,6 +26,10 @@ class CacheWriterTest : public CacheTest {
   // Two of the tokens are none, one has no row, rows are not in order.
   static inline const std::vector<std::int32_t> kTokens = {0, 1, 299, 17, -1, 128, 300, 5};
   static inline const std::vector<std::int32_t> kSlots = {5, 0, -1, 7, 4, 3, 6, 1 << 30};
+
+  // Rows of all operands are further apart than they are long.
+  static constexpr std::int64_t kGap = 8, kRowStride = kKvDims + kGap;
+  static std::int64_t q_token_stride(const WriteCase& c) { return c.heads * kRowStride + 2 * kGap; }
 
   // kv of different magnitudes: blocks with scales far apart, and one of zeros.
   static Bf16s draw_kv() {
@@ -36,10 +42,10 @@ class CacheWriterTest : public CacheTest {
     return kv;
   }
 
-  static std::vector<double> rows_in_fp64(const Bf16s& kv, const Bf16s& weight) {
+  static std::vector<double> rows_in_fp64(const Bf16s& kv, const Bf16s& weight, double eps = 1e-6) {
     const auto rows = static_cast<std::int64_t>(kTokens.size());
-    const auto normed =
-        reference::rms_norm({.rows = rows, .dim = kKvDims}, bf16_values(kv), bf16_values(weight));
+    const auto normed = reference::rms_norm({.rows = rows, .dim = kKvDims, .eps = eps},
+                                            bf16_values(kv), bf16_values(weight));
     return reference::rope(
         {.tokens = rows, .heads = 1, .head_dim = kKvDims, .rotary_dim = kKvRopeDims}, normed,
         kTokens, plain_frequencies());
@@ -57,26 +63,36 @@ class CacheWriterTest : public CacheTest {
     const KvCacheLayout& layout = cache.layout();
     std::vector<float> kv_f32;
     for (const std::uint16_t code : kv) kv_f32.push_back(bf16_value(code));
-    const Buffer kv_in = c.is_f32 ? upload(kv_f32) : upload(kv), w = upload(weight),
-                 q_in = upload(q), positions = upload(kTokens), slots = upload(kSlots),
-                 rope = upload(rope_table({}, kPositions)),
+    const std::int64_t q_row = std::max<std::int64_t>(c.heads, 1) * kRowStride;
+    const Bf16s q_apart = spread_rows(spread_rows(q, kKvDims, kRowStride, kNanCode), q_row,
+                                      q_row + 2 * kGap, kNanCode);
+    const Buffer kv_in = c.is_f32 ? upload(spread_rows(kv_f32, kKvDims, kRowStride, NAN))
+                                  : upload(spread_rows(kv, kKvDims, kRowStride, kNanCode)),
+                 w = upload(weight), q_in = upload(q_apart), positions = upload(kTokens),
+                 slots = upload(kSlots), rope = upload(rope_table({}, kPositions)),
                  pages = poisoned(kv_cache_bytes(layout)), kv_out = poisoned(kv.size() * 2),
-                 q_out = poisoned(q.size() * 2);
+                 q_out = poisoned(q_apart.size() * 2);
     cache.write({.tokens = static_cast<std::int64_t>(kTokens.size()),
                  .heads = c.heads,
+                 .eps = c.eps,
                  .q = pointer_to<void>(q_in),
                  .q_out = in_place ? nullptr : pointer_to<void>(q_out),
-                 .kv = pointer_to<void>(kv_in),
+                 .q_token_stride = q_token_stride(c),
+                 .q_head_stride = kRowStride,
+                 .kv = c.has_kv ? pointer_to<void>(kv_in) : nullptr,
                  .kv_dtype = c.is_f32 ? DType::kF32 : DType::kBF16,
+                 .kv_stride = kRowStride,
                  .kv_weight = pointer_to<void>(w),
                  .positions = pointer_to<std::int32_t>(positions),
                  .rope = pointer_to<float>(rope),
                  .rope_positions = kPositions,
-                 .slots = pointer_to<std::int32_t>(slots),
-                 .pages = pointer_to<void>(pages),
-                 .kv_out = pointer_to<void>(kv_out)});
+                 .slots = c.has_kv ? pointer_to<std::int32_t>(slots) : nullptr,
+                 .pages = c.has_kv ? pointer_to<void>(pages) : nullptr,
+                 .kv_out = c.has_kv ? pointer_to<void>(kv_out) : nullptr});
+    const Bf16s turned = download<std::uint16_t>(in_place ? q_in : q_out);
     return {layout, download<std::uint8_t>(pages), download<std::uint16_t>(kv_out),
-            download<std::uint16_t>(in_place ? q_in : q_out)};
+            gather_rows(gather_rows(turned, q_row, q_row + 2 * kGap, kNanCode), kKvDims, kRowStride,
+                        kNanCode)};
   }
 
   static bool is_written(std::size_t token, const KvCacheLayout& layout) {
@@ -126,6 +142,15 @@ TEST_P(CacheWriterTest, RowsAreNormedRotatedAndRoundedOnce) {
   }
 }
 
+TEST_P(CacheWriterTest, AnyEps) {
+  const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);
+  const WriteCase c = {.format = KvCacheFormat::kBf16, .heads = 0, .eps = 0.75};
+  const Bf16s found = write(c, kv, weight, {}).kv_out;
+  const std::vector<double> expected = rows_in_fp64(kv, weight, c.eps);
+  expect_near_bf16(Bf16s(found.begin(), found.begin() + kKvDims),
+                   {expected.begin(), expected.begin() + kKvDims});
+}
+
 TEST_P(CacheWriterTest, PagesToTheByte) {
   check_bytes({.format = KvCacheFormat::kBf16, .page_size = 53, .num_pages = 2});
   check_bytes({.format = KvCacheFormat::kFp8, .heads = 1});
@@ -146,6 +171,9 @@ TEST_P(CacheWriterTest, QueriesByHeadWithoutWeight) {
               weight = random_bf16(2, kKvDims);
   const Bf16s found = write(c, kv, weight, q).q_out;
   EXPECT_EQ(write(c, kv, weight, q, true).q_out, found) << "in place";
+  const Written alone = write({.heads = 5, .has_kv = false}, kv, weight, q);
+  EXPECT_EQ(alone.q_out, found) << "without rows";
+  EXPECT_EQ(alone.pages, std::vector<std::uint8_t>(alone.pages.size(), 0xff));
   const auto normed =
       reference::rms_norm({.rows = tokens * c.heads, .dim = kKvDims}, bf16_values(q));
   const auto expected = reference::rope(
@@ -182,12 +210,13 @@ TEST_P(CacheWriterTest, ReadsWhatWasWritten) {
       expected.insert(expected.end(), row.begin(), row.end());
     }
     const Buffer pages = upload(written.pages), list = upload(rows),
-                 out = poisoned(expected.size() * 2);
+                 out = poisoned(rows.size() * kRowStride * 2);
     cache.read({.count = static_cast<std::int64_t>(rows.size()),
                 .rows = pointer_to<std::int32_t>(list),
                 .pages = pointer_to<void>(pages),
-                .out = pointer_to<void>(out)});
-    EXPECT_EQ(download<std::uint16_t>(out), expected);
+                .out = pointer_to<void>(out),
+                .out_stride = kRowStride});
+    EXPECT_EQ(gather_rows(download<std::uint16_t>(out), kKvDims, kRowStride, kNanCode), expected);
   }
 }
 
@@ -268,6 +297,16 @@ TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {
   expect_invalid([&] { cache.list({.tokens = 1}); }, {"sequences.batch = 0"});
   expect_invalid([] { rope_table({.theta = 1}, 1); }, {"theta = 1"});
   expect_invalid([] { KvCache(device(), {.page_size = 0}); }, {"page_size = 0"});
+  // Their product does not fit into 64 bits.
+  for (const std::int64_t stride : {std::int64_t{1} << 62, std::int64_t{1} << 61}) {
+    expect_invalid([&] { kv_cache_bytes({.num_pages = 4, .page_stride_bytes = stride}); },
+                   {"4 pages", "fewer than 2^63 bytes"});
+  }
+  for (const double eps : {-1.0, 1e-320, 1e300, double{NAN}}) {
+    KvWriteArguments wrong = {.tokens = 1, .heads = 1, .q = &place, .rope_positions = 1};
+    wrong.eps = eps;
+    expect_invalid([&] { cache.write(wrong); }, {"eps = ", "as fp32 holds it"});
+  }
 }
 
 }  // namespace

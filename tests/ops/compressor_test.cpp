@@ -35,12 +35,13 @@ std::vector<float> to_float(const std::vector<double>& values) {
 class Machine {
  public:
   Machine(const Device& device, CompressorKind kind, KvCacheFormat format, std::int64_t ring,
-          std::int64_t page_size = 3)
+          std::int64_t page_size = 3, double eps = 1e-6)
       : device_(device),
         compressor_(device, {.kind = kind,
                              .cache = {.format = format, .page_size = page_size, .num_pages = 64},
                              .state_slots = 4,
-                             .ring = ring}),
+                             .ring = ring,
+                             .eps = eps}),
         state_(internal(), compressor_.state_bytes()),
         pages_(internal(), compressor_.cache_bytes()),
         ape_(Buffer::from(internal(), ape(kind))),
@@ -81,6 +82,11 @@ class Machine {
     device_.synchronize();
   }
 
+  /// max_tokens above the real number: what sizes a launch.
+  void set_more_tokens(std::int64_t count) { more_tokens_ = count; }
+  /// Sequences of one length and without state slots: q_len of the first chunk.
+  void set_uniform() { is_uniform_ = true; }
+
   std::vector<std::uint8_t> pages() { return pages_.to_vector<std::uint8_t>(); }
   const KvCacheLayout& layout() const { return compressor_.problem().cache; }
 
@@ -107,33 +113,45 @@ class Machine {
                   c.tokens->gate.begin() + c.end * width);
       table.insert(table.end(), c.table.begin(), c.table.end());
       table.resize(table.size() + static_cast<std::size_t>(blocks - std::ssize(c.table)), -1);
+      table.resize(table.size() + kGap, 5);  // a page that no entry may go to
     }
-    kv.resize(kv.size() + 4), gate.resize(gate.size() + 4);  // never empty
     Call call;
     const auto at = [&](const auto& values) {
       using T = typename std::decay_t<decltype(values)>::value_type;
       call.buffers.push_back(Buffer::from(internal(), values));
       return pointer_to<T>(call.buffers.back());
     };
-    call.arguments = {
-        .sequences = {.batch = std::ssize(chunks), .offsets = at(offsets), .starts = at(starts)},
-        .max_tokens = most,
-        .kv = at(kv),
-        .gate = at(gate),
-        .ape = pointer_to<float>(ape_),
-        .norm_weight = pointer_to<void>(weight_),
-        .rope = pointer_to<float>(rope_),
-        .rope_positions = kPositions,
-        .state = pointer_to<void>(state_),
-        .state_slots = at(slots),
-        .table = {.pages = at(table), .blocks = blocks},
-        .pages = pointer_to<void>(pages_)};
+    // What lies between rows would spoil an entry.
+    kv = spread_rows(kv, width, width + kGap, NAN);
+    gate = spread_rows(gate, width, width + 2 * kGap, NAN);
+    kv.resize(kv.size() + 4), gate.resize(gate.size() + 4);  // never empty
+    call.arguments = {.sequences = {.batch = std::ssize(chunks),
+                                    .q_len = is_uniform_ ? most : 0,
+                                    .offsets = is_uniform_ ? nullptr : at(offsets),
+                                    .starts = at(starts)},
+                      .max_tokens = most + more_tokens_,
+                      .kv = at(kv),
+                      .gate = at(gate),
+                      .kv_stride = width + kGap,
+                      .gate_stride = width + 2 * kGap,
+                      .ape = pointer_to<float>(ape_),
+                      .norm_weight = pointer_to<void>(weight_),
+                      .rope = pointer_to<float>(rope_),
+                      .rope_positions = kPositions,
+                      .state = pointer_to<void>(state_),
+                      .state_slots = is_uniform_ ? nullptr : at(slots),
+                      .table = {.pages = at(table), .blocks = blocks, .stride = blocks + kGap},
+                      .pages = pointer_to<void>(pages_)};
     return call;
   }
 
   const device::Device& internal() const { return device_.internal(); }
 
+  static constexpr std::int64_t kGap = 4;
+
   Device device_;
+  std::int64_t more_tokens_ = 0;
+  bool is_uniform_ = false;
   Compressor compressor_;
   Buffer state_, pages_, ape_, weight_, rope_;
 };
@@ -148,14 +166,15 @@ class CompressorTest : public CacheTest {
 
   // Entries of a whole sequence: all tokens in one call.
   static std::vector<std::uint8_t> at_once(CompressorKind kind, KvCacheFormat format,
-                                           const Tokens& tokens, std::int64_t count) {
-    Machine machine(device(), kind, format, compressor_slots(kind));
+                                           const Tokens& tokens, std::int64_t count,
+                                           double eps = 1e-6) {
+    Machine machine(device(), kind, format, compressor_slots(kind), 3, eps);
     machine.run({{&tokens, 0, count, 2, table(7)}});
     return machine.pages();
   }
 
   static std::vector<double> entries_in_fp64(CompressorKind kind, const Tokens& tokens,
-                                             std::int64_t count) {
+                                             std::int64_t count, double eps) {
     const reference::CompressorParams params = {.ratio = compressor_ratio(kind),
                                                 .dim = compressor_dim(kind),
                                                 .overlap = kind != CompressorKind::kHca};
@@ -166,21 +185,23 @@ class CompressorTest : public CacheTest {
         std::vector<double>(tokens.gate.begin(), tokens.gate.begin() + elems),
         std::vector<double>(ape.begin(), ape.end()));
     return reference::compressor_finish(
-        {.dim = params.dim, .ratio = params.ratio, .round_bf16 = true}, pooled,
+        {.dim = params.dim, .ratio = params.ratio, .eps = eps, .round_bf16 = true}, pooled,
         bf16_values(Machine::weight(kind)), reference::yarn_frequencies(kKvRopeDims, 160000));
   }
 
   // Rows of 512 against fp64, and in codes the bytes of the rounded rows.
-  static void check_entries(CompressorKind kind, std::int64_t count) {
+  static void check_entries(CompressorKind kind, std::int64_t count, double eps = 1e-6) {
     SCOPED_TRACE(static_cast<int>(kind));
     const Tokens tokens = draw_tokens(1, kind, count);
-    const std::vector<double> expected = entries_in_fp64(kind, tokens, count);
-    const auto found = at_once(kind, KvCacheFormat::kBf16, tokens, count);
-    const KvCacheLayout bf16 =
-        complete({.format = KvCacheFormat::kBf16, .page_size = 3, .num_pages = 64});
-    const KvCacheLayout fp8 =
-        complete({.format = KvCacheFormat::kFp8, .page_size = 3, .num_pages = 64});
-    std::vector<std::uint8_t> whole(found.size(), 0xff), codes(kv_cache_bytes(fp8), 0xff);
+    const std::vector<double> expected = entries_in_fp64(kind, tokens, count, eps);
+    const auto found = at_once(kind, KvCacheFormat::kBf16, tokens, count, eps);
+    const auto layout = [](KvCacheFormat format) {
+      return complete({.format = format, .page_size = 3, .num_pages = 64});
+    };
+    const KvCacheLayout bf16 = layout(KvCacheFormat::kBf16), fp8 = layout(KvCacheFormat::kFp8),
+                        nvfp4 = layout(KvCacheFormat::kNvfp4);
+    std::vector<std::uint8_t> whole(found.size(), 0xff), codes(kv_cache_bytes(fp8), 0xff),
+        small(kv_cache_bytes(nvfp4), 0xff);
     std::int64_t off_by_more = 0;
     for (std::int64_t j = 0; j < count / compressor_ratio(kind); ++j) {
       const std::int64_t page = table(7)[static_cast<std::size_t>(j / 3)], row = page * 3 + j % 3;
@@ -196,11 +217,14 @@ class CompressorTest : public CacheTest {
       }
       place_row(whole, bf16, KvFormat::kBf16, row, encode_row(KvFormat::kBf16, entry.data()));
       place_row(codes, fp8, KvFormat::kFp8, row, encode_row(KvFormat::kFp8, entry.data()));
+      place_row(small, nvfp4, KvFormat::kNvfp4, row, encode_row(KvFormat::kNvfp4, entry.data()));
     }
     EXPECT_LE(off_by_more, std::ssize(expected) / 100);
     expect_same_bytes(found, whole, bf16.page_stride_bytes);
-    expect_same_bytes(at_once(kind, KvCacheFormat::kFp8, tokens, count), codes,
+    expect_same_bytes(at_once(kind, KvCacheFormat::kFp8, tokens, count, eps), codes,
                       fp8.page_stride_bytes);
+    expect_same_bytes(at_once(kind, KvCacheFormat::kNvfp4, tokens, count, eps), small,
+                      nvfp4.page_stride_bytes);
   }
 
   // Chunks with tokens taken back: each call brings `sizes[i]` tokens, of which `kept[i]` stay; the
@@ -247,6 +271,26 @@ class CompressorTest : public CacheTest {
       ASSERT_TRUE(same(page + 3 * data + j % 3 * scales, scales)) << "scales of entry " << j;
     }
   }
+
+  // Rows and keys by one kernel, and by one each.
+  static void check_pair(CompressorKind key_kind, KvCacheFormat format) {
+    const auto row_kind = CompressorKind::kCsa;
+    const Tokens rows = draw_tokens(10, row_kind, 30), keys = draw_tokens(11, key_kind, 30);
+    const auto make = [&](CompressorKind kind) { return Machine(device(), kind, format, 15); };
+    Machine row_pair = make(row_kind), key_pair = make(key_kind), row_alone = make(row_kind),
+            key_alone = make(key_kind);
+    for (const auto& [begin, end] : {std::pair{0, 7}, {7, 8}, {8, 14}, {14, 30}}) {
+      const auto chunks = [&](const Tokens& tokens) {
+        return std::vector<Machine::Chunk>{{&tokens, begin, end, 1, table(7, 4)},
+                                           {&tokens, begin, end, 3, table(8, 4)}};
+      };
+      row_pair.run_with_keys(chunks(rows), key_pair, chunks(keys));
+      row_alone.run(chunks(rows));
+      key_alone.run(chunks(keys));
+    }
+    EXPECT_EQ(row_pair.pages(), row_alone.pages());
+    EXPECT_EQ(key_pair.pages(), key_alone.pages());
+  }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(CompressorTest);
 
@@ -255,6 +299,46 @@ TEST_P(CompressorTest, EntriesOfCsa) {
 }
 TEST_P(CompressorTest, EntriesOfHca) {
   check_entries(CompressorKind::kHca, 259);
+}
+
+TEST_P(CompressorTest, AnyEps) {
+  check_entries(CompressorKind::kCsa, 12, 0.75);
+}
+// The launch may have room for many more tokens than there are.
+TEST_P(CompressorTest, MoreTokensThanThereAre) {
+  for (const auto kind : {CompressorKind::kCsa, CompressorKind::kHca}) {
+    const std::int64_t count = kind == CompressorKind::kHca ? 131 : 21;
+    const Tokens tokens = draw_tokens(12, kind, count);
+    Machine machine(device(), kind, KvCacheFormat::kFp8, compressor_slots(kind));
+    machine.set_more_tokens(40);
+    machine.run({{&tokens, 0, count, 2, table(7)}});
+    EXPECT_EQ(machine.pages(), at_once(kind, KvCacheFormat::kFp8, tokens, count));
+  }
+}
+TEST_P(CompressorTest, SequencesOfOneLengthHaveTheSlotsOfTheirNumbers) {
+  const auto kind = CompressorKind::kCsa;
+  const Tokens a = draw_tokens(13, kind, 12), b = draw_tokens(14, kind, 12);
+  Machine uniform(device(), kind, KvCacheFormat::kFp8, 15),
+      given(device(), kind, KvCacheFormat::kFp8, 15);
+  uniform.set_uniform();
+  for (const auto& [begin, end] : {std::pair{0, 5}, {5, 12}}) {
+    const std::vector<Machine::Chunk> chunks = {{&a, begin, end, 0, table(7, 4)},
+                                                {&b, begin, end, 1, table(8, 4)}};
+    uniform.run(chunks);
+    given.run(chunks);
+  }
+  EXPECT_EQ(uniform.pages(), given.pages());
+}
+// The second entry has no block in the table.
+TEST_P(CompressorTest, EntriesBeyondTheTableAreDropped) {
+  const auto kind = CompressorKind::kHca;
+  const Tokens tokens = draw_tokens(15, kind, 256);
+  const auto run = [&](std::int64_t count) {
+    Machine machine(device(), kind, KvCacheFormat::kFp8, 128, 1);
+    machine.run({{&tokens, 0, count, 0, table(7, 1)}});
+    return machine.pages();
+  };
+  EXPECT_EQ(run(256), run(255));
 }
 
 TEST_P(CompressorTest, EveryPrefixOfASpeculationMayBeAccepted) {
@@ -305,22 +389,8 @@ TEST_P(CompressorTest, SequencesOfABatchDoNotMeet) {
 }
 
 TEST_P(CompressorTest, RowsAndKeysInOneKernel) {
-  using Kind = CompressorKind;
-  const Tokens rows = draw_tokens(10, Kind::kCsa, 30), keys = draw_tokens(11, Kind::kIndexFp8, 30);
-  const auto make = [](Kind kind) { return Machine(device(), kind, KvCacheFormat::kFp8, 15); };
-  Machine row_pair = make(Kind::kCsa), key_pair = make(Kind::kIndexFp8),
-          row_alone = make(Kind::kCsa), key_alone = make(Kind::kIndexFp8);
-  for (const auto& [begin, end] : {std::pair{0, 7}, {7, 8}, {8, 14}, {14, 30}}) {
-    const auto chunks = [&](const Tokens& tokens) {
-      return std::vector<Machine::Chunk>{{&tokens, begin, end, 1, table(7, 4)},
-                                         {&tokens, begin, end, 3, table(8, 4)}};
-    };
-    row_pair.run_with_keys(chunks(rows), key_pair, chunks(keys));
-    row_alone.run(chunks(rows));
-    key_alone.run(chunks(keys));
-  }
-  EXPECT_EQ(row_pair.pages(), row_alone.pages());
-  EXPECT_EQ(key_pair.pages(), key_alone.pages());
+  check_pair(CompressorKind::kIndexFp8, KvCacheFormat::kFp8);
+  check_pair(CompressorKind::kIndexMxfp4, KvCacheFormat::kNvfp4);
 }
 
 TEST_P(CompressorTest, WhoTakesNoPartChangesNothing) {
@@ -408,6 +478,14 @@ TEST_P(CompressorTest, RefusesWhatMakesNoSense) {
   expect_invalid([&] { Compressor(device(), {.cache = cache, .state_slots = 1, .ring = 7}); },
                  {"ring = 7", "8"});
   expect_invalid([&] { Compressor(device(), {.cache = cache}); }, {"state_slots = 0"});
+  expect_invalid([&] { Compressor(device(), {.cache = cache, .state_slots = 1, .eps = 1e300}); },
+                 {"eps = 1e+300", "as fp32 holds it"});
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  expect_invalid(
+      [&] {
+        Compressor(device(), {.cache = cache, .state_slots = kMost, .ring = std::int64_t{1} << 20});
+      },
+      {"state_slots = 2147483647", "fewer than 2^63 bytes"});
   const Compressor compressor(device(), {.cache = cache, .state_slots = 1});
   EXPECT_EQ(compressor.problem().ring, 16);
   EXPECT_EQ(compressor.state_bytes(), 16u * 2 * 1024 * 4);

@@ -85,12 +85,17 @@ std::vector<double> doubles(const std::vector<float>& x) {
 }
 
 // Weights as in a trained model: some streams dominate, so that Sinkhorn has work to do.
-void check_step(const device::Device& device, const Device& handle,
-                const HyperConnectionProblem& p) {
+// In place: merged over the streams, mix over the one before.
+void check_step(const device::Device& device, const Device& handle, const HyperConnectionProblem& p,
+                bool is_in_place = false) {
   const std::int64_t n = p.tokens, h = p.hidden, rows = p.is_head ? 4 : 24;
   SCOPED_TRACE(fmt::format("{} tokens of {}, {}, merge {}, second {}, head {}", n, h,
                            to_string(p.stream_dtype), p.has_merge, p.has_second, p.is_head));
-  const HyperParams params = {.tokens = n, .hidden = h, .sinkhorn_iters = p.iterations};
+  const HyperParams params = {.tokens = n,
+                              .hidden = h,
+                              .sinkhorn_iters = p.iterations,
+                              .eps = p.eps,
+                              .norm_eps = p.norm_eps};
   const Numbers x(device, p.stream_dtype, random_doubles(1, n * 4 * h));
   const Numbers f(device, p.f_dtype, random_doubles(2, n * h)),
       g(device, p.g_dtype, random_doubles(3, n * h));
@@ -154,14 +159,35 @@ void check_step(const device::Device& device, const Device& handle,
       want.insert(want.end(), m.comb.begin() + t * 16, m.comb.begin() + t * 16 + 16);
     }
   }
-  expect_close(doubles(mix.read()), want, 2e-5, 1e-6, "mix");
+  // Sums of 4 hidden products.
+  expect_close(doubles(mix.read()), want, h > 1024 ? 1e-4 : 2e-5, 1e-6, "mix");
   const auto y = reference::hyper_pre(params, streams, pre);
   expect_close(read(out, n * h, DType::kBF16),
-               reference::rms_norm({.rows = n, .dim = h}, y, weight.values), kBf16Half + 2e-5, 1e-5,
-               "out");
+               reference::rms_norm({.rows = n, .dim = h, .eps = p.norm_eps}, y, weight.values),
+               kBf16Half + 2e-5, 1e-5, "out");
   const auto first = out.read();
+  const auto first_merged = merged.read();
+  const auto first_mix = mix.read();
   run();
   EXPECT_EQ(out.read(), first);
+  if (!is_in_place) return;
+  const auto mutable_floats = [](const Numbers& all) { return const_cast<float*>(all.floats()); };
+  step.run({.streams = x.pointer(),
+            .merged = const_cast<void*>(x.pointer()),
+            .mix_before = mix_before.floats(),
+            .f = f.pointer(),
+            .g = g.pointer(),
+            .fn = fn.floats(),
+            .base = base.floats(),
+            .scale = scale.floats(),
+            .norm_weight = weight.pointer(),
+            .mix = mutable_floats(mix_before),
+            .out = out.pointer(),
+            .workspace = pointer_to<void>(workspace)});
+  device.synchronize();
+  EXPECT_EQ(out.read(), first) << "in place";
+  EXPECT_EQ(x.buffer.to_vector<std::uint16_t>(), first_merged) << "in place";
+  EXPECT_EQ(mix_before.buffer.to_vector<float>(), first_mix) << "in place";
 }
 
 TEST_P(HyperConnectionTest, FirstSubLayerHasNothingToMerge) {
@@ -192,6 +218,33 @@ TEST_P(HyperConnectionTest, RaggedColumnsAndEveryType) {
 TEST_P(HyperConnectionTest, HeadAndMergeAlone) {
   check_step(device(), handle(), {.tokens = 3, .hidden = 144, .has_merge = true, .is_head = true});
   check_step(device(), handle(), {.tokens = 3, .hidden = 144, .has_merge = true, .has_mix = false});
+}
+// Columns that registers hold from one pass to the next, and more than those.
+TEST_P(HyperConnectionTest, LargeSizesInPlace) {
+  for (const DType streams : {DType::kBF16, DType::kF32}) {
+    for (const std::int64_t hidden : {1040, 4112, 8192}) {
+      check_step(device(), handle(),
+                 {.tokens = 2,
+                  .hidden = hidden,
+                  .stream_dtype = streams,
+                  .has_merge = true,
+                  .has_second = streams == DType::kF32,
+                  .g_dtype = DType::kF32},
+                 true);
+    }
+  }
+  check_step(device(), handle(), {.tokens = 2, .hidden = 4112, .has_merge = true, .is_head = true});
+}
+TEST_P(HyperConnectionTest, AnyEpsAndIterations) {
+  for (const int iterations : {2, 3, 50}) {
+    check_step(device(), handle(),
+               {.tokens = iterations == 50 ? 65 : 8,
+                .hidden = 144,
+                .has_merge = true,
+                .iterations = iterations,
+                .eps = iterations == 2 ? 1e-3 : 1e-20,
+                .norm_eps = iterations == 3 ? 0 : 0.25});
+  }
 }
 // The sizes of V4-Flash and V4-Pro.
 TEST_P(HyperConnectionTest, ManyTokensOfAGpu) {
@@ -284,17 +337,19 @@ TEST_P(HyperConnectionTest, EmbedsIntoFourStreams) {
 }
 
 TEST_P(HyperConnectionTest, NormalisesRows) {
-  constexpr std::int64_t kRows = 6, kCols = 136, kStride = 160;
+  constexpr std::int64_t kRows = 6, kCols = 136, kStride = 160, kOutStride = 152;
   const Numbers weight(device(), DType::kBF16, random_doubles(2, kCols));
   for (const DType dtype : {DType::kBF16, DType::kF32}) {
     for (const bool has_weight : {false, true}) {
       const Numbers x(device(), dtype, random_doubles(1, kRows * kStride));
-      Output<std::uint16_t> out(device(), kRows * kCols);
+      Output<std::uint16_t> out(device(), kRows * kOutStride);
       RmsNorm(handle(), {.rows = kRows,
                          .cols = kCols,
                          .x_dtype = dtype,
                          .x_stride = kStride,
-                         .has_weight = has_weight})
+                         .out_stride = kOutStride,
+                         .has_weight = has_weight,
+                         .eps = has_weight ? 0.5 : 1e-6})
           .run(x.pointer(), weight.pointer(), out.pointer());
       device().synchronize();
       std::vector<double> rows;
@@ -302,9 +357,21 @@ TEST_P(HyperConnectionTest, NormalisesRows) {
         rows.insert(rows.end(), x.values.begin() + r * kStride,
                     x.values.begin() + r * kStride + kCols);
       const std::vector<double> weights = has_weight ? weight.values : std::vector<double>();
-      expect_close(read(out, kRows * kCols, DType::kBF16),
-                   reference::rms_norm({.rows = kRows, .dim = kCols}, rows, weights),
-                   kBf16Half + 1e-6, 1e-7, "norm");
+      std::vector<double> got;
+      for (const std::uint16_t code : out.read()) {
+        const std::int64_t column = std::ssize(got) % kOutStride;
+        if (column >= kCols) {
+          EXPECT_EQ(code, 0xffff) << "between the rows";
+        }
+        got.push_back(decode(kBf16, code));
+      }
+      for (std::int64_t r = kRows; r-- > 0;)
+        got.erase(got.begin() + r * kOutStride + kCols, got.begin() + (r + 1) * kOutStride);
+      expect_close(
+          got,
+          reference::rms_norm({.rows = kRows, .dim = kCols, .eps = has_weight ? 0.5 : 1e-6}, rows,
+                              weights),
+          kBf16Half + 1e-6, 1e-7, "norm");
     }
   }
 }
@@ -315,6 +382,15 @@ TEST_P(HyperConnectionTest, RefusesWhatMakesNoSense) {
   reference::expect_invalid(
       [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .has_second = true}); },
       {"has_second without has_merge"});
+  // A column of weights that vanish would be divided by 0.
+  for (const double eps : {0.0, -1e-6, 1e-320, 1e300, double{NAN}}) {
+    reference::expect_invalid(
+        [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .eps = eps}); },
+        {"eps = ", "expected a normal number of fp32 > 0"});
+  }
+  reference::expect_invalid(
+      [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .norm_eps = 1e300}); },
+      {"norm_eps = 1e+300"});
   const HyperConnection step(handle(), {.tokens = 1, .hidden = 128});
   reference::expect_invalid([&] { step.run({}); }, {"the address of streams is null"});
   const RmsNormProblem narrow = {.rows = 1, .cols = 64, .x_stride = 32};

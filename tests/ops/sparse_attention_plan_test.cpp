@@ -32,6 +32,8 @@ TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.heads = 0; }, {"heads = 0", "1 to 128"}},
       {[](auto& p) { p.heads = 129; }, {"heads = 129", "1 to 128"}},
       {[](auto& p) { p.scale = -1; }, {"scale = -1", "> 0"}},
+      {[](auto& p) { p.scale = 1e-50; }, {"scale = 1e-50", "fp32 holds as a normal number"}},
+      {[](auto& p) { p.scale = 1e300; }, {"scale = 1e+300", "fp32 holds"}},
       {[](auto& p) { p.window.topk = -1; }, {"window.topk = -1"}},
       {[](auto& p) { p.window.topk = p.compressed.topk = 0; }, {"at least one list"}},
       {[](auto& p) { p.compressed.index_stride = 7; }, {"compressed.index_stride = 7", "512"}},
