@@ -175,8 +175,9 @@ struct LinearPlan {
 /// Device addresses, and the stream to work on.
 struct LinearArguments {
   const void* x = nullptr;
-  const float* x_scales = nullptr;  ///< if x is e4m3
-  const float* bias = nullptr;      ///< [n] if has_bias
+  /// If x is e4m3: kRow [m]; kBlock128 [ceil(k / 128), m rounded up to 4], 16-byte aligned
+  const float* x_scales = nullptr;
+  const float* bias = nullptr;  ///< [n] if has_bias
   void* out = nullptr;
   void* workspace = nullptr;  ///< workspace_bytes; its content does not matter
   void* stream = nullptr;     ///< CUstream; null: the default stream

@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <tuple>
 
 namespace tilewright::ops {
 
@@ -76,12 +78,27 @@ class AttentionRun {
       for (std::int64_t h = 0; h < p.heads; ++h) case_.sink.push_back(0.5 * (h % 5) - 1);
   }
 
+  /// Element `dim` of value `key` of a head becomes this. The element is compared in no row: rows
+  /// that see the key have the NaN, and rows of the sequence that do not may have it.
+  void spoil_value(double value, std::int64_t b, std::int64_t key, std::int64_t kv_head,
+                   std::int64_t dim) {
+    spoilt_ = {b, key, kv_head, dim};
+    spoilt_value_ = value;
+  }
+
   /// Runs, by `enqueue` if given, and compares.
   template <class Enqueue>
   void check(Enqueue enqueue) {
     const Attention attention(device_, case_.problem);
     const device::Device& inner = device_.internal();
-    const Buffer q = upload(q_, q_shape_), k = upload(k_, k_shape_), v = upload(v_, v_shape_);
+    std::vector<double> values = v_;
+    if (spoilt_) {
+      const auto& [b, key, head, dim] = *spoilt_;
+      values[static_cast<std::size_t>(
+          ((b * v_shape_.rows + key) * v_shape_.heads + head) * v_shape_.head_dim + dim)] =
+          spoilt_value_;
+    }
+    const Buffer q = upload(q_, q_shape_), k = upload(k_, k_shape_), v = upload(values, v_shape_);
     const Buffer cu_q = Buffer::from(inner, running_sums(case_.q_lens));
     const Buffer cu_kv = Buffer::from(inner, running_sums(case_.kv_lens));
     const Buffer sink = Buffer::from(inner, kernels::to_floats(case_.sink));
@@ -171,6 +188,14 @@ class AttentionRun {
                                               .out_roundoff = u};
       std::uint16_t& code = out[static_cast<std::size_t>(out_shape_.offset(i))];
       const double value = decode(format(), code);
+      if (spoilt_ && is_spoilt(b, row, head, i % p.head_dim)) {
+        const std::int64_t last_seen = row + (p.is_packed ? 0 : p.kv_len - p.q_len);
+        if (!p.is_packed && (!p.causal || std::get<1>(*spoilt_) <= last_seen)) {
+          ASSERT_FALSE(std::isfinite(value)) << "row " << row << " sees the value";
+        }
+        code = 0xffff;
+        continue;
+      }
       ASSERT_LE(std::abs(value - exact.out[at]),
                 reference::attention_out_bound(bounds, exact.out[at], exact.out_magnitude[at]))
           << "batch " << b << ", row " << row << ", head " << head << ", dim " << i % p.head_dim
@@ -192,8 +217,24 @@ class AttentionRun {
     }
   }
 
+  // Of the sequence, the heads and the column that have the value which is not finite.
+  bool is_spoilt(std::int64_t b, std::int64_t row, std::int64_t head, std::int64_t dim) const {
+    const auto& [of_batch, key, kv_head, of_dim] = *spoilt_;
+    const AttentionProblem& p = case_.problem;
+    if (b != of_batch || head / (p.heads / p.kv_heads) != kv_head || dim != of_dim) return false;
+    if (!p.is_packed) return true;
+    const auto sequence = [](const std::vector<std::int32_t>& lengths, std::int64_t at) {
+      std::size_t i = 0;
+      for (std::int64_t end = 0; i < lengths.size() && at >= (end += lengths[i]);) ++i;
+      return i;
+    };
+    return sequence(case_.q_lens, row) == sequence(case_.kv_lens, key);
+  }
+
   const Device& device_;
   AttentionCase case_;
+  std::optional<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t>> spoilt_;
+  double spoilt_value_ = 0;
   StridedTensor q_shape_, k_shape_, v_shape_, out_shape_;
   std::vector<double> q_, k_, v_;
 };

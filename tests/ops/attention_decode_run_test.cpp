@@ -187,6 +187,35 @@ TEST_P(AttentionDecodeRunTest, ScaleSoftcapAndSink) {
     check(extreme);
   }
 }
+// Every option at once, with every kernel, type and head_dim.
+TEST_P(AttentionDecodeRunTest, OptionsCrossed) {
+  for (const Types types : kTypes) {
+    for (const std::int64_t head_dim : {64, 128, 256}) {
+      for (const char* const kernel : {"r16", "r16_tma"}) {
+        const DecodeCase c = with(kSmall, [&](AttentionDecodeProblem& p) {
+          p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
+          p.kernel = kernel, p.q_len = 3, p.has_sink = true, p.window_left = 90;
+          p.softcap = 2, p.scale = 0.3;
+          if (types.kv_dtype == DType::kF8_E4M3) p.descale = DecodeDescale::kPerHead;
+        });
+        check(head_dim == 128 ? paged(c, 16) : c);
+      }
+    }
+  }
+}
+TEST_P(AttentionDecodeRunTest, NewTokensOfDescaledCodes) {
+  for (const DecodeDescale descale : {DecodeDescale::kPerTensor, DecodeDescale::kPerHead}) {
+    for (const std::int64_t head_dim : {64, 256}) {
+      check(paged(with(kSmall,
+                       [&](AttentionDecodeProblem& p) {
+                         to_codes(p);
+                         p.head_dim = head_dim, p.descale = descale, p.append.is_wanted = true;
+                         p.has_sink = true, p.window_left = 40;
+                       }),
+                  16));
+    }
+  }
+}
 TEST_P(AttentionDecodeRunTest, DescaledCodes) {
   for (const DecodeDescale descale : {DecodeDescale::kPerTensor, DecodeDescale::kPerHead}) {
     for (const std::int64_t splits : {1, 3})

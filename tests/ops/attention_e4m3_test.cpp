@@ -79,6 +79,7 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
     const Buffer v_scales = upload(v.rounded.descale), v_largest = upload(v.rounded.descale_max);
     Buffer workspace(inner, attention.plan().workspace_bytes);
     workspace.poison();
+    const Buffer sink = upload(kernels::to_floats(sinks(p)));
     const kernels::Output<std::uint16_t> out(inner, q.stored.size());
     const kernels::Output<float> lse(inner, q.stored.size() / static_cast<std::size_t>(p.head_dim));
     attention.run({.q = kernels::pointer_to<const void>(q8),
@@ -86,6 +87,7 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
                    .v = kernels::pointer_to<const void>(v8),
                    .out = out.pointer(),
                    .lse = lse.pointer(),
+                   .sink = kernels::pointer_to<const float>(sink),
                    .workspace = kernels::pointer_to<void>(workspace),
                    .q_descale = kernels::pointer_to<const float>(q_scales),
                    .k_descale = kernels::pointer_to<const float>(k_scales),
@@ -109,7 +111,10 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
                                                                    .head_dim = p.head_dim,
                                                                    .v_head_dim = p.head_dim,
                                                                    .scale = p.scale,
+                                                                   .softcap = p.softcap,
                                                                    .causal = p.causal,
+                                                                   .window_left = p.window_left,
+                                                                   .sink = sinks(p),
                                                                    .magnitudes = true},
                                                                   q.numbers, k.numbers, v.numbers);
     for (std::int64_t i = 0; i < p.batch * p.q_len * p.heads; ++i) {
@@ -124,6 +129,8 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
           .num_tiles = p.kv_len / plan.tile_keys + 2,
           .score_magnitude = exact.score_magnitude[line],
           .score_loss = losses.score,
+          .sink = p.has_sink ? 1.0 : 0.0,
+          .softcap = p.softcap,
           .top_share = std::exp(exact.row_max[line] - exact.lse[line]),
           .value_max = 8,  // of numbers up to 2 * 3.8, with factors of powers of two
           .out_roundoff = std::ldexp(1, -format.mantissa_bits - 1),
@@ -141,15 +148,25 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
     }
   }
 
+  static std::vector<double> sinks(const AttentionProblem& p) {
+    std::vector<double> of_heads;
+    for (std::int64_t h = 0; p.has_sink && h < p.heads; ++h)
+      of_heads.push_back(1 - static_cast<double>(h));
+    return of_heads;
+  }
+
   static reference::AttentionFp8Losses losses_of(const AttentionPlan& plan, const Operand& q,
                                                  const Operand& k, const Operand& v, double log_sum,
                                                  std::int64_t b, std::int64_t row,
                                                  std::int64_t head) {
     const AttentionProblem& p = plan.problem;
     const auto dims = static_cast<std::size_t>(p.head_dim);
-    const std::int64_t keys = p.causal ? p.kv_len - p.q_len + row + 1 : p.kv_len;
+    const std::int64_t end = p.causal ? p.kv_len - p.q_len + row + 1 : p.kv_len;
+    const std::int64_t begin =
+        p.window_left < 0 ? 0 : std::max<std::int64_t>(p.kv_len - p.q_len + row - p.window_left, 0);
+    const std::int64_t keys = end - begin;
     std::vector<double> codes, values, factors;
-    for (std::int64_t key = 0; key < keys; ++key) {
+    for (std::int64_t key = begin; key < end; ++key) {
       const auto at = static_cast<std::size_t>((b * p.kv_len + key) * p.kv_heads +
                                                head / (p.heads / p.kv_heads)) *
                       dims;
@@ -166,7 +183,10 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
          .k = codes,
          .factors = factors,
          .v = values,
-         .log_sum = log_sum,
+         .softcap = p.softcap,
+         .log_sum = p.has_sink ? std::log(std::exp(log_sum) +
+                                          std::exp(sinks(p)[static_cast<std::size_t>(head)]))
+                               : log_sum,
          .sum_keys = (keys / plan.tile_keys + 2) * plan.tile_keys,
          .adds_all = plan.accumulation == Fp8Accumulation::kOneLevel});
   }
@@ -184,6 +204,20 @@ TEST_P(AttentionE4m3Test, Float16ResultsOfTwoLevels) {
     p.out_dtype = DType::kF16, p.causal = false;
     p.fp8.scales = Fp8ScaleKind::kBlock, p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
   }));
+}
+TEST_P(AttentionE4m3Test, WindowSoftcapSinkAndGroups) {
+  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kBlock}) {
+    const auto run = [&](auto change) {
+      check(with(kSmall, [&](auto& p) {
+        p.fp8.scales = scales;
+        change(p);
+      }));
+    };
+    run([](auto& p) { p.window_left = 30; });
+    run([](auto& p) { p.softcap = 2; });
+    run([](auto& p) { p.has_sink = true, p.heads = 4; });
+    run([](auto& p) { p.window_left = 50, p.softcap = 4, p.has_sink = true, p.causal = false; });
+  }
 }
 // The last of two tiles of a head has rows for one warpgroup: CTAs draw tiles from a counter, whose
 // place in the workspace needs no preparation.

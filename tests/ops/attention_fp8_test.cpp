@@ -26,22 +26,31 @@ class AttentionFp8Test : public HopperTest<AttentionFp8Test> {
   AttentionPlan plan(auto change) const { return plan_attention(*device_, with(kSmall, change)); }
 
   // Relative root mean square of the errors of a kernel that rounds operands of 16 bits.
-  static double relative_rms(const AttentionProblem& problem) {
+  static double relative_rms(const AttentionProblem& problem,
+                             const std::vector<std::int32_t>& cu_q = {},
+                             const std::vector<std::int32_t>& cu_kv = {}) {
     const Attention attention(*device_, problem);
     const AttentionProblem p = attention.plan().problem;
+    const std::int64_t q_rows = p.is_packed ? p.total_q : p.batch * p.q_len;
+    const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.batch * p.kv_len;
+    std::vector<double> sinks;
+    for (std::int64_t h = 0; p.has_sink && h < p.heads; ++h)
+      sinks.push_back(2 + static_cast<double>(h));
     const device::Device& inner = device_->internal();
     const FormatSpec& format = p.dtype == DType::kF16 ? kFp16 : kBf16;
     const auto draw = [&](std::uint64_t seed, std::int64_t count) {
       return kernels::draw_many(seed, count, kernels::Numbers::kUniform, format);
     };
-    const std::int64_t kv_elems = p.batch * p.kv_len * p.kv_heads * p.head_dim;
-    const auto q = draw(1, p.batch * p.q_len * p.heads * p.head_dim);
+    const std::int64_t kv_elems = kv_rows * p.kv_heads * p.head_dim;
+    const auto q = draw(1, q_rows * p.heads * p.head_dim);
     const auto k = draw(2, kv_elems), v = draw(3, kv_elems);
     const auto upload = [&](const std::vector<double>& values) {
       return Buffer::from(inner, kernels::encode_all<std::uint16_t>(format, values));
     };
     const Buffer q16 = upload(q), k16 = upload(k), v16 = upload(v);
     const Buffer workspace(inner, attention.plan().workspace_bytes);
+    const Buffer sink = Buffer::from(inner, kernels::to_floats(sinks)),
+                 starts_q = Buffer::from(inner, cu_q), starts_kv = Buffer::from(inner, cu_kv);
     const kernels::Output<std::uint16_t> out(inner, q.size());
     const kernels::Output<float> lse(inner, q.size() / static_cast<std::size_t>(p.head_dim));
     attention.run({.q = kernels::pointer_to<const void>(q16),
@@ -49,6 +58,9 @@ class AttentionFp8Test : public HopperTest<AttentionFp8Test> {
                    .v = kernels::pointer_to<const void>(v16),
                    .out = out.pointer(),
                    .lse = lse.pointer(),
+                   .sink = kernels::pointer_to<const float>(sink),
+                   .cu_q = kernels::pointer_to<const std::int32_t>(starts_q),
+                   .cu_kv = kernels::pointer_to<const std::int32_t>(starts_kv),
                    .workspace = kernels::pointer_to<void>(workspace)});
     device_->synchronize();
     const auto exact = reference::attention({.batch = p.batch,
@@ -59,7 +71,13 @@ class AttentionFp8Test : public HopperTest<AttentionFp8Test> {
                                              .head_dim = p.head_dim,
                                              .v_head_dim = p.head_dim,
                                              .scale = p.scale,
-                                             .causal = p.causal},
+                                             .softcap = p.softcap,
+                                             .causal = p.causal,
+                                             .window_left = p.window_left,
+                                             .window_right = p.window_right,
+                                             .sink = sinks,
+                                             .cu_seqlens_q = cu_q,
+                                             .cu_seqlens_kv = cu_kv},
                                             q, k, v);
     const auto got = out.read();
     double error = 0, all = 0;
@@ -200,6 +218,28 @@ TEST_P(AttentionFp8Test, K7AndK8OfOperandsOf16Bits) {
                   0.08);
       }
     }
+  }
+}
+TEST_P(AttentionFp8Test, EveryOptionOfK7AndK8) {
+  for (const char* const kernel : {"k7", "k8"}) {
+    SCOPED_TRACE(kernel);
+    const auto check = [&](auto change) {
+      const AttentionProblem p = with(kSmall, [&](auto& problem) {
+        problem.kernel = kernel;
+        change(problem);
+      });
+      EXPECT_LE(relative_rms(p), 0.08) << p.window_left << ", " << p.softcap;
+    };
+    check([](auto& p) { p.window_left = 20, p.causal = true; });
+    check([](auto& p) { p.window_left = 30, p.window_right = 9, p.heads = 2; });
+    check([](auto& p) { p.softcap = 1; });
+    check([](auto& p) { p.has_sink = true, p.softcap = 3, p.batch = 2; });
+    AttentionCase several = packed(
+        with(kSmall, [&](auto& p) { p.kernel = kernel, p.causal = true, p.has_sink = true; }),
+        {70, 0, 5, 130}, {70, 20, 150, 140});
+    EXPECT_LE(
+        relative_rms(several.problem, running_sums(several.q_lens), running_sums(several.kv_lens)),
+        0.08);
   }
 }
 TEST_P(AttentionFp8Test, Float16AndTwoLevels) {

@@ -46,6 +46,48 @@ TEST_P(AttentionPrepareTest, Float16) {
   check(with(kSmall, [](auto& p) { p.dtype = DType::kF16; }));
   check(with(kSmall, [](auto& p) { p.dtype = DType::kF16, p.scales = Fp8ScaleKind::kTensor; }));
 }
+TEST_P(AttentionPrepareTest, OptionsCrossed) {
+  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+    for (const Fp8ValueLayout layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
+      for (const RotaryPairs rope :
+           {RotaryPairs::kNone, RotaryPairs::kInterleaved, RotaryPairs::kHalves}) {
+        for (const std::int64_t head_dim : {64, 128}) {
+          const AttentionPrepareProblem p = with(kSmall, [&](auto& problem) {
+            problem.dtype = DType::kF16, problem.q_len = 9, problem.kv_len = 20;
+            problem.head_dim = head_dim, problem.scales = scales, problem.v_layout = layout;
+            problem.rope = rope;
+            if (rope == RotaryPairs::kNone) return;
+            problem.rope_positions = 40, problem.has_positions = head_dim == 128;
+          });
+          SCOPED_TRACE(fmt::format("scales {}, layout {}, rope {}, head_dim {}", int(scales),
+                                   int(layout), int(rope), head_dim));
+          PrepareCase c(*device_, p);
+          for (int i = 0; p.has_positions && i < 18; ++i)
+            c.positions[0].push_back((i * 7 + 3) % 40);
+          for (int i = 0; p.has_positions && i < 40; ++i) c.positions[1].push_back(i * 11 % 40);
+          c.check();
+        }
+      }
+    }
+  }
+}
+TEST_P(AttentionPrepareTest, StridesOfPackedSequences) {
+  const std::vector<std::int32_t> q_lens = {5, 0, 70, 1}, kv_lens = {30, 17, 0, 15};
+  const AttentionProblem lengths = packed({}, q_lens, kv_lens).problem;
+  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kBlock}) {
+    PrepareCase(*device_,
+                with(kSmall,
+                     [&](auto& p) {
+                       p.batch = lengths.batch, p.q_len = lengths.q_len, p.kv_len = lengths.kv_len;
+                       p.is_packed = true, p.total_q = lengths.total_q;
+                       p.total_kv = lengths.total_kv, p.scales = scales;
+                       p.q_strides = {0, 4 * 72, 72}, p.k_strides = {0, 200, 96};
+                       p.v_layout = Fp8ValueLayout::kRows, p.v8_strides = {0, 2 * 80, 80};
+                     }),
+                q_lens, kv_lens)
+        .check();
+  }
+}
 TEST_P(AttentionPrepareTest, OtherSigns) {
   check(with(kSmall, [](auto& p) { p.sign_seed = 77; }));
 }

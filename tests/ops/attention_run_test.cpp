@@ -13,6 +13,17 @@ class AttentionRunTest : public HopperTest<AttentionRunTest> {
   static void check(const AttentionCase& c) { AttentionRun(*device_, c).check(); }
   static void check(const AttentionProblem& problem) { check(AttentionCase{problem, {}, {}, {}}); }
 
+  /// False if the kernel that is named has not what it takes.
+  static bool is_possible(const AttentionProblem& problem) {
+    try {
+      plan_attention(*device_, problem);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnsupported) << error.what();
+      return false;
+    }
+  }
+
   std::vector<std::string> held_entries() const override {
     std::vector<std::string> entries;
     for (const AttentionKernel& kernel : attention_kernels()) {
@@ -80,6 +91,75 @@ TEST_P(AttentionRunTest, EveryKernelWithoutKeysAndWithFewerKeysThanQueries) {
              .has_lse = true,
              .kernel = kernel.name});
     }
+  }
+}
+// Each option with each kernel that has it, by name.
+TEST_P(AttentionRunTest, EveryOptionOfEveryKernel) {
+  int tried = 0;
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    if (kernel.fp8 != AttentionFp8::kNone) continue;
+    AttentionProblem base = kSmall;
+    base.kernel = kernel.name, base.causal = true;
+    base.head_dim = kernel.variants[0].head_dim;
+    std::vector<AttentionProblem> problems;
+    const auto add = [&](auto change) { problems.push_back(with(base, change)); };
+    add([](auto& p) { p.dtype = DType::kF16, p.heads = 4; });
+    add([](auto& p) { p.window_left = 20; });
+    add([](auto& p) { p.causal = false, p.window_left = 3, p.window_right = 9; });
+    add([](auto& p) { p.softcap = 2, p.scale = 0.3; });
+    add([](auto& p) { p.has_sink = true; });
+    add([](auto& p) { p.softcap = 5, p.has_sink = true, p.window_left = 40, p.has_lse = false; });
+    add([](auto& p) {
+      const std::int64_t row = p.head_dim + 8;
+      p.q_strides = {70 * 2 * row + 8, row, 70 * row};
+      p.v_strides = {150 * 4 * p.head_dim, 4 * p.head_dim, p.head_dim};
+      p.out_strides = {70 * 2 * (row + 8), 2 * (row + 8), row + 8};
+    });
+    for (const AttentionProblem& p : problems) {
+      if (!is_possible(p)) continue;
+      SCOPED_TRACE(plan_attention(*device_, p).to_string());
+      check(p);
+      ++tried;
+    }
+    base.has_sink = true;
+    AttentionCase several = packed(base, {0, 70, 5, 130}, {20, 0, 150, 100});
+    for (const bool has_sink : {true, false}) {
+      several.problem.has_sink = has_sink;
+      if (!is_possible(several.problem)) continue;
+      SCOPED_TRACE(kernel.name);
+      check(several);
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 12);
+}
+// What attention.h says of values that are not finite: behind the mask they may reach rows of the
+// same sequence, in their own column alone.
+TEST_P(AttentionRunTest, ANanBehindTheMaskStaysInItsColumnAndSequence) {
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    if (kernel.fp8 != AttentionFp8::kNone) continue;
+    SCOPED_TRACE(kernel.name);
+    const AttentionProblem p = {.batch = 2,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .q_len = 140,
+                                .kv_len = 140,
+                                .head_dim = kernel.variants[0].head_dim,
+                                .causal = true,
+                                .has_lse = true,
+                                .kernel = kernel.name};
+    for (const double value : {double{NAN}, double{INFINITY}}) {
+      AttentionRun run(*device_, {p, {}, {}, {}});
+      run.spoil_value(value, 1, 101, 0, 37);
+      run.check();
+    }
+    AttentionProblem several = p;
+    several.heads = several.kv_heads = 1;
+    const AttentionCase sequences = packed(several, {70, 33, 60}, {70, 33, 60});
+    if (!is_possible(sequences.problem)) continue;
+    AttentionRun run(*device_, sequences);
+    run.spoil_value(NAN, 0, 80, 0, 37);
+    run.check();
   }
 }
 TEST_P(AttentionRunTest, SeveralTilesOfSeveralBatches) {

@@ -84,6 +84,35 @@ TEST_F(AttentionSm100Test, EveryKernel) {
   }
 }
 
+TEST_F(AttentionSm100Test, EveryOptionOfEveryKernel) {
+  for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+    const std::int64_t dim = kernel.variants[0].head_dim;
+    const AttentionProblem base = {.heads = 4,
+                                   .kv_heads = 2,
+                                   .q_len = 35,
+                                   .kv_len = 140,
+                                   .head_dim = dim,
+                                   .causal = true,
+                                   .has_lse = true,
+                                   .kernel = kernel.name};
+    const auto with = [&](auto change) {
+      AttentionProblem p = base;
+      change(p);
+      return p;
+    };
+    check(with([](auto& p) { p.has_sink = true, p.window_left = 20; }));
+    check(with([](auto& p) { p.dtype = DType::kF16, p.causal = false, p.scale = 0.3; }));
+    check(with([](auto& p) { p.causal = false, p.window_left = 30, p.window_right = 9; }));
+    check(with([&](auto& p) {
+      p.q_strides = {35 * 4 * (dim + 8), 4 * (dim + 8), dim + 8};
+      p.v_strides = {140 * 4 * dim, 4 * dim, dim};
+      p.out_strides = {35 * 4 * (dim + 16), 4 * (dim + 16), dim + 16};
+    }));
+    check(packed(with([](auto& p) { p.has_sink = true, p.window_left = 25; }), {40, 0, 3, 20},
+                 {50, 5, 40, 20}));
+  }
+}
+
 TEST_F(AttentionSm100Test, PackedStridedAndEmpty) {
   check(packed({.heads = 2, .kv_heads = 1, .head_dim = 256, .causal = true, .has_sink = true},
                {70, 0, 3}, {90, 5, 40}));

@@ -1,5 +1,7 @@
 // The linear operator on every device: every kernel on ragged shapes against float64, under all
 // checks of the simulator.
+#include "tilewright/quantize.h"
+
 #include "base/error.h"
 #include "device/graph.h"
 #include "device/kernel_registry.h"
@@ -32,6 +34,7 @@ class LinearRun {
  public:
   LinearRun(const Device& device, const LinearCase& c)
       : device_(device),
+        case_problem_(c.problem),
         weight_(c.format, c.n, c.k, 7),
         host_(check_weight_source(weight_.source)) {
     prepared_ = LinearWeight::prepare(device, weight_.source, c.activations);
@@ -73,6 +76,48 @@ class LinearRun {
                   .stream = stream.handle()});
     stream.synchronize();
     return read(out.read(), n);
+  }
+
+  /// The same from e4m3 codes and scales that the quantise operator makes of x.
+  std::vector<double> run_given() const {
+    const LinearProblem& rounded = problem();
+    const LinearWeightInfo& w = linear_->plan().weight;
+    const bool has_blocks = rounded.activation_scales == ActivationScales::kBlock128;
+    const std::int64_t columns = has_blocks ? (w.k + 127) / 128 * 128 : (w.k + 63) / 64 * 64;
+    const std::int64_t padded_rows = (rounded.m + 3) / 4 * 4;  // of block-major scales
+    std::vector<std::uint16_t> codes;
+    for (const float v : x_) codes.push_back(static_cast<std::uint16_t>(encode(kBf16, double{v})));
+    codes.resize(static_cast<std::size_t>((has_blocks ? padded_rows : rounded.m) * w.k), 0);
+    const device::Device& inner = device_.internal();
+    const Quantize quantize(device_, {.format = has_blocks ? "fp8_1x128" : "fp8_token",
+                                      .rows = std::ssize(codes) / w.k,
+                                      .cols = w.k,
+                                      .out_cols = columns,
+                                      .has_operand_order = true,
+                                      .has_block_major_scales = has_blocks});
+    const Buffer in = Buffer::from(inner, codes), bias = Buffer::from(inner, bias_);
+    Buffer x(inner, quantize.plan().code_bytes), scales(inner, quantize.plan().scale_bytes),
+        none(inner, quantize.plan().workspace_bytes);
+    quantize.run({.in = pointer_to<const void>(in),
+                  .codes = pointer_to<void>(x),
+                  .scales = pointer_to<void>(scales),
+                  .workspace = pointer_to<void>(none)});
+    LinearProblem p = case_problem_;
+    p.x_dtype = DType::kF8_E4M3, p.x_stride = columns;
+    p.activation_scales = rounded.activation_scales;
+    const Linear linear(*prepared_, p);
+    EXPECT_LT(linear.plan().launches.size(), linear_->plan().launches.size());
+    const auto elems = static_cast<std::size_t>(rounded.m * rounded.out_stride);
+    const kernels::Output<std::uint8_t> out(inner, elems * std::size_t(linear_elem_bytes()));
+    Buffer workspace(inner, linear.plan().workspace_bytes);
+    workspace.poison();
+    linear.run({.x = pointer_to<const void>(x),
+                .x_scales = pointer_to<const float>(scales),
+                .bias = pointer_to<const float>(bias),
+                .out = out.pointer(),
+                .workspace = pointer_to<void>(workspace)});
+    device_.synchronize();
+    return read(out.read(), w.n);
   }
 
   void check() const {
@@ -125,6 +170,7 @@ class LinearRun {
   }
 
   const Device& device_;
+  LinearProblem case_problem_;
   RandomWeight weight_;
   HostWeight host_;
   std::optional<LinearWeight> prepared_;
@@ -226,6 +272,58 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32) {
                        .out_stride = 56,
                        .kernel = kernel}});
   }
+}
+
+TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
+  for (const WeightFormat format : kEveryFormat) {
+    for (const LinearActivations activations : kBothActivations) {
+      for (const char* const kernel :
+           {"band", "wide_bf16_t128_r2", "wide_bf16_t32_tall_s4", "wide_e4m3_fp4_t128",
+            "wide_e4m3_fp4_g128", "wide_e4m3_t128", "wide_e4m3_g128"}) {
+        for (const ActivationScales scales :
+             {ActivationScales::kRow, ActivationScales::kBlock128}) {
+          const LinearCase c = {.format = format,
+                                .activations = activations,
+                                .n = 48,
+                                .k = 160,
+                                .problem = {.m = 19,
+                                            .activation_scales = scales,
+                                            .out_dtype = DType::kF32,
+                                            .has_bias = true,
+                                            .x_stride = 176,
+                                            .out_stride = 56,
+                                            .kernel = kernel}};
+          if (format == WeightFormat::kBf16 && activations == LinearActivations::kFp8) continue;
+          if (is_possible(c)) check(c);
+        }
+      }
+    }
+  }
+}
+// Codes and scales that the caller brings: the bits of the run that makes them itself.
+TEST_P(LinearRunTest, ActivationsThatComeInE4m3) {
+  int tried = 0;
+  for (const auto& kernel : linear_kernels()) {
+    if (!kernel->name().starts_with("wide_e4m3")) continue;
+    for (const WeightFormat format :
+         {WeightFormat::kNvfp4, WeightFormat::kMxfp4, WeightFormat::kFp8}) {
+      for (const ActivationScales scales : {ActivationScales::kRow, ActivationScales::kBlock128}) {
+        const LinearCase c = {
+            .format = format,
+            .activations = LinearActivations::kFp8,
+            .n = 144,
+            .k = 160,
+            .problem = {
+                .m = 70, .activation_scales = scales, .has_bias = true, .kernel = kernel->name()}};
+        if (!is_possible(c)) continue;
+        SCOPED_TRACE(fmt::format("{} {}", to_string(format), kernel->name()));
+        const LinearRun run(*device_, c);
+        EXPECT_EQ(run.run_given(), run.run());
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GT(tried, 4);
 }
 
 // Rows without infinities come out as if the others were not there.

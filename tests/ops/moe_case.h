@@ -193,7 +193,7 @@ class MoeRun {
     kernel_ = moe.plan().kernel;
     const Buffer x = Buffer::from(inner_, x_codes_), ids = Buffer::from(inner_, case_.ids);
     const Buffer route_weights = Buffer::from(inner_, kernels::to_floats(route_weights_));
-    const Buffer logits = Buffer::from(inner_, kernels::to_floats(logits_));
+    const Buffer logits = Buffer::from(inner_, spread_logits());
     const Buffer bias = Buffer::from(inner_, kernels::to_floats(bias_));
     const Buffer token_ids = Buffer::from(inner_, token_ids_), table = Buffer::from(inner_, table_);
     Buffer workspace(inner_, moe.plan().workspace_bytes);
@@ -335,6 +335,19 @@ class MoeRun {
         if (chosen.insert(id).second) case_.ids.push_back(id);
       }
     }
+  }
+
+  // At their stride, NaN between them.
+  std::vector<float> spread_logits() const {
+    const std::int64_t stride =
+        case_.problem.logits_stride != 0 ? case_.problem.logits_stride : case_.experts;
+    std::vector<float> apart(
+        logits_.size() / static_cast<std::size_t>(case_.experts) * static_cast<std::size_t>(stride),
+        std::numeric_limits<float>::quiet_NaN());
+    for (std::int64_t i = 0; i < std::ssize(logits_); ++i)
+      apart[static_cast<std::size_t>(i / case_.experts * stride + i % case_.experts)] =
+          static_cast<float>(logits_[static_cast<std::size_t>(i)]);
+    return apart;
   }
 
   std::pair<std::vector<std::int32_t>, std::vector<double>> routing() const {

@@ -93,6 +93,39 @@ TEST_P(MoeRunTest, SharedExpertLimitAndRoutingByLogits) {
     }));
   }
 }
+TEST_P(MoeRunTest, OptionsOfEveryFormat) {
+  for (const Way& way : kWays) {
+    for (const WeightFormat format : kFormats) {
+      if (way.kernel == kWide8.kernel && format == WeightFormat::kBf16) continue;
+      for (const bool is_first : {true, false}) {
+        check(with(small(way, format), [&](MoeCase& c) {
+          c.has_shared = true;
+          c.problem.routing = MoeRouting::kLogits;
+          c.problem.score = is_first ? MoeScore::kSoftmax : MoeScore::kSqrtSoftplus;
+          c.problem.normalize = !is_first;
+          c.problem.has_bias = is_first;
+          c.problem.logits_stride = 11;
+          c.problem.swiglu_limit = is_first ? 0.5 : 10;
+          c.problem.weight_after_down = is_first;
+          c.problem.out_dtype = is_first ? DType::kF32 : DType::kBF16;
+        }));
+      }
+    }
+  }
+}
+TEST_P(MoeRunTest, NumbersThatFp32DoesNotHoldAreRefused) {
+  MoeCase c = small(kBand);
+  const MoeRun run(*device_, c);
+  const auto refused = [&](auto change, const char* what) {
+    MoeProblem p = c.problem;
+    change(p);
+    reference::expect_invalid([&] { Moe(run.weights(), p); }, {what, "normal"});
+  };
+  refused([](auto& p) { p.route_scale = 1e300; }, "route_scale = 1e+300");
+  refused([](auto& p) { p.route_scale = 1e-320; }, "route_scale = ");
+  refused([](auto& p) { p.swiglu_limit = 1e-320; }, "swiglu_limit = ");
+  refused([](auto& p) { p.swiglu_limit = 1e300; }, "swiglu_limit = 1e+300");
+}
 TEST_P(MoeRunTest, HashRoutingWeightsAfterDownAndF32) {
   for (const Way& way : kWays) {
     check(with(small(way), [](MoeCase& c) {

@@ -5,7 +5,7 @@
 // On Blackwell no thread holds the accumulator. One thread asks for the product; the tensor core
 // reads both operands from shared memory and adds into Tensor Memory, 128 lanes by 512 columns of
 // 32 bits beside the registers. With 128 rows, row m of the result is lane m and column n is column
-// n: the simplest layout there is (`tilewright layout draw "tmem.M128.C"`). A warp may touch 32
+// n: the simplest layout there is (`tilewright layout draw tmem.C.m128.n128`). A warp may touch 32
 // lanes only, those of its number modulo 4, so four warps read the result, thread t of warp w the
 // row 32 w + t.
 //
