@@ -111,7 +111,7 @@ typedef struct tw_attention_problem {
   int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
   int64_t head_dim;
   double scale;                      /* 0: head_dim^-0.5 */
-  double softcap;                    /* 0: none */
+  double softcap;                    /* 0: none; at most 4096 */
   int64_t window_left, window_right; /* visible keys before and after; -1: all */
   int32_t has_sink, has_lse;
   int32_t is_packed;         /* lengths come as cu_q and cu_kv */

@@ -84,7 +84,7 @@ void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
   kChecks.range("tokens", a.tokens, 1, kMaxBatch);
   kChecks.range("sequences.batch", a.sequences.batch, 1, kMaxBatch);
   if (a.sequences.offsets == nullptr) {
-    kChecks.range("sequences.q_len", a.sequences.q_len, 1);
+    kChecks.range("sequences.q_len", a.sequences.q_len, 0);
     kChecks.check(a.sequences.q_len * a.sequences.batch == a.tokens,
                   "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
                   a.sequences.batch, a.sequences.q_len, a.tokens);
