@@ -20,6 +20,7 @@ namespace {
 
 struct ExecArguments {
   SimFlags flags;
+  std::vector<std::string> replacements;
   std::vector<std::string> program;
   bool is_plain = false;
 };
@@ -73,6 +74,20 @@ std::string async_name(sim::AsyncTiming timing) {
   }
 }
 
+/// With absolute paths: the program may change its folder. Errors   InvalidArgument
+std::string replacement_list(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) {
+    for (const sim::Replacement& each : sim::parse_replacements(word)) {
+      const std::string path = std::filesystem::absolute(each.path).string();
+      require(std::filesystem::exists(path), ErrorKind::kInvalidArgument,
+              "--replace {}: there is no file {}", word, path);
+      list += (list.empty() ? "" : ",") + each.entry + "=" + path;
+    }
+  }
+  return list;
+}
+
 void run_exec(const ExecArguments& args, const Context& context) {
   const std::string folder = simulator_folder();
   const sim::Options options = sim_options(args.flags);
@@ -91,6 +106,9 @@ void run_exec(const ExecArguments& args, const Context& context) {
   set_variable("TILEWRIGHT_SIM_SEED", std::to_string(options.seed));
   set_variable("TILEWRIGHT_SIM_ASYNC", async_name(options.async_timing));
   set_variable("TILEWRIGHT_SIM_EXACT_MMA", options.is_exact_mma ? "1" : "0");
+  set_variable("TILEWRIGHT_SIM_SMS", std::to_string(options.num_sms));
+  if (!args.replacements.empty())
+    set_variable("TILEWRIGHT_SIM_REPLACE", replacement_list(args.replacements));
   std::vector<char*> words;
   for (const std::string& word : args.program) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -105,6 +123,11 @@ void add_sim_exec(CLI::App& sim, Context& context) {
       "exec", "run any program with the simulator as its CUDA driver: sim exec -- PROGRAM ARGS");
   auto args = std::make_shared<ExecArguments>();
   add_sim_flags(*command, args->flags);
+  command
+      ->add_option("--replace", args->replacements,
+                   "the module that has this kernel becomes the PTX text of a file")
+      ->option_text("ENTRY=FILE")
+      ->allow_extra_args(false);
   command->add_option("program", args->program, "the program and its arguments, after --")
       ->required()
       ->option_text("-- PROGRAM ARGS");
@@ -116,7 +139,8 @@ void add_sim_exec(CLI::App& sim, Context& context) {
       "without\n"
       "this command: LD_LIBRARY_PATH=lib/sim, for PyTorch LD_PRELOAD=lib/sim/libcudart.so.13, for\n"
       "Triton and numba-cuda PYTHONPATH=lib/sim/python, and the variables TILEWRIGHT_SIM_DEVICE,\n"
-      "_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA. See docs/03-simulator.md.");
+      "_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _SMS, _REPLACE. See\n"
+      "docs/03-simulator.md.");
   command->callback([args, &context] { run_exec(*args, context); });
 }
 

@@ -43,6 +43,9 @@ void add_sim_flags(CLI::App& command, SimFlags& flags) {
   command.add_option("--async", flags.async, "when bulk copies and wgmma take effect")
       ->option_text("eager|late|random")
       ->check(CLI::IsMember({"eager", "late", "random"}));
+  command.add_option("--sms", flags.num_sms, "SMs that the device has, to try small grids")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1024));
   command.add_flag("--exact-mma", flags.is_exact_mma,
                    "accumulate exactly in tensor cores, not as the hardware does");
 }
@@ -56,6 +59,7 @@ sim::Options sim_options(const SimFlags& flags) {
   if (flags.async == "eager") options.async_timing = sim::AsyncTiming::kEager;
   if (flags.async == "late") options.async_timing = sim::AsyncTiming::kLate;
   if (flags.async == "random") options.async_timing = sim::AsyncTiming::kRandom;
+  if (flags.num_sms != 0) options.num_sms = flags.num_sms;
   if (flags.is_exact_mma) options.is_exact_mma = true;
   return options;
 }

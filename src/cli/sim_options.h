@@ -13,6 +13,7 @@ namespace tilewright::cli {
 struct SimFlags {
   std::string check, report, async;
   std::uint64_t seed = 0;
+  std::uint32_t num_sms = 0;
   bool report_only = false, is_exact_mma = false;
   CLI::Option* seed_option = nullptr;
 };

@@ -53,6 +53,12 @@ struct DeviceModel {
   }
 };
 
+/// The model with another number of SMs; 0 leaves it.
+inline DeviceModel with_sms(DeviceModel model, std::uint32_t num_sms) noexcept {
+  if (num_sms != 0) model.num_sms = num_sms;
+  return model;
+}
+
 /// All models; the first is the default.
 std::span<const DeviceModel> device_models() noexcept;
 

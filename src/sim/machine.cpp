@@ -237,7 +237,9 @@ const KernelCode& find_code(const Launch& launch, const DeviceModel& model) {
 
 struct Machine::State {
   State(const DeviceModel& device, Options how)
-      : model(device), options(std::move(how)), memory(device.global_bytes) {}
+      : model(with_sms(device, how.num_sms)),
+        options(std::move(how)),
+        memory(device.global_bytes) {}
 
   /// Ready for a launch. Returns its address
   std::uint64_t clear_workspace();
@@ -246,7 +248,7 @@ struct Machine::State {
   /// Runs it and reports new findings, which are a fault unless they are only to be reported.
   std::optional<Fault> run(Grid& grid);
 
-  const DeviceModel& model;
+  const DeviceModel model;
   Options options;
   GlobalMemory memory;
   std::mutex launch_mutex;
@@ -318,7 +320,7 @@ Machine::Machine(const DeviceModel& model, Options options) {
     state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
   }
   if (!state_->options.report_path.empty()) {
-    state_->usage = std::make_unique<ReportWriter>(model, state_->options.report_path);
+    state_->usage = std::make_unique<ReportWriter>(state_->model, state_->options.report_path);
   }
 }
 

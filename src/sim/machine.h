@@ -137,7 +137,7 @@ class Machine {
                   std::function<void(std::string_view)> report);
 
   /// The report, as JSON text, of all launches since the last call; empty if the options want no
-  /// report. What is taken is not written to the report's file.
+  /// report.
   std::string take_report();
 
   /// One that is told of everything in all launches from now on, nullptr for none. It is not owned.

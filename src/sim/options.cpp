@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -26,6 +27,8 @@ constexpr std::array<Word, 8> kWords = {{{"mem", &Checks::mem},
                                          {"mma", &Checks::mma},
                                          {"tmem", &Checks::tmem},
                                          {"strict", &Checks::strict}}};
+
+constexpr std::uint32_t kMostSms = 1024;
 
 Checks none() {
   Checks checks;
@@ -101,6 +104,15 @@ void read_checks(const char* name, Checks& checks) {
   }
 }
 
+void read_replacements(const char* name, std::vector<Replacement>& replacements) {
+  const std::string text = variable(name);
+  try {
+    replacements = parse_replacements(text);
+  } catch (const Error& error) {
+    fail(error.kind(), "{} = {}: {}", name, text, error.what());
+  }
+}
+
 }  // namespace
 
 Checks parse_checks(const std::string& list) {
@@ -135,6 +147,23 @@ std::string to_string(const Checks& checks) {
   return list.empty() ? "none" : list;
 }
 
+std::vector<Replacement> parse_replacements(std::string_view list) {
+  std::vector<Replacement> replacements;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view word = trim(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    const std::size_t equals = word.find('=');
+    require(equals != 0 && equals < word.size() - 1, ErrorKind::kInvalidArgument,
+            "{}; expected ENTRY=FILE: the name of a kernel, and the PTX text that its module is to "
+            "become",
+            quote(word));
+    replacements.push_back(
+        {std::string(word.substr(0, equals)), std::string(word.substr(equals + 1))});
+  }
+  return replacements;
+}
+
 Options Options::from_environment() {
   Options options;
   read_checks("TILEWRIGHT_SIM_CHECK", options.checks);
@@ -150,6 +179,11 @@ Options Options::from_environment() {
           ErrorKind::kInvalidArgument,
           "TILEWRIGHT_SIM_TMEM_BASE = {}; expected a multiple of 32 below 512",
           options.tensor_memory_base);
+  read_number("TILEWRIGHT_SIM_SMS", options.num_sms);
+  require(options.num_sms <= kMostSms, ErrorKind::kInvalidArgument,
+          "TILEWRIGHT_SIM_SMS = {}; expected at most {}, or 0 for as many as the device has",
+          options.num_sms, kMostSms);
+  read_replacements("TILEWRIGHT_SIM_REPLACE", options.replacements);
   return options;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace tilewright::sim {
 
@@ -23,6 +25,17 @@ Checks parse_checks(const std::string& list);
 /// "mem,init,sync"
 std::string to_string(const Checks& checks);
 
+/// The module of a program that has this entry becomes the PTX text of a file.
+struct Replacement {
+  std::string entry, path;
+
+  bool operator==(const Replacement&) const = default;
+};
+
+/// "attention_k5_bf16_d64=edited.ptx", several with commas between.
+/// Errors   InvalidArgument with the word that is none
+std::vector<Replacement> parse_replacements(std::string_view list);
+
 struct Options {
   Checks checks;
   bool report_only = false;  ///< findings do not fail the launch
@@ -35,9 +48,11 @@ struct Options {
   std::uint32_t max_findings = 16;
   /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted then fail
   std::uint32_t tensor_memory_base = 0;
+  std::uint32_t num_sms = 0;  ///< of the device; 0 = as the model has
+  std::vector<Replacement> replacements;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
-  /// _THREADS, _TMEM_BASE. Errors   InvalidArgument that names the variable
+  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE. Errors   InvalidArgument that names the variable
   static Options from_environment();
 };
 

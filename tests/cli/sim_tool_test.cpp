@@ -277,10 +277,23 @@ TEST(SimTool, ExecSetsTheEnvironment) {
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_ASYNC=late\n"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT=/"));
   EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPORT_ONLY=1\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_SMS=0\n"));
   EXPECT_THAT(run_tool("sim exec -- /nonexistent").err, HasSubstr("cannot run /nonexistent"));
   EXPECT_THAT(run_tool("sim exec --device h100 -- true").err,
               HasSubstr("no simulated device \"h100\"; expected one of h200, b200, b300"));
   EXPECT_EQ(run_tool("sim exec -- sh -c 'exit 3'").status, 3);
+}
+
+TEST(SimTool, ExecNamesFilesThatStandIn) {
+  const ScopedFolder folder;
+  const std::string file = (folder / "edited.ptx").string();
+  EXPECT_THAT(run_tool("sim exec --replace kernel=" + file + " -- env").err,
+              HasSubstr("--replace kernel=" + file + ": there is no file " + file));
+  write_file(file, "");
+  const Outcome outcome = run_tool("sim exec --sms 3 --replace kernel=" + file + " -- env");
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_SMS=3\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("TILEWRIGHT_SIM_REPLACE=kernel=" + file + "\n"));
+  EXPECT_THAT(run_tool("sim exec --replace kernel -- env").err, HasSubstr("expected ENTRY=FILE"));
 }
 
 TEST(SimTool, BenchMeasuresEachCheckLevel) {

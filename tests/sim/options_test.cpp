@@ -47,6 +47,8 @@ TEST(Options, FromTheEnvironment) {
   const ScopedEnv contract("TILEWRIGHT_SIM_CONTRACT", "0");
   const ScopedEnv threads("TILEWRIGHT_SIM_THREADS", "3");
   const ScopedEnv base("TILEWRIGHT_SIM_TMEM_BASE", "96");
+  const ScopedEnv sms("TILEWRIGHT_SIM_SMS", "4");
+  const ScopedEnv replace("TILEWRIGHT_SIM_REPLACE", "first=/tmp/a=b.ptx, second=c.ptx");
   const Options options = Options::from_environment();
   EXPECT_TRUE(options.checks.race);
   EXPECT_EQ(options.report_path, "out.json");
@@ -57,6 +59,9 @@ TEST(Options, FromTheEnvironment) {
   EXPECT_FALSE(options.fuse_mul_add);
   EXPECT_EQ(options.num_threads, 3u);
   EXPECT_EQ(options.tensor_memory_base, 96u);
+  EXPECT_EQ(options.num_sms, 4u);
+  EXPECT_EQ(options.replacements,
+            (std::vector<Replacement>{{"first", "/tmp/a=b.ptx"}, {"second", "c.ptx"}}));
 }
 
 TEST(Options, WrongValuesNameTheirVariable) {
@@ -64,6 +69,10 @@ TEST(Options, WrongValuesNameTheirVariable) {
                                     {"TILEWRIGHT_SIM_REPORT_ONLY", "yes"},
                                     {"TILEWRIGHT_SIM_SEED", "-1"},
                                     {"TILEWRIGHT_SIM_ASYNC", "soon"},
+                                    {"TILEWRIGHT_SIM_SMS", "1025"},
+                                    {"TILEWRIGHT_SIM_REPLACE", "file.ptx"},
+                                    {"TILEWRIGHT_SIM_REPLACE", "entry="},
+                                    {"TILEWRIGHT_SIM_REPLACE", "a=b.ptx,=c.ptx"},
                                     {"TILEWRIGHT_SIM_THREADS", "4 "}}) {
     const ScopedEnv variable(name, value);
     EXPECT_THAT(error_of(ErrorKind::kInvalidArgument, [] { Options::from_environment(); }),

@@ -89,9 +89,10 @@ std::shared_ptr<const LoadedModule> translate(Context& context, std::string ptx,
 
 std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
                                           const std::string& name, const JitOptions& options) {
+  ModuleText text = replace_module({std::move(ptx), name}, Driver::get().options().replacements);
   auto module = std::make_shared<ModuleObject>();
   module->context = &context;
-  module->loaded = translate(context, std::move(ptx), name, options);
+  module->loaded = translate(context, std::move(text.ptx), text.name, options);
   const std::vector<KernelInfo> kernels = module->loaded->kernels();
   note_problems(kernels, options);
   for (const KernelInfo& kernel : kernels) {

@@ -79,6 +79,15 @@ class JitOptions {
 /// Errors   Failure after saying why: CUDA_ERROR_NO_BINARY_FOR_GPU, INVALID_IMAGE
 std::string ptx_of(const void* image, const DeviceModel& model);
 
+struct ModuleText {
+  std::string ptx, name;  ///< the name goes into messages
+};
+
+/// The text of the file that is to stand in for a module with one of these entries, which is said;
+/// without one the text as it is.
+/// Errors   Failure after saying why: the file cannot be read, or has no such entry
+ModuleText replace_module(ModuleText given, const std::vector<Replacement>& replacements);
+
 /// Errors   Failure; the log says why
 std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
                                           const std::string& name, const JitOptions& options);

@@ -10,16 +10,19 @@ namespace tilewright::sim {
 namespace {
 
 /// Clusters stay within a group of multiprocessors (a GPC); their number per group differs from
-/// chip to chip as some are fused off. Taken as evenly spread.
-constexpr std::uint32_t kNumGroups = 8;
+/// chip to chip as some are fused off. Taken as evenly spread. Devices made smaller have fewer.
+constexpr std::uint32_t kMostGroups = 8;
+constexpr std::uint32_t kSmsPerGroup = 18;
 constexpr std::uint32_t kWarpThreads = 32;
 
 std::uint64_t num_clusters(const DeviceModel& model, std::uint64_t ctas_per_sm,
                            std::uint64_t cluster_ctas) {
+  const std::uint32_t num_groups =
+      std::min(kMostGroups, (model.num_sms + kSmsPerGroup - 1) / kSmsPerGroup);
   std::uint64_t sum = 0;
-  for (std::uint32_t group = 0; group < kNumGroups; ++group) {
+  for (std::uint32_t group = 0; group < num_groups; ++group) {
     const std::uint32_t num_sms =
-        model.num_sms / kNumGroups + (group < model.num_sms % kNumGroups ? 1 : 0);
+        model.num_sms / num_groups + (group < model.num_sms % num_groups ? 1 : 0);
     sum += num_sms * ctas_per_sm / cluster_ctas;
   }
   return sum;

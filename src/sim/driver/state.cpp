@@ -92,7 +92,7 @@ void Context::report_fault() {
 
 Device::Device(int ordinal_, const DeviceModel& model_, const Options& options)
     : ordinal(ordinal_),
-      model(model_),
+      model(with_sms(model_, options.num_sms)),
       default_pool(std::make_shared<MemoryPool>()),
       current_pool(default_pool),
       options_(options) {

@@ -79,7 +79,7 @@ struct Device {
   Device(int ordinal_, const DeviceModel& model_, const Options& options);
 
   const int ordinal;
-  const DeviceModel& model;
+  const DeviceModel model;
   std::shared_ptr<Context> primary;
   std::mutex mutex;  ///< of what follows
   int num_retains = 0;

@@ -18,8 +18,10 @@ void ReportWriter::write() {
 
 void ReportWriter::add(const KernelUsage& usage) {
   constexpr std::chrono::milliseconds kBetweenWrites{500};
+  not_taken_.add(usage);
+  if (is_kept()) return;
   report_.add(usage);
-  if (is_table() || is_kept()) return;
+  if (is_table()) return;
   const auto now = std::chrono::steady_clock::now();
   if (usage.faults.empty() && now - last_write_ < kBetweenWrites) return;
   try {
@@ -31,7 +33,7 @@ void ReportWriter::add(const KernelUsage& usage) {
 }
 
 Report ReportWriter::take() {
-  return std::exchange(report_, {});
+  return std::exchange(not_taken_, {});
 }
 
 void ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {

@@ -20,7 +20,7 @@ class ReportWriter {
 
   /// A file that cannot be written is no error here: finish() tries again and says it.
   void add(const KernelUsage& usage);
-  /// What was added since the last call; it is forgotten.
+  /// What was added since the last call. A file or table has all of it nevertheless.
   Report take();
   /// Never throws; `print` gets the table, or why the file could not be written.
   void finish(const std::function<void(std::string_view)>& print) noexcept;
@@ -32,7 +32,8 @@ class ReportWriter {
 
   const DeviceModel& model_;
   std::string path_;
-  Report report_;
+  Report report_;     ///< of the file or table
+  Report not_taken_;  ///< what nobody has asked for yet
   std::chrono::steady_clock::time_point last_write_;
 };
 
