@@ -138,6 +138,18 @@ def run_command(name, command):
     return result
 
 
+def run_mutants():
+    """Mistakes in our kernels that the simulator's checks have to name: a sample."""
+    command = [sys.executable, ROOT / "tools/mutate.py", "--sample", "72", "--seed", "1", "--quick"]
+    tool = ROOT / "build/release/bin/tilewright"
+    info = subprocess.run([tool, "--json", "info"], stdout=subprocess.PIPE, check=False)
+    if info.returncode == 0 and not json.loads(info.stdout)["kernels"]:
+        result = Result("mutants", "tree")
+        result.skipped = ["built without kernels"]
+        return result
+    return run_command("mutants", command)
+
+
 def run_fuzzer(name, seconds):
     result = Result(f"fuzz {name}", "fuzz")
     begin = time.monotonic()
@@ -194,6 +206,7 @@ def collect(filter_text, seed):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if not filter_text:
         jobs += [(run_command, name, command) for name, command in tree_checks().items()]
+        jobs.append((run_mutants,))
         jobs += fuzz_jobs()
     return jobs
 

@@ -267,6 +267,14 @@ TEST_P(Sm100StageD, ListsOfAnyLengthAndSinks) {
         true);
 }
 
+// One launch each, in which every ring goes around: tools/mutate.py runs them with changed kernels.
+TEST_P(Sm100StageD, OneRaggedLaunch) {
+  check({.heads = 16, .topk = 500}, true);
+}
+TEST_P(Sm100StageD, OneLongLaunch) {
+  check({.batch = 2, .heads = 5, .topk = 1500, .key_counts = {1500, 70}}, true);
+}
+
 class Sm100StageG : public Sm100StageD {};
 TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100StageG);
 
@@ -291,6 +299,20 @@ TEST_P(Sm100StageG, ListsOfAnyLengthSinksAndScalesPerToken) {
          .key_counts = {0, 1, 200, 65},
          .sink = {0.5f, -2.0f, 3.0f, 20.0f, -100.0f, 0.0f},
          .is_pair = true},
+        true);
+}
+
+TEST_P(Sm100StageG, OneRaggedLaunch) {
+  check({.heads = 16, .topk = 500, .is_pair = true}, true);
+}
+TEST_P(Sm100StageG, OneLongLaunch) {
+  check({.batch = 2,
+         .heads = 6,
+         .topk = 1500,
+         .key_counts = {1500, 70},
+         .is_pair = true,
+         .scale = 0.7,
+         .least_cosine = 0.9999},
         true);
 }
 

@@ -128,6 +128,14 @@ TEST_P(Sm100StageB, ScoresBecomeTheNextOperand) {
   check({.q_len = 40, .kv_len = 300, .head_dim = 64}, kBf16);
 }
 
+// One launch each, in which every ring goes around: tools/mutate.py runs them with changed kernels.
+TEST_P(Sm100StageB, OneRaggedLaunch) {
+  check({.q_len = 40, .kv_len = 700, .head_dim = 64}, kBf16);
+}
+TEST_P(Sm100StageB, OneLongLaunch) {
+  check({.q_len = 140, .kv_len = 2300, .head_dim = 64}, kBf16);
+}
+
 // The mistake of the documents, kept: P in the accumulator's places, read as if it were packed.
 TEST_P(Sm100StageB, TheSimulatorNamesWhatLiesInTheAccumulatorsPlaces) {
   for (const FormatSpec* format : {&kBf16, &kFp16}) {

@@ -25,16 +25,14 @@ std::vector<BlockScaledVariant> all_variants() {
 
 class Sm100BlockScaledGemm : public BlackwellKernelTest {
  protected:
-  void SetUp() override {
-    BlackwellKernelTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    // Modules stay loaded while somebody has a kernel of theirs.
-    for (const BlockScaledVariant& variant : all_variants())
-      kernels_.push_back(device::load_kernel(device(), variant.entry()));
-  }
   void TearDown() override {
     kernels_.clear();
     BlackwellKernelTest::TearDown();
+  }
+  /// Modules stay loaded while somebody has a kernel of theirs.
+  void keep_modules() {
+    for (const BlockScaledVariant& variant : all_variants())
+      kernels_.push_back(device::load_kernel(device(), variant.entry()));
   }
 
   void check_exact(const BlockScaledVariant& variant, const Shape& p, std::uint32_t clusters) {
@@ -54,7 +52,11 @@ class Sm100BlockScaledGemm : public BlackwellKernelTest {
       expect_bf16(scaled, p, got);
     }
   }
+  void check_once(const BlockScaledTile& tile, const Shape& p, std::uint32_t clusters) {
+    check_exact({{BlockScaledKind::kNvfp4, tile}, false}, p, clusters);
+  }
   void check_all_exact(const Shape& p, std::uint32_t clusters) {
+    keep_modules();
     for (const BlockScaledVariant& variant : all_variants()) {
       check_exact(variant, p, clusters);
       if (HasFatalFailure()) return;
@@ -116,11 +118,31 @@ TEST_P(Sm100BlockScaledGemm, OneTile) {
   check_all_exact({128, 64, 256}, 1);
 }
 TEST_P(Sm100BlockScaledGemm, MoreStepsThanStages) {
+  keep_modules();
   for (const BlockScaledVariant& variant : all_variants()) {
     if (variant.is_requantising) continue;  // results do not know of steps
     check_around_the_ring(variant);
     if (HasFatalFailure()) return;
   }
+}
+// One launch each, in which every ring goes around: tools/mutate.py runs them with changed kernels.
+TEST_P(Sm100BlockScaledGemm, OneLaunchOfOneCta) {
+  check_once({1, 128, 1}, {130, 400, 2048}, 1);
+}
+TEST_P(Sm100BlockScaledGemm, OneLaunchOfTwoCtas) {
+  check_once({2, 192, 1}, {130, 400, 2048}, 1);
+}
+TEST_P(Sm100BlockScaledGemm, OneLaunchOfFourCtas) {
+  check_once({2, 256, 2}, {300, 520, 2048}, 1);
+}
+TEST_P(Sm100BlockScaledGemm, OneLongLaunchOfOneCta) {
+  check_once({1, 128, 1}, {260, 1100, 768}, 2);
+}
+TEST_P(Sm100BlockScaledGemm, OneLongLaunchOfTwoCtas) {
+  check_once({2, 192, 1}, {520, 1100, 768}, 2);
+}
+TEST_P(Sm100BlockScaledGemm, OneLongLaunchOfFourCtas) {
+  check_once({2, 256, 2}, {1030, 1100, 768}, 2);
 }
 // Accumulators used again and again; columns that begin inside of a tile of scales.
 TEST_P(Sm100BlockScaledGemm, RaggedAndPersistent) {

@@ -1,0 +1,106 @@
+"""Which kernels are mutated, and the programs and shapes that run them.
+
+A shape is a command that runs the operator and compares its results with float64, and how many SMs the device
+has (0: all). The first shape of a kernel is small, and every ring of tiles goes around at least twice in it. The
+others have long rings, edges, groups of heads or empty tiles; they are for mutants that the first does not find.
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    command: tuple  # the program's name in build/*/bin, and its arguments
+    sms: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    title: str
+    device: str
+    entry: str
+    shapes: tuple
+
+
+def tool(device, words, sms):
+    return Shape(("tilewright", *words.split(), "--check", "--device", f"sim:{device}"), sms)
+
+
+def attention(name, title, device, entry, options, first, *further):
+    words = f"attention --inputs normal {options} --shape "
+    shapes = tuple(tool(device, words + shape, sms) for shape, sms in (first, *further))
+    return Case(name, title, device, entry, shapes)
+
+
+def command(name, title, entry, words, first, *further):
+    shapes = tuple(tool("h200", f"{words} {options}", sms) for options, sms in (first, *further))
+    return Case(name, title, "h200", entry, shapes)
+
+
+def tests(name, title, entry, *names):
+    """Tests that launch the kernel once, with results that are compared."""
+    shapes = tuple(Shape(("kernels_tests", f"--gtest_filter=SimTest/{test}/b200", "--gtest_brief=1"), 0)
+                   for test in names)
+    return Case(name, title, "b200", entry, shapes)
+
+
+CASES = (
+    attention("k3", "K3", "h200", "attention_k3_2_bf16_d64", "--kernel k3_2 --causal",
+              ("1,1,1,100,500,64", 2), ("1,4,2,70,2300,64", 1)),
+    attention("k4_1", "K4.1", "h200", "attention_k4_1_bf16_d64", "--kernel k4_1 --causal",
+              ("1,1,1,100,500,64", 2), ("1,4,2,70,2300,64", 1)),
+    attention("k4_2", "K4.2", "h200", "attention_k4_2_bf16_d64", "--kernel k4_2 --causal",
+              ("1,1,1,100,500,64", 2), ("1,4,2,70,2300,64", 1)),
+    attention("k5", "K5", "h200", "attention_k5_bf16_d64", "--kernel k5 --causal",
+              ("1,1,1,200,1100,64", 2), ("1,2,1,100,5000,64", 1), ("2,3,1,300,200,64", 1)),
+    attention("k6", "K6", "h200", "attention_k6_bf16_d128", "--kernel k6 --causal",
+              ("1,1,1,300,700,128", 1), ("1,1,1,200,4200,128", 1), ("2,2,1,400,50,128", 2)),
+    attention("k7", "K7", "h200", "attention_k7_d128_rows", "--dtype e4m3 --kernel k7 --causal",
+              ("1,1,1,300,500,128", 1), ("1,1,1,250,3300,128", 1), ("2,2,1,400,50,128", 2)),
+    command("decode_tma", "decode bf16, TMA", "decode_bf16_d128_r16_tma",
+            "decode --kernel r16_tma --heads 4 --kv-heads 1",
+            ("--batch 1 --keys 700 --splits 1", 2), ("--batch 1 --keys 3000 --splits 1", 1),
+            ("--keys 900 --splits 8 --batch 3 --lengths random", 16)),
+    command("decode_cp_async", "decode bf16, cp.async", "decode_bf16_d128_r16",
+            "decode --kernel r16 --heads 4 --kv-heads 1",
+            ("--batch 1 --keys 700 --splits 1", 2), ("--batch 1 --keys 3000 --splits 1", 1),
+            ("--keys 900 --splits 8 --batch 3 --lengths random", 16)),
+    command("decode_e4m3", "decode e4m3", "decode_e4m3_d128_r16_tma",
+            "decode --kv e4m3 --kernel r16_tma --heads 4 --kv-heads 1",
+            ("--batch 1 --keys 700 --splits 1", 2), ("--batch 1 --keys 3000 --splits 1", 1),
+            ("--keys 1024 --splits 8 --batch 3", 16)),
+    command("sparse_wgmma", "sparse, wgmma", "sparse_decode_wgmma_fp8", "sparse-attention --heads 64",
+            ("--batch 1 --window 300 --compressed 100", 1),
+            ("--batch 1 --window 2000 --compressed 2000 --check-queries 1", 1)),
+    command("sparse_few_heads", "sparse, few heads", "sparse_few_heads_fp8_h8", "sparse-attention --heads 8",
+            ("--batch 1 --window 300 --compressed 100", 2),
+            ("--batch 2 --window 6000 --compressed 6000 --check-queries 1", 4)),
+    command("wide_bf16", "linear wide bf16", "linear_wide_bf16_nvfp4", "linear --kernel wide_bf16_t128_s2",
+            ("--m 130 --n 256 --k 1024", 4), ("--m 300 --n 640 --k 2048", 4)),
+    command("wide_e4m3", "linear wide e4m3", "linear_wide_e4m3_fp4_t128",
+            "linear --activations fp8 --kernel wide_e4m3_fp4_t128_s2",
+            ("--m 128 --n 256 --k 2048", 4), ("--m 300 --n 640 --k 4096", 4)),
+    command("band", "linear band", "linear_band_nvfp4_n32", "linear --kernel band",
+            ("--m 40 --n 256 --k 1024", 2), ("--m 70 --n 512 --k 4096", 1)),
+    command("direct", "linear direct", "linear_direct_nvfp4_n8", "linear --kernel direct",
+            ("--m 8 --n 128 --k 1024", 4), ("--m 5 --n 256 --k 4096", 4)),
+    tests("stage_b", "stage B", "attention_sm100_stage_b_bf16_d64", "Sm100StageB.OneRaggedLaunch",
+          "Sm100StageB.OneLongLaunch"),
+    attention("stage_c", "stage C", "b200", "attention_sm100_stage_c_bf16_d64", "--kernel sm100_c --causal",
+              ("1,1,1,200,1100,64", 2), ("1,2,1,100,5000,64", 1), ("2,3,1,300,200,64", 1)),
+    tests("stage_d", "stage D", "attention_sm100_stage_d_bf16_deepseek", "Sm100StageD.OneRaggedLaunch",
+          "Sm100StageD.OneLongLaunch"),
+    attention("stage_e", "stage E", "b200", "attention_sm100_stage_e_bf16_d64", "--kernel sm100_e --causal",
+              ("1,1,1,300,1100,64", 2), ("1,2,1,200,5000,64", 1), ("2,3,1,300,200,64", 1)),
+    attention("stage_f", "stage F", "b200", "attention_sm100_stage_f_bf16_d256", "--kernel sm100_f --causal",
+              ("1,1,1,200,600,256", 2), ("1,1,1,200,3000,256", 2), ("2,3,1,200,200,256", 4)),
+    tests("stage_g", "stage G", "attention_sm100_stage_g_bf16_deepseek", "Sm100StageG.OneRaggedLaunch",
+          "Sm100StageG.OneLongLaunch"),
+    tests("nvfp4_1cta", "NVFP4 GEMM 1 CTA", "sm100_nvfp4_gemm_bf16_1cta_n128",
+          "Sm100BlockScaledGemm.OneLaunchOfOneCta", "Sm100BlockScaledGemm.OneLongLaunchOfOneCta"),
+    tests("nvfp4_2cta", "NVFP4 GEMM 2 CTA", "sm100_nvfp4_gemm_bf16_2cta_n192",
+          "Sm100BlockScaledGemm.OneLaunchOfTwoCtas", "Sm100BlockScaledGemm.OneLongLaunchOfTwoCtas"),
+    tests("nvfp4_4cta", "NVFP4 GEMM 4 CTA", "sm100_nvfp4_gemm_bf16_4cta_n256",
+          "Sm100BlockScaledGemm.OneLaunchOfFourCtas", "Sm100BlockScaledGemm.OneLongLaunchOfFourCtas"),
+)
