@@ -161,7 +161,7 @@ std::string Driver::describe(CUresult result) const {
 void Driver::raise(CUresult result, const char* function, const std::string& details) const {
   std::string message = fmt::format("{}: {}", function, describe(result));
   if (!details.empty()) message += "; " + details;
-  const std::string_view advice = advice_on(result);
+  const std::string_view advice = advice_on(result, is_simulator_);
   if (!advice.empty()) message += fmt::format(". {}", advice);
   throw Error(kind_of(result), message);
 }

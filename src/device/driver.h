@@ -101,6 +101,6 @@ std::string name_of(abi::CUresult result);
 ErrorKind kind_of(abi::CUresult result) noexcept;
 
 /// What to do about a result, as one or two sentences; empty where nothing general can be said.
-const char* advice_on(abi::CUresult result) noexcept;
+const char* advice_on(abi::CUresult result, bool is_simulated = false) noexcept;
 
 }  // namespace tilewright::device

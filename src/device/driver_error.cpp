@@ -36,7 +36,7 @@ ErrorKind kind_of(CUresult result) noexcept {
   }
 }
 
-const char* advice_on(CUresult result) noexcept {
+const char* advice_on(CUresult result, bool is_simulated) noexcept {
   switch (result) {
     case CUresult::kOutOfMemory:
       return "Free buffers, use a smaller problem, or check what else runs on the GPU";
@@ -78,6 +78,9 @@ const char* advice_on(CUresult result) noexcept {
     case CUresult::kLaunchFailed:
     case CUresult::kAssert:
     case CUresult::kTensorMemoryLeak:
+      if (is_simulated) {
+        return "A kernel failed; the simulator has said on standard error which one, where and why";
+      }
       return "A kernel launched earlier failed, perhaps long before this call. The context is lost "
              "and the process must end. Find the kernel with compute-sanitizer, or run it on the "
              "simulator with --device sim:h200";

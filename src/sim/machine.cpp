@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "sim/check/byte_shadow.h"
 #include "sim/check/checkers.h"
+#include "sim/check/dependent_launch.h"
 #include "sim/check/finding.h"
 #include "sim/check/observer_list.h"
 #include "sim/parse/diagnostic.h"
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -258,6 +260,8 @@ struct Machine::State {
   alignas(64) std::array<std::uint32_t, 16> workspace{};
   bool is_workspace_known = false;
   Findings findings;
+  LaunchHistory history;
+  std::atomic<bool> has_dependent_launches = false;  ///< or code for them
   std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
   bool is_host_known = false;           ///< the host says what it writes
   Observer* observer = nullptr;         ///< of the user
@@ -302,13 +306,14 @@ std::optional<Fault> Machine::State::run(Grid& grid) {
   std::optional<Fault> fault = run_grid(grid);
   const std::vector<Finding> added = findings.take_from(num_known);
   for (const Finding& finding : added) report(fmt::format("sim: {}\n", to_string(finding)));
-  const std::string& kernel = grid.code->info.name;
+  const std::string kernel = readable_name(grid.code->info.name);
   if (const std::uint64_t more = findings.num_left_out(); more != num_left_out) {
     report(fmt::format("sim: {}: {} findings of other causes are not shown; {} are the most\n",
                        kernel, more - num_left_out, grid.options.max_findings));
   }
-  if (!fault && !grid.options.report_only && findings.total() != num_before)
-    fault = Fault{FaultKind::kFinding, first_finding(added, kernel)};
+  if (!fault && !grid.options.report_only && findings.total() != num_before) {
+    fault = Fault{FaultKind::kFinding, first_finding(added, kernel), !added.empty()};
+  }
   return fault;
 }
 
@@ -358,6 +363,10 @@ std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
   auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
                                          model().compute_capability, state_->options.fuse_mul_add);
+  const Module& syntax = loaded->syntax();
+  if (syntax.text != nullptr && syntax.text->find("griddepcontrol") != std::string::npos) {
+    state_->has_dependent_launches = true;
+  }
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);
@@ -368,6 +377,12 @@ std::shared_ptr<const LoadedModule> Machine::load(Module module) {
 
 const Findings& Machine::findings() const noexcept {
   return state_->findings;
+}
+
+void Machine::forget_launches() {
+  if (!state_->has_dependent_launches) return;
+  const std::scoped_lock lock(state_->launch_mutex);
+  state_->history.clear();
 }
 
 void Machine::mark_defined(std::uint64_t address, std::uint64_t bytes) {
@@ -402,9 +417,11 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   const std::lock_guard lock(state_->launch_mutex);
   Grid grid = state_->make_grid(launch, code);
   grid.machine = this;
-  const CheckerSet checkers =
-      make_observer(grid.options, code, state_->findings,
-                    state_->is_host_known ? state_->defined.get() : nullptr);
+  if (launch.is_dependent) state_->has_dependent_launches = true;
+  const bool wants_history = state_->has_dependent_launches && grid.options.checks.race;
+  const CheckerSet checkers = make_observer(
+      grid.options, code, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr,
+      {wants_history ? &state_->history : nullptr, launch.is_dependent});
   grid.init = checkers.init;
   grid.findings = &state_->findings;
   ObserverList observers;

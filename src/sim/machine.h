@@ -69,6 +69,9 @@ struct Launch {
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> params;  ///< KernelInfo::param_bytes
   bool is_cooperative = false;
+  /// It may begin before the launch before it has ended: programmatic stream serialization. Both
+  /// run one after the other here; the race check says what relies on that.
+  bool is_dependent = false;
 };
 
 /// Why a launch stopped.
@@ -90,7 +93,8 @@ enum class FaultKind : std::uint8_t {
 
 struct Fault {
   FaultKind kind = FaultKind::kInternal;
-  std::string message;  ///< complete, several lines
+  std::string message;   ///< complete, several lines
+  bool is_told = false;  ///< the message has gone to the output of findings already
 };
 
 /// Thread    launches run one at a time; everything else is safe at any time
@@ -115,6 +119,10 @@ class Machine {
   /// Errors   InvalidArgument for a launch that the device would refuse (sizes, shared memory,
   /// cluster, bounds)
   std::optional<Fault> launch(const Launch& launch);
+
+  /// The host has waited for all launches so far, or something else than a launch came after them:
+  /// nothing of theirs is under way when the next one begins.
+  void forget_launches();
 
   /// What the checks have found since the machine was made.
   const Findings& findings() const noexcept;

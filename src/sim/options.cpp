@@ -168,6 +168,7 @@ Options Options::from_environment() {
   Options options;
   read_checks("TILEWRIGHT_SIM_CHECK", options.checks);
   options.report_path = variable("TILEWRIGHT_SIM_REPORT");
+  options.dump_folder = variable("TILEWRIGHT_SIM_DUMP");
   read_switch("TILEWRIGHT_SIM_REPORT_ONLY", options.report_only);
   read_number("TILEWRIGHT_SIM_SEED", options.seed);
   read_timing("TILEWRIGHT_SIM_ASYNC", options.async_timing);

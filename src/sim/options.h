@@ -39,6 +39,7 @@ std::vector<Replacement> parse_replacements(std::string_view list);
 struct Options {
   Checks checks;
   bool report_only = false;  ///< findings do not fail the launch
+  std::string dump_folder;   ///< the text of each module is written there; "" = nowhere
   std::string report_path;   ///< JSON at exit; "" = none, "-" = a table on standard error
   std::uint64_t seed = 0;    ///< 0: warps and CTAs in a fixed order
   AsyncTiming async_timing = AsyncTiming::kEager;
@@ -52,7 +53,7 @@ struct Options {
   std::vector<Replacement> replacements;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
-  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE. Errors   InvalidArgument that names the variable
+  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE, _DUMP. Errors   InvalidArgument that names the variable
   static Options from_environment();
 };
 

@@ -1,12 +1,15 @@
 #include "sim/check/checkers.h"
 
 #include "sim/check/definedness.h"
+#include "sim/check/dependent_launch.h"
 #include "sim/check/init_checker.h"
 #include "sim/check/lane_checker.h"
 #include "sim/check/mma_checker.h"
 #include "sim/check/observer_list.h"
+#include "sim/check/open_copies.h"
 #include "sim/check/operand_checker.h"
 #include "sim/check/order_checker.h"
+#include "sim/check/phase_checker.h"
 #include "sim/check/sync_checker.h"
 #include "sim/check/tmem_checker.h"
 
@@ -16,7 +19,7 @@
 namespace tilewright::sim {
 
 CheckerSet make_observer(const Options& options, const KernelCode& code, Findings& findings,
-                         ByteShadow* global) {
+                         ByteShadow* global, const LaunchOrder& order_of_launches) {
   const Checks& checks = options.checks;
   CheckerSet out;
   const auto add = [&](std::unique_ptr<Observer> checker) {
@@ -24,17 +27,33 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
     out.list->add(out.owned.back().get());
   };
   const bool has_wgmma = std::ranges::count(code.spread, std::uint8_t(SpreadRule::kWgmma)) != 0;
-  const bool has_tensor_memory = std::ranges::any_of(code.places, [](const CodePlace& place) {
-    return place.syntax != nullptr && place.syntax->opcode == "tcgen05";
-  });
-  const bool checks_tmem = checks.tmem && has_tensor_memory;
+  const auto has = [&](std::string_view opcode) {
+    return std::ranges::any_of(code.places, [&](const CodePlace& place) {
+      return place.syntax != nullptr && place.syntax->opcode == opcode;
+    });
+  };
+  const bool checks_tmem = checks.tmem && has("tcgen05");
   out.list = std::make_unique<ObserverList>();
   if (checks.init) {
     auto init = std::make_unique<InitChecker>(findings, global, checks.strict);
     out.init = init.get();
     add(std::move(init));
   }
-  if (checks.sync) add(std::make_unique<SyncChecker>(findings, checks.strict));
+  if (checks.sync) {
+    add(std::make_unique<SyncChecker>(findings, checks.strict));
+    if (has("cp")) add(std::make_unique<OpenCopies>(findings, checks.strict));
+  }
+  const bool is_in_chain = order_of_launches.history != nullptr;
+  PhaseChecker* phases = nullptr;
+  if ((checks.sync && has("mbarrier")) || (is_in_chain && has("griddepcontrol"))) {
+    auto checker = std::make_unique<PhaseChecker>(findings, checks.sync);
+    phases = checker.get();
+    add(std::move(checker));
+  }
+  if (is_in_chain) {
+    add(std::make_unique<LaunchChecker>(findings, *order_of_launches.history, phases,
+                                        order_of_launches.is_dependent));
+  }
   if (checks.race) add(std::make_unique<LaneChecker>(findings, checks.strict));
   OrderChecker* order = nullptr;
   if (checks.race || checks.proxy || (checks.mma && has_wgmma) || checks_tmem) {

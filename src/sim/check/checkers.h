@@ -12,6 +12,7 @@ namespace tilewright::sim {
 
 class ByteShadow;
 class InitChecker;
+class LaunchHistory;
 class ObserverList;
 
 /// What a launch needs besides the observer.
@@ -26,8 +27,14 @@ struct CheckerSet {
   std::unique_ptr<ObserverList> list;
 };
 
+/// How a launch stands to those before it.
+struct LaunchOrder {
+  LaunchHistory* history = nullptr;  ///< nullptr: nobody wants to know
+  bool is_dependent = false;         ///< Launch::is_dependent
+};
+
 /// `global` says which bytes of global memory are defined, nullptr if that is not known.
 CheckerSet make_observer(const Options& options, const KernelCode& code, Findings& findings,
-                         ByteShadow* global);
+                         ByteShadow* global, const LaunchOrder& order = {});
 
 }  // namespace tilewright::sim

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace tilewright::sim {
@@ -43,6 +44,8 @@ void plan_definedness(KernelCode& code, const RegisterRows& registers);
 struct WarpDefinedness {
   std::vector<std::uint32_t> lanes;  ///< by RowUnits: those with a defined value
   std::uint32_t num_partial = 0;     ///< rows in which some existing lane is not
+  /// Of lanes without a defined value: the bytes of it that are defined, by row, if any are
+  std::unordered_map<Row, std::array<std::uint16_t, kLanes>> partial;
   /// Of the load or store that is under way: by lane, whether each of its bytes is defined
   std::array<std::array<std::uint8_t, 32>, kLanes> bytes{};
   std::uint32_t load_bytes = 0;  ///< of each lane of the load

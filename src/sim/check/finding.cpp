@@ -200,8 +200,17 @@ std::string describe_warp(const Warp& warp) {
   return fmt::format("{} warp {}", describe_cta(*warp.cta), warp.index);
 }
 
+std::string ordinal(std::uint64_t number) {
+  const std::uint64_t tens = number / 10 % 10, ones = number % 10;
+  const char* const ending = tens == 1 || ones == 0 || ones > 3 ? "th"
+                             : ones == 1                        ? "st"
+                             : ones == 2                        ? "nd"
+                                                                : "rd";
+  return fmt::format("{}{}", number, ending);
+}
+
 std::string to_string(const Finding& finding) {
-  std::string out = fmt::format("{}: {}", finding.kernel, finding.what);
+  std::string out = fmt::format("{}: {}", readable_name(finding.kernel), finding.what);
   if (!finding.check.empty()) out += fmt::format(" [{}]", finding.check);
   for (const FindingPlace& place : finding.places) {
     out += fmt::format("\n     {} at {}", place.role, place.ptx);

@@ -98,6 +98,14 @@ std::string describe_cta(const Cta& cta);
 /// "CTA (0,1,0) warp 2"
 std::string describe_warp(const Warp& warp);
 
+/// The name of a kernel as people write it: without the compiler's encoding, the result and the
+/// parameters, and at most 80 columns of it ("cutlass::device_kernel<cutlass::gemm::..."). What is
+/// no encoded name stays, cut as well.
+std::string readable_name(std::string_view kernel);
+
+/// "1st", "12th"
+std::string ordinal(std::uint64_t number);
+
 /// As it is printed, several lines, each after the first indented by five blanks.
 std::string to_string(const Finding& finding);
 

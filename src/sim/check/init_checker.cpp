@@ -45,6 +45,12 @@ void InitChecker::set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t va
   std::uint32_t& now = state.lanes[units_of(warp).of(row)];
   const bool was_partial = (warp.existing & ~now) != 0;
   now = (now & ~lanes) | (value & lanes);
+  if (!state.partial.empty()) [[unlikely]] {
+    const auto at = state.partial.find(row);
+    for (std::size_t lane = 0; at != state.partial.end() && lane < kLanes; ++lane) {
+      if ((lanes >> lane & 1) != 0) at->second[lane] = 0;
+    }
+  }
   const bool is_partial = (warp.existing & ~now) != 0;
   state.num_partial += static_cast<std::uint32_t>(is_partial) - was_partial;
   if (state.num_partial == 0) warp.undefined_flags = 0;
@@ -137,6 +143,8 @@ void InitChecker::before(Warp& warp, const Insn& insn, std::uint32_t lanes, std:
   }
   std::uint32_t all = kAllLanes;
   for (const Row row : use.read) all &= defined(warp, row);
+  const bool is_by_bytes = use.rule == SpreadRule::kPlain || use.rule == SpreadRule::kCopy;
+  if ((active & ~all) != 0 && is_by_bytes && spread_bytes(warp, insn, active)) return;
   if (use.rule == SpreadRule::kAcrossLanes) all = (active & ~all) == 0 ? kAllLanes : 0;
   for (const Row row : use.written) set(warp, row, active, all);
 }
@@ -161,6 +169,8 @@ void InitChecker::shuffle(Warp& warp, const Insn& insn, std::uint32_t active) {
     if (insn.op[i] != kNoRow) report_row(warp, insn, insn.op[i], active, "an operand is undefined");
   }
   const std::uint32_t known = defined(warp, a);
+  std::array<std::uint16_t, kLanes> masks{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) masks[lane] = defined_bytes(warp, a, lane);
   if (p != kNoRow) set(warp, p, active, kAllLanes);
   if ((active & ~known) == 0) return set(warp, d, active, kAllLanes);
   std::array<std::uint32_t, kLanes> old_d, old_a;
@@ -168,19 +178,18 @@ void InitChecker::shuffle(Warp& warp, const Insn& insn, std::uint32_t active) {
   std::memcpy(old_a.data(), warp.row<std::uint32_t>(a), sizeof old_a);
   const std::uint32_t old_p = p == kNoRow ? 0 : warp.predicate(p);
   for (int lane = 0; lane < kLanes; ++lane) {
-    warp.row<std::uint32_t>(a)[lane] = known >> lane & 1;
+    warp.row<std::uint32_t>(a)[lane] = masks[static_cast<std::size_t>(lane)];
   }
   Observer* const observer = std::exchange(warp.observer, nullptr);
   const Step step = insn.exec(warp, insn, active);
   warp.observer = observer;
-  std::uint32_t result = 0;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    result |= (warp.row<std::uint32_t>(d)[lane] & 1) << lane;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    masks[lane] = static_cast<std::uint16_t>(warp.row<std::uint32_t>(d)[lane]);
   }
   std::memcpy(warp.row<std::uint32_t>(a), old_a.data(), sizeof old_a);
   std::memcpy(warp.row<std::uint32_t>(d), old_d.data(), sizeof old_d);
   if (p != kNoRow) *warp.row<std::uint32_t>(p) = old_p;
-  if (step == Step::kNext) set(warp, d, active, result);
+  if (step == Step::kNext) set_bytes(warp, d, active, 4, masks);
 }
 
 namespace {
@@ -282,6 +291,7 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
   warp.undefined_flags = kMaybeUndefined | kHasRows;
   for (std::size_t j = 0; j < count; ++j) {
     std::uint32_t lanes = 0;
+    std::array<std::uint16_t, kLanes> masks{};
     for (int lane = 0; lane < kLanes; ++lane) {
       bool good = true;
       const int g = lane / 4, q = lane % 4, first = static_cast<int>(8 * j);
@@ -294,10 +304,17 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
       } else {
         const std::size_t size = warp.definedness->load_bytes / std::max<std::size_t>(1, count);
         good = is_defined(lane, j * size, size);
+        for (std::size_t i = 0; i < std::min<std::size_t>(size, 16); ++i) {
+          const unsigned byte = bytes[static_cast<std::size_t>(lane)][j * size + i];
+          masks[static_cast<std::size_t>(lane)] |= static_cast<std::uint16_t>(byte << i);
+        }
       }
       lanes |= static_cast<std::uint32_t>(good) << lane;
     }
-    set(warp, use.written[j], active, lanes);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if ((lanes >> lane & 1) != 0) masks[lane] = 0xffff;
+    }
+    set_bytes(warp, use.written[j], active, 16, masks);
   }
 }
 

@@ -38,7 +38,15 @@ class InitChecker final : public Observer {
  private:
   struct Use;  // of one instruction, with its rows
 
+  struct LaneBytes;  // of an instruction, in one lane
+
   void set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t defined);
+  std::uint16_t defined_bytes(const Warp& warp, Row row, std::size_t lane) const;
+  void set_bytes(Warp& warp, Row row, std::uint32_t active, std::uint32_t bytes,
+                 const std::array<std::uint16_t, kLanes>& masks);
+  bool spread_bytes(Warp& warp, const Insn& insn, std::uint32_t active);
+  bool spread_mov(Warp& warp, const Insn& insn, std::uint32_t bytes, std::uint32_t active);
+  bool narrow(Warp& warp, const Insn& insn, std::uint32_t active);
   std::uint32_t defined(const Warp& warp, Row row) const;
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
               bool is_strict = false);

@@ -71,7 +71,10 @@ bool InitChecker::stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& a
       const auto value = static_cast<std::uint8_t>(lanes >> lane & 1);
       const std::size_t g = lane / 4, q = lane % 4;
       if (!is_matrix) {
-        std::memset(bytes[lane].data() + j * size, value, size);
+        const std::uint16_t mask = value != 0 ? 0xffff : defined_bytes(warp, data[j], lane);
+        for (std::size_t i = 0; i < size; ++i) {
+          bytes[lane][j * size + i] = value != 0 || (i < 16 && (mask >> i & 1) != 0) ? 1 : 0;
+        }
       } else if (rule == SpreadRule::kMatrixStore) {
         std::memset(bytes[(8 * j + g) % kLanes].data() + 4 * q, value, 4);
       } else {

@@ -135,6 +135,8 @@ enum class FenceKind : std::uint8_t {
   kWgmma,         ///< wgmma.fence
   kTensorBefore,  ///< tcgen05.fence::before_thread_sync
   kTensorAfter,   ///< tcgen05.fence::after_thread_sync
+  kGridWait,      ///< griddepcontrol.wait
+  kGridTrigger,   ///< griddepcontrol.launch_dependents
 };
 
 struct FenceEvent {
@@ -226,6 +228,12 @@ struct TensorCommit {
   std::uint32_t number = 0;    ///< of the warp's commits, from 1
 };
 
+/// A warp of a grid.
+struct WarpName {
+  std::uint64_t cta = 0;  ///< Cta::linear_index
+  std::uint32_t warp = 0;
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -268,6 +276,11 @@ class Observer {
 
   /// For the report of a deadlock: lines with what is known of an mbarrier of the CTA, by offset.
   virtual std::vector<std::string> describe_mbarrier(const Cta&, std::uint32_t /*offset*/) {
+    return {};
+  }
+
+  /// For the same: who arrived at it in the phase before and has not in this one.
+  virtual std::vector<WarpName> missing_at_mbarrier(const Cta&, std::uint32_t /*offset*/) {
     return {};
   }
 

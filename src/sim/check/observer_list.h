@@ -75,6 +75,13 @@ class ObserverList final : public Observer {
     }
     return out;
   }
+  std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override {
+    std::vector<WarpName> out;
+    for (Observer* observer : observers_) {
+      for (const WarpName& name : observer->missing_at_mbarrier(cta, offset)) out.push_back(name);
+    }
+    return out;
+  }
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override {
     tell(&Observer::lanes_met, warp, insn, lanes);
   }

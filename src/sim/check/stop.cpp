@@ -126,6 +126,45 @@ std::vector<Waiters> all_waiters(const std::vector<std::unique_ptr<Cluster>>& cl
   return out;
 }
 
+/// Whether none of these warps waits for anything: they have ended, or do something else.
+bool has_idle(const std::vector<WarpName>& names, const std::vector<Waiters>& all) {
+  return std::ranges::any_of(names, [&](const WarpName& name) {
+    return std::ranges::none_of(all, [&](const Waiters& waiters) {
+      return waiters.cta->linear_index == name.cta && waiters.group->wait.kind != WaitKind::kNone &&
+             std::ranges::find(waiters.warps, name.warp) != waiters.warps.end();
+    });
+  });
+}
+
+/// How far a wait is from the cause of the deadlock, as far as can be told: 0 for what can never
+/// end, 1 if somebody whom it needs does not wait for anything else, 3 if all of them do.
+int distance_of(const Waiters& waiters, const std::vector<Waiters>& all) {
+  const Cta& cta = *waiters.cta;
+  const Wait& wait = waiters.group->wait;
+  if (wait.kind == WaitKind::kWarpSync) {
+    const Insn& insn = cta.grid->code->insns[waiters.group->pc];
+    return (insn.flags & kAligned) != 0 ? 0 : 1;
+  }
+  if (wait.kind == WaitKind::kTensorColumns) return 1;
+  if (wait.kind != WaitKind::kMbarrier) return 3;
+  const auto offset = static_cast<std::uint32_t>(wait.a) & kOffsetMask;
+  Mbarrier state;
+  if (mbarrier_read(cta.shared + offset, state) != MbarrierError::kNone) return 0;
+  if (state.pending == 0) return 0;  // bytes do not add up
+  if (cta.grid->observer == nullptr) return 2;
+  const std::vector<WarpName> missing = cta.grid->observer->missing_at_mbarrier(cta, offset);
+  if (missing.empty()) return state.pending < state.expected ? 1 : 2;
+  return has_idle(missing, all) ? 1 : 3;
+}
+
+/// The likely causes first.
+void rank(std::vector<Waiters>& all) {
+  std::vector<std::pair<int, Waiters>> ranked;
+  for (const Waiters& waiters : all) ranked.emplace_back(distance_of(waiters, all), waiters);
+  std::ranges::stable_sort(ranked, {}, [](const auto& each) { return each.first; });
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = ranked[i].second;
+}
+
 /// "warp 3 has ended, warps 0-1 are at gemm.ptx:40": of those that are not at the barrier.
 std::string whereabouts(const Cta& cta, WaitKind kind, std::uint64_t id) {
   std::vector<std::uint32_t> ended;
@@ -261,7 +300,8 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   out.check = "sync";
   out.kernel = clusters.front()->grid->code->info.name;
   out.what = "deadlock: nothing can go on";
-  const std::vector<Waiters> all = all_waiters(clusters);
+  std::vector<Waiters> all = all_waiters(clusters);
+  rank(all);
   std::set<std::string> said;
   for (const Waiters& waiters : all) {
     if (out.places.size() == kMostPlaces) break;

@@ -27,16 +27,6 @@ bool has_waiter(const Cta& cta, std::uint32_t offset) {
   });
 }
 
-/// "1st", "12th"
-std::string ordinal(std::uint64_t number) {
-  const std::uint64_t tens = number / 10 % 10, ones = number % 10;
-  const char* const ending = tens == 1 || ones == 0 || ones > 3 ? "th"
-                             : ones == 1                        ? "st"
-                             : ones == 2                        ? "nd"
-                                                                : "rd";
-  return fmt::format("{}{}", number, ending);
-}
-
 }  // namespace
 
 void SyncChecker::report(const std::string& kernel, std::string what,
@@ -198,6 +188,31 @@ void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& ev
   }
 }
 
+std::vector<SyncChecker::Arrival> SyncChecker::Barrier::missing() const {
+  std::vector<Arrival> out;
+  for (const Arrival& arrival : before.arrivals) {
+    const bool has_come = std::ranges::any_of(phase.arrivals, [&](const Arrival& now) {
+      return now.by.insn == arrival.by.insn && now.by.warp == arrival.by.warp &&
+             now.by.cta_order == arrival.by.cta_order;
+    });
+    if (!has_come) out.push_back(arrival);
+  }
+  return out;
+}
+
+std::vector<WarpName> SyncChecker::missing_at_mbarrier(const Cta& cta, std::uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  std::vector<WarpName> out;
+  const auto state = states_.find(&cta);
+  if (state == states_.end()) return out;
+  const auto at = state->second.barriers.find(offset);
+  if (at == state->second.barriers.end()) return out;
+  for (const Arrival& arrival : at->second.missing()) {
+    out.push_back({arrival.by.cta_order, arrival.by.warp});
+  }
+  return out;
+}
+
 std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uint32_t offset) {
   const std::lock_guard lock(mutex_);
   const auto state = states_.find(&cta);
@@ -216,11 +231,8 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
                             ordinal(barrier.number + 1)));
   for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
   if (barrier.phase.arrivals.empty()) out.push_back("arrived: nobody in this phase");
-  for (const Arrival& arrival : barrier.before.arrivals) {
-    const bool has_come = std::ranges::any_of(barrier.phase.arrivals, [&](const Arrival& now) {
-      return now.by.insn == arrival.by.insn && now.by.warp == arrival.by.warp;
-    });
-    if (!has_come) out.push_back("did not come as in the phase before: " + text(arrival));
+  for (const Arrival& arrival : barrier.missing()) {
+    out.push_back("did not come as in the phase before: " + text(arrival));
   }
   if (barrier.phase.expected_bytes != 0 || barrier.phase.completed_bytes != 0) {
     out.push_back(fmt::format("bytes of this phase: {} expected, {} have come",

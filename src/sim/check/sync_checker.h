@@ -28,6 +28,7 @@ class SyncChecker final : public Observer {
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                const BarrierEvent& event) override;
   std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
+  std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override;
 
  private:
   /// Arrivals of a warp by one instruction.
@@ -41,6 +42,8 @@ class SyncChecker final : public Observer {
     std::int64_t expected_bytes = 0, completed_bytes = 0;
   };
   struct Barrier {
+    /// Arrivals of the phase before that have no like in this one.
+    std::vector<Arrival> missing() const;
     Mbarrier state;
     std::uint64_t number = 0;  ///< of the phase
     Phase phase, before;

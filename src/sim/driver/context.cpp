@@ -223,11 +223,11 @@ CUresult cuCtxSetFlags(unsigned flags) {
 }
 
 CUresult cuCtxSynchronize() {
-  return call_in_usable_context([](Context&) {});
+  return call_in_usable_context([](Context& context) { context.synchronize(); });
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle) {
-  return call([&] { given_or_current(handle).report_fault(); });
+  return call([&] { given_or_current(handle).synchronize(); });
 }
 
 CUresult cuCtxGetLimit(size_t* out, CUlimit limit) {

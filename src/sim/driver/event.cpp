@@ -73,7 +73,7 @@ CUresult cuEventQuery(CUevent handle) {
   return call([&] {
     const std::shared_ptr<Event> event = find_event(handle);
     require_outside_of_capture(*event);
-    event->context->report_fault();
+    event->context->synchronize();
   });
 }
 
@@ -81,7 +81,7 @@ CUresult cuEventSynchronize(CUevent handle) {
   return call([&] {
     const std::shared_ptr<Event> event = find_event(handle);
     require_outside_of_capture(*event);
-    event->context->report_fault();
+    event->context->synchronize();
   });
 }
 

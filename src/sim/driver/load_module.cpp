@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 
 namespace tilewright::sim {
 
@@ -85,6 +87,26 @@ std::shared_ptr<const LoadedModule> translate(Context& context, std::string ptx,
   }
 }
 
+/// Writes the text to the folder that the user wants it in. Returns the path, by which messages
+/// name the module from then on, or the name as it is
+std::string keep_text(const std::string& ptx, const std::string& name) {
+  const std::string& folder = Driver::get().options().dump_folder;
+  if (folder.empty()) return name;
+  const std::filesystem::path path =
+      std::filesystem::path(folder) / std::filesystem::path(name).filename();
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  std::ofstream file(path, std::ios::binary);
+  file << ptx;
+  file.close();
+  if (file) return path.string();
+  say(
+      fmt::format("TILEWRIGHT_SIM_DUMP: {} cannot be written; the folder must exist or be one that "
+                  "can be made",
+                  path.string()));
+  return name;
+}
+
 }  // namespace
 
 std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
@@ -92,7 +114,8 @@ std::shared_ptr<ModuleObject> load_module(Context& context, std::string ptx,
   ModuleText text = replace_module({std::move(ptx), name}, Driver::get().options().replacements);
   auto module = std::make_shared<ModuleObject>();
   module->context = &context;
-  module->loaded = translate(context, std::move(text.ptx), text.name, options);
+  const std::string place = keep_text(text.ptx, text.name);
+  module->loaded = translate(context, std::move(text.ptx), place, options);
   const std::vector<KernelInfo> kernels = module->loaded->kernels();
   note_problems(kernels, options);
   for (const KernelInfo& kernel : kernels) {

@@ -90,6 +90,11 @@ void Context::report_fault() {
   refuse(*fault_);
 }
 
+void Context::synchronize() {
+  if (Machine* const machine = device.existing_machine()) machine->forget_launches();
+  report_fault();
+}
+
 Device::Device(int ordinal_, const DeviceModel& model_, const Options& options)
     : ordinal(ordinal_),
       model(with_sms(model_, options.num_sms)),

@@ -59,6 +59,8 @@ struct Context {
   bool is_silently_broken() const;
   /// From here on every call says so. Errors   Failure with the fault
   void report_fault();
+  /// The host knows that all work has ended. Errors   as report_fault()
+  void synchronize();
   void clear();  ///< as new: no fault, default settings
 
  private:

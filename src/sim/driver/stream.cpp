@@ -69,7 +69,7 @@ CUresult cuStreamSynchronize(CUstream handle) {
   return call([&] {
     const std::shared_ptr<Stream> stream = find_stream(handle);
     require_not_captured(*stream);
-    stream->context.report_fault();
+    stream->context.synchronize();
   });
 }
 
@@ -77,7 +77,7 @@ CUresult cuStreamQuery(CUstream handle) {
   return call([&] {
     const std::shared_ptr<Stream> stream = find_stream(handle);
     require_not_captured(*stream);
-    stream->context.report_fault();
+    stream->context.synchronize();
   });
 }
 

@@ -1,5 +1,7 @@
 #include "sim/driver/work.h"
 
+#include "sim/check/finding.h"
+#include "sim/driver/functions.h"
 #include "sim/driver/graph.h"
 #include "sim/driver/module.h"
 #include "sim/driver/stream.h"
@@ -43,11 +45,22 @@ void run_work(Context&, const KernelWork& work) {
   std::optional<Fault> fault;
   {
     const std::lock_guard lock(context.device.launch_mutex);
-    fault = context.device.machine().launch(work.launch);
+    Launch launch = work.launch;
+    const auto dependent =
+        work.attributes.find(abi::CUlaunchAttributeID::kProgrammaticStreamSerialization);
+    launch.is_dependent = dependent != work.attributes.end() &&
+                          dependent->second.programmatic_stream_serialization_allowed != 0;
+    fault = context.device.machine().launch(launch);
   }
   if (!fault) return;
-  say(fault->message);
   const CUresult result = result_of(fault->kind);
+  if (fault->is_told) {
+    const char* name = nullptr;
+    abi::cuGetErrorName(result, &name);
+    say(fmt::format("{}: the launch fails for this: {}", readable_name(work.launch.kernel), name));
+  } else {
+    say(fault->message);
+  }
   // A launch that does not fit leaves the context as it was.
   if (result == CUresult::kLaunchOutOfResources) refuse(result);
   context.break_with(result);
@@ -159,6 +172,9 @@ void validate(const MemsetWork& work) {
 
 void run(Context& context, const Work& work) {
   if (context.is_silently_broken()) return;
+  const bool is_other = !std::holds_alternative<KernelWork>(work);
+  if (is_other && !std::holds_alternative<GraphWork>(work))
+    context.device.machine().forget_launches();
   std::visit([&](const auto& each) { run_work(context, each); }, work);
 }
 

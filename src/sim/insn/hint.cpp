@@ -1,4 +1,5 @@
 // Hints and waits that change no value here: caches, launch order, events, sleeping.
+#include "sim/check/observer.h"
 #include "sim/insn/lower_forms.h"
 #include "sim/insn/sections.h"
 
@@ -26,12 +27,21 @@ void lower_nanosleep(Lowering& l) {
   l.emit(run_yield, {l.source(0, type)}, 0);
 }
 
-/// Kernels run one after another: the one before has ended.
-void lower_griddepcontrol(Lowering& l) {
-  if (l.take_one_of({"launch_dependents", "wait"}) < 0) {
-    l.fail("griddepcontrol needs .launch_dependents or .wait");
+/// Kernels run one after another: the one before has ended. small: 1 for .wait
+Step run_grid_dependency(Warp& warp, const Insn& insn, std::uint32_t active) {
+  if (warp.observer != nullptr) {
+    FenceEvent event;
+    event.kind = insn.small != 0 ? FenceKind::kGridWait : FenceKind::kGridTrigger;
+    warp.observer->fence(warp, insn, active, event);
   }
-  emit_nothing(l);
+  return Step::kNext;
+}
+
+void lower_griddepcontrol(Lowering& l) {
+  const int which = l.take_one_of({"launch_dependents", "wait"});
+  if (which < 0) l.fail("griddepcontrol needs .launch_dependents or .wait");
+  l.finish_modifiers();
+  l.emit(run_grid_dependency, {}, 0).small = static_cast<std::uint8_t>(which);
 }
 
 void lower_pmevent(Lowering& l) {

@@ -4,6 +4,7 @@
 #include "sim/check/stop.h"
 #include "sim/program/engine.h"
 #include "sim/program/random_timing.h"
+#include "sim/program/stillness.h"
 #include "sim/tensor/tensor_memory.h"
 
 #include <algorithm>
@@ -20,7 +21,9 @@ namespace {
 
 Fault stopped(const Grid& grid, FaultKind kind, Finding why) {
   Fault out{kind, to_string(why)};
-  if (grid.findings != nullptr && !why.check.empty()) grid.findings->add(std::move(why));
+  if (grid.findings != nullptr && !why.check.empty()) {
+    out.is_told = grid.findings->add(std::move(why));
+  }
   return out;
 }
 
@@ -62,10 +65,15 @@ std::uint64_t run_one(Work& work, std::uint64_t index) {
   std::vector<std::unique_ptr<Cluster>> one;
   one.push_back(start_cluster(work.grid, index));
   int num_polls = 0;
+  Stillness stillness;
   while (!one[0]->is_done && !work.is_stopped) {
     const ClusterStatus status = run_or_stop(work, *one[0]);
     num_polls = status == ClusterStatus::kPolling ? num_polls + 1 : 0;
-    if (status == ClusterStatus::kStuck || num_polls > kMostPolls) work.stop(deadlock(one));
+    if (num_polls == 0) stillness.start_again();
+    if (status == ClusterStatus::kStuck || num_polls > kMostPolls ||
+        (num_polls != 0 && stillness.has_stopped(one))) {
+      work.stop(deadlock(one));
+    }
   }
   return one[0]->next_claim;
 }
@@ -113,6 +121,7 @@ void run_together(Work& work, std::uint64_t most_resident) {
   std::vector<std::unique_ptr<Cluster>> resident;
   std::vector<std::uint64_t> free_slots;
   int num_fruitless = 0;
+  Stillness stillness;
   while (!work.is_stopped) {
     bool progress = false;
     for (const std::unique_ptr<Cluster>& cluster : resident) {
@@ -130,8 +139,11 @@ void run_together(Work& work, std::uint64_t most_resident) {
     }
     if (resident.empty()) return;
     num_fruitless = progress ? 0 : num_fruitless + 1;
-    if (num_fruitless <= kMostFruitlessRounds) continue;
+    if (progress) stillness.start_again();
+    const bool has_stopped = !progress && stillness.has_stopped(resident);
+    if (num_fruitless <= kMostFruitlessRounds && !has_stopped) continue;
     num_fruitless = 0;
+    stillness.start_again();
     if (!open_columns(work.grid)) work.stop(deadlock(resident));
   }
 }
