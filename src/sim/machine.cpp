@@ -323,6 +323,10 @@ Machine::Machine(const DeviceModel& model, Options options) {
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) {
     state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
+    state_->memory.set_free_listener(
+        [shadow = state_->defined.get()](std::uint64_t address, std::uint64_t bytes) {
+          shadow->forget(address, bytes);
+        });
   }
   if (!state_->options.report_path.empty()) {
     state_->usage = std::make_unique<ReportWriter>(state_->model, state_->options.report_path);

@@ -8,6 +8,10 @@
 
 namespace tilewright::sim {
 
+namespace {
+constexpr std::uint64_t kPage = 4096;
+}
+
 ByteShadow::ByteShadow(std::uint64_t begin, std::uint64_t end) : begin_(begin), end_(end) {
   void* const found = mmap(nullptr, end - begin, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,21 +36,25 @@ void ByteShadow::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes)
 }
 
 void ByteShadow::set(std::uint64_t address, std::uint64_t bytes, bool is_defined) noexcept {
+  constexpr std::uint64_t kWorthACall = 64 * kPage;  // of the system
+  if (!is_defined && bytes >= kWorthACall) return forget(address, bytes);
+  const std::uint64_t from = std::max(address, begin_);
+  const std::uint64_t to = std::min(address + bytes, end_);
+  if (from < to) std::memset(at(from), is_defined ? kDefinedByte : 0, to - from);
+}
+
+void ByteShadow::forget(std::uint64_t address, std::uint64_t bytes) noexcept {
   const std::uint64_t from = std::max(address, begin_);
   const std::uint64_t to = std::min(address + bytes, end_);
   if (from >= to) return;
-  constexpr std::uint64_t kPage = 4096;
-  if (!is_defined && to - from >= 64 * kPage) {
-    // Whole pages go back to the system instead of being filled with zeros.
-    const std::uint64_t first = (from - begin_ + kPage - 1) / kPage * kPage + begin_;
-    const std::uint64_t last = (to - begin_) / kPage * kPage + begin_;
-    if (madvise(at(first), last - first, MADV_DONTNEED) == 0) {
-      std::memset(at(from), 0, first - from);
-      std::memset(at(last), 0, to - last);
-      return;
-    }
+  const std::uint64_t first = (from - begin_ + kPage - 1) / kPage * kPage + begin_;
+  const std::uint64_t last = (to - begin_) / kPage * kPage + begin_;
+  if (first < last && madvise(at(first), last - first, MADV_DONTNEED) == 0) {
+    std::memset(at(from), 0, first - from);
+    std::memset(at(last), 0, to - last);
+  } else {
+    std::memset(at(from), 0, to - from);
   }
-  std::memset(at(from), is_defined ? kDefinedByte : 0, to - from);
 }
 
 }  // namespace tilewright::sim

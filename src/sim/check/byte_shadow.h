@@ -40,6 +40,8 @@ class ByteShadow {
   std::uint8_t* at(std::uint64_t address) noexcept { return shadow_ + (address - begin_); }
   /// Whatever lies outside is none of its business.
   void set(std::uint64_t address, std::uint64_t bytes, bool is_defined) noexcept;
+  /// Nothing there is defined any more, and whole pages of the shadow go back to the system.
+  void forget(std::uint64_t address, std::uint64_t bytes) noexcept;
   /// What is known of `from` goes for `to`; host memory counts as defined.
   void copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) noexcept;
   /// Host memory counts as defined.

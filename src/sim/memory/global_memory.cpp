@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <iterator>
 #include <limits>
 #include <shared_mutex>
 #include <utility>
@@ -22,6 +24,8 @@ constexpr std::uint64_t kMinAlignment = 512;
 constexpr std::uint64_t kPageBytes = 4096;
 /// From this size on, fresh memory shows pages of one shared file instead of being written.
 constexpr std::uint64_t kLazyBytes = 32 << 20;
+/// So many freed allocations are remembered, for messages about accesses to them.
+constexpr std::size_t kMostFreed = 16384;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -95,7 +99,11 @@ struct GlobalMemory::State {
   std::uint64_t next_id = 1;
   std::uint64_t used_bytes = 0;
   std::atomic<std::uint64_t> version = 0;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> freed;  // address and id, the oldest first
+  std::function<void(std::uint64_t, std::uint64_t)> free_listener;
 
+  std::pair<std::uint64_t, std::uint64_t> unused_around(const Allocation& allocation) const;
+  void remember_freed(const Allocation& allocation);
   std::optional<std::uint64_t> place_fresh(std::uint64_t size, std::uint64_t align,
                                            std::uint64_t end);
   std::optional<std::uint64_t> place_freed(std::uint64_t size, std::uint64_t align,
@@ -109,6 +117,36 @@ std::optional<std::uint64_t> GlobalMemory::State::place_fresh(std::uint64_t size
   if (address > end || size > end - address) return std::nullopt;
   next = address + size;
   return address;
+}
+
+/// From where to where nothing is live, within the pages of an allocation that was freed. Small
+/// allocations share pages: the last of them to go takes the page along.
+std::pair<std::uint64_t, std::uint64_t> GlobalMemory::State::unused_around(
+    const Allocation& allocation) const {
+  const std::uint64_t end = allocation.address + allocation.size_bytes;
+  std::uint64_t from = allocation.address / kPageBytes * kPageBytes;
+  std::uint64_t to = round_up(end, kPageBytes);
+  const auto self = allocations.find(allocation.address);
+  for (auto it = self; it != allocations.begin();) {
+    const Allocation& before = (--it)->second;
+    const std::uint64_t before_end = before.address + before.size_bytes;
+    if (before_end <= from) break;
+    if (!before.is_freed) from = before_end;
+  }
+  for (auto it = std::next(self); it != allocations.end() && it->first < to; ++it) {
+    if (!it->second.is_freed) to = it->first;
+  }
+  return {from, to};
+}
+
+void GlobalMemory::State::remember_freed(const Allocation& allocation) {
+  freed.emplace_back(allocation.address, allocation.id);
+  if (freed.size() <= kMostFreed) return;
+  const auto [address, id] = freed.front();
+  freed.pop_front();
+  // Its addresses may have another owner by now.
+  const auto oldest = allocations.find(address);
+  if (oldest != allocations.end() && oldest->second.id == id) allocations.erase(oldest);
 }
 
 /// The first gap between live allocations that is large enough. What was freed there is forgotten.
@@ -196,8 +234,16 @@ void GlobalMemory::free(std::uint64_t address) {
           allocation.size_bytes);
   allocation.is_freed = true;
   state_->used_bytes -= allocation.size_bytes;
-  discard(address, allocation.size_bytes);
+  const auto [from, to] = state_->unused_around(allocation);
+  discard(from, to - from);
+  if (state_->free_listener) state_->free_listener(from, to - from);
+  state_->remember_freed(allocation);
   ++state_->version;
+}
+
+void GlobalMemory::set_free_listener(std::function<void(std::uint64_t, std::uint64_t)> listener) {
+  const std::lock_guard lock(state_->mutex);
+  state_->free_listener = std::move(listener);
 }
 
 std::optional<GlobalMemory::Allocation> GlobalMemory::find(std::uint64_t address) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,8 +23,9 @@ class GlobalMemory {
     std::uint64_t address = 0;
     std::uint64_t size_bytes = 0;
     std::uint64_t id = 0;  ///< from 1, in order of allocation
-    bool is_freed =
-        false;           ///< its addresses are not given out again before the capacity is used up
+    /// Its addresses are not given out again before the capacity is used up. The latest 16384 of
+    /// these are remembered
+    bool is_freed = false;
     std::string origin;  ///< "cuMemAlloc", "global variable lut of gemm.ptx"
   };
 
@@ -41,8 +43,14 @@ class GlobalMemory {
   std::uint64_t allocate(std::uint64_t size_bytes, std::string origin,
                          std::uint64_t align_bytes = 512);
 
+  /// Gives its memory back to the system.
   /// Errors   InvalidArgument if the address is not the start of a live allocation
   void free(std::uint64_t address);
+
+  /// Called by each free() with the addresses that nobody uses any more: those of the allocation,
+  /// and what is left of its first and last page if nothing live is there. For what is kept beside
+  /// each byte.
+  void set_free_listener(std::function<void(std::uint64_t address, std::uint64_t bytes)> listener);
 
   /// The allocation, live or freed, that holds this address. Host memory registered or allocated by
   /// the driver (pinned, managed) counts when it was announced with add_host_range.

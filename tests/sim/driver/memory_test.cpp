@@ -1,8 +1,12 @@
 // Memory, copies and fills.
 #include "tests/sim/driver/driver_fixture.h"
 
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::sim::abi {
@@ -116,6 +120,70 @@ TEST_F(DriverMemoryTest, HostMemory) {
   EXPECT_EQ(is_managed, 1u);
   *reinterpret_cast<int*>(managed) = 3;
   EXPECT_OK(cu.cuMemFree_v2(managed));
+}
+
+/// Bytes of this process that the system holds in memory.
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * 4096;
+}
+
+// The init check keeps a byte for each that was written.
+TEST_F(DriverMemoryTest, FreedMemoryGoesBackToTheSystem) {
+  constexpr std::size_t kMiB = 1 << 20;
+  CUstream stream = nullptr;
+  ASSERT_OK(cu.cuStreamCreate(&stream, 0));
+  const auto grown_by = [&](std::size_t bytes, int times, auto&& release) {
+    const std::vector<char> host(bytes, 1);
+    const std::uint64_t before = resident_bytes();
+    for (int i = 0; i < times; ++i) {
+      CUdeviceptr device = 0;
+      EXPECT_OK(cu.cuMemAlloc_v2(&device, bytes));
+      EXPECT_OK(cu.cuMemcpyHtoD_v2(device, host.data(), bytes));
+      release(device);
+    }
+    const std::uint64_t after = resident_bytes();
+    return after > before ? (after - before) / kMiB : 0;
+  };
+  const auto free_now = [&](CUdeviceptr device) { EXPECT_OK(cu.cuMemFree_v2(device)); };
+  const auto free_async = [&](CUdeviceptr device) { EXPECT_OK(cu.cuMemFreeAsync(device, stream)); };
+  // Each is 400 MiB or more in all.
+  EXPECT_LT(grown_by(40 * kMiB, 10, free_now), 100u);
+  EXPECT_LT(grown_by(40 * kMiB, 10, free_async), 100u);
+  EXPECT_LT(grown_by(kMiB, 400, free_now), 100u);
+  EXPECT_LT(grown_by(10000, 40000, free_now), 100u);
+  EXPECT_LT(grown_by(1500, 270000, free_now), 100u) << "several in a page";
+  CUdeviceptr last = 0;
+  const auto free_previous = [&](CUdeviceptr device) {
+    EXPECT_OK(cu.cuMemFree_v2(std::exchange(last, device)));
+  };
+  EXPECT_LT(grown_by(1500, 270000, free_previous), 100u) << "the neighbour is live";
+  EXPECT_OK(cu.cuMemFree_v2(last));
+  EXPECT_OK(cu.cuStreamDestroy_v2(stream));
+}
+
+TEST_F(DriverMemoryTest, MemoryOfContextsAndModulesGoesBackToTheSystem) {
+  constexpr std::size_t kBytes = 40 << 20;
+  const std::vector<char> host(kBytes, 1);
+  const std::string ptx =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .b8 lut[41943040];\n";
+  size_t free_before = 0, free_after = 0, total = 0;
+  EXPECT_OK(cu.cuMemGetInfo_v2(&free_before, &total));
+  const std::uint64_t before = resident_bytes();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_OK(cu.cuModuleUnload(load(ptx)));
+    CUcontext context = nullptr;
+    ASSERT_OK(cu.cuCtxCreate_v2(&context, 0, 0));
+    CUdeviceptr device = 0;
+    EXPECT_OK(cu.cuMemAlloc_v2(&device, kBytes));
+    EXPECT_OK(cu.cuMemcpyHtoD_v2(device, host.data(), kBytes));
+    EXPECT_OK(cu.cuCtxDestroy_v2(context));
+  }
+  EXPECT_LT(resident_bytes(), before + 3 * kBytes);
+  EXPECT_OK(cu.cuMemGetInfo_v2(&free_after, &total));
+  EXPECT_EQ(free_after, free_before);
 }
 
 TEST_F(DriverMemoryTest, Pools) {

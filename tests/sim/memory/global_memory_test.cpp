@@ -92,6 +92,34 @@ TEST(GlobalMemory, ReuseNeverOverlapsWhatIsLive) {
   EXPECT_EQ(memory.used_bytes(), kMiB);
 }
 
+TEST(GlobalMemory, TheListenerHearsWhatNobodyUsesAnyMore) {
+  GlobalMemory memory(64 * kMiB);
+  using Range = std::pair<std::uint64_t, std::uint64_t>;
+  std::vector<Range> heard;
+  memory.set_free_listener([&](std::uint64_t address, std::uint64_t bytes) {
+    heard.emplace_back(address, address + bytes);
+  });
+  const std::uint64_t a = memory.allocate(1000, "a", 4096);
+  const std::uint64_t b = memory.allocate(1000, "b");
+  const std::uint64_t c = memory.allocate(5000, "c");
+  ASSERT_LT(c, a + 4096) << "they share a page";
+  memory.free(b);
+  memory.free(a);
+  memory.free(c);
+  EXPECT_EQ(heard, (std::vector<Range>{{a + 1000, c}, {a, c}, {a, a + 8192}}));
+}
+
+TEST(GlobalMemory, OnlySomeOfTheFreedAreRemembered) {
+  GlobalMemory memory(1024 * kMiB);
+  const std::uint64_t first = memory.allocate(100, "first");
+  memory.free(first);
+  for (int i = 0; i < 20000; ++i) memory.free(memory.allocate(100, "later"));
+  EXPECT_FALSE(memory.find(first));
+  const std::uint64_t last = memory.allocate(100, "last");
+  memory.free(last);
+  EXPECT_TRUE(memory.find(last) && memory.find(last)->is_freed);
+}
+
 TEST(GlobalMemory, Exhaustion) {
   GlobalMemory memory(kMiB);
   EXPECT_THAT(error_of(ErrorKind::kOutOfMemory, [&] { memory.allocate(2 * kMiB, "cuMemAlloc"); }),
