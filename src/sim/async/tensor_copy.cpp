@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tilewright::sim {
@@ -59,17 +60,24 @@ void for_each_granule(const TensorCopy& copy, const TensorRow& row, Visit&& visi
   const TensorMapFields& map = *copy.map;
   const std::uint32_t begin = copy.shared_address + row.shared_offset;
   const std::uint32_t end = row.before + row.inside + row.after;
-  const auto place = [&](std::uint32_t linear) {
-    return swizzled(map.swizzle, begin + linear) - copy.shared_address;
-  };
-  const bool is_flipped = map.swizzle == TensorSwizzle::k128BAtom32BFlip8B;
   if (is_padded(map.element)) {
     const std::uint32_t group = map.element == TensorElement::k16U6Align16B ? 12 : 8;
-    for (std::uint32_t at = 0; at < end; at += group) visit(at, place(at / group * 16), group);
-  } else if (is_flipped) {
-    for (std::uint32_t at = 0; at < end; at += 8) visit(at, place(at), 8u);
-  } else {
-    for (std::uint32_t at = 0; at < end; at += 16) visit(at, place(at), 16u);
+    for (std::uint32_t at = 0; at < end; at += group) {
+      const std::uint32_t linear = begin + at / group * 16;
+      visit(at, swizzled(map.swizzle, linear) - copy.shared_address, group);
+    }
+    return;
+  }
+  // What is changed of an address is the same for all of a line of 128 bytes.
+  const bool is_flipped = map.swizzle == TensorSwizzle::k128BAtom32BFlip8B;
+  for (std::uint32_t at = 0; at < end;) {
+    const std::uint32_t change = swizzled(map.swizzle, begin + at) ^ (begin + at);
+    const std::uint32_t stop = std::min(end, at + 128 - (begin + at) % 128);
+    if (is_flipped) {
+      for (; at < stop; at += 8) visit(at, ((begin + at) ^ change) - copy.shared_address, 8u);
+    } else {
+      for (; at < stop; at += 16) visit(at, ((begin + at) ^ change) - copy.shared_address, 16u);
+    }
   }
 }
 

@@ -296,6 +296,42 @@ Step run_shuffle(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
+/// prmt with selectors of the lanes' own: bits 2..0 of each name a byte of the pair, bit 3 asks for
+/// its sign in all bits.
+Step run_permute(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const auto load = [](const void* p) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+  };
+  const auto* a = warp.row<std::uint32_t>(insn.op[1]);
+  const auto* b = warp.row<std::uint32_t>(insn.op[2]);
+  const auto* c = warp.row<std::uint32_t>(insn.op[3]);
+  auto* d = warp.row<std::uint32_t>(insn.op[0]);
+  alignas(64) std::uint32_t blended[kLanes];
+  std::uint32_t* out = active == kAllLanes ? d : blended;
+  const __m256i lane_bytes = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404,
+                                               0x08080808, 0x0c0c0c0c);
+  const __m256i three = _mm256_set1_epi8(3), four = _mm256_set1_epi8(4);
+  const __m256i eight = _mm256_set1_epi8(8), zero = _mm256_setzero_si256();
+  for (int i = 0; i < kLanes; i += 8) {
+    // One selector in each byte.
+    __m256i s = _mm256_and_si256(load(c + i), _mm256_set1_epi32(0xffff));
+    s = _mm256_and_si256(_mm256_or_si256(s, _mm256_slli_epi32(s, 8)),
+                         _mm256_set1_epi32(0x00ff00ff));
+    s = _mm256_and_si256(_mm256_or_si256(s, _mm256_slli_epi32(s, 4)),
+                         _mm256_set1_epi32(0x0f0f0f0f));
+    const __m256i byte = _mm256_or_si256(_mm256_and_si256(s, three), lane_bytes);
+    const __m256i is_b = _mm256_cmpeq_epi8(_mm256_and_si256(s, four), four);
+    const __m256i is_sign = _mm256_cmpeq_epi8(_mm256_and_si256(s, eight), eight);
+    const __m256i value = _mm256_blendv_epi8(_mm256_shuffle_epi8(load(a + i), byte),
+                                             _mm256_shuffle_epi8(load(b + i), byte), is_b);
+    const __m256i sign = _mm256_cmpgt_epi8(zero, value);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                        _mm256_blendv_epi8(value, sign, is_sign));
+  }
+  if (active != kAllLanes) blend(d, blended, active);
+  return Step::kNext;
+}
+
 template <bitwise::PermuteMode kMode>
 std::uint32_t permute_by(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return bitwise::permute(a, b, bitwise::permute_selectors(kMode, c));
@@ -303,9 +339,12 @@ std::uint32_t permute_by(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
 
 void lower_prmt(Lowering& l) {
   using Mode = bitwise::PermuteMode;
-  constexpr ExecFn kExecs[] = {lanes<permute_by<Mode::kIndex>>, lanes<permute_by<Mode::kF4e>>,
-                               lanes<permute_by<Mode::kB4e>>,   lanes<permute_by<Mode::kRc8>>,
-                               lanes<permute_by<Mode::kEcl>>,   lanes<permute_by<Mode::kEcr>>,
+  constexpr ExecFn kExecs[] = {run_permute,
+                               lanes<permute_by<Mode::kF4e>>,
+                               lanes<permute_by<Mode::kB4e>>,
+                               lanes<permute_by<Mode::kRc8>>,
+                               lanes<permute_by<Mode::kEcl>>,
+                               lanes<permute_by<Mode::kEcr>>,
                                lanes<permute_by<Mode::kRc16>>};
   const Type type = l.type();
   if (type != Type::kB32) refuse_type(l, type);

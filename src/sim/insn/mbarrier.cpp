@@ -210,6 +210,26 @@ std::uint64_t parity_of_token(std::uint64_t token) {
   return token >> 61 & 1;
 }
 
+/// Whether 32 values are the same.
+template <class T>
+bool is_uniform(const T* values) {
+  T difference = 0;
+  for (int lane = 0; lane < kLanes; ++lane) difference |= values[lane] ^ values[0];
+  return difference == 0;
+}
+
+/// The lanes whose answers differ, as far as can be seen cheaply: one for all if all ask the same
+/// and nobody is to be told.
+std::uint32_t lanes_that_ask(Warp& warp, const Insn& insn, const WaitForm& form,
+                             std::uint32_t active, const LaneAddresses& addresses) {
+  if (warp.observer != nullptr || active != kAllLanes || !is_uniform(addresses.data())) {
+    return active;
+  }
+  const bool is_same = form.is_parity ? is_uniform(warp.row<std::uint32_t>(insn.op[2]))
+                                      : is_uniform(warp.row<std::uint64_t>(insn.op[2]));
+  return is_same ? 1 : active;
+}
+
 // op: p, base, state or parity
 Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
   const WaitForm& form = *static_cast<const WaitForm*>(insn.extra);
@@ -218,7 +238,8 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
   std::uint32_t complete = 0;
   MbarrierPlace place, first;
   std::uint64_t last_address = ~std::uint64_t{0}, first_parity = 0;
-  for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) {
+  const std::uint32_t asking = lanes_that_ask(warp, insn, form, active, addresses);
+  for (std::uint32_t rest = asking; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (addresses[lane] != last_address) {
       place = find_mbarrier(warp, lane, form.address.space, addresses[lane]);
@@ -239,6 +260,7 @@ Step wait(Warp& warp, const Insn& insn, std::uint32_t active) {
       tell_wait(warp, insn, form, lane, place, parity, result.is_complete);
     }
   }
+  if (asking != active && complete != 0) complete = active;
   // Lanes that succeed need not wait for the others: a try_wait may fail at any time.
   if (form.is_try && complete == 0 && !warp.is_timed_out) {
     warp.wait = {WaitKind::kMbarrier, first.address, first_parity};

@@ -24,6 +24,7 @@ class ScopedNames {
   void open() { ++depth_; }
 
   void close() {
+    forget_most();
     for (; !entries_.empty() && entries_.back().depth == depth_; entries_.pop_back()) {
       const Entry& entry = entries_.back();
       if (entry.hidden == kNothing) {
@@ -58,6 +59,19 @@ class ScopedNames {
   const std::vector<Entry>& entries() const noexcept { return entries_; }
 
  private:
+  /// A function declares thousands of registers beside a few names of the module: to look each up
+  /// again takes longer than to begin anew with those that stay. They hide nothing then.
+  void forget_most() {
+    std::size_t num_left = entries_.size();
+    while (num_left > 0 && entries_[num_left - 1].depth == depth_) --num_left;
+    if (entries_.size() - num_left < 2 * num_left + 16) return;
+    entries_.resize(num_left);
+    innermost_.clear();
+    for (std::size_t i = 0; i < num_left; ++i) {
+      innermost_[entries_[i].name] = static_cast<std::uint32_t>(i);
+    }
+  }
+
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
 
   std::unordered_map<std::string_view, std::uint32_t> innermost_;

@@ -32,17 +32,22 @@ std::uint32_t chunk_address(const MatrixDescriptor& d, const OperandTile& tile, 
   return operand_address(d, tile.major, byte, outer, 1);
 }
 
-/// No byte of the tile lies at this address or beyond; cheap, and often too careful. Swizzling
-/// stays inside a line of 128 bytes.
+/// No byte of the tile lies at this address or beyond: the line of 128 bytes, in which swizzling
+/// stays, behind the largest linear address or one a little larger.
 std::uint64_t end_of_lines(const MatrixDescriptor& d, const OperandTile& tile) {
-  const auto span = static_cast<std::uint64_t>(d.swizzle);
+  const auto span = static_cast<std::uint32_t>(d.swizzle);
   const ChunkWalk walk = walk_of(tile);
-  const std::uint64_t rows = std::max<std::uint64_t>(span, kChunkBytes);
-  const std::uint64_t strides =
-      std::uint64_t{walk.outer / 8} * std::max(d.stride_bytes, d.leading_bytes) +
-      std::uint64_t{walk.contiguous_bytes} / rows * std::max(d.stride_bytes, d.leading_bytes);
-  const std::uint64_t last = d.start_address + strides + 8 * rows + walk.contiguous_bytes;
-  return (last + 127) / 128 * 128;
+  const std::uint64_t stride = d.stride_bytes, leading = d.leading_bytes;
+  const std::uint32_t last_byte = walk.contiguous_bytes - 1, last = walk.outer - 1;
+  std::uint64_t address = d.start_address + std::uint64_t{7} * std::max(span, kChunkBytes);
+  if (tile.major == OperandMajor::kK) {
+    address += last / 8 * stride + (span == 0 ? last_byte / 16 * leading + 15 : last_byte);
+  } else if (span == 0) {
+    address += last / 8 * leading + last_byte / 16 * stride + 15;
+  } else {
+    address += last / 8 * stride + last_byte / span * leading + std::min(last_byte, span - 1);
+  }
+  return (address / 128 + 1) * 128;
 }
 
 /// The exact check, in the order of rows and k.
@@ -98,6 +103,44 @@ void gather_mn_major(const std::byte* shared, const MatrixDescriptor& d, const O
   }
 }
 
+using Halves = std::uint16_t __attribute__((vector_size(16)));
+
+/// Transposes 8 x 8: interleaving the first half with the second, three times.
+void transpose(Halves (&v)[8]) {
+  for (int round = 0; round < 3; ++round) {
+    Halves next[8];
+    for (int i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shuffle(v[i], v[i + 4], Halves{0, 8, 1, 9, 2, 10, 3, 11});
+      next[2 * i + 1] = __builtin_shuffle(v[i], v[i + 4], Halves{4, 12, 5, 13, 6, 14, 7, 15});
+    }
+    std::copy_n(next, 8, v);
+  }
+}
+
+/// gather_mn_major() for codes of 16 bits in whole chunks, eight k at a time: the usual case.
+void gather_mn_halves(const std::byte* shared, const MatrixDescriptor& d, const OperandTile& tile,
+                      std::byte* codes) {
+  constexpr std::uint32_t kMostK = 256;
+  const ChunkWalk walk = walk_of(tile);
+  const std::size_t row_bytes = sizeof(std::uint16_t) * walk.outer;
+  std::uint32_t lines[kMostK];  // linear addresses
+  for (std::uint32_t k = 0; k < walk.outer; ++k) lines[k] = linear_address(d, tile.major, 0, k, 2);
+  for (std::uint32_t byte = 0; byte < walk.contiguous_bytes; byte += kChunkBytes) {
+    const std::uint32_t offset = linear_address(d, tile.major, byte / 2, 0, 2) - d.start_address;
+    std::byte* const first_row = codes + byte / 2 * row_bytes;
+    for (std::uint32_t k = 0; k < walk.outer; k += 8) {
+      Halves chunks[8];
+      for (std::uint32_t i = 0; i < 8; ++i) {
+        std::memcpy(&chunks[i], shared + swizzled(d.swizzle, lines[k + i] + offset), kChunkBytes);
+      }
+      transpose(chunks);
+      for (std::uint32_t i = 0; i < 8; ++i) {
+        std::memcpy(first_row + i * row_bytes + k * 2, &chunks[i], kChunkBytes);
+      }
+    }
+  }
+}
+
 void check(const OperandTile& tile, std::span<std::byte> codes) {
   const bool is_element =
       tile.element_bytes == 1 || tile.element_bytes == 2 || tile.element_bytes == 4;
@@ -122,6 +165,8 @@ GatherResult gather_tile(std::span<const std::byte> shared, const MatrixDescript
   }
   if (tile.major == OperandMajor::kK) {
     gather_k_major(shared.data(), descriptor, tile, codes.data());
+  } else if (tile.element_bytes == 2 && tile.rows % 8 == 0 && tile.k % 8 == 0) {
+    gather_mn_halves(shared.data(), descriptor, tile, codes.data());
   } else if (tile.element_bytes == 1) {
     gather_mn_major<std::uint8_t>(shared.data(), descriptor, tile, codes.data());
   } else if (tile.element_bytes == 2) {

@@ -53,10 +53,10 @@ constexpr std::uint32_t swizzled(OperandSwizzle swizzle, std::uint32_t address) 
 ///     K-major,  span S       (mn/8)*SBO + (mn%8)*S + kb
 ///     MN-major, no swizzle   (mb/16)*SBO + mb%16 + (k%8)*16 + (k/8)*LBO          mb = mn * bytes
 ///     MN-major, span S       (mb/S)*LBO + mb%S + (k%8)*S + (k/8)*SBO
-/// The start address is added first and the sum swizzled.
-constexpr std::uint32_t operand_address(const MatrixDescriptor& d, OperandMajor major,
-                                        std::uint32_t mn, std::uint32_t k,
-                                        std::uint32_t element_bytes) {
+/// The start address is added, the sum not swizzled yet.
+constexpr std::uint32_t linear_address(const MatrixDescriptor& d, OperandMajor major,
+                                       std::uint32_t mn, std::uint32_t k,
+                                       std::uint32_t element_bytes) {
   const auto span = static_cast<std::uint32_t>(d.swizzle);
   const std::uint32_t kb = k * element_bytes;
   const std::uint32_t mb = mn * element_bytes;
@@ -69,7 +69,13 @@ constexpr std::uint32_t operand_address(const MatrixDescriptor& d, OperandMajor 
                  ? mb / 16 * d.stride_bytes + mb % 16 + k % 8 * 16 + k / 8 * d.leading_bytes
                  : mb / span * d.leading_bytes + mb % span + k % 8 * span + k / 8 * d.stride_bytes;
   }
-  return swizzled(d.swizzle, d.start_address + offset);
+  return d.start_address + offset;
+}
+/// The same, swizzled: where the element lies.
+constexpr std::uint32_t operand_address(const MatrixDescriptor& d, OperandMajor major,
+                                        std::uint32_t mn, std::uint32_t k,
+                                        std::uint32_t element_bytes) {
+  return swizzled(d.swizzle, linear_address(d, major, mn, k, element_bytes));
 }
 
 /// The part of an operand that an instruction reads: `rows` (m of A, n of B) times k elements.

@@ -133,6 +133,39 @@ inline void find_largest(const FastTile& tile, int row, Ints (&largest)[kRows][k
   }
 }
 
+/// -1 in the lanes of a vector of columns where all products with this row of A are zero.
+inline Ints zero_products(const FastTile& tile, int row, int col) {
+  const float* const a = tile.a + row * tile.k;
+  Words of_a{}, of_b{};
+  for (int i = 0; i < tile.k; ++i) {
+    of_a |= bits_as<Words>(Floats{} + a[i]);
+    of_b |= load<Words>(tile.b + i * tile.stride + col);
+  }
+  return (of_a << 1 == 0) | (of_b << 1 == 0);
+}
+
+/// Padding and masked scores make whole rows of zeros. Lanes whose sum has nothing but zeros get an
+/// exponent that the block can work with. False if a lane is left outside of least..253.
+template <int kRows, int kVectors>
+inline bool settle_zeros(const FastTile& tile, int row, const std::uint32_t* c, int pitch,
+                         int least, Ints (&largest)[kRows][kVectors],
+                         Floats (&scales)[kRows][kVectors], Ints (&terms)[kRows][kVectors]) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const Ints is_outside =
+          ints_of(words_of(largest[r][v] - least) > static_cast<std::uint32_t>(253 - least));
+      if (any_of(is_outside) == 0) continue;
+      const Words old = c == nullptr ? Words{} : load<Words>(c + r * pitch + v * kLanes);
+      const Ints is_zero = zero_products(tile, row + r, v * kLanes) & (old == 0);
+      if (any_of(is_outside & ~is_zero) != 0) return false;
+      largest[r][v] = (largest[r][v] & ~is_outside) | (is_outside & 253);
+      scales[r][v] = bits_as<Floats>(words_of(254 - largest[r][v]) << 23);
+      terms[r][v] &= ~is_outside;  // their scale was no number
+    }
+  }
+  return true;
+}
+
 /// Whole vectors inside the tile. False if a lane needs care: then nothing was written. That is so
 /// up to CareLimit::most and beyond a biased 253, whose scales would be no normal numbers.
 template <int kRows, int kVectors, int kOutput>
@@ -160,7 +193,10 @@ inline bool compute_fast_block(const FastTile& tile, int row, const std::uint32_
     }
   }
   if (least > 253) return false;
-  if (any_of(ints_of(farthest > static_cast<std::uint32_t>(253 - least))) != 0) return false;
+  if (any_of(ints_of(farthest > static_cast<std::uint32_t>(253 - least))) != 0 &&
+      !settle_zeros(tile, row, c, pitch, least, largest, scales, terms)) {
+    return false;
+  }
   const int split = tile.k > 16 && f > kMaxShortFractionBits ? 16 : tile.k;
   for (int first = 0; first < tile.k; first += split) {
     const int last = first + split < tile.k ? first + split : tile.k;

@@ -26,11 +26,13 @@ enum class Data {
   kSparse,
   kEqual,
   kTiny,
-  kZerosAndHuge
+  kZerosAndHuge,
+  kZeroRows,  ///< three of four rows, and of accumulators, are zeros of either sign
 };
-constexpr Data kAllData[] = {
-    Data::kNormal, Data::kWideSpread, Data::kAnyCode, Data::kCancelling, Data::kSubnormal,
-    Data::kHuge,   Data::kSparse,     Data::kEqual,   Data::kTiny,       Data::kZerosAndHuge};
+constexpr Data kAllData[] = {Data::kNormal,       Data::kWideSpread, Data::kAnyCode,
+                             Data::kCancelling,   Data::kSubnormal,  Data::kHuge,
+                             Data::kSparse,       Data::kEqual,      Data::kTiny,
+                             Data::kZerosAndHuge, Data::kZeroRows};
 
 /// Every variant that runs here. multiply_tile() takes the variant as its last argument.
 std::vector<KernelVariant> variants() {
@@ -71,6 +73,8 @@ class Generator {
         if (any % 3 == 0) return sign;
         return any % 3 == 1 ? encode(format, std::ldexp(normal, -60))
                             : sign | (max_finite_code(format) - (any >> 8) % 64);
+      case Data::kZeroRows:
+        return index / 16 % 4 != 0 ? sign : encode(format, normal);
       case Data::kEqual:
         break;
     }
@@ -126,6 +130,7 @@ std::vector<std::uint32_t> accumulators(const Case& c, Data data, Generator& gen
     // Mostly near the products, sometimes anything.
     const bool is_near = i % 4 != 0 || data == Data::kNormal;
     codes[i] = i % 5 == 0 ? 0 : generate.code(format, is_near ? Data::kNormal : data, 0);
+    if (data == Data::kZeroRows && i % 16 < 12) codes[i] = i % 11 == 0 ? format.sign_mask() : 0;
   }
   return codes;
 }
