@@ -3,6 +3,7 @@
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/plain_store.h"
 #include "sim/insn/sections.h"
+#include "sim/program/turn_order.h"
 
 #include <array>
 #include <mutex>
@@ -65,6 +66,7 @@ bool is_failed_poll(AtomicOp op, T old, T value) {
 template <class T>
 Step atomic(Warp& warp, const Insn& insn, std::uint32_t active) {
   const AtomicForm& form = *static_cast<const AtomicForm*>(insn.extra);
+  await_turn(warp, form.address, active);
   LanePointers pointers;
   resolve(warp, insn, active, form.address, form.access, pointers);
   bool is_poll = false;
@@ -151,6 +153,21 @@ ExecFn pick(Type type) {
   }
 }
 
+/// Whether the memory does not show in which order these ran; nobody looks at the old values.
+bool commutes(const AtomicForm& form, bool has_result) {
+  const bool is_extreme = form.op == AtomicOp::kMin || form.op == AtomicOp::kMax;
+  const bool is_bitwise =
+      form.op == AtomicOp::kAnd || form.op == AtomicOp::kOr || form.op == AtomicOp::kXor;
+  const bool is_sum = form.op == AtomicOp::kAdd && !is_float(form.type);
+  return !has_result && form.count == 1 && (is_sum || is_extreme || is_bitwise);
+}
+
+/// A number for each operation and type.
+std::uint8_t kind_of(const AtomicForm& form) {
+  return static_cast<std::uint8_t>(static_cast<int>(form.op) * 16 + (is_signed(form.type) ? 8 : 0) +
+                                   bytes_of(form.type) / 4);
+}
+
 /// atom has the old value in operand 0, red has no result.
 void lower(Lowering& l, bool has_result) {
   AtomicForm form;
@@ -185,7 +202,9 @@ void lower(Lowering& l, bool has_result) {
   Insn& insn = l.emit(pick(form.type), {kept->address.base}, 0);
   insn.extra = kept;
   insn.flags |= kMemoryRead | kMemoryWrite | kAtomic | kUsesUndefined;
+  insn.small = kind_of(*kept);
   if (space == AddressSpace::kGlobal || space == AddressSpace::kGeneric) insn.flags |= kCrossCta;
+  if (commutes(*kept, has_result)) insn.flags |= kCommutes;
   for (int j = 0; j < kept->count; ++j) {
     if (kept->old[j] != kNoRow) l.also_writes(kept->old[j]);
     l.also_reads(kept->value[j]);

@@ -4,6 +4,7 @@
 #include "sim/insn/bulk_form.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
+#include "sim/program/turn_order.h"
 
 #include <fmt/format.h>
 
@@ -63,6 +64,7 @@ void start(Warp& warp, const Insn& insn, int lane, const BulkForm& form, const B
   const std::uint64_t token = tell(warp, insn, lane, form, copy);
   if (form.modifiers.direction == BulkDirection::kStore) {
     start_async(warp, [&warp, &insn, &form, copy, token, done = join_bulk_group(warp, lane)] {
+      if (form.is_reduction) await_turn(*warp.cta->cluster);
       move_bytes(form, copy);
       finish_async(warp, insn, token);
       done();

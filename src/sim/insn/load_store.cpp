@@ -5,6 +5,7 @@
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
 #include "sim/memory/lane_transpose.h"
+#include "sim/program/turn_order.h"
 
 #include <array>
 
@@ -56,6 +57,8 @@ void write_elements(Warp& warp, const MoveForm& form, const LanePointers& pointe
 template <class T, int N>
 Step load(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MoveForm& form = form_of(insn);
+  if (form.is_cross_cta) [[unlikely]]
+    await_turn(warp, form.address, active);
   if (active == kAllLanes && form.is_direct) [[likely]] {
     const std::byte* const from = resolve_run(warp, insn, form.address, form.access);
     if (from != nullptr) [[likely]] {
@@ -113,6 +116,8 @@ void scatter(const LanePointers& pointers, const std::array<const T*, N>& rows,
 template <class T, int N>
 Step store(Warp& warp, const Insn& insn, std::uint32_t active) {
   const MoveForm& form = form_of(insn);
+  if (form.is_cross_cta) [[unlikely]]
+    await_turn(warp, form.address, active);
   if (active == kAllLanes && form.is_direct) [[likely]] {
     std::byte* const to = resolve_run(warp, insn, form.address, form.access);
     if (to != nullptr) [[likely]] {
@@ -261,6 +266,7 @@ void lower_ld(Lowering& l) {
   const bool is_param = form.address.space == AddressSpace::kParam && form.address.base == kNoRow;
   const ExecFn exec = is_param ? pick<LoadParam>(m.type, m.count) : pick<Load>(m.type, m.count);
   const std::uint16_t flags = cross_cta_flag(form);
+  form.is_cross_cta = flags != 0;
   const MoveForm* kept = l.keep(form);
   Insn& insn = l.emit(exec, {kept->address.base}, 0);
   insn.extra = kept;
@@ -276,6 +282,7 @@ void lower_store(Lowering& l) {
   form.address = address_form(l, 0, m.space);
   bind_elements(l, form, m, 1);
   const std::uint16_t flags = cross_cta_flag(form);
+  form.is_cross_cta = flags != 0;
   const MoveForm* kept = l.keep(form);
   Insn& insn = l.emit(pick<Store>(m.type, m.count), {kept->address.base}, 0);
   insn.extra = kept;

@@ -18,7 +18,8 @@ struct MoveForm {
   std::array<Row, kMaxMoveElements> rows{};
   std::array<std::uint8_t, kMaxMoveElements> row_bytes{};  ///< 0 behind the last element
   bool is_signed = false;
-  bool is_direct = true;  ///< registers are as wide as the elements
+  bool is_direct = true;      ///< registers are as wide as the elements
+  bool is_cross_cta = false;  ///< orders, and may be of memory that other CTAs see
   Step step = Step::kNext;
 };
 

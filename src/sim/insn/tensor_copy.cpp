@@ -5,6 +5,7 @@
 #include "sim/insn/lower_forms.h"
 #include "sim/insn/sections.h"
 #include "sim/memory/access_fault.h"
+#include "sim/program/turn_order.h"
 
 #include <memory>
 #include <vector>
@@ -115,6 +116,7 @@ void move_bytes(Warp& warp, int lane, const TensorForm& form, const TensorWork& 
       break;
     }
     case TensorTask::kReduce: {
+      await_turn(*warp.cta->cluster);
       GlobalRows rows{warp, lane, AccessKind::kAtomic};
       reduce(work.copy, form.op, rows, work.shared);
       break;

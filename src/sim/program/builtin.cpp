@@ -3,6 +3,7 @@
 
 #include "sim/program/code.h"
 #include "sim/program/control.h"
+#include "sim/program/turn_order.h"
 #include "sim/program/warp.h"
 
 #include <bit>
@@ -165,6 +166,7 @@ void write_result(const Warp& warp, int lane, const Insn& insn, T value) {
 }  // namespace
 
 Step call_vprintf(Warp& warp, const Insn& insn, std::uint32_t active) {
+  await_turn(*warp.cta->cluster);
   const BuiltinCall& call = call_of(insn);
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) == 0) continue;
@@ -212,6 +214,7 @@ void require_of_kernel(const Warp& warp, std::uint64_t address, int lane) {
 }  // namespace
 
 Step call_malloc(Warp& warp, const Insn& insn, std::uint32_t active) {
+  await_turn(*warp.cta->cluster);
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     const auto bytes = read_local<std::uint64_t>(warp, lane, call_of(insn).arguments[0]);
@@ -227,6 +230,7 @@ Step call_malloc(Warp& warp, const Insn& insn, std::uint32_t active) {
 }
 
 Step call_free(Warp& warp, const Insn& insn, std::uint32_t active) {
+  await_turn(*warp.cta->cluster);
   for (int lane = 0; lane < kLanes; ++lane) {
     if ((active >> lane & 1) == 0) continue;
     const auto address = read_local<std::uint64_t>(warp, lane, call_of(insn).arguments[0]);

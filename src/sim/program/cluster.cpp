@@ -144,6 +144,21 @@ void start_warp(Warp& warp, Cta& cta, std::uint32_t index) {
   }
 }
 
+/// What a CTA of this launch needs, in bytes.
+struct CtaSizes {
+  std::size_t shared = 0, registers = 0, local = 0;  ///< registers and local memory of a warp
+  std::uint32_t num_warps = 0;
+
+  explicit CtaSizes(const Grid& grid) {
+    const KernelCode& code = *grid.code;
+    num_warps = static_cast<std::uint32_t>((grid.launch->block.count() + 31) / 32);
+    shared = align_up(code.dynamic_shared_offset + grid.launch->dynamic_shared_bytes, 1024);
+    registers = align_up(code.register_bytes, kRowAlign);
+    local = align_up(std::size_t{32} * code.info.local_bytes, kRowAlign);
+  }
+  std::size_t total() const { return 1024 + shared + num_warps * (registers + local); }
+};
+
 std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3& index) {
   const Grid& grid = *cluster.grid;
   const Launch& launch = *grid.launch;
@@ -158,12 +173,8 @@ std::unique_ptr<Cta> start_cta(Cluster& cluster, std::uint32_t rank, const Dim3&
   cta->num_threads = cta->num_live_threads = static_cast<std::uint32_t>(launch.block.count());
   cta->shared_bytes = code.dynamic_shared_offset + launch.dynamic_shared_bytes;
   cta->barriers = std::make_unique<NamedBarriers>(cta->num_threads);
-  const std::uint32_t num_warps = (cta->num_threads + 31) / 32;
-  const std::size_t shared = align_up(cta->shared_bytes, 1024);
-  const std::size_t registers = align_up(code.register_bytes, kRowAlign);
-  const std::size_t local = align_up(std::size_t{32} * code.info.local_bytes, kRowAlign);
-  cta->storage =
-      std::make_unique_for_overwrite<std::byte[]>(1024 + shared + num_warps * (registers + local));
+  const auto [shared, registers, local, num_warps] = CtaSizes(grid);
+  cta->storage = StoragePool::take(grid.storage);
   std::byte* next = cta->storage.get();
   next += 1024 - reinterpret_cast<std::uintptr_t>(next) % 1024;
   cta->shared = next;
@@ -248,6 +259,28 @@ ClusterStatus run_round(Cluster& cluster, bool& is_done) {
 }
 
 }  // namespace
+
+StoragePool::Storage StoragePool::take(const std::shared_ptr<StoragePool>& pool) {
+  std::unique_ptr<std::byte[]> memory;
+  {
+    const std::lock_guard lock(pool->mutex_);
+    if (!pool->free_.empty()) {
+      memory = std::move(pool->free_.back());
+      pool->free_.pop_back();
+    }
+  }
+  if (memory == nullptr) memory = std::make_unique_for_overwrite<std::byte[]>(pool->bytes_);
+  return Storage(memory.release(), Return{pool});
+}
+
+void StoragePool::give_back(std::byte* memory) {
+  const std::lock_guard lock(mutex_);
+  free_.emplace_back(memory);
+}
+
+std::shared_ptr<StoragePool> make_storage_pool(const Grid& grid) {
+  return std::make_shared<StoragePool>(CtaSizes(grid).total());
+}
 
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx) {
   const Launch& launch = *grid.launch;

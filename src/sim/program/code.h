@@ -58,7 +58,10 @@ struct KernelCode {
   std::vector<SharedAddressRow> shared_addresses;
   std::uint32_t dynamic_shared_offset = 0;  ///< reserved bytes included
   bool is_cross_cta = false;                ///< CTAs can talk to each other
-  bool claims_clusters = false;             ///< has clusterlaunchcontrol.try_cancel
+  /// ... and what they do so is no mere counting: its order shows. Always if not is_cross_cta
+  bool is_ordered = true;
+  bool has_tensor_memory = false;  ///< has tcgen05 instructions
+  bool claims_clusters = false;    ///< has clusterlaunchcontrol.try_cancel
   std::vector<std::shared_ptr<void>> owned;
   std::vector<std::shared_ptr<const Instruction>> made;  ///< instructions that no text has
 

@@ -43,6 +43,18 @@ std::uint32_t register_limit(const LaunchBounds& bounds) {
   return static_cast<std::uint32_t>(std::min(most, std::max(fitting, 2 * kUnit)));
 }
 
+/// Whether all that CTAs tell each other is integers that they add up, or the like.
+bool is_mere_counting(const KernelCode& code) {
+  const Insn* first = nullptr;
+  for (const Insn& insn : code.insns) {
+    if ((insn.flags & kCrossCta) == 0) continue;
+    if ((insn.flags & kCommutes) == 0) return false;
+    if (first == nullptr) first = &insn;
+    if (insn.small != first->small) return false;
+  }
+  return first != nullptr;
+}
+
 }  // namespace
 
 CodeBuilder::CodeBuilder(const Module& module, const VariableAddresses& addresses,
@@ -84,6 +96,7 @@ std::unique_ptr<KernelCode> CodeBuilder::build(const Function& entry) {
     code_->info.local_bytes = stack_->end;
   }
   code_->register_bytes = static_cast<std::uint32_t>(align_up(next_row_, 64));
+  code_->is_ordered = !is_mere_counting(*code_);
   plan_definedness(*code_, registers_);
   code_->constants.resize(code_->register_bytes - code_->constants_begin);
   code_->info.num_registers =
@@ -212,6 +225,7 @@ void CodeBuilder::translate_syntax(const FlatInsn& flat) {
     fail_at(module_, flat.syntax->pos, unknown_instruction(*flat.syntax, module_));
   }
   check_target(*row_, *flat.syntax);
+  if (flat.syntax->opcode == "tcgen05") code_->has_tensor_memory = true;
   Lowering lowering(*this, *flat_.copies[flat.copy].function, *flat.syntax);
   lowering.modifiers_.erase(lowering.modifiers_.begin(),
                             lowering.modifiers_.begin() + static_cast<std::ptrdiff_t>(num_leading));

@@ -33,6 +33,9 @@ bool has_warpgroup_committed(const Warp& warp, std::uint64_t num_groups);
 /// Whether they all have come to so many wgmmas.
 bool has_warpgroup_come(const Warp& warp, std::uint64_t num_wgmmas);
 
+/// Memory for the CTAs of a launch: of the right size, none yet.
+std::shared_ptr<StoragePool> make_storage_pool(const Grid& grid);
+
 /// A cluster of CTAs with all their warps, ready to start.
 std::unique_ptr<Cluster> start_cluster(Grid& grid, std::uint64_t cluster_idx);
 

@@ -5,6 +5,7 @@
 #include "sim/program/engine.h"
 #include "sim/program/random_timing.h"
 #include "sim/program/stillness.h"
+#include "sim/program/turn_order.h"
 #include "sim/tensor/tensor_memory.h"
 
 #include <algorithm>
@@ -54,7 +55,8 @@ ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
   try {
     return run_cluster(cluster);
   } catch (const FaultError& error) {
-    work.stop(place_fault(*cluster.running, error));
+    await_turn(cluster);  // the first one counts
+    if (!work.is_stopped) work.stop(place_fault(*cluster.running, error));
   }
   return ClusterStatus::kDone;
 }
@@ -116,21 +118,35 @@ bool open_columns(const Grid& grid) {
 }
 
 /// CTAs that may wait for each other: as many at a time as the device holds, in turns.
-void run_together(Work& work, std::uint64_t most_resident) {
+void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_threads) {
   constexpr int kMostFruitlessRounds = 100'000;
+  // Enough for many host threads; the order of turns may not depend on how many there are.
+  const std::uint32_t starts_per_round = work.grid.code->has_tensor_memory ? 1 : 32;
   std::vector<std::unique_ptr<Cluster>> resident;
   std::vector<std::uint64_t> free_slots;
   int num_fruitless = 0;
   Stillness stillness;
+  std::atomic<bool> progress = false;
+  const auto take_turn = [&](Cluster& cluster) {
+    if (work.is_stopped) return;
+    const ClusterStatus status = run_or_stop(work, cluster);
+    if (status == ClusterStatus::kDone || status == ClusterStatus::kProgress) progress = true;
+  };
+  std::optional<Crew> crew;
   while (!work.is_stopped) {
-    bool progress = false;
-    for (const std::unique_ptr<Cluster>& cluster : resident) {
-      const ClusterStatus status = run_or_stop(work, *cluster);
-      progress |= status == ClusterStatus::kDone || status == ClusterStatus::kProgress;
-      if (work.is_stopped) return;
+    progress = false;
+    // A round of polls is over too soon to be shared.
+    if (num_threads > 1 && resident.size() > 1 && num_fruitless == 0) {
+      if (!crew) crew.emplace(num_threads, take_turn);
+      crew->run_round(resident);
+    } else {
+      for (const std::unique_ptr<Cluster>& cluster : resident) take_turn(*cluster);
     }
+    if (work.is_stopped) return;
     replace_done(work.grid, resident, free_slots);
-    if (resident.size() < most_resident && work.next < work.grid.num_seats) {
+    for (std::uint32_t i = 0;
+         i < starts_per_round && resident.size() < most_resident && work.next < work.grid.num_seats;
+         ++i) {
       const std::uint64_t slot = free_slots.empty() ? resident.size() : free_slots.back();
       if (!free_slots.empty()) free_slots.pop_back();
       resident.push_back(start_cluster(work.grid, work.next++));
@@ -259,15 +275,18 @@ std::optional<Fault> run_grid(Grid& grid) {
   const Launch& launch = *grid.launch;
   grid.num_clusters = launch.grid.count() / launch.cluster.count();
   grid.num_seats = num_seats(grid);
+  grid.storage = make_storage_pool(grid);
   Work work{grid, {}, {}, {}, {}};
   if (grid.observer != nullptr) grid.observer->launch_started(grid);
   std::uint32_t num_workers = grid.options.num_threads;
   if (num_workers == 0) num_workers = std::max(1U, std::thread::hardware_concurrency());
   const bool is_alone = grid.observer != nullptr && !grid.observer->is_thread_safe();
-  if (grid.code->is_cross_cta || is_alone) num_workers = 1;
+  if (is_alone) num_workers = 1;
   num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, grid.num_seats));
   if (grid.code->is_cross_cta) {
-    run_together(work, most_resident_clusters(grid));
+    // Who gets which columns of Tensor Memory depends on who asks first.
+    run_together(work, most_resident_clusters(grid),
+                 grid.code->has_tensor_memory ? 1 : num_workers);
   } else {
     std::vector<std::jthread> others;
     for (std::uint32_t i = 1; i < num_workers; ++i) others.emplace_back([&] { run_apart(work); });

@@ -47,7 +47,10 @@ enum InsnFlags : std::uint16_t {
   kUsesUndefined = 1 << 9,
   /// Reads or writes a row that may hold undefined lanes even if all memory is defined
   kMaybeUndefined = 1 << 10,
-  kHasRows = 1 << 11,        ///< reads or writes any row
+  kHasRows = 1 << 11,  ///< reads or writes any row
+  /// Of kCrossCta: memory is the same in whatever order they run, if all of a kernel have the same
+  /// Insn::small
+  kCommutes = 1 << 13,
   kClaimsCluster = 1 << 12,  ///< may take over the work of a cluster that has not started
 };
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,7 @@ class Observer;      // check/
 struct WarpAsync;    // insn/async_work.h
 class TensorMemory;  // tensor/tensor_memory.h
 struct TensorColumns;
+class TurnOrder;
 
 /// What lanes wait for.
 enum class WaitKind : std::uint8_t {
@@ -141,6 +143,29 @@ struct alignas(64) Warp {
   }
 };
 
+/// Memory of CTAs that have ended, for those that start: all of a launch need the same. The system
+/// takes longer to give fresh memory than a short CTA to run.
+/// Thread   safe
+class StoragePool {
+ public:
+  struct Return {
+    std::shared_ptr<StoragePool> pool;
+    void operator()(std::byte* memory) const { pool->give_back(memory); }
+  };
+  using Storage = std::unique_ptr<std::byte[], Return>;
+
+  explicit StoragePool(std::size_t bytes) : bytes_(bytes) {}
+  /// Holds whatever it held before.
+  static Storage take(const std::shared_ptr<StoragePool>& pool);
+
+ private:
+  void give_back(std::byte* memory);
+
+  const std::size_t bytes_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<std::byte[]>> free_;
+};
+
 struct Cta {
   Cluster* cluster = nullptr;
   Grid* grid = nullptr;
@@ -149,7 +174,7 @@ struct Cta {
   std::uint64_t linear_index = 0;
   std::vector<Warp> warps;
   /// Shared memory, local memory and registers, aligned by hand
-  std::unique_ptr<std::byte[]> storage;
+  StoragePool::Storage storage;
   std::byte* shared = nullptr;
   std::uint32_t shared_bytes = 0;  ///< reserved bytes included
   std::uint32_t num_live_threads = 0;
@@ -179,6 +204,8 @@ struct Cluster {
   std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
   const Warp* running = nullptr;
   bool is_done = false;
+  TurnOrder* turn_order = nullptr;  ///< turn_order.h: of the round under way, on several threads
+  std::size_t turn = 0;             ///< which one of it this is
 };
 
 /// A CTA, warp, lanes and instruction for messages.
@@ -225,6 +252,7 @@ struct Grid {
   InitChecker* init = nullptr;   ///< one of the observers, or nullptr
   Findings* findings = nullptr;  ///< where faults go too
   std::map<std::uint64_t, std::shared_ptr<TensorColumns>> tensor_columns;  ///< by multiprocessor
+  std::shared_ptr<StoragePool> storage;                                    ///< of its CTAs
 };
 
 }  // namespace tilewright::sim
