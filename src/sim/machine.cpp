@@ -10,6 +10,7 @@
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
 #include "sim/program/engine.h"
+#include "sim/report/launch_times.h"
 #include "sim/report/report_writer.h"
 #include "sim/report/usage_observer.h"
 
@@ -266,6 +267,7 @@ struct Machine::State {
   bool is_host_known = false;           ///< the host says what it writes
   Observer* observer = nullptr;         ///< of the user
   std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
+  std::optional<LaunchTimes> times;     ///< only if they are wanted
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -328,12 +330,14 @@ Machine::Machine(const DeviceModel& model, Options options) {
           shadow->forget(address, bytes);
         });
   }
+  if (LaunchTimes::are_wanted()) state_->times.emplace();
   if (!state_->options.report_path.empty()) {
     state_->usage = std::make_unique<ReportWriter>(state_->model, state_->options.report_path);
   }
 }
 
 Machine::~Machine() {
+  if (state_->times) state_->report(state_->times->text());
   if (state_->usage) state_->usage->finish(state_->report);
 }
 
@@ -365,6 +369,7 @@ void Machine::set_observer(Observer* observer) {
 
 std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   refuse_target(module, model());
+  const double begin = processor_seconds();
   auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
                                          model().compute_capability, state_->options.fuse_mul_add);
   const Module& syntax = loaded->syntax();
@@ -375,6 +380,10 @@ std::shared_ptr<const LoadedModule> Machine::load(Module module) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);
     }
+  }
+  if (state_->times) {
+    const std::lock_guard lock(state_->launch_mutex);
+    state_->times->add_load(processor_seconds() - begin);
   }
   return loaded;
 }
@@ -434,7 +443,9 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   std::optional<UsageObserver> usage;
   if (state_->usage) observers.add(&usage.emplace(code));
   grid.observer = observers.get();
+  const double begin = processor_seconds();
   std::optional<Fault> fault = state_->run(grid);
+  if (state_->times) state_->times->add_launch(code.info.name, processor_seconds() - begin);
   if (usage) {
     KernelUsage used = usage->result(*this, launch);
     if (fault) used.faults.push_back(fault->message);

@@ -1,0 +1,49 @@
+#include "sim/report/launch_times.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+bool LaunchTimes::are_wanted() {
+  const char* const value = std::getenv("TILEWRIGHT_SIM_TIMES");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+void LaunchTimes::add_load(double seconds) {
+  ++loads_.count;
+  loads_.seconds += seconds;
+}
+
+void LaunchTimes::add_launch(const std::string& kernel, double seconds) {
+  Time& time = kernels_[kernel];
+  ++time.count;
+  time.seconds += seconds;
+}
+
+std::string LaunchTimes::line(std::string_view what, const Time& time) {
+  return fmt::format("sim: time {:10.6f} s  {:6}  {}\n", time.seconds, time.count, what);
+}
+
+std::string LaunchTimes::text() const {
+  std::vector<std::pair<std::string, Time>> sorted(kernels_.begin(), kernels_.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const auto& entry) { return entry.second.seconds; });
+  std::string out;
+  for (const auto& [kernel, time] : sorted) out += line(kernel, time);
+  if (loads_.count != 0) out += line("(modules translated)", loads_);
+  return out;
+}
+
+}  // namespace tilewright::sim
