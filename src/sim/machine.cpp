@@ -262,7 +262,6 @@ struct Machine::State {
   bool is_workspace_known = false;
   Findings findings;
   LaunchHistory history;
-  std::atomic<bool> has_dependent_launches = false;  ///< or code for them
   std::unique_ptr<ByteShadow> defined;  ///< bytes of global memory; only with the init check
   bool is_host_known = false;           ///< the host says what it writes
   Observer* observer = nullptr;         ///< of the user
@@ -372,10 +371,6 @@ std::shared_ptr<const LoadedModule> Machine::load(Module module) {
   const double begin = processor_seconds();
   auto loaded = std::make_shared<Loaded>(std::move(module), state_->memory,
                                          model().compute_capability, state_->options.fuse_mul_add);
-  const Module& syntax = loaded->syntax();
-  if (syntax.text != nullptr && syntax.text->find("griddepcontrol") != std::string::npos) {
-    state_->has_dependent_launches = true;
-  }
   if (state_->defined) {
     for (const VariableInfo& variable : loaded->variables()) {
       state_->defined->set(variable.address, variable.size_bytes, true);
@@ -393,7 +388,7 @@ const Findings& Machine::findings() const noexcept {
 }
 
 void Machine::forget_launches() {
-  if (!state_->has_dependent_launches) return;
+  if (!state_->options.checks.race) return;
   const std::scoped_lock lock(state_->launch_mutex);
   state_->history.clear();
 }
@@ -430,8 +425,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   const std::lock_guard lock(state_->launch_mutex);
   Grid grid = state_->make_grid(launch, code);
   grid.machine = this;
-  if (launch.is_dependent) state_->has_dependent_launches = true;
-  const bool wants_history = state_->has_dependent_launches && grid.options.checks.race;
+  const bool wants_history = grid.options.checks.race;
   const CheckerSet checkers = make_observer(
       grid.options, code, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr,
       {wants_history ? &state_->history : nullptr, launch.is_dependent});

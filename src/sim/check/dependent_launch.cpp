@@ -11,21 +11,20 @@
 namespace tilewright::sim {
 
 template <class F>
-void TouchedWords::for_each_part(std::uint64_t address, std::uint64_t bytes, F&& f) {
-  std::uint64_t word = address / kWordBytes;
-  const std::uint64_t end = (address + bytes + kWordBytes - 1) / kWordBytes;
-  constexpr std::uint64_t kWordsOfPage = kPageBytes / kWordBytes;
-  while (word < end) {
-    const std::uint64_t first = word % kBits;
-    const std::uint64_t count = std::min(end - word, kBits - first);
+void TouchedBytes::Units::for_each_part(std::uint64_t address, std::uint64_t bytes, F&& f) const {
+  std::uint64_t unit = address / unit_bytes_;
+  const std::uint64_t end = (address + bytes + unit_bytes_ - 1) / unit_bytes_;
+  while (unit < end) {
+    const std::uint64_t first = unit % kBits;
+    const std::uint64_t count = std::min(end - unit, kBits - first);
     const std::uint64_t mask =
         (count == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1) << first;
-    f(word / kWordsOfPage, word % kWordsOfPage / kBits, mask);
-    word += count;
+    f(unit / kUnitsOfPage, unit % kUnitsOfPage / kBits, mask);
+    unit += count;
   }
 }
 
-void TouchedWords::add(Use use, std::uint64_t address, std::uint64_t bytes) {
+void TouchedBytes::Units::add(Use use, std::uint64_t address, std::uint64_t bytes) {
   for_each_part(address, bytes, [&](std::uint64_t page, std::uint64_t index, std::uint64_t mask) {
     if (page != last_number_) {
       last_ = &pages_[page];
@@ -35,13 +34,23 @@ void TouchedWords::add(Use use, std::uint64_t address, std::uint64_t bytes) {
   });
 }
 
-bool TouchedWords::has(Use use, std::uint64_t address, std::uint64_t bytes) const {
+bool TouchedBytes::Units::has(Use use, std::uint64_t address, std::uint64_t bytes) const {
+  if (pages_.empty()) return false;
   bool out = false;
   for_each_part(address, bytes, [&](std::uint64_t page, std::uint64_t index, std::uint64_t mask) {
     const auto at = pages_.find(page);
     out |= at != pages_.end() && (at->second[use][index] & mask) != 0;
   });
   return out;
+}
+
+void TouchedBytes::add(Use use, std::uint64_t address, std::uint64_t bytes) {
+  const bool has_whole_words = address % kWordBytes == 0 && bytes % kWordBytes == 0;
+  (has_whole_words ? words_ : bytes_).add(use, address, bytes);
+}
+
+bool TouchedBytes::has(Use use, std::uint64_t address, std::uint64_t bytes) const {
+  return words_.has(use, address, bytes) || bytes_.has(use, address, bytes);
 }
 
 void LaunchHistory::clear() {
@@ -106,20 +115,20 @@ void LaunchChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes,
   findings_.add(std::move(finding));
 }
 
-void LaunchChecker::touch(Warp& warp, const Insn& insn, std::uint32_t lanes, TouchedWords::Use use,
+void LaunchChecker::touch(Warp& warp, const Insn& insn, std::uint32_t lanes, TouchedBytes::Use use,
                           bool writes, std::uint64_t address, std::uint64_t bytes) {
   own_->footprint.add(use, address, bytes);
   if (!is_dependent_ || history_.at_start.empty()) return;
   const bool is_waited = phases_ != nullptr && phases_->knows_grids_before(warp);
   for (const auto& past : is_waited ? history_.after_wait : history_.at_start) {
-    const TouchedWords& old = past->footprint;
+    const TouchedBytes& old = past->footprint;
     const bool was_written =
-        old.has(TouchedWords::kWritten, address, bytes) ||
-        (use != TouchedWords::kShared && !writes && old.has(TouchedWords::kShared, address, bytes));
+        old.has(TouchedBytes::kWritten, address, bytes) ||
+        (use != TouchedBytes::kShared && !writes && old.has(TouchedBytes::kShared, address, bytes));
     const bool was_read =
         writes &&
-        (old.has(TouchedWords::kRead, address, bytes) ||
-         (use != TouchedWords::kShared && old.has(TouchedWords::kShared, address, bytes)));
+        (old.has(TouchedBytes::kRead, address, bytes) ||
+         (use != TouchedBytes::kShared && old.has(TouchedBytes::kShared, address, bytes)));
     if (was_written || was_read) {
       report(warp, insn, lanes, *past, writes, was_written, is_waited);
       return;
@@ -132,9 +141,9 @@ void LaunchChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess
       access.kind == AccessKind::kAtomic || (access.order.semantics != MemorySemantics::kWeak &&
                                              access.order.semantics != MemorySemantics::kVolatile);
   const bool writes = access.kind != AccessKind::kRead;
-  const TouchedWords::Use use = is_shared ? TouchedWords::kShared
-                                : writes  ? TouchedWords::kWritten
-                                          : TouchedWords::kRead;
+  const TouchedBytes::Use use = is_shared ? TouchedBytes::kShared
+                                : writes  ? TouchedBytes::kWritten
+                                          : TouchedBytes::kRead;
   if (access.is_run) {
     touch(warp, insn, access.lanes, use, writes, access.addresses[0],
           std::uint64_t{kLanes} * access.bytes);
@@ -154,9 +163,9 @@ std::uint64_t LaunchChecker::async_issued(Warp& warp, const Insn& insn,
   for (const AsyncRange& range : operation.ranges) {
     if (range.is_shared || range.bytes == 0) continue;
     const bool writes = range.kind != AccessKind::kRead;
-    const TouchedWords::Use use = range.kind == AccessKind::kAtomic ? TouchedWords::kShared
-                                  : writes                          ? TouchedWords::kWritten
-                                                                    : TouchedWords::kRead;
+    const TouchedBytes::Use use = range.kind == AccessKind::kAtomic ? TouchedBytes::kShared
+                                  : writes                          ? TouchedBytes::kWritten
+                                                                    : TouchedBytes::kRead;
     touch(warp, insn, operation.lanes, use, writes, range.address, range.bytes);
   }
   return 0;

@@ -17,9 +17,9 @@ namespace tilewright::sim {
 
 class PhaseChecker;
 
-/// Words of 4 bytes of global memory that a launch has read, written, and used with atomics or
-/// strong accesses, which may be meant to meet.
-class TouchedWords {
+/// Global memory that a launch has read, written, and used with atomics or strong accesses, which
+/// may be meant to meet.
+class TouchedBytes {
  public:
   enum Use : std::uint8_t { kRead, kWritten, kShared };
 
@@ -27,22 +27,36 @@ class TouchedWords {
   bool has(Use use, std::uint64_t address, std::uint64_t bytes) const;
 
  private:
-  static constexpr std::uint64_t kPageBytes = 4096, kWordBytes = 4, kBits = 64;
-  using Page = std::array<std::array<std::uint64_t, kPageBytes / kWordBytes / kBits>, 3>;
+  /// A bit for each so many bytes, and each use.
+  class Units {
+   public:
+    explicit Units(std::uint64_t unit_bytes) : unit_bytes_(unit_bytes) {}
+    void add(Use use, std::uint64_t address, std::uint64_t bytes);
+    bool has(Use use, std::uint64_t address, std::uint64_t bytes) const;
 
-  /// Calls f(page, index, mask) for each 64 words.
-  template <class F>
-  static void for_each_part(std::uint64_t address, std::uint64_t bytes, F&& f);
+   private:
+    static constexpr std::uint64_t kUnitsOfPage = 1024, kBits = 64;
+    using Page = std::array<std::array<std::uint64_t, kUnitsOfPage / kBits>, 3>;
 
-  std::unordered_map<std::uint64_t, Page> pages_;
-  std::uint64_t last_number_ = ~std::uint64_t{0};
-  Page* last_ = nullptr;
+    /// Calls f(page, index, mask) for each 64 units.
+    template <class F>
+    void for_each_part(std::uint64_t address, std::uint64_t bytes, F&& f) const;
+
+    std::uint64_t unit_bytes_;
+    std::unordered_map<std::uint64_t, Page> pages_;
+    std::uint64_t last_number_ = ~std::uint64_t{0};
+    Page* last_ = nullptr;
+  };
+  static constexpr std::uint64_t kWordBytes = 4;
+
+  /// Most accesses are of whole words; neighbours in one word may belong to different kernels.
+  Units words_{kWordBytes}, bytes_{1};
 };
 
 /// What is kept of a launch for those after it.
 struct PastLaunch {
   std::string kernel;
-  TouchedWords footprint;
+  TouchedBytes footprint;
 };
 
 /// Launches in the order of a stream, as far as they may still be under way.
@@ -74,7 +88,7 @@ class LaunchChecker final : public Observer {
   void fence(Warp& warp, const Insn& insn, std::uint32_t lanes, const FenceEvent& event) override;
 
  private:
-  void touch(Warp& warp, const Insn& insn, std::uint32_t lanes, TouchedWords::Use use, bool writes,
+  void touch(Warp& warp, const Insn& insn, std::uint32_t lanes, TouchedBytes::Use use, bool writes,
              std::uint64_t address, std::uint64_t bytes);
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const PastLaunch& past,
               bool writes, bool was_written, bool is_waited);

@@ -63,9 +63,13 @@ void PhaseChecker::polled(Warp& warp, const WarpAccess& access) {
   if (access.kind == AccessKind::kWrite) return;
   const std::lock_guard lock(mutex_);
   ClusterState* const state = find(warp);
-  if (state != nullptr) {
-    state->warps[agent_of(warp)].join(state->truth);
-  }
+  if (state != nullptr) learn_all(*state, warp);
+}
+
+void PhaseChecker::learn_all(ClusterState& state, const Warp& warp) {
+  Knowledge& own = state.warps[agent_of(warp)];
+  own.join(state.truth);
+  if (is_any_told_) own.raise(kGridsBefore, 1);  // perhaps in another cluster
 }
 
 void PhaseChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
@@ -74,7 +78,7 @@ void PhaseChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEven
   ClusterState* const state = find(warp);
   if (state == nullptr) return;
   state->warps[agent_of(warp)].raise(kGridsBefore, 1);
-  state->truth.raise(kGridsBefore, 1);
+  is_any_told_ = true;
 }
 
 bool PhaseChecker::knows_grids_before(const Warp& warp) {
@@ -90,7 +94,7 @@ void PhaseChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
   if (state == nullptr) return;
   Knowledge& own = state->warps[agent_of(warp)];
   if (event.kind == BarrierKind::kGrid) {
-    if (event.is_passed) own.join(state->truth);
+    if (event.is_passed) learn_all(*state, warp);
     return;
   }
   const bool is_cluster = event.kind == BarrierKind::kCluster;

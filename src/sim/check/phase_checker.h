@@ -93,6 +93,7 @@ class PhaseChecker final : public Observer {
 
   ClusterState* find(const Warp& warp);
   void polled(Warp& warp, const WarpAccess& access);
+  void learn_all(ClusterState& state, const Warp& warp);
   static void init(ClusterState& state, Barrier& barrier, Knowledge& own, const Execution& by);
   static bool knows(const Knowledge& own, const Phase& phase);
   static std::uint32_t num_known(const Knowledge& own, const Barrier& barrier);
@@ -105,6 +106,7 @@ class PhaseChecker final : public Observer {
 
   Findings& findings_;
   bool reports_;
+  bool is_any_told_ = false;  ///< some warp has executed griddepcontrol.wait
   std::mutex mutex_;
   std::unordered_map<const Cluster*, ClusterState> states_;
 };
