@@ -246,6 +246,18 @@ bool InitChecker::spread_mov(Warp& warp, const Insn& insn, std::uint32_t bytes,
   return true;
 }
 
+/// op: result, the one that is chosen, the other, the predicate.
+void InitChecker::select_bytes(Warp& warp, const Insn& insn, std::uint32_t chosen,
+                               std::uint32_t active) {
+  const std::uint32_t known = defined(warp, insn.op[3]);
+  Masks out{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if ((known >> lane & 1) == 0) continue;
+    out[lane] = defined_bytes(warp, insn.op[(chosen >> lane & 1) != 0 ? 1 : 2], lane);
+  }
+  set_bytes(warp, insn.op[0], active, 16, out);
+}
+
 // Only as many bytes are read as the source type has, whatever the register holds.
 bool InitChecker::narrow(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto& modifiers = warp.grid->code->place(insn).syntax->modifiers;

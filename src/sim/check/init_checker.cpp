@@ -158,6 +158,7 @@ void InitChecker::select(Warp& warp, const Insn& insn, const Use& use, std::uint
     const std::uint32_t chosen = warp.predicate(chooser);
     all = (chosen & defined(warp, insn.op[1])) | (~chosen & defined(warp, insn.op[2]));
     all &= defined(warp, chooser);
+    if ((active & ~all) != 0) return select_bytes(warp, insn, chosen, active);
   }
   set(warp, insn.op[0], active, all);
 }

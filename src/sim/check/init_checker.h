@@ -46,6 +46,7 @@ class InitChecker final : public Observer {
                  const std::array<std::uint16_t, kLanes>& masks);
   bool spread_bytes(Warp& warp, const Insn& insn, std::uint32_t active);
   bool spread_mov(Warp& warp, const Insn& insn, std::uint32_t bytes, std::uint32_t active);
+  void select_bytes(Warp& warp, const Insn& insn, std::uint32_t chosen, std::uint32_t active);
   bool narrow(Warp& warp, const Insn& insn, std::uint32_t active);
   std::uint32_t defined(const Warp& warp, Row row) const;
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,

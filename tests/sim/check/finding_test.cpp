@@ -106,6 +106,18 @@ TEST(Findings, ArePrintedWithTheirPlaces) {
             "     no barrier orders them");
 }
 
+TEST(ReadableName, IsDecodedAndCut) {
+  EXPECT_EQ(readable_name("attention_k5_bf16_d64"), "attention_k5_bf16_d64");
+  EXPECT_EQ(readable_name("_Z4copyPfi"), "copy");
+  EXPECT_EQ(readable_name("_ZN6models5layerIiE3runEPi"), "models::layer<int>::run");
+  EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_14sumsIfLi4EEEvPT_"), "sums<float, 4>");
+  EXPECT_EQ(readable_name("_Zno name"), "_Zno name");
+  EXPECT_EQ(readable_name(""), "");
+  const std::string longest(80, 'k'), longer(81, 'k');
+  EXPECT_EQ(readable_name(longest), longest);
+  EXPECT_EQ(readable_name(longer), std::string(77, 'k') + "...");
+}
+
 TEST(Clock, JoinsWhatEitherKnows) {
   Clock a, b;
   a.raise(3, 5);
