@@ -63,17 +63,14 @@ ClusterStatus run_or_stop(Work& work, Cluster& cluster) {
 
 /// Returns  the cluster that comes after this one in its seat
 std::uint64_t run_one(Work& work, std::uint64_t index) {
-  constexpr int kMostPolls = 200'000;
   std::vector<std::unique_ptr<Cluster>> one;
   one.push_back(start_cluster(work.grid, index));
-  int num_polls = 0;
   Stillness stillness;
   while (!one[0]->is_done && !work.is_stopped) {
     const ClusterStatus status = run_or_stop(work, *one[0]);
-    num_polls = status == ClusterStatus::kPolling ? num_polls + 1 : 0;
-    if (num_polls == 0) stillness.start_again();
-    if (status == ClusterStatus::kStuck || num_polls > kMostPolls ||
-        (num_polls != 0 && stillness.has_stopped(one))) {
+    const bool is_polling = status == ClusterStatus::kPolling;
+    if (!is_polling) stillness.start_again();
+    if (status == ClusterStatus::kStuck || (is_polling && stillness.has_stopped(one))) {
       work.stop(deadlock(one));
     }
   }
@@ -119,12 +116,11 @@ bool open_columns(const Grid& grid) {
 
 /// CTAs that may wait for each other: as many at a time as the device holds, in turns.
 void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_threads) {
-  constexpr int kMostFruitlessRounds = 100'000;
   // Enough for many host threads; the order of turns may not depend on how many there are.
   const std::uint32_t starts_per_round = work.grid.code->has_tensor_memory ? 1 : 32;
   std::vector<std::unique_ptr<Cluster>> resident;
   std::vector<std::uint64_t> free_slots;
-  int num_fruitless = 0;
+  bool is_fruitless = false;
   Stillness stillness;
   std::atomic<bool> progress = false;
   const auto take_turn = [&](Cluster& cluster) {
@@ -136,7 +132,7 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
   while (!work.is_stopped) {
     progress = false;
     // A round of polls is over too soon to be shared.
-    if (num_threads > 1 && resident.size() > 1 && num_fruitless == 0) {
+    if (num_threads > 1 && resident.size() > 1 && !is_fruitless) {
       if (!crew) crew.emplace(num_threads, take_turn);
       crew->run_round(resident);
     } else {
@@ -154,11 +150,10 @@ void run_together(Work& work, std::uint64_t most_resident, std::uint32_t num_thr
       progress = true;
     }
     if (resident.empty()) return;
-    num_fruitless = progress ? 0 : num_fruitless + 1;
+    is_fruitless = !progress;
     if (progress) stillness.start_again();
-    const bool has_stopped = !progress && stillness.has_stopped(resident);
-    if (num_fruitless <= kMostFruitlessRounds && !has_stopped) continue;
-    num_fruitless = 0;
+    if (progress || !stillness.has_stopped(resident)) continue;
+    is_fruitless = false;
     stillness.start_again();
     if (!open_columns(work.grid)) work.stop(deadlock(resident));
   }
