@@ -10,13 +10,14 @@
 #include "sim/parse/diagnostic.h"
 #include "sim/program/code_builder.h"
 #include "sim/program/engine.h"
+#include "sim/report/launch_progress.h"
 #include "sim/report/launch_times.h"
 #include "sim/report/report_writer.h"
 #include "sim/report/usage_observer.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -156,6 +157,10 @@ void refuse_target(const Module& module, const DeviceModel& model) {
           model.compute_capability % 10, model.name, model.compute_capability);
 }
 
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// The message of a launch that went on to its end with findings.
 std::string first_finding(const std::vector<Finding>& findings, const std::string& kernel) {
   if (!findings.empty()) return to_string(findings.front());
@@ -267,6 +272,7 @@ struct Machine::State {
   Observer* observer = nullptr;         ///< of the user
   std::unique_ptr<ReportWriter> usage;  ///< only if there is to be a report
   std::optional<LaunchTimes> times;     ///< only if they are wanted
+  std::optional<LaunchProgress> progress;
   std::function<void(std::string_view)> print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
   };
@@ -330,6 +336,7 @@ Machine::Machine(const DeviceModel& model, Options options) {
         });
   }
   if (LaunchTimes::are_wanted()) state_->times.emplace();
+  if (LaunchProgress::is_wanted()) state_->progress.emplace(seconds_now());
   if (!state_->options.report_path.empty()) {
     state_->usage = std::make_unique<ReportWriter>(state_->model, state_->options.report_path);
   }
@@ -440,6 +447,10 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   const double begin = processor_seconds();
   std::optional<Fault> fault = state_->run(grid);
   if (state_->times) state_->times->add_launch(code.info.name, processor_seconds() - begin);
+  if (state_->progress) {
+    const std::string line = state_->progress->launched(code.info.name, seconds_now());
+    if (!line.empty()) state_->report(line);
+  }
   if (usage) {
     KernelUsage used = usage->result(*this, launch);
     if (fault) used.faults.push_back(fault->message);
