@@ -7,7 +7,8 @@
 
 namespace tilewright::sim {
 
-/// 1 for a defined byte, 0 for one that was never written.
+/// 1 for a defined byte, 0 for one that was never written. In shared and local memory other even
+/// numbers are bytes of undefined values that some instruction has stored.
 inline constexpr std::uint8_t kDefinedByte = 1;
 
 /// Whether all of the bytes are defined.

@@ -58,20 +58,32 @@ void InitChecker::set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t va
 
 namespace {
 
+constexpr const char* kWriteAll =
+    "write all of these bytes before, or leave out those that are not";
+
+}  // namespace
+
 /// Why a value is undefined, as far as it is known.
-std::string missing_value(const Warp& warp) {
+std::string InitChecker::missing_value(const Warp& warp) {
   const Insn* const load = warp.definedness->load;
   if (load == nullptr) {
     return "it depends on a register that got no value on this path: set it, or guard the use as "
            "the assignment is";
   }
+  const KernelCode& code = *warp.grid->code;
+  if (warp.definedness->load_mark != 0) {
+    const std::lock_guard lock(mutex_);
+    const Execution& store = stores_[warp.definedness->load_mark / 2 - 1U].first;
+    return fmt::format(
+        "it depends on an undefined value that was stored to memory at {} (the warp last read such "
+        "at {}), or on a register without a value: give it one before it is stored",
+        code.describe(*store.insn), code.describe(*load));
+  }
   return fmt::format(
       "it depends on bytes that nobody has written (the warp last read such at {}), or on a "
       "register without a value: write them before they are read",
-      warp.grid->code->describe(*load));
+      code.describe(*load));
 }
-
-}  // namespace
 
 void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
                          bool is_strict) {
@@ -80,13 +92,57 @@ void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, cons
   finding.kernel = warp.grid->code->info.name;
   finding.what = what;
   finding.places.push_back(place_of(warp, insn, lanes, "used"));
+  const bool is_memory = finding.what.ends_with("never written");
+  finding.missing = is_memory ? kWriteAll : missing_value(warp);
+  add(std::move(finding));
+}
+
+void InitChecker::add(Finding finding) {
   // Unrolled code: many instructions, one line to mend.
   const std::string& source = finding.places.front().source;
-  if (!source.empty()) finding.cause = fmt::format("{} {}", what, source);
-  const bool is_memory = finding.what.ends_with("never written");
-  finding.missing = is_memory ? "write all of these bytes before, or leave out those that are not"
-                              : missing_value(warp);
+  if (!source.empty()) finding.cause = fmt::format("{} {}", finding.what, source);
   findings_.add(std::move(finding));
+}
+
+/// `what` is the operation: "a bulk copy".
+void InitChecker::report_copy(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
+                              const UndefinedBytes& undefined) {
+  Finding finding;
+  finding.check = "init";
+  finding.kernel = warp.grid->code->info.name;
+  finding.places.push_back(place_of(warp, insn, lanes, "used"));
+  const std::uint64_t begin = undefined.address & ((1U << kSharedRankShift) - 1);
+  finding.notes.push_back(fmt::format(
+      "undefined are {}bytes {} to {} of what it reads, shared[{:#x}..{:#x}]",
+      undefined.count == undefined.last - undefined.first + 1
+          ? ""
+          : fmt::format("{} of the ", undefined.count),
+      undefined.first, undefined.last, begin + undefined.first, begin + undefined.last));
+  if (undefined.mark == 0) {
+    finding.what = fmt::format("{} of bytes that were never written", what);
+    finding.missing = kWriteAll;
+  } else {
+    const std::lock_guard lock(mutex_);
+    const Store& store = stores_[undefined.mark / 2 - 1U];
+    finding.what = fmt::format("{} of an undefined value", what);
+    finding.places.push_back(place_of(store.first, "stored"));
+    finding.missing = store.origin;
+  }
+  add(std::move(finding));
+}
+
+/// For bytes of an undefined value that this instruction stores.
+std::uint8_t InitChecker::mark_of(Warp& warp, const Insn& insn, std::uint32_t lanes) {
+  constexpr std::size_t kMostStores = 127;
+  std::string origin = missing_value(warp);
+  const std::lock_guard lock(mutex_);
+  auto at = std::ranges::find(stores_, &insn, [](const Store& store) { return store.first.insn; });
+  if (at == stores_.end()) {
+    if (stores_.size() == kMostStores) return 0;
+    stores_.push_back({execution_of(warp, insn, lanes), std::move(origin)});
+    at = stores_.end() - 1;
+  }
+  return static_cast<std::uint8_t>(2 * (at - stores_.begin() + 1));
 }
 
 void InitChecker::report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active,
@@ -306,7 +362,7 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
         const std::size_t size = warp.definedness->load_bytes / std::max<std::size_t>(1, count);
         good = is_defined(lane, j * size, size);
         for (std::size_t i = 0; i < std::min<std::size_t>(size, 16); ++i) {
-          const unsigned byte = bytes[static_cast<std::size_t>(lane)][j * size + i];
+          const unsigned byte = bytes[static_cast<std::size_t>(lane)][j * size + i] & 1U;
           masks[static_cast<std::size_t>(lane)] |= static_cast<std::uint16_t>(byte << i);
         }
       }
@@ -322,6 +378,7 @@ void InitChecker::after_load(Warp& warp, const Insn& insn, std::uint32_t active)
 void InitChecker::loaded(Warp& warp, const Insn& insn, Row row, std::uint32_t lanes) {
   warp.undefined_flags = kMaybeUndefined | kHasRows;
   warp.definedness->load = &insn;
+  warp.definedness->load_mark = 0;
   set(warp, row, kAllLanes, lanes);
 }
 

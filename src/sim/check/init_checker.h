@@ -7,6 +7,10 @@
 #include "sim/check/finding.h"
 #include "sim/check/observer.h"
 
+#include <mutex>
+#include <string>
+#include <vector>
+
 namespace tilewright::sim {
 
 /// Instructions whose sources are all known to be defined never get here: the engine asks
@@ -40,6 +44,21 @@ class InitChecker final : public Observer {
 
   struct LaneBytes;  // of an instruction, in one lane
 
+  /// Of a copy out of shared memory.
+  struct UndefinedBytes {
+    std::uint64_t count = 0, first = 0, last = 0;  ///< from the start of the copy
+    std::uint64_t address = 0;                     ///< of that start
+    std::uint8_t mark = 0;                         ///< of the first of them
+
+    /// Counts those of a shadow that lies so far from the start.
+    void add(const std::uint8_t* shadow, std::uint64_t bytes, std::uint64_t offset);
+  };
+  /// An instruction that has stored undefined values.
+  struct Store {
+    Execution first;
+    std::string origin;  ///< of the value, as far as it is known
+  };
+
   void set(Warp& warp, Row row, std::uint32_t lanes, std::uint32_t defined);
   std::uint16_t defined_bytes(const Warp& warp, Row row, std::size_t lane) const;
   void set_bytes(Warp& warp, Row row, std::uint32_t active, std::uint32_t bytes,
@@ -51,6 +70,11 @@ class InitChecker final : public Observer {
   std::uint32_t defined(const Warp& warp, Row row) const;
   void report(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
               bool is_strict = false);
+  std::string missing_value(const Warp& warp);
+  void add(Finding finding);
+  void report_copy(Warp& warp, const Insn& insn, std::uint32_t lanes, const char* what,
+                   const UndefinedBytes& undefined);
+  std::uint8_t mark_of(Warp& warp, const Insn& insn, std::uint32_t lanes);
   void report_row(Warp& warp, const Insn& insn, Row row, std::uint32_t active, const char* what,
                   bool is_strict = false);
 
@@ -67,14 +91,15 @@ class InitChecker final : public Observer {
   bool stored_bytes(Warp& warp, const Insn& insn, const WarpAccess& access);
   void copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation& operation);
   void load_tensor(Warp& warp, const TensorCopy& copy, const AsyncRange& box);
-  std::uint64_t num_undefined_stored(Warp& warp, const TensorCopy& copy,
-                                     const AsyncRange& box) const;
+  UndefinedBytes undefined_stored(Warp& warp, const TensorCopy& copy, const AsyncRange& box) const;
   void copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation);
   void read_operands(Warp& warp, const Insn& insn, const AsyncOperation& operation);
 
   Findings& findings_;
   ByteShadow* global_;
   bool is_strict_;
+  std::mutex mutex_;
+  std::vector<Store> stores_;  ///< by half of their mark - 1
 };
 
 }  // namespace tilewright::sim

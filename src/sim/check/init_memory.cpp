@@ -107,6 +107,13 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
     for_each_lane(access.lanes, [&](int lane) {
       const auto& from = bytes[static_cast<std::size_t>(lane)];
       if (!is_all_defined(from.data(), access.bytes)) undefined |= 1U << lane;
+    });
+    const std::uint8_t mark = is_global || undefined == 0 ? 0 : mark_of(warp, insn, undefined);
+    for_each_lane(access.lanes, [&](int lane) {
+      auto& from = bytes[static_cast<std::size_t>(lane)];
+      if ((undefined >> lane & 1) != 0) {
+        std::replace(from.begin(), from.begin() + access.bytes, std::uint8_t{0}, mark);
+      }
       std::memcpy(shadow_of_lane(lane), from.data(), access.bytes);
     });
     if (!is_global || undefined == 0) return;
@@ -134,6 +141,10 @@ void InitChecker::access(Warp& warp, const Insn& insn, const WarpAccess& access,
   for_each_lane(access.lanes, [&](int lane) {
     std::memcpy(bytes[static_cast<std::size_t>(lane)].data(), shadow_of_lane(lane), access.bytes);
   });
+  const auto& first = bytes[static_cast<std::size_t>(std::countr_zero(undefined))];
+  const auto mark = std::find_if(first.begin(), first.begin() + access.bytes,
+                                 [](std::uint8_t byte) { return byte != kDefinedByte; });
+  warp.definedness->load_mark = *mark;
   warp.definedness->load_bytes = access.bytes;
   warp.has_loaded_undefined = true;
 }
@@ -187,10 +198,24 @@ namespace {
 
 std::uint64_t num_undefined(const std::uint8_t* shadow, std::uint64_t bytes) {
   if (shadow == nullptr || is_all_defined(shadow, bytes)) return 0;
-  return static_cast<std::uint64_t>(std::count(shadow, shadow + bytes, std::uint8_t{0}));
+  return bytes - static_cast<std::uint64_t>(std::count(shadow, shadow + bytes, kDefinedByte));
 }
 
 }  // namespace
+
+void InitChecker::UndefinedBytes::add(const std::uint8_t* shadow, std::uint64_t bytes,
+                                      std::uint64_t offset) {
+  if (shadow == nullptr || is_all_defined(shadow, bytes)) return;
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    if (shadow[i] == kDefinedByte) continue;
+    if (count == 0 || offset + i < first) {
+      first = offset + i;
+      mark = shadow[i];
+    }
+    last = count == 0 ? offset + i : std::max(last, offset + i);
+    ++count;
+  }
+}
 
 /// Byte for byte, a read followed by the write of the same bytes; what is not read is zero.
 void InitChecker::copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation& operation) {
@@ -203,10 +228,13 @@ void InitChecker::copy_shadow(Warp& warp, const Insn& insn, const AsyncOperation
     std::uint8_t* const to = shadow_of(warp, range);
     const std::uint8_t* const from = source == nullptr ? nullptr : shadow_of(warp, *source);
     const std::uint64_t bytes = source == nullptr ? 0 : std::min(source->bytes, range.bytes);
-    const bool is_undefined = num_undefined(from, bytes) != 0;
+    UndefinedBytes undefined;
+    undefined.add(from, bytes, 0);
+    const bool is_undefined = undefined.count != 0;
     const bool is_reduction = range.kind == AccessKind::kAtomic;
     if (is_undefined && (!range.is_shared || is_reduction)) {
-      report(warp, insn, operation.lanes, "a bulk copy of bytes that were never written");
+      undefined.address = source->address;
+      report_copy(warp, insn, operation.lanes, "a bulk copy", undefined);
     } else if (is_reduction && num_undefined(to, range.bytes) != 0) {
       report(warp, insn, operation.lanes, "a reduction into memory that was never written");
     }
@@ -235,18 +263,20 @@ void InitChecker::load_tensor(Warp& warp, const TensorCopy& copy, const AsyncRan
 }
 
 /// Undefined bytes that a store or reduction takes from shared memory into the tensor.
-std::uint64_t InitChecker::num_undefined_stored(Warp& warp, const TensorCopy& copy,
-                                                const AsyncRange& box) const {
+InitChecker::UndefinedBytes InitChecker::undefined_stored(Warp& warp, const TensorCopy& copy,
+                                                          const AsyncRange& box) const {
+  UndefinedBytes out;
+  out.address = box.address;
   const std::uint8_t* const from = shadow_of(warp, box);
-  if (num_undefined(from, box.bytes) == 0) return 0;
-  std::uint64_t count = 0;
+  if (num_undefined(from, box.bytes) == 0) return out;
   for_each_row(copy, [&](const TensorRow& row) {
     for_each_piece(copy, row, [&](const TensorPiece& piece) {
       if (!piece.is_inside) return;
-      count += num_undefined(from + (piece.shared_address - copy.shared_address), piece.bytes);
+      const std::uint32_t offset = piece.shared_address - copy.shared_address;
+      out.add(from + offset, piece.bytes, offset);
     });
   });
-  return count;
+  return out;
 }
 
 void InitChecker::copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation& operation) {
@@ -259,8 +289,9 @@ void InitChecker::copy_tensor(Warp& warp, const Insn& insn, const AsyncOperation
     if (range.kind == AccessKind::kAtomic) undefined_target += num_undefined(shadow, range.bytes);
     if (shadow != nullptr) std::memset(shadow, kDefinedByte, range.bytes);
   }
-  if (num_undefined_stored(warp, *operation.tensor, box) != 0) {
-    report(warp, insn, operation.lanes, "a tensor store of bytes that were never written");
+  const UndefinedBytes undefined = undefined_stored(warp, *operation.tensor, box);
+  if (undefined.count != 0) {
+    report_copy(warp, insn, operation.lanes, "a tensor store", undefined);
   } else if (undefined_target != 0) {
     report(warp, insn, operation.lanes, "a reduction into memory that was never written");
   }
@@ -291,6 +322,7 @@ void InitChecker::read_operands(Warp& warp, const Insn& insn, const AsyncOperati
     }
     warp.undefined_flags = kMaybeUndefined | kHasRows;
     warp.definedness->load = &insn;
+    warp.definedness->load_mark = 0;
   }
 }
 

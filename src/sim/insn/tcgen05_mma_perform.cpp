@@ -1,5 +1,6 @@
 // Computing a tcgen05.mma: operands into dense tiles, the tile product, D back to Tensor Memory.
 // D is computed in parts that lie in one run of columns each (mma_layout.h).
+#include "sim/check/byte_shadow.h"
 #include "sim/insn/tcgen05_mma.h"
 #include "sim/tensor/scaled_multiply.h"
 
@@ -94,7 +95,7 @@ class MmaRun {
     std::ranges::fill(undefined, 0);
     const std::uint8_t* const shadow = from.shared_defined.get();
     for (const SharedRun& run : runs_of(descriptor, operand, from.shared_bytes)) {
-      if (std::memchr(shadow + run.address, 0, run.bytes) == nullptr) continue;
+      if (is_all_defined(shadow + run.address, run.bytes)) continue;
       find_undefined_rows({shadow, from.shared_bytes}, descriptor, operand, undefined);
       buffers_.has_undefined = true;
       return;

@@ -154,7 +154,7 @@ void find_undefined_rows(std::span<const std::uint8_t> shadow, const SharedDescr
     for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; ++byte) {
       if (byte % kChunkBytes >= data_bytes) continue;
       const std::uint32_t address = shared_operand_address(descriptor, operand.major, byte, other);
-      if (address >= shadow.size() || shadow[address] != 0) continue;
+      if (address >= shadow.size() || (shadow[address] & 1) != 0) continue;
       if (operand.major == OperandMajor::kK) {
         is_undefined[other] = 1;
         continue;

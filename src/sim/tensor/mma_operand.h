@@ -51,8 +51,8 @@ struct SharedRun {
 std::vector<SharedRun> runs_of(const SharedDescriptor& descriptor, const MmaOperand& operand,
                                std::uint32_t shared_bytes);
 
-/// Sets is_undefined of the rows that have an undefined element. `shadow` is 0 for undefined bytes
-/// of shared memory; padding does not count.
+/// Sets is_undefined of the rows that have an undefined element. `shadow` is even for undefined
+/// bytes of shared memory; padding does not count.
 void find_undefined_rows(std::span<const std::uint8_t> shadow, const SharedDescriptor& descriptor,
                          const MmaOperand& operand, std::span<std::uint8_t> is_undefined);
 
