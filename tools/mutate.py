@@ -219,7 +219,7 @@ def stale_entries(results):
     for entry in known.read():
         fitting = [r for r in results if entry.fits(r.kernel, r.what, r.place)]
         named = [r for r in fitting if r.verdict in ("named", "elsewhere", "strict")]
-        if named and entry.name not in ("manual", "missed"):
+        if named and entry.name not in ("manual", "missed") and entry.shapes != "all":
             yield f"known.txt:{entry.line} calls {entry.name} what is {named[0].verdict}: {named[0].name}" \
                   f" [{named[0].check}] {named[0].text}"
         elif fitting and len(named) == len(fitting):

@@ -66,8 +66,9 @@ class Judge:
         if not is_named and any(how.startswith("slow") for how in result.runs.values()):
             result.verdict, result.text = "missed", "never ends"
             return
-        # A listed one is not looked for at length: it would only cost time.
-        is_named = is_named or (entry is None and self._other_shapes(case, module, text, result))
+        # A listed one is not looked for at length, unless the list says so: it would only cost time.
+        is_thorough = entry is None or entry.shapes == "all"
+        is_named = is_named or (is_thorough and self._other_shapes(case, module, text, result))
         if not is_named and (entry is None or entry.name not in LEFT_OUT):
             is_named = self._strict(case, module, text, result)
         if is_named:

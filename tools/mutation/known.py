@@ -21,6 +21,7 @@ class Entry:
     kernels: str = "*"
     at: list = dataclasses.field(default_factory=list)
     because: str = ""
+    shapes: str = "first"
 
     def fits(self, kernel, what, place):
         return (any(like(word, kernel) for word in self.kernels.split()) and like(self.change, what)
@@ -45,13 +46,13 @@ def read(path=FILE):
             entries.append(Entry(word, number, rest or "*"))
         elif entries and word == "at":
             entries[-1].at.append(rest)
-        elif entries and word in ("kernels", "because"):
+        elif entries and word in ("kernels", "shapes", "because"):
             setattr(entries[-1], word, rest)
         elif entries and field == "because":  # a reason goes on
             entries[-1].because += " " + line.strip()
             continue
         else:
-            raise ValueError(f"{path}:{number}: {word!r}; expected kernels, at or because below a change")
+            raise ValueError(f"{path}:{number}: {word!r}; expected kernels, at, shapes or because below a change")
         field = word
     for entry in entries:
         if not entry.because:
