@@ -169,14 +169,22 @@ json take_counts(const Device& device) {
   if (text.empty()) return nullptr;
   json out = json::object();
   json report = parse_json(text, "the simulator's report");
+  double most_instructions = -1;
+  json occupancy;  // of the launch that does most: a sum over launches would say nothing
   for (json& kernel : report["kernels"]) {
+    const double instructions = kernel["total"]["warp_instructions"].get<double>();
+    if (instructions > most_instructions) occupancy = kernel["occupancy"];
+    most_instructions = std::max(instructions, most_instructions);
+    kernel.erase("occupancy");
     for (const char* const large : {"lines", "source_lines", "faults", "grid", "block", "cluster"})
       kernel.erase(large);
     kernel["bounds"].erase("largest");
     kernel["bounds"].erase("note");
     add_counts(out, kernel);
   }
-  return out.empty() ? json() : out;
+  if (out.empty()) return nullptr;
+  out["occupancy"] = std::move(occupancy);
+  return out;
 }
 
 json read_clocks(const Device& device) {

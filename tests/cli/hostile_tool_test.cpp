@@ -209,6 +209,13 @@ TEST(VacuousCheck, IsNotCalledCorrect) {
   EXPECT_THAT(decode.out, HasSubstr("UNDECIDED"));
 }
 
+TEST(Counts, OccupancyOfSeveralLaunchesIsNoSum) {
+  const Outcome run =
+      run_tool("attention --inputs normal --shape 1,1,1,40,40,64 --kernel k1 --json", kOnSimulator);
+  const nlohmann::json occupancy = run.parsed()["counted"]["occupancy"];
+  EXPECT_LE(occupancy["warps_per_sm"].get<double>(), occupancy["max_warps_per_sm"].get<double>());
+}
+
 TEST(WideWindow, DoesNotOverflowTheReference) {
   const Outcome run = run_tool(
       "attention --inputs normal --shape 1,1,1,40,40,64 --check "
