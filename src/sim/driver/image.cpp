@@ -251,8 +251,7 @@ std::string ptx_of(const void* image, const DeviceModel& model) {
   }
   if (magic == kFatbinMagic) return best_of(bytes, model);
   if (magic == kElfMagic) {
-    const std::string_view elf(text, elf_bytes(image));
-    if (std::optional<std::string> kept = find_kept_ptx(elf)) return *kept;
+    if (std::optional<std::string> kept = find_kept_ptx(image)) return *kept;
     say(fmt::format(
         "this is machine code (a cubin); the simulator runs PTX. Compile with -ptx, or "
         "with -gencode arch=compute_{}a,code=compute_{}a to have PTX in the program, or "

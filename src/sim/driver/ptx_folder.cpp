@@ -80,8 +80,7 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-}  // namespace
-
+/// How long an ELF image is, by its own headers; 0 if it is none.
 std::size_t elf_bytes(const void* image) {
   ElfHeader header;
   std::memcpy(&header, image, sizeof header);
@@ -93,6 +92,13 @@ std::size_t elf_bytes(const void* image) {
   const std::uint64_t bytes = std::max(sections, programs);
   return bytes < kLargestElf ? static_cast<std::size_t>(bytes) : 0;
 }
+
+const char* ptx_folder() {
+  const char* const folder = std::getenv(kPtxFolderVariable);
+  return folder == nullptr || *folder == '\0' ? nullptr : folder;
+}
+
+}  // namespace
 
 std::vector<std::string> kernels_of_cubin(std::string_view elf) {
   std::vector<std::string> kernels;
@@ -117,8 +123,8 @@ std::vector<std::string> kernels_of_cubin(std::string_view elf) {
 }
 
 std::optional<std::string> find_kept_ptx(std::string_view elf) {
-  const char* const folder = std::getenv(kPtxFolderVariable);
-  if (folder == nullptr || *folder == '\0') return std::nullopt;
+  const char* const folder = ptx_folder();
+  if (folder == nullptr) return std::nullopt;
   const std::vector<std::string> kernels = kernels_of_cubin(elf);
   if (kernels.empty()) return std::nullopt;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
@@ -133,6 +139,11 @@ std::optional<std::string> find_kept_ptx(std::string_view elf) {
     if (std::ranges::all_of(kernels, is_defined)) return text;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> find_kept_ptx(const void* image) {
+  if (ptx_folder() == nullptr) return std::nullopt;
+  return find_kept_ptx(std::string_view(static_cast<const char*>(image), elf_bytes(image)));
 }
 
 }  // namespace tilewright::sim
