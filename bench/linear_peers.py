@@ -203,7 +203,7 @@ def torch_operators(torch, weights, x, out):
 
 
 def operand_order(p):
-    """As in kernels/linear/packed_weight.h: the element of 64 whose FP8 activation stands at byte p."""
+    """As in formats/packed_weight.h: the element of 64 whose FP8 activation stands at byte p."""
     return 16 * (p // 4 % 4) + 2 * (p // 16) + (p & 1) + (p & 2) * 4
 
 

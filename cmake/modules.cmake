@@ -47,13 +47,19 @@ function(tilewright_precompiled TARGET)
 endfunction()
 
 # tilewright_module(FOLDER PUBLIC dep... PRIVATE dep...)
-# The .cpp files directly in src/FOLDER become the static library tilewright_<FOLDER, / as _>; a
-# folder with headers only becomes an interface library. ONE_BY_ONE: its files cannot be compiled together.
+# The .cpp files directly in src/FOLDER (RECURSE: and in the folders below) become the static library
+# tilewright_<FOLDER, / as _>; a folder with headers only becomes an interface library. ONE_BY_ONE: its files
+# cannot be compiled together.
 # A dependency named like a module is that module's library; anything else goes to target_link_libraries as it is.
 function(tilewright_module FOLDER)
-  cmake_parse_arguments(ARG "ONE_BY_ONE" "" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "ONE_BY_ONE;RECURSE" "" "PUBLIC;PRIVATE" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
+  if(ARG_RECURSE)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
+  endif()
+  list(FILTER sources EXCLUDE REGEX "/src/ops/c_api/")  # of the shared library alone
   if(sources)
     add_library(tilewright_${name} STATIC ${sources})
     if(ARG_ONE_BY_ONE)

@@ -12,6 +12,23 @@ import sys
 
 PUBLIC = "tilewright"  # include/tilewright, which may include nothing of src/
 
+# What kernels and their parts may include besides their own family.
+DEVICE = ["base", "formats", "layout", "arch", "arch/fragments", "ptx", "tile"]
+# family of kernels, a folder of src/kernels -> other families whose parts it uses
+FAMILIES = {
+    "attention": [],
+    "attention_sm100": ["attention"],
+    "linear": [],
+    "model": [],
+    "moe": ["quantize"],
+    "probe": ["sparse_attention"],
+    "quantize": [],
+    "sparse_attention": ["quantize"],
+}
+KERNELS = [f"kernels/{family}" for family in FAMILIES]
+# Host code reads contracts: headers of kernels that are plain data, without device code behind them.
+DEVICE_CODE = ("ptx", "tile")
+
 # folder of the including file -> folders it may include (its own folder is always allowed)
 ALLOWED = {
     "base": [PUBLIC],
@@ -20,29 +37,32 @@ ALLOWED = {
     "arch": [PUBLIC, "base", "formats"],
     "arch/fragments": [PUBLIC, "base", "formats", "arch", "layout"],
     "ptx": ["base", "formats", "layout", "arch", "arch/fragments"],
-    # A building block of one family of kernels reads that family's contract, which is plain data.
-    "tile": ["base", "formats", "layout", "arch", "arch/fragments", "ptx", "kernels"],
-    "kernels": ["arch", "arch/fragments", "layout", "formats"],  # NAME.h: the contract
-    "kernels/*.cu": ["base", "arch", "arch/fragments", "layout", "formats", "ptx", "tile"],
+    "tile": ["base", "formats", "layout", "arch", "arch/fragments", "ptx"],
+    **{f"kernels/{family}": DEVICE + [f"kernels/{other}" for other in others]
+       for family, others in FAMILIES.items()},
     "reference": [PUBLIC, "base", "formats"],
     "sim": [PUBLIC, "base", "formats", "arch"],
     "device": [PUBLIC, "base"],
-    "ops": [PUBLIC, "base", "formats", "arch", "kernels", "device"],
-    "model": [PUBLIC, "base", "formats", "arch", "kernels", "device", "ops"],
+    "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
+    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "device", "ops"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
+    # Operands, exact results and what is compared with them, for the tool, its benchmarks and their tests.
+    "report": [PUBLIC, "base", "layout"],  # terminals, tables, plots, pages
+    "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "device", "ops", "sim", "model",
+               "report"],
+    "bench": [PUBLIC, "base", "formats", "arch", "device", "ops", "sim", "report", "verify"],
     "cli": None,  # None: anything
 }
 # The public headers are what a user sees: standard library and each other, no CUDA, nothing of src/.
 CUDA_HEADER = re.compile(r"^(cuda|cudnn|cublas|nccl|curand|crt/|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 ASM = re.compile(r"\basm\b\s*(volatile)?\s*[({]")
 
 
 def rule_for(path):
     """The row of ALLOWED for a file given relative to src/."""
-    if path.suffix == ".cu":
-        return "kernels/*.cu"
     folders = [str(p) for p in path.parents]
     return next((f for f in folders if f in ALLOWED), None)
 
@@ -55,6 +75,21 @@ def folder_of(include):
     return None
 
 
+def device_code_behind(root, included, seen=None):
+    """A header of device code that `included` reaches, or None."""
+    seen = seen if seen is not None else set()
+    seen.add(included)
+    file = root / "src" / included
+    if not file.exists():
+        return None
+    for name in QUOTED.findall(file.read_text(errors="replace")):
+        if name.split("/")[0] in DEVICE_CODE:
+            return name
+        if name not in seen and (behind := device_code_behind(root, name, seen)):
+            return behind
+    return None
+
+
 def check_file(root, file):
     path = file.relative_to(root / "src")
     rule = rule_for(path)
@@ -63,7 +98,6 @@ def check_file(root, file):
             yield 1, f"folder {path.parts[0]}/ has no row in tools/check_includes.py; add one"
         return
     allowed = ALLOWED[rule]
-    own = "kernels" if rule == "kernels/*.cu" else rule
     for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
         if ASM.search(line) and not line.lstrip().startswith("//") and path.parts[0] != "ptx":
             yield number, "`asm` outside src/ptx; add a wrapper there"
@@ -76,9 +110,13 @@ def check_file(root, file):
         if bracket == "<":
             continue
         target = folder_of(included)
+        if path.parts[0] not in ("kernels", "tile") and included.startswith("kernels/"):
+            behind = device_code_behind(root, included)
+            if behind:
+                yield number, f'"{included}" is device code (it includes {behind}); host code reads contracts'
         if target is None:
             yield number, f'"{included}" is not a path below src/ or include/'
-        elif target != own and target not in allowed:
+        elif target != rule and target not in allowed:
             yield number, f'{rule} may not include "{included}" (allowed: {", ".join(allowed)})'
 
 

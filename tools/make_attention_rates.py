@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/ops/attention_rates.h, what plan() chooses by, from a log of `tilewright ladder` on an H200, or of
+"""Writes src/ops/attention/rates.h, what plan() chooses by, from a log of `tilewright ladder` on an H200, or of
 `bench/attention_peers.py --dtype e4m3 --all-forms` for the forms of K7.
 
     tools/make_attention_rates.py bench/results/LOG.json
@@ -15,7 +15,7 @@ import re
 import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADER = ROOT / "src/ops/attention_rates.h"
+HEADER = ROOT / "src/ops/attention/rates.h"
 LENGTHS = [512, 1024, 2048, 4096, 8192, 16384]
 ROW = re.compile(r'    \{"(\w+)", +(\d+), \{([^}]*)\}, \{([^}]*)\}\},')
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/ops/linear_rates.h, what plan() chooses by, from logs of bench/linear_peers.py --kernels all or of
+"""Writes src/ops/linear/rates.h, what plan() chooses by, from logs of bench/linear_peers.py --kernels all or of
 `tilewright bench linear --kernels ...` on an H200.
 
     tools/make_linear_rates.py bench/results/LOG.json...
@@ -15,7 +15,7 @@ import re
 import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADER = ROOT / "src/ops/linear_rates.h"
+HEADER = ROOT / "src/ops/linear/rates.h"
 ROWS = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192]
 NAMES = {"w16": "bf16", "w8": "fp8", "w4mx": "mxfp4", "w4": "nvfp4"}
 ROW = re.compile(r'    \{"(\w+)", "(\w+)", (true|false), (\d+), (\d+),\s*\{\{([^}]*)\}\}\},')

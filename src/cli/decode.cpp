@@ -1,10 +1,11 @@
 // tilewright decode: attention of a few new tokens over a cache, on drawn tensors.
+#include "bench/decode.h"
+
 #include "base/error.h"
-#include "cli/attention_bench.h"
-#include "cli/command.h"
-#include "cli/decode_bench.h"
-#include "cli/decode_device.h"
-#include "cli/operator_report.h"
+#include "cli/tool/command.h"
+#include "report/operator_report.h"
+#include "verify/decode_device.h"
+#include "verify/device_facts.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "cli/model_options.h"
+#include "cli/tool/model_options.h"
 #include "model/generate.h"
 
 #include <algorithm>

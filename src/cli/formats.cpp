@@ -1,7 +1,7 @@
 // tilewright formats: number formats as tables, values rounded into them.
 
 #include "base/error.h"
-#include "cli/command.h"
+#include "cli/tool/command.h"
 #include "formats/block_format.h"
 #include "formats/minifloat.h"
 

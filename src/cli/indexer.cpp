@@ -1,8 +1,8 @@
 // tilewright indexer: DeepSeek-V4's lightning indexer on drawn operands.
-#include "cli/attention_bench.h"
-#include "cli/command.h"
-#include "cli/index_device.h"
-#include "cli/operator_report.h"
+#include "cli/tool/command.h"
+#include "report/operator_report.h"
+#include "verify/device_facts.h"
+#include "verify/indexer_device.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

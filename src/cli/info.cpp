@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/source_commit.h"
-#include "cli/command.h"
+#include "cli/tool/command.h"
 #include "device/device.h"
 #include "device/device_spec.h"
 #include "device/driver_libraries.h"

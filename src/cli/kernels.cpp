@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "cli/command.h"
+#include "cli/tool/command.h"
 #include "device/kernel_registry.h"
 
 #include <memory>

@@ -1,16 +1,16 @@
 // tilewright ladder: every rung on the same inputs, checked, timed or counted, and reported.
 
-#include "cli/ladder.h"
+#include "bench/ladder.h"
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/safetensors.h"
-#include "cli/attention_bench.h"
-#include "cli/command.h"
-#include "cli/decode_bench.h"
-#include "cli/sweep_command.h"
-#include "ops/attention_kernels.h"
+#include "bench/decode.h"
+#include "cli/bench/sweep_command.h"
+#include "cli/tool/command.h"
+#include "ops/attention/kernels.h"
+#include "verify/device_facts.h"
 
 #include <algorithm>
 #include <filesystem>

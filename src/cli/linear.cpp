@@ -3,14 +3,14 @@
 #include "base/error.h"
 #include "base/npy.h"
 #include "base/safetensors.h"
-#include "cli/attention_bench.h"
-#include "cli/attention_data.h"
-#include "cli/command.h"
-#include "cli/linear_bench.h"
-#include "cli/linear_check.h"
-#include "cli/linear_data.h"
-#include "cli/operator_report.h"
+#include "cli/tool/command.h"
 #include "formats/minifloat.h"
+#include "report/operator_report.h"
+#include "verify/attention_data.h"
+#include "verify/device_facts.h"
+#include "verify/linear_check.h"
+#include "verify/linear_data.h"
+#include "verify/linear_device.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,8 +1,8 @@
 // tilewright: the command line. Each subcommand lives in a file of its own and is listed here once.
 
 #include "base/error.h"
-#include "cli/command.h"
-#include "cli/interrupt.h"
+#include "cli/tool/command.h"
+#include "cli/tool/interrupt.h"
 
 #include <cstdio>
 #include <cstring>

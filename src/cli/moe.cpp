@@ -1,9 +1,9 @@
 // tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
-#include "cli/attention_bench.h"
-#include "cli/attention_data.h"
-#include "cli/command.h"
-#include "cli/moe_layer.h"
-#include "cli/operator_report.h"
+#include "cli/tool/command.h"
+#include "report/operator_report.h"
+#include "verify/attention_data.h"
+#include "verify/device_facts.h"
+#include "verify/moe_layer.h"
 
 #include <bit>
 #include <cmath>

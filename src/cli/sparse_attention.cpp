@@ -2,10 +2,10 @@
 #include "tilewright/cache.h"
 
 #include "base/error.h"
-#include "cli/attention_bench.h"
-#include "cli/command.h"
-#include "cli/operator_report.h"
-#include "cli/sparse_device.h"
+#include "cli/tool/command.h"
+#include "report/operator_report.h"
+#include "verify/device_facts.h"
+#include "verify/sparse_device.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -4,7 +4,7 @@
 //   mxfp4    [page_size x 64][page_size x 4]     128 e2m1 (element 2i in the low half of byte i) |
 //                                                4 ue8m0, one per 32 numbers
 //
-// Pages lie page_stride_bytes apart; rows are named as those of formats/kv_page.h: one number,
+// Pages lie page_stride_bytes apart; rows are named as those of kv_page.h: one number,
 // page * page_size + slot.
 //
 // Source   DeepGEMM's paged MQA logits; vLLM

@@ -9,7 +9,7 @@
 namespace tilewright {
 
 /// Writes all bytes of a row's slot, zero bytes of the scales included. The plain numbers are
-/// quantised as formats/block_format.h says of fp8_64_pow2, and of nvfp4 with a tensor scale of 1.
+/// quantised as block_format.h says of fp8_64_pow2, and of nvfp4 with a tensor scale of 1.
 /// `row` = page * page_size + slot.
 /// Errors   InvalidArgument if there are not 512 numbers
 void encode_kv_row(const KvPageLayout& layout, std::span<const float> numbers, std::int64_t row,

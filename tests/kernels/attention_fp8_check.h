@@ -2,7 +2,7 @@
 // codes and scales stand for.
 #pragma once
 
-#include "kernels/attention/k7_fp8.h"
+#include "kernels/attention/k7/k7_fp8.h"
 #include "reference/attention_fp8_bound.h"
 #include "tests/kernels/attention_check.h"
 #include "tests/kernels/gemm_check.h"

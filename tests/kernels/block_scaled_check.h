@@ -4,7 +4,7 @@
 #include "formats/block_scale.h"
 #include "formats/pack.h"
 #include "formats/scale_layout.h"
-#include "ops/block_scaled_linear_bind.h"
+#include "ops/block_scaled_linear/bind.h"
 #include "tests/formats/block_data.h"
 #include "tests/kernels/gemm_check.h"
 

@@ -1,6 +1,6 @@
 // The indexer's selection on rows of any numbers: exact sets, ties, NaN, every way to the
 // threshold, page translation.
-#include "kernels/sparse_attention/indexer_topk.h"
+#include "kernels/sparse_attention/indexer/indexer_topk.h"
 
 #include "reference/top_k.h"
 #include "tests/kernels/kernel_test.h"

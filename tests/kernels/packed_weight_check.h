@@ -3,7 +3,7 @@
 #pragma once
 
 #include "formats/minifloat.h"
-#include "kernels/linear/packed_weight.h"
+#include "formats/packed_weight.h"
 #include "tests/reference/inputs.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // The FP8 quantisers of activations against the rules of formats/, byte for byte.
+#include "formats/packed_weight.h"
 #include "formats/scale_layout.h"
-#include "kernels/linear/packed_weight.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "tests/kernels/quantize_data.h"
 

@@ -1,5 +1,5 @@
 // The bandwidth kernel: every format, ragged shapes, clusters and groups of warps, experts.
-#include "kernels/linear/sm90_band.h"
+#include "kernels/linear/band/sm90_band.h"
 
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"

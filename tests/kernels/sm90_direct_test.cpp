@@ -1,5 +1,5 @@
 // The direct kernel: both formats, ragged shapes, clusters and groups of warps.
-#include "kernels/linear/sm90_direct.h"
+#include "kernels/linear/direct/sm90_direct.h"
 
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"

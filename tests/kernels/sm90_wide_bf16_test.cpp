@@ -1,6 +1,6 @@
 // Linear layers for many tokens in bf16: every format, width of tile and kind of cluster against
 // float64 sums of the weights that the bricks stand for.
-#include "kernels/linear/sm90_wide_bf16.h"
+#include "kernels/linear/wide/sm90_wide_bf16.h"
 
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"

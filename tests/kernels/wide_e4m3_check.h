@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/block_scale.h"
-#include "kernels/linear/sm90_wide_e4m3.h"
+#include "kernels/linear/wide/sm90_wide_e4m3.h"
 #include "tests/kernels/gemm_check.h"
 
 #include <cmath>

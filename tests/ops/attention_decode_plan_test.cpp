@@ -1,9 +1,8 @@
 // What a decode plan says, and what it refuses, by arithmetic alone: no device is opened.
-#include "ops/attention_decode_plan.h"
-
 #include "base/error.h"
 #include "device/kernel_registry.h"
-#include "ops/attention_decode_problem.h"
+#include "ops/decode/plan.h"
+#include "ops/decode/problem.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 

@@ -1,6 +1,5 @@
 // What decode refuses: every message has the values, what was expected, and a remedy.
-#include "ops/attention_decode_problem.h"
-
+#include "ops/decode/problem.h"
 #include "tests/reference/inputs.h"
 
 #include <cmath>

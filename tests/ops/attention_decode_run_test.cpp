@@ -1,9 +1,9 @@
 // The decode operator on every device: each feature against the float64 reference, under all checks
 // of the simulator.
 #include "device/graph.h"
-#include "ops/attention_decode_bind.h"
-#include "ops/attention_decode_kernels.h"
-#include "ops/planned_launch.h"
+#include "ops/decode/bind.h"
+#include "ops/decode/kernels.h"
+#include "ops/operator/planned_launch.h"
 #include "tests/ops/attention_decode_case.h"
 #include "tests/ops/hopper_test.h"
 

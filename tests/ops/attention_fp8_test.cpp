@@ -1,8 +1,7 @@
 // Attention in e4m3: what a plan says of it, and results of K7 and K8 on every device.
-#include "ops/attention_fp8.h"
-
-#include "ops/attention_plan.h"
-#include "ops/attention_rates.h"
+#include "ops/attention/fp8.h"
+#include "ops/attention/plan.h"
+#include "ops/attention/rates.h"
 #include "tests/ops/attention_prepare_case.h"
 #include "tests/ops/hopper_test.h"
 

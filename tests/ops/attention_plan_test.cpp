@@ -1,8 +1,7 @@
 // What a plan says, and what it refuses, by arithmetic alone: no device is opened.
-#include "ops/attention_plan.h"
-
 #include "device/kernel_registry.h"
-#include "ops/attention_problem.h"
+#include "ops/attention/plan.h"
+#include "ops/attention/problem.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 

@@ -1,7 +1,7 @@
 // The attention operator on every device: each feature against the float64 reference, under all
 // checks of the simulator.
 #include "device/graph.h"
-#include "ops/attention_kernels.h"
+#include "ops/attention/kernels.h"
 #include "tests/ops/attention_case.h"
 #include "tests/ops/hopper_test.h"
 

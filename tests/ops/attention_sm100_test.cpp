@@ -1,5 +1,5 @@
 // The attention operator on Blackwell: which kernel, and that maps and grids are as it wants them.
-#include "ops/attention_plan.h"
+#include "ops/attention/plan.h"
 #include "tests/ops/attention_case.h"
 #include "tests/ops/blackwell_test.h"
 

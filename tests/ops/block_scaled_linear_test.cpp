@@ -2,8 +2,8 @@
 // tensor core's own sums.
 #include "tilewright/block_scaled_linear.h"
 
-#include "ops/block_scaled_linear_plan.h"
-#include "ops/block_scaled_linear_weight.h"
+#include "ops/block_scaled_linear/plan.h"
+#include "ops/block_scaled_linear/weight.h"
 #include "tests/kernels/block_scaled_check.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/gpu_infos.h"

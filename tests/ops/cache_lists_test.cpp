@@ -1,5 +1,5 @@
 // Lists of rows that tokens look at, and the rotation taken out of attention's output.
-#include "kernels/linear/packed_weight.h"
+#include "formats/packed_weight.h"
 #include "tests/ops/cache_case.h"
 
 namespace tilewright::ops {

@@ -4,7 +4,7 @@
 #include "tilewright/linear.h"
 
 #include "formats/scale_layout.h"
-#include "ops/linear_source.h"
+#include "ops/linear/source.h"
 #include "reference/linear_weight.h"
 #include "tests/reference/inputs.h"
 

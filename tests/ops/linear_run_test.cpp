@@ -7,7 +7,7 @@
 #include "device/kernel_registry.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
-#include "ops/linear_kernel.h"
+#include "ops/linear/kernel.h"
 #include "reference/error_bound.h"
 #include "reference/linear.h"
 #include "tests/kernels/kernel_test.h"

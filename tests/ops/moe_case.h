@@ -5,7 +5,7 @@
 #include "tilewright/moe.h"
 
 #include "formats/minifloat.h"
-#include "kernels/linear/packed_weight.h"
+#include "formats/packed_weight.h"
 #include "reference/moe.h"
 #include "reference/router.h"
 #include "tests/kernels/kernel_test.h"

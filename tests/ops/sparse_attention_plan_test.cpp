@@ -1,7 +1,6 @@
 // What a plan of sparse attention says, and what it refuses, by arithmetic alone.
-#include "ops/sparse_attention_plan.h"
-
-#include "ops/sparse_attention_problem.h"
+#include "ops/sparse_attention/plan.h"
+#include "ops/sparse_attention/problem.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
 

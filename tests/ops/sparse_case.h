@@ -6,7 +6,7 @@
 
 #include "device/graph.h"
 #include "formats/kv_row.h"
-#include "ops/kv_cache.h"
+#include "ops/cache/kv_cache.h"
 #include "reference/sparse_attention.h"
 #include "tests/kernels/kernel_test.h"
 

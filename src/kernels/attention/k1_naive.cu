@@ -23,8 +23,8 @@
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K1; softmax with the maximum subtracted.
 #include "kernels/attention/k1_naive.h"
-#include "tile/attention_mask.h"
-#include "tile/attention_rows.h"
+#include "kernels/attention/mask.h"
+#include "kernels/attention/rows.h"
 #include "tile/online_softmax.h"
 
 namespace tilewright::kernels {

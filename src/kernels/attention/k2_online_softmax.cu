@@ -23,7 +23,7 @@
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K2; FlashAttention-2, algorithm 1.
 #include "kernels/attention/k2_online_softmax.h"
-#include "tile/scalar_attention.h"
+#include "kernels/attention/scalar_attention.h"
 
 namespace tilewright::kernels {
 namespace {

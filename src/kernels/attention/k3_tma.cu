@@ -25,8 +25,8 @@
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K3; PTX ISA, "cp.async.bulk.tensor", "mbarrier".
 #include "kernels/attention/k3_tma.h"
-#include "tile/attention_stages.h"
-#include "tile/scalar_attention.h"
+#include "kernels/attention/scalar_attention.h"
+#include "kernels/attention/stages.h"
 
 namespace tilewright::kernels {
 namespace {

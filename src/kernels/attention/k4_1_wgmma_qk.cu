@@ -24,8 +24,8 @@
 // Sources: the worklog's K4.1; PTX ISA, "wgmma.mma_async: Register Fragments".
 #include "arch/fragments/wgmma.h"
 #include "kernels/attention/k4_1_wgmma_qk.h"
-#include "tile/attention_stages.h"
-#include "tile/scalar_attention.h"
+#include "kernels/attention/scalar_attention.h"
+#include "kernels/attention/stages.h"
 #include "tile/warpgroup_mma.h"
 
 namespace tilewright::kernels {

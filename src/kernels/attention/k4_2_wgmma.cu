@@ -23,9 +23,9 @@
 // half of them in vain.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
+#include "kernels/attention/epilogue.h"
 #include "kernels/attention/k4_2_wgmma.h"
-#include "tile/attention_epilogue.h"
-#include "tile/attention_stages.h"
+#include "kernels/attention/stages.h"
 #include "tile/online_softmax.h"
 #include "tile/warpgroup_mma.h"
 

@@ -22,12 +22,12 @@
 // Tflop/s for this stage.
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // section 3.1; PTX ISA, "wgmma", "setmaxnreg", "mbarrier".
+#include "kernels/attention/consumer.h"
+#include "kernels/attention/epilogue.h"
 #include "kernels/attention/k5_warp_specialized.h"
+#include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/matrix_copy.h"
-#include "tile/attention_consumer.h"
-#include "tile/attention_epilogue.h"
-#include "tile/attention_schedule.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -32,12 +32,12 @@
 // and one ex2 per score. Tried and not kept, with numbers: docs/notes.
 // Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
 // sections 3.2 and 3.3; longest-first order: Graham's list scheduling.
+#include "kernels/attention/consumer.h"
+#include "kernels/attention/epilogue.h"
 #include "kernels/attention/k6_pingpong.h"
+#include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
-#include "tile/attention_consumer.h"
-#include "tile/attention_epilogue.h"
-#include "tile/attention_schedule.h"
 
 namespace tilewright::kernels {
 namespace {

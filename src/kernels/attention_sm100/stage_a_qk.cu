@@ -24,10 +24,10 @@
 // the 64 KiB of f32 results of a tile at 40 bytes a clock and multiprocessor are 1600: memory.
 // Sources: the first stage of the kernel suite's plan; PTX ISA, "tcgen05.mma", "tcgen05.ld".
 #include "kernels/attention_sm100/stage_a_qk.h"
+#include "kernels/attention_sm100/tensor_mma.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "tile/ring.h"
 #include "tile/tensor_memory.h"
-#include "tile/tensor_mma.h"
 
 namespace tilewright::kernels {
 namespace {

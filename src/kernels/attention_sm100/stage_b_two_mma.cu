@@ -28,7 +28,7 @@
 // Sources: the kernel suite's stage B; P7's reading of the columns; PTX ISA, "tcgen05.mma", matrix
 // A in Tensor Memory.
 #include "kernels/attention_sm100/stage_b_two_mma.h"
-#include "tile/tensor_attention.h"
+#include "kernels/attention_sm100/tensor_attention.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -37,7 +37,7 @@
 // (B of both products once for each tile). Counts and bounds beside stage C: README.md.
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
-#include "tile/tensor_attention.h"
+#include "kernels/attention_sm100/tensor_attention.h"
 
 namespace tilewright::kernels {
 namespace {

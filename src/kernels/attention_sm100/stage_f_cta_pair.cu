@@ -55,7 +55,7 @@
 // Sources: PTX ISA, tcgen05 data path layouts A and B; FlashMLA for M = 128 with 512 columns;
 // FlashAttention-4 uses pairs at head_dim 128 and 192 too.
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
-#include "tile/tensor_attention_pair.h"
+#include "kernels/attention_sm100/tensor_attention_pair.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -42,10 +42,10 @@
 // tile goes through four hands, and two are in flight, so that the bound wants the four within
 // 3344 clocks: 500 to 1000 to convert 32 tokens, 1024 for the products, the rest for a softmax.
 // Sources: stages D and F; FlashMLA exchanges converted keys in the pair on Hopper.
+#include "kernels/attention_sm100/paged_keys.h"
+#include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_g_paged_pair.h"
-#include "tile/paged_keys.h"
-#include "tile/row_softmax.h"
-#include "tile/tensor_attention_pair.h"
+#include "kernels/attention_sm100/tensor_attention_pair.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -36,11 +36,11 @@
 // What is left: few tokens wait for loads of x, then of parts; many are at 44 to 49 % of the floor.
 // A row of x gives 32 bytes to a warp, so that loads and stores take eight lines each.
 //
+#include "kernels/model/column4.h"
 #include "kernels/model/hyper_connection.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/mma_sync.h"
 #include "ptx/warp_roles.h"
-#include "tile/column4.h"
 
 #include <type_traits>
 

@@ -5,9 +5,9 @@
 //
 // Limit: HBM, 4 to 6 bytes an element; rows of 1536 of 8192 tokens in f32 are 75 MB, 18 us at 4.3
 // TB/s. Not run on hardware.
+#include "kernels/model/column4.h"
 #include "kernels/model/rms_norm.h"
 #include "ptx/grid_dependency.h"
-#include "tile/column4.h"
 
 extern "C" __global__ void __launch_bounds__(tilewright::kernels::kRmsNormThreads)
     rms_norm_rows(const __grid_constant__ tilewright::kernels::RmsNormParams params) {

@@ -8,7 +8,7 @@ namespace tilewright::kernels {
 /// out[slot_row[t,i],:] = x[t,:] for all i (-1: nowhere), and out[*shared_first + t,:].
 ///
 /// moe_scatter_bf16 copies. moe_scatter_e4m3 quantises on the way, each token once: e4m3 in operand
-/// order (kernels/linear/packed_weight.h) with a scale per row or per 128 columns, by the rule of
+/// order (formats/packed_weight.h) with a scale per row or per 128 columns, by the rule of
 /// format fp8_1x128, or with is_pow2 fp8_1x128_ue8m0 (the scale is stored as f32 in either case).
 /// What shares a scale with a NaN or an infinity gets a NaN scale.
 struct MoeScatterParams {

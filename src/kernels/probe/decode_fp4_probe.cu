@@ -3,7 +3,7 @@
 // Decodes words of FP4 as the linear kernels do, for a test of every code under every scale.
 // Entries decode_fp4_FORMAT_ORDER.
 #include "kernels/probe/decode_fp4_probe.h"
-#include "tile/decode_fp4.h"
+#include "tile/unpack_fp4.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -16,9 +16,9 @@
 // Measured: see docs/04-kernels.md, "Quantise".
 // Sources: the official DeepSeek-V4 inference code (rules); Markstein's theorem (the quotient).
 #include "kernels/quantize/activation_fp8.h"
+#include "kernels/quantize/quantize_rows.h"
 #include "ptx/grid_dependency.h"
 #include "tile/cta_max.h"
-#include "tile/quantize.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -22,8 +22,8 @@
 // Sources: Transformer Engine and FlashInfer (NVFP4), OCP MX 1.0 (MXFP4), see
 // formats/block_format.h.
 #include "kernels/quantize/fp4.h"
+#include "kernels/quantize/quantize_fp4.h"
 #include "ptx/grid_dependency.h"
-#include "tile/quantize_fp4.h"
 
 #include <cooperative_groups.h>
 

@@ -13,7 +13,7 @@ namespace tilewright::kernels {
 enum class CodeOrder : std::int32_t {
   kPlain,    ///< element k at k
   kOperand,  ///< e4m3 only: inside each 64, byte p holds element operand_order(p) of
-             ///< kernels/linear/packed_weight.h, as sm90_wide_e4m3
+             ///< formats/packed_weight.h, as sm90_wide_e4m3
              ///< reads its activations
 };
 

@@ -9,9 +9,9 @@
 // block's loads and its stores a CTA waits once; 4 or more CTAs on a multiprocessor cover that.
 // Measured: see docs/04-kernels.md, "Quantise".
 // Sources: DeepGEMM (rule); see formats/block_format.h.
+#include "kernels/quantize/quantize_rows.h"
 #include "kernels/quantize/weight_fp8.h"
 #include "ptx/grid_dependency.h"
-#include "tile/quantize.h"
 
 namespace tilewright::kernels {
 namespace {

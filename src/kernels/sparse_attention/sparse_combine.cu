@@ -8,12 +8,12 @@
 // Limit: 2 KB of partial results a head and part, read once, out of L2. With two queries of ten
 // parts and 64 heads that is 2.6 MB, below the latency of the launch.
 // Right on an H200; not timed alone.
+#include "kernels/sparse_attention/finish.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
+#include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
 #include "tile/element.h"
-#include "tile/sparse_finish.h"
-#include "tile/sparse_work.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -16,12 +16,12 @@
 // the rows again. On an H200 (67 TFLOP/s) at best 33 G rows a second and head.
 // Right on an H200; not timed alone.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows.
+#include "kernels/sparse_attention/finish.h"
+#include "kernels/sparse_attention/kv_row.h"
 #include "kernels/sparse_attention/sparse_naive.h"
+#include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
-#include "tile/kv_row.h"
-#include "tile/sparse_finish.h"
-#include "tile/sparse_work.h"
 
 #include <math.h>
 

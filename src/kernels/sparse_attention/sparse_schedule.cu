@@ -17,8 +17,8 @@
 // sixteen widths, both ends of a group searched and a warp per group in the last step took 9 us on
 // an H200 for 132 groups and 16 for 264.
 #include "kernels/sparse_attention/sparse_schedule.h"
+#include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
-#include "tile/sparse_work.h"
 
 namespace tilewright::kernels {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "ops/c_api/device.h"
 #include "ops/c_api/operator.h"
-#include "ops/ceil_div.h"
+#include "ops/operator/ceil_div.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,0 +1,316 @@
+#include "bench/moe.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "bench/ladder.h"
+#include "device/graph.h"
+#include "device/kernel.h"
+#include "device/memory.h"
+#include "formats/minifloat.h"
+#include "ops/moe/bind.h"
+#include "ops/moe/problem.h"
+#include "ops/operator/planned_launch.h"
+#include "report/time_summary.h"
+#include "verify/attention_data.h"
+#include "verify/device_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using device::Buffer;
+using nlohmann::json;
+
+constexpr std::size_t kRoutings = 8;  // taken in turn: few tokens then visit many experts
+
+template <class T>
+T* moe_pointer(const Buffer& buffer) {
+  return reinterpret_cast<T*>(buffer.address());
+}
+
+double moe_limit_of(const MoeShape& shape) {
+  return shape.swiglu_limit > 0 ? shape.swiglu_limit : std::numeric_limits<double>::infinity();
+}
+
+// Tokens and routings of a shape on the device.
+struct MoeOperands {
+  std::vector<std::uint16_t> x;
+  std::vector<MoeRoutingData> routings;
+  Buffer x_buffer;
+  std::vector<Buffer> ids, weights;
+
+  MoeOperands(const device::Device& device, const MoeShape& shape, std::int64_t tokens)
+      : x(draw_normal(tokens * shape.hidden, 1, DType::kBF16)), x_buffer(Buffer::from(device, x)) {
+    for (std::size_t r = 0; r < kRoutings; ++r) {
+      routings.push_back(draw_routing(shape, tokens, r + 1));
+      ids.push_back(Buffer::from(device, routings.back().ids));
+      weights.push_back(Buffer::from(device, routings.back().weights));
+    }
+  }
+};
+
+// One kernel at one number of tokens.
+class MoePoint {
+ public:
+  MoePoint(const MoeWeights& weights, const MoeProblem& problem, const MoeOperands& operands)
+      : moe_(weights, problem),
+        operands_(operands),
+        device_(weights.device().internal()),
+        stream_(device_),
+        begin_(device_),
+        end_(device_),
+        elems_(static_cast<std::size_t>(problem.tokens * weights.info().hidden)),
+        out_(device_, elems_ * 2),
+        workspace_(device_, moe_.plan().workspace_bytes) {
+    out_.poison();
+  }
+
+  const MoePlan& plan() const { return moe_.plan(); }
+  const device::Stream& stream() const { return stream_; }
+
+  MoeArguments arguments(std::size_t routing) const {
+    return {.x = moe_pointer<const void>(operands_.x_buffer),
+            .ids = moe_pointer<const std::int32_t>(operands_.ids[routing]),
+            .weights = moe_pointer<const float>(operands_.weights[routing]),
+            .out = moe_pointer<void>(out_),
+            .workspace = moe_pointer<void>(workspace_),
+            .stream = stream_.handle()};
+  }
+
+  std::vector<float> run() {
+    moe_.run(arguments(0));
+    moe_.check(arguments(0));
+    std::vector<std::uint16_t> codes(elems_);
+    out_.copy_to_host(std::as_writable_bytes(std::span(codes)));
+    std::vector<float> values;
+    values.reserve(elems_);
+    for (const std::uint16_t c : codes)
+      values.push_back(std::bit_cast<float>(std::uint32_t{c} << 16));
+    return values;
+  }
+
+  double time_us(const std::function<void()>& work) {
+    begin_.record(stream_);
+    work();
+    end_.record(stream_);
+    end_.synchronize();
+    return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
+  }
+
+  // Several calls in a graph, each with the next routing.
+  void measure(int samples, json& log) {
+    const double once = time_us([&] { moe_.run(arguments(1)); });
+    const int runs = std::clamp(static_cast<int>(2000 / std::max(once, 1.0)), 1, 16);
+    std::size_t next = 0;
+    const auto graph = device::Graph::capture(stream_, [&] {
+      for (int i = 0; i < runs; ++i) moe_.run(arguments(next++ % kRoutings));
+    });
+    std::vector<double> us;
+    for (int i = 0; i < 2; ++i) time_us([&] { graph.launch(stream_); });
+    for (int i = 0; i < samples; ++i) us.push_back(time_us([&] { graph.launch(stream_); }) / runs);
+    log["runs_per_sample"] = runs;
+    log["samples_us"] = us;
+  }
+
+ private:
+  Moe moe_;
+  const MoeOperands& operands_;
+  const device::Device& device_;
+  device::Stream stream_;
+  device::Event begin_, end_;
+  std::size_t elems_;
+  Buffer out_, workspace_;
+};
+
+// Each launch alone, between events: what the next one hides is in it.
+json time_steps(const MoeWeights& weights, MoePoint& point) {
+  const device::Device& device = weights.device().internal();
+  const ops::MoePlanned planned =
+      ops::make_moe_plan(device.info(), weights.info(), point.plan().problem);
+  const std::vector<device::Kernel> entries = ops::load_entries(device, planned.plan.launches);
+  std::map<std::string, std::vector<double>> us;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    const MoeArguments arguments = point.arguments(static_cast<std::size_t>(repetition));
+    const ops::MoeCall call(planned, weights.internal(), arguments);
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      us[planned.plan.launches[i].step].push_back(
+          point.time_us([&] { call.launch(i, entries[i], point.stream()); }));
+  }
+  json steps = json::object();
+  for (const auto& [step, samples] : us) steps[step] = summarize(samples).median_us;
+  return steps;
+}
+
+class MoeRunner {
+ public:
+  MoeRunner(const Device& device, const MoeSweep& sweep)
+      : device_(device),
+        sweep_(sweep),
+        progress_(stderr, "bench moe",
+                  static_cast<std::int64_t>(sweep.shapes.size() * sweep.activations.size() *
+                                            sweep.tokens.size() * 2),
+                  "results") {}
+
+  json run() {
+    for (const MoeShape& shape : sweep_.shapes) {
+      MoeExperts experts(shape, sweep_.format, sweep_.distinct);
+      const std::int64_t most = *std::ranges::max_element(sweep_.tokens);
+      const MoeOperands operands(device_.internal(), shape, most);
+      exact_.clear();
+      for (const LinearActivations activations : sweep_.activations) {
+        const MoeWeights weights = MoeWeights::prepare(device_, experts.source(), activations);
+        for (const std::int64_t tokens : sweep_.tokens)
+          run_tokens(experts, operands, weights, tokens);
+      }
+    }
+    progress_.finish();
+    return std::move(samples_);
+  }
+
+ private:
+  void run_tokens(MoeExperts& experts, const MoeOperands& operands, const MoeWeights& weights,
+                  std::int64_t tokens) {
+    MoeProblem problem = {.tokens = tokens,
+                          .topk = experts.shape().topk,
+                          .swiglu_limit = moe_limit_of(experts.shape())};
+    const std::string chosen = plan_moe(device_, weights.info(), problem).kernel;
+    std::vector<float> first;  // out of the first kernel: all rows of the others are compared
+    for (const char* const kernel : {"band", "wide", "wide8"}) {
+      const auto& wanted = sweep_.kernels;
+      if (!wanted.empty() && std::ranges::find(wanted, kernel) == wanted.end()) continue;
+      problem.kernel = kernel;
+      json log = describe(experts.shape(), weights.info(), problem, kernel);
+      log["is_chosen"] = chosen == kernel;
+      try {
+        MoePoint point(weights, problem, operands);
+        log["plan"] = point.plan().to_string();
+        const std::vector<float> out = point.run();
+        log["error"] = check(experts, operands, problem, out, kernel == std::string("wide8"));
+        if (first.empty()) {
+          first = out;
+        } else {
+          log["beside"] = compare(out, first, kernel == std::string("wide8"));
+        }
+        if (!device_.is_simulated()) {
+          point.measure(sweep_.samples, log);
+          if (sweep_.has_steps) log["steps_us"] = time_steps(weights, point);
+        }
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::kUnsupported) throw;
+        continue;
+      }
+      samples_.push_back(std::move(log));
+      progress_.add();
+    }
+  }
+
+  json describe(const MoeShape& shape, const MoeWeightsInfo& info, const MoeProblem& problem,
+                const char* kernel) const {
+    const auto floor = [&](double flops) {
+      return ops::moe_floor_us(info, problem, kMoeBytesPerS, flops);
+    };
+    const bool is_fp8 = info.activations == LinearActivations::kFp8;
+    return {{"shape", shape.name},
+            {"problem",
+             {{"tokens", problem.tokens},
+              {"topk", shape.topk},
+              {"experts", shape.experts},
+              {"hidden", shape.hidden},
+              {"inter", shape.inter},
+              {"shared", shape.has_shared}}},
+            {"source", "tilewright"},
+            {"kernel", kernel},
+            {"format", to_string(info.format)},
+            {"activations", is_fp8 ? "fp8" : "bf16"},
+            {"flops", ops::moe_flops(info, problem)},
+            {"bytes", ops::moe_bytes(info, problem)},
+            {"active_experts", ops::expected_active_experts(info, problem)},
+            {"floor_bf16_us", floor(kMoeBf16FlopsPerS)},
+            {"floor_fp8_us", floor(kMoeFp8FlopsPerS)}};
+  }
+
+  // The first and the last token against float64, without roundings: the gates of the format.
+  json check(MoeExperts& experts, const MoeOperands& operands, const MoeProblem& problem,
+             const std::vector<float>& out, bool is_e4m3) {
+    MoeDifference difference;
+    const std::int64_t hidden = experts.shape().hidden;
+    for (const std::int64_t t : {std::int64_t{0}, problem.tokens - 1}) {
+      const std::vector<double>& exact = exact_row(experts, operands, problem, t);
+      for (std::int64_t c = 0; c < hidden; ++c)
+        difference.add(out[static_cast<std::size_t>(t * hidden + c)],
+                       exact[static_cast<std::size_t>(c)]);
+    }
+    return difference.log(is_e4m3 ? kMoeFp8DrawnRms : kMoeBf16Rms,
+                          "float64 on dequantised weights, two tokens");
+  }
+
+  json compare(const std::vector<float>& out, const std::vector<float>& first, bool is_e4m3) {
+    MoeDifference difference;
+    for (std::size_t i = 0; i < out.size(); ++i) difference.add(out[i], first[i]);
+    return difference.log(is_e4m3 ? kMoeFp8DrawnRms : kMoeBf16Rms, "the first kernel, all tokens");
+  }
+
+  const std::vector<double>& exact_row(MoeExperts& experts, const MoeOperands& operands,
+                                       const MoeProblem& problem, std::int64_t token) {
+    std::vector<double>& row = exact_[token];
+    if (!row.empty()) return row;
+    const std::int64_t hidden = experts.shape().hidden;
+    std::vector<float> x;
+    for (std::int64_t c = 0; c < hidden; ++c) {
+      const std::uint32_t code = operands.x[static_cast<std::size_t>(token * hidden + c)];
+      x.push_back(std::bit_cast<float>(code << 16));
+    }
+    const auto slot = static_cast<std::size_t>(token * problem.topk);
+    row = experts.exact_row(x.data(), &operands.routings[0].ids[slot],
+                            &operands.routings[0].weights[slot], problem.swiglu_limit);
+    return row;
+  }
+
+  const Device& device_;
+  const MoeSweep& sweep_;
+  Progress progress_;
+  std::map<std::int64_t, std::vector<double>> exact_;  // of the shape, by token
+  json samples_ = json::array();
+};
+
+}  // namespace
+
+json run_moe_sweep(const Device& device, const MoeSweep& sweep, const std::string& command) {
+  json log = ladder_header(device, command);
+  log["kind"] = "moe";
+  log["tool"] = std::string("tilewright bench moe ") + TILEWRIGHT_VERSION;
+  log["cache"] = device.is_simulated()
+                     ? "simulated: no times"
+                     : "cold: the experts are larger than the L2, and 8 routings take turns";
+  for (const char* const key : {"ceiling_tflops", "ceiling"}) log.erase(key);
+  log["floors"] = "4.3 TB/s, 790 TFLOP/s bf16, 1600 TFLOP/s FP8";
+  log["clocks_before"] = read_clocks(device);
+  log["samples"] = MoeRunner(device, sweep).run();
+  log["clocks_after"] = read_clocks(device);
+  return log;
+}
+
+void merge_moe_peers(json& log, const json& peers) {
+  require(peers.is_object() && peers.value("kind", "") == "moe" && peers.contains("samples"),
+          ErrorKind::kParseError, "bench moe: the peers' file is no log of moe results");
+  for (const json& sample : peers.at("samples")) log["samples"].push_back(sample);
+}
+
+bool is_moe_log_correct(const json& log) {
+  for (const json& sample : log.at("samples")) {
+    for (const char* const key : {"error", "beside"})
+      if (sample.contains(key) && !sample[key].value("ok", false)) return false;
+  }
+  return !log.at("samples").empty();
+}
+
+}  // namespace tilewright::cli

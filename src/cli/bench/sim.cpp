@@ -1,0 +1,156 @@
+// tilewright bench sim: how fast the simulator is on this machine, one core.
+
+#include "base/error.h"
+#include "bench/sim_kernels.h"
+#include "cli/sim/options.h"
+#include "cli/tool/command.h"
+#include "sim/machine.h"
+#include "sim/parse/parser.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+struct BenchSimArguments {
+  std::string filter;
+  double seconds = 0.1;  ///< of one run
+};
+
+constexpr std::uint32_t kBenchCtas = 2;
+constexpr std::array<const char*, 3> kLevels = {"none", "default", "all"};
+
+struct Speed {
+  double instructions_per_second = 0;  ///< of threads
+  double gflops = 0;
+};
+
+/// Of this thread: other programs on the machine do not count.
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// A machine with one kernel, ready to be launched again and again.
+class BenchRun {
+ public:
+  BenchRun(const BenchKernel& kernel, const char* level, const sim::DeviceModel& model)
+      : kernel_(kernel), machine_(model, options_for(level)) {
+    launch_.module = machine_.load(sim::parse_module(kernel.ptx, "bench " + kernel.name + ".ptx"));
+    launch_.kernel = "bench";
+    launch_.grid.x = kBenchCtas;
+    launch_.block.x = kBenchThreads;
+    constexpr std::size_t kBytes = std::size_t{kBenchCtas} * kBenchBytesPerCta;
+    data_ = machine_.memory().allocate(kBytes, "bench data");
+    std::memset(reinterpret_cast<void*>(data_), 0, kBytes);
+    machine_.mark_defined(data_, kBytes);
+    machine_.set_output([](std::string_view) {},
+                        [this](std::string_view text) { complaints_ += text; });
+  }
+
+  /// Median of several runs, each of at least so many seconds.
+  Speed measure(double seconds) {
+    constexpr int kRuns = 5;
+    std::uint32_t iterations = 1;
+    while (run(iterations) < seconds && iterations < (1U << 30)) iterations *= 2;
+    std::array<double, kRuns> times;
+    for (double& time : times) time = run(iterations);
+    std::ranges::sort(times);
+    const double per_second = iterations * double{kBenchCtas} / times[kRuns / 2];
+    return {per_second * kBenchThreads * kernel_.instructions_per_iteration,
+            per_second * kernel_.flop_per_iteration * 1e-9};
+  }
+
+ private:
+  static sim::Options options_for(const char* level) {
+    sim::Options options;
+    options.checks = sim::parse_checks(level);
+    options.num_threads = 1;
+    return options;
+  }
+
+  double run(std::uint32_t iterations) {
+    launch_.params.resize(12);
+    std::memcpy(launch_.params.data(), &data_, 8);
+    std::memcpy(launch_.params.data() + 8, &iterations, 4);
+    const double begin = processor_seconds();
+    const auto fault = machine_.launch(launch_);
+    const double end = processor_seconds();
+    require(!fault && complaints_.empty(), ErrorKind::kInternal, "bench sim: {}: {}{}",
+            kernel_.name, fault ? fault->message : "", complaints_);
+    return end - begin;
+  }
+
+  const BenchKernel& kernel_;
+  sim::Machine machine_;
+  sim::Launch launch_;
+  std::uint64_t data_ = 0;
+  std::string complaints_;
+};
+
+std::string speed_text(const Speed& speed) {
+  if (speed.gflops != 0) return fmt::format("{:.1f} GFLOP/s", speed.gflops);
+  return fmt::format("{:.3f} G/s", speed.instructions_per_second * 1e-9);
+}
+
+void run_bench_sim(const BenchSimArguments& args, const Context& context) {
+  const sim::DeviceModel& model = sim_device(context);
+  nlohmann::json cases = nlohmann::json::array();
+  Table table({"case", "no checks", "default", "slower", "all checks", "slower"});
+  for (const BenchKernel& kernel : bench_kernels()) {
+    if (kernel.name.find(args.filter) == std::string::npos) continue;
+    std::vector<std::string> row = {kernel.name};
+    double fastest = 0;
+    for (const char* const level : kLevels) {
+      const sim::DeviceModel* const own = sim::find_device_model(kernel.device);
+      const Speed speed =
+          BenchRun(kernel, level, own == nullptr ? model : *own).measure(args.seconds);
+      if (fastest == 0) fastest = speed.instructions_per_second;
+      const double slowdown = fastest / speed.instructions_per_second;
+      nlohmann::json entry = {{"case", kernel.name},
+                              {"checks", level},
+                              {"thread_instructions_per_second", speed.instructions_per_second},
+                              {"slowdown", slowdown}};
+      if (speed.gflops != 0) entry["gflops"] = speed.gflops;
+      cases.push_back(std::move(entry));
+      row.push_back(speed_text(speed));
+      if (cases.size() % kLevels.size() != 1) row.push_back(fmt::format("{:.1f}x", slowdown));
+    }
+    table.add(std::move(row));
+  }
+  require(!cases.empty(), ErrorKind::kInvalidArgument, "no case has \"{}\" in its name",
+          args.filter);
+  if (context.json) {
+    return print_json({{"device", model.key}, {"host_threads", 1}, {"cases", std::move(cases)}});
+  }
+  const Style style = context.style();
+  print(table.text(style) +
+        style.faint(
+            "\non one core of this machine, in processor time: thread instructions a "
+            "second, for tensor cores FLOP;\nmedian of 5 runs; it says nothing about a GPU\n"));
+}
+
+}  // namespace
+
+void add_bench_sim(CLI::App& bench, Context& context) {
+  CLI::App* command = bench.add_subcommand(
+      "sim", "the simulator's speed on one core, without checks and with them");
+  auto args = std::make_shared<BenchSimArguments>();
+  command->add_option("filter", args->filter, "only cases with this text in their name")
+      ->option_text("[TEXT]");
+  command->add_option("--seconds", args->seconds, "at least so long for each of the runs")
+      ->option_text("S [0.1]")
+      ->check(CLI::Range(0.001, 60.0));
+  command->callback([args, &context] { run_bench_sim(*args, context); });
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,208 @@
+// tilewright generate: prompts to text.
+#include "model/generate.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/generate/byte_text.h"
+#include "cli/generate/trace.h"
+#include "cli/tool/model_options.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct GenerateArgs {
+  ModelArgs model;
+  std::vector<std::string> prompts, prompt_files;
+  model::GenerateOptions options;
+  TraceArgs trace;
+  bool is_quiet = false;
+};
+
+struct Prompt {
+  std::string name;
+  std::vector<std::int32_t> tokens;
+  std::string text;
+};
+
+// A prompt as it is shown: what a terminal can take.
+std::string shown(const std::vector<std::int32_t>& tokens) {
+  ByteText bytes;
+  std::string text;
+  for (const std::int32_t token : tokens) text += bytes.add(static_cast<std::uint8_t>(token));
+  return text + bytes.finish();
+}
+
+std::vector<Prompt> read_prompts(const GenerateArgs& args, const model::Config& config) {
+  std::vector<Prompt> prompts;
+  for (const std::string& text : args.prompts)
+    prompts.push_back(
+        {fmt::format("prompt {}", prompts.size() + 1), model::byte_tokens(config, text), {}});
+  for (const std::string& path : args.prompt_files) {
+    const MappedFile file(path);
+    prompts.push_back({path, model::byte_tokens(config, file.text()), {}});
+  }
+  require(!prompts.empty(), ErrorKind::kInvalidArgument,
+          "generate: no prompt; expected --prompt TEXT or --prompt-file FILE, each as often as you "
+          "like");
+  for (Prompt& prompt : prompts) prompt.text = shown(prompt.tokens);
+  return prompts;
+}
+
+double per_second(std::int64_t tokens, double seconds) {
+  return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+json to_json(const std::vector<Prompt>& prompts, const model::GenerateResult& result) {
+  json sequences = json::array();
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    sequences.push_back({{"prompt", prompts[i].text},
+                         {"name", prompts[i].name},
+                         {"prompt_tokens", prompts[i].tokens.size()},
+                         {"tokens", result.tokens[i]},
+                         {"text", shown(result.tokens[i])}});
+  const auto decoded = result.new_tokens - static_cast<std::int64_t>(prompts.size());
+  return {
+      {"sequences", sequences},
+      {"prefill",
+       {{"tokens", result.prompt_tokens},
+        {"seconds", result.prefill_s},
+        {"tokens_per_second", per_second(result.prompt_tokens, result.prefill_s)}}},
+      {"decode",
+       {{"tokens", std::max<std::int64_t>(decoded, 0)},
+        {"seconds", result.decode_s},
+        {"tokens_per_second", per_second(std::max<std::int64_t>(decoded, 0), result.decode_s)}}}};
+}
+
+// Of one prompt every character as it comes; of several each text when all are done.
+class TextOutput {
+ public:
+  TextOutput(const std::vector<Prompt>& prompts, const Style& style, bool is_streaming)
+      : prompts_(prompts), style_(style), is_streaming_(is_streaming && prompts.size() == 1) {
+    if (is_streaming_) print(style_.faint(prompts_[0].text));
+  }
+  void add(std::int32_t token) {
+    if (!is_streaming_) return;
+    const std::string text = bytes_.add(static_cast<std::uint8_t>(token));
+    print(text);
+    if (!text.empty()) std::fflush(stdout);
+  }
+  void finish(const model::GenerateResult& result) {
+    if (is_streaming_) {
+      print(bytes_.finish() + "\n");
+      return;
+    }
+    for (std::size_t i = 0; i < prompts_.size(); ++i)
+      print(fmt::format("{}\n{}{}\n\n", style_.bold("--- " + prompts_[i].name),
+                        style_.faint(prompts_[i].text), shown(result.tokens[i])));
+  }
+
+ private:
+  const std::vector<Prompt>& prompts_;
+  Style style_;
+  bool is_streaming_;
+  ByteText bytes_;
+};
+
+void print_rates(const json& report, const Style& style) {
+  const auto line = [&](const char* name) {
+    const json& part = report[name];
+    return fmt::format("{} {} tokens in {:.3g} s, {:.4g} a second", name,
+                       part["tokens"].get<std::int64_t>(), part["seconds"].get<double>(),
+                       part["tokens_per_second"].get<double>());
+  };
+  print(style.faint(fmt::format("{}; {}\n{}\n", line("prefill"), line("decode"),
+                                report["runner"].get<std::string>())));
+}
+
+void run_prompts(const GenerateArgs& args, const Context& context) {
+  const auto weights = open_weights(args.model);
+  const auto prompts = read_prompts(args, weights->config());
+  std::vector<std::vector<std::int32_t>> tokens;
+  std::size_t longest = 0;
+  for (const Prompt& prompt : prompts) {
+    tokens.push_back(prompt.tokens);
+    longest = std::max(longest, prompt.tokens.size());
+  }
+  const auto max_tokens = static_cast<std::int64_t>(longest) + args.options.max_tokens;
+  const auto runner = make_runner(context.device, weights, runner_options(args.model, max_tokens));
+  model::GenerateOptions options = args.options;
+  options.prefill_chunk = args.model.prefill_chunk;
+  TextOutput output(prompts, context.style(), !context.json);
+  const auto result = model::generate(*runner, tokens, options,
+                                      [&](std::int64_t, int token) { output.add(token); });
+  json report = to_json(prompts, result);
+  report["runner"] = runner->description();
+  report["model"] = args.model.folder;
+  if (context.json) {
+    print_json(report);
+    return;
+  }
+  output.finish(result);
+  if (!args.is_quiet) print_rates(report, context.style());
+}
+
+void add_sampling_options(CLI::App& command, GenerateArgs& args) {
+  command.add_option("--max-tokens", args.options.max_tokens, "new tokens of each prompt")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--max-seconds", args.options.max_seconds,
+                  "no further token after so long; for a simulator")
+      ->check(quiet(CLI::NonNegativeNumber))
+      ->type_name("S");
+  command
+      .add_option("--temperature", args.options.sampler.temperature,
+                  "0 takes the likeliest token; 1 draws as the model predicts")
+      ->type_name("T")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", args.options.sampler.top_p,
+                  "draws among the likeliest tokens that make up this probability")
+      ->type_name("P")
+      ->capture_default_str();
+  command.add_option("--seed", args.options.sampler.seed, "of the draws")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Context& context) {
+  CLI::App* command = app.add_subcommand("generate", "text from a DeepSeek-V4 model");
+  auto args = std::make_shared<GenerateArgs>();
+  command->add_option("--prompt,-p", args->prompts, "text to continue; several make a batch")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command->add_option("--prompt-file,-f", args->prompt_files, "the same from a file")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  add_model_options(*command, args->model);
+  add_sampling_options(*command, *args);
+  command->add_flag("--quiet,-q", args->is_quiet, "the text alone, no rates");
+  add_trace_options(*command, args->trace);
+  command->footer(
+      "Text appears as it is made; several prompts are shown when all are done.\n"
+      "For example:\n"
+      "  tilewright generate -p 'The kernel ' --max-tokens 100 --temperature 0.7 --seed 1\n"
+      "  tilewright generate --model V4/ -f a.txt -f b.txt --kv nvfp4 --device cuda\n"
+      "  tilewright generate --model V4/ --trace reference.safetensors --device reference");
+  command->callback([args, &context] {
+    if (!args->trace.file.empty()) {
+      run_trace(args->trace, args->model, context);
+    } else {
+      run_prompts(*args, context);
+    }
+  });
+}
+
+}  // namespace tilewright::cli

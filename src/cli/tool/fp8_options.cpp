@@ -1,0 +1,41 @@
+#include "cli/tool/fp8_options.h"
+
+namespace tilewright::cli {
+
+Fp8Options Fp8Args::options() const {
+  Fp8Options out;
+  out.scales = scales == "tensor" ? Fp8ScaleKind::kTensor
+               : scales == "head" ? Fp8ScaleKind::kHead
+                                  : Fp8ScaleKind::kBlock;
+  out.v_layout = v_layout == "rows" ? Fp8ValueLayout::kRows : Fp8ValueLayout::kColumns;
+  out.accumulation = accumulation == "auto"  ? Fp8Accumulation::kAuto
+                     : accumulation == "one" ? Fp8Accumulation::kOneLevel
+                                             : Fp8Accumulation::kTwoLevel;
+  return out;
+}
+
+void add_fp8_options(CLI::App& command, Fp8Args& args) {
+  command
+      .add_option("--scales", args.scales, "e4m3: what shares a factor: a tensor, a head, a block")
+      ->type_name("tensor|head|block")
+      ->check(quiet(CLI::IsMember({"tensor", "head", "block"})))
+      ->capture_default_str();
+  command
+      .add_option("--v-layout", args.v_layout,
+                  "e4m3: values as keys, or transposed and permuted, which saves the kernel work")
+      ->type_name("rows|columns")
+      ->check(quiet(CLI::IsMember({"rows", "columns"})))
+      ->capture_default_str();
+  command.add_flag("--rotate", args.is_rotated,
+                   "e4m3: q and k by random signs and a Hadamard transform before");
+  command
+      .add_option(
+          "--accumulation", args.accumulation,
+          "in e4m3 (k7, k8 too): sums of the tensor core over all keys, or of fp32 over those "
+          "of 256; auto: by a bound on the error")
+      ->type_name("auto|one|two")
+      ->check(quiet(CLI::IsMember({"auto", "one", "two"})))
+      ->capture_default_str();
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,85 @@
+#include "cli/tool/model_options.h"
+
+#include "model/float64/reference_runner.h"
+#include "model/kernel_runner.h"
+
+#include <cstdlib>
+#include <map>
+
+namespace tilewright::cli {
+
+namespace {
+
+using model::IndexFormat;
+using model::RunnerOptions;
+
+// "exact" stands for no format at all.
+const std::map<std::string, std::optional<KvFormat>> kKvFormats = {{"exact", std::nullopt},
+                                                                   {"bf16", KvFormat::kBf16},
+                                                                   {"fp8", KvFormat::kFp8},
+                                                                   {"nvfp4", KvFormat::kNvfp4}};
+const std::map<std::string, IndexFormat> kIndexFormats = {
+    {"bf16", IndexFormat::kBf16}, {"fp8", IndexFormat::kFp8}, {"fp4", IndexFormat::kMxfp4}};
+
+}  // namespace
+
+void add_model_options(CLI::App& command, ModelArgs& args) {
+  args.folder = std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/models/tiny-dsv4";
+  command
+      .add_option("--model", args.folder, "folder of a DeepSeek-V4 checkpoint; default: bundled")
+      ->type_name("DIR");
+  command
+      .add_option("--kv", args.kv,
+                  "numbers of window and compressed rows; exact: nothing is rounded anywhere "
+                  "(--device reference)")
+      ->check(quiet(CLI::IsMember({"exact", "bf16", "fp8", "nvfp4"})))
+      ->type_name("exact|bf16|fp8|nvfp4")
+      ->capture_default_str();
+  command.add_option("--index", args.index, "numbers of the indexer's keys and queries")
+      ->check(quiet(CLI::IsMember({"bf16", "fp8", "fp4"})))
+      ->type_name("bf16|fp8|fp4")
+      ->capture_default_str();
+  command.add_option("--experts", args.experts, "weights of routed experts, converted if need be")
+      ->check(quiet(CLI::IsMember({"stored", "bf16", "fp8", "mxfp4", "nvfp4"})))
+      ->type_name("stored|bf16|fp8|mxfp4|nvfp4")
+      ->capture_default_str();
+  command.add_option("--prefill-chunk", args.prefill_chunk, "prompt tokens in one forward pass")
+      ->check(quiet(CLI::PositiveNumber))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+RunnerOptions runner_options(const ModelArgs& args, std::int64_t max_tokens) {
+  RunnerOptions options;
+  options.kv = kKvFormats.at(args.kv);
+  options.index = kIndexFormats.at(args.index);
+  options.max_tokens = max_tokens;
+  return options;
+}
+
+std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
+  return std::make_shared<model::Weights>(args.folder,
+                                          model::expert_format_by_name(args.experts).value());
+}
+
+namespace {
+
+std::string asked_device(const std::string& spec) {
+  const char* const set = std::getenv("TILEWRIGHT_DEVICE");
+  return spec.empty() && set != nullptr ? set : spec;
+}
+
+}  // namespace
+
+bool is_reference(const std::string& spec) {
+  return asked_device(spec) == "reference";
+}
+
+std::unique_ptr<model::Runner> make_runner(const std::string& spec,
+                                           std::shared_ptr<const model::Weights> weights,
+                                           const RunnerOptions& options) {
+  if (is_reference(spec)) return model::make_reference_runner(std::move(weights), options);
+  return model::make_kernel_runner(Device::open(asked_device(spec)), std::move(weights), options);
+}
+
+}  // namespace tilewright::cli

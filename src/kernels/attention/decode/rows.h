@@ -1,0 +1,68 @@
+// Rows of a decode tile: which query and head each is, which keys it sees, where its results go.
+#pragma once
+
+#include "kernels/attention/decode/decode.h"
+#include "kernels/attention/decode/schedule.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Row `row` of a (sequence, KV head).
+struct DecodeRow {
+  std::int32_t query, head;
+  bool exists;
+
+  __device__ DecodeRow(const kernels::DecodeParams& p, std::int32_t kv_head, std::int32_t row)
+      : query(static_cast<std::int32_t>(p.group_divisor.divide(static_cast<std::uint32_t>(row)))),
+        head(kv_head * p.group + row - query * p.group),
+        exists(query < p.q_len) {}
+
+  __device__ std::int64_t offset(const kernels::DecodeStrides& s, std::int32_t batch_idx) const {
+    return batch_idx * s.batch + query * s.row + head * s.head;
+  }
+  __device__ std::int64_t lse_offset(const kernels::DecodeParams& p, std::int32_t batch_idx) const {
+    return (std::int64_t{batch_idx} * p.heads + head) * p.q_len + query;
+  }
+};
+
+/// Keys [begin, end) that query `query` of a sequence sees.
+struct DecodeVisible {
+  std::int32_t begin, end;
+
+  __device__ DecodeVisible(const kernels::DecodeParams& p, std::int32_t length,
+                           std::int32_t query) {
+    const std::int32_t position = length - p.q_len + query;
+    begin = max(position - p.window_left, 0);
+    end = p.is_causal != 0 ? min(position + 1, length) : length;
+  }
+};
+
+__device__ inline float decode_value_descale(const kernels::DecodeParams& p, std::int32_t batch_idx,
+                                             std::int32_t kv_head) {
+  if (p.descale.v == nullptr) return 1.0f;
+  return p.descale.v[batch_idx * p.descale.batch + kv_head * p.descale.head];
+}
+
+/// A finished row: what sum_j 2^(score - reference) v_j is multiplied with, and its lse.
+struct DecodeResult {
+  float factor, lse;
+
+  /// `reference` in units of log2, -inf if no key was seen; `sum` relative to it. The sink is one
+  /// more key whose value is 0; it may be far above all scores.
+  __device__ DecodeResult(float reference, float sum, const float* sink) {
+    constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+    factor = 0.0f, lse = -INFINITY;
+    if (reference == -INFINITY) return;
+    lse = fmaf(reference, kLn2, logf(sum));
+    float of_sink = 0.0f, share = 1.0f;
+    if (sink != nullptr) {
+      const float sink_log2 = *sink * kLog2e, top = fmaxf(reference, sink_log2);
+      if (top == INFINITY) return;
+      of_sink = exp2f(sink_log2 - top), share = exp2f(reference - top);
+    }
+    factor = share / fmaf(sum, share, of_sink);
+  }
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,150 @@
+// What becomes of the accumulators of a tile of queries: divided by the row sums and written out.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/loader.h"
+#include "kernels/attention/mask.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/fence.h"
+#include "ptx/matrix_copy.h"
+#include "ptx/warp_roles.h"
+#include "tile/online_softmax.h"
+#include "tile/warpgroup_mma.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Factors that the two rows of the result are multiplied with, and their lse.
+struct RowResult {
+  float factor[2], lse[2];
+};
+
+/// `scale` as in OnlineSoftmax::update. The sink is one more key whose value is 0; it may be larger
+/// than all scores, so the sums are taken relative to the larger of both.
+__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale,
+                                        const float* sink) {
+  constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+  RowResult result;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const float sum = quad_sum(softmax.sum[h]);
+    const bool is_empty = softmax.max[h] == -INFINITY;
+    const float top = softmax.max[h] * scale;
+    result.lse[h] = is_empty ? -INFINITY : fmaf(top, kLn2, logf(sum));
+    float factor = is_empty ? 0.0f : 1.0f / sum;
+    if (sink != nullptr && !is_empty) {
+      const float sink_log2 = *sink * kLog2e, larger = fmaxf(top, sink_log2);
+      const float share = exp2f(top - larger);
+      factor = larger == INFINITY ? 0.0f : share / fmaf(sum, share, exp2f(sink_log2 - larger));
+    }
+    result.factor[h] = factor;
+  }
+  return result;
+}
+
+/// The 4x4 words that the threads of a quad hold, transposed: word i of thread q becomes word q of
+/// thread i.
+__device__ inline void transpose_quad(std::uint32_t (&w)[4]) {
+  const bool is_odd = threadIdx.x & 1, is_upper = threadIdx.x & 2;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const std::uint32_t sent = is_odd ? w[i] : w[i + 1];
+    const std::uint32_t got = __shfl_xor_sync(0xffffffffu, sent, 1);
+    w[i] = is_odd ? got : w[i];
+    w[i + 1] = is_odd ? w[i + 1] : got;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const std::uint32_t sent = is_upper ? w[i] : w[i + 2];
+    const std::uint32_t got = __shfl_xor_sync(0xffffffffu, sent, 2);
+    w[i] = is_upper ? got : w[i];
+    w[i + 2] = is_upper ? w[i + 2] : got;
+  }
+}
+
+/// lse of the rows of a warp, the first of which is `first_query`.
+__device__ inline void store_lse(const kernels::AttentionParams& params,
+                                 const AttentionSequence& sequence, const RowResult& rows,
+                                 std::int32_t batch, std::int32_t head, std::int32_t first_query) {
+  const std::int32_t lane = threadIdx.x % 32;
+  if (params.lse == nullptr || lane % 4 != 0) return;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const std::int32_t query = first_query + lane / 4 + 8 * h;
+    if (query < sequence.q_len) {
+      params.lse[(params.cu_q == nullptr ? batch : 0) * params.lse_batch_stride +
+                 head * params.lse_head_stride + sequence.q_begin + query] = rows.lse[h];
+    }
+  }
+}
+
+/// Rows of a warp straight to global memory, 16 bytes a thread: the four threads of a row hold
+/// two columns of every eight; transposed, each holds eight adjacent ones.
+template <class Element, int Columns>
+__device__ void store_rows(const kernels::AttentionParams& params,
+                           const AttentionSequence& sequence, const float (&o)[Columns / 2],
+                           const RowResult& rows, std::int32_t batch, std::int32_t head,
+                           std::int32_t first_query) {
+  const std::int32_t lane = threadIdx.x % 32;
+  auto* out = static_cast<std::uint16_t*>(params.out) +
+              (params.cu_q == nullptr ? batch : 0) * params.out_strides.batch +
+              head * params.out_strides.head;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const std::int32_t query = first_query + lane / 4 + 8 * h;
+    const bool is_inside = query < sequence.q_len;
+    std::uint16_t* row = out + (sequence.q_begin + query) * params.out_strides.row + lane % 4 * 8;
+#pragma unroll
+    for (int j = 0; j < Columns / 8; j += 4) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float* pair = &o[(j + i) * 4 + 2 * h];
+        words[i] = Element::pack(pair[0] * rows.factor[h], pair[1] * rows.factor[h]);
+      }
+      transpose_quad(words);
+      if (is_inside)
+        *reinterpret_cast<uint4*>(row + j * 8) = make_uint4(words[0], words[1], words[2], words[3]);
+    }
+  }
+  store_lse(params, sequence, rows, batch, head, first_query);
+}
+
+/// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies, which
+/// its first thread starts as one group and does not wait for. `staging` is memory of the warpgroup
+/// that nobody else uses; `barrier` a named barrier of its own.
+template <class Element, int Columns>
+__device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t* staging,
+                            const float (&o)[Columns / 2], const RowResult& rows,
+                            std::uint32_t barrier, std::int32_t row, std::int32_t head,
+                            std::int32_t batch) {
+  constexpr int kBoxBytes = kWarpgroupRows * kBoxRowBytes;
+  const std::uint32_t lane = threadIdx.x % 32, start = ptx::shared_address(staging);
+  const std::uint32_t line = (threadIdx.x / 32 % 4 * 16 + lane % 16) * kBoxRowBytes;
+#pragma unroll
+  for (int j = 0; j < Columns / 16; ++j) {  // 16 columns: two 8x8 blocks beside two
+    std::uint32_t words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* pair = &o[j * 8 + i * 2];
+      words[i] = Element::pack(pair[0] * rows.factor[i % 2], pair[1] * rows.factor[i % 2]);
+    }
+    ptx::stmatrix<4>(
+        arch::swizzle_address(arch::SmemSwizzle::k128B,
+                              start + j / 4 * kBoxBytes + line + j % 4 * 32 + lane / 16 * 16),
+        words);
+  }
+  ptx::fence_proxy_async_shared_cta();
+  ptx::bar_sync<128>(barrier);
+  if (threadIdx.x % 128 != 0) return;
+#pragma unroll
+  for (int box = 0; box < Columns / kBoxColumns; ++box) {
+    ptx::cp_async_bulk_tensor_4d_global_shared(params.out_map, box * kBoxColumns, row, head, batch,
+                                               start + box * kBoxBytes);
+  }
+  ptx::cp_async_bulk_commit_group();
+}
+
+}  // namespace tilewright::tile

@@ -1,0 +1,144 @@
+// The consumers' half of an e4m3 attention kernel: what a warpgroup does with the tiles that the
+// loader puts into shared memory.
+#pragma once
+
+#include "kernels/attention/consumer.h"
+#include "kernels/attention/k7/loader.h"
+#include "kernels/attention/k7/mma.h"
+#include "kernels/attention/k7/softmax.h"
+#include "ptx/fence.h"
+#include "ptx/warp_roles.h"
+#include "ptx/wgmma_sync.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+template <class C>
+struct Fp8AttentionConsumer {
+  static constexpr int kKeys = C::kKeys, kHeadDim = C::kHeadDim, kStages = C::kStages;
+  using Shared = Fp8AttentionShared<C>;
+  using Tiles = typename C::Tiles;
+  using Scores = float[kKeys / 2];
+  using Results = float[kHeadDim / 2];
+  using Weights = std::uint32_t[kKeys / 32][4];  ///< as the A operand
+
+  const kernels::AttentionFp8Params& params;
+  Shared& shared;
+  std::uint32_t index;  ///< of the warpgroup among the consumers
+  RingPosition<C::kQStages> q_at;
+  RingPosition<kStages> k_at, v_at;
+
+  /// First row of the warp in the CTA's tile.
+  __device__ std::int32_t warp_row() const {
+    return static_cast<std::int32_t>(index * kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
+  }
+  /// Position of a thread's first row among the keys; the other one is 8 further. Row i stands at
+  /// position i + shift.
+  __device__ std::int32_t position_of(std::int32_t first_query, std::int32_t shift) const {
+    return first_query + warp_row() + static_cast<std::int32_t>(threadIdx.x % 32 / 4) + shift;
+  }
+  /// The key tiles that this warpgroup's rows of `tile` see, which are among `tiles`; without plain
+  /// ones if every score must be adjusted.
+  __device__ Tiles own_tiles(const DealtTile& tile, const Tiles& tiles) const {
+    const std::int32_t first = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
+    Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first, first + kWarpgroupRows - 1);
+    own.end = min(own.end, tiles.end);
+    if (first >= tile.q_len || own.begin >= own.end) own.begin = own.end = tiles.begin;
+    if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
+    return own;
+  }
+
+  /// Those of all consumers: a warpgroup that began as soon as its own are there would keep its
+  /// lead for the whole tile.
+  __device__ void wait_queries() const {
+    for (auto& ring : shared.q_ring) Ring<C::kQStages>(ring).wait_full(q_at);
+  }
+  __device__ void wait_k() const { Ring<kStages>(shared.k_ring).wait_full(k_at); }
+  __device__ void wait_v() const { Ring<kStages>(shared.v_ring).wait_full(v_at); }
+
+  /// s = q k^T for the keys that are next in the ring and there: issued as one group.
+  __device__ void issue_scores(Scores& s) const {
+    ptx::wgmma_fence_operand(s);
+    ptx::wgmma_fence_sync_aligned();
+    multiply_qk_e4m3<kKeys, kHeadDim, C::kBox>(
+        s,
+        advance_descriptor(describe_byte_boxes<64, C::kBox>(ptx::shared_address(shared.q)),
+                           (q_at.stage * C::kConsumers + index) * (C::kQBytes >> 4)),
+        advance_descriptor(describe_byte_boxes<kKeys, C::kBox>(ptx::shared_address(shared.k)),
+                           k_at.stage * (C::kKvBytes >> 4)));
+    ptx::wgmma_commit_group_sync_aligned();
+  }
+  /// o += p v, or o = p v, for the values that are next in the ring and there: one group. Of
+  /// dimensions [First, First + N).
+  template <int First = 0, int N>
+  __device__ void issue_values(float (&o)[N], const Weights& p, bool accumulates) const {
+    ptx::wgmma_fence_operand(o);
+    ptx::wgmma_fence_sync_aligned();
+    multiply_pv_e4m3<2 * N, kKeys, C::kValueBox, kHeadDim>(
+        o, p,
+        advance_descriptor(
+            describe_byte_boxes<kHeadDim, C::kValueBox>(ptx::shared_address(shared.v)),
+            v_at.stage * (C::kKvBytes >> 4) + (First * C::kValueBox >> 4)),
+        accumulates);
+    ptx::wgmma_commit_group_sync_aligned();
+  }
+  /// All but the last Pending groups are done: the scores may be read, the keys be overwritten.
+  template <int Pending>
+  __device__ void await_scores(Scores& s) {
+    ptx::wgmma_wait_group_sync_aligned<Pending>();
+    ptx::wgmma_fence_operand(s);
+  }
+  __device__ void release_k() {
+    Ring<kStages>(shared.k_ring).release(k_at);
+    k_at.advance();
+  }
+  /// The same for the results and the values.
+  template <int Pending>
+  __device__ void await_values(Results& o) {
+    ptx::wgmma_wait_group_sync_aligned<Pending>();
+    ptx::wgmma_fence_operand(o);
+    release_v();
+  }
+  __device__ void release_v() {
+    Ring<kStages>(shared.v_ring).release(v_at);
+    v_at.advance();
+  }
+
+  /// Scores of key tile n with softcap and mask; `position` as position_of. `cap_scale`:
+  /// softcap_scale and the scales of the operands.
+  __device__ void adjust(Scores& s, std::int32_t position, std::int32_t kv_len, std::int32_t n,
+                         const float (&cap_scale)[C::kParts]) const {
+    const VisibleKeys rows[2] = {{params, position, kv_len}, {params, position + 8, kv_len}};
+    if (params.softcap_scale != 0.0f) {
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i)
+        s[i] = tanh_of_half(s[i] * cap_scale[i * C::kParts / (kKeys / 2)]);
+    }
+    hide_keys(s, rows, n * kKeys);
+  }
+
+  /// Behind the last key of a packed sequence lie, from the next 16 on, the values of the next one.
+  /// Their weights are 0, but 0 times a NaN is not: in the last tile, which is next in the ring,
+  /// they are cleared. All consumers together. (Transposed rows have been cleared.)
+  __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
+    const std::int32_t first = (kv_len - (tiles_end - 1) * kKeys + 15) / 16 * 16;
+    if (C::kIsRows || params.cu_kv == nullptr || first >= kKeys) return;
+    wait_v();
+    const std::uint32_t start = ptx::shared_address(shared.v[v_at.stage]);
+    for (std::int32_t column = first; column < kKeys; column += 16) {
+      for (std::int32_t row = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
+           row < kHeadDim; row += C::kConsumers * 128) {
+        const std::uint32_t at =
+            arch::swizzle_address(swizzle_of_span(C::kValueBox),
+                                  start + column / C::kValueBox * (kHeadDim * C::kValueBox) +
+                                      row * C::kValueBox + column % C::kValueBox);
+        *static_cast<uint4*>(__cvta_shared_to_generic(at)) = make_uint4(0, 0, 0, 0);
+      }
+    }
+    ptx::fence_proxy_async_shared_cta();
+    ptx::bar_sync<kConsumersBarrier, C::kConsumers * 128>();
+  }
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,294 @@
+// Shared memory of a warp-specialised e4m3 attention kernel, and its producer: tensor copies of
+// queries, keys and values into rings, scales beside them; and, of values that come as rows, warps
+// that transpose them.
+#pragma once
+
+#include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/transpose.h"
+#include "kernels/attention/schedule.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/fence.h"
+#include "tile/ring.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// Named barrier of the warps that transpose.
+inline constexpr int kTransposersBarrier = 9;
+
+/// What a variant means for the roles of its kernel.
+template <int VariantIndex>
+struct Fp8AttentionConfig {
+  static constexpr kernels::K7Variant kVariant = kernels::kK7Variants[VariantIndex];
+  static constexpr kernels::AttentionTile kTile = kVariant.tile();
+  static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
+  static constexpr int kConsumers = kVariant.consumers, kStages = kVariant.kv_stages;
+  static constexpr int kQStages = kVariant.q_stages();
+  static constexpr int kBox = kVariant.box_columns(), kValueBox = kVariant.value_box();
+  static constexpr bool kIsRows = kVariant.values == kernels::Fp8Values::kRows;
+  static constexpr bool kHasBlockScales = kVariant.has_block_scales;
+  static constexpr bool kIsTwoLevel = kVariant.sums == kernels::Fp8Sums::kTwoLevel;
+  static constexpr int kQBytes = 64 * kHeadDim, kKvBytes = kKeys * kHeadDim;
+  static constexpr int kTransposers = 3;  ///< warps
+  // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
+  static constexpr bool kIsWide =
+      (kHeadDim == 256 && kKeys > 96) || (kHeadDim == 128 && kIsTwoLevel);
+  static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kIsWide ? 24 : 40;
+  static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kIsWide ? 240 : 232;
+  using Tiles = KeyTiles<kKeys>;
+
+  /// Times 32 keys that a transposing warp has in registers.
+  static constexpr int kTransposedAtOnce = kProducerRegisters > 24 && kKeys % 64 == 0 ? 2 : 1;
+  /// Parts of a tile of keys that share scales.
+  static constexpr int kParts =
+      kHasBlockScales && kernels::kKeyScaleBlock % kKeys != 0 ? kKeys / 32 : 1;
+};
+
+/// Scales of a tile of keys and of its values, these as logarithms of their share of the reference.
+template <int Parts>
+struct KeyTileScales {
+  float k[Parts], v_log2[Parts];
+};
+/// Scales of a tile of queries: of scores per warpgroup (without those of keys, if these are per
+/// block), and of results.
+struct QueryTileScales {
+  float scores[3], results;
+};
+
+template <class C>
+struct Fp8AttentionShared {
+  std::uint8_t q[C::kQStages][C::kConsumers][C::kQBytes];
+  std::uint8_t k[C::kStages][C::kKvBytes];
+  std::uint8_t v[C::kStages][C::kKvBytes];  ///< a key a column
+  std::uint8_t rows[C::kIsRows ? C::kStages : 1][C::kIsRows ? C::kKvBytes : 16];
+  RingBarriers<C::kQStages> q_ring[C::kConsumers];
+  RingBarriers<C::kStages> k_ring, v_ring, rows_ring;
+  TileTable table;
+  QueryTileScales tile_scales[kDealtTiles];
+  KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
+  float zero;                                       ///< see pass_turn_here
+
+  /// One thread. A warp of a consumer lets go of a stage with one arrival.
+  __device__ void initialise() {
+    constexpr int kWarps = 4 * C::kConsumers, kTransposers = C::kIsRows ? C::kTransposers : 0;
+    for (auto& ring : q_ring) ring.initialise(4);
+    k_ring.initialise(kWarps);
+    v_ring.initialise(kWarps, C::kIsRows ? kTransposers : 1);
+    rows_ring.initialise(C::kTransposers);
+    table.ring.initialise(kWarps + kTransposers);
+    zero = 0.0f;
+  }
+};
+
+__device__ inline float find_scale(const kernels::Fp8Scales& scales, std::int32_t batch,
+                                   std::int32_t head, std::int32_t block) {
+  return scales.values[batch * scales.batch_stride + head * scales.head_stride +
+                       static_cast<std::int64_t>(block) * scales.block_stride];
+}
+
+/// The tiles of keys that the tile of queries `tile` needs.
+template <class C>
+__device__ typename C::Tiles key_tiles(const kernels::AttentionParams& params,
+                                       const DealtTile& tile) {
+  return {params, tile.kv_len, tile.kv_len - tile.q_len, tile.first_query,
+          min(tile.first_query + C::kTile.queries, tile.q_len) - 1};
+}
+
+/// One thread deals tiles of queries and loads all there is to load for them.
+template <class C>
+struct Fp8AttentionLoader {
+  static constexpr int kStages = C::kStages;
+
+  const kernels::AttentionFp8Params& params;
+  Fp8AttentionShared<C>& shared;
+  TileDealer dealer;
+  RingPosition<C::kQStages> q_at;
+  RingPosition<kStages> k_at, v_at;
+  RingPosition<kStages> last_k[C::kQStages];  ///< of the queries before, the latest first
+  std::int32_t num_keys = 0;                  ///< tiles of the latest
+  std::int32_t num_loaded = 0;                ///< tiles of queries that have keys
+
+  /// Where things lie in their tensors.
+  struct Place {
+    std::int32_t first_query, head, q_batch;
+    std::int32_t first_key, kv_head, kv_batch;
+    std::int32_t first_column;      ///< of values
+    std::int32_t sequence, kv_len;  ///< for scales
+    float reference = 1.0f;         ///< of values' scales
+  };
+
+  __device__ void run() {
+    const std::int32_t total = params.batch * params.heads * params.q_tiles;
+    for (std::int32_t index = blockIdx.x;; index += gridDim.x) {
+      if (params.next_tile != nullptr)
+        index = static_cast<std::int32_t>(atomicAdd(params.next_tile, 1u));
+      if (index >= total) break;
+      const AttentionWork work(params, index);
+      const AttentionSequence sequence = find_sequence(params, work.batch);
+      const DealtTile tile = {work.q_tile * C::kTile.queries,
+                              work.head,
+                              work.batch,
+                              0,
+                              sequence.q_begin,
+                              sequence.q_len,
+                              sequence.kv_len,
+                              0};
+      if (tile.first_query >= tile.q_len) continue;
+      load(tile, sequence);
+    }
+    dealer.deal({0, 0, 0, 1, 0, 0, 0, 0});
+  }
+
+ private:
+  __device__ void load(const DealtTile& tile, const AttentionSequence& sequence) {
+    const typename C::Tiles tiles = key_tiles<C>(params, tile);
+    Place at = {tile.q_begin + tile.first_query,
+                tile.head,
+                params.cu_q == nullptr ? tile.batch : 0,
+                sequence.kv_begin,
+                tile.head / (params.heads / params.kv_heads),
+                params.cu_kv == nullptr ? tile.batch : 0,
+                params.cu_kv == nullptr ? 0 : (sequence.kv_begin + 15) / 16 * 16 + 16 * tile.batch,
+                tile.batch,
+                tile.kv_len};
+    Ring<kDealtTiles>(shared.table.ring).wait_empty(dealer.at);
+    if (tiles.begin < tiles.end) show_scales(shared.tile_scales[dealer.at.stage], tile, at);
+    dealer.deal(tile);
+    if (tiles.begin < tiles.end) load_keys_first(at, tiles.begin, tiles.end);
+  }
+
+  __device__ void show_scales(QueryTileScales& shown, const DealtTile& tile, Place& at) const {
+    const float of_keys =
+        C::kHasBlockScales ? 1.0f : find_scale(params.k_scales, at.sequence, at.kv_head, 0);
+    const std::int32_t q_head = tile.head / params.q_scales.heads_per_scale;
+#pragma unroll
+    for (int i = 0; i < C::kConsumers; ++i) {
+      const std::int32_t first = tile.first_query + i * 64;
+      const std::int32_t block = min(first, tile.q_len - 1) / kernels::kQueryScaleBlock;
+      shown.scores[i] =
+          find_scale(params.q_scales, at.sequence, q_head, C::kHasBlockScales ? block : 0) *
+          of_keys;
+    }
+    const bool is_per_block = C::kHasBlockScales && params.v_scales.block_stride != 0;
+    at.reference =
+        find_scale(is_per_block ? params.v_reference : params.v_scales, at.sequence, at.kv_head, 0);
+    shown.results = at.reference;
+  }
+
+  /// Queries and all that belongs to them, the first keys before them. Their place is free when
+  /// the last keys of the queries that were there were released, which is when nobody needs those
+  /// any more. So consumers need not release queries.
+  __device__ void load_keys_first(const Place& at, std::int32_t begin, std::int32_t end) {
+    const RingPosition<kStages> first_k = k_at;
+    load_k(at, end - 1);
+    // If since those keys as many came as the ring has stages, their place was free then.
+    const std::int32_t since = C::kQStages == 1 ? 1 : num_keys + 1;
+    if (num_loaded >= C::kQStages && since < kStages)
+      Ring<kStages>(shared.k_ring).wait_released(last_k[C::kQStages - 1]);
+#pragma unroll
+    for (int i = 0; i < C::kConsumers; ++i) {
+      const std::uint32_t barrier = Ring<C::kQStages>(shared.q_ring[i]).full(q_at);
+      ptx::mbarrier_arrive_expect_tx(barrier, C::kQBytes);
+      load_boxes(shared.q[q_at.stage][i], params.q_map, 64, at.first_query + i * 64, at.head,
+                 at.q_batch, barrier);
+    }
+    q_at.advance();
+    std::int32_t n = end - 1;
+    last_k[C::kQStages - 1] = last_k[0];
+    last_k[0] = first_k;
+    for (; n > begin; --n) {
+      last_k[0] = k_at;
+      load_k(at, n - 1);
+      load_v(at, n);
+    }
+    load_v(at, n);
+    ++num_loaded;
+    num_keys = end - begin;
+  }
+
+  __device__ void load_k(const Place& at, std::int32_t n) {
+    const Ring<kStages> ring(shared.k_ring);
+    ring.wait_empty(k_at);
+    if constexpr (C::kHasBlockScales) show_scales(shared.key_scales[k_at.stage], at, n);
+    ptx::mbarrier_arrive_expect_tx(ring.full(k_at), C::kKvBytes);
+    load_boxes(shared.k[k_at.stage], params.k_map, C::kKeys, at.first_key + n * C::kKeys,
+               at.kv_head, at.kv_batch, ring.full(k_at));
+    k_at.advance();
+  }
+  __device__ void show_scales(KeyTileScales<C::kParts>& shown, const Place& at,
+                              std::int32_t n) const {
+    constexpr int kOfPart = C::kKeys / C::kParts;
+#pragma unroll
+    for (int i = 0; i < C::kParts; ++i) {
+      // Behind the last key there may be a part without scales.
+      const std::int32_t block =
+          min(n * C::kKeys + i * kOfPart, at.kv_len - 1) / kernels::kKeyScaleBlock;
+      shown.k[i] = find_scale(params.k_scales, at.sequence, at.kv_head, block);
+      shown.v_log2[i] =
+          log2f(find_scale(params.v_scales, at.sequence, at.kv_head, block) / at.reference);
+    }
+  }
+  __device__ void load_v(const Place& at, std::int32_t n) {
+    if constexpr (C::kIsRows) {
+      const Ring<kStages> ring(shared.rows_ring);
+      ring.start_filling(v_at, C::kKvBytes);
+      load_boxes(shared.rows[v_at.stage], params.v_map, C::kKeys, at.first_key + n * C::kKeys,
+                 at.kv_head, at.kv_batch, ring.full(v_at));
+    } else {
+      const Ring<kStages> ring(shared.v_ring);
+      ring.start_filling(v_at, C::kKvBytes);
+#pragma unroll
+      for (int column = 0; column < C::kKeys; column += C::kValueBox) {
+        ptx::cp_async_bulk_tensor_4d_shared_global(
+            ptx::shared_address(shared.v[v_at.stage]) + column * C::kHeadDim, params.v_map,
+            at.first_column + n * C::kKeys + column, 0, at.kv_head, at.kv_batch, ring.full(v_at));
+      }
+    }
+    v_at.advance();
+  }
+  __device__ void load_boxes(std::uint8_t* to, const void* map, int box_rows, std::int32_t row,
+                             std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
+#pragma unroll
+    for (int column = 0; column < C::kHeadDim; column += C::kBox) {
+      ptx::cp_async_bulk_tensor_4d_shared_global(ptx::shared_address(to) + column * box_rows, map,
+                                                 column, row, head, batch, barrier);
+    }
+  }
+};
+
+/// A warp of the producers: turns rows of values into columns, as many tiles as consumers need.
+template <class C>
+__device__ void transpose_all_values(const kernels::AttentionParams& params,
+                                     Fp8AttentionShared<C>& shared, std::uint32_t warp) {
+  TileTaker taker{shared.table};
+  RingPosition<C::kStages> at;
+  const Ring<C::kStages> rows(shared.rows_ring), columns(shared.v_ring);
+  while (true) {
+    const DealtTile tile = taker.take();
+    if (tile.is_last) return;
+    taker.release();
+    const typename C::Tiles tiles = key_tiles<C>(params, tile);
+    for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
+      rows.wait_full(at);
+      columns.wait_empty(at);
+      const std::uint32_t from = ptx::shared_address(shared.rows[at.stage]);
+      // Behind the last key of a packed sequence lie the values of the next one. Their weights are
+      // 0, but 0 times a NaN is not.
+      const std::int32_t num_keys = tile.kv_len - n * C::kKeys;
+      if (params.cu_kv != nullptr && num_keys < C::kKeys)
+        clear_rows_behind<C::kKeys, C::kHeadDim, C::kBox, C::kTransposers, kTransposersBarrier>(
+            from, num_keys, warp);
+      transpose_values<C::kKeys, C::kHeadDim, C::kBox, C::kValueBox, C::kTransposers,
+                       C::kTransposedAtOnce>(from, ptx::shared_address(shared.v[at.stage]), warp);
+      ptx::fence_proxy_async_shared_cta();
+      rows.release(at);
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(columns.full(at));
+      at.advance();
+    }
+  }
+}
+
+}  // namespace tilewright::tile

@@ -1,0 +1,135 @@
+// The producer's half of a warp-specialised attention kernel: tensor copies of queries, keys and
+// values into rings of shared memory.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/mask.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "tile/ring.h"
+#include "tile/warpgroup_mma.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+inline constexpr int kWarpgroupRows = 64;
+
+/// Shared memory of such a kernel. Queries have a ring per consumer warpgroup, keys and values one
+/// each: what a warpgroup has used up can be filled again whatever the others do.
+template <int HeadDim, int Keys, int Consumers, int QStages, int KvStages>
+struct AttentionShared {
+  static constexpr int kQBytes = kWarpgroupRows * HeadDim * 2;
+  static constexpr int kKvBytes = Keys * HeadDim * 2;
+
+  std::uint8_t q[QStages][Consumers][kQBytes];
+  std::uint8_t k[KvStages][kKvBytes];
+  std::uint8_t v[KvStages][kKvBytes];
+  RingBarriers<QStages> q_ring[Consumers];
+  RingBarriers<KvStages> k_ring, v_ring;
+
+  /// One thread. A warp of a consumer lets go of a stage with one arrival.
+  __device__ void initialise() {
+    for (auto& ring : q_ring) ring.initialise(4);
+    k_ring.initialise(4 * Consumers);
+    v_ring.initialise(4 * Consumers);
+  }
+};
+
+/// One thread loads all there is to load; it keeps its place in each ring.
+template <int HeadDim, int Keys, int Consumers, int QStages, int KvStages>
+struct AttentionLoader {
+  using Shared = AttentionShared<HeadDim, Keys, Consumers, QStages, KvStages>;
+  static constexpr int kBoxes = HeadDim / kBoxColumns;
+
+  const kernels::AttentionParams& params;
+  Shared& shared;
+  RingPosition<QStages> q_at;
+  RingPosition<KvStages> k_at, v_at;
+  RingPosition<KvStages> last_k;  ///< where keys were put last
+  bool has_loaded = false;
+
+  /// Where the queries of all consumers, or keys and values, lie in their tensors.
+  struct QueryRows {
+    std::int32_t first, head, batch;
+  };
+  struct KeyRows {
+    std::int32_t first, head, batch;
+  };
+
+  /// For each consumer its rows.
+  __device__ void load_q(const QueryRows& rows) {
+#pragma unroll
+    for (int i = 0; i < Consumers; ++i) {
+      Ring<QStages>(shared.q_ring[i]).wait_empty(q_at);
+      fill_q(rows, i);
+    }
+    q_at.advance();
+  }
+  /// Queries and all that belongs to them, the first keys before them: their place is free when
+  /// the last keys of the tile before were released, which is when nobody needs its queries any
+  /// more. So consumers need not release queries.
+  __device__ void load_keys_first(const QueryRows& queries, const KeyRows& rows, std::int32_t begin,
+                                  std::int32_t end) {
+    static_assert(QStages == 1);
+    const RingPosition<KvStages> last = last_k;
+    load_k(rows, end - 1);
+    if (has_loaded) Ring<KvStages>(shared.k_ring).wait_released(last);
+    has_loaded = true;
+#pragma unroll
+    for (int i = 0; i < Consumers; ++i) fill_q(queries, i);
+    q_at.advance();
+    load_rest_backwards(rows, begin, end);
+  }
+
+  /// Tiles [begin, end), the last first: masks are needed at the end, then no more. Values follow
+  /// the keys one tile behind, in the order in which they are used.
+  __device__ void load_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+    load_k(rows, end - 1);
+    load_rest_backwards(rows, begin, end);
+  }
+
+ private:
+  __device__ void fill_q(const QueryRows& rows, int i) {
+    const Ring<QStages> ring(shared.q_ring[i]);
+    ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
+    load_boxes(shared.q[q_at.stage][i], params.q_map, kWarpgroupRows,
+               rows.first + i * kWarpgroupRows, rows.head, rows.batch, ring.full(q_at));
+  }
+  /// Tile number n of the keys or values.
+  __device__ void load_k(const KeyRows& rows, std::int32_t n) {
+    last_k = k_at;
+    load_keys(rows, n, shared.k_ring, k_at, shared.k, params.k_map);
+  }
+  __device__ void load_v(const KeyRows& rows, std::int32_t n) {
+    load_keys(rows, n, shared.v_ring, v_at, shared.v, params.v_map);
+  }
+  __device__ void load_rest_backwards(const KeyRows& rows, std::int32_t begin, std::int32_t end) {
+    std::int32_t n = end - 1;
+    for (; n > begin; --n) {
+      load_k(rows, n - 1);
+      load_v(rows, n);
+    }
+    load_v(rows, n);
+  }
+  __device__ void load_boxes(std::uint8_t* to, const void* map, int box_rows, std::int32_t row,
+                             std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
+#pragma unroll
+    for (int box = 0; box < kBoxes; ++box) {
+      ptx::cp_async_bulk_tensor_4d_shared_global(
+          ptx::shared_address(to) + box * box_rows * kBoxRowBytes, map, box * kBoxColumns, row,
+          head, batch, barrier);
+    }
+  }
+  __device__ void load_keys(const KeyRows& rows, std::int32_t n, RingBarriers<KvStages>& barriers,
+                            RingPosition<KvStages>& at,
+                            std::uint8_t (&stages)[KvStages][Shared::kKvBytes], const void* map) {
+    const Ring<KvStages> ring(barriers);
+    ring.start_filling(at, Shared::kKvBytes);
+    load_boxes(stages[at.stage], map, Keys, rows.first + n * Keys, rows.head, rows.batch,
+               ring.full(at));
+    at.advance();
+  }
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,303 @@
+// Attention on Blackwell: what its stages share. A CTA has 128 rows, the lanes of Tensor Memory;
+// one thread loads, one multiplies, and four warps do what is done to rows, a row a thread.
+//
+// Operands come in boxes of 128 rows by 64 columns, 16 KiB, through one ring: of every tile of 128
+// keys the boxes of K and then those of V, whatever head_dim is.
+#pragma once
+
+#include "kernels/attention/attention.h"
+#include "kernels/attention/schedule.h"
+#include "kernels/attention_sm100/row_softmax.h"
+#include "kernels/attention_sm100/tensor_mma.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "tile/ring.h"
+#include "tile/tensor_memory.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+inline constexpr int kRowThreads = 128;  ///< warps 0-3: thread = row = lane
+inline constexpr int kMmaWarp = 4, kLoadWarp = 5;
+inline constexpr int kKeys = kBoxRows;  ///< of a step
+
+/// Columns of Tensor Memory: scores in f32, probabilities as the A operand, results in f32.
+template <int Keys>
+struct TensorColumns {
+  static constexpr int kScores = 0, kOperand = Keys, kResults = Keys + Keys / 2;
+
+  /// An allocation is a power of 2.
+  static constexpr int allocated(int value_columns) {
+    return kResults + value_columns <= 256 ? 256 : 512;
+  }
+};
+
+/// Rows of a CTA: `queries` queries, each with all heads that share keys and values. Row r is query
+/// first_query + r / group of head kv_head * group + r % group.
+struct GroupRows {
+  std::int32_t group, queries, first_query, kv_head, batch;
+  std::int32_t value_begin;  ///< first value column of the CTA
+  AttentionSequence sequence;
+
+  /// Rows that exist.
+  __device__ std::int32_t rows() const {
+    return group * min(queries, sequence.q_len - first_query);
+  }
+  /// Rows that the boxes of q and out have.
+  __device__ std::int32_t box_rows() const { return group * queries; }
+  __device__ std::int32_t query(std::int32_t row) const { return first_query + row / group; }
+  __device__ std::int32_t head(std::int32_t row) const { return kv_head * group + row % group; }
+  /// Batch coordinate of q and out, and batch of their strides.
+  __device__ std::int32_t stored_batch(const kernels::AttentionParams& params) const {
+    return params.cu_q == nullptr ? batch : 0;
+  }
+};
+
+/// The rows of a CTA and the keys that they see.
+template <int HeadDim, int ValueColumns>
+struct GroupWork : GroupRows {
+  static constexpr std::int32_t kSplits = HeadDim / ValueColumns;
+
+  KeyTiles<kKeys> tiles;
+
+  // The last queries first: under a causal mask they see the most keys.
+  __device__ explicit GroupWork(const kernels::AttentionParams& params)
+      : GroupWork(params, params.heads / params.kv_heads,
+                  params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x) / kSplits) {}
+  __device__ GroupWork(const kernels::AttentionParams& params, std::int32_t heads,
+                       std::int32_t q_tile)
+      : GroupRows{heads,
+                  kTensorRows / heads,
+                  q_tile * (kTensorRows / heads),
+                  static_cast<std::int32_t>(blockIdx.y),
+                  static_cast<std::int32_t>(blockIdx.z),
+                  static_cast<std::int32_t>(blockIdx.x) % kSplits * ValueColumns,
+                  find_sequence(params, static_cast<std::int32_t>(blockIdx.z))},
+        tiles(params, sequence.kv_len, shift(), first_query,
+              min(first_query + queries, sequence.q_len) - 1) {}
+
+  __device__ std::int32_t shift() const { return sequence.kv_len - sequence.q_len; }
+  __device__ std::int32_t num_tiles() const { return tiles.end - tiles.begin; }
+};
+
+/// Shared memory of a CTA. Results leave through the boxes of q.
+template <int HeadDim_, int ValueColumns_, int Stages>
+struct TensorAttentionShared {
+  static constexpr int kStages = Stages, kHeadDim = HeadDim_, kValueColumns = ValueColumns_;
+  static constexpr int kKeyBoxes = kHeadDim / kBoxElems, kValueBoxes = kValueColumns / kBoxElems;
+
+  std::uint8_t q[kKeyBoxes][kBoxBytes];
+  std::uint8_t boxes[Stages][kBoxBytes];
+  RingBarriers<Stages> ring;
+  std::uint64_t q_full;   ///< the queries have landed
+  std::uint64_t s_full;   ///< by commit: the scores of a tile are there, and all products before
+  std::uint64_t p_ready;  ///< by all row threads: the operand of a tile is there
+  std::uint64_t o_full;   ///< by commit: the last product is done
+  std::uint32_t tensor_memory;
+
+  __device__ void initialise() {
+    ring.initialise(1);
+    ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
+    ptx::mbarrier_init(ptx::shared_address(&s_full), 1);
+    ptx::mbarrier_init(ptx::shared_address(&p_ready), kRowThreads);
+    ptx::mbarrier_init(ptx::shared_address(&o_full), 1);
+  }
+};
+
+/// Rows of the boxes of q that no copy writes; all threads, before the barrier that they pass
+/// first.
+template <int Boxes, int BoxBytes>
+__device__ void clear_rows_behind(std::uint8_t (&q)[Boxes][BoxBytes], std::int32_t rows) {
+  for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x); i < BoxBytes / 16;
+       i += static_cast<std::int32_t>(blockDim.x)) {
+    for (int box = 0; box < Boxes; ++box)
+      *reinterpret_cast<uint4*>(q[box] + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  ptx::fence_proxy_async_shared_cta();
+}
+
+/// The loading thread: the queries, announced to a barrier that expects them.
+template <int Boxes, int BoxBytes>
+__device__ void load_queries(const kernels::AttentionParams& params,
+                             std::uint8_t (&q)[Boxes][BoxBytes], const GroupRows& rows,
+                             std::uint32_t barrier) {
+#pragma unroll 1
+  for (int box = 0; box < Boxes; ++box) {
+    ptx::cp_async_bulk_tensor_4d_shared_global(
+        ptx::shared_address(q[box]), params.q_map, box * kBoxElems, rows.kv_head * rows.group,
+        rows.sequence.q_begin + rows.first_query, rows.stored_batch(params), barrier);
+  }
+}
+
+/// Where box number `index` of all is in the ring.
+template <int Stages>
+__device__ RingPosition<Stages> box_position(std::int32_t index) {
+  const auto i = static_cast<std::uint32_t>(index);
+  return {i % Stages, i / Stages & 1};
+}
+
+/// The loading thread: a tile's boxes of K or V.
+template <int Boxes, class Shared>
+__device__ void load_tile(const kernels::AttentionParams& params, Shared& shared, const void* map,
+                          const GroupRows& work, std::int32_t column, std::int32_t tile,
+                          RingPosition<Shared::kStages>& at) {
+  const Ring<Shared::kStages> ring(shared.ring);
+#pragma unroll 1
+  for (int box = 0; box < Boxes; ++box) {
+    ring.start_filling(at, kBoxBytes);
+    ptx::cp_async_bulk_tensor_4d_shared_global(
+        ptx::shared_address(shared.boxes[at.stage]), map, column + box * kBoxElems,
+        work.sequence.kv_begin + tile * kKeys, work.kv_head,
+        params.cu_kv == nullptr ? work.batch : 0, ring.full(at));
+    at.advance();
+  }
+}
+
+/// The loading thread, all that it does.
+template <class Shared, class Work>
+__device__ void load_operands(const kernels::AttentionParams& params, Shared& shared,
+                              const Work& work) {
+  if (work.num_tiles() <= 0) return;
+  const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxLineBytes);
+  load_queries(params, shared.q, work, q_full);
+  RingPosition<Shared::kStages> at;
+  for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
+    load_tile<Shared::kKeyBoxes>(params, shared, params.k_map, work, 0, n, at);
+    load_tile<Shared::kValueBoxes>(params, shared, params.v_map, work, work.value_begin, n, at);
+  }
+}
+
+/// The multiplying thread, all that it does: scores of a tile, then, when the row threads have made
+/// an operand of them, its values. `columns` is the first of the CTA.
+template <class Element, class Shared>
+__device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32_t num_tiles) {
+  if (num_tiles <= 0) return;
+  const Ring<Shared::kStages> ring(shared.ring);
+  RingPosition<Shared::kStages> at;
+  ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+  for (std::int32_t n = 0; n < num_tiles; ++n) {
+#pragma unroll 1
+    for (int box = 0; box < Shared::kKeyBoxes; ++box) {
+      ring.wait_full(at);
+      issue_scores<Element, kKeys>(columns + TensorColumns<kKeys>::kScores,
+                                   ptx::shared_address(shared.q[box]),
+                                   ptx::shared_address(shared.boxes[at.stage]), box > 0);
+      ptx::tcgen05_commit(ring.empty(at));
+      at.advance();
+    }
+    ptx::tcgen05_commit(ptx::shared_address(&shared.s_full));
+    wait_for_tensor_memory(ptx::shared_address(&shared.p_ready), n & 1);
+#pragma unroll 1
+    for (int box = 0; box < Shared::kValueBoxes; ++box) {
+      ring.wait_full(at);
+      issue_values<Element, kKeys>(columns + TensorColumns<kKeys>::kResults + box * kBoxElems,
+                                   columns + TensorColumns<kKeys>::kOperand,
+                                   ptx::shared_address(shared.boxes[at.stage]), n > 0);
+      ptx::tcgen05_commit(ring.empty(at));
+      at.advance();
+    }
+  }
+  ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
+}
+
+/// Makes the A operand of a row's probabilities, in place of nothing: two neighbours to a cell, the
+/// lower key in the lower half. Chunks of 32 columns become 16 cells.
+template <class Element, int Chunks>
+__device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32]) {
+#pragma unroll
+  for (int i = 0; i < Chunks; i += 2) {
+    std::uint32_t cells[32];
+#pragma unroll
+    for (int j = 0; j < 32; ++j)
+      cells[j] = Element::pack(p[i + j / 16][j % 16 * 2], p[i + j / 16][j % 16 * 2 + 1]);
+    ptx::tcgen05_st_32x32b(address + i * 16, cells);
+  }
+}
+
+/// Behind the last key of a packed sequence lie the values of the next one. Their weights are 0,
+/// but 0 times an infinity is not: in the last of the tiles [begin, end) they are cleared. 128
+/// threads together, before they hand over that tile's operand.
+template <class Shared>
+__device__ void clear_values_behind(const kernels::AttentionParams& params, Shared& shared,
+                                    std::int32_t kv_len, std::int32_t begin, std::int32_t end) {
+  const std::int32_t rows = kv_len - (end - 1) * kKeys;
+  if (params.cu_kv == nullptr || rows >= kKeys) return;
+  const Ring<Shared::kStages> ring(shared.ring);
+  std::int32_t index = (end - begin) * (Shared::kKeyBoxes + Shared::kValueBoxes) -
+                       Shared::kValueBoxes;  // of all boxes
+  for (int box = 0; box < Shared::kValueBoxes; ++box, ++index) {
+    const RingPosition<Shared::kStages> at = box_position<Shared::kStages>(index);
+    ring.wait_full(at);
+    for (std::int32_t i = rows * 8 + static_cast<std::int32_t>(threadIdx.x % kRowThreads);
+         i < kKeys * 8; i += kRowThreads)
+      *reinterpret_cast<uint4*>(shared.boxes[at.stage] + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  ptx::fence_proxy_async_shared_cta();
+}
+
+/// 128 threads, one a row: results times `factor` to `boxes` of shared memory and out by tensor
+/// copies, or, where a box would run over the end of a packed sequence, row by row. Without keys
+/// (`has_results` false) zeros. With 64 rows, threads from 64 on have the second half of every 256
+/// columns of theirs.
+template <class Element, int ValueBoxes, int Rows = kTensorRows>
+__device__ void store_results(const kernels::AttentionParams& params,
+                              std::uint8_t (*boxes)[Rows * kBoxLineBytes], const GroupRows& rows,
+                              std::uint32_t results, float factor, bool has_results) {
+  constexpr int kLanesOfRow = kTensorRows / Rows, kColumns = ValueBoxes * kBoxElems / kLanesOfRow;
+  const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
+  const int part = static_cast<int>(threadIdx.x % kRowThreads / Rows);
+  const bool is_whole = params.cu_q == nullptr || rows.rows() == rows.box_rows();
+  const bool is_inside = row < rows.rows();
+  const std::int32_t batch = rows.stored_batch(params);
+  if (ptx::uniform(row) < rows.rows()) {
+    auto* const out = static_cast<std::uint16_t*>(params.out) + batch * params.out_strides.batch +
+                      (rows.sequence.q_begin + rows.query(row)) * params.out_strides.row +
+                      rows.head(row) * params.out_strides.head + rows.value_begin;
+#pragma unroll 1
+    for (int column = 0; column < kColumns; column += 32) {  // 4 chunks of a line
+      float o[1][32] = {};
+      if (has_results) load_row(o, own_lanes(results) + column);
+      const int to = kLanesOfRow == 1 ? column : column / 128 * 256 + part * 128 + column % 128;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint4 chunk = pack_chunk<Element>(&o[0][i * 8], factor);
+        if (is_whole) {
+          *line_chunk<uint4>(boxes[to / kBoxElems], row, to % kBoxElems / 8 + i) = chunk;
+        } else if (is_inside) {
+          reinterpret_cast<uint4*>(out + to)[i] = chunk;
+        }
+      }
+    }
+  }
+  if (!is_whole) return;
+  ptx::fence_proxy_async_shared_cta();
+  ptx::bar_sync<1, kRowThreads>();
+  if (row != 0 || part != 0) return;
+  for (int box = 0; box < ValueBoxes; ++box) {
+    ptx::cp_async_bulk_tensor_4d_global_shared(
+        params.out_map, rows.value_begin + box * kBoxElems, rows.kv_head * rows.group,
+        rows.sequence.q_begin + rows.first_query, batch, ptx::shared_address(boxes[box]));
+  }
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group<0>();
+}
+
+/// What a row is finished with; its lse goes out if it is wanted, by the thread that has its first
+/// value column.
+template <int Rows = kTensorRows>
+__device__ float finish_group_row(const kernels::AttentionParams& params, const GroupRows& rows,
+                                  const RowSoftmax& softmax) {
+  const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);
+  if (row >= rows.rows()) return 0.0f;
+  const std::int32_t head = rows.head(row);
+  const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
+  const FinishedRow finished = finish_row(softmax, params.scale_log2, sink);
+  if (params.lse != nullptr && rows.value_begin == 0 && threadIdx.x % kRowThreads < Rows) {
+    params.lse[rows.stored_batch(params) * params.lse_batch_stride + head * params.lse_head_stride +
+               rows.sequence.q_begin + rows.query(row)] = finished.lse;
+  }
+  return finished.factor;
+}
+
+}  // namespace tilewright::tile

@@ -1,0 +1,7 @@
+// targets: sm_90a
+//
+// The bandwidth kernel, bf16 weights. All about it: sm90_band.cu.
+#include "kernels/linear/band/kernel.h"
+
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32)
+TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64)

@@ -1,0 +1,8 @@
+// targets: sm_90a
+//
+// The bandwidth kernel, MXFP4 weights that were prepared for FP8 tokens, by bf16 tokens. All about
+// it: sm90_band.cu.
+#include "kernels/linear/band/kernel.h"
+
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)

@@ -1,0 +1,8 @@
+// targets: sm_90a
+//
+// The bandwidth kernel, NVFP4 weights that were prepared for FP8 tokens, by bf16 tokens. All about
+// it: sm90_band.cu.
+#include "kernels/linear/band/kernel.h"
+
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 32)
+TILEWRIGHT_LINEAR_BAND(nvfp4_braided, kNvfp4, kE4m3, 64)

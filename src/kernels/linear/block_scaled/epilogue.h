@@ -1,0 +1,266 @@
+// What becomes of an accumulator in Tensor Memory: scaled, rounded to bf16 or requantised to NVFP4,
+// and written by tensor copies.
+//
+// Four warps; thread t of warp w has row 32w + t of the CTA's 128. Columns go in runs of 64: loaded
+// from Tensor Memory, converted in registers (a thread has all 16 elements that share a scale),
+// staged in shared memory, two runs a warp in flight.
+#pragma once
+
+#include "kernels/linear/block_scaled/gemm.h"
+#include "ptx/bulk_copy.h"
+#include "ptx/bulk_tensor_copy.h"
+#include "ptx/convert_sm100.h"
+#include "ptx/tcgen05_ld_st.h"
+#include "tile/element.h"
+#include "tile/tensor_memory.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+inline constexpr int kRun = kernels::kBlockScaledStoreColumns;
+
+/// A warp's part of a run: where it lies in the result.
+struct RunAt {
+  std::int32_t row;       ///< of the warp's first lane
+  std::int32_t column;    ///< the first
+  std::uint32_t staging;  ///< address of the warp's buffer for the run
+};
+
+/// Stages rows as bf16, 128 bytes each, swizzled: 8 lanes at a time hit all 32 banks.
+struct Bf16Output {
+  static constexpr int kRowBytes = kRun * 2;
+  static constexpr bool kHasScales = false;
+
+  static __device__ void write_run(const BlockScaledGemmParams& params, float (&x)[kRun],
+                                   const RunAt& at) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (params.has_d_map != 0) {
+#pragma unroll
+      for (int i = 0; i < kRun / 8; ++i) {
+        const std::uint32_t to =
+            arch::swizzle_address(arch::SmemSwizzle::k128B, at.staging + lane * kRowBytes + i * 16);
+        *static_cast<uint4*>(__cvta_shared_to_generic(to)) = pack_chunk<Bf16>(&x[i * 8], 1.0f);
+      }
+      return;
+    }
+    const std::int32_t row = at.row + static_cast<std::int32_t>(lane);
+    if (row >= params.m) return;
+    auto* to = reinterpret_cast<std::uint16_t*>(params.d + row * params.d_row_bytes) + at.column;
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      if (at.column + i < params.n) to[i] = static_cast<std::uint16_t>(Bf16::pack(x[i], 0.0f));
+    }
+  }
+};
+
+/// Requantises: the arithmetic of formats/block_scale.h, to the bit.
+struct Nvfp4Output {
+  static constexpr int kRowBytes = kRun / 2;
+  static constexpr bool kHasScales = true;
+  static constexpr int kBlock = 16;
+  static constexpr float kMaxFloat = 3.402823466e+38f;
+
+  /// Codes of 16 elements in two words; returns the code of their scale.
+  static __device__ std::uint32_t quantize_block(const float* x, float encode_scale,
+                                                 std::uint32_t* codes) {
+    float amax = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kBlock; ++i) amax = ptx::max_nan_abs(amax, x[i]);
+    if (!(amax <= kMaxFloat)) {  // NaN or infinite: a NaN scale
+      codes[0] = codes[1] = 0;
+      return 0x7f;
+    }
+    const std::uint32_t code = ptx::cvt_rn_satfinite_e4m3_f32(amax * (encode_scale * (1.0f / 6)));
+    const float step = ptx::cvt_f32_e4m3(code) * (1.0f / encode_scale);
+    const float factor = step > 0 ? fminf(1.0f / step, kMaxFloat) : kMaxFloat;
+    float scaled[kBlock];
+#pragma unroll
+    for (int i = 0; i < kBlock; ++i) scaled[i] = x[i] * factor;
+    codes[0] = ptx::cvt_rn_satfinite_e2m1x8_f32(scaled);
+    codes[1] = ptx::cvt_rn_satfinite_e2m1x8_f32(scaled + 8);
+    return code;
+  }
+
+  /// Elements outside of the result count as zeros, as does what stands in rows of padding.
+  static __device__ void clear_outside(const BlockScaledGemmParams& params, float (&x)[kRun],
+                                       std::int32_t row, std::int32_t column) {
+    if (row < params.m && column + kRun <= params.n) return;
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      if (row >= params.m || column + i >= params.n) x[i] = 0.0f;
+    }
+  }
+
+  /// Returns the four scales of the run.
+  static __device__ std::uint32_t write_run(const BlockScaledGemmParams& params, float (&x)[kRun],
+                                            const RunAt& at) {
+    const std::uint32_t lane = threadIdx.x % 32;
+    const std::int32_t row = at.row + static_cast<std::int32_t>(lane);
+    clear_outside(params, x, row, at.column);
+    std::uint32_t codes[kRun / 8], scales = 0;
+#pragma unroll
+    for (int i = 0; i < kRun / kBlock; ++i)
+      scales |= quantize_block(&x[i * kBlock], params.encode_scale, &codes[i * 2]) << 8 * i;
+    if (params.has_d_map != 0) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const std::uint32_t to =
+            arch::swizzle_address(arch::SmemSwizzle::k32B, at.staging + lane * kRowBytes + i * 16);
+        *static_cast<uint4*>(__cvta_shared_to_generic(to)) =
+            make_uint4(codes[i * 4], codes[i * 4 + 1], codes[i * 4 + 2], codes[i * 4 + 3]);
+      }
+    } else if (row < params.m) {
+      std::uint8_t* to = params.d + row * params.d_row_bytes + at.column / 2;
+#pragma unroll
+      for (int i = 0; i < kRowBytes; ++i) {
+        if (at.column + 2 * i < params.n)
+          to[i] = static_cast<std::uint8_t>(codes[i / 4] >> i % 4 * 8);
+      }
+    }
+    return scales;
+  }
+};
+
+/// The four warps that write results, each for itself but for the scales, which four warps together
+/// make 512-byte atoms of.
+template <BlockScaledConfig C, class Output>
+struct BlockScaledEpilogue {
+  using Columns = BlockScaledColumns<C>;
+  static constexpr int kRuns = C.tile.n / kRun;
+  /// After so many runs the products of the tile after next, or with shared columns the next, may
+  /// begin.
+  static constexpr int kRunsToRelease = Columns::kShared == 0 ? kRuns : Columns::kShared / kRun;
+  static constexpr int kWarpBytes = 32 * Output::kRowBytes;  // of a run
+  static constexpr int kRunBuffers = 2;
+  static constexpr int kScaleBytes = kRuns * 512;
+  static constexpr int kScaleStaging = 4 * kRunBuffers * kWarpBytes;
+  static_assert(kScaleStaging + (Output::kHasScales ? 2 * kScaleBytes : 0) <=
+                BlockScaledConfig::kStagingBytes);
+
+  const BlockScaledGemmParams& params;
+  BlockScaledShared<C>& shared;
+  std::uint32_t tmem, rank, warp;
+  RingPosition<2> accumulator;
+  std::uint32_t next_buffer = 0;
+
+  __device__ std::uint32_t lane() const { return threadIdx.x % 32; }
+  __device__ std::uint32_t staging() const { return ptx::shared_address(shared.staging); }
+  __device__ std::uint32_t scales() const {
+    return staging() + kScaleStaging + accumulator.stage * kScaleBytes;
+  }
+
+  /// alpha times 64 columns of this thread's row; zeros if there was nothing to multiply.
+  template <bool HasProduct>
+  __device__ void load(float (&x)[kRun], int run) const {
+    if constexpr (!HasProduct) {
+#pragma unroll
+      for (float& value : x) value = 0.0f;
+      return;
+    }
+    ptx::tcgen05_ld_32x32b<kRun>(
+        x, own_lanes(tmem) + Columns::accumulator(accumulator.stage) + run * kRun);
+    ptx::tcgen05_wait_ld_sync_aligned();
+    ptx::tcgen05_fence_operand(x);
+#pragma unroll
+    for (float& value : x) value *= params.alpha;
+  }
+
+  /// The accumulator may be overwritten, as far as this warp is concerned.
+  __device__ void release_accumulator() const {
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncwarp();
+    if (lane() != 0) return;
+    const std::uint32_t empty =
+        ptx::shared_address(shared.accumulators.empty) + accumulator.stage * 8;
+    if constexpr (C.tile.ctas == 2) {
+      ptx::mbarrier_arrive_cluster(in_leader<C>(empty, rank));
+    } else {
+      ptx::mbarrier_arrive(empty);
+    }
+  }
+
+  /// Waits until the buffer that comes next has been read by the copy of two runs ago.
+  __device__ std::uint32_t take_buffer() {
+    if (lane() == 0) ptx::cp_async_bulk_wait_group_read<kRunBuffers - 1>();
+    __syncwarp();
+    const std::uint32_t buffer = staging() + (warp * kRunBuffers + next_buffer) * kWarpBytes;
+    next_buffer ^= 1;
+    return buffer;
+  }
+
+  /// Hands the run to a tensor copy, which leaves out what is outside of the result.
+  __device__ void store(const RunAt& at) const {
+    ptx::fence_proxy_async_shared_cta();
+    __syncwarp();
+    if (lane() != 0) return;
+    if (params.has_d_map != 0 && at.row < params.m && at.column < params.n) {
+      const std::int32_t x = Output::kHasScales ? at.column / 2 : at.column;
+      ptx::cp_async_bulk_tensor_2d_global_shared(params.d_map, x, at.row, at.staging);
+    }
+    ptx::cp_async_bulk_commit_group();
+  }
+
+  /// The scales of four rows 32 apart share 16 bytes; one bulk copy takes all atoms of the tile,
+  /// which follow each other in the result.
+  __device__ void stage_scales(std::uint32_t word, int run) const {
+    const std::uint32_t to = scales() + run * 512 + lane() * 16 + warp * 4;
+    *static_cast<std::uint32_t*>(__cvta_shared_to_generic(to)) = word;
+  }
+  __device__ void store_scales(std::int32_t first_row, std::int32_t first_column) const {
+    constexpr int kBarrier = 1;
+    ptx::fence_proxy_async_shared_cta();
+    // After this barrier the other buffer is free for all warps: its copy came before a run's.
+    if (threadIdx.x == 0) ptx::cp_async_bulk_wait_group_read<1>();
+    ptx::bar_sync<kBarrier, 128>();
+    if (threadIdx.x != 0) return;
+    const std::int32_t atoms = (params.n + kRun - 1) / kRun, atom = first_column / kRun;
+    if (first_row < params.m) {
+      ptx::cp_async_bulk_global_shared(
+          params.d_scales + (static_cast<std::int64_t>(first_row / 128) * atoms + atom) * 512,
+          scales(), static_cast<std::uint32_t>(min(kRuns, atoms - atom)) * 512);
+    }
+    ptx::cp_async_bulk_commit_group();
+  }
+
+  template <bool HasProduct>
+  __device__ void write_tile(const BlockScaledTileAt& tile) {
+    const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
+    const std::int32_t first_column = tile.n * C.tile.n;
+    const Ring<2> accumulators(shared.accumulators);
+    if constexpr (HasProduct) {
+      wait_pair<C>(accumulators.full(accumulator), accumulator.parity);
+      ptx::tcgen05_fence_after_thread_sync();
+    }
+#pragma unroll 1
+    for (int i = 0; i < kRuns; ++i) {
+      // What accumulators share is the end of the first and the beginning of the second.
+      const int run = Columns::kShared != 0 && accumulator.stage == 0 ? kRuns - 1 - i : i;
+      float x[kRun];
+      load<HasProduct>(x, run);
+      if (HasProduct && i == kRunsToRelease - 1) release_accumulator();
+      const RunAt at = {first_row + static_cast<std::int32_t>(warp) * 32, first_column + run * kRun,
+                        take_buffer()};
+      if constexpr (Output::kHasScales) {
+        stage_scales(Output::write_run(params, x, at), run);
+      } else {
+        Output::write_run(params, x, at);
+      }
+      store(at);
+    }
+    if constexpr (Output::kHasScales) store_scales(first_row, first_column);
+    accumulator.advance();
+  }
+
+  __device__ void run() {
+    if (params.k != 0) {
+      for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile<true>(tile); });
+    } else {
+      for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) { write_tile<false>(tile); });
+    }
+    if (lane() == 0) ptx::cp_async_bulk_wait_group<0>();
+    __syncwarp();
+  }
+};
+
+}  // namespace tilewright::tile

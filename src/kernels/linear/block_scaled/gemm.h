@@ -1,0 +1,384 @@
+// Loading and multiplying block-scaled operands on Blackwell: the warp that copies, the thread that
+// multiplies, and the barriers between them and the warps that write results.
+#pragma once
+
+#include "arch/instruction_descriptor.h"
+#include "arch/smem_descriptor.h"
+#include "kernels/linear/block_scaled/sm100_block_scaled.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy_pair.h"
+#include "ptx/cluster.h"
+#include "ptx/fence.h"
+#include "ptx/mbarrier.h"
+#include "ptx/tcgen05_block_scale.h"
+#include "ptx/tcgen05_sync.h"
+#include "ptx/warp_roles.h"
+#include "tile/ring.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+using kernels::BlockScaledConfig;
+using kernels::BlockScaledGemmParams;
+
+/// Columns of Tensor Memory: two accumulators, then a ring of places for the scales of a step.
+///
+/// Accumulators of 256 columns share 128 of them: the epilogue reads those first, and the next
+/// tile's products begin then. With as many places as stages a copy never overwrites scales in use,
+/// because its stage was free; with fewer, one more barrier says so.
+template <BlockScaledConfig C>
+struct BlockScaledColumns {
+  static constexpr int kColumns = 512;
+  static constexpr int kShared = C.tile.n > 192 ? 128 : 0;
+  static constexpr int kSecond = C.tile.n - kShared;
+  static constexpr int kScaleBase = kSecond + C.tile.n;
+  static constexpr int kAScaleColumns = 4, kBScaleColumns = 4 * C.scale_atoms_n();
+  static constexpr int kPerStep = C.scale_atoms_k() * (kAScaleColumns + kBScaleColumns);
+  static constexpr int kPlaces = std::min((kColumns - kScaleBase) / kPerStep, C.stages());
+  static_assert(kPlaces >= 2);
+
+  static __device__ std::uint32_t accumulator(std::uint32_t index) {
+    return index == 0 ? 0 : kSecond;
+  }
+};
+
+/// Shared memory of a CTA, at kAlignment.
+template <BlockScaledConfig C>
+struct BlockScaledShared {
+  static constexpr int kStages = C.stages();
+
+  std::uint8_t stages[kStages][C.stage_bytes()];
+  std::uint8_t staging[BlockScaledConfig::kStagingBytes];
+  RingBarriers<kStages> ring;    // of stages
+  RingBarriers<2> accumulators;  // full: multiplied; empty: read, as far as others need it
+  std::uint32_t tmem;            // address of the columns
+
+  /// One thread. A stage is full when the bytes of both CTAs of a pair are there (the leader's
+  /// barrier counts them), free when the commits after its products have come, from every pair that
+  /// it is loaded with. Accumulators are let go by each epilogue warp.
+  __device__ void initialise() {
+    ring.initialise(C.tile.pairs);
+    accumulators.initialise(4 * C.tile.ctas);
+  }
+};
+
+/// A place in the order of tiles: bands of 8 rows of tiles, in a band down the rows first, so that
+/// tiles in flight at a time share rows of A and of B in the L2 cache.
+struct BlockScaledTileAt {
+  std::int32_t m, n;
+
+  __device__ BlockScaledTileAt(const BlockScaledGemmParams& params, std::int32_t index) {
+    constexpr std::int32_t kBand = 8;
+    const std::int32_t band = index / (kBand * params.tiles_n);
+    const std::int32_t inside = index % (kBand * params.tiles_n);
+    const std::int32_t rows = min(kBand, params.tiles_m - band * kBand);
+    m = band * kBand + inside % rows;
+    n = inside / rows;
+  }
+};
+
+/// Calls work(tile) for every tile of this cluster.
+template <BlockScaledConfig C, class Work>
+__device__ void for_each_tile(const BlockScaledGemmParams& params, Work&& work) {
+  const std::int32_t total = params.tiles_m * params.tiles_n;
+  const auto clusters = static_cast<std::int32_t>(gridDim.x) / C.tile.cluster();
+  for (auto index = static_cast<std::int32_t>(blockIdx.x) / C.tile.cluster(); index < total;
+       index += clusters) {
+    work(BlockScaledTileAt(params, index));
+  }
+}
+
+/// A wait at a barrier at which CTAs of the whole pair arrive.
+template <BlockScaledConfig C>
+__device__ void wait_pair(std::uint32_t barrier, std::uint32_t parity) {
+  if constexpr (C.tile.ctas == 2) {
+    ptx::mbarrier_wait_parity_cluster(barrier, parity);
+  } else {
+    ptx::mbarrier_wait_parity(barrier, parity);
+  }
+}
+
+/// Rank in the cluster, that of the pair's leader, and addresses in its memory.
+template <BlockScaledConfig C>
+__device__ std::uint32_t rank_in_cluster() {
+  return C.tile.cluster() > 1 ? ptx::cluster_ctarank() : 0;
+}
+__device__ inline std::uint32_t leader_of(std::uint32_t rank) {
+  return rank & ~1u;
+}
+template <BlockScaledConfig C>
+__device__ std::uint32_t in_leader(std::uint32_t address, std::uint32_t rank) {
+  return C.tile.ctas == 2 ? ptx::mapa_shared_cluster(address, leader_of(rank)) : address;
+}
+
+/// One stage of shared memory: A, B, scales of A, scales of B (atoms along K, then along N).
+template <BlockScaledConfig C>
+struct BlockScaledStage {
+  static constexpr int kABytes = 128 * kernels::kBlockScaledStepBytes;
+  static constexpr int kBBytes = C.b_rows() * kernels::kBlockScaledStepBytes;
+  static constexpr int kAtomBytes = 512;
+  static constexpr int kAtomsK = C.scale_atoms_k(), kAtomsN = C.scale_atoms_n();
+  /// What copies announce: packed elements count as they lie in global memory.
+  static constexpr int kCopiedBytes =
+      kABytes + (C.is_nvfp4() ? kBBytes : kBBytes / 2) + (1 + kAtomsN) * kAtomsK * kAtomBytes;
+
+  std::uint32_t a;
+
+  __device__ std::uint32_t b() const { return a + kABytes; }
+  __device__ std::uint32_t a_scales() const { return b() + kBBytes; }
+  __device__ std::uint32_t b_scales() const { return a_scales() + kAtomsK * kAtomBytes; }
+};
+
+/// One thread of every CTA fills its stages; in a pair, all bytes are announced to the leader. Two
+/// pairs load half of B and of its scales each, for both: a CTA for itself and for its like.
+template <BlockScaledConfig C>
+struct BlockScaledLoader {
+  static constexpr int kCtas = C.tile.ctas;
+  static constexpr bool kIsShared = C.tile.pairs == 2;
+  using Stage = BlockScaledStage<C>;
+
+  const BlockScaledGemmParams& params;
+  BlockScaledShared<C>& shared;
+  std::uint32_t rank;
+  RingPosition<C.stages()> at;
+
+  __device__ void load_a(const Stage& stage, const BlockScaledTileAt& tile, std::int32_t step,
+                         std::uint32_t full) const {
+    const auto row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
+    ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.a, params.a_map,
+                                                  step * kernels::kBlockScaledStepBytes, row, full);
+    ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), params.a_scale_map, 0,
+                                                  step * Stage::kAtomsK, row / 128, full);
+  }
+  __device__ void load_b(const Stage& stage, const BlockScaledTileAt& tile, std::int32_t step,
+                         std::uint32_t full) const {
+    const std::uint32_t pair = rank / 2, in_pair = rank % 2;
+    const std::int32_t k = step * kernels::kBlockScaledStepBytes, atom_k = step * Stage::kAtomsK;
+    const auto row =
+        static_cast<std::int32_t>(tile.n * C.tile.n + in_pair * C.b_rows() + pair * C.b_box_rows());
+    const std::uint32_t b = stage.b() + pair * (Stage::kBBytes / C.tile.pairs);
+    const auto atom =
+        static_cast<std::int32_t>(tile.n * C.tile.n / 128 + pair * C.scale_box_atoms_n());
+    const std::uint32_t scales =
+        stage.b_scales() + pair * C.scale_box_atoms_n() * Stage::kAtomsK * Stage::kAtomBytes;
+    if constexpr (kIsShared) {
+      const auto mask = static_cast<std::uint16_t>(0b101 << in_pair);
+      ptx::cp_async_bulk_tensor_2d_cta_group_2_multicast(b, params.b_map, k, row, full, mask);
+      ptx::cp_async_bulk_tensor_3d_cta_group_2_multicast(scales, params.b_scale_map, 0, atom_k,
+                                                         atom, full, mask);
+    } else {
+      ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(b, params.b_map, k, row, full);
+      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(scales, params.b_scale_map, 0, atom_k, atom,
+                                                    full);
+    }
+  }
+
+  __device__ void load_step(const BlockScaledTileAt& tile, std::int32_t step) {
+    const Ring<C.stages()> ring(shared.ring);
+    wait_pair<C>(ring.empty_barriers + at.stage * 8, at.parity ^ 1);
+    if (rank == leader_of(rank))
+      ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * Stage::kCopiedBytes);
+    const std::uint32_t full = in_leader<C>(ring.full(at), rank);
+    const Stage stage = {ptx::shared_address(shared.stages[at.stage])};
+    load_a(stage, tile, step, full);
+    load_b(stage, tile, step, full);
+    at.advance();
+  }
+
+  __device__ void run() {
+    const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
+    for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) {
+      for (std::int32_t step = 0; step < steps; ++step) load_step(tile, step);
+    });
+    // The commits of the last round come to this CTA's memory: it must not end before.
+    for (int i = 0; i < C.stages(); ++i, at.advance())
+      wait_pair<C>(ptx::shared_address(shared.ring.empty) + at.stage * 8, at.parity ^ 1);
+  }
+};
+
+/// One warp of the leader: copies scales to Tensor Memory and multiplies. One lane issues; all stay
+/// together for the last step, where scales have to be mended.
+template <BlockScaledConfig C>
+struct BlockScaledMultiplier {
+  static constexpr int kCtas = C.tile.ctas;
+  using Columns = BlockScaledColumns<C>;
+  using Stage = BlockScaledStage<C>;
+
+  const BlockScaledGemmParams& params;
+  BlockScaledShared<C>& shared;
+  bool is_issuing;
+  std::uint32_t tmem, rank;
+  RingPosition<C.stages()> at;
+  RingPosition<2> accumulator;
+  RingPosition<2> read;  // the tile before, if accumulators share columns
+  bool is_first_tile = true;
+  RingPosition<Columns::kPlaces> place;
+  RingPosition<C.stages()> reusing;  // the step whose place is taken again
+  std::int32_t places_taken = 0;
+
+  /// Matrix descriptors of what lies at an address: 128-byte rows in 8-row groups, swizzled; and an
+  /// atom of scales, 32 rows of 16 bytes.
+  static __device__ std::uint64_t describe_operand(std::uint32_t address) {
+    constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
+        {.leading_bytes = 16, .stride_bytes = 1024, .swizzle = arch::SmemSwizzle::k128B});
+    return kAtZero | address >> 4;
+  }
+  static __device__ std::uint64_t describe_scales(std::uint32_t address) {
+    constexpr std::uint64_t kAtZero =
+        arch::encode_tcgen05_descriptor({.leading_bytes = 16, .stride_bytes = 128});
+    return kAtZero | address >> 4;
+  }
+  static constexpr std::uint32_t describe_instruction(std::uint32_t scale_id) {
+    arch::BlockScaledMmaInstruction i = {.m = static_cast<std::uint32_t>(C.instruction_m()),
+                                         .n = static_cast<std::uint32_t>(C.tile.n),
+                                         .a_scale_id = scale_id,
+                                         .b_scale_id = scale_id};
+    if (C.is_nvfp4()) {
+      i.a_type = i.b_type = arch::kMmaF4TypeE2m1;
+      i.scale_type = arch::MmaScaleType::kUe4m3;
+    } else {
+      i.a_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
+      i.b_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE2m1);
+      i.scale_type = arch::MmaScaleType::kUe8m0;
+    }
+    return encode_mma_instruction(i);
+  }
+
+  __device__ std::uint32_t a_scale_column(int atom) const {
+    return tmem + Columns::kScaleBase + place.stage * Columns::kPerStep +
+           atom * Columns::kAScaleColumns;
+  }
+  __device__ std::uint32_t b_scale_column(int atom) const {
+    return a_scale_column(Stage::kAtomsK) + atom * Columns::kBScaleColumns;
+  }
+
+  /// With fewer places than stages: the products that read this place's scales must be over.
+  __device__ void wait_for_place() {
+    if constexpr (Columns::kPlaces < C.stages()) {
+      if (places_taken < Columns::kPlaces) {
+        ++places_taken;
+        return;
+      }
+      wait_pair<C>(ptx::shared_address(shared.ring.empty) + reusing.stage * 8, reusing.parity);
+      reusing.advance();
+    }
+  }
+
+  /// All scales of a step, in the order in which the products want them.
+  __device__ void copy_scales(const Stage& stage) const {
+#pragma unroll
+    for (int k = 0; k < Stage::kAtomsK; ++k) {
+      ptx::tcgen05_cp_32x128b_warpx4<kCtas>(
+          a_scale_column(k), describe_scales(stage.a_scales() + k * Stage::kAtomBytes));
+#pragma unroll
+      for (int n = 0; n < Stage::kAtomsN; ++n) {
+        ptx::tcgen05_cp_32x128b_warpx4<kCtas>(
+            b_scale_column(k) + 4 * n,
+            describe_scales(stage.b_scales() + (n * Stage::kAtomsK + k) * Stage::kAtomBytes));
+      }
+    }
+  }
+
+  /// Instruction number `i` of a step. A tile may begin inside of an atom of scales: its columns'
+  /// scales then begin at a later column of Tensor Memory.
+  __device__ void multiply(const Stage& stage, int i, std::uint32_t first_scale_column,
+                           bool accumulate) const {
+    const std::uint32_t d = tmem + Columns::accumulator(accumulator.stage);
+    const std::uint64_t a = describe_operand(stage.a + i * 32);
+    const std::uint64_t b = describe_operand(stage.b() + i * 32);
+    if constexpr (C.is_nvfp4()) {
+      ptx::tcgen05_mma_mxf4nvf4_4x<kCtas>(d, a, b, describe_instruction(0), a_scale_column(i),
+                                          b_scale_column(i) + first_scale_column, accumulate);
+    } else {
+      ptx::tcgen05_mma_mxf8f6f4_1x<kCtas>(d, a, b, describe_instruction(i), a_scale_column(0),
+                                          b_scale_column(0) + first_scale_column, accumulate);
+    }
+  }
+
+  /// NVFP4, k not a multiple of 64: an instruction's last two scales lie behind the end of K. The
+  /// elements there are zeros, but what the caller left in the scales' padding may be NaN. Zeroes
+  /// them in all CTAs of the pair, 16 bytes (four rows) a lane.
+  __device__ void clear_padding(const Stage& stage, int i) const {
+    for (std::uint32_t cta = rank; cta < rank + kCtas; ++cta) {
+      for (int row = 0; row < 1 + Stage::kAtomsN; ++row) {
+        const std::uint32_t atom =
+            stage.a_scales() + (row * Stage::kAtomsK + i) * Stage::kAtomBytes;
+        auto* local = static_cast<uint4*>(__cvta_shared_to_generic(atom)) + threadIdx.x % 32;
+        uint4* line = kCtas == 2 ? ptx::mapa(local, cta) : local;
+        const uint4 scales = *line;
+        constexpr std::uint32_t kFirstTwo = 0xffff;
+        *line = make_uint4(scales.x & kFirstTwo, scales.y & kFirstTwo, scales.z & kFirstTwo,
+                           scales.w & kFirstTwo);
+      }
+    }
+    if constexpr (kCtas == 2) {
+      ptx::fence_proxy_async_shared_cluster();
+    } else {
+      ptx::fence_proxy_async_shared_cta();
+    }
+    __syncwarp();
+  }
+
+  __device__ void commit(std::uint32_t barrier, std::uint32_t cta_mask) const {
+    if constexpr (kCtas == 2) {
+      ptx::tcgen05_commit_multicast<2>(barrier, static_cast<std::uint16_t>(cta_mask));
+    } else {
+      ptx::tcgen05_commit(barrier);
+    }
+  }
+
+  __device__ void multiply_step(std::int32_t step, std::uint32_t first_scale_column) {
+    const Ring<C.stages()> ring(shared.ring);
+    const Stage stage = {ptx::shared_address(shared.stages[at.stage])};
+    const std::int32_t left = params.k - step * C.step_k();
+    const std::int32_t instructions =
+        (min(left, C.step_k()) + C.instruction_k() - 1) / C.instruction_k();
+    wait_pair<C>(ring.full(at), at.parity);
+    wait_for_place();
+    if (C.is_nvfp4() && left < C.step_k() && left % C.instruction_k() != 0)
+      clear_padding(stage, instructions - 1);
+    ptx::tcgen05_fence_after_thread_sync();
+    if (is_issuing) {
+      copy_scales(stage);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (i < instructions) multiply(stage, i, first_scale_column, step > 0 || i > 0);
+      }
+      commit(ring.empty_barriers + at.stage * 8, (1u << C.tile.cluster()) - 1);
+    }
+    __syncwarp();
+    at.advance();
+    place.advance();
+  }
+
+  /// Until the accumulator may be written: the last tile in it has been read, or what it shares
+  /// with the other one, whose tile came later.
+  __device__ void wait_for_accumulator() {
+    const std::uint32_t empty = ptx::shared_address(shared.accumulators.empty);
+    if constexpr (Columns::kShared == 0) {
+      wait_pair<C>(empty + accumulator.stage * 8, accumulator.parity ^ 1);
+    } else if (is_first_tile) {
+      is_first_tile = false;
+    } else {
+      wait_pair<C>(empty + read.stage * 8, read.parity);
+      read.advance();
+    }
+  }
+
+  __device__ void run() {
+    const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
+    const Ring<2> accumulators(shared.accumulators);
+    if (steps == 0) return;
+    for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) {
+      wait_for_accumulator();
+      const auto first_scale_column = static_cast<std::uint32_t>(tile.n * C.tile.n % 128 / 32);
+      for (std::int32_t step = 0; step < steps; ++step) multiply_step(step, first_scale_column);
+      if (is_issuing) commit(accumulators.full(accumulator), 0b11u << rank);
+      __syncwarp();
+      accumulator.advance();
+    });
+  }
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,88 @@
+// The body of a block-scaled GEMM on Blackwell: who does what.
+#pragma once
+
+#include "kernels/linear/block_scaled/epilogue.h"
+#include "kernels/linear/block_scaled/gemm.h"
+#include "ptx/tcgen05_alloc.h"
+
+namespace tilewright::tile {
+
+inline constexpr std::uint32_t kMultiplyingWarp = 4, kLoadingWarp = 5;
+
+template <BlockScaledConfig C>
+__device__ void sync_all() {
+  if constexpr (C.tile.cluster() > 1) {
+    ptx::cluster_sync();
+  } else {
+    __syncthreads();
+  }
+}
+
+template <BlockScaledConfig C>
+__device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C>& shared,
+                        std::uint32_t warp) {
+  if (warp == kLoadingWarp && ptx::elect_sync()) {
+    shared.initialise();
+    ptx::fence_mbarrier_init_release_cluster();
+    if (params.k != 0) {  // else there are no maps
+      ptx::prefetch_tensormap(params.a_map);
+      ptx::prefetch_tensormap(params.b_map);
+      ptx::prefetch_tensormap(params.a_scale_map);
+      ptx::prefetch_tensormap(params.b_scale_map);
+    }
+  }
+  __syncwarp();
+  if (warp == kMultiplyingWarp) {
+    ptx::tcgen05_alloc<C.tile.ctas>(ptx::shared_address(&shared.tmem),
+                                    BlockScaledColumns<C>::kColumns);
+    ptx::tcgen05_relinquish_alloc_permit<C.tile.ctas>();
+  }
+  ptx::tcgen05_fence_before_thread_sync();
+  sync_all<C>();
+  ptx::tcgen05_fence_after_thread_sync();
+}
+
+template <BlockScaledConfig C, class Output>
+__device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
+  extern __shared__ __align__(1024) std::uint8_t dynamic[];
+  auto& shared = *reinterpret_cast<BlockScaledShared<C>*>(dynamic);
+  static_assert(sizeof(shared) <= C.shared_bytes());
+  const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+  prepare<C>(params, shared, warp);
+  const std::uint32_t tmem = shared.tmem, rank = rank_in_cluster<C>();
+  if (warp == kLoadingWarp) {
+    if (ptx::elect_sync()) BlockScaledLoader<C>{params, shared, rank}.run();
+    __syncwarp();
+  } else if (warp == kMultiplyingWarp) {
+    if (rank == leader_of(rank))
+      BlockScaledMultiplier<C>{params, shared, ptx::elect_sync(), tmem, rank}.run();
+  } else {
+    BlockScaledEpilogue<C, Output>{params, shared, tmem, rank, warp}.run();
+  }
+  // A cluster ends together: each CTA's memory is used by the others.
+  ptx::tcgen05_fence_before_thread_sync();
+  sync_all<C>();
+  ptx::tcgen05_fence_after_thread_sync();
+  if (warp == kMultiplyingWarp)
+    ptx::tcgen05_dealloc<C.tile.ctas>(tmem, BlockScaledColumns<C>::kColumns);
+}
+
+}  // namespace tilewright::tile
+
+/// The entries of a kind: every output and tile.
+#define TILEWRIGHT_BLOCK_SCALED_ENTRY(NAME, KIND, OUTPUT, INDEX, CTAS)                      \
+  extern "C" __global__ void __cluster_dims__(CTAS, 1, 1)                                   \
+      __launch_bounds__(tilewright::kernels::kBlockScaledThreads, 1)                        \
+          NAME(const __grid_constant__ tilewright::kernels::BlockScaledGemmParams params) { \
+    static_assert(tilewright::kernels::kBlockScaledTiles[INDEX].cluster() == CTAS);         \
+    constexpr tilewright::kernels::BlockScaledConfig kConfig = {                            \
+        tilewright::kernels::BlockScaledKind::KIND,                                         \
+        tilewright::kernels::kBlockScaledTiles[INDEX]};                                     \
+    tilewright::tile::block_scaled_gemm<kConfig, tilewright::tile::OUTPUT>(params);         \
+  }
+#define TILEWRIGHT_BLOCK_SCALED_ENTRIES(STEM, KIND, NAME, OUTPUT)              \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n64, KIND, OUTPUT, 0, 1)  \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n128, KIND, OUTPUT, 1, 1) \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n192, KIND, OUTPUT, 2, 2) \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n256, KIND, OUTPUT, 3, 2) \
+  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_4cta_n256, KIND, OUTPUT, 4, 4)

@@ -1,7 +1,0 @@
-// targets: sm_90a
-//
-// The bandwidth kernel, bf16 weights. All about it: sm90_band.cu.
-#include "tile/band_kernel.h"
-
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32)
-TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64)

@@ -1,7 +1,0 @@
-// targets: sm_90a
-//
-// The bandwidth kernel, FP8 weights with scales of 128 x 128 blocks. All about it: sm90_band.cu.
-#include "tile/band_kernel.h"
-
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 32)
-TILEWRIGHT_LINEAR_BAND(fp8, kFp8, kBf16, 64)

@@ -1,8 +1,0 @@
-// targets: sm_90a
-//
-// The bandwidth kernel, MXFP4 weights that were prepared for FP8 tokens, by bf16 tokens. All about
-// it: sm90_band.cu.
-#include "tile/band_kernel.h"
-
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
-TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)

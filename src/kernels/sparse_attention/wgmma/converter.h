@@ -1,0 +1,259 @@
+// Loads the rows that a query's lists name, and writes them as tiles of bf16: a warpgroup's role in
+// the sparse attention kernel.
+#pragma once
+
+#include "kernels/sparse_attention/wgmma/entries.h"
+#include "kernels/sparse_attention/wgmma/rows.h"
+#include "kernels/sparse_attention/wgmma/shared.h"
+#include "ptx/cp_async.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// What converters of all formats do: a warp has half of the columns of 16 rows of every block, or
+/// of 8 if two CTAs share the block. Then each CTA decodes half of the rows, and copies what it
+/// wrote to the other.
+template <KvFormat Format, int Half, int Ctas, int LanesOfRow>
+class SparseConverterBase {
+ public:
+  static constexpr int kRows = 16 / Ctas;
+  using Entries = SparseEntries<Format, kRows, LanesOfRow>;
+
+  __device__ SparseConverterBase(const kernels::SparseDecodeParams& params, SparseShared& shared,
+                                 std::int32_t group, std::uint32_t first_row)
+      : shared_(shared), first_row_(first_row), entries_(params, group, first_row) {}
+
+ protected:
+  __device__ Ring<kSparseStages> ring() const { return Ring<kSparseStages>(shared_.k_ring[Half]); }
+  /// Of the block at hand: this warp's part, in four boxes.
+  __device__ std::uint8_t* rows() const {
+    return shared_.k[at_.stage] + Half * kSparseHalfBytes + first_row_ * kBoxRowBytes;
+  }
+  /// Which of them are rows; before columns from 256 on are published.
+  __device__ void store_valid(std::uint32_t valid) const {
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (Half == 1 && lane < kRows / 8)
+      shared_.valid[at_.stage][first_row_ / 8 + lane].x = valid >> 8 * lane & 0xff;
+  }
+  /// The part is written.
+  __device__ void publish() {
+    const std::uint32_t full = ring().full(at_);
+    if constexpr (Ctas == 1) {
+      publish_to_products(full);
+    } else {
+      copy_to_peer(full);
+    }
+    at_.advance();
+  }
+
+  SparseShared& shared_;
+  std::uint32_t first_row_;
+  Entries entries_;
+  SparseAt at_;
+
+ private:
+  /// Each warp of the other CTA copies as many bytes to here as this one copies to there.
+  __device__ void copy_to_peer(std::uint32_t full) const {
+    constexpr std::uint32_t kBoxes = 4, kBytes = kRows * kBoxRowBytes;
+    constexpr std::uint32_t kValidBytes = Half == 1 ? sizeof(uint4) : 0;
+    ptx::fence_proxy_async_shared_cta();
+    __syncwarp();
+    const std::uint32_t lane = threadIdx.x % 32;
+    if (lane == 0) ptx::mbarrier_arrive_expect_tx(full, kBoxes * kBytes + kValidBytes);
+    if (lane > kBoxes || (lane == kBoxes && kValidBytes == 0)) return;
+    const std::uint32_t peer = ptx::cluster_ctarank() ^ 1;
+    const std::uint32_t from = lane < kBoxes
+                                   ? ptx::shared_address(rows()) + lane * kSparseBoxBytes
+                                   : ptx::shared_address(&shared_.valid[at_.stage][first_row_ / 8]);
+    ptx::cp_async_bulk_shared_cluster_shared_cta(ptx::mapa_shared_cluster(from, peer), from,
+                                                 lane < kBoxes ? kBytes : kValidBytes,
+                                                 ptx::mapa_shared_cluster(full, peer));
+  }
+};
+
+/// 8- and 4-bit rows, 8 of them (a share of the warp's) at a time: copied to the warp's own memory
+/// for raw rows, read from there to registers and decoded to where the products read them. While a
+/// share is decoded the next is on its way, that of the next block included: what the products
+/// still read delays decoding, not copies.
+///
+/// Not by loads to registers ahead of time: they need room in the first cache, of which 227 KB of
+/// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
+/// one round of a loop to the next, so that whoever needs the oldest waits for the youngest.
+template <KvFormat Format, int Half, int Ctas>
+class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
+  using Base = SparseConverterBase<Format, Half, Ctas, 4>;
+  using Share = SparseShare<Format, Half>;
+  using Part = typename Share::Part;
+  using Scales = typename Share::Scales;
+  static constexpr int kShares = Base::Entries::kShares;
+
+ public:
+  using Base::Base;
+
+  __device__ void run() {
+    this->entries_.read();
+    copy(0);
+    while (has_block_) convert();
+    ptx::cp_async_wait_group<0>();
+  }
+
+ private:
+  __device__ SparseRaw& raw() const {
+    return this->shared_.raw[threadIdx.x / 32 % kSparseConverters];
+  }
+
+  /// Starts to copy the parts of the rows of share `number`, counted through all blocks: a lane
+  /// every fourth chunk of its row. (Bulk copies, a row each, take 60 cycles of the warp to issue:
+  /// twice as long as the whole block may.)
+  __device__ void copy(int number) {
+    if (number % kShares == 0) {
+      has_block_ = this->entries_.find();
+      this->entries_.read();
+    }
+    const SparseSource& source = this->entries_.sources[number % kShares];
+    const std::uint8_t* const from = source.data + Part::kFirst;
+    const std::uint32_t to = ptx::shared_address(raw().rows[lane_.row]);
+#pragma unroll
+    for (int chunk = 0; chunk < Part::kBytes / 16; chunk += 4) {
+      const std::uint32_t at = chunk * 16 + lane_.quarter * 16;
+      if (Part::kBytes % 64 != 0 && at >= Part::kBytes) break;
+      ptx::cp_async_cg_shared_global_16(to + at, from + at, 16);
+    }
+    if (lane_.quarter == 0) {
+      const std::uint32_t to_scales = ptx::shared_address(raw().scales[lane_.row]);
+      if constexpr (Part::kScaleBytes == 4) {
+        ptx::cp_async_ca_shared_global_4(to_scales, source.scales + Part::kFirstScale, 4);
+      } else {
+        ptx::cp_async_cg_shared_global_16(to_scales, source.scales + Part::kFirstScale, 16);
+      }
+    }
+    ptx::cp_async_commit_group();
+  }
+  /// The share that was copied to registers. Then nobody reads its bytes any more.
+  __device__ void take(Share& share, Scales& scales, SparseChunks& rope) const {
+    ptx::cp_async_wait_group<0>();
+    __syncwarp();
+    const std::uint8_t* const row = raw().rows[lane_.row];
+    share.load(row, lane_);
+    scales = *reinterpret_cast<const Scales*>(raw().scales[lane_.row]);
+    if (Half == 1) {
+      const std::uint32_t first = lane_.rope_chunk() * 16;
+      rope[0] = *reinterpret_cast<const uint4*>(row + Part::kRope + first);
+      rope[1] = *reinterpret_cast<const uint4*>(row + Part::kRope + (first ^ 64));
+    }
+    __syncwarp();
+  }
+
+  /// The block at hand, of which the first share is on its way.
+  __device__ void convert() {
+    const std::uint32_t valid = this->entries_.valid;
+    Scales scales[kShares];
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) {
+      Share share;
+      SparseChunks rope;
+      take(share, scales[i], rope);
+      copy(i + 1);
+      if (i == 0) {
+        this->ring().wait_empty(this->at_);
+        this->store_valid(valid);
+      }
+      std::uint8_t* const to = this->rows() + i * 8 * kBoxRowBytes;
+      if (Half == 1) store(to + 3 * kSparseBoxBytes, lane_.rope_offset(), 64, rope);
+#pragma unroll
+      for (int box = 0; box < Part::kPlain; ++box) {
+        SparseChunks chunks;
+        share.decode(chunks, scales[i], lane_, box);
+        store(to + box * kSparseBoxBytes, lane_.plain_offset(), 16, chunks);
+      }
+    }
+    bool has_large = false;
+#pragma unroll
+    for (int i = 0; i < kShares; ++i) has_large |= Share::has_large(scales[i]);
+    if (__any_sync(0xffffffffu, has_large)) enlarge(scales);
+    this->publish();
+  }
+  static __device__ void store(std::uint8_t* to, std::uint32_t offset, std::uint32_t other,
+                               const SparseChunks& chunks) {
+    *reinterpret_cast<uint4*>(to + offset) = chunks[0];
+    *reinterpret_cast<uint4*>(to + (offset ^ other)) = chunks[1];
+  }
+
+  /// The part of large scales that decode() leaves out: rare.
+  __device__ void enlarge(const Scales (&scales)[kShares]) const {
+#pragma unroll
+    for (int box = 0; box < Part::kPlain; ++box) {
+#pragma unroll
+      for (int i = 0; i < kShares; ++i) {
+        const std::uint32_t factor = Share::rest(scales[i], box);
+        std::uint8_t* const to = this->rows() + box * kSparseBoxBytes + i * 8 * kBoxRowBytes;
+#pragma unroll
+        for (int chunk = 0; chunk < 2; ++chunk) {
+          uint4& words = *reinterpret_cast<uint4*>(to + (lane_.plain_offset() ^ chunk * 16));
+          words = make_uint4(mul_bf16x2(words.x, factor), mul_bf16x2(words.y, factor),
+                             mul_bf16x2(words.z, factor), mul_bf16x2(words.w, factor));
+        }
+      }
+    }
+  }
+
+  SparseLane lane_;
+  bool has_block_ = false;
+};
+
+/// bf16 rows go straight to their places.
+template <int Half, int Ctas>
+class SparseConverter<KvFormat::kBf16, Half, Ctas>
+    : SparseConverterBase<KvFormat::kBf16, Half, Ctas, 8> {
+  using Base = SparseConverterBase<KvFormat::kBf16, Half, Ctas, 8>;
+
+ public:
+  using Base::Base;
+
+  __device__ void run() {
+    this->entries_.read();
+    while (this->entries_.find()) {
+      this->entries_.read();
+      this->ring().wait_empty(this->at_);
+      this->store_valid(this->entries_.valid);
+      copy();
+      ptx::cp_async_wait_group<0>();
+      this->publish();
+    }
+  }
+
+ private:
+  __device__ void copy() const {
+    const std::uint32_t row = threadIdx.x % 32 / 8, chunk = threadIdx.x % 8;
+    const std::uint32_t to = ptx::shared_address(this->rows());
+#pragma unroll
+    for (int i = 0; i < Base::Entries::kShares; ++i) {
+      const std::uint32_t line = row + i * Base::Entries::kRowsAtOnce;
+      const std::uint8_t* const from = this->entries_.sources[i].data + Half * 512 + chunk * 16;
+#pragma unroll
+      for (int box = 0; box < 4; ++box) {
+        ptx::cp_async_cg_shared_global_16(
+            to + box * kSparseBoxBytes + line * kBoxRowBytes + ((chunk ^ line % 8) << 4),
+            from + box * 128, 16);
+      }
+    }
+    ptx::cp_async_commit_group();
+  }
+};
+
+/// Warp `warp` of the converters.
+template <KvFormat Format, int Ctas>
+__device__ void convert_sparse_rows(const kernels::SparseDecodeParams& params, SparseShared& shared,
+                                    std::int32_t group, std::uint32_t warp) {
+  constexpr std::uint32_t kWarps = kSparseConverters / 2;
+  std::uint32_t first_row = warp % kWarps * (64 / kWarps / Ctas);
+  if (Ctas == 2) first_row += ptx::cluster_ctarank() * 32;
+  if (warp < kWarps) {
+    SparseConverter<Format, 0, Ctas>(params, shared, group, first_row).run();
+  } else {
+    SparseConverter<Format, 1, Ctas>(params, shared, group, first_row).run();
+  }
+}
+
+}  // namespace tilewright::tile

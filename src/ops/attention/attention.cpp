@@ -1,0 +1,133 @@
+// The attention operator: a plan, its loaded kernels, and launching them.
+#include "tilewright/attention.h"
+
+#include "ops/attention/bind.h"
+#include "ops/attention/fp8.h"
+#include "ops/attention/plan.h"
+#include "ops/operator/planned_launch.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace tilewright {
+
+namespace {
+
+// Operands of 16 bits as e4m3 ones in the workspace, and attention of those.
+struct Prepared {
+  AttentionPrepare prepare;
+  Attention attention;
+  ops::Fp8Workspace at;
+
+  Prepared(const Device& device, const AttentionProblem& problem, ops::AttentionFp8 kind)
+      : prepare(device, ops::fp8_prepare_problem(kind, problem)),
+        attention(device, ops::fp8_problem(kind, problem)),
+        at(ops::fp8_workspace(prepare.plan(), attention.plan())) {}
+  void run(const AttentionArguments& arguments) const;
+};
+
+}  // namespace
+
+struct Attention::State {
+  Device handle;  // keeps the device open
+  AttentionPlan plan;
+  const ops::AttentionKernel& kernel;
+  std::vector<device::Kernel> entries;  // one a launch
+  kernels::AttentionFp8Params numbers;  // without addresses
+  std::optional<Prepared> prepared;     // then there are no entries here
+
+  const device::Device& device() const { return handle.internal(); }
+};
+
+namespace {
+
+device::Dim3 to_dim(const std::array<std::uint32_t, 3>& dims) {
+  return {dims[0], dims[1], dims[2]};
+}
+
+void Prepared::run(const AttentionArguments& a) const {
+  auto* const begin = static_cast<std::byte*>(a.workspace);
+  const auto words = [&](std::size_t offset) { return reinterpret_cast<float*>(begin + offset); };
+  prepare.run({.q = a.q,
+               .k = a.k,
+               .v = a.v,
+               .q8 = begin + at.q8,
+               .k8 = begin + at.k8,
+               .v8 = begin + at.v8,
+               .q_descale = words(at.q_descale),
+               .k_descale = words(at.k_descale),
+               .v_descale = words(at.v_descale),
+               .v_descale_max = words(at.v_descale_max),
+               .cu_q = a.cu_q,
+               .cu_kv = a.cu_kv,
+               .workspace = begin + at.prepare,
+               .stream = a.stream});
+  AttentionArguments inner = a;
+  inner.q = begin + at.q8;
+  inner.k = begin + at.k8;
+  inner.v = begin + at.v8;
+  inner.workspace = begin + at.attention;
+  inner.q_descale = words(at.q_descale);
+  inner.k_descale = words(at.k_descale);
+  inner.v_descale = words(at.v_descale);
+  inner.v_descale_max = words(at.v_descale_max);
+  attention.run(inner);
+}
+
+}  // namespace
+
+Attention::Attention(const Device& device, const AttentionProblem& problem) {
+  AttentionPlan plan = ops::make_attention_plan(device.internal().info(), problem);
+  const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
+  if (kernel.prepares(plan.problem)) {
+    Prepared prepared(device, plan.problem, kernel.fp8);
+    state_ = std::make_unique<State>(
+        State{device, std::move(plan), kernel, {}, {}, std::move(prepared)});
+    return;
+  }
+  auto entries = ops::load_entries(device.internal(), plan.launches);
+  const auto numbers = ops::attention_numbers(plan, kernel, device.internal().info());
+  state_ = std::make_unique<State>(
+      State{device, std::move(plan), kernel, std::move(entries), numbers, std::nullopt});
+}
+
+Attention::~Attention() = default;
+Attention::Attention(Attention&&) noexcept = default;
+Attention& Attention::operator=(Attention&&) noexcept = default;
+
+const AttentionPlan& Attention::plan() const noexcept {
+  return state_->plan;
+}
+
+void Attention::run(const AttentionArguments& arguments) const {
+  const State& state = *state_;
+  ops::check_attention_arguments(state.plan, arguments);
+  if (state.plan.launches.empty()) return;
+  if (state.prepared) return state.prepared->run(arguments);
+  const device::Device& device = state.device();
+  const device::Stream stream = ops::lent_stream(device, arguments.stream);
+  kernels::AttentionFp8Params params = state.numbers;
+  ops::bind_attention(device, state.plan, state.kernel, arguments, params);
+  if (params.next_tile != nullptr) {
+    const device::CurrentContext current = device.make_current();
+    const auto address = reinterpret_cast<device::abi::CUdeviceptr>(params.next_tile);
+    device.check(device.cu().memset_d32_async(address, 0, 1, stream.handle()), "cuMemsetD32Async");
+  }
+  const std::size_t params_bytes = state.kernel.fp8 == ops::AttentionFp8::kNone
+                                       ? sizeof(kernels::AttentionParams)
+                                       : sizeof params;
+  for (std::size_t i = 0; i < state.entries.size(); ++i) {
+    const AttentionLaunch& launch = state.plan.launches[i];
+    state.entries[i].launch_bytes({.grid = to_dim(launch.grid),
+                                   .block = to_dim(launch.block),
+                                   .dynamic_shared_bytes = launch.shared_bytes},
+                                  &params, params_bytes, stream);
+  }
+}
+
+AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem) {
+  return ops::make_attention_plan(device.internal().info(), problem);
+}
+
+}  // namespace tilewright

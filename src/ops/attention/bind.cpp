@@ -1,0 +1,214 @@
+#include "ops/attention/bind.h"
+
+#include "base/error.h"
+#include "device/tensor_map.h"
+#include "ops/attention/fp8.h"
+#include "ops/attention/plan.h"
+#include "ops/attention/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::AttentionParams;
+using Strides = AttentionProblem::Strides;
+
+constexpr double kLog2e = 1.4426950408889634;
+constexpr std::uint32_t kSwizzledBoxColumns = 64;  // of 2 bytes: the span of the swizzle
+
+kernels::AttentionStrides to_kernel(const Strides& s) {
+  return {s.batch, s.row, s.head};
+}
+
+std::int32_t to_window(std::int64_t keys) {
+  constexpr std::int64_t kMax = kernels::kUnboundedWindow;
+  return static_cast<std::int32_t>(keys < 0 ? kMax : std::min(keys, kMax));
+}
+
+// One tensor as [batch, head, row, head_dim], or [batch, row, head, head_dim] with the heads that
+// share keys in a box. A map may not be empty: of no rows it claims one, which nobody reads.
+struct MapRequest {
+  const char* name;
+  const void* address;
+  std::int64_t rows, heads;
+  const Strides& strides;
+  std::uint32_t box_rows;
+  bool has_groups = false;
+  DType dtype = DType::kBF16;
+  /// Elements of a row, and of the part of it that is a box, a span of the swizzle; 0: head_dim,
+  /// and what fits 128 bytes.
+  std::int64_t row_elems = 0;
+  std::uint32_t box_elems = 0;
+};
+
+// The swizzle over that many bytes.
+device::TensorMapSwizzle swizzle_of(std::uint32_t bytes) {
+  using Swizzle = device::TensorMapSwizzle;
+  return bytes == 128 ? Swizzle::k128B : bytes == 64 ? Swizzle::k64B : Swizzle::k32B;
+}
+
+device::TensorMapType map_type(DType dtype) {
+  if (dtype == DType::kF8_E4M3) return device::TensorMapType::kUint8;
+  return dtype == DType::kF16 ? device::TensorMapType::kFloat16 : device::TensorMapType::kBfloat16;
+}
+
+void encode_map(const device::Device& device, const AttentionProblem& p, AttentionMaps kind,
+                const MapRequest& request, std::uint8_t (&map)[128]) {
+  const auto positive = [](std::int64_t x) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(x, 1));
+  };
+  const std::uint32_t elem_bytes = request.dtype == DType::kF8_E4M3 ? 1 : 2;
+  const auto bytes = [&](std::int64_t elems) {
+    return elem_bytes * static_cast<std::uint64_t>(elems);
+  };
+  const Strides& s = request.strides;
+  const bool is_swizzled = kind == AttentionMaps::kSwizzled;
+  device::TensorMapSpec spec = {
+      .name = request.name,
+      .type = map_type(request.dtype),
+      .address = reinterpret_cast<device::abi::CUdeviceptr>(request.address),
+      .dims = {positive(request.row_elems), positive(request.rows), positive(request.heads),
+               positive(p.is_packed ? 1 : p.batch)},
+      .strides_bytes = {bytes(s.row), bytes(s.head), bytes(s.batch)},
+      .box = {request.box_elems, request.box_rows, 1, 1},
+      .swizzle = is_swizzled ? swizzle_of(request.box_elems * elem_bytes)
+                             : device::TensorMapSwizzle::kNone,
+      .l2_promotion = device::TensorMapL2Promotion::k256B};
+  if (request.has_groups) {
+    std::swap(spec.dims[1], spec.dims[2]);
+    std::swap(spec.strides_bytes[0], spec.strides_bytes[1]);
+    spec.box = {request.box_elems, static_cast<std::uint32_t>(p.heads / p.kv_heads),
+                request.box_rows, 1};
+  }
+  const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
+  static_assert(sizeof encoded == sizeof map);
+  std::memcpy(map, &encoded, sizeof map);
+}
+
+// Elements of a row that are a box of q, k, v in rows, and out.
+std::uint32_t box_elems(const AttentionProblem& p, AttentionMaps kind, DType dtype) {
+  const auto head_dim = static_cast<std::uint32_t>(p.head_dim);
+  if (kind != AttentionMaps::kSwizzled) return head_dim;
+  return std::min(head_dim,
+                  dtype == DType::kF8_E4M3 ? 2 * kSwizzledBoxColumns : kSwizzledBoxColumns);
+}
+
+void encode_maps(const device::Device& device, const AttentionProblem& p,
+                 const AttentionKernel& kernel, const kernels::AttentionTile& tile,
+                 const AttentionArguments& a, AttentionParams& params) {
+  const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
+  const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
+  const auto q_box = static_cast<std::uint32_t>(tile.box_queries);
+  const auto k_box = static_cast<std::uint32_t>(kernel.box_keys > 0 ? kernel.box_keys : tile.keys);
+  // Without keys, k and v may be null; a map needs an address all the same.
+  const void* const k = kv_rows > 0 ? a.k : a.q;
+  const void* const v = kv_rows > 0 ? a.v : a.q;
+  const auto encode = [&](MapRequest request, DType dtype, std::uint8_t(&map)[128]) {
+    request.dtype = dtype;
+    if (request.row_elems == 0) request.row_elems = p.head_dim;
+    if (request.box_elems == 0) request.box_elems = box_elems(p, kernel.maps, dtype);
+    encode_map(device, p, kernel.maps, request, map);
+  };
+  const bool has_groups = kernel.group_tile != nullptr;
+  encode({"q", a.q, q_rows, p.heads, p.q_strides, q_box, has_groups}, p.dtype, params.q_map);
+  encode({"k", k, kv_rows, p.kv_heads, p.k_strides, k_box}, p.dtype, params.k_map);
+  encode({"out", a.out, q_rows, p.heads, p.out_strides, q_box, has_groups}, attention_out_dtype(p),
+         params.out_map);
+  if (!attention_has_columns(p))
+    return encode({"v", v, kv_rows, p.kv_heads, p.v_strides, k_box}, p.dtype, params.v_map);
+  MapRequest columns = {"v",        v,           p.head_dim,
+                        p.kv_heads, p.v_strides, static_cast<std::uint32_t>(p.head_dim)};
+  columns.row_elems = attention_value_columns(p);
+  columns.box_elems = static_cast<std::uint32_t>(choose_fp8(kernel, p).variant->value_box());
+  encode(columns, p.dtype, params.v_map);
+}
+
+void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
+  if (!is_needed) return;
+  require(address != nullptr, ErrorKind::kInvalidArgument,
+          "attention: the address of {} is null; the plan needs it", name);
+  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
+          "attention: the address of {} is {}; expected a multiple of {}", name, address,
+          alignment);
+}
+
+}  // namespace
+
+kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
+                                              const AttentionKernel& kernel,
+                                              const device::DeviceInfo& device) {
+  const AttentionProblem& p = plan.problem;
+  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
+  kernels::AttentionFp8Params params = {};
+  params.q_strides = to_kernel(p.q_strides);
+  params.k_strides = to_kernel(p.k_strides);
+  params.v_strides = to_kernel(p.v_strides);
+  params.out_strides = to_kernel(p.out_strides);
+  params.lse_head_stride = p.is_packed ? p.total_q : p.q_len;
+  params.lse_batch_stride = p.is_packed ? 0 : p.heads * p.q_len;
+  params.batch = narrow(p.batch);
+  params.heads = narrow(p.heads);
+  params.kv_heads = narrow(p.kv_heads);
+  params.q_len = narrow(p.q_len);
+  params.kv_len = narrow(p.kv_len);
+  params.head_dim = narrow(p.head_dim);
+  params.q_tiles = narrow((p.q_len + tile.queries - 1) / tile.queries);
+  params.section_heads = attention_section_heads(device, p);
+  params.window_left = to_window(p.window_left);
+  params.window_right = p.causal ? 0 : to_window(p.window_right);
+  const double scale = p.scale.value();
+  const bool has_cap = p.softcap > 0;
+  params.scale_log2 = static_cast<float>((has_cap ? p.softcap : scale) * kLog2e);
+  params.softcap_scale = has_cap ? static_cast<float>(2 * kLog2e * scale / p.softcap) : 0.0f;
+  if (attention_is_e4m3(p)) set_fp8_numbers(plan, kernel, params);
+  return params;
+}
+
+void check_attention_arguments(const AttentionPlan& plan, const AttentionArguments& a) {
+  const AttentionProblem& p = plan.problem;
+  const bool has_queries = !plan.launches.empty(), has_keys = attention_kv_rows(p) > 0;
+  constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
+  check_address("q", a.q, has_queries, kRowAlignment);
+  check_address("k", a.k, has_queries && has_keys, kRowAlignment);
+  check_address("v", a.v, has_queries && has_keys, kRowAlignment);
+  check_address("out", a.out, has_queries, kRowAlignment);
+  check_address("lse", a.lse, has_queries && p.has_lse, kWordAlignment);
+  check_address("sink", a.sink, has_queries && p.has_sink, kWordAlignment);
+  check_address("cu_q", a.cu_q, has_queries && p.is_packed, kWordAlignment);
+  check_address("cu_kv", a.cu_kv, has_queries && p.is_packed, kWordAlignment);
+  const bool is_e4m3 = has_queries && attention_is_e4m3(p);
+  check_address("q_descale", a.q_descale, is_e4m3, kWordAlignment);
+  check_address("k_descale", a.k_descale, is_e4m3 && has_keys, kWordAlignment);
+  check_address("v_descale", a.v_descale, is_e4m3 && has_keys, kWordAlignment);
+  check_address("v_descale_max", a.v_descale_max,
+                is_e4m3 && has_keys && p.fp8.scales == Fp8ScaleKind::kBlock, kWordAlignment);
+  check_address("workspace", a.workspace, plan.workspace_bytes > 0, kWorkspaceAlignment);
+}
+
+void bind_attention(const device::Device& device, const AttentionPlan& plan,
+                    const AttentionKernel& kernel, const AttentionArguments& a,
+                    kernels::AttentionFp8Params& params) {
+  const AttentionProblem& p = plan.problem;
+  params.q = a.q;
+  params.k = a.k;
+  params.v = a.v;
+  params.out = a.out;
+  params.lse = p.has_lse ? a.lse : nullptr;
+  params.sink = p.has_sink ? a.sink : nullptr;
+  params.cu_q = p.is_packed ? a.cu_q : nullptr;
+  params.cu_kv = p.is_packed ? a.cu_kv : nullptr;
+  if (attention_is_e4m3(p)) bind_fp8_scales(a, params);
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
+  if (kernel.has_scores) params.scores = static_cast<float*>(a.workspace);
+  if (tile.is_persistent && plan.workspace_bytes > 0)
+    params.next_tile = static_cast<std::uint32_t*>(a.workspace);
+  if (kernel.maps != AttentionMaps::kNone) encode_maps(device, p, kernel, tile, a, params);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,303 @@
+#include "ops/attention/kernels.h"
+
+#include "base/error.h"
+#include "device/kernel_registry.h"
+#include "kernels/attention/k1_naive.h"
+#include "kernels/attention/k2_online_softmax.h"
+#include "kernels/attention/k3_tma.h"
+#include "kernels/attention/k4_1_wgmma_qk.h"
+#include "kernels/attention/k4_2_wgmma.h"
+#include "kernels/attention/k5_warp_specialized.h"
+#include "kernels/attention/k6_pingpong.h"
+#include "ops/attention/fp8.h"
+#include "ops/attention/problem.h"
+#include "ops/attention/rates.h"
+#include "ops/attention/sm100.h"
+#include "ops/operator/ceil_div.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::AttentionTile;
+using Maps = AttentionMaps;
+
+constexpr std::uint32_t kEverything =
+    kWindow | kSoftcap | kSink | kLse | kPackedSequences | kFloat16;
+
+std::vector<AttentionVariant> variants_up_to(int max_head_dim, AttentionTile (*tile)(int)) {
+  std::vector<AttentionVariant> variants;
+  for (const auto& [head_dim, name] :
+       {std::pair{64, "d64"}, std::pair{128, "d128"}, std::pair{256, "d256"}}) {
+    if (head_dim <= max_head_dim) variants.push_back({head_dim, name, tile(head_dim)});
+  }
+  return variants;
+}
+
+AttentionKernel early_rung(const char* name, const char* idea, Maps maps,
+                           const kernels::AttentionSupport& support, AttentionTile (*tile)(int)) {
+  return {name, std::string("attention_") + name,          idea, attention_features(support),
+          maps, variants_up_to(support.max_head_dim, tile)};
+}
+
+// Those of K6 that have one of the names.
+AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t features,
+                       std::initializer_list<std::string_view> variants) {
+  AttentionKernel kernel = {name, "attention_k6", idea, features, Maps::kSwizzled, {}};
+  for (const kernels::K6Variant& variant : kernels::kK6Variants) {
+    if (std::ranges::find(variants, variant.name) == variants.end()) continue;
+    kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
+    kernel.is_study = variant.overlap != kernels::K6Overlap::kFull;
+  }
+  return kernel;
+}
+
+// K7's fastest form of each head dimension stands for all.
+AttentionKernel fp8_row(const char* name, const char* idea, AttentionFp8 fp8,
+                        bool is_short = false) {
+  const std::uint32_t e4m3 = fp8 == AttentionFp8::kPlain ? std::uint32_t{kE4m3} : 0;
+  AttentionKernel kernel = {name, "attention_k7", idea, kEverything | e4m3, Maps::kSwizzled, {}};
+  kernel.is_short = is_short;
+  for (const int head_dim : {64, 128, 256}) {
+    const kernels::K7Variant* const variant = kernels::find_k7_variant(
+        head_dim, kernels::Fp8Values::kColumns, fp8 == AttentionFp8::kRotated,
+        kernels::Fp8Sums::kOneLevel, is_short);
+    if (variant != nullptr) kernel.variants.push_back({head_dim, variant->name, variant->tile()});
+  }
+  kernel.fp8 = fp8;
+  return kernel;
+}
+
+AttentionKernel with_scores(AttentionKernel kernel) {
+  kernel.has_scores = true;
+  return kernel;
+}
+
+std::vector<AttentionKernel> make_kernels() {
+  using namespace kernels;
+  constexpr std::uint32_t kStudy = kEverything & ~kFloat16;
+  return {
+      with_scores(
+          early_rung("k1", "naive: all scores in global memory", Maps::kNone, kK1Support, k1_tile)),
+      early_rung("k2", "one kernel: tiles, online softmax", Maps::kNone, kK2Support, k2_tile),
+      early_rung("k3_1", "tensor copies (TMA), 1 stage", Maps::kPlain, kK3Support, k3_1_tile),
+      early_rung("k3_2", "a ring of 2 stages", Maps::kPlain, kK3Support, k3_2_tile),
+      early_rung("k3_3", "a ring of 5 stages", Maps::kPlain, kK3Support, k3_3_tile),
+      early_rung("k4_1", "q k^T on tensor cores (WGMMA)", Maps::kSwizzled, kK41Support, k4_1_tile),
+      early_rung("k4_2", "both products on tensor cores", Maps::kSwizzled, kK42Support, k4_2_tile),
+      {"k5", "attention_k5", "warp-specialised: one warp loads", kEverything, Maps::kSwizzled,
+       variants_up_to(256, k5_tile)},
+      k6_row("k6_neither", "persistent CTAs alone", kStudy, {"d128_neither"}),
+      k6_row("k6_no_overlap", "and warpgroups in turn", kStudy, {"d128_no_overlap"}),
+      k6_row("k6_no_turns", "or overlap inside a warpgroup", kStudy, {"d128_no_turns"}),
+      k6_row("k6", "both: turns and overlap", kEverything, {"d64", "d128", "d256"}),
+      k6_row("k6_short", "smaller tiles, for short sequences", kEverything,
+             {"d64_short", "d128_short"}),
+      k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
+      fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
+      fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
+      fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),
+  };
+}
+
+struct Wish {
+  std::uint32_t feature;
+  const char* name;
+  bool (*is_wanted)(const AttentionProblem& problem);
+};
+
+const Wish kWishes[] = {
+    {kE4m3, "operands of e4m3", [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
+    {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
+    {kWindow, "a sliding window",
+     [](const AttentionProblem& p) { return p.window_left >= 0 || p.window_right >= 0; }},
+    {kSoftcap, "a softcap", [](const AttentionProblem& p) { return p.softcap > 0; }},
+    {kSink, "a sink", [](const AttentionProblem& p) { return p.has_sink; }},
+    {kLse, "lse", [](const AttentionProblem& p) { return p.has_lse; }},
+    {kPackedSequences, "packed sequences", [](const AttentionProblem& p) { return p.is_packed; }},
+};
+
+std::string list_dims(const AttentionKernel& kernel) {
+  std::string text;
+  for (const AttentionVariant& variant : kernel.variants) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(variant.head_dim);
+  }
+  return text;
+}
+
+bool is_embedded(const std::string& entry, std::string_view target) {
+  return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
+    return image.name == entry && image.target == target;
+  });
+}
+
+std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& tile,
+                          const AttentionProblem& p) {
+  const std::int64_t q_tiles = ceil_div(p.q_len, tile.queries);
+  constexpr std::int64_t kMaxTiles = std::int64_t{1} << 31, kMaxGridYz = 65535;
+  if (kernel.has_scores && (p.heads * p.batch > kMaxGridYz || q_tiles > kMaxGridYz)) {
+    return fmt::format("has {} (batch, head) pairs and {} tiles of queries in its grid, at most {}",
+                       p.heads * p.batch, q_tiles, kMaxGridYz);
+  }
+  if (tile.is_persistent) {
+    const double tiles =
+        static_cast<double>(q_tiles) * static_cast<double>(p.batch) * static_cast<double>(p.heads);
+    if (tiles >= static_cast<double>(kMaxTiles) - 65536) {
+      return fmt::format("needs {:.0f} tiles of {} queries, and numbers them with 31 bits", tiles,
+                         tile.queries);
+    }
+  } else if (p.heads > kMaxGridYz || p.batch > kMaxGridYz) {
+    return fmt::format("has a grid of (tiles, heads, batch), at most {} heads and batches",
+                       kMaxGridYz);
+  }
+  return {};
+}
+
+std::string fp8_obstacle(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const AttentionProblem computed = fp8_problem(kernel.fp8, p);
+  const Fp8Choice choice = choose_fp8(kernel, computed);
+  if (choice.variant != nullptr) return {};
+  const bool is_two_level = choice.accumulation == Fp8Accumulation::kTwoLevel;
+  return fmt::format("has no form for head_dim {}, values in {} and {}", p.head_dim,
+                     attention_has_columns(computed) ? "columns" : "rows",
+                     is_two_level ? "sums of two levels" : "these scales");
+}
+
+// Every form of K7 has its own: "k7_rows_block" is d64_rows_block and its likes.
+std::string rates_name(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.fp8 == AttentionFp8::kNone) return kernel.name;
+  const std::string_view form = choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->name;
+  return fmt::format("k7{}", form.substr(std::min(form.find('_'), form.size())));
+}
+
+const AttentionRates* find_rates(const AttentionKernel& kernel, const AttentionProblem& p) {
+  const std::string name = rates_name(kernel, p);
+  const auto at = std::ranges::find_if(kAttentionRates, [&](const AttentionRates& rates) {
+    return rates.kernel == name && rates.head_dim == p.head_dim;
+  });
+  return at == std::end(kAttentionRates) ? nullptr : &*at;
+}
+
+// Between two lengths in proportion to the logarithm.
+double rate_at(const std::array<float, 6>& rates, std::int64_t length) {
+  const double x =
+      std::log2(static_cast<double>(std::max<std::int64_t>(length, 1)) / kFirstRateLength);
+  const double clamped = std::clamp(x, 0.0, 5.0);
+  const std::size_t below = std::min<std::size_t>(static_cast<std::size_t>(clamped), 4);
+  const double share = clamped - static_cast<double>(below);
+  return rates[below] * (1 - share) + rates[below + 1] * share;
+}
+
+}  // namespace
+
+const AttentionVariant* AttentionKernel::find_variant(std::int64_t head_dim) const noexcept {
+  const auto at = std::ranges::find(variants, head_dim, &AttentionVariant::head_dim);
+  return at == variants.end() ? nullptr : &*at;
+}
+
+std::span<const AttentionKernel> attention_kernels() {
+  static const std::vector<AttentionKernel> kernels = make_kernels();
+  return kernels;
+}
+
+std::span<const AttentionKernel> attention_kernels_for(int capability) {
+  static const std::vector<AttentionKernel> blackwell = make_sm100_attention_kernels();
+  return capability == 100 ? std::span<const AttentionKernel>(blackwell) : attention_kernels();
+}
+
+const AttentionKernel& find_attention_kernel(const std::string& name) {
+  std::string names;
+  for (const int capability : {90, 100}) {
+    for (const AttentionKernel& kernel : attention_kernels_for(capability)) {
+      if (name == kernel.name) return kernel;
+      names += ", " + kernel.name;
+    }
+  }
+  fail(ErrorKind::kInvalidArgument, "attention: there is no kernel \"{}\"; there are auto{}", name,
+       names);
+}
+
+std::uint32_t attention_features(const kernels::AttentionSupport& support) {
+  std::uint32_t features = kFloat16;
+  if (support.has_lse) features |= kLse;
+  if (support.has_window) features |= kWindow;
+  if (support.has_packed_sequences) features |= kPackedSequences;
+  if (support.has_softcap) features |= kSoftcap;
+  if (support.has_sink) features |= kSink;
+  return features;
+}
+
+AttentionTile find_attention_tile(const AttentionKernel& kernel, const AttentionProblem& p) {
+  if (kernel.fp8 != AttentionFp8::kNone)
+    return choose_fp8(kernel, fp8_problem(kernel.fp8, p)).variant->tile();
+  if (kernel.group_tile == nullptr) return kernel.find_variant(p.head_dim)->tile;
+  return kernel.group_tile(static_cast<int>(p.head_dim), static_cast<int>(p.heads / p.kv_heads));
+}
+
+std::vector<std::string> attention_entries(const AttentionKernel& kernel,
+                                           const AttentionProblem& p) {
+  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  if (variant == nullptr) return {};
+  if (kernel.fp8 != AttentionFp8::kNone) {
+    const Fp8Choice choice = choose_fp8(kernel, fp8_problem(kernel.fp8, p));
+    return {fmt::format("{}_{}", kernel.entry, choice.variant->name)};
+  }
+  const std::string type = fmt::format("_{}_{}", attention_type_name(p.dtype), variant->name);
+  if (!kernel.has_scores) return {kernel.entry + type};
+  return {kernel.entry + "_scores" + type, kernel.entry + "_softmax",
+          kernel.entry + "_output" + type};
+}
+
+std::string attention_obstacle(const AttentionKernel& kernel, const device::DeviceInfo& device,
+                               const AttentionProblem& p) {
+  const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
+  if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
+  for (const Wish& wish : kWishes) {
+    if (wish.is_wanted(p) && !(kernel.features & wish.feature))
+      return fmt::format("does not support {}", wish.name);
+  }
+  if (kernel.fp8 != AttentionFp8::kNone) {
+    const std::string obstacle = fp8_obstacle(kernel, p);
+    if (!obstacle.empty()) return obstacle;
+  }
+  if (device.compute_capability != kernel.capability)
+    return fmt::format("is for sm_{}a; {} has compute capability {}.{}", kernel.capability,
+                       device.name, device.compute_capability / 10, device.compute_capability % 10);
+  // A tile of one head has as many queries as a tile has rows.
+  const int rows = variant->tile.box_queries;
+  if (kernel.group_tile != nullptr && p.heads / p.kv_heads > rows)
+    return fmt::format("has at most {} query heads for a key head; these are {}", rows,
+                       p.heads / p.kv_heads);
+  const int shared_bytes = variant->tile.shared_bytes;
+  if (shared_bytes > device.shared_per_block_optin_bytes)
+    return fmt::format("needs {} bytes of shared memory; {} gives {}", shared_bytes, device.name,
+                       device.shared_per_block_optin_bytes);
+  for (const std::string& entry : attention_entries(kernel, p)) {
+    if (!is_embedded(entry, fmt::format("sm_{}a", kernel.capability)))
+      return fmt::format("needs {}, which is not among the embedded kernels", entry);
+  }
+  return grid_obstacle(kernel, find_attention_tile(kernel, p), p);
+}
+
+double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
+                         const AttentionProblem& p) {
+  if (kernel.capability == 100) return sm100_attention_cost_us(kernel, device, p);
+  if (kernel.find_variant(p.head_dim) == nullptr) return std::numeric_limits<double>::infinity();
+  const AttentionRates* const rates = find_rates(kernel, p);
+  if (rates == nullptr) return std::numeric_limits<double>::infinity();
+  const bool is_masked = p.causal || p.window_left >= 0 || p.window_right >= 0;
+  const double rate = rate_at(is_masked ? rates->causal : rates->full, p.kv_len);
+  const double ctas =
+      static_cast<double>(ceil_div(p.q_len, find_attention_tile(kernel, p).queries)) *
+      static_cast<double>(p.heads) * static_cast<double>(p.batch);
+  const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
+  constexpr double kLaunchUs = 4;
+  return kLaunchUs + attention_flops(p) / (busy * rate * 1e6);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,82 @@
+#include "ops/attention/sm100.h"
+
+#include "kernels/attention_sm100/stage_c_online_softmax.h"
+#include "kernels/attention_sm100/stage_e_two_tiles.h"
+#include "kernels/attention_sm100/stage_f_cta_pair.h"
+#include "ops/attention/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewright::ops {
+
+namespace {
+
+using Variants = std::initializer_list<std::pair<int, const char*>>;
+
+AttentionKernel stage(char letter, const char* idea, const kernels::AttentionSupport& support,
+                      AttentionKernel::GroupTile tile, int (*ctas)(int), Variants variants) {
+  AttentionKernel kernel = {.name = std::string("sm100_") + letter,
+                            .entry = std::string("attention_sm100_stage_") + letter,
+                            .idea = idea,
+                            .features = attention_features(support),
+                            .maps = AttentionMaps::kSwizzled,
+                            .variants = {},
+                            .capability = 100,
+                            .group_tile = tile,
+                            .ctas = ctas};
+  for (const auto& [head_dim, name] : variants)
+    kernel.variants.push_back({head_dim, name, tile(head_dim, 1)});
+  return kernel;
+}
+
+// Clocks of a CTA for a step of 128 keys.
+struct StepClocks {
+  std::string_view kernel;
+  int head_dim;
+  double clocks;
+};
+constexpr StepClocks kStepClocks[] = {
+    {"sm100_c", 64, 1664},  {"sm100_c", 128, 2304},     {"sm100_c", 256, 3584},
+    {"sm100_c", 512, 5120}, {"sm100_e", 64, 2.0 * 896}, {"sm100_e", 128, 2.0 * 1032},
+    {"sm100_f", 256, 2048}, {"sm100_f", 512, 2696},
+};
+
+}  // namespace
+
+std::vector<AttentionKernel> make_sm100_attention_kernels() {
+  using namespace kernels;
+  std::vector<AttentionKernel> all = {
+      stage('c', "Tensor Memory, online softmax", kStageCSupport, stage_c_tile, sm100_value_splits,
+            {{64, "d64"}, {128, "d128"}, {256, "d256"}, {512, "d512"}}),
+      stage('e', "two tiles in flight", kStageESupport, stage_e_tile, [](int) { return 1; },
+            {{64, "d64"}, {128, "d128"}}),
+      stage('f', "pairs of CTAs share keys and values", kStageFSupport, stage_f_tile,
+            [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
+  };
+  all.back().box_keys = kStageFBoxKeys;
+  return all;
+}
+
+double sm100_attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo& device,
+                               const AttentionProblem& p) {
+  const auto at = std::ranges::find_if(kStepClocks, [&](const StepClocks& row) {
+    return row.kernel == kernel.name && row.head_dim == p.head_dim;
+  });
+  if (at == std::end(kStepClocks)) return std::numeric_limits<double>::infinity();
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
+  const double tiles = std::ceil(number(p.q_len) / tile.queries) * number(p.kv_heads * p.batch);
+  const double ctas = tiles * kernel.ctas(static_cast<int>(p.head_dim));
+  const double rounds = std::ceil(ctas / std::max(device.num_sms, 1));
+  // Masked tiles are left out; those that are cut by the mask are not.
+  const double visible =
+      count_visible_scores(p, p.q_len, p.kv_len) / std::max(number(p.q_len), 1.0);
+  const double steps =
+      std::min(std::ceil(number(p.kv_len) / tile.keys), std::ceil(visible / tile.keys) + 1);
+  constexpr double kLaunchUs = 4;
+  return kLaunchUs + rounds * steps * at->clocks / (1e-3 * device.clock_khz);
+}
+
+}  // namespace tilewright::ops

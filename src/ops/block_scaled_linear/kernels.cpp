@@ -1,0 +1,103 @@
+#include "ops/block_scaled_linear/kernels.h"
+
+#include "formats/scale_layout.h"
+#include "ops/operator/ceil_div.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::BlockScaledConfig;
+
+// Of a multiprocessor, per clock. Half of that rate for 8-bit operands.
+constexpr double kFp4Flop = 32768, kArrivingBytes = 64, kSharedBytes = 128;
+
+// Bytes of one step of one CTA.
+struct StepBytes {
+  double a, b, scales;  ///< in shared memory
+  double b_global;      ///< as it lies in global memory: packed
+};
+
+StepBytes step_bytes(const BlockScaledConfig& c) {
+  const double b = c.b_rows() * kernels::kBlockScaledStepBytes;
+  return {.a = 128.0 * kernels::kBlockScaledStepBytes,
+          .b = b,
+          .scales = 512.0 * (1 + c.scale_atoms_n()) * c.scale_atoms_k(),
+          .b_global = c.is_nvfp4() ? b : b / 2};
+}
+
+}  // namespace
+
+std::string BlockScaledVariant::name() const {
+  return fmt::format("{}cta_n{}", config.tile.cluster(), config.tile.n);
+}
+
+std::string BlockScaledVariant::entry() const {
+  return fmt::format("{}_{}_{}", config.is_nvfp4() ? "sm100_nvfp4_gemm" : "sm100_mxfp8_mxfp4_gemm",
+                     is_requantising ? "nvfp4" : "bf16", name());
+}
+
+std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
+  return config.is_nvfp4() ? k / 2 : k;
+}
+
+std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {
+  constexpr std::int64_t kUnpackedElems = 128;  // the tensor map's type 16U4_ALIGN16B wants them
+  return config.is_nvfp4() ? k / 2 : ceil_div(k, kUnpackedElems) * kUnpackedElems / 2;
+}
+
+std::int64_t BlockScaledVariant::out_row_bytes(std::int64_t n) const {
+  return is_requantising ? (n + 1) / 2 : 2 * n;
+}
+
+std::vector<BlockScaledVariant> block_scaled_variants(kernels::BlockScaledKind kind,
+                                                      bool is_requantising) {
+  std::vector<BlockScaledVariant> variants;
+  for (const kernels::BlockScaledTile& tile : kernels::kBlockScaledTiles)
+    variants.push_back({{kind, tile}, is_requantising});
+  return variants;
+}
+
+BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
+                                  const BlockScaledVariant& variant,
+                                  const BlockScaledSizes& sizes) {
+  const BlockScaledConfig& c = variant.config;
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  BlockScaledCost cost;
+  cost.tiles = ceil_div(sizes.m, c.tile_m()) * ceil_div(sizes.n, c.tile.n);
+  const std::int64_t room = std::max(device.num_sms / c.tile.cluster(), 1);
+  cost.clusters = static_cast<std::uint32_t>(std::min(room, cost.tiles));
+  if (cost.tiles == 0) return cost;
+
+  const StepBytes step = step_bytes(c);
+  const double steps = number(ceil_div(sizes.k, c.step_k()));
+  const double rounds = number(ceil_div(cost.tiles, cost.clusters));
+  // Rows that do not exist come as zeros from nowhere, but go to shared memory like others.
+  const double a_arriving = step.a * number(std::min<std::int64_t>(sizes.m, 128)) / 128;
+  const double arriving = a_arriving + step.b_global + step.scales;
+  const double out = 128.0 * c.tile.n * (variant.is_requantising ? 0.5 + 1.0 / 16 : 2.0);
+  const double flop = 2.0 * 128 * c.tile.n * c.step_k();
+  cost.tensor_clocks = rounds * steps * flop / (c.is_nvfp4() ? kFp4Flop : kFp4Flop / 2);
+  cost.arriving_clocks = rounds * (steps * arriving + out) / kArrivingBytes;
+  // Every byte is written once and read once.
+  cost.shared_clocks = 2 * rounds * (steps * (step.a + step.b + step.scales) + out) / kSharedBytes;
+  cost.l2_bytes = number(cost.tiles) * c.tile.cluster() *
+                  (steps * (arriving - step.b_global / 2 * (c.tile.pairs - 1)) + out);
+
+  const std::int64_t blocks = sizes.k / variant.scale_block();
+  cost.memory_bytes =
+      number(sizes.m * variant.x_row_bytes(sizes.k) + sizes.n * variant.weight_row_bytes(sizes.k) +
+             sizes.m * variant.out_row_bytes(sizes.n) + swizzled_scale_bytes(sizes.m, blocks) +
+             swizzled_scale_bytes(sizes.n, blocks));
+  const double clocks = std::max({cost.tensor_clocks, cost.arriving_clocks, cost.shared_clocks});
+  // Two transfers a clock.
+  const double memory_bytes_per_us = 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;
+  cost.us = std::max(clocks / (1e-3 * device.clock_khz), cost.memory_bytes / memory_bytes_per_us);
+  return cost;
+}
+
+}  // namespace tilewright::ops

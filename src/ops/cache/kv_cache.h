@@ -1,0 +1,47 @@
+// Between the public names of caches and those that kernels know.
+#pragma once
+
+#include "tilewright/cache_writer.h"
+
+#include "formats/index_page.h"
+#include "formats/kv_page.h"
+#include "kernels/sparse_attention/kv_pages.h"
+#include "ops/operator/argument_checks.h"
+
+namespace tilewright::ops {
+
+constexpr KvFormat to_kernel(KvCacheFormat format) noexcept {
+  switch (format) {
+    case KvCacheFormat::kBf16:
+      return KvFormat::kBf16;
+    case KvCacheFormat::kFp8:
+      return KvFormat::kFp8;
+    case KvCacheFormat::kNvfp4:
+      return KvFormat::kNvfp4;
+  }
+  return KvFormat::kBf16;
+}
+
+/// The layout `field` of pages of keys with its stride; their format is not one of rows.
+KvCacheLayout complete_index(const ArgumentChecks& checks, const char* field, IndexFormat format,
+                             KvCacheLayout layout);
+
+/// Of a completed layout. `pages` may be memory that a kernel only reads.
+inline kernels::KvPages to_kernel(const KvCacheLayout& layout, const void* pages) {
+  const auto page_size = static_cast<std::uint32_t>(layout.page_size);
+  return {static_cast<std::uint8_t*>(const_cast<void*>(pages)),
+          layout.page_stride_bytes,
+          make_fast_divisor(page_size),
+          static_cast<std::int32_t>(page_size),
+          static_cast<std::int32_t>(layout.num_pages * layout.page_size),
+          to_kernel(layout.format)};
+}
+inline kernels::SequenceTokens to_kernel(const SequenceBatch& s) {
+  return {s.offsets, s.starts, static_cast<std::int32_t>(s.batch),
+          static_cast<std::int32_t>(s.q_len)};
+}
+inline kernels::BlockTable to_kernel(const SequencePages& t) {
+  return {t.pages, t.stride != 0 ? t.stride : t.blocks, static_cast<std::int32_t>(t.blocks)};
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,204 @@
+#include "ops/decode/bind.h"
+
+#include "device/tensor_map.h"
+#include "kernels/attention/decode/decode_append.h"
+#include "ops/decode/kernels.h"
+#include "ops/decode/problem.h"
+#include "ops/operator/argument_checks.h"
+
+#include <bit>
+#include <cstring>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr double kLog2e = 1.4426950408889634;
+
+std::int32_t narrow(std::int64_t x) {
+  return static_cast<std::int32_t>(x);
+}
+
+kernels::DecodeStrides to_kernel(const AttentionDecodeProblem::Strides& s) {
+  return {s.batch, s.row, s.head};
+}
+
+struct DecodeParamsMaker {
+  const DecodePlanned& planned;
+  const AttentionDecodeArguments& a;
+  const AttentionDecodeProblem& p = planned.plan.problem;
+  const bool is_rotated = p.append.rotary != RotaryPairs::kNone;
+
+  template <class T>
+  T* in_workspace(std::size_t offset) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+  }
+
+  kernels::DecodeCache cache() const {
+    const std::int64_t bytes = decode_kv_elem_bytes(p);
+    const bool has_pages = p.page_size > 0;
+    // Without pages a sequence is a page; one of no keys still has a size to divide by.
+    const std::int64_t page = has_pages ? p.page_size : std::max<std::int64_t>(p.max_len, 1);
+    return {.k = static_cast<std::uint8_t*>(a.k_cache),
+            .v = static_cast<std::uint8_t*>(a.v_cache),
+            .page_stride = p.cache_strides.page * bytes,
+            .row_stride = p.cache_strides.row * bytes,
+            .head_stride = p.cache_strides.head * bytes,
+            .block_table = has_pages ? a.block_table : nullptr,
+            .table_stride = p.table_stride,
+            .page_size = narrow(page),
+            .num_pages = narrow(has_pages ? p.num_pages : p.batch),
+            .capacity = narrow(decode_capacity(p)),
+            .page_divisor = make_fast_divisor(static_cast<std::uint32_t>(page))};
+  }
+
+  // [page, head, slot, head_dim] as bytes: other than elements, these swizzle all types alike.
+  void map_cache(const device::Device& device, const char* name, const void* at,
+                 std::uint8_t (&map)[128]) const {
+    const kernels::DecodeCache c = cache();
+    const std::int64_t row_bytes = p.head_dim * decode_kv_elem_bytes(p);
+    const int box_bytes = kernels::decode_box_bytes(static_cast<int>(row_bytes));
+    const auto size = [](auto x) { return static_cast<std::uint64_t>(x); };
+    const device::abi::CUtensorMap encoded = device::encode_tensor_map(
+        device, {.name = name,
+                 .address = reinterpret_cast<device::abi::CUdeviceptr>(at),
+                 .dims = {size(row_bytes), size(c.page_size), size(p.kv_heads), size(c.num_pages)},
+                 .strides_bytes = {size(c.row_stride), size(c.head_stride), size(c.page_stride)},
+                 .box = {static_cast<std::uint32_t>(box_bytes), kernels::kDecodePieceKeys, 1, 1},
+                 .swizzle = box_bytes == 128 ? device::TensorMapSwizzle::k128B
+                                             : device::TensorMapSwizzle::k64B,
+                 .l2_promotion = device::TensorMapL2Promotion::k128B});
+    static_assert(sizeof(encoded) == sizeof(map));
+    std::memcpy(map, &encoded, sizeof(map));
+  }
+
+  kernels::DecodeDescale descale() const {
+    if (p.descale == DecodeDescale::kNone) return {};
+    const bool is_per_head = p.descale == DecodeDescale::kPerHead;
+    return {a.k_descale, a.v_descale, is_per_head ? p.kv_heads : 0, is_per_head ? 1 : 0};
+  }
+
+  kernels::DecodeAppendParams append() const {
+    return {
+        .q = static_cast<const std::uint16_t*>(a.q),
+        .new_k = static_cast<const std::uint16_t*>(a.new_k),
+        .new_v = static_cast<const std::uint16_t*>(a.new_v),
+        .rotated = is_rotated ? in_workspace<std::uint16_t>(planned.workspace.rotated) : nullptr,
+        .cos = a.cos,
+        .sin = a.sin,
+        .lengths = a.lengths,
+        .cache = cache(),
+        .descale = descale(),
+        .q_strides = to_kernel(p.q_strides),
+        .k_strides = to_kernel(p.new_k_strides),
+        .v_strides = to_kernel(p.new_v_strides),
+        .batch = narrow(p.batch),
+        .q_len = narrow(p.q_len),
+        .heads = narrow(p.heads),
+        .kv_heads = narrow(p.kv_heads),
+        .head_dim = narrow(p.head_dim),
+        .rotary_dim = narrow(p.append.rotary_dim),
+        .max_position = narrow(p.append.max_position),
+        .is_f16 = p.dtype == DType::kF16 ? 1 : 0,
+        .pairs = static_cast<kernels::DecodePairs>(p.append.rotary)};
+  }
+
+  kernels::DecodeParams attend() const {
+    const AttentionDecodePlan& plan = planned.plan;
+    const DecodeRates rates = decode_rates(plan);
+    const bool is_capped = p.softcap > 0;
+    const double scale = *p.scale * kLog2e;
+    return {.q = is_rotated ? in_workspace<const void>(planned.workspace.rotated) : a.q,
+            .out = a.out,
+            .lse = p.has_lse ? a.lse : nullptr,
+            .sink = p.has_sink ? a.sink : nullptr,
+            .lengths = a.lengths,
+            .cache = cache(),
+            .descale = descale(),
+            .q_strides = is_rotated ? kernels::DecodeStrides{p.q_len * p.heads * p.head_dim,
+                                                             p.heads * p.head_dim, p.head_dim}
+                                    : to_kernel(p.q_strides),
+            .out_strides = to_kernel(p.out_strides),
+            .batch = narrow(p.batch),
+            .q_len = narrow(p.q_len),
+            .heads = narrow(p.heads),
+            .kv_heads = narrow(p.kv_heads),
+            .group = narrow(p.heads / p.kv_heads),
+            .rows = plan.tile_rows,
+            .m_tiles = plan.passes,
+            .added = narrow(p.append.is_wanted ? p.q_len : 0),
+            .window_left = p.window_left < 0 ? kernels::kDecodeUnbounded : narrow(p.window_left),
+            .is_causal = p.causal ? 1 : 0,
+            .q_is_f16 = p.dtype == DType::kF16 ? 1 : 0,
+            .scale_log2 = static_cast<float>(is_capped ? p.softcap * kLog2e : scale),
+            .softcap_scale = is_capped ? static_cast<float>(2 * scale / p.softcap) : 0.0f,
+            .guess = a.lengths,
+            .ahead_keys = rates.ahead_keys,
+            .deal = p.splits > 0 ? kernels::DecodeDeal::kFixed : kernels::DecodeDeal::kAuto,
+            .splits = narrow(p.splits),
+            .groups = plan.groups,
+            .tile_cost = rates.tile_cost,
+            .least_share = rates.least_share,
+            .merge_cost = static_cast<float>(rates.merge_cost),
+            .partial_out = in_workspace<float>(planned.workspace.partial_out),
+            .partial_sums = in_workspace<float>(planned.workspace.partial_sums),
+            .counters = in_workspace<std::uint64_t>(planned.workspace.counters),
+            .counter_tag = planned.counter_tag,
+            .group_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.heads / p.kv_heads)),
+            .k_map = {},
+            .v_map = {}};
+  }
+};
+
+}  // namespace
+
+void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDecodeArguments& a) {
+  constexpr ArgumentChecks kChecks("attention decode");
+  const AttentionDecodeProblem& p = plan.problem;
+  if (plan.launches.empty()) return;
+  const auto address = [&](const char* name, const void* at, std::size_t alignment, bool needed) {
+    if (needed) kChecks.address(name, at, alignment);
+  };
+  const bool has_keys = p.page_size > 0 ? p.num_pages > 0 : p.max_len > 0;
+  const bool has_descale = p.descale != DecodeDescale::kNone;
+  const bool is_rotated = p.append.rotary != RotaryPairs::kNone;
+  address("q", a.q, 16, true);
+  address("out", a.out, 16, true);
+  address("k_cache", a.k_cache, 16, has_keys);
+  address("v_cache", a.v_cache, 16, has_keys);
+  address("lengths", a.lengths, 4, true);
+  address("block_table", a.block_table, 4, p.page_size > 0 && p.max_pages > 0);
+  address("k_descale", a.k_descale, 4, has_descale);
+  address("v_descale", a.v_descale, 4, has_descale);
+  address("new_k", a.new_k, 16, p.append.is_wanted);
+  address("new_v", a.new_v, 16, p.append.is_wanted);
+  address("cos", a.cos, 4, is_rotated);
+  address("sin", a.sin, 4, is_rotated);
+  address("lse", a.lse, 4, p.has_lse);
+  address("sink", a.sink, 4, p.has_sink);
+  address("workspace", a.workspace, 256, plan.workspace_bytes > 0);
+}
+
+void launch_decode(const device::Device& device, const DecodePlanned& planned,
+                   const AttentionDecodeArguments& arguments, std::size_t index,
+                   const device::Kernel& kernel, const device::Stream& stream,
+                   const std::int32_t* guess) {
+  const AttentionDecodeLaunch& l = planned.plan.launches[index];
+  device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
+                                 .block = {l.block[0], l.block[1], l.block[2]},
+                                 .dynamic_shared_bytes = l.shared_bytes,
+                                 .is_dependent_launch = true};
+  const DecodeParamsMaker make = {planned, arguments};
+  if (l.step == "append") return kernel.launch(config, make.append(), stream);
+  if (planned.plan.cluster > 1)
+    config.cluster = device::Dim3{static_cast<std::uint32_t>(planned.plan.cluster)};
+  kernels::DecodeParams params = make.attend();
+  if (guess != nullptr) params.guess = guess;
+  if (find_decode_kernel(planned.plan.kernel)->has_boxes) {
+    make.map_cache(device, "k_cache", arguments.k_cache, params.k_map);
+    make.map_cache(device, "v_cache", arguments.v_cache, params.v_map);
+  }
+  kernel.launch(config, params, stream);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,194 @@
+#include "ops/decode/plan.h"
+
+#include "base/error.h"
+#include "kernels/attention/decode/decode_append.h"
+#include "ops/decode/kernels.h"
+#include "ops/decode/problem.h"
+#include "ops/operator/ceil_div.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr std::size_t kWorkspaceAlignment = 256;
+
+std::string possible_names() {
+  std::string text = "auto";
+  for (const DecodeKernel& kernel : decode_kernels()) text += fmt::format(", {}", kernel.name);
+  return text;
+}
+
+// Fills in candidates and kernel.
+const DecodeKernel& choose(const device::DeviceInfo& device, AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  require(p.kernel == "auto" || find_decode_kernel(p.kernel) != nullptr,
+          ErrorKind::kInvalidArgument, "attention decode: kernel = {}; expected one of {}",
+          p.kernel, possible_names());
+  const DecodeKernel* chosen = nullptr;
+  double best = std::numeric_limits<double>::infinity();
+  std::string reasons;
+  for (const DecodeKernel& kernel : decode_kernels()) {
+    AttentionDecodeCandidate c = {.name = kernel.name,
+                                  .reason = decode_obstacle(kernel, p, device)};
+    c.is_possible = c.reason.empty();
+    if (c.is_possible) {
+      c.cost_us = decode_cost_us(kernel, p);
+      if ((p.kernel == "auto" || p.kernel == c.name) && c.cost_us < best)
+        best = c.cost_us, chosen = &kernel;
+    } else {
+      reasons += fmt::format("\n  {} {}", c.name, c.reason);
+    }
+    plan.candidates.push_back(std::move(c));
+  }
+  require(chosen != nullptr, ErrorKind::kUnsupported,
+          "attention decode: no kernel can do it on {}:{}", device.name, reasons);
+  plan.kernel = chosen->name;
+  for (AttentionDecodeCandidate& c : plan.candidates) {
+    if (c.name == plan.kernel) continue;
+    c.reason = p.kernel != "auto"
+                   ? "was not asked for"
+                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
+  }
+  return *chosen;
+}
+
+std::int64_t tiles(const AttentionDecodePlan& plan) {
+  return plan.problem.batch * plan.problem.kv_heads * plan.passes;
+}
+
+bool is_tile_for_a_cluster(const AttentionDecodePlan& plan, std::int64_t parts, int cluster,
+                           std::int64_t room) {
+  return parts <= kernels::kDecodeMaxCluster + 1 && tiles(plan) * cluster <= room;
+}
+
+// CTAs that attend to a segment together. Clusters merge in shared memory, in half of the time, and
+// all of them do; but they leave some multiprocessors without work, and begin and end together.
+// That pays if a cluster can do a tile alone, or where a few tiles of many rows have very many
+// parts.
+int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device, std::int64_t room,
+               std::int64_t parts) {
+  constexpr std::int64_t kFewTiles = 4, kManyRows = 16;
+  // What a forced number of parts gives may not depend on how many CTAs there are for each.
+  if (plan.problem.splits > 0 || !device.has_clusters) return 1;
+  int cluster = 1;
+  while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
+  if (is_tile_for_a_cluster(plan, parts, cluster, room)) return cluster;
+  const bool is_narrow = tiles(plan) <= kFewTiles && decode_rows(plan.problem) >= kManyRows;
+  return is_narrow ? std::min(cluster, 4) : 1;
+}
+
+// Fills in groups and cluster: the CTAs that can have something to do.
+void share_out(const device::DeviceInfo& device, int residents, AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const std::int64_t keys =
+      std::min(decode_capacity(p), decode_visible_keys(p, decode_capacity(p)));
+  const std::int64_t pieces = keys / kernels::kDecodePieceKeys + 2;
+  const std::int64_t room = std::int64_t{device.num_sms} * residents;
+  const std::int64_t least = decode_rates(plan).least_share;
+  const std::int64_t parts = p.splits > 0 ? p.splits : (pieces + least - 1) / least;
+  // Clusters do not fill the multiprocessors that are left over in their part of the device.
+  const std::int64_t in_clusters = room * 15 / 16;
+  plan.cluster = cluster_of(plan, device, in_clusters, parts);
+  // A cluster with parts of two tiles would leave parts for others to merge.
+  const bool has_a_tile =
+      plan.cluster > 1 && is_tile_for_a_cluster(plan, parts, plan.cluster, in_clusters);
+  plan.groups = static_cast<int>(std::clamp<std::int64_t>(
+      has_a_tile ? tiles(plan) : (tiles(plan) * parts + plan.cluster - 1) / plan.cluster, 1,
+      std::max<std::int64_t>((plan.cluster > 1 ? in_clusters : room) / plan.cluster, 1)));
+}
+
+// What the kernels count in 32 bits: parts, and the pieces of a CTA.
+void check_size(const AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const double each =
+      p.splits > 0 ? static_cast<double>(p.splits)
+                   : static_cast<double>(decode_capacity(p)) / kernels::kDecodePieceKeys + 16;
+  const double units = static_cast<double>(tiles(plan)) * each;
+  require(
+      p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30, ErrorKind::kUnsupported,
+      "attention decode: batch = {}, kv_heads = {}, {} keys and splits = {} are {:.3g} pieces of "
+      "work; expected fewer than 2^30 a CTA. Run parts of the batch.",
+      p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
+}
+
+// Nobody else's data begins like this but by a chance of 2^-48.
+std::uint64_t draw_counter_tag() {
+  std::random_device random;
+  const std::uint64_t bits = std::uint64_t{random()} << 32 | random();
+  return bits / kernels::kDecodeMaxParts * kernels::kDecodeMaxParts;
+}
+
+bool has_parts(const AttentionDecodePlan& plan) {
+  // One group for all tiles, or one part of each.
+  return plan.problem.splits != 1 && (plan.problem.splits > 1 || plan.groups > 1);
+}
+
+DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  DecodeWorkspace w;
+  const auto add = [&w](std::int64_t count, std::size_t bytes) {
+    const std::size_t at = w.total;
+    const std::size_t size = static_cast<std::size_t>(count) * bytes;
+    w.total += (size + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+    return at;
+  };
+  if (p.append.rotary != RotaryPairs::kNone)
+    w.rotated = add(p.batch * p.q_len * p.heads * p.head_dim, 2);
+  if (has_parts(plan)) {
+    const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
+    w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
+    w.partial_sums = add(slots * plan.cluster * plan.tile_rows * 2, 4);
+    w.counters = add(slots * plan.cluster, 8);
+  }
+  return w;
+}
+
+void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) {
+  const AttentionDecodeProblem& p = plan.problem;
+  const char* const kv = decode_kv_name(p);
+  if (p.append.is_wanted) {
+    const std::int64_t q_heads = p.append.rotary != RotaryPairs::kNone ? p.heads : 0;
+    const std::int64_t rows = p.batch * p.q_len * (q_heads + 2 * p.kv_heads);
+    plan.launches.push_back({"append",
+                             fmt::format("decode_append_{}", kv),
+                             {ctas_for(rows, kernels::kDecodeAppendWarps), 1, 1},
+                             {kernels::kDecodeAppendThreads, 1, 1}});
+  }
+  plan.launches.push_back({"attend",
+                           fmt::format("decode_{}_d{}_{}", kv, p.head_dim, plan.kernel),
+                           {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
+                           {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                           static_cast<std::uint32_t>(shape.shared_bytes())});
+}
+
+}  // namespace
+
+DecodePlanned make_decode_plan(const device::DeviceInfo& device,
+                               const AttentionDecodeProblem& problem) {
+  DecodePlanned planned;
+  AttentionDecodePlan& plan = planned.plan;
+  plan.problem = complete_decode_problem(problem);
+  const AttentionDecodeProblem& p = plan.problem;
+  const DecodeKernel& kernel = choose(device, plan);
+  plan.tile_rows = kernel.rows;
+  plan.passes = static_cast<int>((decode_rows(p) + kernel.rows - 1) / kernel.rows);
+  plan.bytes = static_cast<double>(p.batch) * decode_bytes(p, decode_capacity(p));
+  plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
+  if (p.batch == 0 || p.q_len == 0) return planned;
+  const kernels::DecodeShape shape = decode_shape_of(kernel, p);
+  share_out(device, shape.residents, plan);
+  check_size(plan);
+  planned.counter_tag = draw_counter_tag();
+  planned.workspace = lay_out(plan);
+  plan.workspace_bytes = planned.workspace.total;
+  add_launches(shape, plan);
+  return planned;
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,373 @@
+// The lightning indexer: checks, the workspace, and launches.
+#include "tilewright/indexer.h"
+
+#include "device/kernel_registry.h"
+#include "device/tensor_map.h"
+#include "formats/index_page.h"
+#include "kernels/sparse_attention/indexer/indexer_logits.h"
+#include "kernels/sparse_attention/indexer/indexer_query.h"
+#include "kernels/sparse_attention/indexer/indexer_topk.h"
+#include "ops/cache/kv_cache.h"
+#include "ops/operator/argument_checks.h"
+#include "ops/operator/ceil_div.h"
+#include "ops/operator/planned_launch.h"
+#include "ops/operator/sequence_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tilewright {
+
+namespace {
+
+using kernels::IndexerShare;
+using kernels::IndexerUnit;
+
+constexpr ops::ArgumentChecks kChecks("indexer");
+constexpr std::int64_t kMaxHeads = 64, kMaxLen = std::int64_t{1} << 30;
+constexpr std::size_t kAlignment = 16;
+
+constexpr IndexFormat to_kernel(IndexerFormat format) noexcept {
+  return format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+}
+
+// Heads that the kernel of so many has columns for.
+constexpr int head_slots(std::int64_t heads) noexcept {
+  return heads <= 8 ? 8 : heads <= 16 ? 16 : heads <= 32 ? 32 : 64;
+}
+
+std::string logits_entry(const IndexerProblem& p) {
+  return fmt::format("indexer_logits_{}_h{}", to_string(p.format), head_slots(p.heads));
+}
+
+IndexerProblem complete_problem(IndexerProblem p) {
+  kChecks.range("heads", p.heads, 1, kMaxHeads);
+  kChecks.range("topk", p.topk, 1, kernels::kIndexerTopkMax);
+  kChecks.range("ratio", p.ratio, 1, 1 << 20);
+  kChecks.range("max_len", p.max_len, 1, kMaxLen);
+  p.keys = ops::complete_index(kChecks, "keys", to_kernel(p.format), p.keys);
+  if (p.rows.num_pages != 0) {
+    p.rows.page_stride_bytes = 0;
+    p.rows = complete(p.rows);
+  }
+  return p;
+}
+
+// Byte offsets of what a workspace holds.
+struct Workspace {
+  std::size_t shares = 0, units, codes, scales, weights, logits, bytes;
+  std::int64_t logits_stride;
+
+  Workspace(const IndexerProblem& p, std::int64_t tokens, std::int64_t batch, std::int64_t ctas) {
+    constexpr std::size_t kStep = 256;
+    const auto after = [](std::size_t offset, std::int64_t count, std::size_t elem_bytes) {
+      const std::size_t end = offset + static_cast<std::size_t>(count) * elem_bytes;
+      return (end + kStep - 1) / kStep * kStep;
+    };
+    constexpr std::int64_t kVector = 4;
+    const std::int64_t queries = tokens * p.heads;
+    // Of uniform sequences there are fewer.
+    const std::int64_t max_units = kernels::indexer_max_units(tokens, batch, 0, true) + 1;
+    logits_stride = ops::ceil_div(p.max_len, kVector) * kVector;
+    units = after(shares, ctas, sizeof(IndexerShare));
+    codes = after(units, max_units, sizeof(IndexerUnit));
+    scales = after(codes, queries, kIndexDims);
+    weights = after(scales, queries, kIndexScaleBytes);
+    logits = after(weights, queries, sizeof(float));
+    bytes = after(logits, tokens * logits_stride, sizeof(float));
+  }
+};
+
+void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
+  constexpr std::int64_t kMaxBatch = 65535;
+  kChecks.range("tokens", a.tokens, 1, kMaxBatch);
+  kChecks.range("sequences.batch", a.sequences.batch, 1, kMaxBatch);
+  if (a.sequences.offsets == nullptr) {
+    kChecks.range("sequences.q_len", a.sequences.q_len, 0);
+    kChecks.check(a.sequences.q_len * a.sequences.batch == a.tokens,
+                  "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
+                  a.sequences.batch, a.sequences.q_len, a.tokens);
+  }
+  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.check(a.weights_dtype == DType::kBF16 || a.weights_dtype == DType::kF32,
+                "weights_dtype = {}; expected bf16 or f32", static_cast<int>(a.weights_dtype));
+  kChecks.address("positions", a.positions, 4);
+  kChecks.address("q", a.q, kAlignment);
+  kChecks.address("weights", a.weights, a.weights_dtype == DType::kF32 ? 4 : 2);
+  kChecks.address("rope", a.rope, 4);
+  kChecks.address("key_pages", a.key_pages, kAlignment);
+  ops::check_table(kChecks, a.key_table);
+  if (p.rows.num_pages != 0) ops::check_table(kChecks, a.row_table);
+  kChecks.address("rows", a.rows, 4);
+  kChecks.address("workspace", a.workspace, 256);
+}
+
+}  // namespace
+
+const char* to_string(IndexerFormat format) noexcept {
+  return format == IndexerFormat::kFp8 ? "fp8" : "mxfp4";
+}
+
+struct Indexer::State {
+  Device handle;  // keeps the device open
+  IndexerProblem problem;
+  device::Kernel query, schedule, logits, topk;
+
+  const device::Device& device() const { return handle.internal(); }
+  std::int64_t sms() const { return device().info().num_sms; }
+  std::int64_t ctas() const { return sms(); }
+
+  /// Tokens of a unit, at most.
+  static int unit_tokens(const SequenceBatch& s) {
+    constexpr std::int64_t kMost = kernels::kIndexerUnitTokens;
+    return static_cast<int>(s.offsets != nullptr ? kMost : std::min(s.q_len, kMost));
+  }
+  /// CTAs that share a row: enough to be busy, each with some thousand logits.
+  std::int64_t topk_cluster(std::int64_t tokens) const {
+    constexpr std::int64_t kLeast = 4096;
+    std::int64_t cluster = 1;
+    while (cluster < kernels::kIndexerTopkMaxCluster && 2 * cluster * tokens <= sms() &&
+           problem.max_len > kLeast * cluster)
+      cluster *= 2;
+    return cluster;
+  }
+
+  /// `is_behind_queries`: the launch before this one is the step kQuery of the same call.
+  void launch(const IndexerArguments& a, IndexerStep step, bool is_behind_queries) const;
+};
+
+Indexer::Indexer(const Device& device, const IndexerProblem& problem) {
+  const IndexerProblem p = complete_problem(problem);
+  const auto load = [&](const std::string& entry) {
+    return device::load_kernel(device.internal(), entry);
+  };
+  state_ = std::make_unique<State>(State{device, p, load("indexer_query"), load("indexer_schedule"),
+                                         load(logits_entry(p)), load("indexer_topk")});
+  for (const device::Kernel* kernel : {&state_->logits, &state_->topk}) {
+    const int most = device.internal().info().shared_per_block_optin_bytes -
+                     kernel->attributes().static_shared_bytes;
+    kernel->allow_dynamic_shared_bytes(static_cast<std::uint32_t>(most));
+  }
+}
+
+Indexer::~Indexer() = default;
+Indexer::Indexer(Indexer&&) noexcept = default;
+Indexer& Indexer::operator=(Indexer&&) noexcept = default;
+
+const IndexerProblem& Indexer::problem() const noexcept {
+  return state_->problem;
+}
+
+std::size_t Indexer::key_cache_bytes() const noexcept {
+  const KvCacheLayout& keys = state_->problem.keys;
+  return static_cast<std::size_t>(keys.num_pages) *
+         static_cast<std::size_t>(keys.page_stride_bytes);
+}
+
+std::size_t Indexer::workspace_bytes(std::int64_t tokens, std::int64_t batch) const {
+  kChecks.range("tokens", tokens, 0);
+  kChecks.range("batch", batch, 0);
+  return Workspace(state_->problem, tokens, batch, state_->ctas()).bytes;
+}
+
+namespace {
+
+// The codes of keys: rows of a page, pages.
+void encode_keys(const device::Device& device, const IndexerProblem& p, const void* pages,
+                 kernels::IndexerLogitsParams& params) {
+  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(to_kernel(p.format)));
+  params.box_rows = kernels::indexer_box_rows(p.keys.page_size);
+  const device::TensorMapSpec spec = {
+      .name = "keys",
+      .type = device::TensorMapType::kUint8,
+      .address = reinterpret_cast<device::abi::CUdeviceptr>(pages),
+      .dims = {row_bytes, static_cast<std::uint64_t>(p.keys.page_size),
+               static_cast<std::uint64_t>(p.keys.num_pages)},
+      .strides_bytes = {row_bytes, static_cast<std::uint64_t>(p.keys.page_stride_bytes)},
+      .box = {row_bytes, static_cast<std::uint32_t>(params.box_rows), 1},
+      .swizzle = p.format == IndexerFormat::kFp8 ? device::TensorMapSwizzle::k128B
+                                                 : device::TensorMapSwizzle::kNone,
+      .l2_promotion = device::TensorMapL2Promotion::k128B};
+  const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
+  static_assert(sizeof map == sizeof params.key_map);
+  std::memcpy(params.key_map, &map, sizeof map);
+}
+
+// The parameters of each step of a call.
+struct Call {
+  const IndexerProblem& p;
+  const IndexerArguments& a;
+  std::int64_t ctas;
+  Workspace at = Workspace(p, a.tokens, a.sequences.batch, ctas);
+
+  template <class T>
+  T* in_workspace(std::size_t offset) const {
+    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+  }
+  static std::int32_t narrow(std::int64_t x) { return static_cast<std::int32_t>(x); }
+
+  kernels::IndexerLengths lengths() const {
+    return {.positions = a.positions,
+            .lengths = a.lengths,
+            .ratio_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.ratio)),
+            .num_positions = narrow(a.rope_positions),
+            .max_len = narrow(p.max_len)};
+  }
+
+  kernels::IndexerQueryParams query() const {
+    kernels::IndexerQueryParams q = {};
+    q.q = static_cast<const std::uint16_t*>(a.q);
+    q.weights = a.weights;
+    q.positions = a.positions;
+    q.rope = a.rope;
+    q.codes = in_workspace<std::uint8_t>(at.codes);
+    q.scales = in_workspace<std::uint8_t>(at.scales);
+    q.weights_out = in_workspace<float>(at.weights);
+    q.q_head_stride = kChecks.stride("q_head_stride", a.q_head_stride, kIndexDims, 8);
+    q.q_token_stride = kChecks.stride("q_token_stride", a.q_token_stride, p.heads * kIndexDims, 8);
+    q.weights_stride = kChecks.stride("weights_stride", a.weights_stride, p.heads, 1);
+    q.tokens = narrow(a.tokens);
+    q.heads = narrow(p.heads);
+    q.num_positions = narrow(a.rope_positions);
+    q.is_weights_f32 = a.weights_dtype == DType::kF32 ? 1 : 0;
+    q.format = to_kernel(p.format);
+    q.factor = static_cast<float>(1 / std::sqrt(static_cast<double>(kIndexDims * p.heads)));
+    return q;
+  }
+
+  kernels::IndexerScheduleParams schedule() const {
+    return {.lengths = lengths(),
+            .offsets = a.sequences.offsets,
+            .units = in_workspace<IndexerUnit>(at.units),
+            .shares = in_workspace<IndexerShare>(at.shares),
+            .tokens = narrow(a.tokens),
+            .batch = narrow(a.sequences.batch),
+            .q_len = narrow(a.sequences.q_len),
+            .ctas = narrow(ctas)};
+  }
+
+  kernels::IndexerLogitsParams logits(const device::Device& device, bool is_behind_queries) const {
+    const auto page_size = static_cast<std::uint32_t>(p.keys.page_size);
+    kernels::IndexerLogitsParams l = {};
+    l.q = in_workspace<std::uint8_t>(at.codes);
+    l.q_scales = in_workspace<std::uint8_t>(at.scales);
+    l.weights = in_workspace<float>(at.weights);
+    l.keys = {static_cast<std::uint8_t*>(const_cast<void*>(a.key_pages)),
+              p.keys.page_stride_bytes,
+              make_fast_divisor(page_size),
+              static_cast<std::int32_t>(page_size),
+              narrow(p.keys.num_pages * p.keys.page_size),
+              to_kernel(p.format)};
+    l.block_table = a.key_table.pages;
+    l.block_table_stride = a.key_table.stride != 0 ? a.key_table.stride : a.key_table.blocks;
+    l.num_blocks = narrow(a.key_table.blocks);
+    l.heads = narrow(p.heads);
+    l.tokens = narrow(a.tokens);
+    l.lengths = lengths();
+    l.units = in_workspace<IndexerUnit>(at.units);
+    l.shares = in_workspace<IndexerShare>(at.shares);
+    l.logits = in_workspace<float>(at.logits);
+    l.logits_stride = at.logits_stride;
+    l.is_filled = p.fill_logits ? 1 : 0;
+    l.is_behind_queries = is_behind_queries ? 1 : 0;
+    encode_keys(device, p, a.key_pages, l);
+    return l;
+  }
+
+  kernels::IndexerTopkParams topk(std::int64_t cluster) const {
+    kernels::IndexerTopkParams t = {};
+    t.logits = in_workspace<float>(at.logits);
+    t.logits_stride = at.logits_stride;
+    t.lengths = lengths();
+    t.sequences = ops::to_kernel(a.sequences);
+    if (p.rows.num_pages != 0) {
+      t.table = ops::to_kernel(a.row_table);
+      t.page_size = narrow(p.rows.page_size);
+      t.num_rows = narrow(p.rows.num_pages * p.rows.page_size);
+    }
+    t.rows = a.rows;
+    t.counts = a.counts;
+    t.rows_stride = kChecks.stride("rows_stride", a.rows_stride, p.topk, 1);
+    t.tokens = narrow(a.tokens);
+    t.topk = narrow(p.topk);
+    constexpr std::int64_t kVector = 4, kMost = kernels::kIndexerTopkMaxHeld;
+    t.held = narrow(std::min(ops::ceil_div(p.max_len, kVector * cluster) * kVector, kMost));
+    return t;
+  }
+};
+
+std::uint32_t count(std::int64_t x) {
+  return static_cast<std::uint32_t>(x);
+}
+
+}  // namespace
+
+void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
+                            bool is_behind_queries) const {
+  check_arguments(problem, a);
+  const auto stream = ops::lent_stream(device(), a.stream);
+  const Call call = {problem, a, ctas()};
+  device::LaunchConfig config = {.is_dependent_launch = true};
+  switch (step) {
+    case IndexerStep::kQuery:
+      config.grid.x = count(ops::ceil_div(a.tokens * problem.heads, kernels::kIndexerQueryRows));
+      config.block.x = kernels::kIndexerQueryThreads;
+      return query.launch(config, call.query(), stream);
+    case IndexerStep::kSchedule:
+      config.block.x = kernels::kIndexerScheduleThreads;
+      return schedule.launch(config, call.schedule(), stream);
+    case IndexerStep::kLogits:
+      config.grid.x = count(ctas());
+      config.block.x = kernels::kIndexerLogitsThreads;
+      config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
+          to_kernel(problem.format), unit_tokens(a.sequences), head_slots(problem.heads)));
+      return logits.launch(config, call.logits(device(), is_behind_queries), stream);
+    case IndexerStep::kSelect:
+      const std::int64_t cluster = topk_cluster(a.tokens);
+      const kernels::IndexerTopkParams params = call.topk(cluster);
+      config.grid = {count(cluster), count(a.tokens), 1};
+      config.block.x = kernels::kIndexerTopkThreads;
+      if (cluster > 1) config.cluster = device::Dim3{count(cluster), 1, 1};
+      config.dynamic_shared_bytes = count(4 * params.held);
+      return topk.launch(config, params, stream);
+  }
+}
+
+void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
+  state_->launch(a, step, false);
+}
+
+void Indexer::run(const IndexerArguments& a) const {
+  if (a.tokens == 0) return;
+  // Queries last before the logits: all that is read besides is then done when those begin.
+  if (!a.has_schedule) state_->launch(a, IndexerStep::kSchedule, false);
+  state_->launch(a, IndexerStep::kQuery, false);
+  state_->launch(a, IndexerStep::kLogits, true);
+  state_->launch(a, IndexerStep::kSelect, false);
+}
+
+IndexerResults Indexer::results(const IndexerArguments& a) const {
+  const Call call = {state_->problem, a, state_->ctas()};
+  return {.codes = call.in_workspace<void>(call.at.codes),
+          .scales = call.in_workspace<std::uint8_t>(call.at.scales),
+          .weights = call.in_workspace<float>(call.at.weights),
+          .logits = call.in_workspace<float>(call.at.logits),
+          .logits_stride = call.at.logits_stride};
+}
+
+std::string Indexer::to_string(std::int64_t tokens, std::int64_t batch) const {
+  const IndexerProblem& p = state_->problem;
+  return fmt::format(
+      "indexer: {} heads of 128 in {}, the {} best of up to {} entries\n"
+      "  indexer_query     {} queries, eight lanes each\n"
+      "  indexer_schedule  1 CTA; not again for the same lengths\n"
+      "  {}  {} CTAs of {} threads\n"
+      "  indexer_topk      {} CTAs a token\n"
+      "  workspace         {} bytes for {} tokens of {} sequences\n",
+      p.heads, tilewright::to_string(p.format), p.topk, p.max_len, tokens * p.heads,
+      logits_entry(p), state_->ctas(), kernels::kIndexerLogitsThreads, state_->topk_cluster(tokens),
+      workspace_bytes(tokens, batch), tokens, batch);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,89 @@
+#include "ops/linear/fp8_x.h"
+
+#include "kernels/quantize/activation_fp8.h"
+#include "ops/linear/problem.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr std::int64_t kBlock = 128, kAlignment = 256;
+
+std::int64_t round_up(std::int64_t x, std::int64_t step) {
+  return (x + step - 1) / step * step;
+}
+
+bool has_row_scales(const LinearProblem& p) {
+  return p.activation_scales == ActivationScales::kRow;
+}
+
+// Columns that the quantiser writes: whole blocks.
+std::int64_t columns(const LinearWeightInfo& weight, const LinearProblem& p) {
+  return has_row_scales(p) ? fp8_columns(weight.k) : round_up(weight.k, kBlock);
+}
+
+std::int64_t code_bytes(const LinearWeightInfo& weight, const LinearProblem& p) {
+  return round_up(p.m * columns(weight, p), kAlignment);
+}
+
+std::int64_t scale_elems(const LinearWeightInfo& weight, const LinearProblem& p) {
+  return has_row_scales(p) ? p.m : round_up(weight.k, kBlock) / kBlock * fp8_scale_rows(p.m);
+}
+
+}  // namespace
+
+bool is_x_quantised_here(const LinearProblem& p) noexcept {
+  return p.x_dtype == DType::kBF16;
+}
+
+void lay_out_fp8_x(LinearPlan& plan) {
+  const LinearProblem& p = plan.problem;
+  if (!is_x_quantised_here(p)) return;
+  const std::int64_t out_columns = columns(plan.weight, p);
+  const auto rows = static_cast<std::uint32_t>(p.m);
+  LinearLaunch launch;
+  if (has_row_scales(p)) {
+    launch = {.entry = "quantize_fp8_token_bf16",
+              .grid = {rows, 1, 1},
+              .block = {kernels::fp8_token_threads(out_columns), 1, 1}};
+  } else {
+    launch = {.entry = "quantize_fp8_block_bf16",
+              .grid = {kernels::fp8_block_ctas(p.m, out_columns), 1, 1},
+              .block = {kernels::kQuantizeThreads, 1, 1}};
+  }
+  plan.launches.insert(plan.launches.begin(), launch);
+  plan.workspace_bytes =
+      static_cast<std::size_t>(code_bytes(plan.weight, p) + 4 * scale_elems(plan.weight, p));
+}
+
+Fp8Rows run_fp8_x(const LinearCall& call) {
+  const LinearProblem& p = call.plan.problem;
+  const LinearWeightInfo& w = call.plan.weight;
+  if (!is_x_quantised_here(p)) return {call.arguments.x, p.x_stride, call.arguments.x_scales};
+  auto* const workspace = static_cast<std::uint8_t*>(call.arguments.workspace);
+  kernels::QuantizeParams params = {};
+  params.in = call.arguments.x;
+  params.codes = workspace;
+  params.scales = workspace + code_bytes(w, p);
+  params.in_stride = p.x_stride;
+  params.code_stride_bytes = columns(w, p);
+  params.scale_row_stride = 1;
+  params.scale_block_stride = fp8_scale_rows(p.m);
+  params.rows = params.out_rows = static_cast<std::int32_t>(p.m);
+  params.cols = static_cast<std::int32_t>(w.k);
+  params.out_cols = static_cast<std::int32_t>(columns(w, p));
+  params.block_cols = kBlock;
+  params.is_in_aligned = 1;
+  params.min_amax = kernels::kFp8MinAmax;
+  params.code_order = kernels::CodeOrder::kOperand;
+  call.launch(0, params);
+  return {params.codes, params.code_stride_bytes, static_cast<const float*>(params.scales)};
+}
+
+double fp8_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {
+  if (!is_x_quantised_here(p)) return 0;
+  constexpr double kLaunchUs = 2, kBytesPerUs = 3e6;
+  return kLaunchUs + 3 * static_cast<double>(p.m * weight.k) / kBytesPerUs;
+}
+
+}  // namespace tilewright::ops

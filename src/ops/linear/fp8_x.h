@@ -1,0 +1,26 @@
+// e4m3 activations of a linear layer: given by the caller, or made in the workspace.
+#pragma once
+
+#include "ops/linear/kernel.h"
+
+namespace tilewright::ops {
+
+/// Where e4m3 rows and their scales lie.
+struct Fp8Rows {
+  const void* codes = nullptr;  ///< [m, columns] in operand order
+  std::int64_t stride_bytes = 0;
+  const float* scales = nullptr;  ///< [m], or [ceil(k / 128)][scale_rows]
+};
+
+bool is_x_quantised_here(const LinearProblem& p) noexcept;
+
+/// Adds the quantising launch and its workspace to a plan if x is bf16; first of all launches.
+void lay_out_fp8_x(LinearPlan& plan);
+
+/// Enqueues it, and says where the rows are.
+Fp8Rows run_fp8_x(const LinearCall& call);
+
+/// Microseconds that it takes.
+double fp8_x_us(const LinearWeightInfo& weight, const LinearProblem& p) noexcept;
+
+}  // namespace tilewright::ops

@@ -1,0 +1,87 @@
+// One way to compute a linear layer: when it fits, what it launches, and launching it.
+#pragma once
+
+#include "tilewright/linear.h"
+
+#include "device/kernel.h"
+#include "ops/linear/weight.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright::ops {
+
+/// What a launch needs: the plan, its loaded kernels, the weight and the addresses.
+struct LinearCall {
+  const device::Device& device;
+  const LinearPlan& plan;
+  const LinearWeight::State& weight;
+  const LinearArguments& arguments;
+  std::span<const device::Kernel> entries;  ///< one for each launch of the plan
+  const device::Stream& stream;
+
+  template <class Params>
+  void launch(std::size_t index, const Params& params) const {
+    launch_bytes(index, &params, sizeof params);
+  }
+  void launch_bytes(std::size_t index, const void* params, std::size_t bytes) const;
+};
+
+/// A candidate: a kernel with its tiles. Adding one is a row in linear_kernels().
+class LinearKernel {
+ public:
+  LinearKernel(std::string name, std::string idea)
+      : name_(std::move(name)), idea_(std::move(idea)) {}
+  virtual ~LinearKernel() = default;
+
+  const std::string& name() const noexcept { return name_; }
+  const std::string& idea() const noexcept { return idea_; }
+
+  /// Why it cannot do a complete problem; empty if it can. Not about the device's generation and
+  /// the embedded kernels: plan() sees to that.
+  virtual std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const = 0;
+  /// Launches and workspace of a plan whose weight and problem are set; m > 0.
+  virtual void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const = 0;
+  virtual void run(const LinearCall& call) const = 0;
+  /// Microseconds where no rate was measured, from the time of a step; only its order means
+  /// something.
+  virtual double model_us(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                          const LinearProblem& p) const = 0;
+
+ private:
+  std::string name_, idea_;
+};
+
+/// All of them. Ties in cost go to the first.
+std::span<const std::unique_ptr<LinearKernel>> linear_kernels();
+
+/// Errors   InvalidArgument; the message lists all names
+const LinearKernel& find_linear_kernel(const std::string& name);
+
+using LinearKernelList = std::vector<std::unique_ptr<LinearKernel>>;
+void add_direct_kernels(LinearKernelList& list);
+void add_band_kernels(LinearKernelList& list);
+void add_wide_bf16_kernels(LinearKernelList& list);
+void add_wide_e4m3_kernels(LinearKernelList& list);
+
+/// How a weight is packed.
+kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;
+
+/// Clusters of that many CTAs that are on the device at once. Clusters of 4 and 8 do not fill the
+/// GPCs of a Hopper GPU: an H200 holds 30 and 15 of them, 62 and 30 with two CTAs to a
+/// multiprocessor.
+std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster,
+                                std::uint32_t ctas_per_sm = 1) noexcept;
+
+/// Work that is dealt to slots in units of so many equal steps.
+struct StepCost {
+  double bytes = 0;  ///< of the whole problem: 4.3 TB/s is a limit as well
+  double units = 1, slots = 1, steps = 1;
+  double step_us = 0, fixed_us = 3;
+};
+double step_cost_us(const StepCost& cost) noexcept;
+
+}  // namespace tilewright::ops

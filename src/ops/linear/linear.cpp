@@ -1,0 +1,113 @@
+// The linear operator: a weight on the device, a plan with its loaded kernels, and launching them.
+#include "tilewright/linear.h"
+
+#include "base/error.h"
+#include "ops/linear/pack.h"
+#include "ops/linear/plan.h"
+#include "ops/linear/problem.h"
+#include "ops/linear/weight.h"
+#include "ops/operator/planned_launch.h"
+
+#include <utility>
+
+namespace tilewright {
+
+struct Linear::State {
+  LinearWeight weight;  // keeps its memory and the device
+  LinearPlan plan;
+  const ops::LinearKernel& kernel;
+  std::vector<device::Kernel> entries;  // one a launch
+};
+
+namespace {
+
+constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
+
+void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
+  if (!is_needed) return;
+  require(address != nullptr, ErrorKind::kInvalidArgument,
+          "linear: the address of {} is null; the plan needs it", name);
+  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
+          "linear: the address of {} is {}; expected a multiple of {}", name, address, alignment);
+}
+
+void check_arguments(const LinearPlan& plan, const LinearArguments& a) {
+  const bool is_e4m3 = plan.problem.x_dtype == DType::kF8_E4M3;
+  const bool has_blocks = plan.problem.activation_scales == ActivationScales::kBlock128;
+  check_address("x", a.x, true, kRowAlignment);
+  check_address("x_scales", a.x_scales, is_e4m3, has_blocks ? kRowAlignment : kWordAlignment);
+  check_address("bias", a.bias, plan.problem.has_bias, kWordAlignment);
+  check_address("out", a.out, true, kRowAlignment);
+  check_address("workspace", a.workspace, plan.workspace_bytes > 0, kWorkspaceAlignment);
+}
+
+device::Buffer upload(const device::Device& device, std::span<const std::byte> bytes) {
+  device::Buffer buffer(device, bytes.size());
+  buffer.copy_from_host(bytes);
+  return buffer;
+}
+
+}  // namespace
+
+LinearWeight::LinearWeight(std::shared_ptr<const State> state) noexcept
+    : state_(std::move(state)) {}
+
+LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSource& source,
+                                   LinearActivations activations) {
+  const device::Device& inner = device.internal();
+  require(source.format != WeightFormat::kBf16 || activations == LinearActivations::kBf16,
+          ErrorKind::kInvalidArgument,
+          "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
+          "bf16 activations");
+  const ops::HostWeight host = ops::check_weight_source(source, &inner);
+  const ops::PackedWeight packed = ops::pack_weight(host, activations);
+  const LinearWeightInfo info = {source.format, activations, host.n, host.k};
+  return LinearWeight(std::make_shared<const State>(
+      State{device, info, packed.shape, packed.order, packed.alpha(kernels::WordOrder::kBf16),
+            packed.alpha(kernels::WordOrder::kE4m3), upload(inner, std::as_bytes(packed.bytes())),
+            upload(inner, std::as_bytes(std::span(packed.block_scales)))}));
+}
+
+const LinearWeightInfo& LinearWeight::info() const noexcept {
+  return state_->info;
+}
+
+std::size_t LinearWeight::bytes() const noexcept {
+  return state_->bricks.size_bytes() + state_->block_scales.size_bytes();
+}
+
+const Device& LinearWeight::device() const noexcept {
+  return state_->handle;
+}
+
+Linear::Linear(const LinearWeight& weight, const LinearProblem& problem) {
+  const device::Device& device = weight.internal().device();
+  LinearPlan plan = ops::make_linear_plan(device.info(), weight.info(), problem);
+  const ops::LinearKernel& kernel = ops::find_linear_kernel(plan.kernel);
+  auto entries = ops::load_entries(device, plan.launches);
+  state_ = std::make_unique<State>(State{weight, std::move(plan), kernel, std::move(entries)});
+}
+
+Linear::~Linear() = default;
+Linear::Linear(Linear&&) noexcept = default;
+Linear& Linear::operator=(Linear&&) noexcept = default;
+
+const LinearPlan& Linear::plan() const noexcept {
+  return state_->plan;
+}
+
+void Linear::run(const LinearArguments& arguments) const {
+  const State& state = *state_;
+  if (state.plan.launches.empty()) return;
+  check_arguments(state.plan, arguments);
+  const LinearWeight::State& weight = state.weight.internal();
+  const auto stream = ops::lent_stream(weight.device(), arguments.stream);
+  state.kernel.run({weight.device(), state.plan, weight, arguments, state.entries, stream});
+}
+
+LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,
+                       const LinearProblem& problem) {
+  return ops::make_linear_plan(device.internal().info(), weight, problem);
+}
+
+}  // namespace tilewright

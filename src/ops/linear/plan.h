@@ -1,0 +1,20 @@
+// From a weight and a problem to launches, by arithmetic alone.
+#pragma once
+
+#include "tilewright/linear.h"
+
+#include "device/device.h"
+#include "ops/linear/kernel.h"
+
+namespace tilewright::ops {
+
+/// Errors   as Linear's constructor
+LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeightInfo& weight,
+                            const LinearProblem& problem);
+
+/// Expected microseconds: from the table of measured times (linear_rates.h) of the nearest shape if
+/// the kernel stands there, else by its model. Only its order among kernels means something.
+double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& device,
+                      const LinearWeightInfo& weight, const LinearProblem& problem);
+
+}  // namespace tilewright::ops

@@ -1,0 +1,90 @@
+#include "ops/linear/problem.h"
+
+#include "base/error.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 24, kMaxStride = std::int64_t{1} << 32;
+
+template <class... Args>
+void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (condition) return;
+  fail(ErrorKind::kInvalidArgument, "linear: {}", fmt::format(format, std::forward<Args>(args)...));
+}
+
+void check_stride(const char* name, std::int64_t stride, std::int64_t least, DType dtype) {
+  const std::int64_t step = 16 / linear_elem_bytes(dtype);
+  check(
+      stride >= least && stride <= kMaxStride && stride % step == 0,
+      "row stride of {} = {} elements; expected a multiple of {} (16 bytes of {}) from {} to 2^32",
+      name, stride, step, to_string(dtype), least);
+}
+
+}  // namespace
+
+std::int64_t linear_elem_bytes(DType dtype) noexcept {
+  return bits_per_elem(dtype) / 8;
+}
+
+std::int64_t fp8_columns(std::int64_t k) noexcept {
+  return (k + 63) / 64 * 64;
+}
+
+std::int64_t fp8_scale_rows(std::int64_t m) noexcept {
+  return (m + 3) / 4 * 4;
+}
+
+LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
+                                      const LinearProblem& problem) {
+  LinearProblem p = problem;
+  check(weight.n > 0 && weight.n % 16 == 0, "n = {}; expected a multiple of 16", weight.n);
+  check(weight.k > 0 && weight.k % 16 == 0, "k = {}; expected a multiple of 16", weight.k);
+  check(p.m >= 0 && p.m <= kMaxRows, "m = {}; expected 0 to 2^24 rows of x", p.m);
+  const bool is_fp8 = weight.activations == LinearActivations::kFp8;
+  check(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8),
+        "x_dtype = {} with a weight prepared for {} activations; expected BF16{}",
+        to_string(p.x_dtype), to_string(weight.activations),
+        is_fp8 ? " or F8_E4M3" : ". Prepare the weight for fp8 if x is F8_E4M3.");
+  check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
+        "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
+  if (p.activation_scales == ActivationScales::kAuto)
+    p.activation_scales =
+        weight.format == WeightFormat::kFp8 ? ActivationScales::kBlock128 : ActivationScales::kRow;
+  const std::int64_t columns = p.x_dtype == DType::kF8_E4M3 ? fp8_columns(weight.k) : weight.k;
+  if (p.x_stride == 0) p.x_stride = columns;
+  if (p.out_stride == 0) p.out_stride = weight.n;
+  check_stride("x", p.x_stride, columns, p.x_dtype);
+  check_stride("out", p.out_stride, weight.n, p.out_dtype);
+  return p;
+}
+
+double linear_weight_bytes(const LinearWeightInfo& weight) noexcept {
+  const double elems = static_cast<double>(weight.n) * static_cast<double>(weight.k);
+  switch (weight.format) {
+    case WeightFormat::kBf16:
+      return 2 * elems;
+    case WeightFormat::kFp8:
+      return elems * (1 + 4.0 / (128 * 128));
+    case WeightFormat::kMxfp4:
+      return elems * (0.5 + 1.0 / 32);
+    case WeightFormat::kNvfp4:
+      break;
+  }
+  return elems * (0.5 + 1.0 / 16);
+}
+
+double linear_flops(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {
+  return 2 * static_cast<double>(p.m) * static_cast<double>(weight.n) *
+         static_cast<double>(weight.k);
+}
+
+double linear_bytes(const LinearWeightInfo& weight, const LinearProblem& p) noexcept {
+  const double m = static_cast<double>(p.m);
+  return linear_weight_bytes(weight) +
+         m * static_cast<double>(weight.k * linear_elem_bytes(p.x_dtype)) +
+         m * static_cast<double>(weight.n * linear_elem_bytes(p.out_dtype));
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,27 @@
+// What a prepared weight is on a device.
+#pragma once
+
+#include "tilewright/linear.h"
+
+#include "device/memory.h"
+#include "formats/packed_weight.h"
+
+namespace tilewright {
+
+struct LinearWeight::State {
+  Device handle;  ///< keeps the device open
+  LinearWeightInfo info;
+  kernels::PackedShape shape;
+  kernels::WordOrder order;
+  float alpha_bf16 = 1, alpha_e4m3 = 1;  ///< PackedWeight::alpha()
+  device::Buffer bricks;
+  device::Buffer block_scales;  ///< kFp8: fp32 [k / 128][n / 128]; else empty
+
+  const device::Device& device() const { return handle.internal(); }
+  template <class T>
+  static const T* pointer_to(const device::Buffer& buffer) {
+    return reinterpret_cast<const T*>(buffer.address());
+  }
+};
+
+}  // namespace tilewright

@@ -1,0 +1,287 @@
+#include "ops/moe/bind.h"
+
+#include "base/error.h"
+#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/wide/sm90_wide_bf16.h"
+#include "kernels/linear/wide/sm90_wide_e4m3.h"
+#include "kernels/moe/combine.h"
+#include "kernels/moe/permute.h"
+#include "kernels/moe/route.h"
+#include "kernels/moe/scatter.h"
+#include "kernels/quantize/quantize.h"
+#include "ops/linear/wide_bind.h"
+#include "ops/moe/problem.h"
+#include "ops/operator/planned_launch.h"
+
+#include <cmath>
+
+namespace tilewright::ops {
+
+namespace {
+
+using device::Kernel;
+using device::Stream;
+
+std::int32_t narrow(std::int64_t x) {
+  return static_cast<std::int32_t>(x);
+}
+
+template <class T>
+const T* address_of(const device::Buffer& buffer) {
+  return buffer.size_bytes() == 0 ? nullptr : reinterpret_cast<const T*>(buffer.address());
+}
+
+void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
+  if (!is_needed) return;
+  require(address != nullptr, ErrorKind::kInvalidArgument,
+          "moe: the address of {} is null; the plan needs it", name);
+  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
+          "moe: the address of {} is {}; expected a multiple of {}", name, address, alignment);
+}
+
+}  // namespace
+
+void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
+  const MoeProblem& p = plan.problem;
+  if (p.tokens == 0) return;
+  const bool is_given = p.routing == MoeRouting::kGiven, is_hash = p.routing == MoeRouting::kHash;
+  check_address("x", a.x, true, 16);
+  check_address("ids", a.ids, is_given, 4);
+  check_address("weights", a.weights, is_given, 4);
+  check_address("logits", a.logits, !is_given, 4);
+  check_address("bias", a.bias, p.has_bias, 4);
+  check_address("token_ids", a.token_ids, is_hash, 4);
+  check_address("table", a.table, is_hash, 4);
+  check_address("out", a.out, true, 16);
+  check_address("workspace", a.workspace, true, 256);
+}
+
+const std::int32_t* MoeCall::ids() const noexcept {
+  return problem().routing == MoeRouting::kGiven ? arguments_.ids
+                                                 : at<std::int32_t>(planned_.workspace.ids);
+}
+
+const float* MoeCall::route_weights() const noexcept {
+  return problem().routing == MoeRouting::kGiven ? arguments_.weights
+                                                 : at<float>(planned_.workspace.weights);
+}
+
+const std::int32_t* MoeCall::shared_first() const noexcept {
+  if (!info().has_shared) return nullptr;
+  return at<std::int32_t>(planned_.workspace.offsets) + info().experts;
+}
+
+/// The arguments of each step.
+struct MoeParamsMaker {
+  const MoeCall& call;
+  const MoeProblem& p = call.problem();
+  const MoeWeightsInfo& w = call.info();
+  const MoeWorkspace& at = call.planned_.workspace;
+  const MoeArguments& a = call.arguments_;
+  const device::Device& device = call.weights_.device.internal();
+  std::int64_t rows = moe_rows(w, p);
+  bool is_wide8 = call.planned_.details.kernel == MoeKernel::kWide8;
+  bool has_row_scales =
+      !kernels::kWideE4m3Variants[call.planned_.details.wide8_variant].has_k_scales;
+
+  kernels::MoeRouteParams route() const {
+    return {.logits = a.logits,
+            .bias = p.has_bias ? a.bias : nullptr,
+            .token_ids = a.token_ids,
+            .table = p.routing == MoeRouting::kHash ? a.table : nullptr,
+            .ids = call.at<std::int32_t>(at.ids),
+            .weights = call.at<float>(at.weights),
+            .logits_stride = p.logits_stride == 0 ? w.experts : p.logits_stride,
+            .tokens = narrow(p.tokens),
+            .experts = narrow(w.experts),
+            .topk = narrow(p.topk),
+            .vocab = narrow(p.vocab),
+            .scale = static_cast<float>(p.route_scale),
+            .is_normalized = p.normalize,
+            .is_softmax = p.score == MoeScore::kSoftmax};
+  }
+
+  kernels::MoePermuteParams permute() const {
+    return {.ids = call.ids(),
+            .weights = call.route_weights(),
+            .offsets = call.at<std::int32_t>(at.offsets),
+            .slot_row = call.at<std::int32_t>(at.slot_row),
+            .row_token = call.at<std::int32_t>(at.row_token),
+            .row_weight = call.at<float>(at.row_weight),
+            .status = call.at<kernels::MoeStatus>(at.status),
+            .tokens = narrow(p.tokens),
+            .topk = narrow(p.topk),
+            .experts = narrow(w.experts),
+            .has_shared = w.has_shared};
+  }
+
+  kernels::MoeScatterParams scatter() const {
+    return {.x = static_cast<const std::uint16_t*>(a.x),
+            .slot_row = call.at<const std::int32_t>(at.slot_row),
+            .shared_first = call.shared_first(),
+            .out = call.at<void>(at.x_rows),
+            .scales = is_wide8 ? call.at<float>(at.x_scales) : nullptr,
+            .x_stride = w.hidden,
+            .out_stride_bytes = is_wide8 ? padded_columns(w.hidden) : 2 * w.hidden,
+            .scale_pitch = scale_pitch(rows),
+            .tokens = narrow(p.tokens),
+            .hidden = narrow(w.hidden),
+            .topk = narrow(p.topk),
+            .out_columns = narrow(is_wide8 ? padded_columns(w.hidden) : w.hidden),
+            .is_pow2 = false,
+            .has_row_scales = has_row_scales};
+  }
+
+  kernels::QuantizeParams quantize() const {
+    kernels::QuantizeParams q = {};
+    q.in = call.at<void>(at.h);
+    q.codes = call.at<void>(at.h_codes);
+    q.scales = call.at<void>(at.h_scales);
+    q.in_stride = w.inter;
+    q.code_stride_bytes = padded_columns(w.inter);
+    q.scale_row_stride = 1;
+    q.scale_block_stride = scale_pitch(rows);
+    q.rows = q.out_rows = narrow(rows);
+    q.cols = narrow(w.inter);
+    q.out_cols = narrow(padded_columns(w.inter));
+    q.block_cols = 128;
+    q.is_in_aligned = 1;
+    q.min_amax = kernels::kFp8MinAmax;
+    q.scale_order = kernels::ScaleOrder::kStrided;
+    q.code_order = kernels::CodeOrder::kOperand;
+    return q;
+  }
+
+  kernels::MoeCombineParams combine() const {
+    const auto* const y = call.at<const std::uint16_t>(at.y);
+    return {.rows = y,
+            .slot_row = call.at<const std::int32_t>(at.slot_row),
+            .weights = p.weight_after_down ? call.route_weights() : nullptr,
+            .shared_rows = w.has_shared ? y : nullptr,
+            .shared_first = call.shared_first(),
+            .out = a.out,
+            .rows_stride = w.hidden,
+            .out_stride = w.hidden,
+            .tokens = narrow(p.tokens),
+            .hidden = narrow(w.hidden),
+            .topk = narrow(p.topk)};
+  }
+
+  // What the two products differ in.
+  struct Product {
+    const PackedExperts& experts;
+    bool is_gate_up;
+    std::int64_t k, columns;  // of y
+    void* y;
+  };
+  Product product(bool is_gate_up) const {
+    if (is_gate_up) return {call.weights_.gate_up, true, w.hidden, w.inter, call.at<void>(at.h)};
+    return {call.weights_.down, false, w.inter, w.hidden, call.at<void>(at.y)};
+  }
+  const float* row_weight(const Product& m) const {
+    return m.is_gate_up && !p.weight_after_down ? call.at<const float>(at.row_weight) : nullptr;
+  }
+  const std::int32_t* offsets() const { return call.at<const std::int32_t>(at.offsets); }
+  float limit() const { return static_cast<float>(p.swiglu_limit); }
+
+  kernels::BandParams band(bool is_gate_up) const {
+    const Product m = product(is_gate_up);
+    const kernels::BandTile& tile =
+        is_gate_up ? call.planned_.details.band_gate_up : call.planned_.details.band_down;
+    const kernels::PackedShape& shape = m.experts.shape;
+    kernels::BandParams b = {};
+    b.weights = address_of<std::uint8_t>(m.experts.bricks);
+    b.block_scales = address_of<float>(m.experts.block_scales);
+    b.x = is_gate_up ? static_cast<const std::uint16_t*>(a.x) : call.at<const std::uint16_t>(at.h);
+    b.y = m.y;
+    b.alphas = address_of<float>(m.experts.alphas);
+    b.expert_offsets = offsets();
+    b.row_token = is_gate_up ? call.at<const std::int32_t>(at.row_token) : nullptr;
+    b.row_weight = row_weight(m);
+    b.x_stride = m.k;
+    b.y_stride = m.columns;
+    b.matrix_bytes = shape.bytes();
+    b.n = shape.rows;
+    b.k = shape.k;
+    b.experts = narrow(call.weights_.matrices());
+    b.scale_halves = is_gate_up ? 2 : 1;
+    b.scale_rows = narrow((m.columns + 127) / 128);
+    b.is_swiglu = is_gate_up;
+    b.alpha = 1;
+    b.limit = limit();
+    b.gate_slope = 1;
+    b.cut = tile.cut(b.n, b.k);
+    return b;
+  }
+
+  // What both kernels for many rows are told; x in rows of so many columns.
+  void bind_product(const Product& m, const void* x, std::int64_t columns, int elem_bytes,
+                    int box_rows, kernels::WideParams& b) const {
+    bind_wide(device,
+              {.x = {m.is_gate_up ? "rows of x" : "rows of h", x, columns, rows,
+                     columns * elem_bytes, elem_bytes, box_rows},
+               .bricks = address_of<std::uint8_t>(m.experts.bricks),
+               .block_scales = address_of<float>(m.experts.block_scales),
+               .shape = m.experts.shape,
+               .y = m.y,
+               .y_pitch = m.columns},
+              b);
+    b.alphas = address_of<float>(m.experts.alphas);
+    b.row_weights = row_weight(m);
+    b.segments = offsets();
+    b.matrices = narrow(call.weights_.matrices());
+    b.swiglu_limit = limit();
+    b.is_swiglu = m.is_gate_up;
+  }
+
+  kernels::WideBf16Params wide(bool is_gate_up) const {
+    const Product m = product(is_gate_up);
+    const MoeWideTile& tile = call.planned_.details.wide;
+    kernels::WideBf16Params b = {};
+    bind_product(m, call.at<void>(is_gate_up ? at.x_rows : at.h), m.k, 2, kernels::kWideGranule, b);
+    b.tile_tokens = tile.tile_tokens;
+    b.token_group = tile.token_group;
+    b.box_tokens = kernels::kWideGranule;
+    b.cluster_rows = tile.cluster_rows;
+    b.stages = tile.stages;
+    return b;
+  }
+
+  kernels::WideE4m3Params wide8(bool is_gate_up) const {
+    const Product m = product(is_gate_up);
+    const kernels::WideE4m3Variant& variant =
+        kernels::kWideE4m3Variants[call.planned_.details.wide8_variant];
+    kernels::WideE4m3Params b = {};
+    bind_product(m, call.at<void>(is_gate_up ? at.x_rows : at.h_codes), padded_columns(m.k), 1,
+                 kernels::WideE4m3Variant::box_tokens(), b);
+    b.tile_tokens = variant.tokens;
+    b.token_group = 4;
+    b.alpha = m.experts.e4m3_alpha();
+    b.x_scales = call.at<const float>(is_gate_up ? at.x_scales : at.h_scales);
+    b.x_scale_pitch = narrow(scale_pitch(rows));
+    b.format = m.experts.shape.format;
+    return b;
+  }
+};
+
+void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stream) const {
+  const MoeLaunch& l = planned_.plan.launches[index];
+  const device::LaunchConfig config = dependent_launch(l);
+  const MoeParamsMaker make = {*this};
+  const bool is_gate_up = l.step == "gate_up";
+  if (l.step == "route") return kernel.launch(config, make.route(), stream);
+  if (l.step == "permute") return kernel.launch(config, make.permute(), stream);
+  if (l.step == "scatter") return kernel.launch(config, make.scatter(), stream);
+  if (l.step == "quantize") return kernel.launch(config, make.quantize(), stream);
+  if (l.step == "combine") return kernel.launch(config, make.combine(), stream);
+  switch (planned_.details.kernel) {
+    case MoeKernel::kBand:
+      return kernel.launch(config, make.band(is_gate_up), stream);
+    case MoeKernel::kWide:
+      return kernel.launch(config, make.wide(is_gate_up), stream);
+    case MoeKernel::kWide8:
+      return kernel.launch(config, make.wide8(is_gate_up), stream);
+  }
+}
+
+}  // namespace tilewright::ops

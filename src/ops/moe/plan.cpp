@@ -1,0 +1,403 @@
+#include "ops/moe/plan.h"
+
+#include "base/error.h"
+#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/wide/sm90_wide_bf16.h"
+#include "kernels/linear/wide/sm90_wide_e4m3.h"
+#include "kernels/moe/combine.h"
+#include "kernels/moe/permute.h"
+#include "kernels/moe/route.h"
+#include "kernels/moe/scatter.h"
+#include "kernels/quantize/activation_fp8.h"
+#include "ops/linear/pack.h"
+#include "ops/moe/problem.h"
+#include "ops/moe/rates.h"
+#include "ops/operator/ceil_div.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8};
+constexpr std::int64_t kLargestSharedBytes = 232448;
+
+// Why a kernel cannot do it; empty if it can.
+std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
+  if (device.compute_capability != 90)
+    return fmt::format("exists for compute capability 9.0; the device has {}",
+                       device.compute_capability / 10.0);
+  const bool is_fp8 = w.activations == LinearActivations::kFp8;
+  if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
+    return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
+  if (kernel == MoeKernel::kWide8 && !is_fp8) return "needs weights prepared for fp8 activations";
+  if (kernel == MoeKernel::kWide8 && w.format == WeightFormat::kBf16)
+    return "multiplies weights of 4 or 8 bits; these are bf16";
+  if (kernel == MoeKernel::kWide8 && w.hidden > kernels::kMoeScatterMaxColumns)
+    return fmt::format("is for hidden up to {}", kernels::kMoeScatterMaxColumns);
+  return {};
+}
+
+// Expected time of the two products. Tokens of an expert cost their share of the tensor cores at
+// the measured rate, in whole tiles; below, memory decides.
+double cost_us(MoeKernel kernel, const MoeWeightsInfo& w, const MoeProblem& p) {
+  const MoeRates& rates = moe_rates(kernel);
+  const double active = std::max(expected_active_experts(w, p), 1.0);
+  const double rows = static_cast<double>(moe_rows(w, p));
+  const double per_expert = rows / active;
+  const double tiles = std::ceil(per_expert / rates.tile_tokens);
+  const double reads = rates.rereads ? std::max(1.0, tiles) : 1.0;
+  const double memory = moe_bytes(w, p) * reads / rates.bytes_per_s;
+  const double padded = per_expert + rates.granule / 2.0;
+  const double flops = 6.0 * static_cast<double>(w.hidden * w.inter) * active * padded;
+  const double moved = rates.moved_bytes * rows * static_cast<double>(w.hidden) / 3.5e12;
+  return 1e6 * (std::max(memory, flops / rates.flops_per_s) + moved) + rates.fixed_us;
+}
+
+struct Choice {
+  MoeKernel kernel = MoeKernel::kBand;
+  std::vector<MoeCandidate> candidates;
+};
+
+Choice choose(const device::DeviceInfo& device, const MoeWeightsInfo& w, const MoeProblem& p) {
+  Choice choice;
+  double best = std::numeric_limits<double>::infinity();
+  std::string reasons;
+  bool is_known = p.kernel == "auto";
+  for (const MoeKernel kernel : kKernels) {
+    MoeCandidate c = {.name = to_string(kernel), .reason = obstacle(kernel, device, w)};
+    c.is_possible = c.reason.empty();
+    is_known = is_known || p.kernel == c.name;
+    if (c.is_possible) {
+      c.cost_us = cost_us(kernel, w, p);
+      const bool is_wanted = p.kernel == "auto" || p.kernel == c.name;
+      if (is_wanted && c.cost_us < best) {
+        best = c.cost_us;
+        choice.kernel = kernel;
+      }
+    } else {
+      reasons += fmt::format("\n  {} {}", c.name, c.reason);
+    }
+    choice.candidates.push_back(std::move(c));
+  }
+  require(is_known, ErrorKind::kInvalidArgument,
+          "moe: kernel = {}; expected auto, band, wide or wide8", p.kernel);
+  require(best < std::numeric_limits<double>::infinity(), ErrorKind::kUnsupported,
+          "moe: {} do it on {}:{}",
+          p.kernel == "auto" ? "no kernel can" : "kernel " + p.kernel + " cannot", device.name,
+          reasons);
+  for (MoeCandidate& c : choice.candidates) {
+    if (!c.is_possible || c.name == to_string(choice.kernel)) continue;
+    c.reason = p.kernel != "auto"
+                   ? "was not asked for"
+                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
+  }
+  return choice;
+}
+
+// Rows of h and of y, and the columns that make them.
+struct Product {
+  std::int64_t n, k;
+};
+
+double rows_per_expert(const MoeWeightsInfo& w, const MoeProblem& p) {
+  const double active = expected_active_experts(w, p) + (w.has_shared ? 1 : 0);
+  return static_cast<double>(moe_rows(w, p)) / std::max(1.0, active);
+}
+
+// CTAs of a band launch that an SM holds: two hide each other's ends.
+constexpr int kBandCtasPerSm = 2;
+
+// As deep a ring as fits beside another CTA.
+int most_stages(const device::DeviceInfo& device, kernels::BandTile tile) {
+  const int room =
+      device.shared_per_sm_bytes / kBandCtasPerSm - device.shared_per_block_reserved_bytes;
+  tile.stages = 0;
+  return std::min((room - tile.shared_bytes()) / tile.stage_bytes(), kernels::BandTile::kMaxStages);
+}
+
+// Tokens of a unit: as many as nearly all experts have. More than 32 cost registers that others
+// need, so that experts with more are read again, out of the L2 cache.
+int band_tokens(double per_expert) {
+  const double wanted = per_expert + 3 * std::sqrt(per_expert);
+  return wanted <= 8 ? 8 : wanted <= 16 ? 16 : 32;
+}
+
+// The tile whose busiest cluster is done first. Few warps need more instructions for a weight: on
+// an H200, 7 warps did 224 rows in the time of 165 with 4 and 155 with 3.
+kernels::BandTile band_tile(const device::DeviceInfo& device, const MoeWeightsInfo& w,
+                            const MoeProblem& p, const Product& product) {
+  const double active = std::max(1.0, expected_active_experts(w, p) + (w.has_shared ? 1 : 0));
+  const double per_expert = rows_per_expert(w, p);
+  const int tokens = band_tokens(per_expert);
+  const double blocks = active * std::max(1.0, per_expert / tokens);
+  const auto steps = static_cast<double>(ceil_div(product.k, 2 * kernels::kBrickK));
+  kernels::BandTile best = {};
+  double least = std::numeric_limits<double>::infinity();
+  for (int warps = kernels::BandTile::kMaxWarps; warps >= 3; --warps) {
+    for (const int cluster : {1, 2}) {
+      kernels::BandTile tile = {.format = to_kernel(w.format),
+                                .tokens = tokens,
+                                .warps = warps,
+                                .k_groups = 1,
+                                .cluster = cluster,
+                                .stages = 2,
+                                .is_grouped = true};
+      tile.stages = most_stages(device, tile);
+      if (!tile.is_possible() || tile.stages < 2) continue;
+      const double units = blocks * ceil_div(product.n, tile.rows());
+      const double waves = units * cluster / (kBandCtasPerSm * device.num_sms);
+      const double cost = std::max(std::ceil(waves), waves + 0.5) * tile.rows() *
+                          (1 + 3.0 / warps) * (steps / cluster + 0.5 * cluster);
+      if (cost >= 0.999 * least) continue;
+      least = cost;
+      best = tile;
+    }
+  }
+  require(best.stages >= 2, ErrorKind::kInternal, "moe: no tile of the band kernel fits");
+  return best;
+}
+
+kernels::WideBf16Layout wide_layout(const MoeWeightsInfo& w, const MoeWideTile& tile) {
+  return {kernels::brick_bytes(to_kernel(w.format)), tile.tile_tokens,
+          static_cast<int>(w.experts + w.has_shared), tile.rows};
+}
+
+// Few tokens: tall tiles. More: the mean and a little, so that most experts fit whole tiles, and
+// pairs of CTAs below each other that share their tokens (measured 5 to 12 % faster).
+MoeWideTile wide_tile(const MoeWeightsInfo& w, const MoeProblem& p) {
+  const double per_expert = rows_per_expert(w, p);
+  MoeWideTile tile = {kernels::kWideBf16TallRows, kernels::kWideBf16TallMaxTokens, 1, 4, 0};
+  if (per_expert > kernels::kWideBf16TallMaxTokens) {
+    const double wanted = per_expert + 1.5 * std::sqrt(per_expert);
+    const auto tiles = std::ceil(wanted / kernels::kWideBf16MaxTokens);
+    const auto granules = static_cast<int>(std::ceil(wanted / tiles / kernels::kWideGranule));
+    tile.rows = kernels::kWideBf16Rows;
+    tile.tile_tokens = std::clamp(granules * kernels::kWideGranule, kernels::kWideGranule,
+                                  kernels::kWideBf16MaxTokens);
+    tile.cluster_rows = 2;
+  }
+  tile.stages = wide_layout(w, tile).stages();
+  return tile;
+}
+
+// Scales per token for weights of 4 bits, whose sums then stay in the tensor cores for longer; per
+// 128 columns for FP8 weights, which have scales of blocks themselves.
+int wide8_variant(const MoeWeightsInfo& w, const MoeProblem& p) {
+  constexpr std::int64_t kDeepest = 8192;  // of one level of sums: kernels/linear/README.md
+  constexpr double kOneLevel = 1.25;       // as fast as two levels, where products bind
+  constexpr double kProductsBind = 96;     // from so many tokens of an expert on
+  const bool is_fp4 = kernels::is_fp4(to_kernel(w.format));
+  const double mean = rows_per_expert(w, p), wanted = mean + 1.5 * std::sqrt(mean);
+  int best = -1, index = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const kernels::WideE4m3Variant& v : kernels::kWideE4m3Variants) {
+    const bool is_deep = v.promote == 0 && std::max(w.hidden, w.inter) > kDeepest;
+    // Tokens that are paid for: whole tiles, and a narrow one if the rest fits it.
+    const double whole = std::floor(wanted / v.tokens) * v.tokens;
+    const double rest = wanted - whole <= v.narrow ? v.narrow : v.tokens;
+    const double speed = v.promote == 0 && mean >= kProductsBind ? kOneLevel : 1;
+    const double cost = (whole + rest) / speed;
+    if (v.is_fp4 == is_fp4 && v.has_k_scales != is_fp4 && !is_deep && cost < least) {
+      least = cost;
+      best = index;
+    }
+    ++index;
+  }
+  require(best >= 0, ErrorKind::kInternal, "moe: no kernel of FP8 activations for {} weights",
+          to_string(w.format));
+  return best;
+}
+
+class Launches {
+ public:
+  Launches(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
+           const MoeProblem& problem, const MoePlanDetails& details)
+      : device_(device), w_(weights), p_(problem), details_(details) {}
+
+  std::vector<MoeLaunch> make() {
+    if (p_.routing != MoeRouting::kGiven) {
+      add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
+          kernels::kMoeRouteThreads);
+    }
+    const std::uint32_t ctas = permute_ctas();
+    add("permute", "moe_permute", {ctas, 1, 1}, kernels::kMoePermuteThreads, ctas,
+        kernels::kMoePermuteSharedBytes);
+    if (details_.kernel != MoeKernel::kBand) add_scatter();
+    add_product("gate_up", 2 * w_.inter, details_.band_gate_up);
+    if (details_.kernel == MoeKernel::kWide8) add_quantize();
+    add_product("down", w_.hidden, details_.band_down);
+    add("combine", p_.out_dtype == DType::kF32 ? "moe_combine_f32" : "moe_combine_bf16",
+        {ctas_for(w_.hidden, kernels::kMoeCombineColumns), static_cast<std::uint32_t>(p_.tokens),
+         1},
+        kernels::kMoeCombineThreads);
+    return std::move(launches_);
+  }
+
+ private:
+  void add(std::string step, std::string entry, std::array<std::uint32_t, 3> grid, int threads,
+           std::uint32_t cluster = 1, std::int64_t shared_bytes = 0) {
+    launches_.push_back({std::move(step),
+                         std::move(entry),
+                         grid,
+                         {static_cast<std::uint32_t>(threads), 1, 1},
+                         cluster,
+                         static_cast<std::uint32_t>(shared_bytes)});
+  }
+
+  std::uint32_t permute_ctas() const {
+    std::uint32_t ctas = 1;
+    while (ctas < kernels::kMoePermuteMaxCtas &&
+           ctas * kernels::kMoePermuteSlotsPerCta < p_.tokens * p_.topk)
+      ctas *= 2;
+    return ctas;
+  }
+
+  void add_scatter() {
+    const auto tokens = static_cast<std::uint32_t>(p_.tokens);
+    if (details_.kernel == MoeKernel::kWide8) {
+      add("scatter", "moe_scatter_e4m3", {tokens, 1, 1},
+          kernels::moe_scatter_threads(padded_columns(w_.hidden)));
+    } else {
+      add("scatter", "moe_scatter_bf16",
+          {ctas_for(w_.hidden, kernels::kMoeScatterColumns), tokens, 1},
+          kernels::kMoeScatterThreads);
+    }
+  }
+
+  void add_quantize() {
+    const std::int64_t rows = moe_rows(w_, p_), columns = padded_columns(w_.inter);
+    if (kernels::kWideE4m3Variants[details_.wide8_variant].has_k_scales) {
+      add("quantize", "quantize_fp8_block_bf16", {kernels::fp8_block_ctas(rows, columns), 1, 1},
+          kernels::kQuantizeThreads);
+    } else {
+      add("quantize", "quantize_fp8_token_bf16", {static_cast<std::uint32_t>(rows), 1, 1},
+          static_cast<int>(kernels::fp8_token_threads(columns)));
+    }
+  }
+
+  // CTAs for the tiles of a product: as many as the device holds, or as tiles that there can be,
+  // whatever the routing.
+  std::uint32_t persistent_ctas(std::int64_t tiles_of_rows, std::int64_t tile_tokens, int cluster,
+                                int ctas_per_sm = 1) const {
+    const std::int64_t rows = moe_rows(w_, p_);
+    const std::int64_t blocks =
+        std::min(rows, std::int64_t{w_.experts + w_.has_shared}) + rows / tile_tokens;
+    const std::int64_t clusters = std::max(1, device_.num_sms * ctas_per_sm / cluster);
+    return static_cast<std::uint32_t>(std::min(clusters, blocks * tiles_of_rows) * cluster);
+  }
+
+  void add_product(const char* step, std::int64_t n, const kernels::BandTile& band) {
+    if (details_.kernel == MoeKernel::kBand) {
+      add(step, fmt::format("linear_band_{}_n{}", band_format_name(w_), band.entry_tokens()),
+          {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster, kBandCtasPerSm), 1,
+           1},
+          band.threads(), static_cast<std::uint32_t>(band.cluster), band.shared_bytes());
+    } else if (details_.kernel == MoeKernel::kWide) {
+      const MoeWideTile& tile = details_.wide;
+      const std::int64_t row_tiles = ceil_div(n, tile.rows * tile.cluster_rows);
+      add(step,
+          fmt::format("linear_wide_bf16_{}{}", tile.is_tall() ? "tall_" : "", to_string(w_.format)),
+          {persistent_ctas(row_tiles, tile.tile_tokens, tile.cluster_rows), 1, 1},
+          tile.is_tall() ? kernels::kWideBf16TallThreads : kernels::kWideBf16Threads,
+          static_cast<std::uint32_t>(tile.cluster_rows), wide_layout(w_, tile).shared_bytes());
+    } else {
+      const kernels::WideE4m3Variant& v = kernels::kWideE4m3Variants[details_.wide8_variant];
+      const std::int64_t row_tiles = ceil_div(n, kernels::WideE4m3Variant::kRows);
+      add(step, fmt::format("linear_wide_e4m3_{}", v.name),
+          {persistent_ctas(row_tiles, v.tokens, 1), 1, 1}, kernels::WideE4m3Variant::kThreads, 1,
+          v.shared_bytes());
+    }
+  }
+
+  const device::DeviceInfo& device_;
+  const MoeWeightsInfo& w_;
+  const MoeProblem& p_;
+  const MoePlanDetails& details_;
+  std::vector<MoeLaunch> launches_;
+};
+
+MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKernel kernel) {
+  MoeWorkspace at;
+  const auto take = [&](std::int64_t bytes) {
+    constexpr std::size_t kAlignment = 256;
+    const std::size_t here = at.total;
+    at.total += (static_cast<std::size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+    return here;
+  };
+  const std::int64_t slots = p.tokens * p.topk, rows = moe_rows(w, p);
+  at.status = take(sizeof(kernels::MoeStatus));
+  at.offsets = take((w.experts + 2) * 4);
+  at.slot_row = take(slots * 4);
+  at.row_token = take(rows * 4);
+  at.row_weight = take(rows * 4);
+  if (p.routing != MoeRouting::kGiven) {
+    at.ids = take(slots * 4);
+    at.weights = take(slots * 4);
+  }
+  at.h = take(rows * w.inter * 2);
+  at.x_rows = at.y = take(rows * w.hidden * 2);  // e4m3 rows are padded, but half as wide or 128
+  if (kernel == MoeKernel::kWide8) {
+    at.x_rows = take(rows * padded_columns(w.hidden));
+    at.x_scales = take(padded_columns(w.hidden) / 128 * scale_pitch(rows) * 4);
+    at.h_codes = take(rows * padded_columns(w.inter));
+    at.h_scales = take(padded_columns(w.inter) / 128 * scale_pitch(rows) * 4);
+  }
+  return at;
+}
+
+}  // namespace
+
+const char* to_string(MoeKernel kernel) noexcept {
+  switch (kernel) {
+    case MoeKernel::kBand:
+      return "band";
+    case MoeKernel::kWide:
+      return "wide";
+    default:
+      return "wide8";
+  }
+}
+
+std::string band_format_name(const MoeWeightsInfo& w) {
+  const bool is_braided =
+      w.activations == LinearActivations::kFp8 && kernels::is_fp4(to_kernel(w.format));
+  return fmt::format("{}{}", to_string(w.format), is_braided ? "_braided" : "");
+}
+
+MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
+                         const MoeProblem& problem) {
+  check_moe_problem(weights, problem);
+  MoePlanned out;
+  out.plan.weights = weights;
+  out.plan.problem = problem;
+  Choice choice = choose(device, weights, problem);
+  out.details.kernel = choice.kernel;
+  out.plan.kernel = to_string(choice.kernel);
+  out.plan.candidates = std::move(choice.candidates);
+  if (choice.kernel == MoeKernel::kBand) {
+    out.details.band_gate_up =
+        band_tile(device, weights, problem, {2 * weights.inter, weights.hidden});
+    out.details.band_down = band_tile(device, weights, problem, {weights.hidden, weights.inter});
+  }
+  if (choice.kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
+  if (choice.kernel == MoeKernel::kWide8)
+    out.details.wide8_variant = wide8_variant(weights, problem);
+  out.plan.flops = moe_flops(weights, problem);
+  out.plan.bytes = moe_bytes(weights, problem);
+  out.plan.expected_experts =
+      expected_active_experts(weights, problem) + (weights.has_shared && problem.tokens > 0);
+  if (problem.tokens == 0) return out;
+  out.workspace = make_workspace(weights, problem, choice.kernel);
+  out.plan.workspace_bytes = out.workspace.total;
+  out.plan.launches = Launches(device, weights, problem, out.details).make();
+  return out;
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,72 @@
+// From a problem to launches and a workspace, by arithmetic alone.
+#pragma once
+
+#include "tilewright/moe.h"
+
+#include "device/device.h"
+#include "formats/packed_weight.h"
+#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/wide/sm90_wide_bf16.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tilewright::ops {
+
+/// How the two products are done.
+enum class MoeKernel {
+  kBand,   ///< few tokens per expert: memory decides. bf16
+  kWide,   ///< many: bf16 products, rows gathered
+  kWide8,  ///< many: FP8 products, rows gathered and quantised
+};
+const char* to_string(MoeKernel kernel) noexcept;
+
+/// How a wide launch cuts one of the products.
+struct MoeWideTile {
+  int rows;  ///< of a CTA's tile: kWideBf16Rows, or kWideBf16TallRows
+  int tile_tokens, cluster_rows, token_group, stages;
+
+  bool is_tall() const noexcept { return rows == kernels::kWideBf16TallRows; }
+};
+
+/// What only the kernels' arguments need.
+struct MoePlanDetails {
+  MoeKernel kernel = MoeKernel::kBand;
+  kernels::BandTile band_gate_up = {}, band_down = {};
+  MoeWideTile wide = {};
+  int wide8_variant = 0;
+};
+
+/// Where things stand in the workspace, in bytes. What a plan does not use has size 0.
+struct MoeWorkspace {
+  std::size_t status = 0, offsets = 0, slot_row = 0, row_token = 0, row_weight = 0;
+  std::size_t ids = 0, weights = 0;  ///< unless they are given
+  std::size_t x_rows = 0, x_scales = 0, h = 0, h_codes = 0, h_scales = 0;
+  std::size_t y = 0;  ///< in the place of x_rows
+  std::size_t total = 0;
+};
+
+struct MoePlanned {
+  MoePlan plan;
+  MoePlanDetails details;
+  MoeWorkspace workspace;
+};
+
+/// Errors   as Moe's constructor
+MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo& weights,
+                         const MoeProblem& problem);
+
+/// Columns of e4m3 rows: whole blocks of 128.
+constexpr std::int64_t padded_columns(std::int64_t columns) {
+  return (columns + 127) / 128 * 128;
+}
+/// Scales of a column block are a row of this many: one per row of x, 16-byte aligned.
+constexpr std::int64_t scale_pitch(std::int64_t rows) {
+  return (rows + 3) / 4 * 4;
+}
+
+/// "nvfp4", "nvfp4_braided", ...: what a band entry is called after.
+std::string band_format_name(const MoeWeightsInfo& weights);
+
+}  // namespace tilewright::ops

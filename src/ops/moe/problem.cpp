@@ -1,0 +1,95 @@
+#include "ops/moe/problem.h"
+
+#include "base/error.h"
+#include "formats/packed_weight.h"
+#include "kernels/moe/route.h"
+#include "ops/linear/pack.h"
+#include "ops/operator/float_checks.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright::ops {
+
+namespace {
+
+template <class... Args>
+void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
+  if (condition) return;
+  fail(ErrorKind::kInvalidArgument, "moe: {}", fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+void check_moe_weights(const MoeWeightsInfo& w) {
+  check(w.experts >= 1 && w.experts <= kernels::kMoeMaxExperts, "experts = {}; expected 1 to {}",
+        w.experts, kernels::kMoeMaxExperts);
+  for (const auto& [name, value] : {std::pair{"hidden", w.hidden}, std::pair{"inter", w.inter}}) {
+    check(value >= 16 && value % 16 == 0 && value <= 1 << 20,
+          "{} = {}; expected a multiple of 16 from 16 to 2^20. Pad the weights with zeros.", name,
+          value);
+  }
+}
+
+void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
+  check_moe_weights(w);
+  check(p.tokens >= 0 && p.tokens <= kMaxMoeTokens, "tokens = {}; expected 0 to {}. Split them.",
+        p.tokens, kMaxMoeTokens);
+  check(p.topk >= 1 && p.topk <= kernels::kMoeMaxTopk && p.topk <= w.experts,
+        "topk = {} of {} experts; expected 1 to {}", p.topk, w.experts,
+        std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk));
+  check(p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
+        "swiglu_limit = {}; expected a normal number of fp32 > 0, infinity for none",
+        p.swiglu_limit);
+  check(is_zero_or_normal_float(p.route_scale),
+        "route_scale = {}; expected a finite number: 0, or a normal one of fp32", p.route_scale);
+  check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
+        "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
+  const bool is_hash = p.routing == MoeRouting::kHash;
+  check(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0,
+        "vocab = {}; expected the rows of the table if routing is by hash, and 0 otherwise",
+        p.vocab);
+  check(p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
+        "logits_stride = {}; expected 0, or {} (experts) to 2^20", p.logits_stride, w.experts);
+  check(!p.has_bias || p.routing == MoeRouting::kLogits,
+        "has_bias is set, but only routing by logits has a bias: it moves the selection");
+}
+
+std::int64_t moe_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  return p.tokens * (p.topk + (w.has_shared ? 1 : 0));
+}
+
+double expected_active_experts(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  const auto experts = static_cast<double>(w.experts);
+  const double missed = 1 - static_cast<double>(p.topk) / experts;
+  return experts * (1 - std::pow(missed, static_cast<double>(p.tokens)));
+}
+
+double expert_bytes(const MoeWeightsInfo& w) noexcept {
+  const auto bytes = [&](std::int64_t n, std::int64_t k) {
+    const kernels::PackedShape shape = {to_kernel(w.format), static_cast<std::int32_t>(n),
+                                        static_cast<std::int32_t>(k)};
+    return static_cast<double>(shape.bytes());
+  };
+  return bytes(2 * w.inter, w.hidden) + bytes(w.hidden, w.inter);
+}
+
+double moe_flops(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  return 6.0 * static_cast<double>(w.hidden) * static_cast<double>(w.inter) *
+         static_cast<double>(moe_rows(w, p));
+}
+
+double moe_bytes(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
+  const auto tokens = static_cast<double>(p.tokens), rows = static_cast<double>(moe_rows(w, p));
+  const double active = expected_active_experts(w, p) + (w.has_shared && p.tokens > 0 ? 1.0 : 0.0);
+  const double out = p.out_dtype == DType::kF32 ? 4 : 2;
+  return active * expert_bytes(w) + tokens * static_cast<double>(w.hidden) * (2 + out) +
+         rows * static_cast<double>(w.inter) * 4;
+}
+
+double moe_floor_us(const MoeWeightsInfo& w, const MoeProblem& p, double bytes_per_s,
+                    double flops_per_s) noexcept {
+  return 1e6 * std::max(moe_bytes(w, p) / bytes_per_s, moe_flops(w, p) / flops_per_s);
+}
+
+}  // namespace tilewright::ops

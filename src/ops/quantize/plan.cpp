@@ -1,0 +1,247 @@
+#include "ops/quantize/plan.h"
+
+#include "base/error.h"
+#include "formats/scale_layout.h"
+#include "kernels/quantize/activation_fp8.h"
+#include "kernels/quantize/fp4.h"
+#include "kernels/quantize/weight_fp8.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+using kernels::QuantizeParams;
+
+constexpr std::int64_t kMaxChunks = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxGridY = 65535;
+
+template <class... Args>
+void check(bool is_right, fmt::format_string<Args...> format, Args&&... args) {
+  if (is_right) return;
+  fail(ErrorKind::kInvalidArgument, "quantize: {}",
+       fmt::format(format, std::forward<Args>(args)...));
+}
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool is_tile(const BlockFormat& format) {
+  return format.block_rows > 1;
+}
+
+const char* type_name(DType dtype) {
+  return dtype == DType::kBF16 ? "bf16" : dtype == DType::kF16 ? "f16" : "f32";
+}
+
+// Columns come in these units: whole blocks, whole chunks of a thread, rows aligned to 16 bytes.
+std::int64_t column_unit(const QuantizeProblem& p, const BlockFormat& format) {
+  std::int64_t unit = is_per_token(p) ? 64 : std::max(format.block_cols, 32);
+  if (p.has_operand_order) unit = std::max<std::int64_t>(unit, 64);
+  if (p.has_128x4_scales) unit = std::max<std::int64_t>(unit, kScaleTileCols * format.block_cols);
+  return unit;
+}
+
+std::int64_t row_unit(const QuantizeProblem& p, const BlockFormat& format) {
+  return p.has_128x4_scales ? std::max<std::int64_t>(kScaleTileRows, format.block_rows)
+                            : format.block_rows;
+}
+
+void check_options(const QuantizeProblem& p, const BlockFormat& format) {
+  const bool is_nvfp4 = format.has_tensor_scale, is_e4m3 = format.element == kE4m3;
+  check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF32,
+        "dtype = {}; expected BF16, F16 or F32", to_string(p.dtype));
+  check(is_nvfp4 || p.scales == "nearest",
+        "scales = {} with format = {}; only nvfp4 has a choice of scales", p.scales, p.format);
+  check(is_nvfp4 || (!p.encode_scale && !p.has_encode_scale_address),
+        "encode_scale given with format = {}; only nvfp4 has a scale per matrix", p.format);
+  check(!p.encode_scale || !p.has_encode_scale_address,
+        "encode_scale and has_encode_scale_address are both set; leave one out");
+  const float g = p.encode_scale.value_or(1);
+  check(std::isfinite(g) && g > 0 && std::isfinite(1 / g),
+        "encode_scale = {}; expected a number above 0 that is finite, as is its reciprocal. "
+        "Checkpoints store the reciprocal",
+        g);
+  check(!p.has_operand_order || is_e4m3, "has_operand_order with format = {}; it is of e4m3",
+        p.format);
+  check(!p.has_128x4_scales || (format.scale.bits() <= 8 && !is_tile(format) && !is_per_token(p)),
+        "has_128x4_scales with format = {}; it is for rows of one-byte scales", p.format);
+  check(!p.has_128x4_scales || !p.has_block_major_scales,
+        "has_128x4_scales and has_block_major_scales are both set; leave one out");
+}
+
+void check_extent(const char* name, std::int64_t value) {
+  check(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() - 256,
+        "{} = {}; expected 0 to 2^31 - 257", name, value);
+}
+
+// Fills in what is 0.
+void complete_extents(QuantizeProblem& p, const BlockFormat& format) {
+  check_extent("rows", p.rows);
+  check_extent("cols", p.cols);
+  check_extent("out_rows", p.out_rows);
+  check_extent("out_cols", p.out_cols);
+  if (p.row_stride == 0) p.row_stride = p.cols;
+  check(p.row_stride >= p.cols, "row_stride = {}; expected at least cols = {}", p.row_stride,
+        p.cols);
+  const std::int64_t rows = row_unit(p, format), cols = column_unit(p, format);
+  if (p.out_rows == 0) p.out_rows = round_up(p.rows, rows);
+  if (p.out_cols == 0) p.out_cols = round_up(p.cols, cols);
+  check(p.out_rows >= p.rows && p.out_rows % rows == 0,
+        "out_rows = {}; expected a multiple of {} of at least rows = {}", p.out_rows, rows, p.rows);
+  check(p.out_cols >= p.cols && p.out_cols % cols == 0,
+        "out_cols = {}; expected a multiple of {} of at least cols = {}", p.out_cols, cols, p.cols);
+  const std::int64_t chunks = p.out_cols / kernels::kQuantizeChunk;
+  check(chunks == 0 || p.out_rows <= kMaxChunks / chunks,
+        "{} x {} are too many for one call; at most 2^31 - 1 groups of 16. Split the rows",
+        p.out_rows, p.out_cols);
+  check(!is_tile(format) || p.out_rows / format.block_rows <= kMaxGridY,
+        "out_rows = {}; at most {} for {}. Split the rows", p.out_rows,
+        kMaxGridY * format.block_rows, p.format);
+}
+
+void choose_kernel(QuantizePlan& plan, const device::DeviceInfo& device) {
+  const QuantizeProblem& p = plan.problem;
+  const BlockFormat format = quantize_format(p);
+  const char* const type = type_name(p.dtype);
+  const auto narrow = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+  plan.block = {kernels::kQuantizeThreads, 1, 1};
+  if (is_tile(format)) {
+    plan.entry = fmt::format("quantize_fp8_tile_{}", type);
+    plan.grid = {narrow(kernels::fp8_tiles(p.out_cols)), narrow(kernels::fp8_tiles(p.out_rows)), 1};
+  } else if (is_per_token(p)) {
+    plan.entry = fmt::format("quantize_fp8_token_{}", type);
+    plan.grid = {narrow(p.out_rows), 1, 1};
+    plan.block[0] = kernels::fp8_token_threads(p.out_cols);
+  } else if (format.element == kE4m3) {
+    plan.entry = fmt::format("quantize_fp8_block_{}", type);
+    plan.grid = {kernels::fp8_block_ctas(p.out_rows, p.out_cols), 1, 1};
+  } else if (!format.has_tensor_scale) {
+    plan.entry = fmt::format("quantize_mxfp4_{}", type);
+    plan.grid = {narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)), 1, 1};
+  } else {
+    const ScaleChoice choice = scale_choice(p.scales);
+    const bool best = choice == ScaleChoice::kFourOverSix || choice == ScaleChoice::kExactBest;
+    plan.is_cooperative = !p.encode_scale && !p.has_encode_scale_address;
+    plan.entry = fmt::format("quantize_nvfp4_{}{}{}", plan.is_cooperative ? "amax_" : "",
+                             best ? "best_" : "", type);
+    plan.grid = {plan.is_cooperative
+                     ? kernels::nvfp4_amax_ctas(p.out_rows, p.out_cols, device.num_sms, best)
+                     : narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)),
+                 1, 1};
+    if (plan.is_cooperative) plan.workspace_bytes = plan.grid[0] * sizeof(float);
+  }
+}
+
+void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
+  if (!is_needed) return;
+  check(address != nullptr, "the address of {} is null; the plan needs it", name);
+  check(reinterpret_cast<std::uintptr_t>(address) % alignment == 0,
+        "the address of {} is {}; expected a multiple of {}", name, address, alignment);
+}
+
+}  // namespace
+
+bool is_per_token(const QuantizeProblem& problem) {
+  return problem.format == "fp8_token" || problem.format == "fp8_token_ue8m0";
+}
+
+BlockFormat quantize_format(const QuantizeProblem& p) {
+  if (!is_per_token(p)) return block_format_by_name(p.format);
+  BlockFormat format = p.format == "fp8_token" ? kFp8Block1x128 : kFp8Block1x128Ue8m0;
+  format.block_cols = static_cast<int>(std::max<std::int64_t>(p.out_cols, 64));
+  return format;
+}
+
+ScaleChoice scale_choice(const std::string& name) {
+  if (name == "nearest") return ScaleChoice::kNearest;
+  if (name == "four_over_six") return ScaleChoice::kFourOverSix;
+  if (name == "exact_nearest") return ScaleChoice::kExactNearest;
+  check(name == "exact_best",
+        "scales = {}; expected nearest, four_over_six, exact_nearest or exact_best", name);
+  return ScaleChoice::kExactBest;
+}
+
+QuantizePlan make_quantize_sizes(const QuantizeProblem& problem) {
+  QuantizePlan plan;
+  plan.problem = problem;
+  QuantizeProblem& p = plan.problem;
+  scale_choice(p.scales);
+  BlockFormat format = quantize_format(p);
+  check_options(p, format);
+  complete_extents(p, format);
+  format = quantize_format(p);
+  plan.code_row_bytes = p.out_cols * format.element.bits() / 8;
+  plan.code_bytes = static_cast<std::size_t>(p.out_rows * plan.code_row_bytes);
+  plan.scale_rows = p.out_rows / format.block_rows;
+  plan.scale_cols = p.out_cols / format.block_cols;
+  plan.bytes_per_scale = scale_bytes(format);
+  const std::int64_t scales = p.has_128x4_scales
+                                  ? swizzled_scale_bytes(plan.scale_rows, plan.scale_cols)
+                                  : plan.scale_rows * plan.scale_cols * plan.bytes_per_scale;
+  plan.scale_bytes = static_cast<std::size_t>(scales);
+  plan.bytes =
+      static_cast<double>(p.rows) * static_cast<double>(p.cols) * bits_per_elem(p.dtype) / 8 +
+      static_cast<double>(plan.code_bytes) + static_cast<double>(plan.scale_bytes);
+  return plan;
+}
+
+QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const QuantizeProblem& problem) {
+  QuantizePlan plan = make_quantize_sizes(problem);
+  require(device.compute_capability == 90, ErrorKind::kUnsupported,
+          "quantize: {} has compute capability {}.{}; the kernels are for 9.0. Use "
+          "quantize_on_host(), which gives the same bytes",
+          device.name, device.compute_capability / 10, device.compute_capability % 10);
+  if (plan.code_bytes > 0) choose_kernel(plan, device);
+  return plan;
+}
+
+QuantizeParams quantize_numbers(const QuantizePlan& plan) {
+  const QuantizeProblem& p = plan.problem;
+  const BlockFormat format = quantize_format(p);
+  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
+  QuantizeParams params = {};
+  params.in_stride = p.row_stride;
+  params.code_stride_bytes = plan.code_row_bytes;
+  params.scale_row_stride = p.has_block_major_scales ? 1 : plan.scale_cols;
+  params.scale_block_stride = p.has_block_major_scales ? plan.scale_rows : 1;
+  params.rows = narrow(p.rows);
+  params.cols = narrow(p.cols);
+  params.out_rows = narrow(p.out_rows);
+  params.out_cols = narrow(p.out_cols);
+  params.block_cols = format.block_cols;
+  params.is_pow2 = plan.bytes_per_scale == 1;
+  params.is_floor = format.rule == ScaleRule::kFloorPow2;
+  params.encode_scale_value = p.encode_scale.value_or(0);
+  params.min_amax = format.min_amax;
+  params.scale_order =
+      p.has_128x4_scales ? kernels::ScaleOrder::k128x4 : kernels::ScaleOrder::kStrided;
+  params.code_order =
+      p.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
+  params.scale_choice = scale_choice(p.scales);
+  return params;
+}
+
+void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments& a,
+                              std::size_t code_alignment) {
+  const QuantizeProblem& p = plan.problem;
+  const bool has_work = plan.code_bytes > 0, has_numbers = p.rows > 0 && p.cols > 0;
+  check_address("in", a.in, has_numbers, static_cast<std::size_t>(bits_per_elem(p.dtype) / 8));
+  check_address("row_index", a.row_index, has_numbers && p.has_row_index, 4);
+  check_address("codes", a.codes, has_work, code_alignment);
+  check_address("scales", a.scales, has_work, static_cast<std::size_t>(plan.bytes_per_scale));
+  check_address("encode_scale", a.encode_scale, p.has_encode_scale_address, 4);
+  check_address("tensor_scale", a.tensor_scale, a.tensor_scale != nullptr, 4);
+  check_address("workspace", a.workspace, plan.workspace_bytes > 0, 256);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,136 @@
+#include "ops/sparse_attention/bind.h"
+
+#include "kernels/sparse_attention/sparse_schedule.h"
+#include "ops/cache/kv_cache.h"
+#include "ops/operator/argument_checks.h"
+#include "ops/operator/planned_launch.h"
+#include "ops/sparse_attention/problem.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+constexpr double kLog2e = 1.4426950408889634;
+
+std::int32_t narrow(std::int64_t x) {
+  return static_cast<std::int32_t>(x);
+}
+
+void check_address(const std::string& name, const void* address, bool is_needed,
+                   std::size_t alignment) {
+  constexpr ArgumentChecks kChecks("sparse attention");
+  if (is_needed) kChecks.address(name.c_str(), address, alignment);
+}
+
+void check_list(const std::string& name, const SparseList& list, const SparseListArguments& a) {
+  if (list.topk == 0) return;
+  check_address(name + ".pages", a.pages, list.cache.num_pages > 0, kKvPageAlignment);
+  check_address(name + ".indices", a.indices, true, 4);
+  check_address(name + ".lengths", a.lengths, list.lengths != SparseLengths::kFull, 4);
+}
+
+kernels::SparseKeys bind_keys(const SparseList& list, const SparseListArguments& a,
+                              std::int64_t q_len) {
+  if (list.topk == 0) {
+    kernels::SparseKeys none = {};
+    none.page_divisor = make_fast_divisor(1);
+    none.page_size = 1;
+    return none;
+  }
+  const bool is_per_query = list.lengths == SparseLengths::kPerQuery;
+  return {.pages = static_cast<const std::uint8_t*>(a.pages),
+          .page_stride = list.cache.page_stride_bytes,
+          .page_divisor = make_fast_divisor(static_cast<std::uint32_t>(list.cache.page_size)),
+          .page_size = narrow(list.cache.page_size),
+          .num_rows = narrow(list.cache.num_pages * list.cache.page_size),
+          .indices = a.indices,
+          .index_stride = list.index_stride,
+          .topk = narrow(list.topk),
+          .lengths = list.lengths == SparseLengths::kFull ? nullptr : a.lengths,
+          .length_stride_batch = is_per_query ? narrow(q_len) : 1,
+          .length_stride_query = is_per_query ? 1 : 0};
+}
+
+kernels::SparseStrides to_kernel(const SparseAttentionProblem::Strides& s) {
+  return {s.batch, s.query, s.head};
+}
+
+struct ParamsMaker {
+  const SparsePlanned& planned;
+  const SparseAttentionArguments& a;
+  const SparseAttentionProblem& p = planned.plan.problem;
+  const SparseWorkspace& at = planned.workspace;
+
+  template <class T>
+  T* in_workspace(std::size_t offset) const {
+    if (!planned.plan.has_schedule) return nullptr;
+    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+  }
+
+  kernels::SparseDecodeParams decode() const {
+    return {.q = static_cast<const std::uint16_t*>(a.q),
+            .out = static_cast<std::uint16_t*>(a.out),
+            .lse = p.has_lse ? a.lse : nullptr,
+            .max_logits = p.has_max_logits ? a.max_logits : nullptr,
+            .sink = p.has_sink ? a.sink : nullptr,
+            .q_strides = to_kernel(p.q_strides),
+            .out_strides = to_kernel(p.out_strides),
+            .lse_strides = to_kernel(p.lse_strides),
+            .keys = {bind_keys(p.window, a.window, p.q_len),
+                     bind_keys(p.compressed, a.compressed, p.q_len)},
+            .scale_log2 = static_cast<float>(*p.scale * kLog2e),
+            .batch = narrow(p.batch),
+            .q_len = narrow(p.q_len),
+            .heads = narrow(p.heads),
+            .groups = planned.plan.groups,
+            .work = in_workspace<kernels::SparseWork>(at.work),
+            .work_begin = in_workspace<std::int32_t>(at.work_begin),
+            .partial_out = in_workspace<float>(at.partial_out),
+            .partial_lse = in_workspace<float>(at.partial_lse)};
+  }
+
+  kernels::SparseScheduleParams schedule() const {
+    return {.keys = {bind_keys(p.window, a.window, p.q_len),
+                     bind_keys(p.compressed, a.compressed, p.q_len)},
+            .batch = narrow(p.batch),
+            .q_len = narrow(p.q_len),
+            .groups = planned.plan.groups,
+            .piece_cost = planned.piece_cost,
+            .partial_cost = planned.partial_cost,
+            .combine_cost = planned.combine_cost,
+            .work = in_workspace<kernels::SparseWork>(at.work),
+            .work_begin = in_workspace<std::int32_t>(at.work_begin),
+            .merges = in_workspace<kernels::SparseMerge>(at.merges)};
+  }
+};
+
+}  // namespace
+
+void check_sparse_arguments(const SparseAttentionPlan& plan, const SparseAttentionArguments& a) {
+  const SparseAttentionProblem& p = plan.problem;
+  if (plan.launches.empty()) return;
+  check_address("q", a.q, true, 16);
+  check_address("out", a.out, true, 16);
+  check_list("window", p.window, a.window);
+  check_list("compressed", p.compressed, a.compressed);
+  check_address("lse", a.lse, p.has_lse, 4);
+  check_address("max_logits", a.max_logits, p.has_max_logits, 4);
+  check_address("sink", a.sink, p.has_sink, 4);
+  check_address("workspace", a.workspace, plan.workspace_bytes > 0, 256);
+}
+
+void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments& arguments,
+                   std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
+  const SparseAttentionLaunch& l = planned.plan.launches[index];
+  if (l.step == "schedule" && arguments.keeps_schedule) return;
+  const device::LaunchConfig config = dependent_launch(l);
+  const ParamsMaker make = {planned, arguments};
+  if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);
+  if (l.step == "attend") return kernel.launch(config, make.decode(), stream);
+  const kernels::SparseCombineParams combine = {
+      .decode = make.decode(),
+      .merges = make.in_workspace<kernels::SparseMerge>(planned.workspace.merges)};
+  kernel.launch(config, combine, stream);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,29 @@
+// From a sparse attention problem to launches and a workspace, by arithmetic alone.
+#pragma once
+
+#include "tilewright/sparse_attention.h"
+
+#include "device/device.h"
+#include "ops/sparse_attention/kernels.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::ops {
+
+/// Where things stand in the workspace, in bytes.
+struct SparseWorkspace {
+  std::size_t work = 0, work_begin = 0, merges = 0, partial_out = 0, partial_lse = 0, total = 0;
+};
+
+struct SparsePlanned {
+  SparseAttentionPlan plan;
+  SparseWorkspace workspace;
+  std::int32_t piece_cost = 0, partial_cost = 0, combine_cost = 0;  ///< of the schedule
+};
+
+/// Errors   as SparseAttention's constructor
+SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
+                               const SparseAttentionProblem& problem);
+
+}  // namespace tilewright::ops

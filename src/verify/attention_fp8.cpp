@@ -1,0 +1,66 @@
+#include "verify/attention_fp8.h"
+
+#include "device/device.h"
+#include "ops/attention/problem.h"
+
+namespace tilewright::cli {
+
+namespace {
+
+using device::Buffer;
+
+template <class T>
+T* at_address(const Buffer& buffer) {
+  return reinterpret_cast<T*>(buffer.address());
+}
+
+}  // namespace
+
+AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options) {
+  AttentionProblem p = problem;
+  p.out_dtype = ops::attention_out_dtype(problem);
+  p.dtype = DType::kF8_E4M3;
+  p.fp8 = options;
+  p.q_strides = p.k_strides = p.v_strides = {};
+  return p;
+}
+
+Fp8Operands::Fp8Operands(const Device& device, const AttentionPrepareProblem& problem)
+    : prepare_(device, problem),
+      q_(device.internal(), plan().q8_bytes),
+      k_(device.internal(), plan().k8_bytes),
+      v_(device.internal(), plan().v8_bytes),
+      q_descale_(device.internal(), 4 * plan().num_q_descales),
+      k_descale_(device.internal(), 4 * plan().num_k_descales),
+      v_descale_(device.internal(), 4 * plan().num_v_descales),
+      v_descale_max_(device.internal(), 4 * plan().num_v_descale_max),
+      workspace_(device.internal(), plan().workspace_bytes) {}
+
+void Fp8Operands::enqueue(const AttentionArguments& from) const {
+  prepare_.run({.q = from.q,
+                .k = from.k,
+                .v = from.v,
+                .q8 = at_address<void>(q_),
+                .k8 = at_address<void>(k_),
+                .v8 = at_address<void>(v_),
+                .q_descale = at_address<float>(q_descale_),
+                .k_descale = at_address<float>(k_descale_),
+                .v_descale = at_address<float>(v_descale_),
+                .v_descale_max = at_address<float>(v_descale_max_),
+                .cu_q = from.cu_q,
+                .cu_kv = from.cu_kv,
+                .workspace = at_address<void>(workspace_),
+                .stream = from.stream});
+}
+
+void Fp8Operands::set(AttentionArguments& a) const {
+  a.q = at_address<const void>(q_);
+  a.k = at_address<const void>(k_);
+  a.v = at_address<const void>(v_);
+  a.q_descale = at_address<const float>(q_descale_);
+  a.k_descale = at_address<const float>(k_descale_);
+  a.v_descale = at_address<const float>(v_descale_);
+  a.v_descale_max = at_address<const float>(v_descale_max_);
+}
+
+}  // namespace tilewright::cli

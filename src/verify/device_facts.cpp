@@ -1,0 +1,84 @@
+#include "verify/device_facts.h"
+
+#include "base/json.h"
+#include "device/device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kReportVariable = "TILEWRIGHT_SIM_REPORT";
+
+// a += b, member by member; what is no number is kept.
+void add_counts(json& a, const json& b) {
+  for (const auto& [key, value] : b.items()) {
+    if (value.is_number()) {
+      a[key] = a.value(key, 0.0) + value.get<double>();
+    } else if (value.is_object()) {
+      if (!a.contains(key)) a[key] = json::object();
+      add_counts(a[key], value);
+    } else if (!a.contains(key)) {
+      a[key] = value;
+    }
+  }
+}
+
+}  // namespace
+
+void request_counts() {
+  ::setenv(kReportVariable, "memory", 0);
+}
+
+json take_counts(const Device& device) {
+  if (!device.is_simulated()) return nullptr;
+  using TakeReport = const char* (*)(int);
+  const auto take =
+      reinterpret_cast<TakeReport>(device.driver_function("tilewright_simulator_take_report"));
+  if (take == nullptr) return nullptr;
+  const std::string text = take(device.internal().info().ordinal);
+  if (text.empty()) return nullptr;
+  json out = json::object();
+  json report = parse_json(text, "the simulator's report");
+  double most_instructions = -1;
+  json occupancy;  // of the launch that does most: a sum over launches would say nothing
+  for (json& kernel : report["kernels"]) {
+    const double instructions = kernel["total"]["warp_instructions"].get<double>();
+    if (instructions > most_instructions) occupancy = kernel["occupancy"];
+    most_instructions = std::max(instructions, most_instructions);
+    kernel.erase("occupancy");
+    for (const char* const large : {"lines", "source_lines", "faults", "grid", "block", "cluster"})
+      kernel.erase(large);
+    kernel["bounds"].erase("largest");
+    kernel["bounds"].erase("note");
+    add_counts(out, kernel);
+  }
+  if (out.empty()) return nullptr;
+  out["occupancy"] = std::move(occupancy);
+  return out;
+}
+
+json read_clocks(const Device& device) {
+  if (device.is_simulated()) return nullptr;
+  const std::string command =
+      "nvidia-smi --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu "
+      "--format=csv,noheader,nounits -i " +
+      device.internal().info().uuid + " 2>/dev/null";
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return nullptr;
+  double sm = 0, memory = 0, power = 0, temperature = 0;
+  const int read = std::fscanf(pipe, "%lf, %lf, %lf, %lf", &sm, &memory, &power, &temperature);
+  ::pclose(pipe);
+  if (read != 4) return nullptr;
+  return {
+      {"sm_mhz", sm}, {"memory_mhz", memory}, {"power_w", power}, {"temperature_c", temperature}};
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,175 @@
+#include "verify/linear_check.h"
+
+#include "base/thread_pool.h"
+#include "formats/minifloat.h"
+#include "ops/linear/source.h"
+#include "reference/error_bound.h"
+#include "reference/linear_weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+namespace tilewright::cli {
+
+namespace {
+
+constexpr std::int64_t kTileColumns = 64;
+
+// Row j of a stored weight as a weight of one row.
+reference::StoredWeight row_of(const ops::HostWeight& w, std::int64_t j) {
+  reference::StoredWeight row = {.format = to_string(w.format), .n = 1, .k = w.k};
+  const auto slice = [&](auto span, std::int64_t at, std::int64_t size) {
+    return span.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
+  };
+  row.values = slice(w.values, j * w.value_row_bytes(), w.value_row_bytes());
+  if (!w.scales.empty()) row.scales = slice(w.scales, j * w.scale_row_bytes(), w.scale_row_bytes());
+  if (!w.block_scales.empty()) {
+    const std::int64_t blocks = (w.k + ops::kFp8Block - 1) / ops::kFp8Block;
+    row.block_scales = slice(std::span(w.block_scales), j / ops::kFp8Block * blocks, blocks);
+  }
+  row.global_scale = static_cast<double>(w.global_scale);
+  if (!w.scales.empty())
+    row.largest_scale = decode(w.format == WeightFormat::kNvfp4 ? kUe4m3 : kUe8m0, w.largest_scale);
+  return row;
+}
+
+// Sums over rows and columns, one set for each thread's part.
+struct Sums {
+  double error = 0, norm = 0, dot = 0, out = 0, max_abs = 0, worst = 0, worst_tile = 0;
+};
+
+// Compares columns of `out` with x w[j]; weight(j) gives a row of the weight.
+class Comparison {
+ public:
+  Comparison(std::string name, const reference::DotArithmetic& arithmetic, bool has_bound)
+      : name_(std::move(name)), arithmetic_(arithmetic), has_bound_(has_bound) {}
+
+  LinearErrors run(std::int64_t rows, std::int64_t n, std::int64_t k, std::span<const double> x,
+                   std::span<const double> out,
+                   const std::function<std::vector<double>(std::int64_t)>& weight) const {
+    Sums total;
+    std::mutex mutex;
+    ThreadPool pool;
+    pool.parallel_for(0, n, kTileColumns, [&](std::int64_t first, std::int64_t last) {
+      Sums tile;
+      for (std::int64_t j = first; j < last; ++j) {
+        const std::vector<double> w = weight(j);
+        for (std::int64_t i = 0; i < rows; ++i)
+          add(tile, x.subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)), w,
+              out[static_cast<std::size_t>(i * n + j)]);
+      }
+      const std::scoped_lock lock(mutex);
+      total.error += tile.error;
+      total.norm += tile.norm;
+      total.dot += tile.dot;
+      total.out += tile.out;
+      total.max_abs = std::max(total.max_abs, tile.max_abs);
+      total.worst = std::max(total.worst, tile.worst);
+      total.worst_tile = std::max(total.worst_tile, relative(tile));
+    });
+    LinearErrors errors = {name_, total.max_abs, relative(total), total.worst_tile, 1, total.worst};
+    if (total.norm > 0 && total.out > 0)
+      errors.cosine = total.dot / std::sqrt(total.norm * total.out);
+    return errors;
+  }
+
+ private:
+  static double relative(const Sums& s) {
+    return s.norm > 0 ? std::sqrt(s.error / s.norm) : std::sqrt(s.error);
+  }
+
+  void add(Sums& sums, std::span<const double> x, std::span<const double> w, double out) const {
+    double exact = 0, magnitude = 0;
+    for (std::size_t c = 0; c < w.size(); ++c) {
+      exact += x[c] * w[c];
+      magnitude += std::abs(x[c] * w[c]);
+    }
+    const double error = std::abs(out - exact);
+    sums.error += error * error;
+    sums.norm += exact * exact;
+    sums.dot += out * exact;
+    sums.out += out * out;
+    // A NaN is no small error.
+    sums.max_abs = std::max(sums.max_abs, std::isnan(error) ? INFINITY : error);
+    if (!has_bound_) return;
+    const double bound = reference::dot_error_bound(arithmetic_, exact, magnitude);
+    const double share = std::isnan(error) ? INFINITY : error > 0 ? error / bound : 0;
+    sums.worst = std::max(sums.worst, share);
+  }
+
+  std::string name_;
+  reference::DotArithmetic arithmetic_;
+  bool has_bound_;
+};
+
+nlohmann::json errors_json(const LinearErrors& e) {
+  const auto finite = [](double x) { return std::isfinite(x) ? x : 1e300; };
+  return {{"reference", e.reference},
+          {"max_abs", finite(e.max_abs)},
+          {"relative_rms", finite(e.relative_rms)},
+          {"worst_tile_rms", finite(e.worst_tile_rms)},
+          {"cosine", std::isfinite(e.cosine) ? e.cosine : 0.0},
+          {"worst_of_bound", finite(e.worst_of_bound)}};
+}
+
+}  // namespace
+
+bool LinearReport::is_ok() const noexcept {
+  return rows == 0 || (same.relative_rms <= 0.003 && same.worst_tile_rms <= 0.006 &&
+                       same.cosine >= 0.99999 && same.worst_of_bound <= 1);
+}
+
+LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan,
+                          std::span<const float> x, std::span<const double> out,
+                          std::int64_t max_rows) {
+  const ops::HostWeight host = ops::check_weight_source(weight.source);
+  const std::int64_t rows = std::min(plan.problem.m, max_rows), n = host.n, k = host.k;
+  const bool is_fp8 = plan.kernel.find("e4m3") != std::string::npos;
+  const std::span<const float> some = x.first(static_cast<std::size_t>(rows * k));
+  const std::vector<double> exact_x(some.begin(), some.end());
+  const bool is_bf16 = plan.problem.out_dtype == DType::kBF16;
+  const reference::DotArithmetic arithmetic = {
+      .length = k + 1,
+      // The FP8 tensor core truncates its sums at 13 bits behind the largest product's first.
+      .accumulate_roundoff = is_fp8 ? 0x1p-20 : 2 * reference::kRoundoffFp32,
+      .output_roundoff = is_bf16 ? reference::kRoundoffBf16 : reference::kRoundoffFp32};
+  LinearReport report;
+  report.rows = rows;
+  const auto dequantised = [&](std::int64_t j) { return reference::dequantize(row_of(host, j)); };
+  if (is_fp8) {
+    const bool has_blocks = plan.problem.activation_scales == ActivationScales::kBlock128;
+    const std::vector<double> rounded =
+        reference::round_to_fp8(some, rows, k, has_blocks ? ops::kFp8Block : 0);
+    report.same = Comparison("e4m3 operands", arithmetic, true)
+                      .run(rows, n, k, rounded, out, [&](std::int64_t j) {
+                        return reference::dequantize_as_e4m3(row_of(host, j));
+                      });
+    report.dequantised = Comparison("dequantised weight", arithmetic, false)
+                             .run(rows, n, k, exact_x, out, dequantised);
+  } else {
+    report.same = Comparison("dequantised weight", arithmetic, true)
+                      .run(rows, n, k, exact_x, out, dequantised);
+    report.dequantised = report.same;
+  }
+  if (weight.original.empty()) return report;
+  report.original = Comparison("original weight", arithmetic, false)
+                        .run(rows, n, k, exact_x, out, [&](std::int64_t j) {
+                          const auto begin = weight.original.begin() + j * k;
+                          return std::vector<double>(begin, begin + k);
+                        });
+  return report;
+}
+
+nlohmann::json to_json(const LinearReport& r) {
+  nlohmann::json out = errors_json(r.same);
+  out["rows"] = r.rows;
+  out["ok"] = r.is_ok();
+  out["dequantised"] = errors_json(r.dequantised);
+  if (!r.original.reference.empty()) out["original"] = errors_json(r.original);
+  return out;
+}
+
+}  // namespace tilewright::cli
