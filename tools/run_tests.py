@@ -176,6 +176,8 @@ def tree_checks():
         "includes": [python, ROOT / "tools/check_includes.py"],
         "format": [python, ROOT / "tools/check_format.py"],
         "generated wgmma": [python, ROOT / "tools/make_wgmma_wrappers.py", "--check"],
+        "results": [python, ROOT / "tools/make_results.py", "--check"],
+        "notes index": [python, ROOT / "tools/make_notes_index.py", "--check"],
         "generated tcgen05": [python, ROOT / "tools/make_tcgen05_wrappers.py", "--check"],
         "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],
     }

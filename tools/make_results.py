@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Writes every measured number that the documents claim, from the logs in bench/results: docs/results.md, and the
+short table of README.md between its marks.
+
+    tools/make_results.py [--check]
+
+--check writes nothing; exit status 1 if a document differs from what the logs say.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "bench/results"
+BEGIN, END = "<!-- tools/make_results.py writes from here -->", "<!-- to here -->"
+
+
+def load(name):
+    return json.loads((LOGS / name).read_text())
+
+
+def median(sample, key="samples_us"):
+    return statistics.median(sample[key])
+
+
+def span(values, digits=2):
+    """"1.04 to 1.29", or one number where both ends print the same."""
+    low, high = (f"{end(values):.{digits}f}" for end in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+def pick(samples, **wanted):
+    """Samples whose members, or members of their problem, are as wanted."""
+    def value(sample, key):
+        return sample[key] if key in sample else sample["problem"].get(key)
+    return [s for s in samples if "samples_us" in s and all(value(s, k) == v for k, v in wanted.items())]
+
+
+def speedups(ours, theirs, same, key="samples_us"):
+    """Their time over ours, for samples that agree in what `same` gives."""
+    times = {same(s): median(s, key) for s in theirs}
+    return [times[same(s)] / median(s, key) for s in ours if same(s) in times]
+
+
+def attention_shape(sample):
+    p = sample["problem"]
+    return p["head_dim"], p["causal"], p["q_len"]
+
+
+def problem(sample):
+    return json.dumps(sample["problem"], sort_keys=True)
+
+
+def attention_ladder(log):
+    rates = [s["flops"] / median(s) * 1e-6 for causal in (False, True)
+             for s in pick(log["samples"], kernel="k6", head_dim=128, q_len=4096, causal=causal)]
+    share = 100 * rates[0] / log["ceiling_tflops"]
+    return f"{rates[0]:.0f} / {rates[1]:.0f} TFLOP/s, {share:.0f} % of {log['ceiling_tflops']}"
+
+
+def attention_beside(peer, **which):
+    def tell(log):
+        ours = [s for s in pick(log["samples"], kernel="auto", **which) if s["problem"]["q_len"] >= 2048]
+        return span(speedups(ours, pick(log["samples"], kernel=peer), attention_shape)) + " times its speed"
+    return tell
+
+
+def by_head_dim(log):
+    """K7 in the faster of its forms for long and short sequences, which is the one that plan() takes."""
+    def ratios(dim):
+        fa3 = {attention_shape(s): median(s) for s in pick(log["samples"], kernel="fa3", head_dim=dim)}
+        for shape, theirs in fa3.items():
+            if shape[2] >= 2048:
+                yield theirs / min(median(s) for kernel in ("k7", "k7_short")
+                                   for s in pick(log["samples"], kernel=kernel) if attention_shape(s) == shape)
+    return ", ".join(f"d {dim}: {span(list(ratios(dim)))}" for dim in (64, 128, 256)) + " times its speed"
+
+
+def fp8_error(log):
+    case = next(c for c in log["cases"] if c["name"] == "outlier, 4096 keys")
+    rms = {(r["rounding"], r["sums"]): r["rmse"] for r in case["results"]}
+    k8 = min(value for (rounding, _), value in rms.items() if "rotated" in rounding and "block" in rounding)
+    return f"{1e2 * rms['per tensor', 'one level']:.2f}e-2 / {1e2 * k8:.2f}e-2 rms"
+
+
+def decode_rates(log):
+    rates = [s["bytes"] / median(s) * 1e-6 for kv in ("BF16", "F8_E4M3")
+             for s in pick(log["samples"], model="llama-8b", batch=64, keys=16384, kv=kv)]
+    return " / ".join(f"{rate:.2f}" for rate in rates) + " TB/s"
+
+
+def decode_beside(is_short):
+    def tell(log):
+        found = []
+        for case in sorted({s["case"] for s in log["samples"]}):
+            times = {s["kernel"]: median(s, "graph_samples_us") for s in log["samples"] if s["case"] == case}
+            sequences, keys = (int(word) for word in case.split(",")[0].split(" x "))
+            if (sequences == 1 and keys <= 4096) == is_short:
+                found.append(min(times[k] for k in ("cudnn bf16", "flash bf16", "fa3 bf16")) /
+                             times["tilewright bf16"])
+        return span(found) + " times the fastest of cuDNN, torch's flash and FlashAttention-3"
+    return tell
+
+
+def linear_one(log):
+    ours, = pick(log["samples"], kernel="w4a16", shape="square", m=1)
+    theirs, = pick(log["samples"], kernel="bf16", shape="square", m=1)
+    return f"{median(ours):.1f} us (floor {ours['floor_us']:.1f}; torch bf16 {median(theirs):.1f})"
+
+
+def linear_many(ours, theirs, name, *shapes):
+    def tell(log):
+        return span(speedups([s for s in pick(log["samples"], kernel=ours)
+                              if s["problem"]["m"] >= 1024 and s["problem"]["shape"] in shapes],
+                             pick(log["samples"], kernel=theirs), problem)) + f" times {name}"
+    return tell
+
+
+def moe_floor(log):
+    shares = [100 * s["floor_bf16_us"] / median(s)
+              for s in pick(log["samples"], shape="v3", format="nvfp4", is_chosen=True, activations="bf16")
+              if 8 <= s["problem"]["tokens"] <= 128]
+    return span(shares, 0) + " % of the speed that the bytes allow"
+
+
+def moe_beside(log):
+    theirs = [s for s in pick(load("2026-11-22-moe-torch.json")["samples"], shape="v3",
+                              kernel="torch._grouped_mm bf16") if s["problem"]["tokens"] == 4096]
+    ours = [s for s in pick(log["samples"], shape="v3", format="nvfp4", is_chosen=True)
+            if s["problem"]["tokens"] == 4096]
+    return span([median(theirs[0]) / min(median(s) for s in ours)], 1) + " times torch's bf16 grouped product"
+
+
+def sparse_beside(shapes, many):
+    def tell(log):
+        found = []
+        for shape in shapes:
+            ours = [s for s in pick(log["samples"], shape=shape, source="tilewright", is_chosen=True)
+                    if (s["problem"]["batch"] >= 64) == many]
+            found += speedups(ours, pick(log["samples"], shape=shape, source="FlashMLA"), problem)
+        return span(found)
+    return tell
+
+
+def sparse_both(*pairs):
+    return lambda log: " / ".join(sparse_beside(shapes, many)(log) for shapes, many in pairs) + " times its speed"
+
+
+def indexer_beside(log):
+    same = lambda s: (problem(s), s["format"])
+    return span(speedups(pick(log["samples"], kernel="indexer", format="fp8"),
+                         pick(log["samples"], kernel="DeepGEMM"), same)) + " times its speed"
+
+
+def sanitizers(log):
+    runs = [run for case in log["cases"] for run in case["results"].values()]
+    clean = sum(run["errors"] == 0 and run["warnings"] == 0 and run["is_right"] for run in runs)
+    return f"{clean} of {len(runs)} runs clean"
+
+
+WIDE = ("flash_wq_b", "flash_wo_b", "flash_gate_up", "pro_wo_b")
+FLASH, PRO = ("flash", "flash-len"), ("pro", "pro-len")
+PEERS = "2026-11-22-attention-peers.json"
+K7 = "2026-11-23-attention-k7-forms.json"
+LINEAR = "2026-11-22-linear-peers.json"
+SPARSE = "2026-11-22-sparse-attention.json"
+DECODE_PEERS = "2026-11-23-decode-peers.json"
+# Section, claim, log, what computes the result from it, whether the README has it.
+ROWS = [
+    ("Attention", "K6, d 128, n 4096, full / causal", "2026-11-22-attention-ladder.json", attention_ladder, False),
+    ("Attention", "bf16 beside cuDNN, n >= 2048", PEERS, attention_beside("cudnn"), True),
+    ("Attention", "bf16 beside FlashAttention-3, n >= 2048", PEERS, attention_beside("fa3"), True),
+    ("Attention", "d 128 causal alone, beside FlashAttention-3", PEERS,
+     attention_beside("fa3", head_dim=128, causal=True), False),
+    ("Attention", "e4m3 (K7) beside FlashAttention-3, n >= 2048", K7, by_head_dim, True),
+    ("Attention", "e4m3 on outliers, 4096 keys: per tensor / rotated, per block (K8)",
+     "2026-11-22-fp8-accuracy.json", fp8_error, False),
+    ("Attention", "every rung under compute-sanitizer's four tools", "2026-11-22-attention-sanitizers.json",
+     sanitizers, False),
+    ("Decode attention", "64 sequences of 16384 keys, bf16 / e4m3", "2026-11-23-decode.json", decode_rates, True),
+    ("Decode attention", "one sequence of up to 4096 keys, in CUDA graphs", DECODE_PEERS, decode_beside(True),
+     True),
+    ("Decode attention", "longer, or more sequences, in CUDA graphs", DECODE_PEERS, decode_beside(False), True),
+    ("Linear and MoE layers", "NVFP4 x bf16, 7168 x 7168, one token", LINEAR, linear_one, True),
+    ("Linear and MoE layers", "NVFP4 x bf16, 7168 x 7168, from 1024 rows", LINEAR,
+     linear_many("w4a16", "bf16", "cuBLAS bf16", "square"), True),
+    ("Linear and MoE layers", "the same, four of DeepSeek-V4's shapes", LINEAR,
+     linear_many("w4a16", "bf16", "cuBLAS bf16", *WIDE), False),
+    ("Linear and MoE layers", "the same, 1024 x 4096, too narrow to fill the GPU", LINEAR,
+     linear_many("w4a16", "bf16", "cuBLAS bf16", "flash_wq_a"), False),
+    ("Linear and MoE layers", "NVFP4 x FP8 given, 7168 x 7168, from 1024 rows", LINEAR,
+     linear_many("w4a8_given", "fp8_tensor_fast", "cuBLASLt FP8", "square"), False),
+    ("Linear and MoE layers", "the same, four of DeepSeek-V4's shapes", LINEAR,
+     linear_many("w4a8_given", "fp8_tensor_fast", "cuBLASLt FP8", *WIDE), False),
+    ("Linear and MoE layers", "the same, 1024 x 4096", LINEAR,
+     linear_many("w4a8_given", "fp8_tensor_fast", "cuBLASLt FP8", "flash_wq_a"), False),
+    ("Linear and MoE layers", "256 experts of 7168 / 2048, top 8, 8 to 128 tokens", "2026-11-22-moe.json",
+     moe_floor, True),
+    ("Linear and MoE layers", "the same at 4096 tokens", "2026-11-22-moe.json", moe_beside, False),
+    ("DeepSeek-V4", "sparse attention, FP8 caches, 64 / 128 heads, from 64 sequences, beside FlashMLA", SPARSE,
+     sparse_both((FLASH, True), (PRO, True)), True),
+    ("DeepSeek-V4", "the same with 2 sequences", SPARSE, sparse_both((FLASH, False), (PRO, False)), False),
+    ("DeepSeek-V4", "8 / 16 heads, which FlashMLA pads to 64, from 64 sequences", SPARSE,
+     sparse_both((("flash8",), True), (("flash16",), True)), True),
+    ("DeepSeek-V4", "the indexer's logits over FP8 keys, beside DeepGEMM", "2026-11-22-indexer.json",
+     indexer_beside, False),
+]
+
+# What is compared with what: claim, result, where it is checked.
+COMPARED = [
+    ("layout algebra against reference cases", "1800 of 1800", "`./run layout check`, `tests/layout`"),
+    ("fragments, descriptors and swizzles against an H200", "71 of 71 recorded cases as predicted",
+     "`tests/golden/hardware`, `tests/hardware`"),
+    ("the same cases on the simulator", "71 of 71 bit-equal", "`tests/hardware`"),
+    ("test kernels (attention, GEMMs by mma.sync and wgmma, TMA ring, multicast) on simulator and H200",
+     "equal bits where arithmetic is specified", "`tests/kernels`"),
+    ("mma.sync and wgmma of the simulator against recordings of an H200 and published results of a B200",
+     "69 forms and 8 files, every bit", "`tests/golden/hardware/tensor_core`"),
+    ("tensor maps against an H200's driver", "9,666 of 9,666 calls, verdict and bytes", "`tests/sim/driver`"),
+    ("special functions of the simulator against an H200", "bit-equal",
+     "[note](notes/2026-11-21-special-functions.md)"),
+    ("mutants of our kernels named by the checks: `all` / with `strict` / `all` without what only the manual "
+     "demands",
+     "87.1 / 96.3 / 99.9 % of 1312", "[how](03-simulator.md#how-far-the-checks-can-be-trusted)"),
+    ("attention on sm_100a, simulated, against float64", "P7's grid within the bound, cosine >= 0.999996",
+     "[stages](../src/kernels/attention_sm100/README.md); all of it with `TILEWRIGHT_FULL_GRIDS=1`, a sample in "
+     "`./test`"),
+    ("NVFP4 and MXFP8 x MXFP4 GEMM on sm_100a, simulated", "bit-equal where sums are exact, else in bound",
+     "[linear](../src/kernels/linear/README.md)"),
+    ("NVFP4 on N(0,1): relative rms error", "0.0951 (0.0870 with four over six)",
+     "`tests/formats/block_accuracy_test.cpp`"),
+    ("DeepSeek-V4 model on an H200, FP8 cache: divergence from float64; bits per byte",
+     "1.2e-4 nats a byte (noise of bf16: 1.7e-4); 1.07841 (float64 1.07830)",
+     "[log](../bench/results/2026-11-22-model-quality.json)"),
+]
+
+
+def table(rows, links):
+    yield "| what | measured | log |"
+    yield "|---|---|---|"
+    for _, claim, log, tell in rows:
+        yield f"| {claim} | {tell(load(log))} | [log]({links}{log}) |"
+
+
+def results_page():
+    lines = ["# Measured results", "",
+             "Every number here comes from a log of an NVIDIA H200 in `bench/results`, computed by",
+             "`tools/make_results.py`. Times of peers stand in the same log: they ran in the same process or",
+             "the same run, in random order with ours. \"1.04 times its speed\" is their median time over",
+             "ours. How it was measured: [benchmarks](05-benchmarks.md). The rungs of the ladder have",
+             "[tables of their own](../src/kernels/attention/README.md).", ""]
+    for section in dict.fromkeys(row[0] for row in ROWS):
+        lines += [f"## {section}", "", *table([r[:4] for r in ROWS if r[0] == section], "../bench/results/"), ""]
+    lines += ["## Compared with references", "", "| what | result | where it is checked |", "|---|---|---|",
+              *(f"| {claim} | {result} | {where} |" for claim, result, where in COMPARED), ""]
+    return "\n".join(lines)
+
+
+def readme():
+    text = (ROOT / "README.md").read_text()
+    if BEGIN not in text or END not in text:
+        sys.exit(f"make_results: README.md has no marks {BEGIN} and {END}")
+    head, rest = text.split(BEGIN)
+    rows = [row[:4] for row in ROWS if row[4]]
+    return head + BEGIN + "\n" + "\n".join(table(rows, "bench/results/")) + "\n" + END + rest.split(END)[1]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, say what differs")
+    args = parser.parse_args()
+    stale = []
+    for name, text in (("docs/results.md", results_page()), ("README.md", readme())):
+        path = ROOT / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if not args.check:
+                path.write_text(text)
+    if args.check and stale:
+        print(f"{', '.join(stale)}: not what the logs say; run tools/make_results.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
