@@ -16,10 +16,13 @@ endif()
 
 function(tilewright_simulator)
   set(folder ${PROJECT_SOURCE_DIR}/src/sim)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
-  file(GLOB fast_sources CONFIGURE_DEPENDS ${folder}/insn/*.cpp ${folder}/memory/*.cpp
-       ${folder}/program/*.cpp ${folder}/async/*.cpp ${folder}/check/*.cpp
-       ${folder}/report/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS
+       ${folder}/*.cpp ${folder}/model/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
+  set(fast_sources)
+  foreach(room state event memory async exec compile insn check report)
+    file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${folder}/${room}/*.cpp)
+    list(APPEND fast_sources ${room_sources})
+  endforeach()
   file(GLOB tensor_sources CONFIGURE_DEPENDS ${folder}/tensor/*.cpp)
   add_library(tilewright_sim_fast OBJECT ${fast_sources})
   target_compile_options(tilewright_sim_fast PRIVATE ${sim_fast_options} ${sim_x86_options})
@@ -47,7 +50,7 @@ function(tilewright_simulator)
 
   # The driver. It exports the driver's names and nothing else, and calls its own functions, whatever other
   # library of the same process exports the same names.
-  file(GLOB driver_sources CONFIGURE_DEPENDS ${folder}/driver/*.cpp)
+  file(GLOB_RECURSE driver_sources CONFIGURE_DEPENDS ${folder}/driver/*.cpp)
   add_library(tilewright_simulator SHARED ${driver_sources} ${folder}/driver/aliases.ld)
   set_source_files_properties(${folder}/driver/aliases.ld PROPERTIES EXTERNAL_OBJECT ON)
   target_link_libraries(tilewright_simulator PRIVATE tilewright_sim ${CMAKE_DL_LIBS})

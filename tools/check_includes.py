@@ -1,16 +1,39 @@
 #!/usr/bin/env python3
-"""Checks who includes whom (CONTRIBUTING.md) and where `asm` may stand. Exit status 1 on a breach.
+"""Checks who includes whom (CONTRIBUTING.md), where `asm` may stand, and that folders stay small.
 
-Every rule is one row of ALLOWED: a folder of src/ and the folders its files may include. The longest
-matching folder wins, so `arch/fragments` has rules of its own inside `arch`.
+Exit status 1 on a breach. Every rule is one row of ALLOWED: a folder of src/ and the folders its files
+may include. The longest matching folder wins, so `arch/fragments` has rules of its own inside `arch`.
+Whatever the rows allow, the folders of src/ may not include each other in a circle, and no folder of
+src/, include/ or tests/ may have more than MOST_ENTRIES entries.
 """
 
 import argparse
+import collections
 import pathlib
 import re
 import sys
 
+HERE = pathlib.Path(__file__).resolve().parent.parent
 PUBLIC = "tilewright"  # include/tilewright, which may include nothing of src/
+
+MOST_ENTRIES = 40
+# Folders still to be divided: how many entries they have now. A smaller number is a breach as well, so
+# that a row can only shrink; delete it at MOST_ENTRIES.
+LARGE_FOLDERS = {
+    "src/reference": 47,
+    "tests/ops": 42,
+}
+# Includes still to be turned round, by (folder, folder that it includes): how many there are now. They
+# are left out when circles are looked for.
+BACKWARD_INCLUDES = {
+    ("kernels/sparse_attention/indexer", "kernels/sparse_attention/cache"): 1,
+}
+# Folders of plain data, one file per case, which grow with the number of cases.
+DATA_FOLDERS = {
+    "tests/ptx": "generated text tests, one per instruction",
+    "tests/ptx/bad": "programs that a checker must refuse, one per kind of finding",
+    "tests/ptx/good": "their twins that it must accept",
+}
 
 # What kernels and their parts may include besides their own family.
 DEVICE = ["base", "formats", "layout", "arch", "arch/fragments", "ptx", "tile"]
@@ -29,6 +52,48 @@ KERNELS = [f"kernels/{family}" for family in FAMILIES]
 # Host code reads contracts: headers of kernels that are plain data, without device code behind them.
 DEVICE_CODE = ("ptx", "tile")
 
+
+def simulator_rows():
+    """The rooms of the simulator from the ground up: each with what it may include besides GROUND."""
+    ground = [PUBLIC, "base", "formats", "arch"]
+    model, parse, tensor, memory = "sim/model", "sim/parse", "sim/tensor", "sim/memory"
+    state, event, execution, lowering = "sim/state", "sim/event", "sim/exec", "sim/compile"
+    facts = [model, parse, tensor, "sim/async"]  # values and rules that know of no warp
+    seen = [*facts, state, event]                # all that an observer sees
+    insn = [*seen, memory, execution, lowering, "sim/insn"]
+    objects = ["sim/driver/abi", "sim/driver/objects"]
+    rows = {
+        model: [], parse: [], tensor: [], "sim/async": [],
+        state: facts,
+        event: [*facts, state],
+        memory: seen,
+        execution: [*seen, memory],
+        lowering: [model, parse, state, execution],
+        "sim/insn": insn,
+        "sim/insn/scalar": insn,
+        "sim/insn/control": insn,
+        "sim/insn/memory": insn,
+        "sim/insn/async": [*insn, "sim/insn/memory"],
+        "sim/insn/tensor": [*insn, "sim/insn/memory", "sim/insn/async"],
+        "sim/check/init": seen,
+        "sim/check/sync": seen,
+        "sim/check/order": [*seen, "sim/check/sync"],
+        "sim/check/tensor": [*seen, "sim/check/order"],
+        "sim/check": [*seen, "sim/check/init", "sim/check/order", "sim/check/sync", "sim/check/tensor"],
+        "sim/report": seen,
+        "sim/trace": [*seen, "sim/insn/tensor"],  # the operands of tcgen05.mma
+        "sim": [*seen, memory, execution, lowering, "sim/check", "sim/check/order", "sim/report"],
+        "sim/driver/abi": [],
+        "sim/driver/objects": ["sim", event, "sim/driver/abi"],
+        "sim/driver/module": [*objects, parse],
+        "sim/driver/memory": [*objects, "sim/async"],
+        "sim/driver/stream": [*objects, "sim/driver/module"],
+        "sim/driver/device": objects,
+        "sim/runtime": ["sim/driver/abi"],
+    }
+    return {room: ground + others for room, others in rows.items()}
+
+
 # folder of the including file -> folders it may include (its own folder is always allowed)
 ALLOWED = {
     "base": [PUBLIC],
@@ -41,7 +106,7 @@ ALLOWED = {
     **{f"kernels/{family}": DEVICE + [f"kernels/{other}" for other in others]
        for family, others in FAMILIES.items()},
     "reference": [PUBLIC, "base", "formats"],
-    "sim": [PUBLIC, "base", "formats", "arch"],
+    **simulator_rows(),
     "device": [PUBLIC, "base"],
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "device", "ops"],
@@ -63,6 +128,8 @@ ASM = re.compile(r"\basm\b\s*(volatile)?\s*[({]")
 
 def rule_for(path):
     """The row of ALLOWED for a file given relative to src/."""
+    if path.parts[0] == "sim":  # each of its folders has a row of its own
+        return str(path.parent) if str(path.parent) in ALLOWED else None
     folders = [str(p) for p in path.parents]
     return next((f for f in folders if f in ALLOWED), None)
 
@@ -95,7 +162,7 @@ def check_file(root, file):
     rule = rule_for(path)
     if rule is None:
         if len(path.parts) > 1:
-            yield 1, f"folder {path.parts[0]}/ has no row in tools/check_includes.py; add one"
+            yield 1, f"folder {path.parent}/ has no row in tools/check_includes.py; add one"
         return
     allowed = ALLOWED[rule]
     for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
@@ -110,6 +177,8 @@ def check_file(root, file):
         if bracket == "<":
             continue
         target = folder_of(included)
+        if target is not None and target.startswith("sim/") and path.parts[0] != "sim":
+            target = "sim"  # to others it is one room
         if path.parts[0] not in ("kernels", "tile") and included.startswith("kernels/"):
             behind = device_code_behind(root, included)
             if behind:
@@ -128,9 +197,80 @@ def check_public(file):
             yield number, f"a public header may not include {match[2]}"
 
 
+def included_folders(root, sources):
+    """(folder, folder that a file of it includes) -> where: "src/a/b.h:3"."""
+    arrows = collections.defaultdict(list)
+    for file in sources:
+        folder = str(file.parent.relative_to(root / "src"))
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match or match[1] == "<":
+                continue
+            target = str(pathlib.PurePosixPath(match[2]).parent)
+            if target != folder and (root / "src" / target).is_dir():
+                arrows[folder, target].append(f"{file.relative_to(root)}:{number}")
+    return arrows
+
+
+def find_circle(arrows):
+    """Folders that include each other: [a, b, ..., a], or [] if there is no circle."""
+    targets = collections.defaultdict(list)
+    for folder, target in sorted(arrows):
+        targets[folder].append(target)
+    done = set()
+
+    def search(folder, path):
+        if folder in path:
+            return [*path[path.index(folder):], folder]
+        if folder in done:
+            return []
+        for target in targets[folder]:
+            circle = search(target, [*path, folder])
+            if circle:
+                return circle
+        done.add(folder)
+        return []
+
+    return next((circle for folder in sorted(targets) if (circle := search(folder, []))), [])
+
+
+def check_circles(root, sources, backward):
+    """Yields a sentence per breach. `backward` as BACKWARD_INCLUDES."""
+    arrows = included_folders(root, sources)
+    for (folder, target), known in backward.items():
+        number = len(arrows.pop((folder, target), ()))
+        if number != known:
+            remedy = "remove the new ones" if number > known else "lower it" if number else "delete the row"
+            yield (f"src/{folder}: {number} includes of {target}/, {known} in BACKWARD_INCLUDES of "
+                   f"tools/check_includes.py; {remedy}")
+    circle = find_circle(arrows)
+    if circle:
+        steps = [f"{a}/ includes {b}/ ({arrows[a, b][0]})" for a, b in zip(circle, circle[1:])]
+        yield f"folders include each other in a circle: {'; '.join(steps)}"
+
+
+def check_sizes(root, large, data):
+    """Yields a sentence per breach. `large` as LARGE_FOLDERS, `data` as DATA_FOLDERS."""
+    for name in (*large, *data):
+        if not (root / name).is_dir():
+            yield f"{name}: no such folder; delete its row in tools/check_includes.py"
+    for top in ("src", "include", "tests"):
+        for folder in [root / top, *sorted((root / top).rglob("*"))]:
+            if not folder.is_dir() or folder.name == "__pycache__":
+                continue
+            name = folder.relative_to(root).as_posix()
+            number = sum(entry.name != "__pycache__" for entry in folder.iterdir())
+            known = large.get(name)
+            if known is not None and number < known:
+                yield (f"{name}: {number} entries, {known} in LARGE_FOLDERS of tools/check_includes.py; "
+                       f"{'delete the row' if number <= MOST_ENTRIES else 'lower it'}")
+            elif name not in data and number > (known or MOST_ENTRIES):
+                yield f"{name}: {number} entries, at most {known or MOST_ENTRIES}; divide it into folders"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("root", nargs="?", default=pathlib.Path(__file__).resolve().parent.parent,
+    parser.add_argument("root", nargs="?", default=HERE,
                         type=pathlib.Path, help="root of the repository")
     root = parser.parse_args().root.resolve()
     sources = [f for f in sorted((root / "src").rglob("*"))
@@ -138,10 +278,14 @@ def main():
     findings = [(f, n, text) for f in sources for n, text in check_file(root, f)]
     for file in sorted((root / "include").rglob("*.h")):
         findings += [(file, n, text) for n, text in check_public(file)]
-    for file, number, text in findings:
-        print(f"{file.relative_to(root)}:{number}: {text}")
-    print(f"check_includes: {len(sources)} files, {len(findings)} breaches")
-    return 1 if findings or not sources else 0
+    lines = [f"{file.relative_to(root)}:{number}: {text}" for file, number, text in findings]
+    is_own = root == HERE  # the exemptions are of this repository
+    lines += check_circles(root, sources, BACKWARD_INCLUDES if is_own else {})
+    lines += check_sizes(root, LARGE_FOLDERS if is_own else {}, DATA_FOLDERS if is_own else {})
+    for line in lines:
+        print(line)
+    print(f"check_includes: {len(sources)} files, {len(lines)} breaches")
+    return 1 if lines or not sources else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds the tables of a GPU's special functions from recordings and writes them as C++.
 
-    python3 tools/fit_special_functions.py RECORDINGS src/sim/insn/special_function_tables.h
+    python3 tools/fit_special_functions.py RECORDINGS src/sim/insn/scalar/special_function_tables.h
 
 RECORDINGS is what tools/record_special_functions.py wrote. Needs NumPy. The model is an interpolator
 with one segment for each value of the argument's leading bits:
@@ -160,7 +160,8 @@ def main():
     rows["Tanh"] = report("tanh", hyperbolic_tangent(recordings))
     lines = ["// The tables of the special-function unit of an H200, found from recordings by",
              "// tools/fit_special_functions.py. What the numbers mean: special_function_unit.h.", "#pragma once",
-             "", '#include "sim/insn/special_function_unit.h"', "", "namespace tilewright::sim::special {", ""]
+             "", '#include "sim/insn/scalar/special_function_unit.h"', "",
+             "namespace tilewright::sim::special {", ""]
     for name, table in rows.items():
         lines.append(f"inline constexpr Segments<{len(table)}> k{name} = {{")
         for member, values in zip(("constant", "linear", "square"), zip(*table)):

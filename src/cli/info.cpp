@@ -8,7 +8,7 @@
 #include "device/driver_libraries.h"
 #include "device/kernel_registry.h"
 #include "device/open_device.h"
-#include "sim/device_model.h"
+#include "sim/model/device_model.h"
 
 #include <map>
 #include <nlohmann/json.hpp>

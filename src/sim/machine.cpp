@@ -2,18 +2,19 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "sim/check/byte_shadow.h"
 #include "sim/check/checkers.h"
-#include "sim/check/dependent_launch.h"
-#include "sim/check/finding.h"
-#include "sim/check/observer_list.h"
+#include "sim/check/order/dependent_launch.h"
+#include "sim/compile/code_builder.h"
+#include "sim/event/finding.h"
+#include "sim/event/observer_list.h"
+#include "sim/exec/engine.h"
 #include "sim/parse/diagnostic.h"
-#include "sim/program/code_builder.h"
-#include "sim/program/engine.h"
 #include "sim/report/launch_progress.h"
 #include "sim/report/launch_times.h"
 #include "sim/report/report_writer.h"
 #include "sim/report/usage_observer.h"
+#include "sim/state/byte_shadow.h"
+#include "sim/state/occupancy.h"
 
 #include <algorithm>
 #include <array>
@@ -417,26 +418,19 @@ void Machine::mark_undefined(std::uint64_t address, std::uint64_t bytes) {
 
 std::uint32_t Machine::max_active_ctas_per_sm(const KernelInfo& kernel, std::uint32_t threads,
                                               std::uint32_t dynamic_shared_bytes) const {
-  const DeviceModel& device = model();
-  const std::uint32_t warps = std::max(1U, (threads + 31) / 32);
-  const std::uint32_t registers = (kernel.num_registers + 7) / 8 * 8 * 32 * warps;
-  const std::uint32_t shared =
-      kernel.static_shared_bytes + dynamic_shared_bytes + device.reserved_shared_bytes_per_cta;
-  std::uint32_t most = std::min(device.max_ctas_per_sm, device.max_threads_per_sm / (32 * warps));
-  most = std::min(most, device.registers_per_sm / std::max(1U, registers));
-  return std::min(most, device.shared_bytes_per_sm / std::max(1U, shared));
+  return sim::max_active_ctas_per_sm(model(), kernel, threads, dynamic_shared_bytes);
 }
 
 std::optional<Fault> Machine::launch(const Launch& launch) {
   const KernelCode& code = find_code(launch, model());
   const std::lock_guard lock(state_->launch_mutex);
   Grid grid = state_->make_grid(launch, code);
-  grid.machine = this;
+  grid.device = &state_->model;
   const bool wants_history = grid.options.checks.race;
   const CheckerSet checkers = make_observer(
       grid.options, code, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr,
       {wants_history ? &state_->history : nullptr, launch.is_dependent});
-  grid.init = checkers.init;
+  grid.definedness = checkers.definedness;
   grid.findings = &state_->findings;
   ObserverList observers;
   if (checkers.observer != nullptr) observers.add(checkers.observer);
@@ -452,7 +446,7 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
     if (!line.empty()) state_->report(line);
   }
   if (usage) {
-    KernelUsage used = usage->result(*this, launch);
+    KernelUsage used = usage->result(model(), launch);
     if (fault) used.faults.push_back(fault->message);
     state_->usage->add(used);
   }

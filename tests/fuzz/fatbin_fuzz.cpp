@@ -1,5 +1,5 @@
 // libFuzzer target: fatbins, as a program hands them to the driver.
-#include "sim/driver/module.h"
+#include "sim/driver/objects/module.h"
 #include "tests/fuzz/fatbin_properties.h"
 
 #include <cstdint>

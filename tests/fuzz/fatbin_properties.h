@@ -1,7 +1,7 @@
 // What holds for whatever fatbin the driver is given.
 #pragma once
 
-#include "sim/driver/module.h"
+#include "sim/driver/objects/module.h"
 #include "tests/fuzz/properties.h"
 
 #include <vector>

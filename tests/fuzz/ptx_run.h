@@ -2,7 +2,7 @@
 // fault comes out of it, in bounded time.
 #pragma once
 
-#include "sim/check/observer.h"
+#include "sim/event/observer.h"
 #include "sim/machine.h"
 #include "tests/fuzz/ptx_properties.h"
 

@@ -1,6 +1,6 @@
 #include "cli/demo/sim.h"
 
-#include "sim/check/finding.h"
+#include "sim/event/finding.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 

@@ -4,10 +4,10 @@
 #include "base/file.h"
 #include "cli/sim/options.h"
 #include "cli/tool/command.h"
+#include "sim/compile/insn_lookup.h"
+#include "sim/compile/lowering.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
-#include "sim/program/insn_lookup.h"
-#include "sim/program/lowering.h"
 
 #include <algorithm>
 #include <map>

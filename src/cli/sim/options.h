@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/tool/command.h"
-#include "sim/device_model.h"
-#include "sim/options.h"
+#include "sim/model/device_model.h"
+#include "sim/model/options.h"
 
 #include <string>
 

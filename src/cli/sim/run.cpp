@@ -6,7 +6,7 @@
 #include "cli/sim/launch.h"
 #include "cli/sim/options.h"
 #include "cli/tool/command.h"
-#include "sim/check/finding.h"
+#include "sim/event/finding.h"
 #include "sim/parse/parser.h"
 #include "sim/trace/trace_observer.h"
 

@@ -1,17 +1,18 @@
 #include "sim/check/checkers.h"
 
-#include "sim/check/definedness.h"
-#include "sim/check/dependent_launch.h"
-#include "sim/check/init_checker.h"
-#include "sim/check/lane_checker.h"
-#include "sim/check/mma_checker.h"
-#include "sim/check/observer_list.h"
-#include "sim/check/open_copies.h"
-#include "sim/check/operand_checker.h"
-#include "sim/check/order_checker.h"
-#include "sim/check/phase_checker.h"
-#include "sim/check/sync_checker.h"
-#include "sim/check/tmem_checker.h"
+#include "sim/check/init/init_checker.h"
+#include "sim/check/order/dependent_launch.h"
+#include "sim/check/order/lane_checker.h"
+#include "sim/check/order/open_copies.h"
+#include "sim/check/order/order_checker.h"
+#include "sim/check/sync/phase_checker.h"
+#include "sim/check/sync/sync_checker.h"
+#include "sim/check/tensor/mma_checker.h"
+#include "sim/check/tensor/operand_checker.h"
+#include "sim/check/tensor/tmem_checker.h"
+#include "sim/event/observer_list.h"
+#include "sim/state/code.h"
+#include "sim/state/definedness.h"
 
 #include <algorithm>
 #include <vector>
@@ -36,7 +37,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   out.list = std::make_unique<ObserverList>();
   if (checks.init) {
     auto init = std::make_unique<InitChecker>(findings, global, checks.strict);
-    out.init = init.get();
+    out.definedness = init.get();
     add(std::move(init));
   }
   if (checks.sync) {

@@ -1,9 +1,9 @@
 // The checkers of a launch, as the options choose them.
 #pragma once
 
-#include "sim/check/finding.h"
-#include "sim/check/observer.h"
-#include "sim/options.h"
+#include "sim/event/finding.h"
+#include "sim/event/observer.h"
+#include "sim/model/options.h"
 
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace tilewright::sim {
 
 class ByteShadow;
-class InitChecker;
+class DefinednessObserver;
 class LaunchHistory;
 class ObserverList;
 
@@ -21,8 +21,8 @@ struct CheckerSet {
   CheckerSet(CheckerSet&&) noexcept;
   ~CheckerSet();
 
-  Observer* observer = nullptr;  ///< tells all of them; nullptr if nothing is checked
-  InitChecker* init = nullptr;   ///< one of them, for the engine
+  Observer* observer = nullptr;                ///< tells all of them; nullptr if nothing is checked
+  DefinednessObserver* definedness = nullptr;  ///< one of them, for the engine
   std::vector<std::unique_ptr<Observer>> owned;
   std::unique_ptr<ObserverList> list;
 };

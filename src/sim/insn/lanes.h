@@ -7,8 +7,8 @@
 // then blended: it must therefore be defined for every input. A bool is a bit of a predicate row.
 #pragma once
 
-#include "sim/program/insn.h"
-#include "sim/program/warp.h"
+#include "sim/state/insn.h"
+#include "sim/state/warp.h"
 
 #include <bit>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "sim/insn/lower_forms.h"
 
-#include "sim/program/flatten.h"
+#include "sim/compile/flatten.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // What the lowering functions of insn/ share: checks and the plain form d, a, b, c of one type.
 #pragma once
 
+#include "sim/compile/lowering.h"
 #include "sim/insn/lanes.h"
-#include "sim/program/lowering.h"
 
 #include <cstdint>
 #include <string>

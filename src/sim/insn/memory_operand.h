@@ -2,8 +2,8 @@
 // address operand, and moving values between rows and lanes' bytes.
 #pragma once
 
+#include "sim/compile/lowering.h"
 #include "sim/memory/access.h"
-#include "sim/program/lowering.h"
 
 #include <bit>
 #include <cstring>

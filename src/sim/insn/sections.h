@@ -1,7 +1,7 @@
 // The sections of the instruction table, each in its own file.
 #pragma once
 
-#include "sim/program/lowering.h"
+#include "sim/compile/lowering.h"
 
 namespace tilewright::sim {
 

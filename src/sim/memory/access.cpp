@@ -1,9 +1,9 @@
 #include "sim/memory/access.h"
 
-#include "sim/check/finding.h"
+#include "sim/event/finding.h"
 #include "sim/memory/access_fault.h"
-#include "sim/memory/global_memory.h"
-#include "sim/program/code.h"
+#include "sim/state/code.h"
+#include "sim/state/global_memory.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "sim/memory/access_fault.h"
 
-#include "sim/memory/global_memory.h"
+#include "sim/state/global_memory.h"
 
 #include <fmt/format.h>
 

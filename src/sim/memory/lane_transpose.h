@@ -2,7 +2,7 @@
 // Compilers turn the loops into element-wise moves where N is 4, hence the vectors.
 #pragma once
 
-#include "sim/program/insn.h"
+#include "sim/state/insn.h"
 
 #include <array>
 #include <cstddef>

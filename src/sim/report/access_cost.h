@@ -1,7 +1,7 @@
 // What an access of a warp costs in shared-memory wavefronts and in sectors of global memory.
 #pragma once
 
-#include "sim/check/observer.h"
+#include "sim/event/observer.h"
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #include "sim/report/launch_progress.h"
 
-#include "sim/check/finding.h"
+#include "sim/event/finding.h"
 
 #include <cstdlib>
 #include <string_view>

@@ -1,7 +1,7 @@
 // How much a tensor-core instruction multiplies, read from its text.
 #pragma once
 
-#include "sim/device_model.h"
+#include "sim/model/device_model.h"
 #include "sim/parse/ast.h"
 
 #include <cstdint>

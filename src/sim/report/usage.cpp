@@ -1,5 +1,7 @@
 #include "sim/report/usage.h"
 
+#include "sim/state/occupancy.h"
+
 #include <algorithm>
 
 namespace tilewright::sim {
@@ -64,21 +66,20 @@ void KernelUsage::add(const KernelUsage& other) {
   faults.insert(faults.end(), other.faults.begin(), other.faults.end());
 }
 
-Occupancy occupancy_of(const Machine& machine, const KernelInfo& kernel, const Launch& launch) {
-  const DeviceModel& model = machine.model();
+Occupancy occupancy_of(const DeviceModel& model, const KernelInfo& kernel, const Launch& launch) {
   const auto threads = static_cast<std::uint32_t>(launch.block.count());
   Occupancy out;
-  out.ctas_per_sm = machine.max_active_ctas_per_sm(kernel, threads, launch.dynamic_shared_bytes);
+  out.ctas_per_sm = max_active_ctas_per_sm(model, kernel, threads, launch.dynamic_shared_bytes);
   out.warps_per_sm = out.ctas_per_sm * ((threads + kLanes - 1) / kLanes);
   out.max_warps_per_sm = model.max_threads_per_sm / kLanes;
   KernelInfo fewer_registers = kernel;
   fewer_registers.num_registers = 0;
   KernelInfo less_shared = kernel;
   less_shared.static_shared_bytes = 0;
-  if (machine.max_active_ctas_per_sm(fewer_registers, threads, launch.dynamic_shared_bytes) >
+  if (max_active_ctas_per_sm(model, fewer_registers, threads, launch.dynamic_shared_bytes) >
       out.ctas_per_sm) {
     out.limited_by = "registers";
-  } else if (machine.max_active_ctas_per_sm(less_shared, threads, 0) > out.ctas_per_sm) {
+  } else if (max_active_ctas_per_sm(model, less_shared, threads, 0) > out.ctas_per_sm) {
     out.limited_by = "shared memory";
   } else if (out.ctas_per_sm == model.max_ctas_per_sm) {
     out.limited_by = "the number of CTAs";

@@ -1,8 +1,9 @@
 // What kernels use of the device, counted.
 #pragma once
 
-#include "sim/machine.h"
-#include "sim/program/insn.h"
+#include "sim/model/device_model.h"
+#include "sim/state/insn.h"
+#include "sim/state/launch.h"
 
 #include <array>
 #include <cstdint>
@@ -85,6 +86,6 @@ struct KernelUsage {
 /// The bounds of one launch, the largest first.
 std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model);
 
-Occupancy occupancy_of(const Machine& machine, const KernelInfo& kernel, const Launch& launch);
+Occupancy occupancy_of(const DeviceModel& model, const KernelInfo& kernel, const Launch& launch);
 
 }  // namespace tilewright::sim

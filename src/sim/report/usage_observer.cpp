@@ -166,7 +166,7 @@ void UsageObserver::barrier(Warp&, const Insn& insn, std::uint32_t, const Barrie
   if (event.is_passed) ++shard().usages[insn.syntax].barrier_waits;
 }
 
-KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) const {
+KernelUsage UsageObserver::result(const DeviceModel& model, const Launch& launch) const {
   KernelUsage out;
   out.kernel = code_.info.name;
   out.module = code_.module->name;
@@ -177,7 +177,7 @@ KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) 
   out.static_shared_bytes = code_.info.static_shared_bytes;
   out.num_registers = code_.info.num_registers;
   out.local_bytes = code_.info.local_bytes;
-  out.occupancy = occupancy_of(machine, code_.info, launch);
+  out.occupancy = occupancy_of(model, code_.info, launch);
   Footprint footprint;
   for (const auto& shard : shards_) footprint.add(shard->footprint);
   out.touched_sectors = footprint.num_sectors();
@@ -198,7 +198,7 @@ KernelUsage UsageObserver::result(const Machine& machine, const Launch& launch) 
     line.source = source_of(*code_.module, *instruction);
     if (!line.source.empty()) out.source_lines[line.source] += counts;
   }
-  out.bounds = bounds_of(out, machine.model());
+  out.bounds = bounds_of(out, model);
   return out;
 }
 

@@ -1,11 +1,11 @@
 // Counts what a launch does.
 #pragma once
 
-#include "sim/check/observer.h"
-#include "sim/program/code.h"
+#include "sim/event/observer.h"
 #include "sim/report/footprint.h"
 #include "sim/report/tensor_work.h"
 #include "sim/report/usage.h"
+#include "sim/state/code.h"
 
 #include <memory>
 #include <mutex>
@@ -32,7 +32,7 @@ class UsageObserver final : public Observer {
                const BarrierEvent& event) override;
 
   /// What was counted so far.
-  KernelUsage result(const Machine& machine, const Launch& launch) const;
+  KernelUsage result(const DeviceModel& model, const Launch& launch) const;
 
  private:
   /// What one host thread has counted.

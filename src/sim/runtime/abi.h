@@ -3,7 +3,7 @@
 // tests/sim/runtime/runtime_witness_test.cpp compares sizes and offsets with it.
 #pragma once
 
-#include "sim/driver/abi.h"
+#include "sim/driver/abi/abi.h"
 #include "sim/runtime/errors.h"
 
 #include <cstddef>

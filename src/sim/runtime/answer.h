@@ -2,7 +2,7 @@
 // which is also the calling thread's last error.
 #pragma once
 
-#include "sim/driver/functions.h"
+#include "sim/driver/abi/functions.h"
 #include "sim/runtime/abi.h"
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // Descriptors of tcgen05.mma in words.
-#include "sim/insn/tcgen05_mma.h"
+#include "sim/insn/tensor/tcgen05_mma.h"
 #include "sim/trace/register_text.h"
 
 #include <bit>

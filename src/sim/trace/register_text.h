@@ -1,8 +1,8 @@
 // Registers of a warp as text: lanes in rows, accumulators as matrices.
 #pragma once
 
-#include "sim/program/code.h"
-#include "sim/program/warp.h"
+#include "sim/state/code.h"
+#include "sim/state/warp.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // Which instructions of which warps are shown.
 #pragma once
 
-#include "sim/machine.h"
+#include "sim/state/launch.h"
 
 #include <cstdint>
 #include <optional>

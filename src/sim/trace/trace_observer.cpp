@@ -1,7 +1,8 @@
 #include "sim/trace/trace_observer.h"
 
 #include "sim/async/mbarrier.h"
-#include "sim/program/engine.h"
+#include "sim/state/code.h"
+#include "sim/state/lane_names.h"
 #include "sim/trace/register_text.h"
 
 #include <algorithm>

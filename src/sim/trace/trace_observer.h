@@ -1,8 +1,8 @@
 // Shows what warps do: every instruction, or registers and barriers at a line.
 #pragma once
 
-#include "sim/check/observer.h"
-#include "sim/program/code.h"
+#include "sim/event/observer.h"
+#include "sim/state/code.h"
 #include "sim/trace/trace_filter.h"
 
 #include <functional>

@@ -9,7 +9,7 @@
 // tensor maps, 64 KiB that nobody has written, and 64 KiB that the host has freed. What only
 // `strict` finds is clean under all other checks, and its twin under strict too.
 #include "sim/async/tensor_map.h"
-#include "sim/check/finding.h"
+#include "sim/event/finding.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 

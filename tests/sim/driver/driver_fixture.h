@@ -1,7 +1,7 @@
 // The driver as a program meets it: the shared library, opened by its path.
 #pragma once
 
-#include "sim/driver/function_tables.h"
+#include "sim/driver/abi/function_tables.h"
 
 #include <string>
 

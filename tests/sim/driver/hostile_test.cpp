@@ -132,8 +132,8 @@ std::string first_call(const std::string& sources, const std::string& name) {
 
 TEST(DriverSources, EveryFunctionTurnsExceptionsIntoAnswers) {
   std::string sources;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TILEWRIGHT_SOURCE_DIR) +
-                                                               "/src/sim/driver")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           std::string(TILEWRIGHT_SOURCE_DIR) + "/src/sim/driver")) {
     if (entry.path().extension() != ".cpp") continue;
     std::ostringstream text;
     text << std::ifstream(entry.path()).rdbuf();

@@ -1,10 +1,10 @@
 // Runs every program of tests/ptx and compares its results bit by bit (ptx_case.h): with what the
 // file says, or with what a device gave where that is not the same (approximations).
-#include "sim/check/observer.h"
+#include "sim/compile/insn_lookup.h"
+#include "sim/event/observer.h"
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
-#include "sim/program/code.h"
-#include "sim/program/insn_lookup.h"
+#include "sim/state/code.h"
 #include "tests/sim/insn/ptx_recording.h"
 #include "tests/sim/insn/ptx_run.h"
 

@@ -1,8 +1,8 @@
 // A warp with nothing but registers, to run single instruction functions on.
 #pragma once
 
-#include "sim/program/insn.h"
-#include "sim/program/warp.h"
+#include "sim/state/insn.h"
+#include "sim/state/warp.h"
 
 #include <cstring>
 #include <span>

@@ -1,0 +1,259 @@
+#include "sim/check/order/lane_checker.h"
+
+#include "sim/check/order/stretch.h"
+#include "sim/event/move_form.h"
+#include "sim/state/code.h"
+#include "sim/state/definedness.h"
+#include "sim/state/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
+constexpr std::uint32_t kWordBytes = 4;
+
+bool is_strong(const WarpAccess& access) {
+  return access.kind == AccessKind::kAtomic || access.order.semantics != MemorySemantics::kWeak;
+}
+
+template <class F>
+void for_each_lane(std::uint32_t lanes, F&& f) {
+  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<std::uint32_t>(std::countr_zero(lanes)));
+}
+
+/// Lanes that have the address of a lower one. Addresses are multiples of the size.
+std::uint32_t repeated_lanes(const WarpAccess& access) {
+  const int shift = std::countr_zero(access.bytes);
+  std::uint64_t slots = 0;
+  for_each_lane(access.lanes, [&](std::uint32_t lane) {
+    slots |= std::uint64_t{1} << (access.addresses[lane] >> shift & 63);
+  });
+  if (std::popcount(slots) == std::popcount(access.lanes)) return 0;
+  std::array<std::pair<std::uint64_t, std::uint32_t>, kLanes> sorted;
+  std::size_t count = 0;
+  for_each_lane(access.lanes, [&](std::uint32_t lane) {
+    sorted[count++] = {access.addresses[lane], lane};
+  });
+  std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(count));
+  std::uint32_t repeated = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (sorted[i].first == sorted[i - 1].first) repeated |= 1U << sorted[i].second;
+  }
+  return repeated;
+}
+
+bool stores_the_same(Warp& warp, const MoveForm& form, std::uint32_t bytes, std::uint32_t a,
+                     std::uint32_t b) {
+  std::size_t count = 0;
+  while (count < form.rows.size() && form.row_bytes[count] != 0) ++count;
+  const std::size_t size = bytes / std::max<std::size_t>(1, count);
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::byte* const row = warp.row<std::byte>(form.rows[j]);
+    const std::size_t width = form.row_bytes[j];
+    if (std::memcmp(row + a * width, row + b * width, size) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void LaneChecker::launch_started(Grid& grid) {
+  stretches_ = stretches_of(*grid.code);
+}
+
+void LaneChecker::cta_started(Cta& cta) {
+  ctas_[&cta] = std::vector<WarpState>(cta.warps.size());
+  last_warp_ = nullptr;
+}
+
+void LaneChecker::cta_ended(Cta& cta) {
+  ctas_.erase(&cta);
+  last_warp_ = nullptr;
+}
+
+LaneChecker::WarpState& LaneChecker::state_of(const Warp& warp) {
+  if (&warp != last_warp_) {
+    last_ = &ctas_.at(warp.cta)[warp.index];
+    last_warp_ = &warp;
+  }
+  return *last_;
+}
+
+void LaneChecker::release(WarpState& state, std::uint32_t lanes) {
+  constexpr std::size_t kMostRemembered = 16;
+  ++state.moment;
+  for_each_lane(lanes, [&](std::uint32_t lane) {
+    state.released[lane].push_back(state.moment);
+    if (state.released[lane].size() > kMostRemembered) state.released[lane].pop_front();
+  });
+}
+
+void LaneChecker::acquire(WarpState& state, std::uint32_t lanes) {
+  for_each_lane(lanes, [&](std::uint32_t lane) { state.acquired[lane] = state.moment; });
+}
+
+/// Whether the old lane released something after its access and this lane acquired something after
+/// that. What they released and acquired is not compared: only lanes that cannot have been ordered
+/// are found.
+bool LaneChecker::is_ordered(const WarpState& state, const Record& old, std::uint32_t lane) {
+  const auto& moments = state.released[old.lane];
+  const auto first = std::upper_bound(moments.begin(), moments.end(), old.moment);
+  return first != moments.end() && *first <= state.acquired[lane];
+}
+
+void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, true);
+  WarpState& state = state_of(warp);
+  if (is_strict_ || warp.group_lanes != warp.live) {
+    if (!is_strict_ && state.num_joins != warp.num_joins) state.words.clear();
+    state.num_joins = warp.num_joins;
+    check_divergence(warp, insn, access);
+  } else if (!state.words.empty()) {
+    state.words.clear();
+  }
+  if (!is_strong(access)) return;
+  release(state, access.lanes);
+  if (access.kind != AccessKind::kWrite) acquire(state, access.lanes);
+}
+
+void LaneChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, false);
+  if (!is_strong(access)) return;
+  WarpState& state = state_of(warp);
+  release(state, access.lanes);
+  if (access.kind != AccessKind::kWrite) acquire(state, access.lanes);
+}
+
+void LaneChecker::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event) {
+  if (event.is_async) return;
+  WarpState& state = state_of(warp);
+  if (event.action == MbarrierAction::kArrive) release(state, 1U << event.lane);
+  if (event.action == MbarrierAction::kWaitSuccess) acquire(state, 1U << event.lane);
+}
+
+void LaneChecker::barrier(Warp& warp, const Insn&, std::uint32_t lanes, const BarrierEvent& event) {
+  WarpState& state = state_of(warp);
+  // Lanes that met at several instructions have all come when the first of them goes on.
+  if (event.kind == BarrierKind::kWarpSync) release(state, event.id);
+  if (event.kind != BarrierKind::kWarpSync && event.is_arrive) release(state, lanes);
+  if (event.is_passed) acquire(state, lanes);
+}
+
+void LaneChecker::lanes_met(Warp& warp, const Insn&, std::uint32_t lanes) {
+  if (is_strict_) return;  // shuffles and votes order no memory
+  WarpState& state = state_of(warp);
+  release(state, lanes);
+  acquire(state, lanes);
+}
+
+void LaneChecker::check_divergence(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  WarpState& state = state_of(warp);
+  const bool is_write = access.kind != AccessKind::kRead;
+  std::map<const Insn*, Conflict> conflicts;
+  ++state.num_accesses;
+  for_each_lane(access.lanes, [&](std::uint32_t lane) {
+    const std::uint64_t begin = access.addresses[lane], end = begin + access.bytes;
+    for (std::uint64_t word = begin / kWordBytes; word * kWordBytes < end; ++word) {
+      const std::uint64_t at = word * kWordBytes;
+      const auto from = static_cast<unsigned>(std::max(begin, at) - at);
+      const auto to = static_cast<unsigned>(std::min(end, at + kWordBytes) - at);
+      Record now{static_cast<std::uint8_t>(lane),
+                 static_cast<std::uint8_t>((1U << to) - (1U << from)),
+                 is_write,
+                 is_strong(access),
+                 &insn,
+                 state.moment,
+                 state.num_accesses};
+      std::vector<Record>& records = state.words[word];
+      for (const Record& old : records) {
+        const bool conflicts_with = old.lane != lane && (old.is_write || is_write) &&
+                                    (old.bytes & now.bytes) != 0 &&
+                                    !(old.is_strong && now.is_strong) && old.access != now.access;
+        const bool is_together = !is_strict_ && (warp.group_lanes >> old.lane & 1) != 0;
+        if (!conflicts_with || is_together || is_ordered(state, old, lane)) continue;
+        Conflict& conflict = conflicts[old.insn];
+        conflict.lanes |= 1U << lane;
+        conflict.old_lanes |= 1U << old.lane;
+        conflict.from = std::min(conflict.from, at + from);
+        conflict.to = std::max(conflict.to, at + to - 1);
+        conflict.was_write = old.is_write;
+      }
+      std::erase_if(records, [&](const Record& old) {
+        return old.lane == now.lane && old.is_write == now.is_write;
+      });
+      records.push_back(now);
+    }
+  });
+  for (const auto& [old, conflict] : conflicts) report(warp, insn, *old, conflict, is_write);
+}
+
+void LaneChecker::report(Warp& warp, const Insn& insn, const Insn& old, const Conflict& conflict,
+                         bool is_write) {
+  const auto [at, is_new] = said_.try_emplace({&old, &insn}, Findings::kNone);
+  if (!is_new) return findings_.add_again(at->second);
+  const KernelCode& code = *warp.grid->code;
+  const auto stretch = [&](const Insn& of) {
+    return stretches_[static_cast<std::size_t>(&of - code.insns.data())];
+  };
+  Finding finding;
+  finding.check = is_strict_ ? "strict" : "race";
+  finding.kernel = code.info.name;
+  finding.what = fmt::format("race between lanes of one warp on shared[{:#x}..{:#x}]",
+                             conflict.from & kOffsetMask, conflict.to & kOffsetMask);
+  finding.places = {
+      place_of(warp, insn, conflict.lanes, is_write ? "written" : "read"),
+      place_of(warp, old, conflict.old_lanes, conflict.was_write ? "written" : "read")};
+  finding.missing = is_strict_
+                        ? "the lanes of a warp are in step only where they are told to meet: "
+                          "bar.warp.sync (__syncwarp) between the two"
+                        : "the lanes took different ways and have not met since: bar.warp.sync "
+                          "(__syncwarp) between the two";
+  finding.cause = fmt::format("lanes {} {}", stretch(old), stretch(insn));
+  findings_.add(std::move(finding), &at->second);
+}
+
+void LaneChecker::check_same_place(Warp& warp, const Insn& insn, const WarpAccess& access,
+                                   bool is_shared) {
+  const std::uint32_t repeated = repeated_lanes(access);
+  if (repeated == 0 || is_strong(access)) return;
+  const KernelCode& code = *warp.grid->code;
+  const auto rule =
+      static_cast<SpreadRule>(code.spread[static_cast<std::size_t>(&insn - code.insns.data())]);
+  if (rule != SpreadRule::kStore) return;
+  const MoveForm& form = *static_cast<const MoveForm*>(insn.extra);
+  std::uint32_t different = 0;
+  std::uint64_t address = 0;
+  for_each_lane(repeated, [&](std::uint32_t lane) {
+    for_each_lane(access.lanes & ((1U << lane) - 1), [&](std::uint32_t other) {
+      if (access.addresses[other] != access.addresses[lane] ||
+          (different != 0 && address != access.addresses[lane]) ||
+          stores_the_same(warp, form, access.bytes, lane, other)) {
+        return;
+      }
+      address = access.addresses[lane];
+      different |= 1U << lane | 1U << other;
+    });
+  });
+  if (different == 0) return;
+  const auto [at, is_new] = said_.try_emplace({&insn, nullptr}, Findings::kNone);
+  if (!is_new) return findings_.add_again(at->second);
+  Finding finding;
+  finding.check = "race";
+  finding.kernel = code.info.name;
+  const std::uint64_t shown = is_shared ? address & kOffsetMask : address;
+  finding.what = fmt::format("lanes of one instruction store different values to {}[{:#x}..{:#x}]",
+                             is_shared ? "shared" : "global", shown, shown + access.bytes - 1);
+  finding.places = {place_of(warp, insn, different, "written")};
+  finding.missing =
+      "which of the values stays is undefined: let one lane store, or use an atomic or a reduction";
+  findings_.add(std::move(finding), &at->second);
+}
+
+}  // namespace tilewright::sim

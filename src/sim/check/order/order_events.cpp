@@ -1,0 +1,469 @@
+// What orders accesses: barriers, mbarriers, fences, strong accesses, waits for asynchronous work.
+#include "sim/async/mbarrier.h"
+#include "sim/check/order/order_checker.h"
+#include "sim/state/code.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
+
+}  // namespace
+
+void OrderChecker::Groups::commit() {
+  constexpr std::size_t kMostRemembered = 256;
+  commits.push_back(time++);
+  if (commits.size() > kMostRemembered) commits.pop_front();
+}
+
+std::uint32_t OrderChecker::Groups::done(std::uint32_t num_open) const {
+  return num_open < commits.size() ? commits[commits.size() - 1 - num_open] : 0;
+}
+
+void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope scope,
+                           Knowledge& to) {
+  const bool is_release = order.semantics == MemorySemantics::kRelease ||
+                          order.semantics == MemorySemantics::kAcquireRelease ||
+                          order.semantics == MemorySemantics::kSequential;
+  if (is_release) return to.join(warp.now);
+  if (warp.fence_scope >= scope) to.join(warp.at_fence);
+  to.seen.join(warp.now.released);
+  to.released.join(warp.now.released);
+  to.join_fenced(warp.now);
+}
+
+// A location passes on what was known when it was written, to all who may see it by the scope.
+void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_shared) {
+  WarpState& own = state_of(warp);
+  const std::uint64_t cta = (warp.cta->linear_index + 1) << 1;
+  const std::uint64_t cluster = std::uint64_t{state_of(*warp.cta->cluster).index} << 1 | 1;
+  const MemoryScope scope =
+      access.order.scope == MemoryScope::kNone ? MemoryScope::kGpu : access.order.scope;
+  struct Domain {
+    std::uint64_t name;
+    MemoryScope scope;
+  };
+  const Domain domains[] = {
+      {cta, MemoryScope::kCta}, {cluster, MemoryScope::kCluster}, {0, MemoryScope::kGpu}};
+  std::uint64_t last = ~std::uint64_t{0};
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    std::uint64_t address = access.addresses[std::countr_zero(rest)];
+    if (is_shared) address |= cluster << 40;  // no address of global memory
+    if (address == last) continue;
+    last = address;
+    for (const Domain& domain : domains) {
+      if (access.kind != AccessKind::kWrite) {
+        const auto at = locations_.find({address, domain.name});
+        if (at != locations_.end()) own.now.join(at->second);
+      }
+      if (access.kind != AccessKind::kRead && domain.scope <= scope) {
+        pass_on(own, access.order, domain.scope, locations_[{address, domain.name}]);
+      }
+    }
+  }
+  if (access.kind != AccessKind::kRead) tick(own);
+}
+
+void OrderChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent& event) {
+  WarpState& own = state_of(warp);
+  const bool is_init = event.kind == FenceKind::kMbarrierInit;
+  const MemoryScope scope = is_init ? MemoryScope::kCluster : event.order.scope;
+  switch (event.kind) {
+    case FenceKind::kMemory:
+    case FenceKind::kMbarrierInit:
+      if (!is_init && event.order.semantics != MemorySemantics::kRelease) {
+        take(own, own.unfenced, scope);
+        own.unfenced = {};
+      }
+      own.fence_scope = scope;
+      if (own.fence_scope >= MemoryScope::kGpu) own.now.released.join(own.now.seen);
+      own.at_fence = own.now;
+      if (is_init) own.init_fences.to_async = own.time;
+      if (scope >= MemoryScope::kCluster) own.init_fences.to_cluster = own.time;
+      break;
+    case FenceKind::kProxyAsync:
+      if (event.is_shared) own.init_fences.to_async = own.time;
+      if (event.is_shared) own.now.fenced_shared.join(own.now.seen);
+      if (event.is_global) own.now.fenced_global.join(own.now.seen);
+      if (checks_.strict && event.is_shared) {
+        own.now.fenced_shared_by_writer.raise(own.agent, own.time);
+      }
+      if (checks_.strict && event.is_global) {
+        own.now.fenced_global_by_writer.raise(own.agent, own.time);
+      }
+      break;
+    case FenceKind::kProxyTensorMapAcquire:
+      own.acquired_maps[event.address] = {own.now.released_maps, own.agent, own.time};
+      own.cta->acquired_maps[event.address] = own.acquired_maps[event.address];
+      break;
+    case FenceKind::kProxyTensorMapRelease:
+      own.now.released_maps.join(own.now.seen);
+      break;
+    default:
+      return;
+  }
+  tick(own);
+}
+
+void OrderChecker::barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                           const BarrierEvent& event) {
+  WarpState& own = state_of(warp);
+  if (event.kind == BarrierKind::kWarpSync) return converge(warp, own, event.id);
+  const bool is_cluster = event.kind == BarrierKind::kCluster;
+  Rendezvous& slot =
+      is_cluster ? state_of(*warp.cta->cluster).barrier : own.cta->barriers[event.id];
+  // Who waits may learn of it when the barrier is phases ahead.
+  std::shared_ptr<Knowledge>& phase = own.arrived_at[is_cluster ? kNumNamedBarriers : event.id];
+  if (event.is_arrive) {
+    converge(warp, own, lanes);
+    if (slot.generation != event.generation) {
+      slot.met = std::make_shared<Knowledge>();
+      slot.generation = event.generation;
+    }
+    phase = slot.met;
+    if (event.order.semantics == MemorySemantics::kRelaxed) {
+      pass_on(own, event.order, MemoryScope::kCluster, *phase);
+      phase->met.join(own.now.seen);
+      phase->met.join(own.now.met);
+    } else {
+      if (is_cluster) own.init_fences.to_cluster = own.time;
+      phase->join(own.now);
+      if (!event.is_passed) tick(own);
+    }
+  }
+  if (!event.is_passed || phase == nullptr) return;
+  own.now.join(*phase);
+  own.last_wait = index_of(warp, insn);
+  if (event.is_arrive) tick(own);
+}
+
+void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
+                              std::uint64_t address, Mbarrier& barrier, bool is_async) {
+  WarpState& own = state_of(warp);
+  const AccessRecord& init = barrier.init;
+  if (!checks_.race) return;
+  const bool is_far = agents_[init.agent].rank != warp.cta->rank;
+  // CUTLASS's last mbarrier.init before the cluster meets has no fence behind it.
+  const bool is_met = !checks_.strict && init.time <= own.now.met.of(init.agent);
+  const bool is_ordered =
+      own.agent == init.agent || is_met || init.time <= own.now.seen.of(init.agent);
+  const bool is_fenced = (!is_async || init.time <= barrier.fences->to_async) &&
+                         (!is_far || init.time <= barrier.fences->to_cluster);
+  if ((is_ordered && (is_fenced || !checks_.strict)) || barrier.is_init_said) return;
+  Access now;
+  now.record = {own.agent, own.time, index_of(warp, insn), lanes, own.agent, init.bytes};
+  now.is_shared = true;
+  now.warp = &warp;
+  barrier.is_init_said = is_ordered;
+  const std::uint64_t cell = address / AccessCell::kBytes * AccessCell::kBytes;
+  if (!is_ordered) {
+    return report(now, init, "race", cell,
+                  "a barrier must come between mbarrier.init and the first use by others");
+  }
+  report(now, init, "strict", cell,
+         "fence.mbarrier_init.release.cluster after mbarrier.init, by the thread that initialised "
+         "it, before other CTAs or copies use it",
+         kUnfencedInit);
+}
+
+void OrderChecker::take(WarpState& warp, const Phase& phase, MemoryScope scope) {
+  warp.now.join(phase.near);
+  warp.now.join_narrow(phase.narrow);
+  scope >= MemoryScope::kCluster ? warp.now.join(phase.far) : warp.now.join_narrow(phase.far);
+  warp.withheld.join(phase.withheld);
+}
+
+/// A .relaxed wait acquires nothing; a fence behind it does.
+void OrderChecker::wait(WarpState& warp, const Phase& phase, MemoryOrder order) {
+  if (order.semantics != MemorySemantics::kRelaxed) return take(warp, phase, order.scope);
+  warp.unfenced.near.join(phase.near);
+  warp.unfenced.far.join(phase.far);
+  warp.unfenced.narrow.join(phase.narrow);
+  for (const Knowledge* part : {&phase.near, &phase.far, &phase.narrow}) {
+    warp.withheld.join(part->seen);
+  }
+}
+
+/// Strict: what threads of another CTA loaded from or stored to Tensor Memory. CUTLASS's
+/// accumulators go from CTA to CTA at the default scope.
+void OrderChecker::check_moves(Warp& warp, const Insn& insn, const MbarrierEvent& event,
+                               const Phase& phase) {
+  const AccessRecord& arrival = phase.after_moves;
+  const bool is_narrow =
+      arrival.scope < MemoryScope::kCluster || event.order.scope < MemoryScope::kCluster;
+  if (!checks_.strict || !checks_.tmem || arrival.agent == 0 || !is_narrow) return;
+  Finding finding;
+  finding.check = "strict";
+  finding.kernel = warp.grid->code->info.name;
+  finding.what = "Tensor Memory handed to another CTA at CTA scope";
+  finding.places = {place_as(warp, arrival, "arrived, after tcgen05.ld or st,"),
+                    place_of(warp, insn, 1U << event.lane, "waited")};
+  finding.missing =
+      "between CTAs the arrival must be .release.cluster and the wait "
+      ".acquire.cluster; without a scope they are .cta";
+  findings_.add(std::move(finding));
+}
+
+void OrderChecker::arrive(Warp& warp, const Insn& insn, const MbarrierEvent& event, Phase& phase) {
+  WarpState& own = state_of(warp);
+  const bool is_near = event.address >> kSharedRankShift == warp.cta->rank;
+  const std::uint32_t num_moves = own.tensor_loads.time + own.tensor_stores.time;
+  if (!is_near && !event.is_async && num_moves != own.num_moves_told) {
+    own.num_moves_told = num_moves;
+    phase.after_moves = {own.agent,           own.time,        index_of(warp, insn),
+                         1U << event.lane,    own.agent,       std::uint16_t{},
+                         AccessKind::kAtomic, Proxy::kGeneric, event.order.scope};
+  }
+  if (!event.is_async) converge(warp, own, event.lanes);
+  if (is_near) {
+    pass_on(own, event.order, MemoryScope::kCta, phase.near);
+  } else if (event.order.scope >= MemoryScope::kCluster) {
+    pass_on(own, event.order, MemoryScope::kCluster, phase.far);
+  } else {
+    pass_on(own, event.order, MemoryScope::kCta, phase.narrow);
+  }
+  if (event.order.semantics == MemorySemantics::kRelaxed) phase.withheld.join(own.now.seen);
+  if (event.commit != 0) {
+    phase.near.seen.raise(own.tensor.agent, event.commit);
+    phase.near.raise_fenced(own.tensor.agent, event.commit);
+  } else if (event.is_async) {
+    phase.near.seen.raise(own.cp_async.agent, own.cp_async.time++);
+  } else {
+    tick(own);
+  }
+}
+
+void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier) {
+  const std::uint32_t rank = event.address >> kSharedRankShift;
+  sim::Mbarrier state;
+  mbarrier_read(warp.cta->cluster->ctas[rank]->shared + (event.address & kOffsetMask), state);
+  if (state.parity == barrier.parity) return;
+  barrier.completed[barrier.parity ? 1 : 0] = std::exchange(barrier.current, {});
+  barrier.parity = state.parity;
+  ++barrier.phase;
+}
+
+void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
+  WarpState& own = state_of(warp);
+  auto& all = cta_at(warp, event.address).mbarriers;
+  const std::uint32_t offset = event.address & kOffsetMask;
+  if (event.action == MbarrierAction::kInit) {
+    Mbarrier fresh;
+    fresh.agent = new_agent(AgentKind::kMbarrier, warp);
+    const auto bytes = static_cast<std::uint16_t>(0xff << (offset & 8));
+    fresh.init = {own.agent, own.time, index_of(warp, insn), 1U << event.lane,
+                  own.agent, bytes,    AccessKind::kWrite};
+    fresh.fences = &own.init_fences;
+    all[offset] = std::move(fresh);
+    return;
+  }
+  const auto at = all.find(offset);
+  if (at == all.end()) return;
+  Mbarrier& barrier = at->second;
+  if (!event.is_async) check_init(warp, insn, 1U << event.lane, event.address, barrier, false);
+  if (event.action == MbarrierAction::kWaitSuccess) {
+    check_moves(warp, insn, event, barrier.completed[event.phase & 1]);
+    wait(own, barrier.completed[event.phase & 1], event.order);
+    own.last_wait = index_of(warp, insn);
+    return;
+  }
+  if (event.action == MbarrierAction::kArrive) arrive(warp, insn, event, barrier.current);
+  phase_changed(warp, event, barrier);
+}
+
+void OrderChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes) {
+  WarpState& own = state_of(warp);
+  if (kind == GroupKind::kCpAsync) return own.cp_async.commit();
+  if (kind == GroupKind::kWgmma) return own.wgmma.commit();
+  for (auto& [lane, groups] : own.bulk) {
+    if ((lanes >> lane & 1) == 0) continue;
+    groups.reads.commit();
+    groups.writes.commit();
+  }
+}
+
+void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t lanes,
+                                std::uint32_t num_open) {
+  WarpState& own = state_of(warp);
+  const auto learn = [&](const Groups& groups) {
+    if (const std::uint32_t time = groups.done(num_open)) {
+      own.now.seen.raise(groups.agent, time);
+      // The wait is a proxy fence for what the async proxy did itself.
+      own.now.raise_fenced(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
+    }
+  };
+  if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
+  if (kind == GroupKind::kWgmma) {
+    // A group is the warpgroup's, and complete for all four warps at once.
+    const std::uint32_t time = own.wgmma.done(num_open);
+    const std::size_t first = warp.index / 4 * 4;
+    for (std::size_t w = first; w < std::min(first + 4, own.cta->warps.size()); ++w) {
+      Groups& groups = own.cta->warps[w].wgmma;
+      if (time == 0 || groups.agent == 0) continue;
+      own.now.seen.raise(groups.agent, std::min(time, groups.time - 1));
+      own.now.raise_fenced(groups.agent, std::min(time, groups.time - 1));
+    }
+    return;
+  }
+  for (auto& [lane, groups] : own.bulk) {
+    if ((lanes >> lane & 1) == 0) continue;
+    learn(groups.reads);
+    if (kind == GroupKind::kBulk) learn(groups.writes);
+  }
+}
+
+OrderChecker::TensorMoments OrderChecker::tensor_moments(const Warp& warp) {
+  const WarpState& own = state_of(warp);
+  return {own.agent,
+          own.tensor.agent,
+          own.tensor_loads.agent,
+          own.tensor_uses.agent,
+          own.tensor_stores.agent,
+          own.time,
+          own.tensor.time,
+          own.tensor_loads.time,
+          own.tensor_stores.time};
+}
+
+void OrderChecker::load_used(const Warp& warp, std::uint32_t time) {
+  WarpState& own = state_of(warp);
+  own.now.seen.raise(own.tensor_uses.agent, time);
+}
+
+void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
+  WarpState& own = state_of(warp);
+  Groups& groups = kind == AccessKind::kRead ? own.tensor_loads : own.tensor_stores;
+  own.now.seen.raise(groups.agent, groups.time++);
+}
+
+void OrderChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) {
+  ++state_of(warp).tensor.time;
+  auto& all = cta_at(warp, commit.mbarrier).mbarriers;
+  const auto at = all.find(commit.mbarrier & kOffsetMask);
+  if (at == all.end()) return;
+  check_init(warp, insn, 1U << commit.lane, commit.mbarrier, at->second, true);
+}
+
+bool OrderChecker::has_acquired(const WarpState& warp, const AcquiredMap& acquired,
+                                const AccessRecord& old) {
+  return acquired.time <= warp.now.seen.of(acquired.agent) &&
+         old.time <= acquired.maps.of(old.agent);
+}
+
+// The manual wants the fence by the thread that uses the map. Triton has one warp fence for all of
+// the CTA, before a barrier.
+void OrderChecker::use_tensor_map(Warp& warp, const Insn& insn, const AsyncOperation& operation,
+                                  const AsyncRange& map) {
+  if (!checks_.proxy) return;
+  WarpState& own = state_of(warp);
+  const AcquiredMap& mine = own.acquired_maps[map.address];
+  const AcquiredMap& shared = own.cta->acquired_maps[map.address];
+  bool is_said = false;
+  for (std::uint64_t at = map.address; at < map.address + map.bytes; at += AccessCell::kBytes) {
+    cell_at(warp, map.is_shared, at).for_each([&](const AccessRecord& old) {
+      const bool is_acquired =
+          has_acquired(own, mine, old) || (!checks_.strict && has_acquired(own, shared, old));
+      if (is_said || old.kind == AccessKind::kRead || is_acquired) return;
+      is_said = true;
+      Access now;
+      now.record = {own.agent,       own.time,  index_of(warp, insn),
+                    operation.lanes, own.agent, old.bytes};
+      now.is_shared = map.is_shared;
+      now.warp = &warp;
+      const bool is_released = old.time <= own.now.released_maps.of(old.agent);
+      report(now, old, "proxy", at,
+             is_released
+                 ? "the tensor map has been changed: fence.proxy.tensormap::generic.acquire by the "
+                   "thread that uses it, after it knows of the release"
+                 : "the tensor map has been changed: fence.proxy.tensormap::generic.release by the "
+                   "writer, and .acquire by the thread that uses it");
+    });
+  }
+}
+
+// A wgmma reads shared memory when all four warps have come to it, on hardware: what one of them
+// knows, all of its operands are ordered behind. Nothing else is. A warp that knew something once
+// knows it still, so nothing is taken back.
+void OrderChecker::warpgroup_met(Warp& warp, const Insn&) {
+  CtaState& cta = *state_of(warp).cta;
+  const std::size_t first = warp.index / 4 * 4;
+  Knowledge& met = cta.warpgroups[first / 4];
+  for (std::size_t w = first; w < std::min(first + 4, cta.warps.size()); ++w) {
+    met.join(cta.warps[w].now);
+    tick(cta.warps[w]);
+  }
+}
+
+std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
+                                         const AsyncOperation& operation) {
+  WarpState& own = state_of(warp);
+  Access now;
+  now.knows = &own.now;
+  now.warp = &warp;
+  now.record.issuer = own.agent;
+  now.record.insn = index_of(warp, insn);
+  now.record.lanes = operation.lanes;
+  // Each lane of a cp.async copies for itself.
+  if (operation.kind != AsyncKind::kCpAsync) converge(warp, own, operation.lanes);
+  Groups mbarrier_work;
+  const Groups* reads = nullptr;
+  const Groups* writes = nullptr;
+  switch (operation.completion) {
+    case AsyncCompletion::kMbarrier: {
+      auto& all = cta_at(warp, operation.mbarrier).mbarriers;
+      const auto at = all.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+      if (at == all.end()) return 0;
+      Mbarrier& barrier = at->second;
+      check_init(warp, insn, operation.lanes, operation.mbarrier, barrier, true);
+      mbarrier_work.agent = barrier.agent;
+      mbarrier_work.time = barrier.phase;
+      barrier.current.near.seen.raise(barrier.agent, barrier.phase);
+      barrier.current.near.raise_fenced(barrier.agent, barrier.phase);
+      reads = writes = &mbarrier_work;
+      break;
+    }
+    case AsyncCompletion::kBulkGroup: {
+      BulkGroups& groups = own.bulk[static_cast<std::uint32_t>(std::countr_zero(operation.lanes))];
+      if (groups.reads.agent == 0) {
+        groups.reads.agent = new_agent(AgentKind::kBulkRead, warp);
+        groups.writes.agent = new_agent(AgentKind::kBulkWrite, warp);
+      }
+      reads = &groups.reads;
+      writes = &groups.writes;
+      break;
+    }
+    case AsyncCompletion::kCpAsyncGroup:
+      reads = writes = &own.cp_async;
+      break;
+    case AsyncCompletion::kWgmmaGroup:
+      reads = writes = &own.wgmma;
+      (checks_.strict ? now.met : now.knows) = &own.cta->warpgroups[warp.index / 4];
+      break;
+    case AsyncCompletion::kTensorCommit:
+      reads = writes = &own.tensor;
+      break;
+    case AsyncCompletion::kNone:
+      break;
+  }
+  for (const AsyncRange& range : operation.ranges) {
+    if (range.proxy == Proxy::kTensorMap && range.kind == AccessKind::kRead) {
+      use_tensor_map(warp, insn, operation, range);
+      continue;
+    }
+    const Groups* groups = range.kind == AccessKind::kRead ? reads : writes;
+    now.record.agent = groups == nullptr ? own.agent : groups->agent;
+    now.record.time = groups == nullptr ? own.time : groups->time;
+    now.record.kind = range.kind;
+    now.record.proxy = range.proxy == Proxy::kTensorMap ? Proxy::kGeneric : range.proxy;
+    now.is_shared = range.is_shared;
+    touch(now, range.address, range.bytes);
+  }
+  return 0;
+}
+
+}  // namespace tilewright::sim

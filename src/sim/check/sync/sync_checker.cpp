@@ -1,0 +1,251 @@
+#include "sim/check/sync/sync_checker.h"
+
+#include "sim/state/code.h"
+#include "sim/state/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
+
+Cta& cta_of(Warp& warp, std::uint64_t address) {
+  return *warp.cta->cluster->ctas[(address & 0xffffffff) >> kSharedRankShift];
+}
+
+bool has_waiter(const Cta& cta, std::uint32_t offset) {
+  return std::ranges::any_of(cta.warps, [&](const Warp& warp) {
+    return std::ranges::any_of(warp.groups, [&](const LaneGroup& group) {
+      return group.wait.kind == WaitKind::kMbarrier && (group.wait.a & kOffsetMask) == offset;
+    });
+  });
+}
+
+}  // namespace
+
+void SyncChecker::report(const std::string& kernel, std::string what,
+                         std::vector<FindingPlace> places, std::string missing, bool is_strict) {
+  Finding finding;
+  finding.check = is_strict ? "strict" : "sync";
+  finding.kernel = kernel;
+  finding.what = std::move(what);
+  finding.places = std::move(places);
+  if (is_strict) finding.cause = missing;  // the same everywhere, and everywhere missing
+  finding.missing = std::move(missing);
+  findings_.add(std::move(finding));
+}
+
+void SyncChecker::cta_started(Cta& cta) {
+  const std::lock_guard lock(mutex_);
+  states_[&cta] = {};
+}
+
+void SyncChecker::cta_ended(Cta& cta) {
+  const std::lock_guard lock(mutex_);
+  const auto at = states_.find(&cta);
+  if (at == states_.end()) return;
+  const State state = std::move(at->second);
+  states_.erase(at);
+  const std::string& kernel = cta.grid->code->info.name;
+  if (state.has_visitor) {
+    report(kernel,
+           fmt::format("{} ends while its peers may still address its shared memory",
+                       describe_cta(cta)),
+           {place_of(state.visitor, "addressed")},
+           "the last thing it waited for came before this access: end with a cluster barrier, or "
+           "wait for the mbarrier on which the peer arrives");
+  }
+  for (const auto& [offset, barrier] : state.barriers) {
+    if (barrier.has_copy) {
+      report(kernel,
+             fmt::format("{} ends while a copy into its shared memory may be under way",
+                         describe_cta(cta)),
+             {place_of(barrier.copy, "issued")},
+             fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
+                         offset));
+    }
+  }
+}
+
+/// A peer's access to the shared memory of this address.
+void SyncChecker::visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address) {
+  Cta& target = cta_of(warp, address);
+  if (&target == warp.cta) return;
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&target];
+  state.visit_generation = warp.cta->cluster->barrier->generation();
+  if (state.has_visitor) return;
+  state.has_visitor = true;
+  state.visitor = execution_of(warp, insn, lanes);
+}
+
+void SyncChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
+  if (warp.cta->cluster->ctas.size() == 1) return;
+  for (std::uint32_t rest = access.lanes; rest != 0; rest &= rest - 1) {
+    visit(warp, insn, access.lanes, access.addresses[std::countr_zero(rest)]);
+  }
+}
+
+std::uint64_t SyncChecker::async_issued(Warp& warp, const Insn& insn,
+                                        const AsyncOperation& operation) {
+  if (operation.completion != AsyncCompletion::kMbarrier) return 0;
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&cta_of(warp, operation.mbarrier)];
+  const auto at = state.barriers.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+  if (at == state.barriers.end() || at->second.has_copy) return 0;
+  at->second.has_copy = true;
+  at->second.copy = execution_of(warp, insn, operation.lanes);
+  return 0;
+}
+
+void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta,
+                       State& state) {
+  const std::uint32_t offset = event.address & kOffsetMask;
+  const auto at = state.barriers.find(offset);
+  const Execution now = execution_of(warp, insn, 1U << event.lane);
+  if (at != state.barriers.end()) {
+    const Mbarrier& old = at->second.state;
+    std::string use;
+    if (has_waiter(cta, offset)) {
+      use = "threads wait for it";
+    } else if (old.pending != old.expected || old.tx_bytes != 0) {
+      use = fmt::format("{} of {} arrivals and {} bytes of its phase are missing", old.pending,
+                        old.expected, old.tx_bytes);
+    }
+    const std::vector<FindingPlace> places =
+        use.empty() && !is_strict_ ? std::vector<FindingPlace>{}
+                                   : std::vector{place_of(now, "initialised again"),
+                                                 place_of(at->second.init, "initialised")};
+    if (!use.empty()) {
+      report(warp.grid->code->info.name,
+             fmt::format("the mbarrier at shared {:#x} is initialised again in use", offset),
+             places, use);
+    } else if (is_strict_) {
+      report(warp.grid->code->info.name,
+             fmt::format("the mbarrier at shared {:#x} is initialised again", offset), places,
+             "mbarrier.inval before", true);
+    }
+  }
+  Barrier& barrier = state.barriers[offset];
+  barrier = {};
+  barrier.init = now;
+}
+
+/// Keeps who came; before the state that the event left is read.
+void SyncChecker::note(Barrier& barrier, const Warp& warp, const Insn& insn,
+                       const MbarrierEvent& event) {
+  if (event.action == MbarrierAction::kComplete) {
+    barrier.phase.completed_bytes += event.bytes;
+  } else {
+    barrier.phase.expected_bytes += event.bytes;
+  }
+  if (event.action != MbarrierAction::kArrive) return;
+  const Execution now = execution_of(warp, insn, 1U << event.lane);
+  for (Arrival& known : barrier.phase.arrivals) {
+    if (known.by.insn == &insn && known.by.warp == now.warp &&
+        known.by.cta_order == now.cta_order) {
+      known.by.lanes |= now.lanes;
+      known.count += event.count;
+      return;
+    }
+  }
+  barrier.phase.arrivals.push_back({now, event.count});
+}
+
+void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
+  if (event.action == MbarrierAction::kWaitFailure) return;
+  Cta& cta = cta_of(warp, event.address);
+  const bool is_arrival =
+      event.action == MbarrierAction::kArrive || event.action == MbarrierAction::kExpect;
+  if (is_arrival) visit(warp, insn, 1U << event.lane, event.address);
+  const std::lock_guard lock(mutex_);
+  State& state = states_[&cta];
+  const std::uint32_t offset = event.address & kOffsetMask;
+  if (event.action == MbarrierAction::kInit) init(warp, insn, event, cta, state);
+  if (event.action == MbarrierAction::kInvalidate) {
+    state.barriers.erase(offset);
+    return;
+  }
+  const auto at = state.barriers.find(offset);
+  if (at == state.barriers.end()) return;
+  if (event.action == MbarrierAction::kWaitSuccess) {
+    at->second.has_copy = false;
+    state.has_visitor = false;
+  }
+  Barrier& barrier = at->second;
+  const bool was_odd = barrier.state.parity;
+  note(barrier, warp, insn, event);
+  mbarrier_read(cta.shared + offset, barrier.state);
+  if (barrier.state.parity != was_odd) {
+    barrier.before = std::exchange(barrier.phase, {});
+    ++barrier.number;
+  }
+}
+
+std::vector<SyncChecker::Arrival> SyncChecker::Barrier::missing() const {
+  std::vector<Arrival> out;
+  for (const Arrival& arrival : before.arrivals) {
+    const bool has_come = std::ranges::any_of(phase.arrivals, [&](const Arrival& now) {
+      return now.by.insn == arrival.by.insn && now.by.warp == arrival.by.warp &&
+             now.by.cta_order == arrival.by.cta_order;
+    });
+    if (!has_come) out.push_back(arrival);
+  }
+  return out;
+}
+
+std::vector<WarpName> SyncChecker::missing_at_mbarrier(const Cta& cta, std::uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  std::vector<WarpName> out;
+  const auto state = states_.find(&cta);
+  if (state == states_.end()) return out;
+  const auto at = state->second.barriers.find(offset);
+  if (at == state->second.barriers.end()) return out;
+  for (const Arrival& arrival : at->second.missing()) {
+    out.push_back({arrival.by.cta_order, arrival.by.warp});
+  }
+  return out;
+}
+
+std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uint32_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto state = states_.find(&cta);
+  if (state == states_.end()) return {};
+  const auto at = state->second.barriers.find(offset);
+  if (at == state->second.barriers.end()) return {"nobody has initialised it"};
+  const Barrier& barrier = at->second;
+  const KernelCode& code = *cta.grid->code;
+  const auto text = [&](const Arrival& arrival) {
+    return fmt::format("{} (count {}) at {}", describe(arrival.by), arrival.count,
+                       code.describe(*arrival.by.insn));
+  };
+  std::vector<std::string> out;
+  const FindingPlace init = place_of(barrier.init, "initialised");
+  out.push_back(fmt::format("initialised at {} by {}; its {} phase", init.ptx, init.who,
+                            ordinal(barrier.number + 1)));
+  for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
+  if (barrier.phase.arrivals.empty()) out.push_back("arrived: nobody in this phase");
+  for (const Arrival& arrival : barrier.missing()) {
+    out.push_back("did not come as in the phase before: " + text(arrival));
+  }
+  if (barrier.phase.expected_bytes != 0 || barrier.phase.completed_bytes != 0) {
+    out.push_back(fmt::format("bytes of this phase: {} expected, {} have come",
+                              barrier.phase.expected_bytes, barrier.phase.completed_bytes));
+  }
+  return out;
+}
+
+void SyncChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const BarrierEvent& event) {
+  if (event.kind != BarrierKind::kCluster || !event.is_passed) return;
+  const std::lock_guard lock(mutex_);
+  State& state = states_[warp.cta];
+  if (event.generation > state.visit_generation) state.has_visitor = false;
+}
+
+}  // namespace tilewright::sim

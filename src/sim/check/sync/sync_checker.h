@@ -1,0 +1,75 @@
+// The sync check: mbarriers that are set up again in use, CTAs that end too early. Deadlocks, wrong
+// counts and their kin stop a kernel; the engine reports those (check/stop.h).
+#pragma once
+
+#include "sim/async/mbarrier.h"
+#include "sim/event/finding.h"
+#include "sim/event/observer.h"
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::sim {
+
+class SyncChecker final : public Observer {
+ public:
+  SyncChecker(Findings& findings, bool is_strict) : findings_(findings), is_strict_(is_strict) {}
+
+  bool wants_instructions() const override { return false; }
+  bool is_thread_safe() const override { return true; }
+
+  void cta_started(Cta& cta) override;
+  void cta_ended(Cta& cta) override;
+  void shared_access(Warp& warp, const Insn& insn, const WarpAccess& access) override;
+  std::uint64_t async_issued(Warp& warp, const Insn& insn,
+                             const AsyncOperation& operation) override;
+  void mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) override;
+  void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
+               const BarrierEvent& event) override;
+  std::vector<std::string> describe_mbarrier(const Cta& cta, std::uint32_t offset) override;
+  std::vector<WarpName> missing_at_mbarrier(const Cta& cta, std::uint32_t offset) override;
+
+ private:
+  /// Arrivals of a warp by one instruction.
+  struct Arrival {
+    Execution by;
+    std::uint32_t count = 0;
+  };
+  /// What a phase has had.
+  struct Phase {
+    std::vector<Arrival> arrivals;
+    std::int64_t expected_bytes = 0, completed_bytes = 0;
+  };
+  struct Barrier {
+    /// Arrivals of the phase before that have no like in this one.
+    std::vector<Arrival> missing() const;
+    Mbarrier state;
+    std::uint64_t number = 0;  ///< of the phase
+    Phase phase, before;
+    Execution init;
+    bool has_copy = false;  ///< asynchronous work completes on it and nobody has waited since
+    Execution copy;
+  };
+  /// What is known of a CTA.
+  struct State {
+    std::unordered_map<std::uint32_t, Barrier> barriers;  ///< by offset
+    bool has_visitor = false;            ///< a peer was here and nothing has been waited for since
+    std::uint64_t visit_generation = 0;  ///< of the cluster barrier at that time
+    Execution visitor;
+  };
+
+  void visit(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address);
+  void init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta, State& state);
+  static void note(Barrier& barrier, const Warp& warp, const Insn& insn,
+                   const MbarrierEvent& event);
+  void report(const std::string& kernel, std::string what, std::vector<FindingPlace> places,
+              std::string missing, bool is_strict = false);
+
+  Findings& findings_;
+  bool is_strict_;
+  std::mutex mutex_;
+  std::unordered_map<const Cta*, State> states_;
+};
+
+}  // namespace tilewright::sim

@@ -1,0 +1,380 @@
+// wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. Every warp computes its
+// own 16 rows of the 64, when all four have come to it or, if asynchronous work is late, at the
+// wait. On an H200 the warps wait for each other at every product, not at wgmma.fence
+// (docs/notes/2026-11-23-tensor-core-numbers.md).
+#include "sim/exec/random_timing.h"
+#include "sim/insn/async/async_work.h"
+#include "sim/insn/memory_operand.h"
+#include "sim/insn/sections.h"
+#include "sim/insn/tensor/tensor_operands.h"
+#include "sim/insn/tensor/wgmma_operand.h"
+#include "sim/state/waits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace tilewright::sim {
+namespace {
+
+constexpr int kRowsOfWarp = 16;
+constexpr int kMaxN = 256;
+constexpr int kBytesOfK = 32;  // of every type: k16 of 16 bits, k32 of 8, k8 of tf32, k256 of 1
+
+struct WgmmaForm {
+  int n = 0, k = 0;
+  Type d_type = Type::kF32, a_type = Type::kF16, b_type = Type::kF16;
+  std::vector<Row> d, a;  ///< a is empty if it is in shared memory
+  Row a_descriptor = kNoRow, b_descriptor = kNoRow;
+  Row scale_d = kNoRow;
+  std::uint32_t scale_d_flip = 0;
+  bool is_a_negated = false, is_b_negated = false;
+  OperandMajor a_major = OperandMajor::kK, b_major = OperandMajor::kK;
+  bool is_saturating = false;
+  BitOperation bits = BitOperation::kAnd;
+};
+
+/// What an instruction was given; registers are read when it takes effect.
+struct WgmmaCall {
+  const WgmmaForm* form = nullptr;
+  std::uint64_t a_descriptor = 0, b_descriptor = 0;
+  bool keeps_d = false;
+};
+
+OperandTile tile_of(const WgmmaForm& form, bool is_a) {
+  OperandTile tile;
+  tile.major = is_a ? form.a_major : form.b_major;
+  tile.rows = is_a ? kRowsOfWarp : form.n;
+  const int bits = bits_of(form.a_type);
+  tile.element_bytes = bits < 8 ? 1 : bits / 8;
+  tile.k = kBytesOfK / tile.element_bytes;
+  return tile;
+}
+
+void multiply(Warp& warp, const WgmmaForm& form, std::span<const std::byte> a,
+              std::span<const std::byte> b, std::span<std::uint32_t> d, bool keeps_d) {
+  const TileExtents extents{kRowsOfWarp, form.n, form.k};
+  const IntegerOperands integers = integer_operands(form.a_type, form.b_type);
+  if (integers.is_integer) {
+    const std::span sums(reinterpret_cast<std::int32_t*>(d.data()), d.size());
+    const auto old =
+        keeps_d ? std::span<const std::int32_t>(sums) : std::span<const std::int32_t>();
+    if (integers.is_bits) {
+      multiply_bit_tile(extents, a, b, form.bits, old, sums);
+    } else {
+      multiply_integer_tile(extents, {a, integers.a}, {b, integers.b}, form.is_saturating, old,
+                            sums);
+    }
+    return;
+  }
+  const FormatSpec& a_format = *tensor_format_of(form.a_type);
+  TensorArithmetic arithmetic =
+      tensor_arithmetic(TensorUnit::kWgmma, a_format, form.d_type == Type::kF16);
+  arithmetic.is_exact = warp.grid->options.is_exact_mma;
+  const auto old = keeps_d ? std::span<const std::uint32_t>(d) : std::span<const std::uint32_t>();
+  multiply_tile(arithmetic, extents, {a, &a_format, form.is_a_negated},
+                {b, tensor_format_of(form.b_type), form.is_b_negated}, old, d);
+}
+
+void perform(Warp& warp, const WgmmaCall& call) {
+  const WgmmaForm& form = *call.form;
+  alignas(64) std::uint32_t d[kRowsOfWarp * kMaxN];
+  alignas(64) std::uint32_t a[kRowsOfWarp * kBytesOfK / 4];
+  alignas(64) std::uint32_t b[kMaxN * kBytesOfK / 4];
+  const auto a_codes = std::as_writable_bytes(std::span(a));
+  const auto b_codes = std::as_writable_bytes(std::span(b)).first(std::size_t(form.n) * kBytesOfK);
+  if (form.a.empty()) {
+    gather_wgmma_operand(warp, "A", call.a_descriptor, tile_of(form, true),
+                         static_cast<int>(warp.index % 4) * kRowsOfWarp, a_codes);
+  } else {
+    gather_a(warp, form.a, kBytesOfK / 4, a);
+  }
+  gather_wgmma_operand(warp, "B", call.b_descriptor, tile_of(form, false), 0, b_codes);
+  const auto sums = std::span(d).first(std::size_t(kRowsOfWarp) * std::size_t(form.n));
+  const bool is_half = form.d_type == Type::kF16;
+  if (call.keeps_d) {
+    (is_half ? gather_d16 : gather_d32)(warp, form.d, form.n, kRowsOfWarp, d);
+  }
+  multiply(warp, form, a_codes, b_codes, sums, call.keeps_d);
+  (is_half ? scatter_d16 : scatter_d32)(warp, form.d, form.n, kRowsOfWarp, d);
+}
+
+std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
+  const WgmmaForm& form = *call.form;
+  WgmmaEvent event;
+  event.accumulators = form.d;
+  event.a_registers = form.a;
+  event.a_descriptor = call.a_descriptor;
+  event.b_descriptor = call.b_descriptor;
+  event.shape_n = static_cast<std::uint32_t>(form.n);
+  event.shape_k = static_cast<std::uint32_t>(form.k);
+  event.reads_accumulators = call.keeps_d;
+  warp.observer->wgmma_issued(warp, insn, event);
+  std::vector<AsyncRange> ranges;
+  if (form.a.empty()) {
+    append_wgmma_ranges(warp, 'A', call.a_descriptor, tile_of(form, true),
+                        static_cast<int>(warp.index % 4) * kRowsOfWarp, ranges);
+  }
+  append_wgmma_ranges(warp, 'B', call.b_descriptor, tile_of(form, false), 0, ranges);
+  // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
+  for (AsyncRange& range : ranges) {
+    const std::uint64_t offset = range.address & ((1u << kSharedRankShift) - 1);
+    const std::uint64_t room = offset < warp.shared_bytes ? warp.shared_bytes - offset : 0;
+    range.bytes = std::min(range.bytes, room);
+  }
+  std::erase_if(ranges, [](const AsyncRange& range) { return range.bytes == 0; });
+  AsyncOperation operation;
+  operation.kind = AsyncKind::kWgmma;
+  operation.completion = AsyncCompletion::kWgmmaGroup;
+  operation.lanes = warp.live;
+  operation.ranges = ranges;
+  return warp.observer->async_issued(warp, insn, operation);
+}
+
+std::vector<PendingTensor>& open_group(Warp& warp) {
+  if (warp.tensor_groups.empty()) warp.tensor_groups.emplace_back();
+  return warp.tensor_groups.back();
+}
+
+/// False for a warp that has to wait for the others.
+bool meet(Warp& warp, const Insn& insn) {
+  if (!warp.is_resumed) ++warp.num_wgmmas;
+  if (!has_warpgroup_come(warp, warp.num_wgmmas)) {
+    warp.wait = {WaitKind::kWgmma, 0, warp.num_wgmmas};
+    return false;
+  }
+  Warp& first = warp.cta->warps[warp.index / 4 * 4];
+  if (first.num_wgmma_meetings < warp.num_wgmmas) {
+    first.num_wgmma_meetings = warp.num_wgmmas;
+    if (warp.observer != nullptr) warp.observer->warpgroup_met(warp, insn);
+  }
+  return true;
+}
+
+Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const WgmmaForm& form = *static_cast<const WgmmaForm*>(insn.extra);
+  if (warp.cta->warps.size() % 4 != 0 && warp.index / 4 == warp.cta->warps.size() / 4) {
+    fault(FaultKind::kIllegalInstruction, active,
+          "wgmma needs four whole warps; the last warpgroup of this CTA is not complete");
+  }
+  if (!meet(warp, insn)) return Step::kRetry;
+  const int lane = std::countr_zero(active);
+  WgmmaCall call;
+  call.form = &form;
+  if (form.a_descriptor != kNoRow) {
+    call.a_descriptor = warp.row<std::uint64_t>(form.a_descriptor)[lane];
+  }
+  call.b_descriptor = warp.row<std::uint64_t>(form.b_descriptor)[lane];
+  call.keeps_d = ((warp.predicate(form.scale_d) ^ form.scale_d_flip) >> lane & 1) != 0;
+  const std::uint64_t token = warp.observer != nullptr ? notify(warp, insn, call) : 0;
+  if (is_eager(warp)) {
+    perform(warp, call);
+    finish_async(warp, insn, token);
+    return Step::kNext;
+  }
+  open_group(warp).push_back({[&warp, &insn, call, token] {
+                                perform(warp, call);
+                                finish_async(warp, insn, token);
+                              },
+                              &insn});
+  if (is_random(*warp.grid)) run_some_wgmmas(warp);
+  return Step::kNext;
+}
+
+Step fence(Warp& warp, const Insn& insn, std::uint32_t active) {
+  if (warp.observer != nullptr) {
+    FenceEvent event;
+    event.kind = FenceKind::kWgmma;
+    warp.observer->fence(warp, insn, active, event);
+  }
+  return Step::kNext;
+}
+
+Step commit_group(Warp& warp, const Insn& insn, std::uint32_t active) {
+  if (warp.observer != nullptr) {
+    warp.observer->group_committed(warp, insn, GroupKind::kWgmma, active);
+  }
+  if (!is_eager(warp)) {
+    open_group(warp);
+    warp.tensor_groups.emplace_back();
+    if (is_random(*warp.grid)) run_some_wgmmas(warp);
+  }
+  ++warp.num_tensor_commits;
+  return Step::kNext;
+}
+
+/// The warp's groups take effect until only those behind the first `num_groups` are pending.
+void complete_groups(Warp& warp, std::uint64_t num_groups) {
+  while (warp.tensor_groups.size() > 1 &&
+         warp.num_tensor_commits - (warp.tensor_groups.size() - 1) < num_groups) {
+    // The group stays in its place while it runs: it may fault, and then shows in the report.
+    for (PendingTensor& pending : warp.tensor_groups.front()) pending.apply();
+    warp.tensor_groups.pop_front();
+  }
+}
+
+// imm: groups that may stay open. A group is the warpgroup's: it is complete for one warp when it
+// is for all four. Programs rely on it, one of whose threads then says that an operand may be
+// overwritten.
+Step wait_group(Warp& warp, const Insn& insn, std::uint32_t active) {
+  const auto open = static_cast<std::uint64_t>(insn.imm);
+  const std::uint64_t num_groups =
+      warp.num_tensor_commits > open ? warp.num_tensor_commits - open : 0;
+  if (!has_warpgroup_committed(warp, num_groups)) {
+    warp.wait = {WaitKind::kWarpgroup, 0, num_groups};
+    return Step::kRetry;
+  }
+  const std::size_t first = warp.index / 4 * 4;
+  for (std::size_t w = first; w < std::min(first + 4, warp.cta->warps.size()); ++w) {
+    complete_groups(warp.cta->warps[w], num_groups);
+  }
+  if (warp.observer != nullptr) {
+    warp.observer->group_waited(warp, insn, GroupKind::kWgmma, active,
+                                static_cast<std::uint32_t>(insn.imm));
+  }
+  return Step::kNext;
+}
+
+void take_sync(Lowering& l) {
+  if (!l.take("sync") || !l.take("aligned")) l.fail("expected .sync.aligned");
+}
+
+void lower_simple(Lowering& l, ExecFn exec, bool has_count) {
+  take_sync(l);
+  l.finish_modifiers();
+  const std::int64_t count = has_count ? l.immediate(0) : 0;
+  if (count < 0) l.fail_at(l.operand(0), "expected a count of groups");
+  Insn& insn = l.emit(exec, {}, 0);
+  insn.imm = count;
+  insn.flags |= kAligned | kAsync;
+}
+
+void take_shape(Lowering& l, WgmmaForm& form) {
+  const std::string_view shape = l.take_prefix("m64n");
+  if (shape.empty()) l.fail("expected a shape such as .m64n128k16");
+  const char* const end = shape.data() + shape.size();
+  const auto after_n = std::from_chars(shape.data() + 4, end, form.n);
+  if (after_n.ptr != end && *after_n.ptr == 'k') std::from_chars(after_n.ptr + 1, end, form.k);
+}
+
+void check_types(Lowering& l, const WgmmaForm& form) {
+  const bool is_integer = integer_operands(form.a_type, form.b_type).is_integer;
+  const FormatSpec* a = tensor_format_of(form.a_type);
+  const FormatSpec* b = tensor_format_of(form.b_type);
+  const bool is_float = a != nullptr && b != nullptr &&
+                        (form.a_type == form.b_type || (a->bits() == 8 && b->bits() == 8));
+  const bool can_be_half = is_float && (form.a_type == Type::kF16 || a->bits() == 8);
+  const bool is_sum_legal =
+      is_integer ? form.d_type == Type::kS32
+                 : form.d_type == Type::kF32 || (form.d_type == Type::kF16 && can_be_half);
+  if ((!is_integer && !is_float) || !is_sum_legal || bits_of(form.a_type) == 4) {
+    l.fail("wgmma has no such combination of types");
+  }
+  const int k = kBytesOfK * 8 / bits_of(form.a_type);
+  if (form.k != k) l.fail(fmt::format("k is {} for these types, not {}", k, form.k));
+  const bool is_step16 = is_integer && form.n > 32;
+  if (form.n < 8 || form.n > kMaxN || form.n % 8 != 0 || (is_step16 && form.n % 16 != 0)) {
+    l.fail(fmt::format("n = {} is not a multiple of {} up to 256", form.n, is_step16 ? 16 : 8));
+  }
+}
+
+std::vector<Row> bind_registers(Lowering& l, int operand_idx, int count, bool is_destination) {
+  const auto elements = l.elements(operand_idx);
+  if (static_cast<int>(elements.size()) != count) {
+    l.fail_at(l.operand(operand_idx),
+              fmt::format("expected {} registers, found {}", count, elements.size()));
+  }
+  std::vector<Row> rows;
+  for (const Operand& element : elements) {
+    rows.push_back(is_destination ? l.destination(element, Type::kB32)
+                                  : l.source(element, Type::kB32));
+  }
+  return rows;
+}
+
+bool take_sign(Lowering& l, int operand_idx) {
+  const std::int64_t sign = l.immediate(operand_idx);
+  if (sign != 1 && sign != -1) l.fail_at(l.operand(operand_idx), "expected 1 or -1");
+  return sign < 0;
+}
+
+OperandMajor take_major(Lowering& l, int operand_idx) {
+  const std::int64_t major = l.immediate(operand_idx);
+  if (major != 0 && major != 1) l.fail_at(l.operand(operand_idx), "expected 0 or 1");
+  return major == 0 ? OperandMajor::kK : OperandMajor::kMn;
+}
+
+/// Operands after scale-d.
+void bind_immediates(Lowering& l, WgmmaForm& form) {
+  int next = 4;
+  if (integer_operands(form.a_type, form.b_type).is_integer) return;
+  if (!l.has_operand(next)) return;
+  form.is_a_negated = take_sign(l, next++);
+  form.is_b_negated = take_sign(l, next++);
+  if (bits_of(form.a_type) != 16) return;
+  if (form.a.empty()) form.a_major = take_major(l, next++);
+  form.b_major = take_major(l, next);
+}
+
+void emit_mma(Lowering& l, WgmmaForm form) {
+  const WgmmaForm* kept = l.keep(std::move(form));
+  Insn& insn = l.emit(wgmma, {kept->a_descriptor, kept->b_descriptor, kept->scale_d}, 0);
+  insn.extra = kept;
+  insn.flags |= kAligned | kAsync | kTensor;
+  for (const Row row : kept->d) {
+    l.also_writes(row);
+    l.keeps_old(row);
+  }
+  for (const Row row : kept->a) l.also_reads(row);
+}
+
+void lower_mma_async(Lowering& l) {
+  WgmmaForm form;
+  if (l.take("sp")) l.refuse("sparse wgmma is not simulated");
+  take_sync(l);
+  take_shape(l, form);
+  form.is_saturating = l.take("satfinite");
+  l.take("and"), l.take("popc");
+  form.d_type = l.type();
+  form.a_type = l.type();
+  form.b_type = l.type();
+  l.finish_modifiers();
+  check_types(l, form);
+  form.d = bind_registers(l, 0, form.n / (form.d_type == Type::kF16 ? 4 : 2), true);
+  if (l.operand(1).kind == OperandKind::kVector) {
+    form.a = bind_registers(l, 1, 4, false);
+  } else {
+    form.a_descriptor = l.source(1, Type::kB64);
+  }
+  form.b_descriptor = l.source(2, Type::kB64);
+  bool is_negated = false;
+  std::tie(form.scale_d, is_negated) = l.source_predicate(3);
+  form.scale_d_flip = is_negated ? kAllLanes : 0;
+  bind_immediates(l, form);
+  emit_mma(l, std::move(form));
+}
+
+const InsnRow kRows[] = {
+    {"wgmma.mma_async",
+     "wgmma.mma_async.sync.aligned.shape{.satfinite}{.op.popc}.dtype.atype.btype d, a-desc|a, "
+     "b-desc, scale-d{, imm-scale-a, imm-scale-b}{, imm-trans-a}{, imm-trans-b};",
+     90, InsnClass::kTensor, lower_mma_async, true},
+    {"wgmma.fence", "wgmma.fence.sync.aligned;", 90, InsnClass::kAsync,
+     [](Lowering& l) { lower_simple(l, fence, false); }, true},
+    {"wgmma.commit_group", "wgmma.commit_group.sync.aligned;", 90, InsnClass::kAsync,
+     [](Lowering& l) { lower_simple(l, commit_group, false); }, true},
+    {"wgmma.wait_group", "wgmma.wait_group.sync.aligned N;", 90, InsnClass::kAsync,
+     [](Lowering& l) { lower_simple(l, wait_group, true); }, true},
+};
+
+}  // namespace
+
+const InsnSection& wgmma_section() {
+  static const InsnSection section{"Warpgroup matrix multiply", kRows};
+  return section;
+}
+
+}  // namespace tilewright::sim
