@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Writes src/kernels/attention/README.md from logs of `tilewright ladder` and bench/attention_peers.py.
+"""Writes src/kernels/attention/README.md from logs in bench/results.
 
-    tools/make_attention_readme.py bench/results/LADDER.json [MORE.json ...] --peers bench/results/PEERS.json \\
-        --compile bench/results/COMPILE.json
+They are of `tilewright ladder`, bench/attention_peers.py, Nsight Compute (tools/make_attention_profile.py) and
+tools/measure_compile.py.
+
+    tools/make_attention_readme.py            # from the logs that the tables below name
+    tools/make_attention_readme.py --ladder LOG.json [MORE.json ...] --peers PEERS.json ...
 """
 
 import argparse
@@ -11,12 +14,22 @@ import json
 import pathlib
 import re
 import statistics
+import textwrap
+
+import make_attention_profile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "src/kernels/attention"
+RESULTS = ROOT / "bench/results"
+LADDER = ("2026-11-23-attention-ladder-all-lengths.json",)
+PROFILE = "2026-11-23-attention-profile.json"
+PEERS = "2026-11-22-attention-peers.json"
+COMPILE = "2026-11-22-attention-compile.json"
+FP8 = "2026-11-23-attention-k7-forms.json"
 FILES = {"k1": "k1_naive", "k2": "k2_online_softmax", "k3_1": "k3_tma", "k3_2": "k3_tma", "k3_3": "k3_tma",
          "k4_1": "k4_1_wgmma_qk", "k4_2": "k4_2_wgmma", "k5": "k5_warp_specialized", "k6": "k6_pingpong"}
-NOTES = {"the floors": "2026-11-21-attention", "K4.1": "2026-11-22-attention-k4-1",
+NOTES = {"the floors": "2026-11-21-attention", "K1": "2026-11-23-attention-k1", "K2": "2026-11-23-attention-k2",
+         "K3": "2026-11-23-attention-k3", "K4.1": "2026-11-22-attention-k4-1",
          "K4.2": "2026-11-22-attention-k4-2", "K5": "2026-11-22-attention-k5", "K6": "2026-11-22-attention-k6"}
 SHOWN = 4096  # length of the first table, which every rung has
 
@@ -113,40 +126,84 @@ def compile_times(log, name):
            f"Log: `bench/results/{name}`.")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("logs", type=pathlib.Path, nargs="+")
-    parser.add_argument("--peers", type=pathlib.Path, required=True)
-    parser.add_argument("--compile", type=pathlib.Path, required=True, help="log of tools/measure_compile.py")
-    parser.add_argument("--fp8", type=pathlib.Path, required=True, help="log of attention_peers.py --dtype e4m3")
-    args = parser.parse_args()
-    logs = [json.loads(path.read_text()) for path in args.logs]
+def by_length(found, head_dim):
+    """TFLOP/s of every rung at every length, full / causal."""
+    lengths = sorted({key[3] for key in found if key[1] == head_dim})
+    yield f"| d = {head_dim}, full / causal | " + " | ".join(f"n {n}" for n in lengths) + " |"
+    yield "|---" * (len(lengths) + 1) + "|"
+    for kernel in FILES:
+        cells = []
+        for n in lengths:
+            full, causal = (found[kernel, head_dim, mask, n] for mask in (False, True))
+            cells.append(f"{full:.1f} / {causal:.1f}" if full < 100 else f"{full:.0f} / {causal:.0f}")
+        yield f"| {kernel} | " + " | ".join(cells) + " |"
+
+
+def prose(text):
+    return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def profile_section(log, name):
+    p = log["problem"]
+    yield from ("## What the profiler says", "")
+    yield from prose(
+        f"Nsight Compute on an {log['device']}, one launch with d = {p['head_dim']}, causal, {p['heads']} heads, "
+        f"n = {p['q_len']}. Issue slots, pipes, caches and memory are in % of what they could do in the cycles "
+        "that passed; warps are those of an SM, of 64. \"No warp ready\" is the share of cycles in which a "
+        "scheduler had none to issue from. The last column has the reasons for waiting that the profiler names, "
+        "which are only those that stand out, and their share of the waiting. The clock differs from launch "
+        "to launch (K1 1.98 GHz, K6 1.64): compare shares here, and times in the tables above. Log, with the "
+        f"command: `bench/results/{name}`.")
+    yield ""
+    yield from make_attention_profile.profile_table(log)
+
+
+def readme(args):
+    logs = [json.loads((RESULTS / name).read_text()) for name in args.ladder]
     found = {}
     for log in reversed(logs):
         found.update(rates(log["samples"]))
-    peers = json.loads(args.peers.read_text())
+    peers, profile, compiled, fp8 = (json.loads((RESULTS / name).read_text())
+                                     for name in (args.peers, args.profile, args.compile, args.fp8))
     sources = sorted({s["source"] for s in peers["samples"] if s["source"] != "tilewright"})
-    names = ", ".join(f"`bench/results/{path.name}`" for path in args.logs)
-    lines = ["# The attention ladder", "",
-             "One idea a rung; `ls` is the reading order. Each file's header comment explains it.",
-             "What was predicted, measured, kept and dropped: "
-             + ", ".join(f"[{name}](../../../docs/notes/{stem}.md)" for name, stem in NOTES.items()) + ".",
-             "Made from logs by `tools/make_attention_readme.py`.", "",
-             f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 cache, "
-             f"medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
-             f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}.",
-             "", *rungs(logs[0], found), "",
-             *compile_times(json.loads(args.compile.read_text()), args.compile.name), "",
-             "## Beside other libraries", "",
-             f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of cuDNN and of "
-             f"FlashAttention-3, interleaved in one run ({'; '.join(sources)}).",
-             f"Log: `bench/results/{args.peers.name}`.",
-             "", *beside_peers(rates(peers["samples"])), "", *upper_rungs(), "",
-             "K7 in TFLOP/s, and in brackets how many times FlashAttention-3's in the same run; then with values "
-             "in rows, which it transposes, and with sums of two levels. "
-             f"Log: `bench/results/{args.fp8.name}`.", "",
-             *fp8_rates(rates(json.loads(args.fp8.read_text())["samples"])), ""]
-    (FOLDER / "README.md").write_text("\n".join(lines))
+    names = ", ".join(f"`bench/results/{name}`" for name in args.ladder)
+    notes = ", ".join(f"[{name}](../../../docs/notes/{stem}.md)" for name, stem in NOTES.items())
+    return ["# The attention ladder", "",
+            "One idea a rung; `ls` is the reading order. Each file's header comment explains it.", "",
+            *prose(f"What was predicted, measured, kept and dropped: {notes}. "
+                   "Made from logs by `tools/make_attention_readme.py`."), "",
+            *prose(f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 "
+                   f"cache, medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
+                   f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}."),
+            "", *rungs(logs[0], found), "",
+            *prose(" ".join(compile_times(compiled, args.compile))), "",
+            "## By length", "", "The same log, TFLOP/s.", "",
+            *by_length(found, 64), "", *by_length(found, 128), "",
+            *profile_section(profile, args.profile), "",
+            "## Beside other libraries", "",
+            *prose(f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of "
+                   f"cuDNN and of FlashAttention-3, interleaved in one run ({'; '.join(sources)}). "
+                   f"Log: `bench/results/{args.peers}`."),
+            "", *beside_peers(rates(peers["samples"])), "", *upper_rungs(), "",
+            *prose("K7 in TFLOP/s, and in brackets how many times FlashAttention-3's in the same run; then with "
+                   "values in rows, which it transposes, and with sums of two levels. "
+                   f"Log: `bench/results/{args.fp8}`."), "",
+            *fp8_rates(rates(fp8["samples"])), ""]
+
+
+def parse(words=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--ladder", nargs="+", default=LADDER,
+                        help="names of logs in bench/results; of results that several have, the first one's count")
+    parser.add_argument("--peers", default=PEERS)
+    parser.add_argument("--profile", default=PROFILE)
+    parser.add_argument("--compile", default=COMPILE, help="log of tools/measure_compile.py")
+    parser.add_argument("--fp8", default=FP8, help="log of attention_peers.py --dtype e4m3")
+    return parser.parse_args(words)
+
+
+def main():
+    (FOLDER / "README.md").write_text("\n".join(readme(parse())))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""The tables that are made from logs, and the log of compile times."""
+"""The tables that are made from logs, the log of compile times and that of the profiler."""
 
+import json
 import pathlib
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+import make_attention_profile  # noqa: E402
 import make_attention_readme  # noqa: E402
 import measure_compile  # noqa: E402
 
@@ -31,9 +34,73 @@ class AttentionReadme(unittest.TestCase):
         for stem in make_attention_readme.FILES.values():
             self.assertTrue(make_attention_readme.header_sentence(stem))
 
+    def test_the_committed_page_is_that_of_its_logs(self):
+        page = "\n".join(make_attention_readme.readme(make_attention_readme.parse([])))
+        self.assertEqual((ROOT / "src/kernels/attention/README.md").read_text(), page,
+                         "run tools/make_attention_readme.py")
+
     def test_kernels_are_measured_with_the_flags_of_the_build(self):
         self.assertIn("-O3", measure_compile.flags())
         self.assertIn(str(ROOT / "src"), measure_compile.flags())
+
+
+HEAD = ('"ID","Kernel Name","Block Size","Grid Size","Section Name","Metric Name","Metric Unit","Metric Value",'
+        '"Rule Name","Rule Description"\n')
+
+
+def csv_of(launches):
+    """What Nsight Compute prints: `launches` are pairs of an entry's name and a factor of its values."""
+    text = "==PROF== Connected\n" + HEAD
+    for idx, (entry, factor) in enumerate(launches):
+        for place, (_, section, metric) in enumerate(make_attention_profile.METRICS):
+            text += (f'"{idx}","{entry}","(256, 1, 1)","(9, 1, 1)","{section}","{metric}","",'
+                     f'"{factor * (place + 1):,}",,\n')
+        text += (f'"{idx}","{entry}","(256, 1, 1)","(9, 1, 1)","WarpStateStats","","","","CPIStall","On average, '
+                 'each warp of this workload spends 25.7 cycles being stalled waiting for data. This stall type '
+                 'represents about 51.8% of the total"\n')
+    return text
+
+
+class AttentionProfile(unittest.TestCase):
+    def read(self, name, launches):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / name
+            path.write_text(csv_of(launches))
+            return make_attention_profile.read_launches(path)
+
+    def test_repeated_launches_count_once(self):
+        launches = self.read("ncu_k2.csv", [("attention_k2_bf16_d128", 1000), ("attention_k2_bf16_d128", 3000)])
+        self.assertEqual([1000], [launch["duration_ns"] for launch in launches])
+        self.assertEqual(2000, launches[0]["elapsed_cycles"])  # "2,000"
+        self.assertEqual([{"reason": "data", "cycles": 25.7, "percent": 51.8}], launches[0]["stalls"])
+
+    def test_launches_of_several_kernels_are_rows(self):
+        launches = self.read("ncu_k1.csv", [("attention_k1_scores_bf16_d128", 1), ("attention_k1_softmax", 1)])
+        self.assertEqual(["k1, scores", "k1, softmax"], [make_attention_profile.launch_name(x) for x in launches])
+
+    def test_a_metric_that_is_missing_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ncu_k2.csv"
+            path.write_text("".join(line for line in csv_of([("attention_k2_bf16_d128", 1)]).splitlines(True)
+                                    if "L2 Hit Rate" not in line))
+            with self.assertRaisesRegex(KeyError, "L2 Hit Rate"):
+                make_attention_profile.read_launches(path)
+
+    def test_occupancy_is_the_least_limit(self):
+        log = json.loads((make_attention_readme.RESULTS / make_attention_readme.PROFILE).read_text())
+        found = {make_attention_profile.launch_name(x): make_attention_profile.limits(x) for x in log["launches"]}
+        self.assertEqual((8, "registers, warps"), found["k1, scores"])
+        self.assertEqual((1, "shared memory"), found["k4_2"])
+
+    def test_the_share_of_the_tensor_core(self):
+        log = json.loads((make_attention_readme.RESULTS / make_attention_readme.PROFILE).read_text())
+        by_name = {x["kernel"]: x for x in log["launches"]}
+        self.assertEqual(0, make_attention_profile.tensor_percent(by_name["k3_3"]))
+        self.assertAlmostEqual(1.565, make_attention_profile.tensor_percent(by_name["k4_1"]), places=3)
+        # K4.2 visits every tile of both products: computed as for K4.1 it is what the profiler measured.
+        flop = 2 * make_attention_profile.UNNAMED_TENSOR_FLOP["k4_1"]
+        computed = 100 * flop / (make_attention_profile.TENSOR_FLOP_PER_CYCLE * by_name["k4_2"]["elapsed_cycles"])
+        self.assertAlmostEqual(make_attention_profile.tensor_percent(by_name["k4_2"]), computed, delta=0.5)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@
 //
 // Limit: 4 q_len kv_len bytes of scores a head cross the memory bus seven times: 28 bytes for
 // 4 head_dim flops, 18 flops a byte at head_dim 128. An H200 with 4.8 TB/s would reach 88 TFLOP/s
-// so, more than the 67 of its scalar units; but each operand is fetched from L1 for two flops: half
-// of the instructions are loads and conversions, which leaves a few TFLOP/s. Causal: half the
-// scores are hidden, none of the work is saved.
+// so, more than the 67 of its scalar units; but each operand is fetched from L1 for two flops: most
+// of the instructions are loads, addresses and conversions, which leaves a few TFLOP/s. Causal:
+// hidden scores are not computed, but written, and read like all others.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K1; softmax with the maximum subtracted.
 #include "kernels/attention/k1_naive.h"
