@@ -2,6 +2,7 @@
 #include "base/markup.h"
 #include "bench/decode.h"
 #include "bench/ladder.h"
+#include "bench/ladder_images.h"
 #include "bench/ladder_log.h"
 #include "bench/ladder_plots.h"
 #include "bench/ladder_upper.h"
@@ -110,40 +111,9 @@ std::string counted_cards(const LadderView& view) {
                           group.title, group.lengths.back()));
 }
 
-// The longest sequences among those that most rungs ran: peers may have run longer ones.
-std::size_t shown_length(const LadderView& view, const LadderGroup& group) {
-  std::size_t shown = 0;
-  std::ptrdiff_t most = -1;
-  for (std::size_t n = 0; n < group.lengths.size(); ++n) {
-    std::ptrdiff_t count = 0;
-    for (std::size_t k = 0; k < view.kernels.size(); ++k)
-      count += !view.kernels[k].is_peer() && value_of(group.points[k][n]) > 0;
-    if (count < most) continue;
-    most = count;
-    shown = n;
-  }
-  return shown;
-}
-
-std::string timed_ladder(const LadderView& view, const LadderGroup& group) {
-  const std::size_t n = shown_length(view, group);
-  std::vector<PlotBar> bars;
-  double previous = 0;
-  for (std::size_t k = 0; k < view.kernels.size(); ++k) {
-    const double value = value_of(group.points[k][n]);
-    if (value <= 0) continue;
-    const bool is_peer = view.kernels[k].is_peer();
-    std::string note = fmt::format("{:.{}f}", value, value < 20 ? 1 : 0);
-    note += fmt::format(" \u00b7 {:.1f} %", 100 * value / view.ceiling_of(view.kernels[k]));
-    if (previous > 0 && !is_peer) note += fmt::format(" \u00b7 {:.2f}x", value / previous);
-    const LadderKernel& kernel = view.kernels[k];
-    bars.push_back(
-        {kernel.name, note, value, color_of(view, k), is_peer ? kernel.source : kernel.idea});
-    if (!is_peer) previous = value;
-  }
-  return fmt::format(
-      "<figure><h3>{}, n {}</h3>{}</figure>", escape_markup(group.title), group.lengths[n],
-      plot_bars(bars, "TFLOP/s \u00b7 share of the ceiling \u00b7 times the rung above"));
+std::string ladder_figure(const LadderView& view, const LadderGroup& group) {
+  return fmt::format("<figure><h3>{}, n {}</h3>{}</figure>", escape_markup(group.title),
+                     group.lengths[shown_length(view, group)], ladder_bars(view, group));
 }
 
 std::string timed_plot(const LadderView& view, const LadderGroup& group) {
@@ -194,27 +164,6 @@ std::string timed_table(const LadderView& view, const LadderGroup& group) {
   return html + "</table></figure>";
 }
 
-std::string counted_bars(const LadderView& view, const LadderGroup& group, std::size_t n) {
-  std::vector<PlotBar> bars;
-  double previous = 0;
-  for (std::size_t k = 0; k < view.kernels.size(); ++k) {
-    const auto& point = group.points[k][n];
-    if (!point) continue;
-    const auto bounds = ladder_bounds(*point);
-    if (bounds.empty()) continue;
-    const double us = bounds[0].second * 1e6;
-    std::string note = fmt::format("{:.3g} us \u00b7 {}", us, bounds[0].first);
-    if (previous > 0) note += fmt::format(" \u00b7 {:.2f}x", previous / us);
-    bars.push_back({view.kernels[k].name, note, us, color_of(view, k), view.kernels[k].idea});
-    previous = us;
-  }
-  return fmt::format(
-      "<figure><h3>{}, n {}</h3>{}</figure>", escape_markup(group.title), group.lengths[n],
-      plot_bars(bars,
-                "least microseconds of the busiest unit \u00b7 which \u00b7 times less "
-                "than the rung above"));
-}
-
 // "exists for head_dim 64", without what could be done instead.
 std::string refusal_text(const LadderPoint& point) {
   const std::string text = point.refused.substr(0, point.refused.find(". Possible"));
@@ -261,7 +210,7 @@ std::string timed_body(const LadderView& view) {
       "<h2>From rung to rung</h2><p>Each rung keeps what the one above it has and "
       "adds one idea. The longest sequences that most of them ran; the scale is logarithmic.</p>";
   for (const LadderGroup& group : view.groups)
-    if (group.head_dim == 128 || view.groups.size() < 4) html += timed_ladder(view, group);
+    if (group.head_dim == 128 || view.groups.size() < 4) html += ladder_figure(view, group);
   html +=
       "<h2>By length, products of 16 bits</h2><p>What is below a tenth of the best is left to the "
       "table. Dashed: "
@@ -279,12 +228,8 @@ std::string counted_body(const LadderView& view) {
       "needs for that work at its peak rate, if all else were free. Latency, and units that wait "
       "for each other, come on top; that is what the later rungs are about, and what only a GPU "
       "shows.</p>";
-  for (const LadderGroup& group : view.groups) {
-    for (std::size_t n = 0; n < group.lengths.size(); ++n) {
-      if (n + 1 < group.lengths.size()) continue;
-      html += counted_bars(view, group, n) + counted_table(view, group, n);
-    }
-  }
+  for (const LadderGroup& group : view.groups)
+    html += ladder_figure(view, group) + counted_table(view, group, group.lengths.size() - 1);
   return html;
 }
 

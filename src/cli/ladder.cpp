@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/safetensors.h"
 #include "bench/decode.h"
+#include "bench/ladder_images.h"
 #include "cli/bench/sweep_command.h"
 #include "cli/tool/command.h"
 #include "ops/attention/kernels.h"
@@ -27,7 +28,7 @@ namespace {
 using nlohmann::json;
 
 struct LadderArgs {
-  std::string input, out = "build/ladder", from, decode;
+  std::string input, out = "build/ladder", from, decode, plots;
   std::vector<std::string> kernels, peers;
   std::vector<std::int64_t> head_dims, lengths;
   std::string mask = "both", dtype = "bf16";
@@ -189,6 +190,12 @@ json make_log(LadderArgs& args, const Context& context) {
   return log;
 }
 
+void write_plots(const json& log, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const LadderImage& image : ladder_images(read_ladder(log)))
+    write_file(folder / image.name, image.svg);
+}
+
 void run_ladder_command(LadderArgs& args, Context& context) {
   json log = make_log(args, context);
   for (const std::string& path : args.peers) merge_peers(log, read_json(path));
@@ -197,6 +204,7 @@ void run_ladder_command(LadderArgs& args, Context& context) {
   const std::filesystem::path folder = args.out;
   if (args.from.empty()) write_json(folder / "ladder.json", log);
   write_file(folder / "ladder.html", ladder_report(log));
+  if (!args.plots.empty()) write_plots(log, args.plots);
   context.exit_status = is_ladder_correct(log) ? 0 : 1;
   if (context.json) return print_json(log);
   print(ladder_table(log, context.style()));
@@ -267,11 +275,14 @@ void add_ladder(CLI::App& app, Context& context) {
   command->add_option("--out", args->out, "folder for log and report")
       ->type_name("FOLDER")
       ->capture_default_str();
+  command->add_option("--plots", args->plots, "folder for the plots, each an SVG file of its own")
+      ->type_name("FOLDER");
   command->footer(
       "Examples:\n"
       "  tilewright ladder --kernels k5,k6 --head-dims 128 --lengths 4096\n"
       "  tilewright ladder --input examples/data/qkv.safetensors --limit 256\n"
       "  tilewright ladder --from build/ladder/ladder.json --peers peers.json\n"
+      "  tilewright ladder --from build/ladder/ladder.json --plots pictures\n"
       "Exit status 1 if a result is wrong.");
   command->callback([args, &context] { run_ladder_command(*args, context); });
 }
