@@ -176,8 +176,11 @@ def readme(args):
                    f"cache, medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
                    f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}."),
             "", *rungs(logs[0], found), "",
+            "![TFLOP/s of the rungs, on a logarithmic scale](../../../docs/images/rungs-d128-full.svg)", "",
             *prose(" ".join(compile_times(compiled, args.compile))), "",
             "## By length", "", "The same log, TFLOP/s.", "",
+            "![TFLOP/s by length, full](../../../docs/images/lengths-d128-full.svg)", "",
+            "![TFLOP/s by length, causal](../../../docs/images/lengths-d128-causal.svg)", "",
             *by_length(found, 64), "", *by_length(found, 128), "",
             *profile_section(profile, args.profile), "",
             "## Beside other libraries", "",
