@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "device/device.h"
+#include "device/kernel_registry.h"
+#include "verify/counted_occupancy.h"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +18,20 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kReportVariable = "TILEWRIGHT_SIM_REPORT";
+
+// Facts of a launch, which a sum over launches would make nonsense of.
+constexpr const char* kFacts[] = {"occupancy", "registers_per_thread_estimate",
+                                  "local_bytes_per_thread", "static_shared_bytes",
+                                  "dynamic_shared_bytes"};
+
+// The kernel is one of ours, unless the report has others too.
+void correct_occupancy(json& kernel, const device::Device& device) {
+  const std::string target = device::kernel_target(device);
+  for (const device::KernelImage& image : device::kernel_images()) {
+    if (image.name == kernel["kernel"].get<std::string>() && image.target == target)
+      use_real_registers(kernel, device.info(), image.facts);
+  }
+}
 
 // a += b, member by member; what is no number is kept.
 void add_counts(json& a, const json& b) {
@@ -48,12 +64,16 @@ json take_counts(const Device& device) {
   json out = json::object();
   json report = parse_json(text, "the simulator's report");
   double most_instructions = -1;
-  json occupancy;  // of the launch that does most: a sum over launches would say nothing
+  json facts;  // of the launch that does most
   for (json& kernel : report["kernels"]) {
     const double instructions = kernel["total"]["warp_instructions"].get<double>();
-    if (instructions > most_instructions) occupancy = kernel["occupancy"];
+    if (instructions > most_instructions) {
+      correct_occupancy(kernel, device.internal());
+      facts = json::object();
+      for (const char* const name : kFacts) facts[name] = kernel[name];
+    }
     most_instructions = std::max(instructions, most_instructions);
-    kernel.erase("occupancy");
+    for (const char* const name : kFacts) kernel.erase(name);
     for (const char* const large : {"lines", "source_lines", "faults", "grid", "block", "cluster"})
       kernel.erase(large);
     kernel["bounds"].erase("largest");
@@ -61,7 +81,7 @@ json take_counts(const Device& device) {
     add_counts(out, kernel);
   }
   if (out.empty()) return nullptr;
-  out["occupancy"] = std::move(occupancy);
+  out.update(facts);
   return out;
 }
 

@@ -1,8 +1,10 @@
 // The tool with shapes nobody can run, names that are no text, output that cannot be written, and
 // signals in the middle of writing.
+#include "base/json.h"
 #include "base/safetensors_writer.h"
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -226,6 +228,27 @@ TEST(Counts, OccupancyOfSeveralLaunchesIsNoSum) {
       run_tool("attention --inputs normal --shape 1,1,1,40,40,64 --kernel k1 --json", kOnSimulator);
   const nlohmann::json occupancy = run.parsed()["counted"]["occupancy"];
   EXPECT_LE(occupancy["warps_per_sm"].get<double>(), occupancy["max_warps_per_sm"].get<double>());
+}
+
+// The profiler's limits on an H200 are the truth; the simulator estimates registers (131 for the
+// three launches of k1, where ptxas needs 32).
+TEST(Counts, OccupancyOfEveryRungIsThatOfAnH200) {
+  const nlohmann::json profile =
+      read_json(TILEWRIGHT_SOURCE_DIR "/bench/results/2026-11-23-attention-profile.json");
+  for (const nlohmann::json& launch : profile["launches"]) {
+    const std::string kernel = launch["kernel"];
+    const int ctas =
+        std::min({launch["ctas_by_registers"].get<int>(), launch["ctas_by_shared"].get<int>(),
+                  launch["ctas_by_warps"].get<int>(), launch["ctas_by_sm"].get<int>()});
+    const Outcome run =
+        run_tool("attention --inputs normal --shape 1,1,1,64,64,128 --json --kernel " + kernel,
+                 kOnSimulator);
+    const nlohmann::json counted = run.parsed()["counted"];
+    EXPECT_EQ(counted["occupancy"]["ctas_per_sm"], ctas) << kernel;
+    EXPECT_EQ(counted["occupancy"]["registers"], launch["registers"]) << kernel;
+    EXPECT_EQ(counted["occupancy"]["warps_per_sm"], launch["theoretical_warps"]) << kernel;
+    EXPECT_EQ(counted["dynamic_shared_bytes"], launch["shared_bytes"]) << kernel;
+  }
 }
 
 TEST(WideWindow, DoesNotOverflowTheReference) {
