@@ -84,9 +84,9 @@ def beside_peers(found):
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
 
-UPPER = (("k7", "k7_fp8", "e4m3 operands: twice the products a clock", "attention-k7"),
-         ("k8", "k8_prepare", "before it, a kernel that rotates, rounds, transposes", "attention-k8"),
-         ("decode", "decode_bf16", "a few queries over long caches", "attention-decode"))
+UPPER = (("k7", "k7/k7_fp8", "e4m3 operands: twice the products a clock", "attention-k7"),
+         ("k8", "k8/k8_prepare", "before it, a kernel that rotates, rounds, transposes", "attention-k8"),
+         ("decode", "decode/decode_bf16", "a few queries over long caches", "attention-decode"))
 
 
 def upper_rungs():

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -38,6 +39,11 @@ class AttentionReadme(unittest.TestCase):
         page = "\n".join(make_attention_readme.readme(make_attention_readme.parse([])))
         self.assertEqual((ROOT / "src/kernels/attention/README.md").read_text(), page,
                          "run tools/make_attention_readme.py")
+
+    def test_links_of_the_page_lead_somewhere(self):
+        folder = ROOT / "src/kernels/attention"
+        for target in re.findall(r"\]\(([^)#]+)\)", (folder / "README.md").read_text()):
+            self.assertTrue((folder / target).exists(), target)
 
     def test_kernels_are_measured_with_the_flags_of_the_build(self):
         self.assertIn("-O3", measure_compile.flags())
