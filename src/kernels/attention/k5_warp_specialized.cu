@@ -10,8 +10,8 @@
 // loaded, and only tiles on the edge of the mask are compared with it.
 //
 //   producer    | Q K2 | K1 V2 | K0 V1 | V0    |           K3 is loaded when K2's stage is let go
-//   consumer 0  | QK2 softmax PV2 | QK1 softmax PV1 | ...  QK: wgmma, both operands in shared
-//   memory consumer 1  |   QK2 softmax PV2 | QK1 softmax ...      PV: wgmma, P from registers
+//   consumer 0  | QK2 softmax PV2 | QK1 softmax PV1 | ...   QK: wgmma, both operands shared
+//   consumer 1  |   QK2 softmax PV2 | QK1 softmax ...       PV: wgmma, P from registers
 //   barriers    full[stage]: the bytes have landed; empty[stage]: eight consumer warps let go
 //
 // Epilogue: a warpgroup's results go by stmatrix to where its queries lay, and out by tensor copy.

@@ -22,7 +22,7 @@
 // Limit: memory, 3 bytes an element in one pass, 5 in two. Of instructions, at d = 128: 1 to
 // unpack, 0.5 for signs, 7 for butterflies, 1 amax, 1 scale, 1 to convert, 1 to copy: 12.5 an
 // element, where 4 TB/s leave time for 23.
-// Measured: docs/04-kernels.md, "K8".
+// Measured: docs/04-kernels.md, "K8: the preparation".
 // Sources: FlashAttention-3, section 3.3.
 #include "kernels/attention/k8/k8_prepare.h"
 #include "kernels/attention/k8/lanes.h"

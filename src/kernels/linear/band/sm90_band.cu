@@ -9,10 +9,9 @@
 // a lane reads 16 bytes of codes per 16 rows and K block, decodes them in registers, exactly, and
 // multiplies with mma.m16n8k16.
 //
-//   producer     | weights 0 1 2 .. | (kernel before ends) tokens 0 1 2 .. | weights and tokens n
-//   .. warps        |                                           wait 0, decode, multiply, release,
-//   1 .. cluster      |                                                               sums ->
-//   owners, y
+//   producer  | weights 0 1 2 .. | (kernel before ends) tokens 0 1 2 .. | both of n, n + 1 ..
+//   warps     |                                           wait 0, decode, multiply, release, 1 ..
+//   cluster   |                                                                 sums -> owners, y
 //
 // K is split over a cluster's CTAs and over k_groups of warps in a CTA. Each sends its sums to the
 // shared memory of the fragment's owner, which adds them in the order of their ranks: no atomics,
@@ -23,8 +22,8 @@
 // at that rate 3.9 lane-instructions a weight, of which the ALU (logic, shifts, permutes) does half
 // as many: 1.95. The loop needs, for 64 weights of a lane (32 rows, K block of 64, 8 tokens):
 //   twiddled codes      64 ALU, 24 IMAD (left shifts)      scales  8 PRMT/LEA
-//   factors             32 HMUL2                           products 8 HMMA, 6 loads of shared
-//   memory the rest            about 30 (addresses, moves into operand pairs, barriers)
+//   factors             32 HMUL2                           products 8 HMMA, 6 shared loads
+//   the rest            about 30 (addresses, moves into operand pairs, barriers)
 // 178 instructions, 2.8 a weight; 86 of them ALU, 1.35 a weight: 70 % of both budgets. More tokens
 // add 8 HMMA and 2 loads per 8. So what is left out of the loop decides: lane addresses are kept in
 // registers by a trick (work.h, keep), sizes of the launch are parameters (no registers).

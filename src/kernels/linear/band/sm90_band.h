@@ -31,8 +31,8 @@ struct BandCut {
 /// expert_offsets[e + 1] belong to matrix e; token(i) = row_token[i], or i if that is null.
 ///
 /// With is_swiglu the packed rows are those of swiglu_row() (n counts both, 2 * columns), and
-///     gate = sum of the gate row, up = sum of the up row, as above with alphas[2 e], alphas[2
-///     e+1]; gate = min(gate, limit), up = clamp(up, -limit, limit)
+///     gate = sum of the gate row, up = that of the up row, with alphas[2 e] and alphas[2 e + 1]
+///     gate = min(gate, limit), up = clamp(up, -limit, limit)
 ///     y[i, c] = gate * sigmoid(gate_slope * gate) * (up + up_offset) * row_weight[i]
 ///
 /// The order of all sums depends on the shape and the tile only: results repeat to the bit, and

@@ -25,12 +25,12 @@
 // Limits, fp8, a key and multiprocessor: 608 bytes, of HBM 34 clocks at 4.2 TB/s and 1.55 GHz;
 // some 22 issue slots of each scheduler at 8 heads; shared memory 20 clocks; products 4 to 5 clocks
 // a scheduler and 8 heads.
-// Measured (H200, dependent launches, cold rows, two queries of 128 + 512 keys a sequence, without
-// schedule and combination, us for 2 / 64 / 128 / 256 sequences): fp8 8 heads 7.1 / 22.4 / 34.9 /
-// 63.4, 16 heads 8.9 / 25.2 / 40.0 / 74.2, 32 heads 9.9 / 39.9 / 74.3 / 142; bf16 8 heads 7.7 /
-// 29.8 / 48.6 / 90.5. FlashMLA, padded to 64, in the same run: 14.1 / 45.1 / 87.2 / 171.
-// (With the scores' blocks unrolled, which spilt two registers, and without the largest scores for
-// max_logits; not measured since.)
+// Measured (H200, whole calls with a schedule made before, dependent launches, cold rows, two
+// queries of 128 + 512 keys a sequence, fp8, us for 2 / 64 / 128 / 256 sequences): 8 heads 9.9 /
+// 25.9 / 34.9 / 65.5, 16 heads 11.6 / 33.4 / 42.1 / 78.1. FlashMLA, padded to 64 heads, in the same
+// run: 13.3 / 42.7 / 84.6 / 169 (bench/results/2026-11-22-sparse-attention.json, this form but for
+// max_logits). For 32 heads plan() takes sm90_decode_wgmma from 64 sequences on.
+// No entry spills: 80 registers, 96 for 32 heads.
 // docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
 // docs/06-deepseek-v4.md.
