@@ -3,7 +3,7 @@
 #pragma once
 
 #include "report/terminal.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

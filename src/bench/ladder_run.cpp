@@ -4,8 +4,8 @@
 #include "bench/ladder.h"
 #include "device/kernel_registry.h"
 #include "ops/attention/kernels.h"
-#include "verify/attention_check.h"
-#include "verify/attention_device.h"
+#include "verify/attention/check.h"
+#include "verify/attention/device.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include "ops/moe/problem.h"
 #include "ops/operator/planned_launch.h"
 #include "report/time_summary.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>

@@ -9,10 +9,10 @@
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "report/operator_report.h"
-#include "verify/attention_check.h"
-#include "verify/attention_device.h"
-#include "verify/attention_fp8.h"
-#include "verify/attention_input.h"
+#include "verify/attention/check.h"
+#include "verify/attention/device.h"
+#include "verify/attention/fp8.h"
+#include "verify/attention/input.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include "cli/tool/command.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 #include "verify/device_facts.h"
 #include "verify/linear_check.h"
 #include "verify/linear_data.h"

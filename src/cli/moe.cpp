@@ -1,7 +1,7 @@
 // tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
 #include "cli/tool/command.h"
 #include "report/operator_report.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 #include "verify/device_facts.h"
 #include "verify/moe_layer.h"
 

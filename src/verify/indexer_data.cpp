@@ -5,7 +5,7 @@
 #include "formats/minifloat.h"
 #include "layout/int_tuple.h"
 #include "reference/indexer.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/safetensors.h"
 #include "formats/block_scale.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <cstring>
 

@@ -8,7 +8,7 @@
 #include "reference/linear_weight.h"
 #include "reference/moe.h"
 #include "reference/router.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 #include "verify/moe_data.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "formats/minifloat.h"
 #include "ops/cache/kv_cache.h"
 #include "reference/sparse_attention.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <algorithm>
 #include <cmath>

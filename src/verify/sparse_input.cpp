@@ -6,7 +6,7 @@
 #include "base/tensor.h"
 #include "formats/kv_row.h"
 #include "ops/cache/kv_cache.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 #include "verify/sparse_data.h"
 
 namespace tilewright::cli {

@@ -1,14 +1,13 @@
 // What `tilewright attention` and `tilewright ladder` call correct. No device is opened.
-#include "verify/attention_check.h"
-
 #include "formats/minifloat.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/prepare.h"
 #include "reference/attention.h"
 #include "reference/attention_prepare.h"
 #include "tests/ops/gpu_infos.h"
-#include "verify/attention_fp8_check.h"
-#include "verify/attention_input.h"
+#include "verify/attention/check.h"
+#include "verify/attention/fp8_check.h"
+#include "verify/attention/input.h"
 
 #include <array>
 #include <cmath>

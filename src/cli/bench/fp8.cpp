@@ -8,9 +8,9 @@
 #include "cli/tool/command.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
-#include "verify/attention_check.h"
-#include "verify/attention_device.h"
-#include "verify/attention_input.h"
+#include "verify/attention/check.h"
+#include "verify/attention/device.h"
+#include "verify/attention/input.h"
 
 #include <filesystem>
 #include <memory>

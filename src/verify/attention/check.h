@@ -1,7 +1,7 @@
 // Results of attention against the float64 reference: some rows, or all.
 #pragma once
 
-#include "verify/attention_rows.h"
+#include "verify/attention/rows.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,4 +1,4 @@
-#include "verify/attention_fp8_check.h"
+#include "verify/attention/fp8_check.h"
 
 #include "formats/minifloat.h"
 #include "ops/attention/fp8.h"
@@ -7,7 +7,7 @@
 #include "reference/attention_fp8_bound.h"
 #include "reference/attention_prepare.h"
 #include "reference/error_bound.h"
-#include "verify/attention_fp8.h"
+#include "verify/attention/fp8.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include "base/thread_pool.h"
 #include "reference/attention.h"
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <map>
 #include <utility>

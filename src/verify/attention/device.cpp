@@ -1,4 +1,4 @@
-#include "verify/attention_device.h"
+#include "verify/attention/device.h"
 
 #include "base/error.h"
 #include "device/device.h"

@@ -4,8 +4,8 @@
 #include "tilewright/attention.h"
 
 #include "device/memory.h"
-#include "verify/attention_data.h"
-#include "verify/attention_fp8.h"
+#include "verify/attention/data.h"
+#include "verify/attention/fp8.h"
 
 #include <memory>
 #include <optional>

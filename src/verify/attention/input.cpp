@@ -1,4 +1,4 @@
-#include "verify/attention_input.h"
+#include "verify/attention/input.h"
 
 #include "base/error.h"
 #include "base/npy.h"

@@ -1,9 +1,9 @@
-#include "verify/attention_check.h"
+#include "verify/attention/check.h"
 
 #include "formats/minifloat.h"
 #include "reference/attention_bound.h"
 #include "reference/error_bound.h"
-#include "verify/attention_fp8_check.h"
+#include "verify/attention/fp8_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include "base/error.h"
 #include "base/thread_pool.h"

@@ -3,7 +3,7 @@
 
 #include "tilewright/attention_prepare.h"
 
-#include "verify/attention_rows.h"
+#include "verify/attention/rows.h"
 
 namespace tilewright::cli {
 

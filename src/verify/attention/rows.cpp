@@ -1,4 +1,4 @@
-#include "verify/attention_rows.h"
+#include "verify/attention/rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "verify/attention_fp8.h"
+#include "verify/attention/fp8.h"
 
 #include "device/device.h"
 #include "ops/attention/problem.h"

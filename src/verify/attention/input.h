@@ -1,7 +1,7 @@
 // What `tilewright attention` computes on: names of files and tensors, switches of the problem.
 #pragma once
 
-#include "verify/attention_data.h"
+#include "verify/attention/data.h"
 
 #include <optional>
 #include <string>
