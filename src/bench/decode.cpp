@@ -65,6 +65,10 @@ json decode_sample(const Device& device, const DecodeModel& model, const DecodeD
 
 }  // namespace
 
+DType decode_dtype(const std::string& name) {
+  return name == "e4m3" ? DType::kF8_E4M3 : name == "f16" ? DType::kF16 : DType::kBF16;
+}
+
 DecodeModel find_decode_model(const std::string& name) {
   for (const DecodeModel& model : kModels)
     if (name == model.name) return model;

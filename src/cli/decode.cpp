@@ -111,10 +111,6 @@ void add_decode_shape_options(CLI::App& command, DecodeArgs& args) {
 
 }  // namespace
 
-DType decode_dtype(const std::string& name) {
-  return name == "e4m3" ? DType::kF8_E4M3 : name == "f16" ? DType::kF16 : DType::kBF16;
-}
-
 void add_decode(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("decode", "attention of a few new tokens over long caches");
