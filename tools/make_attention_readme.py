@@ -170,7 +170,8 @@ def readme(args):
     notes = ", ".join(f"[{name}](../../../docs/notes/{stem}.md)" for name, stem in NOTES.items())
     return ["# The attention ladder", "",
             "One idea a rung; `ls` is the reading order. Each file's header comment explains it.", "",
-            *prose(f"What was predicted, measured, kept and dropped: {notes}. "
+            *prose(f"What was predicted, measured, kept and dropped: {notes}. The "
+                   "instruction that K4.1 and all later rungs are about: [WGMMA](../../../docs/07-wgmma.md). "
                    "Made from logs by `tools/make_attention_readme.py`."), "",
             *prose(f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 "
                    f"cache, medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
