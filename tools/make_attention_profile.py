@@ -8,8 +8,10 @@
     done
     tools/make_attention_profile.py FOLDER --commit COMMIT > bench/results/DATE-attention-profile.json
 
-SECTIONS stands below. Of a kernel that is launched more than once (to check and to time it), the first launch
-counts. tools/make_attention_readme.py prints the table.
+SECTIONS stands below. With --metrics 'regex:smsp__average_warps_issue_stalled_.*_per_issue_active' as well, the
+log and the table have all reasons for waiting; without it only those that the profiler's rules name. Of a kernel
+that is launched more than once (to check and to time it), the first launch counts.
+tools/make_attention_readme.py prints the table.
 """
 
 import argparse
@@ -82,6 +84,15 @@ def read_rules(rows):
     return said
 
 
+def read_stalls(values):
+    """Reason -> cycles that a warp waits for it between two instructions; empty if they were not asked for."""
+    found = {}
+    for (_, metric), value in values.items():
+        if match := re.fullmatch(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active(\.ratio)?", metric):
+            found[match[1]] = number(value)
+    return found
+
+
 def read_launches(path):
     kernel = path.stem.removeprefix("ncu_")
     by_launch = {}
@@ -94,9 +105,11 @@ def read_launches(path):
             continue
         seen.add(entry)
         values = {(row["Section Name"], row["Metric Name"]): row["Metric Value"] for row in rows}
+        waits = read_stalls(values)
         launches.append({"kernel": kernel, "entry": entry, "block": rows[0]["Block Size"],
                          "grid": rows[0]["Grid Size"],
                          **{name: number(values[section, metric]) for name, section, metric in METRICS},
+                         **({"waits": waits} if waits else {}),
                          **read_rules(row for row in rows if row["Rule Name"])})
     return launches
 
@@ -128,20 +141,30 @@ def busiest(launch):
     return "" if name == "tensor" else f"{name} {launch['busiest_pipe_percent']:.0f}"
 
 
+def stall_text(launch):
+    """The three largest of all reasons for waiting, or what the profiler's rules name; in % of the waiting."""
+    if waits := launch.get("waits"):
+        # "selected" is the instruction that is issued, not a wait.
+        reasons = {name: cycles for name, cycles in waits.items() if name != "selected"}
+        largest = sorted(reasons.items(), key=lambda item: -item[1])[:3]
+        total = sum(reasons.values())
+        return "; ".join(f"{name.replace('_', ' ')}: {100 * cycles / total:.0f}" for name, cycles in largest)
+    named = "; ".join(f"{s['reason'].split(' (')[0]}: {s['percent']:.0f}" for s in launch["stalls"])
+    return named.replace("a scoreboard dependency on a L1TEX", "data from L1TEX") or "none"
+
+
 def profile_table(log):
     yield ("| rung | us | registers | shared KB | CTAs an SM | limited by | warps an SM: most, found | "
            "issue slots | tensor | busiest other pipe | L1, shared | L2 | DRAM | no warp ready | stall named |")
     yield "|---" * 15 + "|"
     for launch in log["launches"]:
         ctas, limited_by = limits(launch)
-        stalls = "; ".join(f"{s['reason'].split(' (')[0]}: {s['percent']:.0f}" for s in launch["stalls"])
-        stalls = stalls.replace("a scoreboard dependency on a L1TEX", "data from L1TEX") or "none"
         yield (f"| {launch_name(launch)} | {launch['duration_ns'] / 1000:.0f} | {launch['registers']} | "
                f"{launch['shared_bytes'] / 1024:.0f} | {ctas} | {limited_by} | {launch['theoretical_warps']}, "
                f"{launch['achieved_warps']:.1f} | {launch['issue_slots_percent']:.0f} | "
                f"{tensor_percent(launch):.1f} | {busiest(launch)} | {launch['l1_percent']:.0f} | "
                f"{launch['l2_percent']:.1f} | "
-               f"{launch['dram_percent']:.1f} | {launch['no_eligible_percent']:.0f} | {stalls} |")
+               f"{launch['dram_percent']:.1f} | {launch['no_eligible_percent']:.0f} | {stall_text(launch)} |")
 
 
 def main():

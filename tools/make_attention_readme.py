@@ -134,8 +134,9 @@ def by_length(found, head_dim):
     for kernel in FILES:
         cells = []
         for n in lengths:
-            full, causal = (found[kernel, head_dim, mask, n] for mask in (False, True))
-            cells.append(f"{full:.1f} / {causal:.1f}" if full < 100 else f"{full:.0f} / {causal:.0f}")
+            full, causal = (found.get((kernel, head_dim, mask, n), 0) for mask in (False, True))
+            digits = 1 if full < 100 else 0
+            cells.append(f"{full:.{digits}f} / {causal:.{digits}f}" if full and causal else "")
         yield f"| {kernel} | " + " | ".join(cells) + " |"
 
 
@@ -145,15 +146,17 @@ def prose(text):
 
 def profile_section(log, name):
     p = log["problem"]
+    reasons = ("the largest reasons for waiting" if all("waits" in launch for launch in log["launches"]) else
+               "the reasons for waiting that the profiler names, which are only those that stand out")
+    clocks = [launch["sm_hz"] * 1e-9 for launch in log["launches"]]
     yield from ("## What the profiler says", "")
     yield from prose(
         f"Nsight Compute on an {log['device']}, one launch with d = {p['head_dim']}, causal, {p['heads']} heads, "
         f"n = {p['q_len']}. Issue slots, pipes, caches and memory are in % of what they could do in the cycles "
         "that passed; warps are those of an SM, of 64. \"No warp ready\" is the share of cycles in which a "
-        "scheduler had none to issue from. The last column has the reasons for waiting that the profiler names, "
-        "which are only those that stand out, and their share of the waiting. The clock differs from launch "
-        "to launch (K1 1.98 GHz, K6 1.64): compare shares here, and times in the tables above. Log, with the "
-        f"command: `bench/results/{name}`.")
+        f"scheduler had none to issue from. The last column has {reasons}, and their share of the waiting. The "
+        f"clock differs from launch to launch, {min(clocks):.2f} to {max(clocks):.2f} GHz: compare shares here, "
+        f"and times in the tables above. Log, with the command: `bench/results/{name}`.")
     yield ""
     yield from make_attention_profile.profile_table(log)
 

@@ -92,6 +92,18 @@ class AttentionProfile(unittest.TestCase):
             with self.assertRaisesRegex(KeyError, "L2 Hit Rate"):
                 make_attention_profile.read_launches(path)
 
+    def test_all_reasons_for_waiting_if_they_were_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "ncu_k2.csv"
+            text = csv_of([("attention_k2_bf16_d128", 1)])
+            for reason, cycles in (("selected", 1), ("long_scoreboard", 3), ("barrier", 0.5), ("wait", 1),
+                                   ("mio", 0.5)):
+                text += ('"0","attention_k2_bf16_d128","","","Command line profiler metrics","smsp__average_warps_'
+                         f'issue_stalled_{reason}_per_issue_active.ratio","inst","{cycles}",,\n')
+            path.write_text(text)
+            launch, = make_attention_profile.read_launches(path)
+        self.assertEqual("long scoreboard: 60; wait: 20; barrier: 10", make_attention_profile.stall_text(launch))
+
     def test_occupancy_is_the_least_limit(self):
         log = json.loads((make_attention_readme.RESULTS / make_attention_readme.PROFILE).read_text())
         found = {make_attention_profile.launch_name(x): make_attention_profile.limits(x) for x in log["launches"]}
