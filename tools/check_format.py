@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what every file of the tree must keep: line length, ASCII, no stray blanks, no paths of a machine, and
-the formatting of .clang-format where clang-format 14 is installed. Exit status 1 if something is off.
+"""Checks what every file of the tree must keep: size, line length, ASCII, no stray blanks, no paths of a machine,
+and the formatting of .clang-format where clang-format 14 is installed. Exit status 1 if something is off.
 
 --fix rewrites what clang-format would change.
 """
@@ -16,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".h", ".cpp", ".cu"}
 TEXT = CODE | {".py", ".cmake", ".sh", ".md", ".txt", ".json", ".yml"}
 COLUMNS = {".h": 100, ".cpp": 100, ".cu": 100, ".py": 115}
+LARGEST_BYTES = 1 << 20
+LARGE_FOLDERS = ("examples/data/", "examples/models/", "bench/results/", "tests/golden/", "tests/ptx/")
 MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home|root|work|Users)/\w")
 CLANG_FORMAT_VERSION = "14."
 
@@ -43,6 +45,13 @@ def check_lines(path):
             yield number, "a path of somebody's machine"
 
 
+def check_size(path):
+    """Large files stay in every clone for ever: they have their folders."""
+    name = path.relative_to(ROOT).as_posix()
+    if path.stat().st_size > LARGEST_BYTES and not name.startswith(LARGE_FOLDERS):
+        yield 1, f"{path.stat().st_size} bytes, at most {LARGEST_BYTES} outside of {', '.join(LARGE_FOLDERS)}"
+
+
 def clang_format():
     """Path of the pinned clang-format, or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -60,6 +69,7 @@ def main():
     files = tracked_files()
     findings = [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files if f.suffix in TEXT
                 for number, text in check_lines(f)]
+    findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files for number, text in check_size(f)]
     code = [f for f in files if f.suffix in CODE]
     tool = clang_format()
     if tool:
