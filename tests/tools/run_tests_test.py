@@ -11,6 +11,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import run_tests  # noqa: E402
+import test_jobs  # noqa: E402
 
 
 def summary(*results):
@@ -39,14 +40,13 @@ class RunTests(unittest.TestCase):
         self.assertEqual(text.splitlines()[-1], "5 passed, 0 failed, 0 skipped")
 
 
-class ReleaseOnly(unittest.TestCase):
+class Lists(unittest.TestCase):
     def job(self, *patterns):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "some_tests"
             path.write_text("#!/bin/sh\nprintf 'Sim/Suite.\\n  One/h200  # GetParam() = 1\\n  Two\\n'\n")
             path.chmod(0o755)
-            with mock.patch.dict(run_tests.RELEASE_ONLY, {"some_tests": list(patterns)}):
-                return run_tests.release_only_job(path)
+            return test_jobs.check_list(path, "asan", "release_only.txt", list(patterns))
 
     def test_patterns_that_name_tests_pass(self):
         made = self.job("*Suite.One*", "Sim/Suite.Two")
@@ -56,6 +56,57 @@ class ReleaseOnly(unittest.TestCase):
         made = self.job("*Suite.Three*")
         self.assertEqual(made.failed, 1)
         self.assertIn("*Suite.Three*", made.output)
+
+
+class Jobs(unittest.TestCase):
+    """Of programs that are not there: nothing is run."""
+
+    def jobs(self, *arguments):
+        """(build, program) -> its runs."""
+        runs = {}
+        names = ["ops_tests", "sim_tests", "kernels_tests", "base_tests"]
+        with mock.patch.object(sys, "argv", ["run_tests.py", *arguments]), \
+                mock.patch.object(run_tests, "programs", lambda build: [pathlib.Path(build) / n for n in names]):
+            for function, *rest in run_tests.collect(run_tests.arguments()):
+                if function is test_jobs.run_gtest:
+                    runs.setdefault((rest[0].build, rest[0].path.name), []).append(rest[0])
+        return runs
+
+    def test_sanitized_launches_are_on_the_optimised_simulator_and_the_sample_on_both(self):
+        runs = self.jobs()[("asan", "ops_tests")]
+        whole = [run for run in runs if run.note != "sample"]
+        self.assertEqual({run.part for run in whole}, set(range(whole[0].parts)))
+        for run in whole:
+            self.assertIn("/release/", run.environment["TILEWRIGHT_SIM_LIBRARY"])
+        sample, = [run for run in runs if run.note == "sample"]
+        self.assertEqual(sample.environment, {})
+        self.assertIn("AttentionSm100Test.*", sample.filter)
+
+    def test_tests_of_the_simulator_itself_never_leave_it(self):
+        for run in self.jobs()[("asan", "sim_tests")]:
+            self.assertEqual(run.environment, {})
+
+    def test_thorough_has_no_other_simulator(self):
+        for run in self.jobs("--thorough")[("asan", "ops_tests")]:
+            self.assertEqual((run.environment, run.note), ({}, ""))
+
+    def test_a_text_goes_to_every_program_whole(self):
+        runs = self.jobs("Moe")
+        self.assertEqual([run.filter for run in runs[("asan", "ops_tests")]], ["*Moe*"])
+        self.assertEqual([run.filter for run in runs[("release", "kernels_tests")]], ["*Moe*"])
+        self.assertNotIn(("asan", "kernels_tests"), runs)
+
+    def test_quick_has_the_release_build_alone(self):
+        runs = self.jobs("--quick")
+        self.assertEqual({build for build, _ in runs}, {"release"})
+        self.assertNotIn(("release", "kernels_tests"), runs)
+        self.assertEqual(len(runs[("release", "ops_tests")]), 2)
+
+    def test_the_longest_begin(self):
+        with mock.patch.object(sys, "argv", ["run_tests.py"]), \
+                mock.patch.object(run_tests, "programs", lambda build: [pathlib.Path("ops_tests")]):
+            first = run_tests.collect(run_tests.arguments())[0]
+        self.assertIs(first[0], test_jobs.run_mutants)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,189 @@
+"""What run_tests.py runs: test programs, checks of the tree, mutants and fuzzers, each by a function.
+
+Lists of tests are files of lines PROGRAM PATTERN:
+  tests/release_only.txt  what the sanitizers leave out
+  tests/sample.txt        small tests that together launch every operator and family of kernels
+"""
+
+import fnmatch
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import run_fuzzers
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OPTIMISED_SIMULATOR = ROOT / "build/release/lib/sim/libcuda.so.1"
+
+
+def read_list(name):
+    """program -> patterns of tests/NAME."""
+    patterns = {}
+    for line in (ROOT / "tests" / name).read_text().splitlines():
+        if line and not line.startswith("#"):
+            program, pattern = line.split()
+            patterns.setdefault(program, []).append(pattern)
+    return patterns
+
+
+RELEASE_ONLY = read_list("release_only.txt")
+SAMPLE = read_list("sample.txt")
+
+
+class Result:
+    """One program: counts, the names of what was skipped and why, what failed, and its output if it did."""
+
+    def __init__(self, name, build):
+        self.name, self.build, self.seconds = name, build, 0.0
+        self.passed = self.failed = 0
+        self.skipped, self.failures, self.output = [], [], ""
+
+    def fail(self, text):
+        self.failed += 1
+        self.failures.append(text)
+        self.output += text + "\n"
+
+
+class Run:
+    """How a program is run: which tests, in which order, with which simulator.
+
+    filter   gtest's filter, all tests if empty; `text` is what a user asked for, which may match no test
+    part     of `parts` of the program's tests
+    """
+
+    def __init__(self, path, build, seed, note="", filter="", text="", part=0, parts=1, environment=None):
+        self.path, self.build, self.seed, self.note = path, build, seed, note
+        self.filter = f"*{text}*" if text else filter
+        self.text, self.part, self.parts = text, part, parts
+        self.environment = dict(environment or {})
+
+    def name(self):
+        words = [self.path.name.removesuffix("_tests")]
+        words += [self.note] if self.note else []
+        words += [f"{self.part + 1}/{self.parts}"] if self.parts > 1 else []
+        return " ".join(words)
+
+
+def run_gtest(run):
+    result = Result(run.name(), run.build)
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.json"
+        command = [str(run.path), f"--gtest_output=json:{report}", "--gtest_shuffle",
+                   f"--gtest_random_seed={run.seed}", "--gtest_brief=1"]
+        if run.filter:
+            command.append(f"--gtest_filter={run.filter}")
+        environment = os.environ | run.environment
+        if run.parts > 1:
+            environment |= {"GTEST_TOTAL_SHARDS": str(run.parts), "GTEST_SHARD_INDEX": str(run.part)}
+        begin = time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder,
+                              env=environment, check=False)
+        result.seconds = time.monotonic() - begin
+        result.output = done.stdout.decode(errors="replace")
+        read_report(report, result)
+    if done.returncode != 0 and result.failed == 0:
+        result.fail(f"{run.path.name} ended with status {done.returncode}")
+    elif not run.text and result.passed + result.failed == 0 and not (run.note and result.skipped):
+        result.fail(f"{run.path.name} ran no test")
+    return result
+
+
+def read_report(report, result):
+    if not report.exists():
+        return
+    for suite in json.loads(report.read_text())["testsuites"]:
+        for test in suite["testsuite"]:
+            name = f"{suite['name']}.{test['name']}"
+            if test.get("failures"):
+                result.failed += 1
+                result.failures.append(name)
+            elif test["result"] == "SKIPPED":
+                result.skipped.append(name)
+            elif test["status"] == "RUN":
+                result.passed += 1
+
+
+def check_list(path, build, name, patterns):
+    """Fails if a pattern of the list tests/NAME names no test of this program."""
+    result = Result(f"{name.removesuffix('.txt')} of {path.name.removesuffix('_tests')}", build)
+    listing = subprocess.run([str(path), "--gtest_list_tests"], stdout=subprocess.PIPE, check=False)
+    suite, names = "", []
+    for line in listing.stdout.decode().splitlines():
+        if line.startswith("  "):
+            names.append(suite + line.split()[0])
+        elif line:
+            suite = line.split()[0]
+    for pattern in patterns:
+        if fnmatch.filter(names, pattern):
+            result.passed += 1
+        else:
+            result.fail(f"tests/{name}: {path.name} has no test {pattern}")
+    return result
+
+
+def run_command(name, command):
+    """A check of the tree: passes if it ends with status 0; lines "skipped: WHAT" are what it could not check."""
+    result = Result(name, "tree")
+    begin = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT, check=False)
+    result.seconds = time.monotonic() - begin
+    result.output = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        result.fail(" ".join(map(str, command)))
+        return result
+    result.skipped = [line.removeprefix("skipped: ") for line in result.output.splitlines()
+                      if line.startswith("skipped: ")]
+    result.passed = 0 if result.skipped else 1
+    return result
+
+
+def tree_checks():
+    """name -> command of the checks that need no build."""
+    python = sys.executable
+    checks = {
+        "includes": [python, ROOT / "tools/check_includes.py"],
+        "format": [python, ROOT / "tools/check_format.py"],
+        "results": [python, ROOT / "tools/make_results.py", "--check"],
+        "notes index": [python, ROOT / "tools/make_notes_index.py", "--check"],
+        "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],
+    }
+    for name in ("wgmma_wrappers", "tcgen05_wrappers"):
+        checks[f"generated {name}"] = [python, ROOT / f"tools/make_{name}.py", "--check"]
+    for name in ("ptx", "rates", "golden"):
+        checks[f"generated {name}"] = [python, ROOT / "tools/check_generated.py", name]
+    return checks
+
+
+def run_mutants():
+    """Mistakes in our kernels that the simulator's checks have to name: a sample."""
+    command = [sys.executable, ROOT / "tools/mutate.py", "--sample", "72", "--seed", "1", "--quick"]
+    tool = ROOT / "build/release/bin/tilewright"
+    info = subprocess.run([tool, "--json", "info"], stdout=subprocess.PIPE, check=False)
+    if info.returncode == 0 and not json.loads(info.stdout)["kernels"]:
+        result = Result("mutants", "tree")
+        result.skipped = ["built without kernels"]
+        return result
+    return run_command("mutants", command)
+
+
+def run_fuzzer(name, seconds):
+    result = Result(f"fuzz {name}", "fuzz")
+    begin = time.monotonic()
+    is_good, line, result.output = run_fuzzers.run_fuzzer(name, seconds)
+    result.seconds = time.monotonic() - begin
+    result.passed, result.failed = (1, 0) if is_good else (0, 1)
+    result.failures = [] if is_good else [line]
+    return result
+
+
+FUZZ_SECONDS = 60  # of all fuzzers together; ./test --fuzz SECONDS takes longer
+
+
+def fuzz_jobs():
+    names = [name for name in run_fuzzers.built_fuzzers() if name != "ptx_run"]
+    return [(run_fuzzer, name, seconds) for name, seconds in
+            run_fuzzers.seconds_each(names, FUZZ_SECONDS).items()]
