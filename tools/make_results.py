@@ -170,7 +170,8 @@ SPARSE = "2026-11-22-sparse-attention.json"
 DECODE_PEERS = "2026-11-23-decode-peers.json"
 # Section, claim, log, what computes the result from it, whether the README has it.
 ROWS = [
-    ("Attention", "K6, d 128, n 4096, full / causal", "2026-11-22-attention-ladder.json", attention_ladder, False),
+    ("Attention", "K6, d 128, n 4096, full / causal", "2026-11-23-attention-ladder-all-lengths.json",
+     attention_ladder, False),
     ("Attention", "bf16 beside cuDNN, n >= 2048", PEERS, attention_beside("cudnn"), True),
     ("Attention", "bf16 beside FlashAttention-3, n >= 2048", PEERS, attention_beside("fa3"), True),
     ("Attention", "d 128 causal alone, beside FlashAttention-3", PEERS,

@@ -5,6 +5,7 @@
 #include "cli/tool/interrupt.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,11 @@ void add_global_options(CLI::App& app, Context& context) {
                  "then auto. Of "
                  "models also reference, plain float64")
       ->type_name("SPEC");
+  app.add_option("--report",
+                 "what kernels cost on a simulated device: counts and bounds, JSON to FILE, or - "
+                 "for a table on standard error")
+      ->type_name("FILE")
+      ->each([](const std::string& file) { ::setenv("TILEWRIGHT_SIM_REPORT", file.c_str(), 1); });
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }
 

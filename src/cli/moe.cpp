@@ -153,7 +153,9 @@ void add_moe(CLI::App& app, Context& context) {
                    "without --input: v3, v4-flash, v4-pro, small or EXPERTS/TOPK/HIDDEN/INTER")
       ->capture_default_str()
       ->type_name("SHAPE");
-  command->add_option("--format", args->layer.format, "that the weights are rounded to")
+  command
+      ->add_option("--format", args->layer.format,
+                   "that weights are rounded to; quantised ones of a file stay as they are")
       ->check(quiet(CLI::IsMember({"nvfp4", "mxfp4", "fp8", "bf16"})))
       ->capture_default_str()
       ->type_name("nvfp4|mxfp4|fp8|bf16");

@@ -1,7 +1,7 @@
 #include "verify/linear_data.h"
 
 #include "base/error.h"
-#include "base/safetensors.h"
+#include "base/safetensors_model.h"
 #include "formats/block_scale.h"
 #include "verify/attention/data.h"
 
@@ -17,7 +17,7 @@ ConstTensorView view_of(const std::vector<std::uint8_t>& bytes, DType dtype, Sha
   return contiguous_view(static_cast<const void*>(bytes.data()), dtype, std::move(shape));
 }
 
-void copy_tensor(const SafetensorsFile& file, const std::string& name,
+void copy_tensor(const SafetensorsModel& file, const std::string& name,
                  std::vector<std::uint8_t>& to, ConstTensorView& view) {
   const ConstTensorView from = file.tensor(name);
   const std::span<const std::byte> bytes = contiguous_bytes(from, name);
@@ -26,7 +26,7 @@ void copy_tensor(const SafetensorsFile& file, const std::string& name,
   view = view_of(to, from.dtype, from.shape);
 }
 
-float read_factor(const SafetensorsFile& file, const std::string& name) {
+float read_factor(const SafetensorsModel& file, const std::string& name) {
   const std::vector<float> values = to_floats(file.tensor(name), name);
   require(values.size() == 1, ErrorKind::kInvalidArgument,
           "linear: {} has {} elements; expected one factor for the tensor", name, values.size());
@@ -34,7 +34,7 @@ float read_factor(const SafetensorsFile& file, const std::string& name) {
 }
 
 // The tensor with the block scales of a weight, by the names that are in use.
-std::string find_scale(const SafetensorsFile& file, const std::string& name) {
+std::string find_scale(const SafetensorsModel& file, const std::string& name) {
   std::vector<std::string> names = {name + "_scale", name + "_scale_inv"};
   const std::string suffix = ".weight";
   if (name.ends_with(suffix))
@@ -57,7 +57,7 @@ void set_shape(LinearWeightData& data) {
   data.k = view.shape[1] * (is_packed ? 2 : 1);
 }
 
-LinearWeightData load_quantised(const SafetensorsFile& file, const std::string& name,
+LinearWeightData load_quantised(const SafetensorsModel& file, const std::string& name,
                                 const std::string& stem) {
   LinearWeightData data;
   LinearWeightSource& source = data.source;
@@ -130,22 +130,20 @@ LinearWeightData quantise_weight(WeightFormat format, std::vector<float> weights
   return data;
 }
 
+LinearWeightData load_weight(const SafetensorsModel& file, const std::string& name,
+                             WeightFormat format) {
+  if (!file.contains(name) && file.contains(name + "_packed"))
+    return load_quantised(file, name + "_packed", name);
+  const ConstTensorView view = file.tensor(name);
+  if (bits_per_elem(view.dtype) <= 8) return load_quantised(file, name, name);
+  require(view.shape.size() == 2, ErrorKind::kInvalidArgument,
+          "linear: {} has shape {}; expected [n, k]", name, shape_text(view.shape));
+  return quantise_weight(format, to_floats(view, name), view.shape[0], view.shape[1]);
+}
+
 LinearWeightData load_weight(const std::string& path, const std::string& name,
                              WeightFormat format) {
-  const SafetensorsFile file(path);
-  LinearWeightData data;
-  if (!file.contains(name) && file.contains(name + "_packed")) {
-    data = load_quantised(file, name + "_packed", name);
-  } else {
-    const ConstTensorView view = file.tensor(name);
-    if (bits_per_elem(view.dtype) <= 8) {
-      data = load_quantised(file, name, name);
-    } else {
-      require(view.shape.size() == 2, ErrorKind::kInvalidArgument,
-              "linear: {} has shape {}; expected [n, k]", name, shape_text(view.shape));
-      data = quantise_weight(format, to_floats(view, name), view.shape[0], view.shape[1]);
-    }
-  }
+  LinearWeightData data = load_weight(SafetensorsModel(path), name, format);
   data.origin = path + ": " + name;
   return data;
 }

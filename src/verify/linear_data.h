@@ -3,6 +3,7 @@
 
 #include "tilewright/linear.h"
 
+#include "base/safetensors_model.h"
 #include "base/tensor.h"
 
 #include <cstdint>
@@ -32,7 +33,8 @@ LinearWeightData quantise_weight(WeightFormat format, std::vector<float> weights
 /// N(0,1) rounded to bf16; the same for the same seed everywhere.
 std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed);
 
-/// The weight `name` of a safetensors file. Quantised forms are found by their companions:
+/// The weight `name` of a safetensors file, or of the index or folder of several. Quantised forms
+/// are found by their companions:
 ///   NVFP4, ModelOpt      NAME U8 [n, k/2], NAME_scale F8_E4M3 [n, k/16], NAME_scale_2 F32
 ///   NVFP4, compressed    NAME_packed U8, NAME_scale F8_E4M3, NAME_global_scale F32 (a divisor)
 ///   MXFP4, DeepSeek-V4   NAME I8 or U8 [n, k/2], the scale beside it F8_E8M0 [n, k/32]
@@ -41,5 +43,7 @@ std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed);
 /// rounded to `format`.
 /// Errors   InvalidArgument naming what is missing
 LinearWeightData load_weight(const std::string& file, const std::string& name, WeightFormat format);
+LinearWeightData load_weight(const SafetensorsModel& file, const std::string& name,
+                             WeightFormat format);
 
 }  // namespace tilewright::cli

@@ -28,15 +28,7 @@ using nlohmann::json;
 // Values of 4 or 8 bits stay as they are; others are rounded to `format`.
 LinearWeightData load_expert_projection(const SafetensorsModel& model, const std::string& name,
                                         WeightFormat format) {
-  const ConstTensorView view = model.tensor(name);
-  require(bits_per_elem(view.dtype) > 8, ErrorKind::kUnsupported,
-          "moe: {} is {}; expected BF16, F16 or F32. For a quantised layer use the library, or "
-          "`tilewright linear` for one matrix.",
-          name, to_string(view.dtype));
-  require(view.shape.size() == 2, ErrorKind::kInvalidArgument,
-          "moe: {} has shape {}; expected [n, k]", name, shape_text(view.shape));
-  LinearWeightData data =
-      quantise_weight(format, to_floats(view, name), view.shape[0], view.shape[1]);
+  LinearWeightData data = load_weight(model, name, format);
   data.original.clear();
   return data;
 }
@@ -73,12 +65,40 @@ void read_layer_config(const std::filesystem::path& file, MoeLayer& layer) {
   if (config.value("scoring_func", "sqrtsoftplus") == "softmax") layer.score = MoeScore::kSoftmax;
 }
 
-void finish_moe_layer(MoeLayer& layer, WeightFormat format, bool has_shared) {
+// All projections of the experts [begin, end) have this format.
+void require_one_format(const MoeLayer& layer, std::size_t begin, std::size_t end,
+                        WeightFormat format) {
+  for (std::size_t e = begin; e < end; ++e) {
+    for (const LinearWeightData* data : {&layer.gate[e], &layer.up[e], &layer.down[e]})
+      require(data->source.format == format, ErrorKind::kUnsupported,
+              "moe: a projection of expert {} is stored in {}, one before it in {}; expected one "
+              "format for all experts of a layer",
+              e, to_string(data->source.format), to_string(format));
+  }
+}
+
+// A shared expert in a format of its own is a layer of its own, as the model runs it.
+bool keeps_shared_expert(MoeLayer& layer, bool has_shared) {
+  if (!has_shared) return false;
+  const WeightFormat format = layer.gate[0].source.format, own = layer.gate.back().source.format;
+  require_one_format(layer, layer.gate.size() - 1, layer.gate.size(), own);
+  if (own == format) return true;
+  layer.gate.pop_back();
+  layer.up.pop_back();
+  layer.down.pop_back();
+  layer.name += fmt::format(" without its shared expert, which is in {}", to_string(own));
+  return false;
+}
+
+void finish_moe_layer(MoeLayer& layer, bool has_shared) {
+  const WeightFormat format = layer.gate[0].source.format;
+  const bool keeps_shared = keeps_shared_expert(layer, has_shared);
+  require_one_format(layer, 0, layer.gate.size(), format);
   layer.info = {.format = format,
-                .experts = static_cast<std::int64_t>(layer.gate.size()) - (has_shared ? 1 : 0),
+                .experts = static_cast<std::int64_t>(layer.gate.size()) - (keeps_shared ? 1 : 0),
                 .hidden = layer.gate[0].k,
                 .inter = layer.gate[0].n,
-                .has_shared = has_shared};
+                .has_shared = keeps_shared};
 }
 
 MoeLayer load_layer_file(const MoeLayerSource& source) {
@@ -99,7 +119,7 @@ MoeLayer load_layer_file(const MoeLayerSource& source) {
     layer.bias = to_floats(model.tensor(prefix + ".gate.bias"), "gate.bias");
   if (model.contains(prefix + ".gate.tid2eid"))
     load_hash_table(model, prefix + ".gate.tid2eid", layer);
-  finish_moe_layer(layer, format, has_shared);
+  finish_moe_layer(layer, has_shared);
   return layer;
 }
 
@@ -138,13 +158,21 @@ reference::Routing route_layer(const MoeLayer& layer, const MoeLayerInputs& inpu
              : reference::route_by_hash(params, logits, inputs.token_ids, layer.table);
 }
 
+// Of blocks of 128 x 128: fp32, or powers of two as bytes.
+std::vector<float> fp8_scales(const LinearWeightData& data) {
+  if (data.source.scales.dtype != DType::kF8_E8M0) return to_floats(data.source.scales, "scales");
+  std::vector<float> scales;
+  for (const std::uint8_t code : data.scales)
+    scales.push_back(static_cast<float>(decode(kUe8m0, code)));
+  return scales;
+}
+
 void append_stored_numbers(const LinearWeightData& data, std::vector<double>& out) {
   reference::StoredWeight stored = {
       .format = to_string(data.source.format), .n = data.n, .k = data.k, .values = data.values};
   std::vector<float> block_scales;
   if (data.source.format == WeightFormat::kFp8) {
-    block_scales.resize(data.scales.size() / 4);
-    std::memcpy(block_scales.data(), data.scales.data(), data.scales.size());
+    block_scales = fp8_scales(data);
     stored.block_scales = block_scales;
   } else {
     stored.scales = data.scales;

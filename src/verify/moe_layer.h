@@ -36,7 +36,9 @@ struct MoeLayer {
 };
 
 /// Tensors layers.N.ffn.experts.E.{w1,w3,w2}.weight, .shared_experts., .gate.{weight,bias,tid2eid},
-/// and the sizes in a config.json beside them. Without a file only what a drawn layer will be:
+/// and the sizes in a config.json beside them. Weights that are quantised (as load_weight finds
+/// them) stay as they are; a shared expert in another format than the others is left out, which the
+/// name says. Without a file only what a drawn layer will be:
 /// a plan can refuse its shape before draw_moe_weights takes time and memory.
 /// Errors   InvalidArgument, ParseError
 MoeLayer load_moe_layer(const MoeLayerSource& source);

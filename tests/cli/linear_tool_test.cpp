@@ -92,5 +92,17 @@ TEST_F(LinearTool, DrawsALogWithPeers) {
   EXPECT_THAT(std::string(page.text()), HasSubstr("floor"));
 }
 
+// A quantised layer stays as it is stored; its shared expert, in FP8, is a layer of its own.
+TEST(MoeTool, RunsALayerThatIsQuantised) {
+  if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+  const std::string model = std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/models/tiny-dsv4";
+  const Outcome run =
+      run_tool("--device sim:h200 moe --input " + model + " --layer 1 --tokens 5 --check");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("without its shared expert, which is in fp8"));
+  EXPECT_THAT(run.out, HasSubstr("nvfp4"));
+  EXPECT_THAT(run.out, HasSubstr("correct"));
+}
+
 }  // namespace
 }  // namespace tilewright
