@@ -114,7 +114,7 @@ AddressForm address_form(Lowering& l, int operand_idx, AddressSpace space) {
         break;
     }
   }
-  // In a frame a variable's address has a base (program/call_frame.h).
+  // In a frame a variable's address has a base (exec/call_frame.h).
   if (space == AddressSpace::kGeneric && address.space == Space::kLocal) {
     form.space = AddressSpace::kLocal;
   }

@@ -1,5 +1,5 @@
 // A PTX module after parsing: names are resolved, block scopes are gone, instructions stand in one
-// flat list per function. What an opcode means is decided later (program/).
+// flat list per function. What an opcode means is decided later (compile/).
 #pragma once
 
 #include "sim/parse/types.h"

@@ -188,7 +188,7 @@ struct Cta {
   std::uint32_t free_registers = 0;                            ///< given back by setmaxnreg.dec
   bool is_done = false;
   std::deque<PipeWork> tensor_pipe;             ///< issued and not in effect, in order
-  std::shared_ptr<TensorMemory> tensor_memory;  ///< null until it is used (insn/tensor_pipe.h)
+  std::shared_ptr<TensorMemory> tensor_memory;  ///< null until it is used (tensor_pipe.h)
   /// Of the init check: a byte for each of shared, and of local memory by warp and lane
   std::unique_ptr<std::uint8_t[]> shared_defined, local_defined;
 };

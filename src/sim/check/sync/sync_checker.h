@@ -1,5 +1,5 @@
 // The sync check: mbarriers that are set up again in use, CTAs that end too early. Deadlocks, wrong
-// counts and their kin stop a kernel; the engine reports those (check/stop.h).
+// counts and their kin stop a kernel; the engine reports those (exec/stop.h).
 #pragma once
 
 #include "sim/async/mbarrier.h"
