@@ -41,6 +41,7 @@ MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
 }
 
 void print_moe(const json& report, const Style& style) {
+  print(fmt::format("layer      {}\n", report["layer"].get<std::string>()));
   print_operator_report(report, style);
   if (!report.contains("error")) return;
   const json& e = report["error"];

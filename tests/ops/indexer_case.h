@@ -49,7 +49,7 @@ inline IndexRow quantize_index_row(IndexerFormat format, const std::vector<float
   return out;
 }
 
-/// bf16(Hadamard(bf16(rotate(q)))), as kernels/sparse_attention/indexer/row.h computes it.
+/// bf16(Hadamard(bf16(rotate(q)))), as kernels/sparse_attention/index_row.h computes it.
 inline std::vector<float> transform_query(const std::uint16_t* q, const float* rope) {
   std::vector<float> x;
   for (int i = 0; i < kIndexDims; ++i) x.push_back(bf16_value(q[i]));

@@ -15,8 +15,8 @@
 // Measured on an H200: 10.5 us (75 % of a copy), 4096 tokens 144 us (87 %); docs/06-deepseek-v4.md.
 // Sources: the official DeepSeek-V4 inference code (order of operations); vLLM fuses the same
 // steps.
-#include "kernels/sparse_attention/cache/cache_row.h"
 #include "kernels/sparse_attention/cache/cache_write.h"
+#include "kernels/sparse_attention/cache_row.h"
 #include "ptx/grid_dependency.h"
 
 namespace tilewright::kernels {

@@ -27,10 +27,10 @@
 // eight CTAs, so that it is one round of loads, not eight.
 // Measured: see docs/06-deepseek-v4.md, "Caches and compressor".
 // Sources: the official DeepSeek-V4 inference code; a state of one row per token as in vLLM.
-#include "kernels/sparse_attention/cache/cache_row.h"
 #include "kernels/sparse_attention/cache/compress.h"
 #include "kernels/sparse_attention/cache/compress_pool.h"
-#include "kernels/sparse_attention/indexer/row.h"
+#include "kernels/sparse_attention/cache_row.h"
+#include "kernels/sparse_attention/index_row.h"
 #include "ptx/address.h"
 #include "ptx/cluster.h"
 #include "ptx/cp_async.h"

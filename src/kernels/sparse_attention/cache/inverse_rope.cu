@@ -13,8 +13,8 @@
 // 64 heads are 4.2 MB (1 us) and 25.4 MB (5.9 us at 4.3 TB/s); after attention they are in L2.
 // Measured on an H200: 2.5 and 10.7 us; 4096 tokens 93 and 76 % of a copy; docs/06-deepseek-v4.md.
 // Source: the official DeepSeek-V4 inference code; the quantiser is that of kernels/quantize.
-#include "kernels/sparse_attention/cache/cache_row.h"
 #include "kernels/sparse_attention/cache/inverse_rope.h"
+#include "kernels/sparse_attention/cache_row.h"
 #include "ptx/grid_dependency.h"
 
 namespace tilewright::kernels {
