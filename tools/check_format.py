@@ -2,7 +2,8 @@
 """Checks what every file of the tree must keep: size, line length, ASCII, no stray blanks, no paths of a machine,
 and the formatting of .clang-format where clang-format 14 is installed. Exit status 1 if something is off.
 
---fix rewrites what clang-format would change.
+--fix rewrites what clang-format would change, and breaks paragraphs of Markdown anew that are wider than 100
+columns (tools/markdown_width.py).
 """
 
 import argparse
@@ -11,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+import markdown_width
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".h", ".cpp", ".cu"}
@@ -52,6 +55,13 @@ def check_size(path):
         yield 1, f"{path.stat().st_size} bytes, at most {LARGEST_BYTES} outside of {', '.join(LARGE_FOLDERS)}"
 
 
+def fix_markdown(path):
+    text = path.read_text()
+    fixed = markdown_width.fixed(text)
+    if fixed != text:
+        path.write_text(fixed)
+
+
 def clang_format():
     """Path of the pinned clang-format, or None."""
     for name in ("clang-format-14", "clang-format"):
@@ -64,9 +74,12 @@ def clang_format():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--fix", action="store_true", help="let clang-format rewrite the files")
+    parser.add_argument("--fix", action="store_true", help="rewrite the files")
     args = parser.parse_args()
     files = tracked_files()
+    for path in files if args.fix else []:
+        if path.suffix == ".md":
+            fix_markdown(path)
     findings = [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files if f.suffix in TEXT
                 for number, text in check_lines(f)]
     findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files for number, text in check_size(f)]
