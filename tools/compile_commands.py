@@ -20,7 +20,7 @@ DEVICE_FOLDERS = ("src/kernels", "src/tile", "src/ptx")
 # not look into. As host code, because as device code it refuses what nvcc's --expt-relaxed-constexpr allows. Its
 # wrapper of CUDA's headers expects textures as CUDA 12 had them.
 DEVICE_FLAGS = ["-x", "cuda", "--cuda-gpu-arch=sm_86", "--cuda-host-only", "-nocudalib", "-std=c++20",
-                "-Wno-unknown-cuda-version", "-Wno-unknown-attributes", "-Xclang",
+                "-Wno-unknown-cuda-version", "-Wno-unknown-attributes", "-Wno-cuda-compat", "-Xclang",
                 "-fcuda-allow-variadic-functions", "-D__CLANG_CUDA_TEXTURE_INTRINSICS_H__",
                 "-fsyntax-only"]
 

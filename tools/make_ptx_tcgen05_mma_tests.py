@@ -195,6 +195,11 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
                 cta, lane, at = place_of_d(m, n, pair, ws, row, column)
                 cells.set(cta, lane + half, at, encoded(value, d_type))
 
+    @functools.lru_cache(None)
+    def product(code_a, code_b, scale_a, scale_b):
+        value = a_value(code_a) * b_value(code_b) * (negate[0] * negate[1])
+        return value if scale_a is None else value * table.value(scale_a) * table.value(scale_b)
+
     def result(row, column):
         cta, lane, _ = place_of_d(m, n, pair, ws, row, column)
         if mask is not None and mask[4 * cta + lane // 32] >> lane % 32 & 1: return olds[row, column]
@@ -205,12 +210,10 @@ def mma(name, kind, a_type, b_type, m=128, n=8, pair=False, ws=False, span_a=32,
             if shift_a and step and row % 32 != 31: row_a = row + 1
             for i in range(step * k_step, (step + 1) * k_step):
                 i_a = i - step * k_step if shift_a else i
-                product = a_value(copies[column // (n // parts)][row_a][i_a]) * b_value(b[column][i])
-                product *= negate[0] * negate[1]
-                if is_scaled:
-                    j = (i - step * k_step) // block
-                    product *= table.value(a_scales[row][j]) * table.value(b_scales[column][j])
-                total += product
+                j = (i - step * k_step) // block if is_scaled else None
+                scales = (a_scales[row][j], b_scales[column][j]) if is_scaled else (None, None)
+                value = product(copies[column // (n // parts)][row_a][i_a], b[column][i], *scales)
+                if value: total += value
         if saturate: total = max(-2**31, min(2**31 - 1, total))
         return total
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 rng = random.Random(11)
 
 
+@functools.lru_cache(None)
 def minifloat(exponent_bits, mantissa_bits):
     bias = (1 << (exponent_bits - 1)) - 1
 
