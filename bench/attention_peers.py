@@ -54,13 +54,14 @@ import statistics
 import sys
 
 import peer_run
+import tilewright_c as tw
 
 FLUSH_BYTES = 256 << 20
 INPUTS = {"normal": "N(0,1)", "outlier": "N(0,1) + N(0,100) Bernoulli(0.001)"}
-E4M3 = 3  # tw_dtype
-SCALES = {"head": 1, "block": 2}  # tw_fp8_scales
+SCALES = {"head": tw.TW_SCALE_SHARING_HEAD, "block": tw.TW_SCALE_SHARING_BLOCK}
 QUERY_BLOCK, KEY_BLOCK = 64, 128  # tokens with one factor
-ACCUMULATIONS = {"auto": 0, "one_level": 1, "two_level": 2}  # tw_fp8_accumulation
+ACCUMULATIONS = {"auto": tw.TW_FP8_ACCUMULATION_AUTO, "one_level": tw.TW_FP8_ACCUMULATION_ONE_LEVEL,
+                 "two_level": tw.TW_FP8_ACCUMULATION_TWO_LEVEL}
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
 FORMS_OF_K7 = tuple(  # name in the log, kernel, are values columns, factors, how sums are accumulated
@@ -70,26 +71,6 @@ FORMS_OF_K7 = tuple(  # name in the log, kernel, are values columns, factors, ho
 FORMS_OF_PEERS = (("auto", "auto", True, "head", "one_level"),) + tuple(
     form for form in FORMS_OF_K7 if form[0] in ("k7", "k7_short", "k7_rows", "k7_rows_short", "k7_two_level"))
 LIMITS = {"bf16": 2e-2, "f16": 2e-2, "e4m3": 6e-2}
-
-
-class Strides(ctypes.Structure):
-    _fields_ = [("batch", ctypes.c_int64), ("row", ctypes.c_int64), ("head", ctypes.c_int64)]
-
-
-class Problem(ctypes.Structure):  # tw_attention_problem
-    _fields_ = ([("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("causal", ctypes.c_int32)] +
-                [(n, ctypes.c_int64) for n in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim")] +
-                [("scale", ctypes.c_double), ("softcap", ctypes.c_double), ("window_left", ctypes.c_int64),
-                 ("window_right", ctypes.c_int64), ("has_sink", ctypes.c_int32), ("has_lse", ctypes.c_int32),
-                 ("is_packed", ctypes.c_int32), ("out_dtype", ctypes.c_int32), ("total_q", ctypes.c_int64),
-                 ("total_kv", ctypes.c_int64), ("q_strides", Strides), ("k_strides", Strides),
-                 ("v_strides", Strides), ("out_strides", Strides), ("kernel", ctypes.c_char_p)] +
-                [(n, ctypes.c_int32) for n in ("fp8_scales", "fp8_v_columns", "fp8_accumulation", "reserved")])
-
-
-class Arguments(ctypes.Structure):  # tw_attention_arguments
-    _fields_ = [(n, ctypes.c_void_p) for n in ("q", "k", "v", "out", "lse", "sink", "cu_q", "cu_kv", "workspace",
-                                               "stream", "q_descale", "k_descale", "v_descale", "v_descale_max")]
 
 
 class Fa3Arguments(ctypes.Structure):
@@ -144,35 +125,31 @@ class Rounded:
 
 
 class Tilewright(peer_run.Library):
-    def __init__(self, path):
-        super().__init__(path, strings=("tw_attention_plan_text", "tw_attention_kernel"),
-                         sizes=("tw_attention_workspace_bytes",))
-
     def prepare(self, torch, shape, q, k, v, out, lse, kernel, fp8=None):
         """A function that enqueues one run, the name of the kernel and the plan. `fp8`: operands are e4m3; the
         factors, whether values are columns, and the way to add up."""
-        problem = Problem()
-        self.lib.tw_attention_problem_init(ctypes.byref(problem))
         batch, heads, rows, dim = q.shape
-        problem.dtype = E4M3 if fp8 else int(q.dtype == torch.float16)
-        problem.causal = int(shape["causal"])
-        problem.batch, problem.heads, problem.kv_heads = batch, heads, k.shape[1]
-        problem.q_len, problem.kv_len, problem.head_dim = rows, k.shape[2], dim
-        problem.has_lse = 1
-        for field, x in (("q", q), ("k", k), ("v", v), ("out", out)):
-            setattr(problem, field + "_strides", Strides(x.stride(0), x.stride(2), x.stride(1)))
+        strides = {f"{field}_strides": {"batch": x.stride(0), "row": x.stride(2), "head": x.stride(1)}
+                   for field, x in (("q", q), ("k", k), ("v", v), ("out", out))}
+        if fp8 and fp8["columns"]:
+            del strides["v_strides"]
+        problem = self.make(
+            tw.tw_attention_problem, causal=int(shape["causal"]), batch=batch, heads=heads, kv_heads=k.shape[1],
+            q_len=rows, kv_len=k.shape[2], head_dim=dim, has_lse=1, kernel=kernel.encode(), **strides,
+            dtype=tw.TW_E4M3 if fp8 else tw.TW_F16 if q.dtype == torch.float16 else tw.TW_BF16)
         if fp8:
-            problem.fp8_scales, problem.fp8_v_columns = SCALES[fp8["scales"]], int(fp8["columns"])
-            problem.fp8_accumulation = fp8["accumulation"]
+            problem.fp8.scales, problem.fp8.accumulation = SCALES[fp8["scales"]], fp8["accumulation"]
             if fp8["columns"]:
-                problem.v_strides = Strides()
-        problem.kernel = kernel.encode()
+                problem.fp8.v_layout = tw.TW_FP8_VALUE_LAYOUT_COLUMNS
         attention = ctypes.c_void_p()
         self.check(self.lib.tw_attention_create(self.device, ctypes.byref(problem), ctypes.byref(attention)))
         workspace = torch.empty(max(self.lib.tw_attention_workspace_bytes(attention), 1), dtype=torch.uint8,
                                 device=q.device)
-        arguments = Arguments(q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), lse.data_ptr(), None, None,
-                              None, workspace.data_ptr(), None, *(fp8["descales"] if fp8 else ()))
+        arguments = self.make(tw.tw_attention_arguments, q=q.data_ptr(), k=k.data_ptr(), v=v.data_ptr(),
+                              out=out.data_ptr(), lse=lse.data_ptr(), workspace=workspace.data_ptr())
+        if fp8:
+            for name, address in zip(("q_descale", "k_descale", "v_descale", "v_descale_max"), fp8["descales"]):
+                setattr(arguments, name, address)
 
         def run():
             arguments.stream = torch.cuda.current_stream().cuda_stream

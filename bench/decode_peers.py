@@ -25,51 +25,29 @@ import sys
 
 import attention_peers
 import peer_run
+import tilewright_c as tw
 
 # batch, keys, heads, heads of keys, head_dim
 CASES = [(1, 256, 32, 8, 128), (1, 1024, 32, 8, 128), (1, 4096, 32, 8, 128), (1, 16384, 32, 8, 128),
          (1, 65536, 32, 8, 128), (8, 1024, 32, 8, 128), (8, 4096, 32, 8, 128), (32, 4096, 32, 8, 128),
          (32, 8192, 32, 8, 128), (16, 2048, 32, 32, 128), (4, 16384, 16, 1, 128), (32, 8192, 32, 8, 64),
          (16, 8192, 16, 4, 256)]
-PER_HEAD = 2  # tw_descale
 # e4m3 keys and values are converted exactly, so only sums and the result in bf16 round.
 LIMIT = 2e-2
 PAGE = 16
 CALLS, COLD_BYTES = 24, 200 << 20  # of a graph; of all sets of the smallest caches
 
 
-class Problem(ctypes.Structure):  # tw_attention_decode_problem
-    _fields_ = ([("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("kv_dtype", ctypes.c_int32)] +
-                [(n, ctypes.c_int64) for n in ("batch", "q_len", "heads", "kv_heads", "head_dim", "max_len",
-                                               "page_size", "num_pages", "max_pages", "table_stride")] +
-                [("scale", ctypes.c_double), ("causal", ctypes.c_int32), ("window_left", ctypes.c_int64),
-                 ("softcap", ctypes.c_double)] +
-                [(n, ctypes.c_int32) for n in ("descale", "has_sink", "has_lse", "appends", "rotary")] +
-                [("rotary_dim", ctypes.c_int64), ("max_position", ctypes.c_int64)] +
-                [(n, attention_peers.Strides) for n in ("q_strides", "out_strides", "new_k_strides",
-                                                        "new_v_strides", "cache_strides")] +
-                [("splits", ctypes.c_int64), ("kernel", ctypes.c_char_p)])
-
-
-class Arguments(ctypes.Structure):  # tw_attention_decode_arguments
-    _fields_ = [(n, ctypes.c_void_p) for n in ("q", "k_cache", "v_cache", "lengths", "block_table", "k_descale",
-                                               "v_descale", "new_k", "new_v", "cos", "sin", "out", "lse", "sink",
-                                               "workspace", "stream")]
-
-
 class Tilewright(peer_run.Library):
-    def __init__(self, path):
-        super().__init__(path, strings=("tw_attention_decode_plan_text",),
-                         sizes=("tw_attention_decode_workspace_bytes",))
-
     def prepare(self, torch, q, k, v, length, **more):
         """A function that enqueues one run and returns its output, and the plan. q [batch, 1, heads, dim]; caches
         [batch, length, kv_heads, dim], or pages of them and `table`; `descales` of e4m3."""
-        problem, table, descales = Problem(), more.get("table"), more.get("descales")
-        self.lib.tw_attention_decode_problem_init(ctypes.byref(problem))
-        problem.dtype, problem.kv_dtype = 0, attention_peers.E4M3 if descales else 0
+        problem, table = self.make(tw.tw_attention_decode_problem), more.get("table")
+        descales = more.get("descales")
+        if descales:
+            problem.kv_dtype, problem.descale = tw.TW_E4M3, tw.TW_SCALE_SHARING_HEAD
         problem.batch, problem.q_len, problem.heads, problem.head_dim = q.shape
-        problem.kv_heads, problem.descale = k.shape[2], PER_HEAD if descales else 0
+        problem.kv_heads = k.shape[2]
         if table is None:
             problem.max_len = length
         else:
@@ -80,8 +58,9 @@ class Tilewright(peer_run.Library):
                                 device=q.device)
         lengths = torch.full((q.shape[0],), length, dtype=torch.int32, device=q.device)
         out = torch.empty_like(q)
-        a = Arguments(q=q.data_ptr(), k_cache=k.data_ptr(), v_cache=v.data_ptr(), lengths=lengths.data_ptr(),
-                      out=out.data_ptr(), workspace=workspace.data_ptr())
+        a = self.make(tw.tw_attention_decode_arguments, q=q.data_ptr(), k_cache=k.data_ptr(),
+                      v_cache=v.data_ptr(), lengths=lengths.data_ptr(), out=out.data_ptr(),
+                      workspace=workspace.data_ptr())
         if table is not None:
             a.block_table = table.data_ptr()
         if descales:

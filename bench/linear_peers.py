@@ -44,30 +44,15 @@ import sys
 import time
 
 import peer_run
+import tilewright_c as tw
 
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
           "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048),
           "pro_gate_up": (6144, 7168), "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
-FORMATS = {"bf16": 0, "fp8": 1, "mxfp4": 2, "nvfp4": 3}
-I32, I64, F32, PTR, SIZE = ctypes.c_int32, ctypes.c_int64, ctypes.c_float, ctypes.c_void_p, ctypes.c_size_t
-
-
-class WeightSource(ctypes.Structure):  # tw_linear_weight_source
-    _fields_ = [("struct_bytes", SIZE), ("format", I32), ("activations", I32), ("n", I64), ("k", I64),
-                ("values", PTR), ("scales", PTR), ("scale_dtype", I32), ("is_scale_128x4", I32),
-                ("global_scale", F32), ("is_global_scale_reciprocal", I32), ("accepts_any_global_scale", I32),
-                ("reserved", I32)]
-
-
-class Problem(ctypes.Structure):  # tw_linear_problem
-    _fields_ = [("struct_bytes", SIZE), ("x_dtype", I32), ("out_dtype", I32), ("has_bias", I32),
-                ("activation_scales", I32), ("m", I64), ("x_stride", I64),
-                ("out_stride", I64), ("kernel", ctypes.c_char_p)]
-
-
-class Arguments(ctypes.Structure):  # tw_linear_arguments
-    _fields_ = [(name, PTR) for name in ("x", "x_scales", "bias", "out", "workspace", "stream")]
+FORMATS = {"bf16": tw.TW_NUMBER_FORMAT_BF16, "fp8": tw.TW_NUMBER_FORMAT_FP8, "mxfp4": tw.TW_NUMBER_FORMAT_MXFP4,
+           "nvfp4": tw.TW_NUMBER_FORMAT_NVFP4}
+I64, F32, PTR = ctypes.c_int64, ctypes.c_float, ctypes.c_void_p
 
 
 class PeerWeight(ctypes.Structure):
@@ -80,14 +65,9 @@ class PeerArguments(ctypes.Structure):
 
 
 class Tilewright(peer_run.Library):
-    def __init__(self, path):
-        super().__init__(path, strings=("tw_linear_plan_text", "tw_linear_kernel"),
-                         sizes=("tw_linear_workspace_bytes", "tw_linear_weight_bytes"))
-
     def prepare(self, weight, kind, activations):
         """The prepared weight of one of Weight's formats."""
-        source, handle = WeightSource(), PTR()
-        self.lib.tw_linear_weight_source_init(ctypes.byref(source))
+        source, handle = self.make(tw.tw_linear_weight_source), PTR()
         values, scales, factor = weight.stored(kind)
         source.format, source.activations = FORMATS[kind], activations
         source.n, source.k = weight.n, weight.k
@@ -227,13 +207,11 @@ def given_fp8(torch, x, kind):
 def our_operator(torch, library, prepared, weights, kind, activations, kernel, x, out, is_given=False):
     """Tilewright with a weight format; bf16 in (or FP8 that was quantised beforehand), bf16 out."""
     lib, n, k = library.lib, weights[0].n, weights[0].k
-    problem = Problem()
-    lib.tw_linear_problem_init(ctypes.byref(problem))
-    problem.m, problem.kernel = x.shape[0], kernel.encode()
+    problem = library.make(tw.tw_linear_problem, m=x.shape[0], kernel=kernel.encode())
     given, scales, exact_x = x, None, x.double
     if is_given:
         given, scales, exact = given_fp8(torch, x, kind)
-        problem.x_dtype = 3
+        problem.x_dtype = tw.TW_E4M3
         exact_x = lambda: exact
     handles, keep = [], []
     for handle in prepared:
@@ -241,8 +219,8 @@ def our_operator(torch, library, prepared, weights, kind, activations, kernel, x
         library.check(lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
         handles.append(linear)
     workspace = torch.empty(max(lib.tw_linear_workspace_bytes(handles[0]), 1), dtype=torch.uint8, device="cuda")
-    arguments = Arguments(given.data_ptr(), scales.data_ptr() if is_given else None, None, out.data_ptr(),
-                          workspace.data_ptr(), None)
+    arguments = library.make(tw.tw_linear_arguments, x=given.data_ptr(), out=out.data_ptr(),
+                             x_scales=scales.data_ptr() if is_given else None, workspace=workspace.data_ptr())
     keep += [workspace, given, scales]
 
     def call(i):
@@ -360,9 +338,7 @@ def floor_us(operator, m, n, k):
 
 def all_kernels(library, handle, m):
     """The kernels that could do m rows, by the words of the plan: what is not ruled out is only slower."""
-    problem, linear = Problem(), PTR()
-    library.lib.tw_linear_problem_init(ctypes.byref(problem))
-    problem.m = m
+    problem, linear = library.make(tw.tw_linear_problem, m=m), PTR()
     library.check(library.lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
     text = library.lib.tw_linear_plan_text(linear).decode()
     found = [library.lib.tw_linear_kernel(linear).decode()]

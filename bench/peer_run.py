@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import tilewright_c
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(sys.argv[0]).stem
 
@@ -17,14 +19,14 @@ PROGRAM = pathlib.Path(sys.argv[0]).stem
 class Library:
     """Our shared library with a device: what every user of the C interface needs of it."""
 
-    def __init__(self, path, strings=(), sizes=(), doubles=()):
-        self.lib = ctypes.CDLL(str(path))
-        for kind, names in ((ctypes.c_char_p, ("tw_last_error", "tw_commit", *strings)), (ctypes.c_size_t, sizes),
-                            (ctypes.c_double, doubles)):
-            for name in names:
-                getattr(self.lib, name).restype = kind
+    def __init__(self, path):
+        self.lib = tilewright_c.load(path)
         self.device = ctypes.c_void_p()
         self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
+
+    def make(self, kind, **members):
+        """A struct of the C interface with its defaults and these members."""
+        return tilewright_c.make(self.lib, kind, **members)
 
     def check(self, status):
         if status:

@@ -15,35 +15,15 @@ import sys
 
 import attention_peers
 import peer_run
-from attention_peers import Strides
+import tilewright_c as tw
 
 TOKENS, HIDDEN = 16384, 2048
 QUERY_BLOCK, KEY_BLOCK = 64, 128
-SCALES = {"tensor": 0, "head": 1, "block": 2}  # tw_fp8_scales
-ROPE = {"none": 0, "interleaved": 1, "halves": 2}  # tw_rotary
+SCALES = {"tensor": tw.TW_SCALE_SHARING_TENSOR, "head": tw.TW_SCALE_SHARING_HEAD,
+          "block": tw.TW_SCALE_SHARING_BLOCK}
+ROPE = {"none": tw.TW_ROTARY_PAIRS_NONE, "interleaved": tw.TW_ROTARY_PAIRS_INTERLEAVED,
+        "halves": tw.TW_ROTARY_PAIRS_HALVES}
 LIMIT = 8e-2  # of scores, relative rms: two operands of 3 fraction bits each
-
-
-class Problem(ctypes.Structure):
-    _fields_ = [("struct_bytes", ctypes.c_size_t), ("dtype", ctypes.c_int32), ("is_packed", ctypes.c_int32),
-                *((name, ctypes.c_int64) for name in ("batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim",
-                                                      "total_q", "total_kv")),
-                *((name + "_strides", Strides) for name in ("q", "k", "v", "q8", "k8", "v8")),
-                *((name, ctypes.c_int32) for name in ("scales", "v_columns", "is_rotated", "rope")),
-                ("sign_seed", ctypes.c_uint64), ("rotary_dim", ctypes.c_int64), ("rope_positions", ctypes.c_int64),
-                ("has_positions", ctypes.c_int32), ("reserved", ctypes.c_int32)]
-
-
-class Sizes(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in (
-        "q8_bytes", "k8_bytes", "v8_bytes", "num_q_descales", "num_k_descales", "num_v_descales",
-        "num_v_descale_max", "workspace_bytes")]
-
-
-class Arguments(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in (
-        "q", "k", "v", "q8", "k8", "v8", "q_descale", "k_descale", "v_descale", "v_descale_max", "cu_q", "cu_kv",
-        "rope", "q_positions", "k_positions", "workspace", "stream")]
 
 
 class Prepare:
@@ -51,8 +31,7 @@ class Prepare:
 
     def __init__(self, torch, tilewright, q, k, v, scales, is_rotated, rope):
         lib, self.check, self.rope = tilewright.lib, tilewright.check, rope
-        problem = Problem()
-        lib.tw_attention_prepare_problem_init(ctypes.byref(problem))
+        problem = tilewright.make(tw.tw_attention_prepare_problem)
         problem.batch, problem.q_len, problem.heads, problem.head_dim = q.shape
         problem.kv_len, problem.kv_heads = problem.q_len, problem.heads
         problem.scales, problem.is_rotated, problem.rope = SCALES[scales], int(is_rotated), ROPE[rope]
@@ -65,7 +44,8 @@ class Prepare:
         self.handle = ctypes.c_void_p()
         self.check(lib.tw_attention_prepare_create(tilewright.device, ctypes.byref(problem),
                                                    ctypes.byref(self.handle)))
-        sizes = lib.tw_attention_prepare_get_sizes(self.handle)
+        sizes = tilewright.make(tw.tw_attention_operand_sizes)
+        self.check(lib.tw_attention_prepare_sizes(self.handle, ctypes.byref(sizes)))
         self.plan = lib.tw_attention_prepare_plan_text(self.handle).decode()
         self.codes = [torch.zeros(size, dtype=torch.uint8, device="cuda")
                       for size in (sizes.q8_bytes, sizes.k8_bytes, sizes.v8_bytes)]
@@ -73,7 +53,9 @@ class Prepare:
                          for count in (sizes.num_q_descales, sizes.num_k_descales, sizes.num_v_descales,
                                        sizes.num_v_descale_max)]
         self.workspace = torch.zeros(max(sizes.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-        a = self.arguments = Arguments(*(x.data_ptr() for x in (q, k, v, *self.codes, *self.descales)))
+        names = ("q", "k", "v", "q8", "k8", "v8", "q_descale", "k_descale", "v_descale", "v_descale_max")
+        addresses = (x.data_ptr() for x in (q, k, v, *self.codes, *self.descales))
+        a = self.arguments = tilewright.make(tw.tw_attention_prepare_arguments, **dict(zip(names, addresses)))
         a.rope = self.table.data_ptr() if rope != "none" else None
         a.workspace, self.torch, self.lib, self.kept = self.workspace.data_ptr(), torch, lib, (q, k, v)
 
@@ -141,12 +123,9 @@ def main():
     parser = peer_run.begin_parser(__doc__, "prepare-peers.json", 0, "unused: 16 queries a head are")
     args = parser.parse_args()
     torch = peer_run.import_torch()
-    tilewright = peer_run.open_library(
-        args, lambda path: peer_run.Library(path, strings=("tw_attention_prepare_plan_text",)))
+    tilewright = peer_run.open_library(args, peer_run.Library)
     if tilewright is None:
         sys.exit("prepare_peers: --no-tilewright leaves nothing to measure")
-    tilewright.lib.tw_attention_prepare_get_sizes.restype = Sizes
-    tilewright.lib.tw_attention_prepare_get_sizes.argtypes = [ctypes.c_void_p]
     log = peer_run.begin_log(torch, "attention_prepare", tilewright,
                              cache="cold: 256 MiB are written before every timed run")
     for dim in (64, 128, 256):

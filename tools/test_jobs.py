@@ -152,7 +152,7 @@ def tree_checks():
         "notes index": [python, ROOT / "tools/make_notes_index.py", "--check"],
         "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],
     }
-    for name in ("wgmma_wrappers", "tcgen05_wrappers"):
+    for name in ("wgmma_wrappers", "tcgen05_wrappers", "c_api"):
         checks[f"generated {name}"] = [python, ROOT / f"tools/make_{name}.py", "--check"]
     for name in ("ptx", "rates", "golden"):
         checks[f"generated {name}"] = [python, ROOT / "tools/check_generated.py", name]

@@ -9,7 +9,7 @@
 #include "formats/kv_page.h"
 // clang-format on
 
-#include "tilewright/tilewright_indexer.h"
+#include "tilewright/tilewright.h"
 
 #include "device/graph.h"
 #include "reference/indexer.h"
@@ -256,7 +256,8 @@ class IndexerRun {
                         std::size_t workspace_bytes) {
     tw_indexer_problem problem;
     tw_indexer_problem_init(&problem);
-    problem.format = p.format == IndexerFormat::kFp8 ? TW_INDEXER_FP8 : TW_INDEXER_MXFP4;
+    problem.format =
+        p.format == IndexerFormat::kFp8 ? TW_NUMBER_FORMAT_FP8 : TW_NUMBER_FORMAT_MXFP4;
     problem.heads = p.heads, problem.topk = p.topk;
     problem.ratio = p.ratio, problem.max_len = p.max_len;
     problem.keys.page_size = p.keys.page_size, problem.keys.num_pages = p.keys.num_pages;
@@ -266,16 +267,20 @@ class IndexerRun {
     tw_indexer_arguments call;
     tw_indexer_arguments_init(&call);
     call.tokens = a.tokens;
-    call.sequences = {a.sequences.batch, a.sequences.q_len, a.sequences.offsets, nullptr};
+    call.sequences.batch = a.sequences.batch, call.sequences.q_len = a.sequences.q_len;
+    call.sequences.offsets = a.sequences.offsets;
     call.positions = a.positions, call.lengths = a.lengths;
     call.q = a.q, call.weights = a.weights;
     call.q_token_stride = a.q_token_stride, call.q_head_stride = a.q_head_stride;
     call.weights_stride = a.weights_stride, call.rows_stride = a.rows_stride;
-    call.has_f32_weights = a.weights_dtype == DType::kF32 ? 1 : 0;
+    call.weights_dtype = a.weights_dtype == DType::kF32 ? TW_F32 : TW_BF16;
     call.rope = a.rope, call.rope_positions = a.rope_positions;
     call.key_pages = a.key_pages;
-    call.key_table = {a.key_table.pages, a.key_table.blocks, a.key_table.stride};
-    call.row_table = {a.row_table.pages, a.row_table.blocks, a.row_table.stride};
+    const auto set_table = [](tw_sequence_pages& to, const SequencePages& from) {
+      to.pages = from.pages, to.blocks = from.blocks, to.stride = from.stride;
+    };
+    set_table(call.key_table, a.key_table);
+    set_table(call.row_table, a.row_table);
     call.rows = a.rows, call.counts = a.counts, call.workspace = a.workspace;
     tw_device* device = nullptr;
     tw_indexer* indexer = nullptr;

@@ -1,217 +1,26 @@
-#include "tilewright/compressor.h"
-#include "tilewright/tilewright_cache.h"
-
-#include "ops/c_api/device.h"
-#include "ops/c_api/operator.h"
-#include "ops/c_api/sequences.h"
+#include "ops/c_api/handles.h"
 
 #include <algorithm>
 
 namespace c_api = tilewright::c_api;
-using c_api::guarded;
-using c_api::initialise;
-using c_api::require_address;
-
-struct tw_kv_cache {
-  tilewright::KvCache cache;
-};
-struct tw_inverse_rope {
-  tilewright::InverseRope rope;
-};
-struct tw_compressor {
-  tilewright::Compressor compressor;
-};
-
-namespace {
-
-template <class Enum>
-Enum to_enum(std::int32_t value, std::int32_t count, const char* field) {
-  tilewright::require(value >= 0 && value < count, tilewright::ErrorKind::kInvalidArgument,
-                      "{} = {}; expected 0 to {}", field, value, count - 1);
-  return static_cast<Enum>(value);
-}
-
-tilewright::KvCacheLayout to_layout(const tw_kv_layout& layout) {
-  return {to_enum<tilewright::KvCacheFormat>(layout.format, 3, "tw_kv_layout: format"),
-          layout.page_size, layout.num_pages, layout.page_stride_bytes};
-}
-
-}  // namespace
 
 tw_status tw_rope_table(const tw_rope_options* options, int64_t positions, int64_t first,
                         float* table) {
-  return guarded([&] {
-    require_address(options, "tw_rope_table", "options");
-    require_address(table, "tw_rope_table", "table");
-    tilewright::RopeOptions o = {.theta = options->theta, .has_yarn = options->has_yarn != 0};
-    const auto given = [](double value, double& to) {
-      if (value != 0) to = value;
-    };
-    given(options->factor, o.factor);
-    given(options->original_positions, o.original_positions);
-    given(options->beta_fast, o.beta_fast);
-    given(options->beta_slow, o.beta_slow);
-    std::ranges::copy(tilewright::rope_table(o, positions, first), table);
+  const char* const function = "tw_rope_table";
+  return c_api::guarded([&] {
+    const tilewright::RopeOptions given = c_api::to_cpp(options, {function, "options"});
+    c_api::require_address(table, function, "table");
+    std::ranges::copy(tilewright::rope_table(given, positions, first), table);
   });
-}
-
-tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout,
-                             tw_kv_cache** cache) {
-  const char* const function = "tw_kv_cache_create";
-  return c_api::create(function, "cache", cache, [&] {
-    require_address(device, function, "device");
-    require_address(layout, function, "layout");
-    return tilewright::KvCache(device->device, to_layout(*layout));
-  });
-}
-
-void tw_kv_cache_destroy(tw_kv_cache* cache) {
-  delete cache;
 }
 
 size_t tw_kv_cache_bytes(const tw_kv_cache* cache) {
-  return cache == nullptr ? 0 : tilewright::kv_cache_bytes(cache->cache.layout());
+  return cache == nullptr ? 0 : tilewright::kv_cache_bytes(cache->op.layout());
 }
 
-void tw_kv_write_arguments_init(tw_kv_write_arguments* arguments) {
-  tw_kv_write_arguments defaults = {};
-  defaults.eps = 1e-6;
-  initialise(arguments, defaults);
-}
-
-tw_status tw_kv_cache_write(const tw_kv_cache* cache, const tw_kv_write_arguments* arguments) {
-  return guarded([&] {
-    require_address(cache, "tw_kv_cache_write", "cache");
-    const auto& a =
-        c_api::checked(arguments, "tw_kv_cache_write", "arguments", "tw_kv_write_arguments_init");
-    tilewright::require(
-        a.kv_dtype == TW_BF16 || a.kv_dtype == TW_F32, tilewright::ErrorKind::kInvalidArgument,
-        "tw_kv_cache_write: kv_dtype = {}; expected TW_BF16 = 0 or TW_F32 = 2", a.kv_dtype);
-    cache->cache.write(
-        {.tokens = a.tokens,
-         .heads = a.heads,
-         .eps = a.eps,
-         .q = a.q,
-         .q_out = a.q_out,
-         .q_token_stride = a.q_token_stride,
-         .q_head_stride = a.q_head_stride,
-         .kv = a.kv,
-         .kv_dtype = a.kv_dtype == TW_F32 ? tilewright::DType::kF32 : tilewright::DType::kBF16,
-         .kv_stride = a.kv_stride,
-         .kv_weight = a.kv_weight,
-         .positions = a.positions,
-         .rope = a.rope,
-         .rope_positions = a.rope_positions,
-         .slots = a.slots,
-         .pages = a.pages,
-         .kv_out = a.kv_out,
-         .stream = a.stream});
-  });
-}
-
-tw_status tw_kv_cache_read(const tw_kv_cache* cache, int64_t count, const int32_t* rows,
-                           const void* pages, void* out, void* stream) {
-  return guarded([&] {
-    require_address(cache, "tw_kv_cache_read", "cache");
-    cache->cache.read({.count = count, .rows = rows, .pages = pages, .out = out, .stream = stream});
-  });
-}
-
-void tw_kv_list_arguments_init(tw_kv_list_arguments* arguments) {
-  tw_kv_list_arguments defaults = {};
-  defaults.window = 128;
-  defaults.ratio = 4;
-  defaults.list_len = 1;
-  initialise(arguments, defaults);
-}
-
-tw_status tw_kv_cache_list(const tw_kv_cache* cache, const tw_kv_list_arguments* arguments) {
-  return guarded([&] {
-    require_address(cache, "tw_kv_cache_list", "cache");
-    const auto& a =
-        c_api::checked(arguments, "tw_kv_cache_list", "arguments", "tw_kv_list_arguments_init");
-    cache->cache.list({to_enum<tilewright::KvListKind>(a.kind, 3, "tw_kv_cache_list: kind"),
-                       a.tokens, c_api::to_batch(a.sequences), c_api::to_pages(a.table), a.ring,
-                       a.window, a.ratio, a.list_len, a.list_stride, a.lists, a.lengths,
-                       a.positions, a.stream});
-  });
-}
-
-void tw_inverse_rope_arguments_init(tw_inverse_rope_arguments* arguments) {
-  initialise(arguments);
-}
-
-tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope) {
-  return c_api::create("tw_inverse_rope_create", "rope", rope, [&] {
-    require_address(device, "tw_inverse_rope_create", "device");
-    return tilewright::InverseRope(device->device);
-  });
-}
-
-void tw_inverse_rope_destroy(tw_inverse_rope* rope) {
-  delete rope;
-}
-
-tw_status tw_inverse_rope_run(const tw_inverse_rope* rope,
-                              const tw_inverse_rope_arguments* arguments) {
-  return guarded([&] {
-    require_address(rope, "tw_inverse_rope_run", "rope");
-    const auto& a = c_api::checked(arguments, "tw_inverse_rope_run", "arguments",
-                                   "tw_inverse_rope_arguments_init");
-    rope->rope.run({a.tokens, a.heads, a.out, a.token_stride, a.head_stride, a.positions, a.rope,
-                    a.rope_positions, a.codes, a.scales, a.has_pow2_scales != 0,
-                    a.has_block_major_scales != 0, a.has_operand_order != 0, a.stream});
-  });
-}
-
-void tw_compressor_problem_init(tw_compressor_problem* problem) {
-  tw_compressor_problem defaults = {};
-  defaults.cache.format = TW_KV_FP8;
-  defaults.cache.page_size = 64;
-  defaults.eps = 1e-6;
-  initialise(problem, defaults);
-}
-
-void tw_compressor_arguments_init(tw_compressor_arguments* arguments) {
-  tw_compressor_arguments defaults = {};
-  defaults.max_tokens = 1;
-  initialise(arguments, defaults);
-}
-
-tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem,
-                               tw_compressor** compressor) {
-  const char* const function = "tw_compressor_create";
-  return c_api::create(function, "compressor", compressor, [&] {
-    require_address(device, function, "device");
-    const auto& p = c_api::checked(problem, function, "problem", "tw_compressor_problem_init");
-    return tilewright::Compressor(
-        device->device,
-        {to_enum<tilewright::CompressorKind>(p.kind, 4, "tw_compressor_create: kind"),
-         to_layout(p.cache), p.state_slots, p.ring, p.eps});
-  });
-}
-
-void tw_compressor_destroy(tw_compressor* compressor) {
-  delete compressor;
-}
-
-size_t tw_compressor_state_bytes(const tw_compressor* compressor) {
-  return compressor == nullptr ? 0 : compressor->compressor.state_bytes();
-}
-
-size_t tw_compressor_cache_bytes(const tw_compressor* compressor) {
-  return compressor == nullptr ? 0 : compressor->compressor.cache_bytes();
-}
-
-tw_status tw_compressor_run(const tw_compressor* compressor,
-                            const tw_compressor_arguments* arguments) {
-  return guarded([&] {
-    require_address(compressor, "tw_compressor_run", "compressor");
-    const auto& a =
-        c_api::checked(arguments, "tw_compressor_run", "arguments", "tw_compressor_arguments_init");
-    compressor->compressor.run({c_api::to_batch(a.sequences), a.max_tokens, a.kv, a.gate,
-                                a.kv_stride, a.gate_stride, a.ape, a.norm_weight, a.rope,
-                                a.rope_positions, a.state, a.state_slots, c_api::to_pages(a.table),
-                                a.pages, a.stream});
-  });
+size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch) {
+  if (indexer == nullptr || tokens < 0 || batch < 0) return 0;
+  std::size_t bytes = 0;
+  (void)c_api::guarded([&] { bytes = indexer->op.workspace_bytes(tokens, batch); });
+  return bytes;
 }

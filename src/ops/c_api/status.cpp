@@ -59,10 +59,6 @@ tw_status guarded(const std::function<void()>& body) noexcept {
   }
 }
 
-void require_address(const void* address, const char* function, const char* name) {
-  require(address != nullptr, ErrorKind::kInvalidArgument, "{}: {} is NULL", function, name);
-}
-
 }  // namespace tilewright::c_api
 
 extern "C" const char* tw_last_error(void) {

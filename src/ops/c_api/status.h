@@ -11,7 +11,4 @@ namespace tilewright::c_api {
 /// Calls `body`; a failure becomes a status and the thread's last error.
 tw_status guarded(const std::function<void()>& body) noexcept;
 
-/// InvalidArgument unless the address is set: "tw_attention_run: arguments is NULL".
-void require_address(const void* address, const char* function, const char* name);
-
 }  // namespace tilewright::c_api

@@ -1,6 +1,6 @@
 /* The C interface, compiled as C99. Returns the number of the first check that fails, 0 if none. */
-#include "tests/ops/c_api_check.h"
-#include "tests/ops/c_api_device.h"
+#include "tests/ops/c_api/check.h"
+#include "tests/ops/c_api/device.h"
 
 enum { kRows = 70, kHeadDim = 64, kElems = kRows * kHeadDim };
 
@@ -58,7 +58,7 @@ static int check_run(const tw_device* device) {
   CHECK(cu_mem_alloc(&workspace, tw_attention_workspace_bytes(attention) + 1) == 0);
   CHECK(cu_memcpy_htod(q, zeros, sizeof zeros) == 0);
   CHECK(cu_memcpy_htod(v, values, sizeof values) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_attention_arguments_init(&arguments);
   CHECK(tw_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
   CHECK(strcmp(tw_last_error(), "attention: the address of q is null; the plan needs it") == 0);
   arguments.q = arguments.k = (const void*)(uintptr_t)q;
@@ -119,7 +119,7 @@ static int check_linear(const tw_device* device) {
   CHECK(tw_linear_workspace_bytes(linear) == 0);
   CHECK(cu_mem_alloc(&x, sizeof ones) == 0 && cu_mem_alloc(&out, sizeof result) == 0);
   CHECK(cu_memcpy_htod(x, ones, sizeof ones) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_linear_arguments_init(&arguments);
   CHECK(tw_linear_run(linear, &arguments) == TW_INVALID_ARGUMENT);
   arguments.x = (const void*)(uintptr_t)x;
   arguments.out = (void*)(uintptr_t)out;
@@ -165,7 +165,7 @@ static int check_quantize(const tw_device* device) {
   CHECK(cu_mem_alloc(&in, sizeof numbers) == 0 && cu_mem_alloc(&out, 256) == 0);
   CHECK(cu_mem_alloc(&workspace, tw_quantize_workspace_bytes(quantize)) == 0);
   CHECK(cu_memcpy_htod(in, numbers, sizeof numbers) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_quantize_arguments_init(&arguments);
   CHECK(tw_quantize_run(quantize, &arguments) == TW_INVALID_ARGUMENT);
   arguments.in = (const void*)(uintptr_t)in;
   arguments.codes = (void*)(uintptr_t)out;
@@ -205,14 +205,14 @@ static int check_sparse_attention(const tw_device* device) {
   problem.heads = 129;
   CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "heads = 129") != NULL);
-  problem.window.format = 7;
+  problem.window.cache.format = 7;
   CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "format = 7") != NULL);
-  problem.window.format = TW_KV_FP8;
+  CHECK(strstr(tw_last_error(), "problem.window.cache.format = 7; expected TW_NUMBER_FORMAT_BF16") != NULL);
+  problem.window.cache.format = TW_NUMBER_FORMAT_FP8;
   problem.heads = 1;
   problem.has_lse = 1;
   problem.window.topk = 1;
-  problem.window.num_pages = 3;
+  problem.window.cache.num_pages = 3;
   CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_OK);
   CHECK(strlen(tw_sparse_attention_kernel(attention)) > 2);
   CHECK(strstr(tw_sparse_attention_plan_text(attention), "pages of 64") != NULL);
@@ -223,11 +223,11 @@ static int check_sparse_attention(const tw_device* device) {
   CHECK(cu_mem_alloc(&workspace, tw_sparse_attention_workspace_bytes(attention) + 1) == 0);
   CHECK(cu_memcpy_htod(q, out_host, sizeof out_host) == 0);
   CHECK(cu_memcpy_htod(indices, nothing, sizeof nothing) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_sparse_attention_arguments_init(&arguments);
   CHECK(tw_sparse_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
   arguments.q = (const void*)(uintptr_t)q;
-  arguments.window_pages = (const void*)(uintptr_t)pages;
-  arguments.window_indices = (const int32_t*)(uintptr_t)indices;
+  arguments.window.pages = (const void*)(uintptr_t)pages;
+  arguments.window.indices = (const int32_t*)(uintptr_t)indices;
   arguments.out = (void*)(uintptr_t)out;
   arguments.lse = (float*)(uintptr_t)lse;
   arguments.workspace = (void*)(uintptr_t)workspace;

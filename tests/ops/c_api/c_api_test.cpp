@@ -2,7 +2,7 @@
 #include "tilewright/tilewright.h"
 
 #include "device/kernel_registry.h"
-#include "tests/ops/c_api_check.h"
+#include "tests/ops/c_api/check.h"
 
 #include <thread>
 
@@ -13,31 +13,46 @@ namespace {
 
 TEST(CApi, ServesACProgram) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-  EXPECT_EQ(check_c_api("sim:h200"), 0) << "the line in c_api_check.c; " << tw_last_error();
+  EXPECT_EQ(check_c_api("sim:h200"), 0) << "the line in check.c; " << tw_last_error();
 }
 
 TEST(CApi, ServesACProgramThatPreparesAndDecodes) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_attention_c_api("sim:h200"), 0)
-      << "the line in c_api_attention_check.c; " << tw_last_error();
+      << "the line in attention_check.c; " << tw_last_error();
 }
 
 TEST(CApi, ServesACProgramWithCaches) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-  EXPECT_EQ(check_cache_c_api("sim:h200"), 0)
-      << "the line in c_api_cache_check.c; " << tw_last_error();
+  EXPECT_EQ(check_cache_c_api("sim:h200"), 0) << "the line in cache_check.c; " << tw_last_error();
 }
 
 TEST(CApi, ServesACProgramWithHyperConnections) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-  EXPECT_EQ(check_hyper_c_api("sim:h200"), 0)
-      << "the line in c_api_hyper_check.c; " << tw_last_error();
+  EXPECT_EQ(check_hyper_c_api("sim:h200"), 0) << "the line in hyper_check.c; " << tw_last_error();
 }
 
 TEST(CApi, ServesACProgramWithAnIndexer) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_indexer_c_api("sim:h200"), 0)
-      << "the line in c_api_indexer_check.c; " << tw_last_error();
+      << "the line in indexer_check.c; " << tw_last_error();
+}
+
+TEST(CApi, TakesStructsOfOlderAndNewerHeaders) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_versions_c_api("sim:h200"), 0)
+      << "the line in versions_check.c; " << tw_last_error();
+}
+
+TEST(CApi, ServesAProgramCompiledWithThePreviousHeader) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_previous_header("sim:h200"), 0)
+      << "the line in header_check.c; " << tw_last_error();
+}
+
+TEST(CApi, ServesAProgramCompiledWithAnOlderHeader) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_older_header("sim:h200"), 0) << "the line in header_check.c; " << tw_last_error();
 }
 
 TEST(CApi, EveryThreadHasItsOwnError) {

@@ -1,7 +1,6 @@
 /* The C interface of hyper-connections from C. */
-#include "tests/ops/c_api_check.h"
-#include "tests/ops/c_api_device.h"
-#include "tilewright/tilewright_hyper_connection.h"
+#include "tests/ops/c_api/check.h"
+#include "tests/ops/c_api/device.h"
 
 static int check_connection(const tw_device* device) {
   tw_hyper_connection* connection = NULL;
@@ -32,14 +31,16 @@ static int check_connection(const tw_device* device) {
 static int check_embedding(const tw_device* device) {
   tw_hyper_embedding* embedding = NULL;
   tw_hyper_embedding_problem problem;
+  tw_hyper_embedding_arguments arguments;
   tw_hyper_embedding_problem_init(&problem);
   problem.hidden = 144;
   CHECK(tw_hyper_embedding_create(device, &problem, &embedding) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "vocab = 0") != NULL);
   problem.vocab = 5;
   CHECK(tw_hyper_embedding_create(device, &problem, &embedding) == TW_OK);
-  CHECK(tw_hyper_embedding_run(embedding, NULL, NULL, NULL, NULL) == TW_OK); /* no tokens */
-  CHECK(tw_hyper_embedding_run(NULL, NULL, NULL, NULL, NULL) == TW_INVALID_ARGUMENT);
+  tw_hyper_embedding_arguments_init(&arguments);
+  CHECK(tw_hyper_embedding_run(embedding, &arguments) == TW_OK); /* no tokens */
+  CHECK(tw_hyper_embedding_run(NULL, &arguments) == TW_INVALID_ARGUMENT);
   tw_hyper_embedding_destroy(embedding);
   tw_hyper_embedding_destroy(NULL);
   return 0;
@@ -48,6 +49,7 @@ static int check_embedding(const tw_device* device) {
 static int check_norm(const tw_device* device) {
   tw_rms_norm* norm = NULL;
   tw_rms_norm_problem problem;
+  tw_rms_norm_arguments arguments;
   tw_rms_norm_problem_init(&problem);
   CHECK(problem.has_weight == 1 && problem.eps == 1e-6);
   problem.rows = 2;
@@ -56,7 +58,8 @@ static int check_norm(const tw_device* device) {
   CHECK(strstr(tw_last_error(), "cols = 12") != NULL);
   problem.cols = 16;
   CHECK(tw_rms_norm_create(device, &problem, &norm) == TW_OK);
-  CHECK(tw_rms_norm_run(norm, NULL, NULL, NULL, NULL) == TW_INVALID_ARGUMENT);
+  tw_rms_norm_arguments_init(&arguments);
+  CHECK(tw_rms_norm_run(norm, &arguments) == TW_INVALID_ARGUMENT);
   tw_rms_norm_destroy(norm);
   tw_rms_norm_destroy(NULL);
   return 0;

@@ -1,11 +1,13 @@
 /* The C interface of caches and compressors, compiled as C99. */
-#include "tests/ops/c_api_check.h"
-#include "tests/ops/c_api_device.h"
-#include "tilewright/tilewright_cache.h"
+#include "tests/ops/c_api/check.h"
+#include "tests/ops/c_api/device.h"
 
 static int check_rope(void) {
-  const tw_rope_options plain = {10000, 0, 0, 0, 0, 0}, wrong = {0, 0, 0, 0, 0, 0};
+  tw_rope_options plain, wrong;
   float table[2 * 64];
+  tw_rope_options_init(&plain);
+  tw_rope_options_init(&wrong);
+  wrong.theta = 0;
   CHECK(tw_rope_table(&plain, 2, 0, table) == TW_OK);
   CHECK(table[0] == 1 && table[32] == 0 && table[64] > 0.54f && table[64] < 0.5404f);
   CHECK(tw_rope_table(&wrong, 2, 0, table) == TW_INVALID_ARGUMENT);
@@ -15,10 +17,13 @@ static int check_rope(void) {
 }
 
 static int check_cache(const tw_device* device) {
-  tw_kv_layout layout = {TW_KV_FP8, 64, 3, 0};
+  tw_kv_layout layout;
   tw_kv_cache* cache = NULL;
   tw_kv_write_arguments write;
   tw_kv_list_arguments list;
+  tw_kv_read_arguments read;
+  tw_kv_layout_init(&layout);
+  layout.num_pages = 3;
   CHECK(tw_kv_cache_create(device, &layout, &cache) == TW_OK);
   CHECK(tw_kv_cache_bytes(cache) == 3 * 37440);
   memset(&write, 0, sizeof write);
@@ -33,7 +38,8 @@ static int check_cache(const tw_device* device) {
   CHECK(strstr(tw_last_error(), "sequences.batch = 0") != NULL);
   list.kind = 3;
   CHECK(tw_kv_cache_list(cache, &list) == TW_INVALID_ARGUMENT);
-  CHECK(tw_kv_cache_read(cache, 0, NULL, NULL, NULL, NULL) == TW_OK);
+  tw_kv_read_arguments_init(&read);
+  CHECK(tw_kv_cache_read(cache, &read) == TW_OK); /* no rows */
   tw_kv_cache_destroy(cache);
   layout.format = 7;
   CHECK(tw_kv_cache_create(device, &layout, &cache) == TW_INVALID_ARGUMENT);
@@ -46,7 +52,7 @@ static int check_compressor(const tw_device* device) {
   tw_compressor_arguments arguments;
   tw_compressor* compressor = NULL;
   tw_compressor_problem_init(&problem);
-  problem.kind = TW_COMPRESSOR_HCA;
+  problem.kind = TW_COMPRESSOR_KIND_HCA;
   problem.cache.page_size = 2;
   problem.cache.num_pages = 4;
   CHECK(tw_compressor_create(device, &problem, &compressor) == TW_INVALID_ARGUMENT);

@@ -1,7 +1,6 @@
 /* The C interface of the lightning indexer, compiled as C99: what it refuses. */
-#include "tests/ops/c_api_check.h"
-#include "tests/ops/c_api_device.h"
-#include "tilewright/tilewright_indexer.h"
+#include "tests/ops/c_api/check.h"
+#include "tests/ops/c_api/device.h"
 
 static int check_problem(const tw_device* device) {
   tw_indexer_problem problem;
@@ -10,15 +9,15 @@ static int check_problem(const tw_device* device) {
   CHECK(tw_indexer_create(device, &problem, &indexer) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "tw_indexer_problem_init") != NULL);
   tw_indexer_problem_init(&problem);
-  CHECK(problem.format == TW_INDEXER_MXFP4 && problem.heads == 64 && problem.ratio == 4);
+  CHECK(problem.format == TW_NUMBER_FORMAT_MXFP4 && problem.heads == 64 && problem.ratio == 4);
   CHECK(tw_indexer_create(device, &problem, &indexer) == TW_INVALID_ARGUMENT);
   CHECK(indexer == NULL && strstr(tw_last_error(), "max_len = 0") != NULL);
   problem.max_len = 100;
   problem.keys.num_pages = 2;
-  problem.format = 2;
+  problem.format = TW_NUMBER_FORMAT_NVFP4;
   CHECK(tw_indexer_create(device, &problem, &indexer) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "format = 2") != NULL);
-  problem.format = TW_INDEXER_FP8;
+  CHECK(strstr(tw_last_error(), "format = 3") != NULL);
+  problem.format = TW_NUMBER_FORMAT_FP8;
   CHECK(tw_indexer_create(NULL, &problem, &indexer) == TW_INVALID_ARGUMENT);
   CHECK(tw_indexer_create(device, &problem, NULL) == TW_INVALID_ARGUMENT);
   return 0;
@@ -29,7 +28,7 @@ static int check_call(const tw_device* device) {
   tw_indexer_arguments arguments;
   tw_indexer* indexer = NULL;
   tw_indexer_problem_init(&problem);
-  problem.format = TW_INDEXER_FP8;
+  problem.format = TW_NUMBER_FORMAT_FP8;
   problem.max_len = 100;
   problem.keys.num_pages = 2;
   CHECK(tw_indexer_create(device, &problem, &indexer) == TW_OK);

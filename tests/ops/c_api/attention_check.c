@@ -1,8 +1,7 @@
 /* The C interface of preparing e4m3 operands and of attention over caches, compiled as C99. */
-#include "tests/ops/c_api_check.h"
-#include "tests/ops/c_api_device.h"
-#include "tilewright/tilewright_decode.h"
-#include "tilewright/tilewright_prepare.h"
+#include "tests/ops/c_api/check.h"
+#include "tests/ops/c_api/device.h"
+#include "tilewright/tilewright_decode.h" /* still there for programs that include it */
 
 enum { kDims = 64, kKeys = 3 };
 
@@ -15,22 +14,23 @@ static int check_prepare_refusals(const tw_device* device) {
   int i, negative = 0;
   tw_attention_prepare* prepare = NULL;
   tw_attention_prepare_problem problem;
+  tw_attention_operand_sizes sizes;
   memset(&problem, 0, sizeof problem);
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "tw_attention_prepare_problem_init") != NULL);
   tw_attention_prepare_problem_init(&problem);
-  CHECK(problem.scales == TW_SCALES_BLOCK && problem.v_columns == 1 && problem.is_rotated == 1);
+  CHECK(problem.scales == TW_SCALE_SHARING_BLOCK && problem.v_layout == TW_FP8_VALUE_LAYOUT_COLUMNS && problem.is_rotated == 1);
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "head_dim = 0") != NULL);
   problem.rope = 3;
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "problem.rope = 3; expected 0 to 2") != NULL);
+  CHECK(strstr(tw_last_error(), "problem.rope = 3; expected TW_ROTARY_PAIRS_NONE = 0, ") != NULL);
   problem.dtype = TW_E4M3;
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "problem.dtype = 3") != NULL && prepare == NULL);
   CHECK(tw_attention_prepare_create(NULL, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(tw_attention_prepare_run(NULL, NULL) == TW_INVALID_ARGUMENT);
-  CHECK(tw_attention_prepare_get_sizes(NULL).workspace_bytes == 0);
+  CHECK(tw_attention_prepare_sizes(NULL, &sizes) == TW_INVALID_ARGUMENT);
   tw_attention_prepare_destroy(NULL);
   CHECK(tw_attention_prepare_signs(5, kDims, NULL) == TW_INVALID_ARGUMENT);
   CHECK(tw_attention_prepare_signs(5, -1, signs) == TW_INVALID_ARGUMENT);
@@ -54,7 +54,7 @@ static int check_prepare(const tw_device* device) {
   int i;
   tw_attention_prepare* prepare = NULL;
   tw_attention_prepare_problem problem;
-  tw_attention_prepare_sizes sizes;
+  tw_attention_operand_sizes sizes;
   tw_attention_prepare_arguments arguments;
   LOOK_UP(allocate, cu_mem_alloc, "cuMemAlloc_v2");
   LOOK_UP(copy_in, cu_memcpy_htod, "cuMemcpyHtoD_v2");
@@ -63,17 +63,19 @@ static int check_prepare(const tw_device* device) {
   tw_attention_prepare_problem_init(&problem);
   problem.kv_len = 1;
   problem.head_dim = kDims;
-  problem.scales = TW_SCALES_HEAD;
-  problem.v_columns = problem.is_rotated = 0;
+  problem.scales = TW_SCALE_SHARING_HEAD;
+  problem.v_layout = TW_FP8_VALUE_LAYOUT_ROWS;
+  problem.is_rotated = 0;
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_OK);
   CHECK(strstr(tw_attention_prepare_plan_text(prepare), "a factor per head") != NULL);
-  sizes = tw_attention_prepare_get_sizes(prepare);
+  tw_attention_operand_sizes_init(&sizes);
+  CHECK(tw_attention_prepare_sizes(prepare, &sizes) == TW_OK);
   CHECK(sizes.q8_bytes == 0 && sizes.k8_bytes == kDims && sizes.v8_bytes == kDims);
   CHECK(sizes.num_k_descales == 1 && sizes.num_v_descales == 1 && sizes.num_v_descale_max == 0);
   CHECK(cu_mem_alloc(&in, sizeof rows) == 0 && cu_mem_alloc(&out, 256) == 0);
   CHECK(cu_mem_alloc(&workspace, sizes.workspace_bytes) == 0);
   CHECK(cu_memcpy_htod(in, rows, sizeof rows) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_attention_prepare_arguments_init(&arguments);
   CHECK(tw_attention_prepare_run(prepare, &arguments) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "the address of k is null") != NULL);
   arguments.k = at(in);
@@ -141,7 +143,7 @@ static int check_decode(const tw_device* device) {
   tw_attention_decode_problem_init(&problem);
   problem.head_dim = kDims;
   problem.max_len = kKeys;
-  problem.has_lse = problem.appends = 1;
+  problem.has_lse = problem.append.is_wanted = 1;
   CHECK(tw_attention_decode_create(device, &problem, &decode) == TW_OK);
   CHECK(strstr(tw_attention_decode_plan_text(decode), "decode_bf16_d64_r16") != NULL);
   CHECK(cu_mem_alloc(&q, sizeof one) == 0 && cu_mem_alloc(&out, sizeof one) == 0);
@@ -153,7 +155,7 @@ static int check_decode(const tw_device* device) {
   CHECK(cu_memcpy_htod(v, values, sizeof values) == 0);
   CHECK(cu_memcpy_htod(row, one, sizeof one) == 0);
   CHECK(cu_memcpy_htod(lengths, &length, sizeof length) == 0);
-  memset(&arguments, 0, sizeof arguments);
+  tw_attention_decode_arguments_init(&arguments);
   CHECK(tw_attention_decode_run(decode, &arguments) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "the address of q is null") != NULL);
   arguments.q = at(q);

@@ -1,0 +1,1243 @@
+/* clang-format off */
+/* Made by tools/make_c_api.py from tools/c_api; edit that.
+ *
+ * Tilewright for C99 and everything that calls C: the library libtilewright.so. Formulas, shapes
+ * and rules of each member stand in the C++ header of the same operator (attention.h, linear.h,
+ * moe.h, ...), under the same names.
+ *
+ * Every function that can fail returns a status; what went wrong is then the text of
+ * tw_last_error(), of the calling thread. No call prints, exits or needs a current CUDA context.
+ *
+ *     tw_device* device;
+ *     if (tw_device_open("auto", &device) != TW_OK) { puts(tw_last_error()); return 1; }
+ *     tw_attention_problem problem;
+ *     tw_attention_problem_init(&problem);
+ *     problem.heads = problem.kv_heads = 16;
+ *     problem.q_len = problem.kv_len = 4096;
+ *     problem.head_dim = 128;
+ *     problem.causal = 1;
+ *     tw_attention* attention;
+ *     if (tw_attention_create(device, &problem, &attention) != TW_OK) ...
+ *     tw_attention_arguments arguments;
+ *     tw_attention_arguments_init(&arguments);
+ *     arguments.q = q; ...                                 // device addresses
+ *     arguments.workspace = ...;                           // tw_attention_workspace_bytes() of it
+ *     arguments.stream = stream;                           // CUstream or cudaStream_t
+ *     if (tw_attention_run(attention, &arguments) != TW_OK) ...
+ *
+ * Structs grow: new members come at their end, and existing ones stay where they are. Every struct
+ * begins with struct_bytes, its size in the header that the program was compiled with, which
+ * tw_NAME_init() fills in beside the defaults, also of the structs inside of it. A program
+ * compiled with an older header runs with a newer library; members that it does not know have their
+ * defaults. One compiled with a newer header runs with an older library as long as the members that
+ * this does not know are 0; else the call is refused.
+ *
+ * Functions that run an operator only enqueue work on the stream: they allocate nothing, wait for
+ * nothing and may be captured in a CUDA graph. Several threads may call them if workspaces and
+ * outputs differ. Texts of an operator are valid as long as the operator. */
+#ifndef TILEWRIGHT_TILEWRIGHT_H
+#define TILEWRIGHT_TILEWRIGHT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#else
+#define TW_API
+#endif
+
+/* ----------------------------------------------------------------------------------------------
+ * Status and devices
+ */
+
+typedef enum tw_status {
+  TW_OK = 0,
+  TW_INVALID_ARGUMENT = 1, /* the call makes no sense; fix it */
+  TW_UNSUPPORTED = 2, /* it makes sense, but nothing here can do it */
+  TW_OUT_OF_MEMORY = 3,
+  TW_DEVICE_ERROR = 4, /* the driver or the device reported a failure */
+  TW_PARSE_ERROR = 5,
+  TW_CHECK_FAILED = 6,
+  TW_INTERNAL = 7 /* a defect in Tilewright; please report it */
+} tw_status;
+/* Text of the calling thread's last failure; "" if there was none. Valid until its next failure. */
+TW_API const char* tw_last_error(void);
+/* "0.1.0" */
+TW_API const char* tw_version(void);
+/* The commit that the library was built from, "cad4f89822a4", with "-dirty" behind it if its
+ * sources had changed since; "unknown" outside a checkout. */
+TW_API const char* tw_commit(void);
+
+typedef struct tw_device tw_device;
+/* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200", "sim:b300"; NULL or "": what
+ * TILEWRIGHT_DEVICE
+ * says, else auto. The device's primary context is used, as by the CUDA runtime: addresses and
+ * streams of cudaMalloc, PyTorch, ... can be passed as they are. */
+TW_API tw_status tw_device_open(const char* spec, tw_device** device);
+/* Operators made on the device stay valid. NULL is allowed, here and in every destroy function. */
+TW_API void tw_device_close(tw_device* device);
+/* One line: name, compute capability, SMs, memory, driver. Valid as long as the device. */
+TW_API const char* tw_device_description(const tw_device* device);
+/* 1 if kernels run on the CPU; their run time then says nothing about a GPU. */
+TW_API int tw_device_is_simulated(const tw_device* device);
+/* Its CUcontext. */
+TW_API void* tw_device_context(const tw_device* device);
+/* A function of its driver by exported name ("cuMemAlloc_v2"), NULL if the driver lacks it: the
+ * way
+ * to allocate memory on a simulated device. */
+TW_API void* tw_device_driver_function(const tw_device* device, const char* exported_name);
+/* Waits for all work on the device. */
+TW_API tw_status tw_device_synchronize(const tw_device* device);
+
+/* ----------------------------------------------------------------------------------------------
+ * Attention
+ */
+
+/* Type of the elements of an operand. */
+typedef enum tw_dtype {
+  TW_BF16 = 0,
+  TW_F16 = 1,
+  TW_F32 = 2,
+  TW_E4M3 = 3,
+  TW_E8M0 = 4,
+  TW_ABSENT = -1 /* where a member says what that means */
+} tw_dtype;
+
+/* What shares a scale: the scale granularity. Each member says which of them it takes. */
+typedef enum tw_scale_sharing {
+  TW_SCALE_SHARING_AUTO = 0,
+  TW_SCALE_SHARING_NONE = 1, /* there are no scales */
+  TW_SCALE_SHARING_TENSOR = 2,
+  TW_SCALE_SHARING_HEAD = 3,
+  TW_SCALE_SHARING_ROW = 4,
+  TW_SCALE_SHARING_BLOCK = 5
+} tw_scale_sharing;
+
+/* How e4m3 values lie in memory. */
+typedef enum tw_fp8_value_layout {
+  TW_FP8_VALUE_LAYOUT_ROWS = 0, /* as keys */
+  TW_FP8_VALUE_LAYOUT_COLUMNS = 1 /* transposed and permuted, as tw_attention_prepare writes them */
+} tw_fp8_value_layout;
+
+/* What adds up e4m3 products of probabilities and values. */
+typedef enum tw_fp8_accumulation {
+  TW_FP8_ACCUMULATION_AUTO = 0,
+  TW_FP8_ACCUMULATION_ONE_LEVEL = 1,
+  TW_FP8_ACCUMULATION_TWO_LEVEL = 2
+} tw_fp8_accumulation;
+
+/* Which elements of a head one angle turns. */
+typedef enum tw_rotary_pairs {
+  TW_ROTARY_PAIRS_NONE = 0,
+  TW_ROTARY_PAIRS_INTERLEAVED = 1, /* 2 i and 2 i + 1 */
+  TW_ROTARY_PAIRS_HALVES = 2 /* i and i + rotary_dim / 2 */
+} tw_rotary_pairs;
+
+/* Elements from one batch, row, head to the next; all 0: contiguous, head_dim innermost. */
+typedef struct tw_strides {
+  size_t struct_bytes;
+  int64_t batch, row, head;
+} tw_strides;
+
+typedef struct tw_fp8_options {
+  size_t struct_bytes;
+  /* tw_scale_sharing: TW_SCALE_SHARING_TENSOR, TW_SCALE_SHARING_HEAD or TW_SCALE_SHARING_BLOCK;
+   * of e4m3 operands; default TW_SCALE_SHARING_TENSOR */
+  int32_t scales;
+  int32_t v_layout; /* tw_fp8_value_layout; of e4m3 operands */
+  int32_t accumulation; /* tw_fp8_accumulation; whenever a kernel computes in e4m3 */
+  int32_t reserved;
+} tw_fp8_options;
+
+typedef struct tw_attention_problem {
+  size_t struct_bytes;
+  int32_t dtype; /* TW_BF16, TW_F16 or TW_E4M3; of q, k and v */
+  int64_t batch, heads, kv_heads; /* default 1 */
+  int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
+  int64_t head_dim;
+  double scale; /* 0: head_dim^-0.5 */
+  int32_t causal;
+  int64_t window_left, window_right; /* visible keys before and after; -1: all; default -1 */
+  double softcap; /* 0: none; at most 4096 */
+  int32_t has_sink, has_lse;
+  int32_t is_packed; /* lengths come as cu_q and cu_kv */
+  int64_t total_q, total_kv; /* rows of packed tensors */
+  tw_strides q_strides, k_strides, v_strides, out_strides;
+  const char* kernel; /* NULL or "auto", or a name such as "k6" */
+  int32_t out_dtype; /* TW_BF16 or TW_F16; of e4m3 operands; TW_ABSENT: bf16, or dtype */
+  int32_t reserved;
+  tw_fp8_options fp8;
+} tw_attention_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_attention_arguments {
+  size_t struct_bytes;
+  const void *q, *k, *v;
+  void* out;
+  float* lse; /* [batch, heads, q_len]; packed [heads, total_q] */
+  const float* sink; /* [heads] */
+  const int32_t *cu_q, *cu_kv; /* [batch + 1] */
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+  const float *q_descale, *k_descale, *v_descale; /* scales of e4m3 operands */
+  const float* v_descale_max; /* with scales of blocks: [batch, kv_heads] */
+} tw_attention_arguments;
+
+/* Attention over whole sequences. */
+typedef struct tw_attention tw_attention;
+TW_API tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
+                                     tw_attention** attention);
+TW_API void tw_attention_destroy(tw_attention* attention);
+TW_API const char* tw_attention_plan_text(const tw_attention* attention);
+TW_API const char* tw_attention_kernel(const tw_attention* attention);
+TW_API size_t tw_attention_workspace_bytes(const tw_attention* attention);
+/* 4 * head_dim for every visible score. */
+TW_API double tw_attention_flops(const tw_attention* attention);
+TW_API tw_status tw_attention_run(const tw_attention* attention,
+                                  const tw_attention_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * Preparing e4m3 operands of attention
+ */
+
+typedef struct tw_attention_prepare_problem {
+  size_t struct_bytes;
+  int32_t dtype; /* TW_BF16 or TW_F16; of what is read */
+  int64_t batch, heads, kv_heads; /* default 1 */
+  int64_t q_len, kv_len; /* of every sequence; of the longest if packed */
+  int64_t head_dim; /* 64, 128 or 256 */
+  int32_t is_packed; /* lengths come as cu_q and cu_kv */
+  int64_t total_q, total_kv; /* rows of packed tensors */
+  tw_strides q_strides, k_strides, v_strides;
+  tw_strides q8_strides, k8_strides, v8_strides; /* of the quantised values */
+  /* tw_scale_sharing: TW_SCALE_SHARING_TENSOR, TW_SCALE_SHARING_HEAD or TW_SCALE_SHARING_BLOCK;
+   * default TW_SCALE_SHARING_BLOCK */
+  int32_t scales;
+  int32_t v_layout; /* tw_fp8_value_layout; default TW_FP8_VALUE_LAYOUT_COLUMNS */
+  int32_t is_rotated; /* default 1 */
+  uint64_t sign_seed;
+  int32_t rope; /* tw_rotary_pairs */
+  int64_t rotary_dim; /* 0: head_dim */
+  int64_t rope_positions; /* rows of the table of angles */
+  int32_t has_positions; /* positions come as lists */
+  int32_t reserved;
+} tw_attention_prepare_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_attention_prepare_arguments {
+  size_t struct_bytes;
+  const void *q, *k, *v;
+  void *q8, *k8, *v8;
+  float *q_descale, *k_descale, *v_descale;
+  float* v_descale_max; /* with scales of blocks */
+  const int32_t *cu_q, *cu_kv; /* [batch + 1] */
+  const float* rope; /* [rope_positions, rotary_dim]: cosines, then sines */
+  const int32_t *q_positions, *k_positions;
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_attention_prepare_arguments;
+
+/* What the results of tw_attention_prepare need. */
+typedef struct tw_attention_operand_sizes {
+  size_t struct_bytes;
+  size_t q8_bytes, k8_bytes, v8_bytes;
+  size_t num_q_descales, num_k_descales, num_v_descales;
+  size_t num_v_descale_max;
+  size_t workspace_bytes;
+} tw_attention_operand_sizes;
+
+typedef struct tw_attention_prepare tw_attention_prepare;
+TW_API tw_status tw_attention_prepare_create(const tw_device* device,
+                                             const tw_attention_prepare_problem* problem,
+                                             tw_attention_prepare** prepare);
+TW_API void tw_attention_prepare_destroy(tw_attention_prepare* prepare);
+TW_API const char* tw_attention_prepare_plan_text(const tw_attention_prepare* prepare);
+TW_API tw_status tw_attention_prepare_run(const tw_attention_prepare* prepare,
+                                          const tw_attention_prepare_arguments* arguments);
+/* Fills in sizes, which tw_attention_operand_sizes_init() has made. */
+TW_API tw_status tw_attention_prepare_sizes(const tw_attention_prepare* prepare,
+                                            tw_attention_operand_sizes* sizes);
+/* The signs of a rotation, for a caller that rotates elsewhere: signs[head_dim], on the host. */
+TW_API tw_status tw_attention_prepare_signs(uint64_t seed, int64_t head_dim, float* signs);
+
+/* ----------------------------------------------------------------------------------------------
+ * Decode attention
+ */
+
+/* New keys and values, which are written before attention. */
+typedef struct tw_decode_append {
+  size_t struct_bytes;
+  int32_t is_wanted;
+  int32_t rotary; /* tw_rotary_pairs */
+  int64_t rotary_dim;
+  int64_t max_position; /* rows of cos and sin */
+} tw_decode_append;
+
+typedef struct tw_attention_decode_problem {
+  size_t struct_bytes;
+  int32_t dtype; /* TW_BF16 or TW_F16; of q, out, new_k and new_v */
+  int32_t kv_dtype; /* TW_BF16, TW_F16 or TW_E4M3; dtype or TW_E4M3 */
+  int64_t batch, q_len, heads, kv_heads; /* default 1 */
+  int64_t head_dim;
+  int64_t max_len; /* without pages */
+  int64_t page_size; /* 0: no pages */
+  int64_t num_pages, max_pages;
+  int64_t table_stride; /* 0: max_pages */
+  double scale; /* 0: head_dim^-0.5 */
+  int32_t causal; /* default 1 */
+  int64_t window_left; /* -1: all; default -1 */
+  double softcap; /* 0: none */
+  /* tw_scale_sharing: TW_SCALE_SHARING_NONE, TW_SCALE_SHARING_TENSOR or TW_SCALE_SHARING_HEAD;
+   * of an e4m3 cache; default TW_SCALE_SHARING_NONE */
+  int32_t descale;
+  int32_t has_sink, has_lse;
+  tw_decode_append append;
+  tw_strides q_strides, out_strides, new_k_strides, new_v_strides;
+  tw_strides cache_strides; /* batch: from page to page */
+  int64_t splits; /* 0: by the lengths */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_attention_decode_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_attention_decode_arguments {
+  size_t struct_bytes;
+  const void* q;
+  void *k_cache, *v_cache;
+  const int32_t* lengths;
+  const int32_t* block_table;
+  const float *k_descale, *v_descale;
+  const void *new_k, *new_v;
+  const float *cos, *sin;
+  void* out;
+  float* lse;
+  const float* sink;
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_attention_decode_arguments;
+
+/* Attention of a few new tokens over long caches. */
+typedef struct tw_attention_decode tw_attention_decode;
+TW_API tw_status tw_attention_decode_create(const tw_device* device,
+                                            const tw_attention_decode_problem* problem,
+                                            tw_attention_decode** decode);
+TW_API void tw_attention_decode_destroy(tw_attention_decode* decode);
+TW_API const char* tw_attention_decode_plan_text(const tw_attention_decode* decode);
+TW_API const char* tw_attention_decode_kernel(const tw_attention_decode* decode);
+TW_API size_t tw_attention_decode_workspace_bytes(const tw_attention_decode* decode);
+TW_API tw_status tw_attention_decode_run(const tw_attention_decode* decode,
+                                         const tw_attention_decode_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * Linear layers
+ */
+
+/* How a weight, a cache or keys of the indexer store numbers. */
+typedef enum tw_number_format {
+  TW_NUMBER_FORMAT_BF16 = 0,
+  TW_NUMBER_FORMAT_FP8 = 1, /* e4m3 */
+  TW_NUMBER_FORMAT_MXFP4 = 2, /* e2m1, a ue8m0 scale for each 32 */
+  TW_NUMBER_FORMAT_NVFP4 = 3 /* e2m1, an e4m3 scale for each 16 */
+} tw_number_format;
+
+/* What the tensor cores multiply a weight with. */
+typedef enum tw_linear_activations {
+  TW_LINEAR_ACTIVATIONS_BF16 = 0, /* as they are */
+  TW_LINEAR_ACTIVATIONS_FP8 = 1 /* rounded to e4m3 */
+} tw_linear_activations;
+
+/* The order of one-byte block scales in memory. */
+typedef enum tw_scale_order {
+  TW_SCALE_ORDER_PLAIN = 0,
+  TW_SCALE_ORDER_128X4 = 1 /* as Blackwell's tensor cores read them */
+} tw_scale_order;
+
+/* As tilewright::LinearWeightSource and the activations that the weight is prepared for.
+ * Addresses
+ * are host addresses, or all of the device. */
+typedef struct tw_linear_weight_source {
+  size_t struct_bytes;
+  int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
+  int32_t activations; /* tw_linear_activations */
+  int64_t n, k; /* out and in features */
+  const void* values; /* [n, k]: bf16, e4m3, or two e2m1 in a byte */
+  const void* scales; /* NULL for bf16 */
+  int32_t scale_dtype; /* tw_dtype, of fp8: TW_F32 or TW_E8M0; default TW_F32 */
+  int32_t scale_order; /* tw_scale_order; of the 4-bit formats */
+  float global_scale; /* of nvfp4; 0: missing */
+  int32_t is_global_scale_reciprocal;
+  int32_t accepts_any_global_scale;
+  int32_t reserved;
+} tw_linear_weight_source;
+
+typedef struct tw_linear_weight tw_linear_weight;
+/* Checks and reorders the weight and copies it to the device. */
+TW_API tw_status tw_linear_weight_prepare(const tw_device* device,
+                                          const tw_linear_weight_source* source,
+                                          tw_linear_weight** weight);
+/* Operators made on the weight stay valid. NULL is allowed. */
+TW_API void tw_linear_weight_destroy(tw_linear_weight* weight);
+TW_API size_t tw_linear_weight_bytes(const tw_linear_weight* weight);
+
+typedef struct tw_linear_problem {
+  size_t struct_bytes;
+  int64_t m;
+  int32_t x_dtype; /* TW_BF16 or TW_E4M3; TW_E4M3: with x_scales, for FP8 activations */
+  /* tw_scale_sharing: TW_SCALE_SHARING_AUTO, TW_SCALE_SHARING_ROW or TW_SCALE_SHARING_BLOCK; of
+   * FP8 activations; blocks of 128 */
+  int32_t activation_scales;
+  int32_t out_dtype; /* TW_BF16 or TW_F32 */
+  int32_t has_bias;
+  int64_t x_stride, out_stride; /* elements from row to row; 0: contiguous */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_linear_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_linear_arguments {
+  size_t struct_bytes;
+  const void* x;
+  const float* x_scales;
+  const float* bias; /* [n] */
+  void* out;
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_linear_arguments;
+
+/* Linear layers with weights of 4, 8 or 16 bits. */
+typedef struct tw_linear tw_linear;
+TW_API tw_status tw_linear_create(const tw_linear_weight* weight, const tw_linear_problem* problem,
+                                  tw_linear** linear);
+TW_API void tw_linear_destroy(tw_linear* linear);
+TW_API const char* tw_linear_plan_text(const tw_linear* linear);
+TW_API const char* tw_linear_kernel(const tw_linear* linear);
+TW_API size_t tw_linear_workspace_bytes(const tw_linear* linear);
+/* 2 m n k. */
+TW_API double tw_linear_flops(const tw_linear* linear);
+/* Weight, x and out, each once. */
+TW_API double tw_linear_bytes(const tw_linear* linear);
+TW_API tw_status tw_linear_run(const tw_linear* linear, const tw_linear_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * Quantising
+ */
+
+typedef struct tw_quantize_problem {
+  size_t struct_bytes;
+  const char* format; /* NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ... */
+  const char* scales; /* nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best" */
+  int32_t dtype; /* TW_BF16, TW_F16 or TW_F32; of the numbers */
+  int64_t rows, cols;
+  int64_t row_stride; /* elements; 0: cols */
+  int32_t has_row_index;
+  int64_t out_rows, out_cols; /* 0: rounded up to whole blocks */
+  int32_t has_operand_order;
+  int32_t has_128x4_scales;
+  int32_t has_block_major_scales;
+  float encode_scale; /* nvfp4: G; 0: found from the largest magnitude */
+  int32_t has_encode_scale_address;
+  int32_t reserved;
+} tw_quantize_problem;
+
+/* Device addresses, of tw_quantize_on_host host addresses; NULL where the problem does not need
+ * it. */
+typedef struct tw_quantize_arguments {
+  size_t struct_bytes;
+  const void* in;
+  const int32_t* row_index; /* [rows] */
+  void *codes, *scales;
+  const float* encode_scale;
+  float* tensor_scale; /* nvfp4: where 1 / G goes, or NULL */
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_quantize_arguments;
+
+typedef struct tw_quantize tw_quantize;
+TW_API tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
+                                    tw_quantize** quantize);
+TW_API void tw_quantize_destroy(tw_quantize* quantize);
+TW_API const char* tw_quantize_plan_text(const tw_quantize* quantize);
+TW_API size_t tw_quantize_workspace_bytes(const tw_quantize* quantize);
+TW_API tw_status tw_quantize_run(const tw_quantize* quantize,
+                                 const tw_quantize_arguments* arguments);
+/* Bytes of codes and of scales that a problem gives, on a device or on the host. */
+TW_API tw_status tw_quantize_sizes(const tw_quantize_problem* problem, size_t* code_bytes,
+                                   size_t* scale_bytes);
+/* The same on the host, with the same bytes. num_threads 0: as many as there are. */
+TW_API tw_status tw_quantize_on_host(const tw_quantize_problem* problem,
+                                     const tw_quantize_arguments* arguments, int32_t num_threads);
+
+/* ----------------------------------------------------------------------------------------------
+ * Mixture of experts
+ */
+
+/* As tilewright::MoeWeightsSource: arrays of `experts` weights; the shared ones are NULL or one
+ * weight each. All have the same format; `activations` of the first gate counts for all. */
+typedef struct tw_moe_weights_source {
+  size_t struct_bytes;
+  int64_t experts;
+  const tw_linear_weight_source *gate, *up, *down; /* w1, w3 [inter, hidden], w2 [hidden, inter] */
+  const tw_linear_weight_source *shared_gate, *shared_up, *shared_down;
+} tw_moe_weights_source;
+
+typedef struct tw_moe_weights tw_moe_weights;
+/* Checks and reorders all experts and copies them to the device. */
+TW_API tw_status tw_moe_weights_prepare(const tw_device* device,
+                                        const tw_moe_weights_source* source,
+                                        tw_moe_weights** weights);
+/* Operators made on them stay valid. NULL is allowed. */
+TW_API void tw_moe_weights_destroy(tw_moe_weights* weights);
+TW_API size_t tw_moe_weights_bytes(const tw_moe_weights* weights);
+
+/* What chooses the experts of a token. */
+typedef enum tw_moe_routing {
+  TW_MOE_ROUTING_GIVEN = 0, /* ids and weights come with the call */
+  TW_MOE_ROUTING_LOGITS = 1, /* the topk largest of score(logits) + bias */
+  TW_MOE_ROUTING_HASH = 2 /* a table by token id; the logits give the weights */
+} tw_moe_routing;
+
+typedef enum tw_moe_score {
+  TW_MOE_SCORE_SOFTMAX = 0,
+  TW_MOE_SCORE_SQRT_SOFTPLUS = 1
+} tw_moe_score;
+
+typedef struct tw_moe_problem {
+  size_t struct_bytes;
+  int64_t tokens, topk;
+  int32_t routing; /* tw_moe_routing */
+  int32_t score; /* tw_moe_score */
+  int32_t normalize; /* default 1 */
+  int32_t has_bias;
+  double route_scale; /* default 1 */
+  int64_t vocab; /* rows of the table of TW_MOE_ROUTING_HASH */
+  int64_t logits_stride; /* elements from token to token of the logits; 0: experts */
+  double swiglu_limit; /* 0: none */
+  int32_t weight_after_down;
+  int32_t out_dtype; /* TW_BF16 or TW_F32 */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_moe_problem;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_moe_arguments {
+  size_t struct_bytes;
+  const void* x; /* bf16 [tokens, hidden] */
+  const int32_t* ids; /* [tokens, topk] */
+  const float* weights; /* [tokens, topk] */
+  const float* logits; /* [tokens, experts] */
+  const float* bias; /* [experts] */
+  const int32_t* token_ids; /* [tokens] */
+  const int32_t* table; /* [vocab, topk] */
+  void* out; /* [tokens, hidden] */
+  void* workspace; /* 256-byte aligned */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_moe_arguments;
+
+typedef struct tw_moe tw_moe;
+TW_API tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem,
+                               tw_moe** moe);
+TW_API void tw_moe_destroy(tw_moe* moe);
+TW_API const char* tw_moe_plan_text(const tw_moe* moe);
+TW_API const char* tw_moe_kernel(const tw_moe* moe);
+TW_API size_t tw_moe_workspace_bytes(const tw_moe* moe);
+TW_API tw_status tw_moe_run(const tw_moe* moe, const tw_moe_arguments* arguments);
+/* Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids
+ * that are no experts, or that stand twice in a token's row. */
+TW_API tw_status tw_moe_check(const tw_moe* moe, const tw_moe_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * DeepSeek-V4: sparse attention over paged caches
+ */
+
+/* What has a length of its own. */
+typedef enum tw_sparse_lengths {
+  TW_SPARSE_LENGTHS_FULL = 0, /* all topk entries count */
+  TW_SPARSE_LENGTHS_PER_BATCH = 1, /* lengths [batch] */
+  TW_SPARSE_LENGTHS_PER_QUERY = 2 /* lengths [batch, q_len] */
+} tw_sparse_lengths;
+
+/* A paged cache; cache.h has the bytes of a page. */
+typedef struct tw_kv_layout {
+  size_t struct_bytes;
+  /* tw_number_format: TW_NUMBER_FORMAT_BF16, TW_NUMBER_FORMAT_FP8 or TW_NUMBER_FORMAT_NVFP4;
+   * default TW_NUMBER_FORMAT_FP8 */
+  int32_t format;
+  int64_t page_size; /* default 64 */
+  int64_t num_pages;
+  int64_t page_stride_bytes; /* 0: that of the format */
+} tw_kv_layout;
+
+typedef struct tw_sparse_list {
+  size_t struct_bytes;
+  tw_kv_layout cache; /* of one format in both lists */
+  int64_t topk; /* entries of each query's list; 0: there is no such list */
+  int64_t index_stride; /* elements from query to query; 0: topk */
+  int32_t lengths; /* tw_sparse_lengths */
+  int32_t reserved;
+} tw_sparse_list;
+
+typedef struct tw_sparse_attention_problem {
+  size_t struct_bytes;
+  int64_t batch, q_len; /* default 1 */
+  int64_t heads;
+  double scale; /* 0: 512^-0.5 */
+  tw_sparse_list window, compressed;
+  int32_t has_sink, has_lse, has_max_logits;
+  tw_strides q_strides, out_strides;
+  tw_strides lse_strides; /* of lse and max_logits */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_sparse_attention_problem;
+
+typedef struct tw_sparse_list_arguments {
+  size_t struct_bytes;
+  const void* pages;
+  const int32_t *indices, *lengths;
+} tw_sparse_list_arguments;
+
+/* Device addresses; NULL where the problem does not need it. */
+typedef struct tw_sparse_attention_arguments {
+  size_t struct_bytes;
+  const void* q; /* bf16 [batch, q_len, heads, 512] */
+  tw_sparse_list_arguments window, compressed;
+  void* out; /* as q */
+  float* lse; /* [batch, q_len, heads] */
+  float* max_logits; /* [batch, q_len, heads] */
+  const float* sink; /* [heads] */
+  void* workspace; /* 256-byte aligned */
+  int32_t reuses_schedule; /* 1: the workspace holds the schedule of the same lengths */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_sparse_attention_arguments;
+
+typedef struct tw_sparse_attention tw_sparse_attention;
+TW_API tw_status tw_sparse_attention_create(const tw_device* device,
+                                            const tw_sparse_attention_problem* problem,
+                                            tw_sparse_attention** attention);
+TW_API void tw_sparse_attention_destroy(tw_sparse_attention* attention);
+TW_API const char* tw_sparse_attention_plan_text(const tw_sparse_attention* attention);
+TW_API const char* tw_sparse_attention_kernel(const tw_sparse_attention* attention);
+TW_API size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* attention);
+TW_API tw_status tw_sparse_attention_run(const tw_sparse_attention* attention,
+                                         const tw_sparse_attention_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * DeepSeek-V4: rows of caches, lists of them, compressors
+ */
+
+/* Angles of rotary positions. DeepSeek-V4 has theta 10000, and 160000 with has_yarn. */
+typedef struct tw_rope_options {
+  size_t struct_bytes;
+  double theta; /* default 10000 */
+  int32_t has_yarn;
+  double factor; /* 0: 16 */
+  double original_positions; /* 0: 65536 */
+  double beta_fast; /* 0: 32 */
+  double beta_slow; /* 0: 1 */
+} tw_rope_options;
+/* table [positions, 64] of host memory: of each position from `first` on 32 cosines, 32 sines. */
+TW_API tw_status tw_rope_table(const tw_rope_options* options, int64_t positions, int64_t first,
+                               float* table);
+
+typedef struct tw_sequence_batch {
+  size_t struct_bytes;
+  int64_t batch, q_len;
+  const int32_t* offsets; /* [batch + 1] */
+  const int32_t* starts; /* [batch] */
+} tw_sequence_batch;
+
+typedef struct tw_sequence_pages {
+  size_t struct_bytes;
+  const int32_t* pages; /* [batch, blocks] */
+  int64_t blocks, stride;
+} tw_sequence_pages;
+
+typedef struct tw_kv_write_arguments {
+  size_t struct_bytes;
+  int64_t tokens, heads;
+  double eps; /* default 1e-6 */
+  const void* q;
+  void* q_out;
+  int64_t q_token_stride, q_head_stride;
+  const void* kv;
+  int32_t kv_dtype; /* TW_BF16 or TW_F32 */
+  int64_t kv_stride;
+  const void* kv_weight;
+  const int32_t* positions;
+  const float* rope;
+  int64_t rope_positions;
+  const int32_t* slots;
+  void* pages;
+  void* kv_out;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_kv_write_arguments;
+
+typedef struct tw_kv_read_arguments {
+  size_t struct_bytes;
+  int64_t count;
+  const int32_t* rows; /* [count] */
+  const void* pages;
+  void* out; /* bf16 [count, 512] */
+  int64_t out_stride; /* elements; 0: 512 */
+  void* stream;
+} tw_kv_read_arguments;
+
+typedef enum tw_kv_list_kind {
+  TW_KV_LIST_KIND_WRITE = 0,
+  TW_KV_LIST_KIND_WINDOW = 1,
+  TW_KV_LIST_KIND_ENTRIES = 2
+} tw_kv_list_kind;
+
+typedef struct tw_kv_list_arguments {
+  size_t struct_bytes;
+  int32_t kind; /* tw_kv_list_kind */
+  int64_t tokens;
+  tw_sequence_batch sequences;
+  tw_sequence_pages table;
+  int64_t ring;
+  int64_t window; /* default 128 */
+  int64_t ratio; /* default 4 */
+  int64_t list_len; /* default 1 */
+  int64_t list_stride;
+  int32_t* lists;
+  int32_t* lengths;
+  int32_t* positions;
+  void* stream;
+} tw_kv_list_arguments;
+
+typedef struct tw_kv_cache tw_kv_cache;
+TW_API tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout,
+                                    tw_kv_cache** cache);
+TW_API void tw_kv_cache_destroy(tw_kv_cache* cache);
+TW_API tw_status tw_kv_cache_write(const tw_kv_cache* cache,
+                                   const tw_kv_write_arguments* arguments);
+TW_API tw_status tw_kv_cache_read(const tw_kv_cache* cache, const tw_kv_read_arguments* arguments);
+TW_API tw_status tw_kv_cache_list(const tw_kv_cache* cache, const tw_kv_list_arguments* arguments);
+/* Of all pages: what the caller allocates. */
+TW_API size_t tw_kv_cache_bytes(const tw_kv_cache* cache);
+
+typedef struct tw_inverse_rope_arguments {
+  size_t struct_bytes;
+  int64_t tokens, heads;
+  void* out;
+  int64_t token_stride, head_stride;
+  const int32_t* positions;
+  const float* rope;
+  int64_t rope_positions;
+  void* codes;
+  void* scales;
+  int32_t has_pow2_scales, has_block_major_scales, has_operand_order;
+  void* stream;
+} tw_inverse_rope_arguments;
+
+typedef struct tw_inverse_rope tw_inverse_rope;
+TW_API tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope);
+TW_API void tw_inverse_rope_destroy(tw_inverse_rope* rope);
+TW_API tw_status tw_inverse_rope_run(const tw_inverse_rope* rope,
+                                     const tw_inverse_rope_arguments* arguments);
+
+typedef enum tw_compressor_kind {
+  TW_COMPRESSOR_KIND_CSA = 0,
+  TW_COMPRESSOR_KIND_HCA = 1,
+  TW_COMPRESSOR_KIND_INDEX_FP8 = 2,
+  TW_COMPRESSOR_KIND_INDEX_MXFP4 = 3
+} tw_compressor_kind;
+
+typedef struct tw_compressor_problem {
+  size_t struct_bytes;
+  int32_t kind; /* tw_compressor_kind */
+  tw_kv_layout cache;
+  int64_t state_slots, ring;
+  double eps; /* default 1e-6 */
+} tw_compressor_problem;
+
+typedef struct tw_compressor_arguments {
+  size_t struct_bytes;
+  tw_sequence_batch sequences;
+  int64_t max_tokens; /* default 1 */
+  const float* kv;
+  const float* gate;
+  int64_t kv_stride, gate_stride;
+  const float* ape;
+  const void* norm_weight;
+  const float* rope;
+  int64_t rope_positions;
+  void* state;
+  const int32_t* state_slots;
+  tw_sequence_pages table;
+  void* pages;
+  void* stream;
+} tw_compressor_arguments;
+
+typedef struct tw_compressor tw_compressor;
+TW_API tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem,
+                                      tw_compressor** compressor);
+TW_API void tw_compressor_destroy(tw_compressor* compressor);
+TW_API size_t tw_compressor_state_bytes(const tw_compressor* compressor);
+TW_API size_t tw_compressor_cache_bytes(const tw_compressor* compressor);
+TW_API tw_status tw_compressor_run(const tw_compressor* compressor,
+                                   const tw_compressor_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * DeepSeek-V4: lightning indexer
+ */
+
+typedef struct tw_indexer_problem {
+  size_t struct_bytes;
+  /* tw_number_format: TW_NUMBER_FORMAT_MXFP4 or TW_NUMBER_FORMAT_FP8; default
+   * TW_NUMBER_FORMAT_MXFP4 */
+  int32_t format;
+  int64_t heads; /* default 64 */
+  int64_t topk; /* default 512 */
+  int64_t ratio; /* default 4 */
+  int64_t max_len;
+  tw_kv_layout keys; /* its format does not count */
+  tw_kv_layout rows; /* only sizes count; num_pages 0: rows are entries */
+  int32_t fill_logits;
+  int32_t reserved;
+} tw_indexer_problem;
+
+typedef struct tw_indexer_arguments {
+  size_t struct_bytes;
+  int64_t tokens;
+  tw_sequence_batch sequences; /* starts are not used */
+  const int32_t* positions;
+  const int32_t* lengths; /* NULL: by the positions */
+  const void* q;
+  int64_t q_token_stride, q_head_stride;
+  const void* weights;
+  int32_t weights_dtype; /* TW_BF16 or TW_F32 */
+  int64_t weights_stride;
+  const float* rope;
+  int64_t rope_positions;
+  const void* key_pages;
+  tw_sequence_pages key_table, row_table;
+  int32_t* rows;
+  int64_t rows_stride;
+  int32_t* counts; /* or NULL */
+  void* workspace;
+  int32_t reuses_schedule;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_indexer_arguments;
+
+typedef struct tw_indexer tw_indexer;
+TW_API tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* problem,
+                                   tw_indexer** indexer);
+TW_API void tw_indexer_destroy(tw_indexer* indexer);
+TW_API size_t tw_indexer_key_cache_bytes(const tw_indexer* indexer);
+TW_API tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_arguments* arguments);
+/* 0 if a number makes no sense. */
+TW_API size_t tw_indexer_workspace_bytes(const tw_indexer* indexer, int64_t tokens, int64_t batch);
+
+/* ----------------------------------------------------------------------------------------------
+ * DeepSeek-V4: hyper-connections
+ */
+
+typedef struct tw_hyper_connection_problem {
+  size_t struct_bytes;
+  int64_t tokens, hidden;
+  int32_t stream_dtype; /* TW_BF16 or TW_F32 */
+  int32_t has_merge;
+  int32_t has_second;
+  int32_t has_mix; /* default 1 */
+  int32_t is_head;
+  int32_t f_dtype, g_dtype; /* TW_BF16 or TW_F32 */
+  int32_t iterations; /* default 20 */
+  double eps, norm_eps; /* default 1e-6 */
+} tw_hyper_connection_problem;
+
+typedef struct tw_hyper_connection_arguments {
+  size_t struct_bytes;
+  const void* streams;
+  void* merged;
+  const float* mix_before;
+  const void *f, *g;
+  const float *fn, *base, *scale;
+  const void* norm_weight;
+  float* mix;
+  void* out;
+  void* workspace;
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_hyper_connection_arguments;
+
+typedef struct tw_hyper_connection tw_hyper_connection;
+TW_API tw_status tw_hyper_connection_create(const tw_device* device,
+                                            const tw_hyper_connection_problem* problem,
+                                            tw_hyper_connection** connection);
+TW_API void tw_hyper_connection_destroy(tw_hyper_connection* connection);
+TW_API size_t tw_hyper_connection_workspace_bytes(const tw_hyper_connection* connection);
+TW_API tw_status tw_hyper_connection_run(const tw_hyper_connection* connection,
+                                         const tw_hyper_connection_arguments* arguments);
+
+typedef struct tw_hyper_embedding_problem {
+  size_t struct_bytes;
+  int64_t tokens, hidden, vocab;
+  int32_t stream_dtype; /* TW_BF16 or TW_F32 */
+  int32_t reserved;
+} tw_hyper_embedding_problem;
+
+typedef struct tw_hyper_embedding_arguments {
+  size_t struct_bytes;
+  const void* table; /* bf16 [vocab, hidden] */
+  const int32_t* ids; /* [tokens] */
+  void* streams; /* [tokens, 4, hidden] */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_hyper_embedding_arguments;
+
+typedef struct tw_hyper_embedding tw_hyper_embedding;
+TW_API tw_status tw_hyper_embedding_create(const tw_device* device,
+                                           const tw_hyper_embedding_problem* problem,
+                                           tw_hyper_embedding** embedding);
+TW_API void tw_hyper_embedding_destroy(tw_hyper_embedding* embedding);
+TW_API tw_status tw_hyper_embedding_run(const tw_hyper_embedding* embedding,
+                                        const tw_hyper_embedding_arguments* arguments);
+
+typedef struct tw_rms_norm_problem {
+  size_t struct_bytes;
+  int64_t rows, cols;
+  int32_t x_dtype; /* TW_BF16 or TW_F32 */
+  int64_t x_stride, out_stride;
+  int32_t has_weight; /* default 1 */
+  double eps; /* default 1e-6 */
+} tw_rms_norm_problem;
+
+typedef struct tw_rms_norm_arguments {
+  size_t struct_bytes;
+  const void* x; /* [rows, cols] */
+  const void* weight; /* bf16 [cols] */
+  void* out; /* bf16 [rows, cols] */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_rms_norm_arguments;
+
+typedef struct tw_rms_norm tw_rms_norm;
+TW_API tw_status tw_rms_norm_create(const tw_device* device, const tw_rms_norm_problem* problem,
+                                    tw_rms_norm** norm);
+TW_API void tw_rms_norm_destroy(tw_rms_norm* norm);
+TW_API tw_status tw_rms_norm_run(const tw_rms_norm* norm, const tw_rms_norm_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * tw_NAME_init() of every struct: sizes, then defaults, which the library fills in
+ */
+
+TW_API void tw_strides_set_defaults(tw_strides* given);
+static inline void tw_strides_init(tw_strides* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_strides_set_defaults(given);
+}
+
+TW_API void tw_fp8_options_set_defaults(tw_fp8_options* given);
+static inline void tw_fp8_options_init(tw_fp8_options* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_fp8_options_set_defaults(given);
+}
+
+TW_API void tw_attention_problem_set_defaults(tw_attention_problem* given);
+static inline void tw_attention_problem_init(tw_attention_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->k_strides.struct_bytes = sizeof given->k_strides;
+  given->v_strides.struct_bytes = sizeof given->v_strides;
+  given->out_strides.struct_bytes = sizeof given->out_strides;
+  given->fp8.struct_bytes = sizeof given->fp8;
+  tw_attention_problem_set_defaults(given);
+}
+
+TW_API void tw_attention_arguments_set_defaults(tw_attention_arguments* given);
+static inline void tw_attention_arguments_init(tw_attention_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_attention_arguments_set_defaults(given);
+}
+
+TW_API void tw_attention_prepare_problem_set_defaults(tw_attention_prepare_problem* given);
+static inline void tw_attention_prepare_problem_init(tw_attention_prepare_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->k_strides.struct_bytes = sizeof given->k_strides;
+  given->v_strides.struct_bytes = sizeof given->v_strides;
+  given->q8_strides.struct_bytes = sizeof given->q8_strides;
+  given->k8_strides.struct_bytes = sizeof given->k8_strides;
+  given->v8_strides.struct_bytes = sizeof given->v8_strides;
+  tw_attention_prepare_problem_set_defaults(given);
+}
+
+TW_API void tw_attention_prepare_arguments_set_defaults(tw_attention_prepare_arguments* given);
+static inline void tw_attention_prepare_arguments_init(tw_attention_prepare_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_attention_prepare_arguments_set_defaults(given);
+}
+
+TW_API void tw_attention_operand_sizes_set_defaults(tw_attention_operand_sizes* given);
+static inline void tw_attention_operand_sizes_init(tw_attention_operand_sizes* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_attention_operand_sizes_set_defaults(given);
+}
+
+TW_API void tw_decode_append_set_defaults(tw_decode_append* given);
+static inline void tw_decode_append_init(tw_decode_append* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_decode_append_set_defaults(given);
+}
+
+TW_API void tw_attention_decode_problem_set_defaults(tw_attention_decode_problem* given);
+static inline void tw_attention_decode_problem_init(tw_attention_decode_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->append.struct_bytes = sizeof given->append;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->out_strides.struct_bytes = sizeof given->out_strides;
+  given->new_k_strides.struct_bytes = sizeof given->new_k_strides;
+  given->new_v_strides.struct_bytes = sizeof given->new_v_strides;
+  given->cache_strides.struct_bytes = sizeof given->cache_strides;
+  tw_attention_decode_problem_set_defaults(given);
+}
+
+TW_API void tw_attention_decode_arguments_set_defaults(tw_attention_decode_arguments* given);
+static inline void tw_attention_decode_arguments_init(tw_attention_decode_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_attention_decode_arguments_set_defaults(given);
+}
+
+TW_API void tw_linear_weight_source_set_defaults(tw_linear_weight_source* given);
+static inline void tw_linear_weight_source_init(tw_linear_weight_source* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_linear_weight_source_set_defaults(given);
+}
+
+TW_API void tw_linear_problem_set_defaults(tw_linear_problem* given);
+static inline void tw_linear_problem_init(tw_linear_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_linear_problem_set_defaults(given);
+}
+
+TW_API void tw_linear_arguments_set_defaults(tw_linear_arguments* given);
+static inline void tw_linear_arguments_init(tw_linear_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_linear_arguments_set_defaults(given);
+}
+
+TW_API void tw_quantize_problem_set_defaults(tw_quantize_problem* given);
+static inline void tw_quantize_problem_init(tw_quantize_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_quantize_problem_set_defaults(given);
+}
+
+TW_API void tw_quantize_arguments_set_defaults(tw_quantize_arguments* given);
+static inline void tw_quantize_arguments_init(tw_quantize_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_quantize_arguments_set_defaults(given);
+}
+
+TW_API void tw_moe_weights_source_set_defaults(tw_moe_weights_source* given);
+static inline void tw_moe_weights_source_init(tw_moe_weights_source* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_moe_weights_source_set_defaults(given);
+}
+
+TW_API void tw_moe_problem_set_defaults(tw_moe_problem* given);
+static inline void tw_moe_problem_init(tw_moe_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_moe_problem_set_defaults(given);
+}
+
+TW_API void tw_moe_arguments_set_defaults(tw_moe_arguments* given);
+static inline void tw_moe_arguments_init(tw_moe_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_moe_arguments_set_defaults(given);
+}
+
+TW_API void tw_kv_layout_set_defaults(tw_kv_layout* given);
+static inline void tw_kv_layout_init(tw_kv_layout* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_kv_layout_set_defaults(given);
+}
+
+TW_API void tw_sparse_list_set_defaults(tw_sparse_list* given);
+static inline void tw_sparse_list_init(tw_sparse_list* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->cache.struct_bytes = sizeof given->cache;
+  tw_sparse_list_set_defaults(given);
+}
+
+TW_API void tw_sparse_attention_problem_set_defaults(tw_sparse_attention_problem* given);
+static inline void tw_sparse_attention_problem_init(tw_sparse_attention_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->window.struct_bytes = sizeof given->window;
+  given->window.cache.struct_bytes = sizeof given->window.cache;
+  given->compressed.struct_bytes = sizeof given->compressed;
+  given->compressed.cache.struct_bytes = sizeof given->compressed.cache;
+  given->q_strides.struct_bytes = sizeof given->q_strides;
+  given->out_strides.struct_bytes = sizeof given->out_strides;
+  given->lse_strides.struct_bytes = sizeof given->lse_strides;
+  tw_sparse_attention_problem_set_defaults(given);
+}
+
+TW_API void tw_sparse_list_arguments_set_defaults(tw_sparse_list_arguments* given);
+static inline void tw_sparse_list_arguments_init(tw_sparse_list_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_sparse_list_arguments_set_defaults(given);
+}
+
+TW_API void tw_sparse_attention_arguments_set_defaults(tw_sparse_attention_arguments* given);
+static inline void tw_sparse_attention_arguments_init(tw_sparse_attention_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->window.struct_bytes = sizeof given->window;
+  given->compressed.struct_bytes = sizeof given->compressed;
+  tw_sparse_attention_arguments_set_defaults(given);
+}
+
+TW_API void tw_rope_options_set_defaults(tw_rope_options* given);
+static inline void tw_rope_options_init(tw_rope_options* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_rope_options_set_defaults(given);
+}
+
+TW_API void tw_sequence_batch_set_defaults(tw_sequence_batch* given);
+static inline void tw_sequence_batch_init(tw_sequence_batch* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_sequence_batch_set_defaults(given);
+}
+
+TW_API void tw_sequence_pages_set_defaults(tw_sequence_pages* given);
+static inline void tw_sequence_pages_init(tw_sequence_pages* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_sequence_pages_set_defaults(given);
+}
+
+TW_API void tw_kv_write_arguments_set_defaults(tw_kv_write_arguments* given);
+static inline void tw_kv_write_arguments_init(tw_kv_write_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_kv_write_arguments_set_defaults(given);
+}
+
+TW_API void tw_kv_read_arguments_set_defaults(tw_kv_read_arguments* given);
+static inline void tw_kv_read_arguments_init(tw_kv_read_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_kv_read_arguments_set_defaults(given);
+}
+
+TW_API void tw_kv_list_arguments_set_defaults(tw_kv_list_arguments* given);
+static inline void tw_kv_list_arguments_init(tw_kv_list_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->sequences.struct_bytes = sizeof given->sequences;
+  given->table.struct_bytes = sizeof given->table;
+  tw_kv_list_arguments_set_defaults(given);
+}
+
+TW_API void tw_inverse_rope_arguments_set_defaults(tw_inverse_rope_arguments* given);
+static inline void tw_inverse_rope_arguments_init(tw_inverse_rope_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_inverse_rope_arguments_set_defaults(given);
+}
+
+TW_API void tw_compressor_problem_set_defaults(tw_compressor_problem* given);
+static inline void tw_compressor_problem_init(tw_compressor_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->cache.struct_bytes = sizeof given->cache;
+  tw_compressor_problem_set_defaults(given);
+}
+
+TW_API void tw_compressor_arguments_set_defaults(tw_compressor_arguments* given);
+static inline void tw_compressor_arguments_init(tw_compressor_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->sequences.struct_bytes = sizeof given->sequences;
+  given->table.struct_bytes = sizeof given->table;
+  tw_compressor_arguments_set_defaults(given);
+}
+
+TW_API void tw_indexer_problem_set_defaults(tw_indexer_problem* given);
+static inline void tw_indexer_problem_init(tw_indexer_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->keys.struct_bytes = sizeof given->keys;
+  given->rows.struct_bytes = sizeof given->rows;
+  tw_indexer_problem_set_defaults(given);
+}
+
+TW_API void tw_indexer_arguments_set_defaults(tw_indexer_arguments* given);
+static inline void tw_indexer_arguments_init(tw_indexer_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  given->sequences.struct_bytes = sizeof given->sequences;
+  given->key_table.struct_bytes = sizeof given->key_table;
+  given->row_table.struct_bytes = sizeof given->row_table;
+  tw_indexer_arguments_set_defaults(given);
+}
+
+TW_API void tw_hyper_connection_problem_set_defaults(tw_hyper_connection_problem* given);
+static inline void tw_hyper_connection_problem_init(tw_hyper_connection_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_hyper_connection_problem_set_defaults(given);
+}
+
+TW_API void tw_hyper_connection_arguments_set_defaults(tw_hyper_connection_arguments* given);
+static inline void tw_hyper_connection_arguments_init(tw_hyper_connection_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_hyper_connection_arguments_set_defaults(given);
+}
+
+TW_API void tw_hyper_embedding_problem_set_defaults(tw_hyper_embedding_problem* given);
+static inline void tw_hyper_embedding_problem_init(tw_hyper_embedding_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_hyper_embedding_problem_set_defaults(given);
+}
+
+TW_API void tw_hyper_embedding_arguments_set_defaults(tw_hyper_embedding_arguments* given);
+static inline void tw_hyper_embedding_arguments_init(tw_hyper_embedding_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_hyper_embedding_arguments_set_defaults(given);
+}
+
+TW_API void tw_rms_norm_problem_set_defaults(tw_rms_norm_problem* given);
+static inline void tw_rms_norm_problem_init(tw_rms_norm_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_rms_norm_problem_set_defaults(given);
+}
+
+TW_API void tw_rms_norm_arguments_set_defaults(tw_rms_norm_arguments* given);
+static inline void tw_rms_norm_arguments_init(tw_rms_norm_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_rms_norm_arguments_set_defaults(given);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TILEWRIGHT_TILEWRIGHT_H */

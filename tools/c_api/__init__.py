@@ -1,0 +1,1 @@
+"""The description of the C interface (*.txt), and what is written from it."""

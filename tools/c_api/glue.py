@@ -1,0 +1,140 @@
+"""Writes src/ops/c_api/convert.h and operators.cpp: from C structs to the problems and arguments of C++."""
+
+from .description import Operator
+from .header import operator_functions
+
+HEADERS = ("attention", "attention_decode", "attention_prepare", "cache_writer", "compressor", "hyper_connection",
+           "indexer", "linear", "moe", "quantize", "sparse_attention", "tilewright")
+
+CONVERT_BEGIN = """// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// Every struct of the C interface: its shape, its defaults, and what it means in C++.
+#pragma once
+
+%s
+#include "ops/c_api/versions.h"
+
+#include <cstddef>
+
+namespace tilewright::c_api {
+"""
+
+OPERATORS_BEGIN = """// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// The functions of the operators of the C interface; those of another form are in the files beside this one.
+#include "ops/c_api/handles.h"
+
+namespace c_api = tilewright::c_api;
+"""
+
+HANDLES_BEGIN = """// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// What the handles of the operators of the C interface are.
+#pragma once
+
+#include "ops/c_api/convert.h"
+#include "ops/c_api/operator.h"
+"""
+
+
+def shape(description, item):
+    text = f"\ntemplate <>\nstruct Version<{item.name}> {{\n"
+    if item.cpp not in ("", "*"):
+        text += f"  using Cpp = {item.cpp};\n"
+    text += f'  static constexpr const char* kName = "{item.name}";\n'
+    inner = [f'{{offsetof({item.name}, {m.name}), &Version<{m.struct}>::kShape, "{m.name}"}}'
+             for m in item.members if m.struct]
+    if inner:
+        text += f"  static constexpr Inner kInner[] = {{{', '.join(inner)}}};\n"
+    text += f"  static constexpr Shape kShape = {{kName, sizeof({item.name}), {'kInner' if inner else '{}'}}};\n"
+    text += f"  static {item.name} defaults() {{\n    {item.name} c = {{}};\n    c.struct_bytes = sizeof c;\n"
+    for member in item.members:
+        if member.struct:
+            text += f"    c.{member.name} = Version<{member.struct}>::defaults();\n"
+        elif member.default:
+            text += f"    c.{member.name} = {member.default};\n"
+    return text + "    return c;\n  }\n};\n"
+
+
+def convert_member(member):
+    c, p = f"c.{member.name}", f"p.{member.cpp}"
+    if member.struct:
+        return f'assign({c}, {p}, at.in("{member.name}"));'
+    if member.enum:
+        choices = ", ".join(f'{{{name}, {member.cpp_enum}::{cpp}, "{name}"}}' for name, cpp in member.choices)
+        absent = f"if ({c} != TW_ABSENT) " if member.kind.startswith("dtype?") else ""
+        return f'{absent}{p} = choose<{member.cpp_enum}>({c}, {{{choices}}}, at, "{member.name}");'
+    if member.kind == "text":
+        return f"if ({c} != nullptr) {p} = {c};"
+    if member.kind.endswith("?"):
+        return f"if ({c} != 0) {p} = {c};"
+    return f"{p} = {c} != 0;" if member.kind == "flag" else f"{p} = {c};"
+
+
+def conversion(item):
+    members = [m for m in item.members if m.kind != "reserved"]
+    if item.cpp == "*":
+        names = ", ".join(m.name for m in members)
+        lines = [f"  auto& [{names}] = p;"] + [f"  {m.name} = c.{m.name};" for m in members]
+        head = f"template <class Cpp>\nvoid assign(const {item.name}& c, Cpp& p, const Where&) {{\n"
+    else:
+        lines = ["  " + convert_member(m) for m in members]
+        at = " at" if any(m.struct or m.enum for m in members) else ""
+        head = f"inline void assign(const {item.name}& c, {item.cpp}& p, const Where&{at}) {{\n"
+    return "\n" + head + "\n".join(lines) + "\n}\n"
+
+
+def write_convert(description):
+    text = CONVERT_BEGIN % "\n".join(f'#include "tilewright/{name}.h"' for name in HEADERS)
+    for item in description.structs.values():
+        text += shape(description, item)
+        if item.cpp:
+            text += conversion(item)
+    return text + "\n}  // namespace tilewright::c_api\n"
+
+
+def write_handles(description):
+    text = HANDLES_BEGIN
+    for item in description.of(Operator):
+        text += f"\nstruct {item.name} : tilewright::c_api::Made<tilewright::{item.cpp}> {{\n"
+        text += "  using Made::Made;\n};\n"
+    return text
+
+
+def body_of_query(item, result, expression):
+    if expression == "plan_text()":
+        return f"return c_api::plan_text({item.word});"
+    if result == "const char*":
+        return f'return {item.word} == nullptr ? "" : {item.word}->op.{expression}.c_str();'
+    return f"return {item.word} == nullptr ? 0 : {item.word}->op.{expression};"
+
+
+def write_operators(description):
+    text = OPERATORS_BEGIN
+    for item in description.structs.values():
+        text += (f"\nvoid {item.name}_set_defaults({item.name}* given) {{\n"
+                 f"  c_api::set_defaults(given);\n}}\n")
+    for item in description.of(Operator):
+        functions = {name: (result, ", ".join(parameters))
+                     for _, result, name, parameters in operator_functions(item)}
+
+        def define(name, body):
+            result, parameters = functions[f"{item.name}_{name}"]
+            return f"\n{result} {item.name}_{name}({parameters}) {{\n  {body}\n}}\n"
+
+        given = f', {item.problem_word}, "{item.problem_word}"' if item.problem else ""
+        text += define("create", f'return c_api::create_on("{item.name}_create", {item.on_word}, "{item.on_word}"'
+                                 f'{given}, {item.word}, "{item.word}");')
+        text += define("destroy", f"delete {item.word};")
+        for result, name, expression, _ in item.queries:
+            text += define(name, body_of_query(item, result, expression))
+        for method, _, by_position, _ in item.calls:
+            values = ", ".join(f"a.{name}" for name in by_position)
+            body = f"op.{method}({values})" if by_position else f"op.{method}(a)"
+            kind = "call" if not by_position else "call_with"
+            text += define(method, f'return c_api::{kind}("{item.name}_{method}", {item.word}, "{item.word}", '
+                                   f"arguments, [](const auto& op, const auto& a) {{ {body}; }});")
+    return text
