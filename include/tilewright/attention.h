@@ -2,15 +2,14 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tilewright {
 
@@ -92,41 +91,15 @@ struct AttentionProblem {
   Fp8Options fp8 = {};
 };
 
-/// One kernel that could do it, or not.
-struct AttentionCandidate {
-  std::string name;    ///< "k6"
-  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
-  bool is_possible = false;
-  /// What the choice goes by: expected from rates measured on an H200, for a B200 from counts.
-  double cost_us = 0;
-};
-
-/// One kernel launch of a plan.
-struct AttentionLaunch {
-  std::string entry;  ///< as `tilewright kernels` lists it
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t shared_bytes = 0;  ///< dynamic
-};
-
-/// What will be launched: made from the problem and the properties of the device alone, without
-/// touching either.
-struct AttentionPlan {
-  AttentionProblem problem;  ///< with all defaults filled in
-  std::string kernel;        ///< name of the chosen candidate
-  std::vector<AttentionCandidate> candidates;
-  std::vector<AttentionLaunch> launches;  ///< in order; none if there are no queries
-  int tile_queries = 0, tile_keys = 0;    ///< of a CTA, and of its steps
-  std::size_t workspace_bytes = 0;        ///< 256-byte aligned device memory that run() needs
-  /// Of the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences
-  /// are on the device: there it is that of equally long ones.
-  double flops = 0;
-  double bytes = 0;  ///< each operand once
+/// Costs are expected from rates measured on an H200, for a B200 from counts. flops are those of
+/// the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences are on
+/// the device: there they are those of equally long ones.
+struct AttentionPlan : Plan {
+  AttentionProblem problem;             ///< with all defaults filled in
+  int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of its steps
   /// In e4m3: what kAuto became, and why.
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
   std::string accumulation_reason;
-
-  /// A few lines: problem, kernel, tiles, grid, workspace, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses, and the stream to work on.

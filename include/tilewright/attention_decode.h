@@ -3,16 +3,15 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/rotary.h"
 #include "tilewright/tensor.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tilewright {
 
@@ -83,37 +82,14 @@ struct AttentionDecodeProblem {
   std::string kernel = "auto";
 };
 
-/// One kernel that could do it, or not.
-struct AttentionDecodeCandidate {
-  std::string name;    ///< "r16": 16 rows of (query, head) at a time; "r16_tma": keys by TMA
-  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
-  bool is_possible = false;
-  double cost_us = 0;  ///< what the choice goes by: with full caches
-};
-
-/// One kernel launch of a plan.
-struct AttentionDecodeLaunch {
-  std::string step;   ///< "append", "attend"
-  std::string entry;  ///< as `tilewright kernels` lists it
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t shared_bytes = 0;  ///< dynamic
-};
-
-/// What will be launched: made from the problem and the properties of the device alone.
-struct AttentionDecodePlan {
+/// Costs, flops and bytes are those of full caches. Kernels: "r16" takes 16 rows of (query, head)
+/// at a time, "r16_tma" has keys copied by TMA.
+struct AttentionDecodePlan : Plan {
   AttentionDecodeProblem problem;  ///< with all defaults filled in
-  std::string kernel;              ///< name of the chosen candidate
-  std::vector<AttentionDecodeCandidate> candidates;
-  std::vector<AttentionDecodeLaunch> launches;  ///< in order; none if there are no queries
   int tile_rows = 0;  ///< (query, head) pairs of a KV head that are multiplied at a time
   int passes = 0;     ///< over the keys: rows of a KV head / tile_rows
   int groups = 0;     ///< of CTAs that share the keys
   int cluster = 1;    ///< CTAs of a group: they merge in shared memory what each has of a tile
-  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
-  double flops = 0, bytes = 0;      ///< with full caches
-
-  /// A few lines: problem, kernel, launches, workspace, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses, and the stream to work on.

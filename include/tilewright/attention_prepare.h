@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/attention.h"
+#include "tilewright/plan.h"
 #include "tilewright/rotary.h"
 
 #include <cstddef>
@@ -47,18 +48,12 @@ struct AttentionPrepareProblem {
   bool has_positions = false;
 };
 
-/// What run() will do and needs: made from the problem and the device alone.
-struct AttentionPreparePlan {
+/// There is nothing to choose, and nothing is multiplied.
+struct AttentionPreparePlan : Plan {
   AttentionPrepareProblem problem;  ///< with all defaults filled in
-  std::vector<AttentionLaunch> launches;
   std::size_t q8_bytes = 0, k8_bytes = 0, v8_bytes = 0;
   std::size_t num_q_descales = 0, num_k_descales = 0, num_v_descales = 0;
   std::size_t num_v_descale_max = 0;  ///< kBlock: batch * kv_heads
-  std::size_t workspace_bytes = 0;    ///< 256-byte aligned device memory that run() needs
-  double bytes = 0;                   ///< read and written
-
-  /// A few lines.
-  std::string to_string() const;
 };
 
 /// Device addresses. What has no rows may be null.

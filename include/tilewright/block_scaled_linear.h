@@ -3,13 +3,12 @@
 #pragma once
 
 #include "tilewright/linear.h"
+#include "tilewright/plan.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace tilewright {
 
@@ -67,21 +66,13 @@ struct BlockScaledProblem {
   std::string kernel = "auto";                      ///< or a tile that a plan lists
 };
 
-/// What will be launched: made from the weight's shape, the problem and the properties of the
-/// device alone, without touching any.
-struct BlockScaledPlan {
+/// Made from the weight's shape as well. Candidates are tiles, "2cta_n256"; their costs are
+/// counted, not measured. flops are 2 m n k; bytes those of weight, x, out and scales.
+struct BlockScaledPlan : Plan {
   BlockScaledWeightInfo weight;
   BlockScaledProblem problem;                       ///< with all defaults filled in
-  std::string kernel;                               ///< name of the chosen candidate: "2cta_n256"
-  std::vector<LinearCandidate> candidates;          ///< costs are counted, not measured
-  std::vector<LinearLaunch> launches;               ///< one; none if m = 0
   std::size_t x_bytes = 0, x_scales_bytes = 0;      ///< what run() reads
   std::size_t out_bytes = 0, out_scales_bytes = 0;  ///< what it writes; scales of kF4
-  double flops = 0;                                 ///< 2 m n k
-  double bytes = 0;                                 ///< weight, x, out and scales, each once
-
-  /// A few lines: problem, tile, grid, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses, tensor scales, and the stream to work on.

@@ -3,15 +3,14 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tilewright {
 
@@ -140,36 +139,11 @@ struct LinearProblem {
   std::string kernel = "auto";                ///< or a name that a plan lists
 };
 
-/// One kernel that could do it, or not.
-struct LinearCandidate {
-  std::string name;    ///< "band"
-  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
-  bool is_possible = false;
-  double cost_us = 0;  ///< what the choice goes by: expected from rates measured on an H200
-};
-
-/// One kernel launch of a plan.
-struct LinearLaunch {
-  std::string entry;  ///< as `tilewright kernels` lists it
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t cluster = 1;       ///< CTAs along x
-  std::uint32_t shared_bytes = 0;  ///< dynamic
-};
-
-/// What will be launched: made from the weight's shape, the problem and the properties of the
-/// device alone, without touching any.
-struct LinearPlan {
+/// Made from the weight's shape as well. It holds for m rows: another m is another plan, of the
+/// same weight. Costs are expected from rates measured on an H200; flops are 2 m n k.
+struct LinearPlan : Plan {
   LinearWeightInfo weight;
   LinearProblem problem;  ///< with all defaults filled in
-  std::string kernel;     ///< name of the chosen candidate
-  std::vector<LinearCandidate> candidates;
-  std::vector<LinearLaunch> launches;  ///< in order; none if m = 0
-  std::size_t workspace_bytes = 0;     ///< 256-byte aligned device memory that run() needs
-  double flops = 0;                    ///< 2 m n k
-  double bytes = 0;                    ///< weight, x and out, each once
-
-  /// A few lines: problem, kernel, grid, workspace, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses, and the stream to work on.

@@ -4,9 +4,9 @@
 
 #include "tilewright/device.h"
 #include "tilewright/linear.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -107,39 +107,14 @@ struct MoeProblem {
   std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8"
 };
 
-/// One way to do it, or not.
-struct MoeCandidate {
-  std::string name;
-  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
-  bool is_possible = false;
-  double cost_us = 0;  ///< what the choice goes by
-};
-
-/// One kernel launch of a plan.
-struct MoeLaunch {
-  std::string step;   ///< "route", "permute", "scatter", "gate_up", "quantize", "down", "combine"
-  std::string entry;  ///< as `tilewright kernels` lists it
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t cluster = 1;       ///< CTAs along x
-  std::uint32_t shared_bytes = 0;  ///< dynamic
-};
-
-/// What will be launched: made from the experts' shape, the problem and the properties of the
-/// device alone, without touching any.
-struct MoePlan {
+/// Made from the experts' shape as well. It holds for that many tokens: another number is another
+/// plan, of the same experts. flops are 6 * hidden * inter for every token and expert of it; bytes
+/// those of the experts that uniform routing is expected to visit, x, h twice, and out. Steps:
+/// "route", "permute", "scatter", "gate_up", "quantize", "down", "combine".
+struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
-  std::string kernel;  ///< name of the chosen candidate
-  std::vector<MoeCandidate> candidates;
-  std::vector<MoeLaunch> launches;  ///< in order; none if there are no tokens
-  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
-  double flops = 0;                 ///< 6 * hidden * inter for every token and expert of it
-  /// Each operand once: experts that uniform routing is expected to visit, x, h twice, out.
-  double bytes = 0;
   double expected_experts = 0;  ///< that are visited, with the shared one
-
-  /// A few lines: problem, kernel, launches, workspace, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses, and the stream to work on.

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,21 +45,14 @@ struct QuantizeProblem {
   bool has_encode_scale_address = false;  ///< nvfp4: G is read from the device
 };
 
-/// What run() will do and needs: made from the problem and the device alone.
-struct QuantizePlan {
-  QuantizeProblem problem;  ///< with all defaults filled in
-  std::string entry;        ///< as `tilewright kernels` lists it; empty if there is nothing to do
-  std::array<std::uint32_t, 3> grid = {}, block = {};
-  bool is_cooperative = false;
+/// There is nothing to choose. bytes are those of numbers, codes and scales.
+struct QuantizePlan : Plan {
+  QuantizeProblem problem;          ///< with all defaults filled in
+  bool is_cooperative = false;      ///< the launch: its CTAs wait for each other
   std::int64_t code_row_bytes = 0;  ///< codes are [out_rows, out_cols], 4-bit ones two a byte
   std::size_t code_bytes = 0, scale_bytes = 0;
   std::int64_t scale_rows = 0, scale_cols = 0;  ///< of the plain order
   int bytes_per_scale = 1;                      ///< 4: fp32
-  std::size_t workspace_bytes = 0;              ///< 256-byte aligned device memory
-  double bytes = 0;                             ///< numbers, codes and scales once: the floor
-
-  /// A few lines.
-  std::string to_string() const;
 };
 
 /// Addresses: on the device for Quantize::run, on the host for quantize_on_host.

@@ -3,14 +3,13 @@
 
 #include "tilewright/cache.h"
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace tilewright {
 
@@ -66,39 +65,13 @@ struct SparseAttentionProblem {
 SparseAttentionProblem sparse_prefill_problem(std::int64_t tokens, std::int64_t heads,
                                               std::int64_t num_rows, std::int64_t topk);
 
-/// One kernel that could do it, or not.
-struct SparseAttentionCandidate {
-  std::string name;
-  std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
-  bool is_possible = false;
-  double cost_us = 0;  ///< what the choice goes by
-};
-
-/// One kernel launch of a plan.
-struct SparseAttentionLaunch {
-  std::string step;   ///< "schedule", "attend", "combine"
-  std::string entry;  ///< as `tilewright kernels` lists it
-  std::array<std::uint32_t, 3> grid, block;
-  std::uint32_t cluster = 1;       ///< CTAs along x
-  std::uint32_t shared_bytes = 0;  ///< dynamic
-};
-
-/// What will be launched: made from the problem and the properties of the device alone.
-struct SparseAttentionPlan {
+/// flops and bytes are those of full lists: 2 * 1024 for each head, query and entry; rows of all
+/// lists, q and out.
+struct SparseAttentionPlan : Plan {
   SparseAttentionProblem problem;  ///< with all defaults filled in
-  std::string kernel;              ///< name of the chosen candidate
-  std::vector<SparseAttentionCandidate> candidates;
-  std::vector<SparseAttentionLaunch> launches;  ///< in order; none if there are no queries
-  int groups = 0;                               ///< CTAs or clusters that share the work
+  int groups = 0;                  ///< CTAs or clusters that share the work
   int head_slots = 0;         ///< heads that the kernel multiplies; beyond `heads` they are padding
   bool has_schedule = false;  ///< else groups take whole queries in turn
-  std::size_t workspace_bytes = 0;  ///< 256-byte aligned device memory that run() needs
-  /// With full lists: 2 * 1024 for each head, query and entry.
-  double flops = 0;
-  double bytes = 0;  ///< rows of all lists, q and out
-
-  /// A few lines: problem, kernel, launches, workspace, and why not the others.
-  std::string to_string() const;
 };
 
 /// Device addresses of a list.

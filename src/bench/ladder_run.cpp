@@ -49,7 +49,7 @@ json problem_json(const AttentionProblem& p) {
 
 json launch_json(const AttentionPlan& plan) {
   json launches = json::array();
-  for (const AttentionLaunch& l : plan.launches)
+  for (const Launch& l : plan.launches)
     launches.push_back({{"entry", l.entry},
                         {"grid", l.grid},
                         {"block", l.block},
@@ -128,7 +128,7 @@ class LadderRunner {
 
   // Modules stay loaded from one shape to the next.
   void hold(const AttentionPlan& plan) {
-    for (const AttentionLaunch& launch : plan.launches) {
+    for (const Launch& launch : plan.launches) {
       if (!held_.contains(launch.entry))
         held_.emplace(launch.entry, device::load_kernel(device_.internal(), launch.entry));
     }

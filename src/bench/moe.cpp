@@ -9,7 +9,7 @@
 #include "formats/minifloat.h"
 #include "ops/moe/bind.h"
 #include "ops/moe/problem.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 #include "report/time_summary.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"

@@ -5,6 +5,7 @@
 #include "base/safetensors_writer.h"
 #include "cli/tool/command.h"
 #include "cli/tool/fp8_options.h"
+#include "cli/tool/plan_options.h"
 #include "formats/minifloat.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
@@ -31,7 +32,8 @@ struct AttentionArgs {
   AttentionInput input;
   Fp8Args fp8;
   std::string out, lse_out;
-  bool check = false, plan_only = false;
+  bool check = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -68,15 +70,6 @@ void write_results(const AttentionArgs& args, const AttentionProblem& p,
     write_tensor(args.lse_out, "lse",
                  contiguous_view(static_cast<const void*>(lse.data()), DType::kF32, shape));
   }
-}
-
-nlohmann::json plan_json(const AttentionPlan& plan) {
-  nlohmann::json candidates = nlohmann::json::array();
-  for (const AttentionCandidate& c : plan.candidates)
-    candidates.push_back({{"name", c.name}, {"possible", c.is_possible}, {"reason", c.reason}});
-  return {{"kernel", plan.kernel},    {"text", plan.to_string()},
-          {"candidates", candidates}, {"workspace_bytes", plan.workspace_bytes},
-          {"flops", plan.flops},      {"bytes", plan.bytes}};
 }
 
 void print_attention(const nlohmann::json& report, const Style& style) {
@@ -147,15 +140,16 @@ void run_attention(const AttentionArgs& args, Context& context) {
   data.problem.has_lse = !args.lse_out.empty() || args.check;
   const AttentionProblem problem = device_problem(args, data.problem);
   nlohmann::json report = {{"device", device.description()}};
-  if (args.plan_only) {
-    report["plan"] = plan_json(counted_plan(plan_attention(device, problem), data));
+  if (args.plan.only) {
+    report["plan"] =
+        plan_json(counted_plan(plan_attention(device, problem), data), args.plan, context);
     return context.json ? print_json(report) : print_attention(report, context.style());
   }
   const Attention attention(device, problem);
   draw_operands(args.input, data);
   data.problem = ops::complete_attention_problem(data.problem);
   const AttentionPlan plan = counted_plan(attention.plan(), data);
-  report["plan"] = plan_json(plan);
+  report["plan"] = plan_json(plan, args.plan, context);
   AttentionBench bench(device, data);
   if (ops::attention_is_e4m3(problem))
     bench.round_operands(ops::prepare_problem_of(data.problem, problem.fp8, args.fp8.is_rotated));
@@ -248,7 +242,7 @@ void add_attention(CLI::App& app, Context& context) {
                    "write the log sum exp: [batch, heads, rows], packed [heads, rows]")
       ->type_name("FILE");
   command->add_flag("--check", args->check, "compare every row with the float64 reference");
-  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->capture_default_str()
       ->type_name("N")

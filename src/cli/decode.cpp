@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/tool/command.h"
+#include "cli/tool/plan_options.h"
 #include "report/operator_report.h"
 #include "verify/decode_device.h"
 #include "verify/device_facts.h"
@@ -24,7 +25,8 @@ struct DecodeArgs {
   std::string dtype = "bf16", kv = "bf16", lengths = "full", rotary = "none";
   std::int64_t keys = 500, page_size = 0, check_sequences = 2;
   double scale = 0;
-  bool check = false, plan_only = false;
+  bool check = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -61,12 +63,12 @@ void run_decode(const DecodeArgs& args, Context& context) {
   const Device device = Device::open(context.device);
   const DecodeData data = make_decode_data(args);
   json report = {{"device", device.description()}};
-  if (args.plan_only) {
-    report["plan"] = plan_summary(plan_attention_decode(device, data.problem));
+  if (args.plan.only) {
+    report["plan"] = plan_json(plan_attention_decode(device, data.problem), args.plan, context);
     return context.json ? print_json(report) : print_decode(report, context.style());
   }
   const AttentionDecode decode(device, data.problem);
-  report["plan"] = plan_summary(decode.plan());
+  report["plan"] = plan_json(decode.plan(), args.plan, context);
   DecodeOperands operands(device, data, args.runs > 0 ? decode_cold_sets(device, data) : 1);
   operands.prepare(decode.plan());
   operands.run(decode, 0);
@@ -142,7 +144,7 @@ void add_decode(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->capture_default_str()
       ->type_name("N");
-  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_option("--runs", args->runs, "timed runs on a GPU, with cold caches")
       ->check(quiet(CLI::Range(0, 10000)))
       ->capture_default_str()

@@ -1,5 +1,6 @@
 // tilewright indexer: DeepSeek-V4's lightning indexer on drawn operands.
 #include "cli/tool/command.h"
+#include "cli/tool/plan_options.h"
 #include "report/operator_report.h"
 #include "verify/device_facts.h"
 #include "verify/indexer_device.h"
@@ -19,7 +20,8 @@ struct IndexerArgs {
   IndexShape shape = {.heads = 16, .topk = 64};
   std::string format = "fp8", lengths = "full";
   std::int64_t check_tokens = 8;
-  bool check = false, plan_only = false;
+  bool check = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -53,7 +55,7 @@ void run_indexer(const IndexerArgs& args, Context& context) {
   const IndexData data = draw_index(shape, 0, 1, 1);
   const Indexer indexer(device, data.problem);
   json report = {{"device", device.description()}, {"plan", plan_indexer(indexer, data)}};
-  if (!args.plan_only) {
+  if (!args.plan.only) {
     const IndexOperands operands(device, data, indexer);
     indexer.run(operands.arguments(0));
     operands.stream().synchronize();
@@ -109,7 +111,7 @@ void add_indexer(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->capture_default_str()
       ->type_name("N");
-  command->add_flag("--plan", args->plan_only, "say what would run; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->check(quiet(CLI::Range(0, 10000)))
       ->capture_default_str()

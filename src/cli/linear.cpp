@@ -4,6 +4,7 @@
 #include "base/npy.h"
 #include "base/safetensors.h"
 #include "cli/tool/command.h"
+#include "cli/tool/plan_options.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
@@ -29,7 +30,8 @@ struct LinearArgs {
   std::string input, weight = "weight", x, format = "nvfp4", activations = "bf16", kernel = "auto",
                      scales = "auto", out;
   std::int64_t m = 16, n = 512, k = 512, rows = 64;
-  bool f32 = false, check = false, plan_only = false, accuracy = false;
+  bool f32 = false, check = false, accuracy = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -83,15 +85,6 @@ LinearProblem make_problem(const LinearArgs& args, std::int64_t m) {
   if (args.scales == "row") problem.activation_scales = ActivationScales::kRow;
   if (args.scales == "128") problem.activation_scales = ActivationScales::kBlock128;
   return problem;
-}
-
-json plan_json(const LinearPlan& plan) {
-  json candidates = json::array();
-  for (const LinearCandidate& c : plan.candidates)
-    candidates.push_back({{"name", c.name}, {"possible", c.is_possible}, {"reason", c.reason}});
-  return {{"kernel", plan.kernel},    {"text", plan.to_string()},
-          {"candidates", candidates}, {"workspace_bytes", plan.workspace_bytes},
-          {"flops", plan.flops},      {"bytes", plan.bytes}};
 }
 
 std::string errors_text(const json& e) {
@@ -161,14 +154,15 @@ void run_linear(const LinearArgs& args, Context& context) {
   json report = {{"device", device.description()}, {"weight", data.origin}};
   const LinearActivations activations = parse_activations(args.activations);
   const LinearProblem problem = make_problem(args, m);
-  if (args.plan_only) {
+  if (args.plan.only) {
     report["plan"] =
-        plan_json(plan_linear(device, {data.source.format, activations, data.n, data.k}, problem));
+        plan_json(plan_linear(device, {data.source.format, activations, data.n, data.k}, problem),
+                  args.plan, context);
     return context.json ? print_json(report) : print_linear(report, context.style());
   }
   const LinearWeight weight = prepare(device, data, activations, report);
   const Linear linear(weight, problem);
-  report["plan"] = plan_json(linear.plan());
+  report["plan"] = plan_json(linear.plan(), args.plan, context);
   LinearBench bench(device, data.k, x, linear.plan());
   bench.enqueue(linear);
   bench.synchronize();
@@ -283,7 +277,7 @@ void add_linear(CLI::App& app, Context& context) {
   command->add_flag("--f32", args->f32, "results in fp32 instead of bf16");
   command->add_option("--out", args->out, "write the result as float32 .npy")->type_name("FILE");
   command->add_flag("--check", args->check, "compare with float64");
-  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_flag("--accuracy", args->accuracy, "every format and kernel on this weight");
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->capture_default_str()

@@ -1,5 +1,6 @@
 // tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
 #include "cli/tool/command.h"
+#include "cli/tool/plan_options.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
@@ -23,7 +24,8 @@ struct MoeArgs {
   MoeLayerSource layer;
   std::string activations = "bf16", kernel = "auto", routing = "logits";
   std::int64_t tokens = 7;
-  bool check = false, plan_only = false;
+  bool check = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -115,8 +117,8 @@ void run_moe(const MoeArgs& args, Context& context) {
   MoeWeightsInfo info = layer.info;
   info.activations = args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
   json report = {{"device", device.description()}, {"layer", layer.name}};
-  report["plan"] = plan_summary(plan_moe(device, info, problem));
-  if (args.plan_only) return context.json ? print_json(report) : print_moe(report, context.style());
+  report["plan"] = plan_json(plan_moe(device, info, problem), args.plan, context);
+  if (args.plan.only) return context.json ? print_json(report) : print_moe(report, context.style());
   draw_moe_weights(layer);
   const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
   const MoeWeights weights = MoeWeights::prepare(device, layer.source(), info.activations);
@@ -175,11 +177,11 @@ void add_moe(CLI::App& app, Context& context) {
       ->check(quiet(CLI::IsMember({"logits", "given"})))
       ->capture_default_str()
       ->type_name("logits|given");
-  command->add_option("--kernel", args->kernel, "auto, band, wide or wide8")
+  command->add_option("--kernel", args->kernel, "auto, or one that --plan lists")
       ->capture_default_str()
       ->type_name("NAME");
   command->add_flag("--check", args->check, "compare every token with the float64 reference");
-  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->check(quiet(CLI::Range(0, 10000)))
       ->capture_default_str()

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/tool/command.h"
+#include "cli/tool/plan_options.h"
 #include "report/operator_report.h"
 #include "verify/device_facts.h"
 #include "verify/sparse_device.h"
@@ -30,7 +31,8 @@ struct SparseArgs {
                        .invalid = 0.05};
   std::int64_t batch = 2, page_size = 64, check_queries = 8;
   double scale = 0;
-  bool check = false, plan_only = false;
+  bool check = false;
+  PlanArgs plan;
   int runs = 20;
 };
 
@@ -76,12 +78,12 @@ void run_sparse(const SparseArgs& args, Context& context) {
   const Device device = Device::open(context.device);
   const SparseData data = make_sparse_data(args);
   json report = {{"device", device.description()}};
-  if (args.plan_only) {
-    report["plan"] = plan_summary(plan_sparse_attention(device, data.problem));
+  if (args.plan.only) {
+    report["plan"] = plan_json(plan_sparse_attention(device, data.problem), args.plan, context);
     return context.json ? print_json(report) : print_sparse(report, context.style());
   }
   const SparseAttention attention(device, data.problem);
-  report["plan"] = plan_summary(attention.plan());
+  report["plan"] = plan_json(attention.plan(), args.plan, context);
   SparseOperands operands(device, data);
   operands.prepare(attention.plan());
   attention.run(operands.arguments(0));
@@ -152,7 +154,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->capture_default_str()
       ->type_name("N");
-  command->add_flag("--plan", args->plan_only, "say what would run, and why; run nothing");
+  add_plan_options(*command, args->plan);
   command->add_option("--runs", args->runs, "timed runs on a GPU")
       ->check(quiet(CLI::Range(0, 10000)))
       ->capture_default_str()

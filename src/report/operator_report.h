@@ -9,16 +9,6 @@
 
 namespace tilewright::cli {
 
-/// Of any operator's plan.
-template <class Plan>
-nlohmann::json plan_summary(const Plan& plan) {
-  return {{"kernel", plan.kernel},
-          {"text", plan.to_string()},
-          {"workspace_bytes", plan.workspace_bytes},
-          {"flops", plan.flops},
-          {"bytes", plan.bytes}};
-}
-
 /// Median and bounds of it (summarize()), with the samples themselves.
 nlohmann::json time_summary(const std::vector<double>& samples_us);
 

@@ -15,6 +15,7 @@ namespace tilewright {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kDevice = "--device sim:h200 ";
 
@@ -169,7 +170,11 @@ TEST_F(AttentionTool, SpeaksJson) {
 
 TEST_F(AttentionTool, ExplainsThePlanWithoutRunning) {
   const Outcome plan = attention("--plan --kernel auto");
-  EXPECT_THAT(plan.out, HasSubstr("not k1: it is expected to take"));
+  EXPECT_THAT(plan.out, Not(HasSubstr("not k1:")));
+  EXPECT_THAT(plan.out, HasSubstr(" more: --all\n"));
+  const Outcome whole = attention("--plan --all");
+  EXPECT_THAT(whole.out, HasSubstr("not k1: it is expected to take"));
+  EXPECT_THAT(whole.out, Not(HasSubstr("more: --all")));
   const Outcome refused = attention("--plan --kernel k2 --softcap 3");
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.err, HasSubstr("kernel k2 does not support a softcap. Possible here: k5"));

@@ -3,6 +3,7 @@
 #include "base/safetensors_writer.h"
 #include "tests/cli/run_tool.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@ namespace tilewright {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kLinear = "--device sim:h200 linear ";
 
@@ -42,6 +44,13 @@ TEST_F(LinearTool, PlansWithoutRunning) {
   EXPECT_FALSE(report["plan"]["kernel"].get<std::string>().empty());
   EXPECT_GT(report["plan"]["candidates"].size(), 5u);
   EXPECT_EQ(report["plan"]["flops"], 2.0 * 8 * 7168 * 7168);
+  EXPECT_FALSE(report["plan"]["launches"].empty());
+  EXPECT_THAT(report["plan"]["text"].get<std::string>(), HasSubstr("not wide_e4m3"));
+  // On a terminal: problem, kernel, launch, workspace, work, three others, and how many more.
+  const Outcome small = run_tool(kLinear + std::string("--m 1 --n 256 --k 256 --plan"));
+  EXPECT_EQ(std::ranges::count(small.out, '\n'), 9) << small.out;
+  EXPECT_THAT(small.out, HasSubstr(" more: --all\n"));
+  EXPECT_THAT(small.out, Not(HasSubstr("1.00 times")));
 }
 
 // The names that ModelOpt and DeepSeek give the parts of a weight.

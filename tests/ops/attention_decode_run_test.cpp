@@ -3,7 +3,7 @@
 #include "device/graph.h"
 #include "ops/decode/bind.h"
 #include "ops/decode/kernels.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 #include "tests/ops/attention_decode_case.h"
 #include "tests/ops/hopper_test.h"
 

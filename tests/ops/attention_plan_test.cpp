@@ -147,7 +147,7 @@ TEST_F(AttentionPlanTest, EveryCandidateIsChosenPossibleOrExplained) {
     const AttentionPlan plan =
         make_attention_plan(h200(), with(kGood, [&](auto& p) { p.head_dim = head_dim; }));
     EXPECT_EQ(plan.candidates.size(), attention_kernels().size());
-    for (const AttentionCandidate& candidate : plan.candidates) {
+    for (const Candidate& candidate : plan.candidates) {
       EXPECT_EQ(candidate.reason.empty(), candidate.name == plan.kernel) << candidate.name;
     }
   }
@@ -171,12 +171,12 @@ TEST_F(AttentionPlanTest, SaysWhyNothingFits) {
     return std::string("nothing was thrown");
   };
   EXPECT_THAT(message(h200(), with(kGood, [](auto& p) { p.head_dim = 96; })),
-              HasSubstr("k6 exists for head_dim 64, 128, 256"));
+              HasSubstr("k5, k6, k7, k8: exists for head_dim 64, 128, 256"));
   device::DeviceInfo b300 = h200();
   b300.name = "NVIDIA B300";
   b300.compute_capability = 103;
   EXPECT_THAT(message(b300, kGood),
-              HasSubstr("k6 is for sm_90a; NVIDIA B300 has compute capability 10.3"));
+              HasSubstr("k8: is for sm_90a; NVIDIA B300 has compute capability 10.3"));
   EXPECT_THAT(message(b300, with(kGood, [](auto& p) { p.kernel = "k6"; })),
               HasSubstr("kernel k6 is for sm_90a"));
 }

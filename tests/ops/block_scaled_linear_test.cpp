@@ -44,8 +44,9 @@ TEST(BlockScaledPlanTest, TakesTheTileThatCostsLeastByCount) {
   EXPECT_EQ(large.launches.at(0).grid[0], 148u);  // 512 tiles, 37 clusters of 4
   EXPECT_EQ(large.launches.at(0).cluster, 4u);
   EXPECT_EQ(large.candidates.size(), std::size(kernels::kBlockScaledTiles));
-  EXPECT_THAT(large.to_string(), HasSubstr("not 2cta_n256: it takes as long, and L2 reads out 1."));
-  EXPECT_THAT(large.to_string(), HasSubstr("not 1cta_n64: it takes 2."));
+  EXPECT_THAT(large.to_string(),
+              HasSubstr("not 2cta_n256: it is expected to take as long, and L2 reads out 1."));
+  EXPECT_THAT(large.to_string(), HasSubstr("not 1cta_n64: it is expected to take 2."));
 }
 
 // The bounds of docs/notes/2026-11-22-sm100-gemm.md, counted by the simulator: two clusters, two
@@ -92,11 +93,11 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
   EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.out_row_bytes = 100}),
               HasSubstr("out_row_bytes = 100; expected a multiple of 2, at least 128 for n = 64"));
   EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.kernel = "3cta"}),
-              HasSubstr("kernel = \"3cta\"; expected auto or one of 1cta_n64, 1cta_n128"));
+              HasSubstr("kernel \"3cta\"; expected one of auto, 1cta_n64, 1cta_n128"));
   EXPECT_THAT(message_of([&] {
                 make_block_scaled_plan(h200(), {WeightFormat::kNvfp4, 64, 64}, {});
               }),
-              HasSubstr("NVIDIA H200 has compute capability 9.0; these kernels are for 10.0"));
+              HasSubstr("is for sm_100a; NVIDIA H200 has compute capability 9.0\nTake a B200"));
 }
 
 class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {

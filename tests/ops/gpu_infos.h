@@ -23,6 +23,10 @@ inline device::DeviceInfo b200() {
   info.name = "NVIDIA B200";
   info.compute_capability = 100;
   info.num_sms = 148;
+  info.registers_per_sm = 65536;
+  info.shared_per_block_optin_bytes = 232448;
+  info.shared_per_sm_bytes = 233472;
+  info.shared_per_block_reserved_bytes = 1024;
   info.clock_khz = 1965000;
   info.memory_clock_khz = 3996000;
   info.memory_bus_bits = 8192;

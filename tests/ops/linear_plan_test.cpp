@@ -40,7 +40,7 @@ TEST_F(LinearPlanTest, HasARegimeForFewAndForManyRows) {
 TEST_F(LinearPlanTest, SaysWhyNotTheOthers) {
   const LinearPlan plan = make_linear_plan(h200(), kW4A8, {.m = 256});
   std::set<std::string> names;
-  for (const LinearCandidate& c : plan.candidates) {
+  for (const Candidate& c : plan.candidates) {
     EXPECT_TRUE(names.insert(c.name).second) << c.name << " twice";
     EXPECT_EQ(c.reason.empty(), c.name == plan.kernel) << c.name << ": " << c.reason;
   }
@@ -92,7 +92,7 @@ TEST_F(LinearPlanTest, GridsFitTheDevice) {
         // These have a cluster for each tile.
         if (kernel->name().starts_with("wide_e4m3") && kernel->name().ends_with("_s2")) continue;
         kernel->lay_out(h200(), plan);
-        const LinearLaunch& launch = plan.launches.back();
+        const Launch& launch = plan.launches.back();
         const std::uint32_t ctas = launch.shared_bytes <= 114 * 1024 ? 2 : 1;
         EXPECT_LE(launch.grid[0] / launch.cluster, resident_clusters(h200(), launch.cluster, ctas))
             << kernel->name() << ", m " << m;

@@ -195,7 +195,7 @@ class LinearRunTest : public HopperTest<LinearRunTest> {
     const LinearPlan plan =
         plan_linear(*device_, {c.format, c.activations, c.n, c.k},
                     {.m = c.problem.m, .activation_scales = c.problem.activation_scales});
-    return std::ranges::any_of(plan.candidates, [&](const LinearCandidate& candidate) {
+    return std::ranges::any_of(plan.candidates, [&](const Candidate& candidate) {
       return candidate.name == c.problem.kernel && candidate.is_possible;
     });
   }

@@ -44,7 +44,7 @@ TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
          p.q_strides = {1, 1, 1};
        },
        {"q_strides = 1, 1, 1", "multiples of 8"}},
-      {[](auto& p) { p.kernel = "fast"; }, {"kernel = fast", "naive", "few_heads", "wgmma"}},
+      {[](auto& p) { p.kernel = "fast"; }, {"kernel \"fast\"", "naive", "few_heads", "wgmma"}},
   };
   for (const auto& [change, parts] : cases) {
     SparseAttentionProblem p = flash(64);
@@ -101,7 +101,7 @@ TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(error.what(), HasSubstr("wgmma exists for compute capability 9.0"));
+    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, wgmma: is for sm_90a"));
   }
 }
 

@@ -33,7 +33,7 @@ class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
   static std::vector<std::string> every_kernel(const SparseCase& c) {
     std::vector<std::string> names;
     const SparseAttentionPlan plan = plan_sparse_attention(*device_, sparse_problem(c));
-    for (const SparseAttentionCandidate& candidate : plan.candidates)
+    for (const Candidate& candidate : plan.candidates)
       if (candidate.is_possible) names.push_back(candidate.name);
     return names;
   }

@@ -4,7 +4,8 @@
 #include "ops/attention/bind.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/plan.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
+#include "ops/operator/workspace.h"
 
 #include <cstddef>
 #include <optional>
@@ -42,13 +43,9 @@ struct Attention::State {
 
 namespace {
 
-device::Dim3 to_dim(const std::array<std::uint32_t, 3>& dims) {
-  return {dims[0], dims[1], dims[2]};
-}
-
 void Prepared::run(const AttentionArguments& a) const {
   auto* const begin = static_cast<std::byte*>(a.workspace);
-  const auto words = [&](std::size_t offset) { return reinterpret_cast<float*>(begin + offset); };
+  const auto words = [&](std::size_t offset) { return ops::part_of<float>(begin, offset); };
   prepare.run({.q = a.q,
                .k = a.k,
                .v = a.v,
@@ -117,13 +114,9 @@ void Attention::run(const AttentionArguments& arguments) const {
   const std::size_t params_bytes = state.kernel.fp8 == ops::AttentionFp8::kNone
                                        ? sizeof(kernels::AttentionParams)
                                        : sizeof params;
-  for (std::size_t i = 0; i < state.entries.size(); ++i) {
-    const AttentionLaunch& launch = state.plan.launches[i];
-    state.entries[i].launch_bytes({.grid = to_dim(launch.grid),
-                                   .block = to_dim(launch.block),
-                                   .dynamic_shared_bytes = launch.shared_bytes},
-                                  &params, params_bytes, stream);
-  }
+  for (std::size_t i = 0; i < state.entries.size(); ++i)
+    state.entries[i].launch_bytes(ops::plain_launch(state.plan.launches[i]), &params, params_bytes,
+                                  stream);
 }
 
 AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem) {

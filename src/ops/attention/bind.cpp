@@ -1,10 +1,10 @@
 #include "ops/attention/bind.h"
 
-#include "base/error.h"
 #include "device/tensor_map.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
+#include "ops/operator/arguments.h"
 
 #include <algorithm>
 #include <cmath>
@@ -128,15 +128,6 @@ void encode_maps(const device::Device& device, const AttentionProblem& p,
   encode(columns, p.dtype, params.v_map);
 }
 
-void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
-  if (!is_needed) return;
-  require(address != nullptr, ErrorKind::kInvalidArgument,
-          "attention: the address of {} is null; the plan needs it", name);
-  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
-          "attention: the address of {} is {}; expected a multiple of {}", name, address,
-          alignment);
-}
-
 }  // namespace
 
 kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
@@ -173,22 +164,22 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
 void check_attention_arguments(const AttentionPlan& plan, const AttentionArguments& a) {
   const AttentionProblem& p = plan.problem;
   const bool has_queries = !plan.launches.empty(), has_keys = attention_kv_rows(p) > 0;
-  constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
-  check_address("q", a.q, has_queries, kRowAlignment);
-  check_address("k", a.k, has_queries && has_keys, kRowAlignment);
-  check_address("v", a.v, has_queries && has_keys, kRowAlignment);
-  check_address("out", a.out, has_queries, kRowAlignment);
-  check_address("lse", a.lse, has_queries && p.has_lse, kWordAlignment);
-  check_address("sink", a.sink, has_queries && p.has_sink, kWordAlignment);
-  check_address("cu_q", a.cu_q, has_queries && p.is_packed, kWordAlignment);
-  check_address("cu_kv", a.cu_kv, has_queries && p.is_packed, kWordAlignment);
+  constexpr ArgumentChecks kChecks("attention");
+  kChecks.address_if(has_queries, "q", a.q, kRowAlignment);
+  kChecks.address_if(has_queries && has_keys, "k", a.k, kRowAlignment);
+  kChecks.address_if(has_queries && has_keys, "v", a.v, kRowAlignment);
+  kChecks.address_if(has_queries, "out", a.out, kRowAlignment);
+  kChecks.address_if(has_queries && p.has_lse, "lse", a.lse, kWordAlignment);
+  kChecks.address_if(has_queries && p.has_sink, "sink", a.sink, kWordAlignment);
+  kChecks.address_if(has_queries && p.is_packed, "cu_q", a.cu_q, kWordAlignment);
+  kChecks.address_if(has_queries && p.is_packed, "cu_kv", a.cu_kv, kWordAlignment);
   const bool is_e4m3 = has_queries && attention_is_e4m3(p);
-  check_address("q_descale", a.q_descale, is_e4m3, kWordAlignment);
-  check_address("k_descale", a.k_descale, is_e4m3 && has_keys, kWordAlignment);
-  check_address("v_descale", a.v_descale, is_e4m3 && has_keys, kWordAlignment);
-  check_address("v_descale_max", a.v_descale_max,
-                is_e4m3 && has_keys && p.fp8.scales == Fp8ScaleKind::kBlock, kWordAlignment);
-  check_address("workspace", a.workspace, plan.workspace_bytes > 0, kWorkspaceAlignment);
+  kChecks.address_if(is_e4m3, "q_descale", a.q_descale, kWordAlignment);
+  kChecks.address_if(is_e4m3 && has_keys, "k_descale", a.k_descale, kWordAlignment);
+  kChecks.address_if(is_e4m3 && has_keys, "v_descale", a.v_descale, kWordAlignment);
+  kChecks.address_if(is_e4m3 && has_keys && p.fp8.scales == Fp8ScaleKind::kBlock, "v_descale_max",
+                     a.v_descale_max, kWordAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 void bind_attention(const device::Device& device, const AttentionPlan& plan,

@@ -2,6 +2,7 @@
 
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
+#include "ops/operator/workspace.h"
 
 #include <algorithm>
 
@@ -108,12 +109,10 @@ AttentionPrepareProblem fp8_prepare_problem(AttentionFp8 kind, const AttentionPr
 }
 
 Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionPlan& attention) {
-  constexpr std::size_t kAlignment = 256;
   Fp8Workspace at;
+  Carver carver;
   const auto place = [&](std::size_t bytes) {
-    const std::size_t begin = at.bytes;
-    at.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return begin;
+    return carver.carve(static_cast<std::int64_t>(bytes));
   };
   at.prepare = place(prepare.workspace_bytes);
   at.attention = place(attention.workspace_bytes);
@@ -124,6 +123,7 @@ Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionP
   at.k_descale = place(4 * prepare.num_k_descales);
   at.v_descale = place(4 * prepare.num_v_descales);
   at.v_descale_max = place(4 * prepare.num_v_descale_max);
+  at.bytes = carver.total();
   return at;
 }
 

@@ -1,7 +1,5 @@
 #include "ops/attention/kernels.h"
 
-#include "base/error.h"
-#include "device/kernel_registry.h"
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/k3_tma.h"
@@ -14,6 +12,8 @@
 #include "ops/attention/rates.h"
 #include "ops/attention/sm100.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,12 +130,6 @@ std::string list_dims(const AttentionKernel& kernel) {
   return text;
 }
 
-bool is_embedded(const std::string& entry, std::string_view target) {
-  return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
-    return image.name == entry && image.target == target;
-  });
-}
-
 std::string grid_obstacle(const AttentionKernel& kernel, const AttentionTile& tile,
                           const AttentionProblem& p) {
   const std::int64_t q_tiles = ceil_div(p.q_len, tile.queries);
@@ -200,26 +194,33 @@ const AttentionVariant* AttentionKernel::find_variant(std::int64_t head_dim) con
   return at == variants.end() ? nullptr : &*at;
 }
 
-std::span<const AttentionKernel> attention_kernels() {
-  static const std::vector<AttentionKernel> kernels = make_kernels();
-  return kernels;
+std::span<const AttentionKernel> all_attention_kernels() {
+  static const std::vector<AttentionKernel> all = [] {
+    std::vector<AttentionKernel> kernels = make_kernels();
+    for (AttentionKernel& kernel : make_sm100_attention_kernels())
+      kernels.push_back(std::move(kernel));
+    return kernels;
+  }();
+  return all;
 }
 
 std::span<const AttentionKernel> attention_kernels_for(int capability) {
-  static const std::vector<AttentionKernel> blackwell = make_sm100_attention_kernels();
-  return capability == 100 ? std::span<const AttentionKernel>(blackwell) : attention_kernels();
+  const auto all = all_attention_kernels();
+  const auto blackwell = std::ranges::find(all, 100, &AttentionKernel::capability);
+  return capability == 100 ? std::span(blackwell, all.end()) : std::span(all.begin(), blackwell);
+}
+
+std::span<const AttentionKernel> attention_kernels() {
+  return attention_kernels_for(90);
 }
 
 const AttentionKernel& find_attention_kernel(const std::string& name) {
   std::string names;
-  for (const int capability : {90, 100}) {
-    for (const AttentionKernel& kernel : attention_kernels_for(capability)) {
-      if (name == kernel.name) return kernel;
-      names += ", " + kernel.name;
-    }
+  for (const AttentionKernel& kernel : all_attention_kernels()) {
+    if (name == kernel.name) return kernel;
+    names += (names.empty() ? "" : ", ") + kernel.name;
   }
-  fail(ErrorKind::kInvalidArgument, "attention: there is no kernel \"{}\"; there are auto{}", name,
-       names);
+  refuse_unknown("attention", name, names);
 }
 
 std::uint32_t attention_features(const kernels::AttentionSupport& support) {
@@ -255,6 +256,8 @@ std::vector<std::string> attention_entries(const AttentionKernel& kernel,
 
 std::string attention_obstacle(const AttentionKernel& kernel, const device::DeviceInfo& device,
                                const AttentionProblem& p) {
+  std::string obstacle = capability_obstacle(kernel.capability, device);
+  if (!obstacle.empty()) return obstacle;
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
   for (const Wish& wish : kWishes) {
@@ -262,24 +265,19 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
       return fmt::format("does not support {}", wish.name);
   }
   if (kernel.fp8 != AttentionFp8::kNone) {
-    const std::string obstacle = fp8_obstacle(kernel, p);
+    obstacle = fp8_obstacle(kernel, p);
     if (!obstacle.empty()) return obstacle;
   }
-  if (device.compute_capability != kernel.capability)
-    return fmt::format("is for sm_{}a; {} has compute capability {}.{}", kernel.capability,
-                       device.name, device.compute_capability / 10, device.compute_capability % 10);
   // A tile of one head has as many queries as a tile has rows.
   const int rows = variant->tile.box_queries;
   if (kernel.group_tile != nullptr && p.heads / p.kv_heads > rows)
     return fmt::format("has at most {} query heads for a key head; these are {}", rows,
                        p.heads / p.kv_heads);
-  const int shared_bytes = variant->tile.shared_bytes;
-  if (shared_bytes > device.shared_per_block_optin_bytes)
-    return fmt::format("needs {} bytes of shared memory; {} gives {}", shared_bytes, device.name,
-                       device.shared_per_block_optin_bytes);
   for (const std::string& entry : attention_entries(kernel, p)) {
-    if (!is_embedded(entry, fmt::format("sm_{}a", kernel.capability)))
-      return fmt::format("needs {}, which is not among the embedded kernels", entry);
+    const auto shared_bytes = static_cast<std::uint32_t>(variant->tile.shared_bytes);
+    obstacle = launch_obstacle(kernel.capability, device,
+                               {.step = {}, .entry = entry, .shared_bytes = shared_bytes});
+    if (!obstacle.empty()) return obstacle;
   }
   return grid_obstacle(kernel, find_attention_tile(kernel, p), p);
 }

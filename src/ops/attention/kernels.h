@@ -74,8 +74,11 @@ struct AttentionKernel {
 /// The ladder for Hopper, first rung first.
 std::span<const AttentionKernel> attention_kernels();
 
-/// The kernels for devices of a compute capability; Hopper's where there are none.
+/// Those for devices of a compute capability; Hopper's where there are none.
 std::span<const AttentionKernel> attention_kernels_for(int capability);
+
+/// Hopper's, then Blackwell's.
+std::span<const AttentionKernel> all_attention_kernels();
 
 /// Errors   InvalidArgument; the message lists all names
 const AttentionKernel& find_attention_kernel(const std::string& name);

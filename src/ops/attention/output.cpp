@@ -4,8 +4,8 @@
 #include "device/kernel_registry.h"
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/cache/inverse_rope.h"
-#include "ops/operator/argument_checks.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <utility>
 

@@ -6,6 +6,8 @@
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/workspace.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,79 +18,37 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr std::size_t kWorkspaceAlignment = 256;
 constexpr std::int64_t kScoreTile = 16;        // K1: queries and keys of a CTA, and columns of out
 constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
 
-// All candidates, each with what speaks against it, and the one to take.
-struct Choice {
-  const AttentionKernel* kernel = nullptr;
-  std::vector<AttentionCandidate> candidates;
-};
-
-std::string list_reasons(const std::vector<AttentionCandidate>& candidates) {
-  std::string text;
-  for (const AttentionCandidate& c : candidates) text += fmt::format("\n  {} {}", c.name, c.reason);
-  return text;
-}
-
-const AttentionKernel* find_named(const Choice& choice, const device::DeviceInfo& device,
-                                  const AttentionProblem& p) {
-  const AttentionKernel& kernel = find_attention_kernel(p.kernel);
-  const auto at = std::ranges::find(choice.candidates, p.kernel, &AttentionCandidate::name);
-  const bool is_listed = at != choice.candidates.end();  // else it is for other devices
-  if (is_listed && at->is_possible) return &kernel;
-  std::string others;
-  for (const AttentionCandidate& c : choice.candidates) {
-    if (c.is_possible) others += (others.empty() ? "" : ", ") + c.name;
-  }
-  fail(ErrorKind::kUnsupported, "attention: kernel {} {}. Possible here: {}.", p.kernel,
-       is_listed ? at->reason : attention_obstacle(kernel, device, p),
-       others.empty() ? "none" : others);
-}
-
-// One that auto may take.
-bool is_choosable(const AttentionKernel& kernel, const AttentionProblem& p) {
-  return !kernel.is_study && !kernel.prepares(p);
-}
-
-std::string unchosen_reason(const AttentionKernel& kernel, const AttentionProblem& p,
-                            double slowdown) {
-  if (p.kernel != "auto") return "was not asked for";
+// What "auto" does not take although it could.
+std::string reservation(const AttentionKernel& kernel, const AttentionProblem& p) {
   if (kernel.is_study) return "is there to be measured";
-  if (kernel.prepares(p)) return "would round to e4m3, which has to be asked for";
-  return fmt::format("is expected to take {:.2f} times as long", slowdown);
+  return kernel.prepares(p) ? "would round to e4m3, which has to be asked for" : "";
 }
 
-Choice choose(const device::DeviceInfo& device, const AttentionProblem& p) {
-  Choice choice;
-  double best_us = std::numeric_limits<double>::infinity();
-  for (const AttentionKernel& kernel : attention_kernels_for(device.compute_capability)) {
-    AttentionCandidate candidate = {.name = kernel.name,
-                                    .reason = attention_obstacle(kernel, device, p)};
-    candidate.is_possible = candidate.reason.empty();
-    if (candidate.is_possible) {
-      candidate.cost_us = attention_cost_us(kernel, device, p);
-      const bool is_better = choice.kernel == nullptr || candidate.cost_us < best_us;
-      if (is_better && is_choosable(kernel, p)) {
-        best_us = candidate.cost_us;
-        choice.kernel = &kernel;
-      }
-    }
-    choice.candidates.push_back(std::move(candidate));
-  }
-  if (p.kernel != "auto") {
-    choice.kernel = find_named(choice, device, p);
-  } else if (choice.kernel == nullptr) {
-    fail(ErrorKind::kUnsupported,
-         "attention: no kernel fits {} head_dim {} on {}:{}\nPad head_dim or drop the feature.",
-         attention_type_name(p.dtype), p.head_dim, device.name, list_reasons(choice.candidates));
-  }
-  for (AttentionCandidate& c : choice.candidates) {
-    if (!c.is_possible || c.name == choice.kernel->name) continue;
-    c.reason = unchosen_reason(find_attention_kernel(c.name), p, c.cost_us / best_us);
-  }
-  return choice;
+// Those of the device's generation; all, if one of others was asked for: it is refused with them.
+std::span<const AttentionKernel> kernels_in_question(const device::DeviceInfo& device,
+                                                     const AttentionProblem& p) {
+  const auto own = attention_kernels_for(device.compute_capability);
+  const bool is_own =
+      p.kernel == "auto" || std::ranges::find(own, p.kernel, &AttentionKernel::name) != own.end();
+  return is_own ? own : all_attention_kernels();
+}
+
+const AttentionKernel& choose_kernel(const device::DeviceInfo& device, AttentionPlan& plan) {
+  const AttentionProblem& p = plan.problem;
+  const std::span<const AttentionKernel> kernels = kernels_in_question(device, p);
+  const Request request = {
+      "attention", p.kernel, device.name,
+      fmt::format("{} with head_dim {}", attention_type_name(p.dtype), p.head_dim),
+      "Pad head_dim with zeros, drop a feature, or take a Hopper device (sim:h200)."};
+  return kernels[choose(plan, request, kernels, [&](const AttentionKernel& kernel) {
+    Option option = make_option(kernel.name, attention_obstacle(kernel, device, p),
+                                [&] { return attention_cost_us(kernel, device, p); });
+    option.reservation = reservation(kernel, p);
+    return option;
+  })];
 }
 
 std::size_t checked_scores_bytes(const AttentionProblem& p) {
@@ -116,12 +76,11 @@ std::size_t workspace_bytes(const AttentionKernel& kernel, const AttentionProble
   if (find_attention_tile(kernel, p).is_persistent &&
       (has_uneven_tiles(p) || has_uneven_last_tile(kernel, p)))
     bytes = 4;
-  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  return align_workspace(bytes);
 }
 
 // K1's three, but those of an empty grid.
-std::vector<AttentionLaunch> naive_launches(const AttentionKernel& kernel,
-                                            const AttentionProblem& p) {
+std::vector<Launch> naive_launches(const AttentionKernel& kernel, const AttentionProblem& p) {
   kernels::AttentionParams params = {};
   params.batch = static_cast<std::int32_t>(p.batch);
   params.heads = static_cast<std::int32_t>(p.heads);
@@ -129,33 +88,34 @@ std::vector<AttentionLaunch> naive_launches(const AttentionKernel& kernel,
   params.kv_len = static_cast<std::int32_t>(p.kv_len);
   params.head_dim = static_cast<std::int32_t>(p.head_dim);
   const auto entries = attention_entries(kernel, p);
-  std::vector<AttentionLaunch> launches;
-  const auto add = [&](const std::string& entry, const kernels::K1Launch& launch) {
+  std::vector<Launch> launches;
+  const auto add = [&](const char* step, const std::string& entry,
+                       const kernels::K1Launch& launch) {
     const auto narrow = [](std::int32_t x) { return static_cast<std::uint32_t>(x); };
     if (std::ranges::find(launch.grid, 0) != std::end(launch.grid)) return;
-    launches.push_back({entry,
+    launches.push_back({step,
+                        entry,
                         {narrow(launch.grid[0]), narrow(launch.grid[1]), narrow(launch.grid[2])},
-                        {narrow(launch.block[0]), narrow(launch.block[1]), 1},
-                        0});
+                        {narrow(launch.block[0]), narrow(launch.block[1]), 1}});
   };
-  add(entries[0], kernels::k1_scores_launch(params));
-  add(entries[1], kernels::k1_softmax_launch(params));
-  add(entries[2], kernels::k1_output_launch(params));
+  add("scores", entries[0], kernels::k1_scores_launch(params));
+  add("softmax", entries[1], kernels::k1_softmax_launch(params));
+  add("output", entries[2], kernels::k1_output_launch(params));
   return launches;
 }
 
-std::vector<AttentionLaunch> make_launches(const AttentionKernel& kernel,
-                                           const device::DeviceInfo& device,
-                                           const AttentionProblem& p) {
+std::vector<Launch> make_launches(const AttentionKernel& kernel, const device::DeviceInfo& device,
+                                  const AttentionProblem& p) {
   if (attention_q_rows(p) == 0 || p.batch == 0 || p.q_len == 0) return {};
   if (kernel.has_scores) return naive_launches(kernel, p);
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   const std::uint32_t q_tiles = ctas_for(p.q_len, tile.queries);
-  AttentionLaunch launch = {
-      attention_entries(kernel, p)[0],
-      {q_tiles, static_cast<std::uint32_t>(p.heads), static_cast<std::uint32_t>(p.batch)},
-      {static_cast<std::uint32_t>(tile.threads), 1, 1},
-      static_cast<std::uint32_t>(tile.shared_bytes)};
+  Launch launch = {
+      .step = "attend",
+      .entry = attention_entries(kernel, p)[0],
+      .grid = {q_tiles, static_cast<std::uint32_t>(p.heads), static_cast<std::uint32_t>(p.batch)},
+      .block = {static_cast<std::uint32_t>(tile.threads), 1, 1},
+      .shared_bytes = static_cast<std::uint32_t>(tile.shared_bytes)};
   if (kernel.group_tile != nullptr) {
     launch.grid[0] *= static_cast<std::uint32_t>(kernel.ctas(static_cast<int>(p.head_dim)));
     launch.grid[1] = static_cast<std::uint32_t>(p.kv_heads);
@@ -204,32 +164,37 @@ void plan_prepared(AttentionPlan& plan, const device::DeviceInfo& device, Attent
   plan.workspace_bytes = fp8_workspace(prepare, attention).bytes;
 }
 
+// With the tiles, launches and workspace of one kernel.
+void plan_kernel(AttentionPlan& plan, const device::DeviceInfo& device,
+                 const AttentionKernel& kernel) {
+  const AttentionProblem& p = plan.problem;
+  if (attention_is_e4m3(p)) {
+    Fp8Choice fp8 = choose_fp8(kernel, p);
+    plan.accumulation = fp8.accumulation;
+    plan.accumulation_reason = std::move(fp8.reason);
+  }
+  const kernels::AttentionTile tile = find_attention_tile(kernel, p);
+  plan.tile_queries = tile.queries;
+  plan.tile_keys = tile.keys;
+  plan.launches = make_launches(kernel, device, p);
+  if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(kernel, p);
+}
+
 }  // namespace
 
 AttentionPlan make_attention_plan(const device::DeviceInfo& device,
                                   const AttentionProblem& problem) {
   AttentionPlan plan;
   plan.problem = complete_attention_problem(problem);
-  const AttentionProblem& p = plan.problem;
-  Choice choice = choose(device, p);
-  plan.kernel = choice.kernel->name;
-  plan.candidates = std::move(choice.candidates);
-  plan.flops = attention_flops(p);
-  plan.bytes = attention_bytes(p);
-  if (choice.kernel->prepares(p)) {
-    plan_prepared(plan, device, choice.kernel->fp8);
-    return plan;
+  const AttentionKernel& kernel = choose_kernel(device, plan);
+  plan.flops = attention_flops(plan.problem);
+  plan.bytes = attention_bytes(plan.problem);
+  if (kernel.prepares(plan.problem)) {
+    plan_prepared(plan, device, kernel.fp8);
+  } else {
+    plan_kernel(plan, device, kernel);
   }
-  if (attention_is_e4m3(p)) {
-    Fp8Choice fp8 = choose_fp8(*choice.kernel, p);
-    plan.accumulation = fp8.accumulation;
-    plan.accumulation_reason = std::move(fp8.reason);
-  }
-  const kernels::AttentionTile tile = find_attention_tile(*choice.kernel, p);
-  plan.tile_queries = tile.queries;
-  plan.tile_keys = tile.keys;
-  plan.launches = make_launches(*choice.kernel, device, p);
-  if (!plan.launches.empty()) plan.workspace_bytes = workspace_bytes(*choice.kernel, p);
+  plan.notes = attention_notes(plan);
   return plan;
 }
 

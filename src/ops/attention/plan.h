@@ -6,11 +6,16 @@
 #include "device/device.h"
 #include "ops/attention/kernels.h"
 
+#include <vector>
+
 namespace tilewright::ops {
 
 /// Errors   as Attention's constructor
 AttentionPlan make_attention_plan(const device::DeviceInfo& device,
                                   const AttentionProblem& problem);
+
+/// How problem and kernel read.
+std::vector<PlanNote> attention_notes(const AttentionPlan& plan);
 
 /// (batch, head) pairs whose tiles K6 deals longest first: as many as keep their keys and values in
 /// the L2 cache together; 1 where all tiles cost the same.

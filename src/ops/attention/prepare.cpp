@@ -1,8 +1,8 @@
 // Preparing e4m3 operands of attention: addresses and launches.
 #include "ops/attention/prepare.h"
 
-#include "ops/operator/argument_checks.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <utility>
 
@@ -54,11 +54,8 @@ void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
   clear(device, stream, a.workspace, state.plan.workspace_bytes / 4);
   clear(device, stream, a.v_descale_max, state.plan.num_v_descale_max);
   for (std::size_t i = 0; i < state.entries.size(); ++i) {
-    const AttentionLaunch& launch = state.plan.launches[i];
-    state.entries[i].launch({.grid = {launch.grid[0]},
-                             .block = {launch.block[0]},
-                             .dynamic_shared_bytes = launch.shared_bytes,
-                             .is_dependent_launch = i > 0},
+    const Launch& launch = state.plan.launches[i];
+    state.entries[i].launch(i > 0 ? ops::dependent_launch(launch) : ops::plain_launch(launch),
                             params, stream);
   }
 }
@@ -72,29 +69,27 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
                                  const AttentionPrepareArguments& a,
                                  kernels::K8PrepareParams& params) {
   const AttentionPrepareProblem& p = plan.problem;
-  constexpr std::size_t kRow = 16, kWord = 4, kWorkspace = 256;
-  const auto need = [](const char* field, const void* address, std::size_t alignment,
-                       bool is_needed) {
-    if (is_needed) kChecks.address(field, address, alignment);
-  };
   const bool has_q = p.total_q > 0, has_kv = p.total_kv > 0;
   const bool has_rope = p.rope != RotaryPairs::kNone;
-  need("q", a.q, kRow, has_q);
-  need("q8", a.q8, kRow, has_q);
-  need("k", a.k, kRow, has_kv);
-  need("k8", a.k8, kRow, has_kv);
-  need("v", a.v, kRow, has_kv);
-  need("v8", a.v8, kRow, plan.v8_bytes > 0);
-  need("q_descale", a.q_descale, kWord, has_q);
-  need("k_descale", a.k_descale, kWord, has_kv);
-  need("v_descale", a.v_descale, kWord, has_kv);
-  need("v_descale_max", a.v_descale_max, kWord, has_kv && plan.num_v_descale_max > 0);
-  need("cu_q", a.cu_q, kWord, p.is_packed);
-  need("cu_kv", a.cu_kv, kWord, p.is_packed);
-  need("rope", a.rope, kRow, has_rope);
-  need("q_positions", a.q_positions, kWord, has_rope && p.has_positions && has_q);
-  need("k_positions", a.k_positions, kWord, has_rope && p.has_positions && has_kv);
-  need("workspace", a.workspace, kWorkspace, plan.workspace_bytes > 0);
+  kChecks.address_if(has_q, "q", a.q, kRowAlignment);
+  kChecks.address_if(has_q, "q8", a.q8, kRowAlignment);
+  kChecks.address_if(has_kv, "k", a.k, kRowAlignment);
+  kChecks.address_if(has_kv, "k8", a.k8, kRowAlignment);
+  kChecks.address_if(has_kv, "v", a.v, kRowAlignment);
+  kChecks.address_if(plan.v8_bytes > 0, "v8", a.v8, kRowAlignment);
+  kChecks.address_if(has_q, "q_descale", a.q_descale, kWordAlignment);
+  kChecks.address_if(has_kv, "k_descale", a.k_descale, kWordAlignment);
+  kChecks.address_if(has_kv, "v_descale", a.v_descale, kWordAlignment);
+  kChecks.address_if(has_kv && plan.num_v_descale_max > 0, "v_descale_max", a.v_descale_max,
+                     kWordAlignment);
+  kChecks.address_if(p.is_packed, "cu_q", a.cu_q, kWordAlignment);
+  kChecks.address_if(p.is_packed, "cu_kv", a.cu_kv, kWordAlignment);
+  kChecks.address_if(has_rope, "rope", a.rope, kRowAlignment);
+  kChecks.address_if(has_rope && p.has_positions && has_q, "q_positions", a.q_positions,
+                     kWordAlignment);
+  kChecks.address_if(has_rope && p.has_positions && has_kv, "k_positions", a.k_positions,
+                     kWordAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
   const auto bind = [&](int i, const void* in, void* out, float* descale) {
     kernels::K8Operand& o = params.operands[i];
     o.in = in;

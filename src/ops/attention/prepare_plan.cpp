@@ -1,10 +1,10 @@
 // What preparing e4m3 operands takes: checks, sizes, launches, and how the plan reads.
 #include "base/error.h"
-#include "device/kernel_registry.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -156,6 +156,20 @@ std::string entry_name(const AttentionPrepareProblem& p, const char* pass) {
                      p.rope != RotaryPairs::kNone ? "_rope" : "");
 }
 
+std::vector<PlanNote> notes_of(const AttentionPrepareProblem& p) {
+  constexpr const char* kScales[] = {"tensor", "head", "block of tokens"};
+  constexpr const char* kRope[] = {"", ", RoPE of neighbours", ", RoPE of halves"};
+  return {
+      {"prepare",
+       fmt::format("{} to e4m3, batch {}, heads {} (keys {}), queries {}, keys {}, head_dim {}{}",
+                   attention_type_name(p.dtype), p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len,
+                   p.head_dim, p.is_packed ? ", packed" : "")},
+      {"codes",
+       fmt::format("{}a factor per {}, values in {}{}", p.is_rotated ? "q and k rotated, " : "",
+                   kScales[static_cast<int>(p.scales)], has_columns(p) ? "columns" : "rows",
+                   kRope[static_cast<int>(p.rope)])}};
+}
+
 }  // namespace
 
 AttentionProblem prepared_problem(const AttentionPrepareProblem& p) {
@@ -221,9 +235,9 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   AttentionPreparePlan plan;
   plan.problem = complete(problem);
   const AttentionPrepareProblem& p = plan.problem;
-  require(device.compute_capability == 90, ErrorKind::kUnsupported,
-          "attention prepare: its kernels are for sm_90a; {} has compute capability {}.{}",
-          device.name, device.compute_capability / 10, device.compute_capability % 10);
+  const std::string obstacle = capability_obstacle(90, device);
+  require(obstacle.empty(), ErrorKind::kUnsupported, "attention prepare: it {}", obstacle);
+  plan.notes = notes_of(p);
   const kernels::K8PrepareParams params = attention_prepare_numbers(plan);
   set_sizes(plan, params);
   if (p.batch == 0) return plan;
@@ -233,13 +247,15 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
       std::int64_t{device.num_sms} * kernels::k8_form(head_dim, has_rope).ctas_per_sm;
   const auto grid = static_cast<std::uint32_t>(std::min<std::int64_t>(params.num_parts, ctas));
   const auto threads = static_cast<std::uint32_t>(kernels::k8_threads(head_dim, has_rope));
-  AttentionLaunch launch = {
+  Launch launch = {
+      .step = "prepare",
       .entry = entry_name(p, "prepare"),
       .grid = {grid, 1, 1},
       .block = {threads, 1, 1},
       .shared_bytes = static_cast<std::uint32_t>(kernels::k8_shared_bytes(head_dim, has_rope))};
   if (!has_blocks(p)) {
-    AttentionLaunch amax = launch;
+    Launch amax = launch;
+    amax.step = "amax";
     amax.entry = entry_name(p, "amax");
     plan.launches.push_back(amax);
     const auto words = static_cast<std::int64_t>(plan.num_v_descales);
@@ -267,25 +283,6 @@ std::vector<float> attention_signs(std::uint64_t seed, std::int64_t head_dim) {
     signs.push_back((bits >> (i % 64) & 1) != 0 ? -1.0f : 1.0f);
   }
   return signs;
-}
-
-std::string AttentionPreparePlan::to_string() const {
-  const AttentionPrepareProblem& p = problem;
-  constexpr const char* kScales[] = {"tensor", "head", "block of tokens"};
-  constexpr const char* kRope[] = {"", ", RoPE of neighbours", ", RoPE of halves"};
-  std::string text = fmt::format(
-      "prepare    {} to e4m3, batch {}, heads {} (keys {}), queries {}, keys {}, head_dim {}{}\n",
-      ops::attention_type_name(p.dtype), p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len,
-      p.head_dim, p.is_packed ? ", packed" : "");
-  text += fmt::format("codes      {}a factor per {}, values in {}{}\n",
-                      p.is_rotated ? "q and k rotated, " : "", kScales[static_cast<int>(p.scales)],
-                      p.v_layout == Fp8ValueLayout::kColumns ? "columns" : "rows",
-                      kRope[static_cast<int>(p.rope)]);
-  for (const AttentionLaunch& launch : launches)
-    text += fmt::format("launch     {}: grid {}, block {}\n", launch.entry, launch.grid[0],
-                        launch.block[0]);
-  return text +
-         fmt::format("workspace  {} bytes\nmemory     {:.6g} MB\n", workspace_bytes, bytes * 1e-6);
 }
 
 }  // namespace tilewright

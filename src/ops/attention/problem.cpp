@@ -1,7 +1,7 @@
 #include "ops/attention/problem.h"
 
-#include "base/error.h"
 #include "kernels/attention/k7/k7_fp8.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/float_checks.h"
 
 #include <algorithm>
@@ -16,76 +16,72 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxElems = std::int64_t{1} << 60;  // of a tensor: bytes stay below 2^62
 constexpr std::int64_t kVectorBytes = 16;                  // strides are multiples of it
 
-template <class... Args>
-void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (condition) return;
-  fail(ErrorKind::kInvalidArgument, "attention: {}",
-       fmt::format(format, std::forward<Args>(args)...));
-}
-
-void check_range(const char* field, std::int64_t value, std::int64_t min, std::int64_t max) {
-  check(value >= min && value <= max, "{} = {}; expected {} to {}", field, value, min, max);
-}
+constexpr ArgumentChecks kChecks("attention");
 
 void check_numbers(const AttentionProblem& p) {
-  check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF8_E4M3,
-        "dtype = {}; expected BF16, F16 or F8_E4M3, the same for q, k and v. Convert first.",
-        to_string(p.dtype));
+  kChecks.check(
+      p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF8_E4M3,
+      "dtype = {}; expected BF16, F16 or F8_E4M3, the same for q, k and v. Convert first.",
+      to_string(p.dtype));
   const DType out = attention_out_dtype(p);
   if (attention_is_e4m3(p)) {
-    check(out == DType::kBF16 || out == DType::kF16, "out_dtype = {}; expected BF16 or F16",
-          to_string(out));
+    kChecks.check(out == DType::kBF16 || out == DType::kF16, "out_dtype = {}; expected BF16 or F16",
+                  to_string(out));
   } else {
-    check(out == p.dtype, "out_dtype = {} for operands of {}; expected the same, or none",
-          to_string(out), to_string(p.dtype));
+    kChecks.check(out == p.dtype, "out_dtype = {} for operands of {}; expected the same, or none",
+                  to_string(out), to_string(p.dtype));
   }
-  check_range("batch", p.batch, 0, kMaxInt32);
-  check_range("heads", p.heads, 1, kMaxInt32);
-  check_range("kv_heads", p.kv_heads, 1, kMaxInt32);
-  check(
+  kChecks.range("batch", p.batch, 0, kMaxInt32);
+  kChecks.range("heads", p.heads, 1, kMaxInt32);
+  kChecks.range("kv_heads", p.kv_heads, 1, kMaxInt32);
+  kChecks.check(
       p.heads % p.kv_heads == 0,
       "heads = {} is no multiple of kv_heads = {}; every key head serves equally many query heads",
       p.heads, p.kv_heads);
-  check_range("q_len", p.q_len, 0, kMaxAttentionLength);
-  check_range("kv_len", p.kv_len, 0, kMaxAttentionLength);
-  check(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
-        "head_dim = {}; expected a multiple of 8 from 8 to 4096: rows are read in 16 bytes. Pad "
-        "with zeros.",
-        p.head_dim);
+  kChecks.range("q_len", p.q_len, 0, kMaxAttentionLength);
+  kChecks.range("kv_len", p.kv_len, 0, kMaxAttentionLength);
+  kChecks.check(
+      p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
+      "head_dim = {}; expected a multiple of 8 from 8 to 4096: rows are read in 16 bytes. Pad "
+      "with zeros.",
+      p.head_dim);
   const std::string fault = score_factors_fault(p.scale, "head_dim^-0.5", p.softcap);
-  check(fault.empty(), "{}", fault);
-  check(p.window_left >= -1, "window_left = {}; expected the number of keys, or -1 for all",
-        p.window_left);
-  check(p.window_right >= -1, "window_right = {}; expected the number of keys, or -1 for all",
-        p.window_right);
+  kChecks.check(fault.empty(), "{}", fault);
+  kChecks.check(p.window_left >= -1, "window_left = {}; expected the number of keys, or -1 for all",
+                p.window_left);
+  kChecks.check(p.window_right >= -1,
+                "window_right = {}; expected the number of keys, or -1 for all", p.window_right);
 }
 
 void check_packing(const AttentionProblem& p) {
   if (!p.is_packed) {
-    check(p.total_q == 0 || p.total_q == p.batch * p.q_len,
-          "total_q = {} without packed sequences; expected 0 or batch * q_len = {}. Set is_packed?",
-          p.total_q, p.batch * p.q_len);
-    check(p.total_kv == 0 || p.total_kv == p.batch * p.kv_len,
-          "total_kv = {} without packed sequences; expected 0 or batch * kv_len = {}. Set "
-          "is_packed?",
-          p.total_kv, p.batch * p.kv_len);
+    kChecks.check(
+        p.total_q == 0 || p.total_q == p.batch * p.q_len,
+        "total_q = {} without packed sequences; expected 0 or batch * q_len = {}. Set is_packed?",
+        p.total_q, p.batch * p.q_len);
+    kChecks.check(p.total_kv == 0 || p.total_kv == p.batch * p.kv_len,
+                  "total_kv = {} without packed sequences; expected 0 or batch * kv_len = {}. Set "
+                  "is_packed?",
+                  p.total_kv, p.batch * p.kv_len);
     return;
   }
-  check_range("total_q", p.total_q, 0, kMaxInt32);
-  check_range("total_kv", p.total_kv, 0, kMaxInt32);
-  check(p.q_len <= p.total_q, "q_len = {} of the longest sequence exceeds total_q = {}", p.q_len,
-        p.total_q);
-  check(p.kv_len <= p.total_kv, "kv_len = {} of the longest sequence exceeds total_kv = {}",
-        p.kv_len, p.total_kv);
+  kChecks.range("total_q", p.total_q, 0, kMaxInt32);
+  kChecks.range("total_kv", p.total_kv, 0, kMaxInt32);
+  kChecks.check(p.q_len <= p.total_q, "q_len = {} of the longest sequence exceeds total_q = {}",
+                p.q_len, p.total_q);
+  kChecks.check(p.kv_len <= p.total_kv, "kv_len = {} of the longest sequence exceeds total_kv = {}",
+                p.kv_len, p.total_kv);
   // No product can overflow: both factors are below 2^31.
-  check(p.total_q <= p.batch * p.q_len,
-        "total_q = {} rows do not fit batch = {} sequences of at most q_len = {}; q_len is the "
-        "length of the longest",
-        p.total_q, p.batch, p.q_len);
-  check(p.total_kv <= p.batch * p.kv_len,
-        "total_kv = {} rows do not fit batch = {} sequences of at most kv_len = {}; kv_len is the "
-        "length of the longest",
-        p.total_kv, p.batch, p.kv_len);
+  kChecks.check(
+      p.total_q <= p.batch * p.q_len,
+      "total_q = {} rows do not fit batch = {} sequences of at most q_len = {}; q_len is the "
+      "length of the longest",
+      p.total_q, p.batch, p.q_len);
+  kChecks.check(
+      p.total_kv <= p.batch * p.kv_len,
+      "total_kv = {} rows do not fit batch = {} sequences of at most kv_len = {}; kv_len is the "
+      "length of the longest",
+      p.total_kv, p.batch, p.kv_len);
 }
 
 struct Tensor {
@@ -98,8 +94,8 @@ struct Tensor {
 
 std::int64_t checked_product(const char* name, std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  check(!__builtin_mul_overflow(a, b, &product) && product <= kMaxElems,
-        "{} would have more than 2^60 elements; lower batch, heads or lengths", name);
+  kChecks.check(!__builtin_mul_overflow(a, b, &product) && product <= kMaxElems,
+                "{} would have more than 2^60 elements; lower batch, heads or lengths", name);
   return product;
 }
 
@@ -126,14 +122,15 @@ AttentionProblem::Strides complete_strides(const Tensor& tensor,
   if (tensor.rows <= 1) out.row = row;
   if (tensor.heads <= 1) out.head = head;
   const auto check_stride = [&](const char* dimension, std::int64_t stride) {
-    check(
+    kChecks.check(
         stride >= 0 && stride % multiple == 0,
         "{} stride of {} = {} elements; expected a multiple of {}, so that rows stay aligned to 16 "
         "bytes",
         dimension, tensor.name, stride, multiple);
-    check(!is_written || stride >= elems,
-          "{} stride of {} = {} elements; expected at least head_dim = {}: results would overlap",
-          dimension, tensor.name, stride, elems);
+    kChecks.check(
+        !is_written || stride >= elems,
+        "{} stride of {} = {} elements; expected at least head_dim = {}: results would overlap",
+        dimension, tensor.name, stride, elems);
   };
   check_stride("batch", out.batch);
   check_stride("row", out.row);
@@ -160,10 +157,11 @@ void complete_all_strides(AttentionProblem& p) {
   if (attention_has_columns(p)) {
     const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
     complete({"v", batch, dim, p.kv_heads, columns, bytes, true}, p.v_strides);
-    check(p.v_strides.row >= attention_value_columns(p),
-          "row stride of v = {}; expected at least its {} columns: that of dimensions, since "
-          "v_layout is kColumns",
-          p.v_strides.row, attention_value_columns(p));
+    kChecks.check(
+        p.v_strides.row >= attention_value_columns(p),
+        "row stride of v = {}; expected at least its {} columns: that of dimensions, since "
+        "v_layout is kColumns",
+        p.v_strides.row, attention_value_columns(p));
   } else {
     complete({"v", batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
   }

@@ -1,4 +1,5 @@
 // How a plan reads.
+#include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
 
 #include <fmt/format.h>
@@ -32,37 +33,23 @@ std::string problem_text(const AttentionProblem& p) {
   return text + fmt::format(", scale {:.6g}", p.scale.value_or(0));
 }
 
-std::string dims_text(const std::array<std::uint32_t, 3>& dims) {
-  if (dims[2] != 1) return fmt::format("{} x {} x {}", dims[0], dims[1], dims[2]);
-  return dims[1] != 1 ? fmt::format("{} x {}", dims[0], dims[1]) : fmt::format("{}", dims[0]);
-}
-
 }  // namespace
 
-std::string AttentionPlan::to_string() const {
-  std::string text = fmt::format("attention  {}\n", problem_text(problem));
-  text += fmt::format("kernel     {}: tiles of {} queries by {} keys\n", kernel, tile_queries,
-                      tile_keys);
-  if (accumulation != Fp8Accumulation::kAuto) {
-    text += fmt::format("sums       {}: {}\n",
-                        accumulation == Fp8Accumulation::kTwoLevel
-                            ? "the tensor core's over 256 keys, fp32 over those"
-                            : "the tensor core's over all keys",
-                        accumulation_reason);
+std::vector<PlanNote> ops::attention_notes(const AttentionPlan& plan) {
+  std::vector<PlanNote> notes = {
+      {"attention", problem_text(plan.problem)},
+      {"kernel", fmt::format("{}: tiles of {} queries by {} keys", plan.kernel, plan.tile_queries,
+                             plan.tile_keys)}};
+  if (plan.accumulation != Fp8Accumulation::kAuto) {
+    const bool is_two_level = plan.accumulation == Fp8Accumulation::kTwoLevel;
+    notes.push_back(
+        {"sums", fmt::format("{}: {}",
+                             is_two_level ? "the tensor core's over 256 keys, fp32 over those"
+                                          : "the tensor core's over all keys",
+                             plan.accumulation_reason)});
   }
-  if (launches.empty()) text += "launches   none: there are no queries\n";
-  for (const AttentionLaunch& launch : launches) {
-    text +=
-        fmt::format("launch     {}: grid {}, block {}, {} bytes of shared memory\n", launch.entry,
-                    dims_text(launch.grid), dims_text(launch.block), launch.shared_bytes);
-  }
-  text += fmt::format("workspace  {} bytes\n", workspace_bytes);
-  text += fmt::format("work       {:.6g} GFLOP, {:.6g} MB\n", flops * 1e-9, bytes * 1e-6);
-  for (const AttentionCandidate& candidate : candidates) {
-    if (candidate.name == kernel) continue;
-    text += fmt::format("not {}: it {}\n", candidate.name, candidate.reason);
-  }
-  return text;
+  if (plan.launches.empty()) notes.push_back({"launches", "none: there are no queries"});
+  return notes;
 }
 
 }  // namespace tilewright

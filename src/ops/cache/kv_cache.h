@@ -6,7 +6,7 @@
 #include "formats/index_page.h"
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/kv_pages.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 
 namespace tilewright::ops {
 

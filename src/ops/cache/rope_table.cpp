@@ -2,7 +2,7 @@
 #include "tilewright/cache_writer.h"
 
 #include "formats/kv_page.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 
 #include <algorithm>
 #include <array>

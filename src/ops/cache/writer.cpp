@@ -4,8 +4,8 @@
 #include "device/kernel_registry.h"
 #include "kernels/sparse_attention/cache/cache_write.h"
 #include "ops/cache/kv_cache.h"
-#include "ops/operator/argument_checks.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 #include "ops/operator/sequence_checks.h"
 
 #include <algorithm>

@@ -4,7 +4,8 @@
 #include "kernels/attention/decode/decode_append.h"
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <bit>
 #include <cstring>
@@ -31,7 +32,7 @@ struct DecodeParamsMaker {
 
   template <class T>
   T* in_workspace(std::size_t offset) const {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+    return part_of<T>(a.workspace, offset);
   }
 
   kernels::DecodeCache cache() const {
@@ -156,42 +157,35 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
   constexpr ArgumentChecks kChecks("attention decode");
   const AttentionDecodeProblem& p = plan.problem;
   if (plan.launches.empty()) return;
-  const auto address = [&](const char* name, const void* at, std::size_t alignment, bool needed) {
-    if (needed) kChecks.address(name, at, alignment);
-  };
   const bool has_keys = p.page_size > 0 ? p.num_pages > 0 : p.max_len > 0;
   const bool has_descale = p.descale != DecodeDescale::kNone;
   const bool is_rotated = p.append.rotary != RotaryPairs::kNone;
-  address("q", a.q, 16, true);
-  address("out", a.out, 16, true);
-  address("k_cache", a.k_cache, 16, has_keys);
-  address("v_cache", a.v_cache, 16, has_keys);
-  address("lengths", a.lengths, 4, true);
-  address("block_table", a.block_table, 4, p.page_size > 0 && p.max_pages > 0);
-  address("k_descale", a.k_descale, 4, has_descale);
-  address("v_descale", a.v_descale, 4, has_descale);
-  address("new_k", a.new_k, 16, p.append.is_wanted);
-  address("new_v", a.new_v, 16, p.append.is_wanted);
-  address("cos", a.cos, 4, is_rotated);
-  address("sin", a.sin, 4, is_rotated);
-  address("lse", a.lse, 4, p.has_lse);
-  address("sink", a.sink, 4, p.has_sink);
-  address("workspace", a.workspace, 256, plan.workspace_bytes > 0);
+  kChecks.address("q", a.q, kRowAlignment);
+  kChecks.address("out", a.out, kRowAlignment);
+  kChecks.address_if(has_keys, "k_cache", a.k_cache, kRowAlignment);
+  kChecks.address_if(has_keys, "v_cache", a.v_cache, kRowAlignment);
+  kChecks.address("lengths", a.lengths, kWordAlignment);
+  kChecks.address_if(p.page_size > 0 && p.max_pages > 0, "block_table", a.block_table,
+                     kWordAlignment);
+  kChecks.address_if(has_descale, "k_descale", a.k_descale, kWordAlignment);
+  kChecks.address_if(has_descale, "v_descale", a.v_descale, kWordAlignment);
+  kChecks.address_if(p.append.is_wanted, "new_k", a.new_k, kRowAlignment);
+  kChecks.address_if(p.append.is_wanted, "new_v", a.new_v, kRowAlignment);
+  kChecks.address_if(is_rotated, "cos", a.cos, kWordAlignment);
+  kChecks.address_if(is_rotated, "sin", a.sin, kWordAlignment);
+  kChecks.address_if(p.has_lse, "lse", a.lse, kWordAlignment);
+  kChecks.address_if(p.has_sink, "sink", a.sink, kWordAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 void launch_decode(const device::Device& device, const DecodePlanned& planned,
                    const AttentionDecodeArguments& arguments, std::size_t index,
                    const device::Kernel& kernel, const device::Stream& stream,
                    const std::int32_t* guess) {
-  const AttentionDecodeLaunch& l = planned.plan.launches[index];
-  device::LaunchConfig config = {.grid = {l.grid[0], l.grid[1], l.grid[2]},
-                                 .block = {l.block[0], l.block[1], l.block[2]},
-                                 .dynamic_shared_bytes = l.shared_bytes,
-                                 .is_dependent_launch = true};
+  const Launch& l = planned.plan.launches[index];
+  const device::LaunchConfig config = dependent_launch(l);
   const DecodeParamsMaker make = {planned, arguments};
   if (l.step == "append") return kernel.launch(config, make.append(), stream);
-  if (planned.plan.cluster > 1)
-    config.cluster = device::Dim3{static_cast<std::uint32_t>(planned.plan.cluster)};
   kernels::DecodeParams params = make.attend();
   if (guess != nullptr) params.guess = guess;
   if (find_decode_kernel(planned.plan.kernel)->has_boxes) {

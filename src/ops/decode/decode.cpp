@@ -3,22 +3,17 @@
 
 #include "ops/decode/bind.h"
 #include "ops/decode/plan.h"
-#include "ops/operator/planned_launch.h"
-
-#include <utility>
+#include "ops/operator/operator.h"
 
 namespace tilewright {
 
-struct AttentionDecode::State {
-  Device handle;  // keeps the device open
-  ops::DecodePlanned planned;
-  std::vector<device::Kernel> entries;  // one a launch
+struct AttentionDecode::State : ops::LoadedPlan<ops::DecodePlanned> {
+  using LoadedPlan::LoadedPlan;
 };
 
 AttentionDecode::AttentionDecode(const Device& device, const AttentionDecodeProblem& problem) {
-  ops::DecodePlanned planned = ops::make_decode_plan(device.internal().info(), problem);
-  auto entries = ops::load_entries(device.internal(), planned.plan.launches);
-  state_ = std::make_unique<State>(State{device, std::move(planned), std::move(entries)});
+  state_ =
+      std::make_unique<State>(device, ops::make_decode_plan(device.internal().info(), problem));
 }
 
 AttentionDecode::~AttentionDecode() = default;
@@ -26,16 +21,15 @@ AttentionDecode::AttentionDecode(AttentionDecode&&) noexcept = default;
 AttentionDecode& AttentionDecode::operator=(AttentionDecode&&) noexcept = default;
 
 const AttentionDecodePlan& AttentionDecode::plan() const noexcept {
-  return state_->planned.plan;
+  return state_->plan();
 }
 
 void AttentionDecode::run(const AttentionDecodeArguments& arguments) const {
   const State& state = *state_;
-  ops::check_decode_arguments(state.planned.plan, arguments);
-  const device::Stream stream = ops::lent_stream(state.handle.internal(), arguments.stream);
+  ops::check_decode_arguments(state.plan(), arguments);
+  const device::Stream stream = state.stream(arguments.stream);
   for (std::size_t i = 0; i < state.entries.size(); ++i)
-    ops::launch_decode(state.handle.internal(), state.planned, arguments, i, state.entries[i],
-                       stream);
+    ops::launch_decode(state.device(), state.planned, arguments, i, state.entries[i], stream);
 }
 
 AttentionDecodePlan plan_attention_decode(const Device& device,

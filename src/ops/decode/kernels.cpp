@@ -1,6 +1,7 @@
 #include "ops/decode/kernels.h"
 
 #include "ops/decode/problem.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 
@@ -53,9 +54,7 @@ const DecodeKernel* find_decode_kernel(const std::string& name) noexcept {
 
 std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodeProblem& p,
                             const device::DeviceInfo& device) {
-  if (device.compute_capability != 90)
-    return fmt::format("exists for compute capability 9.0; the device has {}",
-                       device.compute_capability / 10.0);
+  if (std::string obstacle = capability_obstacle(90, device); !obstacle.empty()) return obstacle;
   if (p.head_dim != 64 && p.head_dim != 128 && p.head_dim != 256)
     return fmt::format("exists for head_dim 64, 128 and 256, not {}: pad with zeros", p.head_dim);
   return kernel.has_boxes ? box_obstacle(p) : "";

@@ -5,9 +5,10 @@
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/workspace.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 
 #include <fmt/format.h>
@@ -16,46 +17,15 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr std::size_t kWorkspaceAlignment = 256;
-
-std::string possible_names() {
-  std::string text = "auto";
-  for (const DecodeKernel& kernel : decode_kernels()) text += fmt::format(", {}", kernel.name);
-  return text;
-}
-
-// Fills in candidates and kernel.
-const DecodeKernel& choose(const device::DeviceInfo& device, AttentionDecodePlan& plan) {
+const DecodeKernel& choose_kernel(const device::DeviceInfo& device, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
-  require(p.kernel == "auto" || find_decode_kernel(p.kernel) != nullptr,
-          ErrorKind::kInvalidArgument, "attention decode: kernel = {}; expected one of {}",
-          p.kernel, possible_names());
-  const DecodeKernel* chosen = nullptr;
-  double best = std::numeric_limits<double>::infinity();
-  std::string reasons;
-  for (const DecodeKernel& kernel : decode_kernels()) {
-    AttentionDecodeCandidate c = {.name = kernel.name,
-                                  .reason = decode_obstacle(kernel, p, device)};
-    c.is_possible = c.reason.empty();
-    if (c.is_possible) {
-      c.cost_us = decode_cost_us(kernel, p);
-      if ((p.kernel == "auto" || p.kernel == c.name) && c.cost_us < best)
-        best = c.cost_us, chosen = &kernel;
-    } else {
-      reasons += fmt::format("\n  {} {}", c.name, c.reason);
-    }
-    plan.candidates.push_back(std::move(c));
-  }
-  require(chosen != nullptr, ErrorKind::kUnsupported,
-          "attention decode: no kernel can do it on {}:{}", device.name, reasons);
-  plan.kernel = chosen->name;
-  for (AttentionDecodeCandidate& c : plan.candidates) {
-    if (c.name == plan.kernel) continue;
-    c.reason = p.kernel != "auto"
-                   ? "was not asked for"
-                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
-  }
-  return *chosen;
+  const Request request = {"attention decode", p.kernel, device.name,
+                           fmt::format("head_dim {}", p.head_dim),
+                           "Pad head_dim with zeros; take a Hopper device (sim:h200)."};
+  return decode_kernels()[choose(plan, request, decode_kernels(), [&](const DecodeKernel& kernel) {
+    return make_option(kernel.name, decode_obstacle(kernel, p, device),
+                       [&] { return decode_cost_us(kernel, p); });
+  })];
 }
 
 std::int64_t tiles(const AttentionDecodePlan& plan) {
@@ -117,7 +87,7 @@ void check_size(const AttentionDecodePlan& plan) {
       p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
 }
 
-// Nobody else's data begins like this but by a chance of 2^-48.
+// Other data begins like this by a chance of 2^-48.
 std::uint64_t draw_counter_tag() {
   std::random_device random;
   const std::uint64_t bits = std::uint64_t{random()} << 32 | random();
@@ -132,20 +102,16 @@ bool has_parts(const AttentionDecodePlan& plan) {
 DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   DecodeWorkspace w;
-  const auto add = [&w](std::int64_t count, std::size_t bytes) {
-    const std::size_t at = w.total;
-    const std::size_t size = static_cast<std::size_t>(count) * bytes;
-    w.total += (size + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-    return at;
-  };
+  Carver carver;
   if (p.append.rotary != RotaryPairs::kNone)
-    w.rotated = add(p.batch * p.q_len * p.heads * p.head_dim, 2);
+    w.rotated = carver.carve(p.batch * p.q_len * p.heads * p.head_dim, 2);
   if (has_parts(plan)) {
     const std::int64_t slots = kernels::decode_partial_slots(tiles(plan), p.splits, plan.groups);
-    w.partial_out = add(slots * plan.tile_rows * p.head_dim, 4);
-    w.partial_sums = add(slots * plan.cluster * plan.tile_rows * 2, 4);
-    w.counters = add(slots * plan.cluster, 8);
+    w.partial_out = carver.carve(slots * plan.tile_rows * p.head_dim, 4);
+    w.partial_sums = carver.carve(slots * plan.cluster * plan.tile_rows * 2, 4);
+    w.counters = carver.carve(slots * plan.cluster, 8);
   }
+  w.total = carver.total();
   return w;
 }
 
@@ -164,7 +130,21 @@ void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) 
                            fmt::format("decode_{}_d{}_{}", kv, p.head_dim, plan.kernel),
                            {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
                            {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                           static_cast<std::uint32_t>(plan.cluster),
                            static_cast<std::uint32_t>(shape.shared_bytes())});
+}
+
+// Of a problem with queries: everything but the choice.
+void add_work(const device::DeviceInfo& device, const DecodeKernel& kernel,
+              DecodePlanned& planned) {
+  AttentionDecodePlan& plan = planned.plan;
+  const kernels::DecodeShape shape = decode_shape_of(kernel, plan.problem);
+  share_out(device, shape.residents, plan);
+  check_size(plan);
+  planned.counter_tag = draw_counter_tag();
+  planned.workspace = lay_out(plan);
+  plan.workspace_bytes = planned.workspace.total;
+  add_launches(shape, plan);
 }
 
 }  // namespace
@@ -175,19 +155,14 @@ DecodePlanned make_decode_plan(const device::DeviceInfo& device,
   AttentionDecodePlan& plan = planned.plan;
   plan.problem = complete_decode_problem(problem);
   const AttentionDecodeProblem& p = plan.problem;
-  const DecodeKernel& kernel = choose(device, plan);
+  const DecodeKernel& kernel = choose_kernel(device, plan);
   plan.tile_rows = kernel.rows;
   plan.passes = static_cast<int>((decode_rows(p) + kernel.rows - 1) / kernel.rows);
   plan.bytes = static_cast<double>(p.batch) * decode_bytes(p, decode_capacity(p));
   plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
-  if (p.batch == 0 || p.q_len == 0) return planned;
-  const kernels::DecodeShape shape = decode_shape_of(kernel, p);
-  share_out(device, shape.residents, plan);
-  check_size(plan);
-  planned.counter_tag = draw_counter_tag();
-  planned.workspace = lay_out(plan);
-  plan.workspace_bytes = planned.workspace.total;
-  add_launches(shape, plan);
+  plan.assumption = "full caches";
+  if (p.batch > 0 && p.q_len > 0) add_work(device, kernel, planned);
+  plan.notes = decode_notes(plan);
   return planned;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tilewright::ops {
 
@@ -24,5 +25,8 @@ struct DecodePlanned {
 /// Errors   as AttentionDecode's constructor
 DecodePlanned make_decode_plan(const device::DeviceInfo& device,
                                const AttentionDecodeProblem& problem);
+
+/// How problem and kernel read.
+std::vector<PlanNote> decode_notes(const AttentionDecodePlan& plan);
 
 }  // namespace tilewright::ops

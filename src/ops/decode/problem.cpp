@@ -1,7 +1,7 @@
 #include "ops/decode/problem.h"
 
 #include "kernels/attention/decode/decode.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/float_checks.h"
 
 #include <algorithm>

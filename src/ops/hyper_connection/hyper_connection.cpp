@@ -4,9 +4,9 @@
 #include "device/kernel_registry.h"
 #include "kernels/model/hyper_connection.h"
 #include "kernels/model/rms_norm.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 #include <optional>
@@ -47,22 +47,18 @@ void check(const HyperConnectionProblem& p) {
 }
 
 void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
-  const auto need = [](bool is_needed, const char* name, const void* address,
-                       std::size_t alignment = 16) {
-    if (is_needed) kChecks.address(name, address, alignment);
-  };
-  need(true, "streams", a.streams);
-  need(p.has_merge, "merged", a.merged);
-  need(p.has_merge, "mix_before", a.mix_before, 4);
-  need(p.has_merge, "f", a.f);
-  need(p.has_second, "g", a.g);
-  need(p.has_mix, "fn", a.fn);
-  need(p.has_mix, "base", a.base, 4);
-  need(p.has_mix, "scale", a.scale, 4);
-  need(p.has_mix, "norm_weight", a.norm_weight);
-  need(p.has_mix, "mix", a.mix, 4);
-  need(p.has_mix, "out", a.out);
-  need(p.has_mix, "workspace", a.workspace, 256);
+  kChecks.address("streams", a.streams, ops::kRowAlignment);
+  kChecks.address_if(p.has_merge, "merged", a.merged, ops::kRowAlignment);
+  kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kWordAlignment);
+  kChecks.address_if(p.has_merge, "f", a.f, ops::kRowAlignment);
+  kChecks.address_if(p.has_second, "g", a.g, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "fn", a.fn, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "base", a.base, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "scale", a.scale, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "norm_weight", a.norm_weight, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix", a.mix, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "out", a.out, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "workspace", a.workspace, ops::kWorkspaceAlignment);
 }
 
 // One tile of tokens a CTA while that gives every SM two; then fn is read once for more of them: on

@@ -8,10 +8,11 @@
 #include "kernels/sparse_attention/indexer/indexer_query.h"
 #include "kernels/sparse_attention/indexer/indexer_topk.h"
 #include "ops/cache/kv_cache.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 #include "ops/operator/sequence_checks.h"
+#include "ops/operator/workspace.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,6 @@ using kernels::IndexerUnit;
 
 constexpr ops::ArgumentChecks kChecks("indexer");
 constexpr std::int64_t kMaxHeads = 64, kMaxLen = std::int64_t{1} << 30;
-constexpr std::size_t kAlignment = 16;
 
 constexpr IndexFormat to_kernel(IndexerFormat format) noexcept {
   return format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
@@ -56,26 +56,23 @@ IndexerProblem complete_problem(IndexerProblem p) {
 
 // Byte offsets of what a workspace holds.
 struct Workspace {
-  std::size_t shares = 0, units, codes, scales, weights, logits, bytes;
+  std::size_t shares, units, codes, scales, weights, logits, bytes;
   std::int64_t logits_stride;
 
   Workspace(const IndexerProblem& p, std::int64_t tokens, std::int64_t batch, std::int64_t ctas) {
-    constexpr std::size_t kStep = 256;
-    const auto after = [](std::size_t offset, std::int64_t count, std::size_t elem_bytes) {
-      const std::size_t end = offset + static_cast<std::size_t>(count) * elem_bytes;
-      return (end + kStep - 1) / kStep * kStep;
-    };
     constexpr std::int64_t kVector = 4;
     const std::int64_t queries = tokens * p.heads;
     // Of uniform sequences there are fewer.
     const std::int64_t max_units = kernels::indexer_max_units(tokens, batch, 0, true) + 1;
     logits_stride = ops::ceil_div(p.max_len, kVector) * kVector;
-    units = after(shares, ctas, sizeof(IndexerShare));
-    codes = after(units, max_units, sizeof(IndexerUnit));
-    scales = after(codes, queries, kIndexDims);
-    weights = after(scales, queries, kIndexScaleBytes);
-    logits = after(weights, queries, sizeof(float));
-    bytes = after(logits, tokens * logits_stride, sizeof(float));
+    ops::Carver carver;
+    shares = carver.carve(ctas, sizeof(IndexerShare));
+    units = carver.carve(max_units, sizeof(IndexerUnit));
+    codes = carver.carve(queries, kIndexDims);
+    scales = carver.carve(queries, kIndexScaleBytes);
+    weights = carver.carve(queries, sizeof(float));
+    logits = carver.carve(tokens * logits_stride, sizeof(float));
+    bytes = carver.total();
   }
 };
 
@@ -93,14 +90,14 @@ void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
   kChecks.check(a.weights_dtype == DType::kBF16 || a.weights_dtype == DType::kF32,
                 "weights_dtype = {}; expected bf16 or f32", static_cast<int>(a.weights_dtype));
   kChecks.address("positions", a.positions, 4);
-  kChecks.address("q", a.q, kAlignment);
+  kChecks.address("q", a.q, ops::kRowAlignment);
   kChecks.address("weights", a.weights, a.weights_dtype == DType::kF32 ? 4 : 2);
   kChecks.address("rope", a.rope, 4);
-  kChecks.address("key_pages", a.key_pages, kAlignment);
+  kChecks.address("key_pages", a.key_pages, ops::kRowAlignment);
   ops::check_table(kChecks, a.key_table);
   if (p.rows.num_pages != 0) ops::check_table(kChecks, a.row_table);
   kChecks.address("rows", a.rows, 4);
-  kChecks.address("workspace", a.workspace, 256);
+  kChecks.address("workspace", a.workspace, ops::kWorkspaceAlignment);
 }
 
 }  // namespace
@@ -203,7 +200,7 @@ struct Call {
 
   template <class T>
   T* in_workspace(std::size_t offset) const {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+    return ops::part_of<T>(a.workspace, offset);
   }
   static std::int32_t narrow(std::int64_t x) { return static_cast<std::int32_t>(x); }
 

@@ -43,7 +43,8 @@ class Band : public LinearKernel {
     const auto clusters = static_cast<std::uint32_t>(
         std::min<std::int64_t>(units, resident_clusters(device, cluster)));
     plan.launches = {
-        {.entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
+        {.step = "multiply",
+         .entry = fmt::format("linear_band_{}{}_n{}", to_string(plan.weight.format),
                               is_braided(plan.weight) ? "_braided" : "", tile.entry_tokens()),
          .grid = {clusters * cluster, 1, 1},
          .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},

@@ -38,7 +38,8 @@ class Direct : public LinearKernel {
     const DirectTile tile = choose_tile(device, w, plan.problem);
     const auto cluster = static_cast<std::uint32_t>(tile.cluster);
     const auto n = static_cast<std::int32_t>(w.n), k = static_cast<std::int32_t>(w.k);
-    plan.launches = {{.entry = fmt::format("linear_direct_{}_n{}{}", to_string(w.format),
+    plan.launches = {{.step = "multiply",
+                      .entry = fmt::format("linear_direct_{}_n{}{}", to_string(w.format),
                                            tile.tokens, tile.is_deep ? "_deep" : ""),
                       .grid = {static_cast<std::uint32_t>(tile.clusters(n)) * cluster, 1, 1},
                       .block = {static_cast<std::uint32_t>(tile.threads()), 1, 1},

@@ -2,12 +2,13 @@
 
 #include "kernels/quantize/activation_fp8.h"
 #include "ops/linear/problem.h"
+#include "ops/operator/workspace.h"
 
 namespace tilewright::ops {
 
 namespace {
 
-constexpr std::int64_t kBlock = 128, kAlignment = 256;
+constexpr std::int64_t kBlock = 128;
 
 std::int64_t round_up(std::int64_t x, std::int64_t step) {
   return (x + step - 1) / step * step;
@@ -22,8 +23,9 @@ std::int64_t columns(const LinearWeightInfo& weight, const LinearProblem& p) {
   return has_row_scales(p) ? fp8_columns(weight.k) : round_up(weight.k, kBlock);
 }
 
-std::int64_t code_bytes(const LinearWeightInfo& weight, const LinearProblem& p) {
-  return round_up(p.m * columns(weight, p), kAlignment);
+// Where the scales begin.
+std::size_t code_bytes(const LinearWeightInfo& weight, const LinearProblem& p) {
+  return align_workspace(static_cast<std::size_t>(p.m * columns(weight, p)));
 }
 
 std::int64_t scale_elems(const LinearWeightInfo& weight, const LinearProblem& p) {
@@ -41,19 +43,21 @@ void lay_out_fp8_x(LinearPlan& plan) {
   if (!is_x_quantised_here(p)) return;
   const std::int64_t out_columns = columns(plan.weight, p);
   const auto rows = static_cast<std::uint32_t>(p.m);
-  LinearLaunch launch;
+  Launch launch;
   if (has_row_scales(p)) {
-    launch = {.entry = "quantize_fp8_token_bf16",
+    launch = {.step = "quantize",
+              .entry = "quantize_fp8_token_bf16",
               .grid = {rows, 1, 1},
               .block = {kernels::fp8_token_threads(out_columns), 1, 1}};
   } else {
-    launch = {.entry = "quantize_fp8_block_bf16",
+    launch = {.step = "quantize",
+              .entry = "quantize_fp8_block_bf16",
               .grid = {kernels::fp8_block_ctas(p.m, out_columns), 1, 1},
               .block = {kernels::kQuantizeThreads, 1, 1}};
   }
   plan.launches.insert(plan.launches.begin(), launch);
   plan.workspace_bytes =
-      static_cast<std::size_t>(code_bytes(plan.weight, p) + 4 * scale_elems(plan.weight, p));
+      code_bytes(plan.weight, p) + 4 * static_cast<std::size_t>(scale_elems(plan.weight, p));
 }
 
 Fp8Rows run_fp8_x(const LinearCall& call) {

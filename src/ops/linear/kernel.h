@@ -58,8 +58,8 @@ class LinearKernel {
 /// All of them. Ties in cost go to the first.
 std::span<const std::unique_ptr<LinearKernel>> linear_kernels();
 
-/// Errors   InvalidArgument; the message lists all names
-const LinearKernel& find_linear_kernel(const std::string& name);
+/// nullptr if there is none of that name.
+const LinearKernel* find_linear_kernel(const std::string& name) noexcept;
 
 using LinearKernelList = std::vector<std::unique_ptr<LinearKernel>>;
 void add_direct_kernels(LinearKernelList& list);

@@ -6,7 +6,8 @@
 #include "ops/linear/plan.h"
 #include "ops/linear/problem.h"
 #include "ops/linear/weight.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <utility>
 
@@ -21,24 +22,17 @@ struct Linear::State {
 
 namespace {
 
-constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4, kWorkspaceAlignment = 256;
-
-void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
-  if (!is_needed) return;
-  require(address != nullptr, ErrorKind::kInvalidArgument,
-          "linear: the address of {} is null; the plan needs it", name);
-  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
-          "linear: the address of {} is {}; expected a multiple of {}", name, address, alignment);
-}
+constexpr ops::ArgumentChecks kChecks("linear");
 
 void check_arguments(const LinearPlan& plan, const LinearArguments& a) {
   const bool is_e4m3 = plan.problem.x_dtype == DType::kF8_E4M3;
   const bool has_blocks = plan.problem.activation_scales == ActivationScales::kBlock128;
-  check_address("x", a.x, true, kRowAlignment);
-  check_address("x_scales", a.x_scales, is_e4m3, has_blocks ? kRowAlignment : kWordAlignment);
-  check_address("bias", a.bias, plan.problem.has_bias, kWordAlignment);
-  check_address("out", a.out, true, kRowAlignment);
-  check_address("workspace", a.workspace, plan.workspace_bytes > 0, kWorkspaceAlignment);
+  kChecks.address("x", a.x, ops::kRowAlignment);
+  kChecks.address_if(is_e4m3, "x_scales", a.x_scales,
+                     has_blocks ? ops::kRowAlignment : ops::kWordAlignment);
+  kChecks.address_if(plan.problem.has_bias, "bias", a.bias, ops::kWordAlignment);
+  kChecks.address("out", a.out, ops::kRowAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 device::Buffer upload(const device::Device& device, std::span<const std::byte> bytes) {
@@ -83,7 +77,7 @@ const Device& LinearWeight::device() const noexcept {
 Linear::Linear(const LinearWeight& weight, const LinearProblem& problem) {
   const device::Device& device = weight.internal().device();
   LinearPlan plan = ops::make_linear_plan(device.info(), weight.info(), problem);
-  const ops::LinearKernel& kernel = ops::find_linear_kernel(plan.kernel);
+  const ops::LinearKernel& kernel = *ops::find_linear_kernel(plan.kernel);
   auto entries = ops::load_entries(device, plan.launches);
   state_ = std::make_unique<State>(State{weight, std::move(plan), kernel, std::move(entries)});
 }

@@ -1,9 +1,9 @@
 #include "ops/linear/plan.h"
 
-#include "base/error.h"
-#include "device/kernel_registry.h"
 #include "ops/linear/problem.h"
 #include "ops/linear/rates.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,87 +13,33 @@ namespace tilewright::ops {
 
 namespace {
 
-struct Choice {
-  const LinearKernel* kernel = nullptr;
-  std::vector<LinearCandidate> candidates;
-};
-
-bool is_embedded(const std::string& entry) {
-  return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
-    return image.name == entry && image.target == "sm_90a";
-  });
-}
-
 // What speaks against a kernel, beyond its own obstacle.
 std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& device,
                           const LinearPlan& plan) {
   std::string obstacle = kernel.obstacle(plan.weight, plan.problem);
   if (!obstacle.empty()) return obstacle;
-  if (device.compute_capability != 90)
-    return fmt::format("is for sm_90a; {} has compute capability {}.{}", device.name,
-                       device.compute_capability / 10, device.compute_capability % 10);
+  obstacle = capability_obstacle(90, device);
+  if (!obstacle.empty()) return obstacle;
   if (plan.problem.m == 0) return {};
   LinearPlan trial = plan;
   kernel.lay_out(device, trial);
-  for (const LinearLaunch& launch : trial.launches) {
-    if (!is_embedded(launch.entry))
-      return fmt::format("needs {}, which is not among the embedded kernels", launch.entry);
-    if (static_cast<int>(launch.shared_bytes) > device.shared_per_block_optin_bytes)
-      return fmt::format("needs {} bytes of shared memory; {} gives {}", launch.shared_bytes,
-                         device.name, device.shared_per_block_optin_bytes);
+  for (const Launch& launch : trial.launches) {
+    obstacle = launch_obstacle(90, device, launch);
+    if (!obstacle.empty()) return obstacle;
   }
   return {};
 }
 
-std::string list_reasons(const std::vector<LinearCandidate>& candidates) {
-  std::string text;
-  for (const LinearCandidate& c : candidates) text += fmt::format("\n  {} {}", c.name, c.reason);
-  return text;
-}
-
-const LinearKernel* find_named(const Choice& choice, const std::string& name) {
-  const LinearKernel& kernel = find_linear_kernel(name);
-  const auto at = std::ranges::find(choice.candidates, name, &LinearCandidate::name);
-  if (at->is_possible) return &kernel;
-  std::string others;
-  for (const LinearCandidate& c : choice.candidates) {
-    if (c.is_possible) others += (others.empty() ? "" : ", ") + c.name;
-  }
-  fail(ErrorKind::kUnsupported, "linear: kernel {} {}. Possible here: {}.", name, at->reason,
-       others.empty() ? "none" : others);
-}
-
-Choice choose(const device::DeviceInfo& device, const LinearPlan& plan) {
-  const LinearProblem& p = plan.problem;
-  Choice choice;
-  double best_us = std::numeric_limits<double>::infinity();
-  for (const auto& kernel : linear_kernels()) {
-    LinearCandidate candidate = {.name = kernel->name(),
-                                 .reason = find_obstacle(*kernel, device, plan)};
-    candidate.is_possible = candidate.reason.empty();
-    if (candidate.is_possible) {
-      candidate.cost_us = linear_cost_us(*kernel, device, plan.weight, p);
-      if (candidate.cost_us < best_us) {
-        best_us = candidate.cost_us;
-        choice.kernel = kernel.get();
-      }
-    }
-    choice.candidates.push_back(std::move(candidate));
-  }
-  if (p.kernel != "auto") {
-    choice.kernel = find_named(choice, p.kernel);
-  } else if (choice.kernel == nullptr) {
-    fail(ErrorKind::kUnsupported, "linear: no kernel fits {} weights for {} activations on {}:{}",
-         to_string(plan.weight.format), to_string(plan.weight.activations), device.name,
-         list_reasons(choice.candidates));
-  }
-  for (LinearCandidate& c : choice.candidates) {
-    if (!c.is_possible || c.name == choice.kernel->name()) continue;
-    c.reason = p.kernel != "auto"
-                   ? "was not asked for"
-                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best_us);
-  }
-  return choice;
+const LinearKernel& choose_kernel(const device::DeviceInfo& device, LinearPlan& plan) {
+  const LinearWeightInfo& w = plan.weight;
+  const Request request = {
+      "linear", plan.problem.kernel, device.name,
+      fmt::format("{} weights for {} activations", to_string(w.format), to_string(w.activations)),
+      "Take a Hopper device (sim:h200); Blackwell has BlockScaledLinear."};
+  return *linear_kernels()[choose(plan, request, linear_kernels(), [&](const auto& kernel) {
+    return make_option(kernel->name(), find_obstacle(*kernel, device, plan),
+                       [&] { return linear_cost_us(*kernel, device, w, plan.problem); });
+  })];
 }
 
 // Between two numbers of rows in proportion; beyond the last in proportion to the rows.
@@ -152,12 +98,11 @@ LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeight
   LinearPlan plan;
   plan.weight = weight;
   plan.problem = complete_linear_problem(weight, problem);
-  Choice choice = choose(device, plan);
-  plan.kernel = choice.kernel->name();
-  plan.candidates = std::move(choice.candidates);
-  if (plan.problem.m > 0) choice.kernel->lay_out(device, plan);
+  const LinearKernel& kernel = choose_kernel(device, plan);
+  if (plan.problem.m > 0) kernel.lay_out(device, plan);
   plan.flops = linear_flops(weight, plan.problem);
   plan.bytes = linear_bytes(weight, plan.problem);
+  plan.notes = linear_notes(plan);
   return plan;
 }
 

@@ -6,6 +6,8 @@
 #include "device/device.h"
 #include "ops/linear/kernel.h"
 
+#include <vector>
+
 namespace tilewright::ops {
 
 /// Errors   as Linear's constructor
@@ -16,5 +18,8 @@ LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeight
 /// the kernel stands there, else by its model. Only its order among kernels means something.
 double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& device,
                       const LinearWeightInfo& weight, const LinearProblem& problem);
+
+/// How problem and kernel read.
+std::vector<PlanNote> linear_notes(const LinearPlan& plan);
 
 }  // namespace tilewright::ops

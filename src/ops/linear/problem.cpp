@@ -1,6 +1,6 @@
 #include "ops/linear/problem.h"
 
-#include "base/error.h"
+#include "ops/operator/arguments.h"
 
 namespace tilewright::ops {
 
@@ -8,15 +8,11 @@ namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 24, kMaxStride = std::int64_t{1} << 32;
 
-template <class... Args>
-void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (condition) return;
-  fail(ErrorKind::kInvalidArgument, "linear: {}", fmt::format(format, std::forward<Args>(args)...));
-}
+constexpr ArgumentChecks kChecks("linear");
 
 void check_stride(const char* name, std::int64_t stride, std::int64_t least, DType dtype) {
   const std::int64_t step = 16 / linear_elem_bytes(dtype);
-  check(
+  kChecks.check(
       stride >= least && stride <= kMaxStride && stride % step == 0,
       "row stride of {} = {} elements; expected a multiple of {} (16 bytes of {}) from {} to 2^32",
       name, stride, step, to_string(dtype), least);
@@ -39,16 +35,16 @@ std::int64_t fp8_scale_rows(std::int64_t m) noexcept {
 LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
                                       const LinearProblem& problem) {
   LinearProblem p = problem;
-  check(weight.n > 0 && weight.n % 16 == 0, "n = {}; expected a multiple of 16", weight.n);
-  check(weight.k > 0 && weight.k % 16 == 0, "k = {}; expected a multiple of 16", weight.k);
-  check(p.m >= 0 && p.m <= kMaxRows, "m = {}; expected 0 to 2^24 rows of x", p.m);
+  kChecks.check(weight.n > 0 && weight.n % 16 == 0, "n = {}; expected a multiple of 16", weight.n);
+  kChecks.check(weight.k > 0 && weight.k % 16 == 0, "k = {}; expected a multiple of 16", weight.k);
+  kChecks.check(p.m >= 0 && p.m <= kMaxRows, "m = {}; expected 0 to 2^24 rows of x", p.m);
   const bool is_fp8 = weight.activations == LinearActivations::kFp8;
-  check(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8),
-        "x_dtype = {} with a weight prepared for {} activations; expected BF16{}",
-        to_string(p.x_dtype), to_string(weight.activations),
-        is_fp8 ? " or F8_E4M3" : ". Prepare the weight for fp8 if x is F8_E4M3.");
-  check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
-        "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
+  kChecks.check(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8),
+                "x_dtype = {} with a weight prepared for {} activations; expected BF16{}",
+                to_string(p.x_dtype), to_string(weight.activations),
+                is_fp8 ? " or F8_E4M3" : ". Prepare the weight for fp8 if x is F8_E4M3.");
+  kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
+                "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
   if (p.activation_scales == ActivationScales::kAuto)
     p.activation_scales =
         weight.format == WeightFormat::kFp8 ? ActivationScales::kBlock128 : ActivationScales::kRow;

@@ -61,7 +61,8 @@ class WideBf16 : public LinearKernel {
     const auto clusters = static_cast<std::uint32_t>(
         std::min<std::int64_t>(units, resident_clusters(device, cluster)));
     plan.launches = {
-        {.entry = fmt::format("linear_wide_bf16_{}{}", tile_.is_tall ? "tall_" : "",
+        {.step = "multiply",
+         .entry = fmt::format("linear_wide_bf16_{}{}", tile_.is_tall ? "tall_" : "",
                               to_string(plan.weight.format)),
          .grid = {clusters * cluster, 1, 1},
          .block = {tile_.threads(), 1, 1},

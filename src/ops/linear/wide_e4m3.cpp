@@ -50,7 +50,8 @@ class WideE4m3 : public LinearKernel {
     std::int64_t clusters = num_units(plan.weight, plan.problem);
     if (splits_ == 1)
       clusters = std::min<std::int64_t>(clusters, resident_clusters(device, cluster));
-    plan.launches = {{.entry = std::string("linear_wide_e4m3_") + variant_.name,
+    plan.launches = {{.step = "multiply",
+                      .entry = std::string("linear_wide_e4m3_") + variant_.name,
                       .grid = {static_cast<std::uint32_t>(clusters) * cluster, 1, 1},
                       .block = {WideE4m3Variant::kThreads, 1, 1},
                       .cluster = cluster,

@@ -1,6 +1,5 @@
 #include "ops/moe/bind.h"
 
-#include "base/error.h"
 #include "kernels/linear/band/sm90_band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
@@ -11,7 +10,8 @@
 #include "kernels/quantize/quantize.h"
 #include "ops/linear/wide_bind.h"
 #include "ops/moe/problem.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <cmath>
 
@@ -31,13 +31,7 @@ const T* address_of(const device::Buffer& buffer) {
   return buffer.size_bytes() == 0 ? nullptr : reinterpret_cast<const T*>(buffer.address());
 }
 
-void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
-  if (!is_needed) return;
-  require(address != nullptr, ErrorKind::kInvalidArgument,
-          "moe: the address of {} is null; the plan needs it", name);
-  require(reinterpret_cast<std::uintptr_t>(address) % alignment == 0, ErrorKind::kInvalidArgument,
-          "moe: the address of {} is {}; expected a multiple of {}", name, address, alignment);
-}
+constexpr ArgumentChecks kChecks("moe");
 
 }  // namespace
 
@@ -45,15 +39,15 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& a) {
   const MoeProblem& p = plan.problem;
   if (p.tokens == 0) return;
   const bool is_given = p.routing == MoeRouting::kGiven, is_hash = p.routing == MoeRouting::kHash;
-  check_address("x", a.x, true, 16);
-  check_address("ids", a.ids, is_given, 4);
-  check_address("weights", a.weights, is_given, 4);
-  check_address("logits", a.logits, !is_given, 4);
-  check_address("bias", a.bias, p.has_bias, 4);
-  check_address("token_ids", a.token_ids, is_hash, 4);
-  check_address("table", a.table, is_hash, 4);
-  check_address("out", a.out, true, 16);
-  check_address("workspace", a.workspace, true, 256);
+  kChecks.address("x", a.x, kRowAlignment);
+  kChecks.address_if(is_given, "ids", a.ids, kWordAlignment);
+  kChecks.address_if(is_given, "weights", a.weights, kWordAlignment);
+  kChecks.address_if(!is_given, "logits", a.logits, kWordAlignment);
+  kChecks.address_if(p.has_bias, "bias", a.bias, kWordAlignment);
+  kChecks.address_if(is_hash, "token_ids", a.token_ids, kWordAlignment);
+  kChecks.address_if(is_hash, "table", a.table, kWordAlignment);
+  kChecks.address("out", a.out, kRowAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 const std::int32_t* MoeCall::ids() const noexcept {
@@ -265,7 +259,7 @@ struct MoeParamsMaker {
 };
 
 void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stream) const {
-  const MoeLaunch& l = planned_.plan.launches[index];
+  const Launch& l = planned_.plan.launches[index];
   const device::LaunchConfig config = dependent_launch(l);
   const MoeParamsMaker make = {*this};
   const bool is_gate_up = l.step == "gate_up";

@@ -6,6 +6,7 @@
 #include "device/kernel.h"
 #include "ops/moe/plan.h"
 #include "ops/moe/weights.h"
+#include "ops/operator/workspace.h"
 
 namespace tilewright::ops {
 
@@ -28,7 +29,7 @@ class MoeCall {
  private:
   template <class T>
   T* at(std::size_t offset) const noexcept {
-    return reinterpret_cast<T*>(static_cast<std::byte*>(arguments_.workspace) + offset);
+    return part_of<T>(arguments_.workspace, offset);
   }
   const MoeProblem& problem() const noexcept { return planned_.plan.problem; }
   const MoeWeightsInfo& info() const noexcept { return weights_.info; }

@@ -6,7 +6,7 @@
 #include "ops/moe/bind.h"
 #include "ops/moe/plan.h"
 #include "ops/moe/weights.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 
 #include <utility>
 

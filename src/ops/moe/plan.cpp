@@ -13,6 +13,9 @@
 #include "ops/moe/problem.h"
 #include "ops/moe/rates.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/operator.h"
+#include "ops/operator/workspace.h"
 
 #include <algorithm>
 #include <array>
@@ -30,9 +33,7 @@ constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
 std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
-  if (device.compute_capability != 90)
-    return fmt::format("exists for compute capability 9.0; the device has {}",
-                       device.compute_capability / 10.0);
+  if (std::string of_device = capability_obstacle(90, device); !of_device.empty()) return of_device;
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
   if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
     return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
@@ -60,45 +61,17 @@ double cost_us(MoeKernel kernel, const MoeWeightsInfo& w, const MoeProblem& p) {
   return 1e6 * (std::max(memory, flops / rates.flops_per_s) + moved) + rates.fixed_us;
 }
 
-struct Choice {
-  MoeKernel kernel = MoeKernel::kBand;
-  std::vector<MoeCandidate> candidates;
-};
-
-Choice choose(const device::DeviceInfo& device, const MoeWeightsInfo& w, const MoeProblem& p) {
-  Choice choice;
-  double best = std::numeric_limits<double>::infinity();
-  std::string reasons;
-  bool is_known = p.kernel == "auto";
-  for (const MoeKernel kernel : kKernels) {
-    MoeCandidate c = {.name = to_string(kernel), .reason = obstacle(kernel, device, w)};
-    c.is_possible = c.reason.empty();
-    is_known = is_known || p.kernel == c.name;
-    if (c.is_possible) {
-      c.cost_us = cost_us(kernel, w, p);
-      const bool is_wanted = p.kernel == "auto" || p.kernel == c.name;
-      if (is_wanted && c.cost_us < best) {
-        best = c.cost_us;
-        choice.kernel = kernel;
-      }
-    } else {
-      reasons += fmt::format("\n  {} {}", c.name, c.reason);
-    }
-    choice.candidates.push_back(std::move(c));
-  }
-  require(is_known, ErrorKind::kInvalidArgument,
-          "moe: kernel = {}; expected auto, band, wide or wide8", p.kernel);
-  require(best < std::numeric_limits<double>::infinity(), ErrorKind::kUnsupported,
-          "moe: {} do it on {}:{}",
-          p.kernel == "auto" ? "no kernel can" : "kernel " + p.kernel + " cannot", device.name,
-          reasons);
-  for (MoeCandidate& c : choice.candidates) {
-    if (!c.is_possible || c.name == to_string(choice.kernel)) continue;
-    c.reason = p.kernel != "auto"
-                   ? "was not asked for"
-                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
-  }
-  return choice;
+MoeKernel choose_kernel(const device::DeviceInfo& device, MoePlan& plan) {
+  const MoeWeightsInfo& w = plan.weights;
+  const MoeProblem& p = plan.problem;
+  const Request request = {
+      "moe", p.kernel, device.name,
+      fmt::format("{} experts for {} activations", to_string(w.format), to_string(w.activations)),
+      "Take a Hopper device (sim:h200)."};
+  return kKernels[choose(plan, request, kKernels, [&](MoeKernel kernel) {
+    return make_option(to_string(kernel), obstacle(kernel, device, w),
+                       [&] { return cost_us(kernel, w, p); });
+  })];
 }
 
 // Rows of h and of y, and the columns that make them.
@@ -221,7 +194,7 @@ class Launches {
            const MoeProblem& problem, const MoePlanDetails& details)
       : device_(device), w_(weights), p_(problem), details_(details) {}
 
-  std::vector<MoeLaunch> make() {
+  std::vector<Launch> make() {
     if (p_.routing != MoeRouting::kGiven) {
       add("route", "moe_route", {ctas_for(p_.tokens, kernels::kMoeRouteTokens), 1, 1},
           kernels::kMoeRouteThreads);
@@ -320,35 +293,32 @@ class Launches {
   const MoeWeightsInfo& w_;
   const MoeProblem& p_;
   const MoePlanDetails& details_;
-  std::vector<MoeLaunch> launches_;
+  std::vector<Launch> launches_;
 };
 
 MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKernel kernel) {
   MoeWorkspace at;
-  const auto take = [&](std::int64_t bytes) {
-    constexpr std::size_t kAlignment = 256;
-    const std::size_t here = at.total;
-    at.total += (static_cast<std::size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
-    return here;
-  };
+  Carver carver;
   const std::int64_t slots = p.tokens * p.topk, rows = moe_rows(w, p);
-  at.status = take(sizeof(kernels::MoeStatus));
-  at.offsets = take((w.experts + 2) * 4);
-  at.slot_row = take(slots * 4);
-  at.row_token = take(rows * 4);
-  at.row_weight = take(rows * 4);
+  at.status = carver.carve(sizeof(kernels::MoeStatus));
+  at.offsets = carver.carve((w.experts + 2) * 4);
+  at.slot_row = carver.carve(slots * 4);
+  at.row_token = carver.carve(rows * 4);
+  at.row_weight = carver.carve(rows * 4);
   if (p.routing != MoeRouting::kGiven) {
-    at.ids = take(slots * 4);
-    at.weights = take(slots * 4);
+    at.ids = carver.carve(slots * 4);
+    at.weights = carver.carve(slots * 4);
   }
-  at.h = take(rows * w.inter * 2);
-  at.x_rows = at.y = take(rows * w.hidden * 2);  // e4m3 rows are padded, but half as wide or 128
+  at.h = carver.carve(rows * w.inter * 2);
+  at.x_rows = at.y =
+      carver.carve(rows * w.hidden * 2);  // e4m3 rows are padded, but half as wide or 128
   if (kernel == MoeKernel::kWide8) {
-    at.x_rows = take(rows * padded_columns(w.hidden));
-    at.x_scales = take(padded_columns(w.hidden) / 128 * scale_pitch(rows) * 4);
-    at.h_codes = take(rows * padded_columns(w.inter));
-    at.h_scales = take(padded_columns(w.inter) / 128 * scale_pitch(rows) * 4);
+    at.x_rows = carver.carve(rows * padded_columns(w.hidden));
+    at.x_scales = carver.carve(padded_columns(w.hidden) / 128 * scale_pitch(rows) * 4);
+    at.h_codes = carver.carve(rows * padded_columns(w.inter));
+    at.h_scales = carver.carve(padded_columns(w.inter) / 128 * scale_pitch(rows) * 4);
   }
+  at.total = carver.total();
   return at;
 }
 
@@ -375,28 +345,29 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
                          const MoeProblem& problem) {
   check_moe_problem(weights, problem);
   MoePlanned out;
-  out.plan.weights = weights;
-  out.plan.problem = problem;
-  Choice choice = choose(device, weights, problem);
-  out.details.kernel = choice.kernel;
-  out.plan.kernel = to_string(choice.kernel);
-  out.plan.candidates = std::move(choice.candidates);
-  if (choice.kernel == MoeKernel::kBand) {
+  MoePlan& plan = out.plan;
+  plan.weights = weights;
+  plan.problem = problem;
+  const MoeKernel kernel = choose_kernel(device, plan);
+  out.details.kernel = kernel;
+  if (kernel == MoeKernel::kBand) {
     out.details.band_gate_up =
         band_tile(device, weights, problem, {2 * weights.inter, weights.hidden});
     out.details.band_down = band_tile(device, weights, problem, {weights.hidden, weights.inter});
   }
-  if (choice.kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
-  if (choice.kernel == MoeKernel::kWide8)
-    out.details.wide8_variant = wide8_variant(weights, problem);
-  out.plan.flops = moe_flops(weights, problem);
-  out.plan.bytes = moe_bytes(weights, problem);
-  out.plan.expected_experts =
+  if (kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
+  if (kernel == MoeKernel::kWide8) out.details.wide8_variant = wide8_variant(weights, problem);
+  plan.flops = moe_flops(weights, problem);
+  plan.bytes = moe_bytes(weights, problem);
+  plan.expected_experts =
       expected_active_experts(weights, problem) + (weights.has_shared && problem.tokens > 0);
-  if (problem.tokens == 0) return out;
-  out.workspace = make_workspace(weights, problem, choice.kernel);
-  out.plan.workspace_bytes = out.workspace.total;
-  out.plan.launches = Launches(device, weights, problem, out.details).make();
+  plan.assumption = fmt::format("{:.1f} experts", plan.expected_experts);
+  if (problem.tokens > 0) {
+    out.workspace = make_workspace(weights, problem, kernel);
+    plan.workspace_bytes = out.workspace.total;
+    plan.launches = Launches(device, weights, problem, out.details).make();
+  }
+  plan.notes = moe_notes(plan);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tilewright::ops {
 
@@ -68,5 +69,8 @@ constexpr std::int64_t scale_pitch(std::int64_t rows) {
 
 /// "nvfp4", "nvfp4_braided", ...: what a band entry is called after.
 std::string band_format_name(const MoeWeightsInfo& weights);
+
+/// How problem and kernel read.
+std::vector<PlanNote> moe_notes(const MoePlan& plan);
 
 }  // namespace tilewright::ops

@@ -1,9 +1,9 @@
 #include "ops/moe/problem.h"
 
-#include "base/error.h"
 #include "formats/packed_weight.h"
 #include "kernels/moe/route.h"
 #include "ops/linear/pack.h"
+#include "ops/operator/arguments.h"
 #include "ops/operator/float_checks.h"
 
 #include <algorithm>
@@ -13,46 +13,44 @@ namespace tilewright::ops {
 
 namespace {
 
-template <class... Args>
-void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (condition) return;
-  fail(ErrorKind::kInvalidArgument, "moe: {}", fmt::format(format, std::forward<Args>(args)...));
-}
+constexpr ArgumentChecks kChecks("moe");
 
 }  // namespace
 
 void check_moe_weights(const MoeWeightsInfo& w) {
-  check(w.experts >= 1 && w.experts <= kernels::kMoeMaxExperts, "experts = {}; expected 1 to {}",
-        w.experts, kernels::kMoeMaxExperts);
+  kChecks.check(w.experts >= 1 && w.experts <= kernels::kMoeMaxExperts,
+                "experts = {}; expected 1 to {}", w.experts, kernels::kMoeMaxExperts);
   for (const auto& [name, value] : {std::pair{"hidden", w.hidden}, std::pair{"inter", w.inter}}) {
-    check(value >= 16 && value % 16 == 0 && value <= 1 << 20,
-          "{} = {}; expected a multiple of 16 from 16 to 2^20. Pad the weights with zeros.", name,
-          value);
+    kChecks.check(value >= 16 && value % 16 == 0 && value <= 1 << 20,
+                  "{} = {}; expected a multiple of 16 from 16 to 2^20. Pad the weights with zeros.",
+                  name, value);
   }
 }
 
 void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
   check_moe_weights(w);
-  check(p.tokens >= 0 && p.tokens <= kMaxMoeTokens, "tokens = {}; expected 0 to {}. Split them.",
-        p.tokens, kMaxMoeTokens);
-  check(p.topk >= 1 && p.topk <= kernels::kMoeMaxTopk && p.topk <= w.experts,
-        "topk = {} of {} experts; expected 1 to {}", p.topk, w.experts,
-        std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk));
-  check(p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
-        "swiglu_limit = {}; expected a normal number of fp32 > 0, infinity for none",
-        p.swiglu_limit);
-  check(is_zero_or_normal_float(p.route_scale),
-        "route_scale = {}; expected a finite number: 0, or a normal one of fp32", p.route_scale);
-  check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
-        "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
+  kChecks.check(p.tokens >= 0 && p.tokens <= kMaxMoeTokens,
+                "tokens = {}; expected 0 to {}. Split them.", p.tokens, kMaxMoeTokens);
+  kChecks.check(p.topk >= 1 && p.topk <= kernels::kMoeMaxTopk && p.topk <= w.experts,
+                "topk = {} of {} experts; expected 1 to {}", p.topk, w.experts,
+                std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk));
+  kChecks.check(
+      p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
+      "swiglu_limit = {}; expected a normal number of fp32 > 0, infinity for none", p.swiglu_limit);
+  kChecks.check(is_zero_or_normal_float(p.route_scale),
+                "route_scale = {}; expected a finite number: 0, or a normal one of fp32",
+                p.route_scale);
+  kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
+                "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
   const bool is_hash = p.routing == MoeRouting::kHash;
-  check(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0,
-        "vocab = {}; expected the rows of the table if routing is by hash, and 0 otherwise",
-        p.vocab);
-  check(p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
-        "logits_stride = {}; expected 0, or {} (experts) to 2^20", p.logits_stride, w.experts);
-  check(!p.has_bias || p.routing == MoeRouting::kLogits,
-        "has_bias is set, but only routing by logits has a bias: it moves the selection");
+  kChecks.check(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0,
+                "vocab = {}; expected the rows of the table if routing is by hash, and 0 otherwise",
+                p.vocab);
+  kChecks.check(p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
+                "logits_stride = {}; expected 0, or {} (experts) to 2^20", p.logits_stride,
+                w.experts);
+  kChecks.check(!p.has_bias || p.routing == MoeRouting::kLogits,
+                "has_bias is set, but only routing by logits has a bias: it moves the selection");
 }
 
 std::int64_t moe_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {

@@ -3,7 +3,7 @@
 
 #include "tilewright/cache_writer.h"
 
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 
 namespace tilewright::ops {
 

@@ -5,6 +5,8 @@
 #include "kernels/quantize/activation_fp8.h"
 #include "kernels/quantize/fp4.h"
 #include "kernels/quantize/weight_fp8.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 
 #include <algorithm>
 #include <array>
@@ -24,12 +26,7 @@ using kernels::QuantizeParams;
 constexpr std::int64_t kMaxChunks = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxGridY = 65535;
 
-template <class... Args>
-void check(bool is_right, fmt::format_string<Args...> format, Args&&... args) {
-  if (is_right) return;
-  fail(ErrorKind::kInvalidArgument, "quantize: {}",
-       fmt::format(format, std::forward<Args>(args)...));
-}
+constexpr ArgumentChecks kChecks("quantize");
 
 constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -58,30 +55,33 @@ std::int64_t row_unit(const QuantizeProblem& p, const BlockFormat& format) {
 
 void check_options(const QuantizeProblem& p, const BlockFormat& format) {
   const bool is_nvfp4 = format.has_tensor_scale, is_e4m3 = format.element == kE4m3;
-  check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF32,
-        "dtype = {}; expected BF16, F16 or F32", to_string(p.dtype));
-  check(is_nvfp4 || p.scales == "nearest",
-        "scales = {} with format = {}; only nvfp4 has a choice of scales", p.scales, p.format);
-  check(is_nvfp4 || (!p.encode_scale && !p.has_encode_scale_address),
-        "encode_scale given with format = {}; only nvfp4 has a scale per matrix", p.format);
-  check(!p.encode_scale || !p.has_encode_scale_address,
-        "encode_scale and has_encode_scale_address are both set; leave one out");
+  kChecks.check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF32,
+                "dtype = {}; expected BF16, F16 or F32", to_string(p.dtype));
+  kChecks.check(is_nvfp4 || p.scales == "nearest",
+                "scales = {} with format = {}; only nvfp4 has a choice of scales", p.scales,
+                p.format);
+  kChecks.check(is_nvfp4 || (!p.encode_scale && !p.has_encode_scale_address),
+                "encode_scale given with format = {}; only nvfp4 has a scale per matrix", p.format);
+  kChecks.check(!p.encode_scale || !p.has_encode_scale_address,
+                "encode_scale and has_encode_scale_address are both set; leave one out");
   const float g = p.encode_scale.value_or(1);
-  check(std::isfinite(g) && g > 0 && std::isfinite(1 / g),
-        "encode_scale = {}; expected a number above 0 that is finite, as is its reciprocal. "
-        "Checkpoints store the reciprocal",
-        g);
-  check(!p.has_operand_order || is_e4m3, "has_operand_order with format = {}; it is of e4m3",
-        p.format);
-  check(!p.has_128x4_scales || (format.scale.bits() <= 8 && !is_tile(format) && !is_per_token(p)),
-        "has_128x4_scales with format = {}; it is for rows of one-byte scales", p.format);
-  check(!p.has_128x4_scales || !p.has_block_major_scales,
-        "has_128x4_scales and has_block_major_scales are both set; leave one out");
+  kChecks.check(
+      std::isfinite(g) && g > 0 && std::isfinite(1 / g),
+      "encode_scale = {}; expected a number above 0 that is finite, as is its reciprocal. "
+      "Checkpoints store the reciprocal",
+      g);
+  kChecks.check(!p.has_operand_order || is_e4m3,
+                "has_operand_order with format = {}; it is of e4m3", p.format);
+  kChecks.check(
+      !p.has_128x4_scales || (format.scale.bits() <= 8 && !is_tile(format) && !is_per_token(p)),
+      "has_128x4_scales with format = {}; it is for rows of one-byte scales", p.format);
+  kChecks.check(!p.has_128x4_scales || !p.has_block_major_scales,
+                "has_128x4_scales and has_block_major_scales are both set; leave one out");
 }
 
 void check_extent(const char* name, std::int64_t value) {
-  check(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() - 256,
-        "{} = {}; expected 0 to 2^31 - 257", name, value);
+  kChecks.check(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() - 256,
+                "{} = {}; expected 0 to 2^31 - 257", name, value);
 }
 
 // Fills in what is 0.
@@ -91,62 +91,74 @@ void complete_extents(QuantizeProblem& p, const BlockFormat& format) {
   check_extent("out_rows", p.out_rows);
   check_extent("out_cols", p.out_cols);
   if (p.row_stride == 0) p.row_stride = p.cols;
-  check(p.row_stride >= p.cols, "row_stride = {}; expected at least cols = {}", p.row_stride,
-        p.cols);
+  kChecks.check(p.row_stride >= p.cols, "row_stride = {}; expected at least cols = {}",
+                p.row_stride, p.cols);
   const std::int64_t rows = row_unit(p, format), cols = column_unit(p, format);
   if (p.out_rows == 0) p.out_rows = round_up(p.rows, rows);
   if (p.out_cols == 0) p.out_cols = round_up(p.cols, cols);
-  check(p.out_rows >= p.rows && p.out_rows % rows == 0,
-        "out_rows = {}; expected a multiple of {} of at least rows = {}", p.out_rows, rows, p.rows);
-  check(p.out_cols >= p.cols && p.out_cols % cols == 0,
-        "out_cols = {}; expected a multiple of {} of at least cols = {}", p.out_cols, cols, p.cols);
+  kChecks.check(p.out_rows >= p.rows && p.out_rows % rows == 0,
+                "out_rows = {}; expected a multiple of {} of at least rows = {}", p.out_rows, rows,
+                p.rows);
+  kChecks.check(p.out_cols >= p.cols && p.out_cols % cols == 0,
+                "out_cols = {}; expected a multiple of {} of at least cols = {}", p.out_cols, cols,
+                p.cols);
   const std::int64_t chunks = p.out_cols / kernels::kQuantizeChunk;
-  check(chunks == 0 || p.out_rows <= kMaxChunks / chunks,
-        "{} x {} are too many for one call; at most 2^31 - 1 groups of 16. Split the rows",
-        p.out_rows, p.out_cols);
-  check(!is_tile(format) || p.out_rows / format.block_rows <= kMaxGridY,
-        "out_rows = {}; at most {} for {}. Split the rows", p.out_rows,
-        kMaxGridY * format.block_rows, p.format);
+  kChecks.check(chunks == 0 || p.out_rows <= kMaxChunks / chunks,
+                "{} x {} are too many for one call; at most 2^31 - 1 groups of 16. Split the rows",
+                p.out_rows, p.out_cols);
+  kChecks.check(!is_tile(format) || p.out_rows / format.block_rows <= kMaxGridY,
+                "out_rows = {}; at most {} for {}. Split the rows", p.out_rows,
+                kMaxGridY * format.block_rows, p.format);
 }
 
-void choose_kernel(QuantizePlan& plan, const device::DeviceInfo& device) {
+void add_launch(QuantizePlan& plan, const device::DeviceInfo& device) {
   const QuantizeProblem& p = plan.problem;
   const BlockFormat format = quantize_format(p);
   const char* const type = type_name(p.dtype);
   const auto narrow = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
-  plan.block = {kernels::kQuantizeThreads, 1, 1};
+  Launch launch = {.step = "quantize", .entry = {}, .block = {kernels::kQuantizeThreads, 1, 1}};
   if (is_tile(format)) {
-    plan.entry = fmt::format("quantize_fp8_tile_{}", type);
-    plan.grid = {narrow(kernels::fp8_tiles(p.out_cols)), narrow(kernels::fp8_tiles(p.out_rows)), 1};
+    launch.entry = fmt::format("quantize_fp8_tile_{}", type);
+    launch.grid = {narrow(kernels::fp8_tiles(p.out_cols)), narrow(kernels::fp8_tiles(p.out_rows)),
+                   1};
   } else if (is_per_token(p)) {
-    plan.entry = fmt::format("quantize_fp8_token_{}", type);
-    plan.grid = {narrow(p.out_rows), 1, 1};
-    plan.block[0] = kernels::fp8_token_threads(p.out_cols);
+    launch.entry = fmt::format("quantize_fp8_token_{}", type);
+    launch.grid = {narrow(p.out_rows), 1, 1};
+    launch.block[0] = kernels::fp8_token_threads(p.out_cols);
   } else if (format.element == kE4m3) {
-    plan.entry = fmt::format("quantize_fp8_block_{}", type);
-    plan.grid = {kernels::fp8_block_ctas(p.out_rows, p.out_cols), 1, 1};
+    launch.entry = fmt::format("quantize_fp8_block_{}", type);
+    launch.grid = {kernels::fp8_block_ctas(p.out_rows, p.out_cols), 1, 1};
   } else if (!format.has_tensor_scale) {
-    plan.entry = fmt::format("quantize_mxfp4_{}", type);
-    plan.grid = {narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)), 1, 1};
+    launch.entry = fmt::format("quantize_mxfp4_{}", type);
+    launch.grid = {narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)), 1, 1};
   } else {
     const ScaleChoice choice = scale_choice(p.scales);
     const bool best = choice == ScaleChoice::kFourOverSix || choice == ScaleChoice::kExactBest;
     plan.is_cooperative = !p.encode_scale && !p.has_encode_scale_address;
-    plan.entry = fmt::format("quantize_nvfp4_{}{}{}", plan.is_cooperative ? "amax_" : "",
-                             best ? "best_" : "", type);
-    plan.grid = {plan.is_cooperative
-                     ? kernels::nvfp4_amax_ctas(p.out_rows, p.out_cols, device.num_sms, best)
-                     : narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)),
-                 1, 1};
-    if (plan.is_cooperative) plan.workspace_bytes = plan.grid[0] * sizeof(float);
+    launch.entry = fmt::format("quantize_nvfp4_{}{}{}", plan.is_cooperative ? "amax_" : "",
+                               best ? "best_" : "", type);
+    launch.grid = {plan.is_cooperative
+                       ? kernels::nvfp4_amax_ctas(p.out_rows, p.out_cols, device.num_sms, best)
+                       : narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)),
+                   1, 1};
+    if (plan.is_cooperative) plan.workspace_bytes = launch.grid[0] * sizeof(float);
   }
+  plan.launches.push_back(std::move(launch));
 }
 
-void check_address(const char* name, const void* address, bool is_needed, std::size_t alignment) {
-  if (!is_needed) return;
-  check(address != nullptr, "the address of {} is null; the plan needs it", name);
-  check(reinterpret_cast<std::uintptr_t>(address) % alignment == 0,
-        "the address of {} is {}; expected a multiple of {}", name, address, alignment);
+std::vector<PlanNote> notes_of(const QuantizePlan& plan) {
+  const QuantizeProblem& p = plan.problem;
+  std::string problem =
+      fmt::format("{} of {} [{}, {}]", p.format, to_string(p.dtype), p.rows, p.cols);
+  if (p.scales != "nearest") problem += ", scales " + p.scales;
+  if (p.has_row_index) problem += ", gathered rows";
+  const char* const order = p.has_128x4_scales         ? " in 128x4 order"
+                            : p.has_block_major_scales ? ", block-major"
+                                                       : "";
+  return {{"problem", problem},
+          {"result", fmt::format("codes [{}, {}]{}, scales [{}, {}] of {} bytes{}", p.out_rows,
+                                 p.out_cols, p.has_operand_order ? " in operand order" : "",
+                                 plan.scale_rows, plan.scale_cols, plan.bytes_per_scale, order)}};
 }
 
 }  // namespace
@@ -166,8 +178,8 @@ ScaleChoice scale_choice(const std::string& name) {
   if (name == "nearest") return ScaleChoice::kNearest;
   if (name == "four_over_six") return ScaleChoice::kFourOverSix;
   if (name == "exact_nearest") return ScaleChoice::kExactNearest;
-  check(name == "exact_best",
-        "scales = {}; expected nearest, four_over_six, exact_nearest or exact_best", name);
+  kChecks.check(name == "exact_best",
+                "scales = {}; expected nearest, four_over_six, exact_nearest or exact_best", name);
   return ScaleChoice::kExactBest;
 }
 
@@ -192,16 +204,18 @@ QuantizePlan make_quantize_sizes(const QuantizeProblem& problem) {
   plan.bytes =
       static_cast<double>(p.rows) * static_cast<double>(p.cols) * bits_per_elem(p.dtype) / 8 +
       static_cast<double>(plan.code_bytes) + static_cast<double>(plan.scale_bytes);
+  plan.notes = notes_of(plan);
   return plan;
 }
 
 QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const QuantizeProblem& problem) {
   QuantizePlan plan = make_quantize_sizes(problem);
-  require(device.compute_capability == 90, ErrorKind::kUnsupported,
-          "quantize: {} has compute capability {}.{}; the kernels are for 9.0. Use "
-          "quantize_on_host(), which gives the same bytes",
-          device.name, device.compute_capability / 10, device.compute_capability % 10);
-  if (plan.code_bytes > 0) choose_kernel(plan, device);
+  const std::string obstacle = capability_obstacle(90, device);
+  require(obstacle.empty(), ErrorKind::kUnsupported,
+          "quantize: it {}. Use quantize_on_host(), which gives the same bytes", obstacle);
+  if (plan.code_bytes > 0) add_launch(plan, device);
+  if (plan.is_cooperative)
+    plan.notes.push_back({"launch", "cooperative: its CTAs wait for each other"});
   return plan;
 }
 
@@ -235,13 +249,13 @@ void check_quantize_arguments(const QuantizePlan& plan, const QuantizeArguments&
                               std::size_t code_alignment) {
   const QuantizeProblem& p = plan.problem;
   const bool has_work = plan.code_bytes > 0, has_numbers = p.rows > 0 && p.cols > 0;
-  check_address("in", a.in, has_numbers, static_cast<std::size_t>(bits_per_elem(p.dtype) / 8));
-  check_address("row_index", a.row_index, has_numbers && p.has_row_index, 4);
-  check_address("codes", a.codes, has_work, code_alignment);
-  check_address("scales", a.scales, has_work, static_cast<std::size_t>(plan.bytes_per_scale));
-  check_address("encode_scale", a.encode_scale, p.has_encode_scale_address, 4);
-  check_address("tensor_scale", a.tensor_scale, a.tensor_scale != nullptr, 4);
-  check_address("workspace", a.workspace, plan.workspace_bytes > 0, 256);
+  kChecks.address_if(has_numbers, "in", a.in, static_cast<std::size_t>(bits_per_elem(p.dtype) / 8));
+  kChecks.address_if(has_numbers && p.has_row_index, "row_index", a.row_index, kWordAlignment);
+  kChecks.address_if(has_work, "codes", a.codes, code_alignment);
+  kChecks.address_if(has_work, "scales", a.scales, static_cast<std::size_t>(plan.bytes_per_scale));
+  kChecks.address_if(p.has_encode_scale_address, "encode_scale", a.encode_scale, kWordAlignment);
+  kChecks.address_if(a.tensor_scale != nullptr, "tensor_scale", a.tensor_scale, kWordAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 }  // namespace tilewright::ops

@@ -1,29 +1,25 @@
 // The quantise operator: a plan, its loaded kernel, and launching it.
 #include "tilewright/quantize.h"
 
-#include "device/kernel_registry.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/operator.h"
 #include "ops/quantize/plan.h"
 
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace tilewright {
 
 struct Quantize::State {
   Device handle;  // keeps the device open
   QuantizePlan plan;
-  std::optional<device::Kernel> kernel;
-  kernels::QuantizeParams numbers;  // without addresses
+  std::vector<device::Kernel> entries;  // one a launch
+  kernels::QuantizeParams numbers;      // without addresses
 };
 
 Quantize::Quantize(const Device& device, const QuantizeProblem& problem) {
   QuantizePlan plan = ops::make_quantize_plan(device.internal().info(), problem);
-  std::optional<device::Kernel> kernel;
-  if (!plan.entry.empty()) kernel = device::load_kernel(device.internal(), plan.entry);
+  auto entries = ops::load_entries(device.internal(), plan.launches);
   const kernels::QuantizeParams numbers = ops::quantize_numbers(plan);
-  state_ = std::make_unique<State>(State{device, std::move(plan), std::move(kernel), numbers});
+  state_ = std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
 }
 
 Quantize::~Quantize() = default;
@@ -38,7 +34,7 @@ void Quantize::run(const QuantizeArguments& a) const {
   const State& state = *state_;
   const QuantizePlan& plan = state.plan;
   ops::check_quantize_arguments(plan, a);
-  if (!state.kernel) return;
+  if (state.entries.empty()) return;
   const device::Device& device = state.handle.internal();
   const auto stream = ops::lent_stream(device, a.stream);
   constexpr std::uintptr_t kVectorBytes = 16;
@@ -54,10 +50,9 @@ void Quantize::run(const QuantizeArguments& a) const {
   params.partial_amax = static_cast<float*>(a.workspace);
   params.is_in_aligned =
       reinterpret_cast<std::uintptr_t>(a.in) % kVectorBytes == 0 && row_bytes % kVectorBytes == 0;
-  state.kernel->launch({.grid = {plan.grid[0], plan.grid[1], plan.grid[2]},
-                        .block = {plan.block[0], plan.block[1], plan.block[2]},
-                        .is_cooperative = plan.is_cooperative},
-                       params, stream);
+  device::LaunchConfig config = ops::plain_launch(plan.launches.front());
+  config.is_cooperative = plan.is_cooperative;
+  state.entries.front().launch(config, params, stream);
 }
 
 QuantizePlan plan_quantize(const Device& device, const QuantizeProblem& problem) {
@@ -66,26 +61,6 @@ QuantizePlan plan_quantize(const Device& device, const QuantizeProblem& problem)
 
 QuantizePlan plan_quantize_on_host(const QuantizeProblem& problem) {
   return ops::make_quantize_sizes(problem);
-}
-
-std::string QuantizePlan::to_string() const {
-  const QuantizeProblem& p = problem;
-  std::string text = fmt::format("problem    {} of {} [{}, {}]", p.format,
-                                 tilewright::to_string(p.dtype), p.rows, p.cols);
-  if (p.scales != "nearest") text += ", scales " + p.scales;
-  if (p.has_row_index) text += ", gathered rows";
-  text += fmt::format("\nresult     codes [{}, {}]{}, scales [{}, {}] of {} bytes{}\n", p.out_rows,
-                      p.out_cols, p.has_operand_order ? " in operand order" : "", scale_rows,
-                      scale_cols, bytes_per_scale,
-                      p.has_128x4_scales         ? " in 128x4 order"
-                      : p.has_block_major_scales ? ", block-major"
-                                                 : "");
-  if (!entry.empty()) {
-    text += fmt::format("kernel     {}, grid {} x {}, {} threads{}, workspace {} bytes\n", entry,
-                        grid[0], grid[1], block[0], is_cooperative ? ", cooperative" : "",
-                        workspace_bytes);
-  }
-  return text + fmt::format("memory     {:.4g} MB read and written once\n", bytes * 1e-6);
 }
 
 }  // namespace tilewright

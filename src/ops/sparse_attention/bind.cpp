@@ -2,8 +2,8 @@
 
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/cache/kv_cache.h"
-#include "ops/operator/argument_checks.h"
-#include "ops/operator/planned_launch.h"
+#include "ops/operator/arguments.h"
+#include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 
 namespace tilewright::ops {
@@ -16,17 +16,16 @@ std::int32_t narrow(std::int64_t x) {
   return static_cast<std::int32_t>(x);
 }
 
-void check_address(const std::string& name, const void* address, bool is_needed,
-                   std::size_t alignment) {
-  constexpr ArgumentChecks kChecks("sparse attention");
-  if (is_needed) kChecks.address(name.c_str(), address, alignment);
-}
+constexpr ArgumentChecks kChecks("sparse attention");
 
 void check_list(const std::string& name, const SparseList& list, const SparseListArguments& a) {
   if (list.topk == 0) return;
-  check_address(name + ".pages", a.pages, list.cache.num_pages > 0, kKvPageAlignment);
-  check_address(name + ".indices", a.indices, true, 4);
-  check_address(name + ".lengths", a.lengths, list.lengths != SparseLengths::kFull, 4);
+  const auto need = [&](bool is_needed, const char* field, const void* at, std::size_t alignment) {
+    kChecks.address_if(is_needed, (name + field).c_str(), at, alignment);
+  };
+  need(list.cache.num_pages > 0, ".pages", a.pages, kKvPageAlignment);
+  need(true, ".indices", a.indices, kWordAlignment);
+  need(list.lengths != SparseLengths::kFull, ".lengths", a.lengths, kWordAlignment);
 }
 
 kernels::SparseKeys bind_keys(const SparseList& list, const SparseListArguments& a,
@@ -64,7 +63,7 @@ struct ParamsMaker {
   template <class T>
   T* in_workspace(std::size_t offset) const {
     if (!planned.plan.has_schedule) return nullptr;
-    return reinterpret_cast<T*>(static_cast<std::byte*>(a.workspace) + offset);
+    return part_of<T>(a.workspace, offset);
   }
 
   kernels::SparseDecodeParams decode() const {
@@ -109,19 +108,19 @@ struct ParamsMaker {
 void check_sparse_arguments(const SparseAttentionPlan& plan, const SparseAttentionArguments& a) {
   const SparseAttentionProblem& p = plan.problem;
   if (plan.launches.empty()) return;
-  check_address("q", a.q, true, 16);
-  check_address("out", a.out, true, 16);
+  kChecks.address("q", a.q, kRowAlignment);
+  kChecks.address("out", a.out, kRowAlignment);
   check_list("window", p.window, a.window);
   check_list("compressed", p.compressed, a.compressed);
-  check_address("lse", a.lse, p.has_lse, 4);
-  check_address("max_logits", a.max_logits, p.has_max_logits, 4);
-  check_address("sink", a.sink, p.has_sink, 4);
-  check_address("workspace", a.workspace, plan.workspace_bytes > 0, 256);
+  kChecks.address_if(p.has_lse, "lse", a.lse, kWordAlignment);
+  kChecks.address_if(p.has_max_logits, "max_logits", a.max_logits, kWordAlignment);
+  kChecks.address_if(p.has_sink, "sink", a.sink, kWordAlignment);
+  kChecks.workspace(a.workspace, plan.workspace_bytes);
 }
 
 void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments& arguments,
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
-  const SparseAttentionLaunch& l = planned.plan.launches[index];
+  const Launch& l = planned.plan.launches[index];
   if (l.step == "schedule" && arguments.keeps_schedule) return;
   const device::LaunchConfig config = dependent_launch(l);
   const ParamsMaker make = {planned, arguments};

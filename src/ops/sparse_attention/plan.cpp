@@ -1,13 +1,14 @@
 #include "ops/sparse_attention/plan.h"
 
-#include "base/error.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/choose.h"
+#include "ops/operator/operator.h"
+#include "ops/operator/workspace.h"
 #include "ops/sparse_attention/problem.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,58 +16,23 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr std::size_t kWorkspaceAlignment = 256;
 // With so many whole queries for each group, a schedule has nothing to even out.
 constexpr std::int64_t kManyQueriesPerGroup = 32;
 
 std::string obstacle(const SparseKernel& kernel, const device::DeviceInfo& device,
                      const SparseAttentionProblem& p) {
-  if (device.compute_capability != 90)
-    return fmt::format("exists for compute capability 9.0; the device has {}",
-                       device.compute_capability / 10.0);
-  return kernel.obstacle(p);
+  std::string of_device = capability_obstacle(90, device);
+  return of_device.empty() ? kernel.obstacle(p) : of_device;
 }
 
-std::string possible_names() {
-  std::string text = "auto";
-  for (const SparseKernel& kernel : sparse_kernels()) text += fmt::format(", {}", kernel.name);
-  return text;
-}
-
-// Fills in candidates and kernel.
-const SparseKernel& choose(const device::DeviceInfo& device, SparseAttentionPlan& plan) {
+const SparseKernel& choose_kernel(const device::DeviceInfo& device, SparseAttentionPlan& plan) {
   const SparseAttentionProblem& p = plan.problem;
-  require(p.kernel == "auto" || find_sparse_kernel(p.kernel) != nullptr,
-          ErrorKind::kInvalidArgument, "sparse attention: kernel = {}; expected one of {}",
-          p.kernel, possible_names());
-  const SparseKernel* chosen = nullptr;
-  double best = std::numeric_limits<double>::infinity();
-  std::string reasons;
-  for (const SparseKernel& kernel : sparse_kernels()) {
-    SparseAttentionCandidate c = {.name = kernel.name, .reason = obstacle(kernel, device, p)};
-    c.is_possible = c.reason.empty();
-    if (c.is_possible) {
-      c.cost_us = sparse_cost_us(kernel, device, p);
-      if ((p.kernel == "auto" || p.kernel == c.name) && c.cost_us < best) {
-        best = c.cost_us;
-        chosen = &kernel;
-      }
-    } else {
-      reasons += fmt::format("\n  {} {}", c.name, c.reason);
-    }
-    plan.candidates.push_back(std::move(c));
-  }
-  require(chosen != nullptr, ErrorKind::kUnsupported, "sparse attention: {} do it on {}:{}",
-          p.kernel == "auto" ? "no kernel can" : "kernel " + p.kernel + " cannot", device.name,
-          reasons);
-  plan.kernel = chosen->name;
-  for (SparseAttentionCandidate& c : plan.candidates) {
-    if (!c.is_possible || c.name == plan.kernel) continue;
-    c.reason = p.kernel != "auto"
-                   ? "was not asked for"
-                   : fmt::format("is expected to take {:.2f} times as long", c.cost_us / best);
-  }
-  return *chosen;
+  const Request request = {"sparse attention", p.kernel, device.name,
+                           fmt::format("{} heads", p.heads), "Take a Hopper device (sim:h200)."};
+  return sparse_kernels()[choose(plan, request, sparse_kernels(), [&](const SparseKernel& kernel) {
+    return make_option(kernel.name, obstacle(kernel, device, p),
+                       [&] { return sparse_cost_us(kernel, device, p); });
+  })];
 }
 
 // In quarters of a block, as the schedule counts.
@@ -89,19 +55,15 @@ SparseWorkspace lay_out(const SparseAttentionPlan& plan) {
   SparseWorkspace w;
   if (!plan.has_schedule) return w;
   const SparseAttentionProblem& p = plan.problem;
-  const auto add = [&w](std::int64_t count, std::size_t bytes) {
-    const std::size_t at = w.total;
-    const std::size_t size = static_cast<std::size_t>(count) * bytes;
-    w.total += (size + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-    return at;
-  };
+  Carver carver;
   const std::int64_t rows = kernels::sparse_partial_slots(plan.groups) * p.heads;
-  w.work =
-      add(kernels::sparse_max_pieces(sparse_queries(p), plan.groups), sizeof(kernels::SparseWork));
-  w.work_begin = add(plan.groups + 1, 4);
-  w.merges = add(plan.groups, sizeof(kernels::SparseMerge));
-  w.partial_out = add(rows * kKvDims, 4);
-  w.partial_lse = add(rows, 4);
+  w.work = carver.carve(kernels::sparse_max_pieces(sparse_queries(p), plan.groups),
+                        sizeof(kernels::SparseWork));
+  w.work_begin = carver.carve(plan.groups + 1, 4);
+  w.merges = carver.carve(plan.groups, sizeof(kernels::SparseMerge));
+  w.partial_out = carver.carve(rows * kKvDims, 4);
+  w.partial_lse = carver.carve(rows, 4);
+  w.total = carver.total();
   return w;
 }
 
@@ -125,6 +87,26 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
          {kernels::kSparseCombineThreads, 1, 1}});
 }
 
+// Of a problem with queries: everything but the choice.
+void add_work(const device::DeviceInfo& device, const SparseKernel& kernel,
+              SparsePlanned& planned) {
+  SparseAttentionPlan& plan = planned.plan;
+  const SparseAttentionProblem& p = plan.problem;
+  const SparseKernelShape shape = kernel.shape(p);
+  const SparseRates rates = kernel.rates(p);
+  planned.piece_cost = schedule_cost(rates.piece_us, rates);
+  planned.partial_cost = schedule_cost(rates.partial_us, rates);
+  planned.combine_cost = schedule_cost(kSparseCombineUs, rates);
+  const int all_groups = std::min(sparse_groups(shape, device), kernels::kSparseScheduleMaxGroups);
+  plan.has_schedule = wants_schedule(planned, all_groups);
+  const std::int64_t queries = sparse_queries(p);
+  const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;
+  plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
+  planned.workspace = lay_out(plan);
+  plan.workspace_bytes = planned.workspace.total;
+  add_launches(shape, plan);
+}
+
 }  // namespace
 
 SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
@@ -132,25 +114,13 @@ SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
   SparsePlanned planned;
   SparseAttentionPlan& plan = planned.plan;
   plan.problem = complete_sparse_problem(problem);
-  const SparseAttentionProblem& p = plan.problem;
-  const SparseKernel& kernel = choose(device, plan);
-  const SparseKernelShape shape = kernel.shape(p);
-  const SparseRates rates = kernel.rates(p);
-  plan.head_slots = shape.head_slots;
-  plan.flops = sparse_flops(p);
-  plan.bytes = sparse_bytes(p);
-  const std::int64_t queries = sparse_queries(p);
-  if (queries == 0) return planned;
-  planned.piece_cost = schedule_cost(rates.piece_us, rates);
-  planned.partial_cost = schedule_cost(rates.partial_us, rates);
-  planned.combine_cost = schedule_cost(kSparseCombineUs, rates);
-  const int all_groups = std::min(sparse_groups(shape, device), kernels::kSparseScheduleMaxGroups);
-  plan.has_schedule = wants_schedule(planned, all_groups);
-  const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;
-  plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
-  planned.workspace = lay_out(plan);
-  plan.workspace_bytes = planned.workspace.total;
-  add_launches(shape, plan);
+  const SparseKernel& kernel = choose_kernel(device, plan);
+  plan.head_slots = kernel.shape(plan.problem).head_slots;
+  plan.flops = sparse_flops(plan.problem);
+  plan.bytes = sparse_bytes(plan.problem);
+  plan.assumption = "full lists";
+  if (sparse_queries(plan.problem) > 0) add_work(device, kernel, planned);
+  plan.notes = sparse_notes(plan);
   return planned;
 }
 

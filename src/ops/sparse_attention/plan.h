@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tilewright::ops {
 
@@ -25,5 +26,8 @@ struct SparsePlanned {
 /// Errors   as SparseAttention's constructor
 SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
                                const SparseAttentionProblem& problem);
+
+/// How problem and kernel read.
+std::vector<PlanNote> sparse_notes(const SparseAttentionPlan& plan);
 
 }  // namespace tilewright::ops

@@ -1,7 +1,7 @@
 #include "ops/sparse_attention/problem.h"
 
 #include "kernels/sparse_attention/decode.h"
-#include "ops/operator/argument_checks.h"
+#include "ops/operator/arguments.h"
 
 #include <algorithm>
 #include <cmath>

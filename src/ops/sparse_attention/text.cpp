@@ -1,9 +1,9 @@
 // How a plan reads.
-#include "tilewright/sparse_attention.h"
+#include "ops/sparse_attention/plan.h"
 
 #include <fmt/format.h>
 
-namespace tilewright {
+namespace tilewright::ops {
 
 namespace {
 
@@ -17,36 +17,19 @@ std::string list_text(const char* name, const SparseList& list) {
   return text;
 }
 
-std::string launch_text(const SparseAttentionLaunch& l) {
-  std::string text = fmt::format("{:<11}{}: grid {}", l.step, l.entry, l.grid[0]);
-  if (l.grid[1] != 1) text += fmt::format(" x {}", l.grid[1]);
-  text += fmt::format(", block {}", l.block[0]);
-  if (l.cluster > 1) text += fmt::format(", clusters of {}", l.cluster);
-  if (l.shared_bytes > 0) text += fmt::format(", {} bytes of shared memory", l.shared_bytes);
-  return text + '\n';
-}
-
 }  // namespace
 
-std::string SparseAttentionPlan::to_string() const {
-  const SparseAttentionProblem& p = problem;
-  std::string text =
-      fmt::format("sparse     batch {}, q_len {}, heads {}; {}; {}{}\n", p.batch, p.q_len, p.heads,
-                  list_text("window", p.window), list_text("compressed", p.compressed),
-                  p.has_sink ? ", sinks" : "");
-  text += fmt::format("kernel     {}", kernel);
-  if (head_slots > p.heads) text += fmt::format(", heads padded to {}", head_slots);
-  text += '\n';
-  if (launches.empty()) text += "launches   none: there are no queries\n";
-  for (const SparseAttentionLaunch& l : launches) text += launch_text(l);
-  text += fmt::format("workspace  {} bytes\n", workspace_bytes);
-  text += fmt::format("work       {:.6g} GFLOP, {:.6g} MB with full lists\n", flops * 1e-9,
-                      bytes * 1e-6);
-  for (const SparseAttentionCandidate& candidate : candidates) {
-    if (candidate.name != kernel)
-      text += fmt::format("not {}: it {}\n", candidate.name, candidate.reason);
-  }
-  return text;
+std::vector<PlanNote> sparse_notes(const SparseAttentionPlan& plan) {
+  const SparseAttentionProblem& p = plan.problem;
+  std::string kernel = plan.kernel;
+  if (plan.head_slots > p.heads) kernel += fmt::format(", heads padded to {}", plan.head_slots);
+  std::vector<PlanNote> notes = {
+      {"sparse", fmt::format("batch {}, q_len {}, heads {}; {}; {}{}", p.batch, p.q_len, p.heads,
+                             list_text("window", p.window), list_text("compressed", p.compressed),
+                             p.has_sink ? ", sinks" : "")},
+      {"kernel", kernel}};
+  if (plan.launches.empty()) notes.push_back({"launches", "none: there are no queries"});
+  return notes;
 }
 
-}  // namespace tilewright
+}  // namespace tilewright::ops

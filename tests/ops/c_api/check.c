@@ -60,7 +60,7 @@ static int check_run(const tw_device* device) {
   CHECK(cu_memcpy_htod(v, values, sizeof values) == 0);
   tw_attention_arguments_init(&arguments);
   CHECK(tw_attention_run(attention, &arguments) == TW_INVALID_ARGUMENT);
-  CHECK(strcmp(tw_last_error(), "attention: the address of q is null; the plan needs it") == 0);
+  CHECK(strcmp(tw_last_error(), "attention: the address of q is null; this call needs it") == 0);
   arguments.q = arguments.k = (const void*)(uintptr_t)q;
   arguments.v = (const void*)(uintptr_t)v;
   arguments.out = (void*)(uintptr_t)out;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/operator/float_checks.h"
+#include "ops/operator/workspace.h"
 
 #include <cstdint>
 #include <limits>
@@ -11,6 +12,9 @@
 #include <fmt/format.h>
 
 namespace tilewright::ops {
+
+/// Of rows that are read in vectors, and of single words. A workspace has kWorkspaceAlignment.
+inline constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4;
 
 /// The checks of one operator, by the name that its messages begin with.
 class ArgumentChecks {
@@ -27,6 +31,13 @@ class ArgumentChecks {
     check(address != nullptr, "the address of {} is null; this call needs it", field);
     check(reinterpret_cast<std::uintptr_t>(address) % alignment == 0,
           "the address of {} is {}; expected a multiple of {}", field, address, alignment);
+  }
+  void address_if(bool is_needed, const char* field, const void* at, std::size_t alignment) const {
+    if (is_needed) address(field, at, alignment);
+  }
+  /// The memory that a plan asks for, if it asks for any.
+  void workspace(const void* at, std::size_t bytes) const {
+    address_if(bytes > 0, "workspace", at, kWorkspaceAlignment);
   }
   void range(const char* field, std::int64_t value, std::int64_t least,
              std::int64_t most = std::numeric_limits<std::int32_t>::max()) const {

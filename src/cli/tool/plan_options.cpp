@@ -1,0 +1,36 @@
+#include "cli/tool/plan_options.h"
+
+namespace tilewright::cli {
+
+using nlohmann::json;
+
+void add_plan_options(CLI::App& command, PlanArgs& args) {
+  command.add_flag("--plan", args.only, "say what would run, and why; run nothing");
+  command.add_flag("--all", args.all, "list all kernels in the plan, not the best ones alone");
+}
+
+json plan_json(const Plan& plan, const PlanArgs& args, const Context& context) {
+  json candidates = json::array(), launches = json::array();
+  for (const Candidate& c : plan.candidates)
+    candidates.push_back({{"name", c.name},
+                          {"possible", c.is_possible},
+                          {"automatic", c.is_automatic},
+                          {"cost_us", c.cost_us},
+                          {"reason", c.reason}});
+  for (const Launch& l : plan.launches)
+    launches.push_back({{"step", l.step},
+                        {"entry", l.entry},
+                        {"grid", l.grid},
+                        {"block", l.block},
+                        {"cluster", l.cluster},
+                        {"shared_bytes", l.shared_bytes}});
+  return {{"kernel", plan.kernel},
+          {"text", args.all || context.json ? plan.to_string() : plan.summary("--all")},
+          {"candidates", candidates},
+          {"launches", launches},
+          {"workspace_bytes", plan.workspace_bytes},
+          {"flops", plan.flops},
+          {"bytes", plan.bytes}};
+}
+
+}  // namespace tilewright::cli
