@@ -26,8 +26,8 @@ PROFILE = "2026-11-23-attention-profile.json"
 PEERS = "2026-11-22-attention-peers.json"
 COMPILE = "2026-11-22-attention-compile.json"
 FP8 = "2026-11-23-attention-k7-forms.json"
-FILES = {"k1": "k1_naive", "k2": "k2_online_softmax", "k3_1": "k3_tma", "k3_2": "k3_tma", "k3_3": "k3_tma",
-         "k4_1": "k4_1_wgmma_qk", "k4_2": "k4_2_wgmma", "k5": "k5_warp_specialized", "k6": "k6_pingpong"}
+RUNGS = json.loads((ROOT / "tools/attention_rungs.json").read_text())
+FILES = {rung["kernel"]: rung["file"] for rung in RUNGS if "form_of" not in rung}
 NOTES = {"the floors": "2026-11-21-attention", "K1": "2026-11-23-attention-k1", "K2": "2026-11-23-attention-k2",
          "K3": "2026-11-23-attention-k3", "K4.1": "2026-11-22-attention-k4-1",
          "K4.2": "2026-11-22-attention-k4-2", "K5": "2026-11-22-attention-k5", "K6": "2026-11-22-attention-k6"}
@@ -51,6 +51,21 @@ def changed_lines(before, after):
     return sum(line.startswith("+") and not line.startswith("+++") for line in diff)
 
 
+def is_step(stem):
+    """A rung that teaches one idea; forms that the library runs have folders of their own."""
+    return "/" not in stem
+
+
+def new_lines():
+    """kernel -> lines of code that its file has and the one before it has not, of the steps."""
+    steps = [(kernel, stem) for kernel, stem in FILES.items() if is_step(stem)]
+    counts = {steps[0][0]: len(code_lines(steps[0][1]))}
+    for (_, before), (kernel, stem) in zip(steps, steps[1:]):
+        if stem != before:
+            counts[kernel] = changed_lines(before, stem)
+    return counts
+
+
 def rates(samples):
     """(kernel, head_dim, causal, length) -> TFLOP/s; the last log that has one counts."""
     return {(s["kernel"], s["problem"]["head_dim"], s["problem"]["causal"], s["problem"]["q_len"]):
@@ -61,13 +76,12 @@ def rungs(log, found):
     ideas = {k: header_sentence(stem) for k, stem in FILES.items()}
     yield "| rung | idea | code lines new | d = 128 full | causal | % of the ceiling |"
     yield "|---|---|---|---|---|---|"
-    before = None
+    new = new_lines()
     for kernel, stem in FILES.items():
-        full, causal = (found[kernel, 128, mask, SHOWN] for mask in (False, True))
-        new = "" if before == stem else len(code_lines(stem)) if before is None else changed_lines(before, stem)
-        yield (f"| [{kernel}]({stem}.cu) | {ideas[kernel]} | {new} | {full:.0f} | {causal:.0f} | "
-               f"{100 * full / log['ceiling_tflops']:.1f} |")
-        before = stem
+        full, causal = (found.get((kernel, 128, mask, SHOWN)) for mask in (False, True))
+        measured = (f"{full:.0f} | {causal:.0f} | {100 * full / log['ceiling_tflops']:.1f}" if full and causal
+                    else " |  | ")
+        yield f"| [{kernel}]({stem}.cu) | {ideas[kernel]} | {new.get(kernel, '')} | {measured} |"
 
 
 def beside_peers(found):
@@ -131,7 +145,8 @@ def by_length(found, head_dim):
     lengths = sorted({key[3] for key in found if key[1] == head_dim})
     yield f"| d = {head_dim}, full / causal | " + " | ".join(f"n {n}" for n in lengths) + " |"
     yield "|---" * (len(lengths) + 1) + "|"
-    for kernel in FILES:
+    measured = {key[0] for key in found if key[1] == head_dim}
+    for kernel in (kernel for kernel in FILES if kernel in measured):
         cells = []
         for n in lengths:
             full, causal = (found.get((kernel, head_dim, mask, n), 0) for mask in (False, True))

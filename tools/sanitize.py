@@ -62,12 +62,21 @@ EVERYTHING = ("--cu-seqlens-q", "0,0,70,200", "--cu-seqlens-k", "0,5,200,300", "
               "--softcap", "8")
 
 
+def make_rung_cases():
+    """The rungs of 16 bits, which tools/attention_rungs.json lists."""
+    cases = []
+    for rung in json.loads((ROOT / "tools/attention_rungs.json").read_text()):
+        kernel, dims, is_form = rung["kernel"], rung["head_dims"], "form_of" in rung
+        rows = (200, 700) if kernel == "k6_long" else (200, 300)  # more than a step of its keys
+        cases += [Case(kernel, dim, rows=rows) for dim in dims]
+        if rung["has_everything"] and not is_form:
+            cases += [Case(kernel, dim, arguments=EVERYTHING) for dim in dims]
+            cases.append(Case(kernel, 128, arguments=("--dtype", "f16")))
+    return cases
+
+
 def make_cases():
-    cases = [Case(kernel, dim) for kernel in ("k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1") for dim in (64, 128)]
-    cases += [Case(kernel, dim) for kernel in ("k4_2", "k5", "k6") for dim in (64, 128, 256)]
-    cases += [Case("k6_short", 64), Case("k6_long", 128, rows=(200, 700))]
-    cases += [Case(kernel, dim, arguments=EVERYTHING) for kernel in ("k5", "k6") for dim in (64, 128, 256)]
-    cases += [Case(kernel, 128, arguments=("--dtype", "f16")) for kernel in ("k4_2", "k5", "k6")]
+    cases = make_rung_cases() + [Case("k4_2", 128, arguments=("--dtype", "f16"))]
     # K7 with what K8's kernels make of 16 bits; operands of e4m3 with every kind of factor, layout and sum.
     cases += [Case(kernel, dim) for kernel in ("k7", "k8") for dim in (64, 128, 256)]
     cases += [Case("k7", dim, arguments=EVERYTHING) for dim in (64, 128, 256)]

@@ -1,7 +1,10 @@
 // The rungs that can do everything: what the first ones can, and packed sequences, softcap and
 // sink.
+#include "kernels/attention/forward/k6_forward.h"
 #include "kernels/attention/k5_warp_specialized.h"
-#include "kernels/attention/k6_pingpong.h"
+#include "kernels/attention/k6_1_persistent.h"
+#include "kernels/attention/k6_2_turns.h"
+#include "kernels/attention/k6_3_overlap.h"
 #include "tests/kernels/attention_check.h"
 
 #include <limits>
@@ -67,6 +70,29 @@ TEST_P(AttentionComplete, K5WarpSpecialized) {
                          .maps = AttentionMaps::kSwizzled,
                          .arithmetic = kTensorCores});
   }
+}
+
+class AttentionCompleteSteps : public AttentionComplete {
+ protected:
+  void check_step(const char* stem, AttentionTile (*tile)(int)) {
+    for (const int head_dim : {64, 128}) {
+      check_all(head_dim, {.stem = stem,
+                           .tile = tile,
+                           .maps = AttentionMaps::kSwizzled,
+                           .arithmetic = kTensorCores});
+    }
+  }
+};
+TILEWRIGHT_ON_EVERY_DEVICE(AttentionCompleteSteps);
+
+TEST_P(AttentionCompleteSteps, K61Persistent) {
+  check_step("attention_k6_1", k6_1_tile);
+}
+TEST_P(AttentionCompleteSteps, K62Turns) {
+  check_step("attention_k6_2", k6_2_tile);
+}
+TEST_P(AttentionCompleteSteps, K63Overlap) {
+  check_step("attention_k6_3", k6_3_tile);
 }
 
 AttentionKernelUnderTest kernel_of(const K6Variant& variant) {

@@ -1,4 +1,5 @@
 // What a plan says, and what it refuses, by arithmetic alone: no device is opened.
+#include "base/file.h"
 #include "device/kernel_registry.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
@@ -6,6 +7,7 @@
 #include "tests/reference/inputs.h"
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -150,6 +152,37 @@ TEST_F(AttentionPlanTest, EveryCandidateIsChosenPossibleOrExplained) {
     for (const Candidate& candidate : plan.candidates) {
       EXPECT_EQ(candidate.reason.empty(), candidate.name == plan.kernel) << candidate.name;
     }
+  }
+}
+
+// tools/sanitize.py and tools/make_attention_readme.py go by that list.
+TEST(AttentionRungs, TheListOfTheScriptsIsThatOfTheOperator) {
+  const MappedFile file(TILEWRIGHT_SOURCE_DIR "/tools/attention_rungs.json");
+  const auto list = nlohmann::json::parse(file.text());
+  std::vector<nlohmann::json> rungs;
+  for (const AttentionKernel& kernel : attention_kernels()) {
+    if (kernel.fp8 != AttentionFp8::kNone) continue;
+    std::vector<int> head_dims;
+    for (const AttentionVariant& variant : kernel.variants) head_dims.push_back(variant.head_dim);
+    rungs.push_back({{"kernel", kernel.name},
+                     {"head_dims", head_dims},
+                     {"has_everything", (kernel.features & kPackedSequences) != 0}});
+  }
+  ASSERT_EQ(list.size(), rungs.size());
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    for (const auto& [key, value] : rungs[i].items())
+      EXPECT_EQ(list[i].at(key), value) << rungs[i] << " is " << list[i] << " in the list";
+  }
+}
+
+TEST_F(AttentionPlanTest, AStepTowardsK6IsTakenOnlyByName) {
+  for (const char* const name : {"k6_1", "k6_2", "k6_3"}) {
+    const AttentionPlan plan =
+        make_attention_plan(h200(), with(kGood, [&](auto& p) { p.kernel = name; }));
+    EXPECT_EQ(plan.kernel, name);
+    EXPECT_THAT(make_attention_plan(h200(), kGood).to_string(),
+                HasSubstr("not " + std::string(name) +
+                          ": it is a step towards k6, to be read and measured"));
   }
 }
 

@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -34,6 +35,23 @@ class AttentionReadme(unittest.TestCase):
             self.assertTrue((ROOT / "docs/notes" / f"{stem}.md").exists(), stem)
         for stem in make_attention_readme.FILES.values():
             self.assertTrue(make_attention_readme.header_sentence(stem))
+
+    def test_a_step_of_the_ladder_fits_in_a_head(self):
+        new = make_attention_readme.new_lines()
+        self.assertLessEqual({"k1", "k2", "k3_1", "k4_1", "k4_2", "k5", "k6_1", "k6_2", "k6_3"}, new.keys())
+        for kernel, lines in new.items():
+            self.assertGreater(lines, 0, kernel)
+            self.assertLessEqual(lines, 120, f"{kernel} has more lines that the rung before it has not: split it")
+
+    def test_new_lines_are_those_that_the_rung_before_has_not(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "a.cu").write_text("// K1: a\nint a;\nint b;  // same\n\nint c;\n")
+            (folder / "b.cu").write_text("// another\nint b;\nint c;\nint d;\nint e;\n")
+            with unittest.mock.patch.object(make_attention_readme, "FOLDER", folder), \
+                    unittest.mock.patch.object(make_attention_readme, "FILES",
+                                               {"k1": "a", "k2_1": "b", "k2_2": "b", "k3": "forward/c"}):
+                self.assertEqual(make_attention_readme.new_lines(), {"k1": 3, "k2_1": 2})
 
     def test_the_committed_page_is_that_of_its_logs(self):
         page = "\n".join(make_attention_readme.readme(make_attention_readme.parse([])))

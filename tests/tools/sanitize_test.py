@@ -66,8 +66,8 @@ class Sanitize(unittest.TestCase):
 
     def test_every_rung_is_among_the_cases(self):
         kernels = {case.kernel for case in sanitize.make_cases()}
-        self.assertLessEqual({"k1", "k2", "k3_1", "k3_2", "k3_3", "k4_1", "k4_2", "k5", "k6", "k6_short",
-                              "k6_long", "k7", "k8", "decode"}, kernels)
+        rungs = json.loads((sanitize.ROOT / "tools/attention_rungs.json").read_text())
+        self.assertEqual({rung["kernel"] for rung in rungs} | {"k7", "k8", "decode"}, kernels)
 
     def test_every_case_has_a_name_of_its_own(self):
         names = [case.name for case in sanitize.make_cases()]

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/barriers.h"
 #include "kernels/attention/loader.h"
 #include "kernels/attention/mask.h"
 #include "ptx/address.h"
@@ -16,22 +17,22 @@
 
 namespace tilewright::tile {
 
-/// Named barriers: 1 + i is a warpgroup's own; this one is for all consumers of a CTA.
-inline constexpr int kConsumersBarrier = 8;
-
-template <class Element, int HeadDim, int Keys, int Consumers, int QStages, int KvStages>
+template <class C>
 struct AttentionConsumer {
-  using Shared = AttentionShared<HeadDim, Keys, Consumers, QStages, KvStages>;
-  using Tiles = KeyTiles<Keys>;
-  using Scores = float[Keys / 2];
-  using Results = float[HeadDim / 2];
-  using Weights = std::uint32_t[Keys / 16][4];  ///< as the A operand
+  using Element = typename C::Element;
+  static constexpr int kHeadDim = C::kHeadDim, kKeys = C::kKeys, kConsumers = C::kConsumers;
+  static constexpr int kQStages = C::kQStages, kKvStages = C::kKvStages;
+  using Shared = AttentionShared<C>;
+  using Tiles = KeyTiles<kKeys>;
+  using Scores = float[kKeys / 2];
+  using Results = float[kHeadDim / 2];
+  using Weights = std::uint32_t[kKeys / 16][4];  ///< as the A operand
 
   const kernels::AttentionParams& params;
   Shared& shared;
   std::uint32_t index;  ///< of the warpgroup among the consumers
-  RingPosition<QStages> q_at;
-  RingPosition<KvStages> k_at, v_at;
+  RingPosition<kQStages> q_at;
+  RingPosition<kKvStages> k_at, v_at;
 
   /// Of a thread: the position of its first row among the keys of the sequence; the other is 8
   /// further.
@@ -57,22 +58,22 @@ struct AttentionConsumer {
     return own;
   }
 
-  __device__ void wait_q() const { Ring<QStages>(shared.q_ring[index]).wait_full(q_at); }
+  __device__ void wait_q() const { Ring<kQStages>(shared.q_ring[index]).wait_full(q_at); }
   __device__ void wait_all_q() const {
-    for (auto& ring : shared.q_ring) Ring<QStages>(ring).wait_full(q_at);
+    for (auto& ring : shared.q_ring) Ring<kQStages>(ring).wait_full(q_at);
   }
-  __device__ void wait_k() const { Ring<KvStages>(shared.k_ring).wait_full(k_at); }
-  __device__ void wait_v() const { Ring<KvStages>(shared.v_ring).wait_full(v_at); }
+  __device__ void wait_k() const { Ring<kKvStages>(shared.k_ring).wait_full(k_at); }
+  __device__ void wait_v() const { Ring<kKvStages>(shared.v_ring).wait_full(v_at); }
   __device__ void release_q() {
-    Ring<QStages>(shared.q_ring[index]).release(q_at);
+    Ring<kQStages>(shared.q_ring[index]).release(q_at);
     q_at.advance();
   }
   __device__ void release_k() {
-    Ring<KvStages>(shared.k_ring).release(k_at);
+    Ring<kKvStages>(shared.k_ring).release(k_at);
     k_at.advance();
   }
   __device__ void release_v() {
-    Ring<KvStages>(shared.v_ring).release(v_at);
+    Ring<kKvStages>(shared.v_ring).release(v_at);
     v_at.advance();
   }
 
@@ -80,11 +81,12 @@ struct AttentionConsumer {
   __device__ void issue_scores(Scores& s) const {
     ptx::wgmma_fence_operand(s);
     ptx::wgmma_fence_sync_aligned();
-    multiply_qk<Element, Keys, HeadDim>(
+    multiply_qk<Element, kKeys, kHeadDim>(
         s,
-        advance_descriptor(describe_k_major<kWarpgroupRows, HeadDim>(ptx::shared_address(shared.q)),
-                           (q_at.stage * Consumers + index) * (Shared::kQBytes >> 4)),
-        advance_descriptor(describe_k_major<Keys, HeadDim>(ptx::shared_address(shared.k)),
+        advance_descriptor(
+            describe_k_major<kWarpgroupRows, kHeadDim>(ptx::shared_address(shared.q)),
+            (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
+        advance_descriptor(describe_k_major<kKeys, kHeadDim>(ptx::shared_address(shared.k)),
                            k_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -92,9 +94,9 @@ struct AttentionConsumer {
   __device__ void issue_values(Results& o, const Weights& p) const {
     ptx::wgmma_fence_operand(o);
     ptx::wgmma_fence_sync_aligned();
-    multiply_pv<Element, HeadDim, Keys>(
+    multiply_pv<Element, kHeadDim, kKeys>(
         o, p,
-        advance_descriptor(describe_mn_major<Keys, HeadDim>(ptx::shared_address(shared.v)),
+        advance_descriptor(describe_mn_major<kKeys, kHeadDim>(ptx::shared_address(shared.v)),
                            v_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -124,7 +126,7 @@ struct AttentionConsumer {
 #pragma unroll
       for (float& x : s) x = tanh_of_half(x * params.softcap_scale);
     }
-    hide_keys(s, rows, n * Keys);
+    hide_keys(s, rows, n * kKeys);
   }
   /// Scores of key tile n to weights.
   template <bool IsPlain>
@@ -138,19 +140,19 @@ struct AttentionConsumer {
   /// but 0 times an infinity is not: in the last tile, which is next in the ring, they are cleared.
   /// All consumers together.
   __device__ void clear_values_behind(std::int32_t kv_len, std::int32_t tiles_end) const {
-    const std::int32_t rows = kv_len - (tiles_end - 1) * Keys;
-    if (params.cu_kv == nullptr || rows >= Keys) return;
+    const std::int32_t rows = kv_len - (tiles_end - 1) * kKeys;
+    if (params.cu_kv == nullptr || rows >= kKeys) return;
     wait_v();
     const std::int32_t thread = static_cast<std::int32_t>(index * 128 + threadIdx.x % 128);
-    for (std::int32_t row = rows + thread / 8; row < Keys; row += Consumers * 16) {
+    for (std::int32_t row = rows + thread / 8; row < kKeys; row += kConsumers * 16) {
 #pragma unroll
-      for (int box = 0; box < HeadDim / kBoxColumns; ++box) {
-        auto* at = shared.v[v_at.stage] + (box * Keys + row) * kBoxRowBytes + thread % 8 * 16;
+      for (int box = 0; box < kHeadDim / kBoxColumns; ++box) {
+        auto* at = shared.v[v_at.stage] + (box * kKeys + row) * kBoxRowBytes + thread % 8 * 16;
         *reinterpret_cast<uint4*>(at) = make_uint4(0, 0, 0, 0);
       }
     }
     ptx::fence_proxy_async_shared_cta();
-    ptx::bar_sync<kConsumersBarrier, Consumers * 128>();
+    ptx::bar_sync<kConsumersBarrier, kConsumers * 128>();
   }
 };
 

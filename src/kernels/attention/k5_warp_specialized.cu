@@ -9,10 +9,10 @@
 // softmax the other one's products run. Tiles that a causal mask or a window hides are never
 // loaded, and only tiles on the edge of the mask are compared with it.
 //
-//   producer    | Q K2 | K1 V2 | K0 V1 | V0    |           K3 is loaded when K2's stage is let go
-//   consumer 0  | QK2 softmax PV2 | QK1 softmax PV1 | ...   QK: wgmma, both operands shared
-//   consumer 1  |   QK2 softmax PV2 | QK1 softmax ...       PV: wgmma, P from registers
-//   barriers    full[stage]: the bytes have landed; empty[stage]: eight consumer warps let go
+//   producer    | Q K2 | K1 V2 | K0 V1 | V0    |      K3 is loaded when K2's stage is released
+//   consumer 0      | QK2 softmax PV2 | QK1 softmax PV1 | ...   QK: wgmma, both operands in
+//   consumer 1        | QK2 softmax PV2 | QK1 softmax ...       shared memory; PV: P in registers
+//   barriers    full[stage]: the bytes have landed; empty[stage]: eight consumer warps are done
 //
 // Epilogue: a warpgroup's results go by stmatrix to where its queries lay, and out by tensor copy.
 //
@@ -27,19 +27,25 @@
 #include "kernels/attention/k5_warp_specialized.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
-#include "ptx/matrix_copy.h"
 
 namespace tilewright::kernels {
 namespace {
 
-constexpr int kConsumers = 2, kStages = 2;
-constexpr int kProducerRegisters = 40, kConsumerRegisters = 232;  // of 168 for all at the launch
+// Registers are of 168 for all at the launch; barrier 1 + i is that of warpgroup i.
+constexpr int kProducerRegisters = 40, kConsumerRegisters = 232, kStagingBarrier = 1;
+
+template <class ElementType, int HeadDim>
+struct Config {
+  using Element = ElementType;
+  static constexpr int kHeadDim = HeadDim, kKeys = k5_tile(HeadDim).keys, kConsumers = 2;
+  static constexpr int kQStages = 1, kKvStages = 2;
+};
 
 template <class Element, int HeadDim>
 struct Kernel {
   static constexpr int kKeys = k5_tile(HeadDim).keys, kQueries = k5_tile(HeadDim).queries;
-  using Loader = tile::AttentionLoader<HeadDim, kKeys, kConsumers, 1, kStages>;
-  using Consumer = tile::AttentionConsumer<Element, HeadDim, kKeys, kConsumers, 1, kStages>;
+  using Loader = tile::AttentionLoader<Config<Element, HeadDim>>;
+  using Consumer = tile::AttentionConsumer<Config<Element, HeadDim>>;
   using Shared = typename Loader::Shared;
   static_assert(sizeof(Shared) <= k5_tile(HeadDim).shared_bytes);
 
@@ -119,9 +125,9 @@ struct Kernel {
       return;
     }
     tile::store_lse(params, work.sequence, rows, work.batch, work.head, query);
-    tile::store_boxes<Element, HeadDim>(params, consumer.shared.q[0][consumer.index], o, rows,
-                                        consumer.index + 1, work.sequence.q_begin + first,
-                                        work.head, params.cu_q == nullptr ? work.batch : 0);
+    tile::store_boxes<Element, HeadDim>(
+        params, consumer.shared.q[0][consumer.index], o, rows, kStagingBarrier + consumer.index,
+        work.sequence.q_begin + first, work.head, params.cu_q == nullptr ? work.batch : 0);
     if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group<0>();
   }
 

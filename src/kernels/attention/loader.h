@@ -16,37 +16,39 @@ namespace tilewright::tile {
 inline constexpr int kWarpgroupRows = 64;
 
 /// Shared memory of such a kernel. Queries have a ring per consumer warpgroup, keys and values one
-/// each: what a warpgroup has used up can be filled again whatever the others do.
-template <int HeadDim, int Keys, int Consumers, int QStages, int KvStages>
+/// each: what a warpgroup has used up can be filled again whatever the others do. C, the kernel's
+/// Config: Element, kHeadDim, kKeys of a step, kConsumers, kQStages, kKvStages.
+template <class C>
 struct AttentionShared {
-  static constexpr int kQBytes = kWarpgroupRows * HeadDim * 2;
-  static constexpr int kKvBytes = Keys * HeadDim * 2;
+  static constexpr int kQBytes = kWarpgroupRows * C::kHeadDim * 2;
+  static constexpr int kKvBytes = C::kKeys * C::kHeadDim * 2;
 
-  std::uint8_t q[QStages][Consumers][kQBytes];
-  std::uint8_t k[KvStages][kKvBytes];
-  std::uint8_t v[KvStages][kKvBytes];
-  RingBarriers<QStages> q_ring[Consumers];
-  RingBarriers<KvStages> k_ring, v_ring;
+  std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
+  std::uint8_t k[C::kKvStages][kKvBytes];
+  std::uint8_t v[C::kKvStages][kKvBytes];
+  RingBarriers<C::kQStages> q_ring[C::kConsumers];
+  RingBarriers<C::kKvStages> k_ring, v_ring;
 
-  /// One thread. A warp of a consumer lets go of a stage with one arrival.
+  /// One thread. A warp of a consumer releases a stage with one arrival.
   __device__ void initialise() {
     for (auto& ring : q_ring) ring.initialise(4);
-    k_ring.initialise(4 * Consumers);
-    v_ring.initialise(4 * Consumers);
+    k_ring.initialise(4 * C::kConsumers);
+    v_ring.initialise(4 * C::kConsumers);
   }
 };
 
 /// One thread loads all there is to load; it keeps its place in each ring.
-template <int HeadDim, int Keys, int Consumers, int QStages, int KvStages>
+template <class C>
 struct AttentionLoader {
-  using Shared = AttentionShared<HeadDim, Keys, Consumers, QStages, KvStages>;
-  static constexpr int kBoxes = HeadDim / kBoxColumns;
+  static constexpr int kQStages = C::kQStages, kKvStages = C::kKvStages;
+  static constexpr int kBoxes = C::kHeadDim / kBoxColumns;
+  using Shared = AttentionShared<C>;
 
   const kernels::AttentionParams& params;
   Shared& shared;
-  RingPosition<QStages> q_at;
-  RingPosition<KvStages> k_at, v_at;
-  RingPosition<KvStages> last_k;  ///< where keys were put last
+  RingPosition<kQStages> q_at;
+  RingPosition<kKvStages> k_at, v_at;
+  RingPosition<kKvStages> last_k;  ///< where keys were put last
   bool has_loaded = false;
 
   /// Where the queries of all consumers, or keys and values, lie in their tensors.
@@ -60,24 +62,24 @@ struct AttentionLoader {
   /// For each consumer its rows.
   __device__ void load_q(const QueryRows& rows) {
 #pragma unroll
-    for (int i = 0; i < Consumers; ++i) {
-      Ring<QStages>(shared.q_ring[i]).wait_empty(q_at);
+    for (int i = 0; i < C::kConsumers; ++i) {
+      Ring<kQStages>(shared.q_ring[i]).wait_empty(q_at);
       fill_q(rows, i);
     }
     q_at.advance();
   }
   /// Queries and all that belongs to them, the first keys before them: their place is free when
-  /// the last keys of the tile before were released, which is when nobody needs its queries any
-  /// more. So consumers need not release queries.
+  /// the last keys of the tile before were released, which is when its queries are needed no more.
+  /// So consumers need not release queries.
   __device__ void load_keys_first(const QueryRows& queries, const KeyRows& rows, std::int32_t begin,
                                   std::int32_t end) {
-    static_assert(QStages == 1);
-    const RingPosition<KvStages> last = last_k;
+    static_assert(kQStages == 1);
+    const RingPosition<kKvStages> last = last_k;
     load_k(rows, end - 1);
-    if (has_loaded) Ring<KvStages>(shared.k_ring).wait_released(last);
+    if (has_loaded) Ring<kKvStages>(shared.k_ring).wait_released(last);
     has_loaded = true;
 #pragma unroll
-    for (int i = 0; i < Consumers; ++i) fill_q(queries, i);
+    for (int i = 0; i < C::kConsumers; ++i) fill_q(queries, i);
     q_at.advance();
     load_rest_backwards(rows, begin, end);
   }
@@ -91,7 +93,7 @@ struct AttentionLoader {
 
  private:
   __device__ void fill_q(const QueryRows& rows, int i) {
-    const Ring<QStages> ring(shared.q_ring[i]);
+    const Ring<kQStages> ring(shared.q_ring[i]);
     ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
     load_boxes(shared.q[q_at.stage][i], params.q_map, kWarpgroupRows,
                rows.first + i * kWarpgroupRows, rows.head, rows.batch, ring.full(q_at));
@@ -121,12 +123,12 @@ struct AttentionLoader {
           head, batch, barrier);
     }
   }
-  __device__ void load_keys(const KeyRows& rows, std::int32_t n, RingBarriers<KvStages>& barriers,
-                            RingPosition<KvStages>& at,
-                            std::uint8_t (&stages)[KvStages][Shared::kKvBytes], const void* map) {
-    const Ring<KvStages> ring(barriers);
+  __device__ void load_keys(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
+                            RingPosition<kKvStages>& at,
+                            std::uint8_t (&stages)[kKvStages][Shared::kKvBytes], const void* map) {
+    const Ring<kKvStages> ring(barriers);
     ring.start_filling(at, Shared::kKvBytes);
-    load_boxes(stages[at.stage], map, Keys, rows.first + n * Keys, rows.head, rows.batch,
+    load_boxes(stages[at.stage], map, C::kKeys, rows.first + n * C::kKeys, rows.head, rows.batch,
                ring.full(at));
     at.advance();
   }

@@ -53,6 +53,34 @@ struct DealtTile {
   std::int32_t q_begin, q_len, kv_len, unused;
 };
 
+/// One thread: the numbers of the tiles that fall to this CTA. They are drawn from the counter, so
+/// that a CTA that is done early takes more, or without one dealt in turn.
+struct TileNumbers {
+  const kernels::AttentionParams& params;
+  std::int32_t total = params.batch * params.heads * params.q_tiles;
+  std::int32_t index = static_cast<std::int32_t>(blockIdx.x);
+
+  __device__ bool draw() {
+    if (params.next_tile != nullptr)
+      index = static_cast<std::int32_t>(atomicAdd(params.next_tile, 1u));
+    return index < total;
+  }
+  __device__ void advance() { index += static_cast<std::int32_t>(gridDim.x); }
+};
+
+/// A tile of `queries` queries; none if its first one is behind the end of the sequence.
+__device__ inline DealtTile make_tile(const AttentionWork& work, const AttentionSequence& sequence,
+                                      std::int32_t queries) {
+  return {.first_query = work.q_tile * queries,
+          .head = work.head,
+          .batch = work.batch,
+          .is_last = 0,
+          .q_begin = sequence.q_begin,
+          .q_len = sequence.q_len,
+          .kv_len = sequence.kv_len,
+          .unused = 0};
+}
+
 /// The producer deals tiles ahead of the consumers, through a ring of its own.
 inline constexpr int kDealtTiles = 3;
 struct TileTable {
@@ -72,6 +100,7 @@ struct TileDealer {
     ptx::mbarrier_arrive(ring.full(at));
     at.advance();
   }
+  __device__ void deal_end() { deal({.is_last = 1}); }
 };
 
 /// A consumer's side: the tile in hand stays readable until it is released.
@@ -82,10 +111,14 @@ struct TileTaker {
   __device__ DealtTile take() const {
     Ring<kDealtTiles>(table.ring).wait_full(at);
     const DealtTile& t = table.tiles[at.stage];
-    return {ptx::uniform(t.first_query), ptx::uniform(t.head),
-            ptx::uniform(t.batch),       ptx::uniform(t.is_last),
-            ptx::uniform(t.q_begin),     ptx::uniform(t.q_len),
-            ptx::uniform(t.kv_len),      0};
+    return {.first_query = ptx::uniform(t.first_query),
+            .head = ptx::uniform(t.head),
+            .batch = ptx::uniform(t.batch),
+            .is_last = ptx::uniform(t.is_last),
+            .q_begin = ptx::uniform(t.q_begin),
+            .q_len = ptx::uniform(t.q_len),
+            .kv_len = ptx::uniform(t.kv_len),
+            .unused = 0};
   }
   __device__ void release() {
     Ring<kDealtTiles>(table.ring).release(at);

@@ -1,12 +1,15 @@
 #include "ops/attention/kernels.h"
 
+#include "kernels/attention/forward/k6_forward.h"
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/k3_tma.h"
 #include "kernels/attention/k4_1_wgmma_qk.h"
 #include "kernels/attention/k4_2_wgmma.h"
 #include "kernels/attention/k5_warp_specialized.h"
-#include "kernels/attention/k6_pingpong.h"
+#include "kernels/attention/k6_1_persistent.h"
+#include "kernels/attention/k6_2_turns.h"
+#include "kernels/attention/k6_3_overlap.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/problem.h"
 #include "ops/attention/rates.h"
@@ -44,14 +47,21 @@ AttentionKernel early_rung(const char* name, const char* idea, Maps maps,
           maps, variants_up_to(support.max_head_dim, tile)};
 }
 
-// Those of K6 that have one of the names.
-AttentionKernel k6_row(const char* name, const char* idea, std::uint32_t features,
+AttentionKernel step_to_k6(const char* name, const char* idea, AttentionTile (*tile)(int)) {
+  AttentionKernel kernel = {
+      name, std::string("attention_") + name, idea, kEverything, Maps::kSwizzled, {}};
+  kernel.variants = variants_up_to(128, tile);
+  kernel.is_step = true;
+  return kernel;
+}
+
+// The forms of K6 that have one of the names.
+AttentionKernel k6_row(const char* name, const char* idea,
                        std::initializer_list<std::string_view> variants) {
-  AttentionKernel kernel = {name, "attention_k6", idea, features, Maps::kSwizzled, {}};
+  AttentionKernel kernel = {name, "attention_k6", idea, kEverything, Maps::kSwizzled, {}};
   for (const kernels::K6Variant& variant : kernels::kK6Variants) {
     if (std::ranges::find(variants, variant.name) == variants.end()) continue;
     kernel.variants.push_back({variant.head_dim, variant.name, variant.tile()});
-    kernel.is_study = variant.overlap != kernels::K6Overlap::kFull;
   }
   return kernel;
 }
@@ -79,7 +89,6 @@ AttentionKernel with_scores(AttentionKernel kernel) {
 
 std::vector<AttentionKernel> make_kernels() {
   using namespace kernels;
-  constexpr std::uint32_t kStudy = kEverything & ~kFloat16;
   return {
       with_scores(
           early_rung("k1", "naive: all scores in global memory", Maps::kNone, kK1Support, k1_tile)),
@@ -91,13 +100,12 @@ std::vector<AttentionKernel> make_kernels() {
       early_rung("k4_2", "both products on tensor cores", Maps::kSwizzled, kK42Support, k4_2_tile),
       {"k5", "attention_k5", "warp-specialised: one warp loads", kEverything, Maps::kSwizzled,
        variants_up_to(256, k5_tile)},
-      k6_row("k6_neither", "persistent CTAs alone", kStudy, {"d128_neither"}),
-      k6_row("k6_no_overlap", "and warpgroups in turn", kStudy, {"d128_no_overlap"}),
-      k6_row("k6_no_turns", "or overlap inside a warpgroup", kStudy, {"d128_no_turns"}),
-      k6_row("k6", "both: turns and overlap", kEverything, {"d64", "d128", "d256"}),
-      k6_row("k6_short", "smaller tiles, for short sequences", kEverything,
-             {"d64_short", "d128_short"}),
-      k6_row("k6_long", "more keys a step, for long sequences", kEverything, {"d128_long"}),
+      step_to_k6("k6_1", "persistent CTAs, longest tiles first", k6_1_tile),
+      step_to_k6("k6_2", "warpgroups in turn", k6_2_tile),
+      step_to_k6("k6_3", "softmax of a tile under the next product", k6_3_tile),
+      k6_row("k6", "all of it, tuned", {"d64", "d128", "d256"}),
+      k6_row("k6_short", "smaller tiles, for short sequences", {"d64_short", "d128_short"}),
+      k6_row("k6_long", "more keys a step, for long sequences", {"d128_long"}),
       fp8_row("k7", "e4m3: twice the products a clock", AttentionFp8::kPlain),
       fp8_row("k7_short", "smaller tiles, for short sequences", AttentionFp8::kPlain, true),
       fp8_row("k8", "rotated first, so that outliers round better", AttentionFp8::kRotated),

@@ -55,7 +55,7 @@ struct AttentionKernel {
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
   AttentionFp8 fp8 = AttentionFp8::kNone;  ///< never chosen for 16 bits unless named
   bool is_short = false;                   ///< e4m3: the forms for short sequences
-  bool is_study = false;  ///< exists to show what an idea is worth; never chosen unless named
+  bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   int capability = 90;
   /// sm_100a: a tile has all heads that share keys, so it depends on their number, and boxes of
   /// queries have those heads in them.

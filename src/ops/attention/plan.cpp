@@ -23,7 +23,7 @@ constexpr std::int64_t kSoftmaxThreads = 256;  // K1: rows of a CTA
 
 // What "auto" does not take although it could.
 std::string reservation(const AttentionKernel& kernel, const AttentionProblem& p) {
-  if (kernel.is_study) return "is there to be measured";
+  if (kernel.is_step) return "is a step towards k6, to be read and measured";
   return kernel.prepares(p) ? "would round to e4m3, which has to be asked for" : "";
 }
 

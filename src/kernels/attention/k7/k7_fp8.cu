@@ -35,6 +35,7 @@
 #include "kernels/attention/k7/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
+#include "tile/entry.h"
 
 #include <type_traits>
 
@@ -43,9 +44,6 @@ namespace {
 
 using tile::AttentionSequence;
 using tile::DealtTile;
-
-// Of a warpgroup: its turn is barrier 1 + i, its staging memory's this one + i.
-constexpr std::uint32_t kStagingBarrier = 4;
 
 // The tile that a consumer works on.
 template <class C>
@@ -99,14 +97,16 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     float cap_scale;  ///< what a softcap's argument is multiplied with; likewise
   };
 
-  __device__ void await_turn() const { ptx::bar_sync<256>(1 + index); }
-  __device__ void pass_turn() const { ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers); }
+  __device__ void await_turn() const { ptx::bar_sync<256>(tile::kTurnBarrier + index); }
+  __device__ void pass_turn() const {
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers);
+  }
 
   // Passes the turn when `after` is known and before anything that depends on the result, 0: as in
   // K6, ptxas would move the arrival behind all exponentials.
   __device__ float pass_turn_here(float after) const {
     const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
-    ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers + never);
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers + never);
     return ptx::ld_volatile_shared_f32(zero_at);
   }
 
@@ -297,8 +297,8 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
     if (C::kVariant.stages_out && params.cu_q == nullptr) {
       if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
-      ptx::bar_sync<128>(kStagingBarrier + index);
-      tile::store_boxes<Element, kHeadDim>(params, staging, o, rows, kStagingBarrier + index,
+      ptx::bar_sync<128>(tile::kStagingBarrier + index);
+      tile::store_boxes<Element, kHeadDim>(params, staging, o, rows, tile::kStagingBarrier + index,
                                            tile.first_query + static_cast<std::int32_t>(index) * 64,
                                            tile.head, tile.batch);
       tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
@@ -390,40 +390,34 @@ __device__ void attention_k7(const AttentionFp8Params& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K7(NAME)                                                                     \
+  TILEWRIGHT_KERNEL(attention_k7_##NAME, AttentionFp8Params,                                    \
+                    __launch_bounds__(kK7Variants.all[find_k7_index(#NAME)].tile().threads, 1), \
+                    attention_k7<tile::Fp8AttentionConfig<find_k7_index(#NAME)>>)
+
+TILEWRIGHT_K7(d64)
+TILEWRIGHT_K7(d64_rows)
+TILEWRIGHT_K7(d64_block)
+TILEWRIGHT_K7(d64_rows_block)
+TILEWRIGHT_K7(d64_two_level)
+TILEWRIGHT_K7(d64_rows_two_level)
+TILEWRIGHT_K7(d128)
+TILEWRIGHT_K7(d128_rows)
+TILEWRIGHT_K7(d128_block)
+TILEWRIGHT_K7(d128_rows_block)
+TILEWRIGHT_K7(d128_two_level)
+TILEWRIGHT_K7(d128_rows_two_level)
+TILEWRIGHT_K7(d256)
+TILEWRIGHT_K7(d256_rows)
+TILEWRIGHT_K7(d256_block)
+TILEWRIGHT_K7(d256_rows_block)
+TILEWRIGHT_K7(d256_two_level)
+TILEWRIGHT_K7(d256_rows_two_level)
+TILEWRIGHT_K7(d64_short)
+TILEWRIGHT_K7(d128_short)
+TILEWRIGHT_K7(d128_rows_short)
+TILEWRIGHT_K7(d64_rows_short)
+TILEWRIGHT_K7(d128_rows_block_short)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ATTENTION_K7(NAME, VARIANT)                                                \
-  extern "C" __global__ void __launch_bounds__(                                               \
-      tilewright::kernels::kK7Variants[VARIANT].tile().threads, 1)                            \
-      attention_k7_##NAME(                                                                    \
-          const __grid_constant__ tilewright::kernels::AttentionFp8Params params) {           \
-    tilewright::kernels::attention_k7<tilewright::tile::Fp8AttentionConfig<VARIANT>>(params); \
-  }
-
-#ifdef TILEWRIGHT_K7_ONLY
-TILEWRIGHT_ATTENTION_K7(only, TILEWRIGHT_K7_ONLY)
-#else
-TILEWRIGHT_ATTENTION_K7(d64, 0)
-TILEWRIGHT_ATTENTION_K7(d64_rows, 1)
-TILEWRIGHT_ATTENTION_K7(d64_block, 2)
-TILEWRIGHT_ATTENTION_K7(d64_rows_block, 3)
-TILEWRIGHT_ATTENTION_K7(d64_two_level, 4)
-TILEWRIGHT_ATTENTION_K7(d64_rows_two_level, 5)
-TILEWRIGHT_ATTENTION_K7(d128, 6)
-TILEWRIGHT_ATTENTION_K7(d128_rows, 7)
-TILEWRIGHT_ATTENTION_K7(d128_block, 8)
-TILEWRIGHT_ATTENTION_K7(d128_rows_block, 9)
-TILEWRIGHT_ATTENTION_K7(d128_two_level, 10)
-TILEWRIGHT_ATTENTION_K7(d128_rows_two_level, 11)
-TILEWRIGHT_ATTENTION_K7(d256, 12)
-TILEWRIGHT_ATTENTION_K7(d256_rows, 13)
-TILEWRIGHT_ATTENTION_K7(d256_block, 14)
-TILEWRIGHT_ATTENTION_K7(d256_rows_block, 15)
-TILEWRIGHT_ATTENTION_K7(d256_two_level, 16)
-TILEWRIGHT_ATTENTION_K7(d256_rows_two_level, 17)
-TILEWRIGHT_ATTENTION_K7(d64_short, 18)
-TILEWRIGHT_ATTENTION_K7(d128_short, 19)
-TILEWRIGHT_ATTENTION_K7(d128_rows_short, 20)
-TILEWRIGHT_ATTENTION_K7(d64_rows_short, 21)
-TILEWRIGHT_ATTENTION_K7(d128_rows_block_short, 22)
-#endif

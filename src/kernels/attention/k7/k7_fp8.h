@@ -3,6 +3,8 @@
 
 #include "kernels/attention/attention.h"
 
+#include <string_view>
+
 namespace tilewright::kernels {
 
 /// How values lie in memory. In both forms rows and columns begin at multiples of 16 bytes.
@@ -66,17 +68,17 @@ enum class K7Pass { kAtOnce, kAfterScores, kAfterMaximum };
 /// How a variant cuts the problem. Entries attention_k7_NAME. Every feature of AttentionParams, any
 /// grid; one CTA per multiprocessor is meant.
 struct K7Variant {
-  const char* name;  ///< "d128_rows"
+  char name[24];  ///< "d128_rows"
   int head_dim;
   Fp8Values values;
   bool has_block_scales;  ///< reads scales for every block; the others only those of block 0
   Fp8Sums sums;
-  int consumers;  ///< warpgroups of 64 queries
-  int keys;
+  bool is_short;      ///< tiles that divide short sequences; others hide more behind each other
+  int consumers = 2;  ///< warpgroups of 64 queries
+  int keys = 128;
   int kv_stages = 2;
-  bool stages_out = false;  ///< results leave through shared memory by tensor copies
+  bool stages_out = true;  ///< results leave through shared memory by tensor copies
   K7Pass pass = K7Pass::kAfterMaximum;
-  bool is_short = false;  ///< tiles that divide short sequences; others hide more behind each other
 
   static constexpr int kBarrierBytes = 1024;
 
@@ -107,200 +109,97 @@ struct K7Variant {
   constexpr int out_bytes() const { return consumers * 64 * head_dim * 2; }
 };
 
-inline constexpr K7Variant kK7Variants[] = {
-    {.name = "d64",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 160,
-     .stages_out = true},
-    {.name = "d64_rows",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 160,
-     .stages_out = true},
-    {.name = "d64_block",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d64_rows_block",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d64_two_level",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d64_rows_two_level",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d128",
-     .head_dim = 128,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 96,
-     .kv_stages = 3,
-     .stages_out = true,
-     .pass = K7Pass::kAfterScores},
-    {.name = "d128_rows",
-     .head_dim = 128,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 96,
-     .kv_stages = 3,
-     .stages_out = true,
-     .pass = K7Pass::kAfterScores},
-    {.name = "d128_block",
-     .head_dim = 128,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d128_rows_block",
-     .head_dim = 128,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 96,
-     .kv_stages = 3,
-     .stages_out = true,
-     .pass = K7Pass::kAfterScores},
-    {.name = "d128_two_level",
-     .head_dim = 128,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d128_rows_two_level",
-     .head_dim = 128,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d256",
-     .head_dim = 256,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d256_rows",
-     .head_dim = 256,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 96},
-    {.name = "d256_block",
-     .head_dim = 256,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 96,
-     .stages_out = true},
-    {.name = "d256_rows_block",
-     .head_dim = 256,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 96},
-    {.name = "d256_two_level",
-     .head_dim = 256,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true},
-    {.name = "d256_rows_two_level",
-     .head_dim = 256,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kTwoLevel,
-     .consumers = 2,
-     .keys = 96},
-    {.name = "d64_short",
-     .head_dim = 64,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 128,
-     .stages_out = true,
-     .is_short = true},
-    {.name = "d128_short",
-     .head_dim = 128,
-     .values = Fp8Values::kColumns,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .is_short = true},
-    {.name = "d128_rows_short",
-     .head_dim = 128,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .is_short = true},
-    {.name = "d64_rows_short",
-     .head_dim = 64,
-     .values = Fp8Values::kRows,
-     .has_block_scales = false,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 3,
-     .keys = 128,
-     .stages_out = true,
-     .is_short = true},
-    {.name = "d128_rows_block_short",
-     .head_dim = 128,
-     .values = Fp8Values::kRows,
-     .has_block_scales = true,
-     .sums = Fp8Sums::kOneLevel,
-     .consumers = 2,
-     .keys = 128,
-     .stages_out = true,
-     .is_short = true},
+/// Two levels of sums leave no registers to tell the kinds of scales apart; short forms exist where
+/// the long one's tiles are larger.
+constexpr bool has_k7_variant(const K7Variant& v) {
+  if (v.sums == Fp8Sums::kTwoLevel) return v.has_block_scales && !v.is_short;
+  if (!v.is_short) return true;
+  return v.head_dim < 256 &&
+         (!v.has_block_scales || (v.head_dim == 128 && v.values == Fp8Values::kRows));
+}
+
+/// "d", head_dim, and "_rows", "_block", "_two_level", "_short" for what is not usual.
+constexpr void name_k7_variant(K7Variant& v) {
+  char* at = v.name;
+  const auto append = [&](const char* text) {
+    while (*text != 0) *at++ = *text++;
+  };
+  append(v.head_dim == 64 ? "d64" : v.head_dim == 128 ? "d128" : "d256");
+  if (v.values == Fp8Values::kRows) append("_rows");
+  if (v.sums == Fp8Sums::kTwoLevel) {
+    append("_two_level");
+  } else if (v.has_block_scales) {
+    append("_block");
+  }
+  if (v.is_short) append("_short");
+}
+
+/// How a form cuts the problem: registers decide, and measurements (docs/notes).
+constexpr void cut_k7_variant(K7Variant& v) {
+  const bool is_rows = v.values == Fp8Values::kRows, is_one_level = v.sums == Fp8Sums::kOneLevel;
+  if (v.head_dim == 64 && is_one_level) {
+    v.consumers = 3;
+    v.keys = v.has_block_scales || v.is_short ? 128 : 160;
+  } else if (v.head_dim == 128 && is_one_level && !v.is_short && (is_rows || !v.has_block_scales)) {
+    v.consumers = 3;
+    v.keys = 96;
+    v.kv_stages = 3;
+    v.pass = K7Pass::kAfterScores;
+  } else if (v.head_dim == 256) {
+    if (is_rows || (v.has_block_scales && is_one_level)) v.keys = 96;
+    v.stages_out = !is_rows;  // rows take the place
+  }
+}
+
+/// Calls visit(variant) for each one there is.
+template <class Visit>
+constexpr void for_each_k7_variant(Visit&& visit) {
+  for (const int head_dim : {64, 128, 256}) {
+    for (const Fp8Values values : {Fp8Values::kColumns, Fp8Values::kRows}) {
+      for (const Fp8Sums sums : {Fp8Sums::kOneLevel, Fp8Sums::kTwoLevel}) {
+        for (const bool has_block_scales : {false, true}) {
+          for (const bool is_short : {false, true}) {
+            K7Variant v = {.name = {},
+                           .head_dim = head_dim,
+                           .values = values,
+                           .has_block_scales = has_block_scales,
+                           .sums = sums,
+                           .is_short = is_short};
+            if (!has_k7_variant(v)) continue;
+            name_k7_variant(v);
+            cut_k7_variant(v);
+            visit(v);
+          }
+        }
+      }
+    }
+  }
+}
+
+constexpr int count_k7_variants() {
+  int count = 0;
+  for_each_k7_variant([&](const K7Variant&) { ++count; });
+  return count;
+}
+
+struct K7Variants {
+  K7Variant all[count_k7_variants()];
+
+  constexpr K7Variants() : all() {
+    K7Variant* at = all;
+    for_each_k7_variant([&](const K7Variant& v) { *at++ = v; });
+  }
+  constexpr const K7Variant* begin() const { return all; }
+  constexpr const K7Variant* end() const { return all + count_k7_variants(); }
 };
+inline constexpr K7Variants kK7Variants;
+
+/// Number of the variant of that name; not a constant if there is none.
+constexpr int find_k7_index(std::string_view name) {
+  int i = 0;
+  while (name != kK7Variants.all[i].name) ++i;
+  return i;
+}
 
 /// nullptr if there is none. Without block scales any variant will do, so one that has none is
 /// preferred where it exists.

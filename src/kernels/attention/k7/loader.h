@@ -3,6 +3,7 @@
 // that transpose them.
 #pragma once
 
+#include "kernels/attention/barriers.h"
 #include "kernels/attention/k7/k7_fp8.h"
 #include "kernels/attention/k7/transpose.h"
 #include "kernels/attention/schedule.h"
@@ -15,13 +16,10 @@
 
 namespace tilewright::tile {
 
-/// Named barrier of the warps that transpose.
-inline constexpr int kTransposersBarrier = 9;
-
 /// What a variant means for the roles of its kernel.
 template <int VariantIndex>
 struct Fp8AttentionConfig {
-  static constexpr kernels::K7Variant kVariant = kernels::kK7Variants[VariantIndex];
+  static constexpr kernels::K7Variant kVariant = kernels::kK7Variants.all[VariantIndex];
   static constexpr kernels::AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kStages = kVariant.kv_stages;
@@ -120,25 +118,14 @@ struct Fp8AttentionLoader {
   };
 
   __device__ void run() {
-    const std::int32_t total = params.batch * params.heads * params.q_tiles;
-    for (std::int32_t index = blockIdx.x;; index += gridDim.x) {
-      if (params.next_tile != nullptr)
-        index = static_cast<std::int32_t>(atomicAdd(params.next_tile, 1u));
-      if (index >= total) break;
-      const AttentionWork work(params, index);
+    for (TileNumbers numbers{params}; numbers.draw(); numbers.advance()) {
+      const AttentionWork work(params, numbers.index);
       const AttentionSequence sequence = find_sequence(params, work.batch);
-      const DealtTile tile = {work.q_tile * C::kTile.queries,
-                              work.head,
-                              work.batch,
-                              0,
-                              sequence.q_begin,
-                              sequence.q_len,
-                              sequence.kv_len,
-                              0};
+      const DealtTile tile = make_tile(work, sequence, C::kTile.queries);
       if (tile.first_query >= tile.q_len) continue;
       load(tile, sequence);
     }
-    dealer.deal({0, 0, 0, 1, 0, 0, 0, 0});
+    dealer.deal_end();
   }
 
  private:
@@ -178,8 +165,8 @@ struct Fp8AttentionLoader {
   }
 
   /// Queries and all that belongs to them, the first keys before them. Their place is free when
-  /// the last keys of the queries that were there were released, which is when nobody needs those
-  /// any more. So consumers need not release queries.
+  /// the last keys of the queries that were there were released, which is when those are needed no
+  /// more. So consumers need not release queries.
   __device__ void load_keys_first(const Place& at, std::int32_t begin, std::int32_t end) {
     const RingPosition<kStages> first_k = k_at;
     load_k(at, end - 1);

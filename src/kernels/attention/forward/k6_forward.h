@@ -1,20 +1,18 @@
-// K6: warpgroups in turn, softmax under the products, persistent CTAs.
+// K6, the attention kernel of 16-bit operands that the library chooses: its forms.
 #pragma once
 
 #include "kernels/attention/attention.h"
 
-namespace tilewright::kernels {
+#include <string_view>
 
-/// Which of the two overlaps a kernel has; all but kFull are there to be measured.
-enum class K6Overlap { kNone, kTurns, kWithin, kFull };
+namespace tilewright::kernels {
 
 /// When a warpgroup passes its turn on. Its scores and products are then issued; what follows
 /// decides how far the others lag behind, and with that whose softmax runs under whose products.
 enum class K6Pass { kAfterScores, kAfterMaximum };
 
-/// How a variant cuts the problem. Entries attention_k6_TYPE_NAME: all NAMEs for bf16 and f16,
-/// those with fewer overlaps for bf16 only. Every feature of AttentionParams. Any grid; one CTA per
-/// multiprocessor is meant.
+/// How a variant cuts the problem. Entries attention_k6_{bf16,f16}_NAME. Every feature of
+/// AttentionParams. Any grid; one CTA per SM is meant.
 struct K6Variant {
   const char* name;  ///< "d128"
   int head_dim;
@@ -26,7 +24,6 @@ struct K6Variant {
   bool keys_first = false;  ///< the first keys of a tile are loaded before its queries
   bool stages_out = false;  ///< results leave through shared memory by tensor copies
   bool first_polls = true;  ///< only the first consumer waits for copies, the others for their turn
-  K6Overlap overlap = K6Overlap::kFull;
 
   static constexpr int kKvStages = 2, kBarrierBytes = 512;
 
@@ -77,21 +74,13 @@ inline constexpr K6Variant kK6Variants[] = {
      .keys = 80,
      .pass = K6Pass::kAfterScores,
      .keys_first = true},
-    {.name = "d128_no_turns",
-     .head_dim = 128,
-     .consumers = 2,
-     .keys = 128,
-     .overlap = K6Overlap::kWithin},
-    {.name = "d128_no_overlap",
-     .head_dim = 128,
-     .consumers = 2,
-     .keys = 128,
-     .overlap = K6Overlap::kTurns},
-    {.name = "d128_neither",
-     .head_dim = 128,
-     .consumers = 2,
-     .keys = 128,
-     .overlap = K6Overlap::kNone},
 };
+
+/// Number of the variant of that name; not a constant if there is none.
+constexpr int find_k6_index(std::string_view name) {
+  int i = 0;
+  while (name != kK6Variants[i].name) ++i;
+  return i;
+}
 
 }  // namespace tilewright::kernels

@@ -1,43 +1,40 @@
 // targets: sm_90a
 //
-// K6: the tensor core never waits for the softmax.
+// K6, what the library runs for operands of 16 bits: the loop of K6.3 with the choices that search
+// and measurement brought. Read K6.1 (persistent CTAs), K6.2 (turns) and K6.3 (overlap) first.
 //
-// In K5 the products of one consumer run under the softmax of the other only by luck. Two
-// mechanisms make it so:
-//   turns     warpgroups issue their products in turn (a named barrier each): while one multiplies,
-//             the others are in their softmax
-//   overlap   inside a warpgroup, the product with V of one tile of keys is issued after that of Q
-//             with the next tile's K, and runs under that tile's softmax. The weights are packed
-//             only when it is done, because it reads their registers
-// And CTAs are persistent: the producer deals tiles of queries (longest first under a causal mask,
-// heads in sections whose keys and values fit the L2 cache) and loads the next tile's operands
-// while consumers still write results.
-// Results are rescaled only when a maximum has grown by more than 2^8: any reference near the
-// maximum gives the same quotients, and after the first tile a branch is all that is left of it.
+//   lazy rescale   results are rescaled only when a maximum has grown by more than 2^8: any
+//                  reference near the maximum gives the same quotients, and after the first tile a
+//                  branch is all that is left of it
+//   pass           a turn is passed on when the scores, or their maxima, are there (K6Pass): then
+//                  each warpgroup is limited by its own chain of scores, maximum, exponentials;
+//                  what the turn decides is by how much one lags the other, so that exponentials
+//                  of one meet products of the other
+//   keys first     the next tile's first keys are loaded before its queries
+//   early begin    with two stages of queries the next tile's first scores run under this one's end
+//   staged out     results leave through shared memory by tensor copies
+//   polling        the first consumer waits for copies, the others for their turn behind it
+// Which of them a head dimension has, with how many warpgroups and keys, is data: kK6Variants.
 //
 //   tensor core  | QK1 PV2 (0) | QK1 PV2 (1) | QK0 PV1 (0) | QK0 PV1 (1) | ...      (i): consumer i
 //   consumer 0   | issue       | softmax of 1              | issue       | softmax of 0
 //   consumer 1   | softmax of 2| issue       | softmax of 1              | issue
 //   barriers     full and empty per stage; turn[i]: 128 threads wait, 128 of the previous arrive
 //
-// A turn is passed on when the scores, or their maxima, are there (K6Pass): nobody waits for the
-// tensor core then, each for his own chain of scores, maximum, exponentials; what the turn decides
-// is by how much one warpgroup lags the other, so that exponentials of one meet products of the
-// other.
-//
 // Limit: as K5. Registers bind: results, scores and weights of a tile take
 // head_dim/2 + keys/2 + keys/4 of 240 (160 with three consumers), which gives the tile sizes.
 // What the loop does without: addresses that ptxas cannot see to be uniform (a register move per
 // descriptor word cost 8 %), masks (another copy of the loop), anything but one fused multiply-add
 // and one ex2 per score. Tried and not kept, with numbers: docs/notes.
-// Measured: table in README.md of this folder. Sources: FlashAttention-3 (arXiv 2407.08608),
+// Measured: table in README.md of the folder above. Sources: FlashAttention-3 (arXiv 2407.08608),
 // sections 3.2 and 3.3; longest-first order: Graham's list scheduling.
 #include "kernels/attention/consumer.h"
 #include "kernels/attention/epilogue.h"
-#include "kernels/attention/k6_pingpong.h"
+#include "kernels/attention/forward/k6_forward.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -46,9 +43,6 @@ using tile::AttentionSequence;
 using tile::AttentionWork;
 using tile::DealtTile;
 
-// Of a warpgroup: its turn is barrier 1 + i, its staging memory's this one + i.
-constexpr std::uint32_t kStagingBarrier = 4;
-
 template <class ElementType, int VariantIndex>
 struct Config {
   using Element = ElementType;
@@ -56,17 +50,13 @@ struct Config {
   static constexpr AttentionTile kTile = kVariant.tile();
   static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
-  static constexpr bool kTakesTurns =
-      kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kTurns;
-  static constexpr bool kOverlaps =
-      kVariant.overlap == K6Overlap::kFull || kVariant.overlap == K6Overlap::kWithin;
+  static constexpr int kKvStages = K6Variant::kKvStages;
   // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
 
-  using Loader = tile::AttentionLoader<kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
-  using Consumer =
-      tile::AttentionConsumer<Element, kHeadDim, kKeys, kConsumers, kQStages, K6Variant::kKvStages>;
+  using Loader = tile::AttentionLoader<Config>;
+  using Consumer = tile::AttentionConsumer<Config>;
   using Tiles = tile::KeyTiles<kKeys>;
 };
 
@@ -88,21 +78,10 @@ template <class C>
 __device__ void produce(const AttentionParams& params, Shared<C>& shared) {
   typename C::Loader loader{params, shared.rings};
   tile::TileDealer dealer{shared.table};
-  const std::int32_t total = params.batch * params.heads * params.q_tiles;
-  for (std::int32_t index = blockIdx.x;; index += gridDim.x) {
-    if (params.next_tile != nullptr)
-      index = static_cast<std::int32_t>(atomicAdd(params.next_tile, 1u));
-    if (index >= total) break;
-    const AttentionWork work(params, index);
+  for (tile::TileNumbers numbers{params}; numbers.draw(); numbers.advance()) {
+    const AttentionWork work(params, numbers.index);
     const AttentionSequence sequence = tile::find_sequence(params, work.batch);
-    const DealtTile tile = {work.q_tile * C::kTile.queries,
-                            work.head,
-                            work.batch,
-                            0,
-                            sequence.q_begin,
-                            sequence.q_len,
-                            sequence.kv_len,
-                            0};
+    const DealtTile tile = tile::make_tile(work, sequence, C::kTile.queries);
     if (tile.first_query >= tile.q_len) continue;
     dealer.deal(tile);
     const typename C::Tiles tiles = key_tiles<C>(params, tile);
@@ -119,7 +98,7 @@ __device__ void produce(const AttentionParams& params, Shared<C>& shared) {
       loader.load_backwards(keys, tiles.begin, tiles.end);
     }
   }
-  dealer.deal({0, 0, 0, 1, 0, 0, 0, 0});
+  dealer.deal_end();
 }
 
 // The tile that a consumer works on.
@@ -150,14 +129,10 @@ struct Worker : C::Consumer {
   std::uint32_t zero_at;  ///< address of Shared::zero
 
   // The others come after the first, and what it has seen landed they see too.
-  __device__ bool polls() const {
-    return !(C::kVariant.first_polls && C::kTakesTurns) || index == 0;
-  }
-  __device__ void await_turn() const {
-    if constexpr (C::kTakesTurns) ptx::bar_sync<256>(1 + index);
-  }
+  __device__ bool polls() const { return !C::kVariant.first_polls || index == 0; }
+  __device__ void await_turn() const { ptx::bar_sync<256>(tile::kTurnBarrier + index); }
   __device__ void pass_turn() const {
-    if constexpr (C::kTakesTurns) ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers);
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers);
   }
 
   // Passes the turn when `after` is known and before anything that depends on the result, 0: ptxas
@@ -165,16 +140,15 @@ struct Worker : C::Consumer {
   // `after` (whose bits are never those of this NaN: arithmetic gives 0x7fffffff), and the load of
   // a zero keeps its place among instructions with side effects. The price is that load.
   __device__ float pass_turn_here(float after) const {
-    if constexpr (!C::kTakesTurns) return 0.0f;
     const std::uint32_t never = __float_as_uint(after) == 0x7fc12345u;
-    ptx::bar_arrive<256>(1 + (index + 1) % C::kConsumers + never);
+    ptx::bar_arrive<256>(tile::kTurnBarrier + (index + 1) % C::kConsumers + never);
     return ptx::ld_volatile_shared_f32(zero_at);
   }
 
   // One tile of keys while the previous one's values are still being multiplied.
   template <bool IsPlain>
-  __device__ void overlapped_step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
-                                  float (&correction)[2], const Rows& rows, std::int32_t n) {
+  __device__ void step(Scores& s, Results& o, Weights& p, tile::OnlineSoftmax& softmax,
+                       float (&correction)[2], const Rows& rows, std::int32_t n) {
     float base[2];
     if (polls()) this->wait_k();
     await_turn();
@@ -198,9 +172,9 @@ struct Worker : C::Consumer {
 
   // All tiles of keys but for the last product, which is in flight at the end. The scores of the
   // first tile are there.
-  __device__ void attend_overlapped(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
-                                    const Rows& rows, const typename C::Tiles& tiles,
-                                    const typename C::Tiles& own) {
+  __device__ void attend_tiles(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
+                               const Rows& rows, const typename C::Tiles& tiles,
+                               const typename C::Tiles& own) {
     Weights p;
     float correction[2];
     std::int32_t n = tiles.end - 1;
@@ -209,45 +183,13 @@ struct Worker : C::Consumer {
     correction[0] = correction[1] = 1.0f;
     for (--n; n >= tiles.begin; --n) {
       if (n >= own.plain_begin && n < own.plain_end) {
-        overlapped_step<true>(s, o, p, softmax, correction, rows, n);
+        step<true>(s, o, p, softmax, correction, rows, n);
       } else {
-        overlapped_step<false>(s, o, p, softmax, correction, rows, n);
+        step<false>(s, o, p, softmax, correction, rows, n);
       }
     }
     this->wait_v();
     this->issue_values(o, p);
-  }
-
-  // One tile of keys, one product after the other; turns are passed between them.
-  template <bool IsPlain>
-  __device__ void serial_step(Scores& s, Results& o, tile::OnlineSoftmax& softmax, const Rows& rows,
-                              std::int32_t n) {
-    Weights p;
-    float correction[2];
-    this->wait_k();
-    this->issue_scores(s);
-    pass_turn();
-    this->template await_scores<0>(s);
-    this->template weigh<IsPlain>(s, softmax, correction, rows, n);
-    tile::pack_operand<typename C::Element, kKeys>(p, s);
-    tile::scale_rows(o, correction);
-    this->wait_v();
-    await_turn();
-    this->issue_values(o, p);
-    this->template await_values<0>(o);
-  }
-  __device__ void attend_serially(Scores& s, Results& o, tile::OnlineSoftmax& softmax,
-                                  const Rows& rows, const typename C::Tiles& tiles,
-                                  const typename C::Tiles& own) {
-    await_turn();
-    for (std::int32_t n = tiles.end - 1; n >= tiles.begin; --n) {
-      if (n >= own.plain_begin && n < own.plain_end) {
-        serial_step<true>(s, o, softmax, rows, n);
-      } else {
-        serial_step<false>(s, o, softmax, rows, n);
-      }
-    }
-    pass_turn();
   }
 
   __device__ void attend(Scores& s, Results& o, tile::OnlineSoftmax& softmax, const Work<C>& work) {
@@ -255,11 +197,7 @@ struct Worker : C::Consumer {
     const Rows rows = this->rows_of(work.tile.first_query, shift, work.tile.kv_len);
     const auto own = this->own_tiles(work.tile.first_query, shift, work.tile.kv_len);
     this->clear_values_behind(work.tile.kv_len, work.tiles.end);
-    if constexpr (C::kOverlaps) {
-      attend_overlapped(s, o, softmax, rows, work.tiles, own);
-    } else {
-      attend_serially(s, o, softmax, rows, work.tiles, own);
-    }
+    attend_tiles(s, o, softmax, rows, work.tiles, own);
     if constexpr (C::kVariant.keys_first) {
       this->q_at.advance();  // the last keys' release was the queries' as well
     } else {
@@ -276,9 +214,9 @@ struct Worker : C::Consumer {
     // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
     if (C::kVariant.stages_out && params.cu_q == nullptr) {
       if (threadIdx.x % 128 == 0) ptx::cp_async_bulk_wait_group_read<0>();
-      ptx::bar_sync<128>(kStagingBarrier + index);
+      ptx::bar_sync<128>(tile::kStagingBarrier + index);
       tile::store_boxes<typename C::Element, kHeadDim>(
-          params, staging, o, rows, kStagingBarrier + index,
+          params, staging, o, rows, tile::kStagingBarrier + index,
           tile.first_query + static_cast<std::int32_t>(index) * 64, tile.head, tile.batch);
       tile::store_lse(params, sequence, rows, tile.batch, tile.head, query);
     } else {
@@ -295,16 +233,12 @@ struct Worker : C::Consumer {
     this->wait_k();
     this->issue_scores(s);
   }
-  // Takes the next tile and, with overlap, computes its first scores.
+  // Takes the next tile and computes its first scores.
   __device__ Work<C> begin(tile::TileTaker& taker, Scores& s) {
     const Work<C> work(params, taker.take());
     if (!work.has_keys) return work;
-    if constexpr (C::kOverlaps) {
-      issue_first_scores(s);
-      this->template await_scores<0>(s);
-    } else {
-      this->wait_q();
-    }
+    issue_first_scores(s);
+    this->template await_scores<0>(s);
     return work;
   }
   // The same while the results of the last tile are finished and written.
@@ -324,7 +258,7 @@ struct Worker : C::Consumer {
   }
 
   __device__ void run(Shared<C>& shared) {
-    if (C::kTakesTurns && index == C::kConsumers - 1) pass_turn();  // the first one begins
+    if (index == C::kConsumers - 1) pass_turn();  // the first one begins
     tile::TileTaker taker{shared.table};
     Scores s;
     Work<C> work = begin(taker, s);
@@ -338,10 +272,10 @@ struct Worker : C::Consumer {
         continue;
       }
       attend(s, o, softmax, work);
-      if constexpr (C::kOverlaps && C::kQStages > 1) {
+      if constexpr (C::kQStages > 1) {
         work = begin_early(taker, s, o, softmax, work.tile);
       } else {
-        if constexpr (C::kOverlaps) this->template await_values<0>(o);
+        this->template await_values<0>(o);
         finish(o, softmax, work.tile);
         work = begin(taker, s);
       }
@@ -376,28 +310,23 @@ __device__ void attention_k6(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K6(TYPE, ELEMENT, NAME)                                                  \
+  TILEWRIGHT_KERNEL(attention_k6_##TYPE##_##NAME, AttentionParams,                          \
+                    __launch_bounds__(kK6Variants[find_k6_index(#NAME)].tile().threads, 1), \
+                    attention_k6<Config<tile::ELEMENT, find_k6_index(#NAME)>>)
+
+TILEWRIGHT_K6(bf16, Bf16, d64)
+TILEWRIGHT_K6(bf16, Bf16, d64_short)
+TILEWRIGHT_K6(bf16, Bf16, d128)
+TILEWRIGHT_K6(bf16, Bf16, d128_short)
+TILEWRIGHT_K6(bf16, Bf16, d128_long)
+TILEWRIGHT_K6(bf16, Bf16, d256)
+TILEWRIGHT_K6(f16, Fp16, d64)
+TILEWRIGHT_K6(f16, Fp16, d64_short)
+TILEWRIGHT_K6(f16, Fp16, d128)
+TILEWRIGHT_K6(f16, Fp16, d128_short)
+TILEWRIGHT_K6(f16, Fp16, d128_long)
+TILEWRIGHT_K6(f16, Fp16, d256)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ATTENTION_K6(NAME, ELEMENT, VARIANT)                                          \
-  extern "C" __global__ void __launch_bounds__(                                                  \
-      tilewright::kernels::kK6Variants[VARIANT].tile().threads, 1)                               \
-      attention_k6_##NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attention_k6<                                                           \
-        tilewright::kernels::Config<tilewright::tile::ELEMENT, VARIANT>>(params);                \
-  }
-
-TILEWRIGHT_ATTENTION_K6(bf16_d64, Bf16, 0)
-TILEWRIGHT_ATTENTION_K6(bf16_d64_short, Bf16, 1)
-TILEWRIGHT_ATTENTION_K6(bf16_d128, Bf16, 2)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_short, Bf16, 3)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_long, Bf16, 4)
-TILEWRIGHT_ATTENTION_K6(bf16_d256, Bf16, 5)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_no_turns, Bf16, 6)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_no_overlap, Bf16, 7)
-TILEWRIGHT_ATTENTION_K6(bf16_d128_neither, Bf16, 8)
-TILEWRIGHT_ATTENTION_K6(f16_d64, Fp16, 0)
-TILEWRIGHT_ATTENTION_K6(f16_d64_short, Fp16, 1)
-TILEWRIGHT_ATTENTION_K6(f16_d128, Fp16, 2)
-TILEWRIGHT_ATTENTION_K6(f16_d128_short, Fp16, 3)
-TILEWRIGHT_ATTENTION_K6(f16_d128_long, Fp16, 4)
-TILEWRIGHT_ATTENTION_K6(f16_d256, Fp16, 5)
