@@ -98,7 +98,7 @@ def beside_peers(found):
             yield f"| d = {dim} {'causal' if causal else 'full'} | " + " | ".join(cells) + " |"
 
 
-UPPER = (("k7", "k7/k7_fp8", "e4m3 operands: twice the products a clock", "attention-k7"),
+UPPER = (("k7", "k7/k7_fp8", "e4m3 operands: twice the products per cycle", "attention-k7"),
          ("k8", "k8/k8_prepare", "before it, a kernel that rotates, rounds, transposes", "attention-k8"),
          ("decode", "decode/decode_bf16", "a few queries over long caches", "attention-decode"))
 
@@ -187,12 +187,12 @@ def readme(args):
     names = ", ".join(f"`bench/results/{name}`" for name in args.ladder)
     notes = ", ".join(f"[{name}](../../../docs/notes/{stem}.md)" for name, stem in NOTES.items())
     return ["# The attention ladder", "",
-            "One idea a rung; `ls` is the reading order. Each file's header comment explains it.", "",
+            "One idea per rung; `ls` is the reading order. The header comment of each file explains it.", "",
             *prose(f"What was predicted, measured, kept and dropped: {notes}. The "
                    "instruction that K4.1 and all later rungs are about: [WGMMA](../../../docs/07-wgmma.md). "
                    "Made from logs by `tools/make_attention_readme.py`."), "",
             *prose(f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 "
-                   f"cache, medians in TFLOP/s (causal counts what is visible). n = {SHOWN}; the ceiling is "
+                   f"cache, medians in TFLOP/s (causal counts visible scores only). n = {SHOWN}; the ceiling is "
                    f"{logs[0]['ceiling_tflops']} TFLOP/s. Log: {names}."),
             "", *rungs(logs[0], found), "",
             "![TFLOP/s of the rungs, on a logarithmic scale](../../../docs/images/rungs-d128-full.svg)", "",
@@ -203,11 +203,11 @@ def readme(args):
             *by_length(found, 64), "", *by_length(found, 128), "",
             *profile_section(profile, args.profile), "",
             "## Beside other libraries", "",
-            *prose(f"TFLOP/s of the kernel that `plan()` chooses, and in brackets how many times that of "
-                   f"cuDNN and of FlashAttention-3, interleaved in one run ({'; '.join(sources)}). "
+            *prose(f"TFLOP/s of the kernel that `plan()` chooses, and in brackets its ratio to "
+                   f"cuDNN and to FlashAttention-3, interleaved in one run ({'; '.join(sources)}). "
                    f"Log: `bench/results/{args.peers}`."),
             "", *beside_peers(rates(peers["samples"])), "", *upper_rungs(), "",
-            *prose("K7 in TFLOP/s, and in brackets how many times FlashAttention-3's in the same run; then with "
+            *prose("K7 in TFLOP/s, and in brackets its ratio to FlashAttention-3 in the same run. Then with "
                    "values in rows, which it transposes, and with sums of two levels. "
                    f"Log: `bench/results/{args.fp8}`."), "",
             *fp8_rates(rates(fp8["samples"])), ""]
