@@ -64,7 +64,7 @@ TEST_F(AttentionSm100Test, RefusesWithTheReason) {
   EXPECT_THAT(message_of(p), HasSubstr("kernel k6 is for sm_90a; NVIDIA B200"));
   p.kernel = "auto";
   p.softcap = 3;
-  EXPECT_THAT(message_of(p), HasSubstr("sm100_e does not support a softcap"));
+  EXPECT_THAT(message_of(p), HasSubstr("sm100_c, sm100_e: does not support a softcap"));
   EXPECT_EQ(plan(good).kernel, "sm100_c");
 }
 
