@@ -1,4 +1,5 @@
-# Compiles src/kernels/**/*.cu to PTX and cubin for the targets each file names, and embeds both.
+# Compiles src/kernels/**/*.cu, and tests/kernels/**/*.cu for the tests, to PTX and cubin for the targets each file
+# names, and embeds both.
 #
 # A kernel file says what it is for in a line `// targets: sm_90a sm_100a`. PTX is what the simulator
 # runs and what is embedded for inspection; the cubin is assembled from that same PTX. Both are embedded
@@ -36,53 +37,43 @@ if(TILEWRIGHT_KERNELS AND NOT TILEWRIGHT_KERNELS_FROM)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
   set(TILEWRIGHT_NVCC_FLAGS -std=c++20 -O3 --expt-relaxed-constexpr -lineinfo -Werror all-warnings
-      -I ${PROJECT_SOURCE_DIR}/src)
+      -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/tests)
 endif()
 
-# The registry (in device) needs the table, which needs nothing.
-function(tilewright_kernel_library)
-  add_library(tilewright_kernels STATIC ${ARGN})
-  target_link_libraries(tilewright_kernels PUBLIC tilewright_options)
-  target_link_libraries(tilewright_device PUBLIC tilewright_kernels)
+# Whoever links the device module as a static library links one table of kernels (device/kernel_registry.h) beside it:
+# libtilewright.so has that of the kernels that ship; tests and what else needs the kernels of tests/kernels link
+# tilewright_test_kernels, whose table has both; the tool takes the library's (cli/tool/library_kernels.cpp).
+function(tilewright_kernel_libraries FOLDER)
+  set(public ${PROJECT_SOURCE_DIR}/src/device/public_kernels.cpp)
+  add_library(tilewright_kernel_images OBJECT ${FOLDER}/images.S)
+  add_library(tilewright_kernels OBJECT ${FOLDER}/table.cpp ${public})
+  add_library(tilewright_kernels_and_tests OBJECT ${FOLDER}/test_images.S ${FOLDER}/test_table.cpp ${public})
+  foreach(library tilewright_kernels tilewright_kernels_and_tests)
+    target_link_libraries(${library} PRIVATE tilewright_options tilewright_base)
+  endforeach()
+  add_library(tilewright_test_kernels INTERFACE)
+  target_sources(tilewright_test_kernels INTERFACE
+    $<TARGET_OBJECTS:tilewright_kernel_images> $<TARGET_OBJECTS:tilewright_kernels_and_tests>)
+  target_link_libraries(tilewright_test_kernels INTERFACE tilewright_device)
 endfunction()
 
-# Library tilewright_kernels: all images and the table of them (device/kernel_registry.h).
-function(tilewright_kernels)
-  if(NOT TILEWRIGHT_KERNELS)
-    file(CONFIGURE OUTPUT kernels/table.cpp @ONLY CONTENT
-"#include \"device/kernel_registry.h\"
-namespace tilewright::device {
-std::span<const KernelImage> kernel_images() { return {}; }
-const char* kernel_toolkit() { return \"\"; }
-}  // namespace tilewright::device
-")
-    tilewright_kernel_library(${CMAKE_BINARY_DIR}/kernels/table.cpp)
-    return()
-  endif()
-  if(TILEWRIGHT_KERNELS_FROM)
-    file(GLOB_RECURSE images ${TILEWRIGHT_KERNELS_FROM}/*.z)
-    set_source_files_properties(${TILEWRIGHT_KERNELS_FROM}/images.S PROPERTIES OBJECT_DEPENDS "${images}")
-    tilewright_kernel_library(${TILEWRIGHT_KERNELS_FROM}/images.S ${TILEWRIGHT_KERNELS_FROM}/table.cpp)
-    return()
-  endif()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src/kernels
-       ${PROJECT_SOURCE_DIR}/src/kernels/*.cu)
-  set(out ${CMAKE_BINARY_DIR}/kernels)
-  set(images)
-  set(packed)
+# Sets NAME_specs to the STEM.TARGET of all .cu files below FOLDER, and adds the commands that compile them.
+function(tilewright_compile_kernels FOLDER OUT NAME)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${FOLDER}
+       ${PROJECT_SOURCE_DIR}/${FOLDER}/*.cu)
   set(specs)
   foreach(source ${sources})
-    set(path ${PROJECT_SOURCE_DIR}/src/kernels/${source})
+    set(path ${PROJECT_SOURCE_DIR}/${FOLDER}/${source})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
     file(STRINGS ${path} targets REGEX "^// targets: " LIMIT_COUNT 1)
     if(NOT targets)
-      message(FATAL_ERROR "src/kernels/${source} has no line `// targets: sm_90a ...`")
+      message(FATAL_ERROR "${FOLDER}/${source} has no line `// targets: sm_90a ...`")
     endif()
     string(REGEX REPLACE "^// targets: " "" targets "${targets}")
     separate_arguments(targets)
     string(REGEX REPLACE "\\.cu$" "" stem ${source})
     foreach(target ${targets})
-      set(base ${out}/${stem}.${target})
+      set(base ${OUT}/${stem}.${target})
       get_filename_component(folder ${base} DIRECTORY)
       file(MAKE_DIRECTORY ${folder})
       add_custom_command(
@@ -97,18 +88,61 @@ const char* kernel_toolkit() { return \"\"; }
                 --ptxas ${TILEWRIGHT_PTXAS} --target ${target} ${base}.ptx
         DEPENDS ${base}.ptx ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
         COMMENT "ptxas ${source} for ${target}" VERBATIM)
-      list(APPEND images ${base}.ptx ${base}.cubin)
-      list(APPEND packed ${base}.ptx.z ${base}.cubin.z)
       list(APPEND specs ${stem}.${target})
     endforeach()
   endforeach()
+  set(${NAME}_specs ${specs} PARENT_SCOPE)
+endfunction()
+
+function(tilewright_kernels)
+  if(NOT TILEWRIGHT_KERNELS)
+    foreach(table table test_table)
+      file(CONFIGURE OUTPUT kernels/${table}.cpp @ONLY CONTENT
+"#include \"device/kernel_registry.h\"
+namespace tilewright::device {
+std::span<const KernelImage> kernel_images() { return {}; }
+const char* kernel_toolkit() { return \"\"; }
+}  // namespace tilewright::device
+")
+    endforeach()
+    file(CONFIGURE OUTPUT kernels/images.S @ONLY CONTENT "    .section .note.GNU-stack, \"\", @progbits\n")
+    file(COPY_FILE ${CMAKE_BINARY_DIR}/kernels/images.S ${CMAKE_BINARY_DIR}/kernels/test_images.S ONLY_IF_DIFFERENT)
+    tilewright_kernel_libraries(${CMAKE_BINARY_DIR}/kernels)
+    return()
+  endif()
+  if(TILEWRIGHT_KERNELS_FROM)
+    set(from ${TILEWRIGHT_KERNELS_FROM})
+    if(NOT EXISTS ${from}/test_images.S)
+      message(FATAL_ERROR "TILEWRIGHT_KERNELS_FROM=${from}: it has no test_images.S. Name the folder `kernels` of a "
+                          "build of this version, e.g. build/release/kernels.")
+    endif()
+    file(GLOB_RECURSE images ${from}/*.z)
+    set_source_files_properties(${from}/images.S ${from}/test_images.S PROPERTIES OBJECT_DEPENDS "${images}")
+    tilewright_kernel_libraries(${from})
+    return()
+  endif()
+  set(out ${CMAKE_BINARY_DIR}/kernels)
+  tilewright_compile_kernels(src/kernels ${out} shipped)
+  tilewright_compile_kernels(tests/kernels ${out} test)
+  set(images)
+  set(packed)
+  foreach(spec ${shipped_specs} ${test_specs})
+    list(APPEND images ${out}/${spec}.ptx ${out}/${spec}.cubin)
+    list(APPEND packed ${out}/${spec}.ptx.z ${out}/${spec}.cubin.z)
+  endforeach()
+  list(TRANSFORM test_specs PREPEND --test=)
+  set(written ${out}/images.S ${out}/table.cpp ${out}/test_images.S ${out}/test_table.cpp)
   add_custom_command(
-    OUTPUT ${out}/images.S ${out}/table.cpp ${packed}
+    OUTPUT ${written} ${packed}
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py embed
-            --folder ${out} --toolkit ${TILEWRIGHT_NVCC_VERSION} ${specs}
+            --folder ${out} --toolkit ${TILEWRIGHT_NVCC_VERSION} ${test_specs} ${shipped_specs}
     DEPENDS ${images} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
     COMMENT "Embedding kernels" VERBATIM)
+  add_custom_target(tilewright_embedded_kernels DEPENDS ${written})
   # .incbin is invisible to dependency scanning: the images are named as dependencies of the object.
-  set_source_files_properties(${out}/images.S PROPERTIES OBJECT_DEPENDS "${packed}")
-  tilewright_kernel_library(${out}/images.S ${out}/table.cpp)
+  set_source_files_properties(${out}/images.S ${out}/test_images.S PROPERTIES OBJECT_DEPENDS "${packed}")
+  tilewright_kernel_libraries(${out})
+  foreach(library tilewright_kernel_images tilewright_kernels tilewright_kernels_and_tests)
+    add_dependencies(${library} tilewright_embedded_kernels)  # written once, for all three
+  endforeach()
 endfunction()

@@ -59,7 +59,8 @@ function(tilewright_module FOLDER)
   else()
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${FOLDER}/*.cpp)
   endif()
-  list(FILTER sources EXCLUDE REGEX "/src/ops/c_api/")  # of the shared library alone
+  # Of the shared library, and of what has a table of kernels.
+  list(FILTER sources EXCLUDE REGEX "/src/ops/c_api/|/src/device/public_kernels.cpp")
   if(sources)
     add_library(tilewright_${name} STATIC ${sources})
     if(ARG_ONE_BY_ONE)

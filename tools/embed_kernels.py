@@ -2,13 +2,15 @@
 """Build step for the kernels: assembles PTX with ptxas, and writes the table of embedded images.
 
   embed_kernels.py assemble --ptxas PTXAS --target sm_90a FILE.ptx   -> FILE.cubin, FILE.ptxas
-  embed_kernels.py embed --folder DIR --toolkit 13.0.88 NAME.TARGET...
-      -> DIR/NAME.TARGET.ptx.z, DIR/NAME.TARGET.cubin.z, DIR/images.S, DIR/table.cpp
+  embed_kernels.py embed --folder DIR --toolkit 13.0.88 [--test NAME.TARGET]... NAME.TARGET...
+      -> DIR/NAME.TARGET.ptx.z, DIR/NAME.TARGET.cubin.z; DIR/images.S, DIR/table.cpp of what ships, and
+         DIR/test_images.S, DIR/test_table.cpp: the images for tests, and a table of both
 """
 
 import argparse
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import zlib
@@ -63,27 +65,55 @@ ROW = ('    {{"{entry}", "{stem}", "{target}", packed({symbol}_ptx, {symbol}_ptx
        '{spill_loads}, {barriers}, {tensor}}}}},\n')
 
 
+def without_ptx_text(cubin):
+    """A cubin whose copy of its PTX, which ptxas adds for debuggers, is zeros: half of its packed bytes, and the
+    text is embedded anyway. Nothing else changes, line tables included, and nothing moves.
+    """
+    data = bytearray(cubin)
+    section_at, = struct.unpack_from("<Q", data, 0x28)
+    section_bytes, sections, names = struct.unpack_from("<3H", data, 0x3a)
+    names_at, = struct.unpack_from("<Q", data, section_at + names * section_bytes + 0x18)
+    for header in range(section_at, section_at + sections * section_bytes, section_bytes):
+        name_at = names_at + struct.unpack_from("<I", data, header)[0]
+        if data[name_at:data.index(0, name_at)].endswith(b".nv_debug_ptx_txt"):
+            begin, size = struct.unpack_from("<QQ", data, header + 0x18)
+            data[begin:begin + size] = bytes(size)
+    return bytes(data)
+
+
 def pack(path):
     """FILE -> FILE.z, and the size of FILE. Best compression: it is done once, undone in each process."""
     data = path.read_bytes()
+    if path.suffix == ".cubin":
+        data = without_ptx_text(data)
     packed = path.with_name(path.name + ".z")
     packed.write_bytes(zlib.compress(data, 9))
     return packed, len(data)
 
 
-def embed(args):
-    assembly = ['    .section .rodata, "a"\n']
-    declarations, rows, seen = [], [], {}
-    for spec in args.specs:
-        stem, target = spec.rsplit(".", 1)
-        base = args.folder / spec
-        symbol = "tilewright_image_" + re.sub(r"\W", "_", spec)
-        sizes = {}
+def image_symbol(spec):
+    return "tilewright_image_" + re.sub(r"\W", "_", spec)
+
+
+def embed_images(folder, specs, out):
+    """Packs the images and writes the assembly that holds them; spec -> sizes."""
+    assembly, sizes = ['    .section .rodata, "a"\n'], {}
+    for spec in specs:
+        base, symbol, sizes[spec] = folder / spec, image_symbol(spec), {}
         for kind in ("ptx", "cubin"):
-            path, sizes[f"{kind}_bytes"] = pack(base.with_name(base.name + "." + kind))
+            path, sizes[spec][f"{kind}_bytes"] = pack(base.with_name(base.name + "." + kind))
             assembly.append(f"    .balign 64\n    .global {symbol}_{kind}\n    .global {symbol}_{kind}_end\n"
                             f"{symbol}_{kind}:\n    .incbin \"{path}\"\n{symbol}_{kind}_end:\n    .byte 0\n")
-            declarations.append(f"extern const char {symbol}_{kind}[], {symbol}_{kind}_end[];\n")
+    assembly.append('    .section .note.GNU-stack, "", @progbits\n')
+    out.write_text("".join(assembly))
+    return sizes
+
+
+def table_rows(folder, sizes):
+    rows, seen = [], {}
+    for spec, bytes_of_kind in sizes.items():
+        stem, target = spec.rsplit(".", 1)
+        base = folder / spec
         ptx = base.with_name(base.name + ".ptx").read_text()
         report = facts(base.with_name(base.name + ".ptxas").read_text())
         for entry in ENTRY.findall(ptx):
@@ -94,19 +124,31 @@ def embed(args):
                 sys.exit(f"embed_kernels: ptxas reported nothing about {entry} in {spec}")
             seen[entry, target] = stem
             tensor = "true" if TENSOR.search(entry_body(ptx, entry)) else "false"
-            rows.append(ROW.format(entry=entry, stem=stem, target=target, symbol=symbol, tensor=tensor,
-                                   **sizes, **report[entry]))
-    assembly.append('    .section .note.GNU-stack, "", @progbits\n')
-    (args.folder / "images.S").write_text("".join(assembly))
-    (args.folder / "table.cpp").write_text(
+            rows.append(ROW.format(entry=entry, stem=stem, target=target, symbol=image_symbol(spec),
+                                   tensor=tensor, **bytes_of_kind, **report[entry]))
+    return sorted(rows)
+
+
+def write_table(folder, sizes, toolkit, out):
+    declarations = [f"extern const char {image_symbol(spec)}_{kind}[], {image_symbol(spec)}_{kind}_end[];\n"
+                    for spec in sizes for kind in ("ptx", "cubin")]
+    out.write_text(
         "// Made by tools/embed_kernels.py.\n#include \"device/kernel_registry.h\"\n\n"
         'extern "C" {\n' + "".join(declarations) + "}\n\nnamespace tilewright::device {\n\nnamespace {\n\n"
         "PackedBytes packed(const char* begin, const char* end, std::size_t size_bytes) {\n"
         "  return {{begin, static_cast<std::size_t>(end - begin)}, size_bytes};\n}\n\n"
-        "const KernelImage kImages[] = {\n" + "".join(sorted(rows)) + "};\n\n}  // namespace\n\n"
+        "const KernelImage kImages[] = {\n" + "".join(table_rows(folder, sizes)) + "};\n\n}  // namespace\n\n"
         "std::span<const KernelImage> kernel_images() { return kImages; }\n"
-        f"const char* kernel_toolkit() {{ return \"{args.toolkit}\"; }}\n\n"
+        f"const char* kernel_toolkit() {{ return \"{toolkit}\"; }}\n\n"
         "}  // namespace tilewright::device\n")
+
+
+def embed(args):
+    folder = args.folder
+    shipped = embed_images(folder, args.specs, folder / "images.S")
+    write_table(folder, shipped, args.toolkit, folder / "table.cpp")
+    tests = embed_images(folder, args.test, folder / "test_images.S")
+    write_table(folder, shipped | tests, args.toolkit, folder / "test_table.cpp")
     return 0
 
 
@@ -121,6 +163,7 @@ def main():
     command = commands.add_parser("embed")
     command.add_argument("--folder", type=pathlib.Path, required=True)
     command.add_argument("--toolkit", required=True)
+    command.add_argument("--test", action="append", default=[], help="an image for tests alone")
     command.add_argument("specs", nargs="*")
     command.set_defaults(run=embed)
     args = parser.parse_args()

@@ -28,7 +28,7 @@ def paint(code, text):
 PARTS = {("asan", "ops_tests"): (6, 40), ("asan", "model_tests"): (3, 20), ("asan", "sim_tests"): (2, 25),
          ("release", "kernels_tests"): (3, 33), ("release", "ops_tests"): (2, 40),
          ("release", "cli_tests"): (1, 15), ("asan", "formats_tests"): (1, 20)}
-MUTANT_SECONDS, SAMPLE_SECONDS, COMMAND_SECONDS, PTX_FUZZ_SECONDS = 62, 60, 10, 31
+MUTANT_SECONDS, SAMPLE_SECONDS, COMMAND_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS = 62, 60, 10, 31, 20
 
 # Programs of ./test --quick: host code whole, and of what launches kernels the sample. The tool's tests leave out
 # the ladder, which launches every kernel; kernels_tests and hardware_tests are left out.
@@ -112,6 +112,7 @@ def all_jobs(seed, is_thorough):
         yield from device_on_simulator(build, seed)
     yield from command_jobs()
     yield MUTANT_SECONDS, (test_jobs.run_mutants,)
+    yield INSTALL_SECONDS, (test_jobs.run_install,)
     for job in test_jobs.fuzz_jobs():
         yield PTX_FUZZ_SECONDS if job[1] == "ptx" else 7, job
 

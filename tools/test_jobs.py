@@ -171,6 +171,11 @@ def run_mutants():
     return run_command("mutants", command)
 
 
+def run_install():
+    """The library installed in an empty folder, and programs outside the tree built with it."""
+    return run_command("install", [sys.executable, ROOT / "tests/install/install_test.py"])
+
+
 def run_fuzzer(name, seconds):
     result = Result(f"fuzz {name}", "fuzz")
     begin = time.monotonic()

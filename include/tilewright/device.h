@@ -31,7 +31,7 @@ class Device {
   /// An empty text means what the environment variable TILEWRIGHT_DEVICE says, and auto if it is
   /// not set. A GPU is usable if its compute capability is 9.0 (Hopper) or 10.x (Blackwell). Its
   /// driver is what the dynamic loader finds as libcuda.so.1. The simulator is the library
-  /// ../lib/sim/libcuda.so.1 seen from the folder of the running program, or the one that
+  /// libcuda.so.1 that is installed or built beside this one, in a folder `sim`, or the one that
   /// TILEWRIGHT_SIM_LIBRARY names.
   ///
   /// Errors   InvalidArgument if the text is none of these; Unsupported if there is no such device

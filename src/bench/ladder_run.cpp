@@ -109,7 +109,9 @@ class LadderRunner {
       problem.kernel = kernel;
       try {
         Attention attention(device_, problem);
-        hold(attention.plan());
+        for (const Launch& launch : attention.plan().launches) {
+          held_.try_emplace(launch.entry, device_, problem);
+        }
         log["kernel"] = attention.plan().kernel;
         log["idea"] = ops::find_attention_kernel(attention.plan().kernel).idea;
         log["plan"] = launch_json(attention.plan());
@@ -124,14 +126,6 @@ class LadderRunner {
       }
     }
     return entries;
-  }
-
-  // Modules stay loaded from one shape to the next.
-  void hold(const AttentionPlan& plan) {
-    for (const Launch& launch : plan.launches) {
-      if (!held_.contains(launch.entry))
-        held_.emplace(launch.entry, device::load_kernel(device_.internal(), launch.entry));
-    }
   }
 
   void check(LadderEntry& entry, const AttentionData& data, const std::vector<ExactRow>& exact) {
@@ -183,7 +177,7 @@ class LadderRunner {
   std::mt19937_64 random_;
   std::unique_ptr<AttentionBench> bench_;
   std::string operands_of_;
-  std::map<std::string, device::Kernel> held_;
+  std::map<std::string, Attention> held_;  // modules stay loaded from one shape to the next
   json samples_ = json::array();
 };
 

@@ -10,26 +10,32 @@ namespace tilewright::device {
 
 namespace {
 
-std::string simulator_beside_program() {
+std::filesystem::path folder_of_program() {
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   // Without /proc the relative path still works for a program started in its own folder.
-  return (program.parent_path() / "../lib/sim" / kDriverName).lexically_normal().string();
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
 }
 
-// Of the file that this code is in: a program, or a library that somebody's Python has loaded.
-std::string simulator_beside_library() {
+// Of the file that this code is in: a program, or a library that somebody's program has loaded.
+std::filesystem::path folder_of_this_code() {
   Dl_info info{};
   static const char here = 0;
   if (::dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return (std::filesystem::path(info.dli_fname).parent_path() / "sim" / kDriverName).string();
+  return std::filesystem::path(info.dli_fname).parent_path();
 }
 
+/// Those that exist; if none does, the first, for the message.
 std::vector<std::string> simulators() {
-  std::vector<std::string> paths = {simulator_beside_program()};
-  const std::string beside_library = simulator_beside_library();
-  std::error_code error;
-  if (std::filesystem::exists(beside_library, error)) paths.push_back(beside_library);
+  const std::filesystem::path places[] = {
+      folder_of_program() / "../lib/sim", folder_of_program() / "../lib/tilewright/sim",
+      folder_of_this_code() / "sim", folder_of_this_code() / "tilewright/sim"};
+  std::vector<std::string> paths;
+  for (const std::filesystem::path& place : places) {
+    std::error_code error;
+    const std::string path = (place / kDriverName).lexically_normal().string();
+    if (std::filesystem::exists(path, error)) paths.push_back(path);
+  }
+  if (paths.empty()) paths.push_back((places[0] / kDriverName).lexically_normal().string());
   return paths;
 }
 

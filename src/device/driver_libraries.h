@@ -18,9 +18,9 @@ struct DriverLibraries {
   /// loader to the simulator, that is what runs; Device::is_simulated() tells.
   ///
   /// The simulator is the file that the environment variable TILEWRIGHT_SIM_LIBRARY names; without
-  /// it, ../lib/sim/libcuda.so.1 seen from the folder of the running program (bin/tilewright beside
-  /// lib/sim/libcuda.so.1, in a build folder as well as installed), or sim/libcuda.so.1 seen from
-  /// that of the library this code is in (lib/libtilewright.so).
+  /// it, ../lib/sim/libcuda.so.1 seen from the folder of the running program (bin/tilewright of a
+  /// build folder) or ../lib/tilewright/sim/libcuda.so.1 (of an installed one); or, seen from the
+  /// folder of the library this code is in, sim/libcuda.so.1 or tilewright/sim/libcuda.so.1.
   static DriverLibraries standard();
 };
 

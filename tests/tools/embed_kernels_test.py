@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import struct
 import sys
 import tempfile
 import unittest
@@ -43,6 +44,21 @@ mbarrier.init.shared::cta.b64 [%r1], %r2;
 """
 
 
+def elf(sections):
+    """An image with these sections, as far as the embedder reads it."""
+    names = b"".join(name.encode() + b"\0" for name in [*sections, ".names"])
+    contents = [*sections.values(), names]
+    headers, name_at, at = b"", 0, 64
+    for name, content in zip([*sections, ".names"], contents):
+        headers += struct.pack("<IIQQQQIIQQ", name_at, 1, 0, 0, at, len(content), 0, 0, 1, 0)
+        name_at, at = name_at + len(name) + 1, at + len(content)
+    header = bytearray(64)
+    header[:4] = b"\x7fELF"
+    struct.pack_into("<Q", header, 0x28, at)
+    struct.pack_into("<3H", header, 0x3a, 64, len(contents), len(sections))
+    return bytes(header) + b"".join(contents) + headers
+
+
 class EmbedKernels(unittest.TestCase):
     def test_facts_are_read_per_entry(self):
         facts = embed_kernels.facts(REPORT)
@@ -60,22 +76,47 @@ class EmbedKernels(unittest.TestCase):
                      "@!%p2 tcgen05.mma.ws.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;"):
             self.assertTrue(embed_kernels.TENSOR.search(line), line)
 
+    def test_only_the_ptx_inside_a_cubin_is_blanked(self):
+        text = b".version 9.0 " * 99
+        before = {".text": b"code", ".nv_debug_ptx_txt": text, ".debug_line": b"lines", ".info": b"x"}
+        after = before | {".nv_debug_ptx_txt": bytes(len(text))}
+        self.assertEqual(embed_kernels.without_ptx_text(elf(before)), elf(after))
+        self.assertEqual(embed_kernels.without_ptx_text(elf(after)), elf(after))
+
+    def test_kernels_for_tests_have_a_table_of_their_own(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for stem in ("a", "b"):
+                (folder / f"{stem}.sm_90a.ptx").write_text(f".visible .entry {stem}(\n")
+                (folder / f"{stem}.sm_90a.cubin").write_bytes(elf({".text": b"code"}))
+                (folder / f"{stem}.sm_90a.ptxas").write_text(f"Compiling entry function '{stem}' for 'sm_90a'\n")
+            embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", test=["b.sm_90a"],
+                                                   specs=["a.sm_90a"]))
+            shipped, every = (folder / "table.cpp").read_text(), (folder / "test_table.cpp").read_text()
+            self.assertNotIn('{"b", "b", "sm_90a"', shipped)
+            self.assertNotIn("image_b_", (folder / "images.S").read_text())
+            self.assertNotIn("image_a_", (folder / "test_images.S").read_text())
+            for entry in ("a", "b"):
+                self.assertIn(f'{{"{entry}", "{entry}", "sm_90a"', every)
+
     def test_images_are_packed_and_listed_with_their_sizes(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "attention").mkdir()
             base = folder / "attention" / "k.sm_90a"
             base.with_name("k.sm_90a.ptx").write_text(PTX)
-            base.with_name("k.sm_90a.cubin").write_bytes(b"\x7fELF" + bytes(1000))
+            base.with_name("k.sm_90a.cubin").write_bytes(elf({".text": b"code" * 250}))
             base.with_name("k.sm_90a.ptxas").write_text(REPORT)
-            embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", specs=["attention/k.sm_90a"]))
+            size = base.with_name("k.sm_90a.cubin").stat().st_size
+            embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", test=[],
+                                                   specs=["attention/k.sm_90a"]))
             self.assertEqual(zlib.decompress(base.with_name("k.sm_90a.ptx.z").read_bytes()).decode(), PTX)
-            self.assertEqual(len(zlib.decompress(base.with_name("k.sm_90a.cubin.z").read_bytes())), 1004)
+            self.assertEqual(len(zlib.decompress(base.with_name("k.sm_90a.cubin.z").read_bytes())), size)
             assembly, table = (folder / "images.S").read_text(), (folder / "table.cpp").read_text()
             self.assertIn('k.sm_90a.ptx.z"', assembly)
             self.assertIn('{"clean", "attention/k", "sm_90a", packed(tilewright_image_attention_k_sm_90a_ptx, '
                           f"tilewright_image_attention_k_sm_90a_ptx_end, {len(PTX)}),", table)
-            self.assertIn("_cubin_end, 1004),", table)
+            self.assertIn(f"_cubin_end, {size}),", table)
 
 
 if __name__ == "__main__":

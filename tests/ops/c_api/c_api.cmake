@@ -5,7 +5,7 @@ function(tilewright_c_program NAME INCLUDE)
   set_target_properties(${NAME} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
   target_compile_options(${NAME} PRIVATE -Wall -Wextra -Wpedantic -Werror)
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR} ${INCLUDE})
-  target_link_libraries(ops_tests PRIVATE ${NAME} tilewright_c)
+  target_link_libraries(ops_tests PRIVATE ${NAME} tilewright)
 endfunction()
 
 file(GLOB checks CONFIGURE_DEPENDS ${folder}/*_check.c)
