@@ -41,7 +41,6 @@ FAMILIES = {
     "linear": [],
     "model": [],
     "moe": ["quantize"],
-    "probe": ["sparse_attention"],
     "quantize": [],
     "sparse_attention": ["quantize"],
 }

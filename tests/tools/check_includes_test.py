@@ -40,7 +40,7 @@ class CheckIncludes(unittest.TestCase):
         status, output = check({
             "src/layout/a.h": '#include "base/error.h"\n#include "layout/b.h"\n#include <vector>\n',
             "src/arch/fragments/c.h": '#include "layout/a.h"\n#include "arch/limits.h"\n',
-            "src/kernels/probe/d.cu": '#include "ptx/fence.h"\n#include "kernels/probe/d.h"\n',
+            "src/kernels/linear/d.cu": '#include "ptx/fence.h"\n#include "kernels/linear/d.h"\n',
             "src/cli/e.cpp": '#include "reference/attention.h"\n',
             "include/tilewright/f.h": '#include "tilewright/error.h"\n#include <string>\n',
         })

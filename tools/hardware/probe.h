@@ -18,20 +18,20 @@
 
 namespace tilewright::hardware {
 
-/// Inputs of src/kernels/probe/wgmma_probe.cu.
+/// Inputs of tests/kernels/probe/wgmma_probe.cu.
 struct WgmmaInputs {
   std::vector<std::uint32_t> shared_image;
   std::vector<std::uint32_t> a_registers;  ///< [128][4], or empty
   std::uint64_t a_descriptor = 0, b_descriptor = 0;
 };
-/// Inputs of src/kernels/probe/warp_probe.cu.
+/// Inputs of tests/kernels/probe/warp_probe.cu.
 struct WarpInputs {
   std::vector<std::uint32_t> registers;  ///< [32][10]
   std::vector<std::uint32_t> shared;
   bool returns_shared = false;  ///< the result is shared memory, not registers
   int result_registers = 0;     ///< per lane
 };
-/// Inputs of src/kernels/probe/tensor_copy_probe.cu: a row-major matrix and a box of it.
+/// Inputs of tests/kernels/probe/tensor_copy_probe.cu: a row-major matrix and a box of it.
 struct TensorCopyInputs {
   std::vector<std::uint32_t> matrix;
   int rows = 0, columns = 0, element_bits = 16;
