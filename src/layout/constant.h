@@ -1,8 +1,10 @@
-// Layouts as constants of a kernel: offset_in<L>(i, j) is a handful of shifts and masks.
+// Layouts as constants of a kernel: offset_in<L>(i, j) is a handful of shifts and masks, and so is
+// each entry of coordinate_in<L>(i, j).
 //
 // A layout given as a template argument costs nothing at run time: extents and strides become
-// immediates, and what coalesces is merged before any code is made. This is how kernels index
-// shared memory and fragments.
+// immediates, and what coalesces is merged before any code is made. Coordinates may be run-time
+// values, threadIdx.x for one. Layouts that are not constants do not assemble in device code
+// (layout/laws.h).
 #pragma once
 
 #include "layout/swizzle.h"
@@ -84,6 +86,9 @@ template <auto L, std::integral... Crd>
 requires(sizeof...(Crd) >= 1) constexpr auto offset_in(Crd... crd) {
   using Index = std::make_unsigned_t<std::common_type_t<Crd...>>;
   constexpr Layout kInner = detail::inner_layout(L);
+  static_assert(!kInner.is_coordinate(),
+                "offset_in takes a layout that maps to offsets; for one that maps to coordinates "
+                "use coordinate_in");
   static_assert(sizeof...(Crd) == 1 || sizeof...(Crd) == rank(kInner),
                 "offset_in takes one linear index, or one index per mode of the layout");
   Index offset = 0;
@@ -98,6 +103,34 @@ requires(sizeof...(Crd) >= 1) constexpr auto offset_in(Crd... crd) {
   } else {
     return offset;
   }
+}
+
+/// A coordinate of device code: one number for each axis.
+template <int Axes, std::unsigned_integral Index>
+struct ConstantCoordinate {
+  Index entry[Axes];
+
+  constexpr Index operator[](int axis) const { return entry[axis]; }
+};
+
+namespace detail {
+
+template <Layout L, int... Axis, std::integral... Crd>
+constexpr auto coordinate_in_axes(std::integer_sequence<int, Axis...>, Crd... crd) {
+  using Index = std::make_unsigned_t<std::common_type_t<Crd...>>;
+  return ConstantCoordinate<sizeof...(Axis), Index>{{offset_in<along_axis(L, Axis)>(crd...)...}};
+}
+
+}  // namespace detail
+
+/// What the constant coordinate layout L maps a coordinate to, entry by entry: with a partition of
+/// an identity layout, the (row, column) of each register of a thread. Arguments as for offset_in.
+template <Layout L, std::integral... Crd>
+requires(sizeof...(Crd) >= 1) constexpr auto coordinate_in(Crd... crd) {
+  static_assert(L.is_coordinate(),
+                "coordinate_in takes a layout that maps to coordinates, as parts of an identity "
+                "layout do; offset_in takes one that maps to offsets");
+  return detail::coordinate_in_axes<L>(std::make_integer_sequence<int, num_axes(L)>{}, crd...);
 }
 
 }  // namespace tilewright

@@ -41,10 +41,11 @@ constexpr Layout layout_acc_mn(const TiledMma& mma, const Layout& fragment) {
 }
 
 /// The part of the thread index that walks along N: threads that differ only there share their
-/// rows, and a row-wise reduction runs over them. (4):(128) for wgmma.
+/// rows, and a row-wise reduction runs over them. Strides count threads: (4):(1) for wgmma, the
+/// four neighbours of a quad.
 constexpr Layout reduction_target_n(const TiledMma& mma) {
   const Layout threads = mode(mma.atom.c_tv, 0);
-  return layout_separate(mma.atom.m(), threads, threads).rest;
+  return layout_separate(mma.atom.m(), make_layout(shape(threads)), threads).rest;
 }
 
 /// An accumulator fragment ((2,2,N/8), rest M, rest N) re-read as the A operand with `a_values`

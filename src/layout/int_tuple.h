@@ -111,6 +111,7 @@ constexpr bool compatible(const IntTuple& a, const IntTuple& b) {
 /// The nested coordinate of a linear index (colexicographic: the first leaf runs fastest). The last
 /// leaf takes what is left, so an index past the end stays recognisable.
 constexpr IntTuple idx2crd(std::int64_t index, const IntTuple& shape) {
+  law::must_be_a_constant_in_device_code();
   IntTuple crd = shape;
   for (int i = 0; i < shape.profile.num_leaves; ++i) {
     const bool last = i + 1 == shape.profile.num_leaves;
@@ -158,6 +159,7 @@ struct LeafCoordinates {
 
 /// Splits a coordinate, as coarse or as fine as the caller has it, over the leaves of the shape.
 constexpr LeafCoordinates leaf_coordinates(const IntTuple& crd, const IntTuple& shape) {
+  law::must_be_a_constant_in_device_code();
   LeafCoordinates out;
   if (!detail::spread_coordinate(shape.profile, shape.value, 0, crd, 0, out.digit)) {
     law::coordinate_must_be_nested_like_the_shape(crd, shape);

@@ -56,6 +56,10 @@ void coordinate_layouts_have_no_offsets(const char* operation, const Layout& a) 
   fail(kInvalid, "{}: A = {} maps to coordinates, not to offsets; use coordinate() or slice()",
        operation, to_string(a));
 }
+void coordinates_must_be_flat(const Layout& a) {
+  fail(kInvalid, "one axis of A = {}: each stride must count along one axis, as in 1@0 or 8@1",
+       to_string(a));
+}
 void offset_must_be_reached(const Layout& a, std::int64_t offset) {
   fail(kInvalid, "coordinate of offset {}: A = {} never reaches it", offset, to_string(a));
 }
@@ -130,6 +134,13 @@ void values_of_a_vector_must_be_contiguous(const Layout& thread_value) {
        "bank conflicts: {}: the values of one vector access must be contiguous; use a narrower "
        "vector",
        to_string(thread_value));
+}
+void an_operand_must_be_contiguous_along_mn_or_k(const Layout& tile) {
+  fail(
+      kInvalid,
+      "operand tile {}: a matrix descriptor can describe tiles (mn, k) in which mn or k has stride "
+      "1; lay it out so, or copy it",
+      to_string(tile));
 }
 void tile_must_be_whole_atoms(const IntTuple& tile, const IntTuple& atom) {
   fail(kInvalid, "tile {}: must be a whole number of atoms of {} in each mode", to_string(tile),

@@ -111,6 +111,7 @@ constexpr std::int64_t cosize(const Layout& layout) {
 
 /// Layout of a shape and a congruent stride.
 constexpr Layout make_layout(const IntTuple& shape, const IntTuple& stride) {
+  law::must_be_a_constant_in_device_code();
   if (!congruent(shape, stride)) {
     law::shape_and_stride_must_be_nested_alike(shape, stride);
   }
@@ -279,6 +280,28 @@ constexpr IntTuple coordinate_entry(const Layout& layout, const LeafCoordinates&
 /// What a layout maps a coordinate to, as a coordinate. An offset layout gives a single number.
 constexpr IntTuple coordinate(const Layout& layout, const IntTuple& crd) {
   return detail::coordinate_entry(layout, leaf_coordinates(crd, shape(layout)), Basis{});
+}
+
+/// Entries of the coordinates that a coordinate layout maps to.
+constexpr int num_axes(const Layout& layout) {
+  int axes = 0;
+  for (int i = 0; i < layout.profile.num_leaves; ++i) {
+    if (layout.basis[i].index(0) >= axes) axes = layout.basis[i].index(0) + 1;
+  }
+  return axes;
+}
+
+/// One entry of the coordinates that a layout maps to, as a layout of offsets: leaves that walk
+/// along other axes get stride 0. Entries must be numbers.
+/// Post  R(c) == entry `axis` of coordinate(A, c)
+constexpr Layout along_axis(const Layout& a, int axis) {
+  Layout out = a;
+  for (int i = 0; i < a.profile.num_leaves; ++i) {
+    if (a.stride[i] != 0 && a.basis[i].depth() != 1) law::coordinates_must_be_flat(a);
+    if (a.basis[i].index(0) != axis) out.stride[i] = 0;
+    out.basis[i] = {};
+  }
+  return out;
 }
 
 }  // namespace tilewright

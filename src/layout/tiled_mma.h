@@ -128,11 +128,10 @@ constexpr Layout make_fragment(const TiledMma& mma, Operand operand, const IntTu
   return make_layout(partition_shape(mma, operand, tile));
 }
 
-/// (thread, (value, rest)) -> element of the tile, column-major: which thread holds what.
-constexpr Layout tv_layout(const TiledMma& mma, Operand operand) {
-  const detail::OperandModes of = detail::modes_of(mma.atom, operand);
-  const Layout tile =
-      make_layout(make_shape(mma.tile_extent(of.first), mma.tile_extent(of.second)));
+/// The parts of all threads in one layout, (thread, (values, (rest, rest))): as a constant it takes
+/// threadIdx.x (offset_in, coordinate_in), which get_slice in device code does not.
+/// Post  R(t, v) == partition(get_slice(mma, t), operand, tile)(v)
+constexpr Layout partition(const TiledMma& mma, Operand operand, const Layout& tile) {
   const Layout vmnk = mma.thr_layout_vmnk();
   const std::int64_t m = size(vmnk, 1), n = size(vmnk, 2);
   // A is the same for all threads along N, B for all along M.
@@ -146,6 +145,22 @@ constexpr Layout tv_layout(const TiledMma& mma, Operand operand) {
   }
   const Layout view = composition(thrfrg(mma, operand, tile), make_tiler(repeat, kFree));
   return composition(view, make_tiler(right_inverse(vmnk), kFree));
+}
+constexpr Layout partition_A(const TiledMma& mma, const Layout& tile) {
+  return partition(mma, Operand::kA, tile);
+}
+constexpr Layout partition_B(const TiledMma& mma, const Layout& tile) {
+  return partition(mma, Operand::kB, tile);
+}
+constexpr Layout partition_C(const TiledMma& mma, const Layout& tile) {
+  return partition(mma, Operand::kC, tile);
+}
+
+/// (thread, (value, rest)) -> element of the tile, column-major: which thread holds what.
+constexpr Layout tv_layout(const TiledMma& mma, Operand operand) {
+  const detail::OperandModes of = detail::modes_of(mma.atom, operand);
+  return partition(mma, operand,
+                   make_layout(make_shape(mma.tile_extent(of.first), mma.tile_extent(of.second))));
 }
 constexpr Layout tv_layout_A(const TiledMma& mma) {
   return tv_layout(mma, Operand::kA);

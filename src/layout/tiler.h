@@ -16,7 +16,7 @@ struct Tiler {
   bool is_free[kMaxTilerLeaves] = {};
 
   constexpr Tiler() = default;  ///< the empty tuple: tiles nothing
-  constexpr Tiler(const Layout& whole) : profile(Profile::leaf()), layout{whole} {}
+  constexpr Tiler(const Layout& whole) : profile(Profile::leaf()) { layout[0] = whole; }
   /// A number tiles by that many contiguous elements; a tuple of numbers mode by mode.
   constexpr Tiler(const IntTuple& shape) : profile(shape.profile) {
     if (shape.profile.num_leaves > kMaxTilerLeaves) {

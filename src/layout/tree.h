@@ -97,6 +97,7 @@ constexpr bool is_leaf(const T& tree) {
 /// The subtree rooted at a node, as a tree of its own.
 template <Tree T>
 constexpr T subtree(const T& tree, int node) {
+  law::must_be_a_constant_in_device_code();
   T out;
   out.profile.num_nodes = tree.profile.width(node);
   out.profile.num_leaves = tree.profile.leaves_at(node);
@@ -116,6 +117,7 @@ constexpr T mode(const T& tree, int i) {
 /// Adds a mode at the end of a tuple: the one way in which trees grow.
 template <Tree T>
 constexpr void push_mode(T& tuple, const T& added) {
+  law::must_be_a_constant_in_device_code();
   Profile& profile = tuple.profile;
   const int nodes = profile.num_nodes + added.profile.num_nodes;
   const int leaves = profile.num_leaves + added.profile.num_leaves;

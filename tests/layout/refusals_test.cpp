@@ -66,6 +66,15 @@ struct Compilation {
   bool succeeded = false;
   std::string output;
 };
+Compilation run(const std::string& command) {
+  Compilation out;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  std::array<char, 512> buffer;
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) out.output += buffer.data();
+  out.succeeded = pclose(pipe) == 0;
+  return out;
+}
+
 Compilation compile(const std::string& body) {
   const ScopedFolder folder;
   const std::string path = folder / "refusal.cpp";
@@ -75,13 +84,8 @@ Compilation compile(const std::string& body) {
                       << body << "\n";
   const std::string command =
       std::string(TILEWRIGHT_CXX) + " -std=c++20 -fsyntax-only -fdiagnostics-plain-output -I" +
-      TILEWRIGHT_SOURCE_DIR + "/src -I" + TILEWRIGHT_SOURCE_DIR + "/include " + path + " 2>&1";
-  Compilation out;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::array<char, 512> buffer;
-  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) out.output += buffer.data();
-  out.succeeded = pclose(pipe) == 0;
-  return out;
+      TILEWRIGHT_SOURCE_DIR + "/src -I" + TILEWRIGHT_SOURCE_DIR + "/include " + path;
+  return run(command);
 }
 
 // Refused, in few lines, with the law in plain words.
@@ -104,6 +108,77 @@ TEST(Refusals, AreReadableAtCompileTime) {
              "law::shape_and_stride_must_be_nested_alike");
   expect_law("constexpr auto a = offset_in<\"(2,(3,4))\"_layout>(1, 2, 3);",
              "offset_in takes one linear index, or one index per mode of the layout");
+}
+
+// Device code has layouts as constants. The mechanism is in the headers alone, so a host compiler
+// that is told it compiles for a device shows it; with nvcc at hand, nvcc and ptxas do.
+constexpr const char* kAdvice =
+    "layouts_must_be_constants_in_device_code__pass_run_time_coordinates_to_offset_in";
+constexpr const char* kMma =
+    "constexpr TiledMma mma{arch::make_wgmma_rs(64, 16)};"
+    "constexpr Layout tile = make_layout(make_shape(64, 64));"
+    "constexpr Layout identity = make_identity_layout(make_shape(64, 64));"
+    "constexpr Layout places = partition_C(mma, identity);";
+
+struct DeviceSnippet {
+  const char* body;
+  const char* refusal;  ///< empty: accepted
+};
+const DeviceSnippet kDeviceSnippets[] = {
+    {"out[0] = partition_C(get_slice(mma, n), identity).offset.value[0];", kAdvice},
+    {"out[0] = get_slice(mma, n).thr_vmnk.value[0];", kAdvice},
+    {"out[0] = tile(n);", kAdvice},
+    {"out[0] = tile(n, 1);", kAdvice},
+    {"out[0] = coordinate(identity, IntTuple(n)).value[0];", kAdvice},
+    {"out[0] = idx2crd(n, make_shape(2, 3)).value[0];", kAdvice},
+    {"out[0] = make_layout(make_shape(n, 3)).stride[1];", kAdvice},
+    {"Layout a = tile; a.shape[0] = n; out[0] = size(a);", "product_must_fit_in_63_bits"},
+    {"out[0] = offset_in<tile>(n, n + 1);", ""},
+    {"out[0] = coordinate_in<places>(n, 3)[1];", ""},
+    {"constexpr auto part = partition_C(get_slice(mma, 5), tile); out[n] = part.offset.value[0];",
+     ""},
+};
+
+std::string device_source(const DeviceSnippet& snippet, const char* signature) {
+  return std::string("#include \"arch/fragments/wgmma.h\"\n#include \"layout/constant.h\"\n") +
+         "#include \"layout/fragment_views.h\"\nusing namespace tilewright;\n" + kMma + "\n" +
+         signature + " {\n" + snippet.body + "\n}\n";
+}
+
+void expect_refusal(const DeviceSnippet& snippet, const Compilation& result) {
+  EXPECT_EQ(result.succeeded, *snippet.refusal == '\0') << snippet.body << "\n" << result.output;
+  EXPECT_THAT(result.output, HasSubstr(snippet.refusal)) << snippet.body;
+}
+
+TEST(Refusals, DeviceCodeHasLayoutsAsConstants) {
+  const ScopedFolder folder;
+  const std::string path = folder / "device.cpp";
+  for (const DeviceSnippet& snippet : kDeviceSnippets) {
+    std::ofstream(path) << device_source(snippet, "void kernel(std::int64_t* out, int n)")
+                        << "int main(int n, char**) { std::int64_t out[8] = {}; kernel(out, n); "
+                           "return static_cast<int>(out[0] + out[1]); }\n";
+    expect_refusal(snippet, run(std::string(TILEWRIGHT_CXX) +
+                                " -std=c++20 -O1 -w -D__CUDACC__ -D__CUDA_ARCH__=900 -D__host__= "
+                                "-D__device__= -I" +
+                                TILEWRIGHT_SOURCE_DIR + "/src " + path + " -o " +
+                                std::string(folder / "device")));
+  }
+}
+
+TEST(Refusals, NvccAndPtxasRefuseLayoutsOfTheRunTime) {
+  if (std::string(TILEWRIGHT_NVCC).empty()) GTEST_SKIP() << "configured without nvcc";
+  const ScopedFolder folder;
+  const std::string path = folder / "device.cu";
+  for (const DeviceSnippet& snippet :
+       {kDeviceSnippets[0], kDeviceSnippets[3], kDeviceSnippets[9]}) {
+    std::ofstream(path) << device_source(
+        snippet, "extern \"C\" __global__ void kernel(std::int64_t* out, int n)");
+    expect_refusal(snippet,
+                   run(std::string(TILEWRIGHT_NVCC) +
+                       " -std=c++20 -O3 --expt-relaxed-constexpr -Werror all-warnings -I " +
+                       TILEWRIGHT_SOURCE_DIR + "/src -arch=sm_90a -cubin " + path + " -o " +
+                       std::string(folder / "device.cubin")));
+  }
 }
 
 }  // namespace

@@ -84,6 +84,44 @@ TEST(TiledMma, PartitionsOfTheIdentityNameTheElements) {
   }
 }
 
+// As one layout of all threads, a partition says what it says thread by thread.
+TEST(TiledMma, PartitionsOfAllThreadsAreThoseOfEach) {
+  const TiledMma warpgroups{kWarpgroup, make_layout(make_shape(2, 1, 1))};
+  const TiledMma warps{kWarp, make_layout(make_shape(2, 2, 1))};
+  const TiledMma interleaved{kWarp, make_layout(make_shape(1, 1, 1)),
+                             make_tiler(kFree, parse_layout("(2,4,2):(1,4,2)"), kFree)};
+  for (const TiledMma& mma : {warpgroups, warps, interleaved}) {
+    for (const Operand operand : {Operand::kA, Operand::kB, Operand::kC}) {
+      if (operand == Operand::kB && mma == warpgroups) continue;  // a whole tile for each thread
+      const IntTuple tile = make_shape(2 * mma.tile_extent(operand == Operand::kB ? 1 : 0),
+                                       2 * mma.tile_extent(operand == Operand::kC ? 1 : 2));
+      for (const Layout& elements : {make_row_major(tile), make_identity_layout(tile)}) {
+        const Layout all = partition(mma, operand, elements);
+        ASSERT_EQ(size(all, 0), mma.num_threads());
+        for (int t = 0; t < mma.num_threads(); t += 5) {
+          const ComposedLayout mine = partition(get_slice(mma, t), operand, elements);
+          ASSERT_EQ(size(all, 1), size(mine));
+          for (int v = 0; v < size(mine); ++v)
+            ASSERT_EQ(coordinate(all, make_coord(t, v)), coordinate(mine, v)) << t << "," << v;
+        }
+      }
+    }
+  }
+}
+
+TEST(TiledMma, AxesOfACoordinateLayoutAreOffsetLayouts) {
+  const TiledMma mma{kWarpgroup};
+  const Layout places = partition_C(mma, make_identity_layout(make_shape(64, 64)));
+  EXPECT_EQ(num_axes(places), 2);
+  EXPECT_EQ(num_axes(make_layout(make_shape(4, 8))), 0);
+  const Layout rows = along_axis(places, 0), columns = along_axis(places, 1);
+  for (int t = 0; t < 128; t += 3) {
+    for (int v = 0; v < 32; ++v)
+      EXPECT_EQ(coordinate(places, make_coord(t, v)), make_coord(rows(t, v), columns(t, v)));
+  }
+  EXPECT_THROW(along_axis(make_identity_layout(make_shape(4, make_shape(2, 2))), 0), Error);
+}
+
 TEST(TiledMma, TvLayoutsOfAAndBKnowWhoShares) {
   const TiledMma mma{kWarp, make_layout(make_shape(2, 2, 1))};
   const Layout a = tv_layout_A(mma), b = tv_layout_B(mma);
@@ -156,7 +194,7 @@ TEST(FragmentViews, TheTableOfThe64x64Tile) {
   static_assert(size(siblings) == 4, "threads sharing a row");
   static_assert(mma.num_threads() / size(siblings) == 32, "threads on different rows");
   EXPECT_EQ(acc_mn, parse_layout("((2,1),(2,8,1)):((2,32),(1,4,32))"));
-  EXPECT_EQ(siblings, parse_layout("(4):(128)"));
+  EXPECT_EQ(siblings, parse_layout("(4):(1)"));
 }
 
 TEST(FragmentViews, RowsAndColumnsAreRowsAndColumns) {
@@ -186,8 +224,9 @@ TEST(FragmentViews, SiblingsShareTheirRows) {
   for (int t = 0; t < 128; ++t) {
     std::set<std::int64_t> own, siblings;
     for (int v = 0; v < 32; ++v) own.insert(tv(t, v) % 64);
-    for (int s = 0; s < 4; ++s) {
-      for (int v = 0; v < 32; ++v) siblings.insert(tv(t / 4 * 4 + s, v) % 64);
+    const Layout steps = reduction_target_n(mma);  // from the first of them to each
+    for (int s = 0; s < size(steps); ++s) {
+      for (int v = 0; v < 32; ++v) siblings.insert(tv(t / 4 * 4 + steps(s), v) % 64);
     }
     EXPECT_EQ(own.size(), 2u);
     EXPECT_EQ(own, siblings) << "thread " << t;

@@ -22,7 +22,8 @@
 // scheduler has nobody to hide its latencies: a few TFLOP/s. The rung is there for the scatter.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.1; PTX ISA, "wgmma.mma_async: Register Fragments".
-#include "arch/fragments/wgmma.h"
+#include "arch/fragments/smem_tiles.h"
+#include "kernels/attention/accumulator.h"
 #include "kernels/attention/k4_1_wgmma_qk.h"
 #include "kernels/attention/scalar_attention.h"
 #include "kernels/attention/stages.h"
@@ -40,20 +41,21 @@ struct Shared {
   float p[tile::kScoreElems];
 };
 
-// (thread, accumulator) -> where it goes among the scores.
-constexpr Layout kScatter = composition(tile::kScoreTile, arch::wgmma_c(kRows));
+// (thread, register) -> where it goes among the scores: a thread's part of the tile of scores.
+using Scores = tile::Accumulator<kRows>;
+constexpr Layout kScatter = partition_C(Scores::kMma, tile::kScoreTile);
 
 // scores = q k^T of one stage.
 template <class Element, int HeadDim>
 __device__ void multiply_scores(float* scores, const std::uint8_t* q, const std::uint8_t* k) {
-  float s[kRows * kRows / kThreads];
+  float s[Scores::kRegisters];
   tile::multiply_and_wait(s, [&] {
     tile::multiply_qk<Element, kRows, HeadDim>(
         s, tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(q)),
         tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(k)));
   });
 #pragma unroll
-  for (std::uint32_t i = 0; i < kRows * kRows / kThreads; ++i)
+  for (std::uint32_t i = 0; i < Scores::kRegisters; ++i)
     scores[offset_in<kScatter>(threadIdx.x, i)] = s[i];
 }
 

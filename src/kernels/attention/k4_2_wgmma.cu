@@ -23,8 +23,10 @@
 // half of them in vain.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
+#include "kernels/attention/accumulator.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k4_2_wgmma.h"
+#include "kernels/attention/rows.h"
 #include "kernels/attention/stages.h"
 #include "tile/online_softmax.h"
 #include "tile/warpgroup_mma.h"
@@ -37,9 +39,12 @@ constexpr int kThreads = k4_2_tile(64).threads, kRows = k4_2_tile(64).queries;
 template <int HeadDim>
 using Shared = tile::AttentionStages<HeadDim, k4_2_stages(HeadDim)>;
 
+using Scores = tile::Accumulator<kRows>;
+using Operand = std::uint32_t[Scores::kSteps][4];
+
 // s = q k^T of one stage.
 template <class Element, int HeadDim>
-__device__ void multiply_scores(float (&s)[kRows / 2], const std::uint8_t* q,
+__device__ void multiply_scores(float (&s)[Scores::kRegisters], const std::uint8_t* q,
                                 const std::uint8_t* k) {
   tile::multiply_and_wait(s, [&] {
     tile::multiply_qk<Element, kRows, HeadDim>(
@@ -48,14 +53,120 @@ __device__ void multiply_scores(float (&s)[kRows / 2], const std::uint8_t* q,
   });
 }
 
+// Scores of keys that the queries do not see become -inf. `start` is the key of column 0.
+__device__ void hide_keys(float (&s)[Scores::kRegisters],
+                          const tile::VisibleKeys (&visible)[Scores::kRows], std::int32_t start) {
+#pragma unroll
+  for (int column = 0; column < Scores::kColumns; ++column) {
+#pragma unroll
+    for (int row = 0; row < Scores::kRows; ++row) {
+      const int i = Scores::index(row, column);
+      const auto key = start + static_cast<std::int32_t>(Scores::place(i)[1]);
+      if (key < visible[row].begin || key >= visible[row].end) s[i] = -INFINITY;
+    }
+  }
+}
+
+// The largest score of a row: of this thread's columns in four chains, then of all that share it.
+__device__ float row_maximum(const float (&s)[Scores::kRegisters], int row) {
+  const auto larger = [](float a, float b) { return fmaxf(a, b); };
+  float top[4];
+#pragma unroll
+  for (int column = 0; column < Scores::kColumns; ++column) {
+    const float x = s[Scores::index(row, column)];
+    top[column % 4] = column < 4 ? x : fmaxf(top[column % 4], x);
+  }
+  return Scores::reduce_row(fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])), larger);
+}
+
+// The online step: scores to probabilities relative to the maximum so far. What was added up
+// relative to a smaller one is to be multiplied with `correction`.
+__device__ void update(tile::OnlineSoftmax& softmax, float (&s)[Scores::kRegisters], float scale,
+                       float (&correction)[Scores::kRows]) {
+  float base[Scores::kRows];
+#pragma unroll
+  for (int row = 0; row < Scores::kRows; ++row) {
+    const float top = fmaxf(softmax.max[row], row_maximum(s, row));
+    base[row] = top == -INFINITY ? 0.0f : top * scale;  // -inf - 0 and not -inf + inf
+    correction[row] = ptx::ex2_approx_ftz_f32(fmaf(softmax.max[row], scale, -base[row]));
+    softmax.max[row] = top;
+  }
+#pragma unroll
+  for (int row = 0; row < Scores::kRows; ++row) {
+    float part = 0.0f;
+#pragma unroll
+    for (int column = 0; column < Scores::kColumns; ++column) {
+      float& x = s[Scores::index(row, column)];
+      x = ptx::ex2_approx_ftz_f32(fmaf(x, scale, -base[row]));
+      part += x;
+    }
+    softmax.sum[row] = fmaf(softmax.sum[row], correction[row], part);
+  }
+}
+
+// The results so far, row by row.
+template <int HeadDim>
+__device__ void correct_rows(float (&o)[HeadDim / 2], const float (&correction)[Scores::kRows]) {
+  using Result = tile::Accumulator<HeadDim>;
+#pragma unroll
+  for (int row = 0; row < Result::kRows; ++row) {
+#pragma unroll
+    for (int column = 0; column < Result::kColumns; ++column)
+      o[Result::index(row, column)] *= correction[row];
+  }
+}
+
+// The accumulators re-read as the A operand of p v, rounded to 16 bits, two to a register.
+template <class Element>
+__device__ void hand_off(Operand& p, const float (&s)[Scores::kRegisters]) {
+#pragma unroll
+  for (int step = 0; step < Scores::kSteps; ++step) {
+#pragma unroll
+    for (int pair = 0; pair < 4; ++pair)
+      p[step][pair] =
+          Element::pack(s[Scores::operand(2 * pair, step)], s[Scores::operand(2 * pair + 1, step)]);
+  }
+}
+
 // o += p v of one stage.
 template <class Element, int HeadDim>
-__device__ void add_values(float (&o)[HeadDim / 2], const std::uint32_t (&p)[kRows / 16][4],
-                           const std::uint8_t* v) {
+__device__ void add_values(float (&o)[HeadDim / 2], const Operand& p, const std::uint8_t* v) {
   tile::multiply_and_wait(o, [&] {
     tile::multiply_pv<Element, HeadDim, kRows>(
         o, p, tile::describe_mn_major<kRows, HeadDim>(ptx::shared_address(v)));
   });
+}
+
+// Rows to global memory, 16 bytes a thread. Threads that share a row hold two of every eight
+// columns; of four such pairs, transposed among them, each holds eight columns side by side.
+template <class Element, int HeadDim>
+__device__ void store(const AttentionParams& params, const float (&o)[HeadDim / 2],
+                      const tile::RowResult& result, std::int32_t batch, std::int32_t head) {
+  using Result = tile::Accumulator<HeadDim>;
+#pragma unroll
+  for (int row = 0; row < Result::kRows; ++row) {
+    const auto first = Result::place(Result::index(row, 0));
+    const auto query = static_cast<std::int32_t>(blockIdx.x * kRows + first[0]);
+    const bool is_inside = query < params.q_len;
+    std::uint16_t* const out =
+        tile::find_row(params.out, params.out_strides, batch, query, head) + first[1] * 4;
+#pragma unroll
+    for (int pair = 0; pair < Result::kColumns / 2; pair += 4) {
+      std::uint32_t words[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        words[i] = Element::pack(o[Result::index(row, 2 * (pair + i))] * result.factor[row],
+                                 o[Result::index(row, 2 * (pair + i) + 1)] * result.factor[row]);
+      }
+      tile::transpose_quad(words);
+      if (is_inside)
+        tile::store_chunk(out, pair, make_uint4(words[0], words[1], words[2], words[3]));
+    }
+    if (params.lse != nullptr && is_inside && first[1] == 0) {
+      params.lse[batch * params.lse_batch_stride + head * params.lse_head_stride + query] =
+          result.lse[row];
+    }
+  }
 }
 
 template <class Element, int HeadDim>
@@ -67,11 +178,13 @@ __device__ void attend(const AttentionParams& params) {
 
   const auto head = static_cast<std::int32_t>(blockIdx.y);
   const auto batch = static_cast<std::int32_t>(blockIdx.z);
-  const auto first_of_warp = static_cast<std::int32_t>(blockIdx.x * kRows + threadIdx.x / 32 * 16);
-  const std::int32_t position = first_of_warp + static_cast<std::int32_t>(threadIdx.x % 32 / 4) +
-                                params.kv_len - params.q_len;
-  const tile::VisibleKeys visible[2] = {{params, position, params.kv_len},
-                                        {params, position + 8, params.kv_len}};
+  // Where this thread's first query stands among the keys.
+  const std::int32_t position = static_cast<std::int32_t>(blockIdx.x * kRows) +
+                                static_cast<std::int32_t>(Scores::place(0)[0]) + params.kv_len -
+                                params.q_len;
+  const tile::VisibleKeys visible[Scores::kRows] = {
+      {params, position + Scores::row_step(0), params.kv_len},
+      {params, position + Scores::row_step(1), params.kv_len}};
   float o[HeadDim / 2] = {};
   tile::OnlineSoftmax softmax;
 
@@ -83,21 +196,20 @@ __device__ void attend(const AttentionParams& params) {
   if (num_tiles > 0) tile::Ring<1>(shared.q_ring).wait_full({});
   for (std::int32_t n = 0; n < num_tiles; ++n) {
     ring.wait_full(at);
-    float s[kRows / 2], correction[2];
-    std::uint32_t p[kRows / 16][4];
+    float s[Scores::kRegisters], correction[Scores::kRows];
+    Operand p;
     multiply_scores<Element, HeadDim>(s, shared.q, shared.k[at.stage]);
-    tile::hide_keys(s, visible, n * kRows);
-    softmax.update<true>(s, params.scale_log2, correction);
-    tile::scale_rows(o, correction);
-    tile::pack_operand<Element, kRows>(p, s);
+    hide_keys(s, visible, n * kRows);
+    update(softmax, s, params.scale_log2, correction);
+    correct_rows<HeadDim>(o, correction);
+    hand_off<Element>(p, s);
     add_values<Element, HeadDim>(o, p, shared.v[at.stage]);
     ring.release(at);
     at.advance();
     loader.refill();
   }
   const tile::RowResult result = tile::finish_rows(softmax, params.scale_log2, nullptr);
-  tile::store_rows<Element, HeadDim>(params, {0, params.q_len, 0, params.kv_len}, o, result, batch,
-                                     head, first_of_warp);
+  store<Element, HeadDim>(params, o, result, batch, head);
 }
 
 }  // namespace
