@@ -123,6 +123,37 @@ constexpr SmemDescriptor decode_tcgen05_descriptor(std::uint64_t bits) {
   return d;
 }
 
+/// A tile of an operand as tensor copies write it: rows of `row_bytes`, cut into boxes of one span
+/// of the swizzle that lie one behind another. What the copy is told (box), where a 16-byte chunk
+/// lies, and what an MMA is told (describe) come from this one value; that they agree with the
+/// layout algebra is proved in tests/arch/box_test.cpp. A tile begins at a multiple of 8 spans.
+struct SmemBox {
+  int rows = 0;
+  int row_bytes = 0;  ///< a multiple of the span
+  SmemSwizzle swizzle = SmemSwizzle::k128B;
+
+  constexpr int span() const { return swizzle_span_bytes(swizzle); }
+  constexpr int boxes() const { return row_bytes / span(); }
+  constexpr int box_bytes() const { return rows * span(); }
+  constexpr int bytes() const { return rows * row_bytes; }
+
+  /// Offset of 16-byte chunk `c` of a row.
+  constexpr std::uint32_t chunk(std::uint32_t row, std::uint32_t c) const {
+    const auto chunks = static_cast<std::uint32_t>(span() / 16);
+    return c / chunks * static_cast<std::uint32_t>(box_bytes()) +
+           swizzle_address(swizzle, row * static_cast<std::uint32_t>(span()) + c % chunks * 16);
+  }
+  /// The operand whose mn runs along the rows (K-major), or whose reduction index does (MN-major).
+  /// In both the stride offset leads 8 rows on; the leading offset leads to the next box of an
+  /// MN-major operand, and is not read (16) of a K-major one, within one box of which MMAs stay.
+  constexpr SmemDescriptor describe(Major major) const {
+    const int next_box = boxes() > 1 ? box_bytes() : 0;
+    return {.leading_bytes = static_cast<std::uint32_t>(major == Major::kK ? 16 : next_box),
+            .stride_bytes = static_cast<std::uint32_t>(rows > 8 ? 8 * span() : 0),
+            .swizzle = swizzle};
+  }
+};
+
 /// Shared-memory byte address of an element of an operand under a descriptor. `contiguous_byte` (c)
 /// is the contiguous index in bytes, `other` the other index: (k, mn) for K-major, (mn, k) for
 /// MN-major.

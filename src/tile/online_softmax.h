@@ -5,6 +5,7 @@
 // with log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
 #pragma once
 
+#include "arch/register_index.h"
 #include "ptx/math.h"
 
 #include <cstdint>
@@ -120,7 +121,7 @@ struct OnlineSoftmax {
 template <int Count>
 __device__ inline void scale_rows(float (&o)[Count], const float (&factor)[2]) {
 #pragma unroll
-  for (int i = 0; i < Count; ++i) o[i] *= factor[i / 2 % 2];
+  for (int i = 0; i < Count; ++i) o[i] *= factor[arch::accumulator_row(i)];
 }
 
 }  // namespace tilewright::tile

@@ -5,9 +5,10 @@
 // boxes of `Rows` rows of 128 bytes, swizzled: what one tensor copy per box writes.
 #pragma once
 
-#include "arch/fragments/smem_tiles.h"
+#include "arch/register_index.h"
 #include "ptx/wgmma_mma_async.h"
 #include "ptx/wgmma_sync.h"
+#include "tile/box.h"
 #include "tile/element.h"
 
 #include <cstdint>
@@ -16,44 +17,23 @@
 namespace tilewright::tile {
 
 inline constexpr int kBoxColumns = 64;  ///< of 16 bits: one span of the 128-byte swizzle
-inline constexpr int kBoxRowBytes = 128;
 
-/// d += a b of one instruction; a is a descriptor or a fragment in registers.
-template <class Element, int N, int TransB, class A>
+/// d += a b of one instruction; a is a K-major descriptor or a fragment in registers, b a
+/// descriptor of major B.
+template <class Element, int N, arch::Major B, class A>
 __device__ void multiply_k16(float (&d)[N / 2], const A& a, std::uint64_t b, bool accumulate) {
   using Mma = ptx::wgmma_mma_async<N>;
+  constexpr int kTransB = B == arch::Major::kMN;
   constexpr bool kFromShared = sizeof(A) == 8, kIsBf16 = std::is_same_v<Element, Bf16>;
   if constexpr (kFromShared && kIsBf16) {
-    Mma::template k16_f32_bf16_bf16<0, TransB>(d, a, b, accumulate);
+    Mma::template k16_f32_bf16_bf16<0, kTransB>(d, a, b, accumulate);
   } else if constexpr (kFromShared) {
-    Mma::template k16_f32_f16_f16<0, TransB>(d, a, b, accumulate);
+    Mma::template k16_f32_f16_f16<0, kTransB>(d, a, b, accumulate);
   } else if constexpr (kIsBf16) {
-    Mma::template k16_f32_bf16_bf16<TransB>(d, a, b, accumulate);
+    Mma::template k16_f32_bf16_bf16<kTransB>(d, a, b, accumulate);
   } else {
-    Mma::template k16_f32_f16_f16<TransB>(d, a, b, accumulate);
+    Mma::template k16_f32_f16_f16<kTransB>(d, a, b, accumulate);
   }
-}
-
-/// Descriptor of a tile whose rows are mn and whose columns are the reduction index, at an address.
-template <int Rows, int Columns>
-__device__ std::uint64_t describe_k_major(std::uint32_t address) {
-  constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
-  constexpr ComposedLayout kTile =
-      arch::make_smem_tile(arch::Major::kK, kSwizzle, 16, Rows, Columns);
-  constexpr std::uint64_t kAtZero =
-      arch::encode_wgmma_descriptor(arch::describe_smem_tile(kTile, arch::Major::kK, kSwizzle, 16));
-  return kAtZero | address >> 4;
-}
-
-/// Descriptor of a tile whose rows are the reduction index and whose columns are mn.
-template <int Rows, int Columns>
-__device__ std::uint64_t describe_mn_major(std::uint32_t address) {
-  constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
-  constexpr ComposedLayout kTile =
-      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
-  constexpr std::uint64_t kAtZero = arch::encode_wgmma_descriptor(
-      arch::describe_smem_tile(kTile, arch::Major::kMN, kSwizzle, 16));
-  return kAtZero | address >> 4;
 }
 
 /// The descriptor of what lies `units` of 16 bytes further. That nothing is carried into its upper
@@ -68,9 +48,9 @@ __device__ void multiply_qk(float (&d)[N / 2], std::uint64_t a, std::uint64_t b)
 #pragma unroll
   for (int k = 0; k < K; k += 16) {
     const int box = k / kBoxColumns, inside = k % kBoxColumns * 2;
-    multiply_k16<Element, N, 0>(d, advance_descriptor(a, (box * 64 * kBoxRowBytes + inside) >> 4),
-                                advance_descriptor(b, (box * N * kBoxRowBytes + inside) >> 4),
-                                k > 0);
+    multiply_k16<Element, N, arch::Major::kK>(
+        d, advance_descriptor(a, (box * 64 * kBoxRowBytes + inside) >> 4),
+        advance_descriptor(b, (box * N * kBoxRowBytes + inside) >> 4), k > 0);
   }
 }
 
@@ -81,7 +61,8 @@ __device__ void multiply_pv(float (&d)[N / 2], const std::uint32_t (&a)[K / 16][
                             std::uint64_t b) {
 #pragma unroll
   for (int k = 0; k < K; k += 16)
-    multiply_k16<Element, N, 1>(d, a[k / 16], advance_descriptor(b, k * kBoxRowBytes >> 4), true);
+    multiply_k16<Element, N, arch::Major::kMN>(d, a[k / 16],
+                                               advance_descriptor(b, k * kBoxRowBytes >> 4), true);
 }
 
 /// Issues MMAs that write d, and waits for them: nothing overlaps.
@@ -102,7 +83,10 @@ __device__ void pack_operand(std::uint32_t (&a)[N / 16][4], const float (&c)[N /
 #pragma unroll
   for (int i = 0; i < N / 16; ++i) {
 #pragma unroll
-    for (int r = 0; r < 4; ++r) a[i][r] = Element::pack(c[8 * i + 2 * r], c[8 * i + 2 * r + 1]);
+    for (int r = 0; r < 4; ++r) {
+      const int source = arch::operand_source_16bit(i, r);
+      a[i][r] = Element::pack(c[source], c[source + 1]);
+    }
   }
 }
 

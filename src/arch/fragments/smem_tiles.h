@@ -56,6 +56,15 @@ constexpr ComposedLayout make_smem_tile(Major major, SmemSwizzle swizzle, int el
                      tile_to_shape(atom, make_shape(mn, k), order));
 }
 
+/// Which index of an operand tile (mn, k) is contiguous. That is a property of its layout, and what
+/// instruction and descriptor are told comes from it.
+constexpr Major major_of(const ComposedLayout& tile) {
+  if (rank(tile) == 2 && size(tile, 1) > 1 && tile.layout(0, 1) == 1) return Major::kK;
+  if (rank(tile) != 2 || size(tile, 0) < 2 || tile.layout(1, 0) != 1)
+    law::an_operand_must_be_contiguous_along_mn_or_k(tile.layout);
+  return Major::kMN;
+}
+
 /// The descriptor of an operand tile made of such atoms, for the instruction tile that starts at
 /// its origin. LBO is 1 (16 bytes) where the hardware ignores it.
 constexpr SmemDescriptor describe_smem_tile(const ComposedLayout& tile, Major major,
@@ -79,6 +88,11 @@ constexpr SmemDescriptor describe_smem_tile(const ComposedLayout& tile, Major ma
   out.leading_bytes = step(stride_is_mn ? 1 : 0);
   if (major == Major::kK && swizzle != SmemSwizzle::kNone) out.leading_bytes = 16;
   return out;
+}
+/// The same, its major mode derived from the layout.
+constexpr SmemDescriptor describe_smem_tile(const ComposedLayout& tile, SmemSwizzle swizzle,
+                                            int element_bits, std::uint32_t base_address = 0) {
+  return describe_smem_tile(tile, major_of(tile), swizzle, element_bits, base_address);
 }
 
 }  // namespace tilewright::arch

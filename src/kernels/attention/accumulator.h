@@ -1,8 +1,8 @@
 // The accumulators of a warpgroup's product of 64 rows and N columns, as the layout algebra
 // describes them: who holds what, rows and columns of a thread, and the registers as an operand.
 //
-// All of it are constants. An index into a thread's registers is a number once loops are unrolled,
-// and what depends on the thread is the few shifts that one would write by hand.
+// All of these are constants. An index into a thread's registers is a number once loops are
+// unrolled, and what depends on the thread is the few shifts that one would write by hand.
 #pragma once
 
 #include "arch/fragments/wgmma.h"

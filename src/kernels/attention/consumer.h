@@ -84,9 +84,9 @@ struct AttentionConsumer {
     multiply_qk<Element, kKeys, kHeadDim>(
         s,
         advance_descriptor(
-            describe_k_major<kWarpgroupRows, kHeadDim>(ptx::shared_address(shared.q)),
+            Box<kWarpgroupRows, 2 * kHeadDim>::k_major(ptx::shared_address(shared.q)),
             (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
-        advance_descriptor(describe_k_major<kKeys, kHeadDim>(ptx::shared_address(shared.k)),
+        advance_descriptor(Box<kKeys, 2 * kHeadDim>::k_major(ptx::shared_address(shared.k)),
                            k_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -96,7 +96,7 @@ struct AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_pv<Element, kHeadDim, kKeys>(
         o, p,
-        advance_descriptor(describe_mn_major<kKeys, kHeadDim>(ptx::shared_address(shared.v)),
+        advance_descriptor(Box<kKeys, 2 * kHeadDim>::mn_major(ptx::shared_address(shared.v)),
                            v_at.stage * (Shared::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }

@@ -51,8 +51,8 @@ __device__ void multiply_scores(float* scores, const std::uint8_t* q, const std:
   float s[Scores::kRegisters];
   tile::multiply_and_wait(s, [&] {
     tile::multiply_qk<Element, kRows, HeadDim>(
-        s, tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(q)),
-        tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(k)));
+        s, tile::Box<kRows, 2 * HeadDim>::k_major(ptx::shared_address(q)),
+        tile::Box<kRows, 2 * HeadDim>::k_major(ptx::shared_address(k)));
   });
 #pragma unroll
   for (std::uint32_t i = 0; i < Scores::kRegisters; ++i)

@@ -48,8 +48,8 @@ __device__ void multiply_scores(float (&s)[Scores::kRegisters], const std::uint8
                                 const std::uint8_t* k) {
   tile::multiply_and_wait(s, [&] {
     tile::multiply_qk<Element, kRows, HeadDim>(
-        s, tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(q)),
-        tile::describe_k_major<kRows, HeadDim>(ptx::shared_address(k)));
+        s, tile::Box<kRows, 2 * HeadDim>::k_major(ptx::shared_address(q)),
+        tile::Box<kRows, 2 * HeadDim>::k_major(ptx::shared_address(k)));
   });
 }
 
@@ -133,7 +133,7 @@ template <class Element, int HeadDim>
 __device__ void add_values(float (&o)[HeadDim / 2], const Operand& p, const std::uint8_t* v) {
   tile::multiply_and_wait(o, [&] {
     tile::multiply_pv<Element, HeadDim, kRows>(
-        o, p, tile::describe_mn_major<kRows, HeadDim>(ptx::shared_address(v)));
+        o, p, tile::Box<kRows, 2 * HeadDim>::mn_major(ptx::shared_address(v)));
   });
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/mask.h"
 #include "ptx/address.h"
-#include "ptx/bulk_tensor_copy.h"
+#include "tile/box.h"
 #include "tile/ring.h"
 #include "tile/warpgroup_mma.h"
 
@@ -41,7 +41,6 @@ struct AttentionShared {
 template <class C>
 struct AttentionLoader {
   static constexpr int kQStages = C::kQStages, kKvStages = C::kKvStages;
-  static constexpr int kBoxes = C::kHeadDim / kBoxColumns;
   using Shared = AttentionShared<C>;
 
   const kernels::AttentionParams& params;
@@ -95,8 +94,9 @@ struct AttentionLoader {
   __device__ void fill_q(const QueryRows& rows, int i) {
     const Ring<kQStages> ring(shared.q_ring[i]);
     ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
-    load_boxes(shared.q[q_at.stage][i], params.q_map, kWarpgroupRows,
-               rows.first + i * kWarpgroupRows, rows.head, rows.batch, ring.full(q_at));
+    Box<kWarpgroupRows, 2 * C::kHeadDim>::template load<2>(shared.q[q_at.stage][i], params.q_map,
+                                                           rows.first + i * kWarpgroupRows,
+                                                           rows.head, rows.batch, ring.full(q_at));
   }
   /// Tile number n of the keys or values.
   __device__ void load_k(const KeyRows& rows, std::int32_t n) {
@@ -114,22 +114,13 @@ struct AttentionLoader {
     }
     load_v(rows, n);
   }
-  __device__ void load_boxes(std::uint8_t* to, const void* map, int box_rows, std::int32_t row,
-                             std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
-#pragma unroll
-    for (int box = 0; box < kBoxes; ++box) {
-      ptx::cp_async_bulk_tensor_4d_shared_global(
-          ptx::shared_address(to) + box * box_rows * kBoxRowBytes, map, box * kBoxColumns, row,
-          head, batch, barrier);
-    }
-  }
   __device__ void load_keys(const KeyRows& rows, std::int32_t n, RingBarriers<kKvStages>& barriers,
                             RingPosition<kKvStages>& at,
                             std::uint8_t (&stages)[kKvStages][Shared::kKvBytes], const void* map) {
     const Ring<kKvStages> ring(barriers);
     ring.start_filling(at, Shared::kKvBytes);
-    load_boxes(stages[at.stage], map, C::kKeys, rows.first + n * C::kKeys, rows.head, rows.batch,
-               ring.full(at));
+    Box<C::kKeys, 2 * C::kHeadDim>::template load<2>(
+        stages[at.stage], map, rows.first + n * C::kKeys, rows.head, rows.batch, ring.full(at));
     at.advance();
   }
 };

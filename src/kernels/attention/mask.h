@@ -1,6 +1,7 @@
 // Which keys a query sees: a half-open range of columns, from causality, windows and lengths.
 #pragma once
 
+#include "arch/register_index.h"
 #include "kernels/attention/attention.h"
 
 #include <cstdint>
@@ -43,11 +44,12 @@ struct KeyTiles {
 /// Scores of keys that a thread's two rows do not see become -inf. `start` is the key of column 0.
 template <int Count>
 __device__ void hide_keys(float (&s)[Count], const VisibleKeys (&rows)[2], std::int32_t start) {
-  const std::int32_t column = start + static_cast<std::int32_t>(threadIdx.x % 4) * 2;
+  const std::int32_t column =
+      start + static_cast<std::int32_t>(arch::accumulator_first_column(threadIdx.x));
 #pragma unroll
   for (int i = 0; i < Count; ++i) {
-    const std::int32_t key = column + i / 4 * 8 + i % 2;
-    const VisibleKeys& row = rows[i / 2 % 2];
+    const std::int32_t key = column + arch::accumulator_column(i);
+    const VisibleKeys& row = rows[arch::accumulator_row(i)];
     if (key < row.begin || key >= row.end) s[i] = -INFINITY;
   }
 }

@@ -56,7 +56,7 @@ struct Kernel {
     static constexpr int kValueBoxes = kValues / tile::kBoxElems;
 
     std::uint8_t q[kKeyBoxes][tile::kBoxBytes];
-    std::uint8_t keys[kKeyBoxes][kKeys * tile::kBoxLineBytes];
+    std::uint8_t keys[kKeyBoxes][kKeys * tile::kBoxRowBytes];
     Raw raw;
     std::uint64_t q_full, k_ready, k_free, s_full, p_ready, o_full;
     std::uint32_t tensor_memory;
@@ -91,7 +91,7 @@ struct Kernel {
     if (work.num_tiles() <= 0) return;
     const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
     ptx::mbarrier_arrive_expect_tx(q_full,
-                                   Shared::kKeyBoxes * work.box_rows() * tile::kBoxLineBytes);
+                                   Shared::kKeyBoxes * work.box_rows() * tile::kBoxRowBytes);
     tile::load_queries(params.attention, shared.q, work, q_full);
     tile::RingPosition<kRawStages> at;
     for (std::int32_t key = 0; key < work.num_tiles() * kKeys; key += Raw::kKeys)

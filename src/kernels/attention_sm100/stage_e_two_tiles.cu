@@ -106,8 +106,7 @@ struct Kernel {
     if (keys.count() == 0) return;
     const Rows first = rows_of(params, 0);
     const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-    ptx::mbarrier_arrive_expect_tx(q_full,
-                                   kTiles * kBoxes * first.box_rows() * tile::kBoxLineBytes);
+    ptx::mbarrier_arrive_expect_tx(q_full, kTiles * kBoxes * first.box_rows() * tile::kBoxRowBytes);
     tile::load_queries(params, shared.q[0], first, q_full);
     tile::load_queries(params, shared.q[1], rows_of(params, 1), q_full);
     tile::RingPosition<kStages> at;

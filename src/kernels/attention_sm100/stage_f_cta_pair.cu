@@ -78,7 +78,7 @@ struct Kernel {
   static_assert(kHeld + kHeldBoxes * 32 <= kColumns && kStages % 2 == 0);
 
   struct Shared {
-    std::uint8_t q[kBoxes][kRows * tile::kBoxLineBytes];
+    std::uint8_t q[kBoxes][kRows * tile::kBoxRowBytes];
     std::uint8_t boxes[kStages][tile::kBoxBytes];
     std::uint8_t operand[kIsHalved ? 2 : 1][kIsHalved ? tile::kBoxBytes : 16];
     float exchanged[2][tile::kRowThreads];
@@ -171,7 +171,7 @@ struct Kernel {
     __device__ void run() {
       if (work.steps() <= 0) return;
       const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-      ptx::mbarrier_arrive_expect_tx(q_full, kBoxes * work.box_rows() * tile::kBoxLineBytes);
+      ptx::mbarrier_arrive_expect_tx(q_full, kBoxes * work.box_rows() * tile::kBoxRowBytes);
       tile::load_queries(params, shared.q, work, q_full);
       load_keys(work.tiles.begin);
 #pragma unroll 1

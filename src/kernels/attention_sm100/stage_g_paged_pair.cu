@@ -54,7 +54,7 @@ constexpr int kHeadDim = 512, kKeys = kStageGKeys, kRawStages = kStageGRawStages
 constexpr int kOwnKeys = kKeys / tile::kPairCtas;
 constexpr int kFirstConverter = 6, kConverterWarps = 4;
 constexpr int kBoxes = kHeadDim / tile::kBoxElems, kOwnBoxes = kBoxes / tile::kPairCtas;
-constexpr int kHalfBoxBytes = tile::kHalfRows * tile::kBoxLineBytes;
+constexpr int kHalfBoxBytes = tile::kHalfRows * tile::kBoxRowBytes;
 
 // Columns of Tensor Memory: two tiles of scores, results, and as many boxes of queries as fit.
 constexpr int kColumns = 512, kScores = kKeys / 2, kResults = 2 * kScores;
@@ -67,8 +67,8 @@ struct Kernel {
 
   struct Shared {
     std::uint8_t q[kBoxes][kHalfBoxBytes];  // 0 and 1 become P, once they are in Tensor Memory
-    std::uint8_t keys[2][kBoxes][kOwnKeys * tile::kBoxLineBytes];    // own tokens, all columns
-    std::uint8_t values[2][kOwnBoxes][kKeys * tile::kBoxLineBytes];  // all tokens, own columns
+    std::uint8_t keys[2][kBoxes][kOwnKeys * tile::kBoxRowBytes];    // own tokens, all columns
+    std::uint8_t values[2][kOwnBoxes][kKeys * tile::kBoxRowBytes];  // all tokens, own columns
     Raw raw;
     float exchanged[2][tile::kRowThreads];
     std::uint64_t q_full, q_ready, k_ready[2], k_free[2], s_full[2], p_ready[2];
@@ -112,7 +112,7 @@ struct Kernel {
   static __device__ void load(const StageDParams& params, Shared& shared, const Work& work) {
     if (work.steps() <= 0) return;
     const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-    ptx::mbarrier_arrive_expect_tx(q_full, kBoxes * work.box_rows() * tile::kBoxLineBytes);
+    ptx::mbarrier_arrive_expect_tx(q_full, kBoxes * work.box_rows() * tile::kBoxRowBytes);
     tile::load_queries(params.attention, shared.q, work, q_full);
     tile::RingPosition<kRawStages> at;
     for (std::int32_t step = 0; step < work.steps(); ++step) {
@@ -139,7 +139,7 @@ struct Kernel {
                 const uint4(&chunks)[2]) {
               const std::uint32_t own_box = box / 4 * 2 + box % 2;
               lane.store(shared.keys[buffer][box], i + row, chunks);
-              lane.store(values + own_box * kKeys * tile::kBoxLineBytes,
+              lane.store(values + own_box * kKeys * tile::kBoxRowBytes,
                          work.rank * kOwnKeys + i + row, chunks);
             });
       }

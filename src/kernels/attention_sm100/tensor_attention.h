@@ -159,7 +159,7 @@ __device__ void load_operands(const kernels::AttentionParams& params, Shared& sh
                               const Work& work) {
   if (work.num_tiles() <= 0) return;
   const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
-  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxLineBytes);
+  ptx::mbarrier_arrive_expect_tx(q_full, Shared::kKeyBoxes * work.box_rows() * kBoxRowBytes);
   load_queries(params, shared.q, work, q_full);
   RingPosition<Shared::kStages> at;
   for (std::int32_t n = work.tiles.begin; n < work.tiles.end; ++n) {
@@ -242,7 +242,7 @@ __device__ void clear_values_behind(const kernels::AttentionParams& params, Shar
 /// columns of theirs.
 template <class Element, int ValueBoxes, int Rows = kTensorRows>
 __device__ void store_results(const kernels::AttentionParams& params,
-                              std::uint8_t (*boxes)[Rows * kBoxLineBytes], const GroupRows& rows,
+                              std::uint8_t (*boxes)[Rows * kBoxRowBytes], const GroupRows& rows,
                               std::uint32_t results, float factor, bool has_results) {
   constexpr int kLanesOfRow = kTensorRows / Rows, kColumns = ValueBoxes * kBoxElems / kLanesOfRow;
   const auto row = static_cast<std::int32_t>(threadIdx.x % Rows);

@@ -46,7 +46,7 @@ __device__ inline float exchange_in_row(float (&exchanged)[2][kRowThreads], std:
 /// Neighbouring rows meet in different banks.
 template <class Element, int Chunks>
 __device__ void store_operand_of_halves(std::uint8_t* boxes, const float (&p)[Chunks][32]) {
-  constexpr int kBytes = kHalfRows * kBoxLineBytes;
+  constexpr int kBytes = kHalfRows * kBoxRowBytes;
   const std::uint32_t first = threadIdx.x % kRowThreads / kHalfRows * Chunks * 32;
 #pragma unroll
   for (int i = 0; i < Chunks * 4; ++i) {
@@ -59,7 +59,7 @@ __device__ void store_operand_of_halves(std::uint8_t* boxes, const float (&p)[Ch
 /// The first boxes of queries as an A operand in Tensor Memory, 32 columns each, every row in both
 /// of its lanes: there they do not cost the bandwidth of shared memory for every tile of keys.
 template <int HeldBoxes, int Boxes>
-__device__ void hold_queries(std::uint8_t (&q)[Boxes][kHalfRows * kBoxLineBytes],
+__device__ void hold_queries(std::uint8_t (&q)[Boxes][kHalfRows * kBoxRowBytes],
                              std::uint32_t address) {
 #pragma unroll 1
   for (int box = 0; box < HeldBoxes; ++box) {

@@ -4,9 +4,9 @@
 // swizzle. Accumulators and A operands in Tensor Memory have 128 rows, one a lane.
 #pragma once
 
-#include "arch/fragments/smem_tiles.h"
 #include "arch/instruction_descriptor.h"
 #include "ptx/tcgen05_mma.h"
+#include "tile/box.h"
 #include "tile/element.h"
 
 #include <cstdint>
@@ -16,40 +16,17 @@ namespace tilewright::tile {
 
 inline constexpr int kTensorRows = 128;  ///< of an instruction: the lanes of Tensor Memory
 inline constexpr int kBoxElems = 64;     ///< 16-bit columns of a box
-inline constexpr int kBoxLineBytes = 128;
-inline constexpr int kMmaK = 16;      ///< of the reduction index in one instruction
-inline constexpr int kBoxRows = 128;  ///< queries or keys
-inline constexpr int kBoxBytes = kBoxRows * kBoxLineBytes;
+inline constexpr int kMmaK = 16;         ///< of the reduction index in one instruction
+inline constexpr int kBoxRows = 128;     ///< queries or keys
+using TensorBox = Box<kBoxRows, kBoxRowBytes>;
+inline constexpr int kBoxBytes = TensorBox::kBytes;
 
 /// 16 bytes of a line of a box, where the swizzle puts them. Neighbouring lines meet in different
 /// banks.
 template <class Chunk>
 __device__ Chunk* line_chunk(std::uint8_t* box, std::uint32_t line, std::uint32_t chunk) {
   static_assert(sizeof(Chunk) == 16);
-  return reinterpret_cast<Chunk*>(box + line * kBoxLineBytes + (chunk ^ line % 8) * 16);
-}
-
-/// Descriptor of a box whose rows are m or n, and whose columns are the reduction index. It says
-/// how far 8 rows are from the next 8, not how many there are.
-__device__ inline std::uint64_t describe_rows_by_k(std::uint32_t address) {
-  constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
-  constexpr ComposedLayout kBox =
-      arch::make_smem_tile(arch::Major::kK, kSwizzle, 16, kBoxRows, kBoxElems);
-  constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
-      arch::describe_smem_tile(kBox, arch::Major::kK, kSwizzle, 16));
-  return kAtZero | address >> 4;
-}
-
-/// Descriptor of boxes whose rows are the reduction index, and whose columns are n, one behind the
-/// other.
-template <int Columns = kBoxElems, int Rows = kBoxRows>
-__device__ inline std::uint64_t describe_k_by_columns(std::uint32_t address) {
-  constexpr arch::SmemSwizzle kSwizzle = arch::SmemSwizzle::k128B;
-  constexpr ComposedLayout kBox =
-      arch::make_smem_tile(arch::Major::kMN, kSwizzle, 16, Columns, Rows, true);
-  constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
-      arch::describe_smem_tile(kBox, arch::Major::kMN, kSwizzle, 16));
-  return kAtZero | address >> 4;
+  return reinterpret_cast<Chunk*>(box + line * kBoxRowBytes + chunk_in_line(line % 8, chunk));
 }
 
 /// d[M, N] = a[M, 16] b: operands of the 16-bit format, accumulator f32. M and N of a pair of CTAs
@@ -68,7 +45,7 @@ template <class Element, int Keys, int Rows = kTensorRows, int Ctas = 1>
 __device__ void issue_scores(std::uint32_t s, std::uint32_t q_box, std::uint32_t k_box,
                              bool accumulate) {
   constexpr std::uint32_t kInstruction = mma_instruction<Element, Keys, Rows>(arch::Major::kK);
-  const std::uint64_t a = describe_rows_by_k(q_box), b = describe_rows_by_k(k_box);
+  const std::uint64_t a = TensorBox::tensor_k_major(q_box), b = TensorBox::tensor_k_major(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
     ptx::tcgen05_mma_f16<Ctas>(s, a + (k * 2 >> 4), b + (k * 2 >> 4), kInstruction,
@@ -82,7 +59,7 @@ __device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::ui
                                        bool accumulate) {
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, Keys, kTensorRows>(arch::Major::kK);
-  const std::uint64_t b = describe_rows_by_k(k_box);
+  const std::uint64_t b = TensorBox::tensor_k_major(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
     ptx::tcgen05_mma_f16_tmem<2>(s, q + k / 2, b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
@@ -95,10 +72,10 @@ __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_b
                              bool accumulate) {
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, kBoxElems * Ctas, kTensorRows * Ctas>(arch::Major::kMN);
-  const std::uint64_t b = describe_k_by_columns(v_box);
+  const std::uint64_t b = TensorBox::tensor_mn_major(v_box);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
-    ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + k / 2, b + (k * kBoxLineBytes >> 4), kInstruction,
+    ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + k / 2, b + (k * kBoxRowBytes >> 4), kInstruction,
                                     accumulate || k > 0);
   }
 }
@@ -112,12 +89,13 @@ __device__ void issue_values_of_halves(std::uint32_t o, std::uint32_t p_boxes,
   constexpr int kColumns = 4 * kBoxElems, kRows = kTensorRows / 2;
   constexpr std::uint32_t kInstruction =
       mma_instruction<Element, kColumns, 2 * kRows>(arch::Major::kMN);
-  const std::uint64_t b = describe_k_by_columns<kColumns / 2, Keys>(v_boxes);
+  const std::uint64_t b = Box<Keys, kColumns>::tensor_mn_major(v_boxes);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
-    const std::uint64_t a = describe_rows_by_k(p_boxes + k / kBoxElems * kRows * kBoxLineBytes) +
-                            (k % kBoxElems * 2 >> 4);
-    ptx::tcgen05_mma_f16<2>(o, a, b + (k * kBoxLineBytes >> 4), kInstruction, accumulate || k > 0);
+    const std::uint64_t a =
+        TensorBox::tensor_k_major(p_boxes + k / kBoxElems * kRows * kBoxRowBytes) +
+        (k % kBoxElems * 2 >> 4);
+    ptx::tcgen05_mma_f16<2>(o, a, b + (k * kBoxRowBytes >> 4), kInstruction, accumulate || k > 0);
   }
 }
 

@@ -63,9 +63,9 @@ struct Fp8AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_qk_e4m3<kKeys, kHeadDim, C::kBox>(
         s,
-        advance_descriptor(describe_byte_boxes<64, C::kBox>(ptx::shared_address(shared.q)),
+        advance_descriptor(ByteBox<64, C::kBox>::k_major(ptx::shared_address(shared.q)),
                            (q_at.stage * C::kConsumers + index) * (C::kQBytes >> 4)),
-        advance_descriptor(describe_byte_boxes<kKeys, C::kBox>(ptx::shared_address(shared.k)),
+        advance_descriptor(ByteBox<kKeys, C::kBox>::k_major(ptx::shared_address(shared.k)),
                            k_at.stage * (C::kKvBytes >> 4)));
     ptx::wgmma_commit_group_sync_aligned();
   }
@@ -77,9 +77,8 @@ struct Fp8AttentionConsumer {
     ptx::wgmma_fence_sync_aligned();
     multiply_pv_e4m3<2 * N, kKeys, C::kValueBox, kHeadDim>(
         o, p,
-        advance_descriptor(
-            describe_byte_boxes<kHeadDim, C::kValueBox>(ptx::shared_address(shared.v)),
-            v_at.stage * (C::kKvBytes >> 4) + (First * C::kValueBox >> 4)),
+        advance_descriptor(ByteBox<kHeadDim, C::kValueBox>::k_major(ptx::shared_address(shared.v)),
+                           v_at.stage * (C::kKvBytes >> 4) + (First * C::kValueBox >> 4)),
         accumulates);
     ptx::wgmma_commit_group_sync_aligned();
   }

@@ -5,9 +5,10 @@
 // bytes: what one tensor copy per box writes.
 #pragma once
 
-#include "arch/fragments/smem_tiles.h"
+#include "arch/register_index.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/wgmma_mma_async.h"
+#include "tile/box.h"
 #include "tile/warpgroup_mma.h"
 
 #include <cstdint>
@@ -20,15 +21,9 @@ constexpr arch::SmemSwizzle swizzle_of_span(int bytes) {
                        : arch::SmemSwizzle::k32B;
 }
 
-/// Descriptor of the first box of such a tile, at an address.
+/// Rows of a span: one box of a tile.
 template <int Rows, int Span>
-__device__ std::uint64_t describe_byte_boxes(std::uint32_t address) {
-  constexpr arch::SmemSwizzle kSwizzle = swizzle_of_span(Span);
-  constexpr ComposedLayout kBox = arch::make_smem_tile(arch::Major::kK, kSwizzle, 8, Rows, Span);
-  constexpr std::uint64_t kAtZero =
-      arch::encode_wgmma_descriptor(arch::describe_smem_tile(kBox, arch::Major::kK, kSwizzle, 8));
-  return kAtZero | address >> 4;
-}
+using ByteBox = Box<Rows, Span, swizzle_of_span(Span)>;
 
 /// Where column k (a multiple of 32) of such a tile begins, in units of a descriptor.
 template <int Rows, int Span>
@@ -68,7 +63,7 @@ __device__ void pack_operand_e4m3(std::uint32_t (&a)[N / 32][4], const float (&c
   for (int i = 0; i < N / 32; ++i) {
 #pragma unroll
     for (int r = 0; r < 4; ++r) {  // row r % 2, columns of group r / 2
-      const float* d = &c[16 * i + r / 2 * 8 + r % 2 * 2];
+      const float* d = &c[arch::operand_source_8bit(i, r)];
       a[i][r] = ptx::cvt_rn_satfinite_e4m3x4_f32(d[0], d[1], d[4], d[5]);
     }
   }

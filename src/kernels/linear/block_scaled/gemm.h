@@ -13,6 +13,7 @@
 #include "ptx/tcgen05_block_scale.h"
 #include "ptx/tcgen05_sync.h"
 #include "ptx/warp_roles.h"
+#include "tile/box.h"
 #include "tile/ring.h"
 
 #include <cstdint>
@@ -220,9 +221,7 @@ struct BlockScaledMultiplier {
   /// Matrix descriptors of what lies at an address: 128-byte rows in 8-row groups, swizzled; and an
   /// atom of scales, 32 rows of 16 bytes.
   static __device__ std::uint64_t describe_operand(std::uint32_t address) {
-    constexpr std::uint64_t kAtZero = arch::encode_tcgen05_descriptor(
-        {.leading_bytes = 16, .stride_bytes = 1024, .swizzle = arch::SmemSwizzle::k128B});
-    return kAtZero | address >> 4;
+    return Box<128, kBoxRowBytes>::tensor_k_major(address);
   }
   static __device__ std::uint64_t describe_scales(std::uint32_t address) {
     constexpr std::uint64_t kAtZero =

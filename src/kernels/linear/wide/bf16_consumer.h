@@ -101,7 +101,7 @@ struct WideBf16Consumer {
     template <int Count>
     __device__ void scale(float (&d)[Count], const float (&factor)[2]) const {
 #pragma unroll
-      for (int i = 0; i < Count; ++i) d[i] *= factor[i / 2 % 2];
+      for (int i = 0; i < Count; ++i) d[i] *= factor[arch::accumulator_row(i)];
     }
     // Before the first product of another block.
     template <int Count>
@@ -130,7 +130,7 @@ struct WideBf16Consumer {
                                                std::uint64_t x) {
     auto& d = reinterpret_cast<float(&)[N / 2]>(all);
     ptx::wgmma_fence_sync_aligned();
-    multiply_k16<Bf16, N, 0>(d, a, x, true);
+    multiply_k16<Bf16, N, arch::Major::kK>(d, a, x, true);
     ptx::wgmma_commit_group_sync_aligned();
   }
 
@@ -153,7 +153,7 @@ struct WideBf16Consumer {
     words.template decode<0>(a[0], places);
     for (std::int32_t step = steps.begin;;) {
       const std::uint64_t x =
-          describe_k_major<N, kernels::kWideBf16Step>(memory.x + at.stage * memory.x_bytes);
+          Box<N, 2 * kernels::kWideBf16Step>::k_major(memory.x + at.stage * memory.x_bytes);
       if constexpr (kHasBlockScales) {
         if (step > steps.begin && step % kWideBf16BlockSteps == 0) scales.change(d, params, step);
       }

@@ -92,7 +92,7 @@ struct WideE4m3Consumer {
   __device__ void step(Sums<N>& total, Sums<N>& part, WideE4m3Fragments& now,
                        WideE4m3Fragments& next, const Offsets& at, Cursor& cursor) {
     const std::uint64_t x =
-        describe_k_major<N, 64>(ptx::uniform(stages + cursor.at.stage * C::kVariant.stage_bytes()));
+        Box<N, 128>::k_major(ptx::uniform(stages + cursor.at.stage * C::kVariant.stage_bytes()));
     const auto multiply = [&](int i) {
       if (C::kVariant.interleaved || i == 0) ptx::wgmma_fence_sync_aligned();
       ptx::wgmma_mma_async<N>::k32_f32_e4m3_e4m3(part, now[i], advance_descriptor(x, 2 * i),

@@ -12,6 +12,7 @@
 #include "ptx/load_store.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
+#include "tile/box.h"
 #include "tile/element.h"
 
 #include <cstdint>
@@ -198,8 +199,8 @@ struct WideEpilogue {
   /// Of a chunk of 16 bytes of a token; without bank conflicts both ways.
   template <bool IsSwiglu>
   __device__ static std::uint32_t place(std::int32_t token, std::int32_t chunk) {
-    return IsSwiglu ? token * 64 + (chunk ^ (token / 2 & 3)) * 16
-                    : token * 128 + (chunk ^ (token & 7)) * 16;
+    return IsSwiglu ? token * 64 + chunk_in_line(token / 2 & 3, chunk)
+                    : token * 128 + chunk_in_line(token & 7, chunk);
   }
 
   /// Eight eights of tokens as bf16 to shared memory, rows of tokens: 128 bytes of 64 results, or

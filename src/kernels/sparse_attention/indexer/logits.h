@@ -256,7 +256,7 @@ struct IndexerConsumer {
     const auto t = static_cast<int>(threadIdx.x % 4);
     float* logits = params.logits + (unit.token + t / 2) * params.logits_stride + key;
     const std::int32_t* lengths = shared.lengths + t / 2;
-    std::uint64_t queries = describe_k_major<64, 64>(ptx::shared_address(shared.queries));
+    std::uint64_t queries = Box<64, 128>::k_major(ptx::shared_address(shared.queries));
 #pragma unroll 1
     for (int group = 0; group < (Steps == 1 ? 1 : groups); ++group) {
       float sums[kTokens][2];
@@ -288,7 +288,7 @@ struct IndexerConsumer {
       tiles.ring.wait_full(at);
       const float scale = tiles.row_scale(at.stage, lane_row);
       if constexpr (Format == IndexFormat::kFp8) {
-        const std::uint64_t keys = describe_k_major<64, 64>(tiles.tile(at.stage));
+        const std::uint64_t keys = Box<64, 128>::k_major(tiles.tile(at.stage));
         run_tile([&](int s) { return advance_descriptor(keys, 2 * static_cast<std::uint32_t>(s)); },
                  weights, first_key + lane_row, scale);
       } else {

@@ -34,9 +34,7 @@ class SparseConsumer {
   __device__ Ring<1> p_ring() const { return Ring<1>(shared_.p_ring); }
 
   /// First of a thread's two rows in the tile of heads; the other is 8 further.
-  static __device__ std::uint32_t row() {
-    return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
-  }
+  static __device__ std::uint32_t row() { return arch::accumulator_first_row(threadIdx.x % 128); }
   __device__ std::int32_t head(int h) const {
     return first_head_ + static_cast<std::int32_t>(row()) + 8 * h;
   }
@@ -44,9 +42,9 @@ class SparseConsumer {
 
   /// Of this half of the keys at k_at_, as values: 128 columns of them.
   __device__ std::uint64_t values(int part) const {
-    return describe_mn_major<64, kSparseColumns / 2>(tile_address(shared_.k[k_at_.stage]) +
-                                                     Half * kSparseHalfBytes +
-                                                     part * (kSparseHalfBytes / 2));
+    return Box<64, kSparseColumns>::mn_major(tile_address(shared_.k[k_at_.stage]) +
+                                             Half * kSparseHalfBytes +
+                                             part * (kSparseHalfBytes / 2));
   }
   /// This consumer reads its half of the keys no more.
   __device__ void release_values() {
@@ -98,7 +96,7 @@ class SparseConsumer {
     for (int i = 0; i < 2; ++i, row += 4, to += 4 * stride) {
       const std::uint32_t line = lane / 8 + 4 * i;
       const uint4 words =
-          *reinterpret_cast<const uint4*>(staging(warp) + line * 128 + ((chunk ^ line) << 4));
+          *reinterpret_cast<const uint4*>(staging(warp) + line * 128 + chunk_in_line(line, chunk));
       if (first_head_ + row < params_.heads) *reinterpret_cast<uint4*>(to) = words;
     }
     __syncwarp();
@@ -142,7 +140,7 @@ class SparseConsumer {
         for (int j = 0; j < 4; ++j) {
           const float* pair = &o[column / 128][column % 128 / 2 + j * 4 + 2 * h];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
-          *reinterpret_cast<float2*>(staging(warp) + row * 128 + ((chunk ^ row) << 4) +
+          *reinterpret_cast<float2*>(staging(warp) + row * 128 + chunk_in_line(row, chunk) +
                                      pair_in_quad % 2 * 8) =
               make_float2(pair[0] * factors[h], pair[1] * factors[h]);
         }
@@ -218,8 +216,8 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
 
   __device__ void issue_scores(Scores& s, const SparseAt& at) const {
     ptx::wgmma_fence_operand(s);
-    const std::uint64_t q = describe_k_major<64, kKvDims>(tile_address(shared_.q));
-    const std::uint64_t k = describe_k_major<64, kKvDims>(tile_address(shared_.k[at.stage]));
+    const std::uint64_t q = Box<64, 2 * kKvDims>::k_major(tile_address(shared_.q));
+    const std::uint64_t k = Box<64, 2 * kKvDims>::k_major(tile_address(shared_.k[at.stage]));
 #pragma unroll
     for (int half = 1; half >= 0; --half) {  // in the order in which they come
       k_ring(half).wait_full(at);
@@ -227,8 +225,8 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
         const int units = (half * kSparseHalfBytes + i / 4 * kSparseBoxBytes + i % 4 * 32) / 16;
-        multiply_k16<Bf16, 64, 0>(s, advance_descriptor(q, units), advance_descriptor(k, units),
-                                  half == 0 || i > 0);
+        multiply_k16<Bf16, 64, arch::Major::kK>(s, advance_descriptor(q, units),
+                                                advance_descriptor(k, units), half == 0 || i > 0);
       }
     }
     ptx::wgmma_commit_group_sync_aligned();
@@ -395,7 +393,7 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
     for (int h = 0; h < 2; ++h) factors[h] = shared_.factors[row() + 8 * h];
   }
   __device__ void multiply(Results& o) {
-    const std::uint64_t p = describe_k_major<64, 64>(tile_address(shared_.p));
+    const std::uint64_t p = Box<64, 128>::k_major(tile_address(shared_.p));
     fence(o);
     ptx::wgmma_fence_sync_aligned();
 #pragma unroll
@@ -403,9 +401,9 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
       const std::uint64_t v = values(part);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        multiply_k16<Bf16, kSparseColumns / 2, 1>(o[part], advance_descriptor(p, i * 2),
-                                                  advance_descriptor(v, i * 16 * kBoxRowBytes / 16),
-                                                  true);
+        multiply_k16<Bf16, kSparseColumns / 2, arch::Major::kMN>(
+            o[part], advance_descriptor(p, i * 2),
+            advance_descriptor(v, i * 16 * kBoxRowBytes / 16), true);
       }
     }
     ptx::wgmma_commit_group_sync_aligned();
@@ -428,7 +426,7 @@ class SparseValueConsumer : SparseConsumer<1, Ctas> {
       const bool has = first_head_ + static_cast<std::int32_t>(i) < params_.heads;
       const std::uint16_t* const row =
           has ? from + static_cast<std::int64_t>(i) * params_.q_strides.head : params_.q;
-      const std::uint32_t chunk = to + i * kBoxRowBytes + ((lane % 8 ^ i % 8) << 4);
+      const std::uint32_t chunk = to + i * kBoxRowBytes + chunk_in_line(i % 8, lane % 8);
       ptx::cp_async_cg_shared_global_16(chunk, row, has ? 16 : 0);
       ptx::cp_async_cg_shared_global_16(chunk + kSparseHalfBytes, row + (has ? 256 : 0),
                                         has ? 16 : 0);

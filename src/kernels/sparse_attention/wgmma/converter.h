@@ -6,6 +6,7 @@
 #include "kernels/sparse_attention/wgmma/rows.h"
 #include "kernels/sparse_attention/wgmma/shared.h"
 #include "ptx/cp_async.h"
+#include "tile/box.h"
 
 #include <cstdint>
 
@@ -234,7 +235,7 @@ class SparseConverter<KvFormat::kBf16, Half, Ctas>
 #pragma unroll
       for (int box = 0; box < 4; ++box) {
         ptx::cp_async_cg_shared_global_16(
-            to + box * kSparseBoxBytes + line * kBoxRowBytes + ((chunk ^ line % 8) << 4),
+            to + box * kSparseBoxBytes + line * kBoxRowBytes + chunk_in_line(line % 8, chunk),
             from + box * 128, 16);
       }
     }

@@ -7,6 +7,7 @@
 #include "kernels/sparse_attention/wgmma/entries.h"
 #include "kernels/sparse_attention/wgmma/unpack_e2m1.h"
 #include "kernels/sparse_attention/wgmma/unpack_e4m3.h"
+#include "tile/box.h"
 
 #include <cstdint>
 
@@ -24,8 +25,12 @@ struct SparseLane {
   __device__ std::uint32_t rope_chunk() const { return quarter + row % 2 * 4; }
   /// Offsets in a box, from the first of the 8 rows, of the first chunk of each kind. The second is
   /// 16 (plain) or 64 (rotated) bytes away by exclusive or.
-  __device__ std::uint32_t plain_offset() const { return row * 128 + ((2 * quarter ^ row) << 4); }
-  __device__ std::uint32_t rope_offset() const { return row * 128 + ((rope_chunk() ^ row) << 4); }
+  __device__ std::uint32_t plain_offset() const {
+    return row * 128 + chunk_in_line(row, 2 * quarter);
+  }
+  __device__ std::uint32_t rope_offset() const {
+    return row * 128 + chunk_in_line(row, rope_chunk());
+  }
 };
 
 /// Bytes of a row that belong to one half of the columns: four boxes of plain numbers, or three and

@@ -1,0 +1,72 @@
+// A tile of an operand in shared memory: what the tensor copy writes and what the MMA reads come
+// from one value.
+//
+//   row r   | chunk 0 | chunk 1 | ... | 7 |    a line of 128 bytes, its chunks exchanged by r % 8
+//   Box 0: Rows lines; Box 1, the next 128 bytes of each row: Rows lines behind them; ...
+#pragma once
+
+#include "arch/smem_descriptor.h"
+#include "ptx/address.h"
+#include "ptx/bulk_tensor_copy.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+inline constexpr int kBoxRowBytes = 128;  ///< of a row in a box: one span of the 128-byte swizzle
+
+/// Offset of 16-byte chunk `chunk` within its line of 128 bytes; line is 0 to 7, the number of the
+/// line modulo 8.
+constexpr std::uint32_t chunk_in_line(std::uint32_t line, std::uint32_t chunk) {
+  return (chunk ^ line) << 4;
+}
+
+/// `Rows` rows of `RowBytes` bytes, as boxes of one span of the swizzle each (arch::SmemBox).
+template <int Rows, int RowBytes, arch::SmemSwizzle Swizzle = arch::SmemSwizzle::k128B>
+struct Box {
+  static constexpr arch::SmemBox kBox = {Rows, RowBytes, Swizzle};
+  static constexpr int kSpan = kBox.span(), kBoxes = kBox.boxes(), kBytes = kBox.bytes();
+  static_assert(RowBytes % kSpan == 0, "a row is a whole number of spans of the swizzle");
+
+  /// Offset of 16-byte chunk `c` of a row.
+  static constexpr std::uint32_t chunk(std::uint32_t row, std::uint32_t c) {
+    return kBox.chunk(row, c);
+  }
+
+  /// Descriptors for wgmma of the tile at a shared-memory address: rows are mn and columns the
+  /// reduction index, or the other way round.
+  static __device__ std::uint64_t k_major(std::uint32_t address) {
+    return at<arch::encode_wgmma_descriptor(kBox.describe(arch::Major::kK))>(address);
+  }
+  static __device__ std::uint64_t mn_major(std::uint32_t address) {
+    return at<arch::encode_wgmma_descriptor(kBox.describe(arch::Major::kMN))>(address);
+  }
+  /// The same for tcgen05.mma.
+  static __device__ std::uint64_t tensor_k_major(std::uint32_t address) {
+    return at<arch::encode_tcgen05_descriptor(kBox.describe(arch::Major::kK))>(address);
+  }
+  static __device__ std::uint64_t tensor_mn_major(std::uint32_t address) {
+    return at<arch::encode_tcgen05_descriptor(kBox.describe(arch::Major::kMN))>(address);
+  }
+
+  /// Copies the tile from row `row` on, a box at a time. The map is of elements of ElemBytes, in
+  /// boxes of Rows rows of one span.
+  template <int ElemBytes>
+  static __device__ void load(std::uint8_t* to, const void* map, std::int32_t row,
+                              std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
+#pragma unroll
+    for (int box = 0; box < kBoxes; ++box) {
+      ptx::cp_async_bulk_tensor_4d_shared_global(ptx::shared_address(to) + box * kBox.box_bytes(),
+                                                 map, box * (kSpan / ElemBytes), row, head, batch,
+                                                 barrier);
+    }
+  }
+
+ private:
+  template <std::uint64_t AtZero>
+  static __device__ std::uint64_t at(std::uint32_t address) {
+    return AtZero | address >> 4;
+  }
+};
+
+}  // namespace tilewright::tile

@@ -1,0 +1,66 @@
+// targets: sm_90a
+//
+// Proofs, no kernel: index formulas of kernels against the layout algebra, for all their arguments.
+// Kernels state them in closed form, so that one can be read without the algebra; here the compiler
+// computes both. Formulas of registers are proved in tests/arch/register_index_test.cpp.
+#include "arch/fragments/smem_tiles.h"
+#include "kernels/attention/decode/loader.h"
+#include "kernels/attention/k7/mma.h"
+#include "tile/box.h"
+
+namespace tilewright::kernels {
+namespace {
+
+using arch::Major;
+using arch::SmemSwizzle;
+
+// Offsets of 16-byte chunks by a formula, against a K-major tile of bytes.
+template <class Formula>
+constexpr bool places_chunks(const ComposedLayout& tile, Formula&& formula) {
+  for (std::uint32_t row = 0; row < size(tile, 0); ++row) {
+    for (std::uint32_t chunk = 0; chunk < size(tile, 1) / 16; ++chunk) {
+      if (formula(row, chunk) != tile(row, chunk * 16)) return false;
+    }
+  }
+  return true;
+}
+
+// A line of 128 bytes: all that writes chunk by chunk into boxes of that swizzle.
+static_assert(places_chunks(arch::make_smem_tile(Major::kK, SmemSwizzle::k128B, 8, 64, 128),
+                            [](std::uint32_t row, std::uint32_t chunk) {
+                              return row * tile::kBoxRowBytes + tile::chunk_in_line(row % 8, chunk);
+                            }));
+// Rows of 64 bytes, two to a line (linear layers' staging of gated results).
+static_assert(places_chunks(arch::make_smem_tile(Major::kK, SmemSwizzle::k64B, 8, 64, 64),
+                            [](std::uint32_t row, std::uint32_t chunk) {
+                              return row * 64 + tile::chunk_in_line(row / 2 & 3, chunk);
+                            }));
+
+// Decode attention: a piece of keys as boxes of 128 bytes or 64.
+template <int RowBytes>
+constexpr bool places_decode_chunks() {
+  constexpr SmemSwizzle kSwizzle = RowBytes == 64 ? SmemSwizzle::k64B : SmemSwizzle::k128B;
+  return places_chunks(arch::make_smem_tile(Major::kK, kSwizzle, 8, kDecodePieceKeys, RowBytes),
+                       [](std::uint32_t key, std::uint32_t chunk) {
+                         return tile::decode_chunk<RowBytes>(key, chunk);
+                       });
+}
+static_assert(places_decode_chunks<64>() && places_decode_chunks<128>() &&
+              places_decode_chunks<256>() && places_decode_chunks<512>());
+
+// K7: where column k of a tile of bytes begins, in units of a descriptor.
+template <int Rows, int Span>
+constexpr bool steps_along_bytes() {
+  const ComposedLayout tile =
+      arch::make_smem_tile(Major::kK, tile::swizzle_of_span(Span), 8, Rows, 2 * Span);
+  for (int k = 0; k < 2 * Span; k += 32) {
+    if (tile::byte_box_units<Rows, Span>(k) * 16 != tile.layout(0, k)) return false;
+  }
+  return true;
+}
+static_assert(steps_along_bytes<64, 64>() && steps_along_bytes<64, 128>() &&
+              steps_along_bytes<128, 64>() && steps_along_bytes<192, 32>() &&
+              steps_along_bytes<192, 128>());
+
+}  // namespace
+}  // namespace tilewright::kernels
