@@ -22,7 +22,7 @@ int main() {
 
   const tw::Device device = tw::Device::open();
   const tw::LinearWeight weight = tw::LinearWeight::prepare(
-      device, {.format = tw::WeightFormat::kNvfp4,
+      device, {.format = tw::NumberFormat::kNvfp4,
                .values = tw::contiguous_view(codes.data(), tw::DType::kU8, {kOut, kIn / 2}),
                .scales = tw::contiguous_view(scales.data(), tw::DType::kF8_E4M3, {kOut, kIn / 16}),
                .global_scale = global_scale});

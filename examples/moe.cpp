@@ -22,7 +22,7 @@ int main() {
              w2 = draw(kExperts * kHidden * kInter, 4, 0.25f);
   const auto experts = [](const std::vector<std::byte>& values, std::int64_t n, std::int64_t k) {
     const auto view = tw::contiguous_view(values.data(), tw::DType::kBF16, {kExperts, n, k});
-    return tw::stacked_experts(tw::WeightFormat::kBf16, view, {}, {});
+    return tw::stacked_experts(tw::NumberFormat::kBf16, view, {}, {});
   };
   const auto gate = tw::encode(tw::DType::kBF16, w1), up = tw::encode(tw::DType::kBF16, w3),
              down = tw::encode(tw::DType::kBF16, w2);

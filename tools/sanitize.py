@@ -82,8 +82,8 @@ def make_cases():
     cases += [Case("k7", dim, arguments=EVERYTHING) for dim in (64, 128, 256)]
     cases += [Case("k7", 128, arguments=("--dtype", "e4m3", "--scales", scales, "--v-layout", layout,
                                          "--accumulation", sums))
-              for scales, layout, sums in (("tensor", "rows", "one"), ("head", "columns", "two"),
-                                           ("block", "rows", "two"), ("block", "columns", "one"))]
+              for scales, layout, sums in (("tensor", "rows", "one_level"), ("head", "columns", "two_level"),
+                                           ("block", "rows", "two_level"), ("block", "columns", "one_level"))]
     return cases + make_decode_cases()
 
 

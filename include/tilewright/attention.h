@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/format.h"
 #include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
@@ -12,14 +13,6 @@
 #include <string>
 
 namespace tilewright {
-
-/// What shares a factor in e4m3 operands (a number is code * descale), and the factors' shapes:
-enum class Fp8ScaleKind {
-  kTensor,  ///< [1]
-  kHead,    ///< [batch, kv_heads], of q too: the query heads of a group share one
-  kBlock,   ///< q [batch, heads, blocks of 64 tokens], k and v [batch, kv_heads, blocks of 128];
-            ///< blocks count from a sequence's first token, as many as the longest sequence has
-};
 
 /// How e4m3 values lie in memory.
 enum class Fp8ValueLayout {
@@ -32,15 +25,21 @@ enum class Fp8ValueLayout {
   kColumns,
 };
 
-/// Who adds up e4m3 products of weights and values.
+/// What adds up e4m3 products of probabilities and values.
 enum class Fp8Accumulation {
   kAuto,      ///< kOneLevel as long as a bound on its error is small beside that of e4m3 itself
   kOneLevel,  ///< the tensor core over all keys: fastest; Hopper's keeps 13 fraction bits
-  kTwoLevel,  ///< it over some keys, fp32 registers over those sums
+  kTwoLevel,  ///< the tensor core over 256 keys, fp32 registers over those sums
 };
 
+/// Scales of e4m3 operands (a number is code * descale) and their shapes:
+///
+///   kTensor  [1]
+///   kHead    [batch, kv_heads], of q too: the query heads of a group share one
+///   kBlock   q [batch, heads, blocks of 64 tokens], k and v [batch, kv_heads, blocks of 128];
+///            blocks count from a sequence's first token, as many as the longest sequence has
 struct Fp8Options {
-  Fp8ScaleKind scales = Fp8ScaleKind::kTensor;            ///< of e4m3 operands
+  ScaleSharing scales = ScaleSharing::kTensor;            ///< of e4m3 operands: one of those three
   Fp8ValueLayout v_layout = Fp8ValueLayout::kRows;        ///< of e4m3 operands
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;  ///< whenever a kernel computes in e4m3
 };
@@ -68,10 +67,6 @@ struct Fp8Options {
 ///          by random signs and a Hadamard transform before and has factors per block. "auto" never
 ///          takes 16 bits down to 8
 struct AttentionProblem {
-  struct Strides {
-    std::int64_t batch = 0, row = 0, head = 0;  ///< elements; all 0: contiguous
-  };
-
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
   std::int64_t batch = 1, heads = 1, kv_heads = 1;
   std::int64_t q_len = 0, kv_len = 0;  ///< of every sequence; of the longest if packed
@@ -111,7 +106,7 @@ struct AttentionArguments {
   const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
   void* workspace = nullptr;                             ///< workspace_bytes
   void* stream = nullptr;                                ///< CUstream; null: the default stream
-  /// Of e4m3 operands: factors in the shapes of Fp8ScaleKind, positive and finite.
+  /// Of e4m3 operands: scales in the shapes that Fp8Options states, positive and finite.
   const float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
   const float* v_descale_max = nullptr;  ///< kBlock: [batch, kv_heads] largest of a sequence
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/format.h"
 #include "tilewright/plan.h"
 #include "tilewright/rotary.h"
 #include "tilewright/tensor.h"
@@ -14,13 +15,6 @@
 #include <string>
 
 namespace tilewright {
-
-/// Whose factors the codes of a cache have.
-enum class DecodeDescale {
-  kNone,       ///< 1
-  kPerTensor,  ///< one for all keys, one for all values: [1]
-  kPerHead,    ///< [batch, kv_heads]
-};
 
 /// New keys and values that run() writes behind those that are in the cache before it attends.
 struct DecodeAppend {
@@ -52,13 +46,6 @@ struct DecodeAppend {
 /// Repeats  the same bits for the same input. With splits > 0 results of a sequence do not depend
 ///          on the other ones either
 struct AttentionDecodeProblem {
-  struct Strides {
-    std::int64_t batch = 0, row = 0, head = 0;  ///< elements; all 0: contiguous
-  };
-  struct CacheStrides {
-    std::int64_t page = 0, row = 0, head = 0;  ///< elements; all 0: contiguous. Page: or sequence
-  };
-
   DType dtype = DType::kBF16;     ///< of q, out, new_k and new_v: kBF16 or kF16
   DType kv_dtype = DType::kBF16;  ///< dtype or kF8_E4M3
   std::int64_t batch = 1, q_len = 1, heads = 1, kv_heads = 1;
@@ -71,11 +58,13 @@ struct AttentionDecodeProblem {
   bool causal = true;
   std::int64_t window_left = -1;  ///< visible keys before the query's; -1: all
   double softcap = 0;             ///< c in (0, 4096]: c * tanh(s / c)
-  DecodeDescale descale = DecodeDescale::kNone;
+  /// Of the codes of a cache: kNone, kTensor (one for all keys, one for all values: [1]) or kHead
+  /// ([batch, kv_heads]).
+  ScaleSharing descale = ScaleSharing::kNone;
   bool has_sink = false, has_lse = false;
   DecodeAppend append = {};
   Strides q_strides = {}, out_strides = {}, new_k_strides = {}, new_v_strides = {};
-  CacheStrides cache_strides = {};
+  Strides cache_strides = {};  ///< batch: from page to page, or from sequence to sequence
   /// Parts that the keys of a sequence are cut into; 0: what the device finds best by the lengths.
   std::int64_t splits = 0;
   /// "auto", or one that a plan lists.

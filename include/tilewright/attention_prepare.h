@@ -34,10 +34,10 @@ struct AttentionPrepareProblem {
   std::int64_t head_dim = 0;           ///< 64, 128 or 256
   bool is_packed = false;
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
-  AttentionProblem::Strides q_strides = {}, k_strides = {}, v_strides = {};
-  AttentionProblem::Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the codes
+  Strides q_strides = {}, k_strides = {}, v_strides = {};
+  Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the codes
 
-  Fp8ScaleKind scales = Fp8ScaleKind::kBlock;
+  ScaleSharing scales = ScaleSharing::kBlock;
   Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
   bool is_rotated = true;
   std::uint64_t sign_seed = 0;  ///< q and k that meet need the same; see attention_signs

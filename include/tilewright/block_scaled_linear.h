@@ -18,7 +18,7 @@ namespace tilewright {
 ///   kNvfp4   e4m3, one for 16       e2m1, two in a byte   e4m3, one for 16
 ///   kMxfp4   ue8m0, one for 32      e4m3                  ue8m0, one for 32
 struct BlockScaledWeightInfo {
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   std::int64_t n = 0, k = 0;
 };
 

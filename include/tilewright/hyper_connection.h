@@ -15,15 +15,16 @@ namespace tilewright {
 /// One step from a sub-layer to the next: the result of the one before is merged into the streams,
 /// and they are mixed into the normalised input of the next.
 ///
-///     x'_k  = post_k * (f + g) + sum_j comb[j, k] * x_j        post, comb: mix of the one before
-///     m     = (vec(x') . fn^T) * rsqrt(mean(vec(x')^2) + norm_eps)
+///     x'_k  = post_k * (result + second_result) + sum_j comb[j, k] * x_j     by mix_before
+///     m     = (vec(x') . W^T) * rsqrt(mean(vec(x')^2) + norm_eps)
 ///     pre_i = sigmoid(m_i s_0 + b_i) + eps,  post_i = 2 sigmoid(m_(4+i) s_1 + b_(4+i))
 ///     comb  = Sinkhorn(m_(8+4j+k) s_2 + b_(8+4j+k)), rows first, `iterations` passes
 ///     y     = sum_i pre_i x'_i,  out = y * rsqrt(mean(y^2) + norm_eps) * weight
 ///
-/// Shapes   streams [tokens, 4, hidden]; f, g [tokens, hidden]; fn [24, 4 hidden]; mix [tokens,
-///          24]: pre 4, post 4, comb 4 x 4. The final head has four rows of each, [tokens, 4] and
-///          pre alone. hidden: a multiple of 16, at most 8192
+/// Shapes   streams [tokens, 4, hidden]; result, second_result [tokens, hidden]; W = mix_weight
+///          [24, 4 hidden]; b = mix_bias [24]; s = mix_scale [3]; mix [tokens, 24]: pre 4, post 4,
+///          comb 4 x 4. The final head has four rows of W and b, [tokens, 4] and pre alone. hidden:
+///          a multiple of 16, at most 8192
 /// Layout   contiguous, rows 16-byte aligned
 /// Numbers  all sums in f32, in the same order at every run; x' and out are rounded once. y is not
 ///          rounded before its norm
@@ -31,11 +32,11 @@ namespace tilewright {
 struct HyperConnectionProblem {
   std::int64_t tokens = 0, hidden = 0;
   DType stream_dtype = DType::kBF16;  ///< or kF32
-  bool has_merge = false;             ///< f comes with the call
-  bool has_second = false;            ///< and g
+  bool has_merge = false;             ///< a result comes with the call
+  bool has_second = false;            ///< and a second one
   bool has_mix = true;                ///< false: the merge alone
   bool is_head = false;
-  DType f_dtype = DType::kBF16, g_dtype = DType::kBF16;  ///< or kF32
+  DType result_dtype = DType::kBF16, second_dtype = DType::kBF16;  ///< or kF32
   int iterations = 20;
   double eps = 1e-6;       ///< > 0: a column of weights may vanish in fp32
   double norm_eps = 1e-6;  ///< 0 or more
@@ -44,13 +45,14 @@ struct HyperConnectionProblem {
 /// Device addresses, and the stream to work on.
 struct HyperConnectionArguments {
   const void* streams = nullptr;
-  void* merged = nullptr;             ///< x', may be `streams`; if has_merge
-  const float* mix_before = nullptr;  ///< [tokens, 24] if has_merge; may be `mix`
-  const void *f = nullptr, *g = nullptr;
-  const float *fn = nullptr, *base = nullptr, *scale = nullptr;
-  const void* norm_weight = nullptr;  ///< bf16 [hidden]
-  float* mix = nullptr;               ///< [tokens, 24], of a head [tokens, 4]
-  void* out = nullptr;                ///< bf16 [tokens, hidden]
+  void* merged = nullptr;               ///< x', may be `streams`; if has_merge
+  const float* mix_before = nullptr;    ///< [tokens, 24] if has_merge; may be `mix`
+  const void* result = nullptr;         ///< of the sub-layer before, if has_merge
+  const void* second_result = nullptr;  ///< likewise, if has_second: of the shared expert
+  const float *mix_weight = nullptr, *mix_bias = nullptr, *mix_scale = nullptr;  ///< if has_mix
+  const void* norm_weight = nullptr;                                             ///< bf16 [hidden]
+  float* mix = nullptr;  ///< [tokens, 24], of a head [tokens, 4]
+  void* out = nullptr;   ///< bf16 [tokens, hidden]
   void* workspace = nullptr;
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
@@ -86,6 +88,14 @@ struct HyperEmbeddingProblem {
   DType stream_dtype = DType::kBF16;  ///< or kF32
 };
 
+/// Device addresses, and the stream to work on.
+struct HyperEmbeddingArguments {
+  const void* table = nullptr;
+  const std::int32_t* ids = nullptr;
+  void* streams = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
 class HyperEmbedding {
  public:
   /// Errors as HyperConnection
@@ -94,7 +104,7 @@ class HyperEmbedding {
   HyperEmbedding(HyperEmbedding&&) noexcept;
   HyperEmbedding& operator=(HyperEmbedding&&) noexcept;
 
-  void run(const void* table, const std::int32_t* ids, void* streams, void* stream = nullptr) const;
+  void run(const HyperEmbeddingArguments& arguments) const;
 
  private:
   struct State;
@@ -112,6 +122,14 @@ struct RmsNormProblem {
   double eps = 1e-6;
 };
 
+/// Device addresses, and the stream to work on.
+struct RmsNormArguments {
+  const void* x = nullptr;
+  const void* weight = nullptr;  ///< if has_weight
+  void* out = nullptr;
+  void* stream = nullptr;  ///< CUstream; null: the default stream
+};
+
 class RmsNorm {
  public:
   /// Errors as HyperConnection
@@ -120,7 +138,7 @@ class RmsNorm {
   RmsNorm(RmsNorm&&) noexcept;
   RmsNorm& operator=(RmsNorm&&) noexcept;
 
-  void run(const void* x, const void* weight, void* out, void* stream = nullptr) const;
+  void run(const RmsNormArguments& arguments) const;
 
  private:
   struct State;

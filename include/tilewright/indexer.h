@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tilewright/cache_writer.h"
+#include "tilewright/format.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,18 +10,6 @@
 #include <string>
 
 namespace tilewright {
-
-// g++ 12 takes the names inside the enumeration for others of format_spec.h, if that came first.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-/// In which numbers queries and keys of the indexer are.
-enum class IndexerFormat {
-  kFp8,    ///< e4m3 with a power of two for each 128: CompressorKind::kIndexFp8
-  kMxfp4,  ///< e2m1 with a power of two for each 32: CompressorKind::kIndexMxfp4
-};
-#pragma GCC diagnostic pop
-/// "fp8", "mxfp4".
-const char* to_string(IndexerFormat format) noexcept;
 
 /// query[t,h,:] = bf16(Hadamard(bf16(rotate(q[t,h,:], positions[t]))) * 128^-0.5), quantised
 /// logit[t,j]   = sum_h relu(query[t,h,:] . key[j,:]) * weights[t,h] * (128 * heads)^-0.5
@@ -31,7 +20,9 @@ const char* to_string(IndexerFormat format) noexcept;
 /// selected if they are no more than topk. NaN counts as -inf, in codes and scales of keys as well;
 /// ties go to the lower entry. A position that is no token sees nothing, whatever its length.
 struct IndexerProblem {
-  IndexerFormat format = IndexerFormat::kMxfp4;
+  /// Of queries and keys: kFp8, e4m3 with a power of two for each 128 (CompressorKind::kIndexFp8),
+  /// or kMxfp4, e2m1 with a power of two for each 32 (CompressorKind::kIndexMxfp4).
+  NumberFormat format = NumberFormat::kMxfp4;
   std::int64_t heads = 64;  ///< 1 to 64
   std::int64_t topk = 512;  ///< 1 to 2048
   std::int64_t ratio = 4;
@@ -67,7 +58,7 @@ struct IndexerArguments {
   void* workspace = nullptr;           ///< workspace_bytes(), 256-byte aligned
   /// The last run with this workspace had the same lengths, as in the layers of a step: its
   /// schedule is used again.
-  bool has_schedule = false;
+  bool reuses_schedule = false;
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/format.h"
 #include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
@@ -14,25 +15,6 @@
 
 namespace tilewright {
 
-// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
-#if defined(__GNUC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#endif
-
-/// How a checkpoint stores a weight [n, k]: out features by in features, k innermost.
-enum class WeightFormat {
-  kBf16,   ///< plain
-  kFp8,    ///< e4m3, one scale for each 128 x 128 block: DeepSeek-V3, V4
-  kMxfp4,  ///< e2m1, one ue8m0 scale for 32 along k: OCP MX, DeepSeek-V4 experts
-  kNvfp4,  ///< e2m1, one e4m3 scale for 16 along k, one fp32 for the tensor: ModelOpt
-};
-
-/// "bf16", "fp8", "mxfp4", "nvfp4".
-const char* to_string(WeightFormat format) noexcept;
-/// Errors   InvalidArgument; the message lists the names
-WeightFormat weight_format_from_string(const std::string& name);
-
 /// What the tensor cores multiply a weight with; the order of its bits in memory depends on it.
 enum class LinearActivations {
   kBf16,  ///< W4A16, W8A16: weights become bf16, exactly, at every number of rows
@@ -40,25 +22,18 @@ enum class LinearActivations {
 };
 const char* to_string(LinearActivations activations) noexcept;  ///< "bf16", "fp8"
 
-#if defined(__GNUC__)
-#pragma GCC diagnostic pop
-#endif
-
-/// What shares a scale of fp8 activations.
-enum class ActivationScales {
-  kAuto,
-  kRow,       ///< a row of x: x_scales [m]
-  kBlock128,  ///< 128 along k of a row: x_scales [ceil(k / 128)][m rounded up to 4]
-};
-
 /// The order of one-byte block scales in memory.
 enum class ScaleOrder {
   kPlain,  ///< row-major [n, k / group]
   k128x4,  ///< as Blackwell's tensor cores read them: tiles of 128 rows by 4 scales, padded
 };
 
-/// A weight as a checkpoint holds it. Views are contiguous, in host memory or all in device memory
-/// of the device that the weight is prepared on. n and k are multiples of 16 (MXFP4: k of 32).
+/// A weight [n, k], out features by in features, as a checkpoint holds it: plain (kBf16), with a
+/// scale for each 128 x 128 block (kFp8: DeepSeek-V3, V4), for 32 along k (kMxfp4: OCP MX,
+/// DeepSeek-V4's experts), or for 16 along k and one for the tensor (kNvfp4: ModelOpt).
+///
+/// Views are contiguous, in host memory or all in memory of the device that the weight is prepared
+/// on. n and k are multiples of 16 (MXFP4: k of 32).
 ///
 ///          values                                    scales
 /// kBf16    BF16 [n, k]                               none
@@ -69,7 +44,7 @@ enum class ScaleOrder {
 /// Two e2m1 share a byte, the one with the lower index along k in its low half. Element (r, c) is
 /// value * scale [* global_scale].
 struct LinearWeightSource {
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   ConstTensorView values = {};
   ConstTensorView scales = {};
   ScaleOrder scale_order = ScaleOrder::kPlain;  ///< of kMxfp4 and kNvfp4
@@ -84,7 +59,7 @@ struct LinearWeightSource {
 
 /// Shape and storage of a prepared weight: what a plan depends on.
 struct LinearWeightInfo {
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t n = 0, k = 0;
 };
@@ -131,8 +106,9 @@ class LinearWeight {
 struct LinearProblem {
   std::int64_t m = 0;
   DType x_dtype = DType::kBF16;  ///< or kF8_E4M3, for weights prepared for fp8
-  /// Of fp8 activations. kAuto: kRow for 4-bit weights, kBlock128 for fp8 ones
-  ActivationScales activation_scales = ActivationScales::kAuto;
+  /// Of fp8 activations: kRow, a row of x: x_scales [m]; kBlock, 128 along k of a row: x_scales
+  /// [ceil(k / 128)][m rounded up to 4]; kAuto: kRow for 4-bit weights, kBlock for fp8 ones.
+  ScaleSharing activation_scales = ScaleSharing::kAuto;
   DType out_dtype = DType::kBF16;  ///< or kF32
   bool has_bias = false;
   std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous
@@ -149,7 +125,7 @@ struct LinearPlan : Plan {
 /// Device addresses, and the stream to work on.
 struct LinearArguments {
   const void* x = nullptr;
-  /// If x is e4m3: kRow [m]; kBlock128 [ceil(k / 128), m rounded up to 4], 16-byte aligned
+  /// If x is e4m3: kRow [m]; kBlock [ceil(k / 128), m rounded up to 4], 16-byte aligned
   const float* x_scales = nullptr;
   const float* bias = nullptr;  ///< [n] if has_bias
   void* out = nullptr;

@@ -30,14 +30,14 @@ struct MoeWeightsSource {
 /// scale for each. `first_row` and `rows` take a part of n: gate and up of a [gate; up] tensor;
 /// rows = 0: all.
 /// Errors   InvalidArgument if the shapes do not fit each other
-std::vector<LinearWeightSource> stacked_experts(WeightFormat format, const ConstTensorView& values,
+std::vector<LinearWeightSource> stacked_experts(NumberFormat format, const ConstTensorView& values,
                                                 const ConstTensorView& scales,
                                                 const std::vector<float>& global_scales,
                                                 std::int64_t first_row = 0, std::int64_t rows = 0);
 
 /// Shape and storage of prepared experts: what a plan depends on.
 struct MoeWeightsInfo {
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t experts = 0, hidden = 0, inter = 0;
   bool has_shared = false;

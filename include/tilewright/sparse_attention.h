@@ -4,6 +4,7 @@
 #include "tilewright/cache.h"
 #include "tilewright/device.h"
 #include "tilewright/plan.h"
+#include "tilewright/tensor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -45,10 +46,6 @@ struct SparseList {
 /// Units    scale is dimensionless; lse, max_logits and sink are natural logarithms
 /// Source   FlashMLA, flash_mla_with_kvcache and flash_mla_sparse_fwd
 struct SparseAttentionProblem {
-  struct Strides {
-    std::int64_t batch = 0, query = 0, head = 0;  ///< elements; all 0: contiguous
-  };
-
   std::int64_t batch = 1, q_len = 1;
   std::int64_t heads = 0;                   ///< 1 to 128
   std::optional<double> scale = {};         ///< > 0; 512^-0.5 if absent
@@ -92,7 +89,7 @@ struct SparseAttentionArguments {
   void* workspace = nullptr;    ///< workspace_bytes
   /// The workspace still holds what the last run() with this plan and the same lengths put there:
   /// its schedule is used again. Without lengths, and for all layers of a model but the first.
-  bool keeps_schedule = false;
+  bool reuses_schedule = false;
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
 

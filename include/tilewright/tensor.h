@@ -72,6 +72,12 @@ struct BasicTensorView {
 using TensorView = BasicTensorView<void>;
 using ConstTensorView = BasicTensorView<const void>;
 
+/// Elements from one sequence of the batch, row, head to the next; all 0: contiguous. The elements
+/// of a head lie side by side.
+struct Strides {
+  std::int64_t batch = 0, row = 0, head = 0;
+};
+
 /// Strides of a row-major tensor without gaps: the last is 1, each other the product of all later
 /// dimensions. A dimension of 0 counts as 1.
 /// Errors   InvalidArgument if a dimension is negative or a stride would exceed 63 bits

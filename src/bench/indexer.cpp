@@ -29,7 +29,7 @@ class IndexRunner {
 
   json run() {
     for (const IndexShape& shape : sweep_.shapes) {
-      for (const IndexerFormat format : sweep_.formats) {
+      for (const NumberFormat format : sweep_.formats) {
         IndexShape with_format = shape;
         with_format.format = format;
         run_problem(with_format);
@@ -68,11 +68,11 @@ class IndexRunner {
           [&](std::size_t table) { indexer.run(operands.arguments(table), which); },
           sweep_.samples);
     };
-    const auto call = [&](bool has_schedule) {
+    const auto call = [&](bool reuses_schedule) {
       return operands.measure(
           [&](std::size_t table) {
             IndexerArguments a = operands.arguments(table);
-            a.has_schedule = has_schedule;
+            a.reuses_schedule = reuses_schedule;
             indexer.run(a);
           },
           sweep_.samples);

@@ -12,7 +12,7 @@ namespace tilewright::cli {
 
 struct IndexSweep {
   std::vector<IndexShape> shapes;  ///< without formats
-  std::vector<IndexerFormat> formats;
+  std::vector<NumberFormat> formats;
   std::string deepgemm;  ///< library to run beside; empty: none
   int samples = 15;
   /// Of keys in memory, so that tables over them find cold ones.

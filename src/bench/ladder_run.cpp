@@ -31,7 +31,7 @@ struct LadderEntry {
   int wanted = 0;
 };
 
-json strides_json(const AttentionProblem::Strides& s) {
+json strides_json(const Strides& s) {
   return {s.batch, s.row, s.head};
 }
 

@@ -13,7 +13,7 @@ namespace tilewright::cli {
 
 struct MoeSweep {
   std::vector<MoeShape> shapes;
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   std::vector<LinearActivations> activations;
   std::vector<std::int64_t> tokens;
   std::vector<std::string> kernels;  ///< of band, wide, wide8; empty: all

@@ -32,7 +32,7 @@ class SparseRunner {
   json run() {
     for (const SparseShape& shape : sweep_.shapes) {
       for (const std::int64_t batch : sweep_.batches) {
-        for (const KvCacheFormat format : sweep_.formats) {
+        for (const NumberFormat format : sweep_.formats) {
           run_problem(shape, batch, format);
           progress_.add();
           if (shape.is_prefill) break;  // rows are bf16
@@ -44,7 +44,7 @@ class SparseRunner {
   }
 
  private:
-  void run_problem(const SparseShape& shape, std::int64_t batch, KvCacheFormat format) {
+  void run_problem(const SparseShape& shape, std::int64_t batch, NumberFormat format) {
     const SparseData data = draw_sparse(shape, format, batch, sweep_.sets, 1);
     const std::string chosen = plan_sparse_attention(device_, data.problem).kernel;
     SparseOperands operands(device_, data);
@@ -79,10 +79,10 @@ class SparseRunner {
     operands.stream().synchronize();
     log["error"] = operands.check(4, 0);
     if (!device_.is_simulated()) {
-      const auto enqueue = [&](bool keeps_schedule) {
-        return [&, keeps_schedule](std::size_t set) {
+      const auto enqueue = [&](bool reuses_schedule) {
+        return [&, reuses_schedule](std::size_t set) {
           SparseAttentionArguments a = operands.arguments(set);
-          a.keeps_schedule = keeps_schedule;
+          a.reuses_schedule = reuses_schedule;
           attention->run(a);
         };
       };

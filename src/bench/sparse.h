@@ -13,7 +13,7 @@ namespace tilewright::cli {
 struct SparseSweep {
   std::vector<SparseShape> shapes;
   std::vector<std::int64_t> batches;
-  std::vector<KvCacheFormat> formats;
+  std::vector<NumberFormat> formats;
   std::vector<std::string> kernels;  ///< empty: what plan() chooses, and no naive one
   std::string flashmla;              ///< library to run beside; empty: none
   int samples = 15;

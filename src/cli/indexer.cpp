@@ -50,7 +50,7 @@ void run_indexer(const IndexerArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
   IndexShape shape = args.shape;
-  shape.format = args.format == "fp8" ? IndexerFormat::kFp8 : IndexerFormat::kMxfp4;
+  shape.format = args.format == "fp8" ? NumberFormat::kFp8 : NumberFormat::kMxfp4;
   shape.lengths = index_lengths_from_string(args.lengths);
   const IndexData data = draw_index(shape, 0, 1, 1);
   const Indexer indexer(device, data.problem);

@@ -5,6 +5,7 @@
 #include "base/safetensors.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/words.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
@@ -35,7 +36,7 @@ struct LinearArgs {
   int runs = 20;
 };
 
-LinearWeightData make_weight(const LinearArgs& args, WeightFormat format) {
+LinearWeightData make_weight(const LinearArgs& args, NumberFormat format) {
   if (!args.input.empty()) return load_weight(args.input, args.weight, format);
   LinearWeightData data =
       quantise_weight(format, draw_normal_floats(args.n * args.k, 1), args.n, args.k);
@@ -82,8 +83,8 @@ LinearProblem make_problem(const LinearArgs& args, std::int64_t m) {
   problem.m = m;
   problem.out_dtype = args.f32 ? DType::kF32 : DType::kBF16;
   problem.kernel = args.kernel;
-  if (args.scales == "row") problem.activation_scales = ActivationScales::kRow;
-  if (args.scales == "128") problem.activation_scales = ActivationScales::kBlock128;
+  if (args.scales == "row") problem.activation_scales = ScaleSharing::kRow;
+  if (args.scales == "block") problem.activation_scales = ScaleSharing::kBlock;
   return problem;
 }
 
@@ -148,7 +149,7 @@ void write_out(const LinearArgs& args, std::span<const double> out, std::int64_t
 void run_linear(const LinearArgs& args, Context& context) {
   request_counts();
   const Device device = Device::open(context.device);
-  const LinearWeightData data = make_weight(args, weight_format_from_string(args.format));
+  const LinearWeightData data = make_weight(args, parse_number_format(args.format));
   std::int64_t m = 0;
   const std::vector<float> x = make_x(args, data.k, m);
   json report = {{"device", device.description()}, {"weight", data.origin}};
@@ -188,13 +189,13 @@ void run_accuracy(const LinearArgs& args, Context& context) {
   for (const char* const format : {"nvfp4", "mxfp4", "fp8", "bf16"}) {
     LinearArgs one = args;
     one.format = format;
-    const LinearWeightData data = make_weight(one, weight_format_from_string(format));
+    const LinearWeightData data = make_weight(one, parse_number_format(format));
     std::int64_t m = 0;
     const std::vector<float> x = make_x(one, data.k, m);
     for (const char* const kernel :
          {"band", "wide_bf16_t128_r2", "wide_e4m3_row", "wide_e4m3_128"}) {
       const bool is_fp8 = std::string_view(kernel).starts_with("wide_e4m3");
-      one.scales = std::string_view(kernel).ends_with("row") ? "row" : "128";
+      one.scales = std::string_view(kernel).ends_with("row") ? "row" : "block";
       one.kernel = is_fp8 ? fmt::format("wide_e4m3_{}_{}128", *format == 'f' ? "fp8" : "fp4",
                                         one.scales == "row" ? "t" : "g")
                           : kernel;
@@ -248,10 +249,10 @@ void add_options(CLI::App& command, LinearArgs& args) {
       ->check(quiet(CLI::IsMember({"bf16", "fp8"})));
   command
       .add_option("--activation-scales", args.scales,
-                  "of fp8 activations: one for a row, or for 128 of it")
+                  "of fp8 activations: one for a row, or for a block of 128 of it")
       ->capture_default_str()
-      ->type_name("auto|row|128")
-      ->check(quiet(CLI::IsMember({"auto", "row", "128"})));
+      ->type_name("auto|row|block")
+      ->check(one_of({"auto", "row", "block"}, {{"128", "block"}}));
   for (const auto& [name, at, what] :
        {std::tuple{"--m", &args.m, "rows of drawn activations"},
         std::tuple{"--n", &args.n, "out features of a drawn weight"},

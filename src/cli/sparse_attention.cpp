@@ -37,7 +37,7 @@ struct SparseArgs {
 };
 
 SparseData make_sparse_data(const SparseArgs& args) {
-  const KvCacheFormat format = *kv_cache_format_from_string(args.format);
+  const NumberFormat format = *number_format_from_string(args.format);
   SparseData data;
   if (!args.input.empty()) {
     data = load_sparse(args.input, format, args.page_size);

@@ -67,6 +67,7 @@ constexpr const BlockFormat* find_block_format(std::string_view name) noexcept {
 /// Errors   InvalidArgument for an unknown name (the message lists the known ones)
 const BlockFormat& block_format_by_name(std::string_view name);
 
+namespace formats {
 inline constexpr BlockFormat kFp8Block1x128 = *find_block_format("fp8_1x128");
 inline constexpr BlockFormat kFp8Block1x128Ue8m0 = *find_block_format("fp8_1x128_ue8m0");
 inline constexpr BlockFormat kFp8Block128x128 = *find_block_format("fp8_128x128");
@@ -77,6 +78,8 @@ inline constexpr BlockFormat kMxfp8Ceil = *find_block_format("mxfp8_ceil");
 inline constexpr BlockFormat kMxfp4 = *find_block_format("mxfp4");
 inline constexpr BlockFormat kMxfp4Ceil = *find_block_format("mxfp4_ceil");
 inline constexpr BlockFormat kNvfp4 = *find_block_format("nvfp4");
+}  // namespace formats
+using namespace formats;
 
 /// Bytes of one stored scale: 4 for fp32, little endian; 1 for ue8m0 and ue4m3.
 constexpr int scale_bytes(const BlockFormat& format) {

@@ -91,6 +91,8 @@ constexpr const FormatSpec* find_format(std::string_view name) noexcept {
 /// Errors   InvalidArgument for an unknown name (the message lists the known ones)
 const FormatSpec& format_by_name(std::string_view name);
 
+// In a namespace of their own: enumerations beside them have enumerators of these names.
+namespace formats {
 inline constexpr FormatSpec kFp32 = *find_format("fp32");
 inline constexpr FormatSpec kFp16 = *find_format("fp16");
 inline constexpr FormatSpec kBf16 = *find_format("bf16");
@@ -102,6 +104,8 @@ inline constexpr FormatSpec kE2m3 = *find_format("e2m3");
 inline constexpr FormatSpec kE2m1 = *find_format("e2m1");
 inline constexpr FormatSpec kUe8m0 = *find_format("ue8m0");
 inline constexpr FormatSpec kUe4m3 = *find_format("ue4m3");
+}  // namespace formats
+using namespace formats;
 
 /// Code of the largest finite magnitude.
 constexpr uint32_t max_finite_code(const FormatSpec& format) {

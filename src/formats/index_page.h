@@ -14,20 +14,11 @@
 
 namespace tilewright {
 
-// Enumerators are named like the number formats in src/formats; GCC takes that for shadowing.
-#if defined(__GNUC__) && !defined(__CUDACC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#endif
-
 /// In which numbers queries and keys of the indexer are.
 enum class IndexFormat {
   kFp8,    ///< 128 e4m3 with one power of two: 132 bytes a key
   kMxfp4,  ///< 128 e2m1 with a power of two for each 32: 68 bytes a key
 };
-#if defined(__GNUC__) && !defined(__CUDACC__)
-#pragma GCC diagnostic pop
-#endif
 
 inline constexpr int kIndexDims = 128;
 inline constexpr int kIndexRopeDims = 64;  ///< the last ones

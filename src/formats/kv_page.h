@@ -16,18 +16,14 @@
 
 namespace tilewright {
 
-// g++ 12 takes the names inside the enumeration for others of format_spec.h, if that came first.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 /// In which numbers the 448 plain values of a row of 512 are kept; the 64 that follow, with rotary
 /// positions, are bf16 in every format. A row is key and value in one. The public name is
-/// KvCacheFormat (tilewright/cache.h), in the same order.
+/// NumberFormat (tilewright/format.h).
 enum class KvFormat {
   kBf16,   ///< 1024 bytes a row
   kFp8,    ///< 448 e4m3 and a power of two (ue8m0) for each 64: 584 bytes a row
   kNvfp4,  ///< 448 e2m1 and an e4m3 scale for each 16: 384 bytes a row
 };
-#pragma GCC diagnostic pop
 
 inline constexpr int kKvDims = 512;
 inline constexpr int kKvPlainDims = 448;

@@ -24,12 +24,12 @@ void KernelStep::choose_entries(Call& call, std::int64_t i) const {
                                       .rows = at.csa_list.get(),
                                       .counts = at.csa_length.get(),
                                       .workspace = at.indexer.get(),
-                                      .has_schedule = call.has_indexer_schedule,
+                                      .reuses_schedule = call.has_indexer_schedule,
                                       .stream = call.stream()};
   memory.indexer->run(arguments);
   call.has_indexer_schedule = true;
   if (call.tap() == nullptr) return;
-  const bool is_fp8 = memory.indexer->problem().format == IndexerFormat::kFp8;
+  const bool is_fp8 = memory.indexer->problem().format == NumberFormat::kFp8;
   const IndexerResults results = memory.indexer->results(arguments);
   call.tap()->index_keys(i, *memory.index, *call.memory(i).index_keys, is_fp8);
   if (!is_fp8) {  // the scales of fp8 queries are in the weights

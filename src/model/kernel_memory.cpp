@@ -29,7 +29,7 @@ ByteArray byte_array(const Device& device, std::size_t bytes) {
   return {device, static_cast<std::int64_t>(bytes)};
 }
 
-KvCacheLayout layout_of(KvCacheFormat format, const PageTable& table) {
+KvCacheLayout layout_of(NumberFormat format, const PageTable& table) {
   return complete(
       {.format = format, .page_size = table.page_size(), .num_pages = table.num_pages()});
 }
@@ -40,10 +40,10 @@ CompressorKind index_kind(IndexFormat format) {
 
 }  // namespace
 
-KvCacheFormat to_cache_format(KvFormat format) noexcept {
-  return format == KvFormat::kBf16  ? KvCacheFormat::kBf16
-         : format == KvFormat::kFp8 ? KvCacheFormat::kFp8
-                                    : KvCacheFormat::kNvfp4;
+NumberFormat to_cache_format(KvFormat format) noexcept {
+  return format == KvFormat::kBf16  ? NumberFormat::kBf16
+         : format == KvFormat::kFp8 ? NumberFormat::kFp8
+                                    : NumberFormat::kNvfp4;
 }
 
 PageTable::PageTable(const Device& device, std::int64_t num_sequences, std::int64_t rows,
@@ -61,7 +61,7 @@ std::int64_t PageTable::logical(std::int64_t physical_row) const noexcept {
   return physical_row / page_size_ / num_sequences_ * page_size_ + physical_row % page_size_;
 }
 
-CompressedCache::CompressedCache(const Device& device, CompressorKind kind, KvCacheFormat format,
+CompressedCache::CompressedCache(const Device& device, CompressorKind kind, NumberFormat format,
                                  const Config& config, std::int64_t num_sequences,
                                  std::int64_t max_tokens, std::int64_t page_size)
     : table(device, num_sequences, max_tokens / compressor_ratio(kind), page_size),
@@ -82,15 +82,15 @@ KernelMemory::KernelMemory(const Device& device, const Config& config, const Run
       window_table(device, sequences, config.window + step_tokens - 1, kWindowPage),
       window_layout(layout_of(to_cache_format(*options.kv), window_table)),
       window_cache(device, window_layout) {
-  const KvCacheFormat format = window_layout.format;
+  const NumberFormat format = window_layout.format;
   if (has_kind(config, LayerKind::kCsa)) {
     csa.emplace(device, CompressorKind::kCsa, format, config, sequences, options.max_tokens,
                 kCsaPage);
     index.emplace(device, index_kind(options.index), format, config, sequences, options.max_tokens,
                   kCsaPage);
     indexer.emplace(
-        device, IndexerProblem{.format = options.index == IndexFormat::kFp8 ? IndexerFormat::kFp8
-                                                                            : IndexerFormat::kMxfp4,
+        device, IndexerProblem{.format = options.index == IndexFormat::kFp8 ? NumberFormat::kFp8
+                                                                            : NumberFormat::kMxfp4,
                                .heads = config.index_heads,
                                .topk = config.index_topk,
                                .ratio = compressor_ratio(CompressorKind::kCsa),

@@ -36,7 +36,7 @@ class PageTable {
 
 /// A compressor, its pages, and what it keeps in one layer.
 struct CompressedCache {
-  CompressedCache(const Device& device, CompressorKind kind, KvCacheFormat format,
+  CompressedCache(const Device& device, CompressorKind kind, NumberFormat format,
                   const Config& config, std::int64_t num_sequences, std::int64_t max_tokens,
                   std::int64_t page_size);
 
@@ -70,6 +70,6 @@ class KernelMemory {
   const CompressedCache* entries(LayerKind kind) const noexcept;
 };
 
-KvCacheFormat to_cache_format(KvFormat format) noexcept;
+NumberFormat to_cache_format(KvFormat format) noexcept;
 
 }  // namespace tilewright::model

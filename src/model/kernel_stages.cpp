@@ -47,9 +47,9 @@ std::int64_t product(std::span<const std::int64_t> shape) {
 }
 
 KvPageLayout page_layout(const KvCacheLayout& layout) {
-  const KvFormat format = layout.format == KvCacheFormat::kBf16  ? KvFormat::kBf16
-                          : layout.format == KvCacheFormat::kFp8 ? KvFormat::kFp8
-                                                                 : KvFormat::kNvfp4;
+  const KvFormat format = layout.format == NumberFormat::kBf16  ? KvFormat::kBf16
+                          : layout.format == NumberFormat::kFp8 ? KvFormat::kFp8
+                                                                : KvFormat::kNvfp4;
   return {format, static_cast<std::int32_t>(layout.page_size), layout.page_stride_bytes};
 }
 

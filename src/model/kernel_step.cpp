@@ -97,8 +97,8 @@ KernelStep::KernelStep(const Device& device, const Config& config, const ModelAr
                                        .has_merge = kind != kFirst,
                                        .has_second = kind == kTwoResults || kind == kHeadTwoResults,
                                        .is_head = kind >= kHeadOneResult,
-                                       .f_dtype = numbers.sub_layer,
-                                       .g_dtype = numbers.sub_layer,
+                                       .result_dtype = numbers.sub_layer,
+                                       .second_dtype = numbers.sub_layer,
                                        .iterations = static_cast<int>(config.sinkhorn_iters),
                                        .eps = config.hyper_eps,
                                        .norm_eps = config.norm_eps});

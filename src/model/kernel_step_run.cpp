@@ -19,7 +19,10 @@ const std::int32_t* StepContext::ids() const {
 void KernelStep::run(const StepContext& context, void* workspace) const {
   Call call = {context, workspace};
   const ModelArrays& model = context.model;
-  embedding_.run(model.embed.get(), context.ids(), call.at().streams.get(), context.stream);
+  embedding_.run({.table = model.embed.get(),
+                  .ids = context.ids(),
+                  .streams = call.at().streams.get(),
+                  .stream = context.stream});
   lists(call);
   bool had_two = false;
   for (std::int64_t i = 0; i < config_.num_layers(); ++i) {
@@ -99,11 +102,11 @@ void KernelStep::connect(const Call& call, Connection kind, const HyperArrays& w
   connections_[kind].run({.streams = at.streams.get(),
                           .merged = at.streams.get(),
                           .mix_before = at.mix.get(),
-                          .f = at.result.get(),
-                          .g = at.shared_result.get(),
-                          .fn = weights.fn.get(),
-                          .base = weights.base.get(),
-                          .scale = weights.scale.get(),
+                          .result = at.result.get(),
+                          .second_result = at.shared_result.get(),
+                          .mix_weight = weights.fn.get(),
+                          .mix_bias = weights.base.get(),
+                          .mix_scale = weights.scale.get(),
                           .norm_weight = norm.get(),
                           .mix = at.mix.get(),
                           .out = at.normed.get(),
@@ -116,8 +119,10 @@ void KernelStep::attention(Call& call, std::int64_t i) const {
   const auto idx = static_cast<std::size_t>(i);
   const LayerArrays& arrays = call.arrays(i);
   layers_[idx].input.run(at.normed.get(), at.input.get(), call.workspace, call.stream());
-  q_norm_[idx].run(at.input.get() + arrays.columns.q_a, arrays.q_norm.get(), at.q_a.get(),
-                   call.stream());
+  q_norm_[idx].run({.x = at.input.get() + arrays.columns.q_a,
+                    .weight = arrays.q_norm.get(),
+                    .out = at.q_a.get(),
+                    .stream = call.stream()});
   if (call.tap() != nullptr)
     call.tap()->rows("qr", i, {at.q_a.get(), DType::kBF16, {config_.q_rank}});
   layers_[idx].query.run(at.q_a.get(), at.query.get(), call.workspace, call.stream());
@@ -196,7 +201,7 @@ void KernelStep::run_attention(Call& call, LayerKind kind, SparseAttentionArgume
   const auto run = [&](const SparseAttention& attention, std::size_t workspace,
                        bool& is_scheduled) {
     a.workspace = static_cast<std::uint8_t*>(call.workspace) + workspace;
-    a.keeps_schedule = is_scheduled;
+    a.reuses_schedule = is_scheduled;
     attention.run(a);
     is_scheduled = true;
   };

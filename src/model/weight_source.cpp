@@ -33,7 +33,7 @@ constexpr std::int64_t kFp8BlockRows = 128;
 
 // Rows that share a scale with rows before them become bf16: output groups of fewer than 128 rows.
 bool begins_a_block(const MatrixRows& part) {
-  return weight_format(*part.matrix) != WeightFormat::kFp8 || part.first % kFp8BlockRows == 0;
+  return weight_format(*part.matrix) != NumberFormat::kFp8 || part.first % kFp8BlockRows == 0;
 }
 
 ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::int64_t rows) {
@@ -46,27 +46,27 @@ ConstTensorView rows_of(const ConstTensorView& view, std::int64_t first, std::in
 
 LinearWeightSource quantised(const MatrixRows& part) {
   const Matrix& m = *part.matrix;
-  const WeightFormat format = weight_format(m);
-  const std::int64_t block_rows = format == WeightFormat::kFp8 ? kFp8BlockRows : 1;
+  const NumberFormat format = weight_format(m);
+  const std::int64_t block_rows = format == NumberFormat::kFp8 ? kFp8BlockRows : 1;
   LinearWeightSource source = {.format = format};
   source.values = rows_of(m.codes, part.first, part.rows);
   source.scales =
       rows_of(m.scales, part.first / block_rows, (part.rows + block_rows - 1) / block_rows);
-  if (format == WeightFormat::kNvfp4) source.global_scale = m.tensor_scale;
+  if (format == NumberFormat::kNvfp4) source.global_scale = m.tensor_scale;
   return source;
 }
 
 }  // namespace
 
-WeightFormat weight_format(const Matrix& matrix) {
-  if (matrix.format.starts_with("fp8_128x128")) return WeightFormat::kFp8;
-  if (matrix.format.starts_with("mxfp4")) return WeightFormat::kMxfp4;
-  if (matrix.format == "nvfp4") return WeightFormat::kNvfp4;
-  return WeightFormat::kBf16;
+NumberFormat weight_format(const Matrix& matrix) {
+  if (matrix.format.starts_with("fp8_128x128")) return NumberFormat::kFp8;
+  if (matrix.format.starts_with("mxfp4")) return NumberFormat::kMxfp4;
+  if (matrix.format == "nvfp4") return NumberFormat::kNvfp4;
+  return NumberFormat::kBf16;
 }
 
 bool can_stack(const Matrix& matrix) {
-  return weight_format(matrix) == WeightFormat::kBf16;
+  return weight_format(matrix) == NumberFormat::kBf16;
 }
 
 WeightSource weight_source(std::span<const MatrixRows> parts) {
@@ -80,7 +80,7 @@ WeightSource weight_source(std::span<const MatrixRows> parts) {
     append_bf16(result.values, part);
     rows += stacked_rows(part.rows);
   }
-  result.source = {.format = WeightFormat::kBf16};
+  result.source = {.format = NumberFormat::kBf16};
   result.source.values = contiguous_view(static_cast<const void*>(result.values.data()),
                                          DType::kBF16, {rows, parts[0].matrix->cols});
   return result;

@@ -32,7 +32,7 @@ struct WeightSource {
 };
 
 /// bf16, fp8, mxfp4 or nvfp4 as they are; everything else in bf16.
-WeightFormat weight_format(const Matrix& matrix);
+NumberFormat weight_format(const Matrix& matrix);
 /// Whether a matrix can stand below another in one weight: only plain ones do.
 bool can_stack(const Matrix& matrix);
 

@@ -38,15 +38,15 @@ int64_t num_blocks(const AttentionPrepareParams& p) {
 }
 
 int64_t num_scales(const AttentionPrepareParams& p) {
-  if (p.scales == Fp8ScaleKind::kTensor) return 1;
-  if (p.scales == Fp8ScaleKind::kHead) return p.batch * p.kv_heads;
+  if (p.scales == ScaleSharing::kTensor) return 1;
+  if (p.scales == ScaleSharing::kHead) return p.batch * p.kv_heads;
   return p.batch * p.heads * num_blocks(p);
 }
 
 // Index of the factor of a row of a sequence.
 int64_t scale_index(const AttentionPrepareParams& p, int64_t b, int64_t row, int64_t head) {
-  if (p.scales == Fp8ScaleKind::kTensor) return 0;
-  if (p.scales == Fp8ScaleKind::kHead) return b * p.kv_heads + head / (p.heads / p.kv_heads);
+  if (p.scales == ScaleSharing::kTensor) return 0;
+  if (p.scales == ScaleSharing::kHead) return b * p.kv_heads + head / (p.heads / p.kv_heads);
   return (b * p.heads + head) * num_blocks(p) + row / p.block_rows;
 }
 
@@ -64,7 +64,7 @@ void check(const AttentionPrepareParams& p, size_t elems) {
     require_shape("prepare", "cu_seqlens", p.cu_seqlens.size(), "[batch + 1]", {p.batch + 1});
   require_shape("prepare", "x", elems, "[rows, heads, head_dim]",
                 {total_rows(p), p.heads, p.head_dim});
-  if (p.scales == Fp8ScaleKind::kBlock) require_at_least("prepare", "block_rows", p.block_rows, 1);
+  if (p.scales == ScaleSharing::kBlock) require_at_least("prepare", "block_rows", p.block_rows, 1);
   if (p.is_rotated) {
     require_shape("prepare", "signs", p.signs.size(), "[head_dim]", {p.head_dim});
     require(std::has_single_bit(static_cast<uint64_t>(p.head_dim)), kInvalid,
@@ -181,7 +181,7 @@ Fp8Operand prepare_attention_operand(const AttentionPrepareParams& p, std::span<
       out.codes[i] = std::isnan(most) ? 0 : static_cast<uint8_t>(encode(kE4m3, values[i] * up));
     }
   });
-  if (p.scales != Fp8ScaleKind::kBlock) return out;
+  if (p.scales != ScaleSharing::kBlock) return out;
   const int64_t of_kv_head = p.heads / p.kv_heads * num_blocks(p);
   for (int64_t i = 0; i < p.batch * p.kv_heads; ++i) {
     float most = 0;

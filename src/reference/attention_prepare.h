@@ -2,14 +2,13 @@
 // transform, scales, codes, values transposed and permuted. Also the way back.
 #pragma once
 
+#include "tilewright/format.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace tilewright::reference {
-
-/// What shares a factor.
-enum class Fp8ScaleKind { kTensor, kHead, kBlock };
 
 /// Pairs of elements that RoPE turns, of the first rotary_dim of a head: neighbours 2i and 2i + 1,
 /// or i and i + rotary_dim / 2.
@@ -23,7 +22,7 @@ struct AttentionPrepareParams {
   int64_t rows = 0;                          ///< of every sequence; of the longest if packed
   int64_t head_dim = 0;                      ///< a power of two if rotated
   std::span<const int32_t> cu_seqlens = {};  ///< [batch + 1] first rows of packed sequences
-  Fp8ScaleKind scales = Fp8ScaleKind::kTensor;
+  ScaleSharing scales = ScaleSharing::kTensor;
   int64_t block_rows = 0;        ///< kBlock: rows of a sequence that share a factor
   float least_amax = 0x1p-100f;  ///< more: of elements that share a factor but are not in x
   bool has_pow2_scales = false;  ///< amax is raised to a power of two

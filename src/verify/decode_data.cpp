@@ -108,10 +108,10 @@ std::vector<double> cache_rows(const DecodeData& data, std::int64_t batch_idx, s
   const FormatSpec& format = decode_format(p.kv_dtype);
   std::vector<double> x;
   for (std::int64_t key = 0; key < data.lengths[static_cast<std::size_t>(batch_idx)]; ++key) {
-    std::int64_t at = batch_idx * p.cache_strides.page + key * row;
+    std::int64_t at = batch_idx * p.cache_strides.batch + key * row;
     if (p.page_size > 0) {
       const std::int64_t entry = batch_idx * p.table_stride + key / p.page_size;
-      at = data.table[static_cast<std::size_t>(entry)] * p.cache_strides.page +
+      at = data.table[static_cast<std::size_t>(entry)] * p.cache_strides.batch +
            key % p.page_size * row;
     }
     for (std::int64_t i = 0; i < row; ++i) {
@@ -153,7 +153,7 @@ reference::AttentionRow bound_of(const DecodeData& data, std::int64_t batch_idx,
 }  // namespace
 
 std::int64_t DecodeData::cache_elems() const {
-  return (problem.page_size > 0 ? problem.num_pages : problem.batch) * problem.cache_strides.page;
+  return (problem.page_size > 0 ? problem.num_pages : problem.batch) * problem.cache_strides.batch;
 }
 
 std::int64_t DecodeData::total(std::int64_t batch_idx) const {

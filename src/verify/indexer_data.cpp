@@ -21,15 +21,15 @@ namespace {
 constexpr std::int64_t kDistinctKeys = 1021;  // of a cache; the others are copies
 constexpr std::int64_t kRopePositions = 4096;
 
-const BlockFormat& index_block_format(IndexerFormat format) {
-  return block_format_by_name(format == IndexerFormat::kFp8 ? "fp8_1x128_ue8m0" : "mxfp4_ceil");
+const BlockFormat& index_block_format(NumberFormat format) {
+  return block_format_by_name(format == NumberFormat::kFp8 ? "fp8_1x128_ue8m0" : "mxfp4_ceil");
 }
 
 struct EncodedKey {
   std::vector<std::uint8_t> codes, scales;
 };
 
-EncodedKey encode_index_key(IndexerFormat format, std::span<const double> numbers,
+EncodedKey encode_index_key(NumberFormat format, std::span<const double> numbers,
                             std::vector<float>& values) {
   const BlockFormat& block = index_block_format(format);
   const std::vector<float> row(numbers.begin(), numbers.end());
@@ -37,7 +37,7 @@ EncodedKey encode_index_key(IndexerFormat format, std::span<const double> number
   const std::vector<float> back = dequantize(block, tensor);
   values.insert(values.end(), back.begin(), back.end());
   EncodedKey key = {tensor.codes, tensor.scales};
-  if (format == IndexerFormat::kFp8) {  // stored as fp32
+  if (format == NumberFormat::kFp8) {  // stored as fp32
     const auto scale = static_cast<float>(decode(kUe8m0, tensor.scales[0]));
     key.scales.resize(sizeof scale);
     std::memcpy(key.scales.data(), &scale, sizeof scale);
@@ -169,7 +169,7 @@ IndexData draw_index(const IndexShape& shape, std::size_t cache_bytes, std::size
   IndexData data;
   data.shape = shape;
   const IndexFormat format =
-      shape.format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+      shape.format == NumberFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
   data.layout = {format, static_cast<std::int32_t>(shape.key_page),
                  index_default_page_stride(format, shape.key_page)};
   const std::int64_t used = shape.batch * data.key_blocks();

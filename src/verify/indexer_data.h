@@ -20,7 +20,7 @@ struct IndexShape {
   /// How many keys a token sees: all, a drawn number, or those before it in a prompt.
   enum class Lengths { kFull, kDrawn, kCausal };
 
-  IndexerFormat format = IndexerFormat::kFp8;
+  NumberFormat format = NumberFormat::kFp8;
   std::int64_t batch = 2, q_len = 1, heads = 64, keys = 256, topk = 512;
   std::int64_t key_page = 64, row_page = 64;
   Lengths lengths = Lengths::kFull;

@@ -95,7 +95,7 @@ std::vector<double> IndexOperands::found_query(std::int64_t token) const {
   const IndexerResults results = indexer_.results(arguments(0));
   const std::int64_t heads = data_.shape.heads;
   std::vector<double> values;
-  if (data_.shape.format == IndexerFormat::kFp8) {
+  if (data_.shape.format == NumberFormat::kFp8) {
     const auto* const from =
         static_cast<const std::uint8_t*>(results.codes) + token * heads * kIndexDims;
     for (const std::uint8_t code : read_part<std::uint8_t>(workspace_, from, heads * kIndexDims))
@@ -132,7 +132,7 @@ std::vector<double> IndexOperands::exact_query(std::int64_t token) const {
   const auto rotated = reference::rope(
       {.tokens = 1, .heads = heads, .head_dim = kIndexDims, .rotary_dim = kIndexRopeDims}, x,
       positions, reference::yarn_frequencies(kIndexRopeDims, 160000));
-  const bool is_fp8 = data_.shape.format == IndexerFormat::kFp8;
+  const bool is_fp8 = data_.shape.format == NumberFormat::kFp8;
   const BlockFormat& block = block_format_by_name(is_fp8 ? "fp8_1x128_ue8m0" : "mxfp4_ceil");
   if (!is_fp8) return reference::indexer_transform(kIndexDims, rotated, true, &block);
   const auto plain = reference::indexer_transform(kIndexDims, rotated, true);

@@ -75,7 +75,7 @@ DeepGemmPeer::~DeepGemmPeer() {
 }
 
 std::string DeepGemmPeer::obstacle(const IndexShape& shape) {
-  if (shape.format != IndexerFormat::kFp8) return "has FP8 alone on Hopper";
+  if (shape.format != NumberFormat::kFp8) return "has FP8 alone on Hopper";
   if (shape.heads != 64 && shape.heads != 32) return "has 32 or 64 heads";
   if (shape.batch > 1 && shape.key_page != kPeerPage) return "has pages of 64 keys";
   if (shape.batch > 1 && shape.q_len > 2) return "has up to two tokens a sequence";

@@ -32,7 +32,7 @@ reference::StoredWeight row_of(const ops::HostWeight& w, std::int64_t j) {
   }
   row.global_scale = static_cast<double>(w.global_scale);
   if (!w.scales.empty())
-    row.largest_scale = decode(w.format == WeightFormat::kNvfp4 ? kUe4m3 : kUe8m0, w.largest_scale);
+    row.largest_scale = decode(w.format == NumberFormat::kNvfp4 ? kUe4m3 : kUe8m0, w.largest_scale);
   return row;
 }
 
@@ -140,7 +140,7 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
   report.rows = rows;
   const auto dequantised = [&](std::int64_t j) { return reference::dequantize(row_of(host, j)); };
   if (is_fp8) {
-    const bool has_blocks = plan.problem.activation_scales == ActivationScales::kBlock128;
+    const bool has_blocks = plan.problem.activation_scales == ScaleSharing::kBlock;
     const std::vector<double> rounded =
         reference::round_to_fp8(some, rows, k, has_blocks ? ops::kFp8Block : 0);
     report.same = Comparison("e4m3 operands", arithmetic, true)

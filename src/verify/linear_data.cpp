@@ -64,9 +64,9 @@ LinearWeightData load_quantised(const SafetensorsModel& file, const std::string&
   copy_tensor(file, name, data.values, source.values);
   copy_tensor(file, find_scale(file, stem), data.scales, source.scales);
   if (source.values.dtype == DType::kF8_E4M3) {
-    source.format = WeightFormat::kFp8;
+    source.format = NumberFormat::kFp8;
   } else if (source.scales.dtype == DType::kF8_E4M3) {
-    source.format = WeightFormat::kNvfp4;
+    source.format = NumberFormat::kNvfp4;
     if (file.contains(stem + "_scale_2"))
       source.global_scale = read_factor(file, stem + "_scale_2");
     if (file.contains(stem + "_global_scale")) {
@@ -74,7 +74,7 @@ LinearWeightData load_quantised(const SafetensorsModel& file, const std::string&
       source.is_global_scale_reciprocal = true;
     }
   } else {
-    source.format = WeightFormat::kMxfp4;
+    source.format = NumberFormat::kMxfp4;
   }
   set_shape(data);
   return data;
@@ -90,13 +90,13 @@ std::vector<float> draw_normal_floats(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-LinearWeightData quantise_weight(WeightFormat format, std::vector<float> weights, std::int64_t n,
+LinearWeightData quantise_weight(NumberFormat format, std::vector<float> weights, std::int64_t n,
                                  std::int64_t k) {
   LinearWeightData data;
   data.n = n;
   data.k = k;
   data.source.format = format;
-  if (format == WeightFormat::kBf16) {
+  if (format == NumberFormat::kBf16) {
     for (const float x : weights) {
       const std::uint32_t code = encode(kBf16, static_cast<double>(x));
       data.values.push_back(static_cast<std::uint8_t>(code));
@@ -104,7 +104,7 @@ LinearWeightData quantise_weight(WeightFormat format, std::vector<float> weights
     }
     data.source.values = view_of(data.values, DType::kBF16, {n, k});
   } else {
-    const bool is_fp8 = format == WeightFormat::kFp8, is_nvfp4 = format == WeightFormat::kNvfp4;
+    const bool is_fp8 = format == NumberFormat::kFp8, is_nvfp4 = format == NumberFormat::kNvfp4;
     const BlockFormat& block = is_fp8 ? kFp8Block128x128 : is_nvfp4 ? kNvfp4 : kMxfp4;
     const QuantizedTensor q = quantize(block, weights, n, k);
     data.scales = q.scales;
@@ -131,7 +131,7 @@ LinearWeightData quantise_weight(WeightFormat format, std::vector<float> weights
 }
 
 LinearWeightData load_weight(const SafetensorsModel& file, const std::string& name,
-                             WeightFormat format) {
+                             NumberFormat format) {
   if (!file.contains(name) && file.contains(name + "_packed"))
     return load_quantised(file, name + "_packed", name);
   const ConstTensorView view = file.tensor(name);
@@ -142,7 +142,7 @@ LinearWeightData load_weight(const SafetensorsModel& file, const std::string& na
 }
 
 LinearWeightData load_weight(const std::string& path, const std::string& name,
-                             WeightFormat format) {
+                             NumberFormat format) {
   LinearWeightData data = load_weight(SafetensorsModel(path), name, format);
   data.origin = path + ": " + name;
   return data;

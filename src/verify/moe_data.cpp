@@ -78,13 +78,13 @@ MoeShape find_moe_shape(const std::string& name) {
   return own;
 }
 
-DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k)
+DrawnWeight::DrawnWeight(std::uint64_t seed, NumberFormat format, std::int64_t n, std::int64_t k)
     : format_(format), n_(n), k_(k) {
   const double unit = 1 / std::sqrt(static_cast<double>(k));
   const auto exponent = static_cast<int>(std::lround(std::log2(unit)));
   const auto plain = [](std::uint8_t b) { return b; };
   switch (format) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       values_.resize(static_cast<std::size_t>(2 * n * k));
       {
         const auto bytes = draw_moe_bytes(seed, n * k, plain);
@@ -94,7 +94,7 @@ DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n
         }
       }
       return;
-    case WeightFormat::kFp8:
+    case NumberFormat::kFp8:
       // Exponent fields 4 to 7: magnitudes 1/8 to 2.
       values_ = draw_moe_bytes(seed, n * k, [](std::uint8_t b) {
         return static_cast<std::uint8_t>((b & 0x80) | (0x20 + (b & 0x1f)));
@@ -102,13 +102,13 @@ DrawnWeight::DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n
       for (std::int64_t i = 0; i < ceil_div(n, 128) * ceil_div(k, 128); ++i)
         block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 5) / 8)));
       return;
-    case WeightFormat::kMxfp4:
+    case NumberFormat::kMxfp4:
       values_ = draw_moe_bytes(seed, n * k / 2, plain);
       scales_ = draw_moe_bytes(seed + 1, n * k / 32, [&](std::uint8_t b) {
         return static_cast<std::uint8_t>(127 + exponent - 1 - b % 4);
       });
       return;
-    case WeightFormat::kNvfp4:
+    case NumberFormat::kNvfp4:
       values_ = draw_moe_bytes(seed, n * k / 2, plain);
       // 8 to 60
       scales_ = draw_moe_bytes(seed + 1, n * k / 16, [](std::uint8_t b) {
@@ -124,18 +124,18 @@ LinearWeightSource DrawnWeight::source() const {
   };
   LinearWeightSource s = {.format = format_};
   switch (format_) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       s.values = view(values_, DType::kBF16, n_, k_);
       break;
-    case WeightFormat::kFp8:
+    case NumberFormat::kFp8:
       s.values = view(values_, DType::kF8_E4M3, n_, k_);
       s.scales = view(block_scales_, DType::kF32, ceil_div(n_, 128), ceil_div(k_, 128));
       break;
-    case WeightFormat::kMxfp4:
+    case NumberFormat::kMxfp4:
       s.values = view(values_, DType::kU8, n_, k_ / 2);
       s.scales = view(scales_, DType::kF8_E8M0, n_, k_ / 32);
       break;
-    case WeightFormat::kNvfp4:
+    case NumberFormat::kNvfp4:
       s.values = view(values_, DType::kU8, n_, k_ / 2);
       s.scales = view(scales_, DType::kF8_E4M3, n_, k_ / 16);
       s.global_scale = global_;
@@ -144,7 +144,7 @@ LinearWeightSource DrawnWeight::source() const {
 }
 
 std::vector<float> DrawnWeight::numbers() const {
-  const bool is_nvfp4 = format_ == WeightFormat::kNvfp4;
+  const bool is_nvfp4 = format_ == NumberFormat::kNvfp4;
   std::array<float, 16> of_code;
   std::array<float, 256> of_scale, of_fp8;
   for (std::uint32_t c = 0; c < 16; ++c) of_code[c] = static_cast<float>(decode(kE2m1, c));
@@ -160,11 +160,11 @@ std::vector<float> DrawnWeight::numbers() const {
     for (std::int64_t i = first * k_; i < last * k_; ++i) {
       const auto at = static_cast<std::size_t>(i);
       float& x = out[at];
-      if (format_ == WeightFormat::kBf16) {
+      if (format_ == NumberFormat::kBf16) {
         std::uint16_t code;
         std::memcpy(&code, &values_[2 * at], 2);
         x = std::bit_cast<float>(std::uint32_t{code} << 16);
-      } else if (format_ == WeightFormat::kFp8) {
+      } else if (format_ == NumberFormat::kFp8) {
         const std::int64_t block = i / k_ / 128 * ceil_div(k_, 128) + i % k_ / 128;
         x = of_fp8[values_[at]] * block_scales_[static_cast<std::size_t>(block)];
       } else {
@@ -176,7 +176,7 @@ std::vector<float> DrawnWeight::numbers() const {
   return out;
 }
 
-MoeExperts::MoeExperts(const MoeShape& shape, WeightFormat format, std::int64_t distinct)
+MoeExperts::MoeExperts(const MoeShape& shape, NumberFormat format, std::int64_t distinct)
     : shape_(shape),
       distinct_(static_cast<std::size_t>(std::clamp<std::int64_t>(distinct, 1, shape.experts))) {
   const std::size_t count = distinct_ + (shape.has_shared ? 1 : 0);

@@ -27,13 +27,13 @@ MoeShape find_moe_shape(const std::string& name);
 /// One random matrix in a checkpoint's format, weights of about 1 / sqrt(k).
 class DrawnWeight {
  public:
-  DrawnWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k);
+  DrawnWeight(std::uint64_t seed, NumberFormat format, std::int64_t n, std::int64_t k);
   LinearWeightSource source() const;
   /// [n, k], exactly what the format stands for.
   std::vector<float> numbers() const;
 
  private:
-  WeightFormat format_;
+  NumberFormat format_;
   std::int64_t n_, k_;
   std::vector<std::uint8_t> values_, scales_;
   std::vector<float> block_scales_;
@@ -43,7 +43,7 @@ class DrawnWeight {
 /// Experts e and e + distinct are the same.
 class MoeExperts {
  public:
-  MoeExperts(const MoeShape& shape, WeightFormat format, std::int64_t distinct);
+  MoeExperts(const MoeShape& shape, NumberFormat format, std::int64_t distinct);
   MoeWeightsSource source() const;
   const MoeShape& shape() const noexcept { return shape_; }
 

@@ -27,14 +27,14 @@ using nlohmann::json;
 
 // Values of 4 or 8 bits stay as they are; others are rounded to `format`.
 LinearWeightData load_expert_projection(const SafetensorsModel& model, const std::string& name,
-                                        WeightFormat format) {
+                                        NumberFormat format) {
   LinearWeightData data = load_weight(model, name, format);
   data.original.clear();
   return data;
 }
 
 void load_layer_expert(const SafetensorsModel& model, const std::string& prefix,
-                       WeightFormat format, MoeLayer& layer) {
+                       NumberFormat format, MoeLayer& layer) {
   layer.gate.push_back(load_expert_projection(model, prefix + ".w1.weight", format));
   layer.up.push_back(load_expert_projection(model, prefix + ".w3.weight", format));
   layer.down.push_back(load_expert_projection(model, prefix + ".w2.weight", format));
@@ -67,7 +67,7 @@ void read_layer_config(const std::filesystem::path& file, MoeLayer& layer) {
 
 // All projections of the experts [begin, end) have this format.
 void require_one_format(const MoeLayer& layer, std::size_t begin, std::size_t end,
-                        WeightFormat format) {
+                        NumberFormat format) {
   for (std::size_t e = begin; e < end; ++e) {
     for (const LinearWeightData* data : {&layer.gate[e], &layer.up[e], &layer.down[e]})
       require(data->source.format == format, ErrorKind::kUnsupported,
@@ -80,7 +80,7 @@ void require_one_format(const MoeLayer& layer, std::size_t begin, std::size_t en
 // A shared expert in a format of its own is a layer of its own, as the model runs it.
 bool keeps_shared_expert(MoeLayer& layer, bool has_shared) {
   if (!has_shared) return false;
-  const WeightFormat format = layer.gate[0].source.format, own = layer.gate.back().source.format;
+  const NumberFormat format = layer.gate[0].source.format, own = layer.gate.back().source.format;
   require_one_format(layer, layer.gate.size() - 1, layer.gate.size(), own);
   if (own == format) return true;
   layer.gate.pop_back();
@@ -91,7 +91,7 @@ bool keeps_shared_expert(MoeLayer& layer, bool has_shared) {
 }
 
 void finish_moe_layer(MoeLayer& layer, bool has_shared) {
-  const WeightFormat format = layer.gate[0].source.format;
+  const NumberFormat format = layer.gate[0].source.format;
   const bool keeps_shared = keeps_shared_expert(layer, has_shared);
   require_one_format(layer, 0, layer.gate.size(), format);
   layer.info = {.format = format,
@@ -103,7 +103,7 @@ void finish_moe_layer(MoeLayer& layer, bool has_shared) {
 
 MoeLayer load_layer_file(const MoeLayerSource& source) {
   const SafetensorsModel model(source.file);
-  const WeightFormat format = weight_format_from_string(source.format);
+  const NumberFormat format = parse_number_format(source.format);
   const std::string prefix = fmt::format("layers.{}.ffn", source.layer);
   MoeLayer layer;
   layer.name = fmt::format("{}: {}", source.file, prefix);
@@ -129,7 +129,7 @@ MoeLayer describe_drawn_layer(const MoeLayerSource& source) {
   MoeLayer layer;
   layer.name = "N(0, 1/k), " + source.shape;
   layer.topk = shape.topk;
-  layer.info = {.format = weight_format_from_string(source.format),
+  layer.info = {.format = parse_number_format(source.format),
                 .experts = shape.experts,
                 .hidden = shape.hidden,
                 .inter = shape.inter};
@@ -171,7 +171,7 @@ void append_stored_numbers(const LinearWeightData& data, std::vector<double>& ou
   reference::StoredWeight stored = {
       .format = to_string(data.source.format), .n = data.n, .k = data.k, .values = data.values};
   std::vector<float> block_scales;
-  if (data.source.format == WeightFormat::kFp8) {
+  if (data.source.format == NumberFormat::kFp8) {
     block_scales = fp8_scales(data);
     stored.block_scales = block_scales;
   } else {

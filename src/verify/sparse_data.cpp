@@ -118,7 +118,7 @@ void fill_pages(SparseListData& data, std::uint64_t seed) {
   }
 }
 
-SparseListData draw_sparse_list(const SparseShape& shape, KvCacheFormat format, std::int64_t topk,
+SparseListData draw_sparse_list(const SparseShape& shape, NumberFormat format, std::int64_t topk,
                                 std::int64_t page, std::int64_t batch, std::size_t sets,
                                 std::uint64_t seed) {
   SparseListData data;
@@ -197,9 +197,9 @@ std::vector<std::string> sparse_shape_names() {
   return names;
 }
 
-SparseData draw_sparse(const SparseShape& shape, KvCacheFormat format, std::int64_t batch,
+SparseData draw_sparse(const SparseShape& shape, NumberFormat format, std::int64_t batch,
                        std::size_t sets, std::uint64_t seed) {
-  if (shape.is_prefill) format = KvCacheFormat::kBf16;
+  if (shape.is_prefill) format = NumberFormat::kBf16;
   SparseData data;
   data.window = draw_sparse_list(shape, format, shape.window, shape.window_page, batch, sets, seed);
   data.compressed = draw_sparse_list(shape, format, shape.compressed, shape.compressed_page, batch,

@@ -54,7 +54,7 @@ struct SparseData {
 };
 
 /// `sets` lists for each cache, each over the whole cache.
-SparseData draw_sparse(const SparseShape& shape, KvCacheFormat format, std::int64_t batch,
+SparseData draw_sparse(const SparseShape& shape, NumberFormat format, std::int64_t batch,
                        std::size_t sets, std::uint64_t seed);
 
 /// Tensors of a safetensors file: q [batch, q_len, heads, 512] (or [queries, heads, 512], q_len 1);
@@ -62,7 +62,7 @@ SparseData draw_sparse(const SparseShape& shape, KvCacheFormat format, std::int6
 /// I16, I32 or I64; optionally window.lengths [batch] or [batch, q_len] and the same for
 /// compressed; optionally sink [heads]. One set of lists.
 /// Errors   InvalidArgument naming the tensor; as SafetensorsFile
-SparseData load_sparse(const std::string& file, KvCacheFormat format, std::int64_t page_size);
+SparseData load_sparse(const std::string& file, NumberFormat format, std::int64_t page_size);
 
 /// FlashMLA's measures: out within abs 1e-3 or rel 2.01 / 128 of the truth, 1 - 2 xy / (xx + yy) at
 /// most 5e-6 (prefill: 8e-4, 3.01 / 128, 7e-6); lse within abs 1e-6 or rel 8.01 / 65536 (2.01).

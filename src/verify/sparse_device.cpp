@@ -195,10 +195,10 @@ FlashMlaPeer::~FlashMlaPeer() {
 }
 
 std::string FlashMlaPeer::obstacle(const SparseAttentionProblem& p) {
-  const bool is_prefill = p.window.cache.format == KvCacheFormat::kBf16;
+  const bool is_prefill = p.window.cache.format == NumberFormat::kBf16;
   if (is_prefill && (p.compressed.topk > 0 || p.window.topk % 128 != 0 || p.batch != 1))
     return "does prefill over one list of a multiple of 128 rows";
-  if (p.window.cache.format == KvCacheFormat::kNvfp4) return "has no nvfp4 cache";
+  if (p.window.cache.format == NumberFormat::kNvfp4) return "has no nvfp4 cache";
   if (p.window.topk % 64 != 0 || p.compressed.topk % 64 != 0)
     return "wants lists of multiples of 64";
   return {};
@@ -209,7 +209,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
   SparseOperands operands(device, data);
   const SparseAttentionProblem& p = data.problem;
   json log = {{"kernel", given.problem.heads < 64 ? "FlashMLA padded" : "FlashMLA"}};
-  if (p.window.cache.format == KvCacheFormat::kBf16) {
+  if (p.window.cache.format == NumberFormat::kBf16) {
     require(prefill_ != nullptr, ErrorKind::kUnsupported, "the library has no flashmla_prefill");
     const Buffer maxima(device.internal(), sparse_row_count(data) * 4);
     const auto run = [&](std::size_t set) {

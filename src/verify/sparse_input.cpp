@@ -54,7 +54,7 @@ void fill_sparse_cache(const HostTensor& rows, const std::string& name, SparseLi
 }
 
 SparseListData load_sparse_list(const SafetensorsFile& file, const std::string& name,
-                                KvCacheFormat format, std::int64_t page_size,
+                                NumberFormat format, std::int64_t page_size,
                                 const SparseAttentionProblem& p) {
   SparseListData data;
   if (!file.contains(name + ".rows")) return data;
@@ -83,7 +83,7 @@ SparseListData load_sparse_list(const SafetensorsFile& file, const std::string& 
 
 }  // namespace
 
-SparseData load_sparse(const std::string& path, KvCacheFormat format, std::int64_t page_size) {
+SparseData load_sparse(const std::string& path, NumberFormat format, std::int64_t page_size) {
   const SafetensorsFile file(path);
   const HostTensor q(file.tensor("q"));
   const std::vector<std::int64_t>& shape = q.shape();

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Fp8Check, testing::Values("k7", "k8"),
 
 // Rows are computed part by part; here the same from whole tensors.
 struct Rounding {
-  Fp8ScaleKind scales;
+  ScaleSharing scales;
   bool is_rotated, is_packed;
 };
 
@@ -138,9 +138,9 @@ TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
         .rows = i == 0 ? p.q_len : p.kv_len,
         .head_dim = p.head_dim,
         .cu_seqlens = i == 0 ? data.cu_q : data.cu_kv,
-        .scales = static_cast<reference::Fp8ScaleKind>(scales),
+        .scales = scales,
         .block_rows = i == 0 ? 64 : 128,
-        .has_pow2_scales = i == 2 && scales == Fp8ScaleKind::kBlock,
+        .has_pow2_scales = i == 2 && scales == ScaleSharing::kBlock,
         .is_rotated = is_rotated && i < 2,
         .signs = signs};
     const std::int64_t rows =
@@ -183,12 +183,12 @@ std::string name_of(const Rounding& r) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Roundings, Fp8Rows,
-                         testing::Values(Rounding{Fp8ScaleKind::kTensor, false, false},
-                                         Rounding{Fp8ScaleKind::kTensor, true, true},
-                                         Rounding{Fp8ScaleKind::kHead, true, false},
-                                         Rounding{Fp8ScaleKind::kHead, false, true},
-                                         Rounding{Fp8ScaleKind::kBlock, true, false},
-                                         Rounding{Fp8ScaleKind::kBlock, false, true}),
+                         testing::Values(Rounding{ScaleSharing::kTensor, false, false},
+                                         Rounding{ScaleSharing::kTensor, true, true},
+                                         Rounding{ScaleSharing::kHead, true, false},
+                                         Rounding{ScaleSharing::kHead, false, true},
+                                         Rounding{ScaleSharing::kBlock, true, false},
+                                         Rounding{ScaleSharing::kBlock, false, true}),
                          [](const auto& rounding) { return name_of(rounding.param); });
 
 }  // namespace

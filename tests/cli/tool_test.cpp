@@ -174,5 +174,19 @@ TEST(Tool, DemoReportsAndWritesThePictures) {
   EXPECT_TRUE(std::filesystem::exists(out + "/index.html"));
 }
 
+TEST(Tool, FormerWordsAreRefusedWithTheRightOnes) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"eval nothing --index fp4", "--index: fp4 is called mxfp4"},
+      {"attention --accumulation one", "--accumulation: one is called one_level"},
+      {"attention --accumulation two", "--accumulation: two is called two_level"},
+      {"linear --activation-scales 128", "--activation-scales: 128 is called block"},
+      {"linear --activation-scales 64", "--activation-scales: 64 not in {auto,row,block}"}};
+  for (const auto& [arguments, message] : cases) {
+    const Outcome result = run_tool(arguments);
+    EXPECT_NE(result.status, 0) << arguments;
+    EXPECT_THAT(result.err, testing::HasSubstr(message));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

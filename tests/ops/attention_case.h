@@ -20,14 +20,14 @@ using device::Buffer;
 /// A tensor as [batch, row, head, head_dim] in memory with strides; what lies between is NaN.
 struct StridedTensor {
   std::int64_t batch, rows, heads, head_dim;
-  AttentionProblem::Strides strides;
+  Strides strides;
 
-  AttentionProblem::Strides resolved() const {
+  Strides resolved() const {
     if (strides.batch != 0 || strides.row != 0 || strides.head != 0) return strides;
     return {rows * heads * head_dim, heads * head_dim, head_dim};
   }
   std::int64_t offset(std::int64_t i) const {
-    const AttentionProblem::Strides s = resolved();
+    const Strides s = resolved();
     const std::int64_t dim = i % head_dim, head = i / head_dim % heads;
     const std::int64_t row = i / head_dim / heads % rows, b = i / head_dim / heads / rows;
     return b * s.batch + row * s.row + head * s.head + dim;

@@ -116,12 +116,12 @@ class DecodeRun {
         p_.page_size > 0 ? table_[static_cast<std::size_t>(b * p_.table_stride + key / page_rows())]
                          : b;
     const std::int64_t slot = p_.page_size > 0 ? key % page_rows() : key;
-    return static_cast<std::size_t>(page * p_.cache_strides.page + slot * p_.cache_strides.row +
+    return static_cast<std::size_t>(page * p_.cache_strides.batch + slot * p_.cache_strides.row +
                                     head * p_.cache_strides.head);
   }
   double descale(const std::vector<double>& of, std::int64_t b, std::int64_t head) const {
-    if (p_.descale == DecodeDescale::kNone) return 1;
-    return of[p_.descale == DecodeDescale::kPerTensor
+    if (p_.descale == ScaleSharing::kNone) return 1;
+    return of[p_.descale == ScaleSharing::kTensor
                   ? 0
                   : static_cast<std::size_t>(b * p_.kv_heads + head)];
   }
@@ -188,7 +188,7 @@ class DecodeRun {
   // What no query sees is NaN.
   void draw_caches(Numbers numbers) {
     const std::int64_t pages = p_.page_size > 0 ? p_.num_pages : p_.batch;
-    const std::int64_t last = std::max<std::int64_t>(pages - 1, 0) * p_.cache_strides.page +
+    const std::int64_t last = std::max<std::int64_t>(pages - 1, 0) * p_.cache_strides.batch +
                               std::max<std::int64_t>(page_rows() - 1, 0) * p_.cache_strides.row +
                               (p_.kv_heads - 1) * p_.cache_strides.head + p_.head_dim;
     k_codes_.assign(static_cast<std::size_t>(last) * elem_bytes(), 0xff);

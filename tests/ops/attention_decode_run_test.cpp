@@ -196,7 +196,7 @@ TEST_P(AttentionDecodeRunTest, OptionsCrossed) {
           p.dtype = types.dtype, p.kv_dtype = types.kv_dtype, p.head_dim = head_dim;
           p.kernel = kernel, p.q_len = 3, p.has_sink = true, p.window_left = 90;
           p.softcap = 2, p.scale = 0.3;
-          if (types.kv_dtype == DType::kF8_E4M3) p.descale = DecodeDescale::kPerHead;
+          if (types.kv_dtype == DType::kF8_E4M3) p.descale = ScaleSharing::kHead;
         });
         check(head_dim == 128 ? paged(c, 16) : c);
       }
@@ -204,7 +204,7 @@ TEST_P(AttentionDecodeRunTest, OptionsCrossed) {
   }
 }
 TEST_P(AttentionDecodeRunTest, NewTokensOfDescaledCodes) {
-  for (const DecodeDescale descale : {DecodeDescale::kPerTensor, DecodeDescale::kPerHead}) {
+  for (const ScaleSharing descale : {ScaleSharing::kTensor, ScaleSharing::kHead}) {
     for (const std::int64_t head_dim : {64, 256}) {
       check(paged(with(kSmall,
                        [&](AttentionDecodeProblem& p) {
@@ -217,7 +217,7 @@ TEST_P(AttentionDecodeRunTest, NewTokensOfDescaledCodes) {
   }
 }
 TEST_P(AttentionDecodeRunTest, DescaledCodes) {
-  for (const DecodeDescale descale : {DecodeDescale::kPerTensor, DecodeDescale::kPerHead}) {
+  for (const ScaleSharing descale : {ScaleSharing::kTensor, ScaleSharing::kHead}) {
     for (const std::int64_t splits : {1, 3})
       check(with(kSmall, [&](AttentionDecodeProblem& p) {
         to_codes(p);
@@ -259,7 +259,7 @@ TEST_P(AttentionDecodeRunTest, NewTokensAreRotated) {
         check(c);
         if (!is_exact) continue;
         to_codes(c.problem);
-        c.problem.descale = DecodeDescale::kPerHead;
+        c.problem.descale = ScaleSharing::kHead;
         check(c);
       }
     }

@@ -44,7 +44,7 @@ struct Operand {
     params.kv_heads = p.kv_heads;
     params.rows = i == 0 ? p.q_len : p.kv_len;
     params.head_dim = p.head_dim;
-    params.scales = static_cast<reference::Fp8ScaleKind>(p.fp8.scales);
+    params.scales = p.fp8.scales;
     params.block_rows = i == 0 ? 64 : 128;
     params.has_pow2_scales = i == 2;
     kernels::Random random(static_cast<std::uint64_t>(i) + 3);
@@ -194,7 +194,7 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
 TILEWRIGHT_ON_EVERY_HOPPER(AttentionE4m3Test);
 
 TEST_P(AttentionE4m3Test, EveryKindOfFactorAndLayout) {
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns})
       check(with(kSmall, [&](auto& p) { p.fp8.scales = scales, p.fp8.v_layout = layout; }));
   }
@@ -202,11 +202,11 @@ TEST_P(AttentionE4m3Test, EveryKindOfFactorAndLayout) {
 TEST_P(AttentionE4m3Test, Float16ResultsOfTwoLevels) {
   check(with(kSmall, [](auto& p) {
     p.out_dtype = DType::kF16, p.causal = false;
-    p.fp8.scales = Fp8ScaleKind::kBlock, p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
+    p.fp8.scales = ScaleSharing::kBlock, p.fp8.accumulation = Fp8Accumulation::kTwoLevel;
   }));
 }
 TEST_P(AttentionE4m3Test, WindowSoftcapSinkAndGroups) {
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kBlock}) {
     const auto run = [&](auto change) {
       check(with(kSmall, [&](auto& p) {
         p.fp8.scales = scales;

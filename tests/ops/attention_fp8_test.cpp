@@ -124,7 +124,7 @@ TEST_P(AttentionFp8Test, AutoTakesTheFormOfK7ThatIsFasterAtALength) {
   EXPECT_EQ(chosen(128, 4096, true).kernel, "k7");
   EXPECT_EQ(chosen(256, 512, false).kernel, "k7") << "the only form";
   const AttentionPlan blocks =
-      chosen(128, 512, false, [](auto& p) { p.fp8.scales = Fp8ScaleKind::kBlock; });
+      chosen(128, 512, false, [](auto& p) { p.fp8.scales = ScaleSharing::kBlock; });
   EXPECT_EQ(blocks.kernel, "k7");
   EXPECT_THAT(blocks.to_string(), HasSubstr("not k7_short: it has no form for head_dim 128"));
   const AttentionPlan two_levels =

@@ -42,6 +42,8 @@ TEST(AttentionProblemTest, NamesFieldValueAndRule) {
   using Change = std::function<void(AttentionProblem&)>;
   const std::vector<std::pair<Change, std::vector<std::string>>> cases = {
       {[](auto& p) { p.dtype = DType::kF32; }, {"dtype = F32", "BF16, F16 or F8_E4M3"}},
+      {[](auto& p) { p.dtype = DType::kF8_E4M3, p.fp8.scales = ScaleSharing::kRow; },
+       {"fp8.scales = row", "expected tensor, head or block"}},
       {[](auto& p) { p.batch = -1; }, {"batch = -1", "0 to"}},
       {[](auto& p) { p.heads = 0; }, {"heads = 0", "1 to"}},
       {[](auto& p) { p.kv_heads = 3; }, {"heads = 8", "kv_heads = 3"}},

@@ -103,8 +103,7 @@ class PrepareCase {
     }
   }
 
-  void make(int i, std::int64_t heads, std::int64_t rows,
-            const AttentionProblem::Strides& strides) {
+  void make(int i, std::int64_t heads, std::int64_t rows, const Strides& strides) {
     const AttentionPrepareProblem& p = problem();
     PreparedTensor& t = tensor(i);
     t.shape = {p.is_packed ? 1 : p.batch, rows, heads, p.head_dim, strides};
@@ -122,9 +121,9 @@ class PrepareCase {
     t.params.rows = i == 0 ? p.q_len : p.kv_len;
     t.params.head_dim = p.head_dim;
     if (p.is_packed) t.params.cu_seqlens = i == 0 ? cu_q_ : cu_kv_;
-    t.params.scales = static_cast<reference::Fp8ScaleKind>(p.scales);
+    t.params.scales = p.scales;
     t.params.block_rows = i == 0 ? 64 : 128;
-    t.params.has_pow2_scales = i == 2 && p.scales == Fp8ScaleKind::kBlock;
+    t.params.has_pow2_scales = i == 2 && p.scales == ScaleSharing::kBlock;
     t.params.is_rotated = p.is_rotated && i < 2;
     t.params.signs = signs_;
     if (i == 2) return;

@@ -31,7 +31,7 @@ AttentionPrepareProblem with(AttentionPrepareProblem p, auto change) {
 
 TEST_P(AttentionPrepareTest, EveryHeadDimAndKindOfScale) {
   for (const std::int64_t head_dim : {64, 128, 256}) {
-    for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+    for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
       SCOPED_TRACE(fmt::format("head_dim {}, scales {}", head_dim, static_cast<int>(scales)));
       check(with(kSmall, [&](auto& p) { p.head_dim = head_dim, p.scales = scales; }));
     }
@@ -39,15 +39,15 @@ TEST_P(AttentionPrepareTest, EveryHeadDimAndKindOfScale) {
 }
 TEST_P(AttentionPrepareTest, WithoutRotationAndValuesInRows) {
   check(with(kSmall, [](auto& p) { p.is_rotated = false; }));
-  for (const auto scales : {Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock})
+  for (const auto scales : {ScaleSharing::kHead, ScaleSharing::kBlock})
     check(with(kSmall, [&](auto& p) { p.v_layout = Fp8ValueLayout::kRows, p.scales = scales; }));
 }
 TEST_P(AttentionPrepareTest, Float16) {
   check(with(kSmall, [](auto& p) { p.dtype = DType::kF16; }));
-  check(with(kSmall, [](auto& p) { p.dtype = DType::kF16, p.scales = Fp8ScaleKind::kTensor; }));
+  check(with(kSmall, [](auto& p) { p.dtype = DType::kF16, p.scales = ScaleSharing::kTensor; }));
 }
 TEST_P(AttentionPrepareTest, OptionsCrossed) {
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     for (const Fp8ValueLayout layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
       for (const RotaryPairs rope :
            {RotaryPairs::kNone, RotaryPairs::kInterleaved, RotaryPairs::kHalves}) {
@@ -74,7 +74,7 @@ TEST_P(AttentionPrepareTest, OptionsCrossed) {
 TEST_P(AttentionPrepareTest, StridesOfPackedSequences) {
   const std::vector<std::int32_t> q_lens = {5, 0, 70, 1}, kv_lens = {30, 17, 0, 15};
   const AttentionProblem lengths = packed({}, q_lens, kv_lens).problem;
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kBlock}) {
     PrepareCase(*device_,
                 with(kSmall,
                      [&](auto& p) {
@@ -116,7 +116,7 @@ TEST_P(AttentionPrepareTest, ListsOfPositionsAndRowsWithoutAngles) {
   EXPECT_TRUE(std::isnan(c.tensor(0).expected.descale[0]));
 }
 TEST_P(AttentionPrepareTest, NanAndInfinitySpoilTheirBlockAlone) {
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     for (const Fp8ValueLayout layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
       PrepareCase c(*device_,
                     with(kSmall, [&](auto& p) { p.scales = scales, p.v_layout = layout; }));
@@ -124,7 +124,7 @@ TEST_P(AttentionPrepareTest, NanAndInfinitySpoilTheirBlockAlone) {
       c.tensor(2).numbers[40] = std::numeric_limits<float>::quiet_NaN();
       c.check();
       EXPECT_TRUE(std::isnan(c.tensor(0).expected.descale[0]));
-      if (scales == Fp8ScaleKind::kBlock) {
+      if (scales == ScaleSharing::kBlock) {
         EXPECT_FALSE(std::isnan(c.tensor(0).expected.descale[1]));
       }
     }
@@ -140,7 +140,7 @@ TEST_P(AttentionPrepareTest, OneTokenAndNone) {
   check(with(kSmall, [](auto& p) { p.q_len = p.kv_len = 1; }));
   check(with(kSmall, [](auto& p) { p.q_len = 0; }));
   check(with(kSmall, [](auto& p) { p.kv_len = 0; }));
-  check(with(kSmall, [](auto& p) { p.q_len = p.kv_len = 0, p.scales = Fp8ScaleKind::kTensor; }));
+  check(with(kSmall, [](auto& p) { p.q_len = p.kv_len = 0, p.scales = ScaleSharing::kTensor; }));
 }
 TEST_P(AttentionPrepareTest, WholeTilesAndOneMore) {
   for (const std::int64_t len : {128, 129, 256})
@@ -148,7 +148,7 @@ TEST_P(AttentionPrepareTest, WholeTilesAndOneMore) {
 }
 TEST_P(AttentionPrepareTest, PackedSequencesOfEveryLength) {
   const std::vector<std::int32_t> q_lens = {5, 0, 70, 128, 1}, kv_lens = {130, 17, 0, 128, 15};
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     for (const Fp8ValueLayout layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
       SCOPED_TRACE(fmt::format("scales {}, layout {}", int(scales), int(layout)));
       const AttentionProblem lengths = packed({}, q_lens, kv_lens).problem;
@@ -180,7 +180,7 @@ TEST_P(AttentionPrepareTest, MorePartsThanTheGridHasCtas) {
   const AttentionPrepareProblem many = {
       .batch = 1, .heads = 700, .kv_heads = 1, .q_len = 2, .kv_len = 3, .head_dim = 64};
   check(many);
-  check(with(many, [](auto& p) { p.kv_heads = 70, p.scales = Fp8ScaleKind::kHead; }));
+  check(with(many, [](auto& p) { p.kv_heads = 70, p.scales = ScaleSharing::kHead; }));
 }
 TEST_P(AttentionPrepareTest, AnglesOfManyHeads) {
   check({.batch = 1,

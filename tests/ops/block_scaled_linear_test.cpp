@@ -19,7 +19,7 @@ using kernels::ScaledMatrix;
 using ::testing::HasSubstr;
 
 BlockScaledPlan plan(std::int64_t m, std::int64_t n, std::int64_t k,
-                     WeightFormat format = WeightFormat::kNvfp4,
+                     NumberFormat format = NumberFormat::kNvfp4,
                      const std::string& kernel = "auto") {
   return make_block_scaled_plan(b200(), {format, n, k}, {.m = m, .kernel = kernel});
 }
@@ -38,7 +38,7 @@ TEST(BlockScaledPlanTest, TakesTheTileThatCostsLeastByCount) {
   EXPECT_EQ(plan(1, 7168, 7168).kernel, "1cta_n64");     // as many CTAs as can be
   EXPECT_EQ(plan(256, 7168, 7168).kernel, "2cta_n192");  // 38 tiles and not 28
   EXPECT_EQ(plan(8192, 8192, 8192).kernel, "4cta_n256");
-  EXPECT_EQ(plan(8192, 8192, 8192, WeightFormat::kMxfp4).kernel, "4cta_n256");
+  EXPECT_EQ(plan(8192, 8192, 8192, NumberFormat::kMxfp4).kernel, "4cta_n256");
   const BlockScaledPlan large = plan(8192, 8192, 8192);
   EXPECT_EQ(large.launches.at(0).entry, "sm100_nvfp4_gemm_bf16_4cta_n256");
   EXPECT_EQ(large.launches.at(0).grid[0], 148u);  // 512 tiles, 37 clusters of 4
@@ -72,7 +72,7 @@ TEST(BlockScaledPlanTest, CountsAsTheSimulatorDoes) {
 }
 
 TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
-  const auto said = [](std::int64_t m, std::int64_t n, std::int64_t k, WeightFormat format,
+  const auto said = [](std::int64_t m, std::int64_t n, std::int64_t k, NumberFormat format,
                        const BlockScaledProblem& problem) {
     return message_of([&] {
       BlockScaledProblem p = problem;
@@ -80,22 +80,22 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
       make_block_scaled_plan(b200(), {format, n, k}, p);
     });
   };
-  EXPECT_THAT(said(4, 64, 48, WeightFormat::kNvfp4, {}),
+  EXPECT_THAT(said(4, 64, 48, NumberFormat::kNvfp4, {}),
               HasSubstr("k = 48; expected a multiple of 32 from 32 to 2^24. Pad"));
-  EXPECT_THAT(said(-1, 64, 64, WeightFormat::kNvfp4, {}), HasSubstr("m = -1; expected 0"));
-  EXPECT_THAT(said(4, 64, 64, WeightFormat::kFp8, {}),
+  EXPECT_THAT(said(-1, 64, 64, NumberFormat::kNvfp4, {}), HasSubstr("m = -1; expected 0"));
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kFp8, {}),
               HasSubstr("a weight in fp8; expected nvfp4 (by NVFP4 activations) or mxfp4"));
-  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.out_dtype = DType::kF32}),
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kNvfp4, {.out_dtype = DType::kF32}),
               HasSubstr("out_dtype = F32; expected BF16, or F4"));
   EXPECT_THAT(
-      said(4, 64, 64, WeightFormat::kMxfp4, {.x_row_bytes = 72}),
+      said(4, 64, 64, NumberFormat::kMxfp4, {.x_row_bytes = 72}),
       HasSubstr("x_row_bytes = 72; expected a multiple of 16, at least 64 for k = 64 8-bit"));
-  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.out_row_bytes = 100}),
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kNvfp4, {.out_row_bytes = 100}),
               HasSubstr("out_row_bytes = 100; expected a multiple of 2, at least 128 for n = 64"));
-  EXPECT_THAT(said(4, 64, 64, WeightFormat::kNvfp4, {.kernel = "3cta"}),
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kNvfp4, {.kernel = "3cta"}),
               HasSubstr("kernel \"3cta\"; expected one of auto, 1cta_n64, 1cta_n128"));
   EXPECT_THAT(message_of([&] {
-                make_block_scaled_plan(h200(), {WeightFormat::kNvfp4, 64, 64}, {});
+                make_block_scaled_plan(h200(), {NumberFormat::kNvfp4, 64, 64}, {});
               }),
               HasSubstr("is for sm_100a; NVIDIA H200 has compute capability 9.0\nTake a B200"));
 }
@@ -104,9 +104,9 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
  protected:
   static const device::Device& internal() { return device_->internal(); }
 
-  static ScaledMatrix draw(std::uint64_t seed, WeightFormat format, bool is_weight,
+  static ScaledMatrix draw(std::uint64_t seed, NumberFormat format, bool is_weight,
                            std::int64_t rows, std::int64_t k) {
-    const bool is_nvfp4 = format == WeightFormat::kNvfp4;
+    const bool is_nvfp4 = format == NumberFormat::kNvfp4;
     return draw_matrix(seed, is_nvfp4 || is_weight ? kE2m1 : kE4m3, is_nvfp4 ? 16 : 32, rows, k);
   }
   /// Shows the matrix as a checkpoint's tensors; the vectors keep them.
@@ -114,7 +114,7 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
     std::vector<std::uint8_t> values, scales;
     LinearWeightSource source;
 
-    Stored(const ScaledMatrix& w, WeightFormat format, ScaleOrder order)
+    Stored(const ScaledMatrix& w, NumberFormat format, ScaleOrder order)
         : values(pack_codes(w.codes, 4)),
           scales(order == ScaleOrder::kPlain ? w.scales : w.swizzled_scales()) {
       source.format = format;
@@ -124,12 +124,12 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
       if (order == ScaleOrder::k128x4) shape = {static_cast<std::int64_t>(scales.size())};
       source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kU8, shape);
       source.scale_order = order;
-      if (format == WeightFormat::kNvfp4) source.global_scale = 0.25f;
+      if (format == NumberFormat::kNvfp4) source.global_scale = 0.25f;
     }
   };
 
   /// x of `rows` by w through the operator, to the bit.
-  static void check(WeightFormat format, std::int64_t m, std::int64_t n, std::int64_t k,
+  static void check(NumberFormat format, std::int64_t m, std::int64_t n, std::int64_t k,
                     BlockScaledProblem problem = {}, ScaleOrder order = ScaleOrder::kPlain) {
     SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", to_string(format), m, n, k));
     const ScaledMatrix x = draw(1, format, false, m, k), w = draw(2, format, true, n, k);
@@ -162,7 +162,7 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
                 .out_encode_scale = kEncodeScale});
     device_->synchronize();
 
-    const float factor = format == WeightFormat::kNvfp4 ? 0.5f : 2.0f;
+    const float factor = format == NumberFormat::kNvfp4 ? 0.5f : 2.0f;
     std::vector<float> expected = accumulate(planned_variant(plan).config, x, w);
     for (float& value : expected) value *= factor;
     const std::int64_t row_bytes = plan.problem.out_row_bytes;
@@ -203,36 +203,36 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
 };
 
 TEST_F(BlockScaledLinearTest, Nvfp4) {
-  check(WeightFormat::kNvfp4, 40, 144, 288);
-  check(WeightFormat::kNvfp4, 3, 16, 32, {}, ScaleOrder::k128x4);
+  check(NumberFormat::kNvfp4, 40, 144, 288);
+  check(NumberFormat::kNvfp4, 3, 16, 32, {}, ScaleOrder::k128x4);
 }
 // k = 160: rows of the weight are padded to 256 elements.
 TEST_F(BlockScaledLinearTest, Mxfp8ByMxfp4) {
-  check(WeightFormat::kMxfp4, 40, 144, 160);
+  check(NumberFormat::kMxfp4, 40, 144, 160);
 }
 TEST_F(BlockScaledLinearTest, RequantisedToNvfp4) {
-  check(WeightFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4});
+  check(NumberFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4});
 }
 TEST_F(BlockScaledLinearTest, RowsApartFromEachOther) {
-  check(WeightFormat::kNvfp4, 20, 48, 64, {.x_row_bytes = 80, .out_row_bytes = 112});
-  check(WeightFormat::kMxfp4, 20, 48, 64, {.x_row_bytes = 96, .out_row_bytes = 98});
+  check(NumberFormat::kNvfp4, 20, 48, 64, {.x_row_bytes = 80, .out_row_bytes = 112});
+  check(NumberFormat::kMxfp4, 20, 48, 64, {.x_row_bytes = 96, .out_row_bytes = 98});
 }
 // Rows of codes that do not end at a multiple of 16 bytes, contiguous, apart by a multiple of 16
 // and by an odd number of bytes.
 TEST_F(BlockScaledLinearTest, RequantisedRowsOfAnyLength) {
-  for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kMxfp4}) {
+  for (const NumberFormat format : {NumberFormat::kNvfp4, NumberFormat::kMxfp4}) {
     for (const std::int64_t n : {16, 48, 80, 96}) {
       for (const std::int64_t row_bytes : {std::int64_t{0}, n / 2 + (32 - n / 2 % 16), n / 2 + 13})
         check(format, 5, n, 96, {.out_dtype = DType::kF4, .out_row_bytes = row_bytes});
     }
   }
-  check(WeightFormat::kNvfp4, 130, 48, 96, {.out_dtype = DType::kF4, .out_row_bytes = 48});
+  check(NumberFormat::kNvfp4, 130, 48, 96, {.out_dtype = DType::kF4, .out_row_bytes = 48});
 }
 // With weight scales in the order of the hardware.
 TEST_F(BlockScaledLinearTest, EveryTileOfEveryResult) {
   for (const auto& [kind, format] :
-       {std::pair{kernels::BlockScaledKind::kNvfp4, WeightFormat::kNvfp4},
-        {kernels::BlockScaledKind::kMxfp8Mxfp4, WeightFormat::kMxfp4}}) {
+       {std::pair{kernels::BlockScaledKind::kNvfp4, NumberFormat::kNvfp4},
+        {kernels::BlockScaledKind::kMxfp8Mxfp4, NumberFormat::kMxfp4}}) {
     for (const DType dtype : {DType::kBF16, DType::kF4}) {
       for (const BlockScaledVariant& variant : block_scaled_variants(kind, dtype == DType::kF4)) {
         check(format, 70, 80, 96,
@@ -245,27 +245,27 @@ TEST_F(BlockScaledLinearTest, EveryTileOfEveryResult) {
   }
 }
 TEST_F(BlockScaledLinearTest, NoRows) {
-  check(WeightFormat::kNvfp4, 0, 48, 64);
+  check(NumberFormat::kNvfp4, 0, 48, 64);
 }
 
 // ue4m3 has no sign: 0x80 is a zero in checkpoints, and must not reach the tensor core.
 TEST_F(BlockScaledLinearTest, NegativeZerosAmongScales) {
-  ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 16, 64);
+  ScaledMatrix w = draw(1, NumberFormat::kNvfp4, true, 16, 64);
   w.scales[1] = 0x80;
-  const Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+  const Stored stored(w, NumberFormat::kNvfp4, ScaleOrder::kPlain);
   const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
   w.scales[1] = 0;
   EXPECT_EQ(weight.internal().scales.to_vector<std::uint8_t>(), swizzle_scales(w.scales, 16, 4));
 }
 
 TEST_F(BlockScaledLinearTest, ErrorsOfWeights) {
-  const ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 32, 64);
+  const ScaledMatrix w = draw(1, NumberFormat::kNvfp4, true, 32, 64);
   const auto said = [&](auto change) {
-    Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+    Stored stored(w, NumberFormat::kNvfp4, ScaleOrder::kPlain);
     change(stored.source);
     return message_of([&] { BlockScaledWeight::prepare(*device_, stored.source); });
   };
-  EXPECT_THAT(said([](auto& s) { s.format = WeightFormat::kBf16; }),
+  EXPECT_THAT(said([](auto& s) { s.format = NumberFormat::kBf16; }),
               HasSubstr("a weight in bf16; expected nvfp4"));
   EXPECT_THAT(said([](auto& s) { s.values.dtype = DType::kF8_E4M3; }),
               HasSubstr("values of an nvfp4 weight have type F8_E4M3; expected F4, or U8"));
@@ -282,8 +282,8 @@ TEST_F(BlockScaledLinearTest, ErrorsOfWeights) {
               HasSubstr("the weight is [32, 48], so k = 48; expected a multiple of 32. Pad"));
 }
 TEST_F(BlockScaledLinearTest, ErrorsOfArguments) {
-  const ScaledMatrix w = draw(1, WeightFormat::kNvfp4, true, 32, 64);
-  const Stored stored(w, WeightFormat::kNvfp4, ScaleOrder::kPlain);
+  const ScaledMatrix w = draw(1, NumberFormat::kNvfp4, true, 32, 64);
+  const Stored stored(w, NumberFormat::kNvfp4, ScaleOrder::kPlain);
   const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
   EXPECT_EQ(weight.bytes(), 32u * 32 + 512);
   const BlockScaledLinear linear(weight, {.m = 5, .out_dtype = DType::kF4});

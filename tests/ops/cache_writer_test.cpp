@@ -1,5 +1,6 @@
 // Norm, rotation and cache rows: values against the float64 references, bytes against formats/.
 #include "base/safetensors.h"
+#include "ops/cache/kv_cache.h"
 #include "tests/ops/cache_case.h"
 
 #include <filesystem>
@@ -13,7 +14,7 @@ using reference::expect_invalid;
 constexpr std::int64_t kPositions = 300;
 
 struct WriteCase {
-  KvCacheFormat format = KvCacheFormat::kFp8;
+  NumberFormat format = NumberFormat::kFp8;
   std::int64_t page_size = 64, num_pages = 3, page_stride_bytes = 0;
   bool is_f32 = false;
   std::int64_t heads = 3;
@@ -103,7 +104,7 @@ class CacheWriterTest : public CacheTest {
   // Rows as the kernel rounded them: what a cache of bf16 gives back.
   static const Bf16s& rounded_rows(const Bf16s& kv, const Bf16s& weight) {
     static const Bf16s rows =
-        write({.format = KvCacheFormat::kBf16, .heads = 0}, kv, weight, {}).kv_out;
+        write({.format = NumberFormat::kBf16, .heads = 0}, kv, weight, {}).kv_out;
     return rows;
   }
 
@@ -113,7 +114,7 @@ class CacheWriterTest : public CacheTest {
     const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);
     const Bf16s& rows = rounded_rows(kv, weight);
     const Written found = write(c, kv, weight, random_bf16(3, 8 * c.heads * kKvDims));
-    const auto format = static_cast<KvFormat>(c.format);
+    const auto format = ops::to_kernel(c.format);
     std::vector<std::uint8_t> expected(found.pages.size(), 0xff);
     for (std::size_t t = 0; t < kTokens.size(); ++t) {
       const std::uint16_t* const row = rows.data() + t * kKvDims;
@@ -144,7 +145,7 @@ TEST_P(CacheWriterTest, RowsAreNormedRotatedAndRoundedOnce) {
 
 TEST_P(CacheWriterTest, AnyEps) {
   const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);
-  const WriteCase c = {.format = KvCacheFormat::kBf16, .heads = 0, .eps = 0.75};
+  const WriteCase c = {.format = NumberFormat::kBf16, .heads = 0, .eps = 0.75};
   const Bf16s found = write(c, kv, weight, {}).kv_out;
   const std::vector<double> expected = rows_in_fp64(kv, weight, c.eps);
   expect_near_bf16(Bf16s(found.begin(), found.begin() + kKvDims),
@@ -152,16 +153,16 @@ TEST_P(CacheWriterTest, AnyEps) {
 }
 
 TEST_P(CacheWriterTest, PagesToTheByte) {
-  check_bytes({.format = KvCacheFormat::kBf16, .page_size = 53, .num_pages = 2});
-  check_bytes({.format = KvCacheFormat::kFp8, .heads = 1});
-  check_bytes({.format = KvCacheFormat::kFp8, .page_size = 1, .num_pages = 9, .is_f32 = true});
-  check_bytes({.format = KvCacheFormat::kFp8,
+  check_bytes({.format = NumberFormat::kBf16, .page_size = 53, .num_pages = 2});
+  check_bytes({.format = NumberFormat::kFp8, .heads = 1});
+  check_bytes({.format = NumberFormat::kFp8, .page_size = 1, .num_pages = 9, .is_f32 = true});
+  check_bytes({.format = NumberFormat::kFp8,
                .page_size = 2,
                .num_pages = 4,
                .page_stride_bytes = 1184,
                .heads = 0});
-  check_bytes({.format = KvCacheFormat::kNvfp4, .page_size = 64});
-  check_bytes({.format = KvCacheFormat::kNvfp4, .page_size = 3, .is_f32 = true, .heads = 0});
+  check_bytes({.format = NumberFormat::kNvfp4, .page_size = 64});
+  check_bytes({.format = NumberFormat::kNvfp4, .page_size = 3, .is_f32 = true, .heads = 0});
 }
 
 TEST_P(CacheWriterTest, QueriesByHeadWithoutWeight) {
@@ -195,7 +196,7 @@ TEST_P(CacheWriterTest, QueriesByHeadWithoutWeight) {
 }
 
 TEST_P(CacheWriterTest, ReadsWhatWasWritten) {
-  for (const auto format : {KvCacheFormat::kBf16, KvCacheFormat::kFp8, KvCacheFormat::kNvfp4}) {
+  for (const auto format : {NumberFormat::kBf16, NumberFormat::kFp8, NumberFormat::kNvfp4}) {
     SCOPED_TRACE(to_string(format));
     const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);
     const WriteCase c = {.format = format, .page_size = 3, .heads = 0};
@@ -224,7 +225,7 @@ TEST_P(CacheWriterTest, BlocksThatAreNotFiniteHaveNoScale) {
   Bf16s kv = draw_kv();
   kv[3 * kKvDims + 100] = 0x7f80;  // infinity: the row's norm is infinite, the row 0 and NaN
   const Bf16s weight(kKvDims, 0x3f80);
-  const Bf16s rows = write({.format = KvCacheFormat::kBf16, .heads = 0}, kv, weight, {}).kv_out;
+  const Bf16s rows = write({.format = NumberFormat::kBf16, .heads = 0}, kv, weight, {}).kv_out;
   const Written found = write({.heads = 0}, kv, weight, {});
   std::vector<std::uint8_t> expected(found.pages.size(), 0xff);
   for (std::size_t t = 0; t < kTokens.size(); ++t) {
@@ -251,7 +252,7 @@ TEST_P(CacheWriterTest, RowsOfARealModel) {
   std::vector<std::int32_t> positions(raw.size() / 4), slots(positions.size());
   std::memcpy(positions.data(), raw.data(), raw.size());
   std::iota(slots.begin(), slots.end(), 0);
-  const KvCache cache(device(), {.format = KvCacheFormat::kFp8, .page_size = 8, .num_pages = 1});
+  const KvCache cache(device(), {.format = NumberFormat::kFp8, .page_size = 8, .num_pages = 1});
   for (const std::string layer : {"0", "1", "2"}) {
     SCOPED_TRACE("layer " + layer);
     const RopeOptions options = layer == "0" ? kRopeWindowLayers : kRopeCompressedLayers;
@@ -297,6 +298,8 @@ TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {
   expect_invalid([&] { cache.list({.tokens = 1}); }, {"sequences.batch = 0"});
   expect_invalid([] { rope_table({.theta = 1}, 1); }, {"theta = 1"});
   expect_invalid([] { KvCache(device(), {.page_size = 0}); }, {"page_size = 0"});
+  expect_invalid([] { KvCache(device(), {.format = NumberFormat::kMxfp4}); },
+                 {"format = mxfp4", "expected bf16, fp8 or nvfp4"});
   // Their product does not fit into 64 bits.
   for (const std::int64_t stride : {std::int64_t{1} << 62, std::int64_t{1} << 61}) {
     expect_invalid([&] { kv_cache_bytes({.num_pages = 4, .page_stride_bytes = stride}); },

@@ -34,7 +34,7 @@ std::vector<float> to_float(const std::vector<double>& values) {
 // A compressor with its memory: state poisoned, pages of sequences in no order.
 class Machine {
  public:
-  Machine(const Device& device, CompressorKind kind, KvCacheFormat format, std::int64_t ring,
+  Machine(const Device& device, CompressorKind kind, NumberFormat format, std::int64_t ring,
           std::int64_t page_size = 3, double eps = 1e-6)
       : device_(device),
         compressor_(device, {.kind = kind,
@@ -165,7 +165,7 @@ class CompressorTest : public CacheTest {
   }
 
   // Entries of a whole sequence: all tokens in one call.
-  static std::vector<std::uint8_t> at_once(CompressorKind kind, KvCacheFormat format,
+  static std::vector<std::uint8_t> at_once(CompressorKind kind, NumberFormat format,
                                            const Tokens& tokens, std::int64_t count,
                                            double eps = 1e-6) {
     Machine machine(device(), kind, format, compressor_slots(kind), 3, eps);
@@ -194,12 +194,12 @@ class CompressorTest : public CacheTest {
     SCOPED_TRACE(static_cast<int>(kind));
     const Tokens tokens = draw_tokens(1, kind, count);
     const std::vector<double> expected = entries_in_fp64(kind, tokens, count, eps);
-    const auto found = at_once(kind, KvCacheFormat::kBf16, tokens, count, eps);
-    const auto layout = [](KvCacheFormat format) {
+    const auto found = at_once(kind, NumberFormat::kBf16, tokens, count, eps);
+    const auto layout = [](NumberFormat format) {
       return complete({.format = format, .page_size = 3, .num_pages = 64});
     };
-    const KvCacheLayout bf16 = layout(KvCacheFormat::kBf16), fp8 = layout(KvCacheFormat::kFp8),
-                        nvfp4 = layout(KvCacheFormat::kNvfp4);
+    const KvCacheLayout bf16 = layout(NumberFormat::kBf16), fp8 = layout(NumberFormat::kFp8),
+                        nvfp4 = layout(NumberFormat::kNvfp4);
     std::vector<std::uint8_t> whole(found.size(), 0xff), codes(kv_cache_bytes(fp8), 0xff),
         small(kv_cache_bytes(nvfp4), 0xff);
     std::int64_t off_by_more = 0;
@@ -221,9 +221,9 @@ class CompressorTest : public CacheTest {
     }
     EXPECT_LE(off_by_more, std::ssize(expected) / 100);
     expect_same_bytes(found, whole, bf16.page_stride_bytes);
-    expect_same_bytes(at_once(kind, KvCacheFormat::kFp8, tokens, count, eps), codes,
+    expect_same_bytes(at_once(kind, NumberFormat::kFp8, tokens, count, eps), codes,
                       fp8.page_stride_bytes);
-    expect_same_bytes(at_once(kind, KvCacheFormat::kNvfp4, tokens, count, eps), small,
+    expect_same_bytes(at_once(kind, NumberFormat::kNvfp4, tokens, count, eps), small,
                       nvfp4.page_stride_bytes);
   }
 
@@ -236,7 +236,7 @@ class CompressorTest : public CacheTest {
     const Tokens tokens = draw_tokens(2, kind, count),
                  other = draw_tokens(3, kind, count + std::ranges::max(sizes));
     const std::int64_t width = compressor_width(kind);
-    Machine machine(device(), kind, KvCacheFormat::kFp8, ring);
+    Machine machine(device(), kind, NumberFormat::kFp8, ring);
     if (first > 0) machine.run({{&tokens, 0, first, 1, table(7)}});
     std::size_t i = 0;
     for (std::int64_t at = first; at < count; ++i) {
@@ -249,8 +249,7 @@ class CompressorTest : public CacheTest {
       machine.run({{&guess, at, at + size, 1, table(7)}});
       at += keep;
     }
-    const auto found = machine.pages(),
-               expected = at_once(kind, KvCacheFormat::kFp8, tokens, count);
+    const auto found = machine.pages(), expected = at_once(kind, NumberFormat::kFp8, tokens, count);
     // Entries that only rejected tokens completed may be there: as they would be overwritten.
     const std::int64_t entries = count / compressor_ratio(kind);
     const KvCacheLayout& layout = machine.layout();
@@ -273,7 +272,7 @@ class CompressorTest : public CacheTest {
   }
 
   // Rows and keys by one kernel, and by one each.
-  static void check_pair(CompressorKind key_kind, KvCacheFormat format) {
+  static void check_pair(CompressorKind key_kind, NumberFormat format) {
     const auto row_kind = CompressorKind::kCsa;
     const Tokens rows = draw_tokens(10, row_kind, 30), keys = draw_tokens(11, key_kind, 30);
     const auto make = [&](CompressorKind kind) { return Machine(device(), kind, format, 15); };
@@ -309,17 +308,17 @@ TEST_P(CompressorTest, MoreTokensThanThereAre) {
   for (const auto kind : {CompressorKind::kCsa, CompressorKind::kHca}) {
     const std::int64_t count = kind == CompressorKind::kHca ? 131 : 21;
     const Tokens tokens = draw_tokens(12, kind, count);
-    Machine machine(device(), kind, KvCacheFormat::kFp8, compressor_slots(kind));
+    Machine machine(device(), kind, NumberFormat::kFp8, compressor_slots(kind));
     machine.set_more_tokens(40);
     machine.run({{&tokens, 0, count, 2, table(7)}});
-    EXPECT_EQ(machine.pages(), at_once(kind, KvCacheFormat::kFp8, tokens, count));
+    EXPECT_EQ(machine.pages(), at_once(kind, NumberFormat::kFp8, tokens, count));
   }
 }
 TEST_P(CompressorTest, SequencesOfOneLengthHaveTheSlotsOfTheirNumbers) {
   const auto kind = CompressorKind::kCsa;
   const Tokens a = draw_tokens(13, kind, 12), b = draw_tokens(14, kind, 12);
-  Machine uniform(device(), kind, KvCacheFormat::kFp8, 15),
-      given(device(), kind, KvCacheFormat::kFp8, 15);
+  Machine uniform(device(), kind, NumberFormat::kFp8, 15),
+      given(device(), kind, NumberFormat::kFp8, 15);
   uniform.set_uniform();
   for (const auto& [begin, end] : {std::pair{0, 5}, {5, 12}}) {
     const std::vector<Machine::Chunk> chunks = {{&a, begin, end, 0, table(7, 4)},
@@ -334,7 +333,7 @@ TEST_P(CompressorTest, EntriesBeyondTheTableAreDropped) {
   const auto kind = CompressorKind::kHca;
   const Tokens tokens = draw_tokens(15, kind, 256);
   const auto run = [&](std::int64_t count) {
-    Machine machine(device(), kind, KvCacheFormat::kFp8, 128, 1);
+    Machine machine(device(), kind, NumberFormat::kFp8, 128, 1);
     machine.run({{&tokens, 0, count, 0, table(7, 1)}});
     return machine.pages();
   };
@@ -363,13 +362,13 @@ TEST_P(CompressorTest, ChunksLongerThanTheRing) {
 TEST_P(CompressorTest, AStateIsUsedAgainWithoutClearing) {
   for (const auto kind : {CompressorKind::kCsa, CompressorKind::kIndexFp8}) {
     const Tokens old = draw_tokens(4, kind, 23), fresh = draw_tokens(5, kind, 11);
-    Machine machine(device(), kind, KvCacheFormat::kFp8, 15);
+    Machine machine(device(), kind, NumberFormat::kFp8, 15);
     machine.run({{&old, 0, 23, 2, table(7)}});
     machine.run({{&fresh, 0, 6, 2, table(7)}});
     machine.run({{&fresh, 6, 7, 2, table(7)}});
     machine.run({{&fresh, 7, 11, 2, table(7)}});
     auto found = machine.pages();
-    Machine other(device(), kind, KvCacheFormat::kFp8, 15);
+    Machine other(device(), kind, NumberFormat::kFp8, 15);
     other.run({{&old, 0, 23, 0, table(7)}});
     other.run({{&fresh, 0, 11, 3, table(7)}});
     EXPECT_EQ(found, other.pages());
@@ -379,24 +378,24 @@ TEST_P(CompressorTest, AStateIsUsedAgainWithoutClearing) {
 TEST_P(CompressorTest, SequencesOfABatchDoNotMeet) {
   const auto kind = CompressorKind::kCsa;
   const Tokens a = draw_tokens(6, kind, 30), b = draw_tokens(7, kind, 30);
-  Machine both(device(), kind, KvCacheFormat::kNvfp4, 15, 4);
+  Machine both(device(), kind, NumberFormat::kNvfp4, 15, 4);
   both.run({{&a, 0, 9, 3, table(1, 4)}, {&b, 0, 0, 1, table(2)}, {&b, 0, 5, 0, table(3, 2)}});
   both.run({{&b, 5, 8, 0, table(3, 2)}, {&a, 9, 16, 3, table(1, 4)}});
-  Machine alone(device(), kind, KvCacheFormat::kNvfp4, 15, 4);
+  Machine alone(device(), kind, NumberFormat::kNvfp4, 15, 4);
   alone.run({{&b, 0, 8, 0, table(3, 2)}});
   alone.run({{&a, 0, 16, 1, table(1, 4)}});
   EXPECT_EQ(both.pages(), alone.pages());
 }
 
 TEST_P(CompressorTest, RowsAndKeysInOneKernel) {
-  check_pair(CompressorKind::kIndexFp8, KvCacheFormat::kFp8);
-  check_pair(CompressorKind::kIndexMxfp4, KvCacheFormat::kNvfp4);
+  check_pair(CompressorKind::kIndexFp8, NumberFormat::kFp8);
+  check_pair(CompressorKind::kIndexMxfp4, NumberFormat::kNvfp4);
 }
 
 TEST_P(CompressorTest, WhoTakesNoPartChangesNothing) {
   const auto kind = CompressorKind::kCsa;
   const Tokens tokens = draw_tokens(8, kind, 300);
-  Machine machine(device(), kind, KvCacheFormat::kFp8, 15);
+  Machine machine(device(), kind, NumberFormat::kFp8, 15);
   const auto before = machine.pages();
   machine.run({{&tokens, 0, 8, -1, table(1)}, {&tokens, 0, 8, 4, table(1)}});  // no such slot
   machine.run({{&tokens, 0, 8, 1, {-1, 64}}});                                 // no such page
@@ -416,7 +415,7 @@ TEST_P(CompressorTest, IndexKeysToTheByte) {
   };
   for (const auto kind : {CompressorKind::kIndexFp8, CompressorKind::kIndexMxfp4}) {
     const bool is_fp8 = kind == CompressorKind::kIndexFp8;
-    Machine machine(device(), kind, KvCacheFormat::kBf16, 15);
+    Machine machine(device(), kind, NumberFormat::kBf16, 15);
     machine.set_ape(std::vector<float>(4 * kWidth, 0.25f));
     machine.run({{&tokens, 0, kCount, 0, table(7)}});
     std::vector<std::uint8_t> expected(machine.pages().size(), 0xff);

@@ -97,8 +97,8 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
                               .eps = p.eps,
                               .norm_eps = p.norm_eps};
   const Numbers x(device, p.stream_dtype, random_doubles(1, n * 4 * h));
-  const Numbers f(device, p.f_dtype, random_doubles(2, n * h)),
-      g(device, p.g_dtype, random_doubles(3, n * h));
+  const Numbers f(device, p.result_dtype, random_doubles(2, n * h)),
+      g(device, p.second_dtype, random_doubles(3, n * h));
   const Numbers fn(device, DType::kF32, random_doubles(4, rows * 4 * h, -0.2, 0.2));
   const Numbers base(device, DType::kF32, random_doubles(5, rows, -4, 4));
   const Numbers scale(device, DType::kF32, random_doubles(6, p.is_head ? 1 : 3, 0.5, 2));
@@ -116,11 +116,11 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
     step.run({.streams = x.pointer(),
               .merged = merged.pointer(),
               .mix_before = mix_before.floats(),
-              .f = f.pointer(),
-              .g = g.pointer(),
-              .fn = fn.floats(),
-              .base = base.floats(),
-              .scale = scale.floats(),
+              .result = f.pointer(),
+              .second_result = g.pointer(),
+              .mix_weight = fn.floats(),
+              .mix_bias = base.floats(),
+              .mix_scale = scale.floats(),
               .norm_weight = weight.pointer(),
               .mix = mix.pointer(),
               .out = out.pointer(),
@@ -175,11 +175,11 @@ void check_step(const device::Device& device, const Device& handle, const HyperC
   step.run({.streams = x.pointer(),
             .merged = const_cast<void*>(x.pointer()),
             .mix_before = mix_before.floats(),
-            .f = f.pointer(),
-            .g = g.pointer(),
-            .fn = fn.floats(),
-            .base = base.floats(),
-            .scale = scale.floats(),
+            .result = f.pointer(),
+            .second_result = g.pointer(),
+            .mix_weight = fn.floats(),
+            .mix_bias = base.floats(),
+            .mix_scale = scale.floats(),
             .norm_weight = weight.pointer(),
             .mix = mutable_floats(mix_before),
             .out = out.pointer(),
@@ -205,13 +205,13 @@ TEST_P(HyperConnectionTest, RaggedColumnsAndEveryType) {
                 .stream_dtype = streams,
                 .has_merge = true,
                 .has_second = true,
-                .g_dtype = DType::kF32});
+                .second_dtype = DType::kF32});
     check_step(device(), handle(),
                {.tokens = 3,
                 .hidden = 144,
                 .stream_dtype = streams,
                 .has_merge = true,
-                .f_dtype = DType::kF32,
+                .result_dtype = DType::kF32,
                 .iterations = 1});
   }
 }
@@ -229,7 +229,7 @@ TEST_P(HyperConnectionTest, LargeSizesInPlace) {
                   .stream_dtype = streams,
                   .has_merge = true,
                   .has_second = streams == DType::kF32,
-                  .g_dtype = DType::kF32},
+                  .second_dtype = DType::kF32},
                  true);
     }
   }
@@ -323,7 +323,9 @@ TEST_P(HyperConnectionTest, EmbedsIntoFourStreams) {
     Output<std::uint16_t> out(device(),
                               static_cast<std::size_t>(count * (dtype == DType::kF32 ? 2 : 1)));
     HyperEmbedding(handle(), {tokens, kHidden, kVocab, dtype})
-        .run(table.pointer(), pointer_to<std::int32_t>(id_buffer), out.pointer());
+        .run({.table = table.pointer(),
+              .ids = pointer_to<std::int32_t>(id_buffer),
+              .streams = out.pointer()});
     device().synchronize();
     const auto got = read(out, count, dtype);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -350,7 +352,7 @@ TEST_P(HyperConnectionTest, NormalisesRows) {
                          .out_stride = kOutStride,
                          .has_weight = has_weight,
                          .eps = has_weight ? 0.5 : 1e-6})
-          .run(x.pointer(), weight.pointer(), out.pointer());
+          .run({.x = x.pointer(), .weight = weight.pointer(), .out = out.pointer()});
       device().synchronize();
       std::vector<double> rows;
       for (std::int64_t r = 0; r < kRows; ++r)

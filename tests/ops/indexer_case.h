@@ -30,8 +30,8 @@ struct IndexRow {
   std::vector<double> values;
 };
 
-inline IndexRow quantize_index_row(IndexerFormat format, const std::vector<float>& row) {
-  const bool is_fp8 = format == IndexerFormat::kFp8;
+inline IndexRow quantize_index_row(NumberFormat format, const std::vector<float>& row) {
+  const bool is_fp8 = format == NumberFormat::kFp8;
   const BlockFormat& block = is_fp8 ? kFp8Block1x128Ue8m0 : kMxfp4Ceil;
   const QuantizedTensor tensor = quantize(block, row, 1, kIndexDims);
   IndexRow out;
@@ -75,7 +75,7 @@ inline std::vector<float> transform_query(const std::uint16_t* q, const float* r
 }
 
 struct IndexerCase {
-  IndexerFormat format = IndexerFormat::kFp8;
+  NumberFormat format = NumberFormat::kFp8;
   std::int64_t heads = 64, topk = 64, max_len = 300, ratio = 4;
   std::int64_t batch = 1, q_len = 1;
   std::vector<std::int32_t> offsets = {};  ///< instead of q_len
@@ -109,7 +109,7 @@ class IndexerRun {
     indexer.run(a);
     check_results(indexer, a);
     const auto first = logits_;
-    a.has_schedule = true;
+    a.reuses_schedule = true;
     indexer.run(a);
     check_results(indexer, a);
     ASSERT_EQ(std::memcmp(first.data(), logits_.data(), first.size() * 4), 0) << "not repeatable";
@@ -175,7 +175,7 @@ class IndexerRun {
   }
 
   IndexFormat index_format() const {
-    return c_.format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+    return c_.format == NumberFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
   }
   std::int64_t key_page_stride() const {
     return index_default_page_stride(index_format(), c_.page_size) + 16 * c_.gap;
@@ -256,8 +256,7 @@ class IndexerRun {
                         std::size_t workspace_bytes) {
     tw_indexer_problem problem;
     tw_indexer_problem_init(&problem);
-    problem.format =
-        p.format == IndexerFormat::kFp8 ? TW_NUMBER_FORMAT_FP8 : TW_NUMBER_FORMAT_MXFP4;
+    problem.format = p.format == NumberFormat::kFp8 ? TW_NUMBER_FORMAT_FP8 : TW_NUMBER_FORMAT_MXFP4;
     problem.heads = p.heads, problem.topk = p.topk;
     problem.ratio = p.ratio, problem.max_len = p.max_len;
     problem.keys.page_size = p.keys.page_size, problem.keys.num_pages = p.keys.num_pages;
@@ -347,7 +346,7 @@ class IndexerRun {
 
   // Codes, scales and weights, to the bit; keeps the queries' values.
   void check_codes(const IndexerResults& results, const Buffer& workspace) {
-    const bool is_fp8 = c_.format == IndexerFormat::kFp8;
+    const bool is_fp8 = c_.format == NumberFormat::kFp8;
     const std::int64_t queries = tokens_ * c_.heads, bytes = is_fp8 ? 128 : 64;
     const auto codes = read<std::uint8_t>(workspace, results.codes, queries * bytes);
     const auto scales = read<std::uint8_t>(workspace, results.scales, queries * 4);

@@ -14,10 +14,10 @@ class IndexerTest : public CacheTest {
 };
 TILEWRIGHT_ON_EVERY_HOPPER(IndexerTest);
 
-constexpr IndexerFormat kFormats[] = {IndexerFormat::kFp8, IndexerFormat::kMxfp4};
+constexpr NumberFormat kFormats[] = {NumberFormat::kFp8, NumberFormat::kMxfp4};
 
 TEST_P(IndexerTest, DecodesSeveralTokensOfASequence) {
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     check({.format = format,
            .max_len = 140,
            .batch = 2,
@@ -58,7 +58,7 @@ TEST_P(IndexerTest, AnEntryIsSeenByTheTokenThatCompletesIt) {
            .positions = {0, 2, 3, 4, 5, 6, 7, 8, 12}});
 }
 TEST_P(IndexerTest, OddPagesOfKeysAndRows) {
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     check({.format = format,
            .heads = 8,
            .topk = 20,
@@ -76,7 +76,7 @@ TEST_P(IndexerTest, EmptyRowsAndRowsOfOneKey) {
   check({.heads = 4, .topk = 1, .max_len = 1, .q_len = 1, .lengths = {1}, .page_size = 1});
 }
 TEST_P(IndexerTest, NanLogitsAreNotSelected) {
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     check({.format = format,
            .heads = 8,
            .topk = 10,
@@ -90,7 +90,7 @@ TEST_P(IndexerTest, NanLogitsAreNotSelected) {
 TEST_P(IndexerTest, APositionThatIsNoTokenSeesNothing) {
   constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
   const std::vector<std::int32_t> positions = {5, -1, kIndexPositions, kLast, 63, -kLast - 1};
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     for (const bool has_lengths : {false, true}) {
       for (const bool fills : {false, true}) {
         check({.format = format,
@@ -157,7 +157,7 @@ TEST_P(IndexerTest, RunsInAGraphUnderAnyLengths) {
   IndexerRun(device(), c).check_captured({0, 33, 1});
 }
 TEST_P(IndexerTest, TheCInterfaceDoesTheSame) {
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     IndexerRun(device(), {.format = format,
                           .heads = 12,
                           .topk = 6,
@@ -170,7 +170,7 @@ TEST_P(IndexerTest, TheCInterfaceDoesTheSame) {
   }
 }
 TEST_P(IndexerTest, RaggedPrompts) {
-  for (const IndexerFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     check({.format = format,
            .heads = 64,
            .topk = 9,
@@ -182,7 +182,7 @@ TEST_P(IndexerTest, RaggedPrompts) {
   }
 }
 TEST_P(IndexerTest, ScalesFarApart) {
-  check({.format = IndexerFormat::kMxfp4,
+  check({.format = NumberFormat::kMxfp4,
          .heads = 9,
          .topk = 4,
          .max_len = 30,
@@ -196,6 +196,8 @@ TEST_P(IndexerTest, SaysWhatIsWrong) {
   };
   const KvCacheLayout keys = {.page_size = 64, .num_pages = 2};
   expect({.heads = 65, .max_len = 1, .keys = keys}, "heads = 65; expected 1 to 64");
+  expect({.format = NumberFormat::kNvfp4, .max_len = 1, .keys = keys},
+         "format = nvfp4; expected fp8 or mxfp4");
   expect({.topk = 4096, .max_len = 1, .keys = keys}, "topk = 4096");
   expect({.max_len = 0, .keys = keys}, "max_len = 0");
   expect({.max_len = 1, .keys = {.page_size = 64, .num_pages = 2, .page_stride_bytes = 4356}},

@@ -90,18 +90,18 @@ Plan plan_of_sparse(const device::DeviceInfo& device, const std::string& kernel)
 }
 
 Plan plan_of_linear(const device::DeviceInfo& device, const std::string& kernel) {
-  return make_linear_plan(device, {WeightFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168},
+  return make_linear_plan(device, {NumberFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168},
                           {.m = 8, .kernel = kernel});
 }
 
 Plan plan_of_fp8_linear(const device::DeviceInfo& device, const std::string& kernel) {
-  return make_linear_plan(device, {WeightFormat::kFp8, LinearActivations::kFp8, 256, 256},
+  return make_linear_plan(device, {NumberFormat::kFp8, LinearActivations::kFp8, 256, 256},
                           {.m = 200, .kernel = kernel});
 }
 
 Plan plan_of_moe(const device::DeviceInfo& device, const std::string& kernel) {
   return make_moe_plan(device,
-                       {.format = WeightFormat::kMxfp4,
+                       {.format = NumberFormat::kMxfp4,
                         .activations = LinearActivations::kBf16,
                         .experts = 64,
                         .hidden = 1024,
@@ -111,7 +111,7 @@ Plan plan_of_moe(const device::DeviceInfo& device, const std::string& kernel) {
 }
 
 Plan plan_of_block_scaled(const device::DeviceInfo& device, const std::string& kernel) {
-  return make_block_scaled_plan(device, {WeightFormat::kNvfp4, 4096, 4096},
+  return make_block_scaled_plan(device, {NumberFormat::kNvfp4, 4096, 4096},
                                 {.m = 512, .kernel = kernel});
 }
 

@@ -15,36 +15,36 @@ namespace tilewright::ops {
 
 /// Owns what a LinearWeightSource shows.
 struct RandomWeight {
-  WeightFormat format;
+  NumberFormat format;
   std::int64_t n, k;
   std::vector<std::uint8_t> values, scales;
   LinearWeightSource source;
 
-  RandomWeight(WeightFormat of, std::int64_t rows, std::int64_t cols, std::uint64_t seed = 1)
+  RandomWeight(NumberFormat of, std::int64_t rows, std::int64_t cols, std::uint64_t seed = 1)
       : format(of), n(rows), k(cols) {
     reference::Random random(seed);
     const auto byte = [&] { return static_cast<std::uint8_t>(random.bits()); };
     const bool is_fp4 = scale_group(format) != 0;
     values.resize(static_cast<std::size_t>(is_fp4                         ? n * k / 2
-                                           : format == WeightFormat::kFp8 ? n * k
+                                           : format == NumberFormat::kFp8 ? n * k
                                                                           : 2 * n * k));
     for (std::uint8_t& x : values) x = byte();
-    if (format == WeightFormat::kFp8) {
+    if (format == NumberFormat::kFp8) {
       for (std::uint8_t& x : values)  // no NaN, and no range that hides small ones
         x = static_cast<std::uint8_t>((x & 0x80) | (0x28 + x % 32));
     }
-    if (format == WeightFormat::kBf16) {
+    if (format == NumberFormat::kBf16) {
       for (std::size_t i = 1; i < values.size(); i += 2)
         values[i] = static_cast<std::uint8_t>((values[i] & 0x80) | 0x3f);
     }
     fill_scales(byte);
     source.format = format;
     source.values = contiguous_view(static_cast<const void*>(values.data()), value_type(), {n, k});
-    if (format == WeightFormat::kFp8) {
+    if (format == NumberFormat::kFp8) {
       source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kF32,
                                       {(n + 127) / 128, (k + 127) / 128});
     } else if (is_fp4) {
-      const bool is_nvfp4 = format == WeightFormat::kNvfp4;
+      const bool is_nvfp4 = format == NumberFormat::kNvfp4;
       source.scales = contiguous_view(static_cast<const void*>(scales.data()),
                                       is_nvfp4 ? DType::kF8_E4M3 : DType::kF8_E8M0,
                                       {n, k / (is_nvfp4 ? 16 : 32)});
@@ -65,20 +65,20 @@ struct RandomWeight {
 
  private:
   DType value_type() const {
-    return format == WeightFormat::kBf16  ? DType::kBF16
-           : format == WeightFormat::kFp8 ? DType::kF8_E4M3
+    return format == NumberFormat::kBf16  ? DType::kBF16
+           : format == NumberFormat::kFp8 ? DType::kF8_E4M3
                                           : DType::kF4;
   }
   template <class Byte>
   void fill_scales(Byte byte) {
-    if (format == WeightFormat::kNvfp4) {
+    if (format == NumberFormat::kNvfp4) {
       scales.resize(static_cast<std::size_t>(n * k / 16));
       // Every mantissa, some subnormal ones, some zeros: 2^-9 to 2^1.9.
       for (std::uint8_t& x : scales) x = static_cast<std::uint8_t>(byte() % 80);
-    } else if (format == WeightFormat::kMxfp4) {
+    } else if (format == NumberFormat::kMxfp4) {
       scales.resize(static_cast<std::size_t>(n * k / 32));
       for (std::uint8_t& x : scales) x = static_cast<std::uint8_t>(120 + byte() % 10);
-    } else if (format == WeightFormat::kFp8) {
+    } else if (format == NumberFormat::kFp8) {
       const std::int64_t blocks = ((n + 127) / 128) * ((k + 127) / 128);
       for (std::int64_t i = 0; i < blocks; ++i) {
         const float scale = 0.01f + static_cast<float>(byte()) / 256;
@@ -101,7 +101,7 @@ inline reference::StoredWeight stored(const HostWeight& w) {
           static_cast<double>(w.global_scale)};
 }
 
-inline constexpr WeightFormat kEveryFormat[] = {WeightFormat::kBf16, WeightFormat::kFp8,
-                                                WeightFormat::kMxfp4, WeightFormat::kNvfp4};
+inline constexpr NumberFormat kEveryFormat[] = {NumberFormat::kBf16, NumberFormat::kFp8,
+                                                NumberFormat::kMxfp4, NumberFormat::kNvfp4};
 
 }  // namespace tilewright::ops

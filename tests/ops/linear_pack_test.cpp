@@ -31,7 +31,7 @@ std::vector<double> weights_of(const PackedWeight& packed) {
 }
 
 TEST(LinearPackTest, BricksHoldWhatTheCheckpointSays) {
-  for (const WeightFormat format : kEveryFormat) {
+  for (const NumberFormat format : kEveryFormat) {
     // Both more than a brick and a block, the second also ragged.
     for (const auto& [n, k] : {std::pair{32, 64}, std::pair{144, 224}}) {
       SCOPED_TRACE(fmt::format("{} [{}, {}]", to_string(format), n, k));
@@ -44,7 +44,7 @@ TEST(LinearPackTest, BricksHoldWhatTheCheckpointSays) {
 }
 
 TEST(LinearPackTest, BothWordOrdersHoldTheSameWeights) {
-  for (const WeightFormat format : kEveryFormat) {
+  for (const NumberFormat format : kEveryFormat) {
     SCOPED_TRACE(to_string(format));
     const RandomWeight weight(format, 48, 96);
     const HostWeight host = check_weight_source(weight.source);
@@ -57,7 +57,7 @@ TEST(LinearPackTest, BothWordOrdersHoldTheSameWeights) {
 // As e4m3, a weight is off by at most half a place of e4m3: exactly what formats/ says of the
 // product.
 TEST(LinearPackTest, E4m3WeightsAreRoundedOnce) {
-  for (const WeightFormat format : {WeightFormat::kMxfp4, WeightFormat::kNvfp4}) {
+  for (const NumberFormat format : {NumberFormat::kMxfp4, NumberFormat::kNvfp4}) {
     SCOPED_TRACE(to_string(format));
     const RandomWeight weight(format, 64, 128);
     const HostWeight host = check_weight_source(weight.source);
@@ -71,7 +71,7 @@ TEST(LinearPackTest, E4m3WeightsAreRoundedOnce) {
       ASSERT_LE(std::abs(ideal), 384);
       inexact += rounded[i] != ideal;
     }
-    EXPECT_EQ(inexact > 0, format == WeightFormat::kNvfp4);
+    EXPECT_EQ(inexact > 0, format == NumberFormat::kNvfp4);
   }
 }
 
@@ -91,7 +91,7 @@ TEST(LinearPackTest, EveryScaleTimesEveryMagnitudeIsExactInBf16) {
 }
 
 TEST(LinearPackTest, ScalesIn128x4OrderGiveTheSame) {
-  for (const WeightFormat format : {WeightFormat::kMxfp4, WeightFormat::kNvfp4}) {
+  for (const NumberFormat format : {NumberFormat::kMxfp4, NumberFormat::kNvfp4}) {
     RandomWeight weight(format, 144, 160);
     const PackedWeight plain =
         pack_weight(check_weight_source(weight.source), LinearActivations::kBf16);
@@ -103,7 +103,7 @@ TEST(LinearPackTest, ScalesIn128x4OrderGiveTheSame) {
 }
 
 TEST(LinearPackTest, AReciprocalGlobalScaleGivesTheSame) {
-  RandomWeight weight(WeightFormat::kNvfp4, 16, 64);
+  RandomWeight weight(NumberFormat::kNvfp4, 16, 64);
   weight.source.global_scale = 0x1p-10f;
   const float alpha = pack_weight(check_weight_source(weight.source), LinearActivations::kBf16)
                           .alpha(WordOrder::kBf16);
@@ -115,7 +115,7 @@ TEST(LinearPackTest, AReciprocalGlobalScaleGivesTheSame) {
 }
 
 TEST(LinearPackTest, AMatrixOfZerosIsFine) {
-  RandomWeight weight(WeightFormat::kNvfp4, 16, 64);
+  RandomWeight weight(NumberFormat::kNvfp4, 16, 64);
   std::ranges::fill(weight.scales, std::uint8_t{0});
   weight.scales[0] = 0x80;  // -0
   const PackedWeight packed =
@@ -124,13 +124,13 @@ TEST(LinearPackTest, AMatrixOfZerosIsFine) {
 }
 
 struct Refusal {
-  WeightFormat format;
+  NumberFormat format;
   std::function<void(RandomWeight&)> spoil;
   const char* message;
 };
 
 TEST(LinearPackTest, BadWeightsAreRefusedWithTheValues) {
-  using F = WeightFormat;
+  using F = NumberFormat;
   const auto view = [](const void* data, DType type, std::vector<std::int64_t> shape) {
     return contiguous_view(data, type, std::move(shape));
   };
@@ -221,7 +221,7 @@ TEST(LinearPackTest, BadWeightsAreRefusedWithTheValues) {
 }
 
 TEST(LinearPackTest, MxfpScalesThatSpanTooMuchAreRefused) {
-  RandomWeight weight(WeightFormat::kMxfp4, 32, 64);
+  RandomWeight weight(NumberFormat::kMxfp4, 32, 64);
   std::ranges::fill(weight.values, std::uint8_t{0x11});
   weight.scales[0] = 200;
   weight.scales[1] = 70;

@@ -15,8 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr LinearWeightInfo kW4A16 = {WeightFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
-constexpr LinearWeightInfo kW4A8 = {WeightFormat::kNvfp4, LinearActivations::kFp8, 7168, 7168};
+constexpr LinearWeightInfo kW4A16 = {NumberFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
+constexpr LinearWeightInfo kW4A8 = {NumberFormat::kNvfp4, LinearActivations::kFp8, 7168, 7168};
 
 class LinearPlanTest : public ::testing::Test {
  protected:

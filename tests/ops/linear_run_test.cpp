@@ -24,7 +24,7 @@ using device::Buffer;
 using kernels::pointer_to;
 
 struct LinearCase {
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t n = 80, k = 112;
   LinearProblem problem = {};
@@ -82,7 +82,7 @@ class LinearRun {
   std::vector<double> run_given() const {
     const LinearProblem& rounded = problem();
     const LinearWeightInfo& w = linear_->plan().weight;
-    const bool has_blocks = rounded.activation_scales == ActivationScales::kBlock128;
+    const bool has_blocks = rounded.activation_scales == ScaleSharing::kBlock;
     const std::int64_t columns = has_blocks ? (w.k + 127) / 128 * 128 : (w.k + 63) / 64 * 64;
     const std::int64_t padded_rows = (rounded.m + 3) / 4 * 4;  // of block-major scales
     std::vector<std::uint16_t> codes;
@@ -127,7 +127,7 @@ class LinearRun {
     const bool is_fp8 = linear_->plan().kernel.starts_with("wide_e4m3");
     std::vector<double> x(x_.begin(), x_.end()), w = reference::dequantize(stored(host_));
     if (is_fp8) {
-      const bool has_blocks = problem().activation_scales == ActivationScales::kBlock128;
+      const bool has_blocks = problem().activation_scales == ScaleSharing::kBlock;
       x = reference::round_to_fp8(x_, shape.m, k, has_blocks ? 128 : 0);
       w = reference::dequantize_as_e4m3(stored(host_));
     }
@@ -218,34 +218,33 @@ constexpr LinearActivations kBothActivations[] = {LinearActivations::kBf16,
 
 // n and k are multiples of 16, not of 64.
 TEST_P(LinearRunTest, EveryFormatAtEveryNumberOfRows) {
-  for (const WeightFormat format : kEveryFormat) {
+  for (const NumberFormat format : kEveryFormat) {
     for (const LinearActivations activations : kBothActivations) {
-      if (format == WeightFormat::kBf16 && activations == LinearActivations::kFp8) continue;
-      const std::int64_t k = format == WeightFormat::kMxfp4 ? 96 : 112;
+      if (format == NumberFormat::kBf16 && activations == LinearActivations::kFp8) continue;
+      const std::int64_t k = format == NumberFormat::kMxfp4 ? 96 : 112;
       for (const std::int64_t m : {0, 1, 5, 17, 33, 65, 130}) {
-        if (format != WeightFormat::kNvfp4 && m != 1 && m != 33 && m != 65) continue;
+        if (format != NumberFormat::kNvfp4 && m != 1 && m != 33 && m != 65) continue;
         check({.format = format, .activations = activations, .n = 80, .k = k, .problem = {.m = m}});
       }
     }
   }
 }
 
-bool is_wide_bf16_tested(const std::string& name, WeightFormat format) {
+bool is_wide_bf16_tested(const std::string& name, NumberFormat format) {
   if (name == "wide_bf16_t128_r2_s2") return true;
-  return format == WeightFormat::kNvfp4 &&
+  return format == NumberFormat::kNvfp4 &&
          (name == "wide_bf16_t32_tall_s4" || name == "wide_bf16_t192_r2" ||
           name == "wide_bf16_t256_r4");
 }
 
 TEST_P(LinearRunTest, EveryKernelThatCan) {
   for (const auto& kernel : linear_kernels()) {
-    for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kFp8}) {
+    for (const NumberFormat format : {NumberFormat::kNvfp4, NumberFormat::kFp8}) {
       // The kernels' own tests have every tile; here some of them, and one with every decoder.
       if (kernel->name().starts_with("wide_bf16_") && !is_wide_bf16_tested(kernel->name(), format))
         continue;
       for (const LinearActivations activations : kBothActivations) {
-        for (const ActivationScales scales :
-             {ActivationScales::kRow, ActivationScales::kBlock128}) {
+        for (const ScaleSharing scales : {ScaleSharing::kRow, ScaleSharing::kBlock}) {
           LinearCase c = {
               .format = format,
               .activations = activations,
@@ -275,13 +274,12 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32) {
 }
 
 TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
-  for (const WeightFormat format : kEveryFormat) {
+  for (const NumberFormat format : kEveryFormat) {
     for (const LinearActivations activations : kBothActivations) {
       for (const char* const kernel :
            {"band", "wide_bf16_t128_r2", "wide_bf16_t32_tall_s4", "wide_e4m3_fp4_t128",
             "wide_e4m3_fp4_g128", "wide_e4m3_t128", "wide_e4m3_g128"}) {
-        for (const ActivationScales scales :
-             {ActivationScales::kRow, ActivationScales::kBlock128}) {
+        for (const ScaleSharing scales : {ScaleSharing::kRow, ScaleSharing::kBlock}) {
           const LinearCase c = {.format = format,
                                 .activations = activations,
                                 .n = 48,
@@ -293,7 +291,7 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
                                             .x_stride = 176,
                                             .out_stride = 56,
                                             .kernel = kernel}};
-          if (format == WeightFormat::kBf16 && activations == LinearActivations::kFp8) continue;
+          if (format == NumberFormat::kBf16 && activations == LinearActivations::kFp8) continue;
           if (is_possible(c)) check(c);
         }
       }
@@ -305,9 +303,9 @@ TEST_P(LinearRunTest, ActivationsThatComeInE4m3) {
   int tried = 0;
   for (const auto& kernel : linear_kernels()) {
     if (!kernel->name().starts_with("wide_e4m3")) continue;
-    for (const WeightFormat format :
-         {WeightFormat::kNvfp4, WeightFormat::kMxfp4, WeightFormat::kFp8}) {
-      for (const ActivationScales scales : {ActivationScales::kRow, ActivationScales::kBlock128}) {
+    for (const NumberFormat format :
+         {NumberFormat::kNvfp4, NumberFormat::kMxfp4, NumberFormat::kFp8}) {
+      for (const ScaleSharing scales : {ScaleSharing::kRow, ScaleSharing::kBlock}) {
         const LinearCase c = {
             .format = format,
             .activations = LinearActivations::kFp8,
@@ -348,12 +346,14 @@ TEST_P(LinearRunTest, NonFiniteActivationsStayInTheirRows) {
 }
 
 TEST_P(LinearRunTest, BadCallsAreRefused) {
-  const RandomWeight random(WeightFormat::kNvfp4, 32, 64);
+  const RandomWeight random(NumberFormat::kNvfp4, 32, 64);
   const LinearWeight weight = LinearWeight::prepare(*device_, random.source);
   const auto make = [&](const LinearProblem& p) { return [&] { Linear(weight, p); }; };
   reference::expect_invalid(make({.m = -1}), {"m = -1"});
   reference::expect_invalid(make({.m = 1, .x_dtype = DType::kF8_E4M3}), {"Prepare the weight"});
   reference::expect_invalid(make({.m = 1, .out_dtype = DType::kF16}), {"out_dtype = F16"});
+  reference::expect_invalid(make({.m = 1, .activation_scales = ScaleSharing::kHead}),
+                            {"activation_scales = head", "expected auto, row or block"});
   reference::expect_invalid(make({.m = 2, .x_stride = 68}), {"stride of x = 68", "multiple of 8"});
   reference::expect_invalid(make({.m = 2, .out_stride = 16}), {"stride of out = 16", "from 32"});
   reference::expect_invalid(make({.m = 2, .kernel = "best"}), {"no kernel \"best\"", "band"});
@@ -370,7 +370,7 @@ TEST_P(LinearRunTest, BadCallsAreRefused) {
 }
 
 TEST_P(LinearRunTest, PreparesWeightsThatLieOnTheDevice) {
-  RandomWeight random(WeightFormat::kNvfp4, 32, 64);
+  RandomWeight random(NumberFormat::kNvfp4, 32, 64);
   const Buffer values = Buffer::from(device_->internal(), random.values);
   const Buffer scales = Buffer::from(device_->internal(), random.scales);
   const LinearWeight from_host = LinearWeight::prepare(*device_, random.source);
@@ -383,7 +383,7 @@ TEST_P(LinearRunTest, PreparesWeightsThatLieOnTheDevice) {
 
 // Captured once, launched twice, with a dependent chain of two layers inside.
 TEST_P(LinearRunTest, RunsInAGraph) {
-  const RandomWeight random(WeightFormat::kNvfp4, 64, 64);
+  const RandomWeight random(NumberFormat::kNvfp4, 64, 64);
   const LinearWeight weight = LinearWeight::prepare(*device_, random.source);
   const Linear linear(weight, {.m = 5});
   const device::Device& inner = device_->internal();
@@ -423,14 +423,14 @@ TEST_P(LinearRunTest, RepeatsToTheBit) {
     SCOPED_TRACE(kernel);
     const bool is_e4m3 = std::string(kernel).starts_with("wide_e4m3");
     const bool has_blocks = std::string(kernel).find("_g") != std::string::npos;
-    LinearRun run(*device_,
-                  {.activations = is_e4m3 ? LinearActivations::kFp8 : LinearActivations::kBf16,
-                   .n = is_gpu ? 2048 : 48,
-                   .k = is_gpu ? 2048 : 128,
-                   .problem = {.m = 33,
-                               .activation_scales = has_blocks ? ActivationScales::kBlock128
-                                                               : ActivationScales::kRow,
-                               .kernel = kernel}});
+    LinearRun run(
+        *device_,
+        {.activations = is_e4m3 ? LinearActivations::kFp8 : LinearActivations::kBf16,
+         .n = is_gpu ? 2048 : 48,
+         .k = is_gpu ? 2048 : 128,
+         .problem = {.m = 33,
+                     .activation_scales = has_blocks ? ScaleSharing::kBlock : ScaleSharing::kRow,
+                     .kernel = kernel}});
     const std::vector<double> first = run.run();
     for (int i = 0; i < (is_gpu ? 1000 : 1); ++i) ASSERT_EQ(run.run(), first) << "repetition " << i;
   }

@@ -25,13 +25,13 @@ using reference::Random;
 /// A random matrix in a checkpoint's format, and what it stands for.
 class RandomExpertWeight {
  public:
-  RandomExpertWeight(std::uint64_t seed, WeightFormat format, std::int64_t n, std::int64_t k)
+  RandomExpertWeight(std::uint64_t seed, NumberFormat format, std::int64_t n, std::int64_t k)
       : format_(format), n_(n), k_(k) {
     Random random(seed);
-    const std::int64_t group = format == WeightFormat::kNvfp4 ? 16 : 32;
+    const std::int64_t group = format == NumberFormat::kNvfp4 ? 16 : 32;
     const double unit = 1 / std::sqrt(static_cast<double>(k));
-    if (format == WeightFormat::kBf16 || format == WeightFormat::kFp8) {
-      const bool is_bf16 = format == WeightFormat::kBf16;
+    if (format == NumberFormat::kBf16 || format == NumberFormat::kFp8) {
+      const bool is_bf16 = format == NumberFormat::kBf16;
       blocks_k_ = (k + 127) / 128;
       for (std::int64_t i = 0; i < (n + 127) / 128 * blocks_k_; ++i)
         block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 7) / 8)));
@@ -48,7 +48,7 @@ class RandomExpertWeight {
       values_.push_back(static_cast<std::uint8_t>(random.bits()));
     for (std::int64_t i = 0; i < n * k / group; ++i) {
       const double scale = std::exp2(random.uniform(1, 5));
-      if (format == WeightFormat::kNvfp4) {
+      if (format == NumberFormat::kNvfp4) {
         scales_.push_back(static_cast<std::uint8_t>(i % 37 == 0 ? 0 : encode(kUe4m3, scale)));
       } else {
         scales_.push_back(static_cast<std::uint8_t>(encode(kUe8m0, scale * unit / 16)));
@@ -58,20 +58,20 @@ class RandomExpertWeight {
 
   LinearWeightSource source() const {
     LinearWeightSource s = {.format = format_};
-    if (format_ == WeightFormat::kBf16)
+    if (format_ == NumberFormat::kBf16)
       s.values = contiguous_view(pointer(values_), DType::kBF16, {n_, k_});
-    else if (format_ == WeightFormat::kFp8)
+    else if (format_ == NumberFormat::kFp8)
       s.values = contiguous_view(pointer(values_), DType::kF8_E4M3, {n_, k_});
     else
       s.values = contiguous_view(pointer(values_), DType::kU8, {n_, k_ / 2});
-    if (format_ == WeightFormat::kFp8)
+    if (format_ == NumberFormat::kFp8)
       s.scales = contiguous_view(static_cast<const void*>(block_scales_.data()), DType::kF32,
                                  {(n_ + 127) / 128, blocks_k_});
-    if (format_ == WeightFormat::kNvfp4) {
+    if (format_ == NumberFormat::kNvfp4) {
       s.scales = contiguous_view(pointer(scales_), DType::kF8_E4M3, {n_, k_ / 16});
       s.global_scale = global_;
     }
-    if (format_ == WeightFormat::kMxfp4)
+    if (format_ == NumberFormat::kMxfp4)
       s.scales = contiguous_view(pointer(scales_), DType::kF8_E8M0, {n_, k_ / 32});
     return s;
   }
@@ -86,9 +86,9 @@ class RandomExpertWeight {
     std::vector<double> out;
     for (std::int64_t i = 0; i < n_ * k_; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (format_ == WeightFormat::kBf16) {
+      if (format_ == NumberFormat::kBf16) {
         out.push_back(decode(kBf16, values_[2 * at] | std::uint32_t{values_[2 * at + 1]} << 8));
-      } else if (format_ == WeightFormat::kFp8) {
+      } else if (format_ == NumberFormat::kFp8) {
         const std::int64_t block = i / k_ / 128 * blocks_k_ + i % k_ / 128;
         out.push_back(decode(kE4m3, values_[at]) *
                       static_cast<double>(block_scales_[static_cast<std::size_t>(block)]));
@@ -103,16 +103,16 @@ class RandomExpertWeight {
  private:
   static const void* pointer(const std::vector<std::uint8_t>& bytes) { return bytes.data(); }
   std::uint8_t scale_of(std::int64_t i) const {
-    return scales_[static_cast<std::size_t>(i / (format_ == WeightFormat::kNvfp4 ? 16 : 32))];
+    return scales_[static_cast<std::size_t>(i / (format_ == NumberFormat::kNvfp4 ? 16 : 32))];
   }
   double exact(std::int64_t i, std::uint32_t code) const {
-    if (format_ == WeightFormat::kMxfp4) return decode(kE2m1, code) * decode(kUe8m0, scale_of(i));
+    if (format_ == NumberFormat::kMxfp4) return decode(kE2m1, code) * decode(kUe8m0, scale_of(i));
     return decode(kE2m1, code) * decode(kUe4m3, scale_of(i)) * static_cast<double>(global_);
   }
   double folded(std::int64_t i, std::uint32_t code, std::uint8_t largest) const {
     using kernels::WordOrder;
     const std::uint8_t scale = scale_of(i);
-    if (format_ == WeightFormat::kMxfp4) {
+    if (format_ == NumberFormat::kMxfp4) {
       const int top = int{largest} - 127;
       const auto table = e4m3_magnitudes(kernels::WeightFormat::kMxfp4,
                                          kernels::mxfp4_scale_byte(int{scale} - 127, top));
@@ -133,7 +133,7 @@ class RandomExpertWeight {
     return (code & 8) != 0 ? -value : value;
   }
 
-  WeightFormat format_;
+  NumberFormat format_;
   std::int64_t n_, k_, blocks_k_ = 0;
   std::vector<std::uint8_t> values_, scales_;
   std::vector<float> block_scales_;
@@ -142,7 +142,7 @@ class RandomExpertWeight {
 
 struct MoeCase {
   MoeProblem problem;
-  WeightFormat format = WeightFormat::kNvfp4;
+  NumberFormat format = NumberFormat::kNvfp4;
   LinearActivations activations = LinearActivations::kBf16;
   std::int64_t experts = 8, hidden = 208, inter = 80;
   bool has_shared = false;
@@ -229,7 +229,7 @@ class MoeRun {
     const MoeProblem& p = case_.problem;
     const bool is_e4m3 = kernel_ == "wide8";
     const bool is_fp4 =
-        case_.format == WeightFormat::kNvfp4 || case_.format == WeightFormat::kMxfp4;
+        case_.format == NumberFormat::kNvfp4 || case_.format == NumberFormat::kMxfp4;
     const reference::MoeParams params = {
         .tokens = p.tokens,
         .hidden = case_.hidden,

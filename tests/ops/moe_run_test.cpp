@@ -35,8 +35,8 @@ constexpr Way kWide8 = {"wide8", LinearActivations::kFp8};
 constexpr Way kWays[] = {kBand, kWide, kWide8};
 
 // hidden and inter are ragged in bricks, blocks of scales and tiles.
-MoeCase small(const Way& way, WeightFormat format = WeightFormat::kNvfp4) {
-  const bool is_mxfp4 = format == WeightFormat::kMxfp4;
+MoeCase small(const Way& way, NumberFormat format = NumberFormat::kNvfp4) {
+  const bool is_mxfp4 = format == NumberFormat::kMxfp4;
   return {.problem = {.tokens = 7, .topk = 2, .kernel = way.kernel},
           .format = format,
           .activations = way.activations,
@@ -44,19 +44,19 @@ MoeCase small(const Way& way, WeightFormat format = WeightFormat::kNvfp4) {
           .inter = is_mxfp4 ? 96 : 80};
 }
 
-constexpr WeightFormat kFormats[] = {WeightFormat::kNvfp4, WeightFormat::kMxfp4, WeightFormat::kFp8,
-                                     WeightFormat::kBf16};
+constexpr NumberFormat kFormats[] = {NumberFormat::kNvfp4, NumberFormat::kMxfp4, NumberFormat::kFp8,
+                                     NumberFormat::kBf16};
 
 TEST_P(MoeRunTest, BandInEveryFormat) {
-  for (const WeightFormat format : kFormats) check(small(kBand, format));
+  for (const NumberFormat format : kFormats) check(small(kBand, format));
   check(small(kBandBraided));
-  check(small(kBandBraided, WeightFormat::kMxfp4));
+  check(small(kBandBraided, NumberFormat::kMxfp4));
 }
 TEST_P(MoeRunTest, WideInEveryFormat) {
-  for (const WeightFormat format : kFormats) check(small(kWide, format));
+  for (const NumberFormat format : kFormats) check(small(kWide, format));
 }
 TEST_P(MoeRunTest, Wide8InEveryFormat) {
-  for (const WeightFormat format : {kFormats[0], kFormats[1], kFormats[2]})
+  for (const NumberFormat format : {kFormats[0], kFormats[1], kFormats[2]})
     check(small(kWide8, format));
 }
 TEST_P(MoeRunTest, FewAndManyTokensOfManyExperts) {
@@ -95,8 +95,8 @@ TEST_P(MoeRunTest, SharedExpertLimitAndRoutingByLogits) {
 }
 TEST_P(MoeRunTest, OptionsOfEveryFormat) {
   for (const Way& way : kWays) {
-    for (const WeightFormat format : kFormats) {
-      if (way.kernel == kWide8.kernel && format == WeightFormat::kBf16) continue;
+    for (const NumberFormat format : kFormats) {
+      if (way.kernel == kWide8.kernel && format == NumberFormat::kBf16) continue;
       for (const bool is_first : {true, false}) {
         check(with(small(way, format), [&](MoeCase& c) {
           c.has_shared = true;

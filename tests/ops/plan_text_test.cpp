@@ -97,7 +97,7 @@ TEST_F(PlanText, Attention) {
   AttentionProblem special = attention(1000, 64, true);
   special.window_left = 100, special.softcap = 20, special.has_sink = special.has_lse = true;
   AttentionProblem fp8 = attention(4096, 128);
-  fp8.dtype = DType::kF8_E4M3, fp8.fp8.scales = Fp8ScaleKind::kHead;
+  fp8.dtype = DType::kF8_E4M3, fp8.fp8.scales = ScaleSharing::kHead;
   AttentionProblem packed = attention(300, 128);
   packed.is_packed = true, packed.total_q = packed.total_kv = 500;
   golden.add("H200, 8192 tokens, causal", on(h200(), attention(8192, 128, true)));
@@ -122,7 +122,7 @@ TEST_F(PlanText, AttentionPrepare) {
   const AttentionPrepareProblem p = {
       .batch = 2, .heads = 8, .kv_heads = 2, .q_len = 500, .kv_len = 700, .head_dim = 128};
   AttentionPrepareProblem plain = p;
-  plain.scales = Fp8ScaleKind::kHead, plain.is_rotated = false;
+  plain.scales = ScaleSharing::kHead, plain.is_rotated = false;
   plain.v_layout = Fp8ValueLayout::kRows;
   plain.rope = RotaryPairs::kHalves, plain.rope_positions = 1000;
   golden.add("H200, rotated, factors of blocks", [&] { return plan_attention_prepare(h200(), p); });
@@ -190,9 +190,9 @@ TEST_F(PlanText, SparseAttention) {
 
 TEST_F(PlanText, Linear) {
   Golden golden("linear");
-  const LinearWeightInfo w4a16 = {WeightFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
-  const LinearWeightInfo w4a8 = {WeightFormat::kMxfp4, LinearActivations::kFp8, 4096, 2048};
-  const LinearWeightInfo w8a8 = {WeightFormat::kFp8, LinearActivations::kFp8, 512, 512};
+  const LinearWeightInfo w4a16 = {NumberFormat::kNvfp4, LinearActivations::kBf16, 7168, 7168};
+  const LinearWeightInfo w4a8 = {NumberFormat::kMxfp4, LinearActivations::kFp8, 4096, 2048};
+  const LinearWeightInfo w8a8 = {NumberFormat::kFp8, LinearActivations::kFp8, 512, 512};
   golden.add("H200, 8 rows", [&] { return plan_linear(h200(), w4a16, {.m = 8}); });
   golden.add_summary("H200, 8 rows, in short",
                      [&] { return plan_linear(h200(), w4a16, {.m = 8}); });
@@ -210,8 +210,8 @@ TEST_F(PlanText, Linear) {
 
 TEST_F(PlanText, BlockScaledLinear) {
   Golden golden("block_scaled_linear");
-  const BlockScaledWeightInfo nvfp4 = {WeightFormat::kNvfp4, 4096, 7168};
-  const BlockScaledWeightInfo mxfp4 = {WeightFormat::kMxfp4, 512, 1024};
+  const BlockScaledWeightInfo nvfp4 = {NumberFormat::kNvfp4, 4096, 7168};
+  const BlockScaledWeightInfo mxfp4 = {NumberFormat::kMxfp4, 512, 1024};
   const auto on = [](const Device& device, const BlockScaledWeightInfo& w, BlockScaledProblem p) {
     return [&device, w, p] { return plan_block_scaled_linear(device, w, p); };
   };
@@ -226,9 +226,9 @@ TEST_F(PlanText, BlockScaledLinear) {
 TEST_F(PlanText, Moe) {
   Golden golden("moe");
   const MoeWeightsInfo flash = {
-      WeightFormat::kMxfp4, LinearActivations::kFp8, 256, 4096, 2048, true};
+      NumberFormat::kMxfp4, LinearActivations::kFp8, 256, 4096, 2048, true};
   MoeWeightsInfo bf16 = flash;
-  bf16.format = WeightFormat::kNvfp4, bf16.activations = LinearActivations::kBf16;
+  bf16.format = NumberFormat::kNvfp4, bf16.activations = LinearActivations::kBf16;
   MoeProblem logits = {.tokens = 7, .topk = 6, .routing = MoeRouting::kLogits};
   logits.score = MoeScore::kSqrtSoftplus, logits.has_bias = true, logits.swiglu_limit = 10;
   golden.add("H200, 7 tokens, by logits", [&] { return plan_moe(h200(), flash, logits); });

@@ -39,7 +39,7 @@ TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.window.cache.page_size = 0; }, {"page_size = 0", "1 to"}},
       {[](auto& p) { p.window.cache.num_pages = 1 << 30; }, {"1073741824 pages", "2^31"}},
       {[](auto& p) { p.window.cache.page_stride_bytes = 256 * 584 + 8; }, {"149512", "149504"}},
-      {[](auto& p) { p.window.cache.format = KvCacheFormat::kBf16; }, {"bf16", "fp8"}},
+      {[](auto& p) { p.window.cache.format = NumberFormat::kBf16; }, {"bf16", "fp8"}},
       {[](auto& p) {
          p.q_strides = {1, 1, 1};
        },

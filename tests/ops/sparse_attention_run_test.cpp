@@ -52,7 +52,7 @@ SparseCase with(SparseCase c, auto change) {
   return c;
 }
 
-SparseCase small(std::int64_t heads = 8, KvCacheFormat format = KvCacheFormat::kFp8) {
+SparseCase small(std::int64_t heads = 8, NumberFormat format = NumberFormat::kFp8) {
   return {.batch = 2,
           .q_len = 1,
           .heads = heads,
@@ -62,8 +62,8 @@ SparseCase small(std::int64_t heads = 8, KvCacheFormat format = KvCacheFormat::k
 }
 
 TEST_P(SparseAttentionRunTest, EveryCacheFormat) {
-  for (const KvCacheFormat format :
-       {KvCacheFormat::kBf16, KvCacheFormat::kFp8, KvCacheFormat::kNvfp4}) {
+  for (const NumberFormat format :
+       {NumberFormat::kBf16, NumberFormat::kFp8, NumberFormat::kNvfp4}) {
     for (const std::int64_t heads : {4, 16, 64})
       check(with(small(heads, format), [](SparseCase& c) { c.batch = 1; }));
   }
@@ -135,7 +135,7 @@ TEST_P(SparseAttentionRunTest, ALongListIsSplit) {
 }
 TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
   for (const std::int64_t heads : {8, 64}) {
-    check(with(small(heads, KvCacheFormat::kBf16),
+    check(with(small(heads, NumberFormat::kBf16),
                [](SparseCase& c) {
                  c.batch = 1;
                  c.q_len = 3;
@@ -147,12 +147,11 @@ TEST_P(SparseAttentionRunTest, MaximaOfPrefill) {
           kPrefillTolerance);
   }
 }
-constexpr KvCacheFormat kFormats[] = {KvCacheFormat::kBf16, KvCacheFormat::kFp8,
-                                      KvCacheFormat::kNvfp4};
+constexpr NumberFormat kFormats[] = {NumberFormat::kBf16, NumberFormat::kFp8, NumberFormat::kNvfp4};
 
 // Scores far apart: references of the running softmax rise again and again.
 TEST_P(SparseAttentionRunTest, MaximaOfEveryFormat) {
-  for (const KvCacheFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     for (const std::int64_t heads : {1, 8, 24, 33, 64, 128}) {
       check_all_kernels(with(small(heads, format), [&](SparseCase& c) {
         c.batch = 1;
@@ -169,7 +168,7 @@ TEST_P(SparseAttentionRunTest, MaximaOfEveryFormat) {
 }
 // Blocks of a row with scales far apart, zeros among them.
 TEST_P(SparseAttentionRunTest, ScalesFarApart) {
-  for (const KvCacheFormat format : kFormats) {
+  for (const NumberFormat format : kFormats) {
     for (const std::int64_t heads : {3, 24, 64}) {
       check_all_kernels(with(small(heads, format), [&](SparseCase& c) {
         c.batch = 1;
@@ -180,7 +179,7 @@ TEST_P(SparseAttentionRunTest, ScalesFarApart) {
   }
 }
 TEST_P(SparseAttentionRunTest, SplitListsOfEveryFormat) {
-  for (const KvCacheFormat format : {KvCacheFormat::kBf16, KvCacheFormat::kNvfp4}) {
+  for (const NumberFormat format : {NumberFormat::kBf16, NumberFormat::kNvfp4}) {
     for (const std::int64_t heads : {8, 64}) {
       check(with(small(heads, format), [&](SparseCase& c) {
         c.batch = 1;
@@ -188,7 +187,7 @@ TEST_P(SparseAttentionRunTest, SplitListsOfEveryFormat) {
         c.window.stride_padding = 1040;
         c.compressed = {.rows = 500, .topk = 340, .page_size = 61, .invalid = 0.6};
         c.has_sink = heads == 64;
-        c.has_lse = heads == 64 || format == KvCacheFormat::kBf16;
+        c.has_lse = heads == 64 || format == NumberFormat::kBf16;
         c.is_padded = true;
       }));
     }

@@ -48,7 +48,7 @@ struct SparseSpread {
 
 struct SparseCase {
   std::int64_t batch = 2, q_len = 2, heads = 8;
-  KvCacheFormat format = KvCacheFormat::kFp8;
+  NumberFormat format = NumberFormat::kFp8;
   SparseListCase window = {}, compressed = {};
   bool has_sink = true, has_lse = true, has_max_logits = false;
   std::vector<float> sinks = {};  ///< else random ones, both infinities among them
@@ -63,7 +63,7 @@ struct SparseCase {
 /// ue8m0.
 class SparseListData {
  public:
-  SparseListData(const SparseListCase& c, KvCacheFormat format, std::int64_t batch,
+  SparseListData(const SparseListCase& c, NumberFormat format, std::int64_t batch,
                  std::int64_t q_len, const SparseSpread& spread, std::uint64_t seed)
       : case_(c), random_(seed), spread_(spread) {
     if (c.topk == 0) return;
@@ -76,7 +76,7 @@ class SparseListData {
     draw_lists(batch, q_len);
   }
 
-  static SparseList make_list(const SparseListCase& c, KvCacheFormat format) {
+  static SparseList make_list(const SparseListCase& c, NumberFormat format) {
     if (c.topk == 0) return {};
     return {.cache = {.format = format,
                       .page_size = c.page_size,
@@ -238,7 +238,7 @@ class SparseRun {
     compare(out.read(), lse.read(), max.read(), tolerance);
     const auto first = out.read();
     if (!plan().has_schedule || !case_.repeats) return;
-    a.keeps_schedule = true;
+    a.reuses_schedule = true;
     attention_.run(a);
     stream.synchronize();
     EXPECT_EQ(out.read(), first);
@@ -256,7 +256,7 @@ class SparseRun {
       for (std::int64_t i = 0; i < case_.q_len; ++i) {
         for (std::int64_t h = 0; h < case_.heads; ++h) {
           const std::int64_t at =
-              b * p.q_strides.batch + i * p.q_strides.query + h * p.q_strides.head;
+              b * p.q_strides.batch + i * p.q_strides.row + h * p.q_strides.head;
           for (std::int64_t d = 0; d < kKvDims; ++d) {
             const auto code =
                 encode(kBf16, std::clamp(gaussian(random), -1.0, 1.0) * case_.spread.queries);
@@ -324,8 +324,8 @@ class SparseRun {
     for (std::int64_t row = 0; row < params.queries * case_.heads; ++row) {
       const std::int64_t h = row % case_.heads, query = row / case_.heads;
       const std::int64_t b = query / case_.q_len, i = query % case_.q_len;
-      const auto place = [&](const SparseAttentionProblem::Strides& s) {
-        return static_cast<std::size_t>(b * s.batch + i * s.query + h * s.head);
+      const auto place = [&](const Strides& s) {
+        return static_cast<std::size_t>(b * s.batch + i * s.row + h * s.head);
       };
       const auto sums = case_.spread.is_wide()
                             ? weighted_magnitudes(row, truth.lse[std::size_t(row)])

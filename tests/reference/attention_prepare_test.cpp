@@ -46,14 +46,14 @@ void expect_close(const AttentionPrepareParams& p, const std::vector<float>& x,
 }
 
 TEST(AttentionPrepareReference, RoundsWithEveryKindOfScale) {
-  for (const auto scales : {Fp8ScaleKind::kTensor, Fp8ScaleKind::kHead, Fp8ScaleKind::kBlock}) {
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     AttentionPrepareParams p = params(16);
     p.scales = scales;
     p.block_rows = 2;
     const auto x = draw(1, 2 * 5 * 4 * 16);
     expect_close(p, x, widen(x));
-    const std::size_t count = scales == Fp8ScaleKind::kTensor ? 1
-                              : scales == Fp8ScaleKind::kHead ? 2 * 2
+    const std::size_t count = scales == ScaleSharing::kTensor ? 1
+                              : scales == ScaleSharing::kHead ? 2 * 2
                                                               : 2 * 4 * 3;
     EXPECT_EQ(prepare_attention_operand(p, x).descale.size(), count);
   }
@@ -116,7 +116,7 @@ TEST(AttentionPrepareReference, TurnsNeighboursAsTheFloat64Rope) {
 
 TEST(AttentionPrepareReference, OneNanSpoilsWhatSharesItsFactor) {
   AttentionPrepareParams p = params(16);
-  p.scales = Fp8ScaleKind::kBlock;
+  p.scales = ScaleSharing::kBlock;
   p.block_rows = 2;
   auto x = draw(4, 2 * 5 * 4 * 16);
   x[20] = NAN;  // batch 0, row 0, head 1

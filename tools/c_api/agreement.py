@@ -48,7 +48,7 @@ def with_cpp(description, folder):
     version appended to the C struct may stand anywhere in the C++ one."""
     headers = {path: without_comments(path.read_text()) for path in sorted(folder.glob("*.h"))}
     for struct in description.structs.values():
-        if struct.cpp in ("", "*"):
+        if not struct.cpp:
             continue
         found = [members for text in headers.values() if (members := cpp_members(text, struct.cpp)) is not None]
         cpp = found[0] if found else None

@@ -8,7 +8,7 @@
     function DECLARATION
     | a comment of the item it stands under
 
-A struct without a C++ type is converted by hand; `: *` means any C++ struct of as many members. Kinds of members:
+A struct without a C++ type is converted by hand. Kinds of members:
 
     i32 i64 u64 f32 f64 size    as they are
     flag                        int32_t, bool in C++
@@ -83,7 +83,7 @@ class Member:
 @dataclass
 class Struct:
     name: str
-    cpp: str  # "": converted by hand; "*": by position
+    cpp: str  # "": converted by hand
     comment: list = field(default_factory=list)
     members: list = field(default_factory=list)
     in_order: int = 0  # so many members, reserved ones among them, stand in the order of C++; 0: all
@@ -114,7 +114,7 @@ class Operator:
     on: str = "tw_device"
     on_word: str = "device"
     queries: list = field(default_factory=list)  # (C type, name, expression, comment)
-    calls: list = field(default_factory=list)    # (method, struct, members by position, comment)
+    calls: list = field(default_factory=list)    # (method, struct, comment)
 
     def read_line(self, line, comment):
         if match := re.fullmatch(r"create(?: (\w+))?(?: as (\w+))?(?: on (\w+) (\w+))?", line):
@@ -124,8 +124,8 @@ class Operator:
         elif match := re.fullmatch(r"(text|size|double) (\w+) = (.+)", line):
             kind = {"text": "const char*", "size": "size_t", "double": "double"}[match[1]]
             self.queries.append((kind, match[2], match[3], comment))
-        elif match := re.fullmatch(r"call (\w+) (\w+?)(?:\(([\w ]+)\))?", line):
-            self.calls.append((match[1], match[2], (match[3] or "").split(), comment))
+        elif match := re.fullmatch(r"call (\w+) (\w+)", line):
+            self.calls.append((match[1], match[2], comment))
         else:
             raise DescriptionError(f"{self.name}: cannot read {line!r}")
 
@@ -163,7 +163,7 @@ class Description:
         if word == "enum" and (match := re.fullmatch(r"(\w+)(?: : (\w+))?(?: prefix (\w+))?", rest)):
             self.enums[match[1]] = Enum(match[1], match[2] or "", match[3] or match[1].upper() + "_")
             return self.enums[match[1]]
-        if word == "struct" and (match := re.fullmatch(r"(\w+)(?: : (\w+|\*))?", rest)):
+        if word == "struct" and (match := re.fullmatch(r"(\w+)(?: : (\w+))?", rest)):
             self.structs[match[1]] = Struct(match[1], match[2] or "")
             return self.structs[match[1]]
         if word == "operator" and (match := re.fullmatch(r"(\w+) : (\w+) (\w+)", rest)):

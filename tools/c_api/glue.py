@@ -42,7 +42,7 @@ HANDLES_BEGIN = """// clang-format off
 
 def shape(description, item):
     text = f"\ntemplate <>\nstruct Version<{item.name}> {{\n"
-    if item.cpp not in ("", "*"):
+    if item.cpp:
         text += f"  using Cpp = {item.cpp};\n"
     text += f'  static constexpr const char* kName = "{item.name}";\n'
     inner = [f'{{offsetof({item.name}, {m.name}), &Version<{m.struct}>::kShape, "{m.name}"}}'
@@ -76,14 +76,9 @@ def convert_member(member):
 
 def conversion(item):
     members = [m for m in item.members if m.kind != "reserved"]
-    if item.cpp == "*":
-        names = ", ".join(m.name for m in members)
-        lines = [f"  auto& [{names}] = p;"] + [f"  {m.name} = c.{m.name};" for m in members]
-        head = f"template <class Cpp>\nvoid assign(const {item.name}& c, Cpp& p, const Where&) {{\n"
-    else:
-        lines = ["  " + convert_member(m) for m in members]
-        at = " at" if any(m.struct or m.enum for m in members) else ""
-        head = f"inline void assign(const {item.name}& c, {item.cpp}& p, const Where&{at}) {{\n"
+    at = " at" if any(m.struct or m.enum for m in members) else ""
+    head = f"inline void assign(const {item.name}& c, {item.cpp}& p, const Where&{at}) {{\n"
+    lines = ["  " + convert_member(m) for m in members]
     return "\n" + head + "\n".join(lines) + "\n}\n"
 
 
@@ -131,10 +126,7 @@ def write_operators(description):
         text += define("destroy", f"delete {item.word};")
         for result, name, expression, _ in item.queries:
             text += define(name, body_of_query(item, result, expression))
-        for method, _, by_position, _ in item.calls:
-            values = ", ".join(f"a.{name}" for name in by_position)
-            body = f"op.{method}({values})" if by_position else f"op.{method}(a)"
-            kind = "call" if not by_position else "call_with"
-            text += define(method, f'return c_api::{kind}("{item.name}_{method}", {item.word}, "{item.word}", '
-                                   f"arguments, [](const auto& op, const auto& a) {{ {body}; }});")
+        for method, _, _ in item.calls:
+            text += define(method, f'return c_api::call("{item.name}_{method}", {item.word}, "{item.word}", '
+                                   f"arguments, [](const auto& op, const auto& a) {{ op.{method}(a); }});")
     return text

@@ -177,7 +177,7 @@ def operator_functions(item):
     given = f"const {item.name}* {item.word}"
     for result, name, _, comment in item.queries:
         yield comment, result, f"{item.name}_{name}", [given]
-    for method, kind, _, comment in item.calls:
+    for method, kind, comment in item.calls:
         yield comment, "tw_status", f"{item.name}_{method}", [given, f"const {kind}* arguments"]
 
 

@@ -32,13 +32,13 @@ struct AccuracyArgs {
 
 struct Rounding {
   const char* name;
-  Fp8ScaleKind scales;
+  ScaleSharing scales;
   bool is_rotated;
 };
-constexpr Rounding kRoundings[] = {{"per tensor", Fp8ScaleKind::kTensor, false},
-                                   {"per block", Fp8ScaleKind::kBlock, false},
-                                   {"rotated", Fp8ScaleKind::kTensor, true},
-                                   {"rotated, per block", Fp8ScaleKind::kBlock, true}};
+constexpr Rounding kRoundings[] = {{"per tensor", ScaleSharing::kTensor, false},
+                                   {"per block", ScaleSharing::kBlock, false},
+                                   {"rotated", ScaleSharing::kTensor, true},
+                                   {"rotated, per block", ScaleSharing::kBlock, true}};
 
 json result_json(const char* rounding, const char* sums, const AttentionErrors& errors) {
   return {{"rounding", rounding},      {"sums", sums},

@@ -69,7 +69,7 @@ IndexSweep to_index_sweep(BenchIndexerArgs args, const Device& device) {
   }
   for (const std::string& prompt : args.prompts) sweep.shapes.push_back(to_prompt(prompt, like));
   for (const std::string& format : args.formats)
-    sweep.formats.push_back(format == "fp8" ? IndexerFormat::kFp8 : IndexerFormat::kMxfp4);
+    sweep.formats.push_back(format == "fp8" ? NumberFormat::kFp8 : NumberFormat::kMxfp4);
   sweep.deepgemm = args.deepgemm;
   sweep.samples = args.sweep.samples;
   if (is_small) sweep.cache_bytes = 0;

@@ -42,7 +42,7 @@ struct LinearSweepArgs {
 
 struct Format {
   std::string name;
-  WeightFormat format;
+  NumberFormat format;
   LinearActivations activations;
 };
 
@@ -51,10 +51,10 @@ Format parse_format(const std::string& text) {
   const std::string kind = dash == std::string::npos ? "" : text.substr(dash + 1);
   require(kind == "a16" || kind == "a8", ErrorKind::kInvalidArgument,
           "bench linear: --formats {}; expected FORMAT-a16 or FORMAT-a8, as nvfp4-a16", text);
-  const WeightFormat format = weight_format_from_string(text.substr(0, dash));
-  const char* const short_name = format == WeightFormat::kNvfp4   ? "w4"
-                                 : format == WeightFormat::kMxfp4 ? "w4mx"
-                                 : format == WeightFormat::kFp8   ? "w8"
+  const NumberFormat format = parse_number_format(text.substr(0, dash));
+  const char* const short_name = format == NumberFormat::kNvfp4   ? "w4"
+                                 : format == NumberFormat::kMxfp4 ? "w4mx"
+                                 : format == NumberFormat::kFp8   ? "w8"
                                                                   : "w16";
   return {short_name + kind, format,
           kind == "a8" ? LinearActivations::kFp8 : LinearActivations::kBf16};

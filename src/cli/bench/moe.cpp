@@ -27,7 +27,7 @@ struct BenchMoeArgs {
 MoeSweep to_moe_sweep(const BenchMoeArgs& args, const Device& device) {
   const bool is_small = device.is_simulated();
   MoeSweep sweep;
-  sweep.format = weight_format_from_string(args.format);
+  sweep.format = parse_number_format(args.format);
   sweep.kernels = args.kernels;
   sweep.samples = args.samples;
   sweep.distinct = args.distinct;

@@ -28,7 +28,7 @@ SparseSweep to_sparse_sweep(const BenchSparseArgs& args, const Device& device) {
                       : std::vector<std::string>{"flash", "pro", "flash8", "flash16"};
   for (const std::string& name : shapes) sweep.shapes.push_back(find_sparse_shape(name));
   for (const std::string& name : args.formats)
-    sweep.formats.push_back(*kv_cache_format_from_string(name));
+    sweep.formats.push_back(*number_format_from_string(name));
   sweep.batches = args.batches;
   if (sweep.batches.empty())
     sweep.batches = is_small ? std::vector<std::int64_t>{1, 2}

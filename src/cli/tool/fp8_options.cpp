@@ -1,22 +1,24 @@
 #include "cli/tool/fp8_options.h"
 
+#include "cli/tool/words.h"
+
 namespace tilewright::cli {
 
 Fp8Options Fp8Args::options() const {
   Fp8Options out;
-  out.scales = scales == "tensor" ? Fp8ScaleKind::kTensor
-               : scales == "head" ? Fp8ScaleKind::kHead
-                                  : Fp8ScaleKind::kBlock;
+  out.scales = scales == "tensor" ? ScaleSharing::kTensor
+               : scales == "head" ? ScaleSharing::kHead
+                                  : ScaleSharing::kBlock;
   out.v_layout = v_layout == "rows" ? Fp8ValueLayout::kRows : Fp8ValueLayout::kColumns;
-  out.accumulation = accumulation == "auto"  ? Fp8Accumulation::kAuto
-                     : accumulation == "one" ? Fp8Accumulation::kOneLevel
-                                             : Fp8Accumulation::kTwoLevel;
+  out.accumulation = accumulation == "auto"        ? Fp8Accumulation::kAuto
+                     : accumulation == "one_level" ? Fp8Accumulation::kOneLevel
+                                                   : Fp8Accumulation::kTwoLevel;
   return out;
 }
 
 void add_fp8_options(CLI::App& command, Fp8Args& args) {
   command
-      .add_option("--scales", args.scales, "e4m3: what shares a factor: a tensor, a head, a block")
+      .add_option("--scales", args.scales, "e4m3: what shares a scale: a tensor, a head, a block")
       ->type_name("tensor|head|block")
       ->check(quiet(CLI::IsMember({"tensor", "head", "block"})))
       ->capture_default_str();
@@ -33,8 +35,9 @@ void add_fp8_options(CLI::App& command, Fp8Args& args) {
           "--accumulation", args.accumulation,
           "in e4m3 (k7, k8 too): sums of the tensor core over all keys, or of fp32 over those "
           "of 256; auto: by a bound on the error")
-      ->type_name("auto|one|two")
-      ->check(quiet(CLI::IsMember({"auto", "one", "two"})))
+      ->type_name("auto|one_level|two_level")
+      ->check(
+          one_of({"auto", "one_level", "two_level"}, {{"one", "one_level"}, {"two", "two_level"}}))
       ->capture_default_str();
 }
 

@@ -1,5 +1,6 @@
 #include "cli/tool/model_options.h"
 
+#include "cli/tool/words.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 
@@ -19,7 +20,7 @@ const std::map<std::string, std::optional<KvFormat>> kKvFormats = {{"exact", std
                                                                    {"fp8", KvFormat::kFp8},
                                                                    {"nvfp4", KvFormat::kNvfp4}};
 const std::map<std::string, IndexFormat> kIndexFormats = {
-    {"bf16", IndexFormat::kBf16}, {"fp8", IndexFormat::kFp8}, {"fp4", IndexFormat::kMxfp4}};
+    {"bf16", IndexFormat::kBf16}, {"fp8", IndexFormat::kFp8}, {"mxfp4", IndexFormat::kMxfp4}};
 
 }  // namespace
 
@@ -36,8 +37,8 @@ void add_model_options(CLI::App& command, ModelArgs& args) {
       ->type_name("exact|bf16|fp8|nvfp4")
       ->capture_default_str();
   command.add_option("--index", args.index, "numbers of the indexer's keys and queries")
-      ->check(quiet(CLI::IsMember({"bf16", "fp8", "fp4"})))
-      ->type_name("bf16|fp8|fp4")
+      ->check(one_of({"bf16", "fp8", "mxfp4"}, {{"fp4", "mxfp4"}}))
+      ->type_name("bf16|fp8|mxfp4")
       ->capture_default_str();
   command.add_option("--experts", args.experts, "weights of routed experts, converted if need be")
       ->check(quiet(CLI::IsMember({"stored", "bf16", "fp8", "mxfp4", "nvfp4"})))

@@ -13,7 +13,7 @@ namespace tilewright::cli {
 
 struct ModelArgs {
   std::string folder;
-  std::string kv = "fp8", index = "fp4", experts = "stored";
+  std::string kv = "fp8", index = "mxfp4", experts = "stored";
   std::int64_t prefill_chunk = 512;
 };
 

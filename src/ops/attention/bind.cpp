@@ -16,7 +16,6 @@ namespace tilewright::ops {
 namespace {
 
 using kernels::AttentionParams;
-using Strides = AttentionProblem::Strides;
 
 constexpr double kLog2e = 1.4426950408889634;
 constexpr std::uint32_t kSwizzledBoxColumns = 64;  // of 2 bytes: the span of the swizzle
@@ -177,7 +176,7 @@ void check_attention_arguments(const AttentionPlan& plan, const AttentionArgumen
   kChecks.address_if(is_e4m3, "q_descale", a.q_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys, "k_descale", a.k_descale, kWordAlignment);
   kChecks.address_if(is_e4m3 && has_keys, "v_descale", a.v_descale, kWordAlignment);
-  kChecks.address_if(is_e4m3 && has_keys && p.fp8.scales == Fp8ScaleKind::kBlock, "v_descale_max",
+  kChecks.address_if(is_e4m3 && has_keys && p.fp8.scales == ScaleSharing::kBlock, "v_descale_max",
                      a.v_descale_max, kWordAlignment);
   kChecks.workspace(a.workspace, plan.workspace_bytes);
 }

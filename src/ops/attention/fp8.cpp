@@ -35,7 +35,7 @@ const kernels::K7Variant* find_variant(const AttentionProblem& p, Fp8Accumulatio
   return kernels::find_k7_variant(
       static_cast<int>(p.head_dim),
       attention_has_columns(p) ? kernels::Fp8Values::kColumns : kernels::Fp8Values::kRows,
-      p.fp8.scales == Fp8ScaleKind::kBlock,
+      p.fp8.scales == ScaleSharing::kBlock,
       accumulation == Fp8Accumulation::kTwoLevel ? kernels::Fp8Sums::kTwoLevel
                                                  : kernels::Fp8Sums::kOneLevel,
       is_short);
@@ -45,8 +45,8 @@ kernels::Fp8Scales strides_of(const AttentionProblem& p, std::int64_t heads, std
                               std::int64_t block) {
   kernels::Fp8Scales s = {};
   s.heads_per_scale = 1;
-  if (p.fp8.scales == Fp8ScaleKind::kTensor) return s;
-  if (p.fp8.scales == Fp8ScaleKind::kHead) {
+  if (p.fp8.scales == ScaleSharing::kTensor) return s;
+  if (p.fp8.scales == ScaleSharing::kHead) {
     s.batch_stride = p.kv_heads;
     s.head_stride = 1;
     s.heads_per_scale = static_cast<std::int32_t>(heads / p.kv_heads);
@@ -103,7 +103,7 @@ AttentionProblem fp8_problem(AttentionFp8 kind, const AttentionProblem& problem)
 AttentionPrepareProblem fp8_prepare_problem(AttentionFp8 kind, const AttentionProblem& p) {
   const bool is_rotated = kind == AttentionFp8::kRotated;
   return prepare_problem_of(p,
-                            {.scales = is_rotated ? Fp8ScaleKind::kBlock : Fp8ScaleKind::kHead,
+                            {.scales = is_rotated ? ScaleSharing::kBlock : ScaleSharing::kHead,
                              .v_layout = Fp8ValueLayout::kColumns},
                             is_rotated);
 }
@@ -135,7 +135,7 @@ void set_fp8_numbers(const AttentionPlan& plan, const AttentionKernel& kernel,
   params.v_scales = params.k_scales;
   params.v_reference = {};
   params.v_reference.heads_per_scale = 1;
-  if (p.fp8.scales == Fp8ScaleKind::kBlock) {
+  if (p.fp8.scales == ScaleSharing::kBlock) {
     params.v_reference.batch_stride = p.kv_heads;
     params.v_reference.head_stride = 1;
   }

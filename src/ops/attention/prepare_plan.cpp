@@ -64,8 +64,13 @@ AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
   return p;
 }
 
+kernels::K8Scales to_kernel(ScaleSharing sharing) {
+  if (sharing == ScaleSharing::kTensor) return kernels::K8Scales::kTensor;
+  return sharing == ScaleSharing::kHead ? kernels::K8Scales::kHead : kernels::K8Scales::kBlock;
+}
+
 bool has_blocks(const AttentionPrepareProblem& p) {
-  return p.scales == Fp8ScaleKind::kBlock;
+  return p.scales == ScaleSharing::kBlock;
 }
 bool has_columns(const AttentionPrepareProblem& p) {
   return p.v_layout == Fp8ValueLayout::kColumns;
@@ -80,7 +85,7 @@ std::int64_t num_tiles(const AttentionPrepareProblem& p, std::int64_t rows, bool
 
 kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_query, bool is_value) {
   const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
-  const auto strides = [](const AttentionProblem::Strides& s) {
+  const auto strides = [](const Strides& s) {
     return kernels::AttentionStrides{s.batch, s.row, s.head};
   };
   const std::int64_t rows = is_query ? p.q_len : p.kv_len;
@@ -105,14 +110,14 @@ kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_que
 }
 
 std::size_t num_descales(const AttentionPrepareProblem& p, const kernels::K8Operand& o) {
-  if (p.scales == Fp8ScaleKind::kTensor) return 1;
+  if (p.scales == ScaleSharing::kTensor) return 1;
   const std::int64_t of_heads = p.batch * p.kv_heads;
   return static_cast<std::size_t>(has_blocks(p) ? p.batch * o.heads * o.blocks : of_heads);
 }
 
 // Bytes from the first code to behind the last.
 std::size_t span_bytes(std::int64_t batch, std::int64_t rows, std::int64_t heads,
-                       std::int64_t row_elems, const AttentionProblem::Strides& s) {
+                       std::int64_t row_elems, const Strides& s) {
   if (batch * rows * heads * row_elems == 0) return 0;
   return static_cast<std::size_t>((batch - 1) * s.batch + (rows - 1) * s.row +
                                   (heads - 1) * s.head + row_elems);
@@ -157,7 +162,7 @@ std::string entry_name(const AttentionPrepareProblem& p, const char* pass) {
 }
 
 std::vector<PlanNote> notes_of(const AttentionPrepareProblem& p) {
-  constexpr const char* kScales[] = {"tensor", "head", "block of tokens"};
+  const char* const scales = has_blocks(p) ? "block of tokens" : tilewright::to_string(p.scales);
   constexpr const char* kRope[] = {"", ", RoPE of neighbours", ", RoPE of halves"};
   return {
       {"prepare",
@@ -166,8 +171,7 @@ std::vector<PlanNote> notes_of(const AttentionPrepareProblem& p) {
                    p.head_dim, p.is_packed ? ", packed" : "")},
       {"codes",
        fmt::format("{}a factor per {}, values in {}{}", p.is_rotated ? "q and k rotated, " : "",
-                   kScales[static_cast<int>(p.scales)], has_columns(p) ? "columns" : "rows",
-                   kRope[static_cast<int>(p.rope)])}};
+                   scales, has_columns(p) ? "columns" : "rows", kRope[static_cast<int>(p.rope)])}};
 }
 
 }  // namespace
@@ -219,7 +223,7 @@ kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& p
   const std::vector<float> signs = attention_signs(p.sign_seed, p.head_dim);
   for (std::size_t i = 0; i < signs.size(); ++i)
     params.signs[i / 32] |= (signs[i] < 0 ? 1u : 0u) << (i % 32);
-  params.scales = static_cast<kernels::K8Scales>(p.scales);
+  params.scales = to_kernel(p.scales);
   params.rope_pairs = static_cast<kernels::K8Rope>(p.rope);
   params.rotary_dim = static_cast<std::int32_t>(p.rotary_dim);
   params.num_positions = static_cast<std::int32_t>(p.rope_positions);

@@ -27,6 +27,10 @@ void check_numbers(const AttentionProblem& p) {
   if (attention_is_e4m3(p)) {
     kChecks.check(out == DType::kBF16 || out == DType::kF16, "out_dtype = {}; expected BF16 or F16",
                   to_string(out));
+    const ScaleSharing scales = p.fp8.scales;
+    kChecks.check(scales == ScaleSharing::kTensor || scales == ScaleSharing::kHead ||
+                      scales == ScaleSharing::kBlock,
+                  "fp8.scales = {}; expected tensor, head or block", to_string(scales));
   } else {
     kChecks.check(out == p.dtype, "out_dtype = {} for operands of {}; expected the same, or none",
                   to_string(out), to_string(p.dtype));
@@ -104,9 +108,7 @@ std::int64_t last_elem(const char* name, std::int64_t extent, std::int64_t strid
 }
 
 /// Strides of dimensions of one element, which are never used, become those of a contiguous tensor.
-AttentionProblem::Strides complete_strides(const Tensor& tensor,
-                                           const AttentionProblem::Strides& given,
-                                           bool is_written) {
+Strides complete_strides(const Tensor& tensor, const Strides& given, bool is_written) {
   const std::int64_t rows = std::max<std::int64_t>(tensor.rows, 1), elems = tensor.row_elems;
   const std::int64_t row =
       tensor.is_transposed ? elems : checked_product(tensor.name, tensor.heads, elems);
@@ -116,7 +118,7 @@ AttentionProblem::Strides complete_strides(const Tensor& tensor,
                                                   : checked_product(tensor.name, rows, row);
   checked_product(tensor.name, std::max<std::int64_t>(tensor.batch, 1), batch);
   const std::int64_t multiple = kVectorBytes / tensor.elem_bytes;
-  AttentionProblem::Strides out = given;
+  Strides out = given;
   if (given.batch == 0 && given.row == 0 && given.head == 0) return {batch, row, head};
   if (tensor.batch <= 1) out.batch = batch;
   if (tensor.rows <= 1) out.row = row;
@@ -146,8 +148,7 @@ void complete_all_strides(AttentionProblem& p) {
   const std::int64_t batch = p.is_packed ? 1 : p.batch;
   const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
   const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
-  const auto complete = [&](const Tensor& tensor, AttentionProblem::Strides& strides,
-                            bool is_written = false) {
+  const auto complete = [&](const Tensor& tensor, Strides& strides, bool is_written = false) {
     strides = complete_strides(tensor, strides, is_written);
     if (p.is_packed) strides.batch = 0;
   };

@@ -10,9 +10,7 @@ namespace {
 
 // How e4m3 operands lie.
 std::string fp8_text(const AttentionProblem& p) {
-  constexpr const char* kScales[] = {"tensor", "head", "block"};
-  return fmt::format(", scales per {}, values in {}, to {}",
-                     kScales[static_cast<int>(p.fp8.scales)],
+  return fmt::format(", scales per {}, values in {}, to {}", tilewright::to_string(p.fp8.scales),
                      p.fp8.v_layout == Fp8ValueLayout::kColumns ? "columns" : "rows",
                      ops::attention_type_name(ops::attention_out_dtype(p)));
 }

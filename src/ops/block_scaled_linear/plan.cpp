@@ -97,13 +97,13 @@ std::size_t span_bytes(std::int64_t rows, std::int64_t row_bytes, std::int64_t l
 
 }  // namespace
 
-kernels::BlockScaledKind block_scaled_kind(WeightFormat format) {
+kernels::BlockScaledKind block_scaled_kind(NumberFormat format) {
   kChecks.check(
-      format == WeightFormat::kNvfp4 || format == WeightFormat::kMxfp4,
+      format == NumberFormat::kNvfp4 || format == NumberFormat::kMxfp4,
       "a weight in {}; expected nvfp4 (by NVFP4 activations) or mxfp4 (by MXFP8 ones). Quantise "
       "it, or take Linear.",
       to_string(format));
-  return format == WeightFormat::kNvfp4 ? kernels::BlockScaledKind::kNvfp4
+  return format == NumberFormat::kNvfp4 ? kernels::BlockScaledKind::kNvfp4
                                         : kernels::BlockScaledKind::kMxfp8Mxfp4;
 }
 

@@ -10,7 +10,7 @@ namespace tilewright::ops {
 
 /// The kernels that read such a weight.
 /// Errors   InvalidArgument if none does
-kernels::BlockScaledKind block_scaled_kind(WeightFormat format);
+kernels::BlockScaledKind block_scaled_kind(NumberFormat format);
 
 /// Errors   as BlockScaledLinear's constructor
 BlockScaledPlan make_block_scaled_plan(const device::DeviceInfo& device,

@@ -28,7 +28,7 @@ std::vector<std::uint8_t> pad_rows(const ops::HostWeight& weight, std::int64_t r
 std::vector<std::uint8_t> order_scales(const ops::HostWeight& weight) {
   std::vector<std::uint8_t> scales =
       swizzle_scales(weight.scales, weight.n, weight.scale_row_bytes());
-  if (weight.format == WeightFormat::kNvfp4) {
+  if (weight.format == NumberFormat::kNvfp4) {
     for (std::uint8_t& code : scales) code &= 0x7f;
   }
   return scales;

@@ -24,6 +24,7 @@ namespace tilewright::c_api {
 
 template <>
 struct Version<tw_strides> {
+  using Cpp = Strides;
   static constexpr const char* kName = "tw_strides";
   static constexpr Shape kShape = {kName, sizeof(tw_strides), {}};
   static tw_strides defaults() {
@@ -33,12 +34,10 @@ struct Version<tw_strides> {
   }
 };
 
-template <class Cpp>
-void assign(const tw_strides& c, Cpp& p, const Where&) {
-  auto& [batch, row, head] = p;
-  batch = c.batch;
-  row = c.row;
-  head = c.head;
+inline void assign(const tw_strides& c, Strides& p, const Where&) {
+  p.batch = c.batch;
+  p.row = c.row;
+  p.head = c.head;
 }
 
 template <>
@@ -55,7 +54,7 @@ struct Version<tw_fp8_options> {
 };
 
 inline void assign(const tw_fp8_options& c, Fp8Options& p, const Where& at) {
-  p.scales = choose<Fp8ScaleKind>(c.scales, {{TW_SCALE_SHARING_TENSOR, Fp8ScaleKind::kTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, Fp8ScaleKind::kHead, "TW_SCALE_SHARING_HEAD"}, {TW_SCALE_SHARING_BLOCK, Fp8ScaleKind::kBlock, "TW_SCALE_SHARING_BLOCK"}}, at, "scales");
+  p.scales = choose<ScaleSharing>(c.scales, {{TW_SCALE_SHARING_TENSOR, ScaleSharing::kTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, ScaleSharing::kHead, "TW_SCALE_SHARING_HEAD"}, {TW_SCALE_SHARING_BLOCK, ScaleSharing::kBlock, "TW_SCALE_SHARING_BLOCK"}}, at, "scales");
   p.v_layout = choose<Fp8ValueLayout>(c.v_layout, {{TW_FP8_VALUE_LAYOUT_ROWS, Fp8ValueLayout::kRows, "TW_FP8_VALUE_LAYOUT_ROWS"}, {TW_FP8_VALUE_LAYOUT_COLUMNS, Fp8ValueLayout::kColumns, "TW_FP8_VALUE_LAYOUT_COLUMNS"}}, at, "v_layout");
   p.accumulation = choose<Fp8Accumulation>(c.accumulation, {{TW_FP8_ACCUMULATION_AUTO, Fp8Accumulation::kAuto, "TW_FP8_ACCUMULATION_AUTO"}, {TW_FP8_ACCUMULATION_ONE_LEVEL, Fp8Accumulation::kOneLevel, "TW_FP8_ACCUMULATION_ONE_LEVEL"}, {TW_FP8_ACCUMULATION_TWO_LEVEL, Fp8Accumulation::kTwoLevel, "TW_FP8_ACCUMULATION_TWO_LEVEL"}}, at, "accumulation");
 }
@@ -182,7 +181,7 @@ inline void assign(const tw_attention_prepare_problem& c, AttentionPrepareProble
   assign(c.q8_strides, p.q8_strides, at.in("q8_strides"));
   assign(c.k8_strides, p.k8_strides, at.in("k8_strides"));
   assign(c.v8_strides, p.v8_strides, at.in("v8_strides"));
-  p.scales = choose<Fp8ScaleKind>(c.scales, {{TW_SCALE_SHARING_TENSOR, Fp8ScaleKind::kTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, Fp8ScaleKind::kHead, "TW_SCALE_SHARING_HEAD"}, {TW_SCALE_SHARING_BLOCK, Fp8ScaleKind::kBlock, "TW_SCALE_SHARING_BLOCK"}}, at, "scales");
+  p.scales = choose<ScaleSharing>(c.scales, {{TW_SCALE_SHARING_TENSOR, ScaleSharing::kTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, ScaleSharing::kHead, "TW_SCALE_SHARING_HEAD"}, {TW_SCALE_SHARING_BLOCK, ScaleSharing::kBlock, "TW_SCALE_SHARING_BLOCK"}}, at, "scales");
   p.v_layout = choose<Fp8ValueLayout>(c.v_layout, {{TW_FP8_VALUE_LAYOUT_ROWS, Fp8ValueLayout::kRows, "TW_FP8_VALUE_LAYOUT_ROWS"}, {TW_FP8_VALUE_LAYOUT_COLUMNS, Fp8ValueLayout::kColumns, "TW_FP8_VALUE_LAYOUT_COLUMNS"}}, at, "v_layout");
   p.is_rotated = c.is_rotated != 0;
   p.sign_seed = c.sign_seed;
@@ -297,7 +296,7 @@ inline void assign(const tw_attention_decode_problem& c, AttentionDecodeProblem&
   p.causal = c.causal != 0;
   p.window_left = c.window_left;
   p.softcap = c.softcap;
-  p.descale = choose<DecodeDescale>(c.descale, {{TW_SCALE_SHARING_NONE, DecodeDescale::kNone, "TW_SCALE_SHARING_NONE"}, {TW_SCALE_SHARING_TENSOR, DecodeDescale::kPerTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, DecodeDescale::kPerHead, "TW_SCALE_SHARING_HEAD"}}, at, "descale");
+  p.descale = choose<ScaleSharing>(c.descale, {{TW_SCALE_SHARING_NONE, ScaleSharing::kNone, "TW_SCALE_SHARING_NONE"}, {TW_SCALE_SHARING_TENSOR, ScaleSharing::kTensor, "TW_SCALE_SHARING_TENSOR"}, {TW_SCALE_SHARING_HEAD, ScaleSharing::kHead, "TW_SCALE_SHARING_HEAD"}}, at, "descale");
   p.has_sink = c.has_sink != 0;
   p.has_lse = c.has_lse != 0;
   assign(c.append, p.append, at.in("append"));
@@ -369,7 +368,7 @@ struct Version<tw_linear_problem> {
 inline void assign(const tw_linear_problem& c, LinearProblem& p, const Where& at) {
   p.m = c.m;
   p.x_dtype = choose<DType>(c.x_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_E4M3, DType::kF8_E4M3, "TW_E4M3"}}, at, "x_dtype");
-  p.activation_scales = choose<ActivationScales>(c.activation_scales, {{TW_SCALE_SHARING_AUTO, ActivationScales::kAuto, "TW_SCALE_SHARING_AUTO"}, {TW_SCALE_SHARING_ROW, ActivationScales::kRow, "TW_SCALE_SHARING_ROW"}, {TW_SCALE_SHARING_BLOCK, ActivationScales::kBlock128, "TW_SCALE_SHARING_BLOCK"}}, at, "activation_scales");
+  p.activation_scales = choose<ScaleSharing>(c.activation_scales, {{TW_SCALE_SHARING_AUTO, ScaleSharing::kAuto, "TW_SCALE_SHARING_AUTO"}, {TW_SCALE_SHARING_ROW, ScaleSharing::kRow, "TW_SCALE_SHARING_ROW"}, {TW_SCALE_SHARING_BLOCK, ScaleSharing::kBlock, "TW_SCALE_SHARING_BLOCK"}}, at, "activation_scales");
   p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "out_dtype");
   p.has_bias = c.has_bias != 0;
   p.x_stride = c.x_stride;
@@ -531,7 +530,7 @@ struct Version<tw_kv_layout> {
 };
 
 inline void assign(const tw_kv_layout& c, KvCacheLayout& p, const Where& at) {
-  p.format = choose<KvCacheFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, KvCacheFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, KvCacheFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_NVFP4, KvCacheFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
   p.page_size = c.page_size;
   p.num_pages = c.num_pages;
   p.page_stride_bytes = c.page_stride_bytes;
@@ -636,7 +635,7 @@ inline void assign(const tw_sparse_attention_arguments& c, SparseAttentionArgume
   p.max_logits = c.max_logits;
   p.sink = c.sink;
   p.workspace = c.workspace;
-  p.keeps_schedule = c.reuses_schedule != 0;
+  p.reuses_schedule = c.reuses_schedule != 0;
   p.stream = c.stream;
 }
 
@@ -894,7 +893,7 @@ struct Version<tw_indexer_problem> {
 };
 
 inline void assign(const tw_indexer_problem& c, IndexerProblem& p, const Where& at) {
-  p.format = choose<IndexerFormat>(c.format, {{TW_NUMBER_FORMAT_MXFP4, IndexerFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_FP8, IndexerFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}}, at, "format");
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}}, at, "format");
   p.heads = c.heads;
   p.topk = c.topk;
   p.ratio = c.ratio;
@@ -940,7 +939,7 @@ inline void assign(const tw_indexer_arguments& c, IndexerArguments& p, const Whe
   p.rows_stride = c.rows_stride;
   p.counts = c.counts;
   p.workspace = c.workspace;
-  p.has_schedule = c.reuses_schedule != 0;
+  p.reuses_schedule = c.reuses_schedule != 0;
   p.stream = c.stream;
 }
 
@@ -968,8 +967,8 @@ inline void assign(const tw_hyper_connection_problem& c, HyperConnectionProblem&
   p.has_second = c.has_second != 0;
   p.has_mix = c.has_mix != 0;
   p.is_head = c.is_head != 0;
-  p.f_dtype = choose<DType>(c.f_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "f_dtype");
-  p.g_dtype = choose<DType>(c.g_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "g_dtype");
+  p.result_dtype = choose<DType>(c.result_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "result_dtype");
+  p.second_dtype = choose<DType>(c.second_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F32, DType::kF32, "TW_F32"}}, at, "second_dtype");
   p.iterations = c.iterations;
   p.eps = c.eps;
   p.norm_eps = c.norm_eps;
@@ -991,11 +990,11 @@ inline void assign(const tw_hyper_connection_arguments& c, HyperConnectionArgume
   p.streams = c.streams;
   p.merged = c.merged;
   p.mix_before = c.mix_before;
-  p.f = c.f;
-  p.g = c.g;
-  p.fn = c.fn;
-  p.base = c.base;
-  p.scale = c.scale;
+  p.result = c.result;
+  p.second_result = c.second_result;
+  p.mix_weight = c.mix_weight;
+  p.mix_bias = c.mix_bias;
+  p.mix_scale = c.mix_scale;
   p.norm_weight = c.norm_weight;
   p.mix = c.mix;
   p.out = c.out;
@@ -1024,6 +1023,7 @@ inline void assign(const tw_hyper_embedding_problem& c, HyperEmbeddingProblem& p
 
 template <>
 struct Version<tw_hyper_embedding_arguments> {
+  using Cpp = HyperEmbeddingArguments;
   static constexpr const char* kName = "tw_hyper_embedding_arguments";
   static constexpr Shape kShape = {kName, sizeof(tw_hyper_embedding_arguments), {}};
   static tw_hyper_embedding_arguments defaults() {
@@ -1032,6 +1032,13 @@ struct Version<tw_hyper_embedding_arguments> {
     return c;
   }
 };
+
+inline void assign(const tw_hyper_embedding_arguments& c, HyperEmbeddingArguments& p, const Where&) {
+  p.table = c.table;
+  p.ids = c.ids;
+  p.streams = c.streams;
+  p.stream = c.stream;
+}
 
 template <>
 struct Version<tw_rms_norm_problem> {
@@ -1059,6 +1066,7 @@ inline void assign(const tw_rms_norm_problem& c, RmsNormProblem& p, const Where&
 
 template <>
 struct Version<tw_rms_norm_arguments> {
+  using Cpp = RmsNormArguments;
   static constexpr const char* kName = "tw_rms_norm_arguments";
   static constexpr Shape kShape = {kName, sizeof(tw_rms_norm_arguments), {}};
   static tw_rms_norm_arguments defaults() {
@@ -1067,5 +1075,12 @@ struct Version<tw_rms_norm_arguments> {
     return c;
   }
 };
+
+inline void assign(const tw_rms_norm_arguments& c, RmsNormArguments& p, const Where&) {
+  p.x = c.x;
+  p.weight = c.weight;
+  p.out = c.out;
+  p.stream = c.stream;
+}
 
 }  // namespace tilewright::c_api

@@ -84,16 +84,6 @@ tw_status call(const char* function, const Handle* handle, const char* name,
   });
 }
 
-/// The same for methods that take their arguments one by one: `body` gets the C struct.
-template <class Handle, class Arguments, class Body>
-tw_status call_with(const char* function, const Handle* handle, const char* name,
-                    const Arguments* arguments, const Body& body) {
-  return guarded([&] {
-    require_address(handle, function, name);
-    body(handle->op, accept(arguments, Where{function, "arguments"}));
-  });
-}
-
 template <class Op>
 const char* plan_text(const Made<Op>* made) noexcept {
   return made == nullptr ? "" : made->plan_text.c_str();

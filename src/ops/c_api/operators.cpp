@@ -431,7 +431,7 @@ void tw_hyper_embedding_destroy(tw_hyper_embedding* embedding) {
 }
 
 tw_status tw_hyper_embedding_run(const tw_hyper_embedding* embedding, const tw_hyper_embedding_arguments* arguments) {
-  return c_api::call_with("tw_hyper_embedding_run", embedding, "embedding", arguments, [](const auto& op, const auto& a) { op.run(a.table, a.ids, a.streams, a.stream); });
+  return c_api::call("tw_hyper_embedding_run", embedding, "embedding", arguments, [](const auto& op, const auto& a) { op.run(a); });
 }
 
 tw_status tw_rms_norm_create(const tw_device* device, const tw_rms_norm_problem* problem, tw_rms_norm** norm) {
@@ -443,5 +443,5 @@ void tw_rms_norm_destroy(tw_rms_norm* norm) {
 }
 
 tw_status tw_rms_norm_run(const tw_rms_norm* norm, const tw_rms_norm_arguments* arguments) {
-  return c_api::call_with("tw_rms_norm_run", norm, "norm", arguments, [](const auto& op, const auto& a) { op.run(a.x, a.weight, a.out, a.stream); });
+  return c_api::call("tw_rms_norm_run", norm, "norm", arguments, [](const auto& op, const auto& a) { op.run(a); });
 }

@@ -17,9 +17,9 @@ using tilewright::DType;
 using tilewright::ErrorKind;
 using tilewright::LinearActivations;
 using tilewright::LinearWeightSource;
+using tilewright::NumberFormat;
 using tilewright::require;
 using tilewright::ScaleOrder;
-using tilewright::WeightFormat;
 using tilewright::ops::ceil_div;
 
 LinearActivations to_activations(const tw_linear_weight_source& c, const Where& at) {
@@ -30,13 +30,13 @@ LinearActivations to_activations(const tw_linear_weight_source& c, const Where& 
       at, "activations");
 }
 
-WeightFormat to_format(const tw_linear_weight_source& c, const Where& at) {
-  return choose<WeightFormat>(
+NumberFormat to_format(const tw_linear_weight_source& c, const Where& at) {
+  return choose<NumberFormat>(
       c.format,
-      {{TW_NUMBER_FORMAT_BF16, WeightFormat::kBf16, "TW_NUMBER_FORMAT_BF16"},
-       {TW_NUMBER_FORMAT_FP8, WeightFormat::kFp8, "TW_NUMBER_FORMAT_FP8"},
-       {TW_NUMBER_FORMAT_MXFP4, WeightFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"},
-       {TW_NUMBER_FORMAT_NVFP4, WeightFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}},
+      {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"},
+       {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"},
+       {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"},
+       {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}},
       at, "format");
 }
 
@@ -50,10 +50,10 @@ std::vector<std::int64_t> scale_shape(const tw_linear_weight_source& c, ScaleOrd
 
 void set_views(const tw_linear_weight_source& c, const Where& at, LinearWeightSource& s) {
   switch (s.format) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       s.values = contiguous_view(c.values, DType::kBF16, {c.n, c.k});
       return;
-    case WeightFormat::kFp8: {
+    case NumberFormat::kFp8: {
       const DType dtype = choose<DType>(
           c.scale_dtype, {{TW_F32, DType::kF32, "TW_F32"}, {TW_E8M0, DType::kF8_E8M0, "TW_E8M0"}},
           at, "scale_dtype");
@@ -61,10 +61,10 @@ void set_views(const tw_linear_weight_source& c, const Where& at, LinearWeightSo
       s.scales = contiguous_view(c.scales, dtype, {ceil_div(c.n, 128), ceil_div(c.k, 128)});
       return;
     }
-    case WeightFormat::kMxfp4:
+    case NumberFormat::kMxfp4:
       s.scales = contiguous_view(c.scales, DType::kF8_E8M0, scale_shape(c, s.scale_order, 32));
       break;
-    case WeightFormat::kNvfp4:
+    case NumberFormat::kNvfp4:
       s.scales = contiguous_view(c.scales, DType::kF8_E4M3, scale_shape(c, s.scale_order, 16));
       break;
   }

@@ -8,36 +8,15 @@ namespace tilewright {
 
 namespace {
 
-constexpr KvCacheFormat kFormats[] = {KvCacheFormat::kBf16, KvCacheFormat::kFp8,
-                                      KvCacheFormat::kNvfp4};
 constexpr std::int64_t kMaxPageSize = std::int64_t{1} << 20;
 
 }  // namespace
 
-const char* to_string(KvCacheFormat format) noexcept {
-  switch (format) {
-    case KvCacheFormat::kBf16:
-      return "bf16";
-    case KvCacheFormat::kFp8:
-      return "fp8";
-    case KvCacheFormat::kNvfp4:
-      return "nvfp4";
-  }
-  return "?";
-}
-
-std::optional<KvCacheFormat> kv_cache_format_from_string(std::string_view name) noexcept {
-  for (const KvCacheFormat format : kFormats) {
-    if (to_string(format) == name) return format;
-  }
-  return std::nullopt;
-}
-
-std::int64_t kv_row_bytes(KvCacheFormat format) noexcept {
+std::int64_t kv_row_bytes(NumberFormat format) noexcept {
   return kv_row_bytes(ops::to_kernel(format));
 }
 
-std::int64_t kv_page_stride(KvCacheFormat format, std::int64_t page_size) noexcept {
+std::int64_t kv_page_stride(NumberFormat format, std::int64_t page_size) noexcept {
   return kv_default_page_stride(ops::to_kernel(format), page_size);
 }
 
@@ -56,6 +35,8 @@ void check_cache_bytes(const KvCacheLayout& c) {
 
 KvCacheLayout complete(const KvCacheLayout& layout) {
   KvCacheLayout c = layout;
+  require(c.format != NumberFormat::kMxfp4, ErrorKind::kInvalidArgument,
+          "cache: format = {}; expected bf16, fp8 or nvfp4", to_string(c.format));
   require(c.page_size >= 1 && c.page_size <= kMaxPageSize, ErrorKind::kInvalidArgument,
           "cache: page_size = {}; expected 1 to {}", c.page_size, kMaxPageSize);
   require(c.num_pages >= 0 && c.num_pages <= std::numeric_limits<std::int32_t>::max() / c.page_size,
@@ -79,7 +60,7 @@ KvCacheLayout complete(const KvCacheLayout& layout) {
 KvCacheLayout ops::complete_index(const ArgumentChecks& checks, const char* field,
                                   IndexFormat format, KvCacheLayout layout) {
   const std::int64_t given = layout.page_stride_bytes;
-  layout.format = KvCacheFormat::kBf16;
+  layout.format = NumberFormat::kBf16;
   layout.page_stride_bytes = 0;
   layout = complete(layout);  // checks sizes
   const std::int64_t least = index_page_bytes(format, layout.page_size);

@@ -10,14 +10,16 @@
 
 namespace tilewright::ops {
 
-constexpr KvFormat to_kernel(KvCacheFormat format) noexcept {
+constexpr KvFormat to_kernel(NumberFormat format) noexcept {
   switch (format) {
-    case KvCacheFormat::kBf16:
+    case NumberFormat::kBf16:
       return KvFormat::kBf16;
-    case KvCacheFormat::kFp8:
+    case NumberFormat::kFp8:
       return KvFormat::kFp8;
-    case KvCacheFormat::kNvfp4:
+    case NumberFormat::kNvfp4:
       return KvFormat::kNvfp4;
+    case NumberFormat::kMxfp4:
+      break;  // complete() refuses it
   }
   return KvFormat::kBf16;
 }

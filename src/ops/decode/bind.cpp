@@ -20,7 +20,7 @@ std::int32_t narrow(std::int64_t x) {
   return static_cast<std::int32_t>(x);
 }
 
-kernels::DecodeStrides to_kernel(const AttentionDecodeProblem::Strides& s) {
+kernels::DecodeStrides to_kernel(const Strides& s) {
   return {s.batch, s.row, s.head};
 }
 
@@ -42,7 +42,7 @@ struct DecodeParamsMaker {
     const std::int64_t page = has_pages ? p.page_size : std::max<std::int64_t>(p.max_len, 1);
     return {.k = static_cast<std::uint8_t*>(a.k_cache),
             .v = static_cast<std::uint8_t*>(a.v_cache),
-            .page_stride = p.cache_strides.page * bytes,
+            .page_stride = p.cache_strides.batch * bytes,
             .row_stride = p.cache_strides.row * bytes,
             .head_stride = p.cache_strides.head * bytes,
             .block_table = has_pages ? a.block_table : nullptr,
@@ -74,8 +74,8 @@ struct DecodeParamsMaker {
   }
 
   kernels::DecodeDescale descale() const {
-    if (p.descale == DecodeDescale::kNone) return {};
-    const bool is_per_head = p.descale == DecodeDescale::kPerHead;
+    if (p.descale == ScaleSharing::kNone) return {};
+    const bool is_per_head = p.descale == ScaleSharing::kHead;
     return {a.k_descale, a.v_descale, is_per_head ? p.kv_heads : 0, is_per_head ? 1 : 0};
   }
 
@@ -158,7 +158,7 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
   const AttentionDecodeProblem& p = plan.problem;
   if (plan.launches.empty()) return;
   const bool has_keys = p.page_size > 0 ? p.num_pages > 0 : p.max_len > 0;
-  const bool has_descale = p.descale != DecodeDescale::kNone;
+  const bool has_descale = p.descale != ScaleSharing::kNone;
   const bool is_rotated = p.append.rotary != RotaryPairs::kNone;
   kChecks.address("q", a.q, kRowAlignment);
   kChecks.address("out", a.out, kRowAlignment);

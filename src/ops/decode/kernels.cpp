@@ -32,7 +32,7 @@ std::string box_obstacle(const AttentionDecodeProblem& p) {
     return fmt::format("copies {} keys at a time, and pages have {}", kKeys, p.page_size);
   const auto& s = p.cache_strides;
   const std::int64_t bytes = decode_kv_elem_bytes(p);
-  for (const std::int64_t stride : {s.page, s.row, s.head})
+  for (const std::int64_t stride : {s.batch, s.row, s.head})
     if (stride < 0 || stride >= kMostStride / bytes)
       return fmt::format("copies along strides of 0 to 2^40 bytes, not {}", stride * bytes);
   return decode_capacity(p) == 0 || (p.page_size > 0 && p.num_pages == 0)

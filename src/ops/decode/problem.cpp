@@ -53,7 +53,10 @@ void check_numbers(const Problem& p) {
   kChecks.check(p.window_left >= -1 && p.window_left <= kMaxKeys,
                 "window_left = {}; expected the number of keys, or -1 for all", p.window_left);
   check_range("splits", p.splits, 0, 1024, "0 leaves it to the device.");
-  kChecks.check(p.descale == DecodeDescale::kNone || p.kv_dtype == DType::kF8_E4M3,
+  kChecks.check(p.descale == ScaleSharing::kNone || p.descale == ScaleSharing::kTensor ||
+                    p.descale == ScaleSharing::kHead,
+                "descale = {}; expected none, tensor or head", to_string(p.descale));
+  kChecks.check(p.descale == ScaleSharing::kNone || p.kv_dtype == DType::kF8_E4M3,
                 "descale factors for a cache of {}; they belong to F8_E4M3. Set kNone.",
                 to_string(p.kv_dtype));
 }
@@ -79,7 +82,7 @@ void complete_room(Problem& p) {
 }
 
 // Contiguous [batch, rows, heads, head_dim] if all are 0.
-void complete_strides(const char* name, const Problem& p, std::int64_t heads, Problem::Strides& s) {
+void complete_strides(const char* name, const Problem& p, std::int64_t heads, Strides& s) {
   if (s.batch == 0 && s.row == 0 && s.head == 0)
     s = {p.q_len * heads * p.head_dim, heads * p.head_dim, p.head_dim};
   for (const std::int64_t stride : {s.batch, s.row, s.head})
@@ -90,17 +93,17 @@ void complete_strides(const char* name, const Problem& p, std::int64_t heads, Pr
 }
 
 void complete_cache_strides(Problem& p) {
-  Problem::CacheStrides& s = p.cache_strides;
+  Strides& s = p.cache_strides;
   const std::int64_t rows = p.page_size > 0 ? p.page_size : p.max_len;
-  if (s.page == 0 && s.row == 0 && s.head == 0)
+  if (s.batch == 0 && s.row == 0 && s.head == 0)
     s = {rows * p.kv_heads * p.head_dim, p.kv_heads * p.head_dim, p.head_dim};
   const std::int64_t granule = 16 / decode_kv_elem_bytes(p);
-  for (const std::int64_t stride : {s.page, s.row, s.head})
+  for (const std::int64_t stride : {s.batch, s.row, s.head})
     kChecks.check(
         stride >= 0 && stride <= kMaxStride && stride % granule == 0,
         "cache_strides = {}, {}, {}; expected multiples of {} from 0 on: rows are 16-byte "
         "aligned. Pad them.",
-        s.page, s.row, s.head, granule);
+        s.batch, s.row, s.head, granule);
 }
 
 void check_append(const Problem& p) {

@@ -34,8 +34,8 @@ void check_sizes(const ops::ArgumentChecks& checks, std::int64_t tokens, std::in
 void check(const HyperConnectionProblem& p) {
   check_sizes(kChecks, p.tokens, p.hidden);
   check_float(kChecks, "stream_dtype", p.stream_dtype);
-  check_float(kChecks, "f_dtype", p.f_dtype);
-  check_float(kChecks, "g_dtype", p.g_dtype);
+  check_float(kChecks, "result_dtype", p.result_dtype);
+  check_float(kChecks, "second_dtype", p.second_dtype);
   kChecks.check(p.has_merge || p.has_mix, "has_merge = has_mix = false; nothing would be done");
   kChecks.check(p.has_merge || !p.has_second,
                 "has_second without has_merge; the one result comes as f");
@@ -50,11 +50,11 @@ void check(const HyperConnectionProblem& p, const HyperConnectionArguments& a) {
   kChecks.address("streams", a.streams, ops::kRowAlignment);
   kChecks.address_if(p.has_merge, "merged", a.merged, ops::kRowAlignment);
   kChecks.address_if(p.has_merge, "mix_before", a.mix_before, ops::kWordAlignment);
-  kChecks.address_if(p.has_merge, "f", a.f, ops::kRowAlignment);
-  kChecks.address_if(p.has_second, "g", a.g, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "fn", a.fn, ops::kRowAlignment);
-  kChecks.address_if(p.has_mix, "base", a.base, ops::kWordAlignment);
-  kChecks.address_if(p.has_mix, "scale", a.scale, ops::kWordAlignment);
+  kChecks.address_if(p.has_merge, "result", a.result, ops::kRowAlignment);
+  kChecks.address_if(p.has_second, "second_result", a.second_result, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix_weight", a.mix_weight, ops::kRowAlignment);
+  kChecks.address_if(p.has_mix, "mix_bias", a.mix_bias, ops::kWordAlignment);
+  kChecks.address_if(p.has_mix, "mix_scale", a.mix_scale, ops::kWordAlignment);
   kChecks.address_if(p.has_mix, "norm_weight", a.norm_weight, ops::kRowAlignment);
   kChecks.address_if(p.has_mix, "mix", a.mix, ops::kWordAlignment);
   kChecks.address_if(p.has_mix, "out", a.out, ops::kRowAlignment);
@@ -117,10 +117,10 @@ void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
   const kernels::HyperMergeParams params = {
       .streams = a.streams,
       .merged = a.merged,
-      .f = p.has_merge ? a.f : nullptr,
-      .g = p.has_second ? a.g : nullptr,
+      .f = p.has_merge ? a.result : nullptr,
+      .g = p.has_second ? a.second_result : nullptr,
       .mix = a.mix_before,
-      .fn = p.has_mix ? a.fn : nullptr,
+      .fn = p.has_mix ? a.mix_weight : nullptr,
       .parts = static_cast<float*>(a.workspace),
       .f_stride = p.hidden,
       .g_stride = p.hidden,
@@ -128,8 +128,8 @@ void HyperConnection::State::launch_merge(const HyperConnectionArguments& a,
       .hidden = static_cast<std::int32_t>(p.hidden),
       .rows = p.is_head ? kernels::kHyperHeadRows : kernels::kHyperMixRows,
       .tiles = tiles,
-      .is_f_f32 = p.f_dtype == DType::kF32,
-      .is_g_f32 = p.g_dtype == DType::kF32};
+      .is_f_f32 = p.result_dtype == DType::kF32,
+      .is_g_f32 = p.second_dtype == DType::kF32};
   merge.launch(
       {.grid = {slices * ops::ctas_for(p.tokens, std::int64_t{kernels::kHyperMergeTokens} * tiles)},
        .block = {kernels::kHyperMergeThreads},
@@ -143,8 +143,8 @@ void HyperConnection::State::launch_pre(const HyperConnectionArguments& a,
   const kernels::HyperPreParams params = {
       .streams = p.has_merge ? a.merged : a.streams,
       .parts = static_cast<const float*>(a.workspace),
-      .base = a.base,
-      .scale = a.scale,
+      .base = a.mix_bias,
+      .scale = a.mix_scale,
       .weight = static_cast<const std::uint16_t*>(a.norm_weight),
       .mix = a.mix,
       .out = static_cast<std::uint16_t*>(a.out),
@@ -189,16 +189,15 @@ HyperEmbedding::~HyperEmbedding() = default;
 HyperEmbedding::HyperEmbedding(HyperEmbedding&&) noexcept = default;
 HyperEmbedding& HyperEmbedding::operator=(HyperEmbedding&&) noexcept = default;
 
-void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* streams,
-                         void* stream) const {
+void HyperEmbedding::run(const HyperEmbeddingArguments& a) const {
   const HyperEmbeddingProblem& p = state_->problem;
   if (p.tokens == 0) return;
-  kEmbeddingChecks.address("table", table, 16);
-  kEmbeddingChecks.address("ids", ids, 4);
-  kEmbeddingChecks.address("streams", streams, 16);
-  const kernels::HyperEmbedParams params = {.table = static_cast<const std::uint16_t*>(table),
-                                            .ids = ids,
-                                            .streams = streams,
+  kEmbeddingChecks.address("table", a.table, 16);
+  kEmbeddingChecks.address("ids", a.ids, 4);
+  kEmbeddingChecks.address("streams", a.streams, 16);
+  const kernels::HyperEmbedParams params = {.table = static_cast<const std::uint16_t*>(a.table),
+                                            .ids = a.ids,
+                                            .streams = a.streams,
                                             .tokens = static_cast<std::int32_t>(p.tokens),
                                             .hidden = static_cast<std::int32_t>(p.hidden),
                                             .vocab = static_cast<std::int32_t>(p.vocab),
@@ -207,7 +206,7 @@ void HyperEmbedding::run(const void* table, const std::int32_t* ids, void* strea
                                   static_cast<std::uint32_t>(p.tokens)},
                          .block = {kernels::kHyperEmbedThreads},
                          .is_dependent_launch = true},
-                        params, ops::lent_stream(state_->handle.internal(), stream));
+                        params, ops::lent_stream(state_->handle.internal(), a.stream));
 }
 
 struct RmsNorm::State {
@@ -237,16 +236,16 @@ RmsNorm::~RmsNorm() = default;
 RmsNorm::RmsNorm(RmsNorm&&) noexcept = default;
 RmsNorm& RmsNorm::operator=(RmsNorm&&) noexcept = default;
 
-void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) const {
+void RmsNorm::run(const RmsNormArguments& a) const {
   const RmsNormProblem& p = state_->problem;
   if (p.rows == 0) return;
-  kNormChecks.address("x", x, 16);
-  if (p.has_weight) kNormChecks.address("weight", weight, 16);
-  kNormChecks.address("out", out, 16);
+  kNormChecks.address("x", a.x, 16);
+  if (p.has_weight) kNormChecks.address("weight", a.weight, 16);
+  kNormChecks.address("out", a.out, 16);
   const kernels::RmsNormParams params = {
-      .x = x,
-      .weight = p.has_weight ? static_cast<const std::uint16_t*>(weight) : nullptr,
-      .out = static_cast<std::uint16_t*>(out),
+      .x = a.x,
+      .weight = p.has_weight ? static_cast<const std::uint16_t*>(a.weight) : nullptr,
+      .out = static_cast<std::uint16_t*>(a.out),
       .x_stride = p.x_stride,
       .out_stride = p.out_stride,
       .rows = static_cast<std::int32_t>(p.rows),
@@ -256,7 +255,7 @@ void RmsNorm::run(const void* x, const void* weight, void* out, void* stream) co
   state_->kernel.launch({.grid = {ops::ctas_for(p.rows, kernels::kRmsNormRows)},
                          .block = {kernels::kRmsNormThreads},
                          .is_dependent_launch = true},
-                        params, ops::lent_stream(state_->handle.internal(), stream));
+                        params, ops::lent_stream(state_->handle.internal(), a.stream));
 }
 
 }  // namespace tilewright

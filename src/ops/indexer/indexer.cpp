@@ -1,6 +1,7 @@
 // The lightning indexer: checks, the workspace, and launches.
 #include "tilewright/indexer.h"
 
+#include "base/error.h"
 #include "device/kernel_registry.h"
 #include "device/tensor_map.h"
 #include "formats/index_page.h"
@@ -28,8 +29,8 @@ using kernels::IndexerUnit;
 constexpr ops::ArgumentChecks kChecks("indexer");
 constexpr std::int64_t kMaxHeads = 64, kMaxLen = std::int64_t{1} << 30;
 
-constexpr IndexFormat to_kernel(IndexerFormat format) noexcept {
-  return format == IndexerFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+constexpr IndexFormat to_kernel(NumberFormat format) noexcept {
+  return format == NumberFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
 }
 
 // Heads that the kernel of so many has columns for.
@@ -42,6 +43,9 @@ std::string logits_entry(const IndexerProblem& p) {
 }
 
 IndexerProblem complete_problem(IndexerProblem p) {
+  require(p.format == NumberFormat::kFp8 || p.format == NumberFormat::kMxfp4,
+          ErrorKind::kInvalidArgument, "indexer: format = {}; expected fp8 or mxfp4",
+          to_string(p.format));
   kChecks.range("heads", p.heads, 1, kMaxHeads);
   kChecks.range("topk", p.topk, 1, kernels::kIndexerTopkMax);
   kChecks.range("ratio", p.ratio, 1, 1 << 20);
@@ -101,10 +105,6 @@ void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
 }
 
 }  // namespace
-
-const char* to_string(IndexerFormat format) noexcept {
-  return format == IndexerFormat::kFp8 ? "fp8" : "mxfp4";
-}
 
 struct Indexer::State {
   Device handle;  // keeps the device open
@@ -183,8 +183,8 @@ void encode_keys(const device::Device& device, const IndexerProblem& p, const vo
                static_cast<std::uint64_t>(p.keys.num_pages)},
       .strides_bytes = {row_bytes, static_cast<std::uint64_t>(p.keys.page_stride_bytes)},
       .box = {row_bytes, static_cast<std::uint32_t>(params.box_rows), 1},
-      .swizzle = p.format == IndexerFormat::kFp8 ? device::TensorMapSwizzle::k128B
-                                                 : device::TensorMapSwizzle::kNone,
+      .swizzle = p.format == NumberFormat::kFp8 ? device::TensorMapSwizzle::k128B
+                                                : device::TensorMapSwizzle::kNone,
       .l2_promotion = device::TensorMapL2Promotion::k128B};
   const device::abi::CUtensorMap map = device::encode_tensor_map(device, spec);
   static_assert(sizeof map == sizeof params.key_map);
@@ -338,7 +338,7 @@ void Indexer::run(const IndexerArguments& a, IndexerStep step) const {
 void Indexer::run(const IndexerArguments& a) const {
   if (a.tokens == 0) return;
   // Queries last before the logits: all that is read besides is then done when those begin.
-  if (!a.has_schedule) state_->launch(a, IndexerStep::kSchedule, false);
+  if (!a.reuses_schedule) state_->launch(a, IndexerStep::kSchedule, false);
   state_->launch(a, IndexerStep::kQuery, false);
   state_->launch(a, IndexerStep::kLogits, true);
   state_->launch(a, IndexerStep::kSelect, false);

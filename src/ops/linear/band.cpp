@@ -19,7 +19,7 @@ constexpr int kMinStages = 2, kFewestWarps = 4;
 constexpr std::int64_t kMostRows = 512;  // beyond them the weight is read too often to be worth it
 
 bool is_braided(const LinearWeightInfo& weight) {
-  return weight.activations == LinearActivations::kFp8 && weight.format != WeightFormat::kFp8;
+  return weight.activations == LinearActivations::kFp8 && weight.format != NumberFormat::kFp8;
 }
 
 class Band : public LinearKernel {
@@ -84,7 +84,7 @@ class Band : public LinearKernel {
     const BandTile tile = choose_tile(device, weight, p);
     // An H200's steps of 16 rows by 64 of K in a warp: decoding, then the tokens' products.
     const double tokens = static_cast<double>(std::min<std::int64_t>(p.m, tile.tokens));
-    const double format = weight.format == WeightFormat::kFp8 ? 1.3 : 1;
+    const double format = weight.format == NumberFormat::kFp8 ? 1.3 : 1;
     const double steps = static_cast<double>(weight.k) / kernels::kBrickK / tile.cluster;
     return step_cost_us(
         {.bytes = linear_bytes(weight, p),

@@ -24,7 +24,7 @@ class Direct : public LinearKernel {
       : LinearKernel("direct", "every warp loads its weights straight into registers, far ahead") {}
 
   std::string obstacle(const LinearWeightInfo& w, const LinearProblem& p) const override {
-    if (w.format != WeightFormat::kNvfp4 && w.format != WeightFormat::kMxfp4)
+    if (w.format != NumberFormat::kNvfp4 && w.format != NumberFormat::kMxfp4)
       return "is for NVFP4 and MXFP4 weights";
     if (w.activations == LinearActivations::kFp8)
       return "reads weights that were prepared for bf16 activations";

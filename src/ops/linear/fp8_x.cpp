@@ -15,7 +15,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t step) {
 }
 
 bool has_row_scales(const LinearProblem& p) {
-  return p.activation_scales == ActivationScales::kRow;
+  return p.activation_scales == ScaleSharing::kRow;
 }
 
 // Columns that the quantiser writes: whole blocks.

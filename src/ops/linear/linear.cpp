@@ -26,7 +26,7 @@ constexpr ops::ArgumentChecks kChecks("linear");
 
 void check_arguments(const LinearPlan& plan, const LinearArguments& a) {
   const bool is_e4m3 = plan.problem.x_dtype == DType::kF8_E4M3;
-  const bool has_blocks = plan.problem.activation_scales == ActivationScales::kBlock128;
+  const bool has_blocks = plan.problem.activation_scales == ScaleSharing::kBlock;
   kChecks.address("x", a.x, ops::kRowAlignment);
   kChecks.address_if(is_e4m3, "x_scales", a.x_scales,
                      has_blocks ? ops::kRowAlignment : ops::kWordAlignment);
@@ -49,7 +49,7 @@ LinearWeight::LinearWeight(std::shared_ptr<const State> state) noexcept
 LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSource& source,
                                    LinearActivations activations) {
   const device::Device& inner = device.internal();
-  require(source.format != WeightFormat::kBf16 || activations == LinearActivations::kBf16,
+  require(source.format != NumberFormat::kBf16 || activations == LinearActivations::kBf16,
           ErrorKind::kInvalidArgument,
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
           "bf16 activations");

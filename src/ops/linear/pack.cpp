@@ -198,13 +198,13 @@ std::vector<PackRow> all_rows(const HostWeight& weight, const std::uint8_t* valu
 
 }  // namespace
 
-kernels::WeightFormat to_kernel(WeightFormat format) noexcept {
+kernels::WeightFormat to_kernel(NumberFormat format) noexcept {
   switch (format) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       return KernelFormat::kBf16;
-    case WeightFormat::kFp8:
+    case NumberFormat::kFp8:
       return KernelFormat::kFp8;
-    case WeightFormat::kMxfp4:
+    case NumberFormat::kMxfp4:
       return KernelFormat::kMxfp4;
     default:
       return KernelFormat::kNvfp4;
@@ -215,20 +215,20 @@ kernels::WordOrder word_order(LinearActivations activations) noexcept {
   return activations == LinearActivations::kFp8 ? WordOrder::kE4m3 : WordOrder::kBf16;
 }
 
-int scale_origin(WeightFormat format, std::uint8_t largest_scale) noexcept {
-  if (format == WeightFormat::kMxfp4) return int{largest_scale} - 127;
+int scale_origin(NumberFormat format, std::uint8_t largest_scale) noexcept {
+  if (format == NumberFormat::kMxfp4) return int{largest_scale} - 127;
   const std::uint32_t code = largest_scale & 0x7fu;
-  return format == WeightFormat::kNvfp4 && code != 0 ? kernels::split_ue4m3(code).exponent : 0;
+  return format == NumberFormat::kNvfp4 && code != 0 ? kernels::split_ue4m3(code).exponent : 0;
 }
 
-int bias_exponent(WeightFormat format, kernels::WordOrder decoded_for, int origin) noexcept {
-  if (format == WeightFormat::kNvfp4)
+int bias_exponent(NumberFormat format, kernels::WordOrder decoded_for, int origin) noexcept {
+  if (format == NumberFormat::kNvfp4)
     return kernels::nvfp4_bias_exponent(decoded_for, kernels::nvfp4_shift(origin));
-  return format == WeightFormat::kMxfp4 ? kernels::mxfp4_bias_exponent(decoded_for, origin) : 0;
+  return format == NumberFormat::kMxfp4 ? kernels::mxfp4_bias_exponent(decoded_for, origin) : 0;
 }
 
 void require_scale_span(const HostWeight& weight) {
-  if (weight.format != WeightFormat::kMxfp4) return;
+  if (weight.format != NumberFormat::kMxfp4) return;
   const int span = int{weight.largest_scale} - int{weight.smallest_scale};
   require(span <= kernels::kMxfp4Span, ErrorKind::kInvalidArgument,
           "linear: scales of the mxfp4 weight reach from 2^{} to 2^{}; expected a span of at most "
@@ -281,7 +281,7 @@ PackedWeight pack_weight(const HostWeight& weight, LinearActivations activations
   packed.origin = origin;
   const std::int32_t blocks_n = packed.shape.scale_blocks_rows();
   const std::int32_t blocks_k = packed.shape.scale_blocks_k();
-  if (weight.format != WeightFormat::kFp8) return packed;
+  if (weight.format != NumberFormat::kFp8) return packed;
   packed.block_scales.resize(weight.block_scales.size());
   for (std::int32_t n = 0; n < blocks_n; ++n)
     for (std::int32_t k = 0; k < blocks_k; ++k)

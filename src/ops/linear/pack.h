@@ -12,7 +12,7 @@
 
 namespace tilewright::ops {
 
-kernels::WeightFormat to_kernel(WeightFormat format) noexcept;
+kernels::WeightFormat to_kernel(NumberFormat format) noexcept;
 /// The order of FP4 codes for these activations.
 kernels::WordOrder word_order(LinearActivations activations) noexcept;
 
@@ -33,9 +33,9 @@ struct PackRequest {
 };
 
 /// Exponent of the largest of some scales by its code: UE4M3 of kNvfp4, UE8M0 of kMxfp4.
-int scale_origin(WeightFormat format, std::uint8_t largest_scale) noexcept;
+int scale_origin(NumberFormat format, std::uint8_t largest_scale) noexcept;
 /// log2 of what products with weights decoded for those activations have to be multiplied with.
-int bias_exponent(WeightFormat format, kernels::WordOrder decoded_for, int origin) noexcept;
+int bias_exponent(NumberFormat format, kernels::WordOrder decoded_for, int origin) noexcept;
 /// Errors   InvalidArgument if MXFP4 scales span more than the packed byte holds
 void require_scale_span(const HostWeight& weight);
 
@@ -43,7 +43,7 @@ void require_scale_span(const HostWeight& weight);
 void pack_bricks(const PackRequest& request, std::span<std::uint8_t> out);
 
 struct PackedWeight {
-  WeightFormat format = WeightFormat::kBf16;
+  NumberFormat format = NumberFormat::kBf16;
   kernels::PackedShape shape;
   kernels::WordOrder order;
   std::unique_ptr<std::uint8_t[]> bricks;  ///< shape.bytes()

@@ -81,8 +81,8 @@ double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& devi
                       const LinearWeightInfo& weight, const LinearProblem& p) {
   const LinearRates* rates = find_rates(kernel, weight, to_string(weight.format));
   // Both are decoded by the same instructions.
-  if (rates == nullptr && weight.format == WeightFormat::kMxfp4)
-    rates = find_rates(kernel, weight, to_string(WeightFormat::kNvfp4));
+  if (rates == nullptr && weight.format == NumberFormat::kMxfp4)
+    rates = find_rates(kernel, weight, to_string(NumberFormat::kNvfp4));
   const double m = std::max(static_cast<double>(p.m), 1.0);
   const double model = kernel.model_us(device, weight, p);
   if (rates == nullptr) return model;

@@ -45,9 +45,13 @@ LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
                 is_fp8 ? " or F8_E4M3" : ". Prepare the weight for fp8 if x is F8_E4M3.");
   kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
                 "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
-  if (p.activation_scales == ActivationScales::kAuto)
+  kChecks.check(
+      p.activation_scales == ScaleSharing::kAuto || p.activation_scales == ScaleSharing::kRow ||
+          p.activation_scales == ScaleSharing::kBlock,
+      "activation_scales = {}; expected auto, row or block", to_string(p.activation_scales));
+  if (p.activation_scales == ScaleSharing::kAuto)
     p.activation_scales =
-        weight.format == WeightFormat::kFp8 ? ActivationScales::kBlock128 : ActivationScales::kRow;
+        weight.format == NumberFormat::kFp8 ? ScaleSharing::kBlock : ScaleSharing::kRow;
   const std::int64_t columns = p.x_dtype == DType::kF8_E4M3 ? fp8_columns(weight.k) : weight.k;
   if (p.x_stride == 0) p.x_stride = columns;
   if (p.out_stride == 0) p.out_stride = weight.n;
@@ -59,13 +63,13 @@ LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
 double linear_weight_bytes(const LinearWeightInfo& weight) noexcept {
   const double elems = static_cast<double>(weight.n) * static_cast<double>(weight.k);
   switch (weight.format) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       return 2 * elems;
-    case WeightFormat::kFp8:
+    case NumberFormat::kFp8:
       return elems * (1 + 4.0 / (128 * 128));
-    case WeightFormat::kMxfp4:
+    case NumberFormat::kMxfp4:
       return elems * (0.5 + 1.0 / 32);
-    case WeightFormat::kNvfp4:
+    case NumberFormat::kNvfp4:
       break;
   }
   return elems * (0.5 + 1.0 / 16);

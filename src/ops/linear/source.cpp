@@ -28,8 +28,8 @@ void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   fail(ErrorKind::kInvalidArgument, "linear: {}", fmt::format(format, std::forward<Args>(args)...));
 }
 
-bool is_fp4(WeightFormat format) {
-  return format == WeightFormat::kMxfp4 || format == WeightFormat::kNvfp4;
+bool is_fp4(NumberFormat format) {
+  return format == NumberFormat::kMxfp4 || format == NumberFormat::kNvfp4;
 }
 
 bool is_one_of(DType type, std::initializer_list<DType> types) {
@@ -62,11 +62,11 @@ void check_values(const LinearWeightSource& source, HostWeight& weight) {
   const ConstTensorView& view = source.values;
   const bool is_packed = is_fp4(source.format) && view.dtype != DType::kF4;
   switch (source.format) {
-    case WeightFormat::kBf16:
+    case NumberFormat::kBf16:
       check(view.dtype == DType::kBF16, "values of a bf16 weight have type {}; expected BF16",
             to_string(view.dtype));
       break;
-    case WeightFormat::kFp8:
+    case NumberFormat::kFp8:
       check(view.dtype == DType::kF8_E4M3, "values of an fp8 weight have type {}; expected F8_E4M3",
             to_string(view.dtype));
       break;
@@ -79,7 +79,7 @@ void check_values(const LinearWeightSource& source, HostWeight& weight) {
         is_packed ? "[n, k / 2] bytes" : "[n, k]");
   weight.n = view.shape[0];
   weight.k = is_packed ? 2 * view.shape[1] : view.shape[1];
-  const std::int64_t k_step = source.format == WeightFormat::kMxfp4 ? 32 : 16;
+  const std::int64_t k_step = source.format == NumberFormat::kMxfp4 ? 32 : 16;
   check(weight.n > 0 && weight.n % 16 == 0 && weight.n <= kMaxDim,
         "values have shape {}, so n = {}; expected a multiple of 16 from 16 to 2^24. Pad with "
         "rows of zeros.",
@@ -152,7 +152,7 @@ void check_scale_codes(HostWeight& weight, const FormatSpec& format, IsBad is_ba
 
 void check_narrow_scales(const LinearWeightSource& source, HostWeight& weight,
                          const device::Device* device) {
-  const bool is_nvfp4 = source.format == WeightFormat::kNvfp4;
+  const bool is_nvfp4 = source.format == NumberFormat::kNvfp4;
   const ConstTensorView& view = source.scales;
   const DType wanted = is_nvfp4 ? DType::kF8_E4M3 : DType::kF8_E8M0;
   check(view.data != nullptr || !view.shape.empty(), "an {} weight needs scales: {} [n, k / {}]",
@@ -229,12 +229,12 @@ void check_global_scale(const LinearWeightSource& source, HostWeight& weight) {
 
 }  // namespace
 
-std::int64_t scale_group(WeightFormat format) noexcept {
-  return format == WeightFormat::kNvfp4 ? 16 : format == WeightFormat::kMxfp4 ? 32 : 0;
+std::int64_t scale_group(NumberFormat format) noexcept {
+  return format == NumberFormat::kNvfp4 ? 16 : format == NumberFormat::kMxfp4 ? 32 : 0;
 }
 
 std::int64_t HostWeight::value_row_bytes() const noexcept {
-  return format == WeightFormat::kBf16 ? 2 * k : format == WeightFormat::kFp8 ? k : k / 2;
+  return format == NumberFormat::kBf16 ? 2 * k : format == NumberFormat::kFp8 ? k : k / 2;
 }
 
 std::int64_t HostWeight::scale_row_bytes() const noexcept {
@@ -247,15 +247,15 @@ HostWeight check_weight_source(const LinearWeightSource& source, const device::D
   weight.format = source.format;
   check_values(source, weight);
   const bool has_scales = source.scales.data != nullptr || !source.scales.shape.empty();
-  check(source.format != WeightFormat::kBf16 || !has_scales,
+  check(source.format != NumberFormat::kBf16 || !has_scales,
         "a bf16 weight comes without scales; these have shape {}", shape_text(source.scales.shape));
-  check(source.format == WeightFormat::kNvfp4 || !source.global_scale.has_value(),
+  check(source.format == NumberFormat::kNvfp4 || !source.global_scale.has_value(),
         "global_scale = {} of an {} weight; only nvfp4 has one", source.global_scale.value_or(0),
         to_string(source.format));
   weight.values = fetch(source.values, "values", device, weight.owned_values);
   if (is_fp4(source.format)) check_narrow_scales(source, weight, device);
-  if (source.format == WeightFormat::kFp8) check_block_scales(source, weight, device);
-  if (source.format == WeightFormat::kNvfp4) check_global_scale(source, weight);
+  if (source.format == NumberFormat::kFp8) check_block_scales(source, weight, device);
+  if (source.format == NumberFormat::kNvfp4) check_global_scale(source, weight);
   return weight;
 }
 

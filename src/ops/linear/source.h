@@ -15,7 +15,7 @@ namespace tilewright::ops {
 inline constexpr std::int64_t kFp8Block = 128;
 
 /// In features that share a one-byte scale: 16, 32; 0 for formats that have none.
-std::int64_t scale_group(WeightFormat format) noexcept;
+std::int64_t scale_group(NumberFormat format) noexcept;
 
 /// A checked weight in host memory.
 struct HostWeight {
@@ -23,7 +23,7 @@ struct HostWeight {
   HostWeight(HostWeight&&) noexcept = default;  // no copies: spans show what is owned
   HostWeight& operator=(HostWeight&&) noexcept = default;
 
-  WeightFormat format = WeightFormat::kBf16;
+  NumberFormat format = NumberFormat::kBf16;
   std::int64_t n = 0, k = 0;
   std::span<const std::uint8_t> values;  ///< rows of value_row_bytes()
   std::span<const std::uint8_t> scales;  ///< kMxfp4, kNvfp4: row-major [n, k / group]

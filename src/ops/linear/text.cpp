@@ -8,9 +8,6 @@ namespace tilewright {
 
 namespace {
 
-constexpr WeightFormat kFormatsInOrder[] = {WeightFormat::kBf16, WeightFormat::kFp8,
-                                            WeightFormat::kMxfp4, WeightFormat::kNvfp4};
-
 std::string problem_text(const LinearWeightInfo& w, const LinearProblem& p) {
   std::string text = fmt::format("m {}, n {}, k {}, weight {} for {} activations, x {}, out {}",
                                  p.m, w.n, w.k, to_string(w.format), to_string(w.activations),
@@ -22,27 +19,6 @@ std::string problem_text(const LinearWeightInfo& w, const LinearProblem& p) {
 }
 
 }  // namespace
-
-const char* to_string(WeightFormat format) noexcept {
-  switch (format) {
-    case WeightFormat::kBf16:
-      return "bf16";
-    case WeightFormat::kFp8:
-      return "fp8";
-    case WeightFormat::kMxfp4:
-      return "mxfp4";
-    case WeightFormat::kNvfp4:
-      break;
-  }
-  return "nvfp4";
-}
-
-WeightFormat weight_format_from_string(const std::string& name) {
-  for (const WeightFormat format : kFormatsInOrder)
-    if (name == to_string(format)) return format;
-  fail(ErrorKind::kInvalidArgument,
-       "there is no weight format \"{}\"; expected bf16, fp8, mxfp4 or nvfp4", name);
-}
 
 const char* to_string(LinearActivations activations) noexcept {
   return activations == LinearActivations::kFp8 ? "fp8" : "bf16";

@@ -50,7 +50,7 @@ class WideBf16 : public LinearKernel {
 
   std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {
     if (p.x_dtype != DType::kBF16) return "reads bf16 activations";
-    if (weight.activations == LinearActivations::kFp8 && weight.format != WeightFormat::kFp8)
+    if (weight.activations == LinearActivations::kFp8 && weight.format != NumberFormat::kFp8)
       return "reads 4-bit weights that were prepared for bf16 activations";
     return {};
   }
@@ -99,7 +99,7 @@ class WideBf16 : public LinearKernel {
     // An H200's steps of 64 of K: decoding, which taller tiles hide better, and products.
     const double tokens = tile_.tokens;
     const double step_us = tile_.is_tall ? 0.5 + 0.0025 * tokens : 0.24 + 0.0017 * tokens;
-    const double format = weight.format == WeightFormat::kFp8 ? 1.4 : 1;
+    const double format = weight.format == NumberFormat::kFp8 ? 1.4 : 1;
     const auto cluster = static_cast<std::uint32_t>(tile_.cluster_rows * tile_.splits);
     return step_cost_us({.bytes = linear_bytes(weight, p),
                          .units = static_cast<double>(num_units(weight, p)),

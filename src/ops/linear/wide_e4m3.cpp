@@ -32,9 +32,9 @@ class WideE4m3 : public LinearKernel {
     if (weight.activations != LinearActivations::kFp8)
       return "reads weights that were prepared for fp8 activations";
     const bool is_fp4 = kernels::is_fp4(packed_shape(weight).format);
-    if (weight.format == WeightFormat::kBf16 || is_fp4 != variant_.is_fp4)
+    if (weight.format == NumberFormat::kBf16 || is_fp4 != variant_.is_fp4)
       return variant_.is_fp4 ? "is for 4-bit weights" : "is for fp8 weights";
-    if (variant_.has_k_scales != (p.activation_scales == ActivationScales::kBlock128))
+    if (variant_.has_k_scales != (p.activation_scales == ScaleSharing::kBlock))
       return variant_.has_k_scales ? "takes a scale for 128 of a row" : "takes a scale for a row";
     // The tensor core's sums have 13 fraction bits: at k = 7168 results are off by 0.0018.
     if (variant_.promote == 0 && weight.k > kMostSummedInside)

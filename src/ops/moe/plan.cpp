@@ -38,7 +38,7 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
   if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
     return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
   if (kernel == MoeKernel::kWide8 && !is_fp8) return "needs weights prepared for fp8 activations";
-  if (kernel == MoeKernel::kWide8 && w.format == WeightFormat::kBf16)
+  if (kernel == MoeKernel::kWide8 && w.format == NumberFormat::kBf16)
     return "multiplies weights of 4 or 8 bits; these are bf16";
   if (kernel == MoeKernel::kWide8 && w.hidden > kernels::kMoeScatterMaxColumns)
     return fmt::format("is for hidden up to {}", kernels::kMoeScatterMaxColumns);

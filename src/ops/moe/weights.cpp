@@ -64,7 +64,7 @@ void check_counts(const MoeWeightsSource& s) {
         s.shared_gate.size(), s.shared_up.size(), s.shared_down.size());
 }
 
-void check_shape(const Named& named, const HostWeight& weight, WeightFormat format, std::int64_t n,
+void check_shape(const Named& named, const HostWeight& weight, NumberFormat format, std::int64_t n,
                  std::int64_t k) {
   check(weight.format == format, "{} is {}; expected {} as that of expert 0. Quantise it alike.",
         named.name, to_string(weight.format), to_string(format));
@@ -106,7 +106,7 @@ void append_block_scales(const std::vector<const HostWeight*>& parts, std::vecto
 class Packer {
  public:
   Packer(const device::Device& device, LinearActivations activations, std::size_t matrices,
-         std::size_t parts, WeightFormat format, std::int64_t n, std::int64_t k)
+         std::size_t parts, NumberFormat format, std::int64_t n, std::int64_t k)
       : device_(device),
         order_(ops::word_order(activations)),
         shape_{ops::to_kernel(format),
@@ -134,7 +134,7 @@ class Packer {
     const int exponent = bias_exponent(origin);
     for (const HostWeight* const w : parts)
       alphas_.push_back(std::ldexp(w->global_scale, exponent));
-    if (parts[0]->format == WeightFormat::kFp8) append_block_scales(parts, block_scales_);
+    if (parts[0]->format == NumberFormat::kFp8) append_block_scales(parts, block_scales_);
     ++count_;
   }
 
@@ -186,7 +186,7 @@ class Packer {
 using Identity = std::vector<std::pair<const void*, float>>;
 
 PackedExperts pack_projection(const device::Device& device, LinearActivations activations,
-                              const std::vector<std::vector<Named>>& parts, WeightFormat format,
+                              const std::vector<std::vector<Named>>& parts, NumberFormat format,
                               std::int64_t n, std::int64_t k) {
   const std::size_t matrices = parts[0].size();
   Packer packer(device, activations, matrices, parts.size(), format, n, k);
@@ -278,7 +278,7 @@ ConstTensorView slice(const ConstTensorView& stack, std::int64_t e, std::int64_t
 
 }  // namespace
 
-std::vector<LinearWeightSource> stacked_experts(WeightFormat format, const ConstTensorView& values,
+std::vector<LinearWeightSource> stacked_experts(NumberFormat format, const ConstTensorView& values,
                                                 const ConstTensorView& scales,
                                                 const std::vector<float>& global_scales,
                                                 std::int64_t first_row, std::int64_t rows) {
@@ -289,21 +289,21 @@ std::vector<LinearWeightSource> stacked_experts(WeightFormat format, const Const
   if (rows == 0) rows = n - first_row;
   check(first_row >= 0 && rows >= 0 && first_row + rows <= n,
         "rows {} to {} of stacked values with n = {}", first_row, first_row + rows, n);
-  const bool has_scales = format != WeightFormat::kBf16;
-  const std::int64_t step = format == WeightFormat::kFp8 ? ops::kFp8Block : 1;
+  const bool has_scales = format != NumberFormat::kBf16;
+  const std::int64_t step = format == NumberFormat::kFp8 ? ops::kFp8Block : 1;
   check(first_row % step == 0, "first_row = {}; expected a multiple of 128, the rows of a scale",
         first_row);
   check(!has_scales || (scales.shape.size() == 3 && is_contiguous(scales) &&
                         scales.shape[0] == experts && scales.shape[1] == ceil_div(n, step)),
         "stacked scales have shape {}; expected contiguous [{}, {}, ...]", shape_text(scales.shape),
         experts, ceil_div(n, step));
-  check(format != WeightFormat::kNvfp4 || std::ssize(global_scales) == experts,
+  check(format != NumberFormat::kNvfp4 || std::ssize(global_scales) == experts,
         "{} global scales of {} experts; expected one each", global_scales.size(), experts);
   std::vector<LinearWeightSource> sources;
   for (std::int64_t e = 0; e < experts; ++e) {
     LinearWeightSource source = {.format = format, .values = slice(values, e, first_row, rows)};
     if (has_scales) source.scales = slice(scales, e, first_row / step, ceil_div(rows, step));
-    if (format == WeightFormat::kNvfp4)
+    if (format == NumberFormat::kNvfp4)
       source.global_scale = global_scales[static_cast<std::size_t>(e)];
     sources.push_back(std::move(source));
   }

@@ -50,8 +50,8 @@ kernels::SparseKeys bind_keys(const SparseList& list, const SparseListArguments&
           .length_stride_query = is_per_query ? 1 : 0};
 }
 
-kernels::SparseStrides to_kernel(const SparseAttentionProblem::Strides& s) {
-  return {s.batch, s.query, s.head};
+kernels::SparseStrides to_kernel(const Strides& s) {
+  return {s.batch, s.row, s.head};
 }
 
 struct ParamsMaker {
@@ -121,7 +121,7 @@ void check_sparse_arguments(const SparseAttentionPlan& plan, const SparseAttenti
 void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments& arguments,
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const Launch& l = planned.plan.launches[index];
-  if (l.step == "schedule" && arguments.keeps_schedule) return;
+  if (l.step == "schedule" && arguments.reuses_schedule) return;
   const device::LaunchConfig config = dependent_launch(l);
   const ParamsMaker make = {planned, arguments};
   if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);

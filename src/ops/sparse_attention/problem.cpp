@@ -11,8 +11,6 @@ namespace tilewright::ops {
 
 namespace {
 
-using Strides = SparseAttentionProblem::Strides;
-
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxTopk = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
@@ -34,12 +32,12 @@ void complete_list(const char* name, SparseList& list) {
 // Contiguous [batch, q_len, heads, width] if all are 0.
 void complete_strides(const char* name, const SparseAttentionProblem& p, std::int64_t width,
                       std::int64_t granule, Strides& s) {
-  if (s.batch == 0 && s.query == 0 && s.head == 0)
+  if (s.batch == 0 && s.row == 0 && s.head == 0)
     s = {p.q_len * p.heads * width, p.heads * width, width};
-  for (const std::int64_t stride : {s.batch, s.query, s.head}) {
+  for (const std::int64_t stride : {s.batch, s.row, s.head}) {
     kChecks.check(stride >= 0 && stride <= kMaxStride && stride % granule == 0,
                   "{}_strides = {}, {}, {}; expected multiples of {} from 0 on{}", name, s.batch,
-                  s.query, s.head, granule, granule > 1 ? ": rows are read in 16 bytes" : "");
+                  s.row, s.head, granule, granule > 1 ? ": rows are read in 16 bytes" : "");
   }
 }
 
@@ -82,7 +80,7 @@ std::int64_t sparse_blocks_of_query(const SparseAttentionProblem& p) noexcept {
   return blocks(p.window.topk) + blocks(p.compressed.topk);
 }
 
-KvCacheFormat sparse_format(const SparseAttentionProblem& p) noexcept {
+NumberFormat sparse_format(const SparseAttentionProblem& p) noexcept {
   return p.window.topk > 0 ? p.window.cache.format : p.compressed.cache.format;
 }
 
@@ -110,7 +108,7 @@ SparseAttentionProblem sparse_prefill_problem(std::int64_t tokens, std::int64_t 
       .batch = 1,
       .q_len = tokens,
       .heads = heads,
-      .window = {.cache = {.format = KvCacheFormat::kBf16, .page_size = 1, .num_pages = num_rows},
+      .window = {.cache = {.format = NumberFormat::kBf16, .page_size = 1, .num_pages = num_rows},
                  .topk = topk}};
 }
 

@@ -17,7 +17,7 @@ constexpr std::int64_t sparse_queries(const SparseAttentionProblem& p) noexcept 
 /// Blocks of 64 entries of a query with full lists.
 std::int64_t sparse_blocks_of_query(const SparseAttentionProblem& p) noexcept;
 /// The format of the caches; both have the same.
-KvCacheFormat sparse_format(const SparseAttentionProblem& p) noexcept;
+NumberFormat sparse_format(const SparseAttentionProblem& p) noexcept;
 
 /// 2 * 1024 for each head, query and entry.
 double sparse_flops(const SparseAttentionProblem& p) noexcept;

@@ -13,8 +13,6 @@ namespace tilewright::cli {
 
 namespace {
 
-using Strides = AttentionProblem::Strides;
-
 std::size_t row_begin(const Strides& s, std::int64_t batch, std::int64_t row, std::int64_t head) {
   return static_cast<std::size_t>(batch * s.batch + row * s.row + head * s.head);
 }

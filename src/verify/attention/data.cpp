@@ -189,7 +189,7 @@ std::vector<std::uint16_t> draw_values(Drawn from, std::int64_t count, std::uint
 }
 
 std::int64_t span_elems(std::int64_t batch, std::int64_t rows, std::int64_t heads,
-                        std::int64_t head_dim, const AttentionProblem::Strides& s) {
+                        std::int64_t head_dim, const Strides& s) {
   if (batch * rows * heads * head_dim == 0) return 0;
   return (batch - 1) * s.batch + (rows - 1) * s.row + (heads - 1) * s.head + head_dim;
 }

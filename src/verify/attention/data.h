@@ -46,7 +46,7 @@ std::vector<float> to_floats(const ConstTensorView& tensor, const std::string& n
 /// tensor; dimensions without a letter have one element. "bnhd", "bhnd", "hnd", ...
 struct AttentionExtents {
   std::int64_t batch, rows, heads, head_dim;
-  AttentionProblem::Strides strides;
+  Strides strides;
 };
 /// Errors   InvalidArgument naming tensor, shape and layout
 AttentionExtents read_layout(const std::string& layout, std::span<const std::int64_t> shape,
@@ -69,6 +69,6 @@ inline std::vector<std::uint16_t> draw_normal(std::int64_t count, std::uint64_t 
 
 /// Elements that strides reach over: the size of the memory behind a tensor.
 std::int64_t span_elems(std::int64_t batch, std::int64_t rows, std::int64_t heads,
-                        std::int64_t head_dim, const AttentionProblem::Strides& strides);
+                        std::int64_t head_dim, const Strides& strides);
 
 }  // namespace tilewright::cli

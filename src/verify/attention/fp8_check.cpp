@@ -40,13 +40,13 @@ OperandPart read_part(const AttentionData& data, const AttentionPrepareProblem& 
                  .kv_heads = 1,
                  .rows = is_q ? sequence.q_len : sequence.kv_len,
                  .head_dim = p.head_dim,
-                 .scales = static_cast<reference::Fp8ScaleKind>(prepare.scales),
+                 .scales = prepare.scales,
                  .block_rows = is_q ? kernels::kQueryScaleBlock : kernels::kKeyScaleBlock,
-                 .has_pow2_scales = is_v && prepare.scales == Fp8ScaleKind::kBlock,
+                 .has_pow2_scales = is_v && prepare.scales == ScaleSharing::kBlock,
                  .is_rotated = prepare.is_rotated && !is_v,
                  .signs = signs};
   const std::vector<std::uint16_t>& codes = is_q ? data.q : is_v ? data.v : data.k;
-  const AttentionProblem::Strides& s = is_q ? p.q_strides : is_v ? p.v_strides : p.k_strides;
+  const Strides& s = is_q ? p.q_strides : is_v ? p.v_strides : p.k_strides;
   const std::int64_t first = is_q ? sequence.q_first : sequence.kv_first;
   const FormatSpec format = attention_format(p.dtype);
   const std::int64_t heads = part.params.heads;
@@ -97,7 +97,7 @@ class RoundedOperands {
       : data_(data),
         computation_(computation),
         signs_(attention_signs(computation.prepare.sign_seed, data.problem.head_dim)) {
-    if (computation.prepare.scales == Fp8ScaleKind::kTensor) find_amax();
+    if (computation.prepare.scales == ScaleSharing::kTensor) find_amax();
   }
 
   RoundedKeys read(std::int64_t batch, std::int64_t kv_head) const {

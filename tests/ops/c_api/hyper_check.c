@@ -13,10 +13,10 @@ static int check_connection(const tw_device* device) {
   CHECK(problem.iterations == 20 && problem.has_mix == 1 && problem.stream_dtype == TW_BF16);
   problem.tokens = 3;
   problem.hidden = 144;
-  problem.f_dtype = TW_E4M3;
+  problem.result_dtype = TW_E4M3;
   CHECK(tw_hyper_connection_create(device, &problem, &connection) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "f_dtype = 3") != NULL && connection == NULL);
-  problem.f_dtype = TW_F32;
+  CHECK(strstr(tw_last_error(), "result_dtype = 3") != NULL && connection == NULL);
+  problem.result_dtype = TW_F32;
   CHECK(tw_hyper_connection_create(device, &problem, &connection) == TW_OK);
   CHECK(tw_hyper_connection_workspace_bytes(connection) == 2 * 3 * 28 * 4); /* two slices */
   tw_hyper_connection_arguments_init(&arguments);

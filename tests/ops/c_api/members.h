@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,13 +21,6 @@ inline void append(Changes& found, const std::string& prefix, const Changes& ins
 template <class T>
 T* at(std::uintptr_t number) {
   return reinterpret_cast<T*>(0x10000 + 64 * number);
-}
-
-/// The members of a struct of three, by position.
-template <class Cpp>
-auto members_of(const Cpp& p) {
-  const auto& [first, second, third] = p;
-  return std::tuple(first, second, third);
 }
 
 /// Checks of one struct. `changed` names the members in which two C++ structs differ.

@@ -8,14 +8,11 @@
 namespace tilewright::c_api {
 namespace {
 
-template <class Cpp>
-Changes changed_tw_strides(const Cpp& x, const Cpp& y) {
-  const auto& [x_batch, x_row, x_head] = x;
-  const auto& [y_batch, y_row, y_head] = y;
+Changes changed_tw_strides(const Strides& x, const Strides& y) {
   Changes found;
-  if (x_batch != y_batch) found.push_back("batch");
-  if (x_row != y_row) found.push_back("row");
-  if (x_head != y_head) found.push_back("head");
+  if (x.batch != y.batch) found.push_back("batch");
+  if (x.row != y.row) found.push_back("row");
+  if (x.head != y.head) found.push_back("head");
   return found;
 }
 
@@ -331,7 +328,7 @@ Changes changed_tw_sparse_attention_arguments(const SparseAttentionArguments& x,
   if (x.max_logits != y.max_logits) found.push_back("max_logits");
   if (x.sink != y.sink) found.push_back("sink");
   if (x.workspace != y.workspace) found.push_back("workspace");
-  if (x.keeps_schedule != y.keeps_schedule) found.push_back("reuses_schedule");
+  if (x.reuses_schedule != y.reuses_schedule) found.push_back("reuses_schedule");
   if (x.stream != y.stream) found.push_back("stream");
   return found;
 }
@@ -499,7 +496,7 @@ Changes changed_tw_indexer_arguments(const IndexerArguments& x, const IndexerArg
   if (x.rows_stride != y.rows_stride) found.push_back("rows_stride");
   if (x.counts != y.counts) found.push_back("counts");
   if (x.workspace != y.workspace) found.push_back("workspace");
-  if (x.has_schedule != y.has_schedule) found.push_back("reuses_schedule");
+  if (x.reuses_schedule != y.reuses_schedule) found.push_back("reuses_schedule");
   if (x.stream != y.stream) found.push_back("stream");
   return found;
 }
@@ -513,8 +510,8 @@ Changes changed_tw_hyper_connection_problem(const HyperConnectionProblem& x, con
   if (x.has_second != y.has_second) found.push_back("has_second");
   if (x.has_mix != y.has_mix) found.push_back("has_mix");
   if (x.is_head != y.is_head) found.push_back("is_head");
-  if (x.f_dtype != y.f_dtype) found.push_back("f_dtype");
-  if (x.g_dtype != y.g_dtype) found.push_back("g_dtype");
+  if (x.result_dtype != y.result_dtype) found.push_back("result_dtype");
+  if (x.second_dtype != y.second_dtype) found.push_back("second_dtype");
   if (x.iterations != y.iterations) found.push_back("iterations");
   if (x.eps != y.eps) found.push_back("eps");
   if (x.norm_eps != y.norm_eps) found.push_back("norm_eps");
@@ -526,11 +523,11 @@ Changes changed_tw_hyper_connection_arguments(const HyperConnectionArguments& x,
   if (x.streams != y.streams) found.push_back("streams");
   if (x.merged != y.merged) found.push_back("merged");
   if (x.mix_before != y.mix_before) found.push_back("mix_before");
-  if (x.f != y.f) found.push_back("f");
-  if (x.g != y.g) found.push_back("g");
-  if (x.fn != y.fn) found.push_back("fn");
-  if (x.base != y.base) found.push_back("base");
-  if (x.scale != y.scale) found.push_back("scale");
+  if (x.result != y.result) found.push_back("result");
+  if (x.second_result != y.second_result) found.push_back("second_result");
+  if (x.mix_weight != y.mix_weight) found.push_back("mix_weight");
+  if (x.mix_bias != y.mix_bias) found.push_back("mix_bias");
+  if (x.mix_scale != y.mix_scale) found.push_back("mix_scale");
   if (x.norm_weight != y.norm_weight) found.push_back("norm_weight");
   if (x.mix != y.mix) found.push_back("mix");
   if (x.out != y.out) found.push_back("out");
@@ -548,6 +545,15 @@ Changes changed_tw_hyper_embedding_problem(const HyperEmbeddingProblem& x, const
   return found;
 }
 
+Changes changed_tw_hyper_embedding_arguments(const HyperEmbeddingArguments& x, const HyperEmbeddingArguments& y) {
+  Changes found;
+  if (x.table != y.table) found.push_back("table");
+  if (x.ids != y.ids) found.push_back("ids");
+  if (x.streams != y.streams) found.push_back("streams");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
 Changes changed_tw_rms_norm_problem(const RmsNormProblem& x, const RmsNormProblem& y) {
   Changes found;
   if (x.rows != y.rows) found.push_back("rows");
@@ -560,11 +566,28 @@ Changes changed_tw_rms_norm_problem(const RmsNormProblem& x, const RmsNormProble
   return found;
 }
 
+Changes changed_tw_rms_norm_arguments(const RmsNormArguments& x, const RmsNormArguments& y) {
+  Changes found;
+  if (x.x != y.x) found.push_back("x");
+  if (x.weight != y.weight) found.push_back("weight");
+  if (x.out != y.out) found.push_back("out");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
+TEST(CApiMembers, tw_strides) {
+  const Members<tw_strides, Strides> test(tw_strides_init, changed_tw_strides);
+  test.has_the_defaults();
+  test.sets("batch", [](auto& c) { c.batch = 1001; }, [](const auto& p) { return p.batch == 1001; });
+  test.sets("row", [](auto& c) { c.row = 1002; }, [](const auto& p) { return p.row == 1002; });
+  test.sets("head", [](auto& c) { c.head = 1003; }, [](const auto& p) { return p.head == 1003; });
+}
+
 TEST(CApiMembers, tw_fp8_options) {
   const Members<tw_fp8_options, Fp8Options> test(tw_fp8_options_init, changed_tw_fp8_options);
   test.has_the_defaults();
-  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.scales == Fp8ScaleKind::kHead; });
-  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.scales == Fp8ScaleKind::kBlock; });
+  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.scales == ScaleSharing::kHead; });
+  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.scales == ScaleSharing::kBlock; });
   test.refuses("scales", [](auto& c) { c.scales = 77; });
   test.sets("v_layout", [](auto& c) { c.v_layout = TW_FP8_VALUE_LAYOUT_COLUMNS; }, [](const auto& p) { return p.v_layout == Fp8ValueLayout::kColumns; });
   test.refuses("v_layout", [](auto& c) { c.v_layout = 77; });
@@ -595,24 +618,24 @@ TEST(CApiMembers, tw_attention_problem) {
   test.sets("is_packed", [](auto& c) { c.is_packed = 1; }, [](const auto& p) { return p.is_packed == true; });
   test.sets("total_q", [](auto& c) { c.total_q = 1016; }, [](const auto& p) { return p.total_q == 1016; });
   test.sets("total_kv", [](auto& c) { c.total_kv = 1017; }, [](const auto& p) { return p.total_kv == 1017; });
-  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1018; }, [](const auto& p) { return std::get<0>(members_of(p.q_strides)) == 1018; });
-  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1019; }, [](const auto& p) { return std::get<1>(members_of(p.q_strides)) == 1019; });
-  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1020; }, [](const auto& p) { return std::get<2>(members_of(p.q_strides)) == 1020; });
-  test.sets("k_strides.batch", [](auto& c) { c.k_strides.batch = 1021; }, [](const auto& p) { return std::get<0>(members_of(p.k_strides)) == 1021; });
-  test.sets("k_strides.row", [](auto& c) { c.k_strides.row = 1022; }, [](const auto& p) { return std::get<1>(members_of(p.k_strides)) == 1022; });
-  test.sets("k_strides.head", [](auto& c) { c.k_strides.head = 1023; }, [](const auto& p) { return std::get<2>(members_of(p.k_strides)) == 1023; });
-  test.sets("v_strides.batch", [](auto& c) { c.v_strides.batch = 1024; }, [](const auto& p) { return std::get<0>(members_of(p.v_strides)) == 1024; });
-  test.sets("v_strides.row", [](auto& c) { c.v_strides.row = 1025; }, [](const auto& p) { return std::get<1>(members_of(p.v_strides)) == 1025; });
-  test.sets("v_strides.head", [](auto& c) { c.v_strides.head = 1026; }, [](const auto& p) { return std::get<2>(members_of(p.v_strides)) == 1026; });
-  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1027; }, [](const auto& p) { return std::get<0>(members_of(p.out_strides)) == 1027; });
-  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1028; }, [](const auto& p) { return std::get<1>(members_of(p.out_strides)) == 1028; });
-  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1029; }, [](const auto& p) { return std::get<2>(members_of(p.out_strides)) == 1029; });
+  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1018; }, [](const auto& p) { return p.q_strides.batch == 1018; });
+  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1019; }, [](const auto& p) { return p.q_strides.row == 1019; });
+  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1020; }, [](const auto& p) { return p.q_strides.head == 1020; });
+  test.sets("k_strides.batch", [](auto& c) { c.k_strides.batch = 1021; }, [](const auto& p) { return p.k_strides.batch == 1021; });
+  test.sets("k_strides.row", [](auto& c) { c.k_strides.row = 1022; }, [](const auto& p) { return p.k_strides.row == 1022; });
+  test.sets("k_strides.head", [](auto& c) { c.k_strides.head = 1023; }, [](const auto& p) { return p.k_strides.head == 1023; });
+  test.sets("v_strides.batch", [](auto& c) { c.v_strides.batch = 1024; }, [](const auto& p) { return p.v_strides.batch == 1024; });
+  test.sets("v_strides.row", [](auto& c) { c.v_strides.row = 1025; }, [](const auto& p) { return p.v_strides.row == 1025; });
+  test.sets("v_strides.head", [](auto& c) { c.v_strides.head = 1026; }, [](const auto& p) { return p.v_strides.head == 1026; });
+  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1027; }, [](const auto& p) { return p.out_strides.batch == 1027; });
+  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1028; }, [](const auto& p) { return p.out_strides.row == 1028; });
+  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1029; }, [](const auto& p) { return p.out_strides.head == 1029; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 30"; }, [](const auto& p) { return p.kernel == "sentinel 30"; });
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_BF16; }, [](const auto& p) { return p.out_dtype == DType::kBF16; });
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F16; }, [](const auto& p) { return p.out_dtype == DType::kF16; });
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
-  test.sets("fp8.scales", [](auto& c) { c.fp8.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.fp8.scales == Fp8ScaleKind::kHead; });
-  test.sets("fp8.scales", [](auto& c) { c.fp8.scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.fp8.scales == Fp8ScaleKind::kBlock; });
+  test.sets("fp8.scales", [](auto& c) { c.fp8.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.fp8.scales == ScaleSharing::kHead; });
+  test.sets("fp8.scales", [](auto& c) { c.fp8.scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.fp8.scales == ScaleSharing::kBlock; });
   test.refuses("fp8.scales", [](auto& c) { c.fp8.scales = 77; });
   test.sets("fp8.v_layout", [](auto& c) { c.fp8.v_layout = TW_FP8_VALUE_LAYOUT_COLUMNS; }, [](const auto& p) { return p.fp8.v_layout == Fp8ValueLayout::kColumns; });
   test.refuses("fp8.v_layout", [](auto& c) { c.fp8.v_layout = 77; });
@@ -654,26 +677,26 @@ TEST(CApiMembers, tw_attention_prepare_problem) {
   test.sets("is_packed", [](auto& c) { c.is_packed = 1; }, [](const auto& p) { return p.is_packed == true; });
   test.sets("total_q", [](auto& c) { c.total_q = 1009; }, [](const auto& p) { return p.total_q == 1009; });
   test.sets("total_kv", [](auto& c) { c.total_kv = 1010; }, [](const auto& p) { return p.total_kv == 1010; });
-  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1011; }, [](const auto& p) { return std::get<0>(members_of(p.q_strides)) == 1011; });
-  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1012; }, [](const auto& p) { return std::get<1>(members_of(p.q_strides)) == 1012; });
-  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1013; }, [](const auto& p) { return std::get<2>(members_of(p.q_strides)) == 1013; });
-  test.sets("k_strides.batch", [](auto& c) { c.k_strides.batch = 1014; }, [](const auto& p) { return std::get<0>(members_of(p.k_strides)) == 1014; });
-  test.sets("k_strides.row", [](auto& c) { c.k_strides.row = 1015; }, [](const auto& p) { return std::get<1>(members_of(p.k_strides)) == 1015; });
-  test.sets("k_strides.head", [](auto& c) { c.k_strides.head = 1016; }, [](const auto& p) { return std::get<2>(members_of(p.k_strides)) == 1016; });
-  test.sets("v_strides.batch", [](auto& c) { c.v_strides.batch = 1017; }, [](const auto& p) { return std::get<0>(members_of(p.v_strides)) == 1017; });
-  test.sets("v_strides.row", [](auto& c) { c.v_strides.row = 1018; }, [](const auto& p) { return std::get<1>(members_of(p.v_strides)) == 1018; });
-  test.sets("v_strides.head", [](auto& c) { c.v_strides.head = 1019; }, [](const auto& p) { return std::get<2>(members_of(p.v_strides)) == 1019; });
-  test.sets("q8_strides.batch", [](auto& c) { c.q8_strides.batch = 1020; }, [](const auto& p) { return std::get<0>(members_of(p.q8_strides)) == 1020; });
-  test.sets("q8_strides.row", [](auto& c) { c.q8_strides.row = 1021; }, [](const auto& p) { return std::get<1>(members_of(p.q8_strides)) == 1021; });
-  test.sets("q8_strides.head", [](auto& c) { c.q8_strides.head = 1022; }, [](const auto& p) { return std::get<2>(members_of(p.q8_strides)) == 1022; });
-  test.sets("k8_strides.batch", [](auto& c) { c.k8_strides.batch = 1023; }, [](const auto& p) { return std::get<0>(members_of(p.k8_strides)) == 1023; });
-  test.sets("k8_strides.row", [](auto& c) { c.k8_strides.row = 1024; }, [](const auto& p) { return std::get<1>(members_of(p.k8_strides)) == 1024; });
-  test.sets("k8_strides.head", [](auto& c) { c.k8_strides.head = 1025; }, [](const auto& p) { return std::get<2>(members_of(p.k8_strides)) == 1025; });
-  test.sets("v8_strides.batch", [](auto& c) { c.v8_strides.batch = 1026; }, [](const auto& p) { return std::get<0>(members_of(p.v8_strides)) == 1026; });
-  test.sets("v8_strides.row", [](auto& c) { c.v8_strides.row = 1027; }, [](const auto& p) { return std::get<1>(members_of(p.v8_strides)) == 1027; });
-  test.sets("v8_strides.head", [](auto& c) { c.v8_strides.head = 1028; }, [](const auto& p) { return std::get<2>(members_of(p.v8_strides)) == 1028; });
-  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_TENSOR; }, [](const auto& p) { return p.scales == Fp8ScaleKind::kTensor; });
-  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.scales == Fp8ScaleKind::kHead; });
+  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1011; }, [](const auto& p) { return p.q_strides.batch == 1011; });
+  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1012; }, [](const auto& p) { return p.q_strides.row == 1012; });
+  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1013; }, [](const auto& p) { return p.q_strides.head == 1013; });
+  test.sets("k_strides.batch", [](auto& c) { c.k_strides.batch = 1014; }, [](const auto& p) { return p.k_strides.batch == 1014; });
+  test.sets("k_strides.row", [](auto& c) { c.k_strides.row = 1015; }, [](const auto& p) { return p.k_strides.row == 1015; });
+  test.sets("k_strides.head", [](auto& c) { c.k_strides.head = 1016; }, [](const auto& p) { return p.k_strides.head == 1016; });
+  test.sets("v_strides.batch", [](auto& c) { c.v_strides.batch = 1017; }, [](const auto& p) { return p.v_strides.batch == 1017; });
+  test.sets("v_strides.row", [](auto& c) { c.v_strides.row = 1018; }, [](const auto& p) { return p.v_strides.row == 1018; });
+  test.sets("v_strides.head", [](auto& c) { c.v_strides.head = 1019; }, [](const auto& p) { return p.v_strides.head == 1019; });
+  test.sets("q8_strides.batch", [](auto& c) { c.q8_strides.batch = 1020; }, [](const auto& p) { return p.q8_strides.batch == 1020; });
+  test.sets("q8_strides.row", [](auto& c) { c.q8_strides.row = 1021; }, [](const auto& p) { return p.q8_strides.row == 1021; });
+  test.sets("q8_strides.head", [](auto& c) { c.q8_strides.head = 1022; }, [](const auto& p) { return p.q8_strides.head == 1022; });
+  test.sets("k8_strides.batch", [](auto& c) { c.k8_strides.batch = 1023; }, [](const auto& p) { return p.k8_strides.batch == 1023; });
+  test.sets("k8_strides.row", [](auto& c) { c.k8_strides.row = 1024; }, [](const auto& p) { return p.k8_strides.row == 1024; });
+  test.sets("k8_strides.head", [](auto& c) { c.k8_strides.head = 1025; }, [](const auto& p) { return p.k8_strides.head == 1025; });
+  test.sets("v8_strides.batch", [](auto& c) { c.v8_strides.batch = 1026; }, [](const auto& p) { return p.v8_strides.batch == 1026; });
+  test.sets("v8_strides.row", [](auto& c) { c.v8_strides.row = 1027; }, [](const auto& p) { return p.v8_strides.row == 1027; });
+  test.sets("v8_strides.head", [](auto& c) { c.v8_strides.head = 1028; }, [](const auto& p) { return p.v8_strides.head == 1028; });
+  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_TENSOR; }, [](const auto& p) { return p.scales == ScaleSharing::kTensor; });
+  test.sets("scales", [](auto& c) { c.scales = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.scales == ScaleSharing::kHead; });
   test.refuses("scales", [](auto& c) { c.scales = 77; });
   test.sets("v_layout", [](auto& c) { c.v_layout = TW_FP8_VALUE_LAYOUT_ROWS; }, [](const auto& p) { return p.v_layout == Fp8ValueLayout::kRows; });
   test.refuses("v_layout", [](auto& c) { c.v_layout = 77; });
@@ -742,8 +765,8 @@ TEST(CApiMembers, tw_attention_decode_problem) {
   test.sets("causal", [](auto& c) { c.causal = 0; }, [](const auto& p) { return p.causal == false; });
   test.sets("window_left", [](auto& c) { c.window_left = 1015; }, [](const auto& p) { return p.window_left == 1015; });
   test.sets("softcap", [](auto& c) { c.softcap = 16.25; }, [](const auto& p) { return p.softcap == 16.25; });
-  test.sets("descale", [](auto& c) { c.descale = TW_SCALE_SHARING_TENSOR; }, [](const auto& p) { return p.descale == DecodeDescale::kPerTensor; });
-  test.sets("descale", [](auto& c) { c.descale = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.descale == DecodeDescale::kPerHead; });
+  test.sets("descale", [](auto& c) { c.descale = TW_SCALE_SHARING_TENSOR; }, [](const auto& p) { return p.descale == ScaleSharing::kTensor; });
+  test.sets("descale", [](auto& c) { c.descale = TW_SCALE_SHARING_HEAD; }, [](const auto& p) { return p.descale == ScaleSharing::kHead; });
   test.refuses("descale", [](auto& c) { c.descale = 77; });
   test.sets("has_sink", [](auto& c) { c.has_sink = 1; }, [](const auto& p) { return p.has_sink == true; });
   test.sets("has_lse", [](auto& c) { c.has_lse = 1; }, [](const auto& p) { return p.has_lse == true; });
@@ -753,21 +776,21 @@ TEST(CApiMembers, tw_attention_decode_problem) {
   test.refuses("append.rotary", [](auto& c) { c.append.rotary = 77; });
   test.sets("append.rotary_dim", [](auto& c) { c.append.rotary_dim = 1022; }, [](const auto& p) { return p.append.rotary_dim == 1022; });
   test.sets("append.max_position", [](auto& c) { c.append.max_position = 1023; }, [](const auto& p) { return p.append.max_position == 1023; });
-  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1024; }, [](const auto& p) { return std::get<0>(members_of(p.q_strides)) == 1024; });
-  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1025; }, [](const auto& p) { return std::get<1>(members_of(p.q_strides)) == 1025; });
-  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1026; }, [](const auto& p) { return std::get<2>(members_of(p.q_strides)) == 1026; });
-  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1027; }, [](const auto& p) { return std::get<0>(members_of(p.out_strides)) == 1027; });
-  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1028; }, [](const auto& p) { return std::get<1>(members_of(p.out_strides)) == 1028; });
-  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1029; }, [](const auto& p) { return std::get<2>(members_of(p.out_strides)) == 1029; });
-  test.sets("new_k_strides.batch", [](auto& c) { c.new_k_strides.batch = 1030; }, [](const auto& p) { return std::get<0>(members_of(p.new_k_strides)) == 1030; });
-  test.sets("new_k_strides.row", [](auto& c) { c.new_k_strides.row = 1031; }, [](const auto& p) { return std::get<1>(members_of(p.new_k_strides)) == 1031; });
-  test.sets("new_k_strides.head", [](auto& c) { c.new_k_strides.head = 1032; }, [](const auto& p) { return std::get<2>(members_of(p.new_k_strides)) == 1032; });
-  test.sets("new_v_strides.batch", [](auto& c) { c.new_v_strides.batch = 1033; }, [](const auto& p) { return std::get<0>(members_of(p.new_v_strides)) == 1033; });
-  test.sets("new_v_strides.row", [](auto& c) { c.new_v_strides.row = 1034; }, [](const auto& p) { return std::get<1>(members_of(p.new_v_strides)) == 1034; });
-  test.sets("new_v_strides.head", [](auto& c) { c.new_v_strides.head = 1035; }, [](const auto& p) { return std::get<2>(members_of(p.new_v_strides)) == 1035; });
-  test.sets("cache_strides.batch", [](auto& c) { c.cache_strides.batch = 1036; }, [](const auto& p) { return std::get<0>(members_of(p.cache_strides)) == 1036; });
-  test.sets("cache_strides.row", [](auto& c) { c.cache_strides.row = 1037; }, [](const auto& p) { return std::get<1>(members_of(p.cache_strides)) == 1037; });
-  test.sets("cache_strides.head", [](auto& c) { c.cache_strides.head = 1038; }, [](const auto& p) { return std::get<2>(members_of(p.cache_strides)) == 1038; });
+  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1024; }, [](const auto& p) { return p.q_strides.batch == 1024; });
+  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1025; }, [](const auto& p) { return p.q_strides.row == 1025; });
+  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1026; }, [](const auto& p) { return p.q_strides.head == 1026; });
+  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1027; }, [](const auto& p) { return p.out_strides.batch == 1027; });
+  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1028; }, [](const auto& p) { return p.out_strides.row == 1028; });
+  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1029; }, [](const auto& p) { return p.out_strides.head == 1029; });
+  test.sets("new_k_strides.batch", [](auto& c) { c.new_k_strides.batch = 1030; }, [](const auto& p) { return p.new_k_strides.batch == 1030; });
+  test.sets("new_k_strides.row", [](auto& c) { c.new_k_strides.row = 1031; }, [](const auto& p) { return p.new_k_strides.row == 1031; });
+  test.sets("new_k_strides.head", [](auto& c) { c.new_k_strides.head = 1032; }, [](const auto& p) { return p.new_k_strides.head == 1032; });
+  test.sets("new_v_strides.batch", [](auto& c) { c.new_v_strides.batch = 1033; }, [](const auto& p) { return p.new_v_strides.batch == 1033; });
+  test.sets("new_v_strides.row", [](auto& c) { c.new_v_strides.row = 1034; }, [](const auto& p) { return p.new_v_strides.row == 1034; });
+  test.sets("new_v_strides.head", [](auto& c) { c.new_v_strides.head = 1035; }, [](const auto& p) { return p.new_v_strides.head == 1035; });
+  test.sets("cache_strides.batch", [](auto& c) { c.cache_strides.batch = 1036; }, [](const auto& p) { return p.cache_strides.batch == 1036; });
+  test.sets("cache_strides.row", [](auto& c) { c.cache_strides.row = 1037; }, [](const auto& p) { return p.cache_strides.row == 1037; });
+  test.sets("cache_strides.head", [](auto& c) { c.cache_strides.head = 1038; }, [](const auto& p) { return p.cache_strides.head == 1038; });
   test.sets("splits", [](auto& c) { c.splits = 1039; }, [](const auto& p) { return p.splits == 1039; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 40"; }, [](const auto& p) { return p.kernel == "sentinel 40"; });
 }
@@ -799,8 +822,8 @@ TEST(CApiMembers, tw_linear_problem) {
   test.sets("m", [](auto& c) { c.m = 1001; }, [](const auto& p) { return p.m == 1001; });
   test.sets("x_dtype", [](auto& c) { c.x_dtype = TW_E4M3; }, [](const auto& p) { return p.x_dtype == DType::kF8_E4M3; });
   test.refuses("x_dtype", [](auto& c) { c.x_dtype = 77; });
-  test.sets("activation_scales", [](auto& c) { c.activation_scales = TW_SCALE_SHARING_ROW; }, [](const auto& p) { return p.activation_scales == ActivationScales::kRow; });
-  test.sets("activation_scales", [](auto& c) { c.activation_scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.activation_scales == ActivationScales::kBlock128; });
+  test.sets("activation_scales", [](auto& c) { c.activation_scales = TW_SCALE_SHARING_ROW; }, [](const auto& p) { return p.activation_scales == ScaleSharing::kRow; });
+  test.sets("activation_scales", [](auto& c) { c.activation_scales = TW_SCALE_SHARING_BLOCK; }, [](const auto& p) { return p.activation_scales == ScaleSharing::kBlock; });
   test.refuses("activation_scales", [](auto& c) { c.activation_scales = 77; });
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F32; }, [](const auto& p) { return p.out_dtype == DType::kF32; });
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
@@ -895,8 +918,8 @@ TEST(CApiMembers, tw_moe_arguments) {
 TEST(CApiMembers, tw_kv_layout) {
   const Members<tw_kv_layout, KvCacheLayout> test(tw_kv_layout_init, changed_tw_kv_layout);
   test.has_the_defaults();
-  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.format == KvCacheFormat::kBf16; });
-  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.format == KvCacheFormat::kNvfp4; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.format == NumberFormat::kBf16; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.format == NumberFormat::kNvfp4; });
   test.refuses("format", [](auto& c) { c.format = 77; });
   test.sets("page_size", [](auto& c) { c.page_size = 1002; }, [](const auto& p) { return p.page_size == 1002; });
   test.sets("num_pages", [](auto& c) { c.num_pages = 1003; }, [](const auto& p) { return p.num_pages == 1003; });
@@ -906,8 +929,8 @@ TEST(CApiMembers, tw_kv_layout) {
 TEST(CApiMembers, tw_sparse_list) {
   const Members<tw_sparse_list, SparseList> test(tw_sparse_list_init, changed_tw_sparse_list);
   test.has_the_defaults();
-  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.cache.format == KvCacheFormat::kBf16; });
-  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.cache.format == KvCacheFormat::kNvfp4; });
+  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.cache.format == NumberFormat::kBf16; });
+  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.cache.format == NumberFormat::kNvfp4; });
   test.refuses("cache.format", [](auto& c) { c.cache.format = 77; });
   test.sets("cache.page_size", [](auto& c) { c.cache.page_size = 1002; }, [](const auto& p) { return p.cache.page_size == 1002; });
   test.sets("cache.num_pages", [](auto& c) { c.cache.num_pages = 1003; }, [](const auto& p) { return p.cache.num_pages == 1003; });
@@ -926,8 +949,8 @@ TEST(CApiMembers, tw_sparse_attention_problem) {
   test.sets("q_len", [](auto& c) { c.q_len = 1002; }, [](const auto& p) { return p.q_len == 1002; });
   test.sets("heads", [](auto& c) { c.heads = 1003; }, [](const auto& p) { return p.heads == 1003; });
   test.sets("scale", [](auto& c) { c.scale = 4.25; }, [](const auto& p) { return p.scale == 4.25; });
-  test.sets("window.cache.format", [](auto& c) { c.window.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.window.cache.format == KvCacheFormat::kBf16; });
-  test.sets("window.cache.format", [](auto& c) { c.window.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.window.cache.format == KvCacheFormat::kNvfp4; });
+  test.sets("window.cache.format", [](auto& c) { c.window.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.window.cache.format == NumberFormat::kBf16; });
+  test.sets("window.cache.format", [](auto& c) { c.window.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.window.cache.format == NumberFormat::kNvfp4; });
   test.refuses("window.cache.format", [](auto& c) { c.window.cache.format = 77; });
   test.sets("window.cache.page_size", [](auto& c) { c.window.cache.page_size = 1006; }, [](const auto& p) { return p.window.cache.page_size == 1006; });
   test.sets("window.cache.num_pages", [](auto& c) { c.window.cache.num_pages = 1007; }, [](const auto& p) { return p.window.cache.num_pages == 1007; });
@@ -937,8 +960,8 @@ TEST(CApiMembers, tw_sparse_attention_problem) {
   test.sets("window.lengths", [](auto& c) { c.window.lengths = TW_SPARSE_LENGTHS_PER_BATCH; }, [](const auto& p) { return p.window.lengths == SparseLengths::kPerBatch; });
   test.sets("window.lengths", [](auto& c) { c.window.lengths = TW_SPARSE_LENGTHS_PER_QUERY; }, [](const auto& p) { return p.window.lengths == SparseLengths::kPerQuery; });
   test.refuses("window.lengths", [](auto& c) { c.window.lengths = 77; });
-  test.sets("compressed.cache.format", [](auto& c) { c.compressed.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.compressed.cache.format == KvCacheFormat::kBf16; });
-  test.sets("compressed.cache.format", [](auto& c) { c.compressed.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.compressed.cache.format == KvCacheFormat::kNvfp4; });
+  test.sets("compressed.cache.format", [](auto& c) { c.compressed.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.compressed.cache.format == NumberFormat::kBf16; });
+  test.sets("compressed.cache.format", [](auto& c) { c.compressed.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.compressed.cache.format == NumberFormat::kNvfp4; });
   test.refuses("compressed.cache.format", [](auto& c) { c.compressed.cache.format = 77; });
   test.sets("compressed.cache.page_size", [](auto& c) { c.compressed.cache.page_size = 1013; }, [](const auto& p) { return p.compressed.cache.page_size == 1013; });
   test.sets("compressed.cache.num_pages", [](auto& c) { c.compressed.cache.num_pages = 1014; }, [](const auto& p) { return p.compressed.cache.num_pages == 1014; });
@@ -951,15 +974,15 @@ TEST(CApiMembers, tw_sparse_attention_problem) {
   test.sets("has_sink", [](auto& c) { c.has_sink = 1; }, [](const auto& p) { return p.has_sink == true; });
   test.sets("has_lse", [](auto& c) { c.has_lse = 1; }, [](const auto& p) { return p.has_lse == true; });
   test.sets("has_max_logits", [](auto& c) { c.has_max_logits = 1; }, [](const auto& p) { return p.has_max_logits == true; });
-  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1022; }, [](const auto& p) { return std::get<0>(members_of(p.q_strides)) == 1022; });
-  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1023; }, [](const auto& p) { return std::get<1>(members_of(p.q_strides)) == 1023; });
-  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1024; }, [](const auto& p) { return std::get<2>(members_of(p.q_strides)) == 1024; });
-  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1025; }, [](const auto& p) { return std::get<0>(members_of(p.out_strides)) == 1025; });
-  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1026; }, [](const auto& p) { return std::get<1>(members_of(p.out_strides)) == 1026; });
-  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1027; }, [](const auto& p) { return std::get<2>(members_of(p.out_strides)) == 1027; });
-  test.sets("lse_strides.batch", [](auto& c) { c.lse_strides.batch = 1028; }, [](const auto& p) { return std::get<0>(members_of(p.lse_strides)) == 1028; });
-  test.sets("lse_strides.row", [](auto& c) { c.lse_strides.row = 1029; }, [](const auto& p) { return std::get<1>(members_of(p.lse_strides)) == 1029; });
-  test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1030; }, [](const auto& p) { return std::get<2>(members_of(p.lse_strides)) == 1030; });
+  test.sets("q_strides.batch", [](auto& c) { c.q_strides.batch = 1022; }, [](const auto& p) { return p.q_strides.batch == 1022; });
+  test.sets("q_strides.row", [](auto& c) { c.q_strides.row = 1023; }, [](const auto& p) { return p.q_strides.row == 1023; });
+  test.sets("q_strides.head", [](auto& c) { c.q_strides.head = 1024; }, [](const auto& p) { return p.q_strides.head == 1024; });
+  test.sets("out_strides.batch", [](auto& c) { c.out_strides.batch = 1025; }, [](const auto& p) { return p.out_strides.batch == 1025; });
+  test.sets("out_strides.row", [](auto& c) { c.out_strides.row = 1026; }, [](const auto& p) { return p.out_strides.row == 1026; });
+  test.sets("out_strides.head", [](auto& c) { c.out_strides.head = 1027; }, [](const auto& p) { return p.out_strides.head == 1027; });
+  test.sets("lse_strides.batch", [](auto& c) { c.lse_strides.batch = 1028; }, [](const auto& p) { return p.lse_strides.batch == 1028; });
+  test.sets("lse_strides.row", [](auto& c) { c.lse_strides.row = 1029; }, [](const auto& p) { return p.lse_strides.row == 1029; });
+  test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1030; }, [](const auto& p) { return p.lse_strides.head == 1030; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 31"; }, [](const auto& p) { return p.kernel == "sentinel 31"; });
 }
 
@@ -986,7 +1009,7 @@ TEST(CApiMembers, tw_sparse_attention_arguments) {
   test.sets("max_logits", [](auto& c) { c.max_logits = at<float>(10); }, [](const auto& p) { return p.max_logits == at<float>(10); });
   test.sets("sink", [](auto& c) { c.sink = at<const float>(11); }, [](const auto& p) { return p.sink == at<const float>(11); });
   test.sets("workspace", [](auto& c) { c.workspace = at<void>(12); }, [](const auto& p) { return p.workspace == at<void>(12); });
-  test.sets("reuses_schedule", [](auto& c) { c.reuses_schedule = 1; }, [](const auto& p) { return p.keeps_schedule == true; });
+  test.sets("reuses_schedule", [](auto& c) { c.reuses_schedule = 1; }, [](const auto& p) { return p.reuses_schedule == true; });
   test.sets("stream", [](auto& c) { c.stream = at<void>(14); }, [](const auto& p) { return p.stream == at<void>(14); });
 }
 
@@ -1104,8 +1127,8 @@ TEST(CApiMembers, tw_compressor_problem) {
   test.sets("kind", [](auto& c) { c.kind = TW_COMPRESSOR_KIND_INDEX_FP8; }, [](const auto& p) { return p.kind == CompressorKind::kIndexFp8; });
   test.sets("kind", [](auto& c) { c.kind = TW_COMPRESSOR_KIND_INDEX_MXFP4; }, [](const auto& p) { return p.kind == CompressorKind::kIndexMxfp4; });
   test.refuses("kind", [](auto& c) { c.kind = 77; });
-  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.cache.format == KvCacheFormat::kBf16; });
-  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.cache.format == KvCacheFormat::kNvfp4; });
+  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.cache.format == NumberFormat::kBf16; });
+  test.sets("cache.format", [](auto& c) { c.cache.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.cache.format == NumberFormat::kNvfp4; });
   test.refuses("cache.format", [](auto& c) { c.cache.format = 77; });
   test.sets("cache.page_size", [](auto& c) { c.cache.page_size = 1003; }, [](const auto& p) { return p.cache.page_size == 1003; });
   test.sets("cache.num_pages", [](auto& c) { c.cache.num_pages = 1004; }, [](const auto& p) { return p.cache.num_pages == 1004; });
@@ -1143,20 +1166,20 @@ TEST(CApiMembers, tw_compressor_arguments) {
 TEST(CApiMembers, tw_indexer_problem) {
   const Members<tw_indexer_problem, IndexerProblem> test(tw_indexer_problem_init, changed_tw_indexer_problem);
   test.has_the_defaults();
-  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_FP8; }, [](const auto& p) { return p.format == IndexerFormat::kFp8; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_FP8; }, [](const auto& p) { return p.format == NumberFormat::kFp8; });
   test.refuses("format", [](auto& c) { c.format = 77; });
   test.sets("heads", [](auto& c) { c.heads = 1002; }, [](const auto& p) { return p.heads == 1002; });
   test.sets("topk", [](auto& c) { c.topk = 1003; }, [](const auto& p) { return p.topk == 1003; });
   test.sets("ratio", [](auto& c) { c.ratio = 1004; }, [](const auto& p) { return p.ratio == 1004; });
   test.sets("max_len", [](auto& c) { c.max_len = 1005; }, [](const auto& p) { return p.max_len == 1005; });
-  test.sets("keys.format", [](auto& c) { c.keys.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.keys.format == KvCacheFormat::kBf16; });
-  test.sets("keys.format", [](auto& c) { c.keys.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.keys.format == KvCacheFormat::kNvfp4; });
+  test.sets("keys.format", [](auto& c) { c.keys.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.keys.format == NumberFormat::kBf16; });
+  test.sets("keys.format", [](auto& c) { c.keys.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.keys.format == NumberFormat::kNvfp4; });
   test.refuses("keys.format", [](auto& c) { c.keys.format = 77; });
   test.sets("keys.page_size", [](auto& c) { c.keys.page_size = 1007; }, [](const auto& p) { return p.keys.page_size == 1007; });
   test.sets("keys.num_pages", [](auto& c) { c.keys.num_pages = 1008; }, [](const auto& p) { return p.keys.num_pages == 1008; });
   test.sets("keys.page_stride_bytes", [](auto& c) { c.keys.page_stride_bytes = 1009; }, [](const auto& p) { return p.keys.page_stride_bytes == 1009; });
-  test.sets("rows.format", [](auto& c) { c.rows.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.rows.format == KvCacheFormat::kBf16; });
-  test.sets("rows.format", [](auto& c) { c.rows.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.rows.format == KvCacheFormat::kNvfp4; });
+  test.sets("rows.format", [](auto& c) { c.rows.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.rows.format == NumberFormat::kBf16; });
+  test.sets("rows.format", [](auto& c) { c.rows.format = TW_NUMBER_FORMAT_NVFP4; }, [](const auto& p) { return p.rows.format == NumberFormat::kNvfp4; });
   test.refuses("rows.format", [](auto& c) { c.rows.format = 77; });
   test.sets("rows.page_size", [](auto& c) { c.rows.page_size = 1011; }, [](const auto& p) { return p.rows.page_size == 1011; });
   test.sets("rows.num_pages", [](auto& c) { c.rows.num_pages = 1012; }, [](const auto& p) { return p.rows.num_pages == 1012; });
@@ -1194,7 +1217,7 @@ TEST(CApiMembers, tw_indexer_arguments) {
   test.sets("rows_stride", [](auto& c) { c.rows_stride = 1024; }, [](const auto& p) { return p.rows_stride == 1024; });
   test.sets("counts", [](auto& c) { c.counts = at<int32_t>(25); }, [](const auto& p) { return p.counts == at<int32_t>(25); });
   test.sets("workspace", [](auto& c) { c.workspace = at<void>(26); }, [](const auto& p) { return p.workspace == at<void>(26); });
-  test.sets("reuses_schedule", [](auto& c) { c.reuses_schedule = 1; }, [](const auto& p) { return p.has_schedule == true; });
+  test.sets("reuses_schedule", [](auto& c) { c.reuses_schedule = 1; }, [](const auto& p) { return p.reuses_schedule == true; });
   test.sets("stream", [](auto& c) { c.stream = at<void>(28); }, [](const auto& p) { return p.stream == at<void>(28); });
 }
 
@@ -1209,10 +1232,10 @@ TEST(CApiMembers, tw_hyper_connection_problem) {
   test.sets("has_second", [](auto& c) { c.has_second = 1; }, [](const auto& p) { return p.has_second == true; });
   test.sets("has_mix", [](auto& c) { c.has_mix = 0; }, [](const auto& p) { return p.has_mix == false; });
   test.sets("is_head", [](auto& c) { c.is_head = 1; }, [](const auto& p) { return p.is_head == true; });
-  test.sets("f_dtype", [](auto& c) { c.f_dtype = TW_F32; }, [](const auto& p) { return p.f_dtype == DType::kF32; });
-  test.refuses("f_dtype", [](auto& c) { c.f_dtype = 77; });
-  test.sets("g_dtype", [](auto& c) { c.g_dtype = TW_F32; }, [](const auto& p) { return p.g_dtype == DType::kF32; });
-  test.refuses("g_dtype", [](auto& c) { c.g_dtype = 77; });
+  test.sets("result_dtype", [](auto& c) { c.result_dtype = TW_F32; }, [](const auto& p) { return p.result_dtype == DType::kF32; });
+  test.refuses("result_dtype", [](auto& c) { c.result_dtype = 77; });
+  test.sets("second_dtype", [](auto& c) { c.second_dtype = TW_F32; }, [](const auto& p) { return p.second_dtype == DType::kF32; });
+  test.refuses("second_dtype", [](auto& c) { c.second_dtype = 77; });
   test.sets("iterations", [](auto& c) { c.iterations = 1010; }, [](const auto& p) { return p.iterations == 1010; });
   test.sets("eps", [](auto& c) { c.eps = 11.25; }, [](const auto& p) { return p.eps == 11.25; });
   test.sets("norm_eps", [](auto& c) { c.norm_eps = 12.25; }, [](const auto& p) { return p.norm_eps == 12.25; });
@@ -1224,11 +1247,11 @@ TEST(CApiMembers, tw_hyper_connection_arguments) {
   test.sets("streams", [](auto& c) { c.streams = at<const void>(1); }, [](const auto& p) { return p.streams == at<const void>(1); });
   test.sets("merged", [](auto& c) { c.merged = at<void>(2); }, [](const auto& p) { return p.merged == at<void>(2); });
   test.sets("mix_before", [](auto& c) { c.mix_before = at<const float>(3); }, [](const auto& p) { return p.mix_before == at<const float>(3); });
-  test.sets("f", [](auto& c) { c.f = at<const void>(4); }, [](const auto& p) { return p.f == at<const void>(4); });
-  test.sets("g", [](auto& c) { c.g = at<const void>(5); }, [](const auto& p) { return p.g == at<const void>(5); });
-  test.sets("fn", [](auto& c) { c.fn = at<const float>(6); }, [](const auto& p) { return p.fn == at<const float>(6); });
-  test.sets("base", [](auto& c) { c.base = at<const float>(7); }, [](const auto& p) { return p.base == at<const float>(7); });
-  test.sets("scale", [](auto& c) { c.scale = at<const float>(8); }, [](const auto& p) { return p.scale == at<const float>(8); });
+  test.sets("result", [](auto& c) { c.result = at<const void>(4); }, [](const auto& p) { return p.result == at<const void>(4); });
+  test.sets("second_result", [](auto& c) { c.second_result = at<const void>(5); }, [](const auto& p) { return p.second_result == at<const void>(5); });
+  test.sets("mix_weight", [](auto& c) { c.mix_weight = at<const float>(6); }, [](const auto& p) { return p.mix_weight == at<const float>(6); });
+  test.sets("mix_bias", [](auto& c) { c.mix_bias = at<const float>(7); }, [](const auto& p) { return p.mix_bias == at<const float>(7); });
+  test.sets("mix_scale", [](auto& c) { c.mix_scale = at<const float>(8); }, [](const auto& p) { return p.mix_scale == at<const float>(8); });
   test.sets("norm_weight", [](auto& c) { c.norm_weight = at<const void>(9); }, [](const auto& p) { return p.norm_weight == at<const void>(9); });
   test.sets("mix", [](auto& c) { c.mix = at<float>(10); }, [](const auto& p) { return p.mix == at<float>(10); });
   test.sets("out", [](auto& c) { c.out = at<void>(11); }, [](const auto& p) { return p.out == at<void>(11); });
@@ -1246,6 +1269,15 @@ TEST(CApiMembers, tw_hyper_embedding_problem) {
   test.refuses("stream_dtype", [](auto& c) { c.stream_dtype = 77; });
 }
 
+TEST(CApiMembers, tw_hyper_embedding_arguments) {
+  const Members<tw_hyper_embedding_arguments, HyperEmbeddingArguments> test(tw_hyper_embedding_arguments_init, changed_tw_hyper_embedding_arguments);
+  test.has_the_defaults();
+  test.sets("table", [](auto& c) { c.table = at<const void>(1); }, [](const auto& p) { return p.table == at<const void>(1); });
+  test.sets("ids", [](auto& c) { c.ids = at<const int32_t>(2); }, [](const auto& p) { return p.ids == at<const int32_t>(2); });
+  test.sets("streams", [](auto& c) { c.streams = at<void>(3); }, [](const auto& p) { return p.streams == at<void>(3); });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(4); }, [](const auto& p) { return p.stream == at<void>(4); });
+}
+
 TEST(CApiMembers, tw_rms_norm_problem) {
   const Members<tw_rms_norm_problem, RmsNormProblem> test(tw_rms_norm_problem_init, changed_tw_rms_norm_problem);
   test.has_the_defaults();
@@ -1257,6 +1289,15 @@ TEST(CApiMembers, tw_rms_norm_problem) {
   test.sets("out_stride", [](auto& c) { c.out_stride = 1005; }, [](const auto& p) { return p.out_stride == 1005; });
   test.sets("has_weight", [](auto& c) { c.has_weight = 0; }, [](const auto& p) { return p.has_weight == false; });
   test.sets("eps", [](auto& c) { c.eps = 7.25; }, [](const auto& p) { return p.eps == 7.25; });
+}
+
+TEST(CApiMembers, tw_rms_norm_arguments) {
+  const Members<tw_rms_norm_arguments, RmsNormArguments> test(tw_rms_norm_arguments_init, changed_tw_rms_norm_arguments);
+  test.has_the_defaults();
+  test.sets("x", [](auto& c) { c.x = at<const void>(1); }, [](const auto& p) { return p.x == at<const void>(1); });
+  test.sets("weight", [](auto& c) { c.weight = at<const void>(2); }, [](const auto& p) { return p.weight == at<const void>(2); });
+  test.sets("out", [](auto& c) { c.out = at<void>(3); }, [](const auto& p) { return p.out == at<void>(3); });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(4); }, [](const auto& p) { return p.stream == at<void>(4); });
 }
 
 }  // namespace

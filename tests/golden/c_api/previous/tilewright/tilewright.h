@@ -110,7 +110,7 @@ typedef enum tw_dtype {
 
 /* What shares a scale: the scale granularity. Each member says which of them it takes. */
 typedef enum tw_scale_sharing {
-  TW_SCALE_SHARING_AUTO = 0,
+  TW_SCALE_SHARING_AUTO = 0, /* what fits the other operand */
   TW_SCALE_SHARING_NONE = 1, /* there are no scales */
   TW_SCALE_SHARING_TENSOR = 2,
   TW_SCALE_SHARING_HEAD = 3,
@@ -841,7 +841,7 @@ typedef struct tw_hyper_connection_problem {
   int32_t has_second;
   int32_t has_mix; /* default 1 */
   int32_t is_head;
-  int32_t f_dtype, g_dtype; /* TW_BF16 or TW_F32 */
+  int32_t result_dtype, second_dtype; /* TW_BF16 or TW_F32 */
   int32_t iterations; /* default 20 */
   double eps, norm_eps; /* default 1e-6 */
 } tw_hyper_connection_problem;
@@ -851,8 +851,8 @@ typedef struct tw_hyper_connection_arguments {
   const void* streams;
   void* merged;
   const float* mix_before;
-  const void *f, *g;
-  const float *fn, *base, *scale;
+  const void *result, *second_result;
+  const float *mix_weight, *mix_bias, *mix_scale;
   const void* norm_weight;
   float* mix;
   void* out;
