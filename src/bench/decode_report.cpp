@@ -67,7 +67,7 @@ std::vector<DecodeReportView> read_decode_views(const json& log) {
   return views;
 }
 
-// Both roofs: what the memory gives to a kernel that only reads, and its data sheet.
+// Both rooflines: what the memory gives to a kernel that only reads, and its data sheet.
 std::string plot_decode(const DecodeReportView& view, const json& roofs) {
   std::vector<LogSeries> series;
   double first = 0, last = 0;
@@ -154,7 +154,7 @@ std::string decode_table(const json& log, const Style& style) {
 std::string decode_report(const json& log) {
   return log_page(
       log, {.window_title = "Decode attention",
-            .title = "Attention of new tokens over long caches",
+            .title = "Decode attention over long caches",
             .css = decode_color_css(),
             .introduction = "Bytes of keys, values, queries and results by the time of a call, "
                             "both axes logarithmic. Dotted: what a kernel that only reads gets "

@@ -52,7 +52,7 @@ std::string fp8_plot(const LadderView& view, const LadderGroup& group) {
       plot_lines(length_labels(group), series, "TFLOP/s by length", view.fp8_ceiling_tflops()));
 }
 
-/// (flops a byte, TFLOP/s): where a result stands between the roofs.
+/// (flops a byte, TFLOP/s): where a result stands under the rooflines.
 using Placed = std::vector<std::pair<double, double>>;
 
 // The longest sequences of every rung and mask; peers may have longer ones.
@@ -175,7 +175,8 @@ std::string fp8_section(const LadderView& view) {
     if (has_fp8_times(view, group)) html += fp8_plot(view, group);
   if (html.empty()) return {};
   return fmt::format(
-      "<h2>Products of e4m3</h2><p>K7 and K8, whose roof is twice as high: {:g} TFLOP/s. K8 rounds "
+      "<h2>Products of e4m3</h2><p>K7 and K8, with a ceiling twice as high: {:g} TFLOP/s. K8 "
+      "rounds "
       "its operands itself, and so does K7 where they have 16 bits; that is part of the time.</p>"
       "<div class='plots'>{}</div>",
       view.fp8_ceiling_tflops(), html);
@@ -185,16 +186,18 @@ std::string decode_section(const LadderView& view, const json& log) {
   if (!log.contains("decode")) return {};
   const json& decode = log["decode"];
   const std::string plot = roofline(view, decode);
-  std::string html = "<h2>Attention of new tokens</h2>";
+  std::string html = "<h2>Decode attention</h2>";
   if (plot.empty())
     return html +
            "<p>Flash decode: few queries over many keys, so that bytes count and products hardly "
-           "do. The floor is the larger of what the memory needs at 4.2 TB/s and the tensor cores "
+           "do. The lower bound is the larger of the times of memory at 4.2 TB/s and the tensor "
+           "cores "
            "at their peak.</p>" +
            decode_floors(view, decode);
   html +=
       "<p>Flash decode: few queries over many keys. Left of the ridge bytes limit, right of it "
-      "products; dotted are the roofs of memory (measured, and by its data sheet) and of tensor "
+      "products; dotted are the rooflines of memory (measured, and by its data sheet) and of "
+      "tensor "
       "cores.</p>" +
       plot;
   return html + decode_figures(decode);

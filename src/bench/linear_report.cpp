@@ -206,7 +206,8 @@ std::string linear_report(const json& log) {
       "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
       "content='width=device-width'><title>Linear layers</title><style>{}</style><main>"
       "<h1>Linear layers</h1><p class='sub'>{}, {}, commit {}{}</p><p>{} Thin dotted lines are "
-      "floors: every byte once at 4.3 TB/s, or every product at 790 TFLOP/s (bf16) or 1600 (FP8). "
+      "rooflines: every byte once at 4.3 TB/s, or every product at 790 TFLOP/s (bf16) or 1600 "
+      "(FP8). "
       "Dashed lines are other libraries.</p>",
       style_rules(), escape_markup(device.value("name", "")),
       escape_markup(log.value("started", "")), escape_markup(log.value("commit", "")),

@@ -189,16 +189,17 @@ std::string moe_report(const json& log) {
                         escape_markup(view.title), plot_moe(view), moe_html_table(view));
   }
   return log_page(
-      log, {.window_title = "Mixture-of-Experts layers",
-            .title = "Mixture-of-Experts layers",
-            .css = moe_color_css(),
-            .introduction = fmt::format(
-                "Time of a layer by its number of tokens, both logarithmic: permutation, both "
-                "products, combination. Dotted: what no kernel can be faster than, {}. Dashed: "
-                "others. A star marks what plan() takes; the share of its floor stands below each "
-                "time.",
-                escape_markup(log.value("floors", ""))),
-            .body = body});
+      log,
+      {.window_title = "Mixture-of-Experts layers",
+       .title = "Mixture-of-Experts layers",
+       .css = moe_color_css(),
+       .introduction = fmt::format(
+           "Time of a layer by its number of tokens, both logarithmic: permutation, both "
+           "products, combination. Dotted: what no kernel can be faster than, {}. Dashed: "
+           "others. A star marks what plan() takes; the share of its roofline stands below each "
+           "time.",
+           escape_markup(log.value("floors", ""))),
+       .body = body});
 }
 
 }  // namespace tilewright::cli

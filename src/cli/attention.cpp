@@ -221,7 +221,7 @@ void add_problem_options(CLI::App& command, AttentionInput& input) {
   command.add_option("--window", input.window, "visible keys before the query, and after it")
       ->type_name("LEFT[,RIGHT]");
   command.add_option("--softcap", input.softcap, "scores s become C * tanh(s / C)")->type_name("C");
-  command.add_option("--scale", input.scale, "factor on q . k; default head_dim^-0.5")
+  command.add_option("--scale", input.scale, "scale of q . k; default head_dim^-0.5")
       ->type_name("FACTOR");
 }
 

@@ -103,7 +103,7 @@ void add_decode_shape_options(CLI::App& command, DecodeArgs& args) {
   count("--keys", args.keys, 0, "in the cache, of the longest sequence");
   count("--page", args.page_size, 0, "keys of a page; 0: no pages");
   count("--window", p.window_left, -1, "keys that a query sees before its own; -1: all");
-  count("--splits", p.splits, 0, "parts of each sequence; 0: by the lengths");
+  count("--splits", p.splits, 0, "splits of each sequence; 0: chosen by the lengths");
   count("--rotary-dim", p.append.rotary_dim, 0, "dimensions that are rotated; 0: all");
   command.add_option("--lengths", args.lengths, "all as long, or any length up to that")
       ->check(quiet(CLI::IsMember({"full", "random"})))
@@ -115,7 +115,7 @@ void add_decode_shape_options(CLI::App& command, DecodeArgs& args) {
 
 void add_decode(CLI::App& app, Context& context) {
   CLI::App* command =
-      app.add_subcommand("decode", "attention of a few new tokens over long caches");
+      app.add_subcommand("decode", "decode attention: a few queries over long caches");
   auto args = std::make_shared<DecodeArgs>();
   add_decode_shape_options(*command, *args);
   command->add_option("--dtype", args->dtype, "of q and out")

@@ -96,7 +96,7 @@ std::string describe_driver(const DriverReport& report, bool is_simulator, const
   for (const device::DeviceInfo& info : report.devices) {
     constexpr double kGiB = 1 << 30, kMiB = 1 << 20;
     out += fmt::format(
-        "            {}: {}, compute capability {}.{}, {} multiprocessors, {:.0f} GiB, {:.0f} MiB "
+        "            {}: {}, compute capability {}.{}, {} SMs, {:.0f} GiB, {:.0f} MiB "
         "L2{}\n",
         spec_of(info, is_simulator), style.bold(info.name), info.compute_capability / 10,
         info.compute_capability % 10, info.num_sms, static_cast<double>(info.memory_bytes) / kGiB,

@@ -173,7 +173,7 @@ void add_moe(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(0, 65536)))
       ->capture_default_str()
       ->type_name("N");
-  command->add_option("--routing", args->routing, "who chooses the experts")
+  command->add_option("--routing", args->routing, "experts by the logits of a router, or given")
       ->check(quiet(CLI::IsMember({"logits", "given"})))
       ->capture_default_str()
       ->type_name("logits|given");

@@ -113,7 +113,9 @@ void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
   count("--compressed", args.shape.compressed, 0, "of the second");
   count("--window-page", args.shape.window_page, 1, "rows of a page of the first cache");
   count("--compressed-page", args.shape.compressed_page, 1, "of the second");
-  command.add_option("--lengths", args.lengths, "who has how many entries, drawn")
+  command
+      .add_option("--lengths", args.lengths,
+                  "entries per query: all, or drawn by batch or by query")
       ->check(quiet(CLI::IsMember({"full", "batch", "query"})))
       ->capture_default_str()
       ->type_name("full|batch|query");
@@ -131,7 +133,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
   auto args = std::make_shared<SparseArgs>();
   command
       ->add_option("--input", args->input,
-                   "a safetensors file with q, window.rows, window.indices and, if wanted, "
+                   "a safetensors file with q, window.rows, window.indices and, optionally, "
                    "window.lengths, compressed.*, sink; default: drawn ones")
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");

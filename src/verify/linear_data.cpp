@@ -29,7 +29,7 @@ void copy_tensor(const SafetensorsModel& file, const std::string& name,
 float read_factor(const SafetensorsModel& file, const std::string& name) {
   const std::vector<float> values = to_floats(file.tensor(name), name);
   require(values.size() == 1, ErrorKind::kInvalidArgument,
-          "linear: {} has {} elements; expected one factor for the tensor", name, values.size());
+          "linear: {} has {} elements; expected one scale for the tensor", name, values.size());
   return values[0];
 }
 

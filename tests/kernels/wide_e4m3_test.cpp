@@ -195,7 +195,7 @@ TEST_P(WideE4m3, Fp8WithScalesAlongK) {
         {.format = WeightFormat::kFp8, .tokens = 133, .n = 144, .k = 336, .has_k_scales = true}, 1);
 }
 
-// What a token holds is nobody else's business.
+// The content of a token changes no other token.
 TEST_P(WideE4m3, NanOfATokenStaysThere) {
   const WideProblem p = {
       .format = WeightFormat::kNvfp4, .tokens = 24, .n = 48, .k = 128, .segments = {0, 11, 24}};

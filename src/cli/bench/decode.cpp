@@ -66,7 +66,7 @@ void run_bench_decode(const BenchDecodeArgs& args, Context& context) {
 
 void add_bench_decode(CLI::App& bench, Context& context) {
   CLI::App* command =
-      bench.add_subcommand("decode", "attention of new tokens over caches, by their length");
+      bench.add_subcommand("decode", "decode attention, by the length of the caches");
   auto args = std::make_shared<BenchDecodeArgs>();
   const auto counts = [&](const char* name, Counts& values, std::int64_t least, const char* what) {
     command->add_option(name, values, what)

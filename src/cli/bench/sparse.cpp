@@ -78,7 +78,7 @@ void add_bench_sparse(CLI::App& bench, Context& context) {
       ->check(quiet(CLI::IsMember({"fp8", "nvfp4", "bf16"})))
       ->capture_default_str()
       ->type_name("fp8|nvfp4|bf16");
-  command->add_option("--kernel", args->kernels, "names; default what is chosen")
+  command->add_option("--kernel", args->kernels, "names; default: the chosen one")
       ->type_name("NAME");
   command
       ->add_option("--flashmla", args->flashmla,

@@ -270,7 +270,7 @@ void print_run(const json& run, const TraceArgs& args, const Style& style) {
     print(fmt::format("mean KL to the logits without rounding: {} nats a token{}\n",
                       kl.value("is_met", true) ? nats : style.bad(nats),
                       kl.contains("most")
-                          ? fmt::format(", at most {:.3g} wanted", kl["most"].get<double>())
+                          ? fmt::format(", expected at most {:.3g}", kl["most"].get<double>())
                           : ""));
   }
   if (run.contains("continuation"))

@@ -50,8 +50,8 @@ std::string partial_prefix(const fs::path& path) {
   return fmt::format(".{}.", path.filename().string());
 }
 
-// A lock that ends with the process, however that ends; -1 if somebody holds it, or where folders
-// cannot be locked.
+// A lock that ends with the process, however that ends; -1 if another one holds it, or where
+// folders cannot be locked.
 int lock_folder(const fs::path& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 || ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;

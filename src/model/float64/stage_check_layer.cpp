@@ -60,7 +60,7 @@ void add_balanced(Bounded& to, const Square& logits, const Square& errors, const
 void StageCheck::begin_streams(const Stage& stage) {
   require(stage.first_row + stage.shape[0] <= static_cast<std::int64_t>(tokens_.size()),
           ErrorKind::kInvalidArgument,
-          "stage check: stages of position {}, but it was told of {} tokens only",
+          "stage check: stages of position {}, but it was given {} tokens only",
           stage.first_row + stage.shape[0] - 1, tokens_.size());
   stored_streams_.clear();
   for (const std::int32_t position : positions(stage)) {

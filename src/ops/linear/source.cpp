@@ -130,7 +130,7 @@ void check_scale_codes(HostWeight& weight, const FormatSpec& format, IsBad is_ba
       if (is_bad(code)) {
         fail(ErrorKind::kInvalidArgument,
              "linear: scale ({}, {}) is {} (code {:#04x} of {}); expected a finite number >= 0. "
-             "Quantise again, or mend the tensor.",
+             "Quantise again, or repair the tensor.",
              i / cols, i % cols, decode(format, code), code, format.name);
       }
       if (format == kE4m3) code &= 0x7f;  // -0
@@ -197,10 +197,10 @@ void check_block_scales(const LinearWeightSource& source, HostWeight& weight,
     else
       scale = static_cast<float>(decode(kUe8m0, bytes[i]));
     const auto at = static_cast<std::int64_t>(i);
-    check(
-        std::isfinite(scale) && scale >= 0,
-        "scale ({}, {}) is {}; expected a finite number >= 0. Quantise again, or mend the tensor.",
-        at / cols, at % cols, scale);
+    check(std::isfinite(scale) && scale >= 0,
+          "scale ({}, {}) is {}; expected a finite number >= 0. Quantise again, or repair the "
+          "tensor.",
+          at / cols, at % cols, scale);
   }
 }
 

@@ -138,7 +138,7 @@ bool has_idle(const std::vector<WarpName>& names, const std::vector<Waiters>& al
 }
 
 /// How far a wait is from the cause of the deadlock, as far as can be told: 0 for what can never
-/// end, 1 if somebody whom it needs does not wait for anything else, 3 if all of them do.
+/// end, 1 if a warp that it needs does not wait for anything else, 3 if all of them do.
 int distance_of(const Waiters& waiters, const std::vector<Waiters>& all) {
   const Cta& cta = *waiters.cta;
   const Wait& wait = waiters.group->wait;
@@ -198,15 +198,15 @@ std::string missing_at(const std::byte* object) {
                : "more bytes came than were expected: expect_tx must say them all";
   }
   return fmt::format(
-      "{} arrival{}{} missing: somebody did not come, or mbarrier.init expects more than there are "
-      "in a phase",
+      "{} arrival{}{} missing: a thread did not arrive, or mbarrier.init expects more than there "
+      "are in a phase",
       state.pending, state.pending == 1 ? "" : "s",
       state.tx_bytes != 0  ? " and bytes are"
       : state.pending == 1 ? " is"
                            : " are");
 }
 
-/// Who has what a CTA waits for.
+/// Which CTAs hold what a CTA waits for.
 std::vector<std::string> describe_columns(const TensorMemory& own) {
   const TensorColumns& columns = own.columns();
   std::string held;
@@ -216,9 +216,9 @@ std::vector<std::string> describe_columns(const TensorMemory& own) {
     held += fmt::format("{}{} has columns {} to {}", held.empty() ? "" : ", ", each.holder->owner,
                         each.column, each.column + each.num_columns - 1);
   }
-  std::vector<std::string> out = {
-      fmt::format("{} asks for {} columns of its multiprocessor's {}: {}", own.owner,
-                  own.wanted_columns, kTensorColumns, held.empty() ? "none are taken" : held)};
+  std::vector<std::string> out = {fmt::format("{} asks for {} columns of the {} of its SM: {}",
+                                              own.owner, own.wanted_columns, kTensorColumns,
+                                              held.empty() ? "none are taken" : held)};
   if (num_own + own.wanted_columns > kTensorColumns) {
     out.push_back("  it waits for columns that it has itself: it can never have so many");
   }
@@ -290,7 +290,7 @@ Finding finding_of(const Warp& warp, const FaultError& error) {
   if (error.kind() == FaultKind::kFinding) {
     out.missing =
         "the count of mbarrier.init must be that of all arrivals of a phase, the bytes of "
-        "expect_tx those of its copies, and nobody may use it before it is initialised";
+        "expect_tx those of its copies, and nothing may use it before it is initialised";
   }
   return out;
 }
@@ -329,8 +329,8 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   });
   if (lacks_columns) {
     out.missing =
-        "the CTAs of a multiprocessor share its columns: whoever has some, or the permit, must be "
-        "able to go on without those who wait; take fewer columns, let fewer CTAs be resident "
+        "the CTAs of an SM share its columns: a CTA that holds some, or the permit, must be able "
+        "to go on without the CTAs that wait; take fewer columns, let fewer CTAs be resident "
         "(more dynamic shared memory), relinquish the permit after the last tcgen05.alloc";
   }
   if (all.size() > kMostPlaces) {

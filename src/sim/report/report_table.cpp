@@ -55,7 +55,7 @@ std::string launch_text(const KernelUsage& kernel) {
   out += fmt::format(
       "\n  resources     {} registers a thread (estimate), {} + {} bytes of shared memory (static "
       "+ "
-      "dynamic)\n  occupancy     {} CTAs a multiprocessor, {} of {} warps, limited by {}\n",
+      "dynamic)\n  occupancy     {} CTAs an SM, {} of {} warps, limited by {}\n",
       kernel.num_registers, kernel.static_shared_bytes, kernel.dynamic_shared_bytes,
       occupancy.ctas_per_sm, occupancy.warps_per_sm, occupancy.max_warps_per_sm,
       occupancy.limited_by);

@@ -6,7 +6,7 @@
 //     // finds: no barrier      what the finding says somewhere, if that matters
 //
 // Its kernel `kernel` gets three addresses: 64 KiB that the host has filled with zeros and two
-// tensor maps, 64 KiB that nobody has written, and 64 KiB that the host has freed. What only
+// tensor maps, 64 KiB that were never written, and 64 KiB that the host has freed. What only
 // `strict` finds is clean under all other checks, and its twin under strict too.
 #include "sim/async/tensor_map.h"
 #include "sim/event/finding.h"

@@ -188,7 +188,7 @@ TEST(Report, CountsMemory) {
 TEST(Report, BoundsAreWorkOverPeak) {
   const json kernel = DemoRun("demo").report()["kernels"].at(0);
   const DeviceModel& model = device_models().front();
-  const double clocks = 1e3 * model.clock_khz * 2;  // two CTAs: two multiprocessors
+  const double clocks = 1e3 * model.clock_khz * 2;  // two CTAs: two SMs
   const json seconds = kernel["bounds"]["seconds"];
   EXPECT_NEAR(seconds["FMA"], 8 * 32 / (128 * clocks), 1e-18);
   EXPECT_NEAR(seconds["special function"], 4 * 32 / (16 * clocks), 1e-18);

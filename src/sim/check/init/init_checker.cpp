@@ -80,7 +80,7 @@ std::string InitChecker::missing_value(const Warp& warp) {
         code.describe(*store.insn), code.describe(*load));
   }
   return fmt::format(
-      "it depends on bytes that nobody has written (the warp last read such at {}), or on a "
+      "it depends on bytes that were never written (the warp last read such at {}), or on a "
       "register without a value: write them before they are read",
       code.describe(*load));
 }
@@ -98,7 +98,7 @@ void InitChecker::report(Warp& warp, const Insn& insn, std::uint32_t lanes, cons
 }
 
 void InitChecker::add(Finding finding) {
-  // Unrolled code: many instructions, one line to mend.
+  // Unrolled code: many instructions, one line to fix.
   const std::string& source = finding.places.front().source;
   if (!source.empty()) finding.cause = fmt::format("{} {}", finding.what, source);
   findings_.add(std::move(finding));

@@ -58,7 +58,7 @@ PhaseChecker::ClusterState* PhaseChecker::find(const Warp& warp) {
   return at == states_.end() ? nullptr : &at->second;
 }
 
-/// A flag in memory may tell anything: whoever polls one counts as knowing all.
+/// A flag in memory may mean anything: a warp that polls one counts as knowing all.
 void PhaseChecker::polled(Warp& warp, const WarpAccess& access) {
   if (access.kind == AccessKind::kWrite) return;
   const std::lock_guard lock(mutex_);
@@ -106,7 +106,7 @@ void PhaseChecker::barrier(Warp& warp, const Insn&, std::uint32_t, const Barrier
     slot.met.join(own);
   }
   if (!event.is_passed) return;
-  // A wait at the cluster barrier tells the generation after it.
+  // A wait at the cluster barrier implies the generation after it.
   const std::uint64_t generation = event.generation - (is_cluster ? 1 : 0);
   own.join(slots[generation & 1].met);
 }
@@ -194,8 +194,9 @@ void PhaseChecker::wait(Barrier& barrier, Knowledge& own, Warp& warp, const Insn
     finding.places = {place_of(execution_of(warp, insn, 1U << event.lane), "waited"),
                       place_of(barrier.init, "initialised")};
     finding.missing =
-        "phases went by without this warp, which has missed what they stood for: those who arrive "
-        "must wait for it first; the mbarrier that it arrives on may expect too few arrivals";
+        "phases went by without this warp, which has missed what they stood for: threads that "
+        "arrive must wait for it first; the mbarrier that it arrives on may expect too few "
+        "arrivals";
     finding.cause = "skipped phase " + finding.places.front().ptx;
     findings_.add(std::move(finding));
   }

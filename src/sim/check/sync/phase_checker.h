@@ -1,8 +1,8 @@
 // The sync check: phases of mbarriers that get out of step.
 //
-// Who arrives at an mbarrier in a phase after the first must know that the phase before is over,
-// or the arrival counts for whichever of the two happens to be open. And who waits for a parity
-// must come before that parity comes again. Both are asked of what each warp knows: phases that
+// A warp that arrives in a phase after the first must know that the phase before is over, or the
+// arrival counts for whichever of the two happens to be open. A warp that waits for a parity must
+// come before that parity comes again. Both are asked of what each warp knows: phases that
 // have ended and arrivals, passed on by everything that orders threads.
 #pragma once
 
@@ -24,7 +24,7 @@ class PhaseChecker final : public Observer {
   PhaseChecker(Findings& findings, bool reports) : findings_(findings), reports_(reports) {}
 
   /// Whether the warp knows that the launches before this one have ended, by griddepcontrol.wait of
-  /// its own or of somebody whom it has met since.
+  /// its own or of an agent that it has met since.
   bool knows_grids_before(const Warp& warp);
 
   bool wants_instructions() const override { return false; }
@@ -75,7 +75,7 @@ class PhaseChecker final : public Observer {
     bool is_told = false;
     Phase phase;
     std::array<Phase, 3> past;     ///< the last one first
-    Knowledge current, completed;  ///< of those who came: in this phase, in the one before
+    Knowledge current, completed;  ///< of arrivals: in this phase, in the one before
     Execution init;
   };
   struct Rendezvous {

@@ -67,7 +67,7 @@ void SyncChecker::cta_ended(Cta& cta) {
              fmt::format("{} ends while a copy into its shared memory may be under way",
                          describe_cta(cta)),
              {place_of(barrier.copy, "issued")},
-             fmt::format("nobody waited for the mbarrier at shared {:#x} on which it completes",
+             fmt::format("nothing waited for the mbarrier at shared {:#x} on which it completes",
                          offset));
     }
   }
@@ -137,7 +137,7 @@ void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event,
   barrier.init = now;
 }
 
-/// Keeps who came; before the state that the event left is read.
+/// Keeps the arrivals; before the state that the event left is read.
 void SyncChecker::note(Barrier& barrier, const Warp& warp, const Insn& insn,
                        const MbarrierEvent& event) {
   if (event.action == MbarrierAction::kComplete) {
@@ -218,7 +218,7 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   const auto state = states_.find(&cta);
   if (state == states_.end()) return {};
   const auto at = state->second.barriers.find(offset);
-  if (at == state->second.barriers.end()) return {"nobody has initialised it"};
+  if (at == state->second.barriers.end()) return {"it was never initialised"};
   const Barrier& barrier = at->second;
   const KernelCode& code = *cta.grid->code;
   const auto text = [&](const Arrival& arrival) {
@@ -230,9 +230,9 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   out.push_back(fmt::format("initialised at {} by {}; its {} phase", init.ptx, init.who,
                             ordinal(barrier.number + 1)));
   for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
-  if (barrier.phase.arrivals.empty()) out.push_back("arrived: nobody in this phase");
+  if (barrier.phase.arrivals.empty()) out.push_back("arrived: none in this phase");
   for (const Arrival& arrival : barrier.missing()) {
-    out.push_back("did not come as in the phase before: " + text(arrival));
+    out.push_back("did not arrive, unlike in the phase before: " + text(arrival));
   }
   if (barrier.phase.expected_bytes != 0 || barrier.phase.completed_bytes != 0) {
     out.push_back(fmt::format("bytes of this phase: {} expected, {} have come",

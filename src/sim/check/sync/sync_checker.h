@@ -48,7 +48,7 @@ class SyncChecker final : public Observer {
     std::uint64_t number = 0;  ///< of the phase
     Phase phase, before;
     Execution init;
-    bool has_copy = false;  ///< asynchronous work completes on it and nobody has waited since
+    bool has_copy = false;  ///< asynchronous work completes on it, and no wait since
     Execution copy;
   };
   /// What is known of a CTA.

@@ -1,5 +1,5 @@
-// CTAs that are resident on one multiprocessor share the columns of its Tensor Memory: who waits
-// for whom, and what is said when nobody can go on.
+// CTAs that are resident on one SM share the columns of its Tensor Memory: which CTA waits for
+// which, and the message of a deadlock.
 #include "sim/machine.h"
 #include "sim/parse/parser.h"
 
@@ -29,7 +29,7 @@ std::string dealloc(int columns) {
   return fmt::format("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, {};\n", columns);
 }
 
-/// Two CTAs of a warp on a B200 that has so many multiprocessors. That they look at global memory
+/// Two CTAs of a warp on a B200 that has so many SMs. That they look at global memory
 /// together makes the simulator take them for CTAs that talk to each other, which run in turns.
 struct TwoCtas {
   std::optional<Fault> run(const std::string& first, const std::string& second,
@@ -99,7 +99,7 @@ TEST(TensorColumns, ColumnsThatAnotherCtaKeepsAreADeadlock) {
   const std::string each = alloc(512) + kRelinquish + kMeet + dealloc(512);
   EXPECT_THAT(TwoCtas().deadlock(each, each),
               AllOf(HasSubstr("deadlock"), HasSubstr("waits for free columns of Tensor Memory"),
-                    HasSubstr("CTA (1,0,0) asks for 512 columns of its multiprocessor's 512: CTA "
+                    HasSubstr("CTA (1,0,0) asks for 512 columns of the 512 of its SM: CTA "
                               "(0,0,0) has columns 0 to 511"),
                     HasSubstr("let fewer CTAs be resident"), Not(HasSubstr("has the permit"))));
   EXPECT_EQ(TwoCtas().deadlock(each, each, 2), "");
@@ -120,7 +120,7 @@ TEST(TensorColumns, ThePermitIsOneCtasUntilItRelinquishes) {
 
 TEST(TensorColumns, MoreThanThereAreCanNeverBeHad) {
   EXPECT_THAT(TwoCtas().deadlock(alloc(256) + alloc(512), kMeet),
-              AllOf(HasSubstr("CTA (0,0,0) asks for 512 columns of its multiprocessor's 512: CTA "
+              AllOf(HasSubstr("CTA (0,0,0) asks for 512 columns of the 512 of its SM: CTA "
                               "(0,0,0) has columns 0 to 255"),
                     HasSubstr("it waits for columns that it has itself: it can never have so "
                               "many")));

@@ -157,7 +157,7 @@ TEST_P(WgmmaMeeting, OrdersNothingThatComesAfter) {
   EXPECT_EQ(early.checks, std::set<std::string>{"mma"}) << early.text;
 }
 
-// A generic read of what another warp wrote has no order from it, whoever waited.
+// A generic read of what another warp wrote has no order from it, whichever warp waited.
 TEST_P(WgmmaMeeting, IsNoBarrierForOtherAccesses) {
   const std::string own = "  st.shared.b32 [%q], 0x3f803f80;\n";
   const std::string other =
@@ -177,7 +177,7 @@ TEST_P(WgmmaMeeting, DeadlockIsNamed) {
   EXPECT_NE(outcome.text.find("waits for barrier 2"), std::string::npos) << outcome.text;
 }
 
-// Such a warp holds nobody up; that it went another way is a finding.
+// Such a warp delays none; that it went another way is a finding.
 TEST_P(WgmmaMeeting, WarpThatHasEndedIsNamed) {
   const Outcome outcome = run({1, false, false, "  @%late exit;\n", ""}, "all", GetParam());
   EXPECT_EQ(outcome.checks, std::set<std::string>{"mma"}) << outcome.text;
