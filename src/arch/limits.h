@@ -1,4 +1,4 @@
-// What a multiprocessor of each target has. Facts only; a device model or a kernel picks what it
+// What an SM of each target has. Facts only; a device model or a kernel picks what it
 // needs. Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability";
 // PTX ISA.
 #pragma once
@@ -13,7 +13,7 @@ inline constexpr int kWarpgroupThreads = kWarpThreads * kWarpgroupWarps;
 
 struct Limits {
   const char* target;                 ///< as ptxas spells it
-  int shared_bytes_per_sm;            ///< shared memory of a multiprocessor
+  int shared_bytes_per_sm;            ///< shared memory of an SM
   int shared_bytes_per_cta;           ///< most a CTA may opt in to, static and dynamic together
   int shared_bytes_reserved_per_cta;  ///< taken by the system in each CTA
   int registers_per_sm;               ///< 32-bit registers

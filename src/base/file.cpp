@@ -75,7 +75,7 @@ fs::path follow_links(const fs::path& path) {
 }  // namespace
 
 MappedFile::MappedFile(const fs::path& path) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would otherwise wait for ever.
+  // O_NONBLOCK: opening a pipe without a writer would otherwise wait forever.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) fail_system(path, "open the file", errno);
   struct stat status {};

@@ -26,7 +26,7 @@ bool is_plain_file_name(const std::string& name) {
          name.find('\0') == name.npos;
 }
 
-/// What cannot be looked at does not exist; std::filesystem would throw an exception of its own.
+/// What cannot be accessed does not exist; std::filesystem would throw an exception of its own.
 bool is_present(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);

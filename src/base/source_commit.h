@@ -7,7 +7,7 @@
 namespace tilewright {
 
 struct SourceCommit {
-  std::string hash;       ///< "unknown" if nobody knows
+  std::string hash;       ///< "unknown" outside of a repository
   bool is_dirty = false;  ///< the sources differed from the commit
 
   bool operator==(const SourceCommit&) const = default;

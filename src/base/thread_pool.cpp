@@ -31,7 +31,7 @@ int default_num_threads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
 }
 
-/// One call of parallel_for. It lives on the stack of the caller, who stays until nobody is left.
+/// One call of parallel_for. It lives on the stack of the caller, which stays until all have left.
 struct ThreadPool::Loop {
   std::int64_t begin;
   std::int64_t num_indices;

@@ -25,7 +25,7 @@ struct CUuuid {
 };
 
 // Every enum below is a table of X(our name, name in cuda.h, value): the witness test walks the
-// same tables. Only the values that somebody here uses are listed.
+// same tables. Only the values in use here are listed.
 // clang-format off
 
 #define TILEWRIGHT_CU_DEVICE_ATTRIBUTES(X)                                                         \

@@ -7,7 +7,7 @@ namespace tilewright::device {
 
 // REQUIRED(member, exported name, parameters): the library is refused without it.
 // OPTIONAL(member, exported name, parameters): the member is null where the library lacks it;
-// whoever calls it checks. Every function returns CUresult.
+// the caller checks. Every function returns CUresult.
 //
 // Exported names carry the version that the newest cuda.h selects (cuMemAlloc_v2; plain cuMemAlloc
 // is a 32-bit relic with other parameters). One exception: cuEventElapsedTime_v2 came with

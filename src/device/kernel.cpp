@@ -120,7 +120,7 @@ void Kernel::allow_dynamic_shared_bytes(std::uint32_t bytes) const {
       "a block may have on {}. Use smaller tiles or fewer stages",
       name(), bytes, attributes().static_shared_bytes, device().info().shared_per_block_optin_bytes,
       device().label());
-  // The limit is the function's, whoever loaded it: one operator must not lower what another needs.
+  // The limit is the function's, and operators share it: one must not lower what another needs.
   const int allowed = attribute(CUfunction_attribute::kMaxDynamicSharedSizeBytes);
   if (bytes <= static_cast<std::uint32_t>(std::max(allowed, 0))) return;
   const auto current = device().make_current();

@@ -56,7 +56,7 @@ const KernelImage& find_kernel(std::string_view name, std::string_view target);
 std::string kernel_target(const Device& device);
 
 /// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator. The kernels
-/// of one file share a module, which stays loaded as long as somebody has one of them.
+/// of one file share a module, which stays loaded as long as one of them is in use.
 /// Errors  as find_kernel and Module
 Kernel load_kernel(const Device& device, std::string_view name);
 

@@ -101,7 +101,7 @@ class PinnedBuffer {
   std::size_t size_bytes_;
 };
 
-/// What the driver knows about an address that somebody else gave us.
+/// What the driver knows about an address that the caller gave.
 struct PointerInfo {
   enum class Kind { kUnknown, kHost, kDevice, kManaged };  ///< kUnknown: e.g. from malloc
   Kind kind = Kind::kUnknown;

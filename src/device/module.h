@@ -53,7 +53,7 @@ class Module {
   /// Remembers a module without keeping it loaded.
   using Memory = std::weak_ptr<const LoadedModule>;
   Memory remember() const noexcept { return loaded_; }
-  /// The module again, if somebody still has it.
+  /// The module again, if it is still in use.
   static std::optional<Module> recall(std::string_view name, const Memory& memory) {
     auto loaded = memory.lock();
     if (loaded == nullptr) return std::nullopt;

@@ -5,7 +5,7 @@
 //   nvfp4   [page_size x 352][page_size x 32]        224 B of e2m1 (element 2i in the low half of
 //                                                    byte i), 64 bf16 | 28 e4m3, 4 zero bytes
 //
-// Pages lie page_stride_bytes apart; what is between them is not looked at. A row of the cache is
+// Pages lie page_stride_bytes apart; what is between them is ignored. A row of the cache is
 // named by one number, page * page_size + slot; -1 and all that is not below
 // num_pages * page_size name none. Byte offsets have 64 bits: pools are larger than 4 GiB.
 //

@@ -60,7 +60,7 @@ constexpr void store_code(uint8_t* bytes, Packing packing, int bits, int64_t idx
 std::vector<uint8_t> pack_codes(std::span<const uint8_t> codes, int bits,
                                 Packing packing = Packing::kDense);
 
-/// Packed -> one code per byte. Padding is not looked at, as the hardware does not.
+/// Packed -> one code per byte. Padding is ignored, as by the hardware.
 /// Errors   InvalidArgument if bits is not 4, 6 or 8, or bytes.size() is not
 ///          packed_bytes(packing, bits, num_codes)
 std::vector<uint8_t> unpack_codes(std::span<const uint8_t> bytes, int bits, int64_t num_codes,

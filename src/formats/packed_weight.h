@@ -18,7 +18,7 @@
 //
 // Why. mma.m16n8k16 wants of thread (g, t) two neighbours at 2t and two at 2t+8, of rows g and g+8.
 //   - Thread (g, t) reads granule (g, s = t), 16 bytes without bank conflicts, and has one group of
-//     two rows: two scales for 32 weights. The j-th product takes word j of everybody; its K slots
+//     two rows: two scales for 32 weights. The j-th product takes word j of every lane; its K slots
 //     (2t, 2t+1, 2t+8, 2t+9) are k = 16 t + element_of_word(j, 0..3), so B is read as the 32
 //     contiguous bytes of group t. (Tokens' order of K is natural in memory.)
 //   - Thread (g, t) reads word t of granule (g, s = j): the natural order of K inside a product,

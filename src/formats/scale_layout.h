@@ -46,7 +46,7 @@ constexpr int64_t swizzled_scale_offset(int64_t row, int64_t col, int64_t cols) 
 ///          scales.size() != rows * cols
 std::vector<uint8_t> swizzle_scales(std::span<const uint8_t> scales, int64_t rows, int64_t cols);
 
-/// Inverse of swizzle_scales(); padding is not looked at.
+/// Inverse of swizzle_scales(); padding is ignored.
 /// Errors   InvalidArgument if a dimension is negative or not below 2^31, or bytes.size() is not
 ///          swizzled_scale_bytes(rows, cols)
 std::vector<uint8_t> unswizzle_scales(std::span<const uint8_t> bytes, int64_t rows, int64_t cols);

@@ -1,4 +1,4 @@
-// A copy instruction as layouts, and a tile of such instructions: who moves which element.
+// A copy instruction as layouts, and a tile of such instructions: which thread moves which element.
 #pragma once
 
 #include "layout/slice.h"

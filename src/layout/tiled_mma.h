@@ -1,4 +1,4 @@
-// An MMA instruction as layouts, and a tile of such instructions: who holds which element.
+// An MMA instruction as layouts, and a tile of such instructions: which thread holds which element.
 //
 // An atom says, for each operand, which element of its tile a (thread, value) pair holds, as an
 // offset into the column-major tile: m + M*k for A, n + N*k for B, m + M*n for C. A tiled MMA

@@ -1,4 +1,4 @@
-// What the kernels keep of sequences: paged caches, states of compressors, and who has which pages.
+// What the kernels keep of sequences: paged caches, states of compressors, and the pages of each.
 #pragma once
 
 #include "tilewright/cache_writer.h"

@@ -17,7 +17,7 @@ namespace {
 // The most tokens of a step. More of them would share a read of the weights, but need more memory.
 constexpr std::int64_t kStepTokens = 256;
 
-// New tokens of a step, and those whose logits are wanted.
+// New tokens of a step, and those whose logits are needed.
 struct StepPlan {
   std::vector<NewTokens> tokens;
   std::vector<std::int32_t> inputs;  // as Activations::inputs
@@ -141,7 +141,7 @@ void* KernelRunner::workspace(std::size_t bytes) {
 }
 
 void KernelRunner::run_step(const StepPlan& plan) {
-  stream_.synchronize();  // nobody reads the inputs of the step before any more
+  stream_.synchronize();  // no kernel reads the inputs of the last step any more
   at_->inputs.buffer().copy_from_host(std::as_bytes(std::span(plan.inputs)));
   const KernelStep& step = step_for(plan.count);
   std::optional<StageTap> tap;

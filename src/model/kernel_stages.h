@@ -1,4 +1,4 @@
-// Intermediate values of a step, copied from the device for those who compare them.
+// Intermediate values of a step, copied from the device to be compared.
 #pragma once
 
 #include "tilewright/tensor.h"

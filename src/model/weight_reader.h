@@ -30,7 +30,7 @@ class WeightReader {
   /// Whole numbers from 0 to below `limit`.
   std::vector<std::int32_t> table(const std::string& name, Dim rows, Dim cols, Dim limit);
 
-  /// Errors   InvalidArgument with all that was noted, and with tensors that nobody asked for
+  /// Errors   InvalidArgument with all that was noted, and with tensors that were not asked for
   void finish(std::string_view source);
 
   std::int64_t num_bytes() const noexcept { return num_bytes_; }

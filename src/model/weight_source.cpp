@@ -19,7 +19,7 @@ void append_bf16(std::vector<std::uint8_t>& to, const MatrixRows& part) {
                 static_cast<std::size_t>(part.rows * cols * 2));
     return;
   }
-  // Whole blocks of 128 rows at a time, of which some may not be wanted.
+  // Whole blocks of 128 rows at a time, of which some may not be needed.
   const std::int64_t from = part.first / 128 * 128;
   const auto values = read_checkpoint_rows(*part.matrix, from, part.first + part.rows);
   for (std::int64_t i = 0; i < part.rows * cols; ++i) {

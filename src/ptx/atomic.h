@@ -5,8 +5,8 @@
 
 namespace tilewright::ptx {
 
-/// Adds, and returns what was there. What this thread wrote before, and what threads wrote with
-/// which it has met at a barrier, is seen by who finds the sum; and the other way round.
+/// Adds, and returns what was there. A thread that reads the sum sees what this thread wrote
+/// before, and what threads wrote that met it at a barrier; and the other way round.
 __device__ inline std::uint64_t atom_add_acq_rel_gpu_u64(void* to, std::uint64_t value) {
   std::uint64_t before;
   asm volatile("atom.add.acq_rel.gpu.global.u64 %0, [%1], %2;"

@@ -10,7 +10,7 @@ __device__ inline void griddepcontrol_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/// Waits until the kernels before have ended and all they wrote can be seen.
+/// Waits until the preceding kernels on the stream have ended and their writes are visible.
 __device__ inline void griddepcontrol_wait() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

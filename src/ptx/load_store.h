@@ -42,7 +42,7 @@ __device__ inline std::uint32_t ld_shared_u32(std::uint32_t address) {
   return word;
 }
 
-/// 16 and 8 aligned bytes that no one writes meanwhile, from global memory past the first cache.
+/// 16 and 8 aligned bytes that no thread writes meanwhile, from global memory past the first cache.
 /// `policy` as createpolicy makes it.
 __device__ inline uint4 ld_global_nc_no_allocate_v4_u32(const void* from, std::uint64_t policy) {
   uint4 words;
@@ -87,8 +87,8 @@ __device__ inline uint2 ld_global_nc_no_allocate_v2_u32(const void* from) {
                : "l"(from));
   return words;
 }
-/// Four aligned bytes that no one writes meanwhile, from global memory; not moved behind waits that
-/// follow.
+/// Four aligned bytes that no thread writes meanwhile, from global memory; not moved behind waits
+/// that follow.
 __device__ inline std::uint32_t ld_global_nc_u32(const void* from) {
   std::uint32_t word;
   asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(from));
@@ -109,7 +109,7 @@ __device__ inline std::int32_t ld_relaxed_gpu_s32(const std::int32_t* from) {
 }
 
 /// A flag in global memory between CTAs: what was written before it, also by threads that met the
-/// writer at a barrier, is seen by who has read it so. PTX ISA: "st", ".release"; "ld", ".acquire".
+/// writer at a barrier, is visible to its readers. PTX ISA: "st", ".release"; "ld", ".acquire".
 __device__ inline void st_release_gpu_u64(std::uint64_t* to, std::uint64_t value) {
   asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 }

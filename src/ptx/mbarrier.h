@@ -6,7 +6,7 @@
 
 namespace tilewright::ptx {
 
-/// Phase 0 begins, `count` arrivals pending. Only one thread, before anybody uses the barrier; then
+/// Phase 0 begins, `count` arrivals pending. Only one thread, before any use of the barrier; then
 /// fence_mbarrier_init and a CTA barrier.
 __device__ inline void mbarrier_init(std::uint32_t barrier, std::uint32_t count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");

@@ -11,7 +11,7 @@ __device__ inline int mov_tid_x() {
   return idx;
 }
 
-/// Has a word in a register where the text says so, though nobody uses it: a parameter's line of
+/// Has a word in a register where the text says so, though it is not used: a parameter's line of
 /// the constant cache is fetched by then.
 __device__ inline void read_u32(unsigned word) {
   asm volatile("" ::"r"(word));

@@ -29,7 +29,7 @@ __device__ inline void tcgen05_dealloc(std::uint32_t address, std::uint32_t colu
                "r"(columns), "n"(CtaGroup));
 }
 
-/// This CTA allocates no more: another one of the same multiprocessor may.
+/// This CTA allocates no more: another one of the same SM may.
 template <int CtaGroup = 1>
 __device__ inline void tcgen05_relinquish_alloc_permit() {
   static_assert(CtaGroup == 1 || CtaGroup == 2);

@@ -23,7 +23,7 @@ struct AttentionParams {
   int64_t head_dim = 0;  ///< of q and k
   int64_t v_head_dim = 0;
 
-  std::optional<double> scale = {};  ///< factor on q . k; head_dim^-0.5 if absent
+  std::optional<double> scale = {};  ///< scale of q . k; head_dim^-0.5 if absent
   double softcap = 0.0;  ///< c > 0: score = c * tanh(scale * q . k / c); 0: score = scale * q . k
   bool causal = false;   ///< hides the keys after the query's position, like window_right = 0
   int64_t window_left = -1;   ///< visible keys before the query's position; -1: all

@@ -47,11 +47,11 @@ struct Fp8Operand {
 ///   RoPE      (a, b) -> (fma(-b, sin, a cos), fma(b, cos, a sin)); a row whose position has no
 ///             angles becomes NaN
 ///   rotation  x * sign, then butterflies over distances 1, 2, 4, .. head_dim / 2
-///   amax      largest magnitude of what shares a factor, at least least_amax; has_pow2_scales: the
+///   amax      largest magnitude under one scale, at least least_amax; has_pow2_scales: the
 ///             power of two that is not below it, 2^128 being an infinity
 ///   descale   amax * f, f = fp32(1 / 448), of a rotated operand fp32(head_dim^-0.5 / 448)
 ///   codes     e4m3(x * (448 / amax)), to nearest even, saturating
-/// What shares a factor with a NaN or an infinity has descale NaN and codes 0.
+/// A group with a NaN or an infinity has descale NaN and codes 0.
 ///
 /// Shapes   x [batch, rows, heads, head_dim], or packed [total, heads, head_dim]
 /// Layout   contiguous

@@ -51,7 +51,7 @@ class Machine {
   const Findings& findings() const noexcept;
 
   /// Tells the init check that the host has written these bytes of global memory (a copy, a
-  /// memset), or that nobody has (a fresh allocation). Fresh allocations are undefined anyway.
+  /// memset), or that nothing has (a fresh allocation). Fresh allocations are undefined anyway.
   /// Global memory is only checked once one of the two was called: a host that does not say what it
   /// writes is not judged by it.
   void mark_defined(std::uint64_t address, std::uint64_t bytes);
@@ -59,7 +59,7 @@ class Machine {
   void mark_copied(std::uint64_t to, std::uint64_t from, std::uint64_t bytes);
   void mark_undefined(std::uint64_t address, std::uint64_t bytes);
 
-  /// How many CTAs of this size one multiprocessor holds at a time.
+  /// How many CTAs of this size one SM holds at a time.
   std::uint32_t max_active_ctas_per_sm(const KernelInfo& kernel, std::uint32_t threads,
                                        std::uint32_t dynamic_shared_bytes) const;
 
@@ -71,7 +71,7 @@ class Machine {
   /// report.
   std::string take_report();
 
-  /// One that is told of everything in all launches from now on, nullptr for none. It is not owned.
+  /// One that observes everything in all launches from now on, nullptr for none. It is not owned.
   void set_observer(Observer* observer);
 
  private:

@@ -108,7 +108,7 @@ struct OnlineSoftmax {
     }
   }
 
-  /// Both.
+  /// One tile: raise_maximum(), then exponentiate().
   template <bool MayBeEmpty, int Count>
   __device__ void update(float (&s)[Count], float scale, float (&correction)[2]) {
     float base[2];

@@ -1,5 +1,5 @@
 // A ring of shared-memory stages between one producer thread and consumer warps: a stage is full
-// when its bytes have landed, empty when every consumer warp has let go of it.
+// when its bytes have landed, empty when every consumer warp has released it.
 #pragma once
 
 #include "ptx/address.h"
@@ -14,7 +14,7 @@ template <int Stages>
 struct RingBarriers {
   std::uint64_t full[Stages], empty[Stages];
 
-  /// One thread, before the barrier of the CTA that everybody passes first. A stage is filled by
+  /// One thread, before the first barrier of the whole CTA. A stage is filled by
   /// one thread, or by warps, each of which arrives once.
   __device__ void initialise(std::uint32_t consumer_arrivals, std::uint32_t producer_arrivals = 1) {
     for (int i = 0; i < Stages; ++i) {

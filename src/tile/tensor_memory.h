@@ -1,4 +1,4 @@
-// Tensor Memory of a CTA with roles: who allocates it, and how a thread reaches its row.
+// Tensor Memory of a CTA with roles: which warp allocates it, and how a thread reaches its row.
 #pragma once
 
 #include "ptx/address.h"

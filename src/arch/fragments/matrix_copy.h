@@ -1,8 +1,8 @@
 // ldmatrix and stmatrix: 8x8 matrices of 16-bit elements between shared memory and registers.
 //
 // The tile is a stack of N matrices, 8N rows by 8 columns, column-major like every tile here. The
-// memory side says whose address is used for which row, the register side who receives which
-// element. Source: PTX ISA, "ldmatrix", "stmatrix".
+// memory side says which thread's address is used for which row, the register side which thread
+// receives which element. Source: PTX ISA, "ldmatrix", "stmatrix".
 #pragma once
 
 #include "layout/tiled_copy.h"

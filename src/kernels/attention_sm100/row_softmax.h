@@ -40,7 +40,7 @@ __device__ void hide_row_keys(float (&s)[Chunks][32], const VisibleKeys& visible
 }
 
 struct RowSoftmax {
-  float reference = -INFINITY;  ///< what powers are relative to; -inf: no key seen yet
+  float reference = -INFINITY;  ///< running maximum; -inf: no key seen yet
   float sum = 0.0f;
 
   __device__ float base(float scale) const {

@@ -20,8 +20,8 @@
 // apart, so without the swizzle all threads would hit the same four banks; with it, 8 neighbours
 // cover all 32.
 //
-// Limit: 2 * 128 * 128 * head_dim flop a tile against 8192 flop a clock, 256 clocks at head_dim 64;
-// the 64 KiB of f32 results of a tile at 40 bytes a clock and multiprocessor are 1600: memory.
+// Limit: 2 * 128 * 128 * head_dim flop a tile against 8192 flop a cycle, 256 cycles at head_dim 64;
+// the 64 KiB of f32 results of a tile at 40 bytes a cycle and SM are 1600: memory.
 // Sources: the first stage of the kernel suite's plan; PTX ISA, "tcgen05.mma", "tcgen05.ld".
 #include "kernels/attention_sm100/stage_a_qk.h"
 #include "kernels/attention_sm100/tensor_mma.h"

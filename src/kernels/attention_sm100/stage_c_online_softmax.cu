@@ -23,8 +23,8 @@
 //
 //   columns of Tensor Memory   S 0..127 (f32)   P 128..191 (2 x 16 bits)   O 192.. (f32)
 //
-// s_full needs no companion for O: commit covers all products before it, so that whoever has seen
-// the scores of tile n may change the results of tiles before n.
+// s_full needs no companion for O: commit covers all products before it, so a thread that has
+// seen the scores of tile n may change the results of tiles before n.
 //
 // Rows of a CTA are 128 / group queries times the heads of a group, which share keys: decoding one
 // query of 8 heads fills 8 rows and not 1. Warps without rows write zeros to P once and then only
@@ -34,7 +34,7 @@
 // make all scores: 1.5 times the products, keys from L2 a second time. The other ways cost more:
 // README.md.
 //
-// Limit: 4 * head_dim flop a score at 8192 a clock, one exponential at 16 a clock: 1024 clocks for
+// Limit: 4 * head_dim flop a score at 8192 a cycle, one exponential at 16 a cycle: 1024 cycles for
 // either at head_dim 128 and 128 x 128 scores. They take turns here, as do all 128 threads with the
 // tensor core: expected, 40 % of the bound. Stage E overlaps them.
 // Sources: the kernel suite's stage C, P7's reading; FlashAttention-4 (arXiv 2603.05451) for the

@@ -25,8 +25,8 @@
 // there is one tile, and conversion waits for the products of the last. Rows are heads of one
 // query; with 512 value columns two CTAs share them, as in stage C, and each converts all tokens.
 //
-// Limit: 64 tokens are 36 KiB from memory, 2 x 64 x 512 numbers to convert: at 16 to 32 a clock and
-// multiprocessor 1000 to 2000 clocks, as against 1536 of the tensor core at 128 heads (1024 of them
+// Limit: 64 tokens are 36 KiB from memory, 2 x 64 x 512 numbers to convert: at 16 to 32 a cycle and
+// SM 1000 to 2000 cycles, as against 1536 of the tensor core at 128 heads (1024 of them
 // for the scores that both CTAs make).
 // Sources: the kernel suite's stage D; FlashMLA's page format; PTX ISA, ".tile::gather4".
 #include "kernels/attention_sm100/paged_keys.h"

@@ -28,12 +28,12 @@
 // one after the other in the one pipe. (FlashAttention-4 and CUTLASS's kernel do so. The manual
 // promises order for products on the same accumulator; stages B to D do with that.)
 //
-// Powers: 16 a clock against 128 multiply-adds. 128 x 128 scores take 1024 clocks of the special
+// Powers: 16 a cycle against 128 multiply-adds. 128 x 128 scores take 1024 cycles of the special
 // function unit, the products 512 at head_dim 64 and 1024 at 128, so that a share of the powers
 // goes to a cubic on the fraction, whose error, 8.9e-5, P's rounding to 2^-9 hides.
 //
 // Registers: 192 for softmax threads, 80 for correction, 48 for the rest.
-// Limit: at head_dim 128 1024 clocks of the tensor core a tile, 896 of powers, 600 of shared memory
+// Limit: at head_dim 128 1024 cycles of the tensor core a tile, 896 of powers, 600 of shared memory
 // (B of both products once for each tile). Counts and bounds beside stage C: README.md.
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
 #include "kernels/attention_sm100/stage_e_two_tiles.h"

@@ -1,6 +1,6 @@
 // targets: sm_100a
 //
-// Stage F, pairs of CTAs: two multiprocessors multiply together, and each holds half of K and of V.
+// Stage F, pairs of CTAs: two SMs multiply together, and each holds half of K and of V.
 //
 // From head_dim 256 on, shared memory is what stages C and E run into: an operand B is read by the
 // tensor core for 128 rows only, and written by the copies for no more. With cta_group::2 one
@@ -38,7 +38,7 @@
 // E. Scores of n + 1 say that values of n - 1 are in the results, not yet those of n: before
 // results are rescaled o_ready must be waited for, and no step can have passed it by.
 //
-// Counted, clocks of a multiprocessor for 128 keys and its rows (bf16, full attention; README.md):
+// Counted, cycles of an SM for 128 keys and its rows (bf16, full attention; README.md):
 //
 //   head_dim, stage    rows               tensor   special   issue   shared memory   KiB by TMA
 //   256, C             128                  2048      1024     753            2560          128
@@ -48,8 +48,8 @@
 //
 // C's times add up, shared memory's and the special function unit's; here the largest counts: 3584
 // -> 2048 and 5120 -> 2696. At head_dim 512 shared memory remains the limit: copies write for 1024
-// clocks, the tensor core reads K and V for 1024, the rest is P and the other half of Q.
-// At head_dim 128 a pair would bring stage E's 1032 clocks of shared memory to 648 and its TMA
+// cycles, the tensor core reads K and V for 1024, the rest is P and the other half of Q.
+// At head_dim 128 a pair would bring stage E's 1032 cycles of shared memory to 648 and its TMA
 // bytes to half, but the tensor core's 1024 stay; at 64 the special function unit is the limit,
 // with 896. So it begins at 256.
 // Sources: PTX ISA, tcgen05 data path layouts A and B; FlashMLA for M = 128 with 512 columns;

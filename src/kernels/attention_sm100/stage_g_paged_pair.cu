@@ -32,7 +32,7 @@
 //              s_full[2], k_free[2]: in both, by commit. k_free also says that the values of its
 //              tile are in the results: rescaling waits for the last, and so does the end
 //
-// Counted, clocks of a multiprocessor for 64 tokens and 128 heads (bf16, DeepSeek's pages):
+// Counted, cycles of an SM for 64 tokens and 128 heads (bf16, DeepSeek's pages):
 //
 //   stage                    tensor   special   issue   shared memory   KiB gathered
 //   D, half of the columns     1536       512    1810            2944             36
@@ -40,7 +40,7 @@
 //
 // D's shared memory and special function unit take turns, 3456; here the largest counts. Limit: a
 // tile goes through four hands, and two are in flight, so that the bound wants the four within
-// 3344 clocks: 500 to 1000 to convert 32 tokens, 1024 for the products, the rest for a softmax.
+// 3344 cycles: 500 to 1000 to convert 32 tokens, 1024 for the products, the rest for a softmax.
 // Sources: stages D and F; FlashMLA exchanges converted keys in the pair on Hopper.
 #include "kernels/attention_sm100/paged_keys.h"
 #include "kernels/attention_sm100/row_softmax.h"

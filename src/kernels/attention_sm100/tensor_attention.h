@@ -201,8 +201,8 @@ __device__ void multiply_tiles(Shared& shared, std::uint32_t columns, std::int32
   ptx::tcgen05_commit(ptx::shared_address(&shared.o_full));
 }
 
-/// Makes the A operand of a row's probabilities, in place of nothing: two neighbours to a cell, the
-/// lower key in the lower half. Chunks of 32 columns become 16 cells.
+/// Makes the A operand of the probabilities of a row, in columns of its own: two neighbours to a
+/// cell, the lower key in the lower half. Chunks of 32 columns become 16 cells.
 template <class Element, int Chunks>
 __device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32]) {
 #pragma unroll
@@ -283,8 +283,8 @@ __device__ void store_results(const kernels::AttentionParams& params,
   ptx::cp_async_bulk_wait_group<0>();
 }
 
-/// What a row is finished with; its lse goes out if it is wanted, by the thread that has its first
-/// value column.
+/// The scale that finishes a row. The thread with the first value column writes its lse if the
+/// caller asked for it.
 template <int Rows = kTensorRows>
 __device__ float finish_group_row(const kernels::AttentionParams& params, const GroupRows& rows,
                                   const RowSoftmax& softmax) {

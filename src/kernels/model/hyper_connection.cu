@@ -248,7 +248,7 @@ __device__ void merge(const HyperMergeParams& p) {
     multiply<Stream>(x, fn, sums);
     WarpParts(&parts)[kMergeWarps] = shared_parts[tile % 2];
     put_parts(at, x, sums, parts[threadIdx.x / 32]);
-    __syncthreads();  // who is a tile ahead writes the other half
+    __syncthreads();  // a warp that is a tile ahead writes the other half
     store_parts(p, slice, tile, parts);
   }
 }

@@ -1,6 +1,6 @@
 // targets: sm_90a sm_100a
 //
-// A stable counting sort of slots by expert in one launch: one cluster, whose CTAs tell each other
+// A stable counting sort of slots by expert in one launch: one cluster, whose CTAs exchange
 // their counts through distributed shared memory. Nothing is decided by the order in which warps
 // run: there are no atomics but those on the status.
 //

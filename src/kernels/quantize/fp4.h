@@ -3,7 +3,7 @@
 //   quantize_nvfp4_{bf16,f16,f32}        format nvfp4 under a given G (encode_scale of the params)
 //   quantize_nvfp4_amax_{bf16,f16,f32}   finds G first, from the largest finite magnitude of all
 //                                        rows, in the same launch: cooperative, kNvfp4AmaxCtasPerSm
-//                                        a multiprocessor at most; partial_amax has a word per CTA
+//                                        an SM at most; partial_amax has a word per CTA
 //   quantize_nvfp4_best_*, quantize_nvfp4_amax_best_*   the same for the choices kFourOverSix and
 //                                        kExactBest, which compare errors; the others are for
 //                                        kNearest and kExactNearest

@@ -6,7 +6,7 @@
 //     load 4 x 16 numbers | amax: pairs, warp, shared memory | scale | quotients | 4 stores of 16 B
 //
 // Limit: memory, 3 bytes an element from bf16: 0.70 ps at 4.3 TB/s, 7168 x 7168 in 36 us. Between a
-// block's loads and its stores a CTA waits once; 4 or more CTAs on a multiprocessor cover that.
+// block's loads and its stores a CTA waits once; 4 or more CTAs on an SM cover that.
 // Measured: see docs/04-kernels.md, "Quantise".
 // Sources: DeepGEMM (rule); see formats/block_format.h.
 #include "kernels/quantize/quantize_rows.h"

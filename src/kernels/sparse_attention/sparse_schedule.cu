@@ -4,7 +4,7 @@
 //
 // All queries form a line on which each takes piece_cost + its blocks. The line is cut every
 // `width`; a cut falls on the nearest block of a query, or before its first. Eight widths are tried
-// at once, a thread for each (width, group), and the one whose dearest group is cheapest is taken:
+// at once, a thread for each (width, group), and the one whose slowest group is fastest is taken:
 // some from the line's length over the number of groups upwards, and one that is a multiple of the
 // mean query. With equal lists the least wide cut would often leave a splinter of a query to every
 // group, where a slightly wider one gives each of them whole queries.
@@ -13,7 +13,7 @@
 //   time ->   | lengths, sums, scan | cost of each width | cuts, scan | merges, pieces |
 //
 // Limit: latency of two scans and of two searches, ten dependent reads of shared memory each; in
-// the shadow of the kernel before, or made once for all layers of a model. A first form with
+// the shadow of the preceding kernel, or made once for all layers of a model. A first form with
 // sixteen widths, both ends of a group searched and a warp per group in the last step took 9 us on
 // an H200 for 132 groups and 16 for 264.
 #include "kernels/sparse_attention/sparse_schedule.h"

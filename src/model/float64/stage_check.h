@@ -41,7 +41,7 @@ struct StageVerdict {
 ///   choices   an entry (an expert) that is not chosen has no score that is larger than a chosen
 ///             one's by more than the two bounds; a table leaves no choice
 ///
-/// A stage whose inputs the runner does not tell is not checked, nor is one of an unknown name.
+/// A stage whose inputs the runner does not give is not checked, nor is one of an unknown name.
 class StageCheck {
  public:
   /// `tokens`: those that sequence 0 will be fed, from position 0. `options` are the runner's.

@@ -30,7 +30,7 @@ std::int32_t to_window(std::int64_t keys) {
 }
 
 // One tensor as [batch, head, row, head_dim], or [batch, row, head, head_dim] with the heads that
-// share keys in a box. A map may not be empty: of no rows it claims one, which nobody reads.
+// share keys in a box. A map may not be empty: of no rows it claims one, which is never read.
 struct MapRequest {
   const char* name;
   const void* address;

@@ -77,7 +77,7 @@ bool has_columns(const AttentionPrepareProblem& p) {
 }
 
 std::int64_t num_tiles(const AttentionPrepareProblem& p, std::int64_t rows, bool is_transposed) {
-  // Columns up to the next packed sequence are zeros that somebody has to write.
+  // Columns up to the next packed sequence are zeros that the kernel has to write.
   constexpr std::int64_t kMostZeros = 3 * 16;
   if (is_transposed && p.is_packed) rows += kMostZeros;
   return std::max<std::int64_t>(ceil_div(rows, kernels::kK8TileRows), 1);

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::BlockScaledConfig;
 
-// Of a multiprocessor, per clock. Half of that rate for 8-bit operands.
+// Of an SM, per cycle. Half of that rate for 8-bit operands.
 constexpr double kFp4Flop = 32768, kArrivingBytes = 64, kSharedBytes = 128;
 
 // Bytes of one step of one CTA.
@@ -94,7 +94,7 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
              sizes.m * variant.out_row_bytes(sizes.n) + swizzled_scale_bytes(sizes.m, blocks) +
              swizzled_scale_bytes(sizes.n, blocks));
   const double clocks = std::max({cost.tensor_clocks, cost.arriving_clocks, cost.shared_clocks});
-  // Two transfers a clock.
+  // Two transfers a cycle.
   const double memory_bytes_per_us = 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;
   cost.us = std::max(clocks / (1e-3 * device.clock_khz), cost.memory_bytes / memory_bytes_per_us);
   return cost;

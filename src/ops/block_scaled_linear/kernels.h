@@ -39,7 +39,7 @@ std::vector<BlockScaledVariant> block_scaled_variants(kernels::BlockScaledKind k
 /// makes.
 struct BlockScaledCost {
   std::int64_t tiles = 0;
-  std::uint32_t clusters = 0;  ///< that share the tiles, at most one CTA a multiprocessor
+  std::uint32_t clusters = 0;  ///< that share the tiles, at most one CTA an SM
   /// Clocks that the busiest CTA needs: of the tensor core, for bytes that arrive from L2, for
   /// shared memory.
   double tensor_clocks = 0, arriving_clocks = 0, shared_clocks = 0;

@@ -24,7 +24,7 @@ bool is_braided(const LinearWeightInfo& weight) {
 
 class Band : public LinearKernel {
  public:
-  /// Tiles of at most that many tokens, and CTAs on a multiprocessor.
+  /// Tiles of at most that many tokens, and CTAs on an SM.
   Band(const char* name, int most_tokens, int ctas)
       : LinearKernel(name, "every weight read once, decoded while the next ones arrive"),
         most_tokens_(most_tokens),
@@ -123,7 +123,7 @@ class Band : public LinearKernel {
     double least = std::numeric_limits<double>::infinity();
     for (int warps = BandTile::kMaxWarps; warps >= kFewestWarps; --warps) {
       for (const int cluster : {1, 2, 4, 8}) {
-        // Alone on a multiprocessor, a CTA needs twice the warps to hide as much.
+        // Alone on an SM, a CTA needs twice the warps to hide as much.
         const int k_groups = ctas_ == 1 && most_tokens_ <= 32 ? 2 : 1;
         BandTile tile = {
             packed_shape(weight).format, tile_tokens(p.m), warps, k_groups, cluster, 0, false};

@@ -16,7 +16,7 @@ using kernels::DirectTile;
 
 constexpr int kMostRows = 32;
 constexpr int kRegisters = 136;   // of a thread, at most: what DirectTile::kMaxWarps leaves
-constexpr int kEnoughWarps = 14;  // of a multiprocessor: they hide each other's waits
+constexpr int kEnoughWarps = 14;  // of an SM: they hide each other's waits
 
 class Direct : public LinearKernel {
  public:
@@ -84,11 +84,11 @@ class Direct : public LinearKernel {
                      device.registers_per_sm / (tile.threads() * kRegisters)});
   }
 
-  // An H200's. Every warp of a busiest multiprocessor does its bricks, one after the other; the
-  // multiprocessor issues for some at once. Tokens come before, sums go after.
+  // An H200's. Every warp of a busiest SM does its bricks, one after the other; the
+  // SM issues for some at once. Tokens come before, sums go after.
   static double cost_us(const device::DeviceInfo& device, const DirectTile& tile,
                         const LinearWeightInfo& weight, const LinearProblem& p) {
-    constexpr double kBrickUs = 0.0115;  // of a multiprocessor with warps enough, up to 8 tokens
+    constexpr double kBrickUs = 0.0115;  // of an SM with warps enough, up to 8 tokens
     const auto n = static_cast<std::int32_t>(weight.n), k = static_cast<std::int32_t>(weight.k);
     const int resident = ctas_per_sm(device, tile, k);
     if (resident < 1) return std::numeric_limits<double>::infinity();
@@ -104,7 +104,7 @@ class Direct : public LinearKernel {
     const double lack = std::max(kEnoughWarps / warps, 1.0);
     const double tokens = static_cast<double>(p.m);
     const double token_us =
-        on_sm * tokens * tile.cta_blocks(k) * 128 / 60e3;  // 60 GB/s of L2 to a multiprocessor
+        on_sm * tokens * tile.cta_blocks(k) * 128 / 60e3;  // 60 GB/s of L2 to an SM
     const double brick_us = kBrickUs * lack * (1 + std::max(tokens - 8, 0.0) * 0.025);
     return 2.2 + waves * (1 + 0.1 * tile.cluster + token_us + bricks * brick_us);
   }

@@ -72,7 +72,7 @@ kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;
 
 /// Clusters of that many CTAs that are on the device at once. Clusters of 4 and 8 do not fill the
 /// GPCs of a Hopper GPU: an H200 holds 30 and 15 of them, 62 and 30 with two CTAs to a
-/// multiprocessor.
+/// SM.
 std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t cluster,
                                 std::uint32_t ctas_per_sm = 1) noexcept;
 

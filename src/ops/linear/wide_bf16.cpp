@@ -36,7 +36,7 @@ struct WideBf16Tile {
 };
 
 // Tokens of a tile; row tiles that share them; parts of k, where tiles are too few to fill the
-// multiprocessors.
+// SMs.
 constexpr WideBf16Tile kTiles[] = {
     {32, 1, 4, true}, {64, 1, 4, true}, {64, 1, 2, true}, {64, 1, 2},  {128, 1, 2}, {128, 2, 1},
     {128, 2, 2},      {192, 2, 1},      {256, 1, 2},      {256, 2, 1}, {256, 2, 2}, {256, 4, 1},

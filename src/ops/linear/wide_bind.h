@@ -1,4 +1,4 @@
-// What both kernels for many tokens (sm90_wide.h) are told, dense or by experts.
+// What both kernels for many tokens (sm90_wide.h) are given, dense or by experts.
 #pragma once
 
 #include "device/device.h"

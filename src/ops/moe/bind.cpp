@@ -208,7 +208,7 @@ struct MoeParamsMaker {
     return b;
   }
 
-  // What both kernels for many rows are told; x in rows of so many columns.
+  // What both kernels for many rows are given; x in rows of so many columns.
   void bind_product(const Product& m, const void* x, std::int64_t columns, int elem_bytes,
                     int box_rows, kernels::WideParams& b) const {
     bind_wide(device,

@@ -73,7 +73,7 @@ SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
 }
 
 // H200, fp8: 34.9 and 63.4 us for one and two queries of ten blocks a group at 8 heads, 40.0 and
-// 74.2 at 16; one CTA of a multiprocessor, 39.9 and 74.3, at 32.
+// 74.2 at 16; one CTA of an SM, 39.9 and 74.3, at 32.
 SparseRates few_heads_rates(const SparseAttentionProblem& p) {
   return {.block_us = few_heads_slots(p) == 8 ? 2.5 : 3.05,
           .piece_us = 3.5,

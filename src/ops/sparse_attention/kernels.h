@@ -22,7 +22,7 @@ struct SparseKernelShape {
 };
 
 /// What a kernel takes on an H200, in microseconds of a group: what plan() chooses by, and what the
-/// schedule weighs blocks against pieces with.
+/// schedule compares blocks and work items with.
 struct SparseRates {
   double block_us;    ///< for 64 keys
   double piece_us;    ///< for each query or part of one, beside its blocks

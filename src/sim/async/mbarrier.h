@@ -41,7 +41,7 @@ const char* to_string(MbarrierError error) noexcept;
 /// After an error the object is as it was.
 struct MbarrierResult {
   MbarrierError error = MbarrierError::kNone;
-  bool is_phase_complete = false;  ///< by this operation: wake those who wait for it
+  bool is_phase_complete = false;  ///< by this operation: wake the warps that wait for it
   std::uint64_t token = 0;         ///< arrivals: the state before, for test_wait and pending_count
 };
 

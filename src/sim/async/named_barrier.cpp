@@ -76,7 +76,7 @@ BarrierResult NamedBarriers::arrive(const BarrierArrival& arrival) {
   const Barrier before = barrier;
   const std::uint32_t lanes = arrival.lanes & live_[arrival.warp];
   barrier.expected = count;
-  // The barrier counts arrivals, whoever they are of: bar.arrive and then bar.sync are two.
+  // The barrier counts arrivals of any warp: bar.arrive and then bar.sync are two.
   std::uint32_t& arrived = barrier.arrived[arrival.warp];
   if ((arrived & lanes) != 0) {
     barrier.repeated_threads += counted(arrival.warp, arrived);

@@ -43,7 +43,7 @@ TensorRowBytes row_bytes(const TensorMapFields& map);
 /// Rows that the copy moves: box dimensions above the innermost, each ceil(box / element stride).
 std::uint32_t num_rows(const TensorCopy& copy);
 
-/// What complete_tx is told: bytes in global memory, those outside of the tensor counted.
+/// What complete_tx is given: bytes in global memory, those outside of the tensor counted.
 std::uint32_t transaction_bytes(const TensorCopy& copy);
 
 /// The copy touches shared memory in [shared_address, shared_address + shared_bytes) only.
@@ -130,7 +130,7 @@ void for_each_piece(const TensorCopy& copy, const TensorRow& row, Visit&& visit)
 
 // The three that move bytes ask for global memory once per row:
 //     std::byte* memory.global(std::uint64_t address, std::size_t bytes)
-// A row for which it returns nullptr is left out; who gave the nullptr reports why. `shared` points
+// A row for which it returns nullptr is left out; the caller reports why. `shared` points
 // at the byte of TensorCopy::shared_address and is good for shared_bytes(). All return
 // transaction_bytes().
 

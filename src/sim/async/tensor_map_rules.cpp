@@ -15,7 +15,7 @@ constexpr std::uint32_t kMaxBox = 256;
 constexpr std::uint32_t kMaxElementStride = 8;
 constexpr std::uint32_t kMaxChannels = 256;
 constexpr std::uint32_t kMaxPixels = 1024;
-constexpr std::uint64_t kMaxBoxBytes = 228 << 10;  // the shared memory of a multiprocessor
+constexpr std::uint64_t kMaxBoxBytes = 228 << 10;  // the shared memory of an SM
 constexpr std::uint32_t kPaddedGroup = 128;        // elements that the padded types come in
 
 template <class... Args>

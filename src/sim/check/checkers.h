@@ -21,7 +21,7 @@ struct CheckerSet {
   CheckerSet(CheckerSet&&) noexcept;
   ~CheckerSet();
 
-  Observer* observer = nullptr;                ///< tells all of them; nullptr if nothing is checked
+  Observer* observer = nullptr;  ///< notifies all of them; nullptr if nothing is checked
   DefinednessObserver* definedness = nullptr;  ///< one of them, for the engine
   std::vector<std::unique_ptr<Observer>> owned;
   std::unique_ptr<ObserverList> list;
@@ -29,7 +29,7 @@ struct CheckerSet {
 
 /// How a launch stands to those before it.
 struct LaunchOrder {
-  LaunchHistory* history = nullptr;  ///< nullptr: nobody wants to know
+  LaunchHistory* history = nullptr;  ///< nullptr: not kept
   bool is_dependent = false;         ///< Launch::is_dependent
 };
 

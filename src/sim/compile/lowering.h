@@ -93,7 +93,7 @@ class Lowering {
   /// A predicate and whether it is negated.
   std::pair<Row, bool> source_predicate(int index);
   std::pair<Row, bool> source_predicate(const Operand& operand);
-  /// The row to write; for `_` a row that nobody reads.
+  /// The row to write; for `_` a row that is never read.
   Row destination(int index, Type type);
   Row destination(const Operand& operand, Type type);
   TypedRow destination_any(int index, Type type);

@@ -34,7 +34,7 @@ struct Access {
   MemoryOrder order;
   std::uint32_t bytes = 4;        ///< per lane
   std::uint32_t align_bytes = 4;  ///< a power of two
-  bool is_silent = false;         ///< the observer is told by other means
+  bool is_silent = false;         ///< the observer is notified by other means
 };
 
 }  // namespace tilewright::sim

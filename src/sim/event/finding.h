@@ -17,7 +17,7 @@ struct KernelCode;
 struct Insn;
 struct Warp;
 
-/// One place of a finding: an instruction and who ran it.
+/// One place of a finding: an instruction and the threads that ran it.
 struct FindingPlace {
   std::string role;    ///< "wrote", "read", "waits", "issued"
   std::string ptx;     ///< "gemm.ptx:88"

@@ -279,17 +279,17 @@ class Observer {
     return {};
   }
 
-  /// For the same: who arrived at it in the phase before and has not in this one.
+  /// For the same: the warps that arrived in the phase before and not in this one.
   virtual std::vector<WarpName> missing_at_mbarrier(const Cta&, std::uint32_t /*offset*/) {
     return {};
   }
 
   // Tensor work.
-  /// All four warps have come to a wgmma, and none has gone on. Then each tells of its issue.
+  /// All four warps have come to a wgmma, and none has gone on. Then each reports its issue.
   virtual void warpgroup_met(Warp&, const Insn&) {}
   virtual void wgmma_issued(Warp&, const Insn&, const WgmmaEvent&) {}
 
-  // Tensor Memory. Allocations are told when they have been made.
+  // Tensor Memory. Allocations are reported when they have been made.
   virtual void tensor_allocated(Warp&, const Insn&, const TensorAllocEvent&) {}
   virtual void tensor_access(Warp&, const Insn&, const TensorAccess&) {}
   /// tcgen05.wait::ld or wait::st

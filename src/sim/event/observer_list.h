@@ -13,7 +13,7 @@ namespace tilewright::sim {
 class ObserverList final : public Observer {
  public:
   void add(Observer* observer) { observers_.push_back(observer); }
-  /// nullptr if there is nobody to tell; the only one itself; else this.
+  /// nullptr if there is no observer; the only one itself; else this.
   Observer* get() noexcept {
     if (observers_.empty()) return nullptr;
     return observers_.size() == 1 ? observers_.front() : this;

@@ -125,7 +125,7 @@ std::size_t first_of(Cluster& cluster, std::size_t count) {
 }
 
 /// Whether turns are short and random. A turn that ends inside a polling loop looks like progress.
-/// After many turns in which nobody was woken they are long enough to come to the poll, so that a
+/// After many turns in which no warp was woken they are long enough to come to the poll, so that a
 /// deadlock is seen.
 bool has_short_turns(const Cluster& cluster) {
   constexpr std::uint32_t kManyQuietRounds = 2048;
@@ -229,10 +229,10 @@ ClusterStatus run_cluster(Cluster& cluster) {
       if (cluster.grid->code->is_cross_cta) return status;
       continue;
     }
-    // Work that took effect in the round may let go a warp that had its turn before.
+    // Work that took effect in the round may release a warp that had its turn before.
     if (run_pending(cluster) || cluster.num_async_done != async_done) continue;
     if (status == ClusterStatus::kPolling) {
-      // A wait that was let go has yielded; its loop is about to wait again.
+      // A wait that was released has yielded; its loop is about to wait again.
       if (num_timeouts > 0 && num_polls++ < kMostPollsPerTimeout) continue;
       return status;
     }

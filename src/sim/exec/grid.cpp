@@ -192,7 +192,7 @@ std::optional<Fault> run_grid(Grid& grid) {
   if (is_alone) num_workers = 1;
   num_workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(num_workers, grid.num_seats));
   if (grid.code->is_cross_cta) {
-    // Who gets which columns of Tensor Memory depends on who asks first.
+    // Which CTA gets which columns of Tensor Memory depends on the order of asking.
     run_together(work, most_resident_clusters(grid),
                  grid.code->has_tensor_memory ? 1 : num_workers);
   } else {

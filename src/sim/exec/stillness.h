@@ -9,7 +9,7 @@
 
 namespace tilewright::sim {
 
-/// Told of rounds in which nobody came any further. Warps that poll memory run in such rounds too,
+/// Called for rounds in which no warp came any further. Warps that poll memory run then, too,
 /// and what they count may let them go on in the end; but if all registers are as they were a while
 /// ago, and again after that, nothing will ever change. Counting comes to an end as well: the more
 /// warps there are, the fewer rounds they get.

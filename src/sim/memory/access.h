@@ -23,7 +23,7 @@ struct LanePointers {
 void compute_addresses(Warp& warp, const AddressForm& form, std::uint32_t active,
                        LaneAddresses& addresses);
 
-/// Checks and resolves an access of the active lanes and tells the observer.
+/// Checks and resolves an access of the active lanes and notifies the observer.
 /// Errors   FaultError that names lanes, address, size and the allocation
 void resolve(Warp& warp, const Insn& insn, std::uint32_t active, const AddressForm& form,
              const Access& access, LanePointers& pointers);

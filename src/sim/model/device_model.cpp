@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kSharedWithoutOptIn = 48 << 10;
 
-// Tensor cores: data sheets of the H100 (989 TFLOP/s in bf16 on 132 multiprocessors at 1.83 GHz,
+// Tensor cores: data sheets of the H100 (989 TFLOP/s in bf16 on 132 SMs at 1.83 GHz,
 // 1979 in FP8, 495 in TF32, 67 in FP64) and of the B200 (2.25, 4.5, 1.1 and 9 PFLOP/s in FP4, 40
 // TFLOP/s in FP64). The other units: CUDA programming guide, "Throughput of native arithmetic
 // instructions", compute capability 9.0 and 10.0; tuning guides for shared memory; 64 bytes per
@@ -54,7 +54,7 @@ constexpr DeviceModel h200() {
   return model;
 }
 
-/// From NVIDIA's data sheet: 148 multiprocessors, 180 GB of HBM3e at 8 TB/s, 126 MB of L2.
+/// From NVIDIA's data sheet: 148 SMs, 180 GB of HBM3e at 8 TB/s, 126 MB of L2.
 constexpr DeviceModel b200() {
   DeviceModel model = of_target(arch::kSm100a);
   model.key = "b200";

@@ -7,7 +7,7 @@
 
 namespace tilewright::sim {
 
-/// Operations of the tensor cores per clock and multiprocessor, dense; a multiply-add is two.
+/// Operations of the tensor cores per cycle and SM, dense; a multiply-add is two.
 /// 0: not known or not there.
 struct TensorRates {
   std::uint32_t f16 = 0;  ///< f16 and bf16
@@ -18,14 +18,14 @@ struct TensorRates {
   std::uint32_t f64 = 0;
 };
 
-/// What a multiprocessor can do per clock at most, for the bounds of the report.
+/// What an SM can do per cycle at most, for the bounds of the report.
 struct UnitRates {
   std::uint32_t issued_warps = 4;    ///< warp instructions
   std::uint32_t fma_lanes = 128;     ///< float and half (packed counts once): lanes
   std::uint32_t double_lanes = 64;   ///< f64
   std::uint32_t special_lanes = 16;  ///< ex2, rcp, sin, ...
   std::uint32_t shared_bytes = 128;  ///< one wavefront
-  std::uint32_t l2_bytes = 64;       ///< between the multiprocessor and the L2 cache
+  std::uint32_t l2_bytes = 64;       ///< between the SM and the L2 cache
   TensorRates tensor;
 };
 

@@ -29,7 +29,7 @@ double tensor_cycles(const KernelUsage& usage, const TensorRates& rates) {
 std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model) {
   const UnitRates& rates = model.rates;
   const Usage& total = usage.total;
-  // A CTA stays on its multiprocessor: of a small grid most of the device sees nothing.
+  // A CTA stays on its SM: of a small grid most of the device sees nothing.
   const double sms = static_cast<double>(
       std::max<std::uint64_t>(1, std::min<std::uint64_t>(usage.num_ctas, model.num_sms)));
   const double clocks_per_second = 1e3 * model.clock_khz * sms;
@@ -39,7 +39,7 @@ std::vector<Bound> bounds_of(const KernelUsage& usage, const DeviceModel& model)
   const double shared_wavefronts =
       static_cast<double>(total.shared_wavefronts) +
       static_cast<double>(total.shared_async_bytes) / rates.shared_bytes;
-  // The way into each multiprocessor, which takes a multicast at every receiver.
+  // The way into each SM, which takes a multicast at every receiver.
   const double l2_bytes =
       static_cast<double>(total.global_sectors * kSectorBytes + total.bulk_delivered_bytes);
   const double fma_warps = warps_of(usage, InsnClass::kFloat) + warps_of(usage, InsnClass::kHalf);

@@ -11,7 +11,7 @@ namespace tilewright::sim {
 /// Thread   not safe
 class LaunchProgress {
  public:
-  /// Whether somebody reads it: TILEWRIGHT_SIM_PROGRESS = 1 or 0, or else whether standard error
+  /// Whether a person reads it: TILEWRIGHT_SIM_PROGRESS = 1 or 0, or else whether standard error
   /// is a terminal.
   static bool is_wanted();
 

@@ -33,7 +33,7 @@ class ReportWriter {
   const DeviceModel& model_;
   std::string path_;
   Report report_;     ///< of the file or table
-  Report not_taken_;  ///< what nobody has asked for yet
+  Report not_taken_;  ///< what was not asked for yet
   std::chrono::steady_clock::time_point last_write_;
 };
 

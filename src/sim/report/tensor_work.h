@@ -21,7 +21,7 @@ struct TensorWork {
 /// Of mma, wmma.mma, wgmma.mma_async and tcgen05.mma.
 TensorWork tensor_work(const Instruction& instruction);
 
-/// Operations per clock for operands of this type or kind; 0 if unknown.
+/// Operations per cycle for operands of this type or kind; 0 if unknown.
 std::uint32_t tensor_rate(const TensorRates& rates, std::string_view type);
 
 }  // namespace tilewright::sim

@@ -46,7 +46,7 @@ struct Bound {
   double seconds = 0;
 };
 
-/// How many CTAs a multiprocessor holds, and what keeps more away.
+/// How many CTAs an SM holds, and what keeps more away.
 struct Occupancy {
   std::uint32_t ctas_per_sm = 0;
   std::uint32_t warps_per_sm = 0;

@@ -13,7 +13,7 @@
 
 namespace tilewright::sim {
 
-/// One per launch. Each host thread counts for itself, and the sums do not depend on who counted.
+/// One per launch. Each host thread counts for itself; the sums do not depend on the threads.
 /// Thread   safe, but for result(), which is for the time after the launch
 class UsageObserver final : public Observer {
  public:

@@ -1,4 +1,4 @@
-// Which device a thread works on, and the contexts that nobody creates.
+// Which device a thread works on, and the contexts that are created implicitly.
 #include "sim/runtime/device.h"
 
 #include "sim/runtime/answer.h"

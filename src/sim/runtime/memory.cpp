@@ -135,7 +135,7 @@ cudaError cudaPointerGetAttributes(cudaPointerAttributes* out, const void* point
                                 : type == CUmemorytype::kHost   ? cudaMemoryType::kHost
                                 : type == CUmemorytype::kDevice ? cudaMemoryType::kDevice
                                                                 : cudaMemoryType::kUnregistered;
-    // Memory that nobody registered is the host's own.
+    // Memory that was not registered is the host's own.
     if (kind == cudaMemoryType::kUnregistered) host_pointer = const_cast<void*>(pointer);
     *out = {kind, device, device_pointer, host_pointer, {}};
   });

@@ -46,7 +46,7 @@ struct WarpDefinedness {
   std::array<std::array<std::uint8_t, 32>, kLanes> bytes{};
   std::uint32_t load_bytes = 0;  ///< of each lane of the load
   const Insn* load = nullptr;    ///< the last one that found undefined bytes
-  std::uint8_t load_mark = 0;    ///< of these in the shadow: who stored them
+  std::uint8_t load_mark = 0;    ///< of these in the shadow: the store of each
 };
 
 }  // namespace tilewright::sim

@@ -47,7 +47,7 @@ class GlobalMemory {
   /// Errors   InvalidArgument if the address is not the start of a live allocation
   void free(std::uint64_t address);
 
-  /// Called by each free() with the addresses that nobody uses any more: those of the allocation,
+  /// Called by each free() with the addresses that are not used any more: those of the allocation,
   /// and what is left of its first and last page if nothing live is there. For what is kept beside
   /// each byte.
   void set_free_listener(std::function<void(std::uint64_t address, std::uint64_t bytes)> listener);

@@ -67,7 +67,7 @@ struct LaneGroup {
   Wait wait;
   bool is_retry = false;           ///< run the instruction again once the wait is over
   bool is_parked = false;          ///< at an .aligned or .sync instruction, for more lanes to come
-  std::uint32_t num_timeouts = 0;  ///< times that a try_wait was let go without success
+  std::uint32_t num_timeouts = 0;  ///< times that a try_wait returned without success
 };
 
 /// Windows of the generic address space. They are no valid host addresses, so that global memory
@@ -124,7 +124,7 @@ struct alignas(64) Warp {
   std::deque<std::vector<PendingTensor>> tensor_groups;  ///< committed; the last is open
   std::uint64_t num_tensor_commits = 0;                  ///< wgmma.commit_group
   std::uint64_t num_wgmmas = 0;                          ///< that it has come to
-  std::uint64_t num_wgmma_meetings = 0;  ///< of the warpgroup; told of by its first warp
+  std::uint64_t num_wgmma_meetings = 0;  ///< of the warpgroup; reported by its first warp
   std::uint32_t allocation_cache_version = 0;
   std::uint64_t cached_begin = 1, cached_end = 0;  ///< the allocation that was used last
   std::uint32_t num_registers = 0;                 ///< per thread, as set by setmaxnreg
@@ -203,9 +203,9 @@ struct Cluster {
   /// The cluster whose work this one takes over if it asks, or that starts when this one has ended;
   /// from Grid::num_clusters on none.
   std::uint64_t next_claim = 0;
-  /// Among the clusters that are resident together: says on which multiprocessors it is, in turns.
+  /// Among the clusters that are resident together: says on which SMs it is, in turns.
   std::optional<std::uint64_t> slot;
-  std::uint32_t num_quiet_rounds = 0;  ///< of turns since somebody was woken
+  std::uint32_t num_quiet_rounds = 0;  ///< of turns since a warp was woken
   const Warp* running = nullptr;
   bool is_done = false;
   TurnOrder* turn_order = nullptr;  ///< turn_order.h: of the round under way, on several threads
@@ -256,7 +256,7 @@ struct Grid {
   /// Follows undefined values, if the init check is on: one of the observers
   DefinednessObserver* definedness = nullptr;
   Findings* findings = nullptr;                                            ///< where faults go too
-  std::map<std::uint64_t, std::shared_ptr<TensorColumns>> tensor_columns;  ///< by multiprocessor
+  std::map<std::uint64_t, std::shared_ptr<TensorColumns>> tensor_columns;  ///< by SM
   std::shared_ptr<StoragePool> storage;                                    ///< of its CTAs
 };
 

@@ -1,6 +1,6 @@
-// Tensor Memory: 128 lanes by 512 columns of 32 bits, and who has which columns of it.
+// Tensor Memory: 128 lanes by 512 columns of 32 bits, and which CTA has which columns of it.
 //
-// CTAs that are resident on one multiprocessor at the same time share its columns and wait for each
+// CTAs that are resident on one SM at the same time share its columns and wait for each
 // other's. Those that cannot talk to each other run one after the other here, each as if alone.
 #pragma once
 
@@ -44,9 +44,9 @@ struct TensorAllocation {
 
 class TensorMemory;
 
-/// The columns of one multiprocessor. One CTA at a time may allocate: the first to ask has the
+/// The columns of one SM. One CTA at a time may allocate: the first to ask has the
 /// permit until it relinquishes it or ends. No manual says in so many words that others wait for
-/// that, so that they stop waiting if nobody could go on otherwise.
+/// that, so that they stop waiting if none could go on otherwise.
 struct TensorColumns {
   struct Held {
     const TensorMemory* holder = nullptr;
@@ -55,14 +55,14 @@ struct TensorColumns {
   std::vector<Held> held;
   const TensorMemory* permit = nullptr;
   bool is_open = false;       ///< the permit is not asked for any more
-  std::uint64_t version = 0;  ///< counts what may end somebody's wait
+  std::uint64_t version = 0;  ///< counts what may end a wait
 };
 
-/// What a CTA has of its multiprocessor's.
+/// What a CTA has of its SM's.
 class TensorMemory {
  public:
-  /// `first_column`: where the search for free columns begins. `keeps_defined`: whether somebody
-  /// asks which bytes are defined. `columns`: of the multiprocessor; its own without.
+  /// `first_column`: where the search for free columns begins. `keeps_defined`: whether a
+  /// check asks which bytes are defined. `columns`: of the SM; its own without.
   TensorMemory(std::uint32_t first_column, bool keeps_defined,
                std::shared_ptr<TensorColumns> columns = nullptr);
 
@@ -72,7 +72,7 @@ class TensorMemory {
   /// 512 cells side by side.
   std::uint32_t* row(std::uint32_t lane) noexcept { return &cells_[lane * kTensorColumns]; }
 
-  /// The 512 cells' bytes that are defined: bit i of a number is byte i. nullptr: nobody asks.
+  /// The 512 cells' bytes that are defined: bit i of a number is byte i. nullptr: not kept.
   std::uint8_t* defined_row(std::uint32_t lane) noexcept {
     return defined_.empty() ? nullptr : &defined_[lane * kTensorColumns];
   }
@@ -89,7 +89,7 @@ class TensorMemory {
   /// The allocation that a column belongs to; nullptr if it is free.
   const TensorAllocation* holder(std::uint32_t column) const;
 
-  /// Whether no other CTA of the multiprocessor has the permit to allocate.
+  /// Whether no other CTA of the SM has the permit to allocate.
   bool may_allocate() const noexcept;
   void take_permit() noexcept { columns_->permit = this; }
   void relinquish() noexcept;
@@ -98,10 +98,10 @@ class TensorMemory {
   void end();
   const TensorColumns& columns() const noexcept { return *columns_; }
 
-  /// Counts what may end somebody's wait for columns.
+  /// Counts what may end a wait for columns.
   std::uint64_t version() const noexcept { return columns_->version; }
   void changed() noexcept { ++columns_->version; }
-  // For messages: who it is, and what a warp waits for.
+  // For messages: the name of the CTA, and what a warp waits for.
   std::string owner;
   std::uint32_t wanted_columns = 0;
 

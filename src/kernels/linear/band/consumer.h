@@ -114,7 +114,7 @@ struct BandConsumer {
   }
 
   // One K block: some bricks of this warp by Tiles times 8 tokens. A product waits for the last one
-  // into the same sum, some 33 clocks; so four sums are added to in turn.
+  // into the same sum, some 33 cycles; so four sums are added to in turn.
   template <int Tiles, int Bricks>
   __device__ void multiply(Chains<Tiles> (&sums)[Bricks], const Lane& lane,
                            const std::uint32_t (&granules)[Bricks], std::uint32_t tokens) const {

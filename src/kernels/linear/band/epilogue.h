@@ -1,5 +1,5 @@
 // The end of a unit of the bandwidth kernel: sums of the cluster's CTAs added in the order of their
-// ranks, by whoever owns a fragment, and results written.
+// ranks by the owner of each fragment, and results written.
 #pragma once
 
 #include "kernels/linear/band/consumer.h"
@@ -64,7 +64,7 @@ struct BandEpilogue {
   }
 };
 
-/// The exchange of sums between all who share a unit: the CTAs of the cluster, and in each the
+/// The exchange of sums between all that share a unit: the CTAs of the cluster, and in each the
 /// k_groups. Fragment u = brick * Tiles + tile belongs to the CTA u % cluster and has slot
 /// u / cluster there, once for each source.
 template <class C>
@@ -171,8 +171,8 @@ struct BandExchange {
       epilogue.write(static_cast<std::int32_t>(u / Tiles), static_cast<std::int32_t>(u % Tiles),
                      total);
     }
-    // The next unit's sums may come when everybody has read these. After the last unit nobody
-    // arrives: this CTA may end before others.
+    // The sums of the next unit may come when all threads have read these. After the last unit
+    // none arrives: this CTA may end before others.
     if (is_shared && has_next) arrive_everywhere(shared.sums_empty());
   }
 };

@@ -20,7 +20,7 @@ struct BandWorker {
   __device__ void work(const BandUnit& unit, bool has_next) {
     BandSums<Tiles> sums;
     consumer.template accumulate<Tiles>(sums, unit, steps);
-    ptx::griddepcontrol_wait();  // what is written now the kernel before may have read
+    ptx::griddepcontrol_wait();  // a preceding kernel may have read what is written now
     const BandEpilogue epilogue(params, unit);
     exchange.template finish<Tiles>(sums, consumer, epilogue, has_next);
   }

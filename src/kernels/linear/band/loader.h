@@ -56,7 +56,7 @@ struct BandLoader {
   }
 
   /// Where this lane's copies begin: row kRowsAtOnce * i + lane / kChunks of the unit, at its chunk
-  /// of K. Rows behind the last are that one again: nobody reads their sums.
+  /// of K. Rows behind the last repeat it: their sums are not read.
   struct Sources {
     const std::uint16_t* x[kCopies];
   };
@@ -104,7 +104,7 @@ struct BandLoader {
     }
   }
 
-  /// Fills the ring with weights of the first unit, which do not depend on the kernel before.
+  /// Fills the ring with weights of the first unit, which do not depend on preceding kernels.
   __device__ std::int32_t load_early(const BandUnits& units, std::int32_t first_unit) const {
     if (units.is_grouped() || first_unit >= units.count()) return 0;
     const BandUnit unit = units.find(first_unit);

@@ -19,7 +19,7 @@ struct BandCut {
   std::int32_t all_blocks;                                           ///< ceil(k / 64)
   std::int32_t all_steps;                                            ///< of K, a stage each
   // Shared memory: a stage's size, its tokens, its block scales; from the start of it: sums of all
-  // who share a unit, barriers, the table of units (two times experts + 1 words, 16 words).
+  // warps that share a unit, barriers, the table of units (two times experts + 1 words, 16 words).
   std::uint32_t stage_bytes, tokens_at, scales_at;
   std::uint32_t sums_at, barriers_at, prefix_at, offsets_at, totals_at;
 };
@@ -35,7 +35,7 @@ struct BandCut {
 ///     gate = min(gate, limit), up = clamp(up, -limit, limit)
 ///     y[i, c] = gate * sigmoid(gate_slope * gate) * (up + up_offset) * row_weight[i]
 ///
-/// The order of all sums depends on the shape and the tile only: results repeat to the bit, and
+/// The order of all sums depends on the shape and the tile only: results repeat bit for bit, and
 /// those of one token do not depend on others (but for the tile that their number chooses).
 struct BandParams {
   const std::uint8_t* weights;

@@ -56,7 +56,7 @@ struct BandShared {
   __device__ std::uint32_t stage(std::uint32_t index) const {
     return base + index * cut.stage_bytes;
   }
-  /// [source][slot][lane], of all who share a unit.
+  /// [source][slot][lane], of all warps that share a unit.
   __device__ float4* sums() const { return reinterpret_cast<float4*>(band_shared + cut.sums_at); }
   /// [experts + 1]: token blocks before an expert; rows before it.
   __device__ std::int32_t* prefix() const { return words(cut.prefix_at); }

@@ -54,7 +54,7 @@ struct Bf16Output {
   }
 };
 
-/// Requantises: the arithmetic of formats/block_scale.h, to the bit.
+/// Requantises: the arithmetic of formats/block_scale.h, bit for bit.
 struct Nvfp4Output {
   static constexpr int kRowBytes = kRun / 2;
   static constexpr bool kHasScales = true;

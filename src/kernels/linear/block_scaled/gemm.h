@@ -57,7 +57,7 @@ struct BlockScaledShared {
 
   /// One thread. A stage is full when the bytes of both CTAs of a pair are there (the leader's
   /// barrier counts them), free when the commits after its products have come, from every pair that
-  /// it is loaded with. Accumulators are let go by each epilogue warp.
+  /// it is loaded with. Each epilogue warp releases accumulators.
   __device__ void initialise() {
     ring.initialise(C.tile.pairs);
     accumulators.initialise(4 * C.tile.ctas);

@@ -1,4 +1,4 @@
-// The body of a block-scaled GEMM on Blackwell: who does what.
+// The body of a block-scaled GEMM on Blackwell: which warp does what.
 #pragma once
 
 #include "kernels/linear/block_scaled/epilogue.h"

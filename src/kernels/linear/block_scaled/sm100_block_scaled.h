@@ -17,7 +17,7 @@ enum class BlockScaledKind {
 /// the tensor core; m and n may be anything, k is a multiple of 32 (0 gives zeros).
 ///
 /// Scales are stored as formats/scale_layout.h says; their padding may hold anything. Maps, zeros
-/// outside of the tensors; where m, n or k is 0 they are not looked at:
+/// outside of the tensors; where m, n or k is 0 they are ignored:
 ///   a_map        [m, 128-byte steps] of 8-bit elements: kNvfp4 [m, k/2] bytes of packed pairs,
 ///                kMxfp8Mxfp4 [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
 ///   b_map        kNvfp4 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of

@@ -12,7 +12,7 @@
 //
 //   Tensor Memory   accumulator 0 | accumulator 1 | scales of a step | of the next | ...
 //
-// CTAs are persistent, one per multiprocessor; the next tile's products run while results are
+// CTAs are persistent, one per SM; the next tile's products run while results are
 // written. In a pair (2cta) each CTA holds its 128 rows of A and half of B's: one thread multiplies
 // for both, and B's traffic per CTA halves. Two pairs (4cta) load B together, by multicast.
 // Everything ragged is the hardware's: copies read zeros outside of the tensors and write nothing

@@ -4,10 +4,10 @@
 // for itself, straight into registers. What changed against the bandwidth kernel (sm90_band.cu): no
 // ring in shared memory, no warp that feeds others, no barrier in the loop. There a warp waited for
 // its stage most of the time; here each has its own loads in flight, four to six K blocks ahead,
-// and 14 or so of them on a multiprocessor hide each other's waits. Tokens, which all warps want,
+// and 14 or so of them on an SM hide each other's waits. Tokens, which all warps need,
 // still come through shared memory, once.
 //
-//   time ->   loads ahead | wait for the kernel before | tokens | loop: decode, 4 products, load |
+//   time ->   loads ahead | wait for preceding kernel | tokens | loop: decode, 4 products, load |
 //             sums to their owner's shared memory | cluster barrier | add, store
 //
 // Limits: bytes (0.5625 a weight of NVFP4) and issue slots: some 95 instructions for 32 weights of
@@ -233,7 +233,7 @@ struct Direct {
       if (d < left) load_next(blocks[d]);
     }
     clear_other_tokens();
-    ptx::griddepcontrol_wait();  // x is what the kernel before wrote; y it may have read
+    ptx::griddepcontrol_wait();  // the preceding kernel wrote x, and may have read y
     load_tokens();
     __syncthreads();
     Sums sums = {};

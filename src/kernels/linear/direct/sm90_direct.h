@@ -59,7 +59,7 @@ struct DirectTile {
 
 /// y[i, r] = alpha * sum over k of x[i, k] w[r, k] + bias[r]; weights packed (packed_weight.h,
 /// WordOrder::kBf16), x bf16, products exact, sums in f32. Grid: clusters(n) * cluster CTAs.
-/// The order of all sums depends on k and the tile only: results repeat to the bit, and those of
+/// The order of all sums depends on k and the tile only: results repeat bit for bit, and those of
 /// one token do not depend on others.
 struct DirectParams {
   const std::uint8_t* weights;

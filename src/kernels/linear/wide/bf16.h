@@ -1,5 +1,5 @@
-// What the roles of the linear layer for many bf16 tokens share: who a CTA is in its cluster, its
-// part of k, and where things stand in shared memory.
+// What the roles of the linear layer for many bf16 tokens share: the rank of a CTA in its cluster,
+// its part of k, and the offsets in shared memory.
 #pragma once
 
 #include "formats/packed_weight.h"

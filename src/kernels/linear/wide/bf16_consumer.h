@@ -141,7 +141,7 @@ struct WideBf16Consumer {
 
   // d = the sums of this CTA's steps. A product with A from registers keeps its warps from issuing
   // another one until it runs: so the next fragment is decoded after each product, not after a
-  // row of them. One product stays in flight; the one before it has let go of its fragment.
+  // row of them. One product stays in flight; the one before it has released its fragment.
   template <int N>
   __device__ __forceinline__ void multiply(Accumulators d, const WideTile& tile) {
     if (steps.begin == steps.end) return;

@@ -38,7 +38,7 @@ __device__ __forceinline__ void linear_wide_bf16(const kernels::WideBf16Params& 
     const std::uint32_t index = ptx::uniform(threadIdx.x / 128 - 1);
     WideBf16Consumer<C>(params, memory, cluster, index).run(schedule);
   }
-  if (!cluster.is_alone()) ptx::cluster_sync();  // nobody leaves while others send
+  if (!cluster.is_alone()) ptx::cluster_sync();  // no CTA exits while others send
 }
 
 }  // namespace tilewright::tile

@@ -9,8 +9,8 @@
 
 namespace tilewright::tile {
 
-// The cluster's barriers around the sums of a tile: everybody has done his products; parts are
-// written; sums are read, and the ring may be filled again.
+// The cluster's barriers around the sums of a tile: all CTAs have done their products; parts
+// are written; sums are read, and the ring may be filled again.
 __device__ void sync_reduction() {
   ptx::cluster_sync();
 }
@@ -71,7 +71,7 @@ struct WideBf16Loader {
     }
   }
 
-  // The first tile: weights do not depend on the kernel before this one.
+  // The first tile: weights do not depend on the preceding kernel.
   __device__ void load_first(const WideTile& tile, const WideSteps& steps) {
     Source source = source_of(tile, steps);
     const std::int32_t early =

@@ -36,9 +36,9 @@ __device__ inline std::int32_t reduction_share(std::int32_t tokens, std::int32_t
 }
 
 /// Adds up the accumulators of the CTAs that share a tile; each gets the sums of its share of the
-/// tokens. `buffer` is shared memory of 4 (tokens + 16 splits) bytes a row in every CTA that nobody
-/// uses. All `Threads` consumers; the caller's cluster barriers stand before, in `sync`, and after
-/// all CTAs have read.
+/// tokens. `buffer` is shared memory of 4 (tokens + 16 splits) bytes a row in every CTA, not in use
+/// otherwise. All `Threads` consumers. The caller's cluster barriers come before, in `sync`, and
+/// after all CTAs have read.
 template <int Threads, int Count, class Sync>
 __device__ __forceinline__ void reduce_over_cluster(float (&d)[Count], std::uint32_t buffer,
                                                     std::uint32_t thread, std::int32_t share,

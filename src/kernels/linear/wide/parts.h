@@ -23,9 +23,9 @@ struct WidePiece {
 
 /// How units are dealt out. A multiple of the clusters' number goes as a whole. If there are units
 /// left over, those and one more for each cluster (so that a piece which another cluster waits for
-/// is over long before) are one row of steps, of which each cluster has an equal part. Cluster 0
-/// has the last part: who waits for a piece waits for a cluster that began before it. In shared
-/// memory: consumers have no registers for it.
+/// ends long before) are one row of steps, of which each cluster has an equal part. Cluster 0
+/// has the last part: a cluster that waits for a piece waits for one that began before it. In
+/// shared memory: consumers have no registers for it.
 struct WideDeal {
   std::int32_t steps;   ///< of a unit
   std::int32_t whole;   ///< units

@@ -19,10 +19,10 @@
 // before it is through. Decoding two fragments and issuing two products costs the decoding, for
 // every half step, on top of the products (what it did at 128 tokens: docs/notes).
 //
-// Budgets, per step and multiprocessor, with 256 tokens: 1024 clocks of tensor core (4 x 2
+// Budgets, per step and SM, with 256 tokens: 1024 cycles of tensor core (4 x 2
 // products of 128); 2 x 135 of 1024 issue slots of each quarter; copies of 32 KB of tokens and 4.6
-// of NVFP4, 36 bytes a clock: more than the 24 or so that L2 gives to each multiprocessor, 20 with
-// clusters of two rows. With 128 tokens 512 clocks, and the same 270 issue slots; with 32 or 64
+// of NVFP4, 36 bytes a cycle: more than the 24 or so that L2 gives to each SM, 20 with
+// clusters of two rows. With 128 tokens 512 cycles, and the same 270 issue slots; with 32 or 64
 // decoding is what limits, and the `tall` entries have four consumers to hide its latencies.
 //
 // FP8: sums are kept in units of the block scale that is being multiplied, scaled by the quotient

@@ -19,10 +19,10 @@
 // One level leaves them there: twice the tokens per tile (registers: N / 2 instead of N), and an
 // error that grows with k; measured relative rms 1.8e-3 at k = 7168, as much as rounding to bf16.
 //
-// Budgets. A step of 128 tokens is 512 clocks of tensor core for both warpgroups. Issue: 2 warps a
-// scheduler x (77 decode + 64 promotion + 30) = 342 slots; the permutations' pipe 224 clocks.
-// Shared memory, 128 B/clock: tokens 2 x 16 KB for the products, 25 KB filled, 9 KB of codes and 8
-// KB of look-ups: 132 B/clock at full rate, and that is the limit; 256 tokens need 114.
+// Budgets. A step of 128 tokens is 512 cycles of tensor core for both warpgroups. Issue: 2 warps a
+// scheduler x (77 decode + 64 promotion + 30) = 342 slots; the permutations' pipe 224 cycles.
+// Shared memory, 128 B/cycle: tokens 2 x 16 KB for the products, 25 KB filled, 9 KB of codes and 8
+// KB of look-ups: 132 B/cycle at full rate, and that is the limit; 256 tokens need 114.
 // Registers of a consumer, 232: two levels of 128 tokens 64 + 64 + 32 (operands of two steps) +
 // 16 (codes, look-ups) + 30; one level of 256 tokens 128 + 32 + 16 + 30.
 // Predicted for 128 tokens 1000 TFLOP/s, for 256 1150; measured 950 to 1130, and 1200 to 1300, of

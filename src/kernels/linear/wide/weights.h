@@ -16,8 +16,8 @@ struct WideWords {
   static constexpr int kWordsPerStep = Format == WeightFormat::kBf16  ? 4
                                        : Format == WeightFormat::kFp8 ? 2
                                                                       : 1;
-  /// Bf16 needs no decoding, and would need its fragments twice: they are read when they are
-  /// wanted.
+  /// Bf16 needs no decoding, and would need its fragments twice: they are read when they
+  /// are needed.
   static constexpr bool kReadsLate = Format == WeightFormat::kBf16;
 
   std::uint32_t words[4][kWordsPerStep];

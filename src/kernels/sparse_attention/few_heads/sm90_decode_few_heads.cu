@@ -9,21 +9,22 @@
 //   warps 0 to 7    scores: warp w piece w % 4, half w / 4 of the dimensions; values: dimensions
 //                   64 w to 64 w + 63 of all 64 keys (warp 7 the rotated ones, always bf16)
 //
-//   time ->   | scores | halves <-> pair | maxima, weights | all eight | values | release ...
+//   time ->   | scores | halves <-> pair | maxima, P       | all eight | values | release ...
 //   loaders   | rows of the blocks after it, as stages become free ...
 //
 // fp8: codes become f16 by the converter, three instructions for four with the one that moves the
 // upper pair. Scales are powers of two: for scores they multiply the sums over 64 products, for
-// values the weights, in f16 relative to the largest scale so far. Keys with scales too far below
-// it (2^10) take bf16 weights and codes moved into bf16 instead. q is scaled by a power of two per
-// head, so that f16 holds it. nvfp4: bf16 by moves and one multiplication, scales included.
+// values the probabilities, in f16 relative to the largest scale so far. Keys with scales too far
+// below it (2^10) take bf16 probabilities and codes moved into bf16 instead. q is scaled by a power
+// of two per head, so that f16 holds it. nvfp4: bf16 by moves and one multiplication, scales
+// included.
 // 32 heads are two teams of eight warps with 16 heads each, which share the rows.
 //
-// Weights are relative to a reference that stays as long as no score is more than 2^8 above it; a
-// block whose scores are higher weighs twice, behind one more barrier.
+// Probabilities are relative to a running maximum that stays until a score is more than 2^8 above
+// it. A block with such scores computes them twice, behind one more barrier.
 //
-// Limits, fp8, a key and multiprocessor: 608 bytes, of HBM 34 clocks at 4.2 TB/s and 1.55 GHz;
-// some 22 issue slots of each scheduler at 8 heads; shared memory 20 clocks; products 4 to 5 clocks
+// Limits, fp8, per key and SM: 608 bytes, of HBM 34 cycles at 4.2 TB/s and 1.55 GHz;
+// some 22 issue slots of each scheduler at 8 heads; shared memory 20 cycles; products 4 to 5 cycles
 // a scheduler and 8 heads.
 // Measured (H200, whole calls with a schedule made before, dependent launches, cold rows, two
 // queries of 128 + 512 keys a sequence, fp8, us for 2 / 64 / 128 / 256 sequences): 8 heads 9.9 /
@@ -57,7 +58,7 @@ namespace {
 constexpr unsigned kAllLanes = 0xffffffffu;
 constexpr int kWarps = kFewHeadsConsumers;
 constexpr int kPlainBlocks = kKvPlainDims / 64;
-/// Growth of a score, as a power of 2, up to which the reference stays.
+/// Growth of a score, as a power of 2, up to which the running maximum stays.
 constexpr float kTolerated = 8.0f;
 /// fp8: scales may be 2^kHeadroom above o's unit, where weights times these stay below f16's 2^16,
 /// and 2^kDepth below it before f16 loses more of the weights than bf16 has.
@@ -212,7 +213,7 @@ struct Consumer {
     }
   }
   /// x: scores, in units of log2 from here on. Their maxima go to shared memory, and whether one is
-  /// far above its reference.
+  /// far above its running maximum.
   __device__ void find_maxima(tile::PerHead<Tiles>& x, bool exists) {
     bool grows = false;
 #pragma unroll
@@ -232,7 +233,8 @@ struct Consumer {
     grows = __any_sync(kAllLanes, grows);
     if (threadIdx.x % 32 == 0) fixed.grows[buffer][warp] = grows ? 1 : 0;
   }
-  /// References lie below the largest score: who asks for that pays for it, a lane a head.
+  /// Running maxima lie below the largest score. Calls that ask for max_logits pay for it, one lane
+  /// per head.
   __device__ void keep_largest() {
     const std::uint32_t head = threadIdx.x % 32;
     if (head >= Tiles * 8) return;
@@ -427,7 +429,7 @@ struct Consumer {
   }
 };
 
-/// Registers of a thread: nearly all of the multiprocessor's, most to those who multiply.
+/// Registers of a thread: nearly all of the SM's, most to the warps that multiply.
 constexpr int kLoaderRegisters = 32;
 template <int Heads>
 constexpr int kConsumerRegisters = few_heads_residents(Heads) == 1 ? 112 : 104;

@@ -30,7 +30,7 @@ inline constexpr int kFewHeadsWeightPitch = kSparseBlockKeys * 2 + 32;
 constexpr int few_heads_row_pitch(KvFormat format) {
   return format == KvFormat::kFp8 ? 608 : format == KvFormat::kNvfp4 ? 416 : 1056;
 }
-/// CTAs of a multiprocessor.
+/// CTAs of an SM.
 constexpr int few_heads_residents(int heads) {
   return heads > 16 ? 1 : 2;
 }

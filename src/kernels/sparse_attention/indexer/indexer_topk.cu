@@ -151,7 +151,7 @@ __device__ Found find_bin(Shared& shared, const Part& part, std::int32_t wanted)
     if (above < wanted && wanted <= above + inside) shared.found = {first + i, above, inside};
     above += inside;
   }
-  sync_row(part);  // nobody reads the histograms any more
+  sync_row(part);  // no thread reads the histograms any more
   return shared.found;
 }
 
@@ -227,7 +227,7 @@ __device__ std::uint32_t rank_candidates(Shared& shared, const Part& part, const
   shared.candidates[threadIdx.x] = mine;
   __syncthreads();
   if (mine != kNothing) {
-    // Equal ones in the order of their threads: one alone has the wanted place.
+    // Equal ones in the order of their threads: exactly one has that place.
     std::int32_t before = 0;
     for (std::int32_t i = 0; i < found.inside; ++i) {
       const std::uint32_t other = shared.candidates[i];
@@ -359,7 +359,7 @@ __device__ void write_selected(Shared& shared, const Output& out, const Part& pa
   }
 }
 
-// Rows with no more entries than are wanted.
+// Rows with no more entries than are selected.
 __device__ void write_all(const Output& out, std::int32_t length) {
   for (auto i = static_cast<std::int32_t>(threadIdx.x); i < out.params.topk; i += kThreads) {
     if (i < length) {

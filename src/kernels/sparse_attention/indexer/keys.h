@@ -187,7 +187,7 @@ struct KeyTiles {
       const uint4 there = ptx::ld_shared_v4_u32(
           tile(stage) + static_cast<std::uint32_t>((row + 8 * r) * kRowBytes + 16 * t));
       const std::uint32_t scales = ptx::ld_shared_u32(scale(stage, row + 8 * r));
-      // A box may end in rows that nobody has written: they do not decide whether it is exact.
+      // A box may end in rows that were never written: they do not decide whether it is exact.
       const bool is_key = scales != kNoKeyBits;
       const uint4 codes = make_uint4(is_key ? there.x : 0, is_key ? there.y : 0,
                                      is_key ? there.z : 0, is_key ? there.w : 0);

@@ -331,7 +331,7 @@ template <IndexFormat Format, int Heads>
 __device__ void load_unit(const IndexerShared& shared, const kernels::IndexerLogitsParams& params,
                           const kernels::IndexerUnit& unit, const kernels::IndexerSteps& steps) {
   const auto thread = static_cast<int>(threadIdx.x);
-  sync_consumers();  // nobody works on the last unit any more
+  sync_consumers();  // no warp works on the last unit any more
   if (thread < kernels::kIndexerUnitTokens) {
     shared.lengths[thread] = thread < unit.count ? params.lengths.of(unit.token + thread) : 0;
   }
@@ -424,7 +424,7 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
                            static_cast<std::uint32_t>(warpgroup * kStages * Tiles::kBytes),
                        Ring<kStages>(barriers[warpgroup])};
   RingPosition<kStages> at;
-  // Only queries come from the launch before this one, if the caller says so.
+  // Only queries come from the preceding launch, if the caller says so.
   if (!is_producer || params.is_behind_queries == 0) ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (is_producer) {

@@ -80,8 +80,8 @@ class SparseConsumer {
  private:
   /// Rows of a warp go through its own memory, 8 lines of 128 bytes at a time, so that each
   /// instruction writes four whole lines: straight from the fragments it would touch eight of them,
-  /// a cycle each, for half as many bytes. The memory is that of the weights, which nobody reads
-  /// any more when the last factors are there.
+  /// a cycle each, for half as many bytes. The memory is that of the probabilities, which are
+  /// not read any more when the last scales are there.
   __device__ std::uint8_t* staging(std::uint32_t warp) const {
     return shared_.p + warp * 2048 + Half * 1024;
   }

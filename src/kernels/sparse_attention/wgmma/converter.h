@@ -80,7 +80,7 @@ class SparseConverterBase {
 ///
 /// Not by loads to registers ahead of time: they need room in the first cache, of which 227 KB of
 /// shared memory leave 28, and ptxas has one scoreboard for all loads that are on their way from
-/// one round of a loop to the next, so that whoever needs the oldest waits for the youngest.
+/// one round of a loop to the next, so that a warp that needs the oldest waits for the youngest.
 template <KvFormat Format, int Half, int Ctas>
 class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
   using Base = SparseConverterBase<Format, Half, Ctas, 4>;
@@ -131,7 +131,7 @@ class SparseConverter : SparseConverterBase<Format, Half, Ctas, 4> {
     }
     ptx::cp_async_commit_group();
   }
-  /// The share that was copied to registers. Then nobody reads its bytes any more.
+  /// The share that was copied to registers. Then its bytes are not read any more.
   __device__ void take(Share& share, Scales& scales, SparseChunks& rope) const {
     ptx::cp_async_wait_group<0>();
     __syncwarp();

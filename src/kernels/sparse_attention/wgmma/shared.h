@@ -1,4 +1,4 @@
-// Shared memory of the sparse attention kernel with warpgroup MMAs, and who waits for whom.
+// Shared memory of the sparse attention kernel with warpgroup MMAs, and its barriers.
 #pragma once
 
 #include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"

@@ -7,8 +7,8 @@ namespace tilewright::kernels {
 
 /// Entries sparse_decode_wgmma_fp8, _nvfp4 and _bf16. Any number of heads: a CTA does 64 of them,
 /// so that a group of the contract is ceil(heads / 64) CTAs side by side (grid = groups * that);
-/// one group per multiprocessor, or as many CTAs, is meant. Entries sparse_decode_wgmma_pair_*, for
-/// 65 to 128 heads, want the two CTAs of a group to be a cluster.
+/// one group per SM, or as many CTAs, is intended. Entries sparse_decode_wgmma_pair_*, for 65 to
+/// 128 heads, require the two CTAs of a group to be a cluster.
 struct SparseWgmmaTile {
   static constexpr int kHeads = 64;
   static constexpr int kStages = 2;  ///< blocks of 64 keys as bf16 in shared memory

@@ -18,7 +18,7 @@ __device__ inline void place_e4m3(std::uint32_t (&pairs)[2], std::uint32_t codes
   pairs[1] = __byte_perm(low, high, 0x7362);
 }
 
-/// Largest ue8m0 byte whose factor, 2^(byte - 127 + 120), is a bf16.
+/// Largest ue8m0 byte whose scale, 2^(byte - 127 + 120), is a bf16.
 inline constexpr std::uint32_t kMaxPlacedScale = 134;
 
 /// Byte `index` of a word in both halves of another.

@@ -48,7 +48,7 @@ class AccessCell {
   /// ordered; `later` are the accesses that came after it.
   template <class Conflict>
   void add(const AccessRecord& now, Conflict&& conflict) {
-    // What was known before somebody else wrote comes anew: it may have seen what was written.
+    // What was known before another agent wrote comes anew: it may have seen what was written.
     for (std::uint32_t i = size_; i-- > 0;) {
       if (is_known(at(i), now)) return;
       if (at(i).kind != AccessKind::kRead && (at(i).bytes & now.bytes) != 0) break;

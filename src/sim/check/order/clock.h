@@ -7,7 +7,7 @@
 
 namespace tilewright::sim {
 
-/// A warp, or a stream of asynchronous work that somebody can wait for.
+/// A warp, or a stream of asynchronous work that can be waited for.
 using Agent = std::uint32_t;
 
 /// By agent the last moment of its own count that is known; 0 for agents never heard of.
@@ -72,7 +72,7 @@ class Clock {
 };
 
 /// What has happened; how much of it the async proxy sees as well, in shared and in global memory,
-/// because somebody fenced; how much because the thread that did it fenced (only told in strict);
+/// because a thread fenced; how much because the thread that did it fenced (only told in strict);
 /// how much of it a fence of gpu scope or wider has come after, so that a relaxed access may pass
 /// it on; how much of it copies may read as tensor maps, once they acquire it; what came before
 /// a cluster barrier that was arrived at .relaxed; what another CTA handed over by an mbarrier at a

@@ -32,7 +32,7 @@ class OpenCopies final : public Observer {
  private:
   using Copy = std::optional<Execution>;  ///< the first of a group, if it has any
 
-  /// Groups of a thread (bulk) or warp (cp.async) that nobody has waited for.
+  /// Groups of a thread (bulk) or warp (cp.async) that were not waited for.
   struct Groups {
     Copy open;                   ///< not committed yet
     std::deque<Copy> committed;  ///< the oldest first

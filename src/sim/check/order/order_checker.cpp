@@ -123,8 +123,8 @@ void OrderChecker::converge(const Warp& warp, WarpState& own, std::uint32_t lane
 }
 
 // Triton's pipelined matmuls feed wgmma by cp.async without a proxy fence, and are right on
-// hardware: what the manual demands there is left to strict. So is who fences: the manual says the
-// writer, and kernels that are right have one thread fence for all after the barrier.
+// hardware: what the manual demands there is left to strict. So is which thread fences: the manual
+// says the writer, and kernels that are right have one thread fence for all after the barrier.
 void OrderChecker::check_proxy(const Access& now, const AccessRecord& old,
                                std::uint64_t cell_address) {
   const Knowledge& known = *now.knows;

@@ -11,7 +11,7 @@
 // says: an acquire needs no fence, a strong read learns what the location was given; a fence may
 // stand before the barrier after which another thread makes the relaxed access; a proxy fence may
 // stand anywhere between write and use; an mbarrier hands reads from CTA to CTA at any scope. Lanes
-// of a warp are not told apart, but for strict, which asks whether one that arrives had met the
+// of a warp are not distinguished, but for strict, which asks whether one that arrives had met the
 // others. Why: docs/notes/2026-11-23-order-check.md.
 #pragma once
 
@@ -100,7 +100,7 @@ class OrderChecker final : public Observer {
   struct BulkGroups {
     Groups reads, writes;
   };
-  /// What copies may read as tensor maps since somebody acquired them.
+  /// What copies may read as tensor maps since a thread acquired them.
   struct AcquiredMap {
     Clock maps;
     Agent agent = 0;

@@ -37,7 +37,7 @@ void OrderChecker::pass_on(const WarpState& warp, MemoryOrder order, MemoryScope
   to.join_fenced(warp.now);
 }
 
-// A location passes on what was known when it was written, to all who may see it by the scope.
+// A location passes on what was known when it was written, to all that may see it by the scope.
 void OrderChecker::synchronize(Warp& warp, const WarpAccess& access, bool is_shared) {
   WarpState& own = state_of(warp);
   const std::uint64_t cta = (warp.cta->linear_index + 1) << 1;

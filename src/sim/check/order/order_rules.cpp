@@ -81,7 +81,7 @@ bool OrderChecker::is_handed_over_narrowly(const Access& now, const AccessRecord
 }
 
 /// A strong write whose value an ordered strong read has seen comes before what follows that read:
-/// a flag is reset by a plain store, a counter by the last who counts.
+/// a flag is reset by a plain store, a counter by the last thread that counts.
 bool OrderChecker::is_observed(const Access& now, const AccessRecord& old,
                                const LaterAccesses& later) const {
   if (old.scope == MemoryScope::kNone || old.kind == AccessKind::kRead || !is_plain(old)) {

@@ -133,7 +133,7 @@ void OperandChecker::read(Warp& warp, const AsyncRange& range, Tally& tally) {
   }
 }
 
-// Parts of a tile that nobody wants keep what was there before: a quarter must be wrong.
+// Unused parts of a tile keep what was there before: a quarter must be wrong.
 void OperandChecker::check(Warp& warp, const Insn& insn, const AsyncOperation& operation,
                            char operand) {
   Tally tally;

@@ -115,7 +115,7 @@ void TmemChecker::check_inside(const Units& units, const Record& now, Conflicts&
   }
 }
 
-// Rows that nobody has written belong to tiles that are half empty; the init check follows what
+// Rows that were never written belong to tiles that are half empty; the init check follows what
 // becomes of them. A row that is written in part, or a whole operand that is not, was forgotten.
 void TmemChecker::check_written(const Units& units, const Record& now, Conflicts& out) const {
   const bool is_pipe = now.by == By::kPipe;

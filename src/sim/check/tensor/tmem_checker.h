@@ -29,7 +29,7 @@ namespace tilewright::sim {
 
 class TmemChecker final : public Observer {
  public:
-  /// `order` is told of everything before this checker is.
+  /// `order` sees everything before this checker does.
   TmemChecker(Findings& findings, OrderChecker& order, bool is_strict)
       : findings_(findings), order_(order), is_strict_(is_strict) {}
 
@@ -92,7 +92,7 @@ class TmemChecker final : public Observer {
     const Insn* alloc = nullptr;
     const Warp* alloc_warp = nullptr;
     std::uint32_t last_alloc_columns = kTensorColumns;
-    std::vector<Record> freed;  ///< by column: who has given it back; empty until somebody has
+    std::vector<Record> freed;  ///< by column: the release of it; empty until there is one
   };
 
   enum class Hazard : std::uint8_t {
@@ -175,7 +175,7 @@ class TmemChecker final : public Observer {
   Record record_of(const Warp& warp, const Insn& insn, By by);
   bool is_done(const Warp& warp, const Record& old) const;
   bool is_issue_known(const Warp& warp, const Record& old) const;
-  /// Whether the warp may take a load for done that nobody has waited for.
+  /// Whether the warp may take a load for done that was not waited for.
   bool is_load_used(const Warp& warp, const Record& load) const;
 
   Units units_of(const Warp& warp, const TensorRegion& region);

@@ -230,7 +230,7 @@ std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& 
   if (region.element_bits < 8) return std::nullopt;  // two values in a byte are not told apart
   std::vector<Place> places;
   std::vector<Reading> readings;
-  // Rows that nobody stores to keep what an accumulator left there, and nobody wants their results.
+  // Rows without a store keep what an accumulator left there, and their results are not used.
   const bool has_stored = has_stored_cells(state, region);
   const auto read = [&](std::uint32_t lane) {
     read_lane(state, region, cta_group, lane, readings);

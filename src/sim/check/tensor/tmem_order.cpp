@@ -157,7 +157,7 @@ void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& un
   if (unit.load.by == By::kLoad) check_load(warp, now, unit.load, units, column, half, out);
 }
 
-/// As if the warp wrote all of the columns: whoever gets them next does.
+/// As if the warp wrote all of the columns: their next owner does.
 void TmemChecker::free_columns(Warp& warp, const Insn& insn, const TensorAllocEvent& event) {
   CtaState& state = state_of(*warp.cta);
   Record now = record_of(warp, insn, By::kStore);

@@ -81,7 +81,7 @@ void give_attribute(void* out, Attribute attribute, std::uint64_t address, const
   }
 }
 
-/// What cuPointerGetAttributes gives for an address that nobody knows.
+/// What cuPointerGetAttributes gives for an unknown address.
 void give_nothing(void* out, Attribute attribute) {
   switch (attribute) {
     case Attribute::kDeviceOrdinal:

@@ -38,7 +38,7 @@ namespace abi {
 
 namespace {
 
-/// Where a library is loaded when nobody says: the current context, else the first device's.
+/// Where a library is loaded by default: the current context, else the first device's.
 Context& some_context() {
   const auto& stack = context_stack();
   if (!stack.empty() && stack.back()->is_active) return *stack.back();

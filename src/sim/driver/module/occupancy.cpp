@@ -9,7 +9,7 @@ namespace tilewright::sim {
 
 namespace {
 
-/// Clusters stay within a group of multiprocessors (a GPC); their number per group differs from
+/// Clusters stay within a group of SMs (a GPC); their number per group differs from
 /// chip to chip as some are fused off. Taken as evenly spread. Devices made smaller have fewer.
 constexpr std::uint32_t kMostGroups = 8;
 constexpr std::uint32_t kSmsPerGroup = 18;

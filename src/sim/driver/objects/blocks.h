@@ -1,4 +1,4 @@
-// Memory that the driver gave out or was told of, by address: device, pinned, registered, managed.
+// Memory that the driver allocated or was given, by address: device, pinned, registered, managed.
 #pragma once
 
 #include "sim/driver/abi/abi.h"

@@ -43,7 +43,7 @@ struct Context {
   Device& device;
   const std::uint64_t id;
   bool is_primary = false;
-  std::atomic<bool> is_active = false;  ///< false: destroyed, or a primary one that nobody retains
+  std::atomic<bool> is_active = false;  ///< false: destroyed, or a primary one not retained
   unsigned flags = 0;
   abi::CUfunc_cache cache_config = abi::CUfunc_cache::kNone;
   abi::CUsharedconfig shared_config = abi::CUsharedconfig::kDefaultBankSize;

@@ -86,7 +86,7 @@ Step store_async(Warp& warp, const Insn& insn, std::uint32_t active) {
   return Step::kNext;
 }
 
-/// To global memory there is no mbarrier: nobody learns that it is done but by the usual order of
+/// To global memory there is no mbarrier: its end shows only by the usual order of
 /// memory, as of a store.
 void lower_global(Lowering& l, bool is_reduction) {
   need_target(l, 100, is_reduction ? "red.async to global memory" : "st.async to global memory");

@@ -219,7 +219,7 @@ bool is_uniform(const T* values) {
 }
 
 /// The lanes whose answers differ, as far as can be seen cheaply: one for all if all ask the same
-/// and nobody is to be told.
+/// and no observer is notified.
 std::uint32_t lanes_that_ask(Warp& warp, const Insn& insn, const WaitForm& form,
                              std::uint32_t active, const LaneAddresses& addresses) {
   if (warp.observer != nullptr || active != kAllLanes || !is_uniform(addresses.data())) {

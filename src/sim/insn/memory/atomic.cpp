@@ -32,7 +32,7 @@ T exchange(const AtomicForm& form, std::byte* place, T value, T swap, bool is_gl
   T old = __atomic_load_n(memory, __ATOMIC_RELAXED);
   while (true) {
     const T fresh = atomic_ops::apply(form.op, form.type, old, value, swap, is_global);
-    if (!is_global) {  // nobody but this host thread sees shared memory
+    if (!is_global) {  // only this host thread sees shared memory
       *memory = fresh;
       return old;
     }
@@ -153,7 +153,7 @@ ExecFn pick(Type type) {
   }
 }
 
-/// Whether the memory does not show in which order these ran; nobody looks at the old values.
+/// Whether the memory does not show in which order these ran; the old values are not read.
 bool commutes(const AtomicForm& form, bool has_result) {
   const bool is_extreme = form.op == AtomicOp::kMin || form.op == AtomicOp::kMax;
   const bool is_bitwise =

@@ -361,7 +361,7 @@ void lower_prmt(Lowering& l) {
   }
   l.finish_modifiers();
   const Row d = l.destination(0, type);
-  // The selectors are an operand for those who follow single bytes: the init check.
+  // The selectors are an operand for checks that follow single bytes: init.
   l.emit(run_shuffle, {d, l.source(1, type), l.source(2, type), l.source(3, type)}).extra =
       l.keep(make_shuffle(selectors));
 }

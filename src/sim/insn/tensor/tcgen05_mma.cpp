@@ -1,5 +1,5 @@
-// tcgen05.mma: one thread has the tensor cores of its multiprocessor, or of two, multiply matrices
-// in shared memory and Tensor Memory. Asynchronous; tcgen05.commit tells when it is done.
+// tcgen05.mma: one thread has the tensor cores of its SM, or of two, multiply matrices
+// in shared memory and Tensor Memory. Asynchronous; tcgen05.commit signals when it is done.
 #include "sim/insn/tensor/tcgen05_mma.h"
 
 #include "sim/compile/lowering.h"

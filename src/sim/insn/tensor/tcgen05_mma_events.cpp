@@ -1,4 +1,4 @@
-// What a tcgen05.mma reads and writes, for those who watch.
+// What a tcgen05.mma reads and writes, for observers.
 #include "sim/insn/tensor/tcgen05_mma.h"
 
 namespace tilewright::sim {

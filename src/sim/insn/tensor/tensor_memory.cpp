@@ -1,4 +1,4 @@
-// tcgen05.alloc, dealloc, relinquish_alloc_permit: who has which columns of Tensor Memory.
+// tcgen05.alloc, dealloc, relinquish_alloc_permit: which CTA has which columns of Tensor Memory.
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor/tensor_address.h"

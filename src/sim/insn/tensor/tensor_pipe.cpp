@@ -26,7 +26,7 @@ void run_oldest(Cta& cta) {
 
 namespace {
 
-/// Neighbouring CTAs of those that are resident are on neighbouring multiprocessors, and these get
+/// Neighbouring CTAs of those that are resident are on neighbouring SMs, and these get
 /// a second one when each has a first. nullptr for CTAs that run alone.
 std::shared_ptr<TensorColumns> columns_of(const Cta& cta) {
   const Cluster& cluster = *cta.cluster;

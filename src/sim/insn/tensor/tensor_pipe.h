@@ -18,13 +18,13 @@ TensorMemory& tensor_memory_of(Cta& cta);
 /// Errors   FaultError if the cluster has no such CTA, or it has ended
 Cta& peer_of(Warp& warp, std::uint32_t lanes);
 
-/// An operation of one thread: tells the observers, then does it or queues it.
+/// An operation of one thread: notifies the observers, then does it or queues it.
 ///     operation   what it touches, in Tensor Memory and in shared memory
 ///     apply       reads all operands and writes the results. It may throw FaultError
 void issue_tensor(Warp& warp, const Insn& insn, const TensorOperation& operation,
                   std::function<void()> apply);
 
-/// The same for a commit: after all that was issued before. Not told to anybody.
+/// The same for a commit: after all that was issued before. No observer sees it.
 void issue_after_tensor(Warp& warp, const Insn& insn, std::function<void()> apply);
 
 }  // namespace tilewright::sim
