@@ -78,7 +78,7 @@ Choice choose_variant(const device::DeviceInfo& device, BlockScaledPlan& plan) {
 
 std::vector<PlanNote> notes_of(const BlockScaledPlan& plan, double bound_us) {
   const BlockScaledWeightInfo& w = plan.weight;
-  const bool is_nvfp4 = w.format == WeightFormat::kNvfp4;
+  const bool is_nvfp4 = w.format == NumberFormat::kNvfp4;
   std::vector<PlanNote> notes = {
       {"linear",
        fmt::format("m {}, n {}, k {}, weight {} by {} activations, out {}", plan.problem.m, w.n,
