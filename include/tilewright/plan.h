@@ -16,7 +16,7 @@ struct Candidate {
   std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
   bool is_possible = false;
   bool is_automatic = false;  ///< possible, and "auto" may take it
-  double cost_us = 0;         ///< what the choice goes by; 0 if it is not possible
+  double cost_us = 0;         ///< what the choice goes by; infinity: never measured
 };
 
 /// One kernel launch.

@@ -1,5 +1,7 @@
 #include "cli/tool/plan_options.h"
 
+#include <cmath>
+
 namespace tilewright::cli {
 
 using nlohmann::json;
@@ -15,7 +17,7 @@ json plan_json(const Plan& plan, const PlanArgs& args, const Context& context) {
     candidates.push_back({{"name", c.name},
                           {"possible", c.is_possible},
                           {"automatic", c.is_automatic},
-                          {"cost_us", c.cost_us},
+                          {"cost_us", std::isfinite(c.cost_us) ? json(c.cost_us) : json()},
                           {"reason", c.reason}});
   for (const Launch& l : plan.launches)
     launches.push_back({{"step", l.step},
