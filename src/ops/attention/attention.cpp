@@ -106,11 +106,7 @@ void Attention::run(const AttentionArguments& arguments) const {
   const device::Stream stream = ops::lent_stream(device, arguments.stream);
   kernels::AttentionFp8Params params = state.numbers;
   ops::bind_attention(device, state.plan, state.kernel, arguments, params);
-  if (params.next_tile != nullptr) {
-    const device::CurrentContext current = device.make_current();
-    const auto address = reinterpret_cast<device::abi::CUdeviceptr>(params.next_tile);
-    device.check(device.cu().memset_d32_async(address, 0, 1, stream.handle()), "cuMemsetD32Async");
-  }
+  ops::clear_words(device, stream, params.next_tile, 1);
   const std::size_t params_bytes = state.kernel.fp8 == ops::AttentionFp8::kNone
                                        ? sizeof(kernels::AttentionParams)
                                        : sizeof params;

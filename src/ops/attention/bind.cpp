@@ -17,7 +17,6 @@ namespace {
 
 using kernels::AttentionParams;
 
-constexpr double kLog2e = 1.4426950408889634;
 constexpr std::uint32_t kSwizzledBoxColumns = 64;  // of 2 bytes: the span of the swizzle
 
 kernels::AttentionStrides to_kernel(const Strides& s) {
@@ -133,7 +132,6 @@ kernels::AttentionFp8Params attention_numbers(const AttentionPlan& plan,
                                               const AttentionKernel& kernel,
                                               const device::DeviceInfo& device) {
   const AttentionProblem& p = plan.problem;
-  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   kernels::AttentionFp8Params params = {};
   params.q_strides = to_kernel(p.q_strides);

@@ -4,57 +4,43 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
 
-#include <utility>
-
 namespace tilewright {
 
-struct AttentionPrepare::State {
-  Device handle;  // keeps the device open
-  AttentionPreparePlan plan;
-  std::vector<device::Kernel> entries;  // one a launch
-  kernels::K8PrepareParams numbers;     // without addresses
+struct AttentionPrepare::State : ops::LoadedPlan<AttentionPreparePlan> {
+  kernels::K8PrepareParams numbers = ops::attention_prepare_numbers(plan());  // without addresses
+
+  using LoadedPlan::LoadedPlan;
 };
 
 namespace {
 
 constexpr ops::ArgumentChecks kChecks("attention prepare");
 
-void clear(const device::Device& device, const device::Stream& stream, const void* address,
-           std::size_t words) {
-  if (words == 0 || address == nullptr) return;
-  const device::CurrentContext current = device.make_current();
-  const auto at = reinterpret_cast<device::abi::CUdeviceptr>(address);
-  device.check(device.cu().memset_d32_async(at, 0, words, stream.handle()), "cuMemsetD32Async");
-}
-
 }  // namespace
 
-AttentionPrepare::AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem) {
-  AttentionPreparePlan plan = ops::make_attention_prepare_plan(device.internal().info(), problem);
-  auto entries = ops::load_entries(device.internal(), plan.launches);
-  const auto numbers = ops::attention_prepare_numbers(plan);
-  state_ = std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
-}
+AttentionPrepare::AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem)
+    : state_(std::make_unique<State>(
+          device, ops::make_attention_prepare_plan(device.internal().info(), problem))) {}
 
 AttentionPrepare::~AttentionPrepare() = default;
 AttentionPrepare::AttentionPrepare(AttentionPrepare&&) noexcept = default;
 AttentionPrepare& AttentionPrepare::operator=(AttentionPrepare&&) noexcept = default;
 
 const AttentionPreparePlan& AttentionPrepare::plan() const noexcept {
-  return state_->plan;
+  return state_->plan();
 }
 
 void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
   const State& state = *state_;
   if (state.entries.empty()) return;
   kernels::K8PrepareParams params = state.numbers;
-  ops::bind_attention_prepare(state.plan, a, params);
-  const device::Device& device = state.handle.internal();
-  const device::Stream stream = ops::lent_stream(device, a.stream);
-  clear(device, stream, a.workspace, state.plan.workspace_bytes / 4);
-  clear(device, stream, a.v_descale_max, state.plan.num_v_descale_max);
+  ops::bind_attention_prepare(state.plan(), a, params);
+  const device::Device& device = state.device();
+  const device::Stream stream = state.stream(a.stream);
+  ops::clear_words(device, stream, a.workspace, state.plan().workspace_bytes / 4);
+  ops::clear_words(device, stream, a.v_descale_max, state.plan().num_v_descale_max);
   for (std::size_t i = 0; i < state.entries.size(); ++i) {
-    const Launch& launch = state.plan.launches[i];
+    const Launch& launch = state.plan().launches[i];
     state.entries[i].launch(i > 0 ? ops::dependent_launch(launch) : ops::plain_launch(launch),
                             params, stream);
   }

@@ -84,7 +84,6 @@ std::int64_t num_tiles(const AttentionPrepareProblem& p, std::int64_t rows, bool
 }
 
 kernels::K8Operand operand_numbers(const AttentionPrepareProblem& p, bool is_query, bool is_value) {
-  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
   const auto strides = [](const Strides& s) {
     return kernels::AttentionStrides{s.batch, s.row, s.head};
   };

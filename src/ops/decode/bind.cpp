@@ -14,12 +14,6 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr double kLog2e = 1.4426950408889634;
-
-std::int32_t narrow(std::int64_t x) {
-  return static_cast<std::int32_t>(x);
-}
-
 kernels::DecodeStrides to_kernel(const Strides& s) {
   return {s.batch, s.row, s.head};
 }

@@ -22,10 +22,6 @@ namespace {
 using device::Kernel;
 using device::Stream;
 
-std::int32_t narrow(std::int64_t x) {
-  return static_cast<std::int32_t>(x);
-}
-
 template <class T>
 const T* address_of(const device::Buffer& buffer) {
   return buffer.size_bytes() == 0 ? nullptr : reinterpret_cast<const T*>(buffer.address());

@@ -16,6 +16,11 @@ namespace tilewright::ops {
 /// Of rows that are read in vectors, and of single words. A workspace has kWorkspaceAlignment.
 inline constexpr std::size_t kRowAlignment = 16, kWordAlignment = 4;
 
+/// A checked number as kernels have it.
+constexpr std::int32_t narrow(std::int64_t x) {
+  return static_cast<std::int32_t>(x);
+}
+
 /// The checks of one operator, by the name that its messages begin with.
 class ArgumentChecks {
  public:

@@ -10,6 +10,8 @@
 
 namespace tilewright::ops {
 
+inline constexpr double kLog2e = 1.4426950408889634;
+
 /// Whether fp32 holds x as a normal number.
 inline bool is_normal_float(double x) {
   const double magnitude = std::fabs(x);
@@ -28,7 +30,6 @@ inline constexpr double kMaxSoftcap = 4096;
 /// what no scale stands for.
 inline std::string score_factors_fault(std::optional<double> scale, const char* default_scale,
                                        double softcap) {
-  constexpr double kLog2e = 1.4426950408889634;
   if (scale && !(std::isfinite(*scale) && *scale > 0))
     return fmt::format("scale = {}; expected a finite number > 0, or none for {}", *scale,
                        default_scale);

@@ -25,6 +25,14 @@ device::Stream lent_stream(const device::Device& device, void* stream) {
   return device::Stream::lent(device, reinterpret_cast<device::abi::CUstream>(stream));
 }
 
+void clear_words(const device::Device& device, const device::Stream& stream, const void* address,
+                 std::size_t words) {
+  if (words == 0 || address == nullptr) return;
+  const device::CurrentContext current = device.make_current();
+  const auto at = reinterpret_cast<device::abi::CUdeviceptr>(address);
+  device.check(device.cu().memset_d32_async(at, 0, words, stream.handle()), "cuMemsetD32Async");
+}
+
 std::vector<device::Kernel> load_entries(const device::Device& device,
                                          const std::vector<Launch>& launches) {
   std::vector<device::Kernel> entries;

@@ -20,6 +20,10 @@ namespace tilewright::ops {
 /// A cudaStream_t of the caller, null for the default stream.
 device::Stream lent_stream(const device::Device& device, void* stream);
 
+/// Enqueues zeros; nothing if there are none.
+void clear_words(const device::Device& device, const device::Stream& stream, const void* address,
+                 std::size_t words);
+
 /// The kernels of a plan's launches, allowed the shared memory that they are planned with.
 std::vector<device::Kernel> load_entries(const device::Device& device,
                                          const std::vector<Launch>& launches);

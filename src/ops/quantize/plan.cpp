@@ -222,7 +222,6 @@ QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const Quantize
 QuantizeParams quantize_numbers(const QuantizePlan& plan) {
   const QuantizeProblem& p = plan.problem;
   const BlockFormat format = quantize_format(p);
-  const auto narrow = [](std::int64_t x) { return static_cast<std::int32_t>(x); };
   QuantizeParams params = {};
   params.in_stride = p.row_stride;
   params.code_stride_bytes = plan.code_row_bytes;

@@ -4,39 +4,32 @@
 #include "ops/operator/operator.h"
 #include "ops/quantize/plan.h"
 
-#include <utility>
-
 namespace tilewright {
 
-struct Quantize::State {
-  Device handle;  // keeps the device open
-  QuantizePlan plan;
-  std::vector<device::Kernel> entries;  // one a launch
-  kernels::QuantizeParams numbers;      // without addresses
+struct Quantize::State : ops::LoadedPlan<QuantizePlan> {
+  kernels::QuantizeParams numbers = ops::quantize_numbers(plan());  // without addresses
+
+  using LoadedPlan::LoadedPlan;
 };
 
-Quantize::Quantize(const Device& device, const QuantizeProblem& problem) {
-  QuantizePlan plan = ops::make_quantize_plan(device.internal().info(), problem);
-  auto entries = ops::load_entries(device.internal(), plan.launches);
-  const kernels::QuantizeParams numbers = ops::quantize_numbers(plan);
-  state_ = std::make_unique<State>(State{device, std::move(plan), std::move(entries), numbers});
-}
+Quantize::Quantize(const Device& device, const QuantizeProblem& problem)
+    : state_(std::make_unique<State>(device,
+                                     ops::make_quantize_plan(device.internal().info(), problem))) {}
 
 Quantize::~Quantize() = default;
 Quantize::Quantize(Quantize&&) noexcept = default;
 Quantize& Quantize::operator=(Quantize&&) noexcept = default;
 
 const QuantizePlan& Quantize::plan() const noexcept {
-  return state_->plan;
+  return state_->plan();
 }
 
 void Quantize::run(const QuantizeArguments& a) const {
   const State& state = *state_;
-  const QuantizePlan& plan = state.plan;
+  const QuantizePlan& plan = state.plan();
   ops::check_quantize_arguments(plan, a);
   if (state.entries.empty()) return;
-  const device::Device& device = state.handle.internal();
-  const auto stream = ops::lent_stream(device, a.stream);
+  const device::Stream stream = state.stream(a.stream);
   constexpr std::uintptr_t kVectorBytes = 16;
   const auto row_bytes =
       static_cast<std::uintptr_t>(plan.problem.row_stride * bits_per_elem(plan.problem.dtype) / 8);

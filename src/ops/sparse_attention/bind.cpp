@@ -10,12 +10,6 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr double kLog2e = 1.4426950408889634;
-
-std::int32_t narrow(std::int64_t x) {
-  return static_cast<std::int32_t>(x);
-}
-
 constexpr ArgumentChecks kChecks("sparse attention");
 
 void check_list(const std::string& name, const SparseList& list, const SparseListArguments& a) {
