@@ -28,6 +28,11 @@ constexpr int swizzle_span_bytes(SmemSwizzle swizzle) {
   }
 }
 
+/// The swizzle whose pattern repeats after that many bytes, 32 to 128.
+constexpr SmemSwizzle swizzle_of_span(int bytes) {
+  return bytes == 128 ? SmemSwizzle::k128B : bytes == 64 ? SmemSwizzle::k64B : SmemSwizzle::k32B;
+}
+
 /// A byte address with its swizzle applied: bits of the 128 B line number are XORed into the number
 /// of the 16 B (or 32 B) chunk.
 constexpr std::uint32_t swizzle_address(SmemSwizzle swizzle, std::uint32_t address) {

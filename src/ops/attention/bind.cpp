@@ -5,6 +5,7 @@
 #include "ops/attention/plan.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/box_map.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,12 +45,6 @@ struct MapRequest {
   std::uint32_t box_elems = 0;
 };
 
-// The swizzle over that many bytes.
-device::TensorMapSwizzle swizzle_of(std::uint32_t bytes) {
-  using Swizzle = device::TensorMapSwizzle;
-  return bytes == 128 ? Swizzle::k128B : bytes == 64 ? Swizzle::k64B : Swizzle::k32B;
-}
-
 device::TensorMapType map_type(DType dtype) {
   if (dtype == DType::kF8_E4M3) return device::TensorMapType::kUint8;
   return dtype == DType::kF16 ? device::TensorMapType::kFloat16 : device::TensorMapType::kBfloat16;
@@ -65,7 +60,11 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
     return elem_bytes * static_cast<std::uint64_t>(elems);
   };
   const Strides& s = request.strides;
-  const bool is_swizzled = kind == AttentionMaps::kSwizzled;
+  const auto box_bytes = static_cast<int>(request.box_elems * elem_bytes);
+  arch::SmemBox box = {.rows = static_cast<int>(request.box_rows),
+                       .row_bytes = box_bytes,
+                       .swizzle = arch::swizzle_of_span(box_bytes)};
+  if (kind != AttentionMaps::kSwizzled) box.swizzle = arch::SmemSwizzle::kNone;
   device::TensorMapSpec spec = {
       .name = request.name,
       .type = map_type(request.dtype),
@@ -73,15 +72,13 @@ void encode_map(const device::Device& device, const AttentionProblem& p, Attenti
       .dims = {positive(request.row_elems), positive(request.rows), positive(request.heads),
                positive(p.is_packed ? 1 : p.batch)},
       .strides_bytes = {bytes(s.row), bytes(s.head), bytes(s.batch)},
-      .box = {request.box_elems, request.box_rows, 1, 1},
-      .swizzle = is_swizzled ? swizzle_of(request.box_elems * elem_bytes)
-                             : device::TensorMapSwizzle::kNone,
+      .box = {map_columns(box, elem_bytes), map_rows(box), 1, 1},
+      .swizzle = map_swizzle(box),
       .l2_promotion = device::TensorMapL2Promotion::k256B};
   if (request.has_groups) {
     std::swap(spec.dims[1], spec.dims[2]);
     std::swap(spec.strides_bytes[0], spec.strides_bytes[1]);
-    spec.box = {request.box_elems, static_cast<std::uint32_t>(p.heads / p.kv_heads),
-                request.box_rows, 1};
+    spec.box = {spec.box[0], static_cast<std::uint32_t>(p.heads / p.kv_heads), spec.box[1], 1};
   }
   const device::abi::CUtensorMap encoded = device::encode_tensor_map(device, spec);
   static_assert(sizeof encoded == sizeof map);

@@ -5,6 +5,7 @@
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/box_map.h"
 #include "ops/operator/operator.h"
 
 #include <bit>
@@ -53,15 +54,17 @@ struct DecodeParamsMaker {
     const kernels::DecodeCache c = cache();
     const std::int64_t row_bytes = p.head_dim * decode_kv_elem_bytes(p);
     const int box_bytes = kernels::decode_box_bytes(static_cast<int>(row_bytes));
+    const arch::SmemBox box = {.rows = kernels::kDecodePieceKeys,
+                               .row_bytes = static_cast<int>(row_bytes),
+                               .swizzle = arch::swizzle_of_span(box_bytes)};
     const auto size = [](auto x) { return static_cast<std::uint64_t>(x); };
     const device::abi::CUtensorMap encoded = device::encode_tensor_map(
         device, {.name = name,
                  .address = reinterpret_cast<device::abi::CUdeviceptr>(at),
                  .dims = {size(row_bytes), size(c.page_size), size(p.kv_heads), size(c.num_pages)},
                  .strides_bytes = {size(c.row_stride), size(c.head_stride), size(c.page_stride)},
-                 .box = {static_cast<std::uint32_t>(box_bytes), kernels::kDecodePieceKeys, 1, 1},
-                 .swizzle = box_bytes == 128 ? device::TensorMapSwizzle::k128B
-                                             : device::TensorMapSwizzle::k64B,
+                 .box = {map_columns(box, 1), map_rows(box), 1, 1},
+                 .swizzle = map_swizzle(box),
                  .l2_promotion = device::TensorMapL2Promotion::k128B});
     static_assert(sizeof(encoded) == sizeof(map));
     std::memcpy(map, &encoded, sizeof(map));

@@ -1,6 +1,7 @@
 #include "ops/linear/wide_bind.h"
 
 #include "device/tensor_map.h"
+#include "ops/operator/box_map.h"
 
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@ namespace tilewright::ops {
 namespace {
 
 device::abi::CUtensorMap encode(const device::Device& device, const WideRows& x) {
+  const arch::SmemBox box = {.rows = x.box_rows, .row_bytes = 128};
   return device::encode_tensor_map(
       device,
       {.name = x.name,
@@ -17,9 +19,8 @@ device::abi::CUtensorMap encode(const device::Device& device, const WideRows& x)
        .address = reinterpret_cast<device::abi::CUdeviceptr>(x.address),
        .dims = {static_cast<std::uint64_t>(x.columns), static_cast<std::uint64_t>(x.rows)},
        .strides_bytes = {static_cast<std::uint64_t>(x.stride_bytes)},
-       .box = {static_cast<std::uint32_t>(128 / x.elem_bytes),
-               static_cast<std::uint32_t>(x.box_rows)},
-       .swizzle = device::TensorMapSwizzle::k128B,
+       .box = {map_columns(box, static_cast<std::uint32_t>(x.elem_bytes)), map_rows(box)},
+       .swizzle = map_swizzle(box),
        .l2_promotion = device::TensorMapL2Promotion::k256B});
 }
 

@@ -15,11 +15,7 @@
 
 namespace tilewright::tile {
 
-constexpr arch::SmemSwizzle swizzle_of_span(int bytes) {
-  return bytes == 128  ? arch::SmemSwizzle::k128B
-         : bytes == 64 ? arch::SmemSwizzle::k64B
-                       : arch::SmemSwizzle::k32B;
-}
+using arch::swizzle_of_span;
 
 /// Rows of a span: one box of a tile.
 template <int Rows, int Span>
