@@ -115,10 +115,10 @@ TEST(Refusals, AreReadableAtCompileTime) {
 constexpr const char* kAdvice =
     "layouts_must_be_constants_in_device_code__pass_run_time_coordinates_to_offset_in";
 constexpr const char* kMma =
-    "constexpr TiledMma mma{arch::make_wgmma_rs(64, 16)};"
-    "constexpr Layout tile = make_layout(make_shape(64, 64));"
-    "constexpr Layout identity = make_identity_layout(make_shape(64, 64));"
-    "constexpr Layout places = partition_C(mma, identity);";
+    "[[maybe_unused]] constexpr TiledMma mma{arch::make_wgmma_rs(64, 16)};\n"
+    "[[maybe_unused]] constexpr Layout tile = make_layout(make_shape(64, 64));\n"
+    "[[maybe_unused]] constexpr Layout identity = make_identity_layout(make_shape(64, 64));\n"
+    "[[maybe_unused]] constexpr Layout places = partition_C(mma, identity);\n";
 
 struct DeviceSnippet {
   const char* body;
@@ -141,8 +141,8 @@ const DeviceSnippet kDeviceSnippets[] = {
 
 std::string device_source(const DeviceSnippet& snippet, const char* signature) {
   return std::string("#include \"arch/fragments/wgmma.h\"\n#include \"layout/constant.h\"\n") +
-         "#include \"layout/fragment_views.h\"\nusing namespace tilewright;\n" + kMma + "\n" +
-         signature + " {\n" + snippet.body + "\n}\n";
+         "#include \"layout/fragment_views.h\"\nusing namespace tilewright;\n" + signature +
+         " {\n" + kMma + snippet.body + "\n}\n";
 }
 
 void expect_refusal(const DeviceSnippet& snippet, const Compilation& result) {

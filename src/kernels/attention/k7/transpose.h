@@ -7,7 +7,7 @@
 // stmatrix writes them back, four threads 16 bytes of a row.
 #pragma once
 
-#include "arch/fragments/smem_tiles.h"
+#include "arch/smem_descriptor.h"
 #include "kernels/attention/k7/mma.h"
 #include "ptx/byte_permute.h"
 #include "ptx/matrix_copy.h"
