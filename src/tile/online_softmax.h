@@ -7,6 +7,8 @@
 
 #include "arch/register_index.h"
 #include "ptx/math.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 
@@ -16,15 +18,6 @@ namespace tilewright::tile {
 /// off by 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
 __device__ inline float tanh_of_half(float x) {
   return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + ptx::ex2_approx_ftz_f32(x));
-}
-
-__device__ inline float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ inline float quad_sum(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
 /// The largest of a thread's scores in row h, over four partial maxima: one chain of them all
@@ -42,10 +35,6 @@ __device__ float row_maximum(const float (&s)[Count], int h) {
   }
   return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
 }
-
-/// Growth of a maximum, as a power of 2, up to which raise_reference leaves it alone. Weights are
-/// then at most 2^8, sums of 2^20 of them well inside fp32 (and each inside fp16).
-inline constexpr float kToleratedGrowth = 8.0f;
 
 /// Running maximum (of unscaled scores; see raise_reference) and sum of a thread's two rows. The
 /// sum is the thread's own columns' only; the quad adds up once, at the end.
@@ -80,7 +69,7 @@ struct OnlineSoftmax {
     for (int h = 0; h < 2; ++h) {
       const float top = quad_max(row_maximum(s, h));
       const float growth = (top - max[h]) * scale;  // not a number if both are -inf: no growth
-      has_grown[h] = growth > kToleratedGrowth;
+      has_grown[h] = growth > kRescaleAbove;
       correction[h] = has_grown[h] ? ptx::ex2_approx_ftz_f32(-growth) : 1.0f;
       if (has_grown[h]) max[h] = top;
       base[h] = MayBeEmpty && max[h] == -INFINITY ? 0.0f : max[h] * scale;

@@ -16,7 +16,8 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kBoxColumns = 64;  ///< of 16 bits: one span of the 128-byte swizzle
+inline constexpr int kWarpgroupRows = 64;  ///< of a product
+inline constexpr int kBoxColumns = 64;     ///< of 16 bits: one span of the 128-byte swizzle
 
 /// d += a b of one instruction; a is a K-major descriptor or a fragment in registers, b a
 /// descriptor of major B.

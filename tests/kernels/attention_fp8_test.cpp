@@ -39,6 +39,13 @@ const AttentionProblem kProblems[] = {
      .kv_len = 150,
      .is_causal = true,
      .sink = {0.5f, kInfinity, -kInfinity, 20}},
+    // The first 20 rows see no key: nothing but the sink.
+    {.heads = 4,
+     .kv_heads = 1,
+     .q_len = 50,
+     .kv_len = 30,
+     .is_causal = true,
+     .sink = {0.5f, kInfinity, -kInfinity, 20}},
     {.heads = 2, .is_causal = true, .q_lens = {5, 0, 130, 1, 17}, .kv_lens = {9, 3, 200, 1, 10}},
     {.q_lens = {70, 3}, .kv_lens = {0, 150}, .window_left = 40},
 };

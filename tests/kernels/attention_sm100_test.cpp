@@ -6,6 +6,8 @@
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "tests/kernels/attention_sm100_check.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 
 namespace tilewright::kernels {
@@ -218,6 +220,16 @@ TEST_P(Sm100StageC, PackedSequencesWindowsAndSinks) {
       kStageC,
       {.heads = 3, .q_len = 20, .kv_len = 140, .head_dim = 64, .sink = {1.5f, -3.0f, 40.0f}},
       kFp16);
+  // The first 20 rows see no key: nothing but the sink.
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  check_attention(kStageC,
+                  {.heads = 4,
+                   .q_len = 60,
+                   .kv_len = 40,
+                   .head_dim = 64,
+                   .is_causal = true,
+                   .sink = {0.5f, kInfinity, -kInfinity, 40.0f}},
+                  kBf16);
 }
 
 // Scores that grow by much and by little from tile to tile: both ways of the rescaling.

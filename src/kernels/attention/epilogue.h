@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/loader.h"
 #include "kernels/attention/mask.h"
 #include "ptx/address.h"
 #include "ptx/bulk_tensor_copy.h"
@@ -10,6 +9,8 @@
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 #include "tile/online_softmax.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 #include "tile/warpgroup_mma.h"
 
 #include <cstdint>
@@ -21,25 +22,15 @@ struct RowResult {
   float factor[2], lse[2];
 };
 
-/// `scale` as in OnlineSoftmax::update. The sink is one more key whose value is 0; it may be larger
-/// than all scores, so the sums are taken relative to the larger of both.
+/// `scale` as in OnlineSoftmax::update.
 __device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale,
                                         const float* sink) {
-  constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   RowResult result;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const float sum = quad_sum(softmax.sum[h]);
-    const bool is_empty = softmax.max[h] == -INFINITY;
-    const float top = softmax.max[h] * scale;
-    result.lse[h] = is_empty ? -INFINITY : fmaf(top, kLn2, logf(sum));
-    float factor = is_empty ? 0.0f : 1.0f / sum;
-    if (sink != nullptr && !is_empty) {
-      const float sink_log2 = *sink * kLog2e, larger = fmaxf(top, sink_log2);
-      const float share = exp2f(top - larger);
-      factor = larger == INFINITY ? 0.0f : share / fmaf(sum, share, exp2f(sink_log2 - larger));
-    }
-    result.factor[h] = factor;
+    const RowEnd end(softmax.max[h], scale, quad_sum(softmax.sum[h]), sink);
+    result.factor[h] = end.factor;
+    result.lse[h] = end.lse;
   }
   return result;
 }
@@ -113,8 +104,8 @@ __device__ void store_rows(const kernels::AttentionParams& params,
 }
 
 /// Rows of a warpgroup to shared memory, as boxes of 64 columns, and out by tensor copies, which
-/// its first thread starts as one group and does not wait for. `staging` is memory of the warpgroup
-/// that nobody else uses; `barrier` a named barrier of its own.
+/// its first thread starts as one group and does not wait for. `staging` is memory and `barrier` a
+/// named barrier of this warpgroup alone.
 template <class Element, int Columns>
 __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t* staging,
                             const float (&o)[Columns / 2], const RowResult& rows,

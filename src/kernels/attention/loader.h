@@ -13,8 +13,6 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kWarpgroupRows = 64;
-
 /// Shared memory of such a kernel. Queries have a ring per consumer warpgroup, keys and values one
 /// each: what a warpgroup has used up can be filled again whatever the others do. C, the kernel's
 /// Config: Element, kHeadDim, kKeys of a step, kConsumers, kQStages, kKvStages.

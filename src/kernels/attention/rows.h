@@ -3,6 +3,7 @@
 
 #include "kernels/attention/attention.h"
 #include "tile/element.h"
+#include "tile/row_end.h"
 
 #include <cstdint>
 
@@ -47,11 +48,10 @@ __device__ float multiply_chunk(const float (&a)[kChunkElems], const uint4& b, f
 /// lse of a query, if it is wanted: `max` of its scores in units of log2, `sum` relative to it.
 __device__ inline void store_row_lse(const kernels::AttentionParams& params, float max, float sum,
                                      std::int32_t batch, std::int32_t head, std::int32_t query) {
-  constexpr float kLn2 = 0.6931471805599453f;
   if (params.lse == nullptr) return;
   float* const head_lse =
       params.lse + batch * params.lse_batch_stride + head * params.lse_head_stride;
-  head_lse[query] = max == -INFINITY ? -INFINITY : fmaf(max, kLn2, logf(sum));
+  head_lse[query] = max == -INFINITY ? -INFINITY : natural_lse(max, sum);
 }
 
 }  // namespace tilewright::tile

@@ -4,15 +4,11 @@
 
 #include "kernels/attention/mask.h"
 #include "ptx/math.h"
+#include "tile/row_end.h"
 
 #include <cstdint>
 
 namespace tilewright::tile {
-
-/// Powers are relative to the largest score of some earlier tile as long as the row's maximum has
-/// not grown by more than this (log2): they stay below 2^8, which costs no precision, and earlier
-/// results stay as they are.
-inline constexpr float kRescaleAbove = 8.0f;
 
 /// 2^x by fused multiply-adds, for x <= 8, off by at most 8.9e-5: the multiply-add units do 128 a
 /// clock, the special-function units 16. The integer part of x goes straight into the exponent:
@@ -90,26 +86,5 @@ struct RowSoftmax {
     sum += (part[0] + part[1]) + (part[2] + part[3]);
   }
 };
-
-/// What the result of a row is multiplied with, and its lse (natural logarithm, sink excluded).
-struct FinishedRow {
-  float factor, lse;
-};
-
-/// The sink is one more key whose value is 0; it may be larger than all scores, so the sum is taken
-/// relative to the larger of both.
-__device__ inline FinishedRow finish_row(const RowSoftmax& row, float scale, const float* sink) {
-  constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
-  if (row.reference == -INFINITY) return {0.0f, -INFINITY};
-  const float top = row.reference * scale;
-  FinishedRow out = {1.0f / row.sum, fmaf(top, kLn2, logf(row.sum))};
-  if (sink != nullptr) {
-    const float sink_log2 = *sink * kLog2e, larger = fmaxf(top, sink_log2);
-    const float share = exp2f(top - larger);
-    out.factor =
-        larger == INFINITY ? 0.0f : share / fmaf(row.sum, share, exp2f(sink_log2 - larger));
-  }
-  return out;
-}
 
 }  // namespace tilewright::tile

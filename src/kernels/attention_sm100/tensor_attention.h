@@ -11,6 +11,7 @@
 #include "kernels/attention_sm100/tensor_mma.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "tile/ring.h"
+#include "tile/row_end.h"
 #include "tile/tensor_memory.h"
 
 #include <cstdint>
@@ -292,7 +293,7 @@ __device__ float finish_group_row(const kernels::AttentionParams& params, const 
   if (row >= rows.rows()) return 0.0f;
   const std::int32_t head = rows.head(row);
   const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
-  const FinishedRow finished = finish_row(softmax, params.scale_log2, sink);
+  const RowEnd finished(softmax.reference, params.scale_log2, softmax.sum, sink);
   if (params.lse != nullptr && rows.value_begin == 0 && threadIdx.x % kRowThreads < Rows) {
     params.lse[rows.stored_batch(params) * params.lse_batch_stride + head * params.lse_head_stride +
                rows.sequence.q_begin + rows.query(row)] = finished.lse;

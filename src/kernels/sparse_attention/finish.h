@@ -4,15 +4,13 @@
 #include "kernels/sparse_attention/decode.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/math.h"
+#include "tile/row_end.h"
 
 #include <cstdint>
 
 #include <math.h>
 
 namespace tilewright::tile {
-
-inline constexpr float kLog2E = 1.4426950408889634f;
-inline constexpr float kLn2 = 0.6931471805599453f;
 
 /// What a head has summed: `max` of the scores in units of log2 (scale_log2 included), -inf if no
 /// row was valid, and the sum of 2^(score - max).
@@ -38,7 +36,7 @@ __device__ inline void store_sparse_row_sum(const kernels::SparseDecodeParams& p
     return;
   }
   const std::int64_t at = query.offset(params.lse_strides, head);
-  const float lse = fmaf(row.max, kLn2, logf(row.sum));
+  const float lse = natural_lse(row.max, row.sum);
   if (params.lse != nullptr) params.lse[at] = row.max == -INFINITY ? INFINITY : lse;
   if (params.max_logits != nullptr) params.max_logits[at] = row.max * kLn2;
 }

@@ -1,7 +1,7 @@
 // Contract of flash decode: a few queries a sequence against a long cache of keys and values.
 #pragma once
 
-#include "formats/kv_page.h"
+#include "base/fast_divisor.h"
 
 #include <cstdint>
 

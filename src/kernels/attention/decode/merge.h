@@ -11,6 +11,8 @@
 #include "kernels/attention/decode/parts.h"
 #include "ptx/address.h"
 #include "ptx/cluster.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 
@@ -252,7 +254,7 @@ struct DecodeMerger {
                             const DecodeRow& row, int block, int h, float reference,
                             float sum) const {
     const kernels::DecodeParams& p = c.p;
-    const DecodeResult result(reference, sum, p.sink == nullptr ? nullptr : p.sink + row.head);
+    const RowEnd result(reference, NoScale(), sum, p.sink == nullptr ? nullptr : p.sink + row.head);
     const float factor =
         result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
     auto* const to =

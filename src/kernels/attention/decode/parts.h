@@ -12,6 +12,7 @@
 #include "ptx/atomic.h"
 #include "ptx/math.h"
 #include "tile/element.h"
+#include "tile/row_end.h"
 
 #include <cstdint>
 
@@ -86,7 +87,8 @@ struct DecodeSum {
   /// As a result: dimensions `dim` and up.
   __device__ void store(const kernels::DecodeParams& p, const DecodeSegment& segment,
                         const DecodeRow& row, std::uint32_t dim) const {
-    const DecodeResult result(reference, total, p.sink == nullptr ? nullptr : p.sink + row.head);
+    const RowEnd result(reference, NoScale(), total,
+                        p.sink == nullptr ? nullptr : p.sink + row.head);
     const float factor =
         result.factor * decode_value_descale(p, segment.batch_idx, segment.kv_head);
     const float a = x[0] * factor, b = x[1] * factor, c = x[2] * factor, d = x[3] * factor;

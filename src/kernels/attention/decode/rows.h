@@ -44,25 +44,4 @@ __device__ inline float decode_value_descale(const kernels::DecodeParams& p, std
   return p.descale.v[batch_idx * p.descale.batch + kv_head * p.descale.head];
 }
 
-/// A finished row: what sum_j 2^(score - reference) v_j is multiplied with, and its lse.
-struct DecodeResult {
-  float factor, lse;
-
-  /// `reference` in units of log2, -inf if no key was seen; `sum` relative to it. The sink is one
-  /// more key whose value is 0; it may be far above all scores.
-  __device__ DecodeResult(float reference, float sum, const float* sink) {
-    constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
-    factor = 0.0f, lse = -INFINITY;
-    if (reference == -INFINITY) return;
-    lse = fmaf(reference, kLn2, logf(sum));
-    float of_sink = 0.0f, share = 1.0f;
-    if (sink != nullptr) {
-      const float sink_log2 = *sink * kLog2e, top = fmaxf(reference, sink_log2);
-      if (top == INFINITY) return;
-      of_sink = exp2f(sink_log2 - top), share = exp2f(reference - top);
-    }
-    factor = share / fmaf(sum, share, of_sink);
-  }
-};
-
 }  // namespace tilewright::tile

@@ -2,7 +2,7 @@
 // loader puts into shared memory.
 #pragma once
 
-#include "kernels/attention/consumer.h"
+#include "kernels/attention/barriers.h"
 #include "kernels/attention/k7/loader.h"
 #include "kernels/attention/k7/mma.h"
 #include "kernels/attention/k7/softmax.h"

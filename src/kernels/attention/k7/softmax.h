@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tile/online_softmax.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace tilewright::tile {
 
@@ -112,8 +113,7 @@ __device__ void load_slots(PoolSlot (&slots)[kPoolSlots], const kernels::Compres
 
 /// e^(x - most), to fp32 as good as exact.
 __device__ inline float pool_weight(float x, float most) {
-  constexpr float kLog2e = 1.4426950408889634f;
-  return ptx::ex2_approx_ftz_f32(__fmul_rn(__fadd_rn(x, -most), kLog2e));
+  return ptx::ex2_approx_ftz_f32(__fmul_rn(__fadd_rn(x, -most), std::numbers::log2e_v<float>));
 }
 
 /// Softmax of a channel over some tokens: the largest score, weights relative to it, and with

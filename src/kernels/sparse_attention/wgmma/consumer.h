@@ -8,6 +8,8 @@
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 #include "tile/online_softmax.h"
+#include "tile/row_end.h"
+#include "tile/warp.h"
 
 #include <cstdint>
 
@@ -317,16 +319,9 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
   /// Factor of a row's results; writes lse and maximum.
   __device__ float finish_row(float max, float sum, const float* sink, const SparsePiece& piece,
                               float top, int h) const {
-    constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
     const bool is_empty = max == -INFINITY;
     const float base = max * params_.scale_log2;
-    float factor = is_empty ? 0.0f : 1.0f / sum;
-    if (sink != nullptr && !is_empty) {
-      // The sink may be larger than all scores: the sum is taken relative to the larger.
-      const float sink_log2 = *sink * kLog2e, larger = fmaxf(base, sink_log2);
-      const float share = exp2f(base - larger);
-      factor = larger == INFINITY ? 0.0f : share / fmaf(sum, share, exp2f(sink_log2 - larger));
-    }
+    const RowEnd end(max, params_.scale_log2, sum, sink);
     const float largest = quad_max(top);
     if (threadIdx.x % 4 == 0 && has_head(h)) {
       if (piece.partial >= 0) {
@@ -334,13 +329,12 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
             is_empty ? -INFINITY : base + log2f(sum);
       } else {
         const std::int64_t at = sparse_offset(params_, params_.lse_strides, piece.query, head(h));
-        if (params_.lse != nullptr)
-          params_.lse[at] = is_empty ? INFINITY : fmaf(base, kLn2, logf(sum));
+        if (params_.lse != nullptr) params_.lse[at] = is_empty ? INFINITY : end.lse;
         if (params_.max_logits != nullptr)
           params_.max_logits[at] = largest * (params_.scale_log2 * kLn2);
       }
     }
-    return factor;
+    return end.factor;
   }
 
   std::uint32_t q_parity_ = 0;
