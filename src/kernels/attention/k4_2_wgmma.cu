@@ -24,6 +24,7 @@
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.2; FlashAttention-3, section 3.2; PTX ISA, "wgmma.mma_async".
 #include "kernels/attention/accumulator.h"
+#include "kernels/attention/accumulator_store.h"
 #include "kernels/attention/epilogue.h"
 #include "kernels/attention/k4_2_wgmma.h"
 #include "kernels/attention/rows.h"
@@ -137,38 +138,6 @@ __device__ void add_values(float (&o)[HeadDim / 2], const Operand& p, const std:
   });
 }
 
-// Rows to global memory, 16 bytes a thread. Threads that share a row hold two of every eight
-// columns; of four such pairs, transposed among them, each holds eight columns side by side.
-template <class Element, int HeadDim>
-__device__ void store(const AttentionParams& params, const float (&o)[HeadDim / 2],
-                      const tile::RowResult& result, std::int32_t batch, std::int32_t head) {
-  using Result = tile::Accumulator<HeadDim>;
-#pragma unroll
-  for (int row = 0; row < Result::kRows; ++row) {
-    const auto first = Result::place(Result::index(row, 0));
-    const auto query = static_cast<std::int32_t>(blockIdx.x * kRows + first[0]);
-    const bool is_inside = query < params.q_len;
-    std::uint16_t* const out =
-        tile::find_row(params.out, params.out_strides, batch, query, head) + first[1] * 4;
-#pragma unroll
-    for (int pair = 0; pair < Result::kColumns / 2; pair += 4) {
-      std::uint32_t words[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        words[i] = Element::pack(o[Result::index(row, 2 * (pair + i))] * result.factor[row],
-                                 o[Result::index(row, 2 * (pair + i) + 1)] * result.factor[row]);
-      }
-      tile::transpose_quad(words);
-      if (is_inside)
-        tile::store_chunk(out, pair, make_uint4(words[0], words[1], words[2], words[3]));
-    }
-    if (params.lse != nullptr && is_inside && first[1] == 0) {
-      params.lse[batch * params.lse_batch_stride + head * params.lse_head_stride + query] =
-          result.lse[row];
-    }
-  }
-}
-
 template <class Element, int HeadDim>
 __device__ void attend(const AttentionParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
@@ -209,7 +178,8 @@ __device__ void attend(const AttentionParams& params) {
     loader.refill();
   }
   const tile::RowResult result = tile::finish_rows(softmax, params.scale_log2, nullptr);
-  store<Element, HeadDim>(params, o, result, batch, head);
+  tile::store_accumulator<Element, HeadDim>(params, o, result, batch, head,
+                                            static_cast<std::int32_t>(blockIdx.x * kRows));
 }
 
 }  // namespace
