@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/07-wgmma.md that are no layouts: docs/images/wgmma-*.svg.
+"""Draws the pictures of docs/08-wgmma.md that are no layouts: docs/images/wgmma-*.svg.
 
     tools/draw_wgmma.py [FOLDER]
 """

@@ -189,7 +189,7 @@ def readme(args):
     return ["# The attention ladder", "",
             "One idea per rung; `ls` is the reading order. The header comment of each file explains it.", "",
             *prose(f"What was predicted, measured, kept and dropped: {notes}. The "
-                   "instruction that K4.1 and all later rungs are about: [WGMMA](../../../docs/07-wgmma.md). "
+                   "instruction that K4.1 and all later rungs are about: [WGMMA](../../../docs/08-wgmma.md). "
                    "Made from logs by `tools/make_attention_readme.py`."), "",
             *prose(f"{logs[0]['device']['name']}, bf16, N(0,1) inputs, 16384 tokens, hidden size 2048, cold L2 "
                    f"cache, medians in TFLOP/s (causal counts visible scores only). n = {SHOWN}; the ceiling is "

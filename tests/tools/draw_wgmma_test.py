@@ -1,4 +1,4 @@
-"""The pictures of docs/07-wgmma.md, and what the page refers to."""
+"""The pictures of docs/08-wgmma.md, and what the page refers to."""
 
 import pathlib
 import re
@@ -32,7 +32,7 @@ class Pictures(unittest.TestCase):
                 self.assertLessEqual(float(y) + float(h), picture.height, name)
 
     def test_the_page_names_programs_that_are_found_by_that_check(self):
-        page = (ROOT / "docs/07-wgmma.md").read_text()
+        page = (ROOT / "docs/08-wgmma.md").read_text()
         rows = re.findall(r"^\| [^|]+ \| (`\w+`(?:, `\w+`)*) \| (`\w+\.ptx`(?:, `\w+\.ptx`)*) \|$", page, re.M)
         self.assertEqual(10, len(rows))
         for checks, programs in rows:
@@ -42,7 +42,7 @@ class Pictures(unittest.TestCase):
             self.assertEqual(named, found)
 
     def test_links_lead_somewhere(self):
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / "docs/07-wgmma.md").read_text()):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / "docs/08-wgmma.md").read_text()):
             self.assertTrue((ROOT / "docs" / target).exists(), target)
 
 
