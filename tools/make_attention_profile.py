@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a log of what Nsight Compute says of each rung of the attention ladder, and a table of it.
 
-    for K in k1 k2 k3_1 k3_2 k3_3 k4_1 k4_2 k5 k6; do
+    for K in k1 k2 k3_1 k3_2 k3_3 k4_1 k4_2 k5 k6_1 k6_2 k6_3 k6; do
       ncu --page details --csv --launch-count 3 $SECTIONS build/release/bin/tilewright attention \\
         --inputs normal --shape 1,16,16,4096,4096,128 --dtype bf16 --causal --kernel $K --runs 1 \\
         > FOLDER/ncu_$K.csv

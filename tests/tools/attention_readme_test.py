@@ -132,7 +132,8 @@ class AttentionProfile(unittest.TestCase):
         log = json.loads((make_attention_readme.RESULTS / make_attention_readme.PROFILE).read_text())
         by_name = {x["kernel"]: x for x in log["launches"]}
         self.assertEqual(0, make_attention_profile.tensor_percent(by_name["k3_3"]))
-        self.assertAlmostEqual(1.565, make_attention_profile.tensor_percent(by_name["k4_1"]), places=3)
+        # q k^T alone, all tiles of it: about 15.5 of 989 TFLOP/s. The clock differs from run to run.
+        self.assertAlmostEqual(1.55, make_attention_profile.tensor_percent(by_name["k4_1"]), delta=0.1)
         # K4.2 visits every tile of both products: computed as for K4.1 it is what the profiler measured.
         flop = 2 * make_attention_profile.UNNAMED_TENSOR_FLOP["k4_1"]
         computed = 100 * flop / (make_attention_profile.TENSOR_FLOP_PER_CYCLE * by_name["k4_2"]["elapsed_cycles"])
