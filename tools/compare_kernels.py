@@ -3,8 +3,8 @@
 
   tools/compare_kernels.py BEFORE AFTER [--json]
 
-BEFORE and AFTER are folders `kernels` of builds (build/release/kernels). Files are matched by name, wherever they
-lie, and entries by name. An entry is the same if its machine code, registers and shared memory are; line tables,
+BEFORE and AFTER are folders `kernels` of builds (build/release/kernels). Entries are matched by name and target,
+wherever their files lie. An entry is the same if its machine code, registers and shared memory are; line tables,
 names of source files and debug information do not count. Exit status 1 if an entry differs, is missing or new.
 """
 
@@ -16,10 +16,11 @@ import sys
 
 EM_CUDA = 190
 SHT_NOBITS = 8
+EIFMT_SVAL, EIATTR_REGCOUNT = 4, 0x2f
 
 
 def sections(cubin):
-    """name -> (bytes or size of nothing-but-zeros, sh_info) of an ELF file of 64 bits."""
+    """name -> bytes, or size of nothing but zeros, of an ELF file of 64 bits."""
     data = cubin.read_bytes()
     if data[:5] != b"\x7fELF\x02" or struct.unpack_from("<H", data, 18)[0] != EM_CUDA:
         raise SystemExit(f"compare_kernels: {cubin} is no cubin")
@@ -27,28 +28,43 @@ def sections(cubin):
     size, count, names_at = struct.unpack_from("<HHH", data, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * size) for i in range(count)]
     names = data[headers[names_at][4]:][:headers[names_at][5]]
-    found = {}
-    for name, kind, _, _, offset, length, _, info, _, _ in headers:
-        text = names[name:names.index(b"\0", name)].decode()
-        found[text] = (length if kind == SHT_NOBITS else data[offset:offset + length], info)
+    return {text_at(names, name): length if kind == SHT_NOBITS else data[offset:offset + length]
+            for name, kind, _, _, offset, length, _, _, _, _ in headers}
+
+
+def text_at(table, offset):
+    return table[offset:table.index(b"\0", offset)].decode()
+
+
+def registers(parts):
+    """entry -> registers of a thread, from the attributes of .nv.info."""
+    symbols, strings, info = parts[".symtab"], parts[".strtab"], parts[".nv.info"]
+    names = [text_at(strings, struct.unpack_from("<I", symbols, at)[0]) for at in range(0, len(symbols), 24)]
+    found, at = {}, 0
+    while at < len(info):
+        form, attribute, size = struct.unpack_from("<BBH", info, at)
+        if form == EIFMT_SVAL and attribute == EIATTR_REGCOUNT:
+            symbol, count = struct.unpack_from("<II", info, at + 4)
+            found[names[symbol]] = count
+        at += 4 + (size if form == EIFMT_SVAL else 0)
     return found
 
 
 def entries(folder):
-    """(file name, entry) -> what makes its machine code."""
+    """(target, entry) -> what makes its machine code."""
     found = {}
     for cubin in sorted(folder.rglob("*.cubin")):
+        target = cubin.name.split(".")[-2]
         parts = sections(cubin)
         of_all = {name: part for name, part in parts.items() if name in (".nv.constant3", ".nv.global.init")}
-        for name, (code, info) in parts.items():
+        for name, code in parts.items():
             if not name.startswith(".text."):
                 continue
             entry = name[len(".text."):]
-            key = (cubin.name, entry)
-            found[key] = {"code": code, "registers": info >> 24,
-                          "shared": parts.get(f".nv.shared.{entry}", (0, 0))[0],
-                          "constants": [parts.get(f".nv.constant{bank}.{entry}", (b"", 0))[0] for bank in (0, 2)],
-                          "of all entries": of_all}
+            found[target, entry] = {
+                "code": code, "registers": registers(parts)[entry], "shared": parts.get(f".nv.shared.{entry}", 0),
+                "constants": [parts.get(f".nv.constant{bank}.{entry}", b"") for bank in (0, 2)],
+                "of all entries": of_all}
     return found
 
 
@@ -71,7 +87,7 @@ def main():
             differs.append((key, parts, len(before[key]["code"]) // 16, len(after[key]["code"]) // 16))
     if args.json:
         print(json.dumps({"same": len(before.keys() & after.keys()) - len(differs),
-                          "differs": [{"file": k[0], "entry": k[1], "parts": p, "instructions_before": b,
+                          "differs": [{"target": k[0], "entry": k[1], "parts": p, "instructions_before": b,
                                        "instructions_after": a} for k, p, b, a in differs],
                           "missing": missing, "new": new}))
     else:
