@@ -17,6 +17,10 @@ What racecheck's words are worth here (NVIDIA's release notes of compute-sanitiz
 - Parts of a CTA that meet at named barriers of their own (bar.sync 1 and 2, say) an unequal number of times make
   2025.3 report hazards behind the barriers of the whole CTA that follow: 10 rounds against 9 do, 10 against 10 do
   not. Decode's teams therefore meet equally often.
+- A ring filled by cp.async whose slots one lane releases for its warp (reads, __syncwarp, an mbarrier arrival; the
+  producer waits for it before it copies) makes 2025.3 report that the next copy overwrites what other lanes read.
+  Sparse attention with 8 to 32 heads is such a kernel: no hazard while its ring is not used again, some as soon as
+  it is. The simulator, which follows mbarriers and __syncwarp, has none.
 """
 
 import argparse
