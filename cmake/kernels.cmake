@@ -50,6 +50,7 @@ function(tilewright_kernel_libraries FOLDER)
   add_library(tilewright_kernels_and_tests OBJECT ${FOLDER}/test_images.S ${FOLDER}/test_table.cpp ${public})
   foreach(library tilewright_kernels tilewright_kernels_and_tests)
     target_link_libraries(${library} PRIVATE tilewright_options tilewright_base)
+    target_compile_options(${library} PRIVATE -O0)  # tables, filled once: -O3 compiles ten times as long
   endforeach()
   add_library(tilewright_test_kernels INTERFACE)
   target_sources(tilewright_test_kernels INTERFACE

@@ -23,15 +23,13 @@ void* driver_library() {
 }
 
 const DriverTable& driver_table() {
-  static const DriverTable table = [] {
-    DriverTable filled;
-    void* const library = driver_library();
-#define TILEWRIGHT_FILL(name, version, parameters) \
-  filled.name = reinterpret_cast<CUresult(*) parameters>(dlsym(library, #name));
-    TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_FILL)
-#undef TILEWRIGHT_FILL
-    return filled;
-  }();
+  // Aggregate of pointers, in the order of the list.
+  static const DriverTable table = {
+#define TILEWRIGHT_FIND(name, version, parameters) \
+  reinterpret_cast<CUresult(*) parameters>(dlsym(driver_library(), #name)),
+      TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_FIND)
+#undef TILEWRIGHT_FIND
+  };
   return table;
 }
 
@@ -60,25 +58,31 @@ CUfunction DriverTest::function(CUmodule module, const char* name) {
   return found;
 }
 
+// Tables and loops: an expectation for each name takes the compiler ten seconds.
 TEST(DriverLibrary, ExportsEveryFunctionAndTheMark) {
-#define TILEWRIGHT_CHECK(name, ...) EXPECT_NE(dlsym(driver_library(), #name), nullptr) << #name;
-  TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_CHECK)
-  TILEWRIGHT_SIM_UNSUPPORTED_FUNCTIONS(TILEWRIGHT_CHECK)
-  TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_CHECK)
-  TILEWRIGHT_SIM_PER_THREAD_NAMES(TILEWRIGHT_CHECK)
-  TILEWRIGHT_SIM_UNSUPPORTED_PER_THREAD_NAMES(TILEWRIGHT_CHECK)
-#undef TILEWRIGHT_CHECK
-  EXPECT_NE(dlsym(driver_library(), "tilewright_simulator"), nullptr);
+#define TILEWRIGHT_TEXT(name, ...) #name,
+  const char* const names[] = {TILEWRIGHT_SIM_FUNCTIONS(TILEWRIGHT_TEXT)                     //
+                               TILEWRIGHT_SIM_UNSUPPORTED_FUNCTIONS(TILEWRIGHT_TEXT)         //
+                               TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_TEXT)                   //
+                               TILEWRIGHT_SIM_PER_THREAD_NAMES(TILEWRIGHT_TEXT)              //
+                               TILEWRIGHT_SIM_UNSUPPORTED_PER_THREAD_NAMES(TILEWRIGHT_TEXT)  //
+                               "tilewright_simulator"};
+#undef TILEWRIGHT_TEXT
+  for (const char* name : names) EXPECT_NE(dlsym(driver_library(), name), nullptr) << name;
 }
 
 TEST(DriverLibrary, OtherNamesAreTheSameFunctions) {
-#define TILEWRIGHT_CHECK(name, version, target) \
-  EXPECT_EQ(dlsym(driver_library(), #name), dlsym(driver_library(), #target)) << #name;
-#define TILEWRIGHT_CHECK_PER_THREAD(name, target) TILEWRIGHT_CHECK(name, 0, target)
-  TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_CHECK)
-  TILEWRIGHT_SIM_PER_THREAD_NAMES(TILEWRIGHT_CHECK_PER_THREAD)
-#undef TILEWRIGHT_CHECK
-#undef TILEWRIGHT_CHECK_PER_THREAD
+#define TILEWRIGHT_TEXTS(name, version, target) {#name, #target},
+#define TILEWRIGHT_TEXTS_PER_THREAD(name, target) {#name, #target},
+  constexpr struct {
+    const char *name, *target;
+  } kPairs[] = {TILEWRIGHT_SIM_OLDER_NAMES(TILEWRIGHT_TEXTS)  //
+                TILEWRIGHT_SIM_PER_THREAD_NAMES(TILEWRIGHT_TEXTS_PER_THREAD)};
+#undef TILEWRIGHT_TEXTS
+#undef TILEWRIGHT_TEXTS_PER_THREAD
+  for (const auto& [name, target] : kPairs) {
+    EXPECT_EQ(dlsym(driver_library(), name), dlsym(driver_library(), target)) << name;
+  }
 }
 
 TEST(DriverLibrary, ExportsNothingElse) {
