@@ -83,6 +83,8 @@ def main():
     findings = [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files if f.suffix in TEXT
                 for number, text in check_lines(f)]
     findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files for number, text in check_size(f)]
+    findings += [f"{f.relative_to(ROOT)}:{number}: {text}" for f in files if f.suffix == ".md"
+                 for number, text in markdown_width.findings(f.read_text())]
     code = [f for f in files if f.suffix in CODE]
     tool = clang_format()
     if tool:
