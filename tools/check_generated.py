@@ -36,14 +36,15 @@ def logs_named_in(header):
 
 def generators(name):
     if name == "ptx":
-        scripts = sorted((ROOT / "tools").glob("make_ptx_*tests.py"))
-        return [Generator(script.name, [], [f"tests/ptx/{path.name}" for path in made_by(script.name)])
+        scripts = sorted((ROOT / "tools/ptx").glob("make_ptx_*tests.py"))
+        return [Generator(f"ptx/{script.name}", [],
+                          [f"tests/ptx/{path.name}" for path in made_by(f"ptx/{script.name}")])
                 for script in scripts]
     if name == "rates":
         return [Generator(f"make_{family}_rates.py", logs_named_in(f"src/ops/{family}/rates.h"),
                           [f"src/ops/{family}/rates.h"]) for family in ("attention", "linear")]
-    return [Generator("make_format_golden.py", ["--check"], [], ["numpy", "ml_dtypes"]),
-            Generator("make_reference_golden.py", ["--check"], [], ["numpy"])]
+    return [Generator("golden/make_format_golden.py", ["--check"], [], ["numpy", "ml_dtypes"]),
+            Generator("golden/make_reference_golden.py", ["--check"], [], ["numpy"])]
 
 
 def made_by(script):
@@ -54,7 +55,8 @@ def made_by(script):
 
 def without_generator():
     """Files of tests/ptx that no generator writes: their first line names none that there is."""
-    known = {path for script in (ROOT / "tools").glob("make_ptx_*tests.py") for path in made_by(script.name)}
+    known = {path for script in (ROOT / "tools/ptx").glob("make_ptx_*tests.py")
+             for path in made_by(f"ptx/{script.name}")}
     return [path for path in sorted((ROOT / "tests/ptx").glob("*.ptx")) if path not in known]
 
 

@@ -1,5 +1,5 @@
 // The files of tests/golden/io and what is in them, as numpy and safetensors said when they made
-// them (tools/make_io_golden.py).
+// them (tools/golden/make_io_golden.py).
 #pragma once
 
 #include "tilewright/tensor.h"

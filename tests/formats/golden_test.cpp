@@ -1,4 +1,4 @@
-// Codes and values as numpy and ml_dtypes have them (tools/make_format_golden.py).
+// Codes and values as numpy and ml_dtypes have them (tools/golden/make_format_golden.py).
 #include "formats/minifloat.h"
 #include "tests/formats/format_param.h"
 

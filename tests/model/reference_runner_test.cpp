@@ -1,5 +1,5 @@
-// The float64 model against stages that tools/make_model_golden.py computed, which shares no code
-// with it.
+// The float64 model against stages that tools/golden/make_model_golden.py computed, which shares no
+// code with it.
 #include "model/float64/reference_runner.h"
 
 #include "base/file.h"

@@ -20,7 +20,7 @@ namespace tilewright::model {
 
 inline const std::string kTinyModel =
     std::string(TILEWRIGHT_SOURCE_DIR) + "/examples/models/tiny-dsv4";
-/// Stages of the layers 0, 1 and 2 and all logits, by tools/make_model_golden.py: run "p144".
+/// Stages of layers 0, 1 and 2 and all logits, by tools/golden/make_model_golden.py, run "p144".
 inline const std::string kTinyGolden = std::string(TILEWRIGHT_TEST_DATA) + "/dsv4/tiny.safetensors";
 
 /// The weights of a folder, the bundled ones by default, behind a config.json that `change` has

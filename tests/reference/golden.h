@@ -1,4 +1,4 @@
-// Reads the files of tools/make_reference_golden.py and compares arrays of doubles.
+// Reads the files of tools/golden/make_reference_golden.py and compares arrays of doubles.
 #pragma once
 
 #include <cmath>

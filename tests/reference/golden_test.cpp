@@ -1,4 +1,4 @@
-// Every operator against the arrays of tools/make_reference_golden.py.
+// Every operator against the arrays of tools/golden/make_reference_golden.py.
 #include "tests/reference/golden.h"
 
 #include "reference/attention.h"

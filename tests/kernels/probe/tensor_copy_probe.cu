@@ -1,7 +1,7 @@
 // targets: sm_90a sm_100a
 //
 // One tensor copy by tensor map, and the bytes it left in shared memory: the hardware's word on
-// boxes, swizzles and out-of-range elements. Recorded by tools/record_hardware.cpp.
+// boxes, swizzles and out-of-range elements. Recorded by tools/hardware/record.cpp.
 #include "kernels/probe/tensor_copy_probe.h"
 #include "ptx/address.h"
 #include "ptx/bulk_tensor_copy.h"

@@ -2,7 +2,7 @@
 //
 // One warp-level matrix instruction at a time, on raw registers: the hardware's word on the
 // fragments of mma.sync and on what ldmatrix and stmatrix move. Recorded by
-// tools/record_hardware.cpp.
+// tools/hardware/record.cpp.
 #include "kernels/probe/warp_probe.h"
 #include "ptx/address.h"
 #include "ptx/matrix_copy.h"

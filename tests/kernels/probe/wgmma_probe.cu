@@ -2,7 +2,7 @@
 //
 // One wgmma at a time, on operands that the host chose: what does the hardware make of our
 // fragments, swizzles and descriptors? The results are recorded on a GPU
-// (tools/record_hardware.cpp) and compared with the layout library: the witness that the layouts
+// (tools/hardware/record.cpp) and compared with the layout library: the witness that the layouts
 // are right. Not a kernel to learn speed from.
 #include "kernels/probe/wgmma_probe.h"
 #include "ptx/address.h"

@@ -1,5 +1,5 @@
 // What a device gave for the programs of tests/ptx: tests/golden/hardware/ptx, written by
-// tools/record_ptx.py. exceptions.json says what has no recording or another result, and why.
+// tools/ptx/record_ptx.py. exceptions.json says what has no recording or another result, and why.
 #pragma once
 
 #include "base/json.h"

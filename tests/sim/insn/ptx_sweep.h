@@ -1,5 +1,5 @@
-// Operands for sweeps of test programs, the same words as tools/ptx_sweep.py makes: random, about
-// one, small integers, ties, and the special values of floats of 16, 32 and 64 bits.
+// Operands for sweeps of test programs, the same words as tools/ptx/ptx_sweep.py makes: random,
+// about one, small integers, ties, and the special values of floats of 16, 32 and 64 bits.
 #pragma once
 
 #include "tests/sim/insn/ptx_case.h"

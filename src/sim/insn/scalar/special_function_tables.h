@@ -1,5 +1,5 @@
 // The tables of the special-function unit of an H200, found from recordings by
-// tools/fit_special_functions.py. What the numbers mean: special_function_unit.h.
+// tools/ptx/fit_special_functions.py. What the numbers mean: special_function_unit.h.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The special functions against tests/golden/hardware/special_functions.json, which
-// tools/record_special_functions.py made on an H200: sums of mixed (argument, result) pairs over
-// samples and blocks of 2^20 arguments; with TILEWRIGHT_SIM_EXHAUSTIVE set, over all 2^32.
+// tools/ptx/record_special_functions.py made on an H200: sums of mixed (argument, result) pairs
+// over samples and blocks of 2^20 arguments; with TILEWRIGHT_SIM_EXHAUSTIVE set, over all 2^32.
 #include "base/json.h"
 #include "sim/insn/scalar/special_function_ops.h"
 #include "tests/sim/insn/kernel_run.h"

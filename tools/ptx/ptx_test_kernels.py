@@ -6,7 +6,7 @@ import pathlib
 import random
 from fractions import Fraction
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 rng = random.Random(20)
 FILES = collections.defaultdict(list)  # file -> kernels
 LANES = 32
@@ -263,7 +263,7 @@ def write():
     folder.mkdir(exist_ok=True)
     for file, kernels in FILES.items():
         target = max(k[1] for k in kernels)
-        head = [f"// {file}: made by tools/make_ptx_tests.py, which says how the results are found.",
+        head = [f"// {file}: made by tools/ptx/make_ptx_tests.py, which says how the results are found.",
                 ".version 9.0" if target > 90 else ".version 8.3", f".target sm_{target}a", ".address_size 64"]
         (folder / f"{file}.ptx").write_text("\n\n".join(["\n".join(head)] + [k[2] for k in kernels]) + "\n")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records what a GPU's special functions give, for all inputs.
 
-    python3 tools/record_special_functions.py OUT [--blocks N] [--sections N]
-    python3 tools/record_special_functions.py OUT --summary FILE
+    python3 tools/ptx/record_special_functions.py OUT [--blocks N] [--sections N]
+    python3 tools/ptx/record_special_functions.py OUT --summary FILE
 
 Needs NumPy, and libcuda.so.1 but for the second, which makes of a recording the golden file of the
 tests. The first writes into the folder OUT:

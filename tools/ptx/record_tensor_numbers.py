@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what the tensor cores of a GPU compute: mma.sync and wgmma of every type.
 
-    python3 tools/record_tensor_numbers.py FILE.ptx FILE.safetensors [--rounds N] [--seed N] [--inputs FILE]
+    python3 tools/ptx/record_tensor_numbers.py FILE.ptx FILE.safetensors [--rounds N] [--seed N] [--inputs FILE]
 
 Needs libcuda.so.1 and nothing else. Writes the program (a kernel per form, tensor_number_forms.py) and, per
 form, the words that went in and those that came out. --only-inputs needs no GPU; --inputs takes what it wrote.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for tcgen05.mma.
 
-    python3 tools/make_ptx_tcgen05_mma_tests.py
+    python3 tools/ptx/make_ptx_tcgen05_mma_tests.py
 
 Images of shared memory and Tensor Memory are laid out here by the manual's formulas; products are summed with
 fractions, of numbers that every unit adds exactly. tests/sim/insn/ptx_case.h says how data lies in memory.

@@ -20,7 +20,7 @@ import numpy as np
 
 REAL = np.longdouble
 COMPLEX = np.clongdouble
-DEFAULT_DIR = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "reference"
+DEFAULT_DIR = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "reference"
 
 
 def draw(rng, *shape, spread=1.0, grid=16):

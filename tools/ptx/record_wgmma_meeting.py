@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures on a GPU when the four warps of a warpgroup wait for each other at wgmma.
 
-    python3 tools/record_wgmma_meeting.py
+    python3 tools/ptx/record_wgmma_meeting.py
 
 Needs libcuda.so.1 and nothing else. A of 64 x 64 is all ones and B of 64 x 64 all NaN; each warp writes 2 into its
 quarter of B, then come four wgmmas, so that 128 is right everywhere. One warp is late at a chosen place. Prints

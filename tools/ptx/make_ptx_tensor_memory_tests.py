@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for Tensor Memory: allocation, ld and st, cp, shift, commit.
 
-    python3 tools/make_ptx_tensor_memory_tests.py
+    python3 tools/ptx/make_ptx_tensor_memory_tests.py
 
 Where a value lies is found here from the other side: for every lane and column of the manual's figures, which
 thread and register hold it. No recordings of a device exist for these files.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of tests/ptx on a GPU and compares what it gives with what the files say.
 
-    python3 tools/run_ptx_on_gpu.py [--target sm_90a] [FILE.ptx ...]
+    python3 tools/ptx/run_ptx_on_gpu.py [--target sm_90a] [FILE.ptx ...]
 
 Needs libcuda.so.1 and nothing else. How a file describes its data: tests/sim/insn/ptx_case.h. Exit
 status 1 if a result differs.
@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LANES = 32
 
 

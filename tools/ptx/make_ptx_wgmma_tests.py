@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for wgmma and mma.sync.
 
-    python3 tools/make_ptx_wgmma_tests.py
+    python3 tools/ptx/make_ptx_wgmma_tests.py
 
 Shared memory images and fragments are laid out here by the manual's formulas; products are summed with
 Python's integers and fractions. tests/sim/insn/ptx_case.h says how data lies in memory.

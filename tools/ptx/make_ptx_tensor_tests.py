@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for tensor copies and tensor maps.
 
-    python3 tools/make_ptx_tensor_tests.py
+    python3 tools/ptx/make_ptx_tensor_tests.py
 
 Boxes are walked here element by element, as the manual describes them. tests/sim/insn/ptx_case.h says how
 data lies in memory, ptx_map.h how tensor maps are written.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for control flow, calls, barriers and contraction.
 
-    python3 tools/make_ptx_control_tests.py
+    python3 tools/ptx/make_ptx_control_tests.py
 
 tests/sim/insn/ptx_case.h says how data lies in memory.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of tests/ptx on a GPU and records what they give.
 
-    python3 tools/record_ptx.py OUT [--full FILE]
+    python3 tools/ptx/record_ptx.py OUT [--full FILE]
 
 Needs libcuda.so.1 and nothing else. Writes OUT/GROUP.json (tests/golden/hardware/ptx holds them): for
 each kernel a digest of its text and of its results, the results themselves where they are not those
@@ -29,7 +29,7 @@ NO_SWEEP = {"applypriority", "createpolicy", "cvta", "discard", "getctarank", "g
 WARP = {"elect", "match", "redux", "shfl", "vote", "activemask", "bar", "barrier"}
 TENSOR = {"mma", "movmatrix", "ldmatrix", "stmatrix", "wgmma", "wgmma_exact"}
 SECONDS = 20  # after which a kernel counts as hanging
-SWEPT_LINE = "made by tools/make_ptx_tests.py"
+SWEPT_LINE = "made by tools/ptx/make_ptx_tests.py"
 
 
 def group_of(stem, text):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tries on a GPU whether a bulk store outlives its CTA.
 
-    python3 tools/record_bulk_exit.py [--rounds 40]
+    python3 tools/ptx/record_bulk_exit.py [--rounds 40]
 
 Needs libcuda.so.1 and nothing else. Each CTA fills its shared memory with words of its own, stores them in bulk
 and ends: without a commit, with one, waiting until the memory was read, waiting until it was written. The grid is

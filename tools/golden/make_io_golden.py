@@ -5,7 +5,7 @@ The tests of src/base read them and compare with expected.json; where the format
 only, they also compare what Tilewright writes with these files byte for byte.
 
     pip install numpy safetensors ml_dtypes
-    python3 tools/make_io_golden.py
+    python3 tools/golden/make_io_golden.py
 """
 
 import argparse
@@ -137,11 +137,11 @@ def write_sharded_model(folder, expected):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "io"
+    default = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "io"
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=default)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    expected = {"made_by": f"tools/make_io_golden.py, numpy {numpy.__version__}, "
+    expected = {"made_by": f"tools/golden/make_io_golden.py, numpy {numpy.__version__}, "
                            f"safetensors {safetensors.__version__}, "
                            f"ml_dtypes {ml_dtypes.__version__}",
                 "npy": {}, "safetensors": {}}

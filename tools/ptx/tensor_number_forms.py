@@ -203,6 +203,7 @@ def kernel(form):
 
 
 def module():
-    head = ("// Made by tools/record_tensor_numbers.py: one product per CTA "
-            "(tools/tensor_number_forms.py says which words).\n.version 8.7\n.target sm_90a\n.address_size 64\n\n")
+    head = ("// Made by tools/ptx/record_tensor_numbers.py: one product per CTA "
+            "(tools/ptx/tensor_number_forms.py says which words).\n"
+            ".version 8.7\n.target sm_90a\n.address_size 64\n\n")
     return head + "\n".join(kernel(form) for form in forms())

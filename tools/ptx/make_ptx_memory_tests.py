@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for memory, warp-level and asynchronous instructions.
 
-    python3 tools/make_ptx_memory_tests.py
+    python3 tools/ptx/make_ptx_memory_tests.py
 
 The results are computed here, lane by lane, from the manual's definitions. The files run on a device as
 well as in the simulator (tests/sim/insn/ptx_case.h says how data lies in memory).
@@ -11,7 +11,7 @@ import pathlib
 import random
 import re
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "ptx"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "ptx"
 LANES = range(32)
 MASK64 = (1 << 64) - 1
 random.seed(7)
@@ -316,7 +316,7 @@ def main():
     mma()
     asynchronous()
     for (name, target), kernels in files.items():
-        header = (f"// {name}: made by tools/make_ptx_memory_tests.py, which says how the results are found.\n"
+        header = (f"// {name}: made by tools/ptx/make_ptx_memory_tests.py, which says how the results are found.\n"
                   f".version 8.3\n.target {target}\n.address_size 64\n\n")
         (OUT / f"{name}.ptx").write_text(header + "\n".join(kernels))
 

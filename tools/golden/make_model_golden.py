@@ -5,8 +5,8 @@ A DeepSeek-V4 forward pass that follows the formulas and not the C++ code: whole
 instead of lists, complex numbers for rotations, a Kronecker product for the Hadamard matrix, every expert for
 every token. Weights come from a checkpoint folder: bf16, fp32, FP8 in blocks of 128 x 128, MXFP4, NVFP4.
 
-    python3 tools/make_model_golden.py              # bundled model, its prompt, the golden file
-    python3 tools/make_model_golden.py --model DIR --text FILE --bytes 200 --prompt p200 \\
+    python3 tools/golden/make_model_golden.py              # bundled model, its prompt, the golden file
+    python3 tools/golden/make_model_golden.py --model DIR --text FILE --bytes 200 --prompt p200 \\
         --positions 0,3,127,199 --layers=-1,0,1,2,3,4,5 --check reference.safetensors
 
 Modes and tensor names are those of a reference file (docs/06-deepseek-v4.md): `exact` rounds nothing, `quant`
@@ -21,7 +21,7 @@ import sys
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ROOT / "examples" / "models" / "tiny-dsv4"
 GOLDEN = ROOT / "tests" / "golden" / "dsv4" / "tiny.safetensors"
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])

@@ -40,7 +40,7 @@ FORMATS = {
     "ue4m3": (ml_dtypes.float8_e4m3fn, 7, 0),
 }
 TF32_DROPPED_BITS = 13
-DEFAULT_DIR = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "formats"
+DEFAULT_DIR = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "formats"
 
 
 def code_dtype(bits):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Finds the tables of a GPU's special functions from recordings and writes them as C++.
 
-    python3 tools/fit_special_functions.py RECORDINGS src/sim/insn/scalar/special_function_tables.h
+    python3 tools/ptx/fit_special_functions.py RECORDINGS src/sim/insn/scalar/special_function_tables.h
 
-RECORDINGS is what tools/record_special_functions.py wrote. Needs NumPy. The model is an interpolator
+RECORDINGS is what tools/ptx/record_special_functions.py wrote. Needs NumPy. The model is an interpolator
 with one segment for each value of the argument's leading bits:
 
     y = floor(constant + linear * x + square * truncated(x * x))    x: the 17 bits that follow, / 2^17
@@ -159,8 +159,8 @@ def main():
     rows["Sine"] = report("sin", sine(recordings))
     rows["Tanh"] = report("tanh", hyperbolic_tangent(recordings))
     lines = ["// The tables of the special-function unit of an H200, found from recordings by",
-             "// tools/fit_special_functions.py. What the numbers mean: special_function_unit.h.", "#pragma once",
-             "", '#include "sim/insn/scalar/special_function_unit.h"', "",
+             "// tools/ptx/fit_special_functions.py. What the numbers mean: special_function_unit.h.",
+             "#pragma once", "", '#include "sim/insn/scalar/special_function_unit.h"', "",
              "namespace tilewright::sim::special {", ""]
     for name, table in rows.items():
         lines.append(f"inline constexpr Segments<{len(table)}> k{name} = {{")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the files of tests/ptx for what sm_100a adds to memory and launches.
 
-    python3 tools/make_ptx_blackwell_tests.py
+    python3 tools/ptx/make_ptx_blackwell_tests.py
 
 Results are found here, in loops over single elements and bits. No recordings of a device exist for these files.
 """

@@ -4,7 +4,7 @@ import pathlib
 import re
 import struct
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "ptx"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "tests" / "ptx"
 LANES = 32
 files = {}
 
@@ -51,7 +51,7 @@ def case(file, name, body, inputs, outputs, threads=32, cluster=1, maps=(), mach
 
 def write_files(generator):
     for (name, machine, target), kernels in files.items():
-        header = f"// {name}: made by tools/{generator}, which says how the results are found.\n"
+        header = f"// {name}: made by tools/ptx/{generator}, which says how the results are found.\n"
         if machine: header += f"// machine: {machine}\n"
         version = "9.0" if target == "sm_100a" else "8.6" if target == "sm_100" else "8.4"
         header += f".version {version}\n.target {target}\n.address_size 64\n\n"

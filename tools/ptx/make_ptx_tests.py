@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/ptx/*.ptx: one file per instruction, its results computed here with exact fractions.
 
-    python3 tools/make_ptx_tests.py
+    python3 tools/ptx/make_ptx_tests.py
 
 Nothing is shared with the simulator: integers are Python's, floats are fractions that are rounded by
 the definition of the format. The files run on a device as well as in the simulator

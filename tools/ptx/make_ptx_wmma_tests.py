@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/ptx/wmma.ptx: matrices in memory, loaded, multiplied and stored as a whole.
 
-    python3 tools/make_ptx_wmma_tests.py
+    python3 tools/ptx/make_ptx_wmma_tests.py
 
 Fragments are opaque, so that only memory is compared. Numbers are small integers, whose sums are exact in every
 order; that they are rounded as mma.sync rounds is told by kernels that do the same product both ways.
