@@ -136,6 +136,42 @@ TEST_F(QuantizeOperator, DeviceAndHostAgreeForEveryOption) {
   check({.format = "nvfp4", .rows = 0, .cols = 0});
 }
 
+// Every combination of options that a plan accepts, of bf16; of the other types some.
+TEST_F(QuantizeOperator, DeviceAndHostAgreeForOptionsCrossed) {
+  int num_accepted = 0;
+  for (const char* format :
+       {"nvfp4", "mxfp4", "mxfp4_ceil", "mxfp8", "mxfp8_ceil", "fp8_64_pow2", "fp8_1x128",
+        "fp8_1x128_ue8m0", "fp8_token", "fp8_token_ue8m0", "fp8_128x128", "fp8_128x128_ue8m0"}) {
+    for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
+      for (unsigned options = 0; options < 64; ++options) {
+        if (dtype != DType::kBF16 && options % 9 != 0) continue;
+        const auto has = [&](unsigned bit) { return (options >> bit & 1) != 0; };
+        const QuantizeProblem problem = {.format = format,
+                                         .dtype = dtype,
+                                         .rows = 5,
+                                         .cols = has(0) ? 64 : 80,
+                                         .row_stride = has(1) ? 96 : 0,
+                                         .has_row_index = has(2),
+                                         .out_rows = has(3) ? 9 : 0,
+                                         .has_operand_order = has(4)};
+        for (const bool is_tiled : {false, true}) {
+          QuantizeProblem p = problem;
+          p.has_128x4_scales = has(5) && is_tiled, p.has_block_major_scales = has(5) && !is_tiled;
+          if (is_tiled && !has(5)) continue;
+          try {
+            plan_quantize_on_host(p);
+          } catch (const Error&) {
+            continue;
+          }
+          ++num_accepted;
+          ASSERT_NO_FATAL_FAILURE(check(p)) << "options " << options;
+        }
+      }
+    }
+  }
+  EXPECT_GT(num_accepted, 200);
+}
+
 TEST_F(QuantizeOperator, HostDoesNotDependOnThreads) {
   const QuantizeProblem problem = {.rows = 300, .cols = 4096};
   std::vector<std::uint8_t> in(300 * 4096 * 2);
