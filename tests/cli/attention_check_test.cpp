@@ -177,8 +177,7 @@ TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
 }
 
 std::string name_of(const Rounding& r) {
-  const std::array<const char*, 3> scales = {"Tensor", "Head", "Block"};
-  return std::string(scales[static_cast<std::size_t>(r.scales)]) + (r.is_rotated ? "Rotated" : "") +
+  return to_string(r.scales) + std::string(r.is_rotated ? "Rotated" : "") +
          (r.is_packed ? "Packed" : "");
 }
 

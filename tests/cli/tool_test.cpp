@@ -144,8 +144,8 @@ TEST(Tool, InfoAndKernels) {
   EXPECT_THAT(run("info").out, HasSubstr("device "));
   const json kernels = run("--json kernels").parsed();
   if (kernels["kernels"].empty()) GTEST_SKIP() << "built without kernels";
-  EXPECT_THAT(run("kernels layout_probe").out, HasSubstr("sm_90a"));
-  EXPECT_THAT(run("kernels --ptx layout_probe.sm_90a").out, HasSubstr(".entry layout_probe("));
+  EXPECT_THAT(run("kernels rms_norm_rows").out, HasSubstr("sm_90a"));
+  EXPECT_THAT(run("kernels --ptx rms_norm_rows.sm_90a").out, HasSubstr(".entry rms_norm_rows("));
   EXPECT_THAT(run("kernels --ptx nonsense").err, HasSubstr("does not exist"));
 }
 
