@@ -21,7 +21,7 @@ namespace tilewright {
 ///          the power of two above it, so that weights times ratios of factors stay as they are
 ///   v      is never rotated; its codes lie as v_layout says
 ///
-/// The arithmetic is fp32 in a fixed order (reference/attention_prepare.h): results do not depend
+/// The arithmetic is fp32 in a fixed order (reference/attention/prepare.h): results do not depend
 /// on anything else. What shares a factor with a NaN or an infinity, or with a row whose position
 /// has no angles, gets the descale NaN and codes 0.
 ///

@@ -1,5 +1,5 @@
-// The Hadamard transform in the order of Sylvester (reference/hadamard.h): butterflies in registers
-// and over neighbouring lanes.
+// The Hadamard transform in the order of Sylvester (reference/rotation/hadamard.h): butterflies in
+// registers and over neighbouring lanes.
 #pragma once
 
 #include "ptx/special_registers.h"

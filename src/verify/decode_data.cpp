@@ -2,9 +2,9 @@
 
 #include "formats/minifloat.h"
 #include "ops/decode/problem.h"
-#include "reference/attention_bound.h"
+#include "reference/attention/bound.h"
 #include "reference/error_bound.h"
-#include "reference/rotary_table.h"
+#include "reference/rotation/rotary_table.h"
 #include "reference/round.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include "tilewright/attention_decode.h"
 
-#include "reference/attention.h"
+#include "reference/attention/attention.h"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -44,7 +44,7 @@ enum class DecodeLengths { kFull, kRandom };
 DecodeData draw_decode(AttentionDecodeProblem problem, std::int64_t keys, DecodeLengths lengths,
                        std::int64_t page_size);
 
-/// How far results are off, in parts of the bound of reference/attention_bound.h.
+/// How far results are off, in parts of the bound of reference/attention/bound.h.
 struct DecodeDifference {
   double worst_of_bound = 0, max_out_error = 0, max_lse_error = 0;
   double bounds = 0, magnitudes = 0;  ///< sums over all elements; see AttentionErrors::is_decided

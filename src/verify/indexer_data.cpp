@@ -4,7 +4,7 @@
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
 #include "layout/int_tuple.h"
-#include "reference/indexer.h"
+#include "reference/sparse_attention/indexer.h"
 #include "verify/attention/data.h"
 
 #include <algorithm>

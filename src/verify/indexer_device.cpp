@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
-#include "reference/indexer.h"
-#include "reference/rope.h"
+#include "reference/rotation/rope.h"
+#include "reference/sparse_attention/indexer.h"
 
 #include <algorithm>
 #include <cstring>

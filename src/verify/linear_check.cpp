@@ -4,7 +4,7 @@
 #include "formats/minifloat.h"
 #include "ops/linear/source.h"
 #include "reference/error_bound.h"
-#include "reference/linear_weight.h"
+#include "reference/linear/weight.h"
 
 #include <algorithm>
 #include <cmath>

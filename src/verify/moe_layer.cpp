@@ -5,9 +5,9 @@
 #include "base/progress.h"
 #include "base/safetensors_model.h"
 #include "formats/minifloat.h"
-#include "reference/linear_weight.h"
-#include "reference/moe.h"
-#include "reference/router.h"
+#include "reference/linear/weight.h"
+#include "reference/moe/moe.h"
+#include "reference/moe/router.h"
 #include "verify/attention/data.h"
 #include "verify/moe_data.h"
 

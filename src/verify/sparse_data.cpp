@@ -4,7 +4,7 @@
 #include "formats/kv_row.h"
 #include "formats/minifloat.h"
 #include "ops/cache/kv_cache.h"
-#include "reference/sparse_attention.h"
+#include "reference/sparse_attention/sparse_attention.h"
 #include "verify/attention/data.h"
 
 #include <algorithm>

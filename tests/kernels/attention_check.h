@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "reference/attention.h"
+#include "reference/attention/attention.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/kernel_test.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/attention/k7/k7_fp8.h"
-#include "reference/attention_fp8_bound.h"
+#include "reference/attention/fp8_bound.h"
 #include "tests/kernels/attention_check.h"
 #include "tests/kernels/gemm_check.h"
 
@@ -264,7 +264,7 @@ class Fp8AttentionOperands {
   Buffer sink_, next_tile_, cu_q_, cu_kv_, q_scales_, k_scales_, v_scales_, v_reference_;
 };
 
-/// Bounds on the errors of one row (reference/attention_fp8_bound.h) whose dot products are exact
+/// Bounds on the errors of one row (reference/attention/fp8_bound.h) whose dot products are exact
 /// (see Fp8AttentionInputs). The tensor core sums all tiles up, or those of a flush.
 class Fp8AttentionBound {
  public:

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "reference/error_bound.h"
-#include "reference/linear.h"
+#include "reference/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <cmath>

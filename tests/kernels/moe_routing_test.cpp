@@ -5,7 +5,7 @@
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
-#include "reference/router.h"
+#include "reference/moe/router.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Naive attention over packed sequences against the float64 reference.
 #include "kernels/probe/naive_attention.h"
 
-#include "reference/attention.h"
+#include "reference/attention/attention.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
 

@@ -3,8 +3,8 @@
 
 #include "tilewright/attention.h"
 
-#include "reference/attention.h"
-#include "reference/attention_bound.h"
+#include "reference/attention/attention.h"
+#include "reference/attention/bound.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
 

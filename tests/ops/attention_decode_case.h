@@ -3,10 +3,10 @@
 
 #include "tilewright/attention_decode.h"
 
-#include "reference/attention.h"
-#include "reference/attention_bound.h"
+#include "reference/attention/attention.h"
+#include "reference/attention/bound.h"
 #include "reference/error_bound.h"
-#include "reference/rotary_table.h"
+#include "reference/rotation/rotary_table.h"
 #include "reference/round.h"
 #include "tests/kernels/kernel_test.h"
 

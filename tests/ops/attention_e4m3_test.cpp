@@ -2,9 +2,9 @@
 // against the float64 result of the codes.
 #include "tilewright/attention.h"
 
-#include "reference/attention.h"
-#include "reference/attention_fp8_bound.h"
-#include "reference/attention_prepare.h"
+#include "reference/attention/attention.h"
+#include "reference/attention/fp8_bound.h"
+#include "reference/attention/prepare.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/ops/hopper_test.h"

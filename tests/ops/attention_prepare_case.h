@@ -3,7 +3,7 @@
 
 #include "tilewright/attention_prepare.h"
 
-#include "reference/attention_prepare.h"
+#include "reference/attention/prepare.h"
 #include "tests/ops/attention_case.h"
 
 #include <array>

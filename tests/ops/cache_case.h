@@ -8,8 +8,8 @@
 // clang-format on
 
 #include "formats/block_scale.h"
-#include "reference/rms_norm.h"
-#include "reference/rope.h"
+#include "reference/model/rms_norm.h"
+#include "reference/rotation/rope.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/ops/hopper_test.h"
 

@@ -3,7 +3,7 @@
 #include "tilewright/compressor.h"
 
 #include "formats/index_page.h"
-#include "reference/compressor.h"
+#include "reference/sparse_attention/compressor.h"
 #include "tests/ops/cache_case.h"
 
 namespace tilewright::ops {

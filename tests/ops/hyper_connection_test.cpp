@@ -3,8 +3,8 @@
 #include "tilewright/hyper_connection.h"
 
 #include "kernels/model/hyper_connection.h"
-#include "reference/hyper_connection.h"
-#include "reference/rms_norm.h"
+#include "reference/model/hyper_connection.h"
+#include "reference/model/rms_norm.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <cmath>

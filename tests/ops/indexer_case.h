@@ -12,7 +12,7 @@
 #include "tilewright/tilewright.h"
 
 #include "device/graph.h"
-#include "reference/indexer.h"
+#include "reference/sparse_attention/indexer.h"
 #include "tests/ops/cache_case.h"
 
 #include <bit>

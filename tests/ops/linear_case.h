@@ -5,7 +5,7 @@
 
 #include "formats/scale_layout.h"
 #include "ops/linear/source.h"
-#include "reference/linear_weight.h"
+#include "reference/linear/weight.h"
 #include "tests/reference/inputs.h"
 
 #include <cstring>

@@ -9,7 +9,7 @@
 #include "formats/minifloat.h"
 #include "ops/linear/kernel.h"
 #include "reference/error_bound.h"
-#include "reference/linear.h"
+#include "reference/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
 #include "tests/ops/hopper_test.h"
 #include "tests/ops/linear_case.h"

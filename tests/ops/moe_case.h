@@ -6,8 +6,8 @@
 
 #include "formats/minifloat.h"
 #include "formats/packed_weight.h"
-#include "reference/moe.h"
-#include "reference/router.h"
+#include "reference/moe/moe.h"
+#include "reference/moe/router.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "device/graph.h"
 #include "formats/kv_row.h"
 #include "ops/cache/kv_cache.h"
-#include "reference/sparse_attention.h"
+#include "reference/sparse_attention/sparse_attention.h"
 #include "tests/kernels/kernel_test.h"
 
 #include <algorithm>

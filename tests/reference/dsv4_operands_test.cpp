@@ -3,11 +3,11 @@
 // than the tolerance.
 #include "tests/reference/dsv4_operands.h"
 
-#include "reference/hyper_connection.h"
-#include "reference/indexer.h"
-#include "reference/rope.h"
-#include "reference/router.h"
-#include "reference/sparse_attention.h"
+#include "reference/model/hyper_connection.h"
+#include "reference/moe/router.h"
+#include "reference/rotation/rope.h"
+#include "reference/sparse_attention/indexer.h"
+#include "reference/sparse_attention/sparse_attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,14 @@
 // Every operator against the arrays of tools/golden/make_reference_golden.py.
 #include "tests/reference/golden.h"
 
-#include "reference/attention.h"
-#include "reference/hadamard.h"
-#include "reference/linear.h"
-#include "reference/moe.h"
-#include "reference/rms_norm.h"
-#include "reference/rope.h"
-#include "reference/router.h"
-#include "reference/swiglu.h"
+#include "reference/attention/attention.h"
+#include "reference/linear/linear.h"
+#include "reference/model/rms_norm.h"
+#include "reference/moe/moe.h"
+#include "reference/moe/router.h"
+#include "reference/moe/swiglu.h"
+#include "reference/rotation/hadamard.h"
+#include "reference/rotation/rope.h"
 #include "reference/top_k.h"
 
 namespace tilewright::reference {

@@ -11,8 +11,8 @@ struct AttentionStrides {
 };
 
 /// out[b,i,h,:] = sum_j p_j v[b,j,g,:], p = softmax over the visible keys j of
-/// s_j = scale * q[b,i,h,:] . k[b,j,g,:], g = h / (heads / kv_heads); reference/attention.h has the
-/// exact meaning of mask, softcap, sink and lse (natural log, sink excluded).
+/// s_j = scale * q[b,i,h,:] . k[b,j,g,:], g = h / (heads / kv_heads). Mask,
+/// softcap, sink and lse (natural log, sink excluded) are as in reference/attention/attention.h.
 ///
 /// Maps (from K3 up): 4-D [batch, head, row, head_dim], strides multiples of 16 bytes; swizzle
 /// 128B and boxes of 64 elements from K4.1 up, none and boxes of head_dim elements in K3. Rows of a

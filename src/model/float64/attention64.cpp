@@ -2,12 +2,12 @@
 
 #include "formats/block_scale.h"
 #include "model/float64/layer64.h"
-#include "reference/indexer.h"
-#include "reference/output_projection.h"
-#include "reference/rms_norm.h"
-#include "reference/rope.h"
+#include "reference/linear/output_projection.h"
+#include "reference/model/rms_norm.h"
+#include "reference/rotation/rope.h"
 #include "reference/round.h"
-#include "reference/sparse_attention.h"
+#include "reference/sparse_attention/indexer.h"
+#include "reference/sparse_attention/sparse_attention.h"
 
 #include <algorithm>
 #include <numeric>

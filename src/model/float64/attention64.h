@@ -5,7 +5,7 @@
 #include "model/float64/stages.h"
 #include "model/float64/weights64.h"
 #include "model/model.h"
-#include "reference/compressor.h"
+#include "reference/sparse_attention/compressor.h"
 
 #include <cstdint>
 #include <optional>

@@ -2,10 +2,10 @@
 
 #include "formats/block_scale.h"
 #include "reference/error_bound.h"
-#include "reference/hadamard.h"
-#include "reference/linear.h"
+#include "reference/linear/linear.h"
+#include "reference/moe/swiglu.h"
+#include "reference/rotation/hadamard.h"
 #include "reference/round.h"
-#include "reference/swiglu.h"
 
 #include <algorithm>
 #include <cmath>

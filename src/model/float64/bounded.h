@@ -4,9 +4,9 @@
 #include "formats/block_format.h"
 #include "model/float64/rows.h"
 #include "model/float64/weights64.h"
-#include "reference/compressor.h"
-#include "reference/rms_norm.h"
-#include "reference/rope.h"
+#include "reference/model/rms_norm.h"
+#include "reference/rotation/rope.h"
+#include "reference/sparse_attention/compressor.h"
 
 #include <algorithm>
 #include <cstdint>

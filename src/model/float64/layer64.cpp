@@ -1,6 +1,6 @@
 #include "model/float64/layer64.h"
 
-#include "reference/rope.h"
+#include "reference/rotation/rope.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include "model/float64/rows.h"
 #include "model/float64/weights64.h"
 #include "model/model.h"
-#include "reference/compressor.h"
-#include "reference/sparse_attention.h"
+#include "reference/sparse_attention/compressor.h"
+#include "reference/sparse_attention/sparse_attention.h"
 
 #include <cstdint>
 #include <span>

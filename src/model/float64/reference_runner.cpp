@@ -3,10 +3,10 @@
 #include "model/float64/attention64.h"
 #include "model/float64/stages.h"
 #include "model/float64/weights64.h"
-#include "reference/hyper_connection.h"
-#include "reference/moe.h"
-#include "reference/rms_norm.h"
-#include "reference/router.h"
+#include "reference/model/hyper_connection.h"
+#include "reference/model/rms_norm.h"
+#include "reference/moe/moe.h"
+#include "reference/moe/router.h"
 
 #include <fmt/format.h>
 

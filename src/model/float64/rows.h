@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/thread_pool.h"
-#include "reference/linear.h"
+#include "reference/linear/linear.h"
 
 #include <cstdint>
 #include <span>

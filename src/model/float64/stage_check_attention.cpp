@@ -1,8 +1,8 @@
 // StageCheck: queries, the indexer's choice, attention and its projection.
 #include "model/float64/stage_check.h"
-#include "reference/attention_bound.h"
+#include "reference/attention/bound.h"
 #include "reference/error_bound.h"
-#include "reference/indexer.h"
+#include "reference/sparse_attention/indexer.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "model/float64/stage_check.h"
 #include "reference/error_bound.h"
-#include "reference/hyper_connection.h"
+#include "reference/model/hyper_connection.h"
 
 #include <algorithm>
 #include <array>

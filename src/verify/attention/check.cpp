@@ -1,7 +1,7 @@
 #include "verify/attention/check.h"
 
 #include "formats/minifloat.h"
-#include "reference/attention_bound.h"
+#include "reference/attention/bound.h"
 #include "reference/error_bound.h"
 #include "verify/attention/fp8_check.h"
 

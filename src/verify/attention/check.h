@@ -8,7 +8,7 @@
 namespace tilewright::cli {
 
 /// Rows of choose_rows(), exactly, with the bounds of kernels that compute in 16 bits
-/// (reference/attention_bound.h). The strides of the problem must be set.
+/// (reference/attention/bound.h). The strides of the problem must be set.
 std::vector<ExactRow> exact_rows(const AttentionData& data, std::int64_t count, std::uint64_t seed);
 
 /// How far a result is off. A bound is what no correct kernel exceeds.

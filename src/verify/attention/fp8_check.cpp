@@ -4,8 +4,8 @@
 #include "ops/attention/fp8.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
-#include "reference/attention_fp8_bound.h"
-#include "reference/attention_prepare.h"
+#include "reference/attention/fp8_bound.h"
+#include "reference/attention/prepare.h"
 #include "reference/error_bound.h"
 #include "verify/attention/fp8.h"
 

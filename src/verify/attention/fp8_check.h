@@ -19,8 +19,8 @@ struct Fp8Computation {
 std::optional<Fp8Computation> fp8_computation(const AttentionData& data, const AttentionPlan& plan,
                                               bool is_rotated);
 
-/// The same rows as `of`: operands of `data` as codes and factors by reference/attention_prepare.h,
-/// results of those in float64, and the bounds of reference/attention_fp8_bound.h.
+/// The same rows as `of`: operands of `data` as codes and factors by reference/attention/prepare.h,
+/// results of those in float64, and the bounds of reference/attention/fp8_bound.h.
 std::vector<ExactRow> exact_fp8_rows(const AttentionData& data, const Fp8Computation& computation,
                                      std::span<const ExactRow> of);
 

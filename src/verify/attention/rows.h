@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/thread_pool.h"
-#include "reference/attention.h"
+#include "reference/attention/attention.h"
 #include "verify/attention/data.h"
 
 #include <map>

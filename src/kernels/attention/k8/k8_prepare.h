@@ -5,7 +5,7 @@
 //                                                            heads
 //   attention_k8_prepare_{bf16,f16}_{d64,d128,d256}[_rope]   codes and descales
 //
-// The arithmetic, in fp32, each operation rounded to nearest even; reference/attention_prepare.h
+// The arithmetic, in fp32, each operation rounded to nearest even; reference/attention/prepare.h
 // has the same:
 //   x        the number; rows whose position is not in the table of angles are NaN
 //   RoPE     (a, b) -> (fma(-b, s, a * c), fma(b, c, a * s)), pairs as RotaryPairs says
