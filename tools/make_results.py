@@ -231,8 +231,7 @@ COMPARED = [
      "demands",
      "87.1 / 96.3 / 99.9 % of 1312", "[how](03-simulator.md#how-far-the-checks-can-be-trusted)"),
     ("attention on sm_100a, simulated, against float64", "P7's grid within the bound, cosine >= 0.999996",
-     "[stages](../src/kernels/attention_sm100/README.md); all of it with `TILEWRIGHT_FULL_GRIDS=1`, a sample in "
-     "`./test`"),
+     "[stages](../src/kernels/attention_sm100/README.md); all of it in `./test`"),
     ("NVFP4 and MXFP8 x MXFP4 GEMM on sm_100a, simulated", "bit-equal where sums are exact, else in bound",
      "[linear](../src/kernels/linear/README.md)"),
     ("NVFP4 on N(0,1): relative rms error", "0.0951 (0.0870 with four over six)",

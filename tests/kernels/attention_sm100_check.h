@@ -11,7 +11,7 @@
 
 namespace tilewright::kernels {
 
-/// The grids of the documents take minutes on the simulator: only if TILEWRIGHT_FULL_GRIDS is set.
+/// Grids beyond the documents' P7 run on the simulator only if TILEWRIGHT_FULL_GRIDS is set.
 inline bool wants_full_grids() {
   return std::getenv("TILEWRIGHT_FULL_GRIDS") != nullptr;
 }
