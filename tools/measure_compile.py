@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures how long the ladder's kernels take to compile: processor time of nvcc (to PTX) and ptxas for each file,
-one after the other, so that load on the machine hardly matters. Writes a log for make_attention_readme.py.
+"""Measures how long the kernels of a family take to compile: processor time of nvcc (to PTX) and ptxas for each
+file, one after the other, so that load on the machine hardly matters. Writes a log for make_attention_readme.py.
 
     tools/measure_compile.py --out bench/results/COMPILE.json [--folder attention] [--nvcc NVCC]
 """
@@ -66,7 +66,7 @@ def main():
            "started": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
            "flags": [word.replace(str(ROOT), ".") for word in flags()], "files": []}
     with tempfile.TemporaryDirectory() as folder:
-        for path in sorted((ROOT / "src/kernels" / args.folder).glob("*.cu")):
+        for path in sorted((ROOT / "src/kernels" / args.folder).rglob("*.cu")):
             log["files"].append(measure(path, args.nvcc, ptxas, pathlib.Path(folder)))
             entry = log["files"][-1]
             print(f"{path.stem:<22} nvcc {entry['nvcc_s']:>7.1f} s  ptxas {entry['ptxas_s']:>7.1f} s", flush=True)
