@@ -2,9 +2,9 @@
 """Writes src/ptx/tcgen05_ld_st.h: inline assembly cannot spell a list of registers from a template argument,
 so the lists are made here. --check only compares (the tests use it)."""
 
-import argparse
-import pathlib
 import sys
+
+import generated_header
 
 COUNTS = [1, 8, 16, 32, 64]  # registers a thread that kernels use; add what a new one needs
 
@@ -76,18 +76,8 @@ __device__ inline void tcgen05_st_32x32b<{n}>(std::uint32_t address, const std::
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if the header is not up to date")
-    args = parser.parse_args()
-    path = pathlib.Path(__file__).resolve().parent.parent / "src/ptx/tcgen05_ld_st.h"
     text = HEAD + "".join(functions(n) for n in COUNTS) + "}  // namespace tilewright::ptx\n"
-    if args.check:
-        if path.read_text() != text:
-            print(f"{path.name} is not what tools/make_tcgen05_wrappers.py writes; run it")
-            return 1
-        return 0
-    path.write_text(text)
-    return 0
+    return generated_header.write_or_check(__doc__, __file__, "src/ptx/tcgen05_ld_st.h", text)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 """Writes src/ptx/wgmma_mma_async.h: inline assembly cannot spell a list of N/2 registers from a template
 argument, so the lists are made here. --check only compares (the tests use it)."""
 
-import argparse
-import pathlib
 import sys
+
+import generated_header
 
 EXTENTS = [8, 24, 32, 64, 80, 96, 128, 160, 176, 192, 224, 256]  # values of N in use
 
@@ -107,18 +107,8 @@ def extent(n):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 if the header is not up to date")
-    args = parser.parse_args()
-    path = pathlib.Path(__file__).resolve().parent.parent / "src/ptx/wgmma_mma_async.h"
-    text = (HEAD + BODY + "".join(extent(n) for n in EXTENTS) + TAIL)
-    if args.check:
-        if path.read_text() != text:
-            print(f"{path.name} is not what tools/make_wgmma_wrappers.py writes; run it")
-            return 1
-        return 0
-    path.write_text(text)
-    return 0
+    text = HEAD + BODY + "".join(extent(n) for n in EXTENTS) + TAIL
+    return generated_header.write_or_check(__doc__, __file__, "src/ptx/wgmma_mma_async.h", text)
 
 
 if __name__ == "__main__":

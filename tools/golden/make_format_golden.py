@@ -16,12 +16,12 @@ Left out because ml_dtypes 0.6.0 departs from the hardware there:
 With --check nothing is written; the exit status is 1 if a file would change.
 """
 
-import argparse
 import json
 import pathlib
 import random
 import sys
 
+import golden_files
 import ml_dtypes
 import numpy as np
 
@@ -139,26 +139,11 @@ def dump(data):
     return "{\n" + "\n".join(lines) + "\n}\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dir", type=pathlib.Path, default=DEFAULT_DIR)
-    parser.add_argument("--check", action="store_true", help="compare with the files only")
-    args = parser.parse_args()
-    args.dir.mkdir(parents=True, exist_ok=True)
-    stale = []
+def texts():
     for name in FORMATS:
-        path = args.dir / f"{name}.json"
         with np.errstate(over="ignore"):
-            text = dump(golden(name))
-        if args.check and path.read_text() != text:
-            stale.append(path.name)
-        if not args.check:
-            path.write_text(text)
-            print(f"{path.name}: {len(text)} bytes")
-    for name in stale:
-        print(f"{name} differs from what {pathlib.Path(__file__).name} makes")
-    return 1 if stale else 0
+            yield f"{name}.json", dump(golden(name))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(golden_files.write_or_compare(__doc__, __file__, DEFAULT_DIR, texts()))

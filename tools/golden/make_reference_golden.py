@@ -11,11 +11,11 @@ are written as the strings "inf", "-inf" and "nan". With --check nothing is writ
 is 1 if a file differs from what would be written by more than the last digits.
 """
 
-import argparse
 import json
 import pathlib
 import sys
 
+import golden_files
 import numpy as np
 
 REAL = np.longdouble
@@ -382,24 +382,11 @@ def same(a, b):
     return a == b
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--dir", type=pathlib.Path, default=DEFAULT_DIR)
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    args = parser.parse_args()
-    args.dir.mkdir(parents=True, exist_ok=True)
-    stale = []
+def texts():
     for seed, (name, make_cases) in enumerate(OPERATORS.items()):
-        path, text = args.dir / f"{name}.json", text_of(seed, make_cases)
-        if args.check and not same(json.loads(path.read_text()), json.loads(text)):
-            stale.append(path.name)
-        if not args.check:
-            path.write_text(text)
-            print(f"{path.name}: {len(text)} bytes")
-    for name in stale:
-        print(f"{name} differs from what {pathlib.Path(__file__).name} makes")
-    return 1 if stale else 0
+        yield f"{name}.json", text_of(seed, make_cases)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(golden_files.write_or_compare(
+        __doc__, __file__, DEFAULT_DIR, texts(), lambda old, new: same(json.loads(old), json.loads(new))))
