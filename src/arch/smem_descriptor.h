@@ -1,6 +1,6 @@
 // How wgmma and tcgen05.mma are told where an operand lies in shared memory: 64-bit matrix
-// descriptors, and the address of every element under one. Source: PTX ISA, "wgmma: Matrix
-// Descriptor Format", "tcgen05: Shared memory descriptor" and "Canonical layouts".
+// descriptors. Source: PTX ISA, "wgmma: Matrix Descriptor Format" and "tcgen05: Shared memory
+// descriptor".
 #pragma once
 
 #include <cstdint>
@@ -68,20 +68,9 @@ namespace detail {
 constexpr std::uint64_t encode_field(std::uint32_t bytes, int bit) {
   return static_cast<std::uint64_t>((bytes & 0x3FFFF) >> 4) << bit;
 }
-constexpr std::uint32_t decode_field(std::uint64_t bits, int bit) {
-  return static_cast<std::uint32_t>(bits >> bit & 0x3FFF) << 4;
-}
 constexpr std::uint64_t encode_common(const SmemDescriptor& d) {
   return encode_field(d.start_address, 0) | encode_field(d.leading_bytes, 16) |
          encode_field(d.stride_bytes, 32) | static_cast<std::uint64_t>(d.base_offset & 7) << 49;
-}
-constexpr SmemDescriptor decode_common(std::uint64_t bits) {
-  SmemDescriptor d;
-  d.start_address = decode_field(bits, 0);
-  d.leading_bytes = decode_field(bits, 16);
-  d.stride_bytes = decode_field(bits, 32);
-  d.base_offset = static_cast<std::uint32_t>(bits >> 49 & 7);
-  return d;
 }
 
 }  // namespace detail
@@ -95,13 +84,6 @@ constexpr std::uint64_t encode_wgmma_descriptor(const SmemDescriptor& d) {
   if (d.swizzle == SmemSwizzle::k32B) mode = 3;
   return detail::encode_common(d) | mode << 62;
 }
-constexpr SmemDescriptor decode_wgmma_descriptor(std::uint64_t bits) {
-  constexpr SmemSwizzle kModes[4] = {SmemSwizzle::kNone, SmemSwizzle::k128B, SmemSwizzle::k64B,
-                                     SmemSwizzle::k32B};
-  SmemDescriptor d = detail::decode_common(bits);
-  d.swizzle = kModes[bits >> 62];
-  return d;
-}
 
 /// As for wgmma, but bits 48..46 hold the constant 0b001 and bits 63..61 the swizzle (0 none, 1 128
 /// B with 32 B atoms, 2 128 B, 4 64 B, 6 32 B). Bit 52 (absolute leading offset, sm_103a) stays 0.
@@ -113,21 +95,6 @@ constexpr std::uint64_t encode_tcgen05_descriptor(const SmemDescriptor& d) {
   if (d.swizzle == SmemSwizzle::k32B) mode = 6;
   return detail::encode_common(d) | std::uint64_t{1} << 46 | mode << 61;
 }
-/// False if the constant bits or the swizzle code are not those of a valid descriptor.
-constexpr bool is_tcgen05_descriptor(std::uint64_t bits) {
-  const std::uint64_t mode = bits >> 61;
-  const bool has_constant = (bits >> 46 & 7) == 1;
-  return has_constant && (mode <= 2 || mode == 4 || mode == 6) && (bits >> 53 & 0xFF) == 0;
-}
-constexpr SmemDescriptor decode_tcgen05_descriptor(std::uint64_t bits) {
-  constexpr SmemSwizzle kModes[8] = {
-      SmemSwizzle::kNone, SmemSwizzle::k128B32BAtom, SmemSwizzle::k128B, SmemSwizzle::kNone,
-      SmemSwizzle::k64B,  SmemSwizzle::kNone,        SmemSwizzle::k32B,  SmemSwizzle::kNone};
-  SmemDescriptor d = detail::decode_common(bits);
-  d.swizzle = kModes[bits >> 61];
-  return d;
-}
-
 /// A tile of an operand as tensor copies write it: rows of `row_bytes`, cut into boxes of one span
 /// of the swizzle that lie one behind another. What the copy is told (box), where a 16-byte chunk
 /// lies, and what an MMA is told (describe) come from this one value; that they agree with the
@@ -158,33 +125,5 @@ struct SmemBox {
             .swizzle = swizzle};
   }
 };
-
-/// Shared-memory byte address of an element of an operand under a descriptor. `contiguous_byte` (c)
-/// is the contiguous index in bytes, `other` the other index: (k, mn) for K-major, (mn, k) for
-/// MN-major.
-///
-///                 no swizzle                                     swizzle of span S
-/// K-major   (mn/8)*SBO + (mn%8)*16 + (c/16)*LBO + c%16     (mn/8)*SBO + (mn%8)*S + c
-/// MN-major  (c/16)*SBO + c%16 + (k%8)*16 + (k/8)*LBO       (c/S)*LBO + c%S + (k%8)*S + (k/8)*SBO
-///
-/// The offset is added to the start address first; the swizzle acts on the sum. With 32 B atoms the
-/// MN-major pattern has 4 rows instead of 8.
-constexpr std::uint32_t operand_byte_address(const SmemDescriptor& d, Major major,
-                                             std::uint32_t contiguous_byte, std::uint32_t other) {
-  const auto c = contiguous_byte;
-  const auto span = static_cast<std::uint32_t>(swizzle_span_bytes(d.swizzle));
-  const std::uint32_t rows = d.swizzle == SmemSwizzle::k128B32BAtom && major == Major::kMN ? 4 : 8;
-  std::uint32_t offset = other % rows * span;
-  if (d.swizzle == SmemSwizzle::kNone) {
-    const bool is_k = major == Major::kK;
-    offset += c / 16 * (is_k ? d.leading_bytes : d.stride_bytes) + c % 16 +
-              other / rows * (is_k ? d.stride_bytes : d.leading_bytes);
-  } else if (major == Major::kK) {
-    offset += other / rows * d.stride_bytes + c;
-  } else {
-    offset += c / span * d.leading_bytes + c % span + other / rows * d.stride_bytes;
-  }
-  return swizzle_address(d.swizzle, d.start_address + offset);
-}
 
 }  // namespace tilewright::arch

@@ -6,6 +6,7 @@
 #include "layout/banks.h"
 #include "layout/constant.h"
 #include "layout/print.h"
+#include "tests/arch/smem_operand.h"
 
 #include <random>
 #include <set>

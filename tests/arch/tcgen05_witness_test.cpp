@@ -5,6 +5,7 @@
 #include "arch/fragments/tmem.h"
 #include "sim/tensor/mma_layout.h"
 #include "sim/tensor/shared_descriptor.h"
+#include "tests/arch/smem_operand.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 // Packed FP4 words on the device: every code at every place under every scale byte, against the
 // formats. bf16 must be exact, e4m3 rounded to nearest even.
+#include "formats/packed_matrix.h"
 #include "formats/packed_weight.h"
 #include "kernels/probe/decode_fp4_probe.h"
 #include "tests/kernels/kernel_test.h"

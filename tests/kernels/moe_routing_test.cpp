@@ -1,6 +1,6 @@
 // Routing, permutation and combination of a Mixture-of-Experts layer.
 #include "formats/block_scale.h"
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "kernels/moe/combine.h"
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"

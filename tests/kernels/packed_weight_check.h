@@ -3,6 +3,7 @@
 #pragma once
 
 #include "formats/minifloat.h"
+#include "formats/packed_matrix.h"
 #include "formats/packed_weight.h"
 #include "tests/reference/inputs.h"
 

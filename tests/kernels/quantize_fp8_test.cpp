@@ -1,5 +1,5 @@
 // The FP8 quantisers of activations against the rules of formats/, byte for byte.
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "formats/scale_layout.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "tests/kernels/quantize_data.h"

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "formats/block_scale.h"
+#include "formats/e4m3_magnitudes.h"
+#include "formats/packed_matrix.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
 #include "tests/kernels/gemm_check.h"
 

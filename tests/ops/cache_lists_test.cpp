@@ -1,5 +1,5 @@
 // Lists of rows that tokens look at, and the rotation taken out of attention's output.
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "tests/ops/cache_case.h"
 
 namespace tilewright::ops {

@@ -1,6 +1,7 @@
 // Packing weights: what the bricks hold is what the checkpoint said, and bad ones are refused.
 #include "base/error.h"
 #include "formats/minifloat.h"
+#include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
 #include "tests/ops/linear_case.h"
 

@@ -4,7 +4,9 @@
 
 #include "tilewright/moe.h"
 
+#include "formats/e4m3_magnitudes.h"
 #include "formats/minifloat.h"
+#include "formats/packed_matrix.h"
 #include "formats/packed_weight.h"
 #include "reference/moe/moe.h"
 #include "reference/moe/router.h"

@@ -55,6 +55,11 @@ struct AttentionTile {
   bool is_persistent;  ///< grid = (multiprocessors); else (tiles, heads, batch)
 };
 
+/// Of a persistent kernel with `consumers` warpgroups of 64 queries, and one that loads.
+constexpr AttentionTile persistent_tile(int consumers, int keys, int shared_bytes) {
+  return {consumers * 64, keys, 64, (consumers + 1) * 128, shared_bytes, true};
+}
+
 /// What a rung can do besides bf16 and f16, any lengths, a causal mask, grouped heads and strides.
 struct AttentionSupport {
   int max_head_dim;  ///< of 64, 128 and 256

@@ -13,6 +13,21 @@ struct AttentionSequence {
   std::int32_t q_begin, q_len, kv_begin, kv_len;
 };
 
+/// That of sequence `batch` of a call.
+__device__ inline AttentionSequence find_sequence(const kernels::AttentionParams& params,
+                                                  std::int32_t batch) {
+  AttentionSequence s = {0, params.q_len, 0, params.kv_len};
+  if (params.cu_q != nullptr) {
+    s.q_begin = params.cu_q[batch];
+    s.q_len = params.cu_q[batch + 1] - s.q_begin;
+  }
+  if (params.cu_kv != nullptr) {
+    s.kv_begin = params.cu_kv[batch];
+    s.kv_len = params.cu_kv[batch + 1] - s.kv_begin;
+  }
+  return s;
+}
+
 /// Keys [begin, end) seen from a position among them. Query i of a sequence stands at position
 /// i + kv_len - q_len.
 struct VisibleKeys {

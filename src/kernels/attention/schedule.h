@@ -33,20 +33,6 @@ struct AttentionWork {
   }
 };
 
-__device__ inline AttentionSequence find_sequence(const kernels::AttentionParams& params,
-                                                  std::int32_t batch) {
-  AttentionSequence s = {0, params.q_len, 0, params.kv_len};
-  if (params.cu_q != nullptr) {
-    s.q_begin = params.cu_q[batch];
-    s.q_len = params.cu_q[batch + 1] - s.q_begin;
-  }
-  if (params.cu_kv != nullptr) {
-    s.kv_begin = params.cu_kv[batch];
-    s.kv_len = params.cu_kv[batch + 1] - s.kv_begin;
-  }
-  return s;
-}
-
 /// What the consumers must know of a tile; the divisions behind it are the producer's.
 struct DealtTile {
   std::int32_t first_query, head, batch, is_last;  ///< is_last: no tile, the end

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/attention/attention.h"
-#include "kernels/attention/schedule.h"
+#include "kernels/attention/mask.h"
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/tensor_mma.h"
 #include "ptx/bulk_tensor_copy.h"

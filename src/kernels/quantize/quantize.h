@@ -3,7 +3,7 @@
 // scales, byte for byte as formats/block_scale.h defines them.
 #pragma once
 
-#include "formats/block_scale.h"
+#include "formats/scale_choice.h"
 
 #include <cstdint>
 

@@ -2,7 +2,6 @@
 // formats/block_scale.h.
 #pragma once
 
-#include "formats/fast_encode.h"
 #include "kernels/quantize/quantize_rows.h"
 #include "ptx/convert_fp8.h"
 

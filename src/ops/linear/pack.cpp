@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "formats/e4m3_magnitudes.h"
 #include "formats/minifloat.h"
+#include "formats/packed_matrix.h"
 
 #include <algorithm>
 #include <array>

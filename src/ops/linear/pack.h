@@ -2,7 +2,7 @@
 // packed_weight.h), on the host.
 #pragma once
 
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "ops/linear/source.h"
 
 #include <cstdint>

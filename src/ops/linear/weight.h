@@ -4,7 +4,7 @@
 #include "tilewright/linear.h"
 
 #include "device/memory.h"
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 
 namespace tilewright {
 

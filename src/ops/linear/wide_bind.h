@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/device.h"
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "kernels/linear/wide/sm90_wide.h"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "ops/moe/problem.h"
 
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "kernels/moe/route.h"
 #include "ops/linear/pack.h"
 #include "ops/operator/arguments.h"

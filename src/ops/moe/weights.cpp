@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "device/device.h"
+#include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
 #include "ops/linear/source.h"
 #include "ops/operator/ceil_div.h"

@@ -4,7 +4,7 @@
 #include "tilewright/moe.h"
 
 #include "device/memory.h"
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 
 #include <cstdint>
 

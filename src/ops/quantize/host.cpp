@@ -3,7 +3,7 @@
 #include "base/thread_pool.h"
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
-#include "formats/packed_weight.h"
+#include "formats/packed_matrix.h"
 #include "formats/scale_layout.h"
 #include "ops/quantize/plan.h"
 

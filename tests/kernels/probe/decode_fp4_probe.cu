@@ -2,8 +2,9 @@
 //
 // Decodes words of FP4 as the linear kernels do, for a test of every code under every scale.
 // Entries decode_fp4_FORMAT_ORDER.
+#include "kernels/linear/unpack_fp4.h"
+#include "kernels/linear/wide/fold_e4m3.h"
 #include "kernels/probe/decode_fp4_probe.h"
-#include "tile/unpack_fp4.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 template <WeightFormat Format, WordOrder Order>
 __device__ void decode(const DecodeFp4ProbeParams& params) {
   __shared__ std::uint64_t table[256];
-  tile::copy_e4m3_table<Format>(table, threadIdx.x, blockDim.x);
+  for (std::uint32_t i = threadIdx.x; i < 256; i += blockDim.x)
+    table[i] = tile::kE4m3Table<Format>.magnitudes[i];
   __syncthreads();
   const std::uint32_t at = blockIdx.x * blockDim.x + threadIdx.x;
   if (at >= static_cast<std::uint32_t>(params.count)) return;

@@ -28,12 +28,7 @@ struct K6Variant {
   static constexpr int kKvStages = 2, kBarrierBytes = 512;
 
   constexpr AttentionTile tile() const {
-    return {consumers * 64,
-            keys,
-            64,
-            (consumers + 1) * 128,
-            ring_bytes() + (stages_out ? out_bytes() : 0),
-            true};
+    return persistent_tile(consumers, keys, ring_bytes() + (stages_out ? out_bytes() : 0));
   }
   /// Queries, keys and values; then barriers, up to a multiple of 1024 bytes; then results.
   constexpr int ring_bytes() const {

@@ -91,12 +91,7 @@ struct K7Variant {
   constexpr int q_stages() const { return head_dim == 256 ? 1 : 2; }
 
   constexpr AttentionTile tile() const {
-    return {consumers * 64,
-            keys,
-            64,
-            (consumers + 1) * 128,
-            ring_bytes() + (stages_out ? out_bytes() : 0),
-            true};
+    return persistent_tile(consumers, keys, ring_bytes() + (stages_out ? out_bytes() : 0));
   }
   /// Queries, keys and values, values as they came; then barriers, up to a multiple of 1024 bytes;
   /// then results.

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/linear/band/work.h"
+#include "kernels/linear/unpack_fp4.h"
 #include "ptx/load_store.h"
 #include "ptx/mma_sync.h"
-#include "tile/unpack_fp4.h"
 
 namespace tilewright::tile {
 

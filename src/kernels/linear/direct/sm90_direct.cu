@@ -17,13 +17,13 @@
 // 7168 NVFP4): 11.4 / 12.0 / 14.2 / 18.7; sm90_band 15.9 / 16.6 / 18.0 / 22.8; the floor 6.7 to
 // 6.9. docs/notes/2026-11-22-linear-bandwidth.md has what was tried.
 #include "kernels/linear/direct/sm90_direct.h"
+#include "kernels/linear/unpack_fp4.h"
 #include "ptx/address.h"
 #include "ptx/cache_policy.h"
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/load_store.h"
 #include "ptx/mma_sync.h"
-#include "tile/unpack_fp4.h"
 
 namespace tilewright::kernels {
 namespace {

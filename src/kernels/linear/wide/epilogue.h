@@ -2,7 +2,6 @@
 // over the CTAs that share a tile, turned over, and written in rows of tokens.
 #pragma once
 
-#include "arch/smem_descriptor.h"
 #include "kernels/linear/swiglu.h"
 #include "kernels/linear/wide/schedule.h"
 #include "kernels/linear/wide/sm90_wide.h"

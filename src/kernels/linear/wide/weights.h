@@ -3,8 +3,8 @@
 #pragma once
 
 #include "formats/packed_weight.h"
+#include "kernels/linear/unpack_fp4.h"
 #include "ptx/load_store.h"
-#include "tile/unpack_fp4.h"
 
 #include <cstdint>
 

@@ -15,7 +15,7 @@
 #include "formats/kv_page.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/load_store.h"
-#include "tile/unpack_fp4.h"
+#include "tile/bf16_pair.h"
 
 #include <cstdint>
 

@@ -7,7 +7,6 @@
 //           order: in place 32s + 16h + 4t + j of keys and queries stands dim 32t + 8s + 4h + j
 #pragma once
 
-#include "kernels/quantize/quantize_rows.h"
 #include "kernels/sparse_attention/indexer/indexer_logits.h"
 #include "ptx/bulk_copy.h"
 #include "ptx/bulk_tensor_copy.h"
@@ -17,6 +16,7 @@
 #include "ptx/load_store.h"
 #include "ptx/mbarrier.h"
 #include "tile/ring.h"
+#include "tile/unpack_e4m3.h"
 
 #include <cstdint>
 
@@ -69,7 +69,7 @@ class E2m1ToE4m3 {
 /// E2m1ToE4m3.
 __device__ inline float mxfp4_row_scale(std::uint32_t largest) {
   if (largest == 0xff) return __uint_as_float(0x7fffffffu);
-  return __fmul_rn(ue8m0_value(largest), 1.0f / (1 << E2m1ToE4m3::kTop));
+  return __fmul_rn(unpack_e8m0(largest), 1.0f / (1 << E2m1ToE4m3::kTop));
 }
 
 /// Where a key lies.

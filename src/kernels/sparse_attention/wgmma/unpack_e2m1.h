@@ -3,7 +3,7 @@
 // pairs. Exact wherever the result is a normal bf16.
 #pragma once
 
-#include "tile/unpack_fp4.h"
+#include "tile/bf16_pair.h"
 
 #include <cstdint>
 

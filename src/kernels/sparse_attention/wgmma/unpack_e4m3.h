@@ -4,7 +4,7 @@
 // codes cost 7 instructions and 2 multiplications of pairs. NaN is not kept: it becomes 480.
 #pragma once
 
-#include "tile/unpack_fp4.h"
+#include "tile/bf16_pair.h"
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ inline constexpr std::uint32_t kMaxPlacedScale = 134;
 
 /// Byte `index` of a word in both halves of another.
 __device__ inline std::uint32_t spread_byte(std::uint32_t word, int index) {
-  return __byte_perm(word, 0, 0x4040 + index * 0x0101);
+  return __byte_perm(word, 0, scale_selector(static_cast<std::uint32_t>(index)));
 }
 /// 2^(byte - 127 + 120) as bf16, for bytes up to kMaxPlacedScale: both halves at once.
 __device__ inline std::uint32_t placed_e4m3_factors(std::uint32_t bytes) {
