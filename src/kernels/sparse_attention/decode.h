@@ -44,7 +44,7 @@ struct SparseStrides {
 /// s_j = scale * q[b,i,h,:] . x_j over the rows x_j of both lists, one softmax:
 ///   out[b,i,h,:] = sum_j exp(s_j) x_j / (exp(sink[h]) + sum_j exp(s_j))
 ///   lse[b,i,h]   = ln sum_j exp(s_j), max_logits = max_j s_j      (both without the sink)
-/// No valid row: out 0, lse +inf, max_logits -inf. A sink of +inf: out 0; of -inf: as without.
+/// No valid row: out 0, lse empty_lse, max_logits -inf. A sink of +inf: out 0; of -inf: as without.
 ///
 /// Numbers  rows to bf16 (fp8 and nvfp4: code times scale, exact in the normal range), products
 ///          accumulated in fp32, exp(s_j - running maximum) to bf16 before it multiplies x_j and in
@@ -68,6 +68,7 @@ struct SparseDecodeParams {
   float scale_log2;                                   ///< scale * log2(e)
   std::int32_t batch, q_len, heads;
   std::int32_t groups;             ///< of the launch
+  float empty_lse;                 ///< lse of a query without a valid row: -inf; +inf: FlashMLA's
   const SparseWork* work;          ///< or null
   const std::int32_t* work_begin;  ///< [groups + 1], or null
   float* partial_out;              ///< [slot, heads, 512], 16-byte aligned

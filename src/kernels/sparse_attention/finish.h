@@ -37,7 +37,7 @@ __device__ inline void store_sparse_row_sum(const kernels::SparseDecodeParams& p
   }
   const std::int64_t at = query.offset(params.lse_strides, head);
   const float lse = natural_lse(row.max, row.sum);
-  if (params.lse != nullptr) params.lse[at] = row.max == -INFINITY ? INFINITY : lse;
+  if (params.lse != nullptr) params.lse[at] = row.max == -INFINITY ? params.empty_lse : lse;
   if (params.max_logits != nullptr) params.max_logits[at] = row.max * kLn2;
 }
 

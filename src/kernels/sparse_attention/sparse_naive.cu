@@ -15,7 +15,7 @@
 // Limit: 2 * 2 * 512 flops a row and head on the scalar units; of 64 heads each of 8 CTAs decodes
 // the rows again. On an H200 (67 TFLOP/s) at best 33 G rows a second and head.
 // Right on an H200; not timed alone.
-// Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows.
+// Sources: DeepSeek-V4's formulas; FlashMLA for lists and lse.
 #include "kernels/sparse_attention/finish.h"
 #include "kernels/sparse_attention/kv_row.h"
 #include "kernels/sparse_attention/sparse_naive.h"

@@ -6,6 +6,8 @@
 #include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 
+#include <limits>
+
 namespace tilewright::ops {
 
 namespace {
@@ -76,6 +78,7 @@ struct ParamsMaker {
             .q_len = narrow(p.q_len),
             .heads = narrow(p.heads),
             .groups = planned.plan.groups,
+            .empty_lse = -std::numeric_limits<float>::infinity(),
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .partial_out = in_workspace<float>(at.partial_out),

@@ -83,7 +83,7 @@ SparseAttentionResult sparse_attention(const SparseAttentionParams& p, std::span
     rows = both;
   }
   AttentionResult result = attention(dense, q, rows, rows);
-  for (int64_t i = 0; i < p.queries; ++i) {
+  for (int64_t i = 0; p.positive_empty_lse && i < p.queries; ++i) {
     if (lists.lengths[i] > 0) continue;
     std::fill_n(result.lse.begin() + i * p.heads, p.heads, std::numeric_limits<double>::infinity());
   }

@@ -21,6 +21,7 @@ struct SparseAttentionParams {
   int64_t head_dim = 512;
   double scale = 0;                   ///< 0: head_dim^-0.5
   std::span<const double> sink = {};  ///< [heads], or empty; +inf and -inf are legal
+  bool positive_empty_lse = false;    ///< lse of a query without a key is +inf, as FlashMLA's
   bool magnitudes = false;            ///< also fill the *_magnitude arrays, see attention.h
 };
 
@@ -38,10 +39,10 @@ struct SparseAttentionResult {
 /// Shapes   q [queries, heads, head_dim]; the output still carries the rotation of the rows
 /// Layout   contiguous
 /// Masked   an index outside the rows, and entries past the length (a negative length is 0)
-/// Empty    no key left: out = 0, lse = +inf. sink = +inf: out = 0; sink = -inf: as without a sink
+/// Empty    no key left: out = 0, lse = -inf. sink = +inf: out = 0; sink = -inf: as without a sink
 /// Errors   InvalidArgument if an array does not have its shape
 /// Thread   safe
-/// Source   FlashMLA (lists, lse, empty rows); DeepSeek-V4 reference model (sink)
+/// Source   FlashMLA (lists, lse); DeepSeek-V4 reference model (sink)
 SparseAttentionResult sparse_attention(const SparseAttentionParams& params,
                                        std::span<const double> q, const SparseKeys& window,
                                        const SparseKeys& compressed = {});

@@ -57,7 +57,10 @@ TEST(SparseAttention, NoKeyAndInfiniteSinks) {
        {SparseKeys{kRows, none, 1}, SparseKeys{kRows, all, 3, negative}, SparseKeys{}}) {
     const auto empty = sparse_attention(one_query(), kQuery, keys);
     EXPECT_EQ(empty.out, Doubles(4, 0));
-    EXPECT_EQ(empty.lse, Doubles(2, kInfinity));
+    EXPECT_EQ(empty.lse, Doubles(2, -kInfinity));
+    SparseAttentionParams positive = one_query();
+    positive.positive_empty_lse = true;
+    EXPECT_EQ(sparse_attention(positive, kQuery, keys).lse, Doubles(2, kInfinity));
   }
   const auto plain = sparse_attention(one_query(), kQuery, {kRows, all, 3});
   const Doubles sink = {kInfinity, -kInfinity};

@@ -33,7 +33,7 @@
 // max_logits). For 32 heads plan() takes sm90_decode_wgmma from 64 sequences on.
 // No entry spills: 80 registers, 96 for 32 heads.
 // docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
-// Sources: DeepSeek-V4's formulas; FlashMLA for lists, lse and empty rows; the ideas of
+// Sources: DeepSeek-V4's formulas; FlashMLA for lists and lse; the ideas of
 // docs/06-deepseek-v4.md.
 #include "kernels/sparse_attention/few_heads/keys.h"
 #include "kernels/sparse_attention/few_heads/loader.h"

@@ -329,7 +329,7 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
             is_empty ? -INFINITY : base + log2f(sum);
       } else {
         const std::int64_t at = sparse_offset(params_, params_.lse_strides, piece.query, head(h));
-        if (params_.lse != nullptr) params_.lse[at] = is_empty ? INFINITY : end.lse;
+        if (params_.lse != nullptr) params_.lse[at] = is_empty ? params_.empty_lse : end.lse;
         if (params_.max_logits != nullptr)
           params_.max_logits[at] = largest * (params_.scale_log2 * kLn2);
       }
