@@ -103,15 +103,16 @@ ALLOWED = {
     **simulator_rows(),
     "device": [PUBLIC, "base"],
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
-    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "device", "ops"],
+    "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],
-    # Operands, exact results and what is compared with them, for the tool, its benchmarks and their tests.
+    # The model and the tool use the operators as any program does: by the public headers. Operands, exact
+    # results and what is compared with them, for the tool, its benchmarks and their tests:
     "report": [PUBLIC, "base", "layout"],  # terminals, tables, plots, pages
-    "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "device", "ops", "sim", "model",
-               "report"],
-    "bench": [PUBLIC, "base", "formats", "arch", "device", "ops", "sim", "report", "verify"],
-    "cli": None,  # None: anything
+    "verify": [PUBLIC, "base", "layout", "formats", "arch", "reference", "device", "sim", "model", "report"],
+    "bench": [PUBLIC, "base", "formats", "arch", "device", "sim", "report", "verify"],
+    "cli": [PUBLIC, "base", "layout", "formats", "arch", "arch/fragments", "reference", "device", "sim",
+            "model", "model/float64", "report", "verify", "bench"],
 }
 # The public headers are what a user sees: standard library and each other, no CUDA, nothing of src/.
 CUDA_HEADER = re.compile(r"^(cuda|cudnn|cublas|nccl|curand|crt/|cooperative_groups|mma\.h)")
@@ -163,7 +164,7 @@ def check_file(root, file):
         if ASM.search(line) and not line.lstrip().startswith("//") and path.parts[0] != "ptx":
             yield number, "`asm` outside src/ptx; add a wrapper there"
         match = INCLUDE.match(line)
-        if not match or allowed is None:
+        if not match:
             continue
         bracket, included = match.groups()
         if CUDA_HEADER.match(included) and path.parts[0] not in ("ptx", "tile", "kernels"):

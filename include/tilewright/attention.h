@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace tilewright {
@@ -31,6 +32,9 @@ enum class Fp8Accumulation {
   kOneLevel,  ///< the tensor core over all keys: fastest; Hopper's keeps 13 fraction bits
   kTwoLevel,  ///< the tensor core over 256 keys, fp32 registers over those sums
 };
+
+/// Tokens of q, and of k and v, that share a scale if scales are those of blocks.
+inline constexpr std::int64_t kFp8QueryBlock = 64, kFp8KeyBlock = 128;
 
 /// Scales of e4m3 operands (a number is code * descale) and their shapes:
 ///
@@ -95,6 +99,8 @@ struct AttentionPlan : Plan {
   /// In e4m3: what kAuto became, and why.
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
   std::string accumulation_reason;
+  /// Keys whose products the tensor core adds up before registers do; 0: all of them.
+  int accumulation_keys = 0;
 };
 
 /// Device addresses, and the stream to work on.
@@ -135,5 +141,25 @@ class Attention {
 
 /// The plan alone. Errors as Attention's constructor.
 AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem);
+
+/// The problem with every default filled in: scale, strides, out_dtype, totals of rows. So one can
+/// lay out buffers without a device.
+/// Errors   InvalidArgument naming field, value, rule and remedy
+AttentionProblem complete(const AttentionProblem& problem);
+
+/// flops and bytes as a plan has them. The work of packed sequences whose lengths the host knows is
+/// the sum over problems of one sequence each.
+Work count_work(const AttentionProblem& problem) noexcept;
+
+/// A kernel that AttentionProblem::kernel can name.
+struct AttentionKernelInfo {
+  std::string name;             ///< "k6_short"
+  std::string idea;             ///< what it is about, in a few words
+  int compute_capability = 90;  ///< of the devices that it is for: 90, or 100 for 10.x
+  bool computes_in_e4m3 = false;
+};
+/// All of them: the rungs for Hopper in order, then those for Blackwell.
+/// Thread   safe
+std::span<const AttentionKernelInfo> attention_kernels();
 
 }  // namespace tilewright

@@ -129,4 +129,14 @@ class AttentionDecode {
 AttentionDecodePlan plan_attention_decode(const Device& device,
                                           const AttentionDecodeProblem& problem);
 
+/// The problem with every default filled in: scale, strides, table_stride, and the keys that a
+/// sequence has room for. So one can lay out caches without a device.
+/// Errors   InvalidArgument naming field, value, rule and remedy
+AttentionDecodeProblem complete(const AttentionDecodeProblem& problem);
+
+/// Work of one sequence with so many keys, appended ones included, in a complete problem: 4 *
+/// head_dim flops for each query, head and key seen; keys and values once, q and out. A plan states
+/// that of full caches, since lengths are on the device.
+Work count_work(const AttentionDecodeProblem& problem, std::int64_t keys) noexcept;
+
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,17 @@ class AttentionPrepare {
 /// The plan alone. Errors as AttentionPrepare's constructor.
 AttentionPreparePlan plan_attention_prepare(const Device& device,
                                             const AttentionPrepareProblem& problem);
+
+/// What turns operands of 16 bits into those that prepared_problem() attends to: `problem` says
+/// types, shapes and strides, `options` scales and v_layout. Rotary positions are added by hand.
+AttentionPrepareProblem prepare_problem(const AttentionProblem& problem, const Fp8Options& options,
+                                        bool is_rotated);
+/// The same attention on contiguous e4m3 operands, as those of 16 bits are once they are prepared.
+AttentionProblem prepared_problem(const AttentionProblem& problem, const Fp8Options& options);
+
+/// How a plan rounds operands of 16 bits before it attends (kernels k7 and k8); none if it computes
+/// on the operands as they come.
+std::optional<AttentionPrepareProblem> prepare_problem(const AttentionPlan& plan);
 
 /// The signs of a rotation: +1 or -1 for every element of a head.
 std::vector<float> attention_signs(std::uint64_t seed, std::int64_t head_dim);

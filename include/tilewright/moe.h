@@ -148,6 +148,10 @@ class Moe {
   /// How many tokens an expert gets is known on the device alone.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const MoeArguments& arguments) const;
+  /// Enqueues one launch of plan().launches alone, to time it. It reads what those before it have
+  /// left in the workspace.
+  /// Errors   as run(); InvalidArgument if there is no such launch
+  void run_launch(std::size_t index, const MoeArguments& arguments) const;
   /// Waits for the stream and looks at what the last run() with this workspace found.
   /// Errors   InvalidArgument if it dropped ids other than -1: out of range or given twice to a
   ///          token (the message names the first); DeviceError

@@ -33,6 +33,12 @@ struct PlanNote {
   std::string label, text;
 };
 
+/// How much a problem computes and moves.
+struct Work {
+  double flops = 0;  ///< of all products
+  double bytes = 0;  ///< each operand and result once
+};
+
 /// What will be launched: made from the problem and the properties of the device alone, without
 /// touching either. The plan of every operator is one, with its problem beside it.
 struct Plan {
@@ -44,6 +50,10 @@ struct Plan {
   double bytes = 0;                  ///< each operand and result once
   std::string assumption = {};       ///< of flops and bytes: "full caches"; empty if exact
   std::vector<PlanNote> notes = {};  ///< problem and details, the first lines of the text
+
+  /// What no kernel can be faster than on a device with these rates, in microseconds: the larger of
+  /// bytes / bytes_per_s and flops / flops_per_s.
+  double floor_us(double bytes_per_s, double flops_per_s) const noexcept;
 
   /// Problem, kernel, launches, workspace, work, and why not the other kernels, the best of them
   /// first.

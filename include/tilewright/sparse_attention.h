@@ -120,4 +120,8 @@ class SparseAttention {
 SparseAttentionPlan plan_sparse_attention(const Device& device,
                                           const SparseAttentionProblem& problem);
 
+/// The problem with every default filled in: scale, strides, layouts of caches.
+/// Errors   InvalidArgument naming field, value, rule and remedy
+SparseAttentionProblem complete(const SparseAttentionProblem& problem);
+
 }  // namespace tilewright

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::cli {
@@ -17,6 +18,9 @@ struct LadderCase {
   std::string inputs;  ///< "N(0,1)", or the file and prefix
   AttentionProblem problem;
 };
+
+/// The attention kernel of a name; nullptr if there is none, as for some of an old log.
+const AttentionKernelInfo* find_rung(std::string_view name);
 
 struct LadderPlan {
   std::vector<std::string> kernels;  ///< names of candidates, first rung first

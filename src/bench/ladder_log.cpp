@@ -3,8 +3,6 @@
 #include "base/json_node.h"
 #include "bench/decode.h"
 #include "bench/ladder.h"
-#include "ops/attention/kernels.h"
-#include "ops/attention/problem.h"
 #include "report/time_summary.h"
 
 #include <algorithm>
@@ -22,15 +20,16 @@ double bytes_of(const json& sample) {
   if (sample.contains("bytes")) return sample["bytes"];
   const json& p = sample.at("problem");
   const auto size = [&](const char* name) { return p.value(name, std::int64_t{0}); };
-  return ops::attention_bytes(
-      {.dtype = p.value("dtype", "") == "e4m3" ? DType::kF8_E4M3 : DType::kBF16,
-       .batch = size("batch"),
-       .heads = size("heads"),
-       .kv_heads = size("kv_heads"),
-       .q_len = size("q_len"),
-       .kv_len = size("kv_len"),
-       .head_dim = size("head_dim"),
-       .has_lse = true});
+  const AttentionProblem problem = {
+      .dtype = p.value("dtype", "") == "e4m3" ? DType::kF8_E4M3 : DType::kBF16,
+      .batch = size("batch"),
+      .heads = size("heads"),
+      .kv_heads = size("kv_heads"),
+      .q_len = size("q_len"),
+      .kv_len = size("kv_len"),
+      .head_dim = size("head_dim"),
+      .has_lse = true};
+  return count_work(problem).bytes;
 }
 
 LadderPoint read_point(const json& sample) {
@@ -73,11 +72,9 @@ std::size_t find_group(LadderView& view, const json& sample) {
       view.groups, [&](const LadderGroup& g) { return g.title == group.title; }, group);
 }
 
-// A log may have kernels that are no more.
 bool is_fp8_kernel(const std::string& name) {
-  const auto& all = ops::attention_kernels();
-  const auto at = std::ranges::find(all, name, &ops::AttentionKernel::name);
-  return at != all.end() && at->fp8 != ops::AttentionFp8::kNone;
+  const AttentionKernelInfo* const rung = find_rung(name);
+  return rung != nullptr && rung->computes_in_e4m3;
 }
 
 void add_sample(LadderView& view, const json& sample) {
@@ -106,6 +103,12 @@ void require_log(const json& log, const char* what) {
 }
 
 }  // namespace
+
+const AttentionKernelInfo* find_rung(std::string_view name) {
+  const std::span<const AttentionKernelInfo> all = attention_kernels();
+  const auto at = std::ranges::find(all, name, &AttentionKernelInfo::name);
+  return at == all.end() ? nullptr : &*at;
+}
 
 LadderView read_ladder(const json& log) {
   require_log(log, "this");

@@ -3,7 +3,6 @@
 #include "base/source_commit.h"
 #include "bench/ladder.h"
 #include "device/kernel_registry.h"
-#include "ops/attention/kernels.h"
 #include "verify/attention/check.h"
 #include "verify/attention/device.h"
 #include "verify/device_facts.h"
@@ -113,7 +112,7 @@ class LadderRunner {
           held_.try_emplace(launch.entry, device_, problem);
         }
         log["kernel"] = attention.plan().kernel;
-        log["idea"] = ops::find_attention_kernel(attention.plan().kernel).idea;
+        log["idea"] = find_rung(attention.plan().kernel)->idea;
         log["plan"] = launch_json(attention.plan());
         log["flops"] = attention.plan().flops;
         log["bytes"] = attention.plan().bytes;

@@ -4,12 +4,8 @@
 #include "base/progress.h"
 #include "bench/ladder.h"
 #include "device/graph.h"
-#include "device/kernel.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
-#include "ops/moe/bind.h"
-#include "ops/moe/problem.h"
-#include "ops/operator/operator.h"
 #include "report/time_summary.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
@@ -75,7 +71,6 @@ class MoePoint {
   }
 
   const MoePlan& plan() const { return moe_.plan(); }
-  const device::Stream& stream() const { return stream_; }
 
   MoeArguments arguments(std::size_t routing) const {
     return {.x = moe_pointer<const void>(operands_.x_buffer),
@@ -121,6 +116,18 @@ class MoePoint {
     log["samples_us"] = us;
   }
 
+  // Each launch alone, between events: what the next one hides is in it.
+  json time_steps() {
+    const std::vector<Launch>& launches = plan().launches;
+    std::map<std::string, std::vector<double>> us;
+    for (std::size_t repetition = 0; repetition < 5; ++repetition)
+      for (std::size_t i = 0; i < launches.size(); ++i)
+        us[launches[i].step].push_back(time_us([&] { moe_.run_launch(i, arguments(repetition)); }));
+    json steps = json::object();
+    for (const auto& [step, samples] : us) steps[step] = summarize(samples).median_us;
+    return steps;
+  }
+
  private:
   Moe moe_;
   const MoeOperands& operands_;
@@ -130,25 +137,6 @@ class MoePoint {
   std::size_t elems_;
   Buffer out_, workspace_;
 };
-
-// Each launch alone, between events: what the next one hides is in it.
-json time_steps(const MoeWeights& weights, MoePoint& point) {
-  const device::Device& device = weights.device().internal();
-  const ops::MoePlanned planned =
-      ops::make_moe_plan(device.info(), weights.info(), point.plan().problem);
-  const std::vector<device::Kernel> entries = ops::load_entries(device, planned.plan.launches);
-  std::map<std::string, std::vector<double>> us;
-  for (int repetition = 0; repetition < 5; ++repetition) {
-    const MoeArguments arguments = point.arguments(static_cast<std::size_t>(repetition));
-    const ops::MoeCall call(planned, weights.internal(), arguments);
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      us[planned.plan.launches[i].step].push_back(
-          point.time_us([&] { call.launch(i, entries[i], point.stream()); }));
-  }
-  json steps = json::object();
-  for (const auto& [step, samples] : us) steps[step] = summarize(samples).median_us;
-  return steps;
-}
 
 class MoeRunner {
  public:
@@ -182,14 +170,14 @@ class MoeRunner {
     MoeProblem problem = {.tokens = tokens,
                           .topk = experts.shape().topk,
                           .swiglu_limit = moe_limit_of(experts.shape())};
-    const std::string chosen = plan_moe(device_, weights.info(), problem).kernel;
+    const MoePlan chosen = plan_moe(device_, weights.info(), problem);
     std::vector<float> first;  // out of the first kernel: all rows of the others are compared
     for (const char* const kernel : {"band", "wide", "wide8"}) {
       const auto& wanted = sweep_.kernels;
       if (!wanted.empty() && std::ranges::find(wanted, kernel) == wanted.end()) continue;
       problem.kernel = kernel;
-      json log = describe(experts.shape(), weights.info(), problem, kernel);
-      log["is_chosen"] = chosen == kernel;
+      json log = describe(experts.shape(), chosen, kernel);
+      log["is_chosen"] = chosen.kernel == kernel;
       try {
         MoePoint point(weights, problem, operands);
         log["plan"] = point.plan().to_string();
@@ -202,7 +190,7 @@ class MoeRunner {
         }
         if (!device_.is_simulated()) {
           point.measure(sweep_.samples, log);
-          if (sweep_.has_steps) log["steps_us"] = time_steps(weights, point);
+          if (sweep_.has_steps) log["steps_us"] = point.time_steps();
         }
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kUnsupported) throw;
@@ -213,15 +201,12 @@ class MoeRunner {
     }
   }
 
-  json describe(const MoeShape& shape, const MoeWeightsInfo& info, const MoeProblem& problem,
-                const char* kernel) const {
-    const auto floor = [&](double flops) {
-      return ops::moe_floor_us(info, problem, kMoeBytesPerS, flops);
-    };
+  static json describe(const MoeShape& shape, const MoePlan& plan, const char* kernel) {
+    const MoeWeightsInfo& info = plan.weights;
     const bool is_fp8 = info.activations == LinearActivations::kFp8;
     return {{"shape", shape.name},
             {"problem",
-             {{"tokens", problem.tokens},
+             {{"tokens", plan.problem.tokens},
               {"topk", shape.topk},
               {"experts", shape.experts},
               {"hidden", shape.hidden},
@@ -231,11 +216,11 @@ class MoeRunner {
             {"kernel", kernel},
             {"format", to_string(info.format)},
             {"activations", is_fp8 ? "fp8" : "bf16"},
-            {"flops", ops::moe_flops(info, problem)},
-            {"bytes", ops::moe_bytes(info, problem)},
-            {"active_experts", ops::expected_active_experts(info, problem)},
-            {"floor_bf16_us", floor(kMoeBf16FlopsPerS)},
-            {"floor_fp8_us", floor(kMoeFp8FlopsPerS)}};
+            {"flops", plan.flops},
+            {"bytes", plan.bytes},
+            {"active_experts", plan.expected_experts - (info.has_shared ? 1 : 0)},
+            {"floor_bf16_us", plan.floor_us(kMoeBytesPerS, kMoeBf16FlopsPerS)},
+            {"floor_fp8_us", plan.floor_us(kMoeBytesPerS, kMoeFp8FlopsPerS)}};
   }
 
   // The first and the last token against float64, without roundings: the gates of the format.

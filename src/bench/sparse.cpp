@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/ladder.h"
-#include "ops/sparse_attention/problem.h"
 #include "verify/device_facts.h"
 #include "verify/sparse_device.h"
 
@@ -46,20 +45,20 @@ class SparseRunner {
  private:
   void run_problem(const SparseShape& shape, std::int64_t batch, NumberFormat format) {
     const SparseData data = draw_sparse(shape, format, batch, sweep_.sets, 1);
-    const std::string chosen = plan_sparse_attention(device_, data.problem).kernel;
+    const SparseAttentionPlan chosen = plan_sparse_attention(device_, data.problem);
     SparseOperands operands(device_, data);
     std::vector<std::string> kernels = sweep_.kernels;
-    if (kernels.empty()) kernels = {chosen};
+    if (kernels.empty()) kernels = {chosen.kernel};
     for (const std::string& kernel : kernels) run_kernel(shape, data, kernel, chosen, operands);
     if (!peer_ || device_.is_simulated() || !FlashMlaPeer::obstacle(data.problem).empty()) return;
-    json log = describe(shape, data);
+    json log = describe(shape, data, chosen);
     log.update(peer_->run(device_, data, sweep_.samples));
     log["source"] = "FlashMLA";
     samples_.push_back(std::move(log));
   }
 
   void run_kernel(const SparseShape& shape, const SparseData& data, const std::string& kernel,
-                  const std::string& chosen, SparseOperands& operands) {
+                  const SparseAttentionPlan& chosen, SparseOperands& operands) {
     SparseAttentionProblem problem = data.problem;
     problem.kernel = kernel;
     std::optional<SparseAttention> attention;
@@ -69,9 +68,9 @@ class SparseRunner {
       if (error.kind() != ErrorKind::kUnsupported) throw;
       return;
     }
-    json log = describe(shape, data);
+    json log = describe(shape, data, chosen);
     log["kernel"] = kernel;
-    log["is_chosen"] = kernel == chosen;
+    log["is_chosen"] = kernel == chosen.kernel;
     log["plan"] = attention->plan().to_string();
     operands.prepare(attention->plan());
     operands.poison();
@@ -92,7 +91,8 @@ class SparseRunner {
     samples_.push_back(std::move(log));
   }
 
-  static json describe(const SparseShape& shape, const SparseData& data) {
+  static json describe(const SparseShape& shape, const SparseData& data,
+                       const SparseAttentionPlan& plan) {
     const SparseAttentionProblem& p = data.problem;
     // Of the lengths that were drawn, as FlashMLA counts.
     const double share = used_share(data);
@@ -108,9 +108,9 @@ class SparseRunner {
               {"has_lengths", shape.lengths != SparseLengths::kFull}}},
             {"source", "tilewright"},
             {"format", to_string(p.window.cache.format)},
-            {"flops", ops::sparse_flops(p) * share},
-            {"bytes", ops::sparse_bytes(p) * share},
-            {"floor_us", ops::sparse_floor_us(p, kSparseBytesPerS, kSparseFlopsPerS) * share}};
+            {"flops", plan.flops * share},
+            {"bytes", plan.bytes * share},
+            {"floor_us", plan.floor_us(kSparseBytesPerS, kSparseFlopsPerS) * share}};
   }
 
   static double used_share(const SparseData& data) {

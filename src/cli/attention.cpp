@@ -7,8 +7,6 @@
 #include "cli/tool/fp8_options.h"
 #include "cli/tool/plan_options.h"
 #include "formats/minifloat.h"
-#include "ops/attention/prepare.h"
-#include "ops/attention/problem.h"
 #include "report/operator_report.h"
 #include "verify/attention/check.h"
 #include "verify/attention/device.h"
@@ -116,7 +114,7 @@ AttentionProblem device_problem(const AttentionArgs& args, AttentionProblem& of_
   const Fp8Options fp8 = args.fp8.options();
   of_files.fp8.accumulation = fp8.accumulation;
   if (args.input.dtype != "e4m3") return of_files;
-  AttentionProblem p = to_e4m3_problem(of_files, fp8);
+  AttentionProblem p = prepared_problem(of_files, fp8);
   of_files.kernel = "auto";
   return p;
 }
@@ -147,12 +145,12 @@ void run_attention(const AttentionArgs& args, Context& context) {
   }
   const Attention attention(device, problem);
   draw_operands(args.input, data);
-  data.problem = ops::complete_attention_problem(data.problem);
+  data.problem = complete(data.problem);
   const AttentionPlan plan = counted_plan(attention.plan(), data);
   report["plan"] = plan_json(plan, args.plan, context);
   AttentionBench bench(device, data);
-  if (ops::attention_is_e4m3(problem))
-    bench.round_operands(ops::prepare_problem_of(data.problem, problem.fp8, args.fp8.is_rotated));
+  if (problem.dtype == DType::kF8_E4M3)
+    bench.round_operands(prepare_problem(data.problem, problem.fp8, args.fp8.is_rotated));
   bench.prepare(plan);
   bench.enqueue(attention);
   bench.synchronize();

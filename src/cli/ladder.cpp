@@ -10,7 +10,6 @@
 #include "bench/ladder_images.h"
 #include "cli/bench/sweep_command.h"
 #include "cli/tool/command.h"
-#include "ops/attention/kernels.h"
 #include "verify/device_facts.h"
 
 #include <algorithm>
@@ -162,6 +161,14 @@ json run_sweep(LadderArgs& args, const Device& device, LadderPlan& plan) {
   return run_ladder(device, plan, source);
 }
 
+void require_rung(const std::string& name) {
+  if (name == "auto" || find_rung(name) != nullptr) return;
+  std::string known;
+  for (const AttentionKernelInfo& kernel : attention_kernels()) known += ", " + kernel.name;
+  fail(ErrorKind::kInvalidArgument, "ladder: there is no kernel \"{}\"; expected one of auto{}",
+       name, known);
+}
+
 json make_log(LadderArgs& args, const Context& context) {
   if (!args.from.empty()) return read_json(args.from);
   request_counts();
@@ -169,11 +176,10 @@ json make_log(LadderArgs& args, const Context& context) {
   LadderPlan plan;
   plan.kernels = args.kernels;
   if (plan.kernels.empty()) {
-    for (const ops::AttentionKernel& kernel : ops::attention_kernels())
-      plan.kernels.push_back(kernel.name);
+    for (const AttentionKernelInfo& kernel : attention_kernels())
+      if (kernel.compute_capability == 90) plan.kernels.push_back(kernel.name);
   }
-  for (const std::string& name : plan.kernels)
-    if (name != "auto") ops::find_attention_kernel(name);  // names the known ones if it is none
+  for (const std::string& name : plan.kernels) require_rung(name);
   plan.samples = args.samples;
   plan.check_rows = args.rows;
   std::string command = "tilewright ladder";

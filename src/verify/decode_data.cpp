@@ -1,7 +1,6 @@
 #include "verify/decode_data.h"
 
 #include "formats/minifloat.h"
-#include "ops/decode/problem.h"
 #include "reference/attention/bound.h"
 #include "reference/error_bound.h"
 #include "reference/rotation/rotary_table.h"
@@ -163,13 +162,13 @@ std::int64_t DecodeData::total(std::int64_t batch_idx) const {
 
 double DecodeData::bytes() const {
   double sum = 0;
-  for (std::int64_t b = 0; b < problem.batch; ++b) sum += ops::decode_bytes(problem, total(b));
+  for (std::int64_t b = 0; b < problem.batch; ++b) sum += count_work(problem, total(b)).bytes;
   return sum;
 }
 
 double DecodeData::flops() const {
   double sum = 0;
-  for (std::int64_t b = 0; b < problem.batch; ++b) sum += ops::decode_flops(problem, total(b));
+  for (std::int64_t b = 0; b < problem.batch; ++b) sum += count_work(problem, total(b)).flops;
   return sum;
 }
 
@@ -220,7 +219,7 @@ DecodeData draw_decode(Problem problem, std::int64_t keys, DecodeLengths lengths
   }
   if (problem.append.rotary != RotaryPairs::kNone) problem.append.max_position = room;
   DecodeData data;
-  data.problem = ops::complete_decode_problem(problem);
+  data.problem = complete(problem);
   const Problem& p = data.problem;
   std::mt19937_64 random(1);
   draw_lengths(data, keys, lengths, random);

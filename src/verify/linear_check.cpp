@@ -1,10 +1,9 @@
 #include "verify/linear_check.h"
 
 #include "base/thread_pool.h"
-#include "formats/minifloat.h"
-#include "ops/linear/source.h"
 #include "reference/error_bound.h"
 #include "reference/linear/weight.h"
+#include "verify/stored_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,24 +16,6 @@ namespace tilewright::cli {
 namespace {
 
 constexpr std::int64_t kTileColumns = 64;
-
-// Row j of a stored weight as a weight of one row.
-reference::StoredWeight row_of(const ops::HostWeight& w, std::int64_t j) {
-  reference::StoredWeight row = {.format = to_string(w.format), .n = 1, .k = w.k};
-  const auto slice = [&](auto span, std::int64_t at, std::int64_t size) {
-    return span.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
-  };
-  row.values = slice(w.values, j * w.value_row_bytes(), w.value_row_bytes());
-  if (!w.scales.empty()) row.scales = slice(w.scales, j * w.scale_row_bytes(), w.scale_row_bytes());
-  if (!w.block_scales.empty()) {
-    const std::int64_t blocks = (w.k + ops::kFp8Block - 1) / ops::kFp8Block;
-    row.block_scales = slice(std::span(w.block_scales), j / ops::kFp8Block * blocks, blocks);
-  }
-  row.global_scale = static_cast<double>(w.global_scale);
-  if (!w.scales.empty())
-    row.largest_scale = decode(w.format == NumberFormat::kNvfp4 ? kUe4m3 : kUe8m0, w.largest_scale);
-  return row;
-}
 
 // Sums over rows and columns, one set for each thread's part.
 struct Sums {
@@ -125,8 +106,8 @@ bool LinearReport::is_ok() const noexcept {
 LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan,
                           std::span<const float> x, std::span<const double> out,
                           std::int64_t max_rows) {
-  const ops::HostWeight host = ops::check_weight_source(weight.source);
-  const std::int64_t rows = std::min(plan.problem.m, max_rows), n = host.n, k = host.k;
+  const StoredRows stored(weight.source);
+  const std::int64_t rows = std::min(plan.problem.m, max_rows), n = stored.n(), k = stored.k();
   const bool is_fp8 = plan.kernel.find("e4m3") != std::string::npos;
   const std::span<const float> some = x.first(static_cast<std::size_t>(rows * k));
   const std::vector<double> exact_x(some.begin(), some.end());
@@ -138,14 +119,14 @@ LinearReport check_linear(const LinearWeightData& weight, const LinearPlan& plan
       .output_roundoff = is_bf16 ? reference::kRoundoffBf16 : reference::kRoundoffFp32};
   LinearReport report;
   report.rows = rows;
-  const auto dequantised = [&](std::int64_t j) { return reference::dequantize(row_of(host, j)); };
+  const auto dequantised = [&](std::int64_t j) { return reference::dequantize(stored.row(j)); };
   if (is_fp8) {
     const bool has_blocks = plan.problem.activation_scales == ScaleSharing::kBlock;
     const std::vector<double> rounded =
-        reference::round_to_fp8(some, rows, k, has_blocks ? ops::kFp8Block : 0);
+        reference::round_to_fp8(some, rows, k, has_blocks ? kStoredBlock : 0);
     report.same = Comparison("e4m3 operands", arithmetic, true)
                       .run(rows, n, k, rounded, out, [&](std::int64_t j) {
-                        return reference::dequantize_as_e4m3(row_of(host, j));
+                        return reference::dequantize_as_e4m3(stored.row(j));
                       });
     report.dequantised = Comparison("dequantised weight", arithmetic, false)
                              .run(rows, n, k, exact_x, out, dequantised);

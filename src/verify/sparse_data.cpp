@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "formats/kv_row.h"
 #include "formats/minifloat.h"
-#include "ops/cache/kv_cache.h"
 #include "reference/sparse_attention/sparse_attention.h"
 #include "verify/attention/data.h"
 
@@ -132,8 +131,7 @@ SparseListData draw_sparse_list(const SparseShape& shape, NumberFormat format, s
       .index_stride = topk,
       .lengths = shape.lengths};
   data.list.cache = complete(data.list.cache);
-  data.layout = {ops::to_kernel(format), static_cast<std::int32_t>(page),
-                 data.list.cache.page_stride_bytes};
+  data.layout = kv_page_layout(data.list.cache);
   data.pages.resize(kv_cache_bytes(data.list.cache));
   fill_pages(data, seed);
   SparseDice dice(seed + 1);

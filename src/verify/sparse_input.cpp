@@ -5,7 +5,6 @@
 #include "base/safetensors.h"
 #include "base/tensor.h"
 #include "formats/kv_row.h"
-#include "ops/cache/kv_cache.h"
 #include "verify/attention/data.h"
 #include "verify/sparse_data.h"
 
@@ -43,8 +42,7 @@ void fill_sparse_cache(const HostTensor& rows, const std::string& name, SparseLi
   const std::int64_t page = data.list.cache.page_size, count = rows.shape()[0];
   data.list.cache.num_pages = (count + page - 1) / page;
   data.list.cache = complete(data.list.cache);
-  data.layout = {ops::to_kernel(data.list.cache.format), static_cast<std::int32_t>(page),
-                 data.list.cache.page_stride_bytes};
+  data.layout = kv_page_layout(data.list.cache);
   data.pages.assign(kv_cache_bytes(data.list.cache), 0);
   const std::vector<float> numbers = to_floats(rows.view(), name);
   for (std::int64_t row = 0; row < count; ++row)

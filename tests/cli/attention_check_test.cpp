@@ -124,10 +124,9 @@ TEST_P(Fp8Rows, AreAttentionOfTheWholeTensorsRounded) {
       (*codes)[i] = static_cast<std::uint16_t>(encode(kBf16, 4 + 1e-3 * static_cast<double>(i)));
   data.problem = ops::make_attention_plan(ops::h200(), p).problem;
   const Fp8Computation computation = {
-      .prepare =
-          ops::make_attention_prepare_plan(
-              ops::h200(), ops::prepare_problem_of(data.problem, {.scales = scales}, is_rotated))
-              .problem,
+      .prepare = ops::make_attention_prepare_plan(
+                     ops::h200(), prepare_problem(data.problem, {.scales = scales}, is_rotated))
+                     .problem,
       .tile_keys = 128};
   const std::vector<float> signs = attention_signs(computation.prepare.sign_seed, p.head_dim);
   const auto round = [&](const std::vector<std::uint16_t>& codes, int i) {

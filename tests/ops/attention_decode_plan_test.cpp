@@ -40,13 +40,13 @@ AttentionDecodePlan plan_of(const AttentionDecodeProblem& p) {
 }
 
 TEST(AttentionDecodeProblemTest, FillsInDefaults) {
-  const AttentionDecodeProblem p = complete_decode_problem(kGood);
+  const AttentionDecodeProblem p = complete(kGood);
   EXPECT_DOUBLE_EQ(*p.scale, 1 / std::sqrt(128.0));
   EXPECT_EQ(p.q_strides.batch, 32 * 128);
   EXPECT_EQ(p.new_k_strides.row, 8 * 128);
   EXPECT_EQ(p.cache_strides.batch, 3000 * 8 * 128);
   EXPECT_EQ(p.cache_strides.head, 128);
-  const AttentionDecodeProblem paged = complete_decode_problem(with(kGood, to_pages));
+  const AttentionDecodeProblem paged = complete(with(kGood, to_pages));
   EXPECT_EQ(paged.table_stride, 50);
   EXPECT_EQ(paged.cache_strides.batch, 64 * 8 * 128);
   EXPECT_EQ(decode_capacity(paged), 3200);

@@ -24,7 +24,7 @@ AttentionDecodeProblem paged(const Change& change = [](auto&) {}) {
               }));
 }
 void refused(const AttentionDecodeProblem& problem, const std::vector<std::string>& parts) {
-  expect_invalid([&] { complete_decode_problem(problem); }, parts);
+  expect_invalid([&] { complete(problem); }, parts);
 }
 
 TEST(AttentionDecodeRefusals, NameValueExpectationAndRemedy) {

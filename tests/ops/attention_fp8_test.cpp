@@ -168,6 +168,11 @@ TEST_P(AttentionFp8Test, SumsGetASecondLevelWhereTheBoundSaysSo) {
   });
   EXPECT_EQ(asked.accumulation, Fp8Accumulation::kOneLevel);
   EXPECT_THAT(asked.accumulation_reason, HasSubstr("as asked for; 100000 keys lose at most 38 %"));
+  EXPECT_EQ(asked.accumulation_keys, 0);
+  const AttentionPlan two = plan([](auto& p) { p.dtype = DType::kF8_E4M3, p.kv_len = 100000; });
+  EXPECT_GT(two.accumulation_keys, 0);
+  EXPECT_LE(two.accumulation_keys, 256);
+  EXPECT_EQ(two.accumulation_keys % two.tile_keys, 0);
 }
 TEST_P(AttentionFp8Test, K8PreparesAndThenAttends) {
   const AttentionPlan chosen = plan([](auto& p) { p.kernel = "k8"; });

@@ -88,19 +88,19 @@ TEST(AttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.batch = p.heads = p.kv_heads = 1 << 30, p.q_len = 1 << 20; },
        {"would have more than 2^60 elements"}}};
   for (const auto& [change, parts] : cases) {
-    expect_invalid([&, &wish = change] { complete_attention_problem(with(kGood, wish)); }, parts);
+    expect_invalid([&, &wish = change] { complete(with(kGood, wish)); }, parts);
   }
 }
 
 TEST(AttentionProblemTest, FillsInDefaults) {
-  const AttentionProblem p = complete_attention_problem(kGood);
+  const AttentionProblem p = complete(kGood);
   EXPECT_DOUBLE_EQ(*p.scale, 1 / std::sqrt(128.0));
   EXPECT_EQ(p.total_q, 2000);
   EXPECT_EQ(p.total_kv, 6000);
   EXPECT_EQ(p.q_strides.batch, 1000 * 8 * 128);
   EXPECT_EQ(p.k_strides.row, 2 * 128);
   EXPECT_EQ(p.out_strides.head, 128);
-  const AttentionProblem one = complete_attention_problem(with(kGood, [](auto& x) {
+  const AttentionProblem one = complete(with(kGood, [](auto& x) {
     x.kv_heads = 1, x.k_strides = {3000 * 136, 136, 5};
   }));
   EXPECT_EQ(one.k_strides.head, 128) << "the stride of a dimension of 1 does not matter";
@@ -150,7 +150,7 @@ TEST_F(AttentionPlanTest, EveryCandidateIsChosenPossibleOrExplained) {
   for (const std::int64_t head_dim : {64, 128, 256}) {
     const AttentionPlan plan =
         make_attention_plan(h200(), with(kGood, [&](auto& p) { p.head_dim = head_dim; }));
-    EXPECT_EQ(plan.candidates.size(), attention_kernels().size());
+    EXPECT_EQ(plan.candidates.size(), hopper_attention_kernels().size());
     for (const Candidate& candidate : plan.candidates) {
       EXPECT_EQ(candidate.reason.empty(), candidate.name == plan.kernel) << candidate.name;
     }
@@ -162,7 +162,7 @@ TEST(AttentionRungs, TheListOfTheScriptsIsThatOfTheOperator) {
   const MappedFile file(TILEWRIGHT_SOURCE_DIR "/tools/attention_rungs.json");
   const auto list = nlohmann::json::parse(file.text());
   std::vector<nlohmann::json> rungs;
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone) continue;
     std::vector<int> head_dims;
     for (const AttentionVariant& variant : kernel.variants) head_dims.push_back(variant.head_dim);
@@ -219,8 +219,7 @@ TEST_F(AttentionPlanTest, SaysWhyNothingFits) {
 TEST_F(AttentionPlanTest, UnevenTilesAreDrawnInSections) {
   EXPECT_EQ(attention_section_heads(h200(), with(kGood, [](auto& p) { p.causal = false; })), 1);
   // 3000 * 128 * 4 bytes of keys and values, shared by 4 heads: 384 kB a pair, and 31 MB of cache.
-  EXPECT_EQ(attention_section_heads(h200(), complete_attention_problem(kGood)), 16)
-      << "no more than there are pairs";
+  EXPECT_EQ(attention_section_heads(h200(), complete(kGood)), 16) << "no more than there are pairs";
   EXPECT_EQ(attention_section_heads(h200(), with(kGood, [](auto& p) { p.kv_len = 60000; })), 4);
   EXPECT_EQ(
       make_attention_plan(h200(), with(kGood, [](auto& p) { p.causal = false; })).workspace_bytes,

@@ -26,7 +26,7 @@ class AttentionRunTest : public HopperTest<AttentionRunTest> {
 
   std::vector<std::string> held_entries() const override {
     std::vector<std::string> entries;
-    for (const AttentionKernel& kernel : attention_kernels()) {
+    for (const AttentionKernel& kernel : hopper_attention_kernels()) {
       const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
       entries.push_back(attention_entries(kernel, problem)[0]);
     }
@@ -57,7 +57,7 @@ TEST_P(AttentionRunTest, FullAndCausalAtEveryHeadDim) {
 }
 // Every kernel, at every head dimension that it has, with what all of them can do.
 TEST_P(AttentionRunTest, EveryKernelOfTheLadder) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone) continue;  // they round: attention_fp8_test.cpp
     for (const AttentionVariant& variant : kernel.variants) {
       for (const bool causal : {false, true}) {
@@ -77,7 +77,7 @@ TEST_P(AttentionRunTest, EveryKernelOfTheLadder) {
   }
 }
 TEST_P(AttentionRunTest, EveryKernelWithoutKeysAndWithFewerKeysThanQueries) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone) continue;
     SCOPED_TRACE(kernel.name);
     const std::int64_t head_dim = kernel.variants[0].head_dim;
@@ -96,7 +96,7 @@ TEST_P(AttentionRunTest, EveryKernelWithoutKeysAndWithFewerKeysThanQueries) {
 // Each option with each kernel that has it, by name.
 TEST_P(AttentionRunTest, EveryOptionOfEveryKernel) {
   int tried = 0;
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone) continue;
     AttentionProblem base = kSmall;
     base.kernel = kernel.name, base.causal = true;
@@ -136,7 +136,7 @@ TEST_P(AttentionRunTest, EveryOptionOfEveryKernel) {
 // What attention.h says of values that are not finite: behind the mask they may reach rows of the
 // same sequence, in their own column alone.
 TEST_P(AttentionRunTest, ANanBehindTheMaskStaysInItsColumnAndSequence) {
-  for (const AttentionKernel& kernel : attention_kernels()) {
+  for (const AttentionKernel& kernel : hopper_attention_kernels()) {
     if (kernel.fp8 != AttentionFp8::kNone) continue;
     SCOPED_TRACE(kernel.name);
     const AttentionProblem p = {.batch = 2,

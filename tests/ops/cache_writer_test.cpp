@@ -1,6 +1,6 @@
 // Norm, rotation and cache rows: values against the float64 references, bytes against formats/.
 #include "base/safetensors.h"
-#include "ops/cache/kv_cache.h"
+#include "formats/kv_row.h"
 #include "tests/ops/cache_case.h"
 
 #include <filesystem>
@@ -114,7 +114,7 @@ class CacheWriterTest : public CacheTest {
     const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);
     const Bf16s& rows = rounded_rows(kv, weight);
     const Written found = write(c, kv, weight, random_bf16(3, 8 * c.heads * kKvDims));
-    const auto format = ops::to_kernel(c.format);
+    const auto format = kv_format(c.format);
     std::vector<std::uint8_t> expected(found.pages.size(), 0xff);
     for (std::size_t t = 0; t < kTokens.size(); ++t) {
       const std::uint16_t* const row = rows.data() + t * kKvDims;

@@ -222,5 +222,18 @@ TEST_P(MoeRunTest, ManyRepetitionsInAGraphAreBitIdentical) {
   }
 }
 
+TEST_P(MoeRunTest, LaunchByLaunchGivesTheSame) {
+  for (const Way& way : kWays) {
+    SCOPED_TRACE(way.kernel);
+    MoeRun run(*device_, small(way));
+    const auto whole = run.run();
+    const auto steps = run.run([](const Moe& moe, const MoeArguments& a, const device::Stream&) {
+      for (std::size_t i = 0; i < moe.plan().launches.size(); ++i) moe.run_launch(i, a);
+      reference::expect_invalid([&] { moe.run_launch(99, a); }, {"launch 99 of a plan with"});
+    });
+    EXPECT_EQ(steps, whole);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::ops

@@ -6,7 +6,6 @@
 
 #include "device/graph.h"
 #include "formats/kv_row.h"
-#include "ops/cache/kv_cache.h"
 #include "reference/sparse_attention/sparse_attention.h"
 #include "tests/kernels/kernel_test.h"
 
@@ -68,8 +67,7 @@ class SparseListData {
       : case_(c), random_(seed), spread_(spread) {
     if (c.topk == 0) return;
     list_ = make_list(c, format);
-    layout_ = {to_kernel(format), static_cast<std::int32_t>(c.page_size),
-               list_.cache.page_stride_bytes};
+    layout_ = kv_page_layout(list_.cache);
     pages_.assign(kv_cache_bytes(list_.cache), 0xff);
     rows_.assign(static_cast<std::size_t>(num_rows() * kKvDims), 0);
     is_drawn_.assign(static_cast<std::size_t>(num_rows()), false);

@@ -58,6 +58,13 @@ class CheckIncludes(unittest.TestCase):
                             "src/ops/o.cpp": '#include "kernels/moe/k.h"\n'}, "is device code")
         self.assert_breach({"src/ops/o.cpp": '#include "reference/linear/linear.h"\n'}, "ops may not include")
 
+    def test_the_tool_uses_operators_by_their_public_headers(self):
+        for room in ("model", "report", "verify", "bench", "cli"):
+            for folder in (room, f"{room}/part"):
+                self.assertEqual(check({f"src/{folder}/a.cpp": '#include "tilewright/moe.h"\n'})[0], 0)
+                self.assert_breach({f"src/{folder}/a.cpp": '#include "ops/moe/problem.h"\n'},
+                                   f'{room} may not include "ops/moe/problem.h"')
+
     def test_cuda_headers_asm_and_unknown_folders(self):
         self.assert_breach({"src/base/a.h": "#include <cuda.h>\n"}, "CUDA header cuda.h")
         self.assert_breach({"src/layout/a.h": 'void f() { asm volatile("nop"); }\n'}, "`asm` outside src/ptx")

@@ -6,8 +6,6 @@
 #include "base/safetensors.h"
 #include "base/source_commit.h"
 #include "cli/tool/command.h"
-#include "ops/attention/prepare.h"
-#include "ops/attention/problem.h"
 #include "verify/attention/check.h"
 #include "verify/attention/device.h"
 #include "verify/attention/input.h"
@@ -49,7 +47,7 @@ json result_json(const char* rounding, const char* sums, const AttentionErrors& 
 // All roundings and both kinds of sums on the same operands, and 16 bits as they are.
 json measure_case(const Device& device, const std::string& name, AttentionData& data,
                   std::int64_t rows) {
-  data.problem = ops::complete_attention_problem(data.problem);
+  data.problem = complete(data.problem);
   const std::vector<ExactRow> exact = exact_rows(data, rows, 1);
   AttentionBench bench(device, data);
   json results = json::array();
@@ -69,10 +67,10 @@ json measure_case(const Device& device, const std::string& name, AttentionData& 
   run(data.problem, "16 bits", "fp32");
   for (const Rounding& rounding : kRoundings) {
     Fp8Options fp8 = {.scales = rounding.scales, .v_layout = Fp8ValueLayout::kColumns};
-    bench.round_operands(ops::prepare_problem_of(data.problem, fp8, rounding.is_rotated));
+    bench.round_operands(prepare_problem(data.problem, fp8, rounding.is_rotated));
     for (const auto sums : {Fp8Accumulation::kOneLevel, Fp8Accumulation::kTwoLevel}) {
       fp8.accumulation = sums;
-      AttentionProblem problem = to_e4m3_problem(data.problem, fp8);
+      AttentionProblem problem = prepared_problem(data.problem, fp8);
       problem.kernel = "auto";
       run(problem, rounding.name, sums == Fp8Accumulation::kOneLevel ? "one level" : "two levels");
     }

@@ -12,6 +12,9 @@ namespace tilewright::ops {
 
 namespace {
 
+static_assert(kernels::kQueryScaleBlock == kFp8QueryBlock &&
+              kernels::kKeyScaleBlock == kFp8KeyBlock);
+
 constexpr double kRoundoff = 0x1p-4;  // of e4m3: of every weight and every value
 constexpr double kAllowed = kRoundoff / 4;
 constexpr std::int64_t kStepKeys = 32;    // products that a tensor core adds at once
@@ -89,23 +92,20 @@ Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& p) {
 
 AttentionProblem fp8_problem(AttentionFp8 kind, const AttentionProblem& problem) {
   if (attention_is_e4m3(problem)) return problem;
-  AttentionProblem p = problem;
-  p.dtype = DType::kF8_E4M3;
-  p.out_dtype = problem.dtype;
-  p.kernel = kind == AttentionFp8::kPlain ? problem.kernel : "auto";
-  p.q_strides = p.k_strides = p.v_strides = {};
   const AttentionPrepareProblem prepare = fp8_prepare_problem(kind, problem);
-  p.fp8.scales = prepare.scales;
-  p.fp8.v_layout = prepare.v_layout;
+  AttentionProblem p = prepared_problem(problem, {.scales = prepare.scales,
+                                                  .v_layout = prepare.v_layout,
+                                                  .accumulation = problem.fp8.accumulation});
+  p.kernel = kind == AttentionFp8::kPlain ? problem.kernel : "auto";
   return p;
 }
 
 AttentionPrepareProblem fp8_prepare_problem(AttentionFp8 kind, const AttentionProblem& p) {
   const bool is_rotated = kind == AttentionFp8::kRotated;
-  return prepare_problem_of(p,
-                            {.scales = is_rotated ? ScaleSharing::kBlock : ScaleSharing::kHead,
-                             .v_layout = Fp8ValueLayout::kColumns},
-                            is_rotated);
+  return prepare_problem(p,
+                         {.scales = is_rotated ? ScaleSharing::kBlock : ScaleSharing::kHead,
+                          .v_layout = Fp8ValueLayout::kColumns},
+                         is_rotated);
 }
 
 Fp8Workspace fp8_workspace(const AttentionPreparePlan& prepare, const AttentionPlan& attention) {
@@ -151,3 +151,13 @@ void bind_fp8_scales(const AttentionArguments& a, kernels::AttentionFp8Params& p
 }
 
 }  // namespace tilewright::ops
+
+namespace tilewright {
+
+std::optional<AttentionPrepareProblem> prepare_problem(const AttentionPlan& plan) {
+  const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
+  if (!kernel.prepares(plan.problem)) return std::nullopt;
+  return ops::fp8_prepare_problem(kernel.fp8, plan.problem);
+}
+
+}  // namespace tilewright

@@ -218,7 +218,7 @@ std::span<const AttentionKernel> attention_kernels_for(int capability) {
   return capability == 100 ? std::span(blackwell, all.end()) : std::span(all.begin(), blackwell);
 }
 
-std::span<const AttentionKernel> attention_kernels() {
+std::span<const AttentionKernel> hopper_attention_kernels() {
   return attention_kernels_for(90);
 }
 
@@ -303,7 +303,24 @@ double attention_cost_us(const AttentionKernel& kernel, const device::DeviceInfo
       static_cast<double>(p.heads) * static_cast<double>(p.batch);
   const double busy = std::min(1.0, std::max(ctas, 1.0) / std::max(device.num_sms, 1));
   constexpr double kLaunchUs = 4;
-  return kLaunchUs + attention_flops(p) / (busy * rate * 1e6);
+  return kLaunchUs + count_work(p).flops / (busy * rate * 1e6);
 }
 
 }  // namespace tilewright::ops
+
+namespace tilewright {
+
+std::span<const AttentionKernelInfo> attention_kernels() {
+  static const std::vector<AttentionKernelInfo> all = [] {
+    std::vector<AttentionKernelInfo> kernels;
+    for (const ops::AttentionKernel& kernel : ops::all_attention_kernels())
+      kernels.push_back({.name = kernel.name,
+                         .idea = kernel.idea,
+                         .compute_capability = kernel.capability,
+                         .computes_in_e4m3 = kernel.fp8 != ops::AttentionFp8::kNone});
+    return kernels;
+  }();
+  return all;
+}
+
+}  // namespace tilewright

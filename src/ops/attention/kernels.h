@@ -72,7 +72,7 @@ struct AttentionKernel {
 };
 
 /// The ladder for Hopper, first rung first.
-std::span<const AttentionKernel> attention_kernels();
+std::span<const AttentionKernel> hopper_attention_kernels();
 
 /// Those for devices of a compute capability; Hopper's where there are none.
 std::span<const AttentionKernel> attention_kernels_for(int capability);

@@ -158,6 +158,7 @@ void plan_prepared(AttentionPlan& plan, const device::DeviceInfo& device, Attent
   plan.tile_keys = attention.tile_keys;
   plan.accumulation = attention.accumulation;
   plan.accumulation_reason = std::move(attention.accumulation_reason);
+  plan.accumulation_keys = attention.accumulation_keys;
   if (attention.launches.empty()) return;
   plan.launches = prepare.launches;
   plan.launches.insert(plan.launches.end(), attention.launches.begin(), attention.launches.end());
@@ -172,6 +173,8 @@ void plan_kernel(AttentionPlan& plan, const device::DeviceInfo& device,
     Fp8Choice fp8 = choose_fp8(kernel, p);
     plan.accumulation = fp8.accumulation;
     plan.accumulation_reason = std::move(fp8.reason);
+    if (fp8.accumulation == Fp8Accumulation::kTwoLevel)
+      plan.accumulation_keys = fp8.flush_tiles * fp8.variant->keys;
   }
   const kernels::AttentionTile tile = find_attention_tile(kernel, p);
   plan.tile_queries = tile.queries;
@@ -185,10 +188,11 @@ void plan_kernel(AttentionPlan& plan, const device::DeviceInfo& device,
 AttentionPlan make_attention_plan(const device::DeviceInfo& device,
                                   const AttentionProblem& problem) {
   AttentionPlan plan;
-  plan.problem = complete_attention_problem(problem);
+  plan.problem = complete(problem);
   const AttentionKernel& kernel = choose_kernel(device, plan);
-  plan.flops = attention_flops(plan.problem);
-  plan.bytes = attention_bytes(plan.problem);
+  const Work work = count_work(plan.problem);
+  plan.flops = work.flops;
+  plan.bytes = work.bytes;
   if (kernel.prepares(plan.problem)) {
     plan_prepared(plan, device, kernel.fp8);
   } else {

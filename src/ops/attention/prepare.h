@@ -12,10 +12,6 @@ namespace tilewright::ops {
 AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& device,
                                                  const AttentionPrepareProblem& problem);
 
-/// How 16-bit operands of attention become e4m3 ones.
-AttentionPrepareProblem prepare_problem_of(const AttentionProblem& problem,
-                                           const Fp8Options& options, bool is_rotated);
-
 /// What attention computes on once this has run: contiguous e4m3 operands.
 AttentionProblem prepared_problem(const AttentionPrepareProblem& problem);
 

@@ -40,7 +40,7 @@ AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
                 "dtype = {}; expected BF16 or F16. Convert first.", to_string(p.dtype));
   kChecks.check(p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256,
                 "head_dim = {}; expected 64, 128 or 256. Pad with zeros.", p.head_dim);
-  const AttentionProblem source = complete_attention_problem(source_problem(p));
+  const AttentionProblem source = complete(source_problem(p));
   p.total_q = source.total_q;
   p.total_kv = source.total_kv;
   p.q_strides = source.q_strides;
@@ -50,7 +50,7 @@ AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
   target.q_strides = p.q8_strides;
   target.k_strides = p.k8_strides;
   target.v_strides = p.v8_strides;
-  target = complete_attention_problem(target);
+  target = complete(target);
   p.q8_strides = target.q_strides;
   p.k8_strides = target.k_strides;
   p.v8_strides = target.v_strides;
@@ -184,26 +184,6 @@ AttentionProblem prepared_problem(const AttentionPrepareProblem& p) {
   return out;
 }
 
-AttentionPrepareProblem prepare_problem_of(const AttentionProblem& p, const Fp8Options& options,
-                                           bool is_rotated) {
-  return {.dtype = p.dtype,
-          .batch = p.batch,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .q_len = p.q_len,
-          .kv_len = p.kv_len,
-          .head_dim = p.head_dim,
-          .is_packed = p.is_packed,
-          .total_q = p.total_q,
-          .total_kv = p.total_kv,
-          .q_strides = p.q_strides,
-          .k_strides = p.k_strides,
-          .v_strides = p.v_strides,
-          .scales = options.scales,
-          .v_layout = options.v_layout,
-          .is_rotated = is_rotated};
-}
-
 kernels::K8PrepareParams attention_prepare_numbers(const AttentionPreparePlan& plan) {
   const AttentionPrepareProblem& p = plan.problem;
   kernels::K8PrepareParams params = {};
@@ -272,6 +252,35 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
 }  // namespace tilewright::ops
 
 namespace tilewright {
+
+AttentionPrepareProblem prepare_problem(const AttentionProblem& p, const Fp8Options& options,
+                                        bool is_rotated) {
+  return {.dtype = p.dtype,
+          .batch = p.batch,
+          .heads = p.heads,
+          .kv_heads = p.kv_heads,
+          .q_len = p.q_len,
+          .kv_len = p.kv_len,
+          .head_dim = p.head_dim,
+          .is_packed = p.is_packed,
+          .total_q = p.total_q,
+          .total_kv = p.total_kv,
+          .q_strides = p.q_strides,
+          .k_strides = p.k_strides,
+          .v_strides = p.v_strides,
+          .scales = options.scales,
+          .v_layout = options.v_layout,
+          .is_rotated = is_rotated};
+}
+
+AttentionProblem prepared_problem(const AttentionProblem& problem, const Fp8Options& options) {
+  AttentionProblem p = problem;
+  p.out_dtype = ops::attention_out_dtype(problem);
+  p.dtype = DType::kF8_E4M3;
+  p.fp8 = options;
+  p.q_strides = p.k_strides = p.v_strides = {};
+  return p;
+}
 
 std::vector<float> attention_signs(std::uint64_t seed, std::int64_t head_dim) {
   std::vector<float> signs;

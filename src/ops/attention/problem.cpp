@@ -175,20 +175,6 @@ double sum_of_range(double first, double last) {
 
 }  // namespace
 
-AttentionProblem complete_attention_problem(const AttentionProblem& problem) {
-  AttentionProblem p = problem;
-  check_numbers(p);
-  check_packing(p);
-  p.out_dtype = attention_out_dtype(p);
-  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
-  if (!p.is_packed) {
-    p.total_q = p.batch * p.q_len;
-    p.total_kv = p.batch * p.kv_len;
-  }
-  complete_all_strides(p);
-  return p;
-}
-
 bool attention_is_e4m3(const AttentionProblem& p) noexcept {
   return p.dtype == DType::kF8_E4M3;
 }
@@ -234,7 +220,13 @@ double count_visible_scores(const AttentionProblem& p, std::int64_t q_len,
   return ends - begins;
 }
 
-double attention_flops(const AttentionProblem& p) noexcept {
+const char* attention_type_name(DType dtype) noexcept {
+  return dtype == DType::kF16 ? "f16" : dtype == DType::kF8_E4M3 ? "e4m3" : "bf16";
+}
+
+namespace {
+
+double flops_of(const AttentionProblem& p) {
   const double per_score = 4.0 * static_cast<double>(p.head_dim) * static_cast<double>(p.heads);
   const double batch = static_cast<double>(p.batch);
   if (!p.is_packed) return per_score * batch * count_visible_scores(p, p.q_len, p.kv_len);
@@ -244,7 +236,7 @@ double attention_flops(const AttentionProblem& p) noexcept {
                               (p.total_kv + p.batch - 1) / p.batch);
 }
 
-double attention_bytes(const AttentionProblem& p) noexcept {
+double bytes_of(const AttentionProblem& p) {
   const double q_elems = static_cast<double>(attention_q_rows(p)) * static_cast<double>(p.heads);
   const double kv_elems =
       static_cast<double>(attention_kv_rows(p)) * static_cast<double>(p.kv_heads);
@@ -253,8 +245,28 @@ double attention_bytes(const AttentionProblem& p) noexcept {
   return dim * ((in_bytes + 2) * q_elems + 2 * in_bytes * kv_elems) + (p.has_lse ? 4 * q_elems : 0);
 }
 
-const char* attention_type_name(DType dtype) noexcept {
-  return dtype == DType::kF16 ? "f16" : dtype == DType::kF8_E4M3 ? "e4m3" : "bf16";
-}
+}  // namespace
 
 }  // namespace tilewright::ops
+
+namespace tilewright {
+
+AttentionProblem complete(const AttentionProblem& problem) {
+  AttentionProblem p = problem;
+  ops::check_numbers(p);
+  ops::check_packing(p);
+  p.out_dtype = ops::attention_out_dtype(p);
+  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
+  if (!p.is_packed) {
+    p.total_q = p.batch * p.q_len;
+    p.total_kv = p.batch * p.kv_len;
+  }
+  ops::complete_all_strides(p);
+  return p;
+}
+
+Work count_work(const AttentionProblem& problem) noexcept {
+  return {ops::flops_of(problem), ops::bytes_of(problem)};
+}
+
+}  // namespace tilewright

@@ -1,5 +1,4 @@
-// The arithmetic of an attention problem: what makes sense, what it defaults to, how much work it
-// is.
+// The arithmetic of an attention problem, beside what the public header has of it.
 #pragma once
 
 #include "tilewright/attention.h"
@@ -8,10 +7,6 @@ namespace tilewright::ops {
 
 /// Longest sequence: positions and windows around them have to fit 32 bits.
 inline constexpr std::int64_t kMaxAttentionLength = std::int64_t{1} << 29;
-
-/// The problem with every default filled in: scale, strides, totals of packed rows.
-/// Errors   InvalidArgument naming field, value, rule and remedy
-AttentionProblem complete_attention_problem(const AttentionProblem& problem);
 
 /// Operands are codes with factors, not numbers of 16 bits.
 bool attention_is_e4m3(const AttentionProblem& problem) noexcept;
@@ -28,13 +23,6 @@ std::int64_t attention_kv_rows(const AttentionProblem& problem) noexcept;
 /// Pairs of query and visible key in one sequence; exact up to 2^53.
 double count_visible_scores(const AttentionProblem& problem, std::int64_t q_len,
                             std::int64_t kv_len) noexcept;
-
-/// 4 * head_dim for every visible score of every head. Lengths of packed sequences are on the
-/// device: they count as equally long ones.
-double attention_flops(const AttentionProblem& problem) noexcept;
-
-/// q, k, v, out and lse, each once.
-double attention_bytes(const AttentionProblem& problem) noexcept;
 
 /// "bf16", "f16", "e4m3": as in names of kernels.
 const char* attention_type_name(DType dtype) noexcept;

@@ -13,11 +13,11 @@ constexpr std::int64_t kMaxPageSize = std::int64_t{1} << 20;
 }  // namespace
 
 std::int64_t kv_row_bytes(NumberFormat format) noexcept {
-  return kv_row_bytes(ops::to_kernel(format));
+  return kv_row_bytes(kv_format(format));
 }
 
 std::int64_t kv_page_stride(NumberFormat format, std::int64_t page_size) noexcept {
-  return kv_default_page_stride(ops::to_kernel(format), page_size);
+  return kv_default_page_stride(kv_format(format), page_size);
 }
 
 namespace {
@@ -44,7 +44,7 @@ KvCacheLayout complete(const KvCacheLayout& layout) {
           "cache: {} pages of {} rows; expected fewer than 2^31 rows in all, which int32 indices "
           "name. Use several pools.",
           c.num_pages, c.page_size);
-  const std::int64_t least = kv_page_bytes(ops::to_kernel(c.format), c.page_size);
+  const std::int64_t least = kv_page_bytes(kv_format(c.format), c.page_size);
   if (c.page_stride_bytes == 0) c.page_stride_bytes = kv_page_stride(c.format, c.page_size);
   require(
       c.page_stride_bytes >= least && c.page_stride_bytes % kKvPageAlignment == 0,

@@ -4,25 +4,11 @@
 #include "tilewright/cache_writer.h"
 
 #include "formats/index_page.h"
-#include "formats/kv_page.h"
+#include "formats/kv_row.h"
 #include "kernels/sparse_attention/kv_pages.h"
 #include "ops/operator/arguments.h"
 
 namespace tilewright::ops {
-
-constexpr KvFormat to_kernel(NumberFormat format) noexcept {
-  switch (format) {
-    case NumberFormat::kBf16:
-      return KvFormat::kBf16;
-    case NumberFormat::kFp8:
-      return KvFormat::kFp8;
-    case NumberFormat::kNvfp4:
-      return KvFormat::kNvfp4;
-    case NumberFormat::kMxfp4:
-      break;  // complete() refuses it
-  }
-  return KvFormat::kBf16;
-}
 
 /// The layout `field` of pages of keys with its stride; their format is not one of rows.
 KvCacheLayout complete_index(const ArgumentChecks& checks, const char* field, IndexFormat format,
@@ -36,7 +22,7 @@ inline kernels::KvPages to_kernel(const KvCacheLayout& layout, const void* pages
           make_fast_divisor(page_size),
           static_cast<std::int32_t>(page_size),
           static_cast<std::int32_t>(layout.num_pages * layout.page_size),
-          to_kernel(layout.format)};
+          kv_format(layout.format)};
 }
 inline kernels::SequenceTokens to_kernel(const SequenceBatch& s) {
   return {s.offsets, s.starts, static_cast<std::int32_t>(s.batch),

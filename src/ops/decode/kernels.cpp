@@ -93,7 +93,8 @@ DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
 
 double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& p) noexcept {
   const std::int64_t passes = (decode_rows(p) + kernel.rows - 1) / kernel.rows;
-  const double bytes = decode_bytes(p, decode_capacity(p)) * static_cast<double>(p.batch * passes);
+  const double bytes =
+      count_work(p, decode_capacity(p)).bytes * static_cast<double>(p.batch * passes);
   if (!kernel.has_boxes)
     return kernel.fixed_us + (p.page_size > 0 ? kPagesUs : 0) + bytes / kBytesPerUs;
   const bool is_short = p.head_dim * decode_kv_elem_bytes(p) < 128;

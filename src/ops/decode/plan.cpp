@@ -153,13 +153,14 @@ DecodePlanned make_decode_plan(const device::DeviceInfo& device,
                                const AttentionDecodeProblem& problem) {
   DecodePlanned planned;
   AttentionDecodePlan& plan = planned.plan;
-  plan.problem = complete_decode_problem(problem);
+  plan.problem = complete(problem);
   const AttentionDecodeProblem& p = plan.problem;
   const DecodeKernel& kernel = choose_kernel(device, plan);
   plan.tile_rows = kernel.rows;
   plan.passes = static_cast<int>((decode_rows(p) + kernel.rows - 1) / kernel.rows);
-  plan.bytes = static_cast<double>(p.batch) * decode_bytes(p, decode_capacity(p));
-  plan.flops = static_cast<double>(p.batch) * decode_flops(p, decode_capacity(p));
+  const Work work = count_work(p, decode_capacity(p));
+  plan.bytes = static_cast<double>(p.batch) * work.bytes;
+  plan.flops = static_cast<double>(p.batch) * work.flops;
   plan.assumption = "full caches";
   if (p.batch > 0 && p.q_len > 0) add_work(device, kernel, planned);
   plan.notes = decode_notes(plan);

@@ -129,20 +129,6 @@ void check_append(const Problem& p) {
 
 }  // namespace
 
-AttentionDecodeProblem complete_decode_problem(const AttentionDecodeProblem& problem) {
-  Problem p = problem;
-  check_numbers(p);
-  complete_room(p);
-  check_append(p);
-  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
-  complete_strides("q", p, p.heads, p.q_strides);
-  complete_strides("out", p, p.heads, p.out_strides);
-  complete_strides("new_k", p, p.kv_heads, p.new_k_strides);
-  complete_strides("new_v", p, p.kv_heads, p.new_v_strides);
-  complete_cache_strides(p);
-  return p;
-}
-
 std::int64_t decode_capacity(const Problem& p) noexcept {
   return p.page_size > 0 ? p.max_pages * p.page_size : p.max_len;
 }
@@ -152,14 +138,16 @@ std::int64_t decode_visible_keys(const Problem& p, std::int64_t length) noexcept
   return std::min(length, p.window_left + p.q_len);
 }
 
-double decode_bytes(const Problem& p, std::int64_t length) noexcept {
+namespace {
+
+double bytes_of(const Problem& p, std::int64_t length) {
   const auto row = static_cast<double>(p.head_dim);
   const double keys = static_cast<double>(decode_visible_keys(p, length) * p.kv_heads) * row * 2 *
                       static_cast<double>(decode_kv_elem_bytes(p));
   return keys + static_cast<double>(p.q_len * p.heads) * row * 4;
 }
 
-double decode_flops(const Problem& p, std::int64_t length) noexcept {
+double flops_of(const Problem& p, std::int64_t length) {
   double seen = 0;
   for (std::int64_t i = 0; i < p.q_len; ++i) {
     const std::int64_t position = length - p.q_len + i;
@@ -171,4 +159,28 @@ double decode_flops(const Problem& p, std::int64_t length) noexcept {
   return seen * static_cast<double>(p.heads * p.head_dim) * 4;
 }
 
+}  // namespace
+
 }  // namespace tilewright::ops
+
+namespace tilewright {
+
+AttentionDecodeProblem complete(const AttentionDecodeProblem& problem) {
+  AttentionDecodeProblem p = problem;
+  ops::check_numbers(p);
+  ops::complete_room(p);
+  ops::check_append(p);
+  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
+  ops::complete_strides("q", p, p.heads, p.q_strides);
+  ops::complete_strides("out", p, p.heads, p.out_strides);
+  ops::complete_strides("new_k", p, p.kv_heads, p.new_k_strides);
+  ops::complete_strides("new_v", p, p.kv_heads, p.new_v_strides);
+  ops::complete_cache_strides(p);
+  return p;
+}
+
+Work count_work(const AttentionDecodeProblem& problem, std::int64_t keys) noexcept {
+  return {ops::flops_of(problem, keys), ops::bytes_of(problem, keys)};
+}
+
+}  // namespace tilewright

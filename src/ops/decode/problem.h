@@ -7,10 +7,6 @@
 
 namespace tilewright::ops {
 
-/// Checks, and fills in strides, scale and the room of a sequence (max_len, max_pages).
-/// Errors   InvalidArgument naming field, value, rule and remedy
-AttentionDecodeProblem complete_decode_problem(const AttentionDecodeProblem& problem);
-
 /// Keys that a sequence has room for.
 std::int64_t decode_capacity(const AttentionDecodeProblem& p) noexcept;
 constexpr std::int64_t decode_kv_elem_bytes(const AttentionDecodeProblem& p) noexcept {
@@ -22,10 +18,5 @@ constexpr std::int64_t decode_rows(const AttentionDecodeProblem& p) noexcept {
 }
 /// Keys that a sequence of that length has to have read.
 std::int64_t decode_visible_keys(const AttentionDecodeProblem& p, std::int64_t length) noexcept;
-
-/// Of one sequence with so many keys (those appended included): keys and values once, q and out;
-/// 4 * head_dim for each query, head and key seen.
-double decode_bytes(const AttentionDecodeProblem& p, std::int64_t length) noexcept;
-double decode_flops(const AttentionDecodeProblem& p, std::int64_t length) noexcept;
 
 }  // namespace tilewright::ops

@@ -43,6 +43,16 @@ void Moe::run(const MoeArguments& arguments) const {
   for (std::size_t i = 0; i < state.entries.size(); ++i) call.launch(i, state.entries[i], stream);
 }
 
+void Moe::run_launch(std::size_t index, const MoeArguments& arguments) const {
+  const State& state = *state_;
+  ops::check_moe_arguments(state.planned.plan, arguments);
+  require(index < state.entries.size(), ErrorKind::kInvalidArgument,
+          "moe: launch {} of a plan with {}; expected a number below that: they count from 0",
+          index, state.entries.size());
+  ops::MoeCall(state.planned, state.weights.internal(), arguments)
+      .launch(index, state.entries[index], ops::lent_stream(state.device(), arguments.stream));
+}
+
 void Moe::check(const MoeArguments& arguments) const {
   const State& state = *state_;
   const MoeProblem& p = state.planned.plan.problem;

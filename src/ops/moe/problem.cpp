@@ -85,9 +85,4 @@ double moe_bytes(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {
          rows * static_cast<double>(w.inter) * 4;
 }
 
-double moe_floor_us(const MoeWeightsInfo& w, const MoeProblem& p, double bytes_per_s,
-                    double flops_per_s) noexcept {
-  return 1e6 * std::max(moe_bytes(w, p) / bytes_per_s, moe_flops(w, p) / flops_per_s);
-}
-
 }  // namespace tilewright::ops

@@ -30,9 +30,4 @@ double moe_flops(const MoeWeightsInfo& weights, const MoeProblem& problem) noexc
 /// The active experts, x, h written and read, out: each once.
 double moe_bytes(const MoeWeightsInfo& weights, const MoeProblem& problem) noexcept;
 
-/// What no kernel can be faster than, in microseconds: the larger of bytes at `bytes_per_s` and
-/// flops at `flops_per_s`.
-double moe_floor_us(const MoeWeightsInfo& weights, const MoeProblem& problem, double bytes_per_s,
-                    double flops_per_s) noexcept;
-
 }  // namespace tilewright::ops

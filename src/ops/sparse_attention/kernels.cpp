@@ -1,9 +1,9 @@
 #include "ops/sparse_attention/kernels.h"
 
+#include "formats/kv_row.h"
 #include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/sparse_naive.h"
 #include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"
-#include "ops/cache/kv_cache.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/sparse_attention/problem.h"
 
@@ -60,7 +60,7 @@ int few_heads_shared_bytes(int slots) {
 
 SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
   const int slots = few_heads_slots(p);
-  const KvFormat format = to_kernel(sparse_format(p));
+  const KvFormat format = kv_format(sparse_format(p));
   SparseKernelShape shape = {
       .entry = fmt::format("{}_h{}", entry_name("sparse_few_heads", p), slots),
       .head_slots = slots,

@@ -113,7 +113,7 @@ SparsePlanned make_sparse_plan(const device::DeviceInfo& device,
                                const SparseAttentionProblem& problem) {
   SparsePlanned planned;
   SparseAttentionPlan& plan = planned.plan;
-  plan.problem = complete_sparse_problem(problem);
+  plan.problem = complete(problem);
   const SparseKernel& kernel = choose_kernel(device, plan);
   plan.head_slots = kernel.shape(plan.problem).head_slots;
   plan.flops = sparse_flops(plan.problem);

@@ -48,31 +48,6 @@ double entries(const SparseAttentionProblem& p) noexcept {
 
 }  // namespace
 
-SparseAttentionProblem complete_sparse_problem(const SparseAttentionProblem& problem) {
-  SparseAttentionProblem p = problem;
-  kChecks.range("batch", p.batch, 0, kMaxInt32);
-  kChecks.range("q_len", p.q_len, 0, kMaxInt32);
-  kChecks.check(p.q_len == 0 || p.batch <= kMaxInt32 / p.q_len,
-                "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch, p.q_len);
-  kChecks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
-  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(kKvDims));
-  const std::string fault = score_factors_fault(p.scale, "512^-0.5", 0);
-  kChecks.check(fault.empty(), "{}", fault);
-  complete_list("window", p.window);
-  complete_list("compressed", p.compressed);
-  kChecks.check(p.window.topk > 0 || p.compressed.topk > 0,
-                "window.topk and compressed.topk are 0; expected at least one list");
-  kChecks.check(
-      p.window.topk == 0 || p.compressed.topk == 0 ||
-          p.window.cache.format == p.compressed.cache.format,
-      "the window cache is {}, the compressed one {}; expected one format. Rewrite one of them.",
-      to_string(p.window.cache.format), to_string(p.compressed.cache.format));
-  complete_strides("q", p, kKvDims, kVectorElems, p.q_strides);
-  complete_strides("out", p, kKvDims, kVectorElems, p.out_strides);
-  complete_strides("lse", p, 1, 1, p.lse_strides);
-  return p;
-}
-
 std::int64_t sparse_blocks_of_query(const SparseAttentionProblem& p) noexcept {
   const auto blocks = [](std::int64_t topk) {
     return (topk + kernels::kSparseBlockKeys - 1) / kernels::kSparseBlockKeys;
@@ -93,14 +68,35 @@ double sparse_bytes(const SparseAttentionProblem& p) noexcept {
   return rows + static_cast<double>(sparse_queries(p) * p.heads) * kKvDims * 4;
 }
 
-double sparse_floor_us(const SparseAttentionProblem& p, double bytes_per_s,
-                       double flops_per_s) noexcept {
-  return 1e6 * std::max(sparse_bytes(p) / bytes_per_s, sparse_flops(p) / flops_per_s);
-}
-
 }  // namespace tilewright::ops
 
 namespace tilewright {
+
+SparseAttentionProblem complete(const SparseAttentionProblem& problem) {
+  SparseAttentionProblem p = problem;
+  ops::kChecks.range("batch", p.batch, 0, ops::kMaxInt32);
+  ops::kChecks.range("q_len", p.q_len, 0, ops::kMaxInt32);
+  ops::kChecks.check(p.q_len == 0 || p.batch <= ops::kMaxInt32 / p.q_len,
+                     "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch,
+                     p.q_len);
+  ops::kChecks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
+  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(kKvDims));
+  const std::string fault = ops::score_factors_fault(p.scale, "512^-0.5", 0);
+  ops::kChecks.check(fault.empty(), "{}", fault);
+  ops::complete_list("window", p.window);
+  ops::complete_list("compressed", p.compressed);
+  ops::kChecks.check(p.window.topk > 0 || p.compressed.topk > 0,
+                     "window.topk and compressed.topk are 0; expected at least one list");
+  ops::kChecks.check(
+      p.window.topk == 0 || p.compressed.topk == 0 ||
+          p.window.cache.format == p.compressed.cache.format,
+      "the window cache is {}, the compressed one {}; expected one format. Rewrite one of them.",
+      to_string(p.window.cache.format), to_string(p.compressed.cache.format));
+  ops::complete_strides("q", p, kKvDims, ops::kVectorElems, p.q_strides);
+  ops::complete_strides("out", p, kKvDims, ops::kVectorElems, p.out_strides);
+  ops::complete_strides("lse", p, 1, 1, p.lse_strides);
+  return p;
+}
 
 SparseAttentionProblem sparse_prefill_problem(std::int64_t tokens, std::int64_t heads,
                                               std::int64_t num_rows, std::int64_t topk) {

@@ -7,10 +7,6 @@
 
 namespace tilewright::ops {
 
-/// Checks, and fills in strides, scale and layouts.
-/// Errors   InvalidArgument naming field, value, rule and remedy
-SparseAttentionProblem complete_sparse_problem(const SparseAttentionProblem& problem);
-
 constexpr std::int64_t sparse_queries(const SparseAttentionProblem& p) noexcept {
   return p.batch * p.q_len;
 }
@@ -23,9 +19,5 @@ NumberFormat sparse_format(const SparseAttentionProblem& p) noexcept;
 double sparse_flops(const SparseAttentionProblem& p) noexcept;
 /// The rows that the lists name, q and out: each once.
 double sparse_bytes(const SparseAttentionProblem& p) noexcept;
-/// What no kernel can be faster than, in microseconds: the larger of bytes at `bytes_per_s` and
-/// flops at `flops_per_s`.
-double sparse_floor_us(const SparseAttentionProblem& p, double bytes_per_s,
-                       double flops_per_s) noexcept;
 
 }  // namespace tilewright::ops

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/thread_pool.h"
 #include "formats/minifloat.h"
-#include "ops/attention/problem.h"
 
 #include <array>
 #include <bit>
@@ -105,13 +104,18 @@ AttentionSequence find_sequence(const AttentionData& data, std::int64_t batch) {
 
 double visible_flops(const AttentionData& data) {
   const AttentionProblem& p = data.problem;
-  if (!p.is_packed) return ops::attention_flops(p);
-  double scores = 0;
+  if (!p.is_packed) return count_work(p).flops;
+  AttentionProblem one = p;
+  one.is_packed = false;
+  one.batch = 1;
+  double flops = 0;
   for (std::int64_t b = 0; b < p.batch; ++b) {
     const AttentionSequence sequence = find_sequence(data, b);
-    scores += ops::count_visible_scores(p, sequence.q_len, sequence.kv_len);
+    one.q_len = sequence.q_len;
+    one.kv_len = sequence.kv_len;
+    flops += count_work(one).flops;
   }
-  return 4 * static_cast<double>(p.head_dim) * static_cast<double>(p.heads) * scores;
+  return flops;
 }
 
 AttentionExtents read_layout(const std::string& layout, std::span<const std::int64_t> shape,

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "device/device.h"
-#include "ops/attention/problem.h"
 
 #include <algorithm>
 
@@ -23,7 +22,8 @@ std::size_t out_bytes(const AttentionProblem& p) {
   return 2 * static_cast<std::size_t>(span_elems(batch, rows, p.heads, p.head_dim, p.out_strides));
 }
 std::size_t lse_bytes(const AttentionProblem& p) {
-  return p.has_lse ? 4 * static_cast<std::size_t>(ops::attention_q_rows(p) * p.heads) : 0;
+  const std::int64_t rows = p.is_packed ? p.total_q : p.batch * p.q_len;
+  return p.has_lse ? 4 * static_cast<std::size_t>(rows * p.heads) : 0;
 }
 
 template <class T>
@@ -77,7 +77,7 @@ void AttentionBench::round_operands(const AttentionPrepareProblem& problem) {
 
 void AttentionBench::enqueue(const Attention& attention) {
   AttentionArguments a = arguments();
-  if (ops::attention_is_e4m3(attention.plan().problem)) rounded_->set(a);
+  if (attention.plan().problem.dtype == DType::kF8_E4M3) rounded_->set(a);
   attention.run(a);
 }
 

@@ -1,7 +1,6 @@
 #include "verify/attention/fp8.h"
 
 #include "device/device.h"
-#include "ops/attention/problem.h"
 
 namespace tilewright::cli {
 
@@ -15,15 +14,6 @@ T* at_address(const Buffer& buffer) {
 }
 
 }  // namespace
-
-AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options) {
-  AttentionProblem p = problem;
-  p.out_dtype = ops::attention_out_dtype(problem);
-  p.dtype = DType::kF8_E4M3;
-  p.fp8 = options;
-  p.q_strides = p.k_strides = p.v_strides = {};
-  return p;
-}
 
 Fp8Operands::Fp8Operands(const Device& device, const AttentionPrepareProblem& problem)
     : prepare_(device, problem),

@@ -10,9 +10,6 @@
 
 namespace tilewright::cli {
 
-/// A problem of 16 bits on operands that are rounded before.
-AttentionProblem to_e4m3_problem(const AttentionProblem& problem, const Fp8Options& options);
-
 /// e4m3 operands in device memory.
 class Fp8Operands {
  public:

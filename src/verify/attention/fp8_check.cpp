@@ -1,9 +1,6 @@
 #include "verify/attention/fp8_check.h"
 
 #include "formats/minifloat.h"
-#include "ops/attention/fp8.h"
-#include "ops/attention/prepare.h"
-#include "ops/attention/problem.h"
 #include "reference/attention/fp8_bound.h"
 #include "reference/attention/prepare.h"
 #include "reference/error_bound.h"
@@ -41,7 +38,7 @@ OperandPart read_part(const AttentionData& data, const AttentionPrepareProblem& 
                  .rows = is_q ? sequence.q_len : sequence.kv_len,
                  .head_dim = p.head_dim,
                  .scales = prepare.scales,
-                 .block_rows = is_q ? kernels::kQueryScaleBlock : kernels::kKeyScaleBlock,
+                 .block_rows = is_q ? kFp8QueryBlock : kFp8KeyBlock,
                  .has_pow2_scales = is_v && prepare.scales == ScaleSharing::kBlock,
                  .is_rotated = prepare.is_rotated && !is_v,
                  .signs = signs};
@@ -221,16 +218,11 @@ class RoundedOperands {
 std::optional<Fp8Computation> fp8_computation(const AttentionData& data, const AttentionPlan& plan,
                                               bool is_rotated) {
   if (plan.accumulation == Fp8Accumulation::kAuto) return std::nullopt;
-  const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
-  const ops::AttentionFp8 kind = kernel.fp8;
-  const AttentionProblem& p = plan.problem;
-  const ops::Fp8Choice choice = ops::choose_fp8(kernel, ops::fp8_problem(kind, p));
-  const bool has_two_levels = choice.accumulation == Fp8Accumulation::kTwoLevel;
-  return Fp8Computation{.prepare = ops::attention_is_e4m3(p)
-                                       ? ops::prepare_problem_of(data.problem, p.fp8, is_rotated)
-                                       : ops::fp8_prepare_problem(kind, p),
-                        .tile_keys = choice.variant->keys,
-                        .flush_tiles = has_two_levels ? choice.flush_tiles : 0};
+  const std::optional<AttentionPrepareProblem> own = prepare_problem(plan);
+  return Fp8Computation{
+      .prepare = own ? *own : prepare_problem(data.problem, plan.problem.fp8, is_rotated),
+      .tile_keys = plan.tile_keys,
+      .flush_tiles = plan.accumulation_keys / plan.tile_keys};
 }
 
 std::vector<ExactRow> exact_fp8_rows(const AttentionData& data, const Fp8Computation& computation,
