@@ -37,11 +37,10 @@ class BlockScaledWeight {
   std::size_t bytes() const noexcept;  ///< of device memory
   const Device& device() const noexcept;
 
-  struct State;
-  /// For Tilewright's own sources.
-  const State& internal() const noexcept { return *state_; }
-
  private:
+  friend struct Internal;
+  struct State;
+
   explicit BlockScaledWeight(std::shared_ptr<const State> state) noexcept;
   std::shared_ptr<const State> state_;
 };

@@ -11,6 +11,7 @@ namespace tilewright {
 namespace device {
 class Device;  // src/device/device.h
 }
+struct Internal;  // src/device/internal.h
 
 /// A handle: copies mean the same device and share its context, which is the primary context of the
 /// GPU and so the one that the CUDA runtime and the usual frameworks use in this process. Their
@@ -64,13 +65,11 @@ class Device {
   void* context() const noexcept;
   void* driver_function(const std::string& exported_name) const noexcept;
 
-  /// For Tilewright's own sources.
-  const device::Device& internal() const noexcept { return *device_; }
-
  private:
-  explicit Device(std::shared_ptr<const device::Device> device) noexcept;
+  friend struct Internal;
+  explicit Device(std::shared_ptr<const device::Device> state) noexcept;
 
-  std::shared_ptr<const device::Device> device_;
+  std::shared_ptr<const device::Device> state_;
 };
 
 }  // namespace tilewright

@@ -60,11 +60,10 @@ class MoeWeights {
   std::size_t bytes() const noexcept;  ///< of device memory
   const Device& device() const noexcept;
 
-  struct State;
-  /// For Tilewright's own sources.
-  const State& internal() const noexcept { return *state_; }
-
  private:
+  friend struct Internal;
+  struct State;
+
   explicit MoeWeights(std::shared_ptr<const State> state) noexcept;
   std::shared_ptr<const State> state_;
 };

@@ -2,6 +2,7 @@
 #include "base/progress.h"
 #include "base/source_commit.h"
 #include "bench/ladder.h"
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "verify/attention/check.h"
 #include "verify/attention/device.h"
@@ -184,10 +185,10 @@ class LadderRunner {
 
 json ladder_header(const Device& device, const std::string& command) {
   const SourceCommit commit = source_commit(kBuiltCommit);
-  const device::DeviceInfo& info = device.internal().info();
+  const device::DeviceInfo& info = opened(device).info();
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  const int version = device.internal().driver().version();
+  const int version = opened(device).driver().version();
   return {{"schema", 1},
           {"kind", "attention"},
           {"tool", std::string("tilewright ladder ") + TILEWRIGHT_VERSION},

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "bench/ladder.h"
 #include "device/graph.h"
+#include "device/internal.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
 #include "report/time_summary.h"
@@ -60,7 +61,7 @@ class MoePoint {
   MoePoint(const MoeWeights& weights, const MoeProblem& problem, const MoeOperands& operands)
       : moe_(weights, problem),
         operands_(operands),
-        device_(weights.device().internal()),
+        device_(opened(weights.device())),
         stream_(device_),
         begin_(device_),
         end_(device_),
@@ -152,7 +153,7 @@ class MoeRunner {
     for (const MoeShape& shape : sweep_.shapes) {
       MoeExperts experts(shape, sweep_.format, sweep_.distinct);
       const std::int64_t most = *std::ranges::max_element(sweep_.tokens);
-      const MoeOperands operands(device_.internal(), shape, most);
+      const MoeOperands operands(opened(device_), shape, most);
       exact_.clear();
       for (const LinearActivations activations : sweep_.activations) {
         const MoeWeights weights = MoeWeights::prepare(device_, experts.source(), activations);

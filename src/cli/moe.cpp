@@ -1,6 +1,7 @@
 // tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "device/internal.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
@@ -123,7 +124,7 @@ void run_moe(const MoeArgs& args, Context& context) {
   const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
   const MoeWeights weights = MoeWeights::prepare(device, layer.source(), info.activations);
   const Moe moe(weights, problem);
-  const MoeCallBuffers buffers(device.internal(), layer, inputs, moe.plan());
+  const MoeCallBuffers buffers(opened(device), layer, inputs, moe.plan());
   moe.run(buffers.arguments());
   moe.check(buffers.arguments());
   if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;

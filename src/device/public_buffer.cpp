@@ -3,6 +3,7 @@
 #include "tilewright/stream.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "device/memory.h"
 #include "device/stream.h"
 
@@ -23,7 +24,7 @@ struct Buffer::State {
 };
 
 Buffer::Buffer(const Device& device, std::size_t size_bytes)
-    : state_(new State{device::Buffer(device.internal(), size_bytes)}) {}
+    : state_(new State{device::Buffer(opened(device), size_bytes)}) {}
 Buffer::~Buffer() = default;
 Buffer::Buffer(Buffer&& other) noexcept = default;
 Buffer& Buffer::operator=(Buffer&& other) noexcept = default;
@@ -65,7 +66,7 @@ struct Stream::State {
   device::Stream stream;
 };
 
-Stream::Stream(const Device& device) : state_(new State{device::Stream(device.internal())}) {}
+Stream::Stream(const Device& device) : state_(new State{device::Stream(opened(device))}) {}
 Stream::~Stream() = default;
 Stream::Stream(Stream&& other) noexcept = default;
 Stream& Stream::operator=(Stream&& other) noexcept = default;

@@ -8,8 +8,7 @@
 
 namespace tilewright {
 
-Device::Device(std::shared_ptr<const device::Device> device) noexcept
-    : device_(std::move(device)) {}
+Device::Device(std::shared_ptr<const device::Device> state) noexcept : state_(std::move(state)) {}
 
 Device Device::open(const std::string& spec) {
   const device::DeviceSpec parsed =
@@ -18,38 +17,38 @@ Device Device::open(const std::string& spec) {
 }
 
 const std::string& Device::spec() const noexcept {
-  return device_->spec();
+  return state_->spec();
 }
 const std::string& Device::why() const noexcept {
-  return device_->why();
+  return state_->why();
 }
 const std::string& Device::name() const noexcept {
-  return device_->info().name;
+  return state_->info().name;
 }
 std::string Device::description() const {
-  return device_->describe();
+  return state_->describe();
 }
 bool Device::is_simulated() const noexcept {
-  return device_->is_simulated();
+  return state_->is_simulated();
 }
 int Device::compute_capability() const noexcept {
-  return device_->info().compute_capability;
+  return state_->info().compute_capability;
 }
 int Device::num_sms() const noexcept {
-  return device_->info().num_sms;
+  return state_->info().num_sms;
 }
 std::size_t Device::memory_bytes() const noexcept {
-  return device_->info().memory_bytes;
+  return state_->info().memory_bytes;
 }
 void Device::synchronize() const {
-  device_->synchronize();
+  state_->synchronize();
 }
 void* Device::context() const noexcept {
-  return device_->context();
+  return state_->context();
 }
 
 void* Device::driver_function(const std::string& exported_name) const noexcept {
-  return device_->driver().function(exported_name);
+  return state_->driver().function(exported_name);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "device/graph.h"
+#include "device/internal.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +31,7 @@ class KernelRunner final : public Runner {
   KernelRunner(const Device& device, std::shared_ptr<const Weights> weights,
                const RunnerOptions& options, const KernelNumbers& numbers)
       : device_(device),
-        stream_(device.internal()),
+        stream_(opened(device)),
         weights_(std::move(weights)),
         options_(options),
         numbers_(numbers),
@@ -177,7 +178,7 @@ std::vector<float> KernelRunner::logits(const StepPlan& plan) {
   if (rows == 0) return {};
   const std::uint16_t* input = at_->normed.get();
   const std::int64_t hidden = config().hidden;
-  const device::Device& device = device_.internal();
+  const device::Device& device = opened(device_);
   if (rows < plan.count) {
     const device::CurrentContext current = device.make_current();
     const auto from = reinterpret_cast<device::abi::CUdeviceptr>(input);

@@ -1,6 +1,7 @@
 #include "model/kernel_stages.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "formats/index_page.h"
 #include "formats/kv_page.h"
 #include "formats/minifloat.h"
@@ -19,7 +20,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes fetch(const Device& device, const void* data, std::int64_t bytes) {
   Bytes copy(static_cast<std::size_t>(bytes));
-  const device::Device& d = device.internal();
+  const device::Device& d = opened(device);
   const device::CurrentContext current = d.make_current();
   d.check(d.cu().memcpy_dtoh(copy.data(), reinterpret_cast<device::abi::CUdeviceptr>(data),
                              copy.size()),

@@ -3,6 +3,7 @@
 
 #include "tilewright/moe.h"
 
+#include "device/internal.h"
 #include "device/memory.h"
 #include "model/projection.h"
 #include "model/weights.h"
@@ -19,9 +20,9 @@ template <class T>
 class DeviceArray {
  public:
   DeviceArray(const Device& device, std::int64_t count)
-      : buffer_(device.internal(), static_cast<std::size_t>(count) * sizeof(T)), count_(count) {}
+      : buffer_(opened(device), static_cast<std::size_t>(count) * sizeof(T)), count_(count) {}
   DeviceArray(const Device& device, std::span<const T> values)
-      : buffer_(device::Buffer::from(device.internal(), values)),
+      : buffer_(device::Buffer::from(opened(device), values)),
         count_(static_cast<std::int64_t>(values.size())) {}
 
   T* get() const noexcept { return reinterpret_cast<T*>(buffer_.address()); }

@@ -1,5 +1,7 @@
 #include "verify/decode_device.h"
 
+#include "device/internal.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -34,22 +36,22 @@ std::size_t decode_cold_sets(const Device& device, const DecodeData& data) {
 DecodeOperands::DecodeOperands(const Device& device, const DecodeData& data, std::size_t sets)
     : device_(device),
       data_(data),
-      stream_(device.internal()),
-      begin_(device.internal()),
-      end_(device.internal()),
-      q_(Buffer::from(device.internal(), data.q)),
-      new_k_(Buffer::from(device.internal(), data.new_k)),
-      new_v_(Buffer::from(device.internal(), data.new_v)),
-      lengths_(Buffer::from(device.internal(), data.lengths)),
-      table_(Buffer::from(device.internal(), data.table)),
-      cos_(Buffer::from(device.internal(), data.cos)),
-      sin_(Buffer::from(device.internal(), data.sin)),
-      sink_(Buffer::from(device.internal(), data.sink)),
-      numbers_(device.internal(), 0) {
+      stream_(opened(device)),
+      begin_(opened(device)),
+      end_(opened(device)),
+      q_(Buffer::from(opened(device), data.q)),
+      new_k_(Buffer::from(opened(device), data.new_k)),
+      new_v_(Buffer::from(opened(device), data.new_v)),
+      lengths_(Buffer::from(opened(device), data.lengths)),
+      table_(Buffer::from(opened(device), data.table)),
+      cos_(Buffer::from(opened(device), data.cos)),
+      sin_(Buffer::from(opened(device), data.sin)),
+      sink_(Buffer::from(opened(device), data.sink)),
+      numbers_(opened(device), 0) {
   const std::size_t bytes = static_cast<std::size_t>(data.cache_elems()) * data.elem_bytes();
   for (std::size_t i = 0; i < sets; ++i) {
-    k_.emplace_back(device.internal(), bytes);
-    v_.emplace_back(device.internal(), bytes);
+    k_.emplace_back(opened(device), bytes);
+    v_.emplace_back(opened(device), bytes);
     fill(k_.back(), 0);
     fill(v_.back(), data.cache_elems());
   }
@@ -67,7 +69,7 @@ void DecodeOperands::fill(const Buffer& cache, std::int64_t first) const {
 }
 
 void DecodeOperands::prepare(const AttentionDecodePlan& plan) {
-  const device::Device& device = device_.internal();
+  const device::Device& device = opened(device_);
   const AttentionDecodeProblem& p = data_.problem;
   const auto rows = static_cast<std::size_t>(p.batch * p.q_len * p.heads);
   out_ = std::make_unique<Buffer>(device, rows * static_cast<std::size_t>(p.head_dim) * 2);

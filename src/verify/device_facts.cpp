@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "device/device.h"
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "verify/counted_occupancy.h"
 
@@ -59,7 +60,7 @@ json take_counts(const Device& device) {
   const auto take =
       reinterpret_cast<TakeReport>(device.driver_function("tilewright_simulator_take_report"));
   if (take == nullptr) return nullptr;
-  const std::string text = take(device.internal().info().ordinal);
+  const std::string text = take(opened(device).info().ordinal);
   if (text.empty()) return nullptr;
   json out = json::object();
   json report = parse_json(text, "the simulator's report");
@@ -68,7 +69,7 @@ json take_counts(const Device& device) {
   for (json& kernel : report["kernels"]) {
     const double instructions = kernel["total"]["warp_instructions"].get<double>();
     if (instructions > most_instructions) {
-      correct_occupancy(kernel, device.internal());
+      correct_occupancy(kernel, opened(device));
       facts = json::object();
       for (const char* const name : kFacts) facts[name] = kernel[name];
     }
@@ -90,7 +91,7 @@ json read_clocks(const Device& device) {
   const std::string command =
       "nvidia-smi --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu "
       "--format=csv,noheader,nounits -i " +
-      device.internal().info().uuid + " 2>/dev/null";
+      opened(device).info().uuid + " 2>/dev/null";
   FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return nullptr;
   double sm = 0, memory = 0, power = 0, temperature = 0;

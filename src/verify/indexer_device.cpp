@@ -1,6 +1,7 @@
 #include "verify/indexer_device.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
 #include "reference/rotation/rope.h"
@@ -51,20 +52,20 @@ IndexOperands::IndexOperands(const Device& device, const IndexData& data, const 
     : device_(device),
       data_(data),
       indexer_(indexer),
-      stream_(device.internal()),
-      begin_(device.internal()),
-      end_(device.internal()),
-      q_(Buffer::from(device.internal(), data.q)),
-      weights_(Buffer::from(device.internal(), data.weights)),
-      rope_(Buffer::from(device.internal(), data.rope)),
-      positions_(Buffer::from(device.internal(), data.positions)),
-      lengths_(Buffer::from(device.internal(), data.lengths)),
-      pages_(Buffer::from(device.internal(), data.pages)),
-      row_table_(Buffer::from(device.internal(), data.row_table)),
-      workspace_(device.internal(), indexer.workspace_bytes(data.shape.tokens(), data.shape.batch)),
-      rows_(device.internal(), static_cast<std::size_t>(data.shape.tokens() * data.shape.topk) * 4),
-      counts_(device.internal(), static_cast<std::size_t>(data.shape.tokens()) * 4) {
-  for (const auto& table : data.tables) tables_.push_back(Buffer::from(device.internal(), table));
+      stream_(opened(device)),
+      begin_(opened(device)),
+      end_(opened(device)),
+      q_(Buffer::from(opened(device), data.q)),
+      weights_(Buffer::from(opened(device), data.weights)),
+      rope_(Buffer::from(opened(device), data.rope)),
+      positions_(Buffer::from(opened(device), data.positions)),
+      lengths_(Buffer::from(opened(device), data.lengths)),
+      pages_(Buffer::from(opened(device), data.pages)),
+      row_table_(Buffer::from(opened(device), data.row_table)),
+      workspace_(opened(device), indexer.workspace_bytes(data.shape.tokens(), data.shape.batch)),
+      rows_(opened(device), static_cast<std::size_t>(data.shape.tokens() * data.shape.topk) * 4),
+      counts_(opened(device), static_cast<std::size_t>(data.shape.tokens()) * 4) {
+  for (const auto& table : data.tables) tables_.push_back(Buffer::from(opened(device), table));
   for (Buffer* buffer : {&workspace_, &rows_, &counts_}) buffer->poison();
 }
 

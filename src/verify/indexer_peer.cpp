@@ -1,5 +1,6 @@
 // DeepGEMM's logits beside the indexer's, on the same codes and keys.
 #include "base/error.h"
+#include "device/internal.h"
 #include "verify/indexer_device.h"
 
 #include <algorithm>
@@ -96,8 +97,8 @@ json DeepGemmPeer::run_paged(const Device& device, const IndexOperands& operands
   const IndexShape& shape = data.shape;
   const IndexerProblem& p = operands.indexer().problem();
   const std::int64_t stride = (shape.keys + kPeerStep - 1) / kPeerStep * kPeerStep;
-  const Buffer logits(device.internal(), static_cast<std::size_t>(shape.tokens() * stride) * 4);
-  const Buffer schedule(device.internal(), kPeerScheduleBytes);
+  const Buffer logits(opened(device), static_cast<std::size_t>(shape.tokens() * stride) * 4);
+  const Buffer schedule(opened(device), kPeerScheduleBytes);
   const auto run = [&](int flags, std::size_t table) {
     const IndexerArguments a = operands.arguments(table);
     const IndexerResults codes = operands.indexer().results(a);
@@ -122,13 +123,13 @@ json DeepGemmPeer::run_contiguous(const Device& device, const IndexOperands& ope
   const IndexData& data = operands.data();
   const IndexShape& shape = data.shape;
   const ContiguousKeys keys(data);
-  const Buffer codes = Buffer::from(device.internal(), keys.codes);
-  const Buffer scales = Buffer::from(device.internal(), keys.scales);
+  const Buffer codes = Buffer::from(opened(device), keys.codes);
+  const Buffer scales = Buffer::from(opened(device), keys.scales);
   const Buffer starts =
-      Buffer::from(device.internal(), std::vector<std::int32_t>(data.lengths.size(), 0));
+      Buffer::from(opened(device), std::vector<std::int32_t>(data.lengths.size(), 0));
   const std::int64_t stride = (shape.keys + kPeerStep - 1) / kPeerStep * kPeerStep + kPeerStep;
   const std::int64_t rows = shape.tokens() + kPeerRows;
-  const Buffer logits(device.internal(), static_cast<std::size_t>(rows * stride) * 4);
+  const Buffer logits(opened(device), static_cast<std::size_t>(rows * stride) * 4);
   const auto run = [&](std::size_t) {
     const IndexerArguments a = operands.arguments(0);
     const IndexerResults queries = operands.indexer().results(a);

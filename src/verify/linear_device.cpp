@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "device/device.h"
 #include "device/graph.h"
+#include "device/internal.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
 
@@ -42,15 +43,15 @@ LinearBench::LinearBench(const Device& device, std::int64_t k, std::span<const f
     : device_(device),
       problem_(plan.problem),
       n_(plan.weight.n),
-      stream_(device.internal()),
-      begin_(device.internal()),
-      end_(device.internal()),
-      x_(Buffer::from(device.internal(), to_bf16_codes(x))),
-      bias_(Buffer::from(device.internal(),
+      stream_(opened(device)),
+      begin_(opened(device)),
+      end_(opened(device)),
+      x_(Buffer::from(opened(device), to_bf16_codes(x))),
+      bias_(Buffer::from(opened(device),
                          std::vector<float>(static_cast<std::size_t>(plan.weight.n), 0.0f))),
-      out_(device.internal(),
+      out_(opened(device),
            static_cast<std::size_t>(problem_.m * n_ * (problem_.out_dtype == DType::kF32 ? 4 : 2))),
-      workspace_(device.internal(), plan.workspace_bytes) {
+      workspace_(opened(device), plan.workspace_bytes) {
   require(x.size() == static_cast<std::size_t>(problem_.m * k), ErrorKind::kInternal,
           "LinearBench: {} activations for [{}, {}]", x.size(), problem_.m, k);
   out_.poison();
@@ -78,7 +79,7 @@ std::vector<double> LinearBench::read_out() const {
 
 nlohmann::json LinearBench::time_cold(const Linear& linear, int runs) {
   constexpr std::size_t kFlushBytes = 256 << 20;
-  if (flush_ == nullptr) flush_ = std::make_unique<Buffer>(device_.internal(), kFlushBytes);
+  if (flush_ == nullptr) flush_ = std::make_unique<Buffer>(opened(device_), kFlushBytes);
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i) {
     flush_->fill_async(std::byte{1}, stream_);

@@ -1,6 +1,7 @@
 #include "verify/sparse_device.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "formats/minifloat.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ SparseListArguments SparseOperands::List::arguments(std::size_t set) const {
 SparseOperands::List SparseOperands::upload(const SparseListData& list) const {
   List to;
   if (list.is_absent()) return to;
-  const device::Device& device = device_.internal();
+  const device::Device& device = opened(device_);
   to.pages = std::make_unique<Buffer>(Buffer::from(device, list.pages));
   for (const auto& set : list.indices) to.indices.push_back(Buffer::from(device, set));
   if (!list.lengths.empty())
@@ -51,13 +52,13 @@ SparseOperands::SparseOperands(const Device& device, const SparseData& data)
     : device_(device),
       data_(data),
       sets_(std::max(data.window.indices.size(), data.compressed.indices.size())),
-      stream_(device.internal()),
-      begin_(device.internal()),
-      end_(device.internal()),
-      q_(Buffer::from(device.internal(), data.q)),
-      sink_(Buffer::from(device.internal(), data.sink)),
-      out_(device.internal(), sparse_row_count(data) * kKvDims * 2),
-      lse_(device.internal(), sparse_row_count(data) * 4),
+      stream_(opened(device)),
+      begin_(opened(device)),
+      end_(opened(device)),
+      q_(Buffer::from(opened(device), data.q)),
+      sink_(Buffer::from(opened(device), data.sink)),
+      out_(opened(device), sparse_row_count(data) * kKvDims * 2),
+      lse_(opened(device), sparse_row_count(data) * 4),
       window_(upload(data.window)),
       compressed_(upload(data.compressed)) {
   poison();
@@ -69,7 +70,7 @@ void SparseOperands::poison() {
 }
 
 void SparseOperands::prepare(const SparseAttentionPlan& plan) {
-  workspace_ = std::make_unique<Buffer>(device_.internal(), plan.workspace_bytes);
+  workspace_ = std::make_unique<Buffer>(opened(device_), plan.workspace_bytes);
 }
 
 SparseAttentionArguments SparseOperands::arguments(std::size_t set) const {
@@ -211,7 +212,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
   json log = {{"kernel", given.problem.heads < 64 ? "FlashMLA padded" : "FlashMLA"}};
   if (p.window.cache.format == NumberFormat::kBf16) {
     require(prefill_ != nullptr, ErrorKind::kUnsupported, "the library has no flashmla_prefill");
-    const Buffer maxima(device.internal(), sparse_row_count(data) * 4);
+    const Buffer maxima(opened(device), sparse_row_count(data) * 4);
     const auto run = [&](std::size_t set) {
       const SparseAttentionArguments a = operands.arguments(set);
       const int status = reinterpret_cast<PeerPrefill>(prefill_)(
@@ -228,7 +229,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
     return log;
   }
   const auto decode = reinterpret_cast<PeerDecode>(decode_);
-  const Buffer workspace(device.internal(), kPeerWorkspaceBytes);
+  const Buffer workspace(opened(device), kPeerWorkspaceBytes);
   const auto run = [&](int flags, std::size_t set) {
     call_peer(decode, flags, data, operands, workspace, set);
   };

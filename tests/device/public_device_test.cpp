@@ -1,6 +1,7 @@
 #include "tilewright/device.h"
 
 #include "device/device.h"
+#include "device/internal.h"
 #include "fake_device_test.h"
 #include "tests/base/scoped_env.h"
 
@@ -45,10 +46,10 @@ TEST_F(PublicDeviceTest, SaysWhatItIs) {
 
 TEST_F(PublicDeviceTest, LendsTheContextAndTheDriver) {
   const Device device = Device::open("sim:h200");
-  EXPECT_EQ(device.context(), device.internal().context());
+  EXPECT_EQ(device.context(), opened(device).context());
   EXPECT_NE(device.context(), nullptr);
   EXPECT_EQ(device.driver_function("cuInit"),
-            reinterpret_cast<void*>(device.internal().driver().cu.init));
+            reinterpret_cast<void*>(opened(device).driver().cu.init));
   EXPECT_EQ(device.driver_function("cuNoSuchFunction"), nullptr);
 }
 

@@ -3,6 +3,7 @@
 
 #include "tilewright/attention.h"
 
+#include "device/internal.h"
 #include "reference/attention/attention.h"
 #include "reference/attention/bound.h"
 #include "reference/error_bound.h"
@@ -90,7 +91,7 @@ class AttentionRun {
   template <class Enqueue>
   void check(Enqueue enqueue) {
     const Attention attention(device_, case_.problem);
-    const device::Device& inner = device_.internal();
+    const device::Device& inner = opened(device_);
     std::vector<double> values = v_;
     if (spoilt_) {
       const auto& [b, key, head, dim] = *spoilt_;
@@ -136,7 +137,7 @@ class AttentionRun {
       codes[static_cast<std::size_t>(shape.offset(static_cast<std::int64_t>(i)))] =
           static_cast<std::uint16_t>(encode(format(), values[i]));
     }
-    return Buffer::from(device_.internal(), codes);
+    return Buffer::from(opened(device_), codes);
   }
 
   reference::AttentionResult expected() const {

@@ -3,6 +3,7 @@
 
 #include "tilewright/attention_decode.h"
 
+#include "device/internal.h"
 #include "reference/attention/attention.h"
 #include "reference/attention/bound.h"
 #include "reference/error_bound.h"
@@ -41,7 +42,7 @@ class DecodeRun {
 
   void check(const Enqueue& enqueue = run_once) {
     const AttentionDecode decode(device_, case_.problem);
-    const device::Device& inner = device_.internal();
+    const device::Device& inner = opened(device_);
     const Buffer q = Buffer::from(inner, kernels::encode_all<std::uint16_t>(format(), q_));
     const Buffer new_k = Buffer::from(inner, kernels::encode_all<std::uint16_t>(format(), new_k_));
     const Buffer new_v = Buffer::from(inner, kernels::encode_all<std::uint16_t>(format(), new_v_));

@@ -1,6 +1,7 @@
 // The decode operator on every device: each feature against the float64 reference, under all checks
 // of the simulator.
 #include "device/graph.h"
+#include "device/internal.h"
 #include "ops/decode/bind.h"
 #include "ops/decode/kernels.h"
 #include "ops/operator/operator.h"
@@ -139,7 +140,7 @@ TEST_P(AttentionDecodeRunTest, BoxesOfPages) {
 TEST_P(AttentionDecodeRunTest, AWrongGuessOfLengthsIsCorrected) {
   DecodeCase many = {{.batch = 40, .heads = 2, .kv_heads = 2, .head_dim = 64, .max_len = 64}, {}};
   for (int i = 0; i < 40; ++i) many.lengths.push_back(i * 37 % 65);
-  const device::Device& inner = device_->internal();
+  const device::Device& inner = opened(*device_);
   for (const DecodeCase& base : {kSmall, paged(kSmall, 16), many}) {
     for (const DecodeKernel& kernel : decode_kernels()) {
       for (const std::int32_t wrong : {-1, 0, 1, 320, 2000000000}) {

@@ -2,6 +2,7 @@
 // against the float64 result of the codes.
 #include "tilewright/attention.h"
 
+#include "device/internal.h"
 #include "reference/attention/attention.h"
 #include "reference/attention/fp8_bound.h"
 #include "reference/attention/prepare.h"
@@ -69,7 +70,7 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
     const AttentionProblem& p = attention.plan().problem;
     SCOPED_TRACE(attention.plan().to_string());
     const Operand q(p, 0), k(p, 1), v(p, 2);
-    const device::Device& inner = device_->internal();
+    const device::Device& inner = opened(*device_);
     const auto upload = [&](const auto& x) { return Buffer::from(inner, x); };
     const Buffer q8 = upload(q.rounded.codes), k8 = upload(k.rounded.codes);
     const Buffer v8 = upload(p.fp8.v_layout == Fp8ValueLayout::kColumns

@@ -1,4 +1,5 @@
 // Attention in e4m3: what a plan says of it, and results of K7 and K8 on every device.
+#include "device/internal.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/plan.h"
 #include "ops/attention/rates.h"
@@ -35,7 +36,7 @@ class AttentionFp8Test : public HopperTest<AttentionFp8Test> {
     std::vector<double> sinks;
     for (std::int64_t h = 0; p.has_sink && h < p.heads; ++h)
       sinks.push_back(2 + static_cast<double>(h));
-    const device::Device& inner = device_->internal();
+    const device::Device& inner = opened(*device_);
     const FormatSpec& format = p.dtype == DType::kF16 ? kFp16 : kBf16;
     const auto draw = [&](std::uint64_t seed, std::int64_t count) {
       return kernels::draw_many(seed, count, kernels::Numbers::kUniform, format);

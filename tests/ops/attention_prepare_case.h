@@ -3,6 +3,7 @@
 
 #include "tilewright/attention_prepare.h"
 
+#include "device/internal.h"
 #include "reference/attention/prepare.h"
 #include "tests/ops/attention_case.h"
 
@@ -45,7 +46,7 @@ class PrepareCase {
   /// Runs it, and compares codes and scales.
   void check() {
     const AttentionPreparePlan& plan = prepare_.plan();
-    const device::Device& inner = device_.internal();
+    const device::Device& inner = opened(device_);
     expect();
     const Buffer in[3] = {upload(0), upload(1), upload(2)};
     const std::size_t code_bytes[3] = {plan.q8_bytes, plan.k8_bytes, plan.v8_bytes};
@@ -164,7 +165,7 @@ class PrepareCase {
       codes[static_cast<std::size_t>(t.shape.offset(static_cast<std::int64_t>(e)))] =
           static_cast<std::uint16_t>(encode(format(), t.numbers[e]));
     }
-    return Buffer::from(device_.internal(), codes);
+    return Buffer::from(opened(device_), codes);
   }
 
   void compare_codes(int i, std::vector<std::uint8_t> got) {

@@ -2,6 +2,7 @@
 // tensor core's own sums.
 #include "tilewright/block_scaled_linear.h"
 
+#include "device/internal.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/block_scaled_linear/weight.h"
 #include "tests/kernels/block_scaled_check.h"
@@ -102,7 +103,7 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
 
 class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
  protected:
-  static const device::Device& internal() { return device_->internal(); }
+  static const device::Device& internal() { return opened(*device_); }
 
   static ScaledMatrix draw(std::uint64_t seed, NumberFormat format, bool is_weight,
                            std::int64_t rows, std::int64_t k) {
@@ -255,7 +256,7 @@ TEST_F(BlockScaledLinearTest, NegativeZerosAmongScales) {
   const Stored stored(w, NumberFormat::kNvfp4, ScaleOrder::kPlain);
   const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
   w.scales[1] = 0;
-  EXPECT_EQ(weight.internal().scales.to_vector<std::uint8_t>(), swizzle_scales(w.scales, 16, 4));
+  EXPECT_EQ(Internal::of(weight).scales.to_vector<std::uint8_t>(), swizzle_scales(w.scales, 16, 4));
 }
 
 TEST_F(BlockScaledLinearTest, ErrorsOfWeights) {

@@ -7,6 +7,7 @@
 #include "formats/kv_page.h"
 // clang-format on
 
+#include "device/internal.h"
 #include "formats/block_scale.h"
 #include "reference/model/rms_norm.h"
 #include "reference/rotation/rope.h"
@@ -31,10 +32,10 @@ class CacheTest : public HopperTest<CacheTest> {
   static const Device& device() { return *device_; }
   template <class T>
   static Buffer upload(const std::vector<T>& values) {
-    return Buffer::from(device_->internal(), values);
+    return Buffer::from(opened(*device_), values);
   }
   static Buffer poisoned(std::size_t bytes) {
-    Buffer buffer(device_->internal(), bytes);
+    Buffer buffer(opened(*device_), bytes);
     buffer.poison();
     return buffer;
   }

@@ -2,6 +2,7 @@
 // arrive, tokens taken back, states used again.
 #include "tilewright/compressor.h"
 
+#include "device/internal.h"
 #include "formats/index_page.h"
 #include "reference/sparse_attention/compressor.h"
 #include "tests/ops/cache_case.h"
@@ -145,7 +146,7 @@ class Machine {
     return call;
   }
 
-  const device::Device& internal() const { return device_.internal(); }
+  const device::Device& internal() const { return opened(device_); }
 
   static constexpr std::int64_t kGap = 4;
 

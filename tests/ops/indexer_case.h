@@ -12,6 +12,7 @@
 #include "tilewright/tilewright.h"
 
 #include "device/graph.h"
+#include "device/internal.h"
 #include "reference/sparse_attention/indexer.h"
 #include "tests/ops/cache_case.h"
 
@@ -118,9 +119,9 @@ class IndexerRun {
   /// Captured once, launched under these lengths and then others: the host knows neither.
   void check_captured(const std::vector<std::int32_t>& others) {
     const Indexer indexer(device_, problem());
-    const device::Stream stream(device_.internal());
+    const device::Stream stream(opened(device_));
     IndexerArguments a = call_arguments(indexer);
-    Buffer lengths = Buffer::from(device_.internal(), c_.lengths);
+    Buffer lengths = Buffer::from(opened(device_), c_.lengths);
     a.lengths = pointer_to<std::int32_t>(lengths);
     a.stream = stream.handle();
     const auto graph = device::Graph::capture(stream, [&] { indexer.run(a); });
@@ -229,13 +230,13 @@ class IndexerRun {
   }
 
   Buffer allocate(std::size_t bytes) const {
-    Buffer buffer(device_.internal(), bytes);
+    Buffer buffer(opened(device_), bytes);
     buffer.poison();
     return buffer;
   }
   template <class T>
   const T* upload(const std::vector<T>& values) {
-    buffers_.push_back(Buffer::from(device_.internal(), values));
+    buffers_.push_back(Buffer::from(opened(device_), values));
     return pointer_to<T>(buffers_.back());
   }
 

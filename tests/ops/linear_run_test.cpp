@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "device/graph.h"
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
@@ -55,7 +56,7 @@ class LinearRun {
 
   /// out [m, n]; what lies between its rows must stay as it was.
   std::vector<double> run() const {
-    const device::Device& inner = device_.internal();
+    const device::Device& inner = opened(device_);
     const LinearProblem& p = problem();
     const std::int64_t n = linear_->plan().weight.n, k = linear_->plan().weight.k;
     std::vector<std::uint16_t> codes(static_cast<std::size_t>(p.m * p.x_stride), 0xffff);
@@ -88,7 +89,7 @@ class LinearRun {
     std::vector<std::uint16_t> codes;
     for (const float v : x_) codes.push_back(static_cast<std::uint16_t>(encode(kBf16, double{v})));
     codes.resize(static_cast<std::size_t>((has_blocks ? padded_rows : rounded.m) * w.k), 0);
-    const device::Device& inner = device_.internal();
+    const device::Device& inner = opened(device_);
     const Quantize quantize(device_, {.format = has_blocks ? "fp8_1x128" : "fp8_token",
                                       .rows = std::ssize(codes) / w.k,
                                       .cols = w.k,
@@ -358,7 +359,7 @@ TEST_P(LinearRunTest, BadCallsAreRefused) {
   reference::expect_invalid(make({.m = 2, .out_stride = 16}), {"stride of out = 16", "from 32"});
   reference::expect_invalid(make({.m = 2, .kernel = "best"}), {"no kernel \"best\"", "band"});
   const Linear linear(weight, {.m = 2, .has_bias = true});
-  const Buffer some(device_->internal(), 1024);
+  const Buffer some(opened(*device_), 1024);
   void* const good = pointer_to<void>(some);
   void* const odd = pointer_to<std::uint8_t>(some) + 8;
   reference::expect_invalid([&] { linear.run({.bias = pointer_to<float>(some), .out = good}); },
@@ -371,14 +372,14 @@ TEST_P(LinearRunTest, BadCallsAreRefused) {
 
 TEST_P(LinearRunTest, PreparesWeightsThatLieOnTheDevice) {
   RandomWeight random(NumberFormat::kNvfp4, 32, 64);
-  const Buffer values = Buffer::from(device_->internal(), random.values);
-  const Buffer scales = Buffer::from(device_->internal(), random.scales);
+  const Buffer values = Buffer::from(opened(*device_), random.values);
+  const Buffer scales = Buffer::from(opened(*device_), random.scales);
   const LinearWeight from_host = LinearWeight::prepare(*device_, random.source);
   random.source.values.data = pointer_to<const void>(values);
   random.source.scales.data = pointer_to<const void>(scales);
   const LinearWeight from_device = LinearWeight::prepare(*device_, random.source);
-  EXPECT_EQ(from_host.internal().bricks.to_vector<std::uint8_t>(),
-            from_device.internal().bricks.to_vector<std::uint8_t>());
+  EXPECT_EQ(Internal::of(from_host).bricks.to_vector<std::uint8_t>(),
+            Internal::of(from_device).bricks.to_vector<std::uint8_t>());
 }
 
 // Captured once, launched twice, with a dependent chain of two layers inside.
@@ -386,7 +387,7 @@ TEST_P(LinearRunTest, RunsInAGraph) {
   const RandomWeight random(NumberFormat::kNvfp4, 64, 64);
   const LinearWeight weight = LinearWeight::prepare(*device_, random.source);
   const Linear linear(weight, {.m = 5});
-  const device::Device& inner = device_->internal();
+  const device::Device& inner = opened(*device_);
   std::vector<std::uint16_t> codes(5 * 64);
   for (std::size_t i = 0; i < codes.size(); ++i)
     codes[i] = static_cast<std::uint16_t>(encode(kBf16, 0.01 * static_cast<double>(i % 37)));

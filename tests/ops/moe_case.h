@@ -4,6 +4,7 @@
 
 #include "tilewright/moe.h"
 
+#include "device/internal.h"
 #include "formats/e4m3_magnitudes.h"
 #include "formats/minifloat.h"
 #include "formats/packed_matrix.h"
@@ -156,7 +157,7 @@ struct MoeCase {
 /// Experts, tokens and routing of a case, and the device's copies.
 class MoeRun {
  public:
-  MoeRun(const Device& device, MoeCase c) : case_(std::move(c)), inner_(device.internal()) {
+  MoeRun(const Device& device, MoeCase c) : case_(std::move(c)), inner_(opened(device)) {
     std::uint64_t seed = 100;
     const auto add = [&](std::vector<RandomExpertWeight>& to, std::int64_t n, std::int64_t k,
                          std::int64_t count) {

@@ -1,6 +1,7 @@
 // The Mixture-of-Experts operator on every device against the float64 reference, under all checks
 // of the simulator.
 #include "device/graph.h"
+#include "device/internal.h"
 #include "tests/ops/hopper_test.h"
 #include "tests/ops/moe_case.h"
 
@@ -206,10 +207,10 @@ TEST_P(MoeRunTest, ManyRepetitionsInAGraphAreBitIdentical) {
           std::vector<std::byte> expected(bytes), found(bytes);
           const auto read = [&](std::vector<std::byte>& to) {
             stream.synchronize();
-            const auto current = device_->internal().make_current();
+            const auto current = opened(*device_).make_current();
             const auto out = reinterpret_cast<device::abi::CUdeviceptr>(a.out);
-            device_->internal().check(device_->internal().cu().memcpy_dtoh(to.data(), out, bytes),
-                                      "cuMemcpyDtoH");
+            opened(*device_).check(opened(*device_).cu().memcpy_dtoh(to.data(), out, bytes),
+                                   "cuMemcpyDtoH");
           };
           for (int i = 0; i < repetitions; ++i) {
             graph.launch(stream);

@@ -1,6 +1,7 @@
 // The quantise operator: on the device and on the host to the same bytes, and what it refuses.
 #include "tilewright/quantize.h"
 
+#include "device/internal.h"
 #include "device/memory.h"
 #include "formats/block_scale.h"
 #include "tests/formats/block_data.h"
@@ -45,7 +46,7 @@ class QuantizeOperator : public ::testing::Test {
                           const std::vector<std::int32_t>& index) {
     const Quantize quantize(device, problem);
     const QuantizePlan& plan = quantize.plan();
-    const device::Device& internal = device.internal();
+    const device::Device& internal = opened(device);
     const Buffer numbers = Buffer::from(internal, in), rows = Buffer::from(internal, index);
     Buffer codes(internal, plan.code_bytes), scales(internal, plan.scale_bytes);
     const Buffer tensor_scale(internal, 4), workspace(internal, plan.workspace_bytes);

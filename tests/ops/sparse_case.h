@@ -5,6 +5,7 @@
 #include "tilewright/sparse_attention.h"
 
 #include "device/graph.h"
+#include "device/internal.h"
 #include "formats/kv_row.h"
 #include "reference/sparse_attention/sparse_attention.h"
 #include "tests/kernels/kernel_test.h"
@@ -214,7 +215,7 @@ class SparseRun {
   const SparseAttentionPlan& plan() const { return attention_.plan(); }
 
   void check(const SparseTolerance& tolerance = kDecodeTolerance) {
-    const device::Device& device = device_.internal();
+    const device::Device& device = opened(device_);
     const Buffer q = Buffer::from(device, q_codes_), sink = Buffer::from(device, sinks_);
     const std::int64_t rows = case_.batch * case_.q_len * case_.heads;
     kernels::Output<std::uint16_t> out(device, static_cast<std::size_t>(rows * row_pitch()));

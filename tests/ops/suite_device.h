@@ -3,6 +3,7 @@
 
 #include "tilewright/device.h"
 
+#include "device/internal.h"
 #include "device/kernel.h"
 #include "device/kernel_registry.h"
 
@@ -29,7 +30,7 @@ class SuiteDevice {
   static void hold(const std::vector<std::string>& entries) {
     if (!held_.empty()) return;
     for (const std::string& entry : entries)
-      held_.push_back(device::load_kernel(device_->internal(), entry));
+      held_.push_back(device::load_kernel(opened(*device_), entry));
   }
 
   static inline std::optional<Device> device_;

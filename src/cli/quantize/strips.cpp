@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "device/internal.h"
 #include "layout/int_tuple.h"
 
 #include <algorithm>
@@ -181,7 +182,7 @@ void StripQuantizer::run_on_device(const QuantizeProblem& problem, const void* n
     operators_.clear();  // one at a time: strips of a weight are alike
     found = operators_.emplace(key, Quantize(*device_, problem)).first;
   }
-  const device::Device& device = device_->internal();
+  const device::Device& device = opened(*device_);
   const auto bytes =
       static_cast<std::size_t>(problem.rows * problem.cols * bits_per_elem(problem.dtype) / 8);
   const auto in =

@@ -1,6 +1,7 @@
 // The attention operator: a plan, its loaded kernels, and launching them.
 #include "tilewright/attention.h"
 
+#include "device/internal.h"
 #include "ops/attention/bind.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/plan.h"
@@ -38,7 +39,7 @@ struct Attention::State {
   kernels::AttentionFp8Params numbers;  // without addresses
   std::optional<Prepared> prepared;     // then there are no entries here
 
-  const device::Device& device() const { return handle.internal(); }
+  const device::Device& device() const { return opened(handle); }
 };
 
 namespace {
@@ -75,7 +76,7 @@ void Prepared::run(const AttentionArguments& a) const {
 }  // namespace
 
 Attention::Attention(const Device& device, const AttentionProblem& problem) {
-  AttentionPlan plan = ops::make_attention_plan(device.internal().info(), problem);
+  AttentionPlan plan = ops::make_attention_plan(opened(device).info(), problem);
   const ops::AttentionKernel& kernel = ops::find_attention_kernel(plan.kernel);
   if (kernel.prepares(plan.problem)) {
     Prepared prepared(device, plan.problem, kernel.fp8);
@@ -83,8 +84,8 @@ Attention::Attention(const Device& device, const AttentionProblem& problem) {
         State{device, std::move(plan), kernel, {}, {}, std::move(prepared)});
     return;
   }
-  auto entries = ops::load_entries(device.internal(), plan.launches);
-  const auto numbers = ops::attention_numbers(plan, kernel, device.internal().info());
+  auto entries = ops::load_entries(opened(device), plan.launches);
+  const auto numbers = ops::attention_numbers(plan, kernel, opened(device).info());
   state_ = std::make_unique<State>(
       State{device, std::move(plan), kernel, std::move(entries), numbers, std::nullopt});
 }
@@ -116,7 +117,7 @@ void Attention::run(const AttentionArguments& arguments) const {
 }
 
 AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem) {
-  return ops::make_attention_plan(device.internal().info(), problem);
+  return ops::make_attention_plan(opened(device).info(), problem);
 }
 
 }  // namespace tilewright

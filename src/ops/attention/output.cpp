@@ -1,6 +1,7 @@
 // The rotation taken out of attention's output: checks and launch.
 #include "tilewright/cache_writer.h"
 
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/cache/inverse_rope.h"
@@ -17,7 +18,7 @@ struct InverseRope::State {
 };
 
 InverseRope::InverseRope(const Device& device) {
-  const device::Device& internal = device.internal();
+  const device::Device& internal = opened(device);
   state_ = std::make_unique<State>(State{device, device::load_kernel(internal, "inverse_rope"),
                                          device::load_kernel(internal, "inverse_rope_fp8")});
 }
@@ -62,7 +63,7 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   p.code_order = a.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
   const std::int64_t rows = has_codes ? kernels::kInverseRopeFp8Rows : kernels::kInverseRopeRows;
   const std::int64_t ctas = (a.tokens * a.heads + rows - 1) / rows;
-  const auto stream = ops::lent_stream(state_->handle.internal(), a.stream);
+  const auto stream = ops::lent_stream(opened(state_->handle), a.stream);
   (has_codes ? state_->quantize : state_->rotate)
       .launch({.grid = {static_cast<std::uint32_t>(ctas)},
                .block = {kernels::kInverseRopeThreads},

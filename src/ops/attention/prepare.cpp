@@ -1,6 +1,7 @@
 // Preparing e4m3 operands of attention: addresses and launches.
 #include "ops/attention/prepare.h"
 
+#include "device/internal.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
 
@@ -20,7 +21,7 @@ constexpr ops::ArgumentChecks kChecks("attention prepare");
 
 AttentionPrepare::AttentionPrepare(const Device& device, const AttentionPrepareProblem& problem)
     : state_(std::make_unique<State>(
-          device, ops::make_attention_prepare_plan(device.internal().info(), problem))) {}
+          device, ops::make_attention_prepare_plan(opened(device).info(), problem))) {}
 
 AttentionPrepare::~AttentionPrepare() = default;
 AttentionPrepare::AttentionPrepare(AttentionPrepare&&) noexcept = default;
@@ -48,7 +49,7 @@ void AttentionPrepare::run(const AttentionPrepareArguments& a) const {
 
 AttentionPreparePlan plan_attention_prepare(const Device& device,
                                             const AttentionPrepareProblem& problem) {
-  return ops::make_attention_prepare_plan(device.internal().info(), problem);
+  return ops::make_attention_prepare_plan(opened(device).info(), problem);
 }
 
 void ops::bind_attention_prepare(const AttentionPreparePlan& plan,

@@ -1,6 +1,7 @@
 // The block-scaled linear operator: a plan, its loaded kernel, and launching it.
 #include "tilewright/block_scaled_linear.h"
 
+#include "device/internal.h"
 #include "ops/block_scaled_linear/bind.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/block_scaled_linear/weight.h"
@@ -43,7 +44,7 @@ void check_arguments(const BlockScaledPlan& plan, const BlockScaledArguments& a)
 
 BlockScaledLinear::BlockScaledLinear(const BlockScaledWeight& weight,
                                      const BlockScaledProblem& problem) {
-  const device::Device& device = weight.device().internal();
+  const device::Device& device = opened(weight.device());
   BlockScaledPlan plan = ops::make_block_scaled_plan(device.info(), weight.info(), problem);
   const ops::BlockScaledVariant variant = ops::planned_variant(plan);
   auto entries = ops::load_entries(device, plan.launches);
@@ -62,8 +63,8 @@ void BlockScaledLinear::run(const BlockScaledArguments& a) const {
   const BlockScaledPlan& plan = state_->plan;
   if (plan.launches.empty()) return;
   check_arguments(plan, a);
-  const BlockScaledWeight::State& weight = state_->weight.internal();
-  const device::Device& device = weight.handle.internal();
+  const auto& weight = Internal::of(state_->weight);
+  const device::Device& device = opened(weight.handle);
   const auto pointer = [](const device::Buffer& buffer) {
     return reinterpret_cast<const void*>(buffer.address());
   };
@@ -88,7 +89,7 @@ void BlockScaledLinear::run(const BlockScaledArguments& a) const {
 
 BlockScaledPlan plan_block_scaled_linear(const Device& device, const BlockScaledWeightInfo& weight,
                                          const BlockScaledProblem& problem) {
-  return ops::make_block_scaled_plan(device.internal().info(), weight, problem);
+  return ops::make_block_scaled_plan(opened(device).info(), weight, problem);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 #include "ops/block_scaled_linear/weight.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "formats/scale_layout.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/linear/source.h"
@@ -39,14 +40,14 @@ std::vector<std::uint8_t> order_scales(const ops::HostWeight& weight) {
 BlockScaledWeight BlockScaledWeight::prepare(const Device& device,
                                              const LinearWeightSource& source) {
   const kernels::BlockScaledKind kind = ops::block_scaled_kind(source.format);
-  const ops::HostWeight weight = ops::check_weight_source(source, &device.internal());
+  const ops::HostWeight weight = ops::check_weight_source(source, &opened(device));
   require(weight.k % 32 == 0, ErrorKind::kInvalidArgument,
           "block-scaled linear: the weight is [{}, {}], so k = {}; expected a multiple of 32. Pad "
           "it and x with zeros along k.",
           weight.n, weight.k, weight.k);
   const std::int64_t row_bytes =
       ops::block_scaled_variants(kind, false).front().weight_row_bytes(weight.k);
-  const device::Device& internal = device.internal();
+  const device::Device& internal = opened(device);
   return BlockScaledWeight(std::make_shared<const State>(
       State{device,
             {weight.format, weight.n, weight.k},

@@ -1,6 +1,7 @@
 // The compressor operator: sizes, checks and launches.
 #include "tilewright/compressor.h"
 
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "kernels/sparse_attention/cache/compress.h"
 #include "ops/cache/kv_cache.h"
@@ -84,8 +85,8 @@ Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
                 "state_slots = {} of ring = {} tokens, {} bytes each; expected fewer than 2^63 "
                 "bytes in all",
                 p.state_slots, p.ring, row_bytes);
-  auto kernel = device::load_kernel(device.internal(), entry_of(p.kind));
-  auto pair = device::load_kernel(device.internal(), "compress_pair");
+  auto kernel = device::load_kernel(opened(device), entry_of(p.kind));
+  auto pair = device::load_kernel(opened(device), "compress_pair");
   state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel), std::move(pair)});
 }
 
@@ -157,7 +158,7 @@ Compressor::Call::Call(const State& state, const CompressorArguments& a) {
   kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  const int num_sms = state.handle.internal().info().num_sms;
+  const int num_sms = opened(state.handle).info().num_sms;
   entry_ctas = shape.entry_ctas(a.sequences.batch * p.groups, num_sms);
   state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
   p.entry_ctas = static_cast<std::int32_t>(entry_ctas);

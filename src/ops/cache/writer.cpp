@@ -1,6 +1,7 @@
 // Writing, reading and listing rows of paged caches: checks and launches.
 #include "tilewright/cache_writer.h"
 
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "kernels/sparse_attention/cache/cache_write.h"
 #include "ops/cache/kv_cache.h"
@@ -37,12 +38,12 @@ struct KvCache::State {
   KvCacheLayout layout;
   device::Kernel write, read, list;
 
-  device::Stream stream(void* lent) const { return ops::lent_stream(handle.internal(), lent); }
+  device::Stream stream(void* lent) const { return ops::lent_stream(opened(handle), lent); }
 };
 
 KvCache::KvCache(const Device& device, const KvCacheLayout& layout) {
   const KvCacheLayout whole = complete(layout);
-  const device::Device& internal = device.internal();
+  const device::Device& internal = opened(device);
   state_ = std::make_unique<State>(State{
       device, whole, device::load_kernel(internal, "cache_write"),
       device::load_kernel(internal, "cache_read"), device::load_kernel(internal, "cache_lists")});

@@ -1,6 +1,7 @@
 // The decode operator: a plan, its loaded kernels, and launching them.
 #include "tilewright/attention_decode.h"
 
+#include "device/internal.h"
 #include "ops/decode/bind.h"
 #include "ops/decode/plan.h"
 #include "ops/operator/operator.h"
@@ -12,8 +13,7 @@ struct AttentionDecode::State : ops::LoadedPlan<ops::DecodePlanned> {
 };
 
 AttentionDecode::AttentionDecode(const Device& device, const AttentionDecodeProblem& problem) {
-  state_ =
-      std::make_unique<State>(device, ops::make_decode_plan(device.internal().info(), problem));
+  state_ = std::make_unique<State>(device, ops::make_decode_plan(opened(device).info(), problem));
 }
 
 AttentionDecode::~AttentionDecode() = default;
@@ -34,7 +34,7 @@ void AttentionDecode::run(const AttentionDecodeArguments& arguments) const {
 
 AttentionDecodePlan plan_attention_decode(const Device& device,
                                           const AttentionDecodeProblem& problem) {
-  return ops::make_decode_plan(device.internal().info(), problem).plan;
+  return ops::make_decode_plan(opened(device).info(), problem).plan;
 }
 
 }  // namespace tilewright

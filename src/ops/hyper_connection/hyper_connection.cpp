@@ -1,6 +1,7 @@
 // Hyper-connections, the embedding into the streams, and the norm of rows: checks and launches.
 #include "tilewright/hyper_connection.h"
 
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "kernels/model/hyper_connection.h"
 #include "kernels/model/rms_norm.h"
@@ -88,7 +89,7 @@ struct HyperConnection::State {
 
 HyperConnection::HyperConnection(const Device& device, const HyperConnectionProblem& problem) {
   check(problem);
-  const device::Device& d = device.internal();
+  const device::Device& d = opened(device);
   state_ = std::make_unique<State>(State{
       device, problem, ops::ctas_for(problem.hidden, kernels::kHyperSliceColumns),
       device::load_kernel(d, entry_of(problem.stream_dtype, "hyper_merge_bf16", "hyper_merge_f32")),
@@ -166,7 +167,7 @@ void HyperConnection::run(const HyperConnectionArguments& a) const {
   const HyperConnectionProblem& p = state_->problem;
   if (p.tokens == 0) return;
   check(p, a);
-  const device::Stream stream = ops::lent_stream(state_->handle.internal(), a.stream);
+  const device::Stream stream = ops::lent_stream(opened(state_->handle), a.stream);
   state_->launch_merge(a, stream);
   if (p.has_mix) state_->launch_pre(a, stream);
 }
@@ -181,8 +182,8 @@ HyperEmbedding::HyperEmbedding(const Device& device, const HyperEmbeddingProblem
   check_sizes(kEmbeddingChecks, p.tokens, p.hidden);
   check_float(kEmbeddingChecks, "stream_dtype", p.stream_dtype);
   kEmbeddingChecks.range("vocab", p.vocab, 1);
-  state_ = std::make_unique<State>(
-      State{device, p, device::load_kernel(device.internal(), "hyper_embed")});
+  state_ =
+      std::make_unique<State>(State{device, p, device::load_kernel(opened(device), "hyper_embed")});
 }
 
 HyperEmbedding::~HyperEmbedding() = default;
@@ -206,7 +207,7 @@ void HyperEmbedding::run(const HyperEmbeddingArguments& a) const {
                                   static_cast<std::uint32_t>(p.tokens)},
                          .block = {kernels::kHyperEmbedThreads},
                          .is_dependent_launch = true},
-                        params, ops::lent_stream(state_->handle.internal(), a.stream));
+                        params, ops::lent_stream(opened(state_->handle), a.stream));
 }
 
 struct RmsNorm::State {
@@ -229,7 +230,7 @@ RmsNorm::RmsNorm(const Device& device, const RmsNormProblem& problem) {
   }
   kNormChecks.eps("eps", p.eps);
   state_ = std::make_unique<State>(
-      State{device, p, device::load_kernel(device.internal(), "rms_norm_rows")});
+      State{device, p, device::load_kernel(opened(device), "rms_norm_rows")});
 }
 
 RmsNorm::~RmsNorm() = default;
@@ -255,7 +256,7 @@ void RmsNorm::run(const RmsNormArguments& a) const {
   state_->kernel.launch({.grid = {ops::ctas_for(p.rows, kernels::kRmsNormRows)},
                          .block = {kernels::kRmsNormThreads},
                          .is_dependent_launch = true},
-                        params, ops::lent_stream(state_->handle.internal(), a.stream));
+                        params, ops::lent_stream(opened(state_->handle), a.stream));
 }
 
 }  // namespace tilewright

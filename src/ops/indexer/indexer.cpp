@@ -2,6 +2,7 @@
 #include "tilewright/indexer.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "device/tensor_map.h"
 #include "formats/index_page.h"
@@ -111,7 +112,7 @@ struct Indexer::State {
   IndexerProblem problem;
   device::Kernel query, schedule, logits, topk;
 
-  const device::Device& device() const { return handle.internal(); }
+  const device::Device& device() const { return opened(handle); }
   std::int64_t sms() const { return device().info().num_sms; }
   std::int64_t ctas() const { return sms(); }
 
@@ -137,12 +138,12 @@ struct Indexer::State {
 Indexer::Indexer(const Device& device, const IndexerProblem& problem) {
   const IndexerProblem p = complete_problem(problem);
   const auto load = [&](const std::string& entry) {
-    return device::load_kernel(device.internal(), entry);
+    return device::load_kernel(opened(device), entry);
   };
   state_ = std::make_unique<State>(State{device, p, load("indexer_query"), load("indexer_schedule"),
                                          load(logits_entry(p)), load("indexer_topk")});
   for (const device::Kernel* kernel : {&state_->logits, &state_->topk}) {
-    const int most = device.internal().info().shared_per_block_optin_bytes -
+    const int most = opened(device).info().shared_per_block_optin_bytes -
                      kernel->attributes().static_shared_bytes;
     kernel->allow_dynamic_shared_bytes(static_cast<std::uint32_t>(most));
   }

@@ -57,8 +57,8 @@ class Band : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const BandTile tile = choose_tile(call.device.info(), w, p);
     BandParams params = {};
-    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
-    params.block_scales = LinearWeight::State::pointer_to<float>(call.weight.block_scales);
+    params.weights = call.weight.pointer_to<std::uint8_t>(call.weight.bricks);
+    params.block_scales = call.weight.pointer_to<float>(call.weight.block_scales);
     params.x = static_cast<const std::uint16_t*>(call.arguments.x);
     params.y = call.arguments.out;
     params.bias = p.has_bias ? call.arguments.bias : nullptr;

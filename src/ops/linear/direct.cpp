@@ -52,7 +52,7 @@ class Direct : public LinearKernel {
     const LinearProblem& p = call.plan.problem;
     const DirectTile tile = choose_tile(call.device.info(), w, p);
     DirectParams params = {};
-    params.weights = LinearWeight::State::pointer_to<std::uint8_t>(call.weight.bricks);
+    params.weights = call.weight.pointer_to<std::uint8_t>(call.weight.bricks);
     params.x = static_cast<const std::uint16_t*>(call.arguments.x);
     params.y = call.arguments.out;
     params.bias = p.has_bias ? call.arguments.bias : nullptr;

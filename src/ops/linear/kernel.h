@@ -18,7 +18,7 @@ namespace tilewright::ops {
 struct LinearCall {
   const device::Device& device;
   const LinearPlan& plan;
-  const LinearWeight::State& weight;
+  const StateOf<LinearWeight>& weight;
   const LinearArguments& arguments;
   std::span<const device::Kernel> entries;  ///< one for each launch of the plan
   const device::Stream& stream;

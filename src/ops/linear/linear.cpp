@@ -2,6 +2,7 @@
 #include "tilewright/linear.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "ops/linear/pack.h"
 #include "ops/linear/plan.h"
 #include "ops/linear/problem.h"
@@ -48,7 +49,7 @@ LinearWeight::LinearWeight(std::shared_ptr<const State> state) noexcept
 
 LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSource& source,
                                    LinearActivations activations) {
-  const device::Device& inner = device.internal();
+  const device::Device& inner = opened(device);
   require(source.format != NumberFormat::kBf16 || activations == LinearActivations::kBf16,
           ErrorKind::kInvalidArgument,
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
@@ -75,7 +76,7 @@ const Device& LinearWeight::device() const noexcept {
 }
 
 Linear::Linear(const LinearWeight& weight, const LinearProblem& problem) {
-  const device::Device& device = weight.internal().device();
+  const device::Device& device = Internal::of(weight).device();
   LinearPlan plan = ops::make_linear_plan(device.info(), weight.info(), problem);
   const ops::LinearKernel& kernel = *ops::find_linear_kernel(plan.kernel);
   auto entries = ops::load_entries(device, plan.launches);
@@ -94,14 +95,14 @@ void Linear::run(const LinearArguments& arguments) const {
   const State& state = *state_;
   if (state.plan.launches.empty()) return;
   check_arguments(state.plan, arguments);
-  const LinearWeight::State& weight = state.weight.internal();
+  const auto& weight = Internal::of(state.weight);
   const auto stream = ops::lent_stream(weight.device(), arguments.stream);
   state.kernel.run({weight.device(), state.plan, weight, arguments, state.entries, stream});
 }
 
 LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,
                        const LinearProblem& problem) {
-  return ops::make_linear_plan(device.internal().info(), weight, problem);
+  return ops::make_linear_plan(opened(device).info(), weight, problem);
 }
 
 }  // namespace tilewright

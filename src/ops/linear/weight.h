@@ -3,6 +3,7 @@
 
 #include "tilewright/linear.h"
 
+#include "device/internal.h"
 #include "device/memory.h"
 #include "formats/packed_matrix.h"
 
@@ -17,7 +18,7 @@ struct LinearWeight::State {
   device::Buffer bricks;
   device::Buffer block_scales;  ///< kFp8: fp32 [k / 128][n / 128]; else empty
 
-  const device::Device& device() const { return handle.internal(); }
+  const device::Device& device() const { return opened(handle); }
   template <class T>
   static const T* pointer_to(const device::Buffer& buffer) {
     return reinterpret_cast<const T*>(buffer.address());

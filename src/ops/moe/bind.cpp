@@ -1,5 +1,6 @@
 #include "ops/moe/bind.h"
 
+#include "device/internal.h"
 #include "kernels/linear/band/sm90_band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
@@ -68,7 +69,7 @@ struct MoeParamsMaker {
   const MoeWeightsInfo& w = call.info();
   const MoeWorkspace& at = call.planned_.workspace;
   const MoeArguments& a = call.arguments_;
-  const device::Device& device = call.weights_.device.internal();
+  const device::Device& device = opened(call.weights_.device);
   std::int64_t rows = moe_rows(w, p);
   bool is_wide8 = call.planned_.details.kernel == MoeKernel::kWide8;
   bool has_row_scales =

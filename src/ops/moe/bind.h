@@ -3,6 +3,7 @@
 
 #include "tilewright/moe.h"
 
+#include "device/internal.h"
 #include "device/kernel.h"
 #include "ops/moe/plan.h"
 #include "ops/moe/weights.h"
@@ -16,7 +17,7 @@ void check_moe_arguments(const MoePlan& plan, const MoeArguments& arguments);
 /// One run of a plan: what its launches have in common.
 class MoeCall {
  public:
-  MoeCall(const MoePlanned& planned, const MoeWeights::State& weights,
+  MoeCall(const MoePlanned& planned, const StateOf<MoeWeights>& weights,
           const MoeArguments& arguments) noexcept
       : planned_(planned), weights_(weights), arguments_(arguments) {}
 
@@ -36,7 +37,7 @@ class MoeCall {
   const std::int32_t* shared_first() const noexcept;
 
   const MoePlanned& planned_;
-  const MoeWeights::State& weights_;
+  const StateOf<MoeWeights>& weights_;
   const MoeArguments& arguments_;
 
   friend struct MoeParamsMaker;

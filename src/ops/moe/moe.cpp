@@ -2,6 +2,7 @@
 #include "tilewright/moe.h"
 
 #include "base/error.h"
+#include "device/internal.h"
 #include "kernels/moe/permute.h"
 #include "ops/moe/bind.h"
 #include "ops/moe/plan.h"
@@ -17,11 +18,11 @@ struct Moe::State {
   ops::MoePlanned planned;
   std::vector<device::Kernel> entries;  // one a launch
 
-  const device::Device& device() const { return weights.device().internal(); }
+  const device::Device& device() const { return opened(weights.device()); }
 };
 
 Moe::Moe(const MoeWeights& weights, const MoeProblem& problem) {
-  const device::Device& device = weights.device().internal();
+  const device::Device& device = opened(weights.device());
   ops::MoePlanned planned = ops::make_moe_plan(device.info(), weights.info(), problem);
   auto entries = ops::load_entries(device, planned.plan.launches);
   state_ = std::make_unique<State>(State{weights, std::move(planned), std::move(entries)});
@@ -39,7 +40,7 @@ void Moe::run(const MoeArguments& arguments) const {
   const State& state = *state_;
   ops::check_moe_arguments(state.planned.plan, arguments);
   const auto stream = ops::lent_stream(state.device(), arguments.stream);
-  const ops::MoeCall call(state.planned, state.weights.internal(), arguments);
+  const ops::MoeCall call(state.planned, Internal::of(state.weights), arguments);
   for (std::size_t i = 0; i < state.entries.size(); ++i) call.launch(i, state.entries[i], stream);
 }
 
@@ -49,7 +50,7 @@ void Moe::run_launch(std::size_t index, const MoeArguments& arguments) const {
   require(index < state.entries.size(), ErrorKind::kInvalidArgument,
           "moe: launch {} of a plan with {}; expected a number below that: they count from 0",
           index, state.entries.size());
-  ops::MoeCall(state.planned, state.weights.internal(), arguments)
+  ops::MoeCall(state.planned, Internal::of(state.weights), arguments)
       .launch(index, state.entries[index], ops::lent_stream(state.device(), arguments.stream));
 }
 
@@ -82,15 +83,15 @@ void Moe::check(const MoeArguments& arguments) const {
 }
 
 const std::int32_t* Moe::ids(const MoeArguments& arguments) const noexcept {
-  return ops::MoeCall(state_->planned, state_->weights.internal(), arguments).ids();
+  return ops::MoeCall(state_->planned, Internal::of(state_->weights), arguments).ids();
 }
 
 const float* Moe::weights(const MoeArguments& arguments) const noexcept {
-  return ops::MoeCall(state_->planned, state_->weights.internal(), arguments).route_weights();
+  return ops::MoeCall(state_->planned, Internal::of(state_->weights), arguments).route_weights();
 }
 
 MoePlan plan_moe(const Device& device, const MoeWeightsInfo& weights, const MoeProblem& problem) {
-  return ops::make_moe_plan(device.internal().info(), weights, problem).plan;
+  return ops::make_moe_plan(opened(device).info(), weights, problem).plan;
 }
 
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "device/device.h"
+#include "device/internal.h"
 #include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
 #include "ops/linear/source.h"
@@ -234,7 +235,7 @@ MoeWeights::MoeWeights(std::shared_ptr<const State> state) noexcept : state_(std
 MoeWeights MoeWeights::prepare(const Device& device, const MoeWeightsSource& source,
                                LinearActivations activations) {
   check_counts(source);
-  const device::Device& inner = device.internal();
+  const device::Device& inner = opened(device);
   const auto gate = list(source.gate, source.shared_gate, "gate");
   const auto up = list(source.up, source.shared_up, "up");
   const auto down = list(source.down, source.shared_down, "down");

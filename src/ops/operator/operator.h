@@ -5,6 +5,7 @@
 #include "tilewright/plan.h"
 
 #include "device/device.h"
+#include "device/internal.h"
 #include "device/kernel.h"
 #include "device/stream.h"
 
@@ -46,10 +47,10 @@ struct LoadedPlan {
   Planned planned;
   std::vector<device::Kernel> entries;  // one a launch
 
-  LoadedPlan(const Device& opened, Planned made)
-      : handle(opened),
+  LoadedPlan(const Device& device, Planned made)
+      : handle(device),
         planned(std::move(made)),
-        entries(load_entries(opened.internal(), plan().launches)) {}
+        entries(load_entries(opened(device), plan().launches)) {}
 
   const auto& plan() const noexcept {
     if constexpr (std::is_base_of_v<Plan, Planned>)
@@ -58,7 +59,7 @@ struct LoadedPlan {
       return planned.plan;
   }
 
-  const device::Device& device() const noexcept { return handle.internal(); }
+  const device::Device& device() const noexcept { return opened(handle); }
   device::Stream stream(void* lent) const { return lent_stream(device(), lent); }
 };
 

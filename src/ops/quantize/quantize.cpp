@@ -1,6 +1,7 @@
 // The quantise operator: a plan, its loaded kernel, and launching it.
 #include "tilewright/quantize.h"
 
+#include "device/internal.h"
 #include "ops/operator/operator.h"
 #include "ops/quantize/plan.h"
 
@@ -14,7 +15,7 @@ struct Quantize::State : ops::LoadedPlan<QuantizePlan> {
 
 Quantize::Quantize(const Device& device, const QuantizeProblem& problem)
     : state_(std::make_unique<State>(device,
-                                     ops::make_quantize_plan(device.internal().info(), problem))) {}
+                                     ops::make_quantize_plan(opened(device).info(), problem))) {}
 
 Quantize::~Quantize() = default;
 Quantize::Quantize(Quantize&&) noexcept = default;
@@ -49,7 +50,7 @@ void Quantize::run(const QuantizeArguments& a) const {
 }
 
 QuantizePlan plan_quantize(const Device& device, const QuantizeProblem& problem) {
-  return ops::make_quantize_plan(device.internal().info(), problem);
+  return ops::make_quantize_plan(opened(device).info(), problem);
 }
 
 QuantizePlan plan_quantize_on_host(const QuantizeProblem& problem) {

@@ -1,6 +1,7 @@
 // The sparse attention operator: a plan, its loaded kernels, and launching them.
 #include "tilewright/sparse_attention.h"
 
+#include "device/internal.h"
 #include "ops/operator/operator.h"
 #include "ops/sparse_attention/bind.h"
 #include "ops/sparse_attention/plan.h"
@@ -12,8 +13,7 @@ struct SparseAttention::State : ops::LoadedPlan<ops::SparsePlanned> {
 };
 
 SparseAttention::SparseAttention(const Device& device, const SparseAttentionProblem& problem) {
-  state_ =
-      std::make_unique<State>(device, ops::make_sparse_plan(device.internal().info(), problem));
+  state_ = std::make_unique<State>(device, ops::make_sparse_plan(opened(device).info(), problem));
 }
 
 SparseAttention::~SparseAttention() = default;
@@ -34,7 +34,7 @@ void SparseAttention::run(const SparseAttentionArguments& arguments) const {
 
 SparseAttentionPlan plan_sparse_attention(const Device& device,
                                           const SparseAttentionProblem& problem) {
-  return ops::make_sparse_plan(device.internal().info(), problem).plan;
+  return ops::make_sparse_plan(opened(device).info(), problem).plan;
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "device/internal.h"
 
 #include <algorithm>
 
@@ -35,18 +36,18 @@ T* typed(const Buffer& buffer) {
 
 AttentionBench::AttentionBench(const Device& device, const AttentionData& data)
     : device_(device),
-      stream_(device.internal()),
-      begin_(device.internal()),
-      end_(device.internal()),
-      q_(Buffer::from(device.internal(), data.q)),
-      k_(Buffer::from(device.internal(), data.k)),
-      v_(Buffer::from(device.internal(), data.v)),
-      sink_(Buffer::from(device.internal(), data.sink)),
-      cu_q_(Buffer::from(device.internal(), data.cu_q)),
-      cu_kv_(Buffer::from(device.internal(), data.cu_kv)) {}
+      stream_(opened(device)),
+      begin_(opened(device)),
+      end_(opened(device)),
+      q_(Buffer::from(opened(device), data.q)),
+      k_(Buffer::from(opened(device), data.k)),
+      v_(Buffer::from(opened(device), data.v)),
+      sink_(Buffer::from(opened(device), data.sink)),
+      cu_q_(Buffer::from(opened(device), data.cu_q)),
+      cu_kv_(Buffer::from(opened(device), data.cu_kv)) {}
 
 void AttentionBench::prepare(const AttentionPlan& plan) {
-  const device::Device& inner = device_.internal();
+  const device::Device& inner = opened(device_);
   reserve(inner, out_, out_bytes(plan.problem));
   reserve(inner, lse_, lse_bytes(plan.problem));
   reserve(inner, workspace_, plan.workspace_bytes);
@@ -83,12 +84,12 @@ void AttentionBench::enqueue(const Attention& attention) {
 
 std::size_t AttentionBench::flush_bytes() const {
   constexpr std::size_t kLeast = 256 << 20;
-  return std::max(kLeast, 4 * static_cast<std::size_t>(device_.internal().info().l2_bytes));
+  return std::max(kLeast, 4 * static_cast<std::size_t>(opened(device_).info().l2_bytes));
 }
 
 template <class Enqueue>
 double AttentionBench::time_cold(Enqueue enqueue) {
-  reserve(device_.internal(), flush_, flush_bytes());
+  reserve(opened(device_), flush_, flush_bytes());
   flush_->fill_async(std::byte{1}, stream_);
   begin_.record(stream_);
   enqueue();

@@ -1,6 +1,7 @@
 #include "verify/attention/fp8.h"
 
 #include "device/device.h"
+#include "device/internal.h"
 
 namespace tilewright::cli {
 
@@ -17,14 +18,14 @@ T* at_address(const Buffer& buffer) {
 
 Fp8Operands::Fp8Operands(const Device& device, const AttentionPrepareProblem& problem)
     : prepare_(device, problem),
-      q_(device.internal(), plan().q8_bytes),
-      k_(device.internal(), plan().k8_bytes),
-      v_(device.internal(), plan().v8_bytes),
-      q_descale_(device.internal(), 4 * plan().num_q_descales),
-      k_descale_(device.internal(), 4 * plan().num_k_descales),
-      v_descale_(device.internal(), 4 * plan().num_v_descales),
-      v_descale_max_(device.internal(), 4 * plan().num_v_descale_max),
-      workspace_(device.internal(), plan().workspace_bytes) {}
+      q_(opened(device), plan().q8_bytes),
+      k_(opened(device), plan().k8_bytes),
+      v_(opened(device), plan().v8_bytes),
+      q_descale_(opened(device), 4 * plan().num_q_descales),
+      k_descale_(opened(device), 4 * plan().num_k_descales),
+      v_descale_(opened(device), 4 * plan().num_v_descales),
+      v_descale_max_(opened(device), 4 * plan().num_v_descale_max),
+      workspace_(opened(device), plan().workspace_bytes) {}
 
 void Fp8Operands::enqueue(const AttentionArguments& from) const {
   prepare_.run({.q = from.q,

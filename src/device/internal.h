@@ -1,0 +1,28 @@
+// From public handles to what stands behind them, for Tilewright's own sources.
+#pragma once
+
+#include "tilewright/device.h"
+
+#include "device/device.h"
+
+#include <type_traits>
+#include <utility>
+
+namespace tilewright {
+
+/// A friend of the public classes that have one.
+struct Internal {
+  template <class Handle>
+  static const auto& of(const Handle& handle) noexcept {
+    return *handle.state_;
+  }
+};
+
+template <class Handle>
+using StateOf = std::remove_cvref_t<decltype(Internal::of(std::declval<const Handle&>()))>;
+
+inline const device::Device& opened(const Device& device) noexcept {
+  return Internal::of(device);
+}
+
+}  // namespace tilewright
