@@ -16,9 +16,9 @@ import sys
 import markdown_width
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CODE = {".h", ".cpp", ".cu"}
+CODE = {".h", ".c", ".cpp", ".cu"}
 TEXT = CODE | {".py", ".cmake", ".sh", ".md", ".txt", ".json", ".yml"}
-COLUMNS = {".h": 100, ".cpp": 100, ".cu": 100, ".py": 115}
+COLUMNS = {".h": 100, ".c": 100, ".cpp": 100, ".cu": 100, ".py": 115}
 LARGEST_BYTES = 1 << 20
 LARGE_FOLDERS = ("examples/data/", "examples/models/", "bench/results/", "tests/golden/", "tests/ptx/")
 MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home|root|work|Users)/\w")

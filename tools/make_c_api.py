@@ -11,7 +11,7 @@ import argparse
 import pathlib
 import sys
 
-from c_api import agreement, glue, header, members_test, python
+from c_api import agreement, extension, glue, header, members_test, python
 from c_api.description import Description, DescriptionError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -26,7 +26,8 @@ def outputs(description):
             "src/ops/c_api/handles.h": glue.write_handles(description),
             "src/ops/c_api/operators.cpp": glue.write_operators(description),
             "tests/ops/c_api/members_test.cpp": members_test.write(description),
-            "bench/tilewright_c.py": python.write(description)}
+            "bench/tilewright_c.py": python.write(description),
+            "python/core/table.c": extension.write(description)}
     for name in THIN:
         made[f"include/tilewright/tilewright_{name}.h"] = header.THIN
     return {ROOT / path: text for path, text in made.items()}

@@ -366,7 +366,7 @@ typedef struct tw_linear_weight_source {
   int64_t n, k; /* out and in features */
   const void* values; /* [n, k]: bf16, e4m3, or two e2m1 in a byte */
   const void* scales; /* NULL for bf16 */
-  int32_t scale_dtype; /* tw_dtype, of fp8: TW_F32 or TW_E8M0; default TW_F32 */
+  int32_t scale_dtype; /* TW_F32 or TW_E8M0; of fp8; default TW_F32 */
   int32_t scale_order; /* tw_scale_order; of the 4-bit formats */
   float global_scale; /* of nvfp4; 0: missing */
   int32_t is_global_scale_reciprocal;

@@ -18,6 +18,7 @@ A struct without a C++ type is converted by hand. Kinds of members:
     enum E(A B:kOther) as T     int32_t, of these enumerators (all, if none are listed), as C++ type T
     struct S                    a struct inside of the struct
     TYPE*                       an address
+    TYPE*[MEMBER] TYPE*[1]      of an array: as many as another member says, or one
     reserved                    int32_t that fills up the struct: its end may hold no padding
     appended                    no member: those below came with a later version, so not in the order of C++
 """
@@ -68,6 +69,7 @@ class Member:
     cpp_enum: str = ""
     enum: str = ""
     struct: str = ""
+    count: str = ""  # of an array: the member that has its length, or "1"
 
     @property
     def c_type(self):
@@ -193,7 +195,7 @@ class Description:
             count = sum(m.kind == "reserved" for m in struct.members)
             return [Member("reserved", "reserved" + (str(count + 1) if count else ""), "", "", comment, True)]
         match = re.fullmatch(r"(?P<head>.+?)(?: -> (?P<cpp>\w+))?(?: = (?P<default>\S+))?", text)
-        head = re.fullmatch(r"(?P<kind>.+[\w)?*]) (?P<names>\w+(?:, \w+)*)", match["head"])
+        head = re.fullmatch(r"(?P<kind>.+[\w)?*\]]) (?P<names>\w+(?:, \w+)*)", match["head"])
         if not head:
             raise DescriptionError(f"cannot read the member {text!r}")
         kind, names = head["kind"], head["names"].split(", ")
@@ -204,7 +206,9 @@ class Description:
         return members
 
     def understand(self, member):
-        """The choices of an enumeration, the struct of a struct."""
+        """The choices of an enumeration, the struct of a struct, the length of an array."""
+        if match := re.fullmatch(r"(.+\*)\[(\w+)\]", member.kind):
+            member.kind, member.count = match.groups()
         if match := DTYPE_KIND.match(member.kind):
             member.enum, member.cpp_enum, only = "tw_dtype", "DType", match["only"].split()
         elif match := ENUM_KIND.match(member.kind):

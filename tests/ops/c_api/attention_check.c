@@ -1,7 +1,8 @@
 /* The C interface of preparing e4m3 operands and of attention over caches, compiled as C99. */
+#include "tilewright/tilewright_decode.h" /* still there for programs that include it */
+
 #include "tests/ops/c_api/check.h"
 #include "tests/ops/c_api/device.h"
-#include "tilewright/tilewright_decode.h" /* still there for programs that include it */
 
 enum { kDims = 64, kKeys = 3 };
 
@@ -19,7 +20,8 @@ static int check_prepare_refusals(const tw_device* device) {
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "tw_attention_prepare_problem_init") != NULL);
   tw_attention_prepare_problem_init(&problem);
-  CHECK(problem.scales == TW_SCALE_SHARING_BLOCK && problem.v_layout == TW_FP8_VALUE_LAYOUT_COLUMNS && problem.is_rotated == 1);
+  CHECK(problem.scales == TW_SCALE_SHARING_BLOCK &&
+        problem.v_layout == TW_FP8_VALUE_LAYOUT_COLUMNS && problem.is_rotated == 1);
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_INVALID_ARGUMENT);
   CHECK(strstr(tw_last_error(), "head_dim = 0") != NULL);
   problem.rope = 3;

@@ -1,5 +1,6 @@
 /* The C interface, compiled as C99. Returns the number of the first check that fails, 0 if none. */
 #include "tests/ops/c_api/check.h"
+
 #include "tests/ops/c_api/device.h"
 
 enum { kRows = 70, kHeadDim = 64, kElems = kRows * kHeadDim };
@@ -207,7 +208,8 @@ static int check_sparse_attention(const tw_device* device) {
   CHECK(strstr(tw_last_error(), "heads = 129") != NULL);
   problem.window.cache.format = 7;
   CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_INVALID_ARGUMENT);
-  CHECK(strstr(tw_last_error(), "problem.window.cache.format = 7; expected TW_NUMBER_FORMAT_BF16") != NULL);
+  CHECK(strstr(tw_last_error(),
+               "problem.window.cache.format = 7; expected TW_NUMBER_FORMAT_BF16") != NULL);
   problem.window.cache.format = TW_NUMBER_FORMAT_FP8;
   problem.heads = 1;
   problem.has_lse = 1;

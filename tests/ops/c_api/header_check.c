@@ -6,9 +6,9 @@
 
 enum { kTokens = 5, kDims = 64, kElems = kTokens * 2 * kDims };
 
-/* Two heads [row, head, dim]; scores are 0, so that a result is the mean of the values it sees. Rows
- * of v are 0, 1, 2, 3, 4. The window of one key before, and the row's own, makes row i the mean of
- * i - 1 and i. */
+/* Two heads [row, head, dim]; scores are 0, so that a result is the mean of the values it sees.
+ * Rows of v are 0, 1, 2, 3, 4. The window of one key before, and the row's own, makes row i the
+ * mean of i - 1 and i. */
 static int check_attention(const tw_device* device) {
   static const uint16_t numbers[kTokens] = {0, 0x3f80, 0x4000, 0x4040, 0x4080};
   static const uint16_t means[kTokens] = {0, 0x3f00, 0x3fc0, 0x4020, 0x4060};

@@ -1,0 +1,1617 @@
+/* clang-format off */
+/* Made by tools/make_c_api.py from tools/c_api; edit that. */
+#include "table.h"
+
+#define COUNT(array) ((int)(sizeof array / sizeof array[0]))
+
+static const Word kWords0[] = {{"tensor", 2}, {"head", 3}, {"block", 5}, {NULL, 0}};
+static const Word kWords1[] = {{"rows", 0}, {"columns", 1}, {NULL, 0}};
+static const Word kWords2[] = {{"auto", 0}, {"one_level", 1}, {"two_level", 2}, {NULL, 0}};
+static const Word kWords3[] = {{"bf16", 0}, {"f16", 1}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords4[] = {{"bf16", 0}, {"f16", 1}, {"absent", -1}, {NULL, 0}};
+static const Word kWords5[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
+static const Word kWords6[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
+static const Word kWords7[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
+static const Word kWords8[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords10[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
+static const Word kWords11[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
+static const Word kWords12[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
+static const Word kWords13[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
+static const Word kWords14[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
+static const Word kWords15[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
+static const Word kWords16[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {NULL, 0}};
+static const Word kWords17[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
+static const Word kWords18[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords19[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
+static const Word kWords20[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
+static const Word kWords21[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
+static const Word kWords22[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
+
+static void init_tw_strides(void* given) { tw_strides_init(given); }
+static const Member kMembers_tw_strides[] = {
+  {"batch", KIND_I64, offsetof(tw_strides, batch)},
+  {"row", KIND_I64, offsetof(tw_strides, row)},
+  {"head", KIND_I64, offsetof(tw_strides, head)}};
+static PyObject* names_tw_strides[COUNT(kMembers_tw_strides)];
+static tw_strides defaults_tw_strides;
+static const Struct kStruct_tw_strides = {
+  "Strides", sizeof(tw_strides), init_tw_strides, kMembers_tw_strides,
+  COUNT(kMembers_tw_strides), names_tw_strides, &defaults_tw_strides};
+
+static void init_tw_fp8_options(void* given) { tw_fp8_options_init(given); }
+static const Member kMembers_tw_fp8_options[] = {
+  {"scales", KIND_WORD, offsetof(tw_fp8_options, scales), .words = kWords0},
+  {"v_layout", KIND_WORD, offsetof(tw_fp8_options, v_layout), .words = kWords1},
+  {"accumulation", KIND_WORD, offsetof(tw_fp8_options, accumulation), .words = kWords2}};
+static PyObject* names_tw_fp8_options[COUNT(kMembers_tw_fp8_options)];
+static tw_fp8_options defaults_tw_fp8_options;
+static const Struct kStruct_tw_fp8_options = {
+  "Fp8Options", sizeof(tw_fp8_options), init_tw_fp8_options, kMembers_tw_fp8_options,
+  COUNT(kMembers_tw_fp8_options), names_tw_fp8_options, &defaults_tw_fp8_options};
+
+static void init_tw_attention_problem(void* given) { tw_attention_problem_init(given); }
+static const Member kMembers_tw_attention_problem[] = {
+  {"dtype", KIND_WORD, offsetof(tw_attention_problem, dtype), .words = kWords3},
+  {"batch", KIND_I64, offsetof(tw_attention_problem, batch)},
+  {"heads", KIND_I64, offsetof(tw_attention_problem, heads)},
+  {"kv_heads", KIND_I64, offsetof(tw_attention_problem, kv_heads)},
+  {"q_len", KIND_I64, offsetof(tw_attention_problem, q_len)},
+  {"kv_len", KIND_I64, offsetof(tw_attention_problem, kv_len)},
+  {"head_dim", KIND_I64, offsetof(tw_attention_problem, head_dim)},
+  {"scale", KIND_F64, offsetof(tw_attention_problem, scale)},
+  {"causal", KIND_FLAG, offsetof(tw_attention_problem, causal)},
+  {"window_left", KIND_I64, offsetof(tw_attention_problem, window_left)},
+  {"window_right", KIND_I64, offsetof(tw_attention_problem, window_right)},
+  {"softcap", KIND_F64, offsetof(tw_attention_problem, softcap)},
+  {"has_sink", KIND_FLAG, offsetof(tw_attention_problem, has_sink)},
+  {"has_lse", KIND_FLAG, offsetof(tw_attention_problem, has_lse)},
+  {"is_packed", KIND_FLAG, offsetof(tw_attention_problem, is_packed)},
+  {"total_q", KIND_I64, offsetof(tw_attention_problem, total_q)},
+  {"total_kv", KIND_I64, offsetof(tw_attention_problem, total_kv)},
+  {"q_strides", KIND_STRUCT, offsetof(tw_attention_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"k_strides", KIND_STRUCT, offsetof(tw_attention_problem, k_strides), .inner = &kStruct_tw_strides},
+  {"v_strides", KIND_STRUCT, offsetof(tw_attention_problem, v_strides), .inner = &kStruct_tw_strides},
+  {"out_strides", KIND_STRUCT, offsetof(tw_attention_problem, out_strides), .inner = &kStruct_tw_strides},
+  {"kernel", KIND_TEXT, offsetof(tw_attention_problem, kernel)},
+  {"out_dtype", KIND_WORD, offsetof(tw_attention_problem, out_dtype), .words = kWords4},
+  {"fp8", KIND_STRUCT, offsetof(tw_attention_problem, fp8), .inner = &kStruct_tw_fp8_options}};
+static PyObject* names_tw_attention_problem[COUNT(kMembers_tw_attention_problem)];
+static tw_attention_problem defaults_tw_attention_problem;
+static const Struct kStruct_tw_attention_problem = {
+  "AttentionProblem", sizeof(tw_attention_problem), init_tw_attention_problem, kMembers_tw_attention_problem,
+  COUNT(kMembers_tw_attention_problem), names_tw_attention_problem, &defaults_tw_attention_problem};
+
+static void init_tw_attention_arguments(void* given) { tw_attention_arguments_init(given); }
+static const Member kMembers_tw_attention_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_attention_arguments, q)},
+  {"k", KIND_INPUT, offsetof(tw_attention_arguments, k)},
+  {"v", KIND_INPUT, offsetof(tw_attention_arguments, v)},
+  {"out", KIND_OUTPUT, offsetof(tw_attention_arguments, out)},
+  {"lse", KIND_OUTPUT, offsetof(tw_attention_arguments, lse), .element = ELEMENT_F32},
+  {"sink", KIND_INPUT, offsetof(tw_attention_arguments, sink), .element = ELEMENT_F32},
+  {"cu_q", KIND_INPUT, offsetof(tw_attention_arguments, cu_q), .element = ELEMENT_I32},
+  {"cu_kv", KIND_INPUT, offsetof(tw_attention_arguments, cu_kv), .element = ELEMENT_I32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_attention_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_attention_arguments, stream)},
+  {"q_descale", KIND_INPUT, offsetof(tw_attention_arguments, q_descale), .element = ELEMENT_F32},
+  {"k_descale", KIND_INPUT, offsetof(tw_attention_arguments, k_descale), .element = ELEMENT_F32},
+  {"v_descale", KIND_INPUT, offsetof(tw_attention_arguments, v_descale), .element = ELEMENT_F32},
+  {"v_descale_max", KIND_INPUT, offsetof(tw_attention_arguments, v_descale_max), .element = ELEMENT_F32}};
+static PyObject* names_tw_attention_arguments[COUNT(kMembers_tw_attention_arguments)];
+static tw_attention_arguments defaults_tw_attention_arguments;
+static const Struct kStruct_tw_attention_arguments = {
+  "AttentionArguments", sizeof(tw_attention_arguments), init_tw_attention_arguments, kMembers_tw_attention_arguments,
+  COUNT(kMembers_tw_attention_arguments), names_tw_attention_arguments, &defaults_tw_attention_arguments};
+
+static void init_tw_attention_prepare_problem(void* given) { tw_attention_prepare_problem_init(given); }
+static const Member kMembers_tw_attention_prepare_problem[] = {
+  {"dtype", KIND_WORD, offsetof(tw_attention_prepare_problem, dtype), .words = kWords5},
+  {"batch", KIND_I64, offsetof(tw_attention_prepare_problem, batch)},
+  {"heads", KIND_I64, offsetof(tw_attention_prepare_problem, heads)},
+  {"kv_heads", KIND_I64, offsetof(tw_attention_prepare_problem, kv_heads)},
+  {"q_len", KIND_I64, offsetof(tw_attention_prepare_problem, q_len)},
+  {"kv_len", KIND_I64, offsetof(tw_attention_prepare_problem, kv_len)},
+  {"head_dim", KIND_I64, offsetof(tw_attention_prepare_problem, head_dim)},
+  {"is_packed", KIND_FLAG, offsetof(tw_attention_prepare_problem, is_packed)},
+  {"total_q", KIND_I64, offsetof(tw_attention_prepare_problem, total_q)},
+  {"total_kv", KIND_I64, offsetof(tw_attention_prepare_problem, total_kv)},
+  {"q_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"k_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, k_strides), .inner = &kStruct_tw_strides},
+  {"v_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, v_strides), .inner = &kStruct_tw_strides},
+  {"q8_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, q8_strides), .inner = &kStruct_tw_strides},
+  {"k8_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, k8_strides), .inner = &kStruct_tw_strides},
+  {"v8_strides", KIND_STRUCT, offsetof(tw_attention_prepare_problem, v8_strides), .inner = &kStruct_tw_strides},
+  {"scales", KIND_WORD, offsetof(tw_attention_prepare_problem, scales), .words = kWords0},
+  {"v_layout", KIND_WORD, offsetof(tw_attention_prepare_problem, v_layout), .words = kWords1},
+  {"is_rotated", KIND_FLAG, offsetof(tw_attention_prepare_problem, is_rotated)},
+  {"sign_seed", KIND_U64, offsetof(tw_attention_prepare_problem, sign_seed)},
+  {"rope", KIND_WORD, offsetof(tw_attention_prepare_problem, rope), .words = kWords6},
+  {"rotary_dim", KIND_I64, offsetof(tw_attention_prepare_problem, rotary_dim)},
+  {"rope_positions", KIND_I64, offsetof(tw_attention_prepare_problem, rope_positions)},
+  {"has_positions", KIND_FLAG, offsetof(tw_attention_prepare_problem, has_positions)}};
+static PyObject* names_tw_attention_prepare_problem[COUNT(kMembers_tw_attention_prepare_problem)];
+static tw_attention_prepare_problem defaults_tw_attention_prepare_problem;
+static const Struct kStruct_tw_attention_prepare_problem = {
+  "AttentionPrepareProblem", sizeof(tw_attention_prepare_problem), init_tw_attention_prepare_problem, kMembers_tw_attention_prepare_problem,
+  COUNT(kMembers_tw_attention_prepare_problem), names_tw_attention_prepare_problem, &defaults_tw_attention_prepare_problem};
+
+static void init_tw_attention_prepare_arguments(void* given) { tw_attention_prepare_arguments_init(given); }
+static const Member kMembers_tw_attention_prepare_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_attention_prepare_arguments, q)},
+  {"k", KIND_INPUT, offsetof(tw_attention_prepare_arguments, k)},
+  {"v", KIND_INPUT, offsetof(tw_attention_prepare_arguments, v)},
+  {"q8", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, q8)},
+  {"k8", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, k8)},
+  {"v8", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, v8)},
+  {"q_descale", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, q_descale), .element = ELEMENT_F32},
+  {"k_descale", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, k_descale), .element = ELEMENT_F32},
+  {"v_descale", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, v_descale), .element = ELEMENT_F32},
+  {"v_descale_max", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, v_descale_max), .element = ELEMENT_F32},
+  {"cu_q", KIND_INPUT, offsetof(tw_attention_prepare_arguments, cu_q), .element = ELEMENT_I32},
+  {"cu_kv", KIND_INPUT, offsetof(tw_attention_prepare_arguments, cu_kv), .element = ELEMENT_I32},
+  {"rope", KIND_INPUT, offsetof(tw_attention_prepare_arguments, rope), .element = ELEMENT_F32},
+  {"q_positions", KIND_INPUT, offsetof(tw_attention_prepare_arguments, q_positions), .element = ELEMENT_I32},
+  {"k_positions", KIND_INPUT, offsetof(tw_attention_prepare_arguments, k_positions), .element = ELEMENT_I32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_attention_prepare_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_attention_prepare_arguments, stream)}};
+static PyObject* names_tw_attention_prepare_arguments[COUNT(kMembers_tw_attention_prepare_arguments)];
+static tw_attention_prepare_arguments defaults_tw_attention_prepare_arguments;
+static const Struct kStruct_tw_attention_prepare_arguments = {
+  "AttentionPrepareArguments", sizeof(tw_attention_prepare_arguments), init_tw_attention_prepare_arguments, kMembers_tw_attention_prepare_arguments,
+  COUNT(kMembers_tw_attention_prepare_arguments), names_tw_attention_prepare_arguments, &defaults_tw_attention_prepare_arguments};
+
+static void init_tw_attention_operand_sizes(void* given) { tw_attention_operand_sizes_init(given); }
+static const Member kMembers_tw_attention_operand_sizes[] = {
+  {"q8_bytes", KIND_SIZE, offsetof(tw_attention_operand_sizes, q8_bytes)},
+  {"k8_bytes", KIND_SIZE, offsetof(tw_attention_operand_sizes, k8_bytes)},
+  {"v8_bytes", KIND_SIZE, offsetof(tw_attention_operand_sizes, v8_bytes)},
+  {"num_q_descales", KIND_SIZE, offsetof(tw_attention_operand_sizes, num_q_descales)},
+  {"num_k_descales", KIND_SIZE, offsetof(tw_attention_operand_sizes, num_k_descales)},
+  {"num_v_descales", KIND_SIZE, offsetof(tw_attention_operand_sizes, num_v_descales)},
+  {"num_v_descale_max", KIND_SIZE, offsetof(tw_attention_operand_sizes, num_v_descale_max)},
+  {"workspace_bytes", KIND_SIZE, offsetof(tw_attention_operand_sizes, workspace_bytes)}};
+static PyObject* names_tw_attention_operand_sizes[COUNT(kMembers_tw_attention_operand_sizes)];
+static tw_attention_operand_sizes defaults_tw_attention_operand_sizes;
+static const Struct kStruct_tw_attention_operand_sizes = {
+  "AttentionOperandSizes", sizeof(tw_attention_operand_sizes), init_tw_attention_operand_sizes, kMembers_tw_attention_operand_sizes,
+  COUNT(kMembers_tw_attention_operand_sizes), names_tw_attention_operand_sizes, &defaults_tw_attention_operand_sizes};
+
+static void init_tw_decode_append(void* given) { tw_decode_append_init(given); }
+static const Member kMembers_tw_decode_append[] = {
+  {"is_wanted", KIND_FLAG, offsetof(tw_decode_append, is_wanted)},
+  {"rotary", KIND_WORD, offsetof(tw_decode_append, rotary), .words = kWords6},
+  {"rotary_dim", KIND_I64, offsetof(tw_decode_append, rotary_dim)},
+  {"max_position", KIND_I64, offsetof(tw_decode_append, max_position)}};
+static PyObject* names_tw_decode_append[COUNT(kMembers_tw_decode_append)];
+static tw_decode_append defaults_tw_decode_append;
+static const Struct kStruct_tw_decode_append = {
+  "DecodeAppend", sizeof(tw_decode_append), init_tw_decode_append, kMembers_tw_decode_append,
+  COUNT(kMembers_tw_decode_append), names_tw_decode_append, &defaults_tw_decode_append};
+
+static void init_tw_attention_decode_problem(void* given) { tw_attention_decode_problem_init(given); }
+static const Member kMembers_tw_attention_decode_problem[] = {
+  {"dtype", KIND_WORD, offsetof(tw_attention_decode_problem, dtype), .words = kWords5},
+  {"kv_dtype", KIND_WORD, offsetof(tw_attention_decode_problem, kv_dtype), .words = kWords3},
+  {"batch", KIND_I64, offsetof(tw_attention_decode_problem, batch)},
+  {"q_len", KIND_I64, offsetof(tw_attention_decode_problem, q_len)},
+  {"heads", KIND_I64, offsetof(tw_attention_decode_problem, heads)},
+  {"kv_heads", KIND_I64, offsetof(tw_attention_decode_problem, kv_heads)},
+  {"head_dim", KIND_I64, offsetof(tw_attention_decode_problem, head_dim)},
+  {"max_len", KIND_I64, offsetof(tw_attention_decode_problem, max_len)},
+  {"page_size", KIND_I64, offsetof(tw_attention_decode_problem, page_size)},
+  {"num_pages", KIND_I64, offsetof(tw_attention_decode_problem, num_pages)},
+  {"max_pages", KIND_I64, offsetof(tw_attention_decode_problem, max_pages)},
+  {"table_stride", KIND_I64, offsetof(tw_attention_decode_problem, table_stride)},
+  {"scale", KIND_F64, offsetof(tw_attention_decode_problem, scale)},
+  {"causal", KIND_FLAG, offsetof(tw_attention_decode_problem, causal)},
+  {"window_left", KIND_I64, offsetof(tw_attention_decode_problem, window_left)},
+  {"softcap", KIND_F64, offsetof(tw_attention_decode_problem, softcap)},
+  {"descale", KIND_WORD, offsetof(tw_attention_decode_problem, descale), .words = kWords7},
+  {"has_sink", KIND_FLAG, offsetof(tw_attention_decode_problem, has_sink)},
+  {"has_lse", KIND_FLAG, offsetof(tw_attention_decode_problem, has_lse)},
+  {"append", KIND_STRUCT, offsetof(tw_attention_decode_problem, append), .inner = &kStruct_tw_decode_append},
+  {"q_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"out_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, out_strides), .inner = &kStruct_tw_strides},
+  {"new_k_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, new_k_strides), .inner = &kStruct_tw_strides},
+  {"new_v_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, new_v_strides), .inner = &kStruct_tw_strides},
+  {"cache_strides", KIND_STRUCT, offsetof(tw_attention_decode_problem, cache_strides), .inner = &kStruct_tw_strides},
+  {"splits", KIND_I64, offsetof(tw_attention_decode_problem, splits)},
+  {"kernel", KIND_TEXT, offsetof(tw_attention_decode_problem, kernel)}};
+static PyObject* names_tw_attention_decode_problem[COUNT(kMembers_tw_attention_decode_problem)];
+static tw_attention_decode_problem defaults_tw_attention_decode_problem;
+static const Struct kStruct_tw_attention_decode_problem = {
+  "AttentionDecodeProblem", sizeof(tw_attention_decode_problem), init_tw_attention_decode_problem, kMembers_tw_attention_decode_problem,
+  COUNT(kMembers_tw_attention_decode_problem), names_tw_attention_decode_problem, &defaults_tw_attention_decode_problem};
+
+static void init_tw_attention_decode_arguments(void* given) { tw_attention_decode_arguments_init(given); }
+static const Member kMembers_tw_attention_decode_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_attention_decode_arguments, q)},
+  {"k_cache", KIND_OUTPUT, offsetof(tw_attention_decode_arguments, k_cache)},
+  {"v_cache", KIND_OUTPUT, offsetof(tw_attention_decode_arguments, v_cache)},
+  {"lengths", KIND_INPUT, offsetof(tw_attention_decode_arguments, lengths), .element = ELEMENT_I32},
+  {"block_table", KIND_INPUT, offsetof(tw_attention_decode_arguments, block_table), .element = ELEMENT_I32},
+  {"k_descale", KIND_INPUT, offsetof(tw_attention_decode_arguments, k_descale), .element = ELEMENT_F32},
+  {"v_descale", KIND_INPUT, offsetof(tw_attention_decode_arguments, v_descale), .element = ELEMENT_F32},
+  {"new_k", KIND_INPUT, offsetof(tw_attention_decode_arguments, new_k)},
+  {"new_v", KIND_INPUT, offsetof(tw_attention_decode_arguments, new_v)},
+  {"cos", KIND_INPUT, offsetof(tw_attention_decode_arguments, cos), .element = ELEMENT_F32},
+  {"sin", KIND_INPUT, offsetof(tw_attention_decode_arguments, sin), .element = ELEMENT_F32},
+  {"out", KIND_OUTPUT, offsetof(tw_attention_decode_arguments, out)},
+  {"lse", KIND_OUTPUT, offsetof(tw_attention_decode_arguments, lse), .element = ELEMENT_F32},
+  {"sink", KIND_INPUT, offsetof(tw_attention_decode_arguments, sink), .element = ELEMENT_F32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_attention_decode_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_attention_decode_arguments, stream)}};
+static PyObject* names_tw_attention_decode_arguments[COUNT(kMembers_tw_attention_decode_arguments)];
+static tw_attention_decode_arguments defaults_tw_attention_decode_arguments;
+static const Struct kStruct_tw_attention_decode_arguments = {
+  "AttentionDecodeArguments", sizeof(tw_attention_decode_arguments), init_tw_attention_decode_arguments, kMembers_tw_attention_decode_arguments,
+  COUNT(kMembers_tw_attention_decode_arguments), names_tw_attention_decode_arguments, &defaults_tw_attention_decode_arguments};
+
+static void init_tw_linear_weight_source(void* given) { tw_linear_weight_source_init(given); }
+static const Member kMembers_tw_linear_weight_source[] = {
+  {"format", KIND_WORD, offsetof(tw_linear_weight_source, format), .words = kWords8},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_source, activations), .words = kWords9},
+  {"n", KIND_I64, offsetof(tw_linear_weight_source, n)},
+  {"k", KIND_I64, offsetof(tw_linear_weight_source, k)},
+  {"values", KIND_INPUT, offsetof(tw_linear_weight_source, values)},
+  {"scales", KIND_INPUT, offsetof(tw_linear_weight_source, scales)},
+  {"scale_dtype", KIND_WORD, offsetof(tw_linear_weight_source, scale_dtype), .words = kWords10},
+  {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords11},
+  {"global_scale", KIND_F32, offsetof(tw_linear_weight_source, global_scale)},
+  {"is_global_scale_reciprocal", KIND_FLAG, offsetof(tw_linear_weight_source, is_global_scale_reciprocal)},
+  {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)}};
+static PyObject* names_tw_linear_weight_source[COUNT(kMembers_tw_linear_weight_source)];
+static tw_linear_weight_source defaults_tw_linear_weight_source;
+static const Struct kStruct_tw_linear_weight_source = {
+  "LinearWeightSource", sizeof(tw_linear_weight_source), init_tw_linear_weight_source, kMembers_tw_linear_weight_source,
+  COUNT(kMembers_tw_linear_weight_source), names_tw_linear_weight_source, &defaults_tw_linear_weight_source};
+
+static void init_tw_linear_problem(void* given) { tw_linear_problem_init(given); }
+static const Member kMembers_tw_linear_problem[] = {
+  {"m", KIND_I64, offsetof(tw_linear_problem, m)},
+  {"x_dtype", KIND_WORD, offsetof(tw_linear_problem, x_dtype), .words = kWords12},
+  {"activation_scales", KIND_WORD, offsetof(tw_linear_problem, activation_scales), .words = kWords13},
+  {"out_dtype", KIND_WORD, offsetof(tw_linear_problem, out_dtype), .words = kWords14},
+  {"has_bias", KIND_FLAG, offsetof(tw_linear_problem, has_bias)},
+  {"x_stride", KIND_I64, offsetof(tw_linear_problem, x_stride)},
+  {"out_stride", KIND_I64, offsetof(tw_linear_problem, out_stride)},
+  {"kernel", KIND_TEXT, offsetof(tw_linear_problem, kernel)}};
+static PyObject* names_tw_linear_problem[COUNT(kMembers_tw_linear_problem)];
+static tw_linear_problem defaults_tw_linear_problem;
+static const Struct kStruct_tw_linear_problem = {
+  "LinearProblem", sizeof(tw_linear_problem), init_tw_linear_problem, kMembers_tw_linear_problem,
+  COUNT(kMembers_tw_linear_problem), names_tw_linear_problem, &defaults_tw_linear_problem};
+
+static void init_tw_linear_arguments(void* given) { tw_linear_arguments_init(given); }
+static const Member kMembers_tw_linear_arguments[] = {
+  {"x", KIND_INPUT, offsetof(tw_linear_arguments, x)},
+  {"x_scales", KIND_INPUT, offsetof(tw_linear_arguments, x_scales), .element = ELEMENT_F32},
+  {"bias", KIND_INPUT, offsetof(tw_linear_arguments, bias), .element = ELEMENT_F32},
+  {"out", KIND_OUTPUT, offsetof(tw_linear_arguments, out)},
+  {"workspace", KIND_OUTPUT, offsetof(tw_linear_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_linear_arguments, stream)}};
+static PyObject* names_tw_linear_arguments[COUNT(kMembers_tw_linear_arguments)];
+static tw_linear_arguments defaults_tw_linear_arguments;
+static const Struct kStruct_tw_linear_arguments = {
+  "LinearArguments", sizeof(tw_linear_arguments), init_tw_linear_arguments, kMembers_tw_linear_arguments,
+  COUNT(kMembers_tw_linear_arguments), names_tw_linear_arguments, &defaults_tw_linear_arguments};
+
+static void init_tw_quantize_problem(void* given) { tw_quantize_problem_init(given); }
+static const Member kMembers_tw_quantize_problem[] = {
+  {"format", KIND_TEXT, offsetof(tw_quantize_problem, format)},
+  {"scales", KIND_TEXT, offsetof(tw_quantize_problem, scales)},
+  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords15},
+  {"rows", KIND_I64, offsetof(tw_quantize_problem, rows)},
+  {"cols", KIND_I64, offsetof(tw_quantize_problem, cols)},
+  {"row_stride", KIND_I64, offsetof(tw_quantize_problem, row_stride)},
+  {"has_row_index", KIND_FLAG, offsetof(tw_quantize_problem, has_row_index)},
+  {"out_rows", KIND_I64, offsetof(tw_quantize_problem, out_rows)},
+  {"out_cols", KIND_I64, offsetof(tw_quantize_problem, out_cols)},
+  {"has_operand_order", KIND_FLAG, offsetof(tw_quantize_problem, has_operand_order)},
+  {"has_128x4_scales", KIND_FLAG, offsetof(tw_quantize_problem, has_128x4_scales)},
+  {"has_block_major_scales", KIND_FLAG, offsetof(tw_quantize_problem, has_block_major_scales)},
+  {"encode_scale", KIND_F32, offsetof(tw_quantize_problem, encode_scale)},
+  {"has_encode_scale_address", KIND_FLAG, offsetof(tw_quantize_problem, has_encode_scale_address)}};
+static PyObject* names_tw_quantize_problem[COUNT(kMembers_tw_quantize_problem)];
+static tw_quantize_problem defaults_tw_quantize_problem;
+static const Struct kStruct_tw_quantize_problem = {
+  "QuantizeProblem", sizeof(tw_quantize_problem), init_tw_quantize_problem, kMembers_tw_quantize_problem,
+  COUNT(kMembers_tw_quantize_problem), names_tw_quantize_problem, &defaults_tw_quantize_problem};
+
+static void init_tw_quantize_arguments(void* given) { tw_quantize_arguments_init(given); }
+static const Member kMembers_tw_quantize_arguments[] = {
+  {"in", KIND_INPUT, offsetof(tw_quantize_arguments, in)},
+  {"row_index", KIND_INPUT, offsetof(tw_quantize_arguments, row_index), .element = ELEMENT_I32},
+  {"codes", KIND_OUTPUT, offsetof(tw_quantize_arguments, codes)},
+  {"scales", KIND_OUTPUT, offsetof(tw_quantize_arguments, scales)},
+  {"encode_scale", KIND_INPUT, offsetof(tw_quantize_arguments, encode_scale), .element = ELEMENT_F32},
+  {"tensor_scale", KIND_OUTPUT, offsetof(tw_quantize_arguments, tensor_scale), .element = ELEMENT_F32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_quantize_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_quantize_arguments, stream)}};
+static PyObject* names_tw_quantize_arguments[COUNT(kMembers_tw_quantize_arguments)];
+static tw_quantize_arguments defaults_tw_quantize_arguments;
+static const Struct kStruct_tw_quantize_arguments = {
+  "QuantizeArguments", sizeof(tw_quantize_arguments), init_tw_quantize_arguments, kMembers_tw_quantize_arguments,
+  COUNT(kMembers_tw_quantize_arguments), names_tw_quantize_arguments, &defaults_tw_quantize_arguments};
+
+static void init_tw_moe_weights_source(void* given) { tw_moe_weights_source_init(given); }
+static const Member kMembers_tw_moe_weights_source[] = {
+  {"experts", KIND_I64, offsetof(tw_moe_weights_source, experts)},
+  {"gate", KIND_ARRAY, offsetof(tw_moe_weights_source, gate), .inner = &kStruct_tw_linear_weight_source, .count = "experts"},
+  {"up", KIND_ARRAY, offsetof(tw_moe_weights_source, up), .inner = &kStruct_tw_linear_weight_source, .count = "experts"},
+  {"down", KIND_ARRAY, offsetof(tw_moe_weights_source, down), .inner = &kStruct_tw_linear_weight_source, .count = "experts"},
+  {"shared_gate", KIND_ARRAY, offsetof(tw_moe_weights_source, shared_gate), .inner = &kStruct_tw_linear_weight_source},
+  {"shared_up", KIND_ARRAY, offsetof(tw_moe_weights_source, shared_up), .inner = &kStruct_tw_linear_weight_source},
+  {"shared_down", KIND_ARRAY, offsetof(tw_moe_weights_source, shared_down), .inner = &kStruct_tw_linear_weight_source}};
+static PyObject* names_tw_moe_weights_source[COUNT(kMembers_tw_moe_weights_source)];
+static tw_moe_weights_source defaults_tw_moe_weights_source;
+static const Struct kStruct_tw_moe_weights_source = {
+  "MoeWeightsSource", sizeof(tw_moe_weights_source), init_tw_moe_weights_source, kMembers_tw_moe_weights_source,
+  COUNT(kMembers_tw_moe_weights_source), names_tw_moe_weights_source, &defaults_tw_moe_weights_source};
+
+static void init_tw_moe_problem(void* given) { tw_moe_problem_init(given); }
+static const Member kMembers_tw_moe_problem[] = {
+  {"tokens", KIND_I64, offsetof(tw_moe_problem, tokens)},
+  {"topk", KIND_I64, offsetof(tw_moe_problem, topk)},
+  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords16},
+  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords17},
+  {"normalize", KIND_FLAG, offsetof(tw_moe_problem, normalize)},
+  {"has_bias", KIND_FLAG, offsetof(tw_moe_problem, has_bias)},
+  {"route_scale", KIND_F64, offsetof(tw_moe_problem, route_scale)},
+  {"vocab", KIND_I64, offsetof(tw_moe_problem, vocab)},
+  {"logits_stride", KIND_I64, offsetof(tw_moe_problem, logits_stride)},
+  {"swiglu_limit", KIND_F64, offsetof(tw_moe_problem, swiglu_limit)},
+  {"weight_after_down", KIND_FLAG, offsetof(tw_moe_problem, weight_after_down)},
+  {"out_dtype", KIND_WORD, offsetof(tw_moe_problem, out_dtype), .words = kWords14},
+  {"kernel", KIND_TEXT, offsetof(tw_moe_problem, kernel)}};
+static PyObject* names_tw_moe_problem[COUNT(kMembers_tw_moe_problem)];
+static tw_moe_problem defaults_tw_moe_problem;
+static const Struct kStruct_tw_moe_problem = {
+  "MoeProblem", sizeof(tw_moe_problem), init_tw_moe_problem, kMembers_tw_moe_problem,
+  COUNT(kMembers_tw_moe_problem), names_tw_moe_problem, &defaults_tw_moe_problem};
+
+static void init_tw_moe_arguments(void* given) { tw_moe_arguments_init(given); }
+static const Member kMembers_tw_moe_arguments[] = {
+  {"x", KIND_INPUT, offsetof(tw_moe_arguments, x)},
+  {"ids", KIND_INPUT, offsetof(tw_moe_arguments, ids), .element = ELEMENT_I32},
+  {"weights", KIND_INPUT, offsetof(tw_moe_arguments, weights), .element = ELEMENT_F32},
+  {"logits", KIND_INPUT, offsetof(tw_moe_arguments, logits), .element = ELEMENT_F32},
+  {"bias", KIND_INPUT, offsetof(tw_moe_arguments, bias), .element = ELEMENT_F32},
+  {"token_ids", KIND_INPUT, offsetof(tw_moe_arguments, token_ids), .element = ELEMENT_I32},
+  {"table", KIND_INPUT, offsetof(tw_moe_arguments, table), .element = ELEMENT_I32},
+  {"out", KIND_OUTPUT, offsetof(tw_moe_arguments, out)},
+  {"workspace", KIND_OUTPUT, offsetof(tw_moe_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_moe_arguments, stream)}};
+static PyObject* names_tw_moe_arguments[COUNT(kMembers_tw_moe_arguments)];
+static tw_moe_arguments defaults_tw_moe_arguments;
+static const Struct kStruct_tw_moe_arguments = {
+  "MoeArguments", sizeof(tw_moe_arguments), init_tw_moe_arguments, kMembers_tw_moe_arguments,
+  COUNT(kMembers_tw_moe_arguments), names_tw_moe_arguments, &defaults_tw_moe_arguments};
+
+static void init_tw_kv_layout(void* given) { tw_kv_layout_init(given); }
+static const Member kMembers_tw_kv_layout[] = {
+  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords18},
+  {"page_size", KIND_I64, offsetof(tw_kv_layout, page_size)},
+  {"num_pages", KIND_I64, offsetof(tw_kv_layout, num_pages)},
+  {"page_stride_bytes", KIND_I64, offsetof(tw_kv_layout, page_stride_bytes)}};
+static PyObject* names_tw_kv_layout[COUNT(kMembers_tw_kv_layout)];
+static tw_kv_layout defaults_tw_kv_layout;
+static const Struct kStruct_tw_kv_layout = {
+  "KvLayout", sizeof(tw_kv_layout), init_tw_kv_layout, kMembers_tw_kv_layout,
+  COUNT(kMembers_tw_kv_layout), names_tw_kv_layout, &defaults_tw_kv_layout};
+
+static void init_tw_sparse_list(void* given) { tw_sparse_list_init(given); }
+static const Member kMembers_tw_sparse_list[] = {
+  {"cache", KIND_STRUCT, offsetof(tw_sparse_list, cache), .inner = &kStruct_tw_kv_layout},
+  {"topk", KIND_I64, offsetof(tw_sparse_list, topk)},
+  {"index_stride", KIND_I64, offsetof(tw_sparse_list, index_stride)},
+  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords19}};
+static PyObject* names_tw_sparse_list[COUNT(kMembers_tw_sparse_list)];
+static tw_sparse_list defaults_tw_sparse_list;
+static const Struct kStruct_tw_sparse_list = {
+  "SparseList", sizeof(tw_sparse_list), init_tw_sparse_list, kMembers_tw_sparse_list,
+  COUNT(kMembers_tw_sparse_list), names_tw_sparse_list, &defaults_tw_sparse_list};
+
+static void init_tw_sparse_attention_problem(void* given) { tw_sparse_attention_problem_init(given); }
+static const Member kMembers_tw_sparse_attention_problem[] = {
+  {"batch", KIND_I64, offsetof(tw_sparse_attention_problem, batch)},
+  {"q_len", KIND_I64, offsetof(tw_sparse_attention_problem, q_len)},
+  {"heads", KIND_I64, offsetof(tw_sparse_attention_problem, heads)},
+  {"scale", KIND_F64, offsetof(tw_sparse_attention_problem, scale)},
+  {"window", KIND_STRUCT, offsetof(tw_sparse_attention_problem, window), .inner = &kStruct_tw_sparse_list},
+  {"compressed", KIND_STRUCT, offsetof(tw_sparse_attention_problem, compressed), .inner = &kStruct_tw_sparse_list},
+  {"has_sink", KIND_FLAG, offsetof(tw_sparse_attention_problem, has_sink)},
+  {"has_lse", KIND_FLAG, offsetof(tw_sparse_attention_problem, has_lse)},
+  {"has_max_logits", KIND_FLAG, offsetof(tw_sparse_attention_problem, has_max_logits)},
+  {"q_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, q_strides), .inner = &kStruct_tw_strides},
+  {"out_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, out_strides), .inner = &kStruct_tw_strides},
+  {"lse_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, lse_strides), .inner = &kStruct_tw_strides},
+  {"kernel", KIND_TEXT, offsetof(tw_sparse_attention_problem, kernel)}};
+static PyObject* names_tw_sparse_attention_problem[COUNT(kMembers_tw_sparse_attention_problem)];
+static tw_sparse_attention_problem defaults_tw_sparse_attention_problem;
+static const Struct kStruct_tw_sparse_attention_problem = {
+  "SparseAttentionProblem", sizeof(tw_sparse_attention_problem), init_tw_sparse_attention_problem, kMembers_tw_sparse_attention_problem,
+  COUNT(kMembers_tw_sparse_attention_problem), names_tw_sparse_attention_problem, &defaults_tw_sparse_attention_problem};
+
+static void init_tw_sparse_list_arguments(void* given) { tw_sparse_list_arguments_init(given); }
+static const Member kMembers_tw_sparse_list_arguments[] = {
+  {"pages", KIND_INPUT, offsetof(tw_sparse_list_arguments, pages)},
+  {"indices", KIND_INPUT, offsetof(tw_sparse_list_arguments, indices), .element = ELEMENT_I32},
+  {"lengths", KIND_INPUT, offsetof(tw_sparse_list_arguments, lengths), .element = ELEMENT_I32}};
+static PyObject* names_tw_sparse_list_arguments[COUNT(kMembers_tw_sparse_list_arguments)];
+static tw_sparse_list_arguments defaults_tw_sparse_list_arguments;
+static const Struct kStruct_tw_sparse_list_arguments = {
+  "SparseListArguments", sizeof(tw_sparse_list_arguments), init_tw_sparse_list_arguments, kMembers_tw_sparse_list_arguments,
+  COUNT(kMembers_tw_sparse_list_arguments), names_tw_sparse_list_arguments, &defaults_tw_sparse_list_arguments};
+
+static void init_tw_sparse_attention_arguments(void* given) { tw_sparse_attention_arguments_init(given); }
+static const Member kMembers_tw_sparse_attention_arguments[] = {
+  {"q", KIND_INPUT, offsetof(tw_sparse_attention_arguments, q)},
+  {"window", KIND_STRUCT, offsetof(tw_sparse_attention_arguments, window), .inner = &kStruct_tw_sparse_list_arguments},
+  {"compressed", KIND_STRUCT, offsetof(tw_sparse_attention_arguments, compressed), .inner = &kStruct_tw_sparse_list_arguments},
+  {"out", KIND_OUTPUT, offsetof(tw_sparse_attention_arguments, out)},
+  {"lse", KIND_OUTPUT, offsetof(tw_sparse_attention_arguments, lse), .element = ELEMENT_F32},
+  {"max_logits", KIND_OUTPUT, offsetof(tw_sparse_attention_arguments, max_logits), .element = ELEMENT_F32},
+  {"sink", KIND_INPUT, offsetof(tw_sparse_attention_arguments, sink), .element = ELEMENT_F32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_sparse_attention_arguments, workspace)},
+  {"reuses_schedule", KIND_FLAG, offsetof(tw_sparse_attention_arguments, reuses_schedule)},
+  {"stream", KIND_STREAM, offsetof(tw_sparse_attention_arguments, stream)}};
+static PyObject* names_tw_sparse_attention_arguments[COUNT(kMembers_tw_sparse_attention_arguments)];
+static tw_sparse_attention_arguments defaults_tw_sparse_attention_arguments;
+static const Struct kStruct_tw_sparse_attention_arguments = {
+  "SparseAttentionArguments", sizeof(tw_sparse_attention_arguments), init_tw_sparse_attention_arguments, kMembers_tw_sparse_attention_arguments,
+  COUNT(kMembers_tw_sparse_attention_arguments), names_tw_sparse_attention_arguments, &defaults_tw_sparse_attention_arguments};
+
+static void init_tw_rope_options(void* given) { tw_rope_options_init(given); }
+static const Member kMembers_tw_rope_options[] = {
+  {"theta", KIND_F64, offsetof(tw_rope_options, theta)},
+  {"has_yarn", KIND_FLAG, offsetof(tw_rope_options, has_yarn)},
+  {"factor", KIND_F64, offsetof(tw_rope_options, factor)},
+  {"original_positions", KIND_F64, offsetof(tw_rope_options, original_positions)},
+  {"beta_fast", KIND_F64, offsetof(tw_rope_options, beta_fast)},
+  {"beta_slow", KIND_F64, offsetof(tw_rope_options, beta_slow)}};
+static PyObject* names_tw_rope_options[COUNT(kMembers_tw_rope_options)];
+static tw_rope_options defaults_tw_rope_options;
+static const Struct kStruct_tw_rope_options = {
+  "RopeOptions", sizeof(tw_rope_options), init_tw_rope_options, kMembers_tw_rope_options,
+  COUNT(kMembers_tw_rope_options), names_tw_rope_options, &defaults_tw_rope_options};
+
+static void init_tw_sequence_batch(void* given) { tw_sequence_batch_init(given); }
+static const Member kMembers_tw_sequence_batch[] = {
+  {"batch", KIND_I64, offsetof(tw_sequence_batch, batch)},
+  {"q_len", KIND_I64, offsetof(tw_sequence_batch, q_len)},
+  {"offsets", KIND_INPUT, offsetof(tw_sequence_batch, offsets), .element = ELEMENT_I32},
+  {"starts", KIND_INPUT, offsetof(tw_sequence_batch, starts), .element = ELEMENT_I32}};
+static PyObject* names_tw_sequence_batch[COUNT(kMembers_tw_sequence_batch)];
+static tw_sequence_batch defaults_tw_sequence_batch;
+static const Struct kStruct_tw_sequence_batch = {
+  "SequenceBatch", sizeof(tw_sequence_batch), init_tw_sequence_batch, kMembers_tw_sequence_batch,
+  COUNT(kMembers_tw_sequence_batch), names_tw_sequence_batch, &defaults_tw_sequence_batch};
+
+static void init_tw_sequence_pages(void* given) { tw_sequence_pages_init(given); }
+static const Member kMembers_tw_sequence_pages[] = {
+  {"pages", KIND_INPUT, offsetof(tw_sequence_pages, pages), .element = ELEMENT_I32},
+  {"blocks", KIND_I64, offsetof(tw_sequence_pages, blocks)},
+  {"stride", KIND_I64, offsetof(tw_sequence_pages, stride)}};
+static PyObject* names_tw_sequence_pages[COUNT(kMembers_tw_sequence_pages)];
+static tw_sequence_pages defaults_tw_sequence_pages;
+static const Struct kStruct_tw_sequence_pages = {
+  "SequencePages", sizeof(tw_sequence_pages), init_tw_sequence_pages, kMembers_tw_sequence_pages,
+  COUNT(kMembers_tw_sequence_pages), names_tw_sequence_pages, &defaults_tw_sequence_pages};
+
+static void init_tw_kv_write_arguments(void* given) { tw_kv_write_arguments_init(given); }
+static const Member kMembers_tw_kv_write_arguments[] = {
+  {"tokens", KIND_I64, offsetof(tw_kv_write_arguments, tokens)},
+  {"heads", KIND_I64, offsetof(tw_kv_write_arguments, heads)},
+  {"eps", KIND_F64, offsetof(tw_kv_write_arguments, eps)},
+  {"q", KIND_INPUT, offsetof(tw_kv_write_arguments, q)},
+  {"q_out", KIND_OUTPUT, offsetof(tw_kv_write_arguments, q_out)},
+  {"q_token_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_token_stride)},
+  {"q_head_stride", KIND_I64, offsetof(tw_kv_write_arguments, q_head_stride)},
+  {"kv", KIND_INPUT, offsetof(tw_kv_write_arguments, kv)},
+  {"kv_dtype", KIND_WORD, offsetof(tw_kv_write_arguments, kv_dtype), .words = kWords14},
+  {"kv_stride", KIND_I64, offsetof(tw_kv_write_arguments, kv_stride)},
+  {"kv_weight", KIND_INPUT, offsetof(tw_kv_write_arguments, kv_weight)},
+  {"positions", KIND_INPUT, offsetof(tw_kv_write_arguments, positions), .element = ELEMENT_I32},
+  {"rope", KIND_INPUT, offsetof(tw_kv_write_arguments, rope), .element = ELEMENT_F32},
+  {"rope_positions", KIND_I64, offsetof(tw_kv_write_arguments, rope_positions)},
+  {"slots", KIND_INPUT, offsetof(tw_kv_write_arguments, slots), .element = ELEMENT_I32},
+  {"pages", KIND_OUTPUT, offsetof(tw_kv_write_arguments, pages)},
+  {"kv_out", KIND_OUTPUT, offsetof(tw_kv_write_arguments, kv_out)},
+  {"stream", KIND_STREAM, offsetof(tw_kv_write_arguments, stream)}};
+static PyObject* names_tw_kv_write_arguments[COUNT(kMembers_tw_kv_write_arguments)];
+static tw_kv_write_arguments defaults_tw_kv_write_arguments;
+static const Struct kStruct_tw_kv_write_arguments = {
+  "KvWriteArguments", sizeof(tw_kv_write_arguments), init_tw_kv_write_arguments, kMembers_tw_kv_write_arguments,
+  COUNT(kMembers_tw_kv_write_arguments), names_tw_kv_write_arguments, &defaults_tw_kv_write_arguments};
+
+static void init_tw_kv_read_arguments(void* given) { tw_kv_read_arguments_init(given); }
+static const Member kMembers_tw_kv_read_arguments[] = {
+  {"count", KIND_I64, offsetof(tw_kv_read_arguments, count)},
+  {"rows", KIND_INPUT, offsetof(tw_kv_read_arguments, rows), .element = ELEMENT_I32},
+  {"pages", KIND_INPUT, offsetof(tw_kv_read_arguments, pages)},
+  {"out", KIND_OUTPUT, offsetof(tw_kv_read_arguments, out)},
+  {"out_stride", KIND_I64, offsetof(tw_kv_read_arguments, out_stride)},
+  {"stream", KIND_STREAM, offsetof(tw_kv_read_arguments, stream)}};
+static PyObject* names_tw_kv_read_arguments[COUNT(kMembers_tw_kv_read_arguments)];
+static tw_kv_read_arguments defaults_tw_kv_read_arguments;
+static const Struct kStruct_tw_kv_read_arguments = {
+  "KvReadArguments", sizeof(tw_kv_read_arguments), init_tw_kv_read_arguments, kMembers_tw_kv_read_arguments,
+  COUNT(kMembers_tw_kv_read_arguments), names_tw_kv_read_arguments, &defaults_tw_kv_read_arguments};
+
+static void init_tw_kv_list_arguments(void* given) { tw_kv_list_arguments_init(given); }
+static const Member kMembers_tw_kv_list_arguments[] = {
+  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords20},
+  {"tokens", KIND_I64, offsetof(tw_kv_list_arguments, tokens)},
+  {"sequences", KIND_STRUCT, offsetof(tw_kv_list_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
+  {"table", KIND_STRUCT, offsetof(tw_kv_list_arguments, table), .inner = &kStruct_tw_sequence_pages},
+  {"ring", KIND_I64, offsetof(tw_kv_list_arguments, ring)},
+  {"window", KIND_I64, offsetof(tw_kv_list_arguments, window)},
+  {"ratio", KIND_I64, offsetof(tw_kv_list_arguments, ratio)},
+  {"list_len", KIND_I64, offsetof(tw_kv_list_arguments, list_len)},
+  {"list_stride", KIND_I64, offsetof(tw_kv_list_arguments, list_stride)},
+  {"lists", KIND_OUTPUT, offsetof(tw_kv_list_arguments, lists), .element = ELEMENT_I32},
+  {"lengths", KIND_OUTPUT, offsetof(tw_kv_list_arguments, lengths), .element = ELEMENT_I32},
+  {"positions", KIND_OUTPUT, offsetof(tw_kv_list_arguments, positions), .element = ELEMENT_I32},
+  {"stream", KIND_STREAM, offsetof(tw_kv_list_arguments, stream)}};
+static PyObject* names_tw_kv_list_arguments[COUNT(kMembers_tw_kv_list_arguments)];
+static tw_kv_list_arguments defaults_tw_kv_list_arguments;
+static const Struct kStruct_tw_kv_list_arguments = {
+  "KvListArguments", sizeof(tw_kv_list_arguments), init_tw_kv_list_arguments, kMembers_tw_kv_list_arguments,
+  COUNT(kMembers_tw_kv_list_arguments), names_tw_kv_list_arguments, &defaults_tw_kv_list_arguments};
+
+static void init_tw_inverse_rope_arguments(void* given) { tw_inverse_rope_arguments_init(given); }
+static const Member kMembers_tw_inverse_rope_arguments[] = {
+  {"tokens", KIND_I64, offsetof(tw_inverse_rope_arguments, tokens)},
+  {"heads", KIND_I64, offsetof(tw_inverse_rope_arguments, heads)},
+  {"out", KIND_OUTPUT, offsetof(tw_inverse_rope_arguments, out)},
+  {"token_stride", KIND_I64, offsetof(tw_inverse_rope_arguments, token_stride)},
+  {"head_stride", KIND_I64, offsetof(tw_inverse_rope_arguments, head_stride)},
+  {"positions", KIND_INPUT, offsetof(tw_inverse_rope_arguments, positions), .element = ELEMENT_I32},
+  {"rope", KIND_INPUT, offsetof(tw_inverse_rope_arguments, rope), .element = ELEMENT_F32},
+  {"rope_positions", KIND_I64, offsetof(tw_inverse_rope_arguments, rope_positions)},
+  {"codes", KIND_OUTPUT, offsetof(tw_inverse_rope_arguments, codes)},
+  {"scales", KIND_OUTPUT, offsetof(tw_inverse_rope_arguments, scales)},
+  {"has_pow2_scales", KIND_FLAG, offsetof(tw_inverse_rope_arguments, has_pow2_scales)},
+  {"has_block_major_scales", KIND_FLAG, offsetof(tw_inverse_rope_arguments, has_block_major_scales)},
+  {"has_operand_order", KIND_FLAG, offsetof(tw_inverse_rope_arguments, has_operand_order)},
+  {"stream", KIND_STREAM, offsetof(tw_inverse_rope_arguments, stream)}};
+static PyObject* names_tw_inverse_rope_arguments[COUNT(kMembers_tw_inverse_rope_arguments)];
+static tw_inverse_rope_arguments defaults_tw_inverse_rope_arguments;
+static const Struct kStruct_tw_inverse_rope_arguments = {
+  "InverseRopeArguments", sizeof(tw_inverse_rope_arguments), init_tw_inverse_rope_arguments, kMembers_tw_inverse_rope_arguments,
+  COUNT(kMembers_tw_inverse_rope_arguments), names_tw_inverse_rope_arguments, &defaults_tw_inverse_rope_arguments};
+
+static void init_tw_compressor_problem(void* given) { tw_compressor_problem_init(given); }
+static const Member kMembers_tw_compressor_problem[] = {
+  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords21},
+  {"cache", KIND_STRUCT, offsetof(tw_compressor_problem, cache), .inner = &kStruct_tw_kv_layout},
+  {"state_slots", KIND_I64, offsetof(tw_compressor_problem, state_slots)},
+  {"ring", KIND_I64, offsetof(tw_compressor_problem, ring)},
+  {"eps", KIND_F64, offsetof(tw_compressor_problem, eps)}};
+static PyObject* names_tw_compressor_problem[COUNT(kMembers_tw_compressor_problem)];
+static tw_compressor_problem defaults_tw_compressor_problem;
+static const Struct kStruct_tw_compressor_problem = {
+  "CompressorProblem", sizeof(tw_compressor_problem), init_tw_compressor_problem, kMembers_tw_compressor_problem,
+  COUNT(kMembers_tw_compressor_problem), names_tw_compressor_problem, &defaults_tw_compressor_problem};
+
+static void init_tw_compressor_arguments(void* given) { tw_compressor_arguments_init(given); }
+static const Member kMembers_tw_compressor_arguments[] = {
+  {"sequences", KIND_STRUCT, offsetof(tw_compressor_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
+  {"max_tokens", KIND_I64, offsetof(tw_compressor_arguments, max_tokens)},
+  {"kv", KIND_INPUT, offsetof(tw_compressor_arguments, kv), .element = ELEMENT_F32},
+  {"gate", KIND_INPUT, offsetof(tw_compressor_arguments, gate), .element = ELEMENT_F32},
+  {"kv_stride", KIND_I64, offsetof(tw_compressor_arguments, kv_stride)},
+  {"gate_stride", KIND_I64, offsetof(tw_compressor_arguments, gate_stride)},
+  {"ape", KIND_INPUT, offsetof(tw_compressor_arguments, ape), .element = ELEMENT_F32},
+  {"norm_weight", KIND_INPUT, offsetof(tw_compressor_arguments, norm_weight)},
+  {"rope", KIND_INPUT, offsetof(tw_compressor_arguments, rope), .element = ELEMENT_F32},
+  {"rope_positions", KIND_I64, offsetof(tw_compressor_arguments, rope_positions)},
+  {"state", KIND_OUTPUT, offsetof(tw_compressor_arguments, state)},
+  {"state_slots", KIND_INPUT, offsetof(tw_compressor_arguments, state_slots), .element = ELEMENT_I32},
+  {"table", KIND_STRUCT, offsetof(tw_compressor_arguments, table), .inner = &kStruct_tw_sequence_pages},
+  {"pages", KIND_OUTPUT, offsetof(tw_compressor_arguments, pages)},
+  {"stream", KIND_STREAM, offsetof(tw_compressor_arguments, stream)}};
+static PyObject* names_tw_compressor_arguments[COUNT(kMembers_tw_compressor_arguments)];
+static tw_compressor_arguments defaults_tw_compressor_arguments;
+static const Struct kStruct_tw_compressor_arguments = {
+  "CompressorArguments", sizeof(tw_compressor_arguments), init_tw_compressor_arguments, kMembers_tw_compressor_arguments,
+  COUNT(kMembers_tw_compressor_arguments), names_tw_compressor_arguments, &defaults_tw_compressor_arguments};
+
+static void init_tw_indexer_problem(void* given) { tw_indexer_problem_init(given); }
+static const Member kMembers_tw_indexer_problem[] = {
+  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords22},
+  {"heads", KIND_I64, offsetof(tw_indexer_problem, heads)},
+  {"topk", KIND_I64, offsetof(tw_indexer_problem, topk)},
+  {"ratio", KIND_I64, offsetof(tw_indexer_problem, ratio)},
+  {"max_len", KIND_I64, offsetof(tw_indexer_problem, max_len)},
+  {"keys", KIND_STRUCT, offsetof(tw_indexer_problem, keys), .inner = &kStruct_tw_kv_layout},
+  {"rows", KIND_STRUCT, offsetof(tw_indexer_problem, rows), .inner = &kStruct_tw_kv_layout},
+  {"fill_logits", KIND_FLAG, offsetof(tw_indexer_problem, fill_logits)}};
+static PyObject* names_tw_indexer_problem[COUNT(kMembers_tw_indexer_problem)];
+static tw_indexer_problem defaults_tw_indexer_problem;
+static const Struct kStruct_tw_indexer_problem = {
+  "IndexerProblem", sizeof(tw_indexer_problem), init_tw_indexer_problem, kMembers_tw_indexer_problem,
+  COUNT(kMembers_tw_indexer_problem), names_tw_indexer_problem, &defaults_tw_indexer_problem};
+
+static void init_tw_indexer_arguments(void* given) { tw_indexer_arguments_init(given); }
+static const Member kMembers_tw_indexer_arguments[] = {
+  {"tokens", KIND_I64, offsetof(tw_indexer_arguments, tokens)},
+  {"sequences", KIND_STRUCT, offsetof(tw_indexer_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
+  {"positions", KIND_INPUT, offsetof(tw_indexer_arguments, positions), .element = ELEMENT_I32},
+  {"lengths", KIND_INPUT, offsetof(tw_indexer_arguments, lengths), .element = ELEMENT_I32},
+  {"q", KIND_INPUT, offsetof(tw_indexer_arguments, q)},
+  {"q_token_stride", KIND_I64, offsetof(tw_indexer_arguments, q_token_stride)},
+  {"q_head_stride", KIND_I64, offsetof(tw_indexer_arguments, q_head_stride)},
+  {"weights", KIND_INPUT, offsetof(tw_indexer_arguments, weights)},
+  {"weights_dtype", KIND_WORD, offsetof(tw_indexer_arguments, weights_dtype), .words = kWords14},
+  {"weights_stride", KIND_I64, offsetof(tw_indexer_arguments, weights_stride)},
+  {"rope", KIND_INPUT, offsetof(tw_indexer_arguments, rope), .element = ELEMENT_F32},
+  {"rope_positions", KIND_I64, offsetof(tw_indexer_arguments, rope_positions)},
+  {"key_pages", KIND_INPUT, offsetof(tw_indexer_arguments, key_pages)},
+  {"key_table", KIND_STRUCT, offsetof(tw_indexer_arguments, key_table), .inner = &kStruct_tw_sequence_pages},
+  {"row_table", KIND_STRUCT, offsetof(tw_indexer_arguments, row_table), .inner = &kStruct_tw_sequence_pages},
+  {"rows", KIND_OUTPUT, offsetof(tw_indexer_arguments, rows), .element = ELEMENT_I32},
+  {"rows_stride", KIND_I64, offsetof(tw_indexer_arguments, rows_stride)},
+  {"counts", KIND_OUTPUT, offsetof(tw_indexer_arguments, counts), .element = ELEMENT_I32},
+  {"workspace", KIND_OUTPUT, offsetof(tw_indexer_arguments, workspace)},
+  {"reuses_schedule", KIND_FLAG, offsetof(tw_indexer_arguments, reuses_schedule)},
+  {"stream", KIND_STREAM, offsetof(tw_indexer_arguments, stream)}};
+static PyObject* names_tw_indexer_arguments[COUNT(kMembers_tw_indexer_arguments)];
+static tw_indexer_arguments defaults_tw_indexer_arguments;
+static const Struct kStruct_tw_indexer_arguments = {
+  "IndexerArguments", sizeof(tw_indexer_arguments), init_tw_indexer_arguments, kMembers_tw_indexer_arguments,
+  COUNT(kMembers_tw_indexer_arguments), names_tw_indexer_arguments, &defaults_tw_indexer_arguments};
+
+static void init_tw_hyper_connection_problem(void* given) { tw_hyper_connection_problem_init(given); }
+static const Member kMembers_tw_hyper_connection_problem[] = {
+  {"tokens", KIND_I64, offsetof(tw_hyper_connection_problem, tokens)},
+  {"hidden", KIND_I64, offsetof(tw_hyper_connection_problem, hidden)},
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, stream_dtype), .words = kWords14},
+  {"has_merge", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_merge)},
+  {"has_second", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_second)},
+  {"has_mix", KIND_FLAG, offsetof(tw_hyper_connection_problem, has_mix)},
+  {"is_head", KIND_FLAG, offsetof(tw_hyper_connection_problem, is_head)},
+  {"result_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, result_dtype), .words = kWords14},
+  {"second_dtype", KIND_WORD, offsetof(tw_hyper_connection_problem, second_dtype), .words = kWords14},
+  {"iterations", KIND_I32, offsetof(tw_hyper_connection_problem, iterations)},
+  {"eps", KIND_F64, offsetof(tw_hyper_connection_problem, eps)},
+  {"norm_eps", KIND_F64, offsetof(tw_hyper_connection_problem, norm_eps)}};
+static PyObject* names_tw_hyper_connection_problem[COUNT(kMembers_tw_hyper_connection_problem)];
+static tw_hyper_connection_problem defaults_tw_hyper_connection_problem;
+static const Struct kStruct_tw_hyper_connection_problem = {
+  "HyperConnectionProblem", sizeof(tw_hyper_connection_problem), init_tw_hyper_connection_problem, kMembers_tw_hyper_connection_problem,
+  COUNT(kMembers_tw_hyper_connection_problem), names_tw_hyper_connection_problem, &defaults_tw_hyper_connection_problem};
+
+static void init_tw_hyper_connection_arguments(void* given) { tw_hyper_connection_arguments_init(given); }
+static const Member kMembers_tw_hyper_connection_arguments[] = {
+  {"streams", KIND_INPUT, offsetof(tw_hyper_connection_arguments, streams)},
+  {"merged", KIND_OUTPUT, offsetof(tw_hyper_connection_arguments, merged)},
+  {"mix_before", KIND_INPUT, offsetof(tw_hyper_connection_arguments, mix_before), .element = ELEMENT_F32},
+  {"result", KIND_INPUT, offsetof(tw_hyper_connection_arguments, result)},
+  {"second_result", KIND_INPUT, offsetof(tw_hyper_connection_arguments, second_result)},
+  {"mix_weight", KIND_INPUT, offsetof(tw_hyper_connection_arguments, mix_weight), .element = ELEMENT_F32},
+  {"mix_bias", KIND_INPUT, offsetof(tw_hyper_connection_arguments, mix_bias), .element = ELEMENT_F32},
+  {"mix_scale", KIND_INPUT, offsetof(tw_hyper_connection_arguments, mix_scale), .element = ELEMENT_F32},
+  {"norm_weight", KIND_INPUT, offsetof(tw_hyper_connection_arguments, norm_weight)},
+  {"mix", KIND_OUTPUT, offsetof(tw_hyper_connection_arguments, mix), .element = ELEMENT_F32},
+  {"out", KIND_OUTPUT, offsetof(tw_hyper_connection_arguments, out)},
+  {"workspace", KIND_OUTPUT, offsetof(tw_hyper_connection_arguments, workspace)},
+  {"stream", KIND_STREAM, offsetof(tw_hyper_connection_arguments, stream)}};
+static PyObject* names_tw_hyper_connection_arguments[COUNT(kMembers_tw_hyper_connection_arguments)];
+static tw_hyper_connection_arguments defaults_tw_hyper_connection_arguments;
+static const Struct kStruct_tw_hyper_connection_arguments = {
+  "HyperConnectionArguments", sizeof(tw_hyper_connection_arguments), init_tw_hyper_connection_arguments, kMembers_tw_hyper_connection_arguments,
+  COUNT(kMembers_tw_hyper_connection_arguments), names_tw_hyper_connection_arguments, &defaults_tw_hyper_connection_arguments};
+
+static void init_tw_hyper_embedding_problem(void* given) { tw_hyper_embedding_problem_init(given); }
+static const Member kMembers_tw_hyper_embedding_problem[] = {
+  {"tokens", KIND_I64, offsetof(tw_hyper_embedding_problem, tokens)},
+  {"hidden", KIND_I64, offsetof(tw_hyper_embedding_problem, hidden)},
+  {"vocab", KIND_I64, offsetof(tw_hyper_embedding_problem, vocab)},
+  {"stream_dtype", KIND_WORD, offsetof(tw_hyper_embedding_problem, stream_dtype), .words = kWords14}};
+static PyObject* names_tw_hyper_embedding_problem[COUNT(kMembers_tw_hyper_embedding_problem)];
+static tw_hyper_embedding_problem defaults_tw_hyper_embedding_problem;
+static const Struct kStruct_tw_hyper_embedding_problem = {
+  "HyperEmbeddingProblem", sizeof(tw_hyper_embedding_problem), init_tw_hyper_embedding_problem, kMembers_tw_hyper_embedding_problem,
+  COUNT(kMembers_tw_hyper_embedding_problem), names_tw_hyper_embedding_problem, &defaults_tw_hyper_embedding_problem};
+
+static void init_tw_hyper_embedding_arguments(void* given) { tw_hyper_embedding_arguments_init(given); }
+static const Member kMembers_tw_hyper_embedding_arguments[] = {
+  {"table", KIND_INPUT, offsetof(tw_hyper_embedding_arguments, table)},
+  {"ids", KIND_INPUT, offsetof(tw_hyper_embedding_arguments, ids), .element = ELEMENT_I32},
+  {"streams", KIND_OUTPUT, offsetof(tw_hyper_embedding_arguments, streams)},
+  {"stream", KIND_STREAM, offsetof(tw_hyper_embedding_arguments, stream)}};
+static PyObject* names_tw_hyper_embedding_arguments[COUNT(kMembers_tw_hyper_embedding_arguments)];
+static tw_hyper_embedding_arguments defaults_tw_hyper_embedding_arguments;
+static const Struct kStruct_tw_hyper_embedding_arguments = {
+  "HyperEmbeddingArguments", sizeof(tw_hyper_embedding_arguments), init_tw_hyper_embedding_arguments, kMembers_tw_hyper_embedding_arguments,
+  COUNT(kMembers_tw_hyper_embedding_arguments), names_tw_hyper_embedding_arguments, &defaults_tw_hyper_embedding_arguments};
+
+static void init_tw_rms_norm_problem(void* given) { tw_rms_norm_problem_init(given); }
+static const Member kMembers_tw_rms_norm_problem[] = {
+  {"rows", KIND_I64, offsetof(tw_rms_norm_problem, rows)},
+  {"cols", KIND_I64, offsetof(tw_rms_norm_problem, cols)},
+  {"x_dtype", KIND_WORD, offsetof(tw_rms_norm_problem, x_dtype), .words = kWords14},
+  {"x_stride", KIND_I64, offsetof(tw_rms_norm_problem, x_stride)},
+  {"out_stride", KIND_I64, offsetof(tw_rms_norm_problem, out_stride)},
+  {"has_weight", KIND_FLAG, offsetof(tw_rms_norm_problem, has_weight)},
+  {"eps", KIND_F64, offsetof(tw_rms_norm_problem, eps)}};
+static PyObject* names_tw_rms_norm_problem[COUNT(kMembers_tw_rms_norm_problem)];
+static tw_rms_norm_problem defaults_tw_rms_norm_problem;
+static const Struct kStruct_tw_rms_norm_problem = {
+  "RmsNormProblem", sizeof(tw_rms_norm_problem), init_tw_rms_norm_problem, kMembers_tw_rms_norm_problem,
+  COUNT(kMembers_tw_rms_norm_problem), names_tw_rms_norm_problem, &defaults_tw_rms_norm_problem};
+
+static void init_tw_rms_norm_arguments(void* given) { tw_rms_norm_arguments_init(given); }
+static const Member kMembers_tw_rms_norm_arguments[] = {
+  {"x", KIND_INPUT, offsetof(tw_rms_norm_arguments, x)},
+  {"weight", KIND_INPUT, offsetof(tw_rms_norm_arguments, weight)},
+  {"out", KIND_OUTPUT, offsetof(tw_rms_norm_arguments, out)},
+  {"stream", KIND_STREAM, offsetof(tw_rms_norm_arguments, stream)}};
+static PyObject* names_tw_rms_norm_arguments[COUNT(kMembers_tw_rms_norm_arguments)];
+static tw_rms_norm_arguments defaults_tw_rms_norm_arguments;
+static const Struct kStruct_tw_rms_norm_arguments = {
+  "RmsNormArguments", sizeof(tw_rms_norm_arguments), init_tw_rms_norm_arguments, kMembers_tw_rms_norm_arguments,
+  COUNT(kMembers_tw_rms_norm_arguments), names_tw_rms_norm_arguments, &defaults_tw_rms_norm_arguments};
+
+static tw_status create_tw_linear_weight(const void* given, const void* problem, void** handle) {
+  return tw_linear_weight_prepare(given, problem, (tw_linear_weight**)handle);
+}
+static void destroy_tw_linear_weight(void* handle) { tw_linear_weight_destroy(handle); }
+static size_t bytes_tw_linear_weight(const void* handle) { return tw_linear_weight_bytes(handle); }
+static const Query kQueries_tw_linear_weight[] = {
+  {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_linear_weight}};
+
+static tw_status create_tw_moe_weights(const void* given, const void* problem, void** handle) {
+  return tw_moe_weights_prepare(given, problem, (tw_moe_weights**)handle);
+}
+static void destroy_tw_moe_weights(void* handle) { tw_moe_weights_destroy(handle); }
+static size_t bytes_tw_moe_weights(const void* handle) { return tw_moe_weights_bytes(handle); }
+static const Query kQueries_tw_moe_weights[] = {
+  {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_moe_weights}};
+
+static tw_status create_tw_attention(const void* given, const void* problem, void** handle) {
+  return tw_attention_create(given, problem, (tw_attention**)handle);
+}
+static void destroy_tw_attention(void* handle) { tw_attention_destroy(handle); }
+static const char* plan_text_tw_attention(const void* handle) { return tw_attention_plan_text(handle); }
+static const char* kernel_tw_attention(const void* handle) { return tw_attention_kernel(handle); }
+static size_t workspace_bytes_tw_attention(const void* handle) { return tw_attention_workspace_bytes(handle); }
+static double flops_tw_attention(const void* handle) { return tw_attention_flops(handle); }
+static const Query kQueries_tw_attention[] = {
+  {"plan_text", "", .text = plan_text_tw_attention},
+  {"kernel", "", .text = kernel_tw_attention},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_attention},
+  {"flops", "4 * head_dim for every visible score.", .number = flops_tw_attention}};
+static tw_status run_tw_attention(const void* handle, const void* arguments) {
+  return tw_attention_run(handle, arguments);
+}
+static const Call kCalls_tw_attention[] = {
+  {"run", "Attention.run", "run($self, /, *, q=None, k=None, v=None, out=None, lse=None, sink=None, cu_q=None, cu_kv=None, workspace=None, stream=None, q_descale=None, k_descale=None, v_descale=None, v_descale_max=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor\n"
+    "  k: tensor\n"
+    "  v: tensor\n"
+    "  out: tensor, written\n"
+    "  lse: float32 tensor, written; [batch, heads, q_len]; packed [heads, total_q]\n"
+    "  sink: float32 tensor; [heads]\n"
+    "  cu_q: int32 tensor; [batch + 1]\n"
+    "  cu_kv: int32 tensor; [batch + 1]\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one\n"
+    "  q_descale: float32 tensor; scales of e4m3 operands\n"
+    "  k_descale: float32 tensor; scales of e4m3 operands\n"
+    "  v_descale: float32 tensor; scales of e4m3 operands\n"
+    "  v_descale_max: float32 tensor; with scales of blocks: [batch, kv_heads]",
+   &kStruct_tw_attention_arguments, run_tw_attention}};
+
+static tw_status create_tw_attention_prepare(const void* given, const void* problem, void** handle) {
+  return tw_attention_prepare_create(given, problem, (tw_attention_prepare**)handle);
+}
+static void destroy_tw_attention_prepare(void* handle) { tw_attention_prepare_destroy(handle); }
+static const char* plan_text_tw_attention_prepare(const void* handle) { return tw_attention_prepare_plan_text(handle); }
+static const Query kQueries_tw_attention_prepare[] = {
+  {"plan_text", "", .text = plan_text_tw_attention_prepare}};
+static tw_status run_tw_attention_prepare(const void* handle, const void* arguments) {
+  return tw_attention_prepare_run(handle, arguments);
+}
+static const Call kCalls_tw_attention_prepare[] = {
+  {"run", "AttentionPrepare.run", "run($self, /, *, q=None, k=None, v=None, q8=None, k8=None, v8=None, q_descale=None, k_descale=None, v_descale=None, v_descale_max=None, cu_q=None, cu_kv=None, rope=None, q_positions=None, k_positions=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor\n"
+    "  k: tensor\n"
+    "  v: tensor\n"
+    "  q8: tensor, written\n"
+    "  k8: tensor, written\n"
+    "  v8: tensor, written\n"
+    "  q_descale: float32 tensor, written\n"
+    "  k_descale: float32 tensor, written\n"
+    "  v_descale: float32 tensor, written\n"
+    "  v_descale_max: float32 tensor, written; with scales of blocks\n"
+    "  cu_q: int32 tensor; [batch + 1]\n"
+    "  cu_kv: int32 tensor; [batch + 1]\n"
+    "  rope: float32 tensor; [rope_positions, rotary_dim]: cosines, then sines\n"
+    "  q_positions: int32 tensor\n"
+    "  k_positions: int32 tensor\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_attention_prepare_arguments, run_tw_attention_prepare}};
+
+static tw_status create_tw_attention_decode(const void* given, const void* problem, void** handle) {
+  return tw_attention_decode_create(given, problem, (tw_attention_decode**)handle);
+}
+static void destroy_tw_attention_decode(void* handle) { tw_attention_decode_destroy(handle); }
+static const char* plan_text_tw_attention_decode(const void* handle) { return tw_attention_decode_plan_text(handle); }
+static const char* kernel_tw_attention_decode(const void* handle) { return tw_attention_decode_kernel(handle); }
+static size_t workspace_bytes_tw_attention_decode(const void* handle) { return tw_attention_decode_workspace_bytes(handle); }
+static const Query kQueries_tw_attention_decode[] = {
+  {"plan_text", "", .text = plan_text_tw_attention_decode},
+  {"kernel", "", .text = kernel_tw_attention_decode},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_attention_decode}};
+static tw_status run_tw_attention_decode(const void* handle, const void* arguments) {
+  return tw_attention_decode_run(handle, arguments);
+}
+static const Call kCalls_tw_attention_decode[] = {
+  {"run", "AttentionDecode.run", "run($self, /, *, q=None, k_cache=None, v_cache=None, lengths=None, block_table=None, k_descale=None, v_descale=None, new_k=None, new_v=None, cos=None, sin=None, out=None, lse=None, sink=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor\n"
+    "  k_cache: tensor, written\n"
+    "  v_cache: tensor, written\n"
+    "  lengths: int32 tensor\n"
+    "  block_table: int32 tensor\n"
+    "  k_descale: float32 tensor\n"
+    "  v_descale: float32 tensor\n"
+    "  new_k: tensor\n"
+    "  new_v: tensor\n"
+    "  cos: float32 tensor\n"
+    "  sin: float32 tensor\n"
+    "  out: tensor, written\n"
+    "  lse: float32 tensor, written\n"
+    "  sink: float32 tensor\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_attention_decode_arguments, run_tw_attention_decode}};
+
+static tw_status create_tw_linear(const void* given, const void* problem, void** handle) {
+  return tw_linear_create(given, problem, (tw_linear**)handle);
+}
+static void destroy_tw_linear(void* handle) { tw_linear_destroy(handle); }
+static const char* plan_text_tw_linear(const void* handle) { return tw_linear_plan_text(handle); }
+static const char* kernel_tw_linear(const void* handle) { return tw_linear_kernel(handle); }
+static size_t workspace_bytes_tw_linear(const void* handle) { return tw_linear_workspace_bytes(handle); }
+static double flops_tw_linear(const void* handle) { return tw_linear_flops(handle); }
+static double bytes_tw_linear(const void* handle) { return tw_linear_bytes(handle); }
+static const Query kQueries_tw_linear[] = {
+  {"plan_text", "", .text = plan_text_tw_linear},
+  {"kernel", "", .text = kernel_tw_linear},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_linear},
+  {"flops", "2 m n k.", .number = flops_tw_linear},
+  {"bytes", "Weight, x and out, each once.", .number = bytes_tw_linear}};
+static tw_status run_tw_linear(const void* handle, const void* arguments) {
+  return tw_linear_run(handle, arguments);
+}
+static const Call kCalls_tw_linear[] = {
+  {"run", "Linear.run", "run($self, /, *, x=None, x_scales=None, bias=None, out=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  x: tensor\n"
+    "  x_scales: float32 tensor\n"
+    "  bias: float32 tensor; [n]\n"
+    "  out: tensor, written\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_linear_arguments, run_tw_linear}};
+
+static tw_status create_tw_quantize(const void* given, const void* problem, void** handle) {
+  return tw_quantize_create(given, problem, (tw_quantize**)handle);
+}
+static void destroy_tw_quantize(void* handle) { tw_quantize_destroy(handle); }
+static const char* plan_text_tw_quantize(const void* handle) { return tw_quantize_plan_text(handle); }
+static size_t workspace_bytes_tw_quantize(const void* handle) { return tw_quantize_workspace_bytes(handle); }
+static const Query kQueries_tw_quantize[] = {
+  {"plan_text", "", .text = plan_text_tw_quantize},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_quantize}};
+static tw_status run_tw_quantize(const void* handle, const void* arguments) {
+  return tw_quantize_run(handle, arguments);
+}
+static const Call kCalls_tw_quantize[] = {
+  {"run", "Quantize.run", "run($self, /, *, in=None, row_index=None, codes=None, scales=None, encode_scale=None, tensor_scale=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  in: tensor\n"
+    "  row_index: int32 tensor; [rows]\n"
+    "  codes: tensor, written\n"
+    "  scales: tensor, written\n"
+    "  encode_scale: float32 tensor\n"
+    "  tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or NULL\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_quantize_arguments, run_tw_quantize}};
+
+static tw_status create_tw_moe(const void* given, const void* problem, void** handle) {
+  return tw_moe_create(given, problem, (tw_moe**)handle);
+}
+static void destroy_tw_moe(void* handle) { tw_moe_destroy(handle); }
+static const char* plan_text_tw_moe(const void* handle) { return tw_moe_plan_text(handle); }
+static const char* kernel_tw_moe(const void* handle) { return tw_moe_kernel(handle); }
+static size_t workspace_bytes_tw_moe(const void* handle) { return tw_moe_workspace_bytes(handle); }
+static const Query kQueries_tw_moe[] = {
+  {"plan_text", "", .text = plan_text_tw_moe},
+  {"kernel", "", .text = kernel_tw_moe},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_moe}};
+static tw_status run_tw_moe(const void* handle, const void* arguments) {
+  return tw_moe_run(handle, arguments);
+}
+static tw_status check_tw_moe(const void* handle, const void* arguments) {
+  return tw_moe_check(handle, arguments);
+}
+static const Call kCalls_tw_moe[] = {
+  {"run", "Moe.run", "run($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  x: tensor; bf16 [tokens, hidden]\n"
+    "  ids: int32 tensor; [tokens, topk]\n"
+    "  weights: float32 tensor; [tokens, topk]\n"
+    "  logits: float32 tensor; [tokens, experts]\n"
+    "  bias: float32 tensor; [experts]\n"
+    "  token_ids: int32 tensor; [tokens]\n"
+    "  table: int32 tensor; [vocab, topk]\n"
+    "  out: tensor, written; [tokens, hidden]\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_moe_arguments, run_tw_moe},
+  {"check", "Moe.check", "check($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids\n"
+    "that are no experts, or that stand twice in a token's row.\n"
+    "\n"
+    "  x: tensor; bf16 [tokens, hidden]\n"
+    "  ids: int32 tensor; [tokens, topk]\n"
+    "  weights: float32 tensor; [tokens, topk]\n"
+    "  logits: float32 tensor; [tokens, experts]\n"
+    "  bias: float32 tensor; [experts]\n"
+    "  token_ids: int32 tensor; [tokens]\n"
+    "  table: int32 tensor; [vocab, topk]\n"
+    "  out: tensor, written; [tokens, hidden]\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_moe_arguments, check_tw_moe}};
+
+static tw_status create_tw_sparse_attention(const void* given, const void* problem, void** handle) {
+  return tw_sparse_attention_create(given, problem, (tw_sparse_attention**)handle);
+}
+static void destroy_tw_sparse_attention(void* handle) { tw_sparse_attention_destroy(handle); }
+static const char* plan_text_tw_sparse_attention(const void* handle) { return tw_sparse_attention_plan_text(handle); }
+static const char* kernel_tw_sparse_attention(const void* handle) { return tw_sparse_attention_kernel(handle); }
+static size_t workspace_bytes_tw_sparse_attention(const void* handle) { return tw_sparse_attention_workspace_bytes(handle); }
+static const Query kQueries_tw_sparse_attention[] = {
+  {"plan_text", "", .text = plan_text_tw_sparse_attention},
+  {"kernel", "", .text = kernel_tw_sparse_attention},
+  {"workspace_bytes", "", .size = workspace_bytes_tw_sparse_attention}};
+static tw_status run_tw_sparse_attention(const void* handle, const void* arguments) {
+  return tw_sparse_attention_run(handle, arguments);
+}
+static const Call kCalls_tw_sparse_attention[] = {
+  {"run", "SparseAttention.run", "run($self, /, *, q=None, window=None, compressed=None, out=None, lse=None, max_logits=None, sink=None, workspace=None, reuses_schedule=False, stream=None)\n"
+    "--\n"
+    "\n"
+    "  q: tensor; bf16 [batch, q_len, heads, 512]\n"
+    "  window: {pages, indices, lengths}\n"
+    "  compressed: {pages, indices, lengths}\n"
+    "  out: tensor, written; as q\n"
+    "  lse: float32 tensor, written; [batch, q_len, heads]\n"
+    "  max_logits: float32 tensor, written; [batch, q_len, heads]\n"
+    "  sink: float32 tensor; [heads]\n"
+    "  workspace: tensor, written; 256-byte aligned\n"
+    "  reuses_schedule: 1: the workspace holds the schedule of the same lengths\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_sparse_attention_arguments, run_tw_sparse_attention}};
+
+static tw_status create_tw_kv_cache(const void* given, const void* problem, void** handle) {
+  return tw_kv_cache_create(given, problem, (tw_kv_cache**)handle);
+}
+static void destroy_tw_kv_cache(void* handle) { tw_kv_cache_destroy(handle); }
+static tw_status write_tw_kv_cache(const void* handle, const void* arguments) {
+  return tw_kv_cache_write(handle, arguments);
+}
+static tw_status read_tw_kv_cache(const void* handle, const void* arguments) {
+  return tw_kv_cache_read(handle, arguments);
+}
+static tw_status list_tw_kv_cache(const void* handle, const void* arguments) {
+  return tw_kv_cache_list(handle, arguments);
+}
+static const Call kCalls_tw_kv_cache[] = {
+  {"write", "KvCache.write", "write($self, /, *, tokens=0, heads=0, eps=1e-06, q=None, q_out=None, q_token_stride=0, q_head_stride=0, kv=None, kv_dtype='bf16', kv_stride=0, kv_weight=None, positions=None, rope=None, rope_positions=0, slots=None, pages=None, kv_out=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  heads\n"
+    "  eps\n"
+    "  q: tensor\n"
+    "  q_out: tensor, written\n"
+    "  q_token_stride\n"
+    "  q_head_stride\n"
+    "  kv: tensor\n"
+    "  kv_dtype: 'bf16', 'f32'\n"
+    "  kv_stride\n"
+    "  kv_weight: tensor\n"
+    "  positions: int32 tensor\n"
+    "  rope: float32 tensor\n"
+    "  rope_positions\n"
+    "  slots: int32 tensor\n"
+    "  pages: tensor, written\n"
+    "  kv_out: tensor, written\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_kv_write_arguments, write_tw_kv_cache},
+  {"read", "KvCache.read", "read($self, /, *, count=0, rows=None, pages=None, out=None, out_stride=0, stream=None)\n"
+    "--\n"
+    "\n"
+    "  count\n"
+    "  rows: int32 tensor; [count]\n"
+    "  pages: tensor\n"
+    "  out: tensor, written; bf16 [count, 512]\n"
+    "  out_stride: elements; 0: 512\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_kv_read_arguments, read_tw_kv_cache},
+  {"list", "KvCache.list", "list($self, /, *, kind='write', tokens=0, sequences=None, table=None, ring=0, window=128, ratio=4, list_len=1, list_stride=0, lists=None, lengths=None, positions=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  kind: 'write', 'window', 'entries'\n"
+    "  tokens\n"
+    "  sequences: {batch, q_len, offsets, starts}\n"
+    "  table: {pages, blocks, stride}\n"
+    "  ring\n"
+    "  window\n"
+    "  ratio\n"
+    "  list_len\n"
+    "  list_stride\n"
+    "  lists: int32 tensor, written\n"
+    "  lengths: int32 tensor, written\n"
+    "  positions: int32 tensor, written\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_kv_list_arguments, list_tw_kv_cache}};
+
+static tw_status create_tw_inverse_rope(const void* given, const void* problem, void** handle) {
+  (void)problem;
+  return tw_inverse_rope_create(given, (tw_inverse_rope**)handle);
+}
+static void destroy_tw_inverse_rope(void* handle) { tw_inverse_rope_destroy(handle); }
+static tw_status run_tw_inverse_rope(const void* handle, const void* arguments) {
+  return tw_inverse_rope_run(handle, arguments);
+}
+static const Call kCalls_tw_inverse_rope[] = {
+  {"run", "InverseRope.run", "run($self, /, *, tokens=0, heads=0, out=None, token_stride=0, head_stride=0, positions=None, rope=None, rope_positions=0, codes=None, scales=None, has_pow2_scales=False, has_block_major_scales=False, has_operand_order=False, stream=None)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  heads\n"
+    "  out: tensor, written\n"
+    "  token_stride\n"
+    "  head_stride\n"
+    "  positions: int32 tensor\n"
+    "  rope: float32 tensor\n"
+    "  rope_positions\n"
+    "  codes: tensor, written\n"
+    "  scales: tensor, written\n"
+    "  has_pow2_scales\n"
+    "  has_block_major_scales\n"
+    "  has_operand_order\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_inverse_rope_arguments, run_tw_inverse_rope}};
+
+static tw_status create_tw_compressor(const void* given, const void* problem, void** handle) {
+  return tw_compressor_create(given, problem, (tw_compressor**)handle);
+}
+static void destroy_tw_compressor(void* handle) { tw_compressor_destroy(handle); }
+static size_t state_bytes_tw_compressor(const void* handle) { return tw_compressor_state_bytes(handle); }
+static size_t cache_bytes_tw_compressor(const void* handle) { return tw_compressor_cache_bytes(handle); }
+static const Query kQueries_tw_compressor[] = {
+  {"state_bytes", "", .size = state_bytes_tw_compressor},
+  {"cache_bytes", "", .size = cache_bytes_tw_compressor}};
+static tw_status run_tw_compressor(const void* handle, const void* arguments) {
+  return tw_compressor_run(handle, arguments);
+}
+static const Call kCalls_tw_compressor[] = {
+  {"run", "Compressor.run", "run($self, /, *, sequences=None, max_tokens=1, kv=None, gate=None, kv_stride=0, gate_stride=0, ape=None, norm_weight=None, rope=None, rope_positions=0, state=None, state_slots=None, table=None, pages=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  sequences: {batch, q_len, offsets, starts}\n"
+    "  max_tokens\n"
+    "  kv: float32 tensor\n"
+    "  gate: float32 tensor\n"
+    "  kv_stride\n"
+    "  gate_stride\n"
+    "  ape: float32 tensor\n"
+    "  norm_weight: tensor\n"
+    "  rope: float32 tensor\n"
+    "  rope_positions\n"
+    "  state: tensor, written\n"
+    "  state_slots: int32 tensor\n"
+    "  table: {pages, blocks, stride}\n"
+    "  pages: tensor, written\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_compressor_arguments, run_tw_compressor}};
+
+static tw_status create_tw_indexer(const void* given, const void* problem, void** handle) {
+  return tw_indexer_create(given, problem, (tw_indexer**)handle);
+}
+static void destroy_tw_indexer(void* handle) { tw_indexer_destroy(handle); }
+static size_t key_cache_bytes_tw_indexer(const void* handle) { return tw_indexer_key_cache_bytes(handle); }
+static const Query kQueries_tw_indexer[] = {
+  {"key_cache_bytes", "", .size = key_cache_bytes_tw_indexer}};
+static tw_status run_tw_indexer(const void* handle, const void* arguments) {
+  return tw_indexer_run(handle, arguments);
+}
+static const Call kCalls_tw_indexer[] = {
+  {"run", "Indexer.run", "run($self, /, *, tokens=0, sequences=None, positions=None, lengths=None, q=None, q_token_stride=0, q_head_stride=0, weights=None, weights_dtype='bf16', weights_stride=0, rope=None, rope_positions=0, key_pages=None, key_table=None, row_table=None, rows=None, rows_stride=0, counts=None, workspace=None, reuses_schedule=False, stream=None)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  sequences: {batch, q_len, offsets, starts}; starts are not used\n"
+    "  positions: int32 tensor\n"
+    "  lengths: int32 tensor; NULL: by the positions\n"
+    "  q: tensor\n"
+    "  q_token_stride\n"
+    "  q_head_stride\n"
+    "  weights: tensor\n"
+    "  weights_dtype: 'bf16', 'f32'\n"
+    "  weights_stride\n"
+    "  rope: float32 tensor\n"
+    "  rope_positions\n"
+    "  key_pages: tensor\n"
+    "  key_table: {pages, blocks, stride}\n"
+    "  row_table: {pages, blocks, stride}\n"
+    "  rows: int32 tensor, written\n"
+    "  rows_stride\n"
+    "  counts: int32 tensor, written; or NULL\n"
+    "  workspace: tensor, written\n"
+    "  reuses_schedule\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_indexer_arguments, run_tw_indexer}};
+
+static tw_status create_tw_hyper_connection(const void* given, const void* problem, void** handle) {
+  return tw_hyper_connection_create(given, problem, (tw_hyper_connection**)handle);
+}
+static void destroy_tw_hyper_connection(void* handle) { tw_hyper_connection_destroy(handle); }
+static size_t workspace_bytes_tw_hyper_connection(const void* handle) { return tw_hyper_connection_workspace_bytes(handle); }
+static const Query kQueries_tw_hyper_connection[] = {
+  {"workspace_bytes", "", .size = workspace_bytes_tw_hyper_connection}};
+static tw_status run_tw_hyper_connection(const void* handle, const void* arguments) {
+  return tw_hyper_connection_run(handle, arguments);
+}
+static const Call kCalls_tw_hyper_connection[] = {
+  {"run", "HyperConnection.run", "run($self, /, *, streams=None, merged=None, mix_before=None, result=None, second_result=None, mix_weight=None, mix_bias=None, mix_scale=None, norm_weight=None, mix=None, out=None, workspace=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  streams: tensor\n"
+    "  merged: tensor, written\n"
+    "  mix_before: float32 tensor\n"
+    "  result: tensor\n"
+    "  second_result: tensor\n"
+    "  mix_weight: float32 tensor\n"
+    "  mix_bias: float32 tensor\n"
+    "  mix_scale: float32 tensor\n"
+    "  norm_weight: tensor\n"
+    "  mix: float32 tensor, written\n"
+    "  out: tensor, written\n"
+    "  workspace: tensor, written\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_hyper_connection_arguments, run_tw_hyper_connection}};
+
+static tw_status create_tw_hyper_embedding(const void* given, const void* problem, void** handle) {
+  return tw_hyper_embedding_create(given, problem, (tw_hyper_embedding**)handle);
+}
+static void destroy_tw_hyper_embedding(void* handle) { tw_hyper_embedding_destroy(handle); }
+static tw_status run_tw_hyper_embedding(const void* handle, const void* arguments) {
+  return tw_hyper_embedding_run(handle, arguments);
+}
+static const Call kCalls_tw_hyper_embedding[] = {
+  {"run", "HyperEmbedding.run", "run($self, /, *, table=None, ids=None, streams=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  table: tensor; bf16 [vocab, hidden]\n"
+    "  ids: int32 tensor; [tokens]\n"
+    "  streams: tensor, written; [tokens, 4, hidden]\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_hyper_embedding_arguments, run_tw_hyper_embedding}};
+
+static tw_status create_tw_rms_norm(const void* given, const void* problem, void** handle) {
+  return tw_rms_norm_create(given, problem, (tw_rms_norm**)handle);
+}
+static void destroy_tw_rms_norm(void* handle) { tw_rms_norm_destroy(handle); }
+static tw_status run_tw_rms_norm(const void* handle, const void* arguments) {
+  return tw_rms_norm_run(handle, arguments);
+}
+static const Call kCalls_tw_rms_norm[] = {
+  {"run", "RmsNorm.run", "run($self, /, *, x=None, weight=None, out=None, stream=None)\n"
+    "--\n"
+    "\n"
+    "  x: tensor; [rows, cols]\n"
+    "  weight: tensor; bf16 [cols]\n"
+    "  out: tensor, written; bf16 [rows, cols]\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_rms_norm_arguments, run_tw_rms_norm}};
+
+const Class kClasses[] = {
+  {"LinearWeight",
+    "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False)\n"
+    "--\n"
+    "\n"
+    "Checks and reorders the weight and copies it to the device.\n"
+    "\n"
+    "  format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'\n"
+    "  activations: 'bf16', 'fp8'\n"
+    "  n: out and in features\n"
+    "  k: out and in features\n"
+    "  values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte\n"
+    "  scales: tensor; NULL for bf16\n"
+    "  scale_dtype: 'f32', 'e8m0'; of fp8\n"
+    "  scale_order: 'plain', '128x4'; of the 4-bit formats\n"
+    "  global_scale: of nvfp4; 0: missing\n"
+    "  is_global_scale_reciprocal\n"
+    "  accepts_any_global_scale",
+    "Device", &kStruct_tw_linear_weight_source, create_tw_linear_weight, destroy_tw_linear_weight,
+    kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight),
+    NULL, 0},
+  {"MoeWeights",
+    "MoeWeights(device, /, *, experts=0, gate=None, up=None, down=None, shared_gate=None, shared_up=None, shared_down=None)\n"
+    "--\n"
+    "\n"
+    "Checks and reorders all experts and copies them to the device.\n"
+    "\n"
+    "  experts\n"
+    "  gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
+    "      hidden], w2 [hidden, inter]\n"
+    "  up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
+    "      hidden], w2 [hidden, inter]\n"
+    "  down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
+    "      hidden], w2 [hidden, inter]\n"
+    "  shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}\n"
+    "  shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}\n"
+    "  shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}",
+    "Device", &kStruct_tw_moe_weights_source, create_tw_moe_weights, destroy_tw_moe_weights,
+    kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights),
+    NULL, 0},
+  {"Attention",
+    "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None)\n"
+    "--\n"
+    "\n"
+    "Attention over whole sequences.\n"
+    "\n"
+    "  dtype: 'bf16', 'f16', 'e4m3'; of q, k and v\n"
+    "  batch\n"
+    "  heads\n"
+    "  kv_heads\n"
+    "  q_len: of every sequence; of the longest if packed\n"
+    "  kv_len: of every sequence; of the longest if packed\n"
+    "  head_dim\n"
+    "  scale: 0: head_dim^-0.5\n"
+    "  causal\n"
+    "  window_left: visible keys before and after; -1: all\n"
+    "  window_right: visible keys before and after; -1: all\n"
+    "  softcap: 0: none; at most 4096\n"
+    "  has_sink\n"
+    "  has_lse\n"
+    "  is_packed: lengths come as cu_q and cu_kv\n"
+    "  total_q: rows of packed tensors\n"
+    "  total_kv: rows of packed tensors\n"
+    "  q_strides: {batch, row, head}\n"
+    "  k_strides: {batch, row, head}\n"
+    "  v_strides: {batch, row, head}\n"
+    "  out_strides: {batch, row, head}\n"
+    "  kernel: NULL or \"auto\", or a name such as \"k6\"\n"
+    "  out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; TW_ABSENT: bf16, or dtype\n"
+    "  fp8: {scales, v_layout, accumulation}",
+    "Device", &kStruct_tw_attention_problem, create_tw_attention, destroy_tw_attention,
+    kQueries_tw_attention, COUNT(kQueries_tw_attention),
+    kCalls_tw_attention, COUNT(kCalls_tw_attention)},
+  {"AttentionPrepare",
+    "AttentionPrepare(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, q8_strides=None, k8_strides=None, v8_strides=None, scales='block', v_layout='columns', is_rotated=True, sign_seed=0, rope='none', rotary_dim=0, rope_positions=0, has_positions=False)\n"
+    "--\n"
+    "\n"
+    "  dtype: 'bf16', 'f16'; of what is read\n"
+    "  batch\n"
+    "  heads\n"
+    "  kv_heads\n"
+    "  q_len: of every sequence; of the longest if packed\n"
+    "  kv_len: of every sequence; of the longest if packed\n"
+    "  head_dim: 64, 128 or 256\n"
+    "  is_packed: lengths come as cu_q and cu_kv\n"
+    "  total_q: rows of packed tensors\n"
+    "  total_kv: rows of packed tensors\n"
+    "  q_strides: {batch, row, head}\n"
+    "  k_strides: {batch, row, head}\n"
+    "  v_strides: {batch, row, head}\n"
+    "  q8_strides: {batch, row, head}; of the quantised values\n"
+    "  k8_strides: {batch, row, head}; of the quantised values\n"
+    "  v8_strides: {batch, row, head}; of the quantised values\n"
+    "  scales: 'tensor', 'head', 'block'\n"
+    "  v_layout: 'rows', 'columns'\n"
+    "  is_rotated\n"
+    "  sign_seed\n"
+    "  rope: 'none', 'interleaved', 'halves'\n"
+    "  rotary_dim: 0: head_dim\n"
+    "  rope_positions: rows of the table of angles\n"
+    "  has_positions: positions come as lists",
+    "Device", &kStruct_tw_attention_prepare_problem, create_tw_attention_prepare, destroy_tw_attention_prepare,
+    kQueries_tw_attention_prepare, COUNT(kQueries_tw_attention_prepare),
+    kCalls_tw_attention_prepare, COUNT(kCalls_tw_attention_prepare)},
+  {"AttentionDecode",
+    "AttentionDecode(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, head_dim=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, window_left=-1, softcap=0.0, descale='none', has_sink=False, has_lse=False, append=None, q_strides=None, out_strides=None, new_k_strides=None, new_v_strides=None, cache_strides=None, splits=0, kernel=None)\n"
+    "--\n"
+    "\n"
+    "Attention of a few new tokens over long caches.\n"
+    "\n"
+    "  dtype: 'bf16', 'f16'; of q, out, new_k and new_v\n"
+    "  kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or TW_E4M3\n"
+    "  batch\n"
+    "  q_len\n"
+    "  heads\n"
+    "  kv_heads\n"
+    "  head_dim\n"
+    "  max_len: without pages\n"
+    "  page_size: 0: no pages\n"
+    "  num_pages\n"
+    "  max_pages\n"
+    "  table_stride: 0: max_pages\n"
+    "  scale: 0: head_dim^-0.5\n"
+    "  causal\n"
+    "  window_left: -1: all\n"
+    "  softcap: 0: none\n"
+    "  descale: 'none', 'tensor', 'head'; of an e4m3 cache\n"
+    "  has_sink\n"
+    "  has_lse\n"
+    "  append: {is_wanted, rotary, rotary_dim, max_position}\n"
+    "  q_strides: {batch, row, head}\n"
+    "  out_strides: {batch, row, head}\n"
+    "  new_k_strides: {batch, row, head}\n"
+    "  new_v_strides: {batch, row, head}\n"
+    "  cache_strides: {batch, row, head}; batch: from page to page\n"
+    "  splits: 0: by the lengths\n"
+    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "Device", &kStruct_tw_attention_decode_problem, create_tw_attention_decode, destroy_tw_attention_decode,
+    kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode),
+    kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
+  {"Linear",
+    "Linear(weight, /, *, m=0, x_dtype='bf16', activation_scales='auto', out_dtype='bf16', has_bias=False, x_stride=0, out_stride=0, kernel=None)\n"
+    "--\n"
+    "\n"
+    "Linear layers with weights of 4, 8 or 16 bits.\n"
+    "\n"
+    "  m\n"
+    "  x_dtype: 'bf16', 'e4m3'; TW_E4M3: with x_scales, for FP8 activations\n"
+    "  activation_scales: 'auto', 'row', 'block'; of FP8 activations; blocks of 128\n"
+    "  out_dtype: 'bf16', 'f32'\n"
+    "  has_bias\n"
+    "  x_stride: elements from row to row; 0: contiguous\n"
+    "  out_stride: elements from row to row; 0: contiguous\n"
+    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "LinearWeight", &kStruct_tw_linear_problem, create_tw_linear, destroy_tw_linear,
+    kQueries_tw_linear, COUNT(kQueries_tw_linear),
+    kCalls_tw_linear, COUNT(kCalls_tw_linear)},
+  {"Quantize",
+    "Quantize(device, /, *, format=None, scales=None, dtype='bf16', rows=0, cols=0, row_stride=0, has_row_index=False, out_rows=0, out_cols=0, has_operand_order=False, has_128x4_scales=False, has_block_major_scales=False, encode_scale=0.0, has_encode_scale_address=False)\n"
+    "--\n"
+    "\n"
+    "  format: NULL: \"nvfp4\"; \"mxfp4\", \"fp8_1x128\", \"fp8_token\", \"fp8_128x128\", ...\n"
+    "  scales: nvfp4: NULL or \"nearest\", \"four_over_six\", \"exact_nearest\", \"exact_best\"\n"
+    "  dtype: 'bf16', 'f16', 'f32'; of the numbers\n"
+    "  rows\n"
+    "  cols\n"
+    "  row_stride: elements; 0: cols\n"
+    "  has_row_index\n"
+    "  out_rows: 0: rounded up to whole blocks\n"
+    "  out_cols: 0: rounded up to whole blocks\n"
+    "  has_operand_order\n"
+    "  has_128x4_scales\n"
+    "  has_block_major_scales\n"
+    "  encode_scale: nvfp4: G; 0: found from the largest magnitude\n"
+    "  has_encode_scale_address",
+    "Device", &kStruct_tw_quantize_problem, create_tw_quantize, destroy_tw_quantize,
+    kQueries_tw_quantize, COUNT(kQueries_tw_quantize),
+    kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
+  {"Moe",
+    "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  topk\n"
+    "  routing: 'given', 'logits', 'hash'\n"
+    "  score: 'softmax', 'sqrt_softplus'\n"
+    "  normalize\n"
+    "  has_bias\n"
+    "  route_scale\n"
+    "  vocab: rows of the table of TW_MOE_ROUTING_HASH\n"
+    "  logits_stride: elements from token to token of the logits; 0: experts\n"
+    "  swiglu_limit: 0: none\n"
+    "  weight_after_down\n"
+    "  out_dtype: 'bf16', 'f32'\n"
+    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "MoeWeights", &kStruct_tw_moe_problem, create_tw_moe, destroy_tw_moe,
+    kQueries_tw_moe, COUNT(kQueries_tw_moe),
+    kCalls_tw_moe, COUNT(kCalls_tw_moe)},
+  {"SparseAttention",
+    "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None)\n"
+    "--\n"
+    "\n"
+    "  batch\n"
+    "  q_len\n"
+    "  heads\n"
+    "  scale: 0: 512^-0.5\n"
+    "  window: {cache, topk, index_stride, lengths}\n"
+    "  compressed: {cache, topk, index_stride, lengths}\n"
+    "  has_sink\n"
+    "  has_lse\n"
+    "  has_max_logits\n"
+    "  q_strides: {batch, row, head}\n"
+    "  out_strides: {batch, row, head}\n"
+    "  lse_strides: {batch, row, head}; of lse and max_logits\n"
+    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "Device", &kStruct_tw_sparse_attention_problem, create_tw_sparse_attention, destroy_tw_sparse_attention,
+    kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention),
+    kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
+  {"KvCache",
+    "KvCache(device, /, *, format='fp8', page_size=64, num_pages=0, page_stride_bytes=0)\n"
+    "--\n"
+    "\n"
+    "  format: 'bf16', 'fp8', 'nvfp4'\n"
+    "  page_size\n"
+    "  num_pages\n"
+    "  page_stride_bytes: 0: that of the format",
+    "Device", &kStruct_tw_kv_layout, create_tw_kv_cache, destroy_tw_kv_cache,
+    NULL, 0,
+    kCalls_tw_kv_cache, COUNT(kCalls_tw_kv_cache)},
+  {"InverseRope",
+    "InverseRope(device, /)\n"
+    "--\n"
+    "",
+    "Device", NULL, create_tw_inverse_rope, destroy_tw_inverse_rope,
+    NULL, 0,
+    kCalls_tw_inverse_rope, COUNT(kCalls_tw_inverse_rope)},
+  {"Compressor",
+    "Compressor(device, /, *, kind='csa', cache=None, state_slots=0, ring=0, eps=1e-06)\n"
+    "--\n"
+    "\n"
+    "  kind: 'csa', 'hca', 'index_fp8', 'index_mxfp4'\n"
+    "  cache: {format, page_size, num_pages, page_stride_bytes}\n"
+    "  state_slots\n"
+    "  ring\n"
+    "  eps",
+    "Device", &kStruct_tw_compressor_problem, create_tw_compressor, destroy_tw_compressor,
+    kQueries_tw_compressor, COUNT(kQueries_tw_compressor),
+    kCalls_tw_compressor, COUNT(kCalls_tw_compressor)},
+  {"Indexer",
+    "Indexer(device, /, *, format='mxfp4', heads=64, topk=512, ratio=4, max_len=0, keys=None, rows=None, fill_logits=False)\n"
+    "--\n"
+    "\n"
+    "  format: 'mxfp4', 'fp8'\n"
+    "  heads\n"
+    "  topk\n"
+    "  ratio\n"
+    "  max_len\n"
+    "  keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count\n"
+    "  rows: {format, page_size, num_pages, page_stride_bytes}; only sizes count; num_pages 0:\n"
+    "      rows are entries\n"
+    "  fill_logits",
+    "Device", &kStruct_tw_indexer_problem, create_tw_indexer, destroy_tw_indexer,
+    kQueries_tw_indexer, COUNT(kQueries_tw_indexer),
+    kCalls_tw_indexer, COUNT(kCalls_tw_indexer)},
+  {"HyperConnection",
+    "HyperConnection(device, /, *, tokens=0, hidden=0, stream_dtype='bf16', has_merge=False, has_second=False, has_mix=True, is_head=False, result_dtype='bf16', second_dtype='bf16', iterations=20, eps=1e-06, norm_eps=1e-06)\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  hidden\n"
+    "  stream_dtype: 'bf16', 'f32'\n"
+    "  has_merge\n"
+    "  has_second\n"
+    "  has_mix\n"
+    "  is_head\n"
+    "  result_dtype: 'bf16', 'f32'\n"
+    "  second_dtype: 'bf16', 'f32'\n"
+    "  iterations\n"
+    "  eps\n"
+    "  norm_eps",
+    "Device", &kStruct_tw_hyper_connection_problem, create_tw_hyper_connection, destroy_tw_hyper_connection,
+    kQueries_tw_hyper_connection, COUNT(kQueries_tw_hyper_connection),
+    kCalls_tw_hyper_connection, COUNT(kCalls_tw_hyper_connection)},
+  {"HyperEmbedding",
+    "HyperEmbedding(device, /, *, tokens=0, hidden=0, vocab=0, stream_dtype='bf16')\n"
+    "--\n"
+    "\n"
+    "  tokens\n"
+    "  hidden\n"
+    "  vocab\n"
+    "  stream_dtype: 'bf16', 'f32'",
+    "Device", &kStruct_tw_hyper_embedding_problem, create_tw_hyper_embedding, destroy_tw_hyper_embedding,
+    NULL, 0,
+    kCalls_tw_hyper_embedding, COUNT(kCalls_tw_hyper_embedding)},
+  {"RmsNorm",
+    "RmsNorm(device, /, *, rows=0, cols=0, x_dtype='bf16', x_stride=0, out_stride=0, has_weight=True, eps=1e-06)\n"
+    "--\n"
+    "\n"
+    "  rows\n"
+    "  cols\n"
+    "  x_dtype: 'bf16', 'f32'\n"
+    "  x_stride\n"
+    "  out_stride\n"
+    "  has_weight\n"
+    "  eps",
+    "Device", &kStruct_tw_rms_norm_problem, create_tw_rms_norm, destroy_tw_rms_norm,
+    NULL, 0,
+    kCalls_tw_rms_norm, COUNT(kCalls_tw_rms_norm)},
+};
+const int kNumClasses = COUNT(kClasses);
+
+const Struct* const kStructs[] = {
+  &kStruct_tw_strides,
+  &kStruct_tw_fp8_options,
+  &kStruct_tw_attention_problem,
+  &kStruct_tw_attention_arguments,
+  &kStruct_tw_attention_prepare_problem,
+  &kStruct_tw_attention_prepare_arguments,
+  &kStruct_tw_attention_operand_sizes,
+  &kStruct_tw_decode_append,
+  &kStruct_tw_attention_decode_problem,
+  &kStruct_tw_attention_decode_arguments,
+  &kStruct_tw_linear_weight_source,
+  &kStruct_tw_linear_problem,
+  &kStruct_tw_linear_arguments,
+  &kStruct_tw_quantize_problem,
+  &kStruct_tw_quantize_arguments,
+  &kStruct_tw_moe_weights_source,
+  &kStruct_tw_moe_problem,
+  &kStruct_tw_moe_arguments,
+  &kStruct_tw_kv_layout,
+  &kStruct_tw_sparse_list,
+  &kStruct_tw_sparse_attention_problem,
+  &kStruct_tw_sparse_list_arguments,
+  &kStruct_tw_sparse_attention_arguments,
+  &kStruct_tw_rope_options,
+  &kStruct_tw_sequence_batch,
+  &kStruct_tw_sequence_pages,
+  &kStruct_tw_kv_write_arguments,
+  &kStruct_tw_kv_read_arguments,
+  &kStruct_tw_kv_list_arguments,
+  &kStruct_tw_inverse_rope_arguments,
+  &kStruct_tw_compressor_problem,
+  &kStruct_tw_compressor_arguments,
+  &kStruct_tw_indexer_problem,
+  &kStruct_tw_indexer_arguments,
+  &kStruct_tw_hyper_connection_problem,
+  &kStruct_tw_hyper_connection_arguments,
+  &kStruct_tw_hyper_embedding_problem,
+  &kStruct_tw_hyper_embedding_arguments,
+  &kStruct_tw_rms_norm_problem,
+  &kStruct_tw_rms_norm_arguments,
+};
+const int kNumStructs = COUNT(kStructs);
+
+_Static_assert(sizeof(tw_attention_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_attention_decode_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_attention_prepare_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_hyper_connection_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_hyper_embedding_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_indexer_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_inverse_rope_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_kv_list_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_kv_read_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_kv_write_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_linear_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_moe_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_quantize_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_rms_norm_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_sparse_attention_arguments) <= sizeof(AnyArguments), "make it larger");

@@ -1,0 +1,124 @@
+"""Writes python/core/table.c: the C interface as the Python extension reads it (python/core/table.h)."""
+
+from . import python_names as names
+
+BEGIN = """/* clang-format off */
+/* Made by tools/make_c_api.py from tools/c_api; edit that. */
+#include "table.h"
+
+#define COUNT(array) ((int)(sizeof array / sizeof array[0]))
+"""
+KINDS = {"i32": "I32", "i64": "I64", "u64": "U64", "f32": "F32", "f64": "F64", "size": "SIZE", "flag": "FLAG",
+         "text": "TEXT"}
+ELEMENTS = {"float": "F32", "int32_t": "I32"}
+
+
+def text(value):
+    """A C string, a line of the source for each of its lines."""
+    lines = value.replace("\\", "\\\\").replace('"', '\\"').split("\n")
+    return "\n    ".join(f'"{line}\\n"' for line in lines[:-1]) + ("\n    " if lines[1:] else "") + f'"{lines[-1]}"'
+
+
+class Words:
+    """Arrays of words, each set of choices once."""
+
+    def __init__(self, description):
+        self.description, self.arrays = description, {}
+
+    def of(self, member):
+        key = tuple(names.choices(self.description, member))
+        return self.arrays.setdefault(key, f"kWords{len(self.arrays)}")
+
+    def write(self):
+        made = ""
+        for rows, name in self.arrays.items():
+            made += f"static const Word {name}[] = {{" + ", ".join(f'{{"{w}", {v}}}' for w, v in rows)
+            made += ", {NULL, 0}};\n"
+        return made
+
+
+def row(description, words, item, member):
+    """A Member of the table."""
+    place = f'"{member.name}", KIND_%s, offsetof({item.name}, {member.name})'
+    if member.enum:
+        return "{" + place % "WORD" + f", .words = {words.of(member)}}}"
+    if member.struct:
+        return "{" + place % "STRUCT" + f", .inner = &kStruct_{member.struct}}}"
+    if member.count:
+        count = "" if member.count == "1" else f', .count = "{member.count}"'
+        return "{" + place % "ARRAY" + f", .inner = &kStruct_{names.pointed(member)}{count}}}"
+    if not member.kind.endswith("*"):
+        return "{" + place % KINDS[member.kind.rstrip("?")] + "}"
+    if member.name == "stream":
+        return "{" + place % "STREAM" + "}"
+    element = ELEMENTS.get(names.pointed(member))
+    kind = "INPUT" if member.kind.startswith("const ") else "OUTPUT"
+    return "{" + place % kind + (f", .element = ELEMENT_{element}" if element else "") + "}"
+
+
+def struct(description, words, item):
+    rows = [row(description, words, item, m) for m in item.members if m.kind != "reserved"]
+    made = f"\nstatic void init_{item.name}(void* given) {{ {item.name}_init(given); }}\n"
+    made += f"static const Member kMembers_{item.name}[] = {{\n  " + ",\n  ".join(rows) + "};\n"
+    made += f"static PyObject* names_{item.name}[COUNT(kMembers_{item.name})];\n"
+    made += f"static {item.name} defaults_{item.name};\n"
+    return made + (f"static const Struct kStruct_{item.name} = {{\n"
+                   f'  "{names.of(item.name)}", sizeof({item.name}), init_{item.name}, kMembers_{item.name},\n'
+                   f"  COUNT(kMembers_{item.name}), names_{item.name}, &defaults_{item.name}}};\n")
+
+
+def create(item):
+    given = f"given, problem, ({item.name}**)handle" if item.problem else f"given, ({item.name}**)handle"
+    unused = "" if item.problem else "  (void)problem;\n"
+    return (f"static tw_status create_{item.name}(const void* given, const void* problem, void** handle) {{\n"
+            f"{unused}  return {item.name}_{item.verb}({given});\n}}\n")
+
+
+def queries(item):
+    made, rows = "", []
+    kinds = {"const char*": "text", "size_t": "size", "double": "number"}
+    for result, name, _, comment in item.queries:
+        made += f"static {result} {name}_{item.name}(const void* handle) {{ return {item.name}_{name}(handle); }}\n"
+        doc = names.query_doc(name, comment)
+        rows.append(f'{{"{name}", {text(doc)}, .{kinds[result]} = {name}_{item.name}}}')
+    if rows:
+        made += f"static const Query kQueries_{item.name}[] = {{\n  " + ",\n  ".join(rows) + "};\n"
+    return made
+
+
+def calls(description, item):
+    made, rows = "", []
+    for method, kind, comment in item.calls:
+        made += (f"static tw_status {method}_{item.name}(const void* handle, const void* arguments) {{\n"
+                 f"  return {item.name}_{method}(handle, arguments);\n}}\n")
+        doc = names.call_doc(description, item, method, description.structs[kind], comment)
+        rows.append(f'{{"{method}", "{names.of(item.name)}.{method}", {text(doc)},\n   &kStruct_{kind}, {method}_{item.name}}}')
+    if rows:
+        made += f"static const Call kCalls_{item.name}[] = {{\n  " + ",\n  ".join(rows) + "};\n"
+    return made
+
+
+def class_row(description, item):
+    problem = f"&kStruct_{item.problem}" if item.problem else "NULL"
+    made = f'  {{"{names.of(item.name)}",\n    {text(names.class_doc(description, item))},\n'
+    made += f'    "{names.of(item.on)}", {problem}, create_{item.name}, destroy_{item.name},\n'
+    for rows in ("queries", "calls"):
+        array = f"k{rows.capitalize()}_{item.name}"
+        made += f"    {array}, COUNT({array})" if getattr(item, rows) else "    NULL, 0"
+        made += ",\n" if rows == "queries" else "},\n"
+    return made
+
+
+def write(description):
+    words, classes = Words(description), names.classes(description)
+    body = "".join(struct(description, words, item) for item in description.structs.values())
+    for item in classes:
+        body += f"\n{create(item)}static void destroy_{item.name}(void* handle) {{ {item.name}_destroy(handle); }}\n"
+        body += queries(item) + calls(description, item)
+    body += "\nconst Class kClasses[] = {\n" + "".join(class_row(description, item) for item in classes) + "};\n"
+    body += "const int kNumClasses = COUNT(kClasses);\n\nconst Struct* const kStructs[] = {\n"
+    body += "".join(f"  &kStruct_{name},\n" for name in description.structs) + "};\n"
+    body += "const int kNumStructs = COUNT(kStructs);\n\n"
+    arguments = sorted({kind for item in classes for _, kind, _ in item.calls})
+    body += "".join(f"_Static_assert(sizeof({kind}) <= sizeof(AnyArguments), \"make it larger\");\n" for kind in arguments)
+    return BEGIN + "\n" + words.write() + body
