@@ -28,7 +28,8 @@ def paint(code, text):
 PARTS = {("asan", "ops_tests"): (6, 40), ("asan", "model_tests"): (3, 20), ("asan", "sim_tests"): (2, 25),
          ("release", "kernels_tests"): (3, 33), ("release", "ops_tests"): (2, 40),
          ("release", "cli_tests"): (1, 15), ("asan", "formats_tests"): (1, 20)}
-MUTANT_SECONDS, SAMPLE_SECONDS, COMMAND_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS = 62, 60, 10, 31, 20
+MUTANT_SECONDS, SAMPLE_SECONDS, COMMAND_SECONDS, PTX_FUZZ_SECONDS, INSTALL_SECONDS, PYTHON_SECONDS = \
+    62, 60, 10, 31, 20, 25
 
 # Programs of ./test --quick: host code whole, and of what launches kernels the sample. The tool's tests leave out
 # the ladder, which launches every kernel; kernels_tests and hardware_tests are left out.
@@ -88,6 +89,11 @@ def device_on_simulator(build, seed):
                                  environment={"TILEWRIGHT_DEVICE": "sim:h200"}))
 
 
+def python_jobs(text=""):
+    for path in test_jobs.python_tests():
+        yield PYTHON_SECONDS, (test_jobs.run_pytest, path, text)
+
+
 def command_jobs():
     for name, command in test_jobs.tree_checks().items():
         yield COMMAND_SECONDS, (test_jobs.run_command, name, command)
@@ -113,6 +119,7 @@ def all_jobs(seed, is_thorough):
     yield from command_jobs()
     yield MUTANT_SECONDS, (test_jobs.run_mutants,)
     yield INSTALL_SECONDS, (test_jobs.run_install,)
+    yield from python_jobs()
     for job in test_jobs.fuzz_jobs():
         yield PTX_FUZZ_SECONDS if job[1] == "ptx" else 7, job
 
@@ -122,7 +129,8 @@ def collect(args):
     if not programs("release"):
         sys.exit("run_tests: build/release/bin holds no test program; run ./test, which builds first")
     if args.filter:
-        jobs = [*release_jobs(args.seed, args.filter), *sanitized_jobs(args.seed, args.filter, True)]
+        jobs = [*release_jobs(args.seed, args.filter), *sanitized_jobs(args.seed, args.filter, True),
+                *python_jobs(args.filter)]
     elif args.quick:
         jobs = list(quick_jobs(args.seed))
     else:

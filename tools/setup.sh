@@ -10,6 +10,8 @@ TW_NEEDS="
 /usr/bin/cmake:cmake
 /usr/bin/ninja:ninja-build
 /usr/bin/python3:python3
+/usr/bin/python3-config:python3-dev
+/usr/share/doc/python3-venv:python3-venv
 /usr/include/fmt/format.h:libfmt-dev
 /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
 /usr/include/CLI/CLI.hpp:libcli11-dev
@@ -85,6 +87,11 @@ tw_fetch_nvcc() {
   }
   rm -rf "$TW_ROOT/build/cuda"
   mv "$TW_ROOT/build/cuda.partial" "$TW_ROOT/build/cuda"
+}
+
+# tw_python_environment [--tests]: build/python, where the package of build/release can be imported.
+tw_python_environment() {
+  python3 "$TW_ROOT/tools/python_environment.py" "$@" || true
 }
 
 # A checkout that cannot be written to is used as it was built. Leaves by exec or with a message.

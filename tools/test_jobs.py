@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 
+import python_environment
 import run_fuzzers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -174,6 +176,52 @@ def run_mutants():
 def run_install():
     """The library installed in an empty folder, and programs outside the tree built with it."""
     return run_command("install", [sys.executable, ROOT / "tests/install/install_test.py"])
+
+
+def python_tests():
+    """Files of tests/python, one job each."""
+    folder = ROOT / "tests/python"
+    return sorted({*folder.rglob("*_test.py"), *folder.rglob("test_*.py")})
+
+
+def run_pytest(path, text=""):
+    """A file of tests/python with the interpreter of the build folder."""
+    result = Result(f"python {path.stem.removesuffix('_test').removeprefix('test_')}", "release")
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.xml"
+        command = [str(python_environment.interpreter()), "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                   f"--junitxml={report}", "-c", str(ROOT / "pyproject.toml"), str(path)]
+        command += ["-k", text] if text else []
+        environment = os.environ | {"PYTHONPATH": str(python_environment.PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT,
+                                  env=environment, check=False)
+        except FileNotFoundError:
+            result.skipped = [f"{path.name} (no {command[0]})"]
+            return result
+        result.seconds = time.monotonic() - begin
+        result.output = done.stdout.decode(errors="replace")
+        read_junit(report, result)
+    if "No module named pytest" in result.output:
+        result.skipped = [f"{path.name} (needs pytest)"]
+    elif done.returncode not in (0, 5) and result.failed == 0:  # 5: no test, as where all of a file is skipped
+        result.fail(f"pytest {path.name} ended with status {done.returncode}")
+    return result
+
+
+def read_junit(report, result):
+    if not report.exists():
+        return
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed += 1
+            result.failures.append(name)
+        elif (skipped := case.find("skipped")) is not None:
+            result.skipped.append(f"{name} ({skipped.get('message', '')})")
+        else:
+            result.passed += 1
 
 
 def run_fuzzer(name, seconds):

@@ -132,8 +132,8 @@ typedef struct Operator {
   void* handle;
   PyObject* on;   /* a Device, or weights */
   Device* device; /* that of the weights */
-  void* problem;  /* NULL: it has none, or its tensors may be gone */
-  PyObject* held; /* texts of the problem */
+  void* problem;  /* NULL: it has none; tensors of weights may be gone */
+  PyObject* held; /* texts of the problem, and what lay in arrays of structs */
 } Operator;
 
 extern PyTypeObject* operator_type;

@@ -200,7 +200,7 @@ static bool set_address(Fill* fill, const Member* member, void* to, PyObject* va
     *(void**)to = NULL;
     return true;
   }
-  if (PyLong_Check(value)) {
+  if (Py_TYPE(value) == &PyLong_Type) {
     *(void**)to = PyLong_AsVoidPtr(value);
     if (!PyErr_Occurred()) return true;
     return PyErr_Clear(), refuse_type(fill, member->name, value, "an address");
@@ -472,8 +472,8 @@ static PyObject* member_value(const Member* member, const void* at, bool only_ch
       return PyLong_FromLong(*(const int32_t*)at);
     case KIND_STRUCT:
       return struct_to_dict(member->inner, at, only_changed);
-    default:
-      return PyLong_FromVoidPtr(*(void* const*)at);
+    default: /* tensors and arrays are not kept */
+      return Py_NewRef(*(void* const*)at == NULL ? Py_None : Py_Ellipsis);
   }
 }
 

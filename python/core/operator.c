@@ -63,11 +63,6 @@ static bool create(Operator* self, PyObject* on, PyObject* kwargs) {
     Py_END_ALLOW_THREADS;
     if (status != TW_OK) raise_status(status, NULL);
   }
-  if (fill.takes_host) { /* the weights are read: nothing of them is kept */
-    free(self->problem);
-    self->problem = NULL;
-    fill_end(&fill);
-  }
   self->held = fill.held;
   return is_filled && status == TW_OK;
 }
@@ -173,6 +168,17 @@ static tw_status launch(Operator* self, const Call* call, const void* arguments)
   return status;
 }
 
+static bool read_arguments(Fill* fill, const Struct* type, void* arguments, PyObject* const* args,
+                           PyObject* names) {
+  const Py_ssize_t count = names == NULL ? 0 : PyTuple_Size(names);
+  int hint = 0;
+  fill_begin(type, arguments);
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (!fill_member(fill, type, arguments, PyTuple_GetItem(names, i), args[i], &hint))
+      return false;
+  return true;
+}
+
 static PyObject* call_number(int number, PyObject* object, PyObject* const* args, Py_ssize_t nargs,
                              PyObject* names) {
   Operator* const self = (Operator*)object;
@@ -183,12 +189,7 @@ static PyObject* call_number(int number, PyObject* object, PyObject* const* args
   if (!is_usable()) return NULL;
   if (nargs != 0)
     return PyErr_Format(PyExc_TypeError, "%s() takes its arguments by name", call->what);
-  fill_begin(type, &arguments);
-  const Py_ssize_t count = names == NULL ? 0 : PyTuple_Size(names);
-  bool is_good = true;
-  int hint = 0;
-  for (Py_ssize_t i = 0; is_good && i < count; ++i)
-    is_good = fill_member(&fill, type, &arguments, PyTuple_GetItem(names, i), args[i], &hint);
+  const bool is_good = read_arguments(&fill, type, &arguments, args, names);
   PyObject* done = NULL;
   if (is_good && self->device->ordinal < 0 &&
       (fill.met_host || lacks_workspace(type, &arguments))) {
@@ -271,7 +272,9 @@ static PyObject* operator_repr(PyObject* object) {
   PyObject *name, *value;
   Py_ssize_t at = 0;
   while (text != NULL && PyDict_Next(members, &at, &name, &value)) {
-    PyObject* const longer = PyUnicode_FromFormat("%U, %U=%R", text, name, value);
+    PyObject* const longer = value == Py_Ellipsis
+                                 ? PyUnicode_FromFormat("%U, %U=...", text, name)
+                                 : PyUnicode_FromFormat("%U, %U=%R", text, name, value);
     Py_DECREF(text);
     text = longer;
   }
@@ -354,7 +357,28 @@ static PyObject* members(PyObject* module, PyObject* args) {
   return PyErr_Format(PyExc_AttributeError, "%s has no %s()", kind->name, method);
 }
 
+/* The host's part of op.run(...): everything but the call of the library. */
+static PyObject* read_call(PyObject* module, PyObject* const* args, Py_ssize_t nargs,
+                           PyObject* names) {
+  (void)module;
+  if (nargs != 1 || !PyObject_TypeCheck(args[0], operator_type) ||
+      ((Operator*)args[0])->kind->num_calls == 0)
+    return PyErr_Format(PyExc_TypeError, "read_call() takes an operator, and arguments by name");
+  const Operator* const self = (Operator*)args[0];
+  const Call* const call = &self->kind->calls[0];
+  AnyArguments arguments;
+  Fill fill = {.what = call->what, .device = self->device};
+  const bool is_good = read_arguments(&fill, call->arguments, &arguments, args + nargs, names) &&
+                       choose_stream(&fill, call->arguments, &arguments);
+  fill_end(&fill);
+  return is_good ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef functions[] = {
+    {"read_call", (PyCFunction)(void*)read_call, METH_FASTCALL | METH_KEYWORDS,
+     "read_call(operator, /, **arguments)\n--\n\n"
+     "Checks and converts the arguments of its first method, and calls nothing: what a call "
+     "costs."},
     {"members", members, METH_VARARGS,
      "members(operator, method=None, /)\n--\n\n"
      "{name: kind} of the arguments of a method, or of the problem of an operator or its class."},

@@ -321,7 +321,7 @@ static const Struct kStruct_tw_quantize_problem = {
 
 static void init_tw_quantize_arguments(void* given) { tw_quantize_arguments_init(given); }
 static const Member kMembers_tw_quantize_arguments[] = {
-  {"in", KIND_INPUT, offsetof(tw_quantize_arguments, in)},
+  {"in_", KIND_INPUT, offsetof(tw_quantize_arguments, in)},
   {"row_index", KIND_INPUT, offsetof(tw_quantize_arguments, row_index), .element = ELEMENT_I32},
   {"codes", KIND_OUTPUT, offsetof(tw_quantize_arguments, codes)},
   {"scales", KIND_OUTPUT, offsetof(tw_quantize_arguments, scales)},
@@ -920,10 +920,10 @@ static tw_status run_tw_quantize(const void* handle, const void* arguments) {
   return tw_quantize_run(handle, arguments);
 }
 static const Call kCalls_tw_quantize[] = {
-  {"run", "Quantize.run", "run($self, /, *, in=None, row_index=None, codes=None, scales=None, encode_scale=None, tensor_scale=None, workspace=None, stream=None)\n"
+  {"run", "Quantize.run", "run($self, /, *, in_=None, row_index=None, codes=None, scales=None, encode_scale=None, tensor_scale=None, workspace=None, stream=None)\n"
     "--\n"
     "\n"
-    "  in: tensor\n"
+    "  in_: tensor\n"
     "  row_index: int32 tensor; [rows]\n"
     "  codes: tensor, written\n"
     "  scales: tensor, written\n"

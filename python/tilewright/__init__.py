@@ -11,7 +11,6 @@ numpy.
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from . import _core
 from ._errors import (CheckFailed, DeviceError, Error, InternalError, InvalidArgument, OutOfMemory, ParseError,
@@ -28,7 +27,7 @@ _NAMES = {"empty": "_arrays", "Plan": "_plan", "Reason": "_reasons", "attention_
           "quantize_on_host": "_core", "quantize_sizes": "_core", "rope_table": "_core"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _NAMES:

@@ -38,6 +38,7 @@ class Setup(unittest.TestCase):
         (self.tree / "tools").mkdir(parents=True)
         shutil.copy(ROOT / "run", self.tree)
         shutil.copy(ROOT / "tools/setup.sh", self.tree / "tools")
+        (self.tree / "tools/python_environment.py").write_text("")  # makes none
         programs = self.folder / "programs"
         programs.mkdir()
         write_program(programs / "cmake", CMAKE)

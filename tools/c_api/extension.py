@@ -39,7 +39,7 @@ class Words:
 
 def row(description, words, item, member):
     """A Member of the table."""
-    place = f'"{member.name}", KIND_%s, offsetof({item.name}, {member.name})'
+    place = f'"{names.of_member(member)}", KIND_%s, offsetof({item.name}, {member.name})'
     if member.enum:
         return "{" + place % "WORD" + f", .words = {words.of(member)}}}"
     if member.struct:

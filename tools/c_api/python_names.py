@@ -1,5 +1,6 @@
 """How the C interface is called in Python: classes, words of enumerations, signatures, doc strings."""
 
+import keyword
 import re
 import textwrap
 
@@ -8,6 +9,11 @@ from .description import Function, Handle, Operator
 def of(name):
     """tw_attention_prepare -> AttentionPrepare"""
     return "".join(part[:1].upper() + part[1:] for part in name.removeprefix("tw_").split("_"))
+
+
+def of_member(member):
+    """`in` is a word of Python."""
+    return member.name + "_" if keyword.iskeyword(member.name) else member.name
 
 
 def word(enumerator):
@@ -78,7 +84,7 @@ def members(item):
 
 
 def signature(description, item, first):
-    parts = [f"{m.name}={default(description, m)}" for m in members(item)] if item else []
+    parts = [f"{of_member(m)}={default(description, m)}" for m in members(item)] if item else []
     return f"({', '.join([*first, *(['*'] if parts else []), *parts])})"
 
 
@@ -90,7 +96,7 @@ def about(description, member):
     if member.struct or member.count:
         inner = description.structs[member.struct or pointed(member)]
         parts.append(("a list of " if member.count and member.count != "1" else "") + "{" +
-                     ", ".join(m.name for m in members(inner)) + "}")
+                     ", ".join(of_member(m) for m in members(inner)) + "}")
     elif member.kind.endswith("*") and member.name != "stream":
         element = {"float": "float32 ", "int32_t": "int32 "}.get(pointed(member), "")
         parts.append(element + ("tensor, written" if not member.kind.startswith("const") else "tensor"))
@@ -105,8 +111,8 @@ def member_lines(description, item):
     lines = []
     for member in members(item):
         note = about(description, member)
-        lines += textwrap.wrap(f"{member.name}: {note}" if note else member.name, 92, initial_indent="  ",
-                               subsequent_indent="      ")
+        text = f"{of_member(member)}: {note}" if note else of_member(member)
+        lines += textwrap.wrap(text, 92, initial_indent="  ", subsequent_indent="      ")
     return lines
 
 
