@@ -29,21 +29,15 @@ constexpr int accumulator_row(int i) {
 constexpr int accumulator_column(int i) {
   return i / 4 * 8 + i % 2;
 }
+/// Both the other way round: the register of number `column` of a thread's columns, in row `row`.
+constexpr int accumulator_of(int row, int column) {
+  return column / 2 * 4 + 2 * row + column % 2;
+}
 
 /// 16-bit operands: register r of the A fragment of reduction step `step` (of 16) is made of
 /// accumulators i and i + 1 of the product before, i as given. Nothing moves.
 constexpr int operand_source_16bit(int step, int r) {
   return 8 * step + 2 * r;
-}
-/// 8-bit operands: register r of step `step` (of 32) is made of accumulators i, i + 1, i + 4 and
-/// i + 5. The reduction index then is in another order than the columns were:
-/// byte_operand_column(k) is the column that takes part as number k, and the rows of B must be in
-/// that order as well.
-constexpr int operand_source_8bit(int step, int r) {
-  return 16 * step + r / 2 * 8 + r % 2 * 2;
-}
-constexpr int byte_operand_column(int k) {
-  return k / 16 * 16 + k / 2 % 2 * 8 + k / 4 % 4 * 2 + k % 2;
 }
 
 }  // namespace tilewright::arch

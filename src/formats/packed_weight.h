@@ -27,8 +27,7 @@
 //   - FP8 products of 32: thread t owns group t; product i = 0, 1 takes words 2i (slots 4t..4t+3)
 //     and 2i+1 (slots 16+4t..). Tokens are stored in that order: operand_order().
 //
-// packed_matrix.h is for those who pack: the place of every element, and the bits of FP4 codes and
-// scales.
+// packed_matrix.h is for those who pack: the place of every element, the bits of FP4 weights.
 #pragma once
 
 #include <cstdint>

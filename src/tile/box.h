@@ -14,11 +14,18 @@
 namespace tilewright::tile {
 
 inline constexpr int kBoxRowBytes = 128;  ///< of a row in a box: one span of the 128-byte swizzle
+inline constexpr int kBoxColumns = 64;    ///< the same, of 16 bits
 
 /// Offset of 16-byte chunk `chunk` within its line of 128 bytes; line is 0 to 7, the number of the
 /// line modulo 8.
 constexpr std::uint32_t chunk_in_line(std::uint32_t line, std::uint32_t chunk) {
   return (chunk ^ line) << 4;
+}
+
+/// The descriptor of what lies `units` of 16 bytes further. That nothing is carried into its upper
+/// half is said here: a 64-bit addition is four dependent instructions of the uniform unit per MMA.
+__device__ inline std::uint64_t advance_descriptor(std::uint64_t descriptor, std::uint32_t units) {
+  return descriptor >> 32 << 32 | (static_cast<std::uint32_t>(descriptor) + units);
 }
 
 /// `Rows` rows of `RowBytes` bytes, as boxes of one span of the swizzle each (arch::SmemBox).

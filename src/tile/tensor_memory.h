@@ -1,6 +1,7 @@
 // Tensor Memory of a CTA with roles: which warp allocates it, and how a thread reaches its row.
 #pragma once
 
+#include "arch/tensor_memory_index.h"
 #include "ptx/address.h"
 #include "ptx/cluster.h"
 #include "ptx/fence.h"
@@ -53,7 +54,7 @@ __device__ void close_tensor_memory(std::uint32_t address) {
 /// The address of a column for the warps that own the 128 lanes between them: with lane = row,
 /// thread t of warp w has row 32 w + t.
 __device__ inline std::uint32_t own_lanes(std::uint32_t address) {
-  return address + (threadIdx.x / 32 % 4 * 32 << 16);
+  return address + arch::tensor_cell(threadIdx.x / 32 % 4 * 32, 0);
 }
 
 /// Waits for what tensor-core instructions arrive at, or other users of Tensor Memory.

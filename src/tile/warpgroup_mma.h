@@ -16,9 +16,6 @@
 
 namespace tilewright::tile {
 
-inline constexpr int kWarpgroupRows = 64;  ///< of a product
-inline constexpr int kBoxColumns = 64;     ///< of 16 bits: one span of the 128-byte swizzle
-
 /// d += a b of one instruction; a is a K-major descriptor or a fragment in registers, b a
 /// descriptor of major B.
 template <class Element, int N, arch::Major B, class A>
@@ -35,12 +32,6 @@ __device__ void multiply_k16(float (&d)[N / 2], const A& a, std::uint64_t b, boo
   } else {
     Mma::template k16_f32_f16_f16<kTransB>(d, a, b, accumulate);
   }
-}
-
-/// The descriptor of what lies `units` of 16 bytes further. That nothing is carried into its upper
-/// half is said here: a 64-bit addition is four dependent instructions of the uniform unit per MMA.
-__device__ inline std::uint64_t advance_descriptor(std::uint64_t descriptor, std::uint32_t units) {
-  return descriptor >> 32 << 32 | (static_cast<std::uint32_t>(descriptor) + units);
 }
 
 /// d[64, N] = a[64, K] b[N, K]^T, both K-major in shared memory; issued, not waited for.

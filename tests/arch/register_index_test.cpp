@@ -3,10 +3,13 @@
 
 #include "arch/register_index.h"
 
+#include "arch/byte_operand.h"
 #include "arch/fragments/matrix_copy.h"
 #include "arch/fragments/mma_sync.h"
 #include "arch/fragments/smem_tiles.h"
+#include "arch/fragments/tmem.h"
 #include "arch/fragments/wgmma.h"
+#include "arch/tensor_memory_index.h"
 #include "layout/fragment_views.h"
 
 #include <gtest/gtest.h>
@@ -43,6 +46,7 @@ constexpr bool walks_rows_and_columns(int n) {
       const std::int64_t i = mn(row, column);
       if (i != column / 2 * 4 + 2 * row + column % 2) return false;
       if (accumulator_row(static_cast<int>(i)) != row) return false;
+      if (accumulator_of(row, column) != i) return false;
     }
   }
   // A row is shared by four neighbours: two shuffles, by 1 and by 2.
@@ -102,6 +106,39 @@ TEST(RegisterIndex, WeightsOf8BitsArePermutedInTheReductionIndexOnly) {
     EXPECT_FALSE(is_used[byte_operand_column(k)]);
     is_used[byte_operand_column(k)] = true;
   }
+}
+
+// What kernels say of ldmatrix.trans and stmatrix of four matrices: word i of a lane.
+constexpr bool moves_matrices() {
+  const Layout plain = matrix_registers(4, false), transposed = matrix_registers(4, true);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int at = 0; at < 8; ++at) {
+      const int g = lane / 4, q = lane % 4, word = at / 2, half = at % 2;
+      if (transposed(lane, at) != 8 * word + 2 * q + half + 32 * g) return false;
+      if (plain(lane, at) != 8 * word + g + 32 * (2 * q + half)) return false;
+    }
+  }
+  return true;
+}
+static_assert(moves_matrices());
+
+// Tensor Memory: rows of accumulators, of what threads load and store, and of operands are lanes.
+constexpr bool has_rows_in_lanes(int n) {
+  const Layout c = tmem_c(TmemRows::kM128, n), a = tmem_a(TmemRows::kM128, n, 16),
+               a8 = tmem_a(TmemRows::kM128, n, 8), moved = tmem_ld(TmemShape::k32x32b, n);
+  for (int row = 0; row < 128; ++row) {
+    for (int i = 0; i < n; ++i) {
+      const std::int64_t cell = tensor_cell(row, i);
+      if (c(row, i) != cell || (row < 32 && moved(row, i) != cell)) return false;
+      if (a(row, i) / 2 != tensor_cell(row, packed_columns(i))) return false;
+      if (a8(row, i) / 4 != tensor_cell(row, packed_columns(i, 8))) return false;
+    }
+  }
+  return true;
+}
+
+TEST(TensorMemoryIndex, RowsAreLanes) {
+  for (const int n : {16, 64, 128, 256}) EXPECT_TRUE(has_rows_in_lanes(n)) << n;
 }
 
 }  // namespace

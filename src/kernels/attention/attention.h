@@ -55,9 +55,12 @@ struct AttentionTile {
   bool is_persistent;  ///< grid = (multiprocessors); else (tiles, heads, batch)
 };
 
-/// Of a persistent kernel with `consumers` warpgroups of 64 queries, and one that loads.
+inline constexpr int kWarpgroupRows = 64;  ///< queries of a warpgroup's product
+
+/// Of a persistent kernel with `consumers` warpgroups, and one that loads.
 constexpr AttentionTile persistent_tile(int consumers, int keys, int shared_bytes) {
-  return {consumers * 64, keys, 64, (consumers + 1) * 128, shared_bytes, true};
+  return {consumers * kWarpgroupRows, keys,         kWarpgroupRows,
+          (consumers + 1) * 128,      shared_bytes, true};
 }
 
 /// What a rung can do besides bf16 and f16, any lengths, a causal mask, grouped heads and strides.

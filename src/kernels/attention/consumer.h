@@ -42,7 +42,7 @@ struct AttentionConsumer {
 
   /// First row of the warp in the CTA's tile.
   __device__ std::int32_t warp_row() const {
-    return static_cast<std::int32_t>(index * kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
+    return static_cast<std::int32_t>(index * kernels::kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
   }
   /// Of a tile whose first row is `first_query`, row i standing at position i + shift.
   __device__ Rows rows_of(std::int32_t first_query, std::int32_t shift, std::int32_t kv_len) const {
@@ -52,8 +52,9 @@ struct AttentionConsumer {
   /// The key tiles that this warpgroup sees; without plain ones if every score must be adjusted.
   __device__ Tiles own_tiles(std::int32_t first_query, std::int32_t shift,
                              std::int32_t kv_len) const {
-    const std::int32_t first = first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
-    Tiles own(params, kv_len, shift, first, first + kWarpgroupRows - 1);
+    const std::int32_t first =
+        first_query + static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
+    Tiles own(params, kv_len, shift, first, first + kernels::kWarpgroupRows - 1);
     if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;
     return own;
   }
@@ -84,7 +85,7 @@ struct AttentionConsumer {
     multiply_qk<Element, kKeys, kHeadDim>(
         s,
         advance_descriptor(
-            Box<kWarpgroupRows, 2 * kHeadDim>::k_major(ptx::shared_address(shared.q)),
+            Box<kernels::kWarpgroupRows, 2 * kHeadDim>::k_major(ptx::shared_address(shared.q)),
             (q_at.stage * kConsumers + index) * (Shared::kQBytes >> 4)),
         advance_descriptor(Box<kKeys, 2 * kHeadDim>::k_major(ptx::shared_address(shared.k)),
                            k_at.stage * (Shared::kKvBytes >> 4)));

@@ -8,10 +8,10 @@
 #include "ptx/fence.h"
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
+#include "tile/box.h"
 #include "tile/online_softmax.h"
 #include "tile/row_end.h"
 #include "tile/warp.h"
-#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 
@@ -92,7 +92,7 @@ __device__ void store_rows(const kernels::AttentionParams& params,
       std::uint32_t words[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float* pair = &o[(j + i) * 4 + 2 * h];
+        const float* pair = &o[arch::accumulator_of(h, 2 * (j + i))];
         words[i] = Element::pack(pair[0] * rows.factor[h], pair[1] * rows.factor[h]);
       }
       transpose_quad(words);
@@ -111,7 +111,7 @@ __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t
                             const float (&o)[Columns / 2], const RowResult& rows,
                             std::uint32_t barrier, std::int32_t row, std::int32_t head,
                             std::int32_t batch) {
-  constexpr int kBoxBytes = kWarpgroupRows * kBoxRowBytes;
+  constexpr int kBoxBytes = kernels::kWarpgroupRows * kBoxRowBytes;
   const std::uint32_t lane = threadIdx.x % 32, start = ptx::shared_address(staging);
   const std::uint32_t line = (threadIdx.x / 32 % 4 * 16 + lane % 16) * kBoxRowBytes;
 #pragma unroll
@@ -119,7 +119,7 @@ __device__ void store_boxes(const kernels::AttentionParams& params, std::uint8_t
     std::uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const float* pair = &o[j * 8 + i * 2];
+      const float* pair = &o[arch::operand_source_16bit(j, i)];
       words[i] = Element::pack(pair[0] * rows.factor[i % 2], pair[1] * rows.factor[i % 2]);
     }
     ptx::stmatrix<4>(

@@ -7,7 +7,6 @@
 #include "ptx/address.h"
 #include "tile/box.h"
 #include "tile/ring.h"
-#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 
@@ -18,7 +17,7 @@ namespace tilewright::tile {
 /// Config: Element, kHeadDim, kKeys of a step, kConsumers, kQStages, kKvStages.
 template <class C>
 struct AttentionShared {
-  static constexpr int kQBytes = kWarpgroupRows * C::kHeadDim * 2;
+  static constexpr int kQBytes = kernels::kWarpgroupRows * C::kHeadDim * 2;
   static constexpr int kKvBytes = C::kKeys * C::kHeadDim * 2;
 
   std::uint8_t q[C::kQStages][C::kConsumers][kQBytes];
@@ -92,9 +91,9 @@ struct AttentionLoader {
   __device__ void fill_q(const QueryRows& rows, int i) {
     const Ring<kQStages> ring(shared.q_ring[i]);
     ptx::mbarrier_arrive_expect_tx(ring.full(q_at), Shared::kQBytes);
-    Box<kWarpgroupRows, 2 * C::kHeadDim>::template load<2>(shared.q[q_at.stage][i], params.q_map,
-                                                           rows.first + i * kWarpgroupRows,
-                                                           rows.head, rows.batch, ring.full(q_at));
+    Box<kernels::kWarpgroupRows, 2 * C::kHeadDim>::template load<2>(
+        shared.q[q_at.stage][i], params.q_map, rows.first + i * kernels::kWarpgroupRows, rows.head,
+        rows.batch, ring.full(q_at));
   }
   /// Tile number n of the keys or values.
   __device__ void load_k(const KeyRows& rows, std::int32_t n) {

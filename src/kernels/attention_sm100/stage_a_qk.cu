@@ -26,11 +26,14 @@
 #include "kernels/attention_sm100/stage_a_qk.h"
 #include "kernels/attention_sm100/tensor_mma.h"
 #include "ptx/bulk_tensor_copy.h"
+#include "tile/entry.h"
 #include "tile/ring.h"
 #include "tile/tensor_memory.h"
 
 namespace tilewright::kernels {
 namespace {
+
+constexpr int kRowBarrier = 1;  // named, of the warps that store; number 0 is that of the CTA
 
 constexpr int kStages = kStageAStages, kOutColumns = 32;  // of a box of s: 128 bytes of f32
 
@@ -85,7 +88,7 @@ __device__ void store(const StageAParams& params, Shared& shared, std::uint32_t 
           make_float4(x[0][4 * i], x[0][4 * i + 1], x[0][4 * i + 2], x[0][4 * i + 3]);
     }
     ptx::fence_proxy_async_shared_cta();
-    ptx::bar_sync<1, 128>();
+    ptx::bar_sync<kRowBarrier, 128>();
     if (threadIdx.x == 0) {
       ptx::cp_async_bulk_tensor_2d_global_shared(
           params.s_map, static_cast<std::int32_t>(blockIdx.x * kStageATile) + box * kOutColumns,
@@ -117,14 +120,11 @@ __device__ void run(const StageAParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_A(NAME, ELEMENT)                                              \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageAThreads, 1) \
-      attention_sm100_stage_a_##NAME(                                                  \
-          const __grid_constant__ tilewright::kernels::StageAParams params) {          \
-    tilewright::kernels::run<tilewright::tile::ELEMENT>(params);                       \
-  }
+#define TILEWRIGHT_STAGE_A(NAME, ELEMENT)                         \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_a_##NAME, StageAParams, \
+                    __launch_bounds__(kStageAThreads, 1), run<tile::ELEMENT>)
 
 TILEWRIGHT_STAGE_A(bf16, Bf16)
 TILEWRIGHT_STAGE_A(f16, Fp16)
+
+}  // namespace tilewright::kernels

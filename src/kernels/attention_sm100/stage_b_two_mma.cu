@@ -29,6 +29,7 @@
 // A in Tensor Memory.
 #include "kernels/attention_sm100/stage_b_two_mma.h"
 #include "kernels/attention_sm100/tensor_attention.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -118,20 +119,17 @@ __device__ void run(const AttentionParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
+#define TILEWRIGHT_STAGE_B(NAME, ...)                                \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_b_##NAME, AttentionParams, \
+                    __launch_bounds__(kSm100Threads, 1), run<__VA_ARGS__>)
 
-#define TILEWRIGHT_STAGE_B(NAME, ...)                                                 \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSm100Threads, 1) \
-      attention_sm100_stage_b_##NAME(                                                 \
-          const __grid_constant__ tilewright::kernels::AttentionParams params) {      \
-    tilewright::kernels::run<__VA_ARGS__>(params);                                    \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
+using tile::Bf16;
+using tile::Fp16;
 TILEWRIGHT_STAGE_B(bf16_d64, Bf16, 64, true)
 TILEWRIGHT_STAGE_B(bf16_d128, Bf16, 128, true)
 TILEWRIGHT_STAGE_B(f16_d64, Fp16, 64, true)
 TILEWRIGHT_STAGE_B(f16_d128, Fp16, 128, true)
 TILEWRIGHT_STAGE_B(wrong_bf16_d64, Bf16, 64, false)
 TILEWRIGHT_STAGE_B(wrong_f16_d64, Fp16, 64, false)
+
+}  // namespace tilewright::kernels

@@ -42,6 +42,7 @@
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/tensor_attention.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -125,14 +126,9 @@ struct Kernel {
 };
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_C(NAME, ELEMENT, HEAD_DIM)                                   \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSm100Threads, 1) \
-      attention_sm100_stage_c_##NAME(                                                 \
-          const __grid_constant__ tilewright::kernels::AttentionParams params) {      \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);    \
-  }
+#define TILEWRIGHT_STAGE_C(NAME, ELEMENT, HEAD_DIM)                  \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_c_##NAME, AttentionParams, \
+                    __launch_bounds__(kSm100Threads, 1), Kernel<tile::ELEMENT, HEAD_DIM>::run)
 
 TILEWRIGHT_STAGE_C(bf16_d64, Bf16, 64)
 TILEWRIGHT_STAGE_C(bf16_d128, Bf16, 128)
@@ -142,3 +138,5 @@ TILEWRIGHT_STAGE_C(f16_d64, Fp16, 64)
 TILEWRIGHT_STAGE_C(f16_d128, Fp16, 128)
 TILEWRIGHT_STAGE_C(f16_d256, Fp16, 256)
 TILEWRIGHT_STAGE_C(f16_d512, Fp16, 512)
+
+}  // namespace tilewright::kernels

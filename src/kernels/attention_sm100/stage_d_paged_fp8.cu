@@ -33,6 +33,7 @@
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_d_paged_fp8.h"
 #include "kernels/attention_sm100/tensor_attention.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -193,18 +194,15 @@ struct Kernel {
 };
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_D(NAME, ELEMENT, ...)                                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageDThreads, 1)          \
-      attention_sm100_stage_d_##NAME(                                                           \
-          const __grid_constant__ tilewright::kernels::StageDParams params) {                   \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, tilewright::tile::__VA_ARGS__>::run( \
-        params);                                                                                \
-  }
+#define TILEWRIGHT_STAGE_D(NAME, ELEMENT, ...)                    \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_d_##NAME, StageDParams, \
+                    __launch_bounds__(kStageDThreads, 1),         \
+                    Kernel<tile::ELEMENT, tile::__VA_ARGS__>::run)
 
 TILEWRIGHT_STAGE_D(bf16_deepseek, Bf16, DeepSeekRows)
 TILEWRIGHT_STAGE_D(bf16_e4m3_d128, Bf16, TokenScaledRows<128>)
 TILEWRIGHT_STAGE_D(bf16_e4m3_d512, Bf16, TokenScaledRows<512>)
 TILEWRIGHT_STAGE_D(f16_deepseek, Fp16, DeepSeekRows)
 TILEWRIGHT_STAGE_D(f16_e4m3_d128, Fp16, TokenScaledRows<128>)
+
+}  // namespace tilewright::kernels

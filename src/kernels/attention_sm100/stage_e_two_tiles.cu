@@ -38,6 +38,7 @@
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/tensor_attention.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -278,16 +279,13 @@ struct Kernel {
 };
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_E(NAME, ELEMENT, HEAD_DIM)                                    \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kStageEThreads, 1) \
-      attention_sm100_stage_e_##NAME(                                                  \
-          const __grid_constant__ tilewright::kernels::AttentionParams params) {       \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);     \
-  }
+#define TILEWRIGHT_STAGE_E(NAME, ELEMENT, HEAD_DIM)                  \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_e_##NAME, AttentionParams, \
+                    __launch_bounds__(kStageEThreads, 1), Kernel<tile::ELEMENT, HEAD_DIM>::run)
 
 TILEWRIGHT_STAGE_E(bf16_d64, Bf16, 64)
 TILEWRIGHT_STAGE_E(bf16_d128, Bf16, 128)
 TILEWRIGHT_STAGE_E(f16_d64, Fp16, 64)
 TILEWRIGHT_STAGE_E(f16_d128, Fp16, 128)
+
+}  // namespace tilewright::kernels

@@ -56,6 +56,7 @@
 // FlashAttention-4 uses pairs at head_dim 128 and 192 too.
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
 #include "kernels/attention_sm100/tensor_attention_pair.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -381,16 +382,14 @@ struct Kernel {
 };
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_F(NAME, ELEMENT, HEAD_DIM)                                            \
-  extern "C" __global__ void __cluster_dims__(tilewright::kernels::kCtas, 1, 1)                \
-      __launch_bounds__(tilewright::kernels::kSm100Threads, 1) attention_sm100_stage_f_##NAME( \
-          const __grid_constant__ tilewright::kernels::AttentionParams params) {               \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);             \
-  }
+#define TILEWRIGHT_STAGE_F(NAME, ELEMENT, HEAD_DIM)                                    \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_f_##NAME, AttentionParams,                   \
+                    __cluster_dims__(kCtas, 1, 1) __launch_bounds__(kSm100Threads, 1), \
+                    Kernel<tile::ELEMENT, HEAD_DIM>::run)
 
 TILEWRIGHT_STAGE_F(bf16_d256, Bf16, 256)
 TILEWRIGHT_STAGE_F(bf16_d512, Bf16, 512)
 TILEWRIGHT_STAGE_F(f16_d256, Fp16, 256)
 TILEWRIGHT_STAGE_F(f16_d512, Fp16, 512)
+
+}  // namespace tilewright::kernels

@@ -46,6 +46,7 @@
 #include "kernels/attention_sm100/row_softmax.h"
 #include "kernels/attention_sm100/stage_g_paged_pair.h"
 #include "kernels/attention_sm100/tensor_attention_pair.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -283,16 +284,13 @@ struct Kernel {
 };
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_STAGE_G(NAME, ELEMENT, ...)                                                  \
-  extern "C" __global__ void __cluster_dims__(2, 1, 1)                                          \
-      __launch_bounds__(tilewright::kernels::kStageGThreads, 1) attention_sm100_stage_g_##NAME( \
-          const __grid_constant__ tilewright::kernels::StageDParams params) {                   \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, tilewright::tile::__VA_ARGS__>::run( \
-        params);                                                                                \
-  }
+#define TILEWRIGHT_STAGE_G(NAME, ELEMENT, ...)                                      \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_g_##NAME, StageDParams,                   \
+                    __cluster_dims__(2, 1, 1) __launch_bounds__(kStageGThreads, 1), \
+                    Kernel<tile::ELEMENT, tile::__VA_ARGS__>::run)
 
 TILEWRIGHT_STAGE_G(bf16_deepseek, Bf16, DeepSeekRows)
 TILEWRIGHT_STAGE_G(bf16_e4m3_d512, Bf16, TokenScaledRows<512>)
 TILEWRIGHT_STAGE_G(f16_deepseek, Fp16, DeepSeekRows)
+
+}  // namespace tilewright::kernels

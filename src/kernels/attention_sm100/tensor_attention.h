@@ -19,13 +19,15 @@
 namespace tilewright::tile {
 
 inline constexpr int kRowThreads = 128;  ///< warps 0-3: thread = row = lane
+inline constexpr int kRowBarrier = 1;    ///< the named barrier of these; number 0: of the CTA
 inline constexpr int kMmaWarp = 4, kLoadWarp = 5;
 inline constexpr int kKeys = kBoxRows;  ///< of a step
 
 /// Columns of Tensor Memory: scores in f32, probabilities as the A operand, results in f32.
 template <int Keys>
 struct TensorColumns {
-  static constexpr int kScores = 0, kOperand = Keys, kResults = Keys + Keys / 2;
+  static constexpr int kScores = 0, kOperand = Keys,
+                       kResults = kOperand + arch::packed_columns(Keys);
 
   /// An allocation is a power of 2.
   static constexpr int allocated(int value_columns) {
@@ -212,7 +214,7 @@ __device__ void store_operand(std::uint32_t address, const float (&p)[Chunks][32
 #pragma unroll
     for (int j = 0; j < 32; ++j)
       cells[j] = Element::pack(p[i + j / 16][j % 16 * 2], p[i + j / 16][j % 16 * 2 + 1]);
-    ptx::tcgen05_st_32x32b(address + i * 16, cells);
+    ptx::tcgen05_st_32x32b(address + arch::packed_columns(32 * i), cells);
   }
 }
 
@@ -273,7 +275,7 @@ __device__ void store_results(const kernels::AttentionParams& params,
   }
   if (!is_whole) return;
   ptx::fence_proxy_async_shared_cta();
-  ptx::bar_sync<1, kRowThreads>();
+  ptx::bar_sync<kRowBarrier, kRowThreads>();
   if (row != 0 || part != 0) return;
   for (int box = 0; box < ValueBoxes; ++box) {
     ptx::cp_async_bulk_tensor_4d_global_shared(

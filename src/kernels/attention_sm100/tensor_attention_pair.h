@@ -38,7 +38,7 @@ __device__ inline float exchange_in_row(float (&exchanged)[2][kRowThreads], std:
                                         float x) {
   const std::uint32_t lane = threadIdx.x % kRowThreads;
   exchanged[round & 1][lane] = x;
-  ptx::bar_sync<1, kRowThreads>();
+  ptx::bar_sync<kRowBarrier, kRowThreads>();
   return exchanged[round & 1][lane ^ kHalfRows];
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "arch/instruction_descriptor.h"
+#include "arch/tensor_memory_index.h"
 #include "ptx/tcgen05_mma.h"
 #include "tile/box.h"
 #include "tile/element.h"
@@ -62,7 +63,8 @@ __device__ void issue_scores_of_halves(std::uint32_t s, std::uint32_t q, std::ui
   const std::uint64_t b = TensorBox::tensor_k_major(k_box);
 #pragma unroll
   for (int k = 0; k < kBoxElems; k += kMmaK)
-    ptx::tcgen05_mma_f16_tmem<2>(s, q + k / 2, b + (k * 2 >> 4), kInstruction, accumulate || k > 0);
+    ptx::tcgen05_mma_f16_tmem<2>(s, q + arch::packed_columns(k), b + (k * 2 >> 4), kInstruction,
+                                 accumulate || k > 0);
 }
 
 /// o[128 queries a CTA, 64 columns a CTA] += p v of one box of v a CTA. p lies in Tensor Memory,
@@ -75,8 +77,8 @@ __device__ void issue_values(std::uint32_t o, std::uint32_t p, std::uint32_t v_b
   const std::uint64_t b = TensorBox::tensor_mn_major(v_box);
 #pragma unroll
   for (int k = 0; k < Keys; k += kMmaK) {
-    ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + k / 2, b + (k * kBoxRowBytes >> 4), kInstruction,
-                                    accumulate || k > 0);
+    ptx::tcgen05_mma_f16_tmem<Ctas>(o, p + arch::packed_columns(k), b + (k * kBoxRowBytes >> 4),
+                                    kInstruction, accumulate || k > 0);
   }
 }
 

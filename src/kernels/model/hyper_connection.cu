@@ -381,11 +381,14 @@ __device__ tile::Column4 weighted(const RawColumns<Stream>& raw,
   return y;
 }
 
+// The named barrier of the warps that do columns; number 0 is that of the CTA.
+constexpr int kColumnsBarrier = 1;
+
 // The sum of one number of every thread of the warps that do columns.
 __device__ float sum_of_warps(float x, float (&shared)[kPreWarps], int warp, int lane) {
   x = tile::warp_sum(x);
   if (lane == 0) shared[warp] = x;
-  ptx::bar_sync<1, kPreWarps * 32>();
+  ptx::bar_sync<kColumnsBarrier, kPreWarps * 32>();
   float total = 0;
 #pragma unroll
   for (int w = 0; w < kPreWarps; ++w) total += shared[w];

@@ -7,6 +7,7 @@
 #include "kernels/moe/combine.h"
 #include "ptx/grid_dependency.h"
 #include "tile/element.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -67,14 +68,10 @@ __device__ void combine(const MoeCombineParams& params) {
 }
 
 }  // namespace
+TILEWRIGHT_KERNEL(moe_combine_bf16, MoeCombineParams, __launch_bounds__(kMoeCombineThreads),
+                  combine<std::uint16_t>)
+
+TILEWRIGHT_KERNEL(moe_combine_f32, MoeCombineParams, __launch_bounds__(kMoeCombineThreads),
+                  combine<float>)
+
 }  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeCombineThreads)
-    moe_combine_bf16(const __grid_constant__ tilewright::kernels::MoeCombineParams params) {
-  tilewright::kernels::combine<std::uint16_t>(params);
-}
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeCombineThreads)
-    moe_combine_f32(const __grid_constant__ tilewright::kernels::MoeCombineParams params) {
-  tilewright::kernels::combine<float>(params);
-}

@@ -13,6 +13,7 @@
 #include "kernels/moe/permute.h"
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -209,9 +210,6 @@ __device__ void permute(const MoePermuteParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
+TILEWRIGHT_KERNEL(moe_permute, MoePermuteParams, __launch_bounds__(kMoePermuteThreads), permute)
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoePermuteThreads)
-    moe_permute(const __grid_constant__ tilewright::kernels::MoePermuteParams params) {
-  tilewright::kernels::permute(params);
-}
+}  // namespace tilewright::kernels

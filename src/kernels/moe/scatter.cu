@@ -10,6 +10,7 @@
 #include "kernels/quantize/quantize_rows.h"
 #include "ptx/grid_dependency.h"
 #include "tile/cta_max.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -97,14 +98,10 @@ __device__ void scatter_e4m3(const MoeScatterParams& params) {
 }
 
 }  // namespace
+TILEWRIGHT_KERNEL(moe_scatter_bf16, MoeScatterParams, __launch_bounds__(kMoeScatterThreads),
+                  scatter_bf16)
+
+TILEWRIGHT_KERNEL(moe_scatter_e4m3, MoeScatterParams, __launch_bounds__(kMoeScatterMaxThreads),
+                  scatter_e4m3)
+
 }  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeScatterThreads)
-    moe_scatter_bf16(const __grid_constant__ tilewright::kernels::MoeScatterParams params) {
-  tilewright::kernels::scatter_bf16(params);
-}
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kMoeScatterMaxThreads)
-    moe_scatter_e4m3(const __grid_constant__ tilewright::kernels::MoeScatterParams params) {
-  tilewright::kernels::scatter_e4m3(params);
-}

@@ -19,6 +19,7 @@
 #include "kernels/quantize/quantize_rows.h"
 #include "ptx/grid_dependency.h"
 #include "tile/cta_max.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -107,19 +108,13 @@ __device__ void quantize_token(const QuantizeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRIES(NAME, LOAD)                                                   \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kQuantizeThreads)    \
-      quantize_fp8_block_##NAME(                                                         \
-          const __grid_constant__ tilewright::kernels::QuantizeParams params) {          \
-    tilewright::kernels::quantize_blocks<tilewright::tile::LOAD>(params);                \
-  }                                                                                      \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kFp8TokenMaxThreads) \
-      quantize_fp8_token_##NAME(                                                         \
-          const __grid_constant__ tilewright::kernels::QuantizeParams params) {          \
-    tilewright::kernels::quantize_token<tilewright::tile::LOAD>(params);                 \
-  }
+#define TILEWRIGHT_ENTRIES(NAME, LOAD)                                                \
+  TILEWRIGHT_KERNEL(quantize_fp8_block_##NAME, QuantizeParams,                        \
+                    __launch_bounds__(kQuantizeThreads), quantize_blocks<tile::LOAD>) \
+  TILEWRIGHT_KERNEL(quantize_fp8_token_##NAME, QuantizeParams,                        \
+                    __launch_bounds__(kFp8TokenMaxThreads), quantize_token<tile::LOAD>)
 TILEWRIGHT_ENTRIES(bf16, LoadBf16)
 TILEWRIGHT_ENTRIES(f16, LoadF16)
 TILEWRIGHT_ENTRIES(f32, LoadF32)
+
+}  // namespace tilewright::kernels

@@ -12,6 +12,7 @@
 #include "kernels/quantize/quantize_rows.h"
 #include "kernels/quantize/weight_fp8.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -70,14 +71,11 @@ __device__ void quantize_fp8_tile(const QuantizeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, LOAD)                                                  \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kQuantizeThreads) \
-      quantize_fp8_tile_##NAME(                                                       \
-          const __grid_constant__ tilewright::kernels::QuantizeParams params) {       \
-    tilewright::kernels::quantize_fp8_tile<tilewright::tile::LOAD>(params);           \
-  }
+#define TILEWRIGHT_ENTRY(NAME, LOAD)                                                               \
+  TILEWRIGHT_KERNEL(quantize_fp8_tile_##NAME, QuantizeParams, __launch_bounds__(kQuantizeThreads), \
+                    quantize_fp8_tile<tile::LOAD>)
 TILEWRIGHT_ENTRY(bf16, LoadBf16)
 TILEWRIGHT_ENTRY(f16, LoadF16)
 TILEWRIGHT_ENTRY(f32, LoadF32)
+
+}  // namespace tilewright::kernels

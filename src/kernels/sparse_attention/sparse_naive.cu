@@ -22,6 +22,7 @@
 #include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
+#include "tile/entry.h"
 
 #include <math.h>
 
@@ -191,14 +192,12 @@ __device__ void attend(const SparseDecodeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, FORMAT)                                                   \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSparseNaiveThreads) \
-      NAME(const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {     \
-    tilewright::kernels::attend<tilewright::KvFormat::FORMAT>(params);                   \
-  }
+#define TILEWRIGHT_ENTRY(NAME, FORMAT)                                                \
+  TILEWRIGHT_KERNEL(NAME, SparseDecodeParams, __launch_bounds__(kSparseNaiveThreads), \
+                    attend<KvFormat::FORMAT>)
 
 TILEWRIGHT_ENTRY(sparse_naive_bf16, kBf16)
 TILEWRIGHT_ENTRY(sparse_naive_fp8, kFp8)
 TILEWRIGHT_ENTRY(sparse_naive_nvfp4, kNvfp4)
+
+}  // namespace tilewright::kernels

@@ -1,13 +1,46 @@
 // targets: sm_90a
 //
 // Decodes words of FP4 as the linear kernels do, for a test of every code under every scale.
-// Entries decode_fp4_FORMAT_ORDER.
+// Entries decode_fp4_FORMAT_ORDER. And where those kernels look for the words: at compile time.
+#include "arch/fragments/wgmma.h"
+#include "formats/packed_matrix.h"
 #include "kernels/linear/unpack_fp4.h"
 #include "kernels/linear/wide/fold_e4m3.h"
+#include "kernels/linear/wide/weights.h"
 #include "kernels/probe/decode_fp4_probe.h"
 
 namespace tilewright::kernels {
 namespace {
+
+// Value `value` of a lane's A fragment, by the layout of the instruction, is the element of the
+// brick that stands where WideWords looks for it.
+template <WeightFormat Format>
+constexpr bool finds_fragments() {
+  using Words = tile::WideWords<Format>;
+  for (int at = 0; at < 4 * 32 * 8; ++at) {
+    const int step = at / 256, lane = at / 8 % 32, value = at % 8, r = value / 2;
+    const auto of_fragment = static_cast<int>(arch::kWgmmaA16(lane, value));
+    const int row = of_fragment % 64, k = 16 * step + of_fragment / 64;
+    const BrickPlace place = brick_place(Format, row, k);
+    const typename Words::Places places(static_cast<std::uint32_t>(lane));
+    int word = static_cast<int>(places.step[step]);
+    int inside = r / 2 * 2 + value % 2;  // of the four elements of a word
+    if (is_fp4(Format)) inside += r % 2 * 4;
+    if (Format == WeightFormat::kFp8) word += Words::part_place(r % 2);
+    if (Format == WeightFormat::kBf16) {
+      word += Words::part_place(r % 2, r / 2);
+      inside = value % 2;
+    }
+    if (place.word * 4 != word || place.place != inside) return false;
+    // Of FP4: the scale bytes of row g, then those of row g + 8.
+    const int scale = Format == WeightFormat::kNvfp4 ? r % 2 * 4 + step : r % 2 * 2 + step / 2;
+    const int scale_at = static_cast<int>(places.scales) + scale;
+    if (is_fp4(Format) && brick_scale_offset(Format, row, k) != scale_at) return false;
+  }
+  return true;
+}
+static_assert(finds_fragments<WeightFormat::kNvfp4>() && finds_fragments<WeightFormat::kMxfp4>());
+static_assert(finds_fragments<WeightFormat::kFp8>() && finds_fragments<WeightFormat::kBf16>());
 
 template <WeightFormat Format, WordOrder Order>
 __device__ void decode(const DecodeFp4ProbeParams& params) {

@@ -23,7 +23,7 @@ struct DecodeConsumer {
   static constexpr int kTiles = Shape.warp_tiles, kDim = Shape.head_dim, kSteps = kDim / 16;
   static constexpr int kBlocks = kDim / 8, kRowBytes = Shape.row_bytes;
   static constexpr int kKeys = Shape.step_keys, kKeyBlocks = kKeys / 16;
-  using Scores = float[kKeys / 2];  ///< of a tile: [4 * (key / 8) + 2 h + key % 2]
+  using Scores = float[kKeys / 2];  ///< of a tile: of block after block of 8 keys the accumulators
   static constexpr bool kKeepsQuery = Shape.keeps_query();
   static constexpr int kKept = kKeepsQuery ? kTiles * kSteps : 1;
 
@@ -186,7 +186,7 @@ struct DecodeConsumer {
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
         float factor = p.softcap_scale;
-        if constexpr (Operands::kIsCodes) factor = unit[tile][i / 2 % 2];
+        if constexpr (Operands::kIsCodes) factor = unit[tile][arch::accumulator_row(i)];
         s[i] = factor * s[i];
       }
     }
@@ -205,9 +205,11 @@ struct DecodeConsumer {
       const std::int32_t seen_end = min(seen.end, segment.key_end);
 #pragma unroll
       for (int i = 0; i < kKeys / 4; ++i) {
+        const int score = arch::accumulator_of(h, i);
         const std::int32_t key =
-            first_key + i / 2 * 8 + i % 2 + static_cast<std::int32_t>(threadIdx.x % 4) * 2;
-        if (key < seen.begin || key >= seen_end) s[i / 2 * 4 + 2 * h + i % 2] = -INFINITY;
+            first_key + arch::accumulator_column(score) +
+            static_cast<std::int32_t>(arch::accumulator_first_column(threadIdx.x));
+        if (key < seen.begin || key >= seen_end) s[score] = -INFINITY;
       }
     }
   }
@@ -229,8 +231,10 @@ struct DecodeConsumer {
         for (int i = 0; i < kBlocks; ++i) scale_rows(o[tile * kBlocks + i], correction);
       }
 #pragma unroll
-      for (int i = 0; i < 4 * kKeyBlocks; ++i)
-        weights[tile][i / 4][i % 4] = Element::pack(s[tile][2 * i], s[tile][2 * i + 1]);
+      for (int i = 0; i < 4 * kKeyBlocks; ++i) {
+        const float* const pair = &s[tile][arch::operand_source_16bit(i / 4, i % 4)];
+        weights[tile][i / 4][i % 4] = Element::pack(pair[0], pair[1]);
+      }
     }
     const std::uint32_t values = at + kKeys * kRowBytes;
 #pragma unroll

@@ -122,13 +122,12 @@ inline constexpr int kDecodeAgendaBytes = 384;
 /// it, keys come as boxes of 16, which one page must hold, else each on its own.
 struct DecodeShape {
   int head_dim, row_bytes;
-  int warp_tiles;  ///< tiles of 16 rows of a warp
-  int row_warps;   ///< warps that share keys, each with rows of its own: a team
-  int teams;       ///< each with keys of its own
-  int step_keys;   ///< keys that a team takes at a time: one or two pieces
-  int stages;      ///< steps of a team on their way or in use
-  int residents =
-      1;  ///< CTAs of a multiprocessor: one has work while the other begins or ends a tile
+  int warp_tiles;     ///< tiles of 16 rows of a warp
+  int row_warps;      ///< warps that share keys, each with rows of its own: a team
+  int teams;          ///< each with keys of its own
+  int step_keys;      ///< keys that a team takes at a time: one or two pieces
+  int stages;         ///< steps of a team on their way or in use
+  int residents = 1;  ///< CTAs of an SM: one has work while the other begins or ends a tile
 
   constexpr int rows() const { return 16 * warp_tiles * row_warps; }
   constexpr int warps() const { return row_warps * teams; }

@@ -9,6 +9,7 @@
 #include "ptx/convert_fp8.h"
 #include "ptx/grid_dependency.h"
 #include "tile/element.h"
+#include "tile/entry.h"
 
 #include <cstdint>
 
@@ -121,15 +122,12 @@ __device__ void append(const DecodeAppendParams& p) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, KV)                                                        \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kDecodeAppendThreads) \
-      decode_append_##NAME(                                                               \
-          const __grid_constant__ tilewright::kernels::DecodeAppendParams params) {       \
-    tilewright::kernels::append<tilewright::kernels::DecodeKv::KV>(params);               \
-  }
+#define TILEWRIGHT_ENTRY(NAME, KV)                            \
+  TILEWRIGHT_KERNEL(decode_append_##NAME, DecodeAppendParams, \
+                    __launch_bounds__(kDecodeAppendThreads), append<DecodeKv::KV>)
 
 TILEWRIGHT_ENTRY(bf16, kBf16)
 TILEWRIGHT_ENTRY(f16, kF16)
 TILEWRIGHT_ENTRY(e4m3, kE4m3)
+
+}  // namespace tilewright::kernels

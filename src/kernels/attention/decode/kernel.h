@@ -27,12 +27,13 @@ struct DecodeState {
   bool is_last_part;
 };
 
+inline constexpr std::uint32_t kTeamBarrier = 1;  ///< + i: named, of team i; 0: of the CTA
 template <kernels::DecodeShape Shape>
 __device__ inline void meet_team(std::uint32_t team) {
   if constexpr (Shape.row_warps == 1) {
     __syncwarp();
   } else {
-    ptx::bar_sync<32 * Shape.row_warps>(1 + team);
+    ptx::bar_sync<32 * Shape.row_warps>(kTeamBarrier + team);
   }
 }
 

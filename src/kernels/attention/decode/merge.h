@@ -161,7 +161,8 @@ struct DecodeMerger {
       for (int i = 0; i < kMine; ++i) {
         const std::uint32_t dim = Operands::dim_of(block + i, 0) % kPortionDims;
         auto* const at = reinterpret_cast<float*>(to + result_at(row, dim / 4)) + dim % 4;
-        at[0] = o[i][2 * h], at[Operands::kIsCodes ? 2 : 1] = o[i][2 * h + 1];
+        const float* const pair = &o[i][arch::accumulator_of(h, 0)];
+        at[0] = pair[0], at[Operands::kIsCodes ? 2 : 1] = pair[1];
       }
     }
   }
@@ -241,10 +242,11 @@ struct DecodeMerger {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       float* const to = part_values(segment.slot, row, Operands::dim_of(block + i, 0));
+      const float* const pair = &o[i][arch::accumulator_of(h, 0)];
       if constexpr (Operands::kIsCodes) {
-        to[0] = o[i][2 * h], to[2] = o[i][2 * h + 1];
+        to[0] = pair[0], to[2] = pair[1];
       } else {
-        *reinterpret_cast<float2*>(to) = make_float2(o[i][2 * h], o[i][2 * h + 1]);
+        *reinterpret_cast<float2*>(to) = make_float2(pair[0], pair[1]);
       }
     }
     if (block == 0 && threadIdx.x % 4 == 0)
@@ -262,7 +264,8 @@ struct DecodeMerger {
 #pragma unroll
     for (int i = 0; i < kMine; ++i) {
       const std::uint32_t dim = Operands::dim_of(block + i, 0);
-      const float x = o[i][2 * h] * factor, y = o[i][2 * h + 1] * factor;
+      const float* const of_row = &o[i][arch::accumulator_of(h, 0)];
+      const float x = of_row[0] * factor, y = of_row[1] * factor;
       if constexpr (Operands::kIsCodes) {
         const std::uint32_t pair = p.q_is_f16 != 0 ? Fp16::pack(x, y) : Bf16::pack(x, y);
         to[dim] = static_cast<std::uint16_t>(pair),

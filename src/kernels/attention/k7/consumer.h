@@ -31,7 +31,7 @@ struct Fp8AttentionConsumer {
 
   /// First row of the warp in the CTA's tile.
   __device__ std::int32_t warp_row() const {
-    return static_cast<std::int32_t>(index * kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
+    return static_cast<std::int32_t>(index * kernels::kWarpgroupRows + threadIdx.x % 128 / 32 * 16);
   }
   /// Position of a thread's first row among the keys; the other one is 8 further. Row i stands at
   /// position i + shift.
@@ -41,8 +41,10 @@ struct Fp8AttentionConsumer {
   /// The key tiles that this warpgroup's rows of `tile` see, which are among `tiles`; without plain
   /// ones if every score must be adjusted.
   __device__ Tiles own_tiles(const DealtTile& tile, const Tiles& tiles) const {
-    const std::int32_t first = tile.first_query + static_cast<std::int32_t>(index) * kWarpgroupRows;
-    Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first, first + kWarpgroupRows - 1);
+    const std::int32_t first =
+        tile.first_query + static_cast<std::int32_t>(index) * kernels::kWarpgroupRows;
+    Tiles own(params, tile.kv_len, tile.kv_len - tile.q_len, first,
+              first + kernels::kWarpgroupRows - 1);
     own.end = min(own.end, tiles.end);
     if (first >= tile.q_len || own.begin >= own.end) own.begin = own.end = tiles.begin;
     if (params.softcap_scale != 0.0f) own.plain_end = own.plain_begin;

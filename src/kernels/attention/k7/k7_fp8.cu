@@ -35,6 +35,7 @@
 #include "kernels/attention/k7/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
+#include "tile/element.h"
 #include "tile/entry.h"
 
 #include <type_traits>

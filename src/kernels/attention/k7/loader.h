@@ -10,6 +10,7 @@
 #include "ptx/address.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/fence.h"
+#include "tile/box.h"
 #include "tile/ring.h"
 
 #include <cstdint>
@@ -98,6 +99,8 @@ __device__ typename C::Tiles key_tiles(const kernels::AttentionParams& params,
 template <class C>
 struct Fp8AttentionLoader {
   static constexpr int kStages = C::kStages;
+  template <int Rows>
+  using Tile = Box<Rows, C::kHeadDim, swizzle_of_span(C::kBox)>;
 
   const kernels::AttentionFp8Params& params;
   Fp8AttentionShared<C>& shared;
@@ -178,8 +181,8 @@ struct Fp8AttentionLoader {
     for (int i = 0; i < C::kConsumers; ++i) {
       const std::uint32_t barrier = Ring<C::kQStages>(shared.q_ring[i]).full(q_at);
       ptx::mbarrier_arrive_expect_tx(barrier, C::kQBytes);
-      load_boxes(shared.q[q_at.stage][i], params.q_map, 64, at.first_query + i * 64, at.head,
-                 at.q_batch, barrier);
+      Tile<64>::template load<1>(shared.q[q_at.stage][i], params.q_map, at.first_query + i * 64,
+                                 at.head, at.q_batch, barrier);
     }
     q_at.advance();
     std::int32_t n = end - 1;
@@ -200,8 +203,9 @@ struct Fp8AttentionLoader {
     ring.wait_empty(k_at);
     if constexpr (C::kHasBlockScales) show_scales(shared.key_scales[k_at.stage], at, n);
     ptx::mbarrier_arrive_expect_tx(ring.full(k_at), C::kKvBytes);
-    load_boxes(shared.k[k_at.stage], params.k_map, C::kKeys, at.first_key + n * C::kKeys,
-               at.kv_head, at.kv_batch, ring.full(k_at));
+    Tile<C::kKeys>::template load<1>(shared.k[k_at.stage], params.k_map,
+                                     at.first_key + n * C::kKeys, at.kv_head, at.kv_batch,
+                                     ring.full(k_at));
     k_at.advance();
   }
   __device__ void show_scales(KeyTileScales<C::kParts>& shown, const Place& at,
@@ -221,8 +225,9 @@ struct Fp8AttentionLoader {
     if constexpr (C::kIsRows) {
       const Ring<kStages> ring(shared.rows_ring);
       ring.start_filling(v_at, C::kKvBytes);
-      load_boxes(shared.rows[v_at.stage], params.v_map, C::kKeys, at.first_key + n * C::kKeys,
-                 at.kv_head, at.kv_batch, ring.full(v_at));
+      Tile<C::kKeys>::template load<1>(shared.rows[v_at.stage], params.v_map,
+                                       at.first_key + n * C::kKeys, at.kv_head, at.kv_batch,
+                                       ring.full(v_at));
     } else {
       const Ring<kStages> ring(shared.v_ring);
       ring.start_filling(v_at, C::kKvBytes);
@@ -234,14 +239,6 @@ struct Fp8AttentionLoader {
       }
     }
     v_at.advance();
-  }
-  __device__ void load_boxes(std::uint8_t* to, const void* map, int box_rows, std::int32_t row,
-                             std::int32_t head, std::int32_t batch, std::uint32_t barrier) {
-#pragma unroll
-    for (int column = 0; column < C::kHeadDim; column += C::kBox) {
-      ptx::cp_async_bulk_tensor_4d_shared_global(ptx::shared_address(to) + column * box_rows, map,
-                                                 column, row, head, batch, barrier);
-    }
   }
 };
 

@@ -5,11 +5,11 @@
 // bytes: what one tensor copy per box writes.
 #pragma once
 
-#include "arch/register_index.h"
+#include "arch/byte_operand.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/wgmma_mma_async.h"
+#include "ptx/wgmma_sync.h"
 #include "tile/box.h"
-#include "tile/warpgroup_mma.h"
 
 #include <cstdint>
 

@@ -3,7 +3,7 @@
 //
 // ldmatrix.trans moves pairs of bytes: a thread gets dimensions 2g and 2g + 1 (g = lane / 4) of two
 // neighbouring keys. Of keys 2q, 2q + 1 and 8 + 2q, 9 + 2q two byte permutations make four keys of
-// one dimension, in just the order in which accumulators are operands (attention_fp8_mma.h), and
+// one dimension, in just the order in which accumulators are operands (mma.h), and
 // stmatrix writes them back, four threads 16 bytes of a row.
 #pragma once
 
@@ -32,17 +32,42 @@ __device__ void clear_rows_behind(std::uint32_t tile, std::int32_t num_rows, std
   ptx::bar_sync<Barrier, Warps * 32>();
 }
 
+/// The dimension, of 16, that stmatrix writes into row `row` of its matrix `matrix`. Those of even
+/// and odd number take turns between a matrix's halves: then its eight rows lie in different banks.
+constexpr std::uint32_t transposed_dim(std::uint32_t row, std::uint32_t matrix) {
+  return 2 * row + ((row / 4) ^ (matrix % 2));
+}
+/// The selector that makes a lane's word for a matrix of the two words it has of 16 keys: the bytes
+/// of even numbers, or of odd ones.
+constexpr std::uint32_t transposing_selector(std::uint32_t lane, std::uint32_t matrix) {
+  return ((lane >= 16) != (matrix % 2 != 0)) ? 0x7531u : 0x6420u;
+}
+
+/// Do keys come to stand in the order in which weights are operands? ldmatrix.trans gives a lane in
+/// word i, of dimensions 2g and 2g + 1, key 8i + 2q and the next (g = lane / 4, q = lane % 4);
+/// stmatrix writes its word m to bytes 4q to 4q + 3 of row g of matrix m.
+constexpr bool transposes_to_operand_order() {
+  for (std::uint32_t at = 0; at < 4 * 32 * 4; ++at) {
+    const std::uint32_t matrix = at / 128, lane = at / 4 % 32, byte = at % 4;
+    const std::uint32_t from = transposing_selector(lane, matrix) >> 4 * byte & 7;
+    const std::uint32_t key = 8 * (matrix / 2 * 2 + from / 4) + 2 * (lane % 4) + from % 4 / 2;
+    const std::uint32_t dim = 2 * (lane / 4) + from % 2, k = matrix / 2 * 16 + lane % 4 * 4 + byte;
+    if (static_cast<int>(key) != arch::byte_operand_column(static_cast<int>(k))) return false;
+    if (dim != transposed_dim(lane / 4, matrix)) return false;
+  }
+  return true;
+}
+static_assert(transposes_to_operand_order());
+
 /// One of `Warps` warps. `from`: [Keys, HeadDim] in boxes of FromSpan bytes; `to`: [HeadDim, Keys]
 /// in boxes of ToSpan bytes; both begin at multiples of 1024.
 template <int Keys, int HeadDim, int FromSpan, int ToSpan, int Warps, int AtOnce>
 __device__ void transpose_values(std::uint32_t from, std::uint32_t to, std::uint32_t warp) {
   const std::uint32_t lane = threadIdx.x % 32;
-  // Dimensions of even and odd number take turns between a matrix's halves: then its eight rows lie
-  // in different banks.
-  const bool is_upper = lane >= 16;
-  const std::uint32_t first = is_upper ? 0x7531u : 0x6420u, second = first ^ 0x1111u;
+  const std::uint32_t first = transposing_selector(lane, 0), second = first ^ 0x1111u;
+  static_assert(transposing_selector(0, 1) == (transposing_selector(0, 0) ^ 0x1111u));
   const std::uint32_t row = lane % 8, matrix = lane / 8;
-  const std::uint32_t dim = 2 * row + ((row / 4) ^ (matrix % 2));
+  const std::uint32_t dim = transposed_dim(row, matrix);
   // A lane's places in the first rows. The swizzle of an address depends on its row alone, which
   // further on is the same modulo 8: columns are added by exclusive or.
   const std::uint32_t read =

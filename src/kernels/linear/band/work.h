@@ -40,8 +40,9 @@ __device__ inline std::int32_t divide_by_power(std::int32_t a, std::int32_t powe
 
 /// A barrier of all threads of the CTA. The roles pass it in branches of their own, where
 /// __syncthreads() would be two barriers to the rules of CUDA, each without some threads.
+inline constexpr std::uint32_t kBandBarrier = 1;
 __device__ inline void band_sync() {
-  ptx::bar_sync(1, blockDim.x);
+  ptx::bar_sync(kBandBarrier, blockDim.x);
 }
 
 /// Shared memory of a CTA, by the sizes of the launch.

@@ -19,6 +19,8 @@
 namespace tilewright::tile {
 
 inline constexpr int kRun = kernels::kBlockScaledStoreColumns;
+/// The named barrier of the warps that store; number 0 is that of the CTA.
+inline constexpr int kStoringBarrier = 1;
 
 /// A warp's part of a run: where it lies in the result.
 struct RunAt {
@@ -208,11 +210,10 @@ struct BlockScaledEpilogue {
     *static_cast<std::uint32_t*>(__cvta_shared_to_generic(to)) = word;
   }
   __device__ void store_scales(std::int32_t first_row, std::int32_t first_column) const {
-    constexpr int kBarrier = 1;
     ptx::fence_proxy_async_shared_cta();
     // After this barrier the other buffer is free for all warps: its copy came before a run's.
     if (threadIdx.x == 0) ptx::cp_async_bulk_wait_group_read<1>();
-    ptx::bar_sync<kBarrier, 128>();
+    ptx::bar_sync<kStoringBarrier, 128>();
     if (threadIdx.x != 0) return;
     const std::int32_t atoms = (params.n + kRun - 1) / kRun, atom = first_column / kRun;
     if (first_row < params.m) {

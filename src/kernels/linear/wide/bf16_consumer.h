@@ -1,4 +1,4 @@
-// A multiplying warpgroup of the linear layer for many bf16 tokens: decodes its rows of weights
+// A multiplying warpgroup of the linear layer for many bf16 tokens: decodes its 64 rows of weights
 // between the products that take them from registers.
 #pragma once
 
@@ -10,7 +10,6 @@
 
 namespace tilewright::tile {
 
-// A consumer warpgroup: 64 rows of the tile.
 template <class C>
 struct WideBf16Consumer {
   using Words = WideWords<C::kFormat>;
@@ -34,8 +33,9 @@ struct WideBf16Consumer {
         index(warpgroup),
         places(threadIdx.x % 32) {}
 
-  // Every lane of a warp that no longer reads the stage; its producers are all CTAs that share
-  // tokens.
+  __device__ std::uint32_t barrier() const { return kWarpgroupBarrier + index; }
+
+  // Every lane of a warp that has read the stage; its producers are all CTAs that share tokens.
   __device__ void release(std::uint32_t stage) const {
     const std::uint32_t barrier = memory.empty + stage * 8, lane = threadIdx.x % 32;
     __syncwarp();
@@ -182,8 +182,7 @@ struct WideBf16Consumer {
     if constexpr (kHasBlockScales) scales.finish(d);
   }
 
-  // By products as wide as the tile needs, each in a loop of its own: a choice inside of the loop
-  // costs as much as a product.
+  // A loop for each width of products: a choice inside of the loop costs as much as a product.
   __device__ __forceinline__ void multiply_any(Accumulators d, const WideTile& tile) {
     const std::int32_t granules = ceil_div(tile.tokens, kernels::kWideGranule);
     if constexpr (C::kMaxTokens == 64) {
@@ -225,7 +224,7 @@ struct WideBf16Consumer {
     }
     if (ptx::uniform(memory.deal->shared) > 0) {
       const WideExchange exchange = {params, *memory.deal,  cluster.row, cluster.rows,
-                                     index,  C::kRows / 64, 1 + index};
+                                     index,  C::kRows / 64, barrier()};
       if (piece.begin > 0) return exchange.send(d, tile.tokens);
       if (piece.end < ptx::uniform(memory.deal->steps)) exchange.add(d, piece, tile.tokens);
     }
@@ -234,7 +233,7 @@ struct WideBf16Consumer {
     const RowWeights factors = {params.row_weights, tile};
     Epilogue{params,   tile,      range,
              factors,  first_row, memory.staging + index * Epilogue::kRoundBytes,
-             1 + index}
+             barrier()}
         .store(d);
   }
 

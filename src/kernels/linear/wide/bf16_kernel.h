@@ -1,5 +1,4 @@
-// The linear layer for many bf16 tokens from its parts, and the macro that makes an entry of it.
-// What it is: sm90_wide_bf16.cu.
+// The kernel of sm90_wide_bf16.cu from its parts, and the macro that makes an entry of it.
 #pragma once
 
 #include "kernels/linear/wide/bf16_consumer.h"

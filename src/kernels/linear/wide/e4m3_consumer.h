@@ -71,10 +71,10 @@ struct WideE4m3Consumer {
   // Left alone, both warpgroups issue together, share the tensor core, and add together while it
   // idles.
   __device__ void await_turn() const {
-    if constexpr (C::kVariant.turns) ptx::bar_sync<256>(3 + index);
+    if constexpr (C::kVariant.turns) ptx::bar_sync<256>(kWideTurnBarrier + index);
   }
   __device__ void pass_turn() const {
-    if constexpr (C::kVariant.turns) ptx::bar_arrive<256>(3 + (index ^ 1));
+    if constexpr (C::kVariant.turns) ptx::bar_arrive<256>(kWideTurnBarrier + (index ^ 1));
   }
 
   // Where a tile's next step stands.
@@ -259,7 +259,7 @@ struct WideE4m3Consumer {
   __device__ void finish(Sums<C::kTokens>& total, const WideTile& tile,
                          const Factors& factors) const {
     float* const shown = shared.factors[index];
-    const std::uint32_t barrier = 1 + index;
+    const std::uint32_t barrier = kWarpgroupBarrier + index;
 #pragma unroll
     for (int i = 0; i < C::kFactors; ++i) {
       shown[threadIdx.x % 128 + i * 128] = factors.scales[i];

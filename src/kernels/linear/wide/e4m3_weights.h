@@ -4,7 +4,9 @@
 
 #include "kernels/linear/wide/e4m3.h"
 #include "kernels/linear/wide/fold_e4m3.h"
-#include "tile/warpgroup_mma.h"
+#include "ptx/wgmma_mma_async.h"
+#include "ptx/wgmma_sync.h"
+#include "tile/box.h"
 
 namespace tilewright::tile {
 

@@ -2,6 +2,7 @@
 // over the CTAs that share a tile, turned over, and written in rows of tokens.
 #pragma once
 
+#include "arch/register_index.h"
 #include "kernels/linear/swiglu.h"
 #include "kernels/linear/wide/schedule.h"
 #include "kernels/linear/wide/sm90_wide.h"
@@ -21,6 +22,8 @@ namespace tilewright::tile {
 /// Accumulator registers 4i .. 4i+3 of a thread are, of the tokens 8i + 2t and 8i + 2t + 1, those
 /// of row g, then those of row g + 8 of the warp's 16 rows.
 inline constexpr int kEightTokens = 8;
+/// Named barriers, + i: of warpgroup i alone, and for its turn at the tensor core.
+enum WideBarrier : std::uint32_t { kWarpgroupBarrier = 1, kWideTurnBarrier = 3 };
 
 /// The tokens of a tile that a CTA finishes: all, or its share when several split k.
 struct TokenRange {
@@ -218,7 +221,8 @@ struct WideEpilogue {
       std::uint32_t words[4];
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        const float* pair = IsSwiglu ? &d[4 * (first + i + j)] : &d[4 * (first + i) + 2 * j];
+        const int eight = first + i + (IsSwiglu ? j : j / 2), half = IsSwiglu ? 0 : j % 2;
+        const float* pair = &d[arch::accumulator_of(half, 2 * eight)];
         words[j] = Bf16::pack(pair[0], pair[1]);
       }
       ptx::stmatrix<4, true>(to + i * kEightTokens * (IsSwiglu ? 64 : 128), words);

@@ -16,19 +16,23 @@ struct WideWords {
   static constexpr int kWordsPerStep = Format == WeightFormat::kBf16  ? 4
                                        : Format == WeightFormat::kFp8 ? 2
                                                                       : 1;
-  /// Bf16 needs no decoding, and would need its fragments twice: they are read when they
-  /// are needed.
+  /// Bf16 needs no decoding, and would need its fragments twice: they are read when needed.
   static constexpr bool kReadsLate = Format == WeightFormat::kBf16;
 
   std::uint32_t words[4][kWordsPerStep];
   std::uint32_t scales[2];  ///< FP4: of rows g and g + 8
   std::uint32_t late_brick;
 
+  /// From a lane's words: part h (FP8), of row g + 8 h, or h, q (bf16), of K from 8 q on as well.
+  static constexpr int part_place(int h, int q = 0) {
+    return (Format == WeightFormat::kBf16 ? 2 * h + q : h) * 512;
+  }
+
   /// Where a thread's words of each step lie in a brick, and its scales.
   struct Places {
     std::uint32_t step[4], scales;
 
-    __device__ explicit Places(std::uint32_t lane) {
+    __device__ constexpr explicit Places(std::uint32_t lane) {
       const std::uint32_t g = lane / 4, t = lane % 4;
 #pragma unroll
       for (int j = 0; j < 4; ++j)
@@ -47,7 +51,7 @@ struct WideWords {
       for (int j = 0; j < 4; ++j) {
 #pragma unroll
         for (int part = 0; part < kWordsPerStep; ++part)
-          words[j][part] = ptx::ld_shared_u32(brick + places.step[j] + part * 512);
+          words[j][part] = ptx::ld_shared_u32(brick + places.step[j] + part_place(part));
       }
     }
     if constexpr (Format == WeightFormat::kNvfp4) {
@@ -79,10 +83,10 @@ struct WideWords {
         a[h] = pairs[0];
         a[2 + h] = pairs[1];
       }
-    } else {  // parts [h][q]
+    } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        a[i] = ptx::ld_shared_u32(late_brick + places.step[Step] + (i % 2 * 2 + i / 2) * 512);
+        a[i] = ptx::ld_shared_u32(late_brick + places.step[Step] + part_place(i % 2, i / 2));
     }
   }
 };

@@ -47,6 +47,7 @@
 #include "ptx/mma_sync.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
+#include "tile/entry.h"
 
 #include <cstdint>
 
@@ -188,7 +189,7 @@ struct Consumer {
           half == 0 ? make_float2(s[n][2], s[n][3]) : make_float2(s[n][0], s[n][1]);
       *reinterpret_cast<float2*>(to[n][lane]) = other;
     }
-    ptx::bar_sync<64>(3 + team * kFewHeadsPieces + piece);
+    ptx::bar_sync<64>(kPieceBarrier + team * kFewHeadsPieces + piece);
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
       const float2 other = *reinterpret_cast<const float2*>(from[n][lane]);
@@ -369,11 +370,12 @@ struct Consumer {
     exchange(x, s);
     find_maxima(x, (shared.valid[own.stage][half] >> g * 4 & 1) != 0);
     weigh(weights, x);
-    ptx::bar_sync<kWarps * 32>(1 + team);  // with it all pieces have come: each has been waited for
+    // With this barrier all pieces have come: each has been waited for.
+    ptx::bar_sync<kWarps * 32>(kTeamBarrier + team);
     if (*reinterpret_cast<const std::uint64_t*>(fixed.grows[buffer]) != 0) {
       raise_references();
       weigh(weights, x);
-      ptx::bar_sync<kWarps * 32>(1 + team);
+      ptx::bar_sync<kWarps * 32>(kTeamBarrier + team);
     }
 #pragma unroll
     for (int n = 0; n < Tiles; ++n) {
@@ -417,13 +419,13 @@ struct Consumer {
       tile::FewHeadsQuery<Format, Tiles>{p, fixed, first_head(), warp}.load(
           tile::SparseQuery(p, work.query));
       if (mine == 0) fixed.work = work;  // and out of registers
-      ptx::bar_sync<kWarps * 32>(1 + team);
+      ptx::bar_sync<kWarps * 32>(kTeamBarrier + team);
       begin();
       const std::int32_t end = min(work.end_block, tile::SparseQuery(p, work.query).num_blocks());
       for (std::int32_t left = end - work.begin_block; left > 0; --left) add_block();
       work = fixed.work;
-      tile::FewHeadsResult<Format, Tiles>{p,        fixed, first_head(), warp, g,      t,
-                                          1 + team, o,     reference,    sum,  ceiling}
+      tile::FewHeadsResult<Format, Tiles>{
+          p, fixed, first_head(), warp, g, t, kTeamBarrier + team, o, reference, sum, ceiling}
           .store(tile::SparseQuery(p, work.query), work.partial);
     }
   }
@@ -465,15 +467,10 @@ __device__ void attend(const SparseDecodeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                                   \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::few_heads_threads(HEADS),   \
-                                               tilewright::kernels::few_heads_residents(HEADS)) \
-      sparse_few_heads_##NAME(                                                                  \
-          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {             \
-    tilewright::kernels::attend<tilewright::KvFormat::FORMAT, HEADS>(params);                   \
-  }
+#define TILEWRIGHT_ENTRY(NAME, FORMAT, HEADS)                                                \
+  TILEWRIGHT_KERNEL(sparse_few_heads_##NAME, SparseDecodeParams,                             \
+                    __launch_bounds__(few_heads_threads(HEADS), few_heads_residents(HEADS)), \
+                    attend<KvFormat::FORMAT, HEADS>)
 
 TILEWRIGHT_ENTRY(fp8_h8, kFp8, 8)
 TILEWRIGHT_ENTRY(fp8_h16, kFp8, 16)
@@ -484,3 +481,5 @@ TILEWRIGHT_ENTRY(nvfp4_h32, kNvfp4, 32)
 TILEWRIGHT_ENTRY(bf16_h8, kBf16, 8)
 TILEWRIGHT_ENTRY(bf16_h16, kBf16, 16)
 TILEWRIGHT_ENTRY(bf16_h32, kBf16, 32)
+
+}  // namespace tilewright::kernels

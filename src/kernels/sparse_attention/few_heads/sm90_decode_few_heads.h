@@ -67,6 +67,12 @@ constexpr int few_heads_stages(KvFormat format, int heads) {
   return (all - fixed - 64) / stage;
 }
 
+/// Named barriers of a CTA; number 0 is that of all its threads.
+enum FewHeadsBarrier : std::uint32_t {
+  kTeamBarrier = 1,   ///< + i: the consumers of team i
+  kPieceBarrier = 3,  ///< + 4 i + j: the two warps of piece j of team i
+};
+
 template <KvFormat Format, int Heads>
 struct FewHeadsShared {
   static constexpr int kStages = few_heads_stages(Format, Heads);

@@ -1,4 +1,4 @@
-// Logits of MXFP4 keys whose block scales lie too far apart for e4m3 (index_keys.h), or of such
+// Logits of MXFP4 keys whose block scales lie too far apart for e4m3 (keys.h), or of such
 // queries: in fp32, slow, exact up to the sums over blocks and heads.
 #pragma once
 

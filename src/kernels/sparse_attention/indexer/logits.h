@@ -23,7 +23,9 @@
 #include "ptx/grid_dependency.h"
 #include "ptx/math.h"
 #include "ptx/warp_roles.h"
-#include "tile/warpgroup_mma.h"
+#include "ptx/wgmma_mma_async.h"
+#include "ptx/wgmma_sync.h"
+#include "tile/box.h"
 
 #include <cstdint>
 
@@ -33,8 +35,10 @@ inline constexpr int kIndexerConsumers = kernels::kIndexerWarpgroups * 128;
 /// A consumer has at most 64 sums, 32 weights and what it needs besides.
 inline constexpr int kIndexerProducerRegisters = 32, kIndexerConsumerRegisters = 112;
 
+/// Named barrier of a CTA; number 0 is that of all its threads.
+inline constexpr std::uint32_t kIndexerBarrier = 1;
 __device__ inline void sync_consumers() {
-  ptx::bar_sync<kIndexerConsumers>(1);
+  ptx::bar_sync<kIndexerConsumers>(kIndexerBarrier);
 }
 
 /// Dynamic shared memory of a CTA, behind the tiles of keys.
@@ -69,7 +73,7 @@ __device__ void load_queries_fp8(const IndexerShared& shared,
   }
 }
 
-/// MXFP4 queries as e4m3, in the order of index_keys.h: a thread takes word s of all four blocks.
+/// MXFP4 queries as e4m3, in the order of keys.h: a thread takes word s of all four blocks.
 template <int Heads>
 __device__ void load_queries_mxfp4(const IndexerShared& shared,
                                    const kernels::IndexerLogitsParams& params,

@@ -119,7 +119,8 @@ class SparseConsumer {
           std::uint32_t words[4];
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const float* pair = &o[column / 128][column % 128 / 2 + j * 16 + i * 4 + 2 * h];
+            const int first = column % 128 / 4 + 8 * j + 2 * i;  // of the thread's columns
+            const float* pair = &o[column / 128][arch::accumulator_of(h, first)];
             words[i] = Bf16::pack(pair[0] * factors[h], pair[1] * factors[h]);
           }
           ptx::stmatrix<4>(arch::swizzle_address(arch::SmemSwizzle::k128B, line + j * 64), words);
@@ -140,7 +141,7 @@ class SparseConsumer {
       for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          const float* pair = &o[column / 128][column % 128 / 2 + j * 4 + 2 * h];
+          const float* pair = &o[column / 128][arch::accumulator_of(h, column % 128 / 4 + 2 * j)];
           const std::uint32_t chunk = 2 * j + pair_in_quad / 2;
           *reinterpret_cast<float2*>(staging(warp) + row * 128 + chunk_in_line(row, chunk) +
                                      pair_in_quad % 2 * 8) =
@@ -273,8 +274,9 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
     }
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      const std::uint32_t bits = (i < 16 ? valid.x : valid.y) >> threadIdx.x % 4 * 2;
-      if ((bits >> (i / 4 % 4 * 8 + i % 2) & 1) == 0) s[i] = -INFINITY;
+      const std::uint32_t word = arch::accumulator_column(i) < 32 ? valid.x : valid.y;
+      const std::uint32_t bits = word >> arch::accumulator_first_column(threadIdx.x);
+      if ((bits >> arch::accumulator_column(i) % 32 & 1) == 0) s[i] = -INFINITY;
     }
   }
 
@@ -288,7 +290,10 @@ class SparseScoreConsumer : SparseConsumer<0, Ctas> {
     for (int i = 0; i < 4; ++i) {
       std::uint32_t words[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) words[j] = Bf16::pack(s[8 * i + 2 * j], s[8 * i + 2 * j + 1]);
+      for (int j = 0; j < 4; ++j) {
+        const float* pair = &s[arch::operand_source_16bit(i, j)];
+        words[j] = Bf16::pack(pair[0], pair[1]);
+      }
       ptx::stmatrix<4>(
           arch::swizzle_address(arch::SmemSwizzle::k128B, line + i * 32 + lane / 16 * 16), words);
     }

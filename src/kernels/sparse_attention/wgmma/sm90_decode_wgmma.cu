@@ -31,6 +31,7 @@
 #include "kernels/sparse_attention/wgmma/converter.h"
 #include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -79,14 +80,10 @@ __device__ void sparse_decode_wgmma(const SparseDecodeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
-
-#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT, CTAS)                                        \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SparseWgmmaTile::kThreads, 1) \
-      sparse_decode_wgmma_##NAME(                                                                 \
-          const __grid_constant__ tilewright::kernels::SparseDecodeParams params) {               \
-    tilewright::kernels::sparse_decode_wgmma<tilewright::KvFormat::FORMAT, CTAS>(params);         \
-  }
+#define TILEWRIGHT_SPARSE_DECODE_WGMMA(NAME, FORMAT, CTAS)           \
+  TILEWRIGHT_KERNEL(sparse_decode_wgmma_##NAME, SparseDecodeParams,  \
+                    __launch_bounds__(SparseWgmmaTile::kThreads, 1), \
+                    sparse_decode_wgmma<KvFormat::FORMAT, CTAS>)
 
 TILEWRIGHT_SPARSE_DECODE_WGMMA(fp8, kFp8, 1)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(nvfp4, kNvfp4, 1)
@@ -94,3 +91,5 @@ TILEWRIGHT_SPARSE_DECODE_WGMMA(bf16, kBf16, 1)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_fp8, kFp8, 2)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_nvfp4, kNvfp4, 2)
 TILEWRIGHT_SPARSE_DECODE_WGMMA(pair_bf16, kBf16, 2)
+
+}  // namespace tilewright::kernels
