@@ -487,6 +487,8 @@ class tw_sparse_attention_problem(ctypes.Structure):
         ("out_strides", tw_strides),
         ("lse_strides", tw_strides),
         ("kernel", ctypes.c_char_p),
+        ("positive_empty_lse", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
     ]
 
 

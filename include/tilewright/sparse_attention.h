@@ -41,8 +41,8 @@ struct SparseList {
 ///
 /// Shapes   q, out [batch, q_len, heads, 512] bf16; lse, max_logits [batch, q_len, heads] f32
 /// Layout   dimensions of a head contiguous, rows 16-byte aligned; other strides free
-/// Empty    a query without a valid row: out 0, lse and max_logits -inf. sink +inf: out 0; -inf: as
-///          without a sink
+/// Empty    a query without a valid row: out 0, lse and max_logits -inf (see positive_empty_lse).
+///          sink +inf: out 0; -inf: as without a sink
 /// Units    scale is dimensionless; lse, max_logits and sink are natural logarithms
 /// Source   FlashMLA, flash_mla_with_kvcache and flash_mla_sparse_fwd
 struct SparseAttentionProblem {
@@ -55,6 +55,7 @@ struct SparseAttentionProblem {
   Strides lse_strides = {};  ///< of lse and max_logits
   /// "auto", or one that a plan lists.
   std::string kernel = "auto";
+  bool positive_empty_lse = false;  ///< lse of a query without a valid row: +inf, as FlashMLA's
 };
 
 /// Attention of `tokens` queries over rows [num_rows, 512] of bf16, each with its own list of

@@ -588,6 +588,8 @@ typedef struct tw_sparse_attention_problem {
   tw_strides q_strides, out_strides;
   tw_strides lse_strides; /* of lse and max_logits */
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+  int32_t positive_empty_lse; /* 1: lse of a query without a valid row is +inf, not -inf */
+  int32_t reserved;
 } tw_sparse_attention_problem;
 
 typedef struct tw_sparse_list_arguments {

@@ -427,7 +427,8 @@ static const Member kMembers_tw_sparse_attention_problem[] = {
   {"q_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, q_strides), .inner = &kStruct_tw_strides},
   {"out_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, out_strides), .inner = &kStruct_tw_strides},
   {"lse_strides", KIND_STRUCT, offsetof(tw_sparse_attention_problem, lse_strides), .inner = &kStruct_tw_strides},
-  {"kernel", KIND_TEXT, offsetof(tw_sparse_attention_problem, kernel)}};
+  {"kernel", KIND_TEXT, offsetof(tw_sparse_attention_problem, kernel)},
+  {"positive_empty_lse", KIND_FLAG, offsetof(tw_sparse_attention_problem, positive_empty_lse)}};
 static PyObject* names_tw_sparse_attention_problem[COUNT(kMembers_tw_sparse_attention_problem)];
 static tw_sparse_attention_problem defaults_tw_sparse_attention_problem;
 static const Struct kStruct_tw_sparse_attention_problem = {
@@ -1443,7 +1444,7 @@ const Class kClasses[] = {
     kQueries_tw_moe, COUNT(kQueries_tw_moe),
     kCalls_tw_moe, COUNT(kCalls_tw_moe)},
   {"SparseAttention",
-    "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None)\n"
+    "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False)\n"
     "--\n"
     "\n"
     "  batch\n"
@@ -1458,7 +1459,8 @@ const Class kClasses[] = {
     "  q_strides: {batch, row, head}\n"
     "  out_strides: {batch, row, head}\n"
     "  lse_strides: {batch, row, head}; of lse and max_logits\n"
-    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "  kernel: NULL or \"auto\", or a name that the plan's text lists\n"
+    "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf",
     "Device", &kStruct_tw_sparse_attention_problem, create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention),
     kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},

@@ -223,9 +223,13 @@ SparseData::Exact SparseData::exact(std::int64_t query, std::size_t set) const {
   for (std::int64_t i = 0; i < elems; ++i)
     numbers.push_back(sparse_from_bf16(q[static_cast<std::size_t>(query * elems + i)]));
   const std::vector<double> sinks(sink.begin(), sink.end());
-  auto result = reference::sparse_attention(
-      {.queries = 1, .heads = problem.heads, .scale = problem.scale.value_or(0), .sink = sinks},
-      numbers, first.keys(window.list.topk), second.keys(compressed.list.topk));
+  auto result = reference::sparse_attention({.queries = 1,
+                                             .heads = problem.heads,
+                                             .scale = problem.scale.value_or(0),
+                                             .sink = sinks,
+                                             .positive_empty_lse = problem.positive_empty_lse},
+                                            numbers, first.keys(window.list.topk),
+                                            second.keys(compressed.list.topk));
   return {std::move(result.out), std::move(result.lse)};
 }
 

@@ -112,10 +112,36 @@ TEST_P(SparseAttentionRunTest, LengthsBeyondTheListAndNone) {
 }
 TEST_P(SparseAttentionRunTest, NothingIsValid) {
   for (const std::int64_t heads : {8, 64}) {
-    check(with(small(heads), [](SparseCase& c) { c.window.invalid = c.compressed.invalid = 1; }));
+    check_all_kernels(
+        with(small(heads), [](SparseCase& c) { c.window.invalid = c.compressed.invalid = 1; }));
+    // Parts without a valid row, merged.
+    check(with(small(heads), [](SparseCase& c) {
+      c.batch = 1;
+      c.window.topk = 300;
+      c.compressed = {.rows = 500, .topk = 340, .page_size = 64};
+      c.window.invalid = c.compressed.invalid = 1;
+    }));
     check(with(small(heads), [](SparseCase& c) {
       c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
       c.window.given_lengths = c.compressed.given_lengths = {0, 0};
+    }));
+  }
+}
+TEST_P(SparseAttentionRunTest, EmptyQueriesAsFlashMla) {
+  for (const std::int64_t heads : {8, 64}) {
+    check_all_kernels(with(small(heads), [](SparseCase& c) {
+      c.positive_empty_lse = true;
+      c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
+      c.window.given_lengths = {0, 20};
+      c.compressed.given_lengths = {0, 0};
+    }));
+    // Parts without a valid row, merged.
+    check(with(small(heads), [](SparseCase& c) {
+      c.positive_empty_lse = true;
+      c.batch = 1;
+      c.window.topk = 300;
+      c.compressed = {.rows = 500, .topk = 340, .page_size = 64};
+      c.window.invalid = c.compressed.invalid = 1;
     }));
   }
 }

@@ -50,7 +50,7 @@ struct SparseCase {
   std::int64_t batch = 2, q_len = 2, heads = 8;
   NumberFormat format = NumberFormat::kFp8;
   SparseListCase window = {}, compressed = {};
-  bool has_sink = true, has_lse = true, has_max_logits = false;
+  bool has_sink = true, has_lse = true, has_max_logits = false, positive_empty_lse = false;
   std::vector<float> sinks = {};  ///< else random ones, both infinities among them
   bool is_padded = false;         ///< strides of q and out larger than the rows
   bool repeats = false;           ///< once more with the schedule of the first run
@@ -178,7 +178,8 @@ inline SparseAttentionProblem sparse_problem(const SparseCase& c) {
                               .has_sink = c.has_sink,
                               .has_lse = c.has_lse,
                               .has_max_logits = c.has_max_logits,
-                              .kernel = c.kernel};
+                              .kernel = c.kernel,
+                              .positive_empty_lse = c.positive_empty_lse};
   if (!c.is_padded) return p;
   const std::int64_t row = sparse_row_pitch(c);
   // Heads of q outside, queries inside.
@@ -317,7 +318,8 @@ class SparseRun {
         .queries = case_.batch * case_.q_len,
         .heads = case_.heads,
         .scale = *p.scale,
-        .sink = case_.has_sink ? std::span<const double>(sink) : std::span<const double>()};
+        .sink = case_.has_sink ? std::span<const double>(sink) : std::span<const double>(),
+        .positive_empty_lse = case_.positive_empty_lse};
     const auto truth = reference::sparse_attention(params, q_, window_.keys(), compressed_.keys());
     double products = 0, squares = 0;
     for (std::int64_t row = 0; row < params.queries * case_.heads; ++row) {

@@ -591,6 +591,7 @@ inline void assign(const tw_sparse_attention_problem& c, SparseAttentionProblem&
   assign(c.out_strides, p.out_strides, at.in("out_strides"));
   assign(c.lse_strides, p.lse_strides, at.in("lse_strides"));
   if (c.kernel != nullptr) p.kernel = c.kernel;
+  p.positive_empty_lse = c.positive_empty_lse != 0;
 }
 
 template <>

@@ -13,6 +13,7 @@ namespace tilewright::ops {
 namespace {
 
 constexpr ArgumentChecks kChecks("sparse attention");
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 void check_list(const std::string& name, const SparseList& list, const SparseListArguments& a) {
   if (list.topk == 0) return;
@@ -78,7 +79,7 @@ struct ParamsMaker {
             .q_len = narrow(p.q_len),
             .heads = narrow(p.heads),
             .groups = planned.plan.groups,
-            .empty_lse = -std::numeric_limits<float>::infinity(),
+            .empty_lse = p.positive_empty_lse ? kInfinity : -kInfinity,
             .work = in_workspace<kernels::SparseWork>(at.work),
             .work_begin = in_workspace<std::int32_t>(at.work_begin),
             .partial_out = in_workspace<float>(at.partial_out),

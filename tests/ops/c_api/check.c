@@ -186,7 +186,7 @@ static int check_quantize(const tw_device* device) {
   return 0;
 }
 
-/* One query without rows: out 0, lse +inf; and what is refused. */
+/* One query without rows: out 0, lse -inf or, if asked for, +inf; and what is refused. */
 static int check_sparse_attention(const tw_device* device) {
   static uint16_t out_host[512];
   static const int32_t nothing[1] = {-1};
@@ -238,7 +238,14 @@ static int check_sparse_attention(const tw_device* device) {
   memset(out_host, 1, sizeof out_host);
   CHECK(cu_memcpy_dtoh(out_host, out, sizeof out_host) == 0);
   CHECK(cu_memcpy_dtoh(&lse_host, lse, sizeof lse_host) == 0);
-  CHECK(out_host[0] == 0 && out_host[511] == 0 && lse_host > 1e30f);
+  CHECK(out_host[0] == 0 && out_host[511] == 0 && lse_host < -1e30f);
+  tw_sparse_attention_destroy(attention);
+  problem.positive_empty_lse = 1;
+  CHECK(tw_sparse_attention_create(device, &problem, &attention) == TW_OK);
+  CHECK(tw_sparse_attention_run(attention, &arguments) == TW_OK);
+  CHECK(tw_device_synchronize(device) == TW_OK);
+  CHECK(cu_memcpy_dtoh(&lse_host, lse, sizeof lse_host) == 0);
+  CHECK(lse_host > 1e30f);
   tw_sparse_attention_destroy(attention);
   tw_sparse_attention_destroy(NULL);
   return 0;

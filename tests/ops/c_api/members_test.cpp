@@ -307,6 +307,7 @@ Changes changed_tw_sparse_attention_problem(const SparseAttentionProblem& x, con
   append(found, "out_strides.", changed_tw_strides(x.out_strides, y.out_strides));
   append(found, "lse_strides.", changed_tw_strides(x.lse_strides, y.lse_strides));
   if (x.kernel != y.kernel) found.push_back("kernel");
+  if (x.positive_empty_lse != y.positive_empty_lse) found.push_back("positive_empty_lse");
   return found;
 }
 
@@ -984,6 +985,7 @@ TEST(CApiMembers, tw_sparse_attention_problem) {
   test.sets("lse_strides.row", [](auto& c) { c.lse_strides.row = 1029; }, [](const auto& p) { return p.lse_strides.row == 1029; });
   test.sets("lse_strides.head", [](auto& c) { c.lse_strides.head = 1030; }, [](const auto& p) { return p.lse_strides.head == 1030; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 31"; }, [](const auto& p) { return p.kernel == "sentinel 31"; });
+  test.sets("positive_empty_lse", [](auto& c) { c.positive_empty_lse = 1; }, [](const auto& p) { return p.positive_empty_lse == true; });
 }
 
 TEST(CApiMembers, tw_sparse_list_arguments) {
