@@ -140,7 +140,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(declared, {name for name in self.symbols if name.startswith("tw_")})
 
     def test_cpp_names_are_public(self):
-        words = set(re.findall(r"\w+", self.text)) - {"State", "internal"}
+        words = set(re.findall(r"\w+", self.text)) - {"State", "Internal"}
         shown = {name for name in self.symbols if not name.startswith("tw_")}
         self.assertGreater(len(shown), 100)
         for name in shown:
@@ -155,6 +155,14 @@ class Exports(unittest.TestCase):
     def test_every_class_is_there(self):
         for name in re.findall(r"^class (\w+) ", self.text, re.M):
             self.assertTrue(any(f"tilewright::{name}" in symbol for symbol in self.symbols), name)
+
+    def test_the_tool_has_no_operators_of_its_own(self):
+        listing = subprocess.run(["nm", "-C", BUILD / "bin/tilewright"], stdout=subprocess.PIPE, check=True,
+                                 text=True).stdout.splitlines()
+        self.assertGreater(len(listing), 1000)
+        self.assertEqual([line for line in listing if "tilewright::ops::" in line], [])
+        for name in ("Attention::run(", "Moe::run(", "complete("):
+            self.assertTrue(any(f" U tilewright::{name}" in line for line in listing), name)
 
 
 if __name__ == "__main__":
