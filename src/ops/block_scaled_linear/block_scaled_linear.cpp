@@ -13,11 +13,12 @@
 
 namespace tilewright {
 
-struct BlockScaledLinear::State {
-  BlockScaledWeight weight;
-  BlockScaledPlan plan;
-  ops::BlockScaledVariant variant;
-  std::vector<device::Kernel> entries;  // one a launch
+struct BlockScaledLinear::State : ops::LoadedPlan<BlockScaledPlan> {
+  State(const BlockScaledWeight& prepared, BlockScaledPlan made)
+      : LoadedPlan(prepared.device(), std::move(made)), weight(prepared) {}
+
+  BlockScaledWeight weight;  // keeps its memory
+  ops::BlockScaledVariant variant = ops::planned_variant(plan());
 };
 
 namespace {
@@ -44,11 +45,8 @@ void check_arguments(const BlockScaledPlan& plan, const BlockScaledArguments& a)
 
 BlockScaledLinear::BlockScaledLinear(const BlockScaledWeight& weight,
                                      const BlockScaledProblem& problem) {
-  const device::Device& device = opened(weight.device());
-  BlockScaledPlan plan = ops::make_block_scaled_plan(device.info(), weight.info(), problem);
-  const ops::BlockScaledVariant variant = ops::planned_variant(plan);
-  auto entries = ops::load_entries(device, plan.launches);
-  state_ = std::make_unique<State>(State{weight, std::move(plan), variant, std::move(entries)});
+  state_ = std::make_unique<State>(
+      weight, plan_block_scaled_linear(weight.device(), weight.info(), problem));
 }
 
 BlockScaledLinear::~BlockScaledLinear() = default;
@@ -56,20 +54,19 @@ BlockScaledLinear::BlockScaledLinear(BlockScaledLinear&&) noexcept = default;
 BlockScaledLinear& BlockScaledLinear::operator=(BlockScaledLinear&&) noexcept = default;
 
 const BlockScaledPlan& BlockScaledLinear::plan() const noexcept {
-  return state_->plan;
+  return state_->plan();
 }
 
 void BlockScaledLinear::run(const BlockScaledArguments& a) const {
-  const BlockScaledPlan& plan = state_->plan;
+  const BlockScaledPlan& plan = state_->plan();
   if (plan.launches.empty()) return;
   check_arguments(plan, a);
   const auto& weight = Internal::of(state_->weight);
-  const device::Device& device = opened(weight.handle);
   const auto pointer = [](const device::Buffer& buffer) {
     return reinterpret_cast<const void*>(buffer.address());
   };
   const kernels::BlockScaledGemmParams params = ops::bind_block_scaled(
-      device, state_->variant, {plan.problem.m, weight.info.n, weight.info.k},
+      state_->device(), state_->variant, {plan.problem.m, weight.info.n, weight.info.k},
       {.a = a.x,
        .b = pointer(weight.values),
        .a_scales = a.x_scales,
@@ -80,11 +77,10 @@ void BlockScaledLinear::run(const BlockScaledArguments& a) const {
        .b_row_bytes = weight.row_bytes,
        .d_row_bytes = plan.problem.out_row_bytes},
       {.alpha = a.x_tensor_scale * weight.global_scale, .encode_scale = a.out_encode_scale});
-  const auto stream = ops::lent_stream(device, a.stream);
   // The cluster is compiled in.
   Launch launch = plan.launches.front();
   launch.cluster = 1;
-  state_->entries.front().launch(ops::plain_launch(launch), params, stream);
+  state_->entries.front().launch(ops::plain_launch(launch), params, state_->stream(a.stream));
 }
 
 BlockScaledPlan plan_block_scaled_linear(const Device& device, const BlockScaledWeightInfo& weight,

@@ -14,11 +14,12 @@
 
 namespace tilewright {
 
-struct Linear::State {
-  LinearWeight weight;  // keeps its memory and the device
-  LinearPlan plan;
-  const ops::LinearKernel& kernel;
-  std::vector<device::Kernel> entries;  // one a launch
+struct Linear::State : ops::LoadedPlan<LinearPlan> {
+  State(const LinearWeight& prepared, LinearPlan made)
+      : LoadedPlan(prepared.device(), std::move(made)), weight(prepared) {}
+
+  LinearWeight weight;  // keeps its memory
+  const ops::LinearKernel& kernel = *ops::find_linear_kernel(plan().kernel);
 };
 
 namespace {
@@ -76,11 +77,7 @@ const Device& LinearWeight::device() const noexcept {
 }
 
 Linear::Linear(const LinearWeight& weight, const LinearProblem& problem) {
-  const device::Device& device = Internal::of(weight).device();
-  LinearPlan plan = ops::make_linear_plan(device.info(), weight.info(), problem);
-  const ops::LinearKernel& kernel = *ops::find_linear_kernel(plan.kernel);
-  auto entries = ops::load_entries(device, plan.launches);
-  state_ = std::make_unique<State>(State{weight, std::move(plan), kernel, std::move(entries)});
+  state_ = std::make_unique<State>(weight, plan_linear(weight.device(), weight.info(), problem));
 }
 
 Linear::~Linear() = default;
@@ -88,16 +85,15 @@ Linear::Linear(Linear&&) noexcept = default;
 Linear& Linear::operator=(Linear&&) noexcept = default;
 
 const LinearPlan& Linear::plan() const noexcept {
-  return state_->plan;
+  return state_->plan();
 }
 
 void Linear::run(const LinearArguments& arguments) const {
   const State& state = *state_;
-  if (state.plan.launches.empty()) return;
-  check_arguments(state.plan, arguments);
-  const auto& weight = Internal::of(state.weight);
-  const auto stream = ops::lent_stream(weight.device(), arguments.stream);
-  state.kernel.run({weight.device(), state.plan, weight, arguments, state.entries, stream});
+  if (state.plan().launches.empty()) return;
+  check_arguments(state.plan(), arguments);
+  state.kernel.run({state.device(), state.plan(), Internal::of(state.weight), arguments,
+                    state.entries, state.stream(arguments.stream)});
 }
 
 LinearPlan plan_linear(const Device& device, const LinearWeightInfo& weight,

@@ -13,19 +13,16 @@
 
 namespace tilewright {
 
-struct Moe::State {
-  MoeWeights weights;
-  ops::MoePlanned planned;
-  std::vector<device::Kernel> entries;  // one a launch
+struct Moe::State : ops::LoadedPlan<ops::MoePlanned> {
+  State(const MoeWeights& prepared, ops::MoePlanned made)
+      : LoadedPlan(prepared.device(), std::move(made)), weights(prepared) {}
 
-  const device::Device& device() const { return opened(weights.device()); }
+  MoeWeights weights;  // keeps their memory
 };
 
 Moe::Moe(const MoeWeights& weights, const MoeProblem& problem) {
-  const device::Device& device = opened(weights.device());
-  ops::MoePlanned planned = ops::make_moe_plan(device.info(), weights.info(), problem);
-  auto entries = ops::load_entries(device, planned.plan.launches);
-  state_ = std::make_unique<State>(State{weights, std::move(planned), std::move(entries)});
+  const device::DeviceInfo& info = opened(weights.device()).info();
+  state_ = std::make_unique<State>(weights, ops::make_moe_plan(info, weights.info(), problem));
 }
 
 Moe::~Moe() = default;
@@ -33,31 +30,31 @@ Moe::Moe(Moe&&) noexcept = default;
 Moe& Moe::operator=(Moe&&) noexcept = default;
 
 const MoePlan& Moe::plan() const noexcept {
-  return state_->planned.plan;
+  return state_->plan();
 }
 
 void Moe::run(const MoeArguments& arguments) const {
   const State& state = *state_;
-  ops::check_moe_arguments(state.planned.plan, arguments);
-  const auto stream = ops::lent_stream(state.device(), arguments.stream);
+  ops::check_moe_arguments(state.plan(), arguments);
+  const auto stream = state.stream(arguments.stream);
   const ops::MoeCall call(state.planned, Internal::of(state.weights), arguments);
   for (std::size_t i = 0; i < state.entries.size(); ++i) call.launch(i, state.entries[i], stream);
 }
 
 void Moe::run_launch(std::size_t index, const MoeArguments& arguments) const {
   const State& state = *state_;
-  ops::check_moe_arguments(state.planned.plan, arguments);
+  ops::check_moe_arguments(state.plan(), arguments);
   require(index < state.entries.size(), ErrorKind::kInvalidArgument,
           "moe: launch {} of a plan with {}; expected a number below that: they count from 0",
           index, state.entries.size());
   ops::MoeCall(state.planned, Internal::of(state.weights), arguments)
-      .launch(index, state.entries[index], ops::lent_stream(state.device(), arguments.stream));
+      .launch(index, state.entries[index], state.stream(arguments.stream));
 }
 
 void Moe::check(const MoeArguments& arguments) const {
   const State& state = *state_;
-  const MoeProblem& p = state.planned.plan.problem;
-  ops::lent_stream(state.device(), arguments.stream).synchronize();
+  const MoeProblem& p = state.plan().problem;
+  state.stream(arguments.stream).synchronize();
   if (p.tokens == 0) return;
   kernels::MoeStatus status;
   const device::Device& device = state.device();
@@ -75,8 +72,7 @@ void Moe::check(const MoeArguments& arguments) const {
     fail(ErrorKind::kInvalidArgument,
          "moe: ids[{}, {}] = {} {}; {} such ids added nothing. Expected {} different experts of 0 "
          "to {}, or -1 for none. Check the router.",
-         slot / p.topk, slot % p.topk, id, what, count, p.topk,
-         state.planned.plan.weights.experts - 1);
+         slot / p.topk, slot % p.topk, id, what, count, p.topk, state.plan().weights.experts - 1);
   };
   refuse(status.num_out_of_range, status.first_out_of_range, "is no expert");
   refuse(status.num_duplicated, status.first_duplicated, "stands twice in its row");
