@@ -1,4 +1,4 @@
-// The arithmetic of a decode problem: what makes sense, and how much work it is.
+// The arithmetic of a decode problem, beside what the public header has of it.
 #pragma once
 
 #include "tilewright/attention_decode.h"

@@ -1,4 +1,4 @@
-// The arithmetic of a sparse attention problem: what makes sense, and how much work it is.
+// The arithmetic of a sparse attention problem, beside what the public header has of it.
 #pragma once
 
 #include "tilewright/sparse_attention.h"
