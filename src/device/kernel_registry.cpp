@@ -14,6 +14,23 @@
 #include <zlib.h>
 
 namespace tilewright::device {
+namespace {
+
+/// What load_kernel has loaded. A module holds its device's context, so that no other one can have
+/// its handle meanwhile.
+struct LoadedModules {
+  std::mutex mutex;
+  std::map<std::pair<abi::CUcontext, const char*>, Module::Memory> memories;
+  std::vector<Module> kept;
+  int num_keepers = 0;
+};
+
+LoadedModules& loaded_modules() {
+  static LoadedModules modules;
+  return modules;
+}
+
+}  // namespace
 
 std::string PackedBytes::unpack() const {
   std::string out(size_bytes, '\0');
@@ -59,11 +76,9 @@ std::string kernel_target(const Device& device) {
 
 Kernel load_kernel(const Device& device, std::string_view name) {
   const KernelImage& image = find_kernel(name, kernel_target(device));
-  // A module holds its device's context, so that no other one can have its handle meanwhile.
-  static std::mutex mutex;
-  static std::map<std::pair<abi::CUcontext, const char*>, Module::Memory> loaded;
-  const std::scoped_lock lock(mutex);
-  Module::Memory& memory = loaded[{device.context(), image.ptx.packed.data()}];
+  LoadedModules& modules = loaded_modules();
+  const std::scoped_lock lock(modules.mutex);
+  Module::Memory& memory = modules.memories[{device.context(), image.ptx.packed.data()}];
   std::optional<Module> module = Module::recall(image.source, memory);
   if (!module) {
     const std::string code = (device.is_simulated() ? image.ptx : image.cubin).unpack();
@@ -71,8 +86,22 @@ Kernel load_kernel(const Device& device, std::string_view name) {
                  ? Module::from_ptx(device, image.source, code)
                  : Module::from_cubin(device, image.source, std::as_bytes(std::span(code)));
     memory = module->remember();
+    if (modules.num_keepers > 0) modules.kept.push_back(*module);
   }
   return module->kernel(std::string(name));
+}
+
+KeptModules::KeptModules() {
+  LoadedModules& modules = loaded_modules();
+  const std::scoped_lock lock(modules.mutex);
+  ++modules.num_keepers;
+}
+
+KeptModules::~KeptModules() {
+  LoadedModules& modules = loaded_modules();
+  std::vector<Module> unloaded;  // without the lock
+  const std::scoped_lock lock(modules.mutex);
+  if (--modules.num_keepers == 0) unloaded.swap(modules.kept);
 }
 
 }  // namespace tilewright::device

@@ -60,4 +60,15 @@ std::string kernel_target(const Device& device);
 /// Errors  as find_kernel and Module
 Kernel load_kernel(const Device& device, std::string_view name);
 
+/// While one of these exists, modules stay loaded that no kernel in use needs: for programs that
+/// make plan after plan with the same kernels, on the simulator above all, which compiles a module
+/// when it is loaded. What was kept goes with the last of them.
+class KeptModules {
+ public:
+  KeptModules();
+  ~KeptModules();
+  KeptModules(const KeptModules&) = delete;
+  KeptModules& operator=(const KeptModules&) = delete;
+};
+
 }  // namespace tilewright::device

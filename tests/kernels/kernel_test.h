@@ -40,6 +40,7 @@ class TestDevices {
     if (!devices_.contains(key)) {
       try {
         devices_[key] = device::open_device(device::parse_device_spec(spec));
+        if (!kept_) kept_.emplace();
         const int found = devices_[key]->info().compute_capability;
         if (found != capability) {
           reasons_[key] = fmt::format("{} has compute capability {}, not {}",
@@ -61,6 +62,7 @@ class TestDevices {
     return reasons_[key_of(spec, capability)];
   }
   void close() {
+    kept_.reset();
     devices_.clear();
     reasons_.clear();
   }
@@ -72,6 +74,7 @@ class TestDevices {
 
   std::map<std::string, std::optional<Device>> devices_;
   std::map<std::string, std::string> reasons_;
+  std::optional<device::KeptModules> kept_;  // goes before the devices
 };
 
 class KernelTest : public ::testing::TestWithParam<const char*> {

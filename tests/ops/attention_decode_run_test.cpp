@@ -21,10 +21,6 @@ class AttentionDecodeRunTest : public HopperTest<AttentionDecodeRunTest> {
     SCOPED_TRACE(plan_attention_decode(*device_, c.problem).to_string());
     DecodeRun(*device_, c).check();
   }
-  std::vector<std::string> held_entries() const override {
-    return {"decode_bf16_d64_r16", "decode_f16_d64_r16", "decode_e4m3_d64_r16",
-            "decode_append_bf16"};
-  }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(AttentionDecodeRunTest);
 

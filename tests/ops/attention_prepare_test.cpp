@@ -14,9 +14,6 @@ class AttentionPrepareTest : public HopperTest<AttentionPrepareTest> {
   static void check(const AttentionPrepareProblem& problem) {
     PrepareCase(*device_, problem).check();
   }
-  std::vector<std::string> held_entries() const override {
-    return {"attention_k8_prepare_bf16_d64", "attention_k8_amax_bf16_d64"};
-  }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(AttentionPrepareTest);
 

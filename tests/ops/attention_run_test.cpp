@@ -23,15 +23,6 @@ class AttentionRunTest : public HopperTest<AttentionRunTest> {
       return false;
     }
   }
-
-  std::vector<std::string> held_entries() const override {
-    std::vector<std::string> entries;
-    for (const AttentionKernel& kernel : hopper_attention_kernels()) {
-      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
-      entries.push_back(attention_entries(kernel, problem)[0]);
-    }
-    return entries;
-  }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(AttentionRunTest);
 

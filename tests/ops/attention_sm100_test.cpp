@@ -12,14 +12,6 @@ using ::testing::HasSubstr;
 
 class AttentionSm100Test : public BlackwellTest<AttentionSm100Test> {
  protected:
-  std::vector<std::string> held_entries() const override {
-    std::vector<std::string> entries;
-    for (const AttentionKernel& kernel : attention_kernels_for(100)) {
-      const AttentionProblem problem = {.head_dim = kernel.variants[0].head_dim};
-      entries.push_back(attention_entries(kernel, problem)[0]);
-    }
-    return entries;
-  }
   static AttentionPlan plan(const AttentionProblem& problem) {
     return plan_attention(*device_, problem);
   }

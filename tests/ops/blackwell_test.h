@@ -17,11 +17,7 @@ class BlackwellTest : public ::testing::Test, protected SuiteDevice<Suite> {
   void SetUp() override {
     if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
     SuiteDevice<Suite>::open("sim:b200");
-    SuiteDevice<Suite>::hold(held_entries());
   }
-
-  /// Kernels whose modules stay loaded from test to test.
-  virtual std::vector<std::string> held_entries() const { return {}; }
 };
 
 }  // namespace tilewright

@@ -31,7 +31,6 @@ class HopperTest : public ::testing::TestWithParam<const char*>, protected Suite
     // Once it is loaded, the simulator is what the loader finds as libcuda.so.1.
     if (device_->is_simulated() != is_simulator()) GTEST_SKIP() << "no GPU";
     if (device_->compute_capability() != 90) GTEST_SKIP() << "no Hopper GPU";
-    SuiteDevice<Suite>::hold(held_entries());
   }
   void TearDown() override {
     try {
@@ -42,8 +41,6 @@ class HopperTest : public ::testing::TestWithParam<const char*>, protected Suite
     }
   }
 
-  /// Kernels whose modules stay loaded from test to test.
-  virtual std::vector<std::string> held_entries() const { return {}; }
   static bool is_simulator() { return std::string(GetParam()).starts_with("sim"); }
 };
 

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "device/graph.h"
 #include "device/internal.h"
-#include "device/kernel_registry.h"
 #include "device/memory.h"
 #include "formats/minifloat.h"
 #include "ops/linear/kernel.h"
@@ -199,17 +198,6 @@ class LinearRunTest : public HopperTest<LinearRunTest> {
     return std::ranges::any_of(plan.candidates, [&](const Candidate& candidate) {
       return candidate.name == c.problem.kernel && candidate.is_possible;
     });
-  }
-
-  std::vector<std::string> held_entries() const override {
-    std::map<std::string, std::string> of_source;
-    for (const device::KernelImage& image : device::kernel_images()) {
-      const bool is_used = image.name.starts_with("linear_") || image.name.starts_with("quantize_");
-      if (is_used && image.target == "sm_90a") of_source.emplace(image.source, image.name);
-    }
-    std::vector<std::string> entries;
-    for (const auto& [source, entry] : of_source) entries.push_back(entry);
-    return entries;
   }
 };
 TILEWRIGHT_ON_EVERY_HOPPER(LinearRunTest);
