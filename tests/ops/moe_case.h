@@ -228,11 +228,22 @@ class MoeRun {
   /// Of the last run.
   const std::string& kernel() const { return kernel_; }
 
-  std::vector<double> expected() const {
-    const MoeProblem& p = case_.problem;
+  /// What the kernel of the last run rounds.
+  reference::MoeRounding rounding() const {
     const bool is_e4m3 = kernel_ == "wide8";
     const bool is_fp4 =
         case_.format == NumberFormat::kNvfp4 || case_.format == NumberFormat::kMxfp4;
+    return {.x_e4m3 = is_e4m3,
+            .h_bf16 = true,
+            .h_e4m3 = is_e4m3,
+            .y_bf16 = true,
+            .e4m3_columns = is_fp4 ? 0 : 128};
+  }
+
+  std::vector<double> expected() const { return expected(rounding()); }
+  std::vector<double> expected(const reference::MoeRounding& rounding) const {
+    const MoeProblem& p = case_.problem;
+    const bool is_e4m3 = kernel_ == "wide8";
     const reference::MoeParams params = {
         .tokens = p.tokens,
         .hidden = case_.hidden,
@@ -243,11 +254,7 @@ class MoeRun {
         .activation = {.limit = p.swiglu_limit},
         .route_weight_place = p.weight_after_down ? reference::RouteWeightPlace::kAfterDown
                                                   : reference::RouteWeightPlace::kBeforeDown,
-        .rounding = {.x_e4m3 = is_e4m3,
-                     .h_bf16 = true,
-                     .h_e4m3 = is_e4m3,
-                     .y_bf16 = true,
-                     .e4m3_columns = is_fp4 ? 0 : 128}};
+        .rounding = rounding};
     std::vector<double> gate, up, down;
     for (std::size_t e = 0; e < gate_.size(); ++e) {
       const std::uint8_t largest = std::max(gate_[e].largest_scale(), up_[e].largest_scale());
@@ -286,6 +293,23 @@ class MoeRun {
           << "token " << static_cast<std::int64_t>(i) / case_.hidden << ", column "
           << static_cast<std::int64_t>(i) % case_.hidden << ": " << out[i] << " for " << exact[i];
     }
+  }
+
+  /// The share of tokens of which more than a fifth of the elements are not `exact` up to what fp32
+  /// sums of y may differ by: there a number of x or h was rounded otherwise, or y was not rounded.
+  /// Sums near a tie of y are few, and of single elements.
+  double share_rounded_otherwise(const std::vector<double>& out,
+                                 const std::vector<double>& exact) const {
+    std::int64_t tokens = 0;
+    for (std::int64_t t = 0; t < case_.problem.tokens; ++t) {
+      std::int64_t elems = 0;
+      for (std::int64_t i = t * case_.hidden; i < (t + 1) * case_.hidden; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        elems += std::abs(out[at] - exact[at]) > 0x1p-20 * std::abs(exact[at]) ? 1 : 0;
+      }
+      tokens += 5 * elems > case_.hidden ? 1 : 0;
+    }
+    return static_cast<double>(tokens) / static_cast<double>(case_.problem.tokens);
   }
 
   void check() {

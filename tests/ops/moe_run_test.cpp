@@ -82,6 +82,37 @@ TEST_P(MoeRunTest, AllTokensOnOneExpert) {
     }));
   }
 }
+
+// compare() bounds errors by the size of results, which one rounding too few hardly moves. Counted
+// are tokens in which roundings went otherwise: up to 5 % of them, where a sum of the tensor core
+// is near a tie; 70 % and more against a reference that leaves a rounding out.
+TEST_P(MoeRunTest, NoRoundingIsMissing) {
+  for (const Way& way : kWays) {
+    for (const NumberFormat format : kFormats) {
+      if (way.kernel == kWide8.kernel && format == NumberFormat::kBf16) continue;
+      SCOPED_TRACE(fmt::format("{} {}", way.kernel, to_string(format)));
+      MoeRun run(*device_, with(small(way, format), [](MoeCase& c) {
+        c.problem.tokens = 100;
+        c.problem.topk = 1;
+        c.problem.out_dtype = DType::kF32;
+        c.hidden = 64, c.inter = 32;
+      }));
+      const auto out = run.run();
+      const auto share = [&](const reference::MoeRounding& rounding) {
+        return run.share_rounded_otherwise(out, run.expected(rounding));
+      };
+      EXPECT_LE(share(run.rounding()), 0.15);
+      using reference::MoeRounding;
+      for (bool MoeRounding::*const which : {&MoeRounding::x_e4m3, &MoeRounding::h_bf16,
+                                             &MoeRounding::h_e4m3, &MoeRounding::y_bf16}) {
+        MoeRounding other = run.rounding();
+        if (!(other.*which)) continue;
+        other.*which = false;
+        EXPECT_GE(share(other), 0.5);
+      }
+    }
+  }
+}
 TEST_P(MoeRunTest, SharedExpertLimitAndRoutingByLogits) {
   for (const Way& way : kWays) {
     check(with(small(way), [](MoeCase& c) {
