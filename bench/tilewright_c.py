@@ -120,6 +120,45 @@ TW_COMPRESSOR_KIND_INDEX_FP8 = 2
 TW_COMPRESSOR_KIND_INDEX_MXFP4 = 3
 
 
+class tw_reason(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("field", ctypes.c_char_p),
+        ("value", ctypes.c_char_p),
+        ("rule", ctypes.c_char_p),
+        ("fix", ctypes.c_char_p),
+    ]
+
+
+class tw_candidate(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("reason", ctypes.c_char_p),
+        ("is_possible", ctypes.c_int32),
+        ("is_automatic", ctypes.c_int32),
+        ("is_chosen", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
+        ("cost_us", ctypes.c_double),
+    ]
+
+
+class tw_launch(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("step", ctypes.c_char_p),
+        ("entry", ctypes.c_char_p),
+        ("grid_x", ctypes.c_int32),
+        ("grid_y", ctypes.c_int32),
+        ("grid_z", ctypes.c_int32),
+        ("block_x", ctypes.c_int32),
+        ("block_y", ctypes.c_int32),
+        ("block_z", ctypes.c_int32),
+        ("cluster", ctypes.c_int32),
+        ("shared_bytes", ctypes.c_int32),
+    ]
+
+
 class tw_strides(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -341,6 +380,16 @@ class tw_linear_weight_source(ctypes.Structure):
     ]
 
 
+class tw_linear_weight_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("format", ctypes.c_int32),
+        ("activations", ctypes.c_int32),
+        ("n", ctypes.c_int64),
+        ("k", ctypes.c_int64),
+    ]
+
+
 class tw_linear_problem(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -412,6 +461,19 @@ class tw_moe_weights_source(ctypes.Structure):
         ("shared_gate", ctypes.c_void_p),
         ("shared_up", ctypes.c_void_p),
         ("shared_down", ctypes.c_void_p),
+    ]
+
+
+class tw_moe_weights_info(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("format", ctypes.c_int32),
+        ("activations", ctypes.c_int32),
+        ("experts", ctypes.c_int64),
+        ("hidden", ctypes.c_int64),
+        ("inter", ctypes.c_int64),
+        ("has_shared", ctypes.c_int32),
+        ("reserved", ctypes.c_int32),
     ]
 
 
@@ -603,6 +665,16 @@ class tw_kv_list_arguments(ctypes.Structure):
     ]
 
 
+class tw_kv_cache_work(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("tokens", ctypes.c_int64),
+        ("heads", ctypes.c_int64),
+        ("list_len", ctypes.c_int64),
+        ("read_rows", ctypes.c_int64),
+    ]
+
+
 class tw_inverse_rope_arguments(ctypes.Structure):
     _fields_ = [
         ("struct_bytes", ctypes.c_size_t),
@@ -779,6 +851,9 @@ class tw_rms_norm_arguments(ctypes.Structure):
 
 
 FUNCTIONS = {
+    "tw_reason_set_defaults": (None, [ctypes.POINTER(tw_reason)]),
+    "tw_candidate_set_defaults": (None, [ctypes.POINTER(tw_candidate)]),
+    "tw_launch_set_defaults": (None, [ctypes.POINTER(tw_launch)]),
     "tw_strides_set_defaults": (None, [ctypes.POINTER(tw_strides)]),
     "tw_fp8_options_set_defaults": (None, [ctypes.POINTER(tw_fp8_options)]),
     "tw_attention_problem_set_defaults": (None, [ctypes.POINTER(tw_attention_problem)]),
@@ -790,11 +865,13 @@ FUNCTIONS = {
     "tw_attention_decode_problem_set_defaults": (None, [ctypes.POINTER(tw_attention_decode_problem)]),
     "tw_attention_decode_arguments_set_defaults": (None, [ctypes.POINTER(tw_attention_decode_arguments)]),
     "tw_linear_weight_source_set_defaults": (None, [ctypes.POINTER(tw_linear_weight_source)]),
+    "tw_linear_weight_info_set_defaults": (None, [ctypes.POINTER(tw_linear_weight_info)]),
     "tw_linear_problem_set_defaults": (None, [ctypes.POINTER(tw_linear_problem)]),
     "tw_linear_arguments_set_defaults": (None, [ctypes.POINTER(tw_linear_arguments)]),
     "tw_quantize_problem_set_defaults": (None, [ctypes.POINTER(tw_quantize_problem)]),
     "tw_quantize_arguments_set_defaults": (None, [ctypes.POINTER(tw_quantize_arguments)]),
     "tw_moe_weights_source_set_defaults": (None, [ctypes.POINTER(tw_moe_weights_source)]),
+    "tw_moe_weights_info_set_defaults": (None, [ctypes.POINTER(tw_moe_weights_info)]),
     "tw_moe_problem_set_defaults": (None, [ctypes.POINTER(tw_moe_problem)]),
     "tw_moe_arguments_set_defaults": (None, [ctypes.POINTER(tw_moe_arguments)]),
     "tw_kv_layout_set_defaults": (None, [ctypes.POINTER(tw_kv_layout)]),
@@ -808,6 +885,7 @@ FUNCTIONS = {
     "tw_kv_write_arguments_set_defaults": (None, [ctypes.POINTER(tw_kv_write_arguments)]),
     "tw_kv_read_arguments_set_defaults": (None, [ctypes.POINTER(tw_kv_read_arguments)]),
     "tw_kv_list_arguments_set_defaults": (None, [ctypes.POINTER(tw_kv_list_arguments)]),
+    "tw_kv_cache_work_set_defaults": (None, [ctypes.POINTER(tw_kv_cache_work)]),
     "tw_inverse_rope_arguments_set_defaults": (None, [ctypes.POINTER(tw_inverse_rope_arguments)]),
     "tw_compressor_problem_set_defaults": (None, [ctypes.POINTER(tw_compressor_problem)]),
     "tw_compressor_arguments_set_defaults": (None, [ctypes.POINTER(tw_compressor_arguments)]),
@@ -826,10 +904,27 @@ FUNCTIONS = {
     "tw_device_close": (None, [ctypes.c_void_p]),
     "tw_device_description": (ctypes.c_char_p, [ctypes.c_void_p]),
     "tw_device_is_simulated": (ctypes.c_int, [ctypes.c_void_p]),
+    "tw_device_can_run": (ctypes.c_int, [ctypes.c_void_p]),
     "tw_device_context": (ctypes.c_void_p, [ctypes.c_void_p]),
     "tw_device_driver_function": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p]),
     "tw_device_synchronize": (ctypes.c_int, [ctypes.c_void_p]),
+    "tw_plan_destroy": (None, [ctypes.c_void_p]),
+    "tw_plan_status": (ctypes.c_int, [ctypes.c_void_p]),
+    "tw_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "tw_plan_kernel": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "tw_plan_workspace_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "tw_plan_flops": (ctypes.c_double, [ctypes.c_void_p]),
+    "tw_plan_bytes": (ctypes.c_double, [ctypes.c_void_p]),
+    "tw_plan_assumption": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "tw_plan_num_reasons": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "tw_plan_reason": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tw_reason)]),
+    "tw_plan_num_candidates": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "tw_plan_candidate": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tw_candidate)]),
+    "tw_plan_num_launches": (ctypes.c_size_t, [ctypes.c_void_p]),
+    "tw_plan_launch": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tw_launch)]),
     "tw_attention_create": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_attention_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_attention_plan": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_attention_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_attention_destroy": (None, [ctypes.c_void_p]),
     "tw_attention_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -839,12 +934,16 @@ FUNCTIONS = {
     "tw_attention_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_attention_arguments)]),
     "tw_attention_prepare_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_attention_prepare_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_attention_prepare_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_attention_prepare_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_attention_prepare_destroy": (None, [ctypes.c_void_p]),
     "tw_attention_prepare_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
     "tw_attention_prepare_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_attention_prepare_arguments)]),
     "tw_attention_prepare_sizes": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_attention_operand_sizes)]),
     "tw_attention_prepare_signs": (ctypes.c_int, [ctypes.c_uint64, ctypes.c_int64, ctypes.c_void_p]),
     "tw_attention_decode_create": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_attention_decode_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_attention_decode_plan": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_attention_decode_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_attention_decode_destroy": (None, [ctypes.c_void_p]),
     "tw_attention_decode_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -857,6 +956,9 @@ FUNCTIONS = {
     "tw_linear_weight_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_linear_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_linear_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_linear_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_linear_weight_info), ctypes.POINTER(tw_linear_problem),
+        ctypes.POINTER(ctypes.c_void_p)]),
     "tw_linear_destroy": (None, [ctypes.c_void_p]),
     "tw_linear_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
     "tw_linear_kernel": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -865,6 +967,8 @@ FUNCTIONS = {
     "tw_linear_bytes": (ctypes.c_double, [ctypes.c_void_p]),
     "tw_linear_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_linear_arguments)]),
     "tw_quantize_create": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_quantize_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_quantize_plan": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_quantize_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_quantize_destroy": (None, [ctypes.c_void_p]),
     "tw_quantize_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -880,6 +984,9 @@ FUNCTIONS = {
     "tw_moe_weights_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_moe_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_moe_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_moe_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_moe_weights_info), ctypes.POINTER(tw_moe_problem),
+        ctypes.POINTER(ctypes.c_void_p)]),
     "tw_moe_destroy": (None, [ctypes.c_void_p]),
     "tw_moe_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
     "tw_moe_kernel": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -887,6 +994,8 @@ FUNCTIONS = {
     "tw_moe_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_moe_arguments)]),
     "tw_moe_check": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_moe_arguments)]),
     "tw_sparse_attention_create": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_sparse_attention_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_sparse_attention_plan": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_sparse_attention_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_sparse_attention_destroy": (None, [ctypes.c_void_p]),
     "tw_sparse_attention_plan_text": (ctypes.c_char_p, [ctypes.c_void_p]),
@@ -897,36 +1006,53 @@ FUNCTIONS = {
         ctypes.POINTER(tw_rope_options), ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]),
     "tw_kv_cache_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_kv_layout), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_kv_cache_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_kv_layout), ctypes.POINTER(tw_kv_cache_work),
+        ctypes.POINTER(ctypes.c_void_p)]),
     "tw_kv_cache_destroy": (None, [ctypes.c_void_p]),
     "tw_kv_cache_write": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_kv_write_arguments)]),
     "tw_kv_cache_read": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_kv_read_arguments)]),
     "tw_kv_cache_list": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_kv_list_arguments)]),
     "tw_kv_cache_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_inverse_rope_create": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_inverse_rope_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)]),
     "tw_inverse_rope_destroy": (None, [ctypes.c_void_p]),
     "tw_inverse_rope_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_inverse_rope_arguments)]),
     "tw_compressor_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_compressor_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_compressor_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_compressor_problem), ctypes.c_int64, ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_void_p)]),
     "tw_compressor_destroy": (None, [ctypes.c_void_p]),
     "tw_compressor_state_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_compressor_cache_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_compressor_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_compressor_arguments)]),
     "tw_indexer_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_indexer_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_indexer_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_indexer_problem), ctypes.c_int64, ctypes.c_int64,
+        ctypes.POINTER(ctypes.c_void_p)]),
     "tw_indexer_destroy": (None, [ctypes.c_void_p]),
     "tw_indexer_key_cache_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_indexer_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_indexer_arguments)]),
     "tw_indexer_workspace_bytes": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]),
     "tw_hyper_connection_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_hyper_connection_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_hyper_connection_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_hyper_connection_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_hyper_connection_destroy": (None, [ctypes.c_void_p]),
     "tw_hyper_connection_workspace_bytes": (ctypes.c_size_t, [ctypes.c_void_p]),
     "tw_hyper_connection_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_hyper_connection_arguments)]),
     "tw_hyper_embedding_create": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_hyper_embedding_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_hyper_embedding_plan": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_hyper_embedding_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_hyper_embedding_destroy": (None, [ctypes.c_void_p]),
     "tw_hyper_embedding_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_hyper_embedding_arguments)]),
     "tw_rms_norm_create": (ctypes.c_int, [
+        ctypes.c_void_p, ctypes.POINTER(tw_rms_norm_problem), ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_rms_norm_plan": (ctypes.c_int, [
         ctypes.c_void_p, ctypes.POINTER(tw_rms_norm_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_rms_norm_destroy": (None, [ctypes.c_void_p]),
     "tw_rms_norm_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_rms_norm_arguments)]),

@@ -4,6 +4,7 @@
 
 #include "tilewright/cache.h"
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
 #include <cstdint>
@@ -109,6 +110,19 @@ struct KvListArguments {
   void* stream = nullptr;
 };
 
+/// What one step asks of a cache; what is 0 is not done.
+struct KvCacheWork {
+  std::int64_t tokens = 0, heads = 0;  ///< KvWriteArguments, with kv
+  std::int64_t list_len = 0;           ///< KvListArguments: a list of so many rows for each token
+  std::int64_t read_rows = 0;          ///< KvReadArguments
+};
+
+/// One launch for each function that has work; there is nothing to choose.
+struct KvCachePlan : Plan {
+  KvCacheLayout layout;  ///< with its stride filled in
+  KvCacheWork work;
+};
+
 /// The kernels of caches with one layout; their memory is the caller's. Each function enqueues one
 /// kernel, allocates nothing, waits for nothing, and may be captured in a CUDA graph.
 ///
@@ -123,6 +137,8 @@ class KvCache {
   KvCache& operator=(KvCache&&) noexcept;
 
   const KvCacheLayout& layout() const noexcept;
+  /// Errors   InvalidArgument for numbers below 0, or too many tokens for one call
+  KvCachePlan plan(const KvCacheWork& work) const;
   void write(const KvWriteArguments& arguments) const;
   void read(const KvReadArguments& arguments) const;
   void list(const KvListArguments& arguments) const;
@@ -131,6 +147,10 @@ class KvCache {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as KvCache.
+KvCachePlan plan_kv_cache(const Device& device, const KvCacheLayout& layout,
+                          const KvCacheWork& work);
 
 /// out[t,h,448:512] turned back by positions[t], rounded to bf16; in place. A position < 0: as it
 /// is. With codes, out stays and codes and scales are those of the result in format
@@ -158,6 +178,10 @@ class InverseRope {
   InverseRope(InverseRope&&) noexcept;
   InverseRope& operator=(InverseRope&&) noexcept;
 
+  /// What run() launches for so many tokens; `has_codes`: they are quantised. There is nothing to
+  /// choose.
+  /// Errors   InvalidArgument for numbers below 0
+  Plan plan(std::int64_t tokens, std::int64_t heads, bool has_codes = false) const;
   /// Errors   as KvCache
   void run(const InverseRopeArguments& arguments) const;
 
@@ -165,5 +189,9 @@ class InverseRope {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as InverseRope's constructor.
+Plan plan_inverse_rope(const Device& device, std::int64_t tokens, std::int64_t heads,
+                       bool has_codes = false);
 
 }  // namespace tilewright

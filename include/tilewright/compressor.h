@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/cache_writer.h"
+#include "tilewright/plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +48,11 @@ struct CompressorProblem {
   double eps = 1e-6;
 };
 
+/// Of a call with so many sequences; there is nothing to choose.
+struct CompressorPlan : Plan {
+  CompressorProblem problem;  ///< with all defaults filled in
+};
+
 struct CompressorArguments {
   SequenceBatch sequences = {};
   /// No sequence has more new tokens than this: it sizes the launch. Up to ring - slots + 1 of them
@@ -81,6 +87,9 @@ class Compressor {
   /// [state_slots, ring, 2, width] fp32: values, then scores with ape.
   std::size_t state_bytes() const noexcept;
   std::size_t cache_bytes() const noexcept;  ///< of all pages
+  /// What a call launches whose `batch` sequences have up to `max_tokens` new tokens.
+  /// Errors   InvalidArgument if there are too many for one call
+  CompressorPlan plan(std::int64_t batch, std::int64_t max_tokens) const;
   /// Enqueues one kernel, or two. Allocates nothing, waits for nothing; may be captured in a CUDA
   /// graph. Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const CompressorArguments& arguments) const;
@@ -94,5 +103,9 @@ class Compressor {
   struct Call;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as Compressor's constructor.
+CompressorPlan plan_compressor(const Device& device, const CompressorProblem& problem,
+                               std::int64_t batch, std::int64_t max_tokens);
 
 }  // namespace tilewright

@@ -28,6 +28,10 @@ class Device {
   ///     sim:h200   the simulator as an H200
   ///     sim:b200   the simulator as a B200
   ///     sim:b300   the simulator as a B300
+  ///     plan:h200  the facts of an H200, and no device: plans can be made and read, without a GPU
+  ///                and without the simulator; everything else is refused (Unsupported)
+  ///     plan:b200  likewise of a B200
+  ///     plan:b300  likewise of a B300
   ///
   /// An empty text means what the environment variable TILEWRIGHT_DEVICE says, and auto if it is
   /// not set. A GPU is usable if its compute capability is 9.0 (Hopper) or 10.x (Blackwell). Its
@@ -45,11 +49,13 @@ class Device {
   const std::string& why() const noexcept;
   /// "NVIDIA H200"
   const std::string& name() const noexcept;
-  /// One line for logs: name, compute capability, SMs, memory, driver and its path.
+  /// One line for logs: name, compute capability, SMs, memory, driver and its path if there is one.
   std::string description() const;
 
   /// Whether kernels run on the CPU. Their run time then says nothing about a GPU.
   bool is_simulated() const noexcept;
+  /// Whether there is memory, and kernels can be launched; false if it was opened to plan alone.
+  bool can_run() const noexcept;
   /// 10 * major + minor: 90 for an H200, 100 for a B200, 103 for a B300.
   int compute_capability() const noexcept;
   int num_sms() const noexcept;
@@ -61,7 +67,8 @@ class Device {
 
   /// For programs that call the driver themselves: the CUcontext, alive as long as this handle, and
   /// the address of a driver function by its exported name ("cuMemAlloc_v2"), null if the library
-  /// lacks it. It comes from the library that this device runs on, real or simulated.
+  /// lacks it. It comes from the library that this device runs on, real or simulated. Both are null
+  /// on a device that plans alone.
   void* context() const noexcept;
   void* driver_function(const std::string& exported_name) const noexcept;
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/plan.h"
 #include "tilewright/tensor.h"
 
 #include <cstddef>
@@ -42,6 +43,11 @@ struct HyperConnectionProblem {
   double norm_eps = 1e-6;  ///< 0 or more
 };
 
+/// There is nothing to choose. flops are those of the mix and the merge.
+struct HyperConnectionPlan : Plan {
+  HyperConnectionProblem problem;
+};
+
 /// Device addresses, and the stream to work on.
 struct HyperConnectionArguments {
   const void* streams = nullptr;
@@ -69,6 +75,7 @@ class HyperConnection {
   HyperConnection(HyperConnection&&) noexcept;
   HyperConnection& operator=(HyperConnection&&) noexcept;
 
+  const HyperConnectionPlan& plan() const noexcept;
   const HyperConnectionProblem& problem() const noexcept;
   std::size_t workspace_bytes() const noexcept;  ///< 256-byte aligned device memory
   /// Enqueues at most two kernels. Allocates nothing, waits for nothing; may be captured in a CUDA
@@ -81,11 +88,19 @@ class HyperConnection {
   std::unique_ptr<State> state_;
 };
 
+/// The plan alone. Errors as HyperConnection's constructor.
+HyperConnectionPlan plan_hyper_connection(const Device& device,
+                                          const HyperConnectionProblem& problem);
+
 /// streams[t, i, :] = table[ids[t], :] for i = 0 .. 3; zeros for an id outside the table
 /// Shapes   table bf16 [vocab, hidden]; ids [tokens]; streams [tokens, 4, hidden]
 struct HyperEmbeddingProblem {
   std::int64_t tokens = 0, hidden = 0, vocab = 0;
   DType stream_dtype = DType::kBF16;  ///< or kF32
+};
+
+struct HyperEmbeddingPlan : Plan {
+  HyperEmbeddingProblem problem;
 };
 
 /// Device addresses, and the stream to work on.
@@ -104,12 +119,16 @@ class HyperEmbedding {
   HyperEmbedding(HyperEmbedding&&) noexcept;
   HyperEmbedding& operator=(HyperEmbedding&&) noexcept;
 
+  const HyperEmbeddingPlan& plan() const noexcept;
   void run(const HyperEmbeddingArguments& arguments) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as HyperEmbedding's constructor.
+HyperEmbeddingPlan plan_hyper_embedding(const Device& device, const HyperEmbeddingProblem& problem);
 
 /// out[r,:] = x[r,:] * rsqrt(mean(x[r,:]^2) + eps) * weight, in f32, rounded once to bf16
 /// Shapes   x, out [rows, cols]; weight bf16 [cols]
@@ -120,6 +139,10 @@ struct RmsNormProblem {
   std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous
   bool has_weight = true;
   double eps = 1e-6;
+};
+
+struct RmsNormPlan : Plan {
+  RmsNormProblem problem;  ///< with strides filled in
 };
 
 /// Device addresses, and the stream to work on.
@@ -138,11 +161,15 @@ class RmsNorm {
   RmsNorm(RmsNorm&&) noexcept;
   RmsNorm& operator=(RmsNorm&&) noexcept;
 
+  const RmsNormPlan& plan() const noexcept;
   void run(const RmsNormArguments& arguments) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as RmsNorm's constructor.
+RmsNormPlan plan_rms_norm(const Device& device, const RmsNormProblem& problem);
 
 }  // namespace tilewright

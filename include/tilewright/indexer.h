@@ -3,6 +3,7 @@
 
 #include "tilewright/cache_writer.h"
 #include "tilewright/format.h"
+#include "tilewright/plan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,12 @@ struct IndexerProblem {
   KvCacheLayout rows = {};
   /// Logits that a token does not see are -inf, not left as they were: to look at.
   bool fill_logits = false;
+};
+
+/// Of a call with so many tokens; there is nothing to choose. The schedule is listed, which a call
+/// may reuse instead.
+struct IndexerPlan : Plan {
+  IndexerProblem problem;  ///< with all defaults filled in
 };
 
 struct IndexerArguments {
@@ -101,12 +108,19 @@ class Indexer {
   /// One step alone, after those before it.
   void run(const IndexerArguments& arguments, IndexerStep step) const;
   IndexerResults results(const IndexerArguments& arguments) const;
-  /// A few lines: problem, kernels, launches for so many tokens.
+  /// What a call of `tokens` tokens in `batch` sequences launches, and the workspace that it needs.
+  /// Errors   InvalidArgument for numbers below 0
+  IndexerPlan plan(std::int64_t tokens, std::int64_t batch) const;
+  /// The plan's text.
   std::string to_string(std::int64_t tokens, std::int64_t batch) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// The plan alone. Errors as Indexer's constructor.
+IndexerPlan plan_indexer(const Device& device, const IndexerProblem& problem, std::int64_t tokens,
+                         std::int64_t batch);
 
 }  // namespace tilewright

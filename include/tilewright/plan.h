@@ -2,6 +2,8 @@
 // it launches and what that needs.
 #pragma once
 
+#include "tilewright/reason.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

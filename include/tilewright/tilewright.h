@@ -75,9 +75,10 @@ TW_API const char* tw_commit(void);
 
 typedef struct tw_device tw_device;
 /* "auto", "cuda", "cuda:N", "sim:h200", "sim:b200", "sim:b300"; NULL or "": what
- * TILEWRIGHT_DEVICE
- * says, else auto. The device's primary context is used, as by the CUDA runtime: addresses and
- * streams of cudaMalloc, PyTorch, ... can be passed as they are. */
+ * TILEWRIGHT_DEVICE says, else auto. "plan:h200", "plan:b200", "plan:b300": no device, but what
+ * is known of it, for tw_NAME_plan() alone; everything else is refused. The device's primary
+ * context is used, as by the CUDA runtime: addresses and streams of cudaMalloc, PyTorch, ... can
+ * be passed as they are. */
 TW_API tw_status tw_device_open(const char* spec, tw_device** device);
 /* Operators made on the device stay valid. NULL is allowed, here and in every destroy function. */
 TW_API void tw_device_close(tw_device* device);
@@ -85,14 +86,80 @@ TW_API void tw_device_close(tw_device* device);
 TW_API const char* tw_device_description(const tw_device* device);
 /* 1 if kernels run on the CPU; their run time then says nothing about a GPU. */
 TW_API int tw_device_is_simulated(const tw_device* device);
-/* Its CUcontext. */
+/* 0 if it was opened to plan alone. */
+TW_API int tw_device_can_run(const tw_device* device);
+/* Its CUcontext; NULL if it plans alone. */
 TW_API void* tw_device_context(const tw_device* device);
 /* A function of its driver by exported name ("cuMemAlloc_v2"), NULL if the driver lacks it: the
- * way
- * to allocate memory on a simulated device. */
+ * way to allocate memory on a simulated device. */
 TW_API void* tw_device_driver_function(const tw_device* device, const char* exported_name);
 /* Waits for all work on the device. */
 TW_API tw_status tw_device_synchronize(const tw_device* device);
+
+/* ----------------------------------------------------------------------------------------------
+ * Plans
+ */
+
+/* What an operator would do with a problem, or every reason why it cannot: tw_NAME_plan() makes
+ * one, without loading a kernel, also on a device that plans alone ("plan:h200"). Its result
+ * says whether the problem can be done. If it is TW_INVALID_ARGUMENT or TW_UNSUPPORTED, *plan
+ * has the reasons; *plan is NULL only if an address is missing or the device failed. Texts of a
+ * plan are valid as long as the plan. */
+typedef struct tw_plan tw_plan;
+
+/* One thing that is wrong. */
+typedef struct tw_reason {
+  size_t struct_bytes;
+  const char* field; /* of the problem: "head_dim", "fp8.scales"; or "kernel", or "device" */
+  const char* value; /* as it is: "96"; the name of the kernel or of the device */
+  const char* rule; /* what was expected: "64, 128 or 256"; what the kernel or the device lacks */
+  const char* fix; /* what to do: "Pad with zeros."; "" if the rule says it */
+} tw_reason;
+
+/* One kernel that could do the problem, or not. */
+typedef struct tw_candidate {
+  size_t struct_bytes;
+  const char* name;
+  const char* reason; /* why it is not possible, or not chosen; "" for the chosen one */
+  int32_t is_possible;
+  int32_t is_automatic; /* possible, and "auto" may take it */
+  int32_t is_chosen;
+  int32_t reserved;
+  /* expected time, by which "auto" chooses; infinity: never measured; 0: not possible */
+  double cost_us;
+} tw_candidate;
+
+/* One kernel launch. */
+typedef struct tw_launch {
+  size_t struct_bytes;
+  const char* step; /* what it does for the operator: "attend", "quantize" */
+  const char* entry; /* as `tilewright kernels` lists it */
+  int32_t grid_x, grid_y, grid_z;
+  int32_t block_x, block_y, block_z;
+  int32_t cluster; /* CTAs along x */
+  int32_t shared_bytes; /* dynamic */
+} tw_launch;
+TW_API void tw_plan_destroy(tw_plan* plan);
+/* What tw_NAME_plan() returned. */
+TW_API tw_status tw_plan_status(const tw_plan* plan);
+/* The plan for people, with all candidates; or the text of the refusal. */
+TW_API const char* tw_plan_text(const tw_plan* plan);
+/* Name of the chosen candidate; "" where there is nothing to choose. */
+TW_API const char* tw_plan_kernel(const tw_plan* plan);
+TW_API size_t tw_plan_workspace_bytes(const tw_plan* plan);
+/* Of all products. */
+TW_API double tw_plan_flops(const tw_plan* plan);
+/* Each operand and result once. */
+TW_API double tw_plan_bytes(const tw_plan* plan);
+/* Of flops and bytes: "full caches"; "" if they are exact. */
+TW_API const char* tw_plan_assumption(const tw_plan* plan);
+TW_API size_t tw_plan_num_reasons(const tw_plan* plan);
+/* Fills in a struct that tw_reason_init() has made; so do the next two. */
+TW_API tw_status tw_plan_reason(const tw_plan* plan, size_t index, tw_reason* reason);
+TW_API size_t tw_plan_num_candidates(const tw_plan* plan);
+TW_API tw_status tw_plan_candidate(const tw_plan* plan, size_t index, tw_candidate* candidate);
+TW_API size_t tw_plan_num_launches(const tw_plan* plan);
+TW_API tw_status tw_plan_launch(const tw_plan* plan, size_t index, tw_launch* launch);
 
 /* ----------------------------------------------------------------------------------------------
  * Attention
@@ -192,6 +259,8 @@ typedef struct tw_attention_arguments {
 typedef struct tw_attention tw_attention;
 TW_API tw_status tw_attention_create(const tw_device* device, const tw_attention_problem* problem,
                                      tw_attention** attention);
+TW_API tw_status tw_attention_plan(const tw_device* device, const tw_attention_problem* problem,
+                                   tw_plan** plan);
 TW_API void tw_attention_destroy(tw_attention* attention);
 TW_API const char* tw_attention_plan_text(const tw_attention* attention);
 TW_API const char* tw_attention_kernel(const tw_attention* attention);
@@ -255,6 +324,9 @@ typedef struct tw_attention_prepare tw_attention_prepare;
 TW_API tw_status tw_attention_prepare_create(const tw_device* device,
                                              const tw_attention_prepare_problem* problem,
                                              tw_attention_prepare** prepare);
+TW_API tw_status tw_attention_prepare_plan(const tw_device* device,
+                                           const tw_attention_prepare_problem* problem,
+                                           tw_plan** plan);
 TW_API void tw_attention_prepare_destroy(tw_attention_prepare* prepare);
 TW_API const char* tw_attention_prepare_plan_text(const tw_attention_prepare* prepare);
 TW_API tw_status tw_attention_prepare_run(const tw_attention_prepare* prepare,
@@ -325,6 +397,9 @@ typedef struct tw_attention_decode tw_attention_decode;
 TW_API tw_status tw_attention_decode_create(const tw_device* device,
                                             const tw_attention_decode_problem* problem,
                                             tw_attention_decode** decode);
+TW_API tw_status tw_attention_decode_plan(const tw_device* device,
+                                          const tw_attention_decode_problem* problem,
+                                          tw_plan** plan);
 TW_API void tw_attention_decode_destroy(tw_attention_decode* decode);
 TW_API const char* tw_attention_decode_plan_text(const tw_attention_decode* decode);
 TW_API const char* tw_attention_decode_kernel(const tw_attention_decode* decode);
@@ -357,8 +432,7 @@ typedef enum tw_scale_order {
 } tw_scale_order;
 
 /* As tilewright::LinearWeightSource and the activations that the weight is prepared for.
- * Addresses
- * are host addresses, or all of the device. */
+ * Addresses are host addresses, or all of the device. */
 typedef struct tw_linear_weight_source {
   size_t struct_bytes;
   int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
@@ -382,6 +456,14 @@ TW_API tw_status tw_linear_weight_prepare(const tw_device* device,
 /* Operators made on the weight stay valid. NULL is allowed. */
 TW_API void tw_linear_weight_destroy(tw_linear_weight* weight);
 TW_API size_t tw_linear_weight_bytes(const tw_linear_weight* weight);
+
+/* What a plan depends on. */
+typedef struct tw_linear_weight_info {
+  size_t struct_bytes;
+  int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
+  int32_t activations; /* tw_linear_activations */
+  int64_t n, k; /* out and in features */
+} tw_linear_weight_info;
 
 typedef struct tw_linear_problem {
   size_t struct_bytes;
@@ -411,6 +493,8 @@ typedef struct tw_linear_arguments {
 typedef struct tw_linear tw_linear;
 TW_API tw_status tw_linear_create(const tw_linear_weight* weight, const tw_linear_problem* problem,
                                   tw_linear** linear);
+TW_API tw_status tw_linear_plan(const tw_device* device, const tw_linear_weight_info* weight,
+                                const tw_linear_problem* problem, tw_plan** plan);
 TW_API void tw_linear_destroy(tw_linear* linear);
 TW_API const char* tw_linear_plan_text(const tw_linear* linear);
 TW_API const char* tw_linear_kernel(const tw_linear* linear);
@@ -458,6 +542,8 @@ typedef struct tw_quantize_arguments {
 typedef struct tw_quantize tw_quantize;
 TW_API tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
                                     tw_quantize** quantize);
+TW_API tw_status tw_quantize_plan(const tw_device* device, const tw_quantize_problem* problem,
+                                  tw_plan** plan);
 TW_API void tw_quantize_destroy(tw_quantize* quantize);
 TW_API const char* tw_quantize_plan_text(const tw_quantize* quantize);
 TW_API size_t tw_quantize_workspace_bytes(const tw_quantize* quantize);
@@ -491,6 +577,16 @@ TW_API tw_status tw_moe_weights_prepare(const tw_device* device,
 /* Operators made on them stay valid. NULL is allowed. */
 TW_API void tw_moe_weights_destroy(tw_moe_weights* weights);
 TW_API size_t tw_moe_weights_bytes(const tw_moe_weights* weights);
+
+/* What a plan depends on. */
+typedef struct tw_moe_weights_info {
+  size_t struct_bytes;
+  int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
+  int32_t activations; /* tw_linear_activations */
+  int64_t experts, hidden, inter;
+  int32_t has_shared;
+  int32_t reserved;
+} tw_moe_weights_info;
 
 /* What chooses the experts of a token. */
 typedef enum tw_moe_routing {
@@ -538,6 +634,8 @@ typedef struct tw_moe_arguments {
 typedef struct tw_moe tw_moe;
 TW_API tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem,
                                tw_moe** moe);
+TW_API tw_status tw_moe_plan(const tw_device* device, const tw_moe_weights_info* weights,
+                             const tw_moe_problem* problem, tw_plan** plan);
 TW_API void tw_moe_destroy(tw_moe* moe);
 TW_API const char* tw_moe_plan_text(const tw_moe* moe);
 TW_API const char* tw_moe_kernel(const tw_moe* moe);
@@ -616,6 +714,9 @@ typedef struct tw_sparse_attention tw_sparse_attention;
 TW_API tw_status tw_sparse_attention_create(const tw_device* device,
                                             const tw_sparse_attention_problem* problem,
                                             tw_sparse_attention** attention);
+TW_API tw_status tw_sparse_attention_plan(const tw_device* device,
+                                          const tw_sparse_attention_problem* problem,
+                                          tw_plan** plan);
 TW_API void tw_sparse_attention_destroy(tw_sparse_attention* attention);
 TW_API const char* tw_sparse_attention_plan_text(const tw_sparse_attention* attention);
 TW_API const char* tw_sparse_attention_kernel(const tw_sparse_attention* attention);
@@ -707,9 +808,19 @@ typedef struct tw_kv_list_arguments {
   void* stream;
 } tw_kv_list_arguments;
 
+/* What one step asks of a cache; what is 0 is not done. */
+typedef struct tw_kv_cache_work {
+  size_t struct_bytes;
+  int64_t tokens, heads; /* written */
+  int64_t list_len; /* rows of the list of each token */
+  int64_t read_rows;
+} tw_kv_cache_work;
+
 typedef struct tw_kv_cache tw_kv_cache;
 TW_API tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout,
                                     tw_kv_cache** cache);
+TW_API tw_status tw_kv_cache_plan(const tw_device* device, const tw_kv_layout* layout,
+                                  const tw_kv_cache_work* work, tw_plan** plan);
 TW_API void tw_kv_cache_destroy(tw_kv_cache* cache);
 TW_API tw_status tw_kv_cache_write(const tw_kv_cache* cache,
                                    const tw_kv_write_arguments* arguments);
@@ -734,6 +845,8 @@ typedef struct tw_inverse_rope_arguments {
 
 typedef struct tw_inverse_rope tw_inverse_rope;
 TW_API tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope);
+TW_API tw_status tw_inverse_rope_plan(const tw_device* device, int64_t tokens, int64_t heads,
+                                      int32_t has_codes, tw_plan** plan);
 TW_API void tw_inverse_rope_destroy(tw_inverse_rope* rope);
 TW_API tw_status tw_inverse_rope_run(const tw_inverse_rope* rope,
                                      const tw_inverse_rope_arguments* arguments);
@@ -774,6 +887,8 @@ typedef struct tw_compressor_arguments {
 typedef struct tw_compressor tw_compressor;
 TW_API tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem,
                                       tw_compressor** compressor);
+TW_API tw_status tw_compressor_plan(const tw_device* device, const tw_compressor_problem* problem,
+                                    int64_t batch, int64_t max_tokens, tw_plan** plan);
 TW_API void tw_compressor_destroy(tw_compressor* compressor);
 TW_API size_t tw_compressor_state_bytes(const tw_compressor* compressor);
 TW_API size_t tw_compressor_cache_bytes(const tw_compressor* compressor);
@@ -825,6 +940,8 @@ typedef struct tw_indexer_arguments {
 typedef struct tw_indexer tw_indexer;
 TW_API tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* problem,
                                    tw_indexer** indexer);
+TW_API tw_status tw_indexer_plan(const tw_device* device, const tw_indexer_problem* problem,
+                                 int64_t tokens, int64_t batch, tw_plan** plan);
 TW_API void tw_indexer_destroy(tw_indexer* indexer);
 TW_API size_t tw_indexer_key_cache_bytes(const tw_indexer* indexer);
 TW_API tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_arguments* arguments);
@@ -866,6 +983,9 @@ typedef struct tw_hyper_connection tw_hyper_connection;
 TW_API tw_status tw_hyper_connection_create(const tw_device* device,
                                             const tw_hyper_connection_problem* problem,
                                             tw_hyper_connection** connection);
+TW_API tw_status tw_hyper_connection_plan(const tw_device* device,
+                                          const tw_hyper_connection_problem* problem,
+                                          tw_plan** plan);
 TW_API void tw_hyper_connection_destroy(tw_hyper_connection* connection);
 TW_API size_t tw_hyper_connection_workspace_bytes(const tw_hyper_connection* connection);
 TW_API tw_status tw_hyper_connection_run(const tw_hyper_connection* connection,
@@ -890,6 +1010,8 @@ typedef struct tw_hyper_embedding tw_hyper_embedding;
 TW_API tw_status tw_hyper_embedding_create(const tw_device* device,
                                            const tw_hyper_embedding_problem* problem,
                                            tw_hyper_embedding** embedding);
+TW_API tw_status tw_hyper_embedding_plan(const tw_device* device,
+                                         const tw_hyper_embedding_problem* problem, tw_plan** plan);
 TW_API void tw_hyper_embedding_destroy(tw_hyper_embedding* embedding);
 TW_API tw_status tw_hyper_embedding_run(const tw_hyper_embedding* embedding,
                                         const tw_hyper_embedding_arguments* arguments);
@@ -914,12 +1036,35 @@ typedef struct tw_rms_norm_arguments {
 typedef struct tw_rms_norm tw_rms_norm;
 TW_API tw_status tw_rms_norm_create(const tw_device* device, const tw_rms_norm_problem* problem,
                                     tw_rms_norm** norm);
+TW_API tw_status tw_rms_norm_plan(const tw_device* device, const tw_rms_norm_problem* problem,
+                                  tw_plan** plan);
 TW_API void tw_rms_norm_destroy(tw_rms_norm* norm);
 TW_API tw_status tw_rms_norm_run(const tw_rms_norm* norm, const tw_rms_norm_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
  * tw_NAME_init() of every struct: sizes, then defaults, which the library fills in
  */
+
+TW_API void tw_reason_set_defaults(tw_reason* given);
+static inline void tw_reason_init(tw_reason* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_reason_set_defaults(given);
+}
+
+TW_API void tw_candidate_set_defaults(tw_candidate* given);
+static inline void tw_candidate_init(tw_candidate* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_candidate_set_defaults(given);
+}
+
+TW_API void tw_launch_set_defaults(tw_launch* given);
+static inline void tw_launch_init(tw_launch* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_launch_set_defaults(given);
+}
 
 TW_API void tw_strides_set_defaults(tw_strides* given);
 static inline void tw_strides_init(tw_strides* given) {
@@ -1015,6 +1160,13 @@ static inline void tw_linear_weight_source_init(tw_linear_weight_source* given) 
   tw_linear_weight_source_set_defaults(given);
 }
 
+TW_API void tw_linear_weight_info_set_defaults(tw_linear_weight_info* given);
+static inline void tw_linear_weight_info_init(tw_linear_weight_info* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_linear_weight_info_set_defaults(given);
+}
+
 TW_API void tw_linear_problem_set_defaults(tw_linear_problem* given);
 static inline void tw_linear_problem_init(tw_linear_problem* given) {
   if (given == NULL) return;
@@ -1048,6 +1200,13 @@ static inline void tw_moe_weights_source_init(tw_moe_weights_source* given) {
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_moe_weights_source_set_defaults(given);
+}
+
+TW_API void tw_moe_weights_info_set_defaults(tw_moe_weights_info* given);
+static inline void tw_moe_weights_info_init(tw_moe_weights_info* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_moe_weights_info_set_defaults(given);
 }
 
 TW_API void tw_moe_problem_set_defaults(tw_moe_problem* given);
@@ -1151,6 +1310,13 @@ static inline void tw_kv_list_arguments_init(tw_kv_list_arguments* given) {
   given->sequences.struct_bytes = sizeof given->sequences;
   given->table.struct_bytes = sizeof given->table;
   tw_kv_list_arguments_set_defaults(given);
+}
+
+TW_API void tw_kv_cache_work_set_defaults(tw_kv_cache_work* given);
+static inline void tw_kv_cache_work_init(tw_kv_cache_work* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_kv_cache_work_set_defaults(given);
 }
 
 TW_API void tw_inverse_rope_arguments_set_defaults(tw_inverse_rope_arguments* given);

@@ -28,6 +28,50 @@ static const Word kWords20[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NU
 static const Word kWords21[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
 static const Word kWords22[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
 
+static void init_tw_reason(void* given) { tw_reason_init(given); }
+static const Member kMembers_tw_reason[] = {
+  {"field", KIND_TEXT, offsetof(tw_reason, field)},
+  {"value", KIND_TEXT, offsetof(tw_reason, value)},
+  {"rule", KIND_TEXT, offsetof(tw_reason, rule)},
+  {"fix", KIND_TEXT, offsetof(tw_reason, fix)}};
+static PyObject* names_tw_reason[COUNT(kMembers_tw_reason)];
+static tw_reason defaults_tw_reason;
+static const Struct kStruct_tw_reason = {
+  "Reason", sizeof(tw_reason), init_tw_reason, kMembers_tw_reason,
+  COUNT(kMembers_tw_reason), names_tw_reason, &defaults_tw_reason};
+
+static void init_tw_candidate(void* given) { tw_candidate_init(given); }
+static const Member kMembers_tw_candidate[] = {
+  {"name", KIND_TEXT, offsetof(tw_candidate, name)},
+  {"reason", KIND_TEXT, offsetof(tw_candidate, reason)},
+  {"is_possible", KIND_FLAG, offsetof(tw_candidate, is_possible)},
+  {"is_automatic", KIND_FLAG, offsetof(tw_candidate, is_automatic)},
+  {"is_chosen", KIND_FLAG, offsetof(tw_candidate, is_chosen)},
+  {"cost_us", KIND_F64, offsetof(tw_candidate, cost_us)}};
+static PyObject* names_tw_candidate[COUNT(kMembers_tw_candidate)];
+static tw_candidate defaults_tw_candidate;
+static const Struct kStruct_tw_candidate = {
+  "Candidate", sizeof(tw_candidate), init_tw_candidate, kMembers_tw_candidate,
+  COUNT(kMembers_tw_candidate), names_tw_candidate, &defaults_tw_candidate};
+
+static void init_tw_launch(void* given) { tw_launch_init(given); }
+static const Member kMembers_tw_launch[] = {
+  {"step", KIND_TEXT, offsetof(tw_launch, step)},
+  {"entry", KIND_TEXT, offsetof(tw_launch, entry)},
+  {"grid_x", KIND_I32, offsetof(tw_launch, grid_x)},
+  {"grid_y", KIND_I32, offsetof(tw_launch, grid_y)},
+  {"grid_z", KIND_I32, offsetof(tw_launch, grid_z)},
+  {"block_x", KIND_I32, offsetof(tw_launch, block_x)},
+  {"block_y", KIND_I32, offsetof(tw_launch, block_y)},
+  {"block_z", KIND_I32, offsetof(tw_launch, block_z)},
+  {"cluster", KIND_I32, offsetof(tw_launch, cluster)},
+  {"shared_bytes", KIND_I32, offsetof(tw_launch, shared_bytes)}};
+static PyObject* names_tw_launch[COUNT(kMembers_tw_launch)];
+static tw_launch defaults_tw_launch;
+static const Struct kStruct_tw_launch = {
+  "Launch", sizeof(tw_launch), init_tw_launch, kMembers_tw_launch,
+  COUNT(kMembers_tw_launch), names_tw_launch, &defaults_tw_launch};
+
 static void init_tw_strides(void* given) { tw_strides_init(given); }
 static const Member kMembers_tw_strides[] = {
   {"batch", KIND_I64, offsetof(tw_strides, batch)},
@@ -267,6 +311,18 @@ static const Struct kStruct_tw_linear_weight_source = {
   "LinearWeightSource", sizeof(tw_linear_weight_source), init_tw_linear_weight_source, kMembers_tw_linear_weight_source,
   COUNT(kMembers_tw_linear_weight_source), names_tw_linear_weight_source, &defaults_tw_linear_weight_source};
 
+static void init_tw_linear_weight_info(void* given) { tw_linear_weight_info_init(given); }
+static const Member kMembers_tw_linear_weight_info[] = {
+  {"format", KIND_WORD, offsetof(tw_linear_weight_info, format), .words = kWords8},
+  {"activations", KIND_WORD, offsetof(tw_linear_weight_info, activations), .words = kWords9},
+  {"n", KIND_I64, offsetof(tw_linear_weight_info, n)},
+  {"k", KIND_I64, offsetof(tw_linear_weight_info, k)}};
+static PyObject* names_tw_linear_weight_info[COUNT(kMembers_tw_linear_weight_info)];
+static tw_linear_weight_info defaults_tw_linear_weight_info;
+static const Struct kStruct_tw_linear_weight_info = {
+  "LinearWeightInfo", sizeof(tw_linear_weight_info), init_tw_linear_weight_info, kMembers_tw_linear_weight_info,
+  COUNT(kMembers_tw_linear_weight_info), names_tw_linear_weight_info, &defaults_tw_linear_weight_info};
+
 static void init_tw_linear_problem(void* given) { tw_linear_problem_init(given); }
 static const Member kMembers_tw_linear_problem[] = {
   {"m", KIND_I64, offsetof(tw_linear_problem, m)},
@@ -349,6 +405,20 @@ static tw_moe_weights_source defaults_tw_moe_weights_source;
 static const Struct kStruct_tw_moe_weights_source = {
   "MoeWeightsSource", sizeof(tw_moe_weights_source), init_tw_moe_weights_source, kMembers_tw_moe_weights_source,
   COUNT(kMembers_tw_moe_weights_source), names_tw_moe_weights_source, &defaults_tw_moe_weights_source};
+
+static void init_tw_moe_weights_info(void* given) { tw_moe_weights_info_init(given); }
+static const Member kMembers_tw_moe_weights_info[] = {
+  {"format", KIND_WORD, offsetof(tw_moe_weights_info, format), .words = kWords8},
+  {"activations", KIND_WORD, offsetof(tw_moe_weights_info, activations), .words = kWords9},
+  {"experts", KIND_I64, offsetof(tw_moe_weights_info, experts)},
+  {"hidden", KIND_I64, offsetof(tw_moe_weights_info, hidden)},
+  {"inter", KIND_I64, offsetof(tw_moe_weights_info, inter)},
+  {"has_shared", KIND_FLAG, offsetof(tw_moe_weights_info, has_shared)}};
+static PyObject* names_tw_moe_weights_info[COUNT(kMembers_tw_moe_weights_info)];
+static tw_moe_weights_info defaults_tw_moe_weights_info;
+static const Struct kStruct_tw_moe_weights_info = {
+  "MoeWeightsInfo", sizeof(tw_moe_weights_info), init_tw_moe_weights_info, kMembers_tw_moe_weights_info,
+  COUNT(kMembers_tw_moe_weights_info), names_tw_moe_weights_info, &defaults_tw_moe_weights_info};
 
 static void init_tw_moe_problem(void* given) { tw_moe_problem_init(given); }
 static const Member kMembers_tw_moe_problem[] = {
@@ -561,6 +631,18 @@ static tw_kv_list_arguments defaults_tw_kv_list_arguments;
 static const Struct kStruct_tw_kv_list_arguments = {
   "KvListArguments", sizeof(tw_kv_list_arguments), init_tw_kv_list_arguments, kMembers_tw_kv_list_arguments,
   COUNT(kMembers_tw_kv_list_arguments), names_tw_kv_list_arguments, &defaults_tw_kv_list_arguments};
+
+static void init_tw_kv_cache_work(void* given) { tw_kv_cache_work_init(given); }
+static const Member kMembers_tw_kv_cache_work[] = {
+  {"tokens", KIND_I64, offsetof(tw_kv_cache_work, tokens)},
+  {"heads", KIND_I64, offsetof(tw_kv_cache_work, heads)},
+  {"list_len", KIND_I64, offsetof(tw_kv_cache_work, list_len)},
+  {"read_rows", KIND_I64, offsetof(tw_kv_cache_work, read_rows)}};
+static PyObject* names_tw_kv_cache_work[COUNT(kMembers_tw_kv_cache_work)];
+static tw_kv_cache_work defaults_tw_kv_cache_work;
+static const Struct kStruct_tw_kv_cache_work = {
+  "KvCacheWork", sizeof(tw_kv_cache_work), init_tw_kv_cache_work, kMembers_tw_kv_cache_work,
+  COUNT(kMembers_tw_kv_cache_work), names_tw_kv_cache_work, &defaults_tw_kv_cache_work};
 
 static void init_tw_inverse_rope_arguments(void* given) { tw_inverse_rope_arguments_init(given); }
 static const Member kMembers_tw_inverse_rope_arguments[] = {
@@ -1558,6 +1640,9 @@ const Class kClasses[] = {
 const int kNumClasses = COUNT(kClasses);
 
 const Struct* const kStructs[] = {
+  &kStruct_tw_reason,
+  &kStruct_tw_candidate,
+  &kStruct_tw_launch,
   &kStruct_tw_strides,
   &kStruct_tw_fp8_options,
   &kStruct_tw_attention_problem,
@@ -1569,11 +1654,13 @@ const Struct* const kStructs[] = {
   &kStruct_tw_attention_decode_problem,
   &kStruct_tw_attention_decode_arguments,
   &kStruct_tw_linear_weight_source,
+  &kStruct_tw_linear_weight_info,
   &kStruct_tw_linear_problem,
   &kStruct_tw_linear_arguments,
   &kStruct_tw_quantize_problem,
   &kStruct_tw_quantize_arguments,
   &kStruct_tw_moe_weights_source,
+  &kStruct_tw_moe_weights_info,
   &kStruct_tw_moe_problem,
   &kStruct_tw_moe_arguments,
   &kStruct_tw_kv_layout,
@@ -1587,6 +1674,7 @@ const Struct* const kStructs[] = {
   &kStruct_tw_kv_write_arguments,
   &kStruct_tw_kv_read_arguments,
   &kStruct_tw_kv_list_arguments,
+  &kStruct_tw_kv_cache_work,
   &kStruct_tw_inverse_rope_arguments,
   &kStruct_tw_compressor_problem,
   &kStruct_tw_compressor_arguments,

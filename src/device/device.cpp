@@ -91,32 +91,46 @@ DeviceInfo query_device(const Driver& driver, int ordinal) {
 
 struct Device::Retained {
   Retained(const Driver& driver_, int ordinal, std::string spec_, std::string why_)
-      : driver(driver_),
+      : driver(&driver_),
         info(query_device(driver_, ordinal)),
         handle(handle_of(driver_, ordinal)),
         spec(std::move(spec_)),
         why(std::move(why_)),
         context(retain(driver_, handle)) {}  // last: nothing after it may throw
+  Retained(DeviceInfo info_, std::string spec_)
+      : info(std::move(info_)), spec(std::move(spec_)), why("asked for, to plan alone") {}
   ~Retained() {
-    driver.note_release(driver.cu.device_primary_ctx_release(handle), "cuDevicePrimaryCtxRelease");
+    if (driver == nullptr) return;
+    driver->note_release(driver->cu.device_primary_ctx_release(handle),
+                         "cuDevicePrimaryCtxRelease");
   }
   Retained(const Retained&) = delete;
   Retained& operator=(const Retained&) = delete;
 
-  const Driver& driver;
+  const Driver* driver = nullptr;  // null: plans alone
   DeviceInfo info;
-  CUdevice handle;
+  CUdevice handle = 0;
   std::string spec;
   std::string why;
-  abi::CUcontext context;
+  abi::CUcontext context = nullptr;
 };
 
 Device::Device(const Driver& driver, int ordinal, std::string spec, std::string why)
     : retained_(
           std::make_shared<const Retained>(driver, ordinal, std::move(spec), std::move(why))) {}
 
-const Driver& Device::driver() const noexcept {
-  return retained_->driver;
+Device::Device(DeviceInfo info, std::string spec)
+    : retained_(std::make_shared<const Retained>(std::move(info), std::move(spec))) {}
+
+bool Device::has_driver() const noexcept {
+  return retained_->driver != nullptr;
+}
+const Driver& Device::driver() const {
+  require(has_driver(), ErrorKind::kUnsupported,
+          "device {} plans and does nothing else: it has no memory and runs no kernels. Open auto, "
+          "cuda, or sim:h200 to run.",
+          spec());
+  return *retained_->driver;
 }
 abi::CUcontext Device::context() const noexcept {
   return retained_->context;
@@ -137,12 +151,13 @@ std::string Device::label() const {
 
 std::string Device::describe() const {
   const DeviceInfo& i = info();
-  return fmt::format(
-      "{}{}: compute capability {}.{}, {} SMs, {:.1f} GiB, L2 {:.0f} MiB, {} with CUDA {}.{} at {}",
-      label(), is_simulated() ? ", simulated" : "", i.compute_capability / 10,
-      i.compute_capability % 10, i.num_sms, gib(i.memory_bytes), i.l2_bytes / 1048576.0,
-      is_simulated() ? "simulator" : "driver", driver().version() / 1000,
-      driver().version() % 1000 / 10, driver().path());
+  const std::string facts = fmt::format(
+      "{}{}: compute capability {}.{}, {} SMs, {:.1f} GiB, L2 {:.0f} MiB", label(),
+      is_simulated() ? ", simulated" : "", i.compute_capability / 10, i.compute_capability % 10,
+      i.num_sms, gib(i.memory_bytes), i.l2_bytes / 1048576.0);
+  if (!has_driver()) return facts + ", plans alone";
+  return fmt::format("{}, {} with CUDA {}.{} at {}", facts, is_simulated() ? "simulator" : "driver",
+                     driver().version() / 1000, driver().version() % 1000 / 10, driver().path());
 }
 
 void Device::raise(CUresult result, const char* function, const std::string& details) const {

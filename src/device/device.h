@@ -53,14 +53,18 @@ class Device {
   /// what a user writes to get this device ("cuda:0"), `why` how it was chosen; both only go into
   /// messages. Users call open_device() instead.
   Device(const Driver& driver, int ordinal, std::string spec, std::string why);
+  /// One that plans alone: it has facts, and neither a driver nor a context.
+  Device(DeviceInfo info, std::string spec);
 
-  const Driver& driver() const noexcept;
-  const abi::DriverFunctions& cu() const noexcept { return driver().cu; }
-  abi::CUcontext context() const noexcept;
+  bool has_driver() const noexcept;
+  /// Errors   Unsupported on a device that plans alone
+  const Driver& driver() const;
+  const abi::DriverFunctions& cu() const { return driver().cu; }
+  abi::CUcontext context() const noexcept;  ///< null on a device that plans alone
   const DeviceInfo& info() const noexcept;
   const std::string& spec() const noexcept;
   const std::string& why() const noexcept;
-  bool is_simulated() const noexcept { return driver().is_simulator(); }
+  bool is_simulated() const noexcept { return has_driver() && driver().is_simulator(); }
 
   /// "cuda:0 (NVIDIA H200)"
   std::string label() const;

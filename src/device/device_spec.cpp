@@ -27,13 +27,16 @@ DeviceSpec parse_device_spec(std::string_view text, std::string_view source) {
   if (text == "sim:h200") return {.kind = Kind::kSimH200};
   if (text == "sim:b200") return {.kind = Kind::kSimB200};
   if (text == "sim:b300") return {.kind = Kind::kSimB300};
+  if (text == "plan:h200") return {.kind = Kind::kPlanH200};
+  if (text == "plan:b200") return {.kind = Kind::kPlanB200};
+  if (text == "plan:b300") return {.kind = Kind::kPlanB300};
   if (text.starts_with("cuda:")) {
     const std::optional<int> ordinal = parse_ordinal(text.substr(5));
     if (ordinal) return {.kind = Kind::kCuda, .ordinal = ordinal};
   }
   fail(ErrorKind::kInvalidArgument,
        "{}: {} is no device; expected auto, cuda, cuda:N (N = 0, 1, ...), sim:h200, sim:b200 or "
-       "sim:b300",
+       "sim:b300; to plan alone plan:h200, plan:b200 or plan:b300",
        source, quote(text));
 }
 
@@ -49,6 +52,12 @@ std::string to_string(const DeviceSpec& spec) {
       return "sim:b200";
     case Kind::kSimB300:
       return "sim:b300";
+    case Kind::kPlanH200:
+      return "plan:h200";
+    case Kind::kPlanB200:
+      return "plan:b200";
+    case Kind::kPlanB300:
+      return "plan:b300";
   }
   return "auto";
 }

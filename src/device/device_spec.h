@@ -15,8 +15,18 @@ namespace tilewright::device {
 ///     sim:h200   the simulator as an H200 (compute capability 9.0)
 ///     sim:b200   the simulator as a B200 (compute capability 10.0)
 ///     sim:b300   the simulator as a B300 (compute capability 10.3)
+///     plan:h200  no device: the facts of an H200, for plans alone; likewise plan:b200, plan:b300
 struct DeviceSpec {
-  enum class Kind { kAuto, kCuda, kSimH200, kSimB200, kSimB300 };
+  enum class Kind {
+    kAuto,
+    kCuda,
+    kSimH200,
+    kSimB200,
+    kSimB300,
+    kPlanH200,
+    kPlanB200,
+    kPlanB300,
+  };
   Kind kind = Kind::kAuto;
   std::optional<int> ordinal =
       std::nullopt;  ///< of a GPU; kCuda only, nothing means the first usable one

@@ -1,5 +1,7 @@
 #include "device/open_device.h"
 
+#include "device/plan_device.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -161,6 +163,10 @@ Device open_device(const DeviceSpec& spec, const DriverLibraries& libraries) {
     case Kind::kSimB200:
     case Kind::kSimB300:
       return open_simulated(spec, libraries);
+    case Kind::kPlanH200:
+    case Kind::kPlanB200:
+    case Kind::kPlanB300:
+      return Device(planned_device_info(spec.kind), to_string(spec));
   }
   fail(ErrorKind::kInternal, "open_device: kind = {}; please report this",
        static_cast<int>(spec.kind));

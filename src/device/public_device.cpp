@@ -31,6 +31,9 @@ std::string Device::description() const {
 bool Device::is_simulated() const noexcept {
   return state_->is_simulated();
 }
+bool Device::can_run() const noexcept {
+  return state_->has_driver();
+}
 int Device::compute_capability() const noexcept {
   return state_->info().compute_capability;
 }
@@ -48,7 +51,7 @@ void* Device::context() const noexcept {
 }
 
 void* Device::driver_function(const std::string& exported_name) const noexcept {
-  return state_->driver().function(exported_name);
+  return can_run() ? state_->driver().function(exported_name) : nullptr;
 }
 
 }  // namespace tilewright

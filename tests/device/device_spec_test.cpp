@@ -19,19 +19,23 @@ TEST(DeviceSpecTest, AcceptedTexts) {
   EXPECT_EQ(parse_device_spec("sim:h200"), (DeviceSpec{Kind::kSimH200, std::nullopt}));
   EXPECT_EQ(parse_device_spec("sim:b200"), (DeviceSpec{Kind::kSimB200, std::nullopt}));
   EXPECT_EQ(parse_device_spec("sim:b300"), (DeviceSpec{Kind::kSimB300, std::nullopt}));
+  EXPECT_EQ(parse_device_spec("plan:h200"), (DeviceSpec{Kind::kPlanH200, std::nullopt}));
+  EXPECT_EQ(parse_device_spec("plan:b200"), (DeviceSpec{Kind::kPlanB200, std::nullopt}));
+  EXPECT_EQ(parse_device_spec("plan:b300"), (DeviceSpec{Kind::kPlanB300, std::nullopt}));
 }
 
 TEST(DeviceSpecTest, TextAndBack) {
-  for (const char* text :
-       {"auto", "cuda", "cuda:0", "cuda:7", "sim:h200", "sim:b200", "sim:b300"}) {
+  for (const char* text : {"auto", "cuda", "cuda:0", "cuda:7", "sim:h200", "sim:b200", "sim:b300",
+                           "plan:h200", "plan:b200", "plan:b300"}) {
     EXPECT_EQ(to_string(parse_device_spec(text)), text);
   }
 }
 
 TEST(DeviceSpecTest, EverythingElseIsAnErrorThatListsWhatIsAccepted) {
-  for (const char* text :
-       {"", "gpu", "cuda:", "cuda:-1", "cuda:-0", "cuda:1x", "cuda:0x1", "cuda: 1", "cuda:+1",
-        "cuda:99999999999", "Cuda", "sim", "sim:", "sim:h100", "sim:h200 ", "auto:0", "cuda:0\n"}) {
+  for (const char* text : {"",        "gpu",      "cuda:",   "cuda:-1",  "cuda:-0",
+                           "cuda:1x", "cuda:0x1", "cuda: 1", "cuda:+1",  "cuda:99999999999",
+                           "Cuda",    "sim",      "sim:",    "sim:h100", "sim:h200 ",
+                           "auto:0",  "cuda:0\n", "plan",    "plan:",    "plan:h100"}) {
     const std::string message =
         error_of(ErrorKind::kInvalidArgument, [&] { parse_device_spec(text, "--device"); });
     EXPECT_THAT(message, AllOf(StartsWith("--device: \""), HasSubstr("auto, cuda, cuda:N"),

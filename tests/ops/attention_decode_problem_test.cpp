@@ -45,7 +45,8 @@ TEST(AttentionDecodeRefusals, NameValueExpectationAndRemedy) {
       {[](auto& p) { p.softcap = 1e-320; }, {"softcap = ", "fp32 holds as normal numbers"}},
       {[](auto& p) { p.window_left = -2; }, {"window_left = -2", "-1 for all"}},
       {[](auto& p) { p.splits = 1025; }, {"splits = 1025", "0 to 1024", "0 leaves it"}},
-      {[](auto& p) { p.descale = ScaleSharing::kHead; }, {"cache of BF16", "F8_E4M3", "kNone"}},
+      {[](auto& p) { p.descale = ScaleSharing::kHead; },
+       {"descale = head", "cache of BF16", "F8_E4M3", "kNone"}},
       {[](auto& p) { p.num_pages = 3; }, {"num_pages = 3", "expected 0", "Set page_size?"}},
       {[](auto& p) { p.max_len = -1; }, {"max_len = -1", "0 to 1073741824", "oldest keys"}},
       {[](auto& p) {
@@ -69,7 +70,7 @@ TEST(AttentionDecodeRefusals, NameValueExpectationAndRemedy) {
       {[](auto& p) { p.append.rotary_dim = 64; },
        {"append.rotary_dim = 64", "expected 0", "Set append.rotary?"}},
       {[](auto& p) { p.append.rotary = RotaryPairs::kHalves; },
-       {"append.rotary is set", "expected both", "Append, or rotate q before"}},
+       {"append.is_wanted = false", "expected true", "Append, or rotate q before"}},
       {[](auto& p) {
          p.append = {true, RotaryPairs::kHalves, 63, 5000};
        },

@@ -57,14 +57,16 @@ TEST(AttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.scale = 1e-50; }, {"scale = 1e-50", "fp32 holds as a normal number"}},
       {[](auto& p) { p.scale = 3e38; }, {"scale = 3e+38", "fp32 holds"}},
       {[](auto& p) { p.softcap = 1e-320; }, {"softcap = ", "fp32 holds as normal numbers"}},
-      {[](auto& p) { p.softcap = 1e-30, p.scale = 1e20; }, {"softcap = 1e-30 with scale = 1e+20"}},
+      {[](auto& p) { p.softcap = 1e-30, p.scale = 1e20; },
+       {"softcap = 1e-30", "with scale = 1e+20"}},
       {[](auto& p) { p.softcap = 4097; }, {"softcap = 4097", "at most 4096", "0 for no cap"}},
       {[](auto& p) { p.softcap = 1e300; }, {"softcap = 1e+300", "at most 4096"}},
       {[](auto& p) { p.window_left = -2; }, {"window_left = -2", "-1 for all"}},
       {[](auto& p) { p.window_right = -7; }, {"window_right = -7"}},
       {[](auto& p) { p.total_q = 5; }, {"total_q = 5", "2000", "is_packed"}},
       {[](auto& p) { p.total_kv = 5; }, {"total_kv = 5", "6000"}},
-      {[](auto& p) { p.is_packed = true, p.total_q = 999; }, {"q_len = 1000", "total_q = 999"}},
+      {[](auto& p) { p.is_packed = true, p.total_q = 999; },
+       {"q_len = 1000", "at most total_q = 999"}},
       {[](auto& p) { p.is_packed = true, p.total_q = 2001, p.total_kv = 3000; },
        {"total_q = 2001", "batch = 2"}},
       {[](auto& p) { p.is_packed = true, p.total_q = 2000, p.total_kv = 6001; },
@@ -72,21 +74,21 @@ TEST(AttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) {
          p.q_strides = {0, 1028, 128};
        },
-       {"row stride of q = 1028", "multiple of 8"}},
+       {"q_strides.row = 1028", "multiple of 8"}},
       {[](auto& p) {
          p.k_strides = {8, -256, 128};
        },
-       {"row stride of k = -256"}},
+       {"k_strides.row = -256"}},
       {[](auto& p) {
          p.out_strides = {1024000, 1024, 64};
        },
-       {"head stride of out = 64", "at least head_dim = 128"}},
+       {"out_strides.head = 64", "at least head_dim = 128"}},
       {[](auto& p) {
          p.v_strides = {std::int64_t{1} << 61, 256, 128};
        },
-       {"v would have more"}},
+       {"v_strides = 2305843009213693952, 256, 128", "2^60 elements"}},
       {[](auto& p) { p.batch = p.heads = p.kv_heads = 1 << 30, p.q_len = 1 << 20; },
-       {"would have more than 2^60 elements"}}};
+       {"batch = 1073741824", "q has at most 2^60 elements", "Lower"}}};
   for (const auto& [change, parts] : cases) {
     expect_invalid([&, &wish = change] { complete(with(kGood, wish)); }, parts);
   }

@@ -200,7 +200,7 @@ TEST_P(AttentionPrepareTest, SaysWhatIsWrong) {
   fails([](auto& p) { p.rope = RotaryPairs::kHalves, p.rotary_dim = 16, p.rope_positions = 5; },
         {"rotary_dim = 16", "half of it"});
   fails([](auto& p) { p.rope = RotaryPairs::kHalves; }, {"rope_positions = 0"});
-  fails([](auto& p) { p.q8_strides = {8, 8, 8}; }, {"stride of q", "multiple of 16"});
+  fails([](auto& p) { p.q8_strides = {8, 8, 8}; }, {"q8_strides.row = 8", "multiple of 16"});
   const AttentionPrepare prepare(*device_, kSmall);
   expect_invalid([&] { prepare.run({}); }, {"the address of q is null"});
 }

@@ -85,7 +85,7 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
               HasSubstr("k = 48; expected a multiple of 32 from 32 to 2^24. Pad"));
   EXPECT_THAT(said(-1, 64, 64, NumberFormat::kNvfp4, {}), HasSubstr("m = -1; expected 0"));
   EXPECT_THAT(said(4, 64, 64, NumberFormat::kFp8, {}),
-              HasSubstr("a weight in fp8; expected nvfp4 (by NVFP4 activations) or mxfp4"));
+              HasSubstr("format = fp8; expected nvfp4 (by NVFP4 activations) or mxfp4"));
   EXPECT_THAT(said(4, 64, 64, NumberFormat::kNvfp4, {.out_dtype = DType::kF32}),
               HasSubstr("out_dtype = F32; expected BF16, or F4"));
   EXPECT_THAT(
@@ -267,7 +267,7 @@ TEST_F(BlockScaledLinearTest, ErrorsOfWeights) {
     return message_of([&] { BlockScaledWeight::prepare(*device_, stored.source); });
   };
   EXPECT_THAT(said([](auto& s) { s.format = NumberFormat::kBf16; }),
-              HasSubstr("a weight in bf16; expected nvfp4"));
+              HasSubstr("format = bf16; expected nvfp4"));
   EXPECT_THAT(said([](auto& s) { s.values.dtype = DType::kF8_E4M3; }),
               HasSubstr("values of an nvfp4 weight have type F8_E4M3; expected F4, or U8"));
   EXPECT_THAT(said([](auto& s) { s.scales.dtype = DType::kF32; }),

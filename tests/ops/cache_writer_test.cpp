@@ -303,7 +303,7 @@ TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {
   // Their product does not fit into 64 bits.
   for (const std::int64_t stride : {std::int64_t{1} << 62, std::int64_t{1} << 61}) {
     expect_invalid([&] { kv_cache_bytes({.num_pages = 4, .page_stride_bytes = stride}); },
-                   {"4 pages", "fewer than 2^63 bytes"});
+                   {"page_stride_bytes = ", "fewer than 2^63 bytes in all 4 pages"});
   }
   for (const double eps : {-1.0, 1e-320, 1e300, double{NAN}}) {
     KvWriteArguments wrong = {.tokens = 1, .heads = 1, .q = &place, .rope_positions = 1};

@@ -383,7 +383,7 @@ TEST_P(HyperConnectionTest, RefusesWhatMakesNoSense) {
                             {"hidden = 100", "multiple of 16"});
   reference::expect_invalid(
       [&] { HyperConnection(handle(), {.tokens = 1, .hidden = 128, .has_second = true}); },
-      {"has_second without has_merge"});
+      {"has_second = true", "without has_merge"});
   // A column of weights that vanish would be divided by 0.
   for (const double eps : {0.0, -1e-6, 1e-320, 1e300, double{NAN}}) {
     reference::expect_invalid(

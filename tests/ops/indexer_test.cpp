@@ -208,7 +208,7 @@ TEST_P(IndexerTest, SaysWhatIsWrong) {
         Indexer(device(), {.max_len = 1,
                            .keys = {.page_size = 64, .num_pages = 4, .page_stride_bytes = kHalf}});
       },
-      {"4 pages", "page_stride_bytes = 4611686018427387904", "fewer than 2^63"});
+      {"keys.page_stride_bytes = 4611686018427387904", "fewer than 2^63 bytes in all 4 pages"});
 }
 
 }  // namespace

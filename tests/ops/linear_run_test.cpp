@@ -343,8 +343,8 @@ TEST_P(LinearRunTest, BadCallsAreRefused) {
   reference::expect_invalid(make({.m = 1, .out_dtype = DType::kF16}), {"out_dtype = F16"});
   reference::expect_invalid(make({.m = 1, .activation_scales = ScaleSharing::kHead}),
                             {"activation_scales = head", "expected auto, row or block"});
-  reference::expect_invalid(make({.m = 2, .x_stride = 68}), {"stride of x = 68", "multiple of 8"});
-  reference::expect_invalid(make({.m = 2, .out_stride = 16}), {"stride of out = 16", "from 32"});
+  reference::expect_invalid(make({.m = 2, .x_stride = 68}), {"x_stride = 68", "multiple of 8"});
+  reference::expect_invalid(make({.m = 2, .out_stride = 16}), {"out_stride = 16", "from 32"});
   reference::expect_invalid(make({.m = 2, .kernel = "best"}), {"no kernel \"best\"", "band"});
   const Linear linear(weight, {.m = 2, .has_bias = true});
   const Buffer some(opened(*device_), 1024);

@@ -5,6 +5,8 @@
 #include "tilewright/attention_decode.h"
 #include "tilewright/attention_prepare.h"
 #include "tilewright/block_scaled_linear.h"
+#include "tilewright/compressor.h"
+#include "tilewright/hyper_connection.h"
 #include "tilewright/indexer.h"
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
@@ -256,14 +258,54 @@ TEST_F(PlanText, Quantize) {
 
 TEST_F(PlanText, Indexer) {
   Golden golden("indexer");
-  golden.add_text("H200, 64 heads", [&] {
-    const IndexerProblem p = {.heads = 64,
-                              .topk = 512,
-                              .ratio = 4,
-                              .max_len = 100000,
-                              .keys = {.page_size = 64, .num_pages = 2000}};
-    return Indexer(h200(), p).to_string(3, 2);
+  const IndexerProblem p = {.heads = 64,
+                            .topk = 512,
+                            .ratio = 4,
+                            .max_len = 100000,
+                            .keys = {.page_size = 64, .num_pages = 2000}};
+  IndexerProblem fp8 = p;
+  fp8.format = NumberFormat::kFp8, fp8.heads = 12, fp8.max_len = 1000;
+  golden.add("H200, 64 heads", [&] { return plan_indexer(h200(), p, 3, 2); });
+  golden.add("H200, 12 heads, fp8, equally long", [&] { return plan_indexer(h200(), fp8, 8, 4); });
+  golden.add("H200, no tokens", [&] { return plan_indexer(h200(), p, 0, 0); });
+  golden.add("B200", [&] { return plan_indexer(b200(), p, 3, 2); });
+  golden.check();
+}
+
+TEST_F(PlanText, Caches) {
+  Golden golden("caches");
+  const KvCacheLayout pages = {.page_size = 64, .num_pages = 2000};
+  const CompressorProblem csa = {.cache = pages, .state_slots = 8};
+  CompressorProblem keys = csa;
+  keys.kind = CompressorKind::kIndexMxfp4;
+  golden.add("H200, a step", [&] {
+    return plan_kv_cache(h200(), pages, {.tokens = 6, .heads = 64, .list_len = 128});
   });
+  golden.add("H200, rows read", [&] { return plan_kv_cache(h200(), pages, {.read_rows = 500}); });
+  golden.add("H200, compressor", [&] { return plan_compressor(h200(), csa, 8, 2); });
+  golden.add("H200, compressor, a prompt", [&] { return plan_compressor(h200(), keys, 1, 4096); });
+  golden.add("H200, inverse rope", [&] { return plan_inverse_rope(h200(), 100, 64); });
+  golden.add("H200, inverse rope, codes", [&] { return plan_inverse_rope(h200(), 100, 64, true); });
+  golden.add("B200, a step", [&] {
+    return plan_kv_cache(b200(), pages, {.tokens = 6, .heads = 64, .list_len = 128});
+  });
+  golden.check();
+}
+
+TEST_F(PlanText, HyperConnection) {
+  Golden golden("hyper_connection");
+  const HyperConnectionProblem p = {
+      .tokens = 8, .hidden = 4096, .has_merge = true, .has_second = true};
+  HyperConnectionProblem merge = p, head = p;
+  merge.has_mix = false, merge.stream_dtype = DType::kF32;
+  head.is_head = true, head.tokens = 8192;
+  golden.add("H200, a step", [&] { return plan_hyper_connection(h200(), p); });
+  golden.add("H200, the merge alone", [&] { return plan_hyper_connection(h200(), merge); });
+  golden.add("B200, the head", [&] { return plan_hyper_connection(b200(), head); });
+  golden.add("H200, embedding", [&] {
+    return plan_hyper_embedding(h200(), {.tokens = 8, .hidden = 4096, .vocab = 129280});
+  });
+  golden.add("B200, norm", [&] { return plan_rms_norm(b200(), {.rows = 100, .cols = 1024}); });
   golden.check();
 }
 

@@ -37,7 +37,8 @@ TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
       {[](auto& p) { p.window.topk = p.compressed.topk = 0; }, {"at least one list"}},
       {[](auto& p) { p.compressed.index_stride = 7; }, {"compressed.index_stride = 7", "512"}},
       {[](auto& p) { p.window.cache.page_size = 0; }, {"page_size = 0", "1 to"}},
-      {[](auto& p) { p.window.cache.num_pages = 1 << 30; }, {"1073741824 pages", "2^31"}},
+      {[](auto& p) { p.window.cache.num_pages = 1 << 30; },
+       {"window.cache.num_pages = 1073741824", "2^31"}},
       {[](auto& p) { p.window.cache.page_stride_bytes = 256 * 584 + 8; }, {"149512", "149504"}},
       {[](auto& p) { p.window.cache.format = NumberFormat::kBf16; }, {"bf16", "fp8"}},
       {[](auto& p) {

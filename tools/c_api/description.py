@@ -4,9 +4,12 @@
     enum NAME [: C++ type] [prefix P]        then lines  ENUMERATOR = VALUE [C++ enumerator] [| comment]
     struct NAME [: C++ type]                 then lines  KIND name, ... [-> C++ member] [= default] [| comment]
     handle NAME
-    operator NAME : C++ class, word          then lines  create | text | size | double | call, see operator.py
+    operator NAME : C++ class, word          then lines  create | plan | text | size | double | call
     function DECLARATION
     | a comment of the item it stands under
+
+An operator has NAME_plan(device, problem, plan), which calls plan_NAME() of C++. `plan of STRUCT word` puts a
+struct before the problem; `plan with STRUCT word` one behind it, `plan with TYPE name, ...` numbers.
 
 A struct without a C++ type is converted by hand. Kinds of members:
 
@@ -27,7 +30,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-FILES = ("device", "attention", "linear", "deepseek_v4")
+FILES = ("device", "plan", "attention", "linear", "deepseek_v4")
 FOLDER = pathlib.Path(__file__).resolve().parent
 PLAIN = {"i32": ("int32_t", 4), "i64": ("int64_t", 8), "u64": ("uint64_t", 8), "f32": ("float", 4),
          "f64": ("double", 8), "size": ("size_t", 8), "flag": ("int32_t", 4), "reserved": ("int32_t", 4)}
@@ -115,6 +118,8 @@ class Operator:
     problem_word: str = "problem"
     on: str = "tw_device"
     on_word: str = "device"
+    plan_of: tuple = ()  # (struct, word) before the problem
+    plan_with: list = field(default_factory=list)  # (struct or type, word) behind it
     queries: list = field(default_factory=list)  # (C type, name, expression, comment)
     calls: list = field(default_factory=list)    # (method, struct, comment)
 
@@ -123,6 +128,10 @@ class Operator:
             problem, word, on, on_word = match.groups()
             self.problem, self.problem_word = problem or "", word or "problem"
             self.on, self.on_word = on or self.on, on_word or self.on_word
+        elif match := re.fullmatch(r"plan of (\w+) (\w+)", line):
+            self.plan_of = match.groups()
+        elif match := re.fullmatch(r"plan with (.+)", line):
+            self.plan_with = [tuple(part.split(" ")) for part in match[1].split(", ")]
         elif match := re.fullmatch(r"(text|size|double) (\w+) = (.+)", line):
             kind = {"text": "const char*", "size": "size_t", "double": "double"}[match[1]]
             self.queries.append((kind, match[2], match[3], comment))

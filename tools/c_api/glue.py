@@ -1,7 +1,7 @@
 """Writes src/ops/c_api/convert.h and operators.cpp: from C structs to the problems and arguments of C++."""
 
 from .description import Operator
-from .header import operator_functions
+from .header import operator_functions, plan_inputs
 
 HEADERS = ("attention", "attention_decode", "attention_prepare", "cache_writer", "compressor", "hyper_connection",
            "indexer", "linear", "moe", "quantize", "sparse_attention", "tilewright")
@@ -25,6 +25,7 @@ OPERATORS_BEGIN = """// clang-format off
 //
 // The functions of the operators of the C interface; those of another form are in the files beside this one.
 #include "ops/c_api/handles.h"
+#include "ops/c_api/plan.h"
 
 namespace c_api = tilewright::c_api;
 """
@@ -123,6 +124,11 @@ def write_operators(description):
         given = f', {item.problem_word}, "{item.problem_word}"' if item.problem else ""
         text += define("create", f'return c_api::create_on("{item.name}_create", {item.on_word}, "{item.on_word}"'
                                  f'{given}, {item.word}, "{item.word}");')
+        inputs = [f'c_api::Given<{kind}>{{{name}, "{name}"}}' if is_struct else name
+                  for kind, name, is_struct in plan_inputs(item)]
+        make = f"tilewright::plan_{item.name.removeprefix('tw_')}"
+        text += define("plan", f'return c_api::plan("{item.name}_plan", device, plan, '
+                               f"[](const auto&... given) {{ return {make}(given...); }}, {', '.join(inputs)});")
         text += define("destroy", f"delete {item.word};")
         for result, name, expression, _ in item.queries:
             text += define(name, body_of_query(item, result, expression))

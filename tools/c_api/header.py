@@ -74,10 +74,10 @@ THIN = """/* The C interface is one header now; this one remains for programs th
 
 
 def block(lines):
-    """A comment of its own, of lines or of one long text."""
+    """A comment of its own: one paragraph."""
     if not lines:
         return ""
-    wrapped = [part for line in lines for part in textwrap.wrap(line, WIDTH - 6) or [""]]
+    wrapped = textwrap.wrap(" ".join(lines), WIDTH - 6)
     return "/* " + "\n * ".join(wrapped) + " */\n"
 
 
@@ -167,12 +167,24 @@ def function(api, result, name, parameters):
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def plan_inputs(item):
+    """(C type, name, whether it is a struct) of what NAME_plan() takes between device and plan."""
+    if item.plan_of:
+        yield *item.plan_of, True
+    if item.problem:
+        yield item.problem, item.problem_word, True
+    for kind, name in item.plan_with:
+        yield kind, name, kind.startswith("tw_")
+
+
 def operator_functions(item):
     """(comment, result, name, parameters) of all functions of an operator."""
     parameters = [f"const {item.on}* {item.on_word}"]
     if item.problem:
         parameters.append(f"const {item.problem}* {item.problem_word}")
     yield "", "tw_status", f"{item.name}_create", [*parameters, f"{item.name}** {item.word}"]
+    inputs = [f"const {kind}* {name}" if is_struct else f"{kind} {name}" for kind, name, is_struct in plan_inputs(item)]
+    yield "", "tw_status", f"{item.name}_plan", ["const tw_device* device", *inputs, "tw_plan** plan"]
     yield "", "void", f"{item.name}_destroy", [f"{item.name}* {item.word}"]
     given = f"const {item.name}* {item.word}"
     for result, name, _, comment in item.queries:

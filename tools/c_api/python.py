@@ -1,6 +1,7 @@
 """Writes bench/tilewright_c.py: the C interface for ctypes."""
 
 import re
+import textwrap
 
 from .description import Function, Operator
 from .header import operator_functions
@@ -106,6 +107,8 @@ def write(description):
         result = result if result == "None" else python_type(description, result)
         line = f'    "{name}": ({result}, [{kinds}]),\n'
         if len(line) > 115:
-            line = f'    "{name}": ({result}, [\n        ' + kinds + "]),\n"
+            wrapped = textwrap.fill(kinds + "]),", 115, initial_indent=" " * 8, subsequent_indent=" " * 8,
+                                    break_on_hyphens=False)
+            line = f'    "{name}": ({result}, [\n{wrapped}\n'
         text += line
     return text + "}\n"

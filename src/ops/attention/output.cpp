@@ -6,8 +6,11 @@
 #include "formats/kv_page.h"
 #include "kernels/sparse_attention/cache/inverse_rope.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 
+#include <limits>
 #include <utility>
 
 namespace tilewright {
@@ -17,15 +20,62 @@ struct InverseRope::State {
   device::Kernel rotate, quantize;
 };
 
+namespace {
+
+const char* entry_of(bool has_codes) {
+  return has_codes ? "inverse_rope_fp8" : "inverse_rope";
+}
+
+device::LaunchConfig launch_of(std::int64_t rows, bool has_codes) {
+  const std::int64_t rows_of_a_cta =
+      has_codes ? kernels::kInverseRopeFp8Rows : kernels::kInverseRopeRows;
+  return {.grid = {ops::ctas_for(rows, rows_of_a_cta)},
+          .block = {kernels::kInverseRopeThreads},
+          .is_dependent_launch = true};
+}
+
+Plan make_plan(const device::DeviceInfo& device, std::int64_t tokens, std::int64_t heads,
+               bool has_codes) {
+  ops::ProblemChecks checks("inverse rope");
+  if (ops::all_held({checks.range("tokens", tokens, 0), checks.range("heads", heads, 0, 1 << 20)}))
+    checks
+        .expect(tokens * heads <= std::numeric_limits<std::int32_t>::max(), "tokens", tokens,
+                "fewer than 2^31 rows in one call, with heads = {}", heads)
+        .remedy("Split them.");
+  checks.finish();
+  Plan plan;
+  const std::int64_t rows = tokens * heads;
+  plan.launches = {ops::planned_launch("rotate", entry_of(has_codes), launch_of(rows, has_codes))};
+  ops::require_built("inverse rope", device, plan.launches);
+  if (rows == 0) plan.launches.clear();
+  // The rotated part read and written; or all read, and codes and scales written.
+  const double row_bytes = has_codes ? 3.0 * kKvDims + 4.0 * kKvDims / 128 : 4.0 * kKvRopeDims;
+  plan.bytes = static_cast<double>(rows) * row_bytes;
+  plan.notes = {{"rotate", fmt::format("{} tokens of {} heads of {} back{}", tokens, heads, kKvDims,
+                                       has_codes ? ", then quantised to e4m3" : "")}};
+  return plan;
+}
+
+}  // namespace
+
 InverseRope::InverseRope(const Device& device) {
   const device::Device& internal = opened(device);
-  state_ = std::make_unique<State>(State{device, device::load_kernel(internal, "inverse_rope"),
-                                         device::load_kernel(internal, "inverse_rope_fp8")});
+  state_ = std::make_unique<State>(State{device, device::load_kernel(internal, entry_of(false)),
+                                         device::load_kernel(internal, entry_of(true))});
 }
 
 InverseRope::~InverseRope() = default;
 InverseRope::InverseRope(InverseRope&&) noexcept = default;
 InverseRope& InverseRope::operator=(InverseRope&&) noexcept = default;
+
+Plan InverseRope::plan(std::int64_t tokens, std::int64_t heads, bool has_codes) const {
+  return make_plan(opened(state_->handle).info(), tokens, heads, has_codes);
+}
+
+Plan plan_inverse_rope(const Device& device, std::int64_t tokens, std::int64_t heads,
+                       bool has_codes) {
+  return make_plan(opened(device).info(), tokens, heads, has_codes);
+}
 
 void InverseRope::run(const InverseRopeArguments& a) const {
   constexpr ops::ArgumentChecks kChecks("inverse rope");
@@ -61,14 +111,9 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   p.num_positions = static_cast<std::int32_t>(a.rope_positions);
   p.is_pow2 = a.has_pow2_scales ? 1 : 0;
   p.code_order = a.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
-  const std::int64_t rows = has_codes ? kernels::kInverseRopeFp8Rows : kernels::kInverseRopeRows;
-  const std::int64_t ctas = (a.tokens * a.heads + rows - 1) / rows;
   const auto stream = ops::lent_stream(opened(state_->handle), a.stream);
   (has_codes ? state_->quantize : state_->rotate)
-      .launch({.grid = {static_cast<std::uint32_t>(ctas)},
-               .block = {kernels::kInverseRopeThreads},
-               .is_dependent_launch = true},
-              p, stream);
+      .launch(launch_of(a.tokens * a.heads, has_codes), p, stream);
 }
 
 }  // namespace tilewright

@@ -1,12 +1,12 @@
 #include "ops/attention/plan.h"
 
-#include "base/error.h"
 #include "kernels/attention/k1_naive.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
+#include "ops/operator/problem_checks.h"
 #include "ops/operator/workspace.h"
 
 #include <algorithm>
@@ -57,10 +57,13 @@ std::size_t checked_scores_bytes(const AttentionProblem& p) {
                          __builtin_mul_overflow(elems, p.kv_len, &elems) ||
                          __builtin_mul_overflow(elems, p.q_len, &elems) ||
                          elems > std::numeric_limits<std::int64_t>::max() / 8;
-  require(!overflows, ErrorKind::kUnsupported,
-          "attention: kernel k1 keeps batch * heads * q_len * kv_len = {} * {} * {} * {} scores in "
-          "memory: too many. Take another kernel.",
-          p.batch, p.heads, p.q_len, p.kv_len);
+  if (overflows)
+    refuse(ErrorKind::kUnsupported, "attention",
+           {{"kernel", "k1",
+             fmt::format("keeps batch * heads * q_len * kv_len = {} * {} * {} * {} scores in "
+                         "memory: too many",
+                         p.batch, p.heads, p.q_len, p.kv_len),
+             "Take another kernel."}});
   return static_cast<std::size_t>(elems) * 4;
 }
 

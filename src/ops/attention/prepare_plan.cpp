@@ -1,10 +1,10 @@
 // What preparing e4m3 operands takes: checks, sizes, launches, and how the plan reads.
-#include "base/error.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,13 +34,32 @@ AttentionProblem source_problem(const AttentionPrepareProblem& p) {
           .v_strides = p.v_strides};
 }
 
-AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
-  AttentionPrepareProblem p = problem;
-  kChecks.check(p.dtype == DType::kBF16 || p.dtype == DType::kF16,
-                "dtype = {}; expected BF16 or F16. Convert first.", to_string(p.dtype));
-  kChecks.check(p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256,
-                "head_dim = {}; expected 64, 128 or 256. Pad with zeros.", p.head_dim);
-  const AttentionProblem source = complete(source_problem(p));
+void complete_rope(ProblemChecks& checks, AttentionPrepareProblem& p) {
+  if (p.rope == RotaryPairs::kNone) return;
+  if (p.rotary_dim == 0) p.rotary_dim = p.head_dim;
+  checks
+      .expect(p.rotary_dim == p.head_dim || 2 * p.rotary_dim == p.head_dim, "rotary_dim",
+              p.rotary_dim, "head_dim = {} or half of it", p.head_dim)
+      .remedy("Rotate before, or give angles of 0 to the other pairs.");
+  checks.range("rope_positions", p.rope_positions, 1);
+}
+
+void complete_operands(ProblemChecks& checks, AttentionPrepareProblem& p) {
+  const bool has_dtype = bool(checks
+                                  .expect(p.dtype == DType::kBF16 || p.dtype == DType::kF16,
+                                          "dtype", p.dtype, "BF16 or F16")
+                                  .remedy("Convert first."));
+  const bool has_head_dim =
+      bool(checks
+               .expect(p.head_dim == 64 || p.head_dim == 128 || p.head_dim == 256, "head_dim",
+                       p.head_dim, "64, 128 or 256")
+               .remedy("Pad with zeros."));
+  AttentionProblem source = source_problem(p);
+  // What was noted is not noted again.
+  if (!has_dtype) source.dtype = DType::kBF16;
+  if (!has_head_dim) source.head_dim = 64;
+  source = complete_attention_problem(checks, source);
+  if (!checks.is_fine()) return;
   p.total_q = source.total_q;
   p.total_kv = source.total_kv;
   p.q_strides = source.q_strides;
@@ -50,17 +69,21 @@ AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
   target.q_strides = p.q8_strides;
   target.k_strides = p.k8_strides;
   target.v_strides = p.v8_strides;
-  target = complete(target);
+  target = complete_attention_problem(checks, target, {"q8", "k8", "v8"});
   p.q8_strides = target.q_strides;
   p.k8_strides = target.k_strides;
   p.v8_strides = target.v_strides;
-  if (p.rope == RotaryPairs::kNone) return p;
-  if (p.rotary_dim == 0) p.rotary_dim = p.head_dim;
-  kChecks.check(p.rotary_dim == p.head_dim || 2 * p.rotary_dim == p.head_dim,
-                "rotary_dim = {}; expected head_dim = {} or half of it. Rotate before, or give "
-                "angles of 0 to the other pairs.",
-                p.rotary_dim, p.head_dim);
-  kChecks.range("rope_positions", p.rope_positions, 1);
+}
+
+AttentionPrepareProblem complete(const AttentionPrepareProblem& problem) {
+  ProblemChecks checks("attention prepare");
+  AttentionPrepareProblem p = problem;
+  checks.expect(p.scales == ScaleSharing::kTensor || p.scales == ScaleSharing::kHead ||
+                    p.scales == ScaleSharing::kBlock,
+                "scales", p.scales, "tensor, head or block");
+  complete_rope(checks, p);
+  complete_operands(checks, p);
+  checks.finish();
   return p;
 }
 
@@ -218,8 +241,7 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   AttentionPreparePlan plan;
   plan.problem = complete(problem);
   const AttentionPrepareProblem& p = plan.problem;
-  const std::string obstacle = capability_obstacle(90, device);
-  require(obstacle.empty(), ErrorKind::kUnsupported, "attention prepare: it {}", obstacle);
+  require_capability("attention prepare", 90, device, "Take a Hopper device (sim:h200).");
   plan.notes = notes_of(p);
   const kernels::K8PrepareParams params = attention_prepare_numbers(plan);
   set_sizes(plan, params);

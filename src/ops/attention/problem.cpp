@@ -1,8 +1,7 @@
 #include "ops/attention/problem.h"
 
 #include "kernels/attention/k7/k7_fp8.h"
-#include "ops/operator/arguments.h"
-#include "ops/operator/float_checks.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,76 +15,61 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxElems = std::int64_t{1} << 60;  // of a tensor: bytes stay below 2^62
 constexpr std::int64_t kVectorBytes = 16;                  // strides are multiples of it
 
-constexpr ArgumentChecks kChecks("attention");
-
-void check_numbers(const AttentionProblem& p) {
-  kChecks.check(
-      p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF8_E4M3,
-      "dtype = {}; expected BF16, F16 or F8_E4M3, the same for q, k and v. Convert first.",
-      to_string(p.dtype));
+// Whether the numbers of rows are in their ranges.
+bool check_numbers(ProblemChecks& checks, const AttentionProblem& p) {
+  checks
+      .expect(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF8_E4M3,
+              "dtype", p.dtype, "BF16, F16 or F8_E4M3, the same for q, k and v")
+      .remedy("Convert first.");
   const DType out = attention_out_dtype(p);
   if (attention_is_e4m3(p)) {
-    kChecks.check(out == DType::kBF16 || out == DType::kF16, "out_dtype = {}; expected BF16 or F16",
-                  to_string(out));
+    checks.expect(out == DType::kBF16 || out == DType::kF16, "out_dtype", out, "BF16 or F16");
     const ScaleSharing scales = p.fp8.scales;
-    kChecks.check(scales == ScaleSharing::kTensor || scales == ScaleSharing::kHead ||
+    checks.expect(scales == ScaleSharing::kTensor || scales == ScaleSharing::kHead ||
                       scales == ScaleSharing::kBlock,
-                  "fp8.scales = {}; expected tensor, head or block", to_string(scales));
+                  "fp8.scales", scales, "tensor, head or block");
   } else {
-    kChecks.check(out == p.dtype, "out_dtype = {} for operands of {}; expected the same, or none",
-                  to_string(out), to_string(p.dtype));
+    checks.expect(out == p.dtype, "out_dtype", out, "dtype = {}, or none", to_string(p.dtype));
   }
-  kChecks.range("batch", p.batch, 0, kMaxInt32);
-  kChecks.range("heads", p.heads, 1, kMaxInt32);
-  kChecks.range("kv_heads", p.kv_heads, 1, kMaxInt32);
-  kChecks.check(
-      p.heads % p.kv_heads == 0,
-      "heads = {} is no multiple of kv_heads = {}; every key head serves equally many query heads",
-      p.heads, p.kv_heads);
-  kChecks.range("q_len", p.q_len, 0, kMaxAttentionLength);
-  kChecks.range("kv_len", p.kv_len, 0, kMaxAttentionLength);
-  kChecks.check(
-      p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
-      "head_dim = {}; expected a multiple of 8 from 8 to 4096: rows are read in 16 bytes. Pad "
-      "with zeros.",
-      p.head_dim);
-  const std::string fault = score_factors_fault(p.scale, "head_dim^-0.5", p.softcap);
-  kChecks.check(fault.empty(), "{}", fault);
-  kChecks.check(p.window_left >= -1, "window_left = {}; expected the number of keys, or -1 for all",
-                p.window_left);
-  kChecks.check(p.window_right >= -1,
-                "window_right = {}; expected the number of keys, or -1 for all", p.window_right);
+  if (all_held({checks.range("heads", p.heads, 1, kMaxInt32),
+                checks.range("kv_heads", p.kv_heads, 1, kMaxInt32)}))
+    checks.expect(p.heads % p.kv_heads == 0, "heads", p.heads,
+                  "a multiple of kv_heads = {}; every key head serves equally many query heads",
+                  p.kv_heads);
+  checks
+      .expect(p.head_dim > 0 && p.head_dim <= 4096 && p.head_dim % 8 == 0, "head_dim", p.head_dim,
+              "a multiple of 8 from 8 to 4096: rows are read in 16 bytes")
+      .remedy("Pad with zeros.");
+  checks.scores(p.scale, "head_dim^-0.5", p.softcap);
+  checks.expect(p.window_left >= -1, "window_left", p.window_left,
+                "the number of keys, or -1 for all");
+  checks.expect(p.window_right >= -1, "window_right", p.window_right,
+                "the number of keys, or -1 for all");
+  return all_held({checks.range("batch", p.batch, 0, kMaxInt32),
+                   checks.range("q_len", p.q_len, 0, kMaxAttentionLength),
+                   checks.range("kv_len", p.kv_len, 0, kMaxAttentionLength)});
 }
 
-void check_packing(const AttentionProblem& p) {
-  if (!p.is_packed) {
-    kChecks.check(
-        p.total_q == 0 || p.total_q == p.batch * p.q_len,
-        "total_q = {} without packed sequences; expected 0 or batch * q_len = {}. Set is_packed?",
-        p.total_q, p.batch * p.q_len);
-    kChecks.check(p.total_kv == 0 || p.total_kv == p.batch * p.kv_len,
-                  "total_kv = {} without packed sequences; expected 0 or batch * kv_len = {}. Set "
-                  "is_packed?",
-                  p.total_kv, p.batch * p.kv_len);
-    return;
-  }
-  kChecks.range("total_q", p.total_q, 0, kMaxInt32);
-  kChecks.range("total_kv", p.total_kv, 0, kMaxInt32);
-  kChecks.check(p.q_len <= p.total_q, "q_len = {} of the longest sequence exceeds total_q = {}",
-                p.q_len, p.total_q);
-  kChecks.check(p.kv_len <= p.total_kv, "kv_len = {} of the longest sequence exceeds total_kv = {}",
-                p.kv_len, p.total_kv);
-  // No product can overflow: both factors are below 2^31.
-  kChecks.check(
-      p.total_q <= p.batch * p.q_len,
-      "total_q = {} rows do not fit batch = {} sequences of at most q_len = {}; q_len is the "
-      "length of the longest",
-      p.total_q, p.batch, p.q_len);
-  kChecks.check(
-      p.total_kv <= p.batch * p.kv_len,
-      "total_kv = {} rows do not fit batch = {} sequences of at most kv_len = {}; kv_len is the "
-      "length of the longest",
-      p.total_kv, p.batch, p.kv_len);
+// Of a problem whose numbers of rows are in their ranges: no product can overflow.
+void check_packing(ProblemChecks& checks, const AttentionProblem& p) {
+  const auto check = [&](const char* total_name, std::int64_t total, const char* len_name,
+                         std::int64_t len) {
+    if (!p.is_packed) {
+      checks
+          .expect(total == 0 || total == p.batch * len, total_name, total,
+                  "0 or batch * {} = {} without packed sequences", len_name, p.batch * len)
+          .remedy("Set is_packed?");
+      return;
+    }
+    if (!checks.range(total_name, total, 0, kMaxInt32)) return;
+    checks.expect(len <= total, len_name, len, "at most {} = {}; it is the length of the longest",
+                  total_name, total);
+    checks.expect(total <= p.batch * len, total_name, total,
+                  "at most batch = {} times {} = {}, the length of the longest", p.batch, len_name,
+                  len);
+  };
+  check("total_q", p.total_q, "q_len", p.q_len);
+  check("total_kv", p.total_kv, "kv_len", p.kv_len);
 }
 
 struct Tensor {
@@ -96,75 +80,91 @@ struct Tensor {
   bool is_transposed = false;  // heads lie outside of rows
 };
 
-std::int64_t checked_product(const char* name, std::int64_t a, std::int64_t b) {
+// Empty if it is too large.
+std::optional<std::int64_t> elems_of(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  kChecks.check(!__builtin_mul_overflow(a, b, &product) && product <= kMaxElems,
-                "{} would have more than 2^60 elements; lower batch, heads or lengths", name);
+  if (__builtin_mul_overflow(a, b, &product) || product > kMaxElems) return std::nullopt;
   return product;
 }
 
-std::int64_t last_elem(const char* name, std::int64_t extent, std::int64_t stride) {
-  return extent > 1 ? checked_product(name, extent - 1, stride) : 0;
+// Strides of a tensor without gaps; none if it has more than 2^60 elements.
+std::optional<Strides> contiguous_strides_of(const Tensor& t) {
+  const std::int64_t rows = std::max<std::int64_t>(t.rows, 1), elems = t.row_elems;
+  const std::int64_t inner = t.is_transposed ? rows : t.heads;
+  const std::int64_t outer = t.is_transposed ? t.heads : rows;
+  const auto middle = elems_of(inner, elems);
+  const auto batch = middle ? elems_of(outer, *middle) : std::nullopt;
+  if (!batch || !elems_of(std::max<std::int64_t>(t.batch, 1), *batch)) return std::nullopt;
+  return t.is_transposed ? Strides{*batch, elems, *middle} : Strides{*batch, *middle, elems};
+}
+
+// Whether the last element is at most 2^60 behind the first.
+bool is_reachable(const Tensor& t, const Strides& s) {
+  std::int64_t last = 0;
+  for (const auto& [extent, stride] :
+       {std::pair{t.batch, s.batch}, std::pair{t.rows, s.row}, std::pair{t.heads, s.head}}) {
+    if (extent <= 1) continue;
+    const auto part = elems_of(extent - 1, stride);
+    if (!part || (last += *part) > kMaxElems) return false;
+  }
+  return true;
 }
 
 /// Strides of dimensions of one element, which are never used, become those of a contiguous tensor.
-Strides complete_strides(const Tensor& tensor, const Strides& given, bool is_written) {
-  const std::int64_t rows = std::max<std::int64_t>(tensor.rows, 1), elems = tensor.row_elems;
-  const std::int64_t row =
-      tensor.is_transposed ? elems : checked_product(tensor.name, tensor.heads, elems);
-  const std::int64_t head =
-      tensor.is_transposed ? checked_product(tensor.name, rows, elems) : elems;
-  const std::int64_t batch = tensor.is_transposed ? checked_product(tensor.name, tensor.heads, head)
-                                                  : checked_product(tensor.name, rows, row);
-  checked_product(tensor.name, std::max<std::int64_t>(tensor.batch, 1), batch);
-  const std::int64_t multiple = kVectorBytes / tensor.elem_bytes;
+Strides complete_strides(ProblemChecks& checks, const Tensor& tensor, const Strides& given,
+                         bool is_written) {
+  const std::optional<Strides> contiguous = contiguous_strides_of(tensor);
+  if (!checks
+           .expect(contiguous.has_value(), "batch", tensor.batch,
+                   "so few that {} has at most 2^60 elements", tensor.name)
+           .remedy("Lower batch, heads or lengths."))
+    return given;
+  if (given.batch == 0 && given.row == 0 && given.head == 0) return *contiguous;
   Strides out = given;
-  if (given.batch == 0 && given.row == 0 && given.head == 0) return {batch, row, head};
-  if (tensor.batch <= 1) out.batch = batch;
-  if (tensor.rows <= 1) out.row = row;
-  if (tensor.heads <= 1) out.head = head;
-  const auto check_stride = [&](const char* dimension, std::int64_t stride) {
-    kChecks.check(
-        stride >= 0 && stride % multiple == 0,
-        "{} stride of {} = {} elements; expected a multiple of {}, so that rows stay aligned to 16 "
-        "bytes",
-        dimension, tensor.name, stride, multiple);
-    kChecks.check(
-        !is_written || stride >= elems,
-        "{} stride of {} = {} elements; expected at least head_dim = {}: results would overlap",
-        dimension, tensor.name, stride, elems);
-  };
-  check_stride("batch", out.batch);
-  check_stride("row", out.row);
-  check_stride("head", out.head);
-  checked_product(tensor.name, 1,
-                  last_elem(tensor.name, tensor.batch, out.batch) +
-                      last_elem(tensor.name, tensor.rows, out.row) +
-                      last_elem(tensor.name, tensor.heads, out.head));
+  if (tensor.batch <= 1) out.batch = contiguous->batch;
+  if (tensor.rows <= 1) out.row = contiguous->row;
+  if (tensor.heads <= 1) out.head = contiguous->head;
+  const std::int64_t multiple = kVectorBytes / tensor.elem_bytes;
+  const std::string name = fmt::format("{}_strides", tensor.name);
+  ProblemChecks of_strides(checks, name.c_str());
+  bool is_right = true;
+  for (const auto& [dimension, stride] :
+       {std::pair{"batch", out.batch}, std::pair{"row", out.row}, std::pair{"head", out.head}}) {
+    is_right =
+        of_strides.expect(stride >= 0 && stride % multiple == 0, dimension, stride,
+                          "a multiple of {}, so that rows stay aligned to 16 bytes", multiple) &&
+        of_strides.expect(!is_written || stride >= tensor.row_elems, dimension, stride,
+                          "at least head_dim = {}: results would overlap", tensor.row_elems) &&
+        is_right;
+  }
+  if (is_right)
+    checks.expect(is_reachable(tensor, out), name.c_str(),
+                  fmt::format("{}, {}, {}", out.batch, out.row, out.head),
+                  "at most 2^60 elements from the first to the last");
   return out;
 }
 
-void complete_all_strides(AttentionProblem& p) {
+void complete_all_strides(ProblemChecks& checks, AttentionProblem& p,
+                          const AttentionTensorNames& names) {
   const std::int64_t batch = p.is_packed ? 1 : p.batch;
   const std::int64_t q_rows = p.is_packed ? p.total_q : p.q_len;
   const std::int64_t kv_rows = p.is_packed ? p.total_kv : p.kv_len;
   const auto complete = [&](const Tensor& tensor, Strides& strides, bool is_written = false) {
-    strides = complete_strides(tensor, strides, is_written);
+    strides = complete_strides(checks, tensor, strides, is_written);
     if (p.is_packed) strides.batch = 0;
   };
   const std::int64_t bytes = attention_is_e4m3(p) ? 1 : 2, dim = p.head_dim;
-  complete({"q", batch, q_rows, p.heads, dim, bytes}, p.q_strides);
-  complete({"k", batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
+  complete({names.q, batch, q_rows, p.heads, dim, bytes}, p.q_strides);
+  complete({names.k, batch, kv_rows, p.kv_heads, dim, bytes}, p.k_strides);
   if (attention_has_columns(p)) {
     const std::int64_t columns = std::max<std::int64_t>(attention_value_columns(p), 16);
-    complete({"v", batch, dim, p.kv_heads, columns, bytes, true}, p.v_strides);
-    kChecks.check(
-        p.v_strides.row >= attention_value_columns(p),
-        "row stride of v = {}; expected at least its {} columns: that of dimensions, since "
-        "v_layout is kColumns",
-        p.v_strides.row, attention_value_columns(p));
+    complete({names.v, batch, dim, p.kv_heads, columns, bytes, true}, p.v_strides);
+    checks.expect(p.v_strides.row >= attention_value_columns(p),
+                  fmt::format("{}_strides.row", names.v).c_str(), p.v_strides.row,
+                  "at least its {} columns: that of dimensions, since v_layout is kColumns",
+                  attention_value_columns(p));
   } else {
-    complete({"v", batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
+    complete({names.v, batch, kv_rows, p.kv_heads, dim, bytes}, p.v_strides);
   }
   complete({"out", batch, q_rows, p.heads, dim, 2}, p.out_strides, true);
 }
@@ -174,6 +174,21 @@ double sum_of_range(double first, double last) {
 }
 
 }  // namespace
+
+AttentionProblem complete_attention_problem(ProblemChecks& checks, const AttentionProblem& problem,
+                                            const AttentionTensorNames& names) {
+  AttentionProblem p = problem;
+  if (check_numbers(checks, p)) check_packing(checks, p);
+  if (!checks.is_fine()) return p;
+  p.out_dtype = attention_out_dtype(p);
+  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
+  if (!p.is_packed) {
+    p.total_q = p.batch * p.q_len;
+    p.total_kv = p.batch * p.kv_len;
+  }
+  complete_all_strides(checks, p, names);
+  return p;
+}
 
 bool attention_is_e4m3(const AttentionProblem& p) noexcept {
   return p.dtype == DType::kF8_E4M3;
@@ -252,16 +267,9 @@ double bytes_of(const AttentionProblem& p) {
 namespace tilewright {
 
 AttentionProblem complete(const AttentionProblem& problem) {
-  AttentionProblem p = problem;
-  ops::check_numbers(p);
-  ops::check_packing(p);
-  p.out_dtype = ops::attention_out_dtype(p);
-  if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
-  if (!p.is_packed) {
-    p.total_q = p.batch * p.q_len;
-    p.total_kv = p.batch * p.kv_len;
-  }
-  ops::complete_all_strides(p);
+  ops::ProblemChecks checks("attention");
+  const AttentionProblem p = ops::complete_attention_problem(checks, problem);
+  checks.finish();
   return p;
 }
 

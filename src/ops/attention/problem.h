@@ -3,10 +3,20 @@
 
 #include "tilewright/attention.h"
 
+#include "ops/operator/problem_checks.h"
+
 namespace tilewright::ops {
 
 /// Longest sequence: positions and windows around them have to fit 32 bits.
 inline constexpr std::int64_t kMaxAttentionLength = std::int64_t{1} << 29;
+
+/// What messages call the operands.
+struct AttentionTensorNames {
+  const char *q = "q", *k = "k", *v = "v";
+};
+/// As complete(), with what is wrong noted. It is complete if nothing is.
+AttentionProblem complete_attention_problem(ProblemChecks& checks, const AttentionProblem& problem,
+                                            const AttentionTensorNames& names = {});
 
 /// Operands are codes with factors, not numbers of 16 bits.
 bool attention_is_e4m3(const AttentionProblem& problem) noexcept;

@@ -1,10 +1,10 @@
 #include "ops/block_scaled_linear/plan.h"
 
-#include "base/error.h"
 #include "formats/scale_layout.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/choose.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <limits>
@@ -17,18 +17,29 @@ namespace {
 
 constexpr std::int64_t kMaxDim = std::int64_t{1} << 24;
 
-constexpr ArgumentChecks kChecks("block-scaled linear");
+constexpr const char* kName = "block-scaled linear";
+
+void check_format(ProblemChecks& checks, NumberFormat format) {
+  checks
+      .expect(format == NumberFormat::kNvfp4 || format == NumberFormat::kMxfp4, "format", format,
+              "nvfp4 (by NVFP4 activations) or mxfp4 (by MXFP8 ones)")
+      .remedy("Quantise the weight, or take Linear.");
+}
 
 void check_sizes(const BlockScaledWeightInfo& weight, const BlockScaledProblem& p) {
-  kChecks.check(weight.n >= 1 && weight.n <= kMaxDim, "n = {}; expected 1 to 2^24", weight.n);
-  kChecks.check(
-      weight.k >= 32 && weight.k % 32 == 0 && weight.k <= kMaxDim,
-      "k = {}; expected a multiple of 32 from 32 to 2^24. Pad weight and x with zeros along k.",
-      weight.k);
-  kChecks.check(p.m >= 0 && p.m <= kMaxDim, "m = {}; expected 0 to 2^24", p.m);
-  kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF4,
-                "out_dtype = {}; expected BF16, or F4 for NVFP4 with scales. Convert afterwards.",
-                to_string(p.out_dtype));
+  ProblemChecks checks(kName);
+  check_format(checks, weight.format);
+  checks.range("n", weight.n, 1, kMaxDim);
+  checks
+      .expect(weight.k >= 32 && weight.k % 32 == 0 && weight.k <= kMaxDim, "k", weight.k,
+              "a multiple of 32 from 32 to 2^24")
+      .remedy("Pad weight and x with zeros along k.");
+  checks.range("m", p.m, 0, kMaxDim);
+  checks
+      .expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF4, "out_dtype", p.out_dtype,
+              "BF16, or F4 for NVFP4 with scales")
+      .remedy("Convert afterwards.");
+  checks.finish();
 }
 
 // Fills in row sizes that were left out.
@@ -37,13 +48,16 @@ void complete_rows(const BlockScaledVariant& variant, const BlockScaledWeightInf
   const std::int64_t x = variant.x_row_bytes(weight.k), out = variant.out_row_bytes(weight.n);
   if (p.x_row_bytes == 0) p.x_row_bytes = x;
   if (p.out_row_bytes == 0) p.out_row_bytes = out;
-  kChecks.check(p.x_row_bytes >= x && p.x_row_bytes % std::int64_t{kRowAlignment} == 0,
-                "x_row_bytes = {}; expected a multiple of 16, at least {} for k = {} {} elements",
-                p.x_row_bytes, x, weight.k, variant.config.is_nvfp4() ? "4-bit" : "8-bit");
-  kChecks.check(p.out_row_bytes >= out && (variant.is_requantising || p.out_row_bytes % 2 == 0),
-                "out_row_bytes = {}; expected {}at least {} for n = {} in {}", p.out_row_bytes,
+  ProblemChecks checks(kName);
+  checks.expect(p.x_row_bytes >= x && p.x_row_bytes % std::int64_t{kRowAlignment} == 0,
+                "x_row_bytes", p.x_row_bytes,
+                "a multiple of 16, at least {} for k = {} {} elements", x, weight.k,
+                variant.config.is_nvfp4() ? "4-bit" : "8-bit");
+  checks.expect(p.out_row_bytes >= out && (variant.is_requantising || p.out_row_bytes % 2 == 0),
+                "out_row_bytes", p.out_row_bytes, "{}at least {} for n = {} in {}",
                 variant.is_requantising ? "" : "a multiple of 2, ", out, weight.n,
                 to_string(p.out_dtype));
+  checks.finish();
 }
 
 std::vector<BlockScaledVariant> variants_of(const BlockScaledPlan& plan) {
@@ -98,11 +112,9 @@ std::size_t span_bytes(std::int64_t rows, std::int64_t row_bytes, std::int64_t l
 }  // namespace
 
 kernels::BlockScaledKind block_scaled_kind(NumberFormat format) {
-  kChecks.check(
-      format == NumberFormat::kNvfp4 || format == NumberFormat::kMxfp4,
-      "a weight in {}; expected nvfp4 (by NVFP4 activations) or mxfp4 (by MXFP8 ones). Quantise "
-      "it, or take Linear.",
-      to_string(format));
+  ProblemChecks checks(kName);
+  check_format(checks, format);
+  checks.finish();
   return format == NumberFormat::kNvfp4 ? kernels::BlockScaledKind::kNvfp4
                                         : kernels::BlockScaledKind::kMxfp8Mxfp4;
 }
@@ -120,9 +132,11 @@ BlockScaledPlan make_block_scaled_plan(const device::DeviceInfo& device,
   plan.weight = weight;
   plan.problem = problem;
   const auto [variant, cost] = choose_variant(device, plan);
-  require(cost.tiles <= std::numeric_limits<std::int32_t>::max(), ErrorKind::kUnsupported,
-          "block-scaled linear: m = {} by n = {} are {} tiles; expected fewer than 2^31. Cut m.",
-          problem.m, weight.n, cost.tiles);
+  if (cost.tiles > std::numeric_limits<std::int32_t>::max())
+    refuse(ErrorKind::kUnsupported, kName,
+           {{"m", fmt::format("{}", problem.m),
+             fmt::format("fewer than 2^31 tiles; by n = {} there are {}", weight.n, cost.tiles),
+             "Cut m."}});
   complete_rows(variant, weight, plan.problem);
   const auto cluster = static_cast<std::uint32_t>(variant.config.tile.cluster());
   if (cost.tiles > 0) {

@@ -23,6 +23,39 @@
 namespace tilewright::c_api {
 
 template <>
+struct Version<tw_reason> {
+  static constexpr const char* kName = "tw_reason";
+  static constexpr Shape kShape = {kName, sizeof(tw_reason), {}};
+  static tw_reason defaults() {
+    tw_reason c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+template <>
+struct Version<tw_candidate> {
+  static constexpr const char* kName = "tw_candidate";
+  static constexpr Shape kShape = {kName, sizeof(tw_candidate), {}};
+  static tw_candidate defaults() {
+    tw_candidate c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+template <>
+struct Version<tw_launch> {
+  static constexpr const char* kName = "tw_launch";
+  static constexpr Shape kShape = {kName, sizeof(tw_launch), {}};
+  static tw_launch defaults() {
+    tw_launch c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+template <>
 struct Version<tw_strides> {
   using Cpp = Strides;
   static constexpr const char* kName = "tw_strides";
@@ -354,6 +387,26 @@ struct Version<tw_linear_weight_source> {
 };
 
 template <>
+struct Version<tw_linear_weight_info> {
+  using Cpp = LinearWeightInfo;
+  static constexpr const char* kName = "tw_linear_weight_info";
+  static constexpr Shape kShape = {kName, sizeof(tw_linear_weight_info), {}};
+  static tw_linear_weight_info defaults() {
+    tw_linear_weight_info c = {};
+    c.struct_bytes = sizeof c;
+    c.format = TW_NUMBER_FORMAT_NVFP4;
+    return c;
+  }
+};
+
+inline void assign(const tw_linear_weight_info& c, LinearWeightInfo& p, const Where& at) {
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
+  p.activations = choose<LinearActivations>(c.activations, {{TW_LINEAR_ACTIVATIONS_BF16, LinearActivations::kBf16, "TW_LINEAR_ACTIVATIONS_BF16"}, {TW_LINEAR_ACTIVATIONS_FP8, LinearActivations::kFp8, "TW_LINEAR_ACTIVATIONS_FP8"}}, at, "activations");
+  p.n = c.n;
+  p.k = c.k;
+}
+
+template <>
 struct Version<tw_linear_problem> {
   using Cpp = LinearProblem;
   static constexpr const char* kName = "tw_linear_problem";
@@ -459,6 +512,28 @@ struct Version<tw_moe_weights_source> {
     return c;
   }
 };
+
+template <>
+struct Version<tw_moe_weights_info> {
+  using Cpp = MoeWeightsInfo;
+  static constexpr const char* kName = "tw_moe_weights_info";
+  static constexpr Shape kShape = {kName, sizeof(tw_moe_weights_info), {}};
+  static tw_moe_weights_info defaults() {
+    tw_moe_weights_info c = {};
+    c.struct_bytes = sizeof c;
+    c.format = TW_NUMBER_FORMAT_NVFP4;
+    return c;
+  }
+};
+
+inline void assign(const tw_moe_weights_info& c, MoeWeightsInfo& p, const Where& at) {
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
+  p.activations = choose<LinearActivations>(c.activations, {{TW_LINEAR_ACTIVATIONS_BF16, LinearActivations::kBf16, "TW_LINEAR_ACTIVATIONS_BF16"}, {TW_LINEAR_ACTIVATIONS_FP8, LinearActivations::kFp8, "TW_LINEAR_ACTIVATIONS_FP8"}}, at, "activations");
+  p.experts = c.experts;
+  p.hidden = c.hidden;
+  p.inter = c.inter;
+  p.has_shared = c.has_shared != 0;
+}
 
 template <>
 struct Version<tw_moe_problem> {
@@ -786,6 +861,25 @@ inline void assign(const tw_kv_list_arguments& c, KvListArguments& p, const Wher
   p.lengths = c.lengths;
   p.positions = c.positions;
   p.stream = c.stream;
+}
+
+template <>
+struct Version<tw_kv_cache_work> {
+  using Cpp = KvCacheWork;
+  static constexpr const char* kName = "tw_kv_cache_work";
+  static constexpr Shape kShape = {kName, sizeof(tw_kv_cache_work), {}};
+  static tw_kv_cache_work defaults() {
+    tw_kv_cache_work c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+inline void assign(const tw_kv_cache_work& c, KvCacheWork& p, const Where&) {
+  p.tokens = c.tokens;
+  p.heads = c.heads;
+  p.list_len = c.list_len;
+  p.read_rows = c.read_rows;
 }
 
 template <>

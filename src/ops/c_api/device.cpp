@@ -28,6 +28,10 @@ int tw_device_is_simulated(const tw_device* device) {
   return device != nullptr && device->device.is_simulated() ? 1 : 0;
 }
 
+int tw_device_can_run(const tw_device* device) {
+  return device != nullptr && device->device.can_run() ? 1 : 0;
+}
+
 void* tw_device_context(const tw_device* device) {
   return device == nullptr ? nullptr : device->device.context();
 }

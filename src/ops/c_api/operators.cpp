@@ -3,8 +3,21 @@
 //
 // The functions of the operators of the C interface; those of another form are in the files beside this one.
 #include "ops/c_api/handles.h"
+#include "ops/c_api/plan.h"
 
 namespace c_api = tilewright::c_api;
+
+void tw_reason_set_defaults(tw_reason* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_candidate_set_defaults(tw_candidate* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_launch_set_defaults(tw_launch* given) {
+  c_api::set_defaults(given);
+}
 
 void tw_strides_set_defaults(tw_strides* given) {
   c_api::set_defaults(given);
@@ -50,6 +63,10 @@ void tw_linear_weight_source_set_defaults(tw_linear_weight_source* given) {
   c_api::set_defaults(given);
 }
 
+void tw_linear_weight_info_set_defaults(tw_linear_weight_info* given) {
+  c_api::set_defaults(given);
+}
+
 void tw_linear_problem_set_defaults(tw_linear_problem* given) {
   c_api::set_defaults(given);
 }
@@ -67,6 +84,10 @@ void tw_quantize_arguments_set_defaults(tw_quantize_arguments* given) {
 }
 
 void tw_moe_weights_source_set_defaults(tw_moe_weights_source* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_moe_weights_info_set_defaults(tw_moe_weights_info* given) {
   c_api::set_defaults(given);
 }
 
@@ -122,6 +143,10 @@ void tw_kv_list_arguments_set_defaults(tw_kv_list_arguments* given) {
   c_api::set_defaults(given);
 }
 
+void tw_kv_cache_work_set_defaults(tw_kv_cache_work* given) {
+  c_api::set_defaults(given);
+}
+
 void tw_inverse_rope_arguments_set_defaults(tw_inverse_rope_arguments* given) {
   c_api::set_defaults(given);
 }
@@ -170,6 +195,10 @@ tw_status tw_attention_create(const tw_device* device, const tw_attention_proble
   return c_api::create_on("tw_attention_create", device, "device", problem, "problem", attention, "attention");
 }
 
+tw_status tw_attention_plan(const tw_device* device, const tw_attention_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_attention_plan", device, plan, [](const auto&... given) { return tilewright::plan_attention(given...); }, c_api::Given<tw_attention_problem>{problem, "problem"});
+}
+
 void tw_attention_destroy(tw_attention* attention) {
   delete attention;
 }
@@ -198,6 +227,10 @@ tw_status tw_attention_prepare_create(const tw_device* device, const tw_attentio
   return c_api::create_on("tw_attention_prepare_create", device, "device", problem, "problem", prepare, "prepare");
 }
 
+tw_status tw_attention_prepare_plan(const tw_device* device, const tw_attention_prepare_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_attention_prepare_plan", device, plan, [](const auto&... given) { return tilewright::plan_attention_prepare(given...); }, c_api::Given<tw_attention_prepare_problem>{problem, "problem"});
+}
+
 void tw_attention_prepare_destroy(tw_attention_prepare* prepare) {
   delete prepare;
 }
@@ -212,6 +245,10 @@ tw_status tw_attention_prepare_run(const tw_attention_prepare* prepare, const tw
 
 tw_status tw_attention_decode_create(const tw_device* device, const tw_attention_decode_problem* problem, tw_attention_decode** decode) {
   return c_api::create_on("tw_attention_decode_create", device, "device", problem, "problem", decode, "decode");
+}
+
+tw_status tw_attention_decode_plan(const tw_device* device, const tw_attention_decode_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_attention_decode_plan", device, plan, [](const auto&... given) { return tilewright::plan_attention_decode(given...); }, c_api::Given<tw_attention_decode_problem>{problem, "problem"});
 }
 
 void tw_attention_decode_destroy(tw_attention_decode* decode) {
@@ -236,6 +273,10 @@ tw_status tw_attention_decode_run(const tw_attention_decode* decode, const tw_at
 
 tw_status tw_linear_create(const tw_linear_weight* weight, const tw_linear_problem* problem, tw_linear** linear) {
   return c_api::create_on("tw_linear_create", weight, "weight", problem, "problem", linear, "linear");
+}
+
+tw_status tw_linear_plan(const tw_device* device, const tw_linear_weight_info* weight, const tw_linear_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_linear_plan", device, plan, [](const auto&... given) { return tilewright::plan_linear(given...); }, c_api::Given<tw_linear_weight_info>{weight, "weight"}, c_api::Given<tw_linear_problem>{problem, "problem"});
 }
 
 void tw_linear_destroy(tw_linear* linear) {
@@ -270,6 +311,10 @@ tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem*
   return c_api::create_on("tw_quantize_create", device, "device", problem, "problem", quantize, "quantize");
 }
 
+tw_status tw_quantize_plan(const tw_device* device, const tw_quantize_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_quantize_plan", device, plan, [](const auto&... given) { return tilewright::plan_quantize(given...); }, c_api::Given<tw_quantize_problem>{problem, "problem"});
+}
+
 void tw_quantize_destroy(tw_quantize* quantize) {
   delete quantize;
 }
@@ -288,6 +333,10 @@ tw_status tw_quantize_run(const tw_quantize* quantize, const tw_quantize_argumen
 
 tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem, tw_moe** moe) {
   return c_api::create_on("tw_moe_create", weights, "weights", problem, "problem", moe, "moe");
+}
+
+tw_status tw_moe_plan(const tw_device* device, const tw_moe_weights_info* weights, const tw_moe_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_moe_plan", device, plan, [](const auto&... given) { return tilewright::plan_moe(given...); }, c_api::Given<tw_moe_weights_info>{weights, "weights"}, c_api::Given<tw_moe_problem>{problem, "problem"});
 }
 
 void tw_moe_destroy(tw_moe* moe) {
@@ -318,6 +367,10 @@ tw_status tw_sparse_attention_create(const tw_device* device, const tw_sparse_at
   return c_api::create_on("tw_sparse_attention_create", device, "device", problem, "problem", attention, "attention");
 }
 
+tw_status tw_sparse_attention_plan(const tw_device* device, const tw_sparse_attention_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_sparse_attention_plan", device, plan, [](const auto&... given) { return tilewright::plan_sparse_attention(given...); }, c_api::Given<tw_sparse_attention_problem>{problem, "problem"});
+}
+
 void tw_sparse_attention_destroy(tw_sparse_attention* attention) {
   delete attention;
 }
@@ -342,6 +395,10 @@ tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout
   return c_api::create_on("tw_kv_cache_create", device, "device", layout, "layout", cache, "cache");
 }
 
+tw_status tw_kv_cache_plan(const tw_device* device, const tw_kv_layout* layout, const tw_kv_cache_work* work, tw_plan** plan) {
+  return c_api::plan("tw_kv_cache_plan", device, plan, [](const auto&... given) { return tilewright::plan_kv_cache(given...); }, c_api::Given<tw_kv_layout>{layout, "layout"}, c_api::Given<tw_kv_cache_work>{work, "work"});
+}
+
 void tw_kv_cache_destroy(tw_kv_cache* cache) {
   delete cache;
 }
@@ -362,6 +419,10 @@ tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope
   return c_api::create_on("tw_inverse_rope_create", device, "device", rope, "rope");
 }
 
+tw_status tw_inverse_rope_plan(const tw_device* device, int64_t tokens, int64_t heads, int32_t has_codes, tw_plan** plan) {
+  return c_api::plan("tw_inverse_rope_plan", device, plan, [](const auto&... given) { return tilewright::plan_inverse_rope(given...); }, tokens, heads, has_codes);
+}
+
 void tw_inverse_rope_destroy(tw_inverse_rope* rope) {
   delete rope;
 }
@@ -372,6 +433,10 @@ tw_status tw_inverse_rope_run(const tw_inverse_rope* rope, const tw_inverse_rope
 
 tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem, tw_compressor** compressor) {
   return c_api::create_on("tw_compressor_create", device, "device", problem, "problem", compressor, "compressor");
+}
+
+tw_status tw_compressor_plan(const tw_device* device, const tw_compressor_problem* problem, int64_t batch, int64_t max_tokens, tw_plan** plan) {
+  return c_api::plan("tw_compressor_plan", device, plan, [](const auto&... given) { return tilewright::plan_compressor(given...); }, c_api::Given<tw_compressor_problem>{problem, "problem"}, batch, max_tokens);
 }
 
 void tw_compressor_destroy(tw_compressor* compressor) {
@@ -394,6 +459,10 @@ tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* p
   return c_api::create_on("tw_indexer_create", device, "device", problem, "problem", indexer, "indexer");
 }
 
+tw_status tw_indexer_plan(const tw_device* device, const tw_indexer_problem* problem, int64_t tokens, int64_t batch, tw_plan** plan) {
+  return c_api::plan("tw_indexer_plan", device, plan, [](const auto&... given) { return tilewright::plan_indexer(given...); }, c_api::Given<tw_indexer_problem>{problem, "problem"}, tokens, batch);
+}
+
 void tw_indexer_destroy(tw_indexer* indexer) {
   delete indexer;
 }
@@ -408,6 +477,10 @@ tw_status tw_indexer_run(const tw_indexer* indexer, const tw_indexer_arguments* 
 
 tw_status tw_hyper_connection_create(const tw_device* device, const tw_hyper_connection_problem* problem, tw_hyper_connection** connection) {
   return c_api::create_on("tw_hyper_connection_create", device, "device", problem, "problem", connection, "connection");
+}
+
+tw_status tw_hyper_connection_plan(const tw_device* device, const tw_hyper_connection_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_hyper_connection_plan", device, plan, [](const auto&... given) { return tilewright::plan_hyper_connection(given...); }, c_api::Given<tw_hyper_connection_problem>{problem, "problem"});
 }
 
 void tw_hyper_connection_destroy(tw_hyper_connection* connection) {
@@ -426,6 +499,10 @@ tw_status tw_hyper_embedding_create(const tw_device* device, const tw_hyper_embe
   return c_api::create_on("tw_hyper_embedding_create", device, "device", problem, "problem", embedding, "embedding");
 }
 
+tw_status tw_hyper_embedding_plan(const tw_device* device, const tw_hyper_embedding_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_hyper_embedding_plan", device, plan, [](const auto&... given) { return tilewright::plan_hyper_embedding(given...); }, c_api::Given<tw_hyper_embedding_problem>{problem, "problem"});
+}
+
 void tw_hyper_embedding_destroy(tw_hyper_embedding* embedding) {
   delete embedding;
 }
@@ -436,6 +513,10 @@ tw_status tw_hyper_embedding_run(const tw_hyper_embedding* embedding, const tw_h
 
 tw_status tw_rms_norm_create(const tw_device* device, const tw_rms_norm_problem* problem, tw_rms_norm** norm) {
   return c_api::create_on("tw_rms_norm_create", device, "device", problem, "problem", norm, "norm");
+}
+
+tw_status tw_rms_norm_plan(const tw_device* device, const tw_rms_norm_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_rms_norm_plan", device, plan, [](const auto&... given) { return tilewright::plan_rms_norm(given...); }, c_api::Given<tw_rms_norm_problem>{problem, "problem"});
 }
 
 void tw_rms_norm_destroy(tw_rms_norm* norm) {

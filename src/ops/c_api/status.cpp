@@ -44,6 +44,10 @@ tw_status note(tw_status status, const char* text) noexcept {
 
 }  // namespace
 
+void note_failure(const std::string& text) noexcept {
+  (void)note(TW_OK, text.c_str());
+}
+
 tw_status guarded(const std::function<void()>& body) noexcept {
   try {
     body();

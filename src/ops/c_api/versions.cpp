@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tilewright::c_api {
 
@@ -56,6 +57,10 @@ std::string Where::path() const {
   return outer == nullptr ? name : outer->path() + "." + name;
 }
 
+std::string Where::field(const char* member) const {
+  return outer == nullptr ? member : outer->field(name) + "." + member;
+}
+
 void read_struct(const Shape& shape, const void* given, void* ours, const Where& where) {
   const auto* const theirs = static_cast<const std::byte*>(given);
   auto* const to = static_cast<std::byte*>(ours);
@@ -100,8 +105,19 @@ void refuse_choice(std::int32_t value, std::span<const Choice<int>> choices, con
     if (i > 0) expected += i + 1 == choices.size() ? " or " : ", ";
     expected += std::string(choices[i].name) + " = " + std::to_string(choices[i].value);
   }
-  fail(ErrorKind::kInvalidArgument, "{}: {}.{} = {}; expected {}", where.function, where.path(),
-       member, value, expected);
+  const Reason reason = {where.field(member), std::to_string(value), std::move(expected), {}};
+  if (where.refused != nullptr) return where.refused->push_back(reason);
+  const Where* root = &where;
+  while (root->outer != nullptr) root = root->outer;
+  require_none({reason}, *root);
+}
+
+void require_none(const std::vector<Reason>& refused, const Where& where) {
+  if (refused.empty()) return;
+  std::string text = std::string(where.function) + ": ";
+  for (std::size_t i = 0; i < refused.size(); ++i)
+    text += (i > 0 ? "\n  " : "") + std::string(where.name) + "." + to_string(refused[i]);
+  throw Refusal(ErrorKind::kInvalidArgument, text, refused);
 }
 
 }  // namespace tilewright::c_api

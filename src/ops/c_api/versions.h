@@ -2,6 +2,7 @@
 // members are only ever added at its end, and structs inside of it carry their own size.
 #pragma once
 
+#include "tilewright/reason.h"
 #include "tilewright/tensor.h"
 
 #include "base/error.h"
@@ -12,6 +13,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tilewright::c_api {
 
@@ -40,9 +42,12 @@ struct Where {
   const char* function;
   const char* name;
   const Where* outer = nullptr;
+  std::vector<Reason>* refused = nullptr;  ///< where wrong members are noted; null: they throw
 
-  Where in(const char* inner) const noexcept { return {function, inner, this}; }
+  Where in(const char* inner) const noexcept { return {function, inner, this, refused}; }
   std::string path() const;
+  /// The path of a member below the outermost struct: "fp8.scales".
+  std::string field(const char* member) const;
 };
 
 /// Copies the members that the caller's struct has into `ours`, whose other members stay.
@@ -67,11 +72,26 @@ C accept(const C* given, const Where& where) {
   return ours;
 }
 
-/// The problem or the arguments that a caller's struct describes.
+/// The problem or the arguments that a caller's struct describes. Members that no value of C++
+/// stands for are noted.
+template <class C>
+auto to_cpp(const C* given, const Where& where, std::vector<Reason>& refused) {
+  typename Version<C>::Cpp p = {};
+  Where noting = where;
+  noting.refused = &refused;
+  assign(accept(given, where), p, noting);
+  return p;
+}
+
+/// InvalidArgument with all of them, if there are any.
+void require_none(const std::vector<Reason>& refused, const Where& where);
+
+/// Likewise, and they are refused.
 template <class C>
 auto to_cpp(const C* given, const Where& where) {
-  typename Version<C>::Cpp p = {};
-  assign(accept(given, where), p, where);
+  std::vector<Reason> refused;
+  auto p = to_cpp(given, where, refused);
+  require_none(refused, where);
   return p;
 }
 
@@ -83,9 +103,9 @@ struct Choice {
   const char* name;
 };
 
-/// InvalidArgument: "tw_moe_create: problem.score = 7; expected TW_MOE_SCORE_SOFTMAX = 0 or ...".
-[[noreturn]] void refuse_choice(std::int32_t value, std::span<const Choice<int>> choices,
-                                const Where& where, const char* member);
+/// "tw_moe_create: problem.score = 7; expected TW_MOE_SCORE_SOFTMAX = 0 or ..."
+void refuse_choice(std::int32_t value, std::span<const Choice<int>> choices, const Where& where,
+                   const char* member);
 
 template <class Enum>
 Enum choose(std::int32_t value, std::initializer_list<Choice<Enum>> choices, const Where& where,
@@ -97,6 +117,7 @@ Enum choose(std::int32_t value, std::initializer_list<Choice<Enum>> choices, con
     listed.at(count++) = {choice.value, 0, choice.name};
   }
   refuse_choice(value, std::span(listed).first(count), where, member);
+  return choices.begin()->means;  // it was noted
 }
 
 }  // namespace tilewright::c_api

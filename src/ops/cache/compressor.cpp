@@ -6,7 +6,9 @@
 #include "kernels/sparse_attention/cache/compress.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 #include "ops/operator/sequence_checks.h"
 
 #include <algorithm>
@@ -17,7 +19,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr ops::ArgumentChecks kChecks("compressor");
+constexpr const char* kName = "compressor";
+constexpr ops::ArgumentChecks kChecks(kName);
 constexpr std::int64_t kDefaultSpeculated = 8;
 
 constexpr bool is_index(CompressorKind kind) {
@@ -38,14 +41,104 @@ const char* entry_of(CompressorKind kind) {
                                         : "compress_csa";
 }
 
-template <class Params>
-void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, std::int64_t ctas,
-            const Params& params, void* stream) {
+device::LaunchConfig launch_of(const kernels::CompressShape& shape, std::int64_t ctas) {
   device::LaunchConfig config = {.grid = {static_cast<std::uint32_t>(ctas)},
                                  .block = {static_cast<std::uint32_t>(shape.threads())},
                                  .is_dependent_launch = true};
   if (shape.ctas > 1) config.cluster = device::Dim3{static_cast<std::uint32_t>(shape.ctas)};
-  kernel.launch(config, params, ops::lent_stream(kernel.device(), stream));
+  return config;
+}
+
+template <class Params>
+void launch(const device::Kernel& kernel, const kernels::CompressShape& shape, std::int64_t ctas,
+            const Params& params, void* stream) {
+  kernel.launch(launch_of(shape, ctas), params, ops::lent_stream(kernel.device(), stream));
+}
+
+CompressorProblem complete(ops::ProblemChecks& checks, const CompressorProblem& problem) {
+  CompressorProblem p = problem;
+  const kernels::CompressShape shape = shape_of(p.kind);
+  ops::ProblemChecks of_cache(checks, "cache");
+  p.cache = is_index(p.kind) ? ops::complete_index(of_cache, index_format(p.kind), p.cache)
+                             : ops::complete_layout(of_cache, p.cache);
+  if (p.ring == 0) p.ring = shape.slots() + kDefaultSpeculated;
+  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t row_bytes = 2 * shape.width() * static_cast<std::int64_t>(sizeof(float));
+  if (ops::all_held({checks.range("state_slots", p.state_slots, 1),
+                     checks.range("ring", p.ring, shape.slots(), 1 << 20)}))
+    checks.expect(p.state_slots <= kMostBytes / row_bytes / p.ring, "state_slots", p.state_slots,
+                  "fewer than 2^63 bytes in all, with ring = {} tokens of {} bytes", p.ring,
+                  row_bytes);
+  checks.eps("eps", p.eps);
+  return p;
+}
+
+// How many CTAs a call of so many sequences takes, and whether in one launch.
+struct CallSizes {
+  std::int64_t groups, keep, entry_ctas, state_ctas;
+  bool is_one_launch;
+
+  CallSizes(const CompressorProblem& p, std::int64_t batch, std::int64_t max_tokens, int num_sms) {
+    const kernels::CompressShape shape = shape_of(p.kind);
+    groups = ops::ceil_div(max_tokens, shape.ratio);
+    keep = std::min(max_tokens, p.ring);
+    entry_ctas = shape.entry_ctas(batch * groups, num_sms);
+    state_ctas = shape.state_ctas(batch * keep);
+    // New rows of the state may lie where older ones still have to be read.
+    is_one_launch = max_tokens + shape.slots() - 1 <= p.ring;
+  }
+};
+
+constexpr std::int64_t kMostTokens =
+    std::numeric_limits<std::int32_t>::max() / 64;  // of all sequences, with room
+
+double work_bytes(const CompressorProblem& p, std::int64_t tokens) {
+  const kernels::CompressShape shape = shape_of(p.kind);
+  const auto width = static_cast<double>(shape.width());
+  const std::int64_t entry_bytes =
+      is_index(p.kind) ? index_data_bytes(index_format(p.kind)) + 4 : kv_row_bytes(p.cache.format);
+  // kv and gate are read, and kept in the state.
+  return static_cast<double>(tokens) *
+         (4 * width * sizeof(float) + static_cast<double>(entry_bytes) / shape.ratio);
+}
+
+CompressorPlan make_plan(const device::DeviceInfo& device, const CompressorProblem& problem,
+                         std::int64_t batch, std::int64_t max_tokens) {
+  ops::ProblemChecks checks(kName);
+  CompressorPlan plan;
+  plan.problem = complete(checks, problem);
+  const CompressorProblem& p = plan.problem;
+  if (ops::all_held(
+          {checks.range("batch", batch, 0, 65535), checks.range("max_tokens", max_tokens, 1)}))
+    checks
+        .expect(batch * std::max(ops::ceil_div(max_tokens, shape_of(p.kind).ratio), p.ring) <=
+                    kMostTokens,
+                "batch", batch,
+                "at most {} tokens of all sequences in one call, with max_tokens = {}", kMostTokens,
+                max_tokens)
+        .remedy("Split them.");
+  checks.finish();
+  const kernels::CompressShape shape = shape_of(p.kind);
+  const CallSizes sizes(p, batch, max_tokens, device.num_sms);
+  const auto add = [&](const char* step, std::int64_t ctas) {
+    plan.launches.push_back(ops::planned_launch(step, entry_of(p.kind), launch_of(shape, ctas)));
+  };
+  if (sizes.is_one_launch) {
+    add("compress", sizes.entry_ctas + sizes.state_ctas);
+  } else {
+    add("entries", sizes.entry_ctas);
+    add("state", sizes.state_ctas);
+  }
+  ops::require_built(kName, device, plan.launches);
+  if (batch == 0) plan.launches.clear();
+  plan.bytes = work_bytes(p, batch * max_tokens);
+  plan.assumption = "max_tokens of each sequence";
+  plan.notes = {
+      {"compress", fmt::format("{}: an entry of {} for each {} tokens, state of {} tokens for {} "
+                               "sequences",
+                               entry_of(p.kind), shape.dim, shape.ratio, p.ring, p.state_slots)},
+      {"call", fmt::format("{} sequences of up to {} tokens", batch, max_tokens)}};
+  return plan;
 }
 
 }  // namespace
@@ -71,23 +164,13 @@ struct Compressor::State {
 };
 
 Compressor::Compressor(const Device& device, const CompressorProblem& problem) {
-  CompressorProblem p = problem;
-  const kernels::CompressShape shape = shape_of(p.kind);
-  p.cache = is_index(p.kind) ? ops::complete_index(kChecks, "cache", index_format(p.kind), p.cache)
-                             : complete(p.cache);
-  if (p.ring == 0) p.ring = shape.slots() + kDefaultSpeculated;
-  kChecks.range("state_slots", p.state_slots, 1);
-  kChecks.range("ring", p.ring, shape.slots(), 1 << 20);
-  kChecks.eps("eps", p.eps);
-  constexpr std::int64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t row_bytes = 2 * shape.width() * static_cast<std::int64_t>(sizeof(float));
-  kChecks.check(p.state_slots <= kMostBytes / row_bytes / p.ring,
-                "state_slots = {} of ring = {} tokens, {} bytes each; expected fewer than 2^63 "
-                "bytes in all",
-                p.state_slots, p.ring, row_bytes);
+  ops::ProblemChecks checks(kName);
+  const CompressorProblem p = complete(checks, problem);
+  checks.finish();
   auto kernel = device::load_kernel(opened(device), entry_of(p.kind));
   auto pair = device::load_kernel(opened(device), "compress_pair");
-  state_ = std::make_unique<State>(State{device, p, shape, std::move(kernel), std::move(pair)});
+  state_ = std::make_unique<State>(
+      State{device, p, shape_of(p.kind), std::move(kernel), std::move(pair)});
 }
 
 Compressor::~Compressor() = default;
@@ -151,19 +234,27 @@ Compressor::Call::Call(const State& state, const CompressorArguments& a) {
   p.num_positions = static_cast<std::int32_t>(a.rope_positions);
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
-  p.groups = static_cast<std::int32_t>((a.max_tokens + shape.ratio - 1) / shape.ratio);
-  p.keep = static_cast<std::int32_t>(std::min(a.max_tokens, problem.ring));
+  const CallSizes sizes(problem, a.sequences.batch, a.max_tokens,
+                        opened(state.handle).info().num_sms);
+  p.groups = static_cast<std::int32_t>(sizes.groups);
+  p.keep = static_cast<std::int32_t>(sizes.keep);
   p.eps = static_cast<float>(problem.eps);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 64;  // with room
-  kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMost,
+  kChecks.check(a.sequences.batch * std::max<std::int64_t>(p.groups, problem.ring) <= kMostTokens,
                 "{} sequences of {} tokens are too many for one call; split them",
                 a.sequences.batch, a.max_tokens);
-  const int num_sms = opened(state.handle).info().num_sms;
-  entry_ctas = shape.entry_ctas(a.sequences.batch * p.groups, num_sms);
-  state_ctas = shape.state_ctas(a.sequences.batch * p.keep);
+  entry_ctas = sizes.entry_ctas;
+  state_ctas = sizes.state_ctas;
   p.entry_ctas = static_cast<std::int32_t>(entry_ctas);
-  // New rows of the state may lie where older ones still have to be read.
-  is_one_launch = a.max_tokens + shape.slots() - 1 <= problem.ring;
+  is_one_launch = sizes.is_one_launch;
+}
+
+CompressorPlan Compressor::plan(std::int64_t batch, std::int64_t max_tokens) const {
+  return make_plan(opened(state_->handle).info(), state_->problem, batch, max_tokens);
+}
+
+CompressorPlan plan_compressor(const Device& device, const CompressorProblem& problem,
+                               std::int64_t batch, std::int64_t max_tokens) {
+  return make_plan(opened(device).info(), problem, batch, max_tokens);
 }
 
 void Compressor::run(const CompressorArguments& a) const {

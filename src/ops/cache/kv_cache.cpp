@@ -1,7 +1,5 @@
 #include "ops/cache/kv_cache.h"
 
-#include "base/error.h"
-
 #include <limits>
 
 namespace tilewright {
@@ -23,55 +21,61 @@ std::int64_t kv_page_stride(NumberFormat format, std::int64_t page_size) noexcep
 namespace {
 
 // Sizes and offsets are counted in 64 bits with a sign.
-void check_cache_bytes(const KvCacheLayout& c) {
+void check_cache_bytes(ops::ProblemChecks& checks, const KvCacheLayout& c) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  require(c.num_pages == 0 || c.page_stride_bytes <= kMost / c.num_pages,
-          ErrorKind::kInvalidArgument,
-          "cache: {} pages with page_stride_bytes = {}; expected fewer than 2^63 bytes in all",
-          c.num_pages, c.page_stride_bytes);
+  checks.expect(c.num_pages <= 0 || c.page_stride_bytes <= kMost / c.num_pages, "page_stride_bytes",
+                c.page_stride_bytes, "fewer than 2^63 bytes in all {} pages", c.num_pages);
+}
+
+// Whether a page has a size.
+bool check_sizes(ops::ProblemChecks& checks, const KvCacheLayout& c) {
+  if (!checks.range("page_size", c.page_size, 1, kMaxPageSize)) return false;
+  checks
+      .expect(
+          c.num_pages >= 0 && c.num_pages <= std::numeric_limits<std::int32_t>::max() / c.page_size,
+          "num_pages", c.num_pages,
+          "fewer than 2^31 rows in all, with page_size = {}, which int32 indices name", c.page_size)
+      .remedy("Use several pools.");
+  return true;
 }
 
 }  // namespace
 
-KvCacheLayout complete(const KvCacheLayout& layout) {
+KvCacheLayout ops::complete_layout(ProblemChecks& checks, const KvCacheLayout& layout) {
   KvCacheLayout c = layout;
-  require(c.format != NumberFormat::kMxfp4, ErrorKind::kInvalidArgument,
-          "cache: format = {}; expected bf16, fp8 or nvfp4", to_string(c.format));
-  require(c.page_size >= 1 && c.page_size <= kMaxPageSize, ErrorKind::kInvalidArgument,
-          "cache: page_size = {}; expected 1 to {}", c.page_size, kMaxPageSize);
-  require(c.num_pages >= 0 && c.num_pages <= std::numeric_limits<std::int32_t>::max() / c.page_size,
-          ErrorKind::kInvalidArgument,
-          "cache: {} pages of {} rows; expected fewer than 2^31 rows in all, which int32 indices "
-          "name. Use several pools.",
-          c.num_pages, c.page_size);
+  const bool has_format = bool(
+      checks.expect(c.format != NumberFormat::kMxfp4, "format", c.format, "bf16, fp8 or nvfp4"));
+  if (!check_sizes(checks, c) || !has_format) return c;
   const std::int64_t least = kv_page_bytes(kv_format(c.format), c.page_size);
   if (c.page_stride_bytes == 0) c.page_stride_bytes = kv_page_stride(c.format, c.page_size);
-  require(
-      c.page_stride_bytes >= least && c.page_stride_bytes % kKvPageAlignment == 0,
-      ErrorKind::kInvalidArgument,
-      "cache: page_stride_bytes = {}; expected a multiple of {} from {} on for {} {} rows of {} "
-      "bytes, or 0 for {}",
-      c.page_stride_bytes, kKvPageAlignment, least, c.page_size, to_string(c.format),
-      kv_row_bytes(c.format), kv_page_stride(c.format, c.page_size));
-  check_cache_bytes(c);
+  if (checks.expect(c.page_stride_bytes >= least && c.page_stride_bytes % kKvPageAlignment == 0,
+                    "page_stride_bytes", c.page_stride_bytes,
+                    "a multiple of {} from {} on for {} {} rows of {} bytes, or 0 for {}",
+                    kKvPageAlignment, least, c.page_size, to_string(c.format),
+                    kv_row_bytes(c.format), kv_page_stride(c.format, c.page_size)))
+    check_cache_bytes(checks, c);
   return c;
 }
 
-KvCacheLayout ops::complete_index(const ArgumentChecks& checks, const char* field,
-                                  IndexFormat format, KvCacheLayout layout) {
-  const std::int64_t given = layout.page_stride_bytes;
-  layout.format = NumberFormat::kBf16;
-  layout.page_stride_bytes = 0;
-  layout = complete(layout);  // checks sizes
+KvCacheLayout ops::complete_index(ProblemChecks& checks, IndexFormat format, KvCacheLayout layout) {
+  layout.format = NumberFormat::kBf16;  // not one of rows
+  if (!check_sizes(checks, layout)) return layout;
   const std::int64_t least = index_page_bytes(format, layout.page_size);
-  layout.page_stride_bytes =
-      given != 0 ? given : index_default_page_stride(format, layout.page_size);
-  checks.check(
-      layout.page_stride_bytes >= least && layout.page_stride_bytes % kIndexPageAlignment == 0,
-      "{}.page_stride_bytes = {}; expected a multiple of {} from {} on, or 0", field, given,
-      kIndexPageAlignment, least);
-  check_cache_bytes(layout);
+  if (layout.page_stride_bytes == 0)
+    layout.page_stride_bytes = index_default_page_stride(format, layout.page_size);
+  if (checks.expect(
+          layout.page_stride_bytes >= least && layout.page_stride_bytes % kIndexPageAlignment == 0,
+          "page_stride_bytes", layout.page_stride_bytes, "a multiple of {} from {} on, or 0",
+          kIndexPageAlignment, least))
+    check_cache_bytes(checks, layout);
   return layout;
+}
+
+KvCacheLayout complete(const KvCacheLayout& layout) {
+  ops::ProblemChecks checks("cache");
+  const KvCacheLayout c = ops::complete_layout(checks, layout);
+  checks.finish();
+  return c;
 }
 
 std::size_t kv_cache_bytes(const KvCacheLayout& layout) {

@@ -6,13 +6,14 @@
 #include "formats/index_page.h"
 #include "formats/kv_row.h"
 #include "kernels/sparse_attention/kv_pages.h"
-#include "ops/operator/arguments.h"
+#include "ops/operator/problem_checks.h"
 
 namespace tilewright::ops {
 
-/// The layout `field` of pages of keys with its stride; their format is not one of rows.
-KvCacheLayout complete_index(const ArgumentChecks& checks, const char* field, IndexFormat format,
-                             KvCacheLayout layout);
+/// The layout with its stride filled in, if it is right; what is wrong is noted.
+KvCacheLayout complete_layout(ProblemChecks& checks, const KvCacheLayout& layout);
+/// Likewise of pages of keys; their format is not one of rows.
+KvCacheLayout complete_index(ProblemChecks& checks, IndexFormat format, KvCacheLayout layout);
 
 /// Of a completed layout. `pages` may be memory that a kernel only reads.
 inline kernels::KvPages to_kernel(const KvCacheLayout& layout, const void* pages) {

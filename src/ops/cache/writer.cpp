@@ -6,7 +6,9 @@
 #include "kernels/sparse_attention/cache/cache_write.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 #include "ops/operator/sequence_checks.h"
 
 #include <algorithm>
@@ -29,6 +31,66 @@ device::LaunchConfig warps_of(std::int64_t warps, int warps_per_cta) {
   return {.grid = {static_cast<std::uint32_t>(ctas)},
           .block = {static_cast<std::uint32_t>(warps_per_cta) * 32},
           .is_dependent_launch = true};
+}
+
+std::int64_t write_warps(std::int64_t tokens, std::int64_t heads, bool has_kv) {
+  return tokens * (heads + (has_kv ? 1 : 0));
+}
+
+device::LaunchConfig list_launch(std::int64_t tokens, std::int32_t list_len) {
+  const std::int64_t threads = tokens * kernels::cache_list_lanes(narrow(tokens), list_len);
+  return {.grid = {ops::ctas_for(threads, kernels::kCacheListThreads)},
+          .block = {kernels::kCacheListThreads},
+          .is_dependent_launch = true};
+}
+
+void check_work(ops::ProblemChecks& checks, const KvCacheWork& w) {
+  if (ops::all_held(
+          {checks.range("tokens", w.tokens, 0), checks.range("heads", w.heads, 0, 1 << 20)}))
+    checks
+        .expect(w.tokens * (w.heads + 1) < kMaxWarps, "tokens", w.tokens,
+                "fewer than 2^31 rows in one call, with heads = {}", w.heads)
+        .remedy("Split them.");
+  checks.range("list_len", w.list_len, 0);
+  checks.range("read_rows", w.read_rows, 0);
+}
+
+double work_bytes(const KvCacheLayout& layout, const KvCacheWork& w) {
+  constexpr double kVectorBytes = 2 * kKvDims;
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const double row = number(kv_row_bytes(layout.format));
+  return number(w.tokens) *
+             (2 * kVectorBytes * number(w.heads) + kVectorBytes + row + 4 * number(w.list_len)) +
+         number(w.read_rows) * (row + kVectorBytes);
+}
+
+KvCachePlan make_plan(const device::DeviceInfo& device, const KvCacheLayout& layout,
+                      const KvCacheWork& work) {
+  ops::ProblemChecks checks("cache");
+  KvCachePlan plan;
+  plan.layout = ops::complete_layout(checks, layout);
+  plan.work = work;
+  check_work(checks, work);
+  checks.finish();
+  const auto add = [&](const char* step, const char* entry, const device::LaunchConfig& config) {
+    plan.launches.push_back(ops::planned_launch(step, entry, config));
+  };
+  if (work.list_len > 0 && work.tokens > 0)
+    add("list", "cache_lists", list_launch(work.tokens, narrow(work.list_len)));
+  if (work.tokens > 0)
+    add("write", "cache_write",
+        warps_of(write_warps(work.tokens, work.heads, true), kernels::kCacheWriteWarps));
+  if (work.read_rows > 0)
+    add("read", "cache_read", warps_of(work.read_rows, kernels::kCacheReadWarps));
+  ops::require_built("cache", device, plan.launches);
+  plan.bytes = work_bytes(plan.layout, work);
+  plan.notes = {
+      {"cache",
+       fmt::format("{} rows of {} bytes, {} pages of {}", to_string(plan.layout.format),
+                   kv_row_bytes(plan.layout.format), plan.layout.num_pages, plan.layout.page_size)},
+      {"call", fmt::format("{} tokens, {} heads of queries, lists of {}, {} rows read", work.tokens,
+                           work.heads, work.list_len, work.read_rows)}};
+  return plan;
 }
 
 }  // namespace
@@ -57,6 +119,15 @@ const KvCacheLayout& KvCache::layout() const noexcept {
   return state_->layout;
 }
 
+KvCachePlan KvCache::plan(const KvCacheWork& work) const {
+  return make_plan(opened(state_->handle).info(), state_->layout, work);
+}
+
+KvCachePlan plan_kv_cache(const Device& device, const KvCacheLayout& layout,
+                          const KvCacheWork& work) {
+  return make_plan(opened(device).info(), layout, work);
+}
+
 void KvCache::write(const KvWriteArguments& a) const {
   constexpr ops::ArgumentChecks kChecks("cache write");
   kChecks.range("tokens", a.tokens, 0);
@@ -65,7 +136,7 @@ void KvCache::write(const KvWriteArguments& a) const {
                 "{} tokens of {} heads are too many for one call; split them", a.tokens, a.heads);
   kChecks.eps("eps", a.eps);
   const bool has_q = a.heads > 0, has_kv = a.kv != nullptr;
-  const std::int64_t warps = a.tokens * (a.heads + (has_kv ? 1 : 0));
+  const std::int64_t warps = write_warps(a.tokens, a.heads, has_kv);
   if (warps == 0) return;
   kernels::CacheWriteParams p = {};
   p.q_head_stride = kChecks.stride("q_head_stride", a.q_head_stride, kKvDims, kElems);
@@ -145,13 +216,9 @@ void KvCache::list(const KvListArguments& a) const {
   p.ring = is_entries ? 0 : narrow(a.ring);
   p.window = is_entries ? 0 : a.kind == KvListKind::kWrite ? 1 : narrow(a.window);
   p.ratio = narrow(a.ratio);
-  const std::int64_t threads = a.tokens * kernels::cache_list_lanes(p.tokens, p.list_len);
-  const std::int64_t ctas = (threads + kernels::kCacheListThreads - 1) / kernels::kCacheListThreads;
-  kChecks.range("tokens * threads of each", threads, 1);
-  state_->list.launch({.grid = {static_cast<std::uint32_t>(ctas)},
-                       .block = {kernels::kCacheListThreads},
-                       .is_dependent_launch = true},
-                      p, state_->stream(a.stream));
+  kChecks.range("tokens * threads of each",
+                a.tokens * kernels::cache_list_lanes(p.tokens, p.list_len), 1);
+  state_->list.launch(list_launch(a.tokens, p.list_len), p, state_->stream(a.stream));
 }
 
 }  // namespace tilewright

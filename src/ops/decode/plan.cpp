@@ -1,11 +1,11 @@
 #include "ops/decode/plan.h"
 
-#include "base/error.h"
 #include "kernels/attention/decode/decode_append.h"
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
+#include "ops/operator/problem_checks.h"
 #include "ops/operator/workspace.h"
 
 #include <algorithm>
@@ -80,11 +80,13 @@ void check_size(const AttentionDecodePlan& plan) {
       p.splits > 0 ? static_cast<double>(p.splits)
                    : static_cast<double>(decode_capacity(p)) / kernels::kDecodePieceKeys + 16;
   const double units = static_cast<double>(tiles(plan)) * each;
-  require(
-      p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30, ErrorKind::kUnsupported,
-      "attention decode: batch = {}, kv_heads = {}, {} keys and splits = {} are {:.3g} pieces of "
-      "work; expected fewer than 2^30 a CTA. Run parts of the batch.",
-      p.batch, p.kv_heads, decode_capacity(p), p.splits, units);
+  if (p.splits == 0 ? units / plan.groups < 0x1p30 : units < 0x1p30) return;
+  refuse(ErrorKind::kUnsupported, "attention decode",
+         {{"batch", fmt::format("{}", p.batch),
+           fmt::format("fewer than 2^30 work items of a CTA; kv_heads = {}, {} keys and splits = "
+                       "{} make {:.3g} in all",
+                       p.kv_heads, decode_capacity(p), p.splits, units),
+           "Run parts of the batch."}});
 }
 
 // Other data begins like this by a chance of 2^-48.

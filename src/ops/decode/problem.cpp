@@ -1,8 +1,7 @@
 #include "ops/decode/problem.h"
 
 #include "kernels/attention/decode/decode.h"
-#include "ops/operator/arguments.h"
-#include "ops/operator/float_checks.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,111 +19,121 @@ constexpr std::int64_t kMaxHeads = 65536;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
 
-constexpr ArgumentChecks kChecks("attention decode");
-
-void check_range(const char* field, std::int64_t value, std::int64_t least, std::int64_t most,
-                 const char* remedy) {
-  kChecks.check(value >= least && value <= most, "{} = {}; expected {} to {}. {}", field, value,
-                least, most, remedy);
+void check_numbers(ProblemChecks& checks, const Problem& p) {
+  checks
+      .expect(p.dtype == DType::kBF16 || p.dtype == DType::kF16, "dtype", p.dtype,
+              "BF16 or F16, the same for q, out and new tokens")
+      .remedy("Convert first.");
+  checks
+      .expect(p.kv_dtype == p.dtype || p.kv_dtype == DType::kF8_E4M3, "kv_dtype", p.kv_dtype,
+              "dtype = {} or F8_E4M3", to_string(p.dtype))
+      .remedy("Convert the cache, or q.");
+  checks.range("batch", p.batch, 0, kMaxBatch).remedy("Run parts of the batch.");
+  checks.range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries)
+      .remedy("More queries are work for attention.h.");
+  if (all_held(
+          {checks.range("heads", p.heads, 1, kMaxHeads).remedy("Run parts of the heads."),
+           checks.range("kv_heads", p.kv_heads, 1, kMaxHeads).remedy("Run parts of the heads.")}))
+    checks
+        .expect(p.heads % p.kv_heads == 0, "heads", p.heads,
+                "a multiple of kv_heads = {}; every key head serves equally many query heads",
+                p.kv_heads)
+        .remedy("Repeat or drop heads.");
+  checks
+      .expect(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0, "head_dim", p.head_dim,
+              "a multiple of 8 from 8 to 4096")
+      .remedy("Pad with zeros.");
+  checks.scores(p.scale, "head_dim^-0.5", p.softcap);
+  checks.expect(p.window_left >= -1 && p.window_left <= kMaxKeys, "window_left", p.window_left,
+                "the number of keys, or -1 for all");
+  checks.range("splits", p.splits, 0, 1024).remedy("0 leaves it to the device.");
+  const bool has_descale = p.descale == ScaleSharing::kTensor || p.descale == ScaleSharing::kHead;
+  checks.expect(has_descale || p.descale == ScaleSharing::kNone, "descale", p.descale,
+                "none, tensor or head");
+  checks
+      .expect(!has_descale || p.kv_dtype == DType::kF8_E4M3, "descale", p.descale,
+              "none for a cache of {}; scales belong to F8_E4M3", to_string(p.kv_dtype))
+      .remedy("Set kNone.");
 }
 
-void check_numbers(const Problem& p) {
-  kChecks.check(p.dtype == DType::kBF16 || p.dtype == DType::kF16,
-                "dtype = {}; expected BF16 or F16, the same for q, out and new tokens. "
-                "Convert first.",
-                to_string(p.dtype));
-  kChecks.check(p.kv_dtype == p.dtype || p.kv_dtype == DType::kF8_E4M3,
-                "kv_dtype = {}; expected dtype = {} or F8_E4M3. Convert the cache, or q.",
-                to_string(p.kv_dtype), to_string(p.dtype));
-  check_range("batch", p.batch, 0, kMaxBatch, "Run parts of the batch.");
-  check_range("q_len", p.q_len, 0, kernels::kDecodeMaxQueries,
-              "More queries are work for attention.h.");
-  check_range("heads", p.heads, 1, kMaxHeads, "Run parts of the heads.");
-  check_range("kv_heads", p.kv_heads, 1, kMaxHeads, "Run parts of the heads.");
-  kChecks.check(p.heads % p.kv_heads == 0,
-                "heads = {} is no multiple of kv_heads = {}; every key head serves equally many "
-                "query heads. Repeat or drop heads.",
-                p.heads, p.kv_heads);
-  kChecks.check(p.head_dim >= 8 && p.head_dim <= 4096 && p.head_dim % 8 == 0,
-                "head_dim = {}; expected a multiple of 8 from 8 to 4096. Pad with zeros.",
-                p.head_dim);
-  const std::string fault = score_factors_fault(p.scale, "head_dim^-0.5", p.softcap);
-  kChecks.check(fault.empty(), "{}", fault);
-  kChecks.check(p.window_left >= -1 && p.window_left <= kMaxKeys,
-                "window_left = {}; expected the number of keys, or -1 for all", p.window_left);
-  check_range("splits", p.splits, 0, 1024, "0 leaves it to the device.");
-  kChecks.check(p.descale == ScaleSharing::kNone || p.descale == ScaleSharing::kTensor ||
-                    p.descale == ScaleSharing::kHead,
-                "descale = {}; expected none, tensor or head", to_string(p.descale));
-  kChecks.check(p.descale == ScaleSharing::kNone || p.kv_dtype == DType::kF8_E4M3,
-                "descale factors for a cache of {}; they belong to F8_E4M3. Set kNone.",
-                to_string(p.kv_dtype));
+void check_no_pages(ProblemChecks& checks, const Problem& p) {
+  for (const auto& [field, value] :
+       {std::pair{"num_pages", p.num_pages}, std::pair{"max_pages", p.max_pages},
+        std::pair{"table_stride", p.table_stride}})
+    checks.expect(value == 0, field, value, "0 without pages").remedy("Set page_size?");
+  checks.range("max_len", p.max_len, 0, kMaxKeys).remedy("Drop the oldest keys.");
 }
 
-void complete_room(Problem& p) {
-  if (p.page_size == 0) {
-    kChecks.check(
-        p.num_pages == 0 && p.max_pages == 0 && p.table_stride == 0,
-        "num_pages = {}, max_pages = {}, table_stride = {} without pages; expected 0. Set "
-        "page_size?",
-        p.num_pages, p.max_pages, p.table_stride);
-    check_range("max_len", p.max_len, 0, kMaxKeys, "Drop the oldest keys.");
+void complete_room(ProblemChecks& checks, Problem& p) {
+  if (p.page_size == 0) return check_no_pages(checks, p);
+  const bool has_page_size =
+      bool(checks.range("page_size", p.page_size, 1, kMaxKeys).remedy("0 stands for no pages."));
+  checks.range("num_pages", p.num_pages, 0, kMaxInt32).remedy("Larger pages need fewer.");
+  if (has_page_size)
+    checks.range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size)
+        .remedy("Drop the oldest keys.");
+  checks
+      .expect(p.max_len == 0, "max_len", p.max_len,
+              "0 with pages of {}: max_pages says how many keys a sequence has room for",
+              p.page_size)
+      .remedy("Leave it out.");
+  if (p.table_stride == 0) p.table_stride = p.max_pages;
+  checks.range("table_stride", p.table_stride, 0, kMaxStride).remedy("0 stands for max_pages.");
+}
+
+void check_strides(ProblemChecks& checks, const char* field, const Strides& s,
+                   std::int64_t granule) {
+  const auto is_right = [&](std::int64_t stride) {
+    return stride >= 0 && stride <= kMaxStride && stride % granule == 0;
+  };
+  checks
+      .expect(is_right(s.batch) && is_right(s.row) && is_right(s.head), field,
+              fmt::format("{}, {}, {}", s.batch, s.row, s.head),
+              "multiples of {} from 0 on: rows are 16-byte aligned", granule)
+      .remedy("Pad them.");
+}
+
+// [batch, rows, heads, head_dim] without gaps if all are 0.
+void complete_strides(ProblemChecks& checks, const char* field, const Problem& p, std::int64_t rows,
+                      std::int64_t heads, std::int64_t granule, Strides& s) {
+  // What they would be is no number if those that it is made of are not.
+  if (s.batch == 0 && s.row == 0 && s.head == 0) {
+    if (checks.is_fine()) s = {rows * heads * p.head_dim, heads * p.head_dim, p.head_dim};
     return;
   }
-  check_range("page_size", p.page_size, 1, kMaxKeys, "0 stands for no pages.");
-  check_range("num_pages", p.num_pages, 0, kMaxInt32, "Larger pages need fewer.");
-  check_range("max_pages", p.max_pages, 0, kMaxKeys / p.page_size, "Drop the oldest keys.");
-  kChecks.check(p.max_len == 0,
-                "max_len = {} with pages of {}; expected 0: max_pages says it. Leave it out.",
-                p.max_len, p.page_size);
-  if (p.table_stride == 0) p.table_stride = p.max_pages;
-  check_range("table_stride", p.table_stride, 0, kMaxStride, "0 stands for max_pages.");
+  check_strides(checks, field, s, granule);
 }
 
-// Contiguous [batch, rows, heads, head_dim] if all are 0.
-void complete_strides(const char* name, const Problem& p, std::int64_t heads, Strides& s) {
-  if (s.batch == 0 && s.row == 0 && s.head == 0)
-    s = {p.q_len * heads * p.head_dim, heads * p.head_dim, p.head_dim};
-  for (const std::int64_t stride : {s.batch, s.row, s.head})
-    kChecks.check(stride >= 0 && stride <= kMaxStride && stride % 8 == 0,
-                  "{}_strides = {}, {}, {}; expected multiples of 8 from 0 on: rows are 16-byte "
-                  "aligned. Pad them.",
-                  name, s.batch, s.row, s.head);
+void complete_all_strides(ProblemChecks& checks, Problem& p) {
+  constexpr std::int64_t kGranule = 8;
+  complete_strides(checks, "q_strides", p, p.q_len, p.heads, kGranule, p.q_strides);
+  complete_strides(checks, "out_strides", p, p.q_len, p.heads, kGranule, p.out_strides);
+  complete_strides(checks, "new_k_strides", p, p.q_len, p.kv_heads, kGranule, p.new_k_strides);
+  complete_strides(checks, "new_v_strides", p, p.q_len, p.kv_heads, kGranule, p.new_v_strides);
+  complete_strides(checks, "cache_strides", p, p.page_size > 0 ? p.page_size : p.max_len,
+                   p.kv_heads, 16 / decode_kv_elem_bytes(p), p.cache_strides);
 }
 
-void complete_cache_strides(Problem& p) {
-  Strides& s = p.cache_strides;
-  const std::int64_t rows = p.page_size > 0 ? p.page_size : p.max_len;
-  if (s.batch == 0 && s.row == 0 && s.head == 0)
-    s = {rows * p.kv_heads * p.head_dim, p.kv_heads * p.head_dim, p.head_dim};
-  const std::int64_t granule = 16 / decode_kv_elem_bytes(p);
-  for (const std::int64_t stride : {s.batch, s.row, s.head})
-    kChecks.check(
-        stride >= 0 && stride <= kMaxStride && stride % granule == 0,
-        "cache_strides = {}, {}, {}; expected multiples of {} from 0 on: rows are 16-byte "
-        "aligned. Pad them.",
-        s.batch, s.row, s.head, granule);
-}
-
-void check_append(const Problem& p) {
+void check_append(ProblemChecks& all, const Problem& p) {
+  ProblemChecks checks(all, "append");
   const DecodeAppend& a = p.append;
   if (a.rotary == RotaryPairs::kNone) {
-    kChecks.check(a.rotary_dim == 0 && a.max_position == 0,
-                  "append.rotary_dim = {}, append.max_position = {} without rotary pairs; expected "
-                  "0. Set append.rotary?",
-                  a.rotary_dim, a.max_position);
+    for (const auto& [field, value] :
+         {std::pair{"rotary_dim", a.rotary_dim}, std::pair{"max_position", a.max_position}})
+      checks.expect(value == 0, field, value, "0 without rotary pairs")
+          .remedy("Set append.rotary?");
     return;
   }
-  kChecks.check(
-      a.is_wanted,
-      "append.rotary is set without append.is_wanted; expected both: keys in the cache are "
-      "rotated already, and q alone is not. Append, or rotate q before.");
-  kChecks.check(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= p.head_dim,
-                "append.rotary_dim = {}; expected an even number up to head_dim = {}. Elements "
-                "turn in pairs.",
-                a.rotary_dim, p.head_dim);
-  check_range("append.max_position", a.max_position, 1, kMaxInt32,
-              "It counts rows of cos and sin.");
+  checks
+      .expect(a.is_wanted, "is_wanted", a.is_wanted,
+              "true with append.rotary: keys in the cache are rotated already, and q alone is not")
+      .remedy("Append, or rotate q before.");
+  checks
+      .expect(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= p.head_dim, "rotary_dim",
+              a.rotary_dim, "an even number up to head_dim = {}", p.head_dim)
+      .remedy("Elements turn in pairs.");
+  checks.range("max_position", a.max_position, 1, kMaxInt32)
+      .remedy("It counts rows of cos and sin.");
 }
 
 }  // namespace
@@ -166,16 +175,14 @@ double flops_of(const Problem& p, std::int64_t length) {
 namespace tilewright {
 
 AttentionDecodeProblem complete(const AttentionDecodeProblem& problem) {
+  ops::ProblemChecks checks("attention decode");
   AttentionDecodeProblem p = problem;
-  ops::check_numbers(p);
-  ops::complete_room(p);
-  ops::check_append(p);
+  ops::check_numbers(checks, p);
+  ops::complete_room(checks, p);
+  ops::check_append(checks, p);
+  ops::complete_all_strides(checks, p);
+  checks.finish();
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(p.head_dim));
-  ops::complete_strides("q", p, p.heads, p.q_strides);
-  ops::complete_strides("out", p, p.heads, p.out_strides);
-  ops::complete_strides("new_k", p, p.kv_heads, p.new_k_strides);
-  ops::complete_strides("new_v", p, p.kv_heads, p.new_v_strides);
-  ops::complete_cache_strides(p);
   return p;
 }
 

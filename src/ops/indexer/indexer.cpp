@@ -1,7 +1,6 @@
-// The lightning indexer: checks, the workspace, and launches.
+// The lightning indexer: checks of a call, and launches.
 #include "tilewright/indexer.h"
 
-#include "base/error.h"
 #include "device/internal.h"
 #include "device/kernel_registry.h"
 #include "device/tensor_map.h"
@@ -10,13 +9,12 @@
 #include "kernels/sparse_attention/indexer/indexer_query.h"
 #include "kernels/sparse_attention/indexer/indexer_topk.h"
 #include "ops/cache/kv_cache.h"
+#include "ops/indexer/plan.h"
 #include "ops/operator/arguments.h"
-#include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/sequence_checks.h"
 #include "ops/operator/workspace.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -26,60 +24,9 @@ namespace {
 
 using kernels::IndexerShare;
 using kernels::IndexerUnit;
+using ops::indexer_format;
 
 constexpr ops::ArgumentChecks kChecks("indexer");
-constexpr std::int64_t kMaxHeads = 64, kMaxLen = std::int64_t{1} << 30;
-
-constexpr IndexFormat to_kernel(NumberFormat format) noexcept {
-  return format == NumberFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
-}
-
-// Heads that the kernel of so many has columns for.
-constexpr int head_slots(std::int64_t heads) noexcept {
-  return heads <= 8 ? 8 : heads <= 16 ? 16 : heads <= 32 ? 32 : 64;
-}
-
-std::string logits_entry(const IndexerProblem& p) {
-  return fmt::format("indexer_logits_{}_h{}", to_string(p.format), head_slots(p.heads));
-}
-
-IndexerProblem complete_problem(IndexerProblem p) {
-  require(p.format == NumberFormat::kFp8 || p.format == NumberFormat::kMxfp4,
-          ErrorKind::kInvalidArgument, "indexer: format = {}; expected fp8 or mxfp4",
-          to_string(p.format));
-  kChecks.range("heads", p.heads, 1, kMaxHeads);
-  kChecks.range("topk", p.topk, 1, kernels::kIndexerTopkMax);
-  kChecks.range("ratio", p.ratio, 1, 1 << 20);
-  kChecks.range("max_len", p.max_len, 1, kMaxLen);
-  p.keys = ops::complete_index(kChecks, "keys", to_kernel(p.format), p.keys);
-  if (p.rows.num_pages != 0) {
-    p.rows.page_stride_bytes = 0;
-    p.rows = complete(p.rows);
-  }
-  return p;
-}
-
-// Byte offsets of what a workspace holds.
-struct Workspace {
-  std::size_t shares, units, codes, scales, weights, logits, bytes;
-  std::int64_t logits_stride;
-
-  Workspace(const IndexerProblem& p, std::int64_t tokens, std::int64_t batch, std::int64_t ctas) {
-    constexpr std::int64_t kVector = 4;
-    const std::int64_t queries = tokens * p.heads;
-    // Of uniform sequences there are fewer.
-    const std::int64_t max_units = kernels::indexer_max_units(tokens, batch, 0, true) + 1;
-    logits_stride = ops::ceil_div(p.max_len, kVector) * kVector;
-    ops::Carver carver;
-    shares = carver.carve(ctas, sizeof(IndexerShare));
-    units = carver.carve(max_units, sizeof(IndexerUnit));
-    codes = carver.carve(queries, kIndexDims);
-    scales = carver.carve(queries, kIndexScaleBytes);
-    weights = carver.carve(queries, sizeof(float));
-    logits = carver.carve(tokens * logits_stride, sizeof(float));
-    bytes = carver.total();
-  }
-};
 
 void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
   constexpr std::int64_t kMaxBatch = 65535;
@@ -113,35 +60,19 @@ struct Indexer::State {
   device::Kernel query, schedule, logits, topk;
 
   const device::Device& device() const { return opened(handle); }
-  std::int64_t sms() const { return device().info().num_sms; }
-  std::int64_t ctas() const { return sms(); }
-
-  /// Tokens of a unit, at most.
-  static int unit_tokens(const SequenceBatch& s) {
-    constexpr std::int64_t kMost = kernels::kIndexerUnitTokens;
-    return static_cast<int>(s.offsets != nullptr ? kMost : std::min(s.q_len, kMost));
-  }
-  /// CTAs that share a row: enough to be busy, each with some thousand logits.
-  std::int64_t topk_cluster(std::int64_t tokens) const {
-    constexpr std::int64_t kLeast = 4096;
-    std::int64_t cluster = 1;
-    while (cluster < kernels::kIndexerTopkMaxCluster && 2 * cluster * tokens <= sms() &&
-           problem.max_len > kLeast * cluster)
-      cluster *= 2;
-    return cluster;
-  }
 
   /// `is_behind_queries`: the launch before this one is the step kQuery of the same call.
   void launch(const IndexerArguments& a, IndexerStep step, bool is_behind_queries) const;
 };
 
 Indexer::Indexer(const Device& device, const IndexerProblem& problem) {
-  const IndexerProblem p = complete_problem(problem);
-  const auto load = [&](const std::string& entry) {
-    return device::load_kernel(opened(device), entry);
+  const IndexerProblem p = ops::complete_indexer_problem(problem);
+  const auto load = [&](IndexerStep step) {
+    return device::load_kernel(opened(device), ops::indexer_entry(p, step));
   };
-  state_ = std::make_unique<State>(State{device, p, load("indexer_query"), load("indexer_schedule"),
-                                         load(logits_entry(p)), load("indexer_topk")});
+  state_ = std::make_unique<State>(State{device, p, load(IndexerStep::kQuery),
+                                         load(IndexerStep::kSchedule), load(IndexerStep::kLogits),
+                                         load(IndexerStep::kSelect)});
   for (const device::Kernel* kernel : {&state_->logits, &state_->topk}) {
     const int most = opened(device).info().shared_per_block_optin_bytes -
                      kernel->attributes().static_shared_bytes;
@@ -166,7 +97,11 @@ std::size_t Indexer::key_cache_bytes() const noexcept {
 std::size_t Indexer::workspace_bytes(std::int64_t tokens, std::int64_t batch) const {
   kChecks.range("tokens", tokens, 0);
   kChecks.range("batch", batch, 0);
-  return Workspace(state_->problem, tokens, batch, state_->ctas()).bytes;
+  return ops::IndexerWorkspace(state_->device().info(), state_->problem, tokens, batch).bytes;
+}
+
+IndexerPlan Indexer::plan(std::int64_t tokens, std::int64_t batch) const {
+  return ops::make_indexer_plan(state_->device().info(), state_->problem, tokens, batch);
 }
 
 namespace {
@@ -174,7 +109,7 @@ namespace {
 // The codes of keys: rows of a page, pages.
 void encode_keys(const device::Device& device, const IndexerProblem& p, const void* pages,
                  kernels::IndexerLogitsParams& params) {
-  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(to_kernel(p.format)));
+  const auto row_bytes = static_cast<std::uint32_t>(index_data_bytes(indexer_format(p)));
   params.box_rows = kernels::indexer_box_rows(p.keys.page_size);
   const device::TensorMapSpec spec = {
       .name = "keys",
@@ -196,8 +131,8 @@ void encode_keys(const device::Device& device, const IndexerProblem& p, const vo
 struct Call {
   const IndexerProblem& p;
   const IndexerArguments& a;
-  std::int64_t ctas;
-  Workspace at = Workspace(p, a.tokens, a.sequences.batch, ctas);
+  const device::Device& device;
+  ops::IndexerWorkspace at = {device.info(), p, a.tokens, a.sequences.batch};
 
   template <class T>
   T* in_workspace(std::size_t offset) const {
@@ -229,7 +164,7 @@ struct Call {
     q.heads = narrow(p.heads);
     q.num_positions = narrow(a.rope_positions);
     q.is_weights_f32 = a.weights_dtype == DType::kF32 ? 1 : 0;
-    q.format = to_kernel(p.format);
+    q.format = indexer_format(p);
     q.factor = static_cast<float>(1 / std::sqrt(static_cast<double>(kIndexDims * p.heads)));
     return q;
   }
@@ -242,10 +177,10 @@ struct Call {
             .tokens = narrow(a.tokens),
             .batch = narrow(a.sequences.batch),
             .q_len = narrow(a.sequences.q_len),
-            .ctas = narrow(ctas)};
+            .ctas = device.info().num_sms};
   }
 
-  kernels::IndexerLogitsParams logits(const device::Device& device, bool is_behind_queries) const {
+  kernels::IndexerLogitsParams logits(bool is_behind_queries) const {
     const auto page_size = static_cast<std::uint32_t>(p.keys.page_size);
     kernels::IndexerLogitsParams l = {};
     l.q = in_workspace<std::uint8_t>(at.codes);
@@ -256,7 +191,7 @@ struct Call {
               make_fast_divisor(page_size),
               static_cast<std::int32_t>(page_size),
               narrow(p.keys.num_pages * p.keys.page_size),
-              to_kernel(p.format)};
+              indexer_format(p)};
     l.block_table = a.key_table.pages;
     l.block_table_stride = a.key_table.stride != 0 ? a.key_table.stride : a.key_table.blocks;
     l.num_blocks = narrow(a.key_table.blocks);
@@ -273,7 +208,7 @@ struct Call {
     return l;
   }
 
-  kernels::IndexerTopkParams topk(std::int64_t cluster) const {
+  kernels::IndexerTopkParams topk(const device::LaunchConfig& config) const {
     kernels::IndexerTopkParams t = {};
     t.logits = in_workspace<float>(at.logits);
     t.logits_stride = at.logits_stride;
@@ -289,15 +224,10 @@ struct Call {
     t.rows_stride = kChecks.stride("rows_stride", a.rows_stride, p.topk, 1);
     t.tokens = narrow(a.tokens);
     t.topk = narrow(p.topk);
-    constexpr std::int64_t kVector = 4, kMost = kernels::kIndexerTopkMaxHeld;
-    t.held = narrow(std::min(ops::ceil_div(p.max_len, kVector * cluster) * kVector, kMost));
+    t.held = narrow(ops::indexer_held_logits(p, config));
     return t;
   }
 };
-
-std::uint32_t count(std::int64_t x) {
-  return static_cast<std::uint32_t>(x);
-}
 
 }  // namespace
 
@@ -305,30 +235,19 @@ void Indexer::State::launch(const IndexerArguments& a, IndexerStep step,
                             bool is_behind_queries) const {
   check_arguments(problem, a);
   const auto stream = ops::lent_stream(device(), a.stream);
-  const Call call = {problem, a, ctas()};
-  device::LaunchConfig config = {.is_dependent_launch = true};
+  const Call call = {problem, a, device()};
+  const SequenceBatch& s = a.sequences;
+  const device::LaunchConfig config = ops::indexer_launch(
+      device().info(), problem, step, {a.tokens, s.offsets != nullptr ? 0 : s.q_len});
   switch (step) {
     case IndexerStep::kQuery:
-      config.grid.x = count(ops::ceil_div(a.tokens * problem.heads, kernels::kIndexerQueryRows));
-      config.block.x = kernels::kIndexerQueryThreads;
       return query.launch(config, call.query(), stream);
     case IndexerStep::kSchedule:
-      config.block.x = kernels::kIndexerScheduleThreads;
       return schedule.launch(config, call.schedule(), stream);
     case IndexerStep::kLogits:
-      config.grid.x = count(ctas());
-      config.block.x = kernels::kIndexerLogitsThreads;
-      config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
-          to_kernel(problem.format), unit_tokens(a.sequences), head_slots(problem.heads)));
-      return logits.launch(config, call.logits(device(), is_behind_queries), stream);
+      return logits.launch(config, call.logits(is_behind_queries), stream);
     case IndexerStep::kSelect:
-      const std::int64_t cluster = topk_cluster(a.tokens);
-      const kernels::IndexerTopkParams params = call.topk(cluster);
-      config.grid = {count(cluster), count(a.tokens), 1};
-      config.block.x = kernels::kIndexerTopkThreads;
-      if (cluster > 1) config.cluster = device::Dim3{count(cluster), 1, 1};
-      config.dynamic_shared_bytes = count(4 * params.held);
-      return topk.launch(config, params, stream);
+      return topk.launch(config, call.topk(config), stream);
   }
 }
 
@@ -346,7 +265,7 @@ void Indexer::run(const IndexerArguments& a) const {
 }
 
 IndexerResults Indexer::results(const IndexerArguments& a) const {
-  const Call call = {state_->problem, a, state_->ctas()};
+  const Call call = {state_->problem, a, state_->device()};
   return {.codes = call.in_workspace<void>(call.at.codes),
           .scales = call.in_workspace<std::uint8_t>(call.at.scales),
           .weights = call.in_workspace<float>(call.at.weights),
@@ -355,17 +274,12 @@ IndexerResults Indexer::results(const IndexerArguments& a) const {
 }
 
 std::string Indexer::to_string(std::int64_t tokens, std::int64_t batch) const {
-  const IndexerProblem& p = state_->problem;
-  return fmt::format(
-      "indexer: {} heads of 128 in {}, the {} best of up to {} entries\n"
-      "  indexer_query     {} queries, eight lanes each\n"
-      "  indexer_schedule  1 CTA; not again for the same lengths\n"
-      "  {}  {} CTAs of {} threads\n"
-      "  indexer_topk      {} CTAs a token\n"
-      "  workspace         {} bytes for {} tokens of {} sequences\n",
-      p.heads, tilewright::to_string(p.format), p.topk, p.max_len, tokens * p.heads,
-      logits_entry(p), state_->ctas(), kernels::kIndexerLogitsThreads, state_->topk_cluster(tokens),
-      workspace_bytes(tokens, batch), tokens, batch);
+  return plan(tokens, batch).to_string();
+}
+
+IndexerPlan plan_indexer(const Device& device, const IndexerProblem& problem, std::int64_t tokens,
+                         std::int64_t batch) {
+  return ops::make_indexer_plan(opened(device).info(), problem, tokens, batch);
 }
 
 }  // namespace tilewright

@@ -1,6 +1,6 @@
 #include "ops/linear/problem.h"
 
-#include "ops/operator/arguments.h"
+#include "ops/operator/problem_checks.h"
 
 namespace tilewright::ops {
 
@@ -8,14 +8,31 @@ namespace {
 
 constexpr std::int64_t kMaxRows = std::int64_t{1} << 24, kMaxStride = std::int64_t{1} << 32;
 
-constexpr ArgumentChecks kChecks("linear");
-
-void check_stride(const char* name, std::int64_t stride, std::int64_t least, DType dtype) {
+void check_stride(ProblemChecks& checks, const char* field, std::int64_t stride, std::int64_t least,
+                  DType dtype) {
   const std::int64_t step = 16 / linear_elem_bytes(dtype);
-  kChecks.check(
-      stride >= least && stride <= kMaxStride && stride % step == 0,
-      "row stride of {} = {} elements; expected a multiple of {} (16 bytes of {}) from {} to 2^32",
-      name, stride, step, to_string(dtype), least);
+  checks.expect(stride >= least && stride <= kMaxStride && stride % step == 0, field, stride,
+                "a multiple of {} (16 bytes of {}) from {} to 2^32", step, to_string(dtype), least);
+}
+
+// Whether sizes and types are such that strides can be looked at.
+bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const LinearProblem& p) {
+  checks.expect(p.m >= 0 && p.m <= kMaxRows, "m", p.m, "0 to 2^24 rows of x");
+  checks.expect(p.activation_scales == ScaleSharing::kAuto ||
+                    p.activation_scales == ScaleSharing::kRow ||
+                    p.activation_scales == ScaleSharing::kBlock,
+                "activation_scales", p.activation_scales, "auto, row or block");
+  const bool is_fp8 = weight.activations == LinearActivations::kFp8;
+  return all_held(
+      {checks.expect(weight.n > 0 && weight.n % 16 == 0, "n", weight.n, "a multiple of 16"),
+       checks.expect(weight.k > 0 && weight.k % 16 == 0, "k", weight.k, "a multiple of 16"),
+       checks
+           .expect(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8), "x_dtype",
+                   p.x_dtype, "BF16{} with a weight prepared for {} activations",
+                   is_fp8 ? " or F8_E4M3" : "", to_string(weight.activations))
+           .remedy(is_fp8 ? "" : "Prepare the weight for fp8 if x is F8_E4M3."),
+       checks.expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32, "out_dtype",
+                     p.out_dtype, "BF16 or F32")});
 }
 
 }  // namespace
@@ -34,29 +51,20 @@ std::int64_t fp8_scale_rows(std::int64_t m) noexcept {
 
 LinearProblem complete_linear_problem(const LinearWeightInfo& weight,
                                       const LinearProblem& problem) {
+  ProblemChecks checks("linear");
   LinearProblem p = problem;
-  kChecks.check(weight.n > 0 && weight.n % 16 == 0, "n = {}; expected a multiple of 16", weight.n);
-  kChecks.check(weight.k > 0 && weight.k % 16 == 0, "k = {}; expected a multiple of 16", weight.k);
-  kChecks.check(p.m >= 0 && p.m <= kMaxRows, "m = {}; expected 0 to 2^24 rows of x", p.m);
-  const bool is_fp8 = weight.activations == LinearActivations::kFp8;
-  kChecks.check(p.x_dtype == DType::kBF16 || (p.x_dtype == DType::kF8_E4M3 && is_fp8),
-                "x_dtype = {} with a weight prepared for {} activations; expected BF16{}",
-                to_string(p.x_dtype), to_string(weight.activations),
-                is_fp8 ? " or F8_E4M3" : ". Prepare the weight for fp8 if x is F8_E4M3.");
-  kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
-                "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
-  kChecks.check(
-      p.activation_scales == ScaleSharing::kAuto || p.activation_scales == ScaleSharing::kRow ||
-          p.activation_scales == ScaleSharing::kBlock,
-      "activation_scales = {}; expected auto, row or block", to_string(p.activation_scales));
+  const bool has_strides = check_numbers(checks, weight, p);
   if (p.activation_scales == ScaleSharing::kAuto)
     p.activation_scales =
         weight.format == NumberFormat::kFp8 ? ScaleSharing::kBlock : ScaleSharing::kRow;
   const std::int64_t columns = p.x_dtype == DType::kF8_E4M3 ? fp8_columns(weight.k) : weight.k;
   if (p.x_stride == 0) p.x_stride = columns;
   if (p.out_stride == 0) p.out_stride = weight.n;
-  check_stride("x", p.x_stride, columns, p.x_dtype);
-  check_stride("out", p.out_stride, weight.n, p.out_dtype);
+  if (has_strides) {
+    check_stride(checks, "x_stride", p.x_stride, columns, p.x_dtype);
+    check_stride(checks, "out_stride", p.out_stride, weight.n, p.out_dtype);
+  }
+  checks.finish();
   return p;
 }
 

@@ -3,8 +3,7 @@
 #include "formats/packed_matrix.h"
 #include "kernels/moe/route.h"
 #include "ops/linear/pack.h"
-#include "ops/operator/arguments.h"
-#include "ops/operator/float_checks.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,44 +12,57 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr ArgumentChecks kChecks("moe");
+// Whether there are experts to choose from.
+bool check_weights(ProblemChecks& checks, const MoeWeightsInfo& w) {
+  for (const auto& [name, value] : {std::pair{"hidden", w.hidden}, std::pair{"inter", w.inter}}) {
+    checks
+        .expect(value >= 16 && value % 16 == 0 && value <= 1 << 20, name, value,
+                "a multiple of 16 from 16 to 2^20")
+        .remedy("Pad the weights with zeros.");
+  }
+  return bool(checks.range("experts", w.experts, 1, kernels::kMoeMaxExperts));
+}
+
+void check_routing(ProblemChecks& checks, const MoeProblem& p) {
+  const bool is_hash = p.routing == MoeRouting::kHash;
+  checks.expect(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0, "vocab",
+                p.vocab, "the rows of the table if routing is by hash, and 0 otherwise");
+  checks.expect(!p.has_bias || p.routing == MoeRouting::kLogits, "has_bias", p.has_bias,
+                "false: only routing by logits has a bias, which moves the selection");
+  checks.expect(is_zero_or_normal_float(p.route_scale), "route_scale", p.route_scale,
+                "a finite number: 0, or a normal one of fp32");
+}
 
 }  // namespace
 
 void check_moe_weights(const MoeWeightsInfo& w) {
-  kChecks.check(w.experts >= 1 && w.experts <= kernels::kMoeMaxExperts,
-                "experts = {}; expected 1 to {}", w.experts, kernels::kMoeMaxExperts);
-  for (const auto& [name, value] : {std::pair{"hidden", w.hidden}, std::pair{"inter", w.inter}}) {
-    kChecks.check(value >= 16 && value % 16 == 0 && value <= 1 << 20,
-                  "{} = {}; expected a multiple of 16 from 16 to 2^20. Pad the weights with zeros.",
-                  name, value);
-  }
+  ProblemChecks checks("moe");
+  check_weights(checks, w);
+  checks.finish();
 }
 
 void check_moe_problem(const MoeWeightsInfo& w, const MoeProblem& p) {
-  check_moe_weights(w);
-  kChecks.check(p.tokens >= 0 && p.tokens <= kMaxMoeTokens,
-                "tokens = {}; expected 0 to {}. Split them.", p.tokens, kMaxMoeTokens);
-  kChecks.check(p.topk >= 1 && p.topk <= kernels::kMoeMaxTopk && p.topk <= w.experts,
-                "topk = {} of {} experts; expected 1 to {}", p.topk, w.experts,
-                std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk));
-  kChecks.check(
+  ProblemChecks checks("moe");
+  const bool has_experts = check_weights(checks, w);
+  checks
+      .expect(p.tokens >= 0 && p.tokens <= kMaxMoeTokens, "tokens", p.tokens, "0 to {}",
+              kMaxMoeTokens)
+      .remedy("Split them.");
+  if (has_experts) {
+    const auto most = std::min<std::int64_t>(w.experts, kernels::kMoeMaxTopk);
+    checks.expect(p.topk >= 1 && p.topk <= most, "topk", p.topk, "1 to {} of {} experts", most,
+                  w.experts);
+    checks.expect(
+        p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
+        "logits_stride", p.logits_stride, "0, or {} (experts) to 2^20", w.experts);
+  }
+  checks.expect(
       p.swiglu_limit > 0 && (std::isinf(p.swiglu_limit) || is_normal_float(p.swiglu_limit)),
-      "swiglu_limit = {}; expected a normal number of fp32 > 0, infinity for none", p.swiglu_limit);
-  kChecks.check(is_zero_or_normal_float(p.route_scale),
-                "route_scale = {}; expected a finite number: 0, or a normal one of fp32",
-                p.route_scale);
-  kChecks.check(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32,
-                "out_dtype = {}; expected BF16 or F32", to_string(p.out_dtype));
-  const bool is_hash = p.routing == MoeRouting::kHash;
-  kChecks.check(is_hash ? p.vocab > 0 && p.vocab < std::int64_t{1} << 31 : p.vocab == 0,
-                "vocab = {}; expected the rows of the table if routing is by hash, and 0 otherwise",
-                p.vocab);
-  kChecks.check(p.logits_stride == 0 || (p.logits_stride >= w.experts && p.logits_stride < 1 << 20),
-                "logits_stride = {}; expected 0, or {} (experts) to 2^20", p.logits_stride,
-                w.experts);
-  kChecks.check(!p.has_bias || p.routing == MoeRouting::kLogits,
-                "has_bias is set, but only routing by logits has a bias: it moves the selection");
+      "swiglu_limit", p.swiglu_limit, "a normal number of fp32 > 0, infinity for none");
+  checks.expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF32, "out_dtype", p.out_dtype,
+                "BF16 or F32");
+  check_routing(checks, p);
+  checks.finish();
 }
 
 std::int64_t moe_rows(const MoeWeightsInfo& w, const MoeProblem& p) noexcept {

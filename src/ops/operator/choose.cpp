@@ -1,6 +1,6 @@
 #include "ops/operator/choose.h"
 
-#include "base/error.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,16 +42,29 @@ std::size_t find_named(const Request& request, std::span<const Option> options) 
   if (at == options.end())
     refuse_unknown(request.op, request.kernel,
                    list_names(options, [](const Option&) { return true; }));
-  require(is_possible(*at), ErrorKind::kUnsupported, "{}: kernel {} {}. Possible here: {}.",
-          request.op, at->name, at->obstacle, list_names(options, is_possible));
+  if (!is_possible(*at))
+    refuse(ErrorKind::kUnsupported, request.op,
+           {{"kernel", at->name, at->obstacle,
+             fmt::format("Possible here: {}.", list_names(options, is_possible))}});
   return static_cast<std::size_t>(at - options.begin());
+}
+
+const std::string& reason_against(const Option& option) {
+  return is_possible(option) ? option.reservation : option.obstacle;
+}
+
+std::vector<Reason> reasons_against(const Request& request, std::span<const Option> options) {
+  std::vector<Reason> reasons;
+  for (const Option& option : options)
+    reasons.push_back({"kernel", option.name, reason_against(option), request.remedy});
+  return reasons;
 }
 
 // Every reason in a line, with the kernels that it holds for.
 std::string list_reasons(std::span<const Option> options) {
   std::vector<std::pair<std::string, std::string>> reasons;
   for (const Option& option : options) {
-    const std::string& reason = is_possible(option) ? option.reservation : option.obstacle;
+    const std::string& reason = reason_against(option);
     const auto at = std::ranges::find(reasons, reason, &std::pair<std::string, std::string>::first);
     if (at == reasons.end()) {
       reasons.emplace_back(reason, option.name);
@@ -69,8 +82,11 @@ std::size_t find_best(const Request& request, std::span<const Option> options) {
   for (const Option& option : options) {
     if (is_automatic(option) && (best == nullptr || is_better(option, *best))) best = &option;
   }
-  require(best != nullptr, ErrorKind::kUnsupported, "{}: no kernel does {} on {}:{}\n{}",
-          request.op, request.task, request.device, list_reasons(options), request.remedy);
+  if (best == nullptr)
+    throw Refusal(ErrorKind::kUnsupported,
+                  fmt::format("{}: no kernel does {} on {}:{}\n{}", request.op, request.task,
+                              request.device, list_reasons(options), request.remedy),
+                  reasons_against(request, options));
   return static_cast<std::size_t>(best - options.data());
 }
 
@@ -90,8 +106,10 @@ std::string comparison(const Option& option, const Option& best) {
 }  // namespace
 
 void refuse_unknown(const char* op, const std::string& kernel, const std::string& names) {
-  fail(ErrorKind::kInvalidArgument, "{}: there is no kernel \"{}\"; expected one of auto, {}", op,
-       kernel, names);
+  throw Refusal(
+      ErrorKind::kInvalidArgument,
+      fmt::format("{}: there is no kernel \"{}\"; expected one of auto, {}", op, kernel, names),
+      {{"kernel", kernel, fmt::format("does not exist; there are auto, {}", names), {}}});
 }
 
 std::size_t choose(Plan& plan, const Request& request, std::span<const Option> options) {

@@ -3,10 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <string>
-
-#include <fmt/format.h>
 
 namespace tilewright::ops {
 
@@ -25,33 +21,5 @@ inline bool is_zero_or_normal_float(double x) {
 /// tanh in fp32 is off by up to 2^-20 of the cap: with this one by what rounding a weight to bf16
 /// costs. Scores that a larger cap changes by more than that are far beyond it.
 inline constexpr double kMaxSoftcap = 4096;
-
-/// What is wrong with the factors of attention's scores; empty if nothing. `default_scale` says
-/// what no scale stands for.
-inline std::string score_factors_fault(std::optional<double> scale, const char* default_scale,
-                                       double softcap) {
-  if (scale && !(std::isfinite(*scale) && *scale > 0))
-    return fmt::format("scale = {}; expected a finite number > 0, or none for {}", *scale,
-                       default_scale);
-  if (scale && !is_normal_float(*scale * kLog2e))
-    return fmt::format(
-        "scale = {}; expected one that fp32 holds as a normal number, also times log2 e: 1.2e-38 "
-        "to 2.3e38",
-        *scale);
-  if (!(std::isfinite(softcap) && softcap >= 0))
-    return fmt::format("softcap = {}; expected a finite number > 0, or 0 for none", softcap);
-  if (softcap == 0) return {};
-  if (softcap > kMaxSoftcap)
-    return fmt::format(
-        "softcap = {}; expected at most {}: tanh in fp32, times a larger one, is off by more than "
-        "rounding costs. Give 0 for no cap.",
-        softcap, kMaxSoftcap);
-  if (!is_normal_float(softcap) || !is_normal_float(2 * kLog2e * scale.value_or(1) / softcap))
-    return fmt::format(
-        "softcap = {} with scale = {}; expected a cap, and a quotient scale / softcap, that fp32 "
-        "holds as normal numbers",
-        softcap, scale ? fmt::format("{}", *scale) : std::string(default_scale));
-  return {};
-}
 
 }  // namespace tilewright::ops

@@ -1,6 +1,7 @@
 #include "ops/operator/operator.h"
 
 #include "device/kernel_registry.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 
@@ -17,6 +18,14 @@ bool is_embedded(const std::string& entry, const std::string& target) {
   return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
     return image.name == entry && image.target == target;
   });
+}
+
+// "sm_90a, sm_100a"; empty if there is no such kernel.
+std::string targets_of(const std::string& entry) {
+  std::string targets;
+  for (const device::KernelImage& image : device::kernel_images())
+    if (image.name == entry) targets += (targets.empty() ? "" : ", ") + std::string(image.target);
+  return targets;
 }
 
 }  // namespace
@@ -44,6 +53,15 @@ std::vector<device::Kernel> load_entries(const device::Device& device,
   return entries;
 }
 
+Launch planned_launch(const char* step, std::string entry, const device::LaunchConfig& config) {
+  return {.step = step,
+          .entry = std::move(entry),
+          .grid = {config.grid.x, config.grid.y, config.grid.z},
+          .block = {config.block.x, config.block.y, config.block.z},
+          .cluster = config.cluster ? config.cluster->x : 1,
+          .shared_bytes = config.dynamic_shared_bytes};
+}
+
 device::LaunchConfig plain_launch(const Launch& l) {
   return {.grid = {l.grid[0], l.grid[1], l.grid[2]},
           .block = {l.block[0], l.block[1], l.block[2]},
@@ -61,6 +79,34 @@ std::string capability_obstacle(int capability, const device::DeviceInfo& device
   if (device.compute_capability == capability) return {};
   return fmt::format("is for sm_{}a; {} has compute capability {}.{}", capability, device.name,
                      device.compute_capability / 10, device.compute_capability % 10);
+}
+
+void require_capability(const char* op, int capability, const device::DeviceInfo& device,
+                        const char* remedy) {
+  if (device.compute_capability == capability) return;
+  refuse(ErrorKind::kUnsupported, op,
+         {{"device", device.name,
+           fmt::format("has compute capability {}.{}; this is for sm_{}a",
+                       device.compute_capability / 10, device.compute_capability % 10, capability),
+           remedy}});
+}
+
+void require_built(const char* op, const device::DeviceInfo& device,
+                   const std::vector<Launch>& launches) {
+  const std::string target = fmt::format("sm_{}a", device.compute_capability);
+  std::vector<Reason> reasons;
+  for (const Launch& launch : launches) {
+    if (is_embedded(launch.entry, target)) continue;
+    const std::string targets = targets_of(launch.entry);
+    reasons.push_back({"device", device.name,
+                       targets.empty()
+                           ? fmt::format("finds no kernel {} in this library", launch.entry)
+                           : fmt::format("needs {} for {}, and it is built for {}", launch.entry,
+                                         target, targets),
+                       targets.empty() ? "Build the library with its kernels."
+                                       : "Take a Hopper device (sim:h200)."});
+  }
+  if (!reasons.empty()) refuse(ErrorKind::kUnsupported, op, std::move(reasons));
 }
 
 std::string launch_obstacle(int capability, const device::DeviceInfo& device,

@@ -29,6 +29,9 @@ void clear_words(const device::Device& device, const device::Stream& stream, con
 std::vector<device::Kernel> load_entries(const device::Device& device,
                                          const std::vector<Launch>& launches);
 
+/// A launch as a plan has it.
+Launch planned_launch(const char* step, std::string entry, const device::LaunchConfig& config);
+
 /// A launch of a plan whose kernel waits for the one before it by itself.
 device::LaunchConfig dependent_launch(const Launch& launch);
 /// One that begins when all before it has ended.
@@ -36,6 +39,13 @@ device::LaunchConfig plain_launch(const Launch& launch);
 
 /// Why kernels for `capability` (90: sm_90a) do not run on a device; empty if they do.
 std::string capability_obstacle(int capability, const device::DeviceInfo& device);
+/// Errors   Unsupported if kernels for `capability` do not run on the device
+void require_capability(const char* op, int capability, const device::DeviceInfo& device,
+                        const char* remedy);
+/// Of an operator with one kernel for each step.
+/// Errors   Unsupported, with a reason for each launch whose kernel is not built for the device
+void require_built(const char* op, const device::DeviceInfo& device,
+                   const std::vector<Launch>& launches);
 /// Why a launch of such kernels cannot be: its entry is not embedded, or the device lacks the
 /// shared memory. Empty if it can.
 std::string launch_obstacle(int capability, const device::DeviceInfo& device, const Launch& launch);

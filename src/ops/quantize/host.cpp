@@ -112,7 +112,7 @@ void quantize_strip(const HostJob& job, std::int64_t strip_idx) {
   QuantizeOptions options;
   if (job.format.has_tensor_scale) {
     options.encode_scale = job.encode_scale;
-    options.choice = ops::scale_choice(p.scales);
+    options.choice = ops::scale_choice(p);
   }
   const QuantizedTensor strip = quantize(job.format, values, last - first, p.cols, options);
   store_codes(job, strip, first);
@@ -133,7 +133,7 @@ float find_encode_scale(const HostJob& job, ThreadPool& pool, std::int64_t num_s
     }
   });
   const float most = amax.empty() ? 0.0f : *std::ranges::max_element(amax);
-  return tensor_encode_scale(job.format, most, ops::scale_choice(p.scales));
+  return tensor_encode_scale(job.format, most, ops::scale_choice(p));
 }
 
 }  // namespace

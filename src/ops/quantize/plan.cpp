@@ -1,12 +1,12 @@
 #include "ops/quantize/plan.h"
 
-#include "base/error.h"
 #include "formats/scale_layout.h"
 #include "kernels/quantize/activation_fp8.h"
 #include "kernels/quantize/fp4.h"
 #include "kernels/quantize/weight_fp8.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <array>
@@ -53,62 +53,96 @@ std::int64_t row_unit(const QuantizeProblem& p, const BlockFormat& format) {
                             : format.block_rows;
 }
 
-void check_options(const QuantizeProblem& p, const BlockFormat& format) {
-  const bool is_nvfp4 = format.has_tensor_scale, is_e4m3 = format.element == kE4m3;
-  kChecks.check(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF32,
-                "dtype = {}; expected BF16, F16 or F32", to_string(p.dtype));
-  kChecks.check(is_nvfp4 || p.scales == "nearest",
-                "scales = {} with format = {}; only nvfp4 has a choice of scales", p.scales,
-                p.format);
-  kChecks.check(is_nvfp4 || (!p.encode_scale && !p.has_encode_scale_address),
-                "encode_scale given with format = {}; only nvfp4 has a scale per matrix", p.format);
-  kChecks.check(!p.encode_scale || !p.has_encode_scale_address,
-                "encode_scale and has_encode_scale_address are both set; leave one out");
-  const float g = p.encode_scale.value_or(1);
-  kChecks.check(
-      std::isfinite(g) && g > 0 && std::isfinite(1 / g),
-      "encode_scale = {}; expected a number above 0 that is finite, as is its reciprocal. "
-      "Checkpoints store the reciprocal",
-      g);
-  kChecks.check(!p.has_operand_order || is_e4m3,
-                "has_operand_order with format = {}; it is of e4m3", p.format);
-  kChecks.check(
-      !p.has_128x4_scales || (format.scale.bits() <= 8 && !is_tile(format) && !is_per_token(p)),
-      "has_128x4_scales with format = {}; it is for rows of one-byte scales", p.format);
-  kChecks.check(!p.has_128x4_scales || !p.has_block_major_scales,
-                "has_128x4_scales and has_block_major_scales are both set; leave one out");
+void check_encode_scale(ProblemChecks& checks, const QuantizeProblem& p, bool is_nvfp4) {
+  checks.expect(is_nvfp4 || !p.has_encode_scale_address, "has_encode_scale_address",
+                p.has_encode_scale_address,
+                "false with format = {}; only nvfp4 has a scale per matrix", p.format);
+  if (!p.encode_scale) return;
+  const float g = *p.encode_scale;
+  checks.expect(is_nvfp4, "encode_scale", g,
+                "none with format = {}; only nvfp4 has a scale per matrix", p.format);
+  checks.expect(!p.has_encode_scale_address, "encode_scale", g,
+                "none with has_encode_scale_address");
+  checks
+      .expect(std::isfinite(g) && g > 0 && std::isfinite(1 / g), "encode_scale", g,
+              "a number above 0 that is finite, as is its reciprocal")
+      .remedy("Checkpoints store the reciprocal.");
 }
 
-void check_extent(const char* name, std::int64_t value) {
-  kChecks.check(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() - 256,
-                "{} = {}; expected 0 to 2^31 - 257", name, value);
+void check_options(ProblemChecks& checks, const QuantizeProblem& p, const BlockFormat& format) {
+  const bool is_nvfp4 = format.has_tensor_scale, is_e4m3 = format.element == kE4m3;
+  checks.expect(is_nvfp4 || p.scales == "nearest", "scales", p.scales,
+                "nearest with format = {}; only nvfp4 has a choice of scales", p.format);
+  check_encode_scale(checks, p, is_nvfp4);
+  checks.expect(!p.has_operand_order || is_e4m3, "has_operand_order", p.has_operand_order,
+                "false with format = {}; it is of e4m3", p.format);
+  checks.expect(
+      !p.has_128x4_scales || (format.scale.bits() <= 8 && !is_tile(format) && !is_per_token(p)),
+      "has_128x4_scales", p.has_128x4_scales,
+      "false with format = {}; it is for rows of one-byte scales", p.format);
+  checks
+      .expect(!p.has_128x4_scales || !p.has_block_major_scales, "has_block_major_scales",
+              p.has_block_major_scales, "false with has_128x4_scales")
+      .remedy("Leave one out.");
+}
+
+std::string block_format_names() {
+  std::string names;
+  for (const BlockFormat& format : kBlockFormats)
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return names;
+}
+
+// Whether they are such that others can be made of them.
+bool check_extents(ProblemChecks& checks, const QuantizeProblem& p) {
+  const auto check = [&](const char* field, std::int64_t value) {
+    return checks.expect(value >= 0 && value <= std::numeric_limits<std::int32_t>::max() - 256,
+                         field, value, "0 to 2^31 - 257");
+  };
+  return all_held({check("rows", p.rows), check("cols", p.cols), check("out_rows", p.out_rows),
+                   check("out_cols", p.out_cols)});
 }
 
 // Fills in what is 0.
-void complete_extents(QuantizeProblem& p, const BlockFormat& format) {
-  check_extent("rows", p.rows);
-  check_extent("cols", p.cols);
-  check_extent("out_rows", p.out_rows);
-  check_extent("out_cols", p.out_cols);
+void complete_extents(ProblemChecks& checks, QuantizeProblem& p, const BlockFormat& format) {
+  if (!check_extents(checks, p)) return;
   if (p.row_stride == 0) p.row_stride = p.cols;
-  kChecks.check(p.row_stride >= p.cols, "row_stride = {}; expected at least cols = {}",
-                p.row_stride, p.cols);
+  checks.expect(p.row_stride >= p.cols, "row_stride", p.row_stride, "at least cols = {}", p.cols);
   const std::int64_t rows = row_unit(p, format), cols = column_unit(p, format);
   if (p.out_rows == 0) p.out_rows = round_up(p.rows, rows);
   if (p.out_cols == 0) p.out_cols = round_up(p.cols, cols);
-  kChecks.check(p.out_rows >= p.rows && p.out_rows % rows == 0,
-                "out_rows = {}; expected a multiple of {} of at least rows = {}", p.out_rows, rows,
-                p.rows);
-  kChecks.check(p.out_cols >= p.cols && p.out_cols % cols == 0,
-                "out_cols = {}; expected a multiple of {} of at least cols = {}", p.out_cols, cols,
-                p.cols);
+  checks.expect(p.out_rows >= p.rows && p.out_rows % rows == 0, "out_rows", p.out_rows,
+                "a multiple of {} of at least rows = {}", rows, p.rows);
+  checks.expect(p.out_cols >= p.cols && p.out_cols % cols == 0, "out_cols", p.out_cols,
+                "a multiple of {} of at least cols = {}", cols, p.cols);
   const std::int64_t chunks = p.out_cols / kernels::kQuantizeChunk;
-  kChecks.check(chunks == 0 || p.out_rows <= kMaxChunks / chunks,
-                "{} x {} are too many for one call; at most 2^31 - 1 groups of 16. Split the rows",
-                p.out_rows, p.out_cols);
-  kChecks.check(!is_tile(format) || p.out_rows / format.block_rows <= kMaxGridY,
-                "out_rows = {}; at most {} for {}. Split the rows", p.out_rows,
-                kMaxGridY * format.block_rows, p.format);
+  checks
+      .expect(chunks == 0 || p.out_rows <= kMaxChunks / chunks, "out_rows", p.out_rows,
+              "at most 2^31 - 1 groups of 16 in one call, with out_cols = {}", p.out_cols)
+      .remedy("Split the rows.");
+  checks
+      .expect(!is_tile(format) || p.out_rows / format.block_rows <= kMaxGridY, "out_rows",
+              p.out_rows, "at most {} for {}", kMaxGridY * format.block_rows, p.format)
+      .remedy("Split the rows.");
+}
+
+QuantizeProblem complete(const QuantizeProblem& problem) {
+  ProblemChecks checks("quantize");
+  QuantizeProblem p = problem;
+  checks.expect(p.dtype == DType::kBF16 || p.dtype == DType::kF16 || p.dtype == DType::kF32,
+                "dtype", p.dtype, "BF16, F16 or F32");
+  checks.expect(find_scale_choice(p.scales).has_value(), "scales", p.scales,
+                "nearest, four_over_six, exact_nearest or exact_best");
+  if (checks.expect(is_per_token(p) || find_block_format(p.format) != nullptr, "format", p.format,
+                    "fp8_token, fp8_token_ue8m0, {}", block_format_names())) {
+    const BlockFormat format = quantize_format(p);
+    check_options(checks, p, format);
+    complete_extents(checks, p, format);
+  } else {
+    check_extents(checks, p);
+  }
+  checks.finish();
+  return p;
 }
 
 void add_launch(QuantizePlan& plan, const device::DeviceInfo& device) {
@@ -132,7 +166,7 @@ void add_launch(QuantizePlan& plan, const device::DeviceInfo& device) {
     launch.entry = fmt::format("quantize_mxfp4_{}", type);
     launch.grid = {narrow(kernels::fp4_ctas(p.out_rows, p.out_cols)), 1, 1};
   } else {
-    const ScaleChoice choice = scale_choice(p.scales);
+    const ScaleChoice choice = scale_choice(p);
     const bool best = choice == ScaleChoice::kFourOverSix || choice == ScaleChoice::kExactBest;
     plan.is_cooperative = !p.encode_scale && !p.has_encode_scale_address;
     launch.entry = fmt::format("quantize_nvfp4_{}{}{}", plan.is_cooperative ? "amax_" : "",
@@ -174,24 +208,23 @@ BlockFormat quantize_format(const QuantizeProblem& p) {
   return format;
 }
 
-ScaleChoice scale_choice(const std::string& name) {
+std::optional<ScaleChoice> find_scale_choice(std::string_view name) {
   if (name == "nearest") return ScaleChoice::kNearest;
   if (name == "four_over_six") return ScaleChoice::kFourOverSix;
   if (name == "exact_nearest") return ScaleChoice::kExactNearest;
-  kChecks.check(name == "exact_best",
-                "scales = {}; expected nearest, four_over_six, exact_nearest or exact_best", name);
-  return ScaleChoice::kExactBest;
+  if (name == "exact_best") return ScaleChoice::kExactBest;
+  return std::nullopt;
+}
+
+ScaleChoice scale_choice(const QuantizeProblem& problem) {
+  return find_scale_choice(problem.scales).value();
 }
 
 QuantizePlan make_quantize_sizes(const QuantizeProblem& problem) {
   QuantizePlan plan;
-  plan.problem = problem;
-  QuantizeProblem& p = plan.problem;
-  scale_choice(p.scales);
-  BlockFormat format = quantize_format(p);
-  check_options(p, format);
-  complete_extents(p, format);
-  format = quantize_format(p);
+  plan.problem = complete(problem);
+  const QuantizeProblem& p = plan.problem;
+  const BlockFormat format = quantize_format(p);
   plan.code_row_bytes = p.out_cols * format.element.bits() / 8;
   plan.code_bytes = static_cast<std::size_t>(p.out_rows * plan.code_row_bytes);
   plan.scale_rows = p.out_rows / format.block_rows;
@@ -210,9 +243,7 @@ QuantizePlan make_quantize_sizes(const QuantizeProblem& problem) {
 
 QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const QuantizeProblem& problem) {
   QuantizePlan plan = make_quantize_sizes(problem);
-  const std::string obstacle = capability_obstacle(90, device);
-  require(obstacle.empty(), ErrorKind::kUnsupported,
-          "quantize: it {}. Use quantize_on_host(), which gives the same bytes", obstacle);
+  require_capability("quantize", 90, device, "Use quantize_on_host(), which gives the same bytes.");
   if (plan.code_bytes > 0) add_launch(plan, device);
   if (plan.is_cooperative)
     plan.notes.push_back({"launch", "cooperative: its CTAs wait for each other"});
@@ -240,7 +271,7 @@ QuantizeParams quantize_numbers(const QuantizePlan& plan) {
       p.has_128x4_scales ? kernels::ScaleOrder::k128x4 : kernels::ScaleOrder::kStrided;
   params.code_order =
       p.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
-  params.scale_choice = scale_choice(p.scales);
+  params.scale_choice = scale_choice(p);
   return params;
 }
 

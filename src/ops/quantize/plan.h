@@ -7,12 +7,17 @@
 #include "formats/block_scale.h"
 #include "kernels/quantize/quantize.h"
 
+#include <optional>
+#include <string_view>
+
 namespace tilewright::ops {
 
 /// The format of a problem whose defaults are filled in. Per token, a block is as wide as the row.
 BlockFormat quantize_format(const QuantizeProblem& problem);
-/// Errors   InvalidArgument for an unknown name
-ScaleChoice scale_choice(const std::string& name);
+/// The rule of a name; none for an unknown one.
+std::optional<ScaleChoice> find_scale_choice(std::string_view name);
+/// Likewise of a checked problem.
+ScaleChoice scale_choice(const QuantizeProblem& problem);
 bool is_per_token(const QuantizeProblem& problem);
 
 /// Sizes alone. Errors   InvalidArgument naming field, value, rule and remedy

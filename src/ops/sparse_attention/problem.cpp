@@ -1,7 +1,8 @@
 #include "ops/sparse_attention/problem.h"
 
 #include "kernels/sparse_attention/decode.h"
-#include "ops/operator/arguments.h"
+#include "ops/cache/kv_cache.h"
+#include "ops/operator/problem_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,29 +17,31 @@ constexpr std::int64_t kMaxTopk = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxStride = std::int64_t{1} << 50;
 constexpr std::int64_t kVectorElems = 8;  // 16 bytes of bf16
 
-constexpr ArgumentChecks kChecks("sparse attention");
-
-void complete_list(const char* name, SparseList& list) {
-  kChecks.check(list.topk >= 0 && list.topk <= kMaxTopk, "{}.topk = {}; expected 0 (none) to {}",
-                name, list.topk, kMaxTopk);
+void complete_list(ProblemChecks& all, const char* name, SparseList& list) {
+  ProblemChecks checks(all, name);
+  const bool has_topk = bool(checks.range("topk", list.topk, 0, kMaxTopk));
   if (list.topk == 0) return;
-  list.cache = complete(list.cache);
+  ProblemChecks of_cache(checks, "cache");
+  list.cache = complete_layout(of_cache, list.cache);
   if (list.index_stride == 0) list.index_stride = list.topk;
-  kChecks.check(list.index_stride >= list.topk && list.index_stride <= kMaxStride,
-                "{}.index_stride = {}; expected at least topk = {}: lists may not overlap", name,
-                list.index_stride, list.topk);
+  if (has_topk)
+    checks.expect(list.index_stride >= list.topk && list.index_stride <= kMaxStride, "index_stride",
+                  list.index_stride, "at least topk = {}: lists may not overlap", list.topk);
 }
 
-// Contiguous [batch, q_len, heads, width] if all are 0.
-void complete_strides(const char* name, const SparseAttentionProblem& p, std::int64_t width,
-                      std::int64_t granule, Strides& s) {
-  if (s.batch == 0 && s.row == 0 && s.head == 0)
-    s = {p.q_len * p.heads * width, p.heads * width, width};
-  for (const std::int64_t stride : {s.batch, s.row, s.head}) {
-    kChecks.check(stride >= 0 && stride <= kMaxStride && stride % granule == 0,
-                  "{}_strides = {}, {}, {}; expected multiples of {} from 0 on{}", name, s.batch,
-                  s.row, s.head, granule, granule > 1 ? ": rows are read in 16 bytes" : "");
+// [batch, q_len, heads, width] without gaps if all are 0.
+void complete_strides(ProblemChecks& checks, const char* field, const SparseAttentionProblem& p,
+                      std::int64_t width, std::int64_t granule, Strides& s) {
+  if (s.batch == 0 && s.row == 0 && s.head == 0) {
+    if (checks.is_fine()) s = {p.q_len * p.heads * width, p.heads * width, width};
+    return;
   }
+  const auto is_right = [&](std::int64_t stride) {
+    return stride >= 0 && stride <= kMaxStride && stride % granule == 0;
+  };
+  checks.expect(is_right(s.batch) && is_right(s.row) && is_right(s.head), field,
+                fmt::format("{}, {}, {}", s.batch, s.row, s.head), "multiples of {} from 0 on{}",
+                granule, granule > 1 ? ": rows are read in 16 bytes" : "");
 }
 
 double entries(const SparseAttentionProblem& p) noexcept {
@@ -73,28 +76,29 @@ double sparse_bytes(const SparseAttentionProblem& p) noexcept {
 namespace tilewright {
 
 SparseAttentionProblem complete(const SparseAttentionProblem& problem) {
+  ops::ProblemChecks checks("sparse attention");
   SparseAttentionProblem p = problem;
-  ops::kChecks.range("batch", p.batch, 0, ops::kMaxInt32);
-  ops::kChecks.range("q_len", p.q_len, 0, ops::kMaxInt32);
-  ops::kChecks.check(p.q_len == 0 || p.batch <= ops::kMaxInt32 / p.q_len,
-                     "batch = {} times q_len = {} queries; expected fewer than 2^31", p.batch,
-                     p.q_len);
-  ops::kChecks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
+  if (ops::all_held({checks.range("batch", p.batch, 0, ops::kMaxInt32),
+                     checks.range("q_len", p.q_len, 0, ops::kMaxInt32)}))
+    checks.expect(p.q_len == 0 || p.batch <= ops::kMaxInt32 / p.q_len, "batch", p.batch,
+                  "fewer than 2^31 queries, with q_len = {}", p.q_len);
+  checks.range("heads", p.heads, 1, kernels::kSparseMaxHeads);
+  checks.scores(p.scale, "512^-0.5", 0);
+  ops::complete_list(checks, "window", p.window);
+  ops::complete_list(checks, "compressed", p.compressed);
+  const bool has_window = p.window.topk != 0, has_compressed = p.compressed.topk != 0;
+  checks.expect(has_window || has_compressed, "window.topk", p.window.topk,
+                "at least one list; compressed.topk is 0 as well");
+  checks
+      .expect(!has_window || !has_compressed || p.window.cache.format == p.compressed.cache.format,
+              "window.cache.format", p.window.cache.format,
+              "the format of the compressed cache, {}", to_string(p.compressed.cache.format))
+      .remedy("Rewrite one of them.");
+  ops::complete_strides(checks, "q_strides", p, kKvDims, ops::kVectorElems, p.q_strides);
+  ops::complete_strides(checks, "out_strides", p, kKvDims, ops::kVectorElems, p.out_strides);
+  ops::complete_strides(checks, "lse_strides", p, 1, 1, p.lse_strides);
+  checks.finish();
   if (!p.scale) p.scale = 1 / std::sqrt(static_cast<double>(kKvDims));
-  const std::string fault = ops::score_factors_fault(p.scale, "512^-0.5", 0);
-  ops::kChecks.check(fault.empty(), "{}", fault);
-  ops::complete_list("window", p.window);
-  ops::complete_list("compressed", p.compressed);
-  ops::kChecks.check(p.window.topk > 0 || p.compressed.topk > 0,
-                     "window.topk and compressed.topk are 0; expected at least one list");
-  ops::kChecks.check(
-      p.window.topk == 0 || p.compressed.topk == 0 ||
-          p.window.cache.format == p.compressed.cache.format,
-      "the window cache is {}, the compressed one {}; expected one format. Rewrite one of them.",
-      to_string(p.window.cache.format), to_string(p.compressed.cache.format));
-  ops::complete_strides("q", p, kKvDims, ops::kVectorElems, p.q_strides);
-  ops::complete_strides("out", p, kKvDims, ops::kVectorElems, p.out_strides);
-  ops::complete_strides("lse", p, 1, 1, p.lse_strides);
   return p;
 }
 

@@ -38,6 +38,11 @@ TEST(CApi, ServesACProgramWithAnIndexer) {
       << "the line in indexer_check.c; " << tw_last_error();
 }
 
+TEST(CApi, PlansForACProgramWithoutADevice) {
+  if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
+  EXPECT_EQ(check_plan_c_api(), 0) << "the line in plan_check.c; " << tw_last_error();
+}
+
 TEST(CApi, TakesStructsOfOlderAndNewerHeaders) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   EXPECT_EQ(check_versions_c_api("sim:h200"), 0)

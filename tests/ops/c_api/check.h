@@ -11,6 +11,7 @@ int check_attention_c_api(const char* spec); /* preparing operands, decode atten
 int check_cache_c_api(const char* spec);     /* caches, compressors */
 int check_hyper_c_api(const char* spec);
 int check_indexer_c_api(const char* spec);
+int check_plan_c_api(void);                 /* plans and reasons, without a device */
 int check_versions_c_api(const char* spec); /* sizes that structs may have */
 /* One program, compiled with the previous header and with one that lacks members of today's. */
 int check_previous_header(const char* spec);

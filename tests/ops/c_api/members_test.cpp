@@ -185,6 +185,15 @@ Changes changed_tw_attention_decode_arguments(const AttentionDecodeArguments& x,
   return found;
 }
 
+Changes changed_tw_linear_weight_info(const LinearWeightInfo& x, const LinearWeightInfo& y) {
+  Changes found;
+  if (x.format != y.format) found.push_back("format");
+  if (x.activations != y.activations) found.push_back("activations");
+  if (x.n != y.n) found.push_back("n");
+  if (x.k != y.k) found.push_back("k");
+  return found;
+}
+
 Changes changed_tw_linear_problem(const LinearProblem& x, const LinearProblem& y) {
   Changes found;
   if (x.m != y.m) found.push_back("m");
@@ -238,6 +247,17 @@ Changes changed_tw_quantize_arguments(const QuantizeArguments& x, const Quantize
   if (x.tensor_scale != y.tensor_scale) found.push_back("tensor_scale");
   if (x.workspace != y.workspace) found.push_back("workspace");
   if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
+Changes changed_tw_moe_weights_info(const MoeWeightsInfo& x, const MoeWeightsInfo& y) {
+  Changes found;
+  if (x.format != y.format) found.push_back("format");
+  if (x.activations != y.activations) found.push_back("activations");
+  if (x.experts != y.experts) found.push_back("experts");
+  if (x.hidden != y.hidden) found.push_back("hidden");
+  if (x.inter != y.inter) found.push_back("inter");
+  if (x.has_shared != y.has_shared) found.push_back("has_shared");
   return found;
 }
 
@@ -411,6 +431,15 @@ Changes changed_tw_kv_list_arguments(const KvListArguments& x, const KvListArgum
   if (x.lengths != y.lengths) found.push_back("lengths");
   if (x.positions != y.positions) found.push_back("positions");
   if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
+Changes changed_tw_kv_cache_work(const KvCacheWork& x, const KvCacheWork& y) {
+  Changes found;
+  if (x.tokens != y.tokens) found.push_back("tokens");
+  if (x.heads != y.heads) found.push_back("heads");
+  if (x.list_len != y.list_len) found.push_back("list_len");
+  if (x.read_rows != y.read_rows) found.push_back("read_rows");
   return found;
 }
 
@@ -817,6 +846,19 @@ TEST(CApiMembers, tw_attention_decode_arguments) {
   test.sets("stream", [](auto& c) { c.stream = at<void>(16); }, [](const auto& p) { return p.stream == at<void>(16); });
 }
 
+TEST(CApiMembers, tw_linear_weight_info) {
+  const Members<tw_linear_weight_info, LinearWeightInfo> test(tw_linear_weight_info_init, changed_tw_linear_weight_info);
+  test.has_the_defaults();
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.format == NumberFormat::kBf16; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_FP8; }, [](const auto& p) { return p.format == NumberFormat::kFp8; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_MXFP4; }, [](const auto& p) { return p.format == NumberFormat::kMxfp4; });
+  test.refuses("format", [](auto& c) { c.format = 77; });
+  test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_FP8; }, [](const auto& p) { return p.activations == LinearActivations::kFp8; });
+  test.refuses("activations", [](auto& c) { c.activations = 77; });
+  test.sets("n", [](auto& c) { c.n = 1003; }, [](const auto& p) { return p.n == 1003; });
+  test.sets("k", [](auto& c) { c.k = 1004; }, [](const auto& p) { return p.k == 1004; });
+}
+
 TEST(CApiMembers, tw_linear_problem) {
   const Members<tw_linear_problem, LinearProblem> test(tw_linear_problem_init, changed_tw_linear_problem);
   test.has_the_defaults();
@@ -877,6 +919,21 @@ TEST(CApiMembers, tw_quantize_arguments) {
   test.sets("tensor_scale", [](auto& c) { c.tensor_scale = at<float>(6); }, [](const auto& p) { return p.tensor_scale == at<float>(6); });
   test.sets("workspace", [](auto& c) { c.workspace = at<void>(7); }, [](const auto& p) { return p.workspace == at<void>(7); });
   test.sets("stream", [](auto& c) { c.stream = at<void>(8); }, [](const auto& p) { return p.stream == at<void>(8); });
+}
+
+TEST(CApiMembers, tw_moe_weights_info) {
+  const Members<tw_moe_weights_info, MoeWeightsInfo> test(tw_moe_weights_info_init, changed_tw_moe_weights_info);
+  test.has_the_defaults();
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.format == NumberFormat::kBf16; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_FP8; }, [](const auto& p) { return p.format == NumberFormat::kFp8; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_MXFP4; }, [](const auto& p) { return p.format == NumberFormat::kMxfp4; });
+  test.refuses("format", [](auto& c) { c.format = 77; });
+  test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_FP8; }, [](const auto& p) { return p.activations == LinearActivations::kFp8; });
+  test.refuses("activations", [](auto& c) { c.activations = 77; });
+  test.sets("experts", [](auto& c) { c.experts = 1003; }, [](const auto& p) { return p.experts == 1003; });
+  test.sets("hidden", [](auto& c) { c.hidden = 1004; }, [](const auto& p) { return p.hidden == 1004; });
+  test.sets("inter", [](auto& c) { c.inter = 1005; }, [](const auto& p) { return p.inter == 1005; });
+  test.sets("has_shared", [](auto& c) { c.has_shared = 1; }, [](const auto& p) { return p.has_shared == true; });
 }
 
 TEST(CApiMembers, tw_moe_problem) {
@@ -1101,6 +1158,15 @@ TEST(CApiMembers, tw_kv_list_arguments) {
   test.sets("lengths", [](auto& c) { c.lengths = at<int32_t>(16); }, [](const auto& p) { return p.lengths == at<int32_t>(16); });
   test.sets("positions", [](auto& c) { c.positions = at<int32_t>(17); }, [](const auto& p) { return p.positions == at<int32_t>(17); });
   test.sets("stream", [](auto& c) { c.stream = at<void>(18); }, [](const auto& p) { return p.stream == at<void>(18); });
+}
+
+TEST(CApiMembers, tw_kv_cache_work) {
+  const Members<tw_kv_cache_work, KvCacheWork> test(tw_kv_cache_work_init, changed_tw_kv_cache_work);
+  test.has_the_defaults();
+  test.sets("tokens", [](auto& c) { c.tokens = 1001; }, [](const auto& p) { return p.tokens == 1001; });
+  test.sets("heads", [](auto& c) { c.heads = 1002; }, [](const auto& p) { return p.heads == 1002; });
+  test.sets("list_len", [](auto& c) { c.list_len = 1003; }, [](const auto& p) { return p.list_len == 1003; });
+  test.sets("read_rows", [](auto& c) { c.read_rows = 1004; }, [](const auto& p) { return p.read_rows == 1004; });
 }
 
 TEST(CApiMembers, tw_inverse_rope_arguments) {

@@ -1,0 +1,48 @@
+// The arithmetic of the lightning indexer: what a call launches, and where a workspace has what.
+#pragma once
+
+#include "tilewright/indexer.h"
+
+#include "device/device.h"
+#include "device/kernel.h"
+#include "formats/index_page.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tilewright::ops {
+
+/// Checks, and fills in layouts.
+/// Errors   InvalidArgument naming field, value and rule
+IndexerProblem complete_indexer_problem(const IndexerProblem& problem);
+
+constexpr IndexFormat indexer_format(const IndexerProblem& problem) noexcept {
+  return problem.format == NumberFormat::kFp8 ? IndexFormat::kFp8 : IndexFormat::kMxfp4;
+}
+
+/// Tokens of a call, and the tokens of each sequence; 0: they differ.
+struct IndexerCallSizes {
+  std::int64_t tokens = 0, q_len = 0;
+};
+
+std::string indexer_entry(const IndexerProblem& problem, IndexerStep step);
+device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const IndexerProblem& problem,
+                                    IndexerStep step, const IndexerCallSizes& call);
+/// Logits of a row that each CTA of a launch keeps in shared memory.
+std::int64_t indexer_held_logits(const IndexerProblem& problem, const device::LaunchConfig& select);
+
+/// Byte offsets of what a workspace holds.
+struct IndexerWorkspace {
+  std::size_t shares, units, codes, scales, weights, logits, bytes;
+  std::int64_t logits_stride;
+
+  IndexerWorkspace(const device::DeviceInfo& device, const IndexerProblem& problem,
+                   std::int64_t tokens, std::int64_t batch);
+};
+
+/// Errors   as Indexer's constructor; InvalidArgument for numbers below 0
+IndexerPlan make_indexer_plan(const device::DeviceInfo& device, const IndexerProblem& problem,
+                              std::int64_t tokens, std::int64_t batch);
+
+}  // namespace tilewright::ops
