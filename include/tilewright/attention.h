@@ -36,7 +36,7 @@ enum class Fp8Accumulation {
 /// Tokens of q, and of k and v, that share a scale if scales are those of blocks.
 inline constexpr std::int64_t kFp8QueryBlock = 64, kFp8KeyBlock = 128;
 
-/// Scales of e4m3 operands (a number is code * descale) and their shapes:
+/// Scales of e4m3 operands (a number is its quantised value times descale) and their shapes:
 ///
 ///   kTensor  [1]
 ///   kHead    [batch, kv_heads], of q too: the query heads of a group share one
@@ -56,7 +56,7 @@ struct Fp8Options {
 ///          another sequence, head or column of out. One in a value may reach rows of its sequence
 ///          that the mask keeps it from, in its own column: a tile of keys is multiplied whole, and
 ///          0 times NaN is NaN. Keep values behind a mask finite. k7 and k8 named for operands of
-///          16 bits: it reaches all that shares its factor
+///          16 bits: it reaches all that shares its scale
 ///
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
@@ -66,10 +66,10 @@ struct Fp8Options {
 ///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// Units    scale is dimensionless; lse and sink are natural logarithms
-/// e4m3     q, k, v are codes * descale (kernel k7). Kernels k7 and k8 named for operands of 16
-///          bits round them first, into the workspace: k7 with factors per head; k8 rotates q and k
-///          by random signs and a Hadamard transform before and has factors per block. "auto" never
-///          takes 16 bits down to 8
+/// e4m3     q, k, v are quantised values times descale (kernel k7). Kernels k7 and k8 named for
+///          operands of 16 bits round them first, into the workspace: k7 with scales per head; k8
+///          rotates q and k by random signs and a Hadamard transform before and has scales per
+///          block. "auto" never takes 16 bits down to 8
 struct AttentionProblem {
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
   std::int64_t batch = 1, heads = 1, kv_heads = 1;

@@ -42,7 +42,7 @@ struct DecodeAppend {
 /// Numbers  e4m3 becomes f16 without loss, and q f16 times a power of two per row; products are
 ///          accumulated in fp32; exp(s_j) is rounded to the 16 bits that v has (e4m3: f16) before
 ///          it meets v; new keys are rotated in fp32 and rounded once, to kv_dtype; q to dtype
-/// Units    scale and descales are factors; lse and sink are natural logarithms
+/// Units    scale and descales are dimensionless; lse and sink are natural logarithms
 /// Repeats  the same bits for the same input. With splits > 0 results of a sequence do not depend
 ///          on the other ones either
 struct AttentionDecodeProblem {
@@ -58,8 +58,8 @@ struct AttentionDecodeProblem {
   bool causal = true;
   std::int64_t window_left = -1;  ///< visible keys before the query's; -1: all
   double softcap = 0;             ///< c in (0, 4096]: c * tanh(s / c)
-  /// Of the codes of a cache: kNone, kTensor (one for all keys, one for all values: [1]) or kHead
-  /// ([batch, kv_heads]).
+  /// Of the quantised values of a cache: kNone, kTensor (one for all keys, one for all values: [1])
+  /// or kHead ([batch, kv_heads]).
   ScaleSharing descale = ScaleSharing::kNone;
   bool has_sink = false, has_lse = false;
   DecodeAppend append = {};
@@ -112,8 +112,8 @@ class AttentionDecode {
   const AttentionDecodePlan& plan() const noexcept;
   /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph,
   /// which then goes by whatever lengths, pages and tokens it finds. Lengths and table are also
-  /// looked at before the kernels before have ended, to work ahead and ask for keys: what is found
-  /// then is checked, so that those kernels may write all of them.
+  /// read before the preceding kernels on the stream have ended, to prefetch keys: what is read
+  /// then is checked later, so that those kernels may write all of them.
   /// A length below 0 counts as 0, one beyond the room as all of it; new tokens for which there is
   /// no room are not written, and table entries that name no page are not followed: nothing is
   /// read or written out of bounds, but results of such a sequence mean nothing.

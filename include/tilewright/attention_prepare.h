@@ -1,4 +1,4 @@
-// Operands of attention from 16 bits to e4m3: RoPE, rotation, scales, codes, transposed values.
+// Operands of attention from 16 bits to e4m3: RoPE, rotation, scales, transposed values.
 #pragma once
 
 #include "tilewright/attention.h"
@@ -18,13 +18,13 @@ namespace tilewright {
 ///
 ///   q, k   RoPE if wanted; then, if is_rotated, x -> x D H / sqrt(head_dim), D random signs and H
 ///          the Hadamard matrix: q . k stays, outliers spread over all elements of a head
-///   codes  e4m3(x * 448 / amax), amax the largest magnitude of what shares a factor; v in blocks:
-///          the power of two above it, so that weights times ratios of factors stay as they are
-///   v      is never rotated; its codes lie as v_layout says
+///   e4m3   round(x * 448 / amax), amax the largest magnitude of what shares a scale; v in blocks:
+///          the power of two above it, so that P times ratios of scales is exact
+///   v      is never rotated; its quantised values lie as v_layout says
 ///
 /// The arithmetic is fp32 in a fixed order (reference/attention/prepare.h): results do not depend
-/// on anything else. What shares a factor with a NaN or an infinity, or with a row whose position
-/// has no angles, gets the descale NaN and codes 0.
+/// on anything else. What shares a scale with a NaN or an infinity, or with a row whose position
+/// has no angles, gets the descale NaN and quantised values 0.
 ///
 /// Shapes   as those of AttentionProblem. q_len = 0: k and v alone; kv_len = 0: q alone
 /// Layout   rows 16-byte aligned
@@ -36,7 +36,7 @@ struct AttentionPrepareProblem {
   bool is_packed = false;
   std::int64_t total_q = 0, total_kv = 0;  ///< rows of packed tensors
   Strides q_strides = {}, k_strides = {}, v_strides = {};
-  Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the codes
+  Strides q8_strides = {}, k8_strides = {}, v8_strides = {};  ///< of the quantised values
 
   ScaleSharing scales = ScaleSharing::kBlock;
   Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
@@ -83,7 +83,7 @@ class AttentionPrepare {
   AttentionPrepare& operator=(AttentionPrepare&&) noexcept;
 
   const AttentionPreparePlan& plan() const noexcept;
-  /// Enqueues one kernel, two if a factor is one of a head or tensor. Allocates nothing, waits for
+  /// Enqueues one kernel, two if a scale is one of a head or tensor. Allocates nothing, waits for
   /// nothing; may be captured in a CUDA graph.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const AttentionPrepareArguments& arguments) const;

@@ -80,7 +80,7 @@ struct BlockScaledArguments {
   const void* x_scales = nullptr;  ///< 16-byte aligned
   void* out = nullptr;             ///< kBF16: 2-byte aligned
   void* out_scales = nullptr;      ///< kF4: 16-byte aligned; padding is written with zeros
-  float x_tensor_scale = 1;        ///< factor of x
+  float x_tensor_scale = 1;        ///< scale of x
   float out_encode_scale = 1;      ///< kF4: out is stored times this; its tensor scale is 1 over it
   void* stream = nullptr;          ///< CUstream; null: the default stream
 };

@@ -14,7 +14,7 @@
 namespace tilewright {
 
 /// Angles of rotary positions: pair i of 32 turns by frequency theta^(-i / 32) a position; with
-/// YaRN slow pairs turn `factor` times slower (no factor on the amplitude).
+/// YaRN slow pairs turn `factor` times slower (the amplitude is not scaled).
 struct RopeOptions {
   double theta = 10000;
   bool has_yarn = false;

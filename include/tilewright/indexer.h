@@ -27,13 +27,13 @@ struct IndexerProblem {
   std::int64_t heads = 64;  ///< 1 to 64
   std::int64_t topk = 512;  ///< 1 to 2048
   std::int64_t ratio = 4;
-  /// Most entries of a sequence: what it has beyond is not looked at.
+  /// Most entries of a sequence: what it has beyond is not read.
   std::int64_t max_len = 0;
   /// Pages of keys, as Compressor writes them; the layout's format does not count.
   KvCacheLayout keys = {};
   /// Cache whose rows are selected; only sizes count. num_pages 0: rows are entries.
   KvCacheLayout rows = {};
-  /// Logits that a token does not see are -inf, not left as they were: to look at.
+  /// Logits that a token does not see are -inf, not left as they were: for inspection.
   bool fill_logits = false;
 };
 
@@ -51,7 +51,7 @@ struct IndexerArguments {
   const void* q = nullptr;                  ///< bf16 [tokens, heads, 128]
   /// Elements, multiples of 8; 0: contiguous.
   std::int64_t q_token_stride = 0, q_head_stride = 0;
-  const void* weights = nullptr;       ///< [tokens, heads], without factor; may be negative
+  const void* weights = nullptr;       ///< [tokens, heads], not scaled; may be negative
   DType weights_dtype = DType::kBF16;  ///< or kF32
   std::int64_t weights_stride = 0;     ///< elements; 0: heads
   const float* rope = nullptr;         ///< rope_table() of `rope_positions` positions from 0
@@ -71,8 +71,8 @@ struct IndexerArguments {
 
 /// One kernel each.
 enum class IndexerStep {
-  kQuery,     ///< queries to codes, factors into weights
-  kSchedule,  ///< shares of keys for the CTAs, by lengths that are known on the device alone
+  kQuery,     ///< queries quantised, their scales multiplied into weights
+  kSchedule,  ///< work items of the CTAs, by lengths that are known on the device alone
   kLogits,
   kSelect,
 };
@@ -81,7 +81,7 @@ enum class IndexerStep {
 struct IndexerResults {
   const void* codes;           ///< [tokens, heads, 128 or 64 bytes]
   const std::uint8_t* scales;  ///< MXFP4: ue8m0 [tokens, heads, 4]
-  const float* weights;        ///< [tokens, heads] with factors, for FP8 with the queries' scales
+  const float* weights;        ///< [tokens, heads] scaled, for FP8 with the queries' scales
   const float* logits;         ///< [tokens, logits_stride]
   std::int64_t logits_stride;
 };

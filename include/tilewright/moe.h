@@ -68,7 +68,7 @@ class MoeWeights {
   std::shared_ptr<const State> state_;
 };
 
-/// Who chooses the experts of a token.
+/// What chooses the experts of a token.
 enum class MoeRouting {
   kGiven,   ///< ids and weights come with the call
   kLogits,  ///< the topk largest of score(logits) + bias

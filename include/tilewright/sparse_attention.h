@@ -14,7 +14,7 @@
 
 namespace tilewright {
 
-/// Who has how many entries in its list.
+/// What has a length of its own.
 enum class SparseLengths {
   kFull,      ///< all topk count
   kPerBatch,  ///< lengths [batch]

@@ -127,8 +127,8 @@ TEST_F(PlanText, AttentionPrepare) {
   plain.scales = ScaleSharing::kHead, plain.is_rotated = false;
   plain.v_layout = Fp8ValueLayout::kRows;
   plain.rope = RotaryPairs::kHalves, plain.rope_positions = 1000;
-  golden.add("H200, rotated, factors of blocks", [&] { return plan_attention_prepare(h200(), p); });
-  golden.add("H200, factors of heads, RoPE", [&] { return plan_attention_prepare(h200(), plain); });
+  golden.add("H200, rotated, scales of blocks", [&] { return plan_attention_prepare(h200(), p); });
+  golden.add("H200, scales of heads, RoPE", [&] { return plan_attention_prepare(h200(), plain); });
   golden.add("B200", [&] { return plan_attention_prepare(b200(), p); });
   golden.check();
 }

@@ -122,6 +122,10 @@ TEST_P(SparseAttentionRunTest, NothingIsValid) {
       c.window.invalid = c.compressed.invalid = 1;
     }));
     check(with(small(heads), [](SparseCase& c) {
+      c.window.invalid = c.compressed.invalid = 1;
+      c.positive_empty_lse = true;
+    }));
+    check(with(small(heads), [](SparseCase& c) {
       c.window.lengths = c.compressed.lengths = SparseLengths::kPerBatch;
       c.window.given_lengths = c.compressed.given_lengths = {0, 0};
     }));

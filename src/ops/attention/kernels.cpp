@@ -112,13 +112,13 @@ std::vector<AttentionKernel> make_kernels() {
   };
 }
 
-struct Wish {
+struct RequiredFeature {
   std::uint32_t feature;
   const char* name;
-  bool (*is_wanted)(const AttentionProblem& problem);
+  bool (*is_required)(const AttentionProblem& problem);
 };
 
-const Wish kWishes[] = {
+const RequiredFeature kRequiredFeatures[] = {
     {kE4m3, "operands of e4m3", [](const AttentionProblem& p) { return attention_is_e4m3(p); }},
     {kFloat16, "f16", [](const AttentionProblem& p) { return p.dtype == DType::kF16; }},
     {kWindow, "a sliding window",
@@ -268,9 +268,9 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
   if (!obstacle.empty()) return obstacle;
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
-  for (const Wish& wish : kWishes) {
-    if (wish.is_wanted(p) && !(kernel.features & wish.feature))
-      return fmt::format("does not support {}", wish.name);
+  for (const RequiredFeature& required : kRequiredFeatures) {
+    if (required.is_required(p) && !(kernel.features & required.feature))
+      return fmt::format("does not support {}", required.name);
   }
   if (kernel.fp8 != AttentionFp8::kNone) {
     obstacle = fp8_obstacle(kernel, p);

@@ -17,8 +17,9 @@ namespace {
 constexpr ArgumentChecks kChecks("attention prepare");
 constexpr std::int64_t kAmaxAlignment = 64;  // words: each operand's has lines of its own
 
-// The operands as attention of 16 bits would have them: its rules are these.
-AttentionProblem source_problem(const AttentionPrepareProblem& p) {
+// The members that both problems have: sizes, type and strides of q, k and v.
+template <class To, class From>
+To operands_of(const From& p) {
   return {.dtype = p.dtype,
           .batch = p.batch,
           .heads = p.heads,
@@ -32,6 +33,11 @@ AttentionProblem source_problem(const AttentionPrepareProblem& p) {
           .q_strides = p.q_strides,
           .k_strides = p.k_strides,
           .v_strides = p.v_strides};
+}
+
+// The operands as attention of 16 bits would have them: its rules are these.
+AttentionProblem source_problem(const AttentionPrepareProblem& p) {
+  return operands_of<AttentionProblem>(p);
 }
 
 void complete_rope(ProblemChecks& checks, AttentionPrepareProblem& p) {
@@ -191,8 +197,8 @@ std::vector<PlanNote> notes_of(const AttentionPrepareProblem& p) {
        fmt::format("{} to e4m3, batch {}, heads {} (keys {}), queries {}, keys {}, head_dim {}{}",
                    attention_type_name(p.dtype), p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len,
                    p.head_dim, p.is_packed ? ", packed" : "")},
-      {"codes",
-       fmt::format("{}a factor per {}, values in {}{}", p.is_rotated ? "q and k rotated, " : "",
+      {"e4m3",
+       fmt::format("{}a scale per {}, values in {}{}", p.is_rotated ? "q and k rotated, " : "",
                    scales, has_columns(p) ? "columns" : "rows", kRope[static_cast<int>(p.rope)])}};
 }
 
@@ -277,22 +283,11 @@ namespace tilewright {
 
 AttentionPrepareProblem prepare_problem(const AttentionProblem& p, const Fp8Options& options,
                                         bool is_rotated) {
-  return {.dtype = p.dtype,
-          .batch = p.batch,
-          .heads = p.heads,
-          .kv_heads = p.kv_heads,
-          .q_len = p.q_len,
-          .kv_len = p.kv_len,
-          .head_dim = p.head_dim,
-          .is_packed = p.is_packed,
-          .total_q = p.total_q,
-          .total_kv = p.total_kv,
-          .q_strides = p.q_strides,
-          .k_strides = p.k_strides,
-          .v_strides = p.v_strides,
-          .scales = options.scales,
-          .v_layout = options.v_layout,
-          .is_rotated = is_rotated};
+  auto out = ops::operands_of<AttentionPrepareProblem>(p);
+  out.scales = options.scales;
+  out.v_layout = options.v_layout;
+  out.is_rotated = is_rotated;
+  return out;
 }
 
 AttentionProblem prepared_problem(const AttentionProblem& problem, const Fp8Options& options) {

@@ -18,7 +18,7 @@ struct AttentionTensorNames {
 AttentionProblem complete_attention_problem(ProblemChecks& checks, const AttentionProblem& problem,
                                             const AttentionTensorNames& names = {});
 
-/// Operands are codes with factors, not numbers of 16 bits.
+/// Operands are quantised values with scales, not numbers of 16 bits.
 bool attention_is_e4m3(const AttentionProblem& problem) noexcept;
 /// They are, and values lie in columns.
 bool attention_has_columns(const AttentionProblem& problem) noexcept;

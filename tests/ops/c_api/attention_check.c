@@ -69,7 +69,7 @@ static int check_prepare(const tw_device* device) {
   problem.v_layout = TW_FP8_VALUE_LAYOUT_ROWS;
   problem.is_rotated = 0;
   CHECK(tw_attention_prepare_create(device, &problem, &prepare) == TW_OK);
-  CHECK(strstr(tw_attention_prepare_plan_text(prepare), "a factor per head") != NULL);
+  CHECK(strstr(tw_attention_prepare_plan_text(prepare), "a scale per head") != NULL);
   tw_attention_operand_sizes_init(&sizes);
   CHECK(tw_attention_prepare_sizes(prepare, &sizes) == TW_OK);
   CHECK(sizes.q8_bytes == 0 && sizes.k8_bytes == kDims && sizes.v8_bytes == kDims);
