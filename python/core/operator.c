@@ -122,9 +122,15 @@ static void** address_of(const Struct* type, void* given, const char* name) {
   return NULL;
 }
 
-static bool lacks_workspace(const Struct* type, void* given) {
+/* Of an empty Buffer the address is NULL, too, but it is what the caller wants. */
+static bool lacks_workspace(const Struct* type, void* given, PyObject* const* args,
+                            PyObject* names) {
   void** const workspace = address_of(type, given, "workspace");
-  return workspace != NULL && *workspace == NULL;
+  if (workspace == NULL || *workspace != NULL) return false;
+  for (Py_ssize_t i = 0; names != NULL && i < PyTuple_Size(names); ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, i), "workspace") == 0)
+      return args[i] == Py_None;
+  return true;
 }
 
 /* Where the caller names no stream: the current one of the tensors' library. */
@@ -192,7 +198,7 @@ static PyObject* call_number(int number, PyObject* object, PyObject* const* args
   const bool is_good = read_arguments(&fill, type, &arguments, args, names);
   PyObject* done = NULL;
   if (is_good && self->device->ordinal < 0 &&
-      (fill.met_host || lacks_workspace(type, &arguments))) {
+      (fill.met_host || lacks_workspace(type, &arguments, args, names))) {
     done = stage(object, call, args, names);
   } else if (is_good && choose_stream(&fill, type, &arguments)) {
     const tw_status status = launch(self, call, &arguments);

@@ -83,6 +83,7 @@ def call(op: Any, method: str, arguments: dict[str, Any]) -> None:
     workspace = None
     if "workspace" in kinds and addresses.get("workspace") is None:
         workspace = _core.Buffer(op.device, max(1, workspace_bytes(op, arguments)))
+        workspace.fill(0xff)  # it may hold anything, but the simulator wants to know that somebody wrote it
         addresses["workspace"] = workspace.address
     try:
         getattr(op, method)(**addresses)
