@@ -11,7 +11,7 @@ import argparse
 import pathlib
 import sys
 
-from c_api import agreement, extension, glue, header, members_test, python
+from c_api import agreement, extension, glue, header, members_test, python, stubs
 from c_api.description import Description, DescriptionError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -27,7 +27,8 @@ def outputs(description):
             "src/ops/c_api/operators.cpp": glue.write_operators(description),
             "tests/ops/c_api/members_test.cpp": members_test.write(description),
             "bench/tilewright_c.py": python.write(description),
-            "python/core/table.c": extension.write(description)}
+            "python/core/table.c": extension.write(description),
+            "python/tilewright/_core.pyi": stubs.write(description)}
     for name in THIN:
         made[f"include/tilewright/tilewright_{name}.h"] = header.THIN
     return {ROOT / path: text for path, text in made.items()}

@@ -1560,6 +1560,7 @@ const Class kClasses[] = {
   {"InverseRope",
     "InverseRope(device, /)\n"
     "--\n"
+    "\n"
     "",
     "Device", NULL, create_tw_inverse_rope, destroy_tw_inverse_rope,
     NULL, 0,

@@ -11,20 +11,30 @@ numpy.
 from __future__ import annotations
 
 import importlib
+import os
 
 from . import _core
+from ._core import *  # noqa: F403
 from ._errors import (CheckFailed, DeviceError, Error, InternalError, InvalidArgument, OutOfMemory, ParseError,
                       Unsupported)
 
 __version__: str = _core.__version__
-Device, Buffer = _core.Device, _core.Buffer
-for _name in _core.CLASSES:
-    globals()[_name] = getattr(_core, _name)
+
+# Another copy would have its own devices and errors; a loader takes one that is there already for ours.
+_ours = os.path.realpath(os.path.join(os.path.dirname(_core.__file__), "lib"))
+if _others := [path for path in _core.loaded_libraries() if os.path.dirname(path) != _ours]:
+    raise ImportError(f"tilewright: this process has loaded another copy of the library, {' and '.join(_others)}, "
+                      f"beside that of this package in {_ours}; load one of them alone")
 
 # Found when they are first used: names of modules, and of what stands in them.
 _MODULES = ("bench", "compat", "doctor", "formats", "integrations", "layout", "numpy", "sim", "testing", "torch")
-_NAMES = {"empty": "_arrays", "Plan": "_plan", "Reason": "_reasons", "attention_signs": "_core",
-          "quantize_on_host": "_core", "quantize_sizes": "_core", "rope_table": "_core"}
+_NAMES = {"empty": "_arrays", "Plan": "_plan", "Reason": "_reasons"}
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
+if TYPE_CHECKING:
+    from ._arrays import empty as empty
+    from ._plan import Plan as Plan
+    from ._reasons import Reason as Reason
 
 
 def __getattr__(name: str) -> object:

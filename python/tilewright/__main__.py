@@ -15,8 +15,8 @@ def tool() -> pathlib.Path:
 def main() -> int:
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
-        from . import doctor
-        return doctor.main(arguments[1:])
+        from .doctor import main as examine
+        return examine(arguments[1:])
     if not tool().exists():
         print(f"tilewright: {tool()} is missing; this package was built without the tool", file=sys.stderr)
         return 1

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from ._core import View
 
 
 class Span:
@@ -34,7 +37,7 @@ def _members(value: Any, kinds: Mapping[str, Any]) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else dict(zip(kinds, value or ()))
 
 
-def _host_tensors(value: Any, kinds: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+def _host_tensors(value: Any, kinds: Mapping[str, Any]) -> Iterator[tuple[View, bool]]:
     """(what _core.view() says, whether it is written) of the host's tensors, also in structs."""
     for name, inner in value.items():
         kind = kinds[name]
@@ -46,7 +49,7 @@ def _host_tensors(value: Any, kinds: Mapping[str, Any]) -> Iterator[tuple[dict[s
                 yield view, kind == "output"
 
 
-def _merge(tensors: list[tuple[dict[str, Any], bool]]) -> list[Span]:
+def _merge(tensors: list[tuple[View, bool]]) -> list[Span]:
     """Tensors that overlap are in one span, so that a view sees what is written through another."""
     spans: list[Span] = []
     for view, is_written in sorted(tensors, key=lambda pair: pair[0]["begin"]):
@@ -59,7 +62,7 @@ def _merge(tensors: list[tuple[dict[str, Any], bool]]) -> list[Span]:
 
 
 def _addresses(value: Any, kinds: Mapping[str, Any], spans: list[Span]) -> dict[str, Any]:
-    made = {}
+    made: dict[str, Any] = {}
     for name, inner in value.items():
         kind = kinds[name]
         if isinstance(kind, dict):

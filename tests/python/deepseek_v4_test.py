@@ -188,8 +188,8 @@ def test_sparse_attention_of_two_lists(dev):
     lse, largest = (np.full((batch, q_len, heads), np.nan, np.float32) for _ in range(2))
     lists = [{"cache": {"format": "bf16", "page_size": 8, "num_pages": len(cache)}, "topk": k,
               "lengths": "per_query"} for cache, k in zip(caches, topk)]
-    op = tilewright.SparseAttention(dev, batch=batch, q_len=q_len, heads=heads, window=lists[0], compressed=lists[1],
-                                    has_sink=True, has_lse=True, has_max_logits=True)
+    op = tilewright.SparseAttention(dev, batch=batch, q_len=q_len, heads=heads, window=lists[0],
+                                    compressed=lists[1], has_sink=True, has_lse=True, has_max_logits=True)
     given = [{"pages": cache, "indices": i, "lengths": n} for cache, i, n in zip(caches, indices, lengths)]
     op.run(q=q, window=given[0], compressed=given[1], out=out, lse=lse, max_logits=largest, sink=sink)
     for b in range(batch):

@@ -1,6 +1,7 @@
 """How the C interface is called in Python: classes, words of enumerations, signatures, doc strings."""
 
 import keyword
+import pathlib
 import re
 import textwrap
 
@@ -119,7 +120,7 @@ def member_lines(description, item):
 def document(head, comment, description, item):
     lines = [line for part in comment for line in textwrap.wrap(part, 92)]
     lines += ([""] if lines else []) + member_lines(description, item) if item else []
-    return "\n".join([head, "--", "", *lines])
+    return f"{head}\n--\n\n" + "\n".join(lines)
 
 
 def problem_of(description, item):
@@ -138,3 +139,21 @@ def call_doc(description, item, method, arguments, comment):
 
 def query_doc(name, comment):
     return comment[0].upper() + comment[1:] + "." if comment else ""
+
+
+# Methods that python/core/functions.c adds to what the description says.
+EXTRA_STUBS = {
+    "Indexer": '''    def workspace_bytes(self, tokens: int, batch: int) -> int:
+        """Of a call; 0 if a number makes no sense."""
+        ...
+''',
+    "KvCache": '''    def bytes(self) -> int:
+        """Of all pages: what the caller allocates."""
+        ...
+''',
+    "AttentionPrepare": '''    def sizes(self) -> dict[str, int]:
+        """What its results need: bytes of values, numbers of scales, workspace_bytes."""
+        ...
+'''}
+EXPORTED = ("Device", "Buffer", "Operator", "attention_signs", "quantize_on_host", "quantize_sizes", "rope_table")
+STUB_BEGIN = (pathlib.Path(__file__).resolve().parent / "stub_begin.pyi").read_text()

@@ -1,0 +1,1440 @@
+# Made by tools/make_c_api.py from tools/c_api; what is not of an operator from tools/c_api/stub_begin.pyi.
+import builtins
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+
+from typing_extensions import Self
+
+from ._plan import Plan
+
+class SupportsDLPack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class SupportsArrayInterface(Protocol):
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+class HasItemsize(Protocol):
+    @property
+    def itemsize(self) -> int: ...
+
+class SupportsCudaStream(Protocol):
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+class TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> int: ...
+
+Tensor: TypeAlias = SupportsDLPack | SupportsArrayInterface | builtins.bytes | bytearray | memoryview | int
+"""PyTorch, CuPy, JAX, numpy, anything with DLPack or the buffer protocol; or an address."""
+Stream: TypeAlias = SupportsCudaStream | TorchStream | int
+"""A stream of PyTorch or CuPy, anything with __cuda_stream__, or a CUstream as an int."""
+DType: TypeAlias = HasItemsize | type[Any]
+"""A type of elements of PyTorch, numpy or ml_dtypes."""
+
+__version__: str
+COMMIT: str
+CLASSES: tuple[str, ...]
+
+class Device:
+    """"auto", "cuda", "cuda:N", "sim:h200", "sim:b200" or "sim:b300"; "auto" is what TILEWRIGHT_DEVICE
+    says, else a GPU if there is one. The primary context is used: addresses and streams of PyTorch,
+    CuPy, ... can be passed as they are."""
+    def __new__(cls, spec: str = "auto") -> Self: ...
+    @property
+    def description(self) -> str:
+        """Name, compute capability, SMs, memory, driver."""
+        ...
+    @property
+    def is_simulated(self) -> bool:
+        """Whether kernels run on the CPU; their time then says nothing about a GPU."""
+        ...
+    @property
+    def context(self) -> int:
+        """Its CUcontext."""
+        ...
+    @property
+    def spec(self) -> str:
+        """"cuda:0", "sim:h200" """
+        ...
+    @property
+    def ordinal(self) -> int | None:
+        """N of cuda:N; None if it is simulated."""
+        ...
+    def synchronize(self) -> None:
+        """Waits for all work on the device."""
+        ...
+    def close(self) -> None:
+        """Operators made on the device stay valid."""
+        ...
+    def driver_function(self, name: str, /) -> int | None:
+        """The address of a function of its driver ("cuMemAlloc_v2"), None if the driver lacks it."""
+        ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None, /) -> None: ...
+
+class Buffer:
+    """Uninitialised memory of a device, contiguous, 256-byte aligned. PyTorch, CuPy, ... take it by
+    DLPack if the device is a GPU; it is freed with the last reference."""
+    def __new__(cls, device: Device, shape: int | Sequence[int], dtype: str | DType = "u8") -> Self: ...
+    @property
+    def address(self) -> int:
+        """On the device; not for use by the host."""
+        ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str:
+        """Its word: "bf16"."""
+        ...
+    @property
+    def device(self) -> Device: ...
+    def upload(self, source: Tensor, offset: int = 0) -> None:
+        """Copies contiguous host memory (numpy, PyTorch, bytes, ...) to `offset` bytes."""
+        ...
+    def download(self, offset: int = 0, size: int = -1) -> bytearray:
+        """Its bytes; -1: all behind offset."""
+        ...
+    def fill(self, value: int, /) -> None:
+        """Every byte becomes `value`; 0xff makes a NaN of every number."""
+        ...
+    def numpy(self) -> Any:
+        """A copy as a numpy array; bf16 and 8-bit types need ml_dtypes."""
+        ...
+    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Operator:
+    """What operators and prepared weights have in common."""
+    @property
+    def problem(self) -> dict[str, Any]:
+        """Its members."""
+        ...
+    @property
+    def plan(self) -> Plan:
+        """Kernel, workspace_bytes, text."""
+        ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def on(self) -> Device | Operator:
+        """What it was made on: a device, or weights."""
+        ...
+    @property
+    def handle(self) -> int:
+        """Of the C interface."""
+        ...
+
+class View(TypedDict):
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    place: str
+    is_read_only: bool
+    begin: int
+    bytes: int
+    is_contiguous: bool
+
+def view(tensor: Tensor, /) -> View:
+    """Where a tensor of any library lies: strides in elements; begin and bytes of the memory that its
+    elements span."""
+    ...
+def describe(tensor: Tensor, /) -> str:
+    """The words of messages: "a Tensor, bf16 (2, 3), strides (3, 1), on cuda:0"."""
+    ...
+def host_bytes(address: int, bytes: int, /) -> memoryview:
+    """Memory of the host."""
+    ...
+def members(operator: Operator | type[Operator], method: str | None = None, /) -> dict[str, Any]:
+    """{name: kind} of the arguments of a method, or of the problem of an operator or its class."""
+    ...
+def read_call(operator: Operator, /, **arguments: Any) -> None:
+    """Checks and converts the arguments of its first method, and calls nothing: what a call costs."""
+    ...
+def library_path() -> str:
+    """The libtilewright.so that this module calls."""
+    ...
+def loaded_libraries() -> list[str]:
+    """Every libtilewright.so of this process."""
+    ...
+def attention_signs(seed: int, head_dim: int, /) -> bytearray:
+    """The signs of the rotation of AttentionPrepare, for who rotates elsewhere: float32."""
+    ...
+def rope_table(positions: int, first: int, /, *, theta: float = 10000.0, has_yarn: bool = False, factor: float = 0.0,
+               original_positions: float = 0.0, beta_fast: float = 0.0, beta_slow: float = 0.0) -> bytearray:
+    """Of each position from `first` on 32 cosines, 32 sines: float32."""
+    ...
+def quantize_sizes(**problem: Any) -> tuple[int, int]:
+    """Bytes of codes and of scales that a problem of Quantize gives."""
+    ...
+def quantize_on_host(problem: Mapping[str, Any], arguments: Mapping[str, Any], num_threads: int = 0) -> None:
+    """As Quantize, of host memory by the host, with the same bytes. num_threads 0: all."""
+    ...
+
+class Strides(TypedDict, total=False):
+    """Elements from one batch, row, head to the next; all 0: contiguous, head_dim innermost.
+
+      batch
+      row
+      head
+    """
+    batch: int
+    row: int
+    head: int
+
+class Fp8Options(TypedDict, total=False):
+    """scales: 'tensor', 'head', 'block'; of e4m3 operands
+    v_layout: 'rows', 'columns'; of e4m3 operands
+    accumulation: 'auto', 'one_level', 'two_level'; whenever a kernel computes in e4m3
+    """
+    scales: Literal["tensor", "head", "block"]
+    v_layout: Literal["rows", "columns"]
+    accumulation: Literal["auto", "one_level", "two_level"]
+
+class DecodeAppend(TypedDict, total=False):
+    """New keys and values, which are written before attention.
+
+      is_wanted
+      rotary: 'none', 'interleaved', 'halves'
+      rotary_dim
+      max_position: rows of cos and sin
+    """
+    is_wanted: bool
+    rotary: Literal["none", "interleaved", "halves"]
+    rotary_dim: int
+    max_position: int
+
+class LinearWeightSource(TypedDict, total=False):
+    """As tilewright::LinearWeightSource and the activations that the weight is prepared for. Addresses
+    are host addresses, or all of the device.
+
+      format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
+      activations: 'bf16', 'fp8'
+      n: out and in features
+      k: out and in features
+      values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
+      scales: tensor; NULL for bf16
+      scale_dtype: 'f32', 'e8m0'; of fp8
+      scale_order: 'plain', '128x4'; of the 4-bit formats
+      global_scale: of nvfp4; 0: missing
+      is_global_scale_reciprocal
+      accepts_any_global_scale
+    """
+    format: Literal["bf16", "fp8", "mxfp4", "nvfp4"]
+    activations: Literal["bf16", "fp8"]
+    n: int
+    k: int
+    values: Tensor | None
+    scales: Tensor | None
+    scale_dtype: Literal["f32", "e8m0"] | DType
+    scale_order: Literal["plain", "128x4"]
+    global_scale: float
+    is_global_scale_reciprocal: bool
+    accepts_any_global_scale: bool
+
+class KvLayout(TypedDict, total=False):
+    """A paged cache; cache.h has the bytes of a page.
+
+      format: 'bf16', 'fp8', 'nvfp4'
+      page_size
+      num_pages
+      page_stride_bytes: 0: that of the format
+    """
+    format: Literal["bf16", "fp8", "nvfp4"]
+    page_size: int
+    num_pages: int
+    page_stride_bytes: int
+
+class SparseList(TypedDict, total=False):
+    """cache: {format, page_size, num_pages, page_stride_bytes}; of one format in both lists
+    topk: entries of each query's list; 0: there is no such list
+    index_stride: elements from query to query; 0: topk
+    lengths: 'full', 'per_batch', 'per_query'
+    """
+    cache: KvLayout | tuple[Any, ...]
+    topk: int
+    index_stride: int
+    lengths: Literal["full", "per_batch", "per_query"]
+
+class SparseListArguments(TypedDict, total=False):
+    """pages: tensor
+    indices: int32 tensor
+    lengths: int32 tensor
+    """
+    pages: Tensor | None
+    indices: Tensor | None
+    lengths: Tensor | None
+
+class SequenceBatch(TypedDict, total=False):
+    """batch
+    q_len
+    offsets: int32 tensor; [batch + 1]
+    starts: int32 tensor; [batch]
+    """
+    batch: int
+    q_len: int
+    offsets: Tensor | None
+    starts: Tensor | None
+
+class SequencePages(TypedDict, total=False):
+    """pages: int32 tensor; [batch, blocks]
+    blocks
+    stride
+    """
+    pages: Tensor | None
+    blocks: int
+    stride: int
+
+class LinearWeight(Operator):
+    """Checks and reorders the weight and copies it to the device.
+
+      format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
+      activations: 'bf16', 'fp8'
+      n: out and in features
+      k: out and in features
+      values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
+      scales: tensor; NULL for bf16
+      scale_dtype: 'f32', 'e8m0'; of fp8
+      scale_order: 'plain', '128x4'; of the 4-bit formats
+      global_scale: of nvfp4; 0: missing
+      is_global_scale_reciprocal
+      accepts_any_global_scale
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: Literal["bf16", "fp8", "mxfp4", "nvfp4"] = 'nvfp4',
+        activations: Literal["bf16", "fp8"] = 'bf16',
+        n: int = 0,
+        k: int = 0,
+        values: Tensor | None = None,
+        scales: Tensor | None = None,
+        scale_dtype: Literal["f32", "e8m0"] | DType = 'f32',
+        scale_order: Literal["plain", "128x4"] = 'plain',
+        global_scale: float = 0.0,
+        is_global_scale_reciprocal: bool = False,
+        accepts_any_global_scale: bool = False,
+    ) -> Self: ...
+    @property
+    def bytes(self) -> int:
+        """Of the prepared weights on the device."""
+        ...
+
+class MoeWeights(Operator):
+    """Checks and reorders all experts and copies them to the device.
+
+      experts
+      gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
+          hidden], w2 [hidden, inter]
+      up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
+          hidden], w2 [hidden, inter]
+      down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
+          hidden], w2 [hidden, inter]
+      shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+      shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+      shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        experts: int = 0,
+        gate: Sequence[LinearWeightSource] | None = None,
+        up: Sequence[LinearWeightSource] | None = None,
+        down: Sequence[LinearWeightSource] | None = None,
+        shared_gate: LinearWeightSource | Sequence[LinearWeightSource] | None = None,
+        shared_up: LinearWeightSource | Sequence[LinearWeightSource] | None = None,
+        shared_down: LinearWeightSource | Sequence[LinearWeightSource] | None = None,
+    ) -> Self: ...
+    @property
+    def bytes(self) -> int:
+        """Of the prepared weights on the device."""
+        ...
+
+class Attention(Operator):
+    """Attention over whole sequences.
+
+      dtype: 'bf16', 'f16', 'e4m3'; of q, k and v
+      batch
+      heads
+      kv_heads
+      q_len: of every sequence; of the longest if packed
+      kv_len: of every sequence; of the longest if packed
+      head_dim
+      scale: 0: head_dim^-0.5
+      causal
+      window_left: visible keys before and after; -1: all
+      window_right: visible keys before and after; -1: all
+      softcap: 0: none; at most 4096
+      has_sink
+      has_lse
+      is_packed: lengths come as cu_q and cu_kv
+      total_q: rows of packed tensors
+      total_kv: rows of packed tensors
+      q_strides: {batch, row, head}
+      k_strides: {batch, row, head}
+      v_strides: {batch, row, head}
+      out_strides: {batch, row, head}
+      kernel: NULL or "auto", or a name such as "k6"
+      out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; TW_ABSENT: bf16, or dtype
+      fp8: {scales, v_layout, accumulation}
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        dtype: Literal["bf16", "f16", "e4m3"] | DType = 'bf16',
+        batch: int = 1,
+        heads: int = 1,
+        kv_heads: int = 1,
+        q_len: int = 0,
+        kv_len: int = 0,
+        head_dim: int = 0,
+        scale: float = 0.0,
+        causal: bool = False,
+        window_left: int = -1,
+        window_right: int = -1,
+        softcap: float = 0.0,
+        has_sink: bool = False,
+        has_lse: bool = False,
+        is_packed: bool = False,
+        total_q: int = 0,
+        total_kv: int = 0,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        k_strides: Strides | tuple[Any, ...] = ...,
+        v_strides: Strides | tuple[Any, ...] = ...,
+        out_strides: Strides | tuple[Any, ...] = ...,
+        kernel: str | None = None,
+        out_dtype: Literal["bf16", "f16", "absent"] | DType = 'absent',
+        fp8: Fp8Options | tuple[Any, ...] = ...,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    @property
+    def flops(self) -> float:
+        """4 * head_dim for every visible score."""
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        out: Tensor | None = None,
+        lse: Tensor | None = None,
+        sink: Tensor | None = None,
+        cu_q: Tensor | None = None,
+        cu_kv: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+        q_descale: Tensor | None = None,
+        k_descale: Tensor | None = None,
+        v_descale: Tensor | None = None,
+        v_descale_max: Tensor | None = None,
+    ) -> None:
+        """q: tensor
+        k: tensor
+        v: tensor
+        out: tensor, written
+        lse: float32 tensor, written; [batch, heads, q_len]; packed [heads, total_q]
+        sink: float32 tensor; [heads]
+        cu_q: int32 tensor; [batch + 1]
+        cu_kv: int32 tensor; [batch + 1]
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        q_descale: float32 tensor; scales of e4m3 operands
+        k_descale: float32 tensor; scales of e4m3 operands
+        v_descale: float32 tensor; scales of e4m3 operands
+        v_descale_max: float32 tensor; with scales of blocks: [batch, kv_heads]
+        """
+        ...
+
+class AttentionPrepare(Operator):
+    """dtype: 'bf16', 'f16'; of what is read
+    batch
+    heads
+    kv_heads
+    q_len: of every sequence; of the longest if packed
+    kv_len: of every sequence; of the longest if packed
+    head_dim: 64, 128 or 256
+    is_packed: lengths come as cu_q and cu_kv
+    total_q: rows of packed tensors
+    total_kv: rows of packed tensors
+    q_strides: {batch, row, head}
+    k_strides: {batch, row, head}
+    v_strides: {batch, row, head}
+    q8_strides: {batch, row, head}; of the quantised values
+    k8_strides: {batch, row, head}; of the quantised values
+    v8_strides: {batch, row, head}; of the quantised values
+    scales: 'tensor', 'head', 'block'
+    v_layout: 'rows', 'columns'
+    is_rotated
+    sign_seed
+    rope: 'none', 'interleaved', 'halves'
+    rotary_dim: 0: head_dim
+    rope_positions: rows of the table of angles
+    has_positions: positions come as lists
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        dtype: Literal["bf16", "f16"] | DType = 'bf16',
+        batch: int = 1,
+        heads: int = 1,
+        kv_heads: int = 1,
+        q_len: int = 0,
+        kv_len: int = 0,
+        head_dim: int = 0,
+        is_packed: bool = False,
+        total_q: int = 0,
+        total_kv: int = 0,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        k_strides: Strides | tuple[Any, ...] = ...,
+        v_strides: Strides | tuple[Any, ...] = ...,
+        q8_strides: Strides | tuple[Any, ...] = ...,
+        k8_strides: Strides | tuple[Any, ...] = ...,
+        v8_strides: Strides | tuple[Any, ...] = ...,
+        scales: Literal["tensor", "head", "block"] = 'block',
+        v_layout: Literal["rows", "columns"] = 'columns',
+        is_rotated: bool = True,
+        sign_seed: int = 0,
+        rope: Literal["none", "interleaved", "halves"] = 'none',
+        rotary_dim: int = 0,
+        rope_positions: int = 0,
+        has_positions: bool = False,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        q8: Tensor | None = None,
+        k8: Tensor | None = None,
+        v8: Tensor | None = None,
+        q_descale: Tensor | None = None,
+        k_descale: Tensor | None = None,
+        v_descale: Tensor | None = None,
+        v_descale_max: Tensor | None = None,
+        cu_q: Tensor | None = None,
+        cu_kv: Tensor | None = None,
+        rope: Tensor | None = None,
+        q_positions: Tensor | None = None,
+        k_positions: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """q: tensor
+        k: tensor
+        v: tensor
+        q8: tensor, written
+        k8: tensor, written
+        v8: tensor, written
+        q_descale: float32 tensor, written
+        k_descale: float32 tensor, written
+        v_descale: float32 tensor, written
+        v_descale_max: float32 tensor, written; with scales of blocks
+        cu_q: int32 tensor; [batch + 1]
+        cu_kv: int32 tensor; [batch + 1]
+        rope: float32 tensor; [rope_positions, rotary_dim]: cosines, then sines
+        q_positions: int32 tensor
+        k_positions: int32 tensor
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def sizes(self) -> dict[str, int]:
+        """What its results need: bytes of values, numbers of scales, workspace_bytes."""
+        ...
+
+class AttentionDecode(Operator):
+    """Attention of a few new tokens over long caches.
+
+      dtype: 'bf16', 'f16'; of q, out, new_k and new_v
+      kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or TW_E4M3
+      batch
+      q_len
+      heads
+      kv_heads
+      head_dim
+      max_len: without pages
+      page_size: 0: no pages
+      num_pages
+      max_pages
+      table_stride: 0: max_pages
+      scale: 0: head_dim^-0.5
+      causal
+      window_left: -1: all
+      softcap: 0: none
+      descale: 'none', 'tensor', 'head'; of an e4m3 cache
+      has_sink
+      has_lse
+      append: {is_wanted, rotary, rotary_dim, max_position}
+      q_strides: {batch, row, head}
+      out_strides: {batch, row, head}
+      new_k_strides: {batch, row, head}
+      new_v_strides: {batch, row, head}
+      cache_strides: {batch, row, head}; batch: from page to page
+      splits: 0: by the lengths
+      kernel: NULL or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        dtype: Literal["bf16", "f16"] | DType = 'bf16',
+        kv_dtype: Literal["bf16", "f16", "e4m3"] | DType = 'bf16',
+        batch: int = 1,
+        q_len: int = 1,
+        heads: int = 1,
+        kv_heads: int = 1,
+        head_dim: int = 0,
+        max_len: int = 0,
+        page_size: int = 0,
+        num_pages: int = 0,
+        max_pages: int = 0,
+        table_stride: int = 0,
+        scale: float = 0.0,
+        causal: bool = True,
+        window_left: int = -1,
+        softcap: float = 0.0,
+        descale: Literal["none", "tensor", "head"] = 'none',
+        has_sink: bool = False,
+        has_lse: bool = False,
+        append: DecodeAppend | tuple[Any, ...] = ...,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        out_strides: Strides | tuple[Any, ...] = ...,
+        new_k_strides: Strides | tuple[Any, ...] = ...,
+        new_v_strides: Strides | tuple[Any, ...] = ...,
+        cache_strides: Strides | tuple[Any, ...] = ...,
+        splits: int = 0,
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        k_cache: Tensor | None = None,
+        v_cache: Tensor | None = None,
+        lengths: Tensor | None = None,
+        block_table: Tensor | None = None,
+        k_descale: Tensor | None = None,
+        v_descale: Tensor | None = None,
+        new_k: Tensor | None = None,
+        new_v: Tensor | None = None,
+        cos: Tensor | None = None,
+        sin: Tensor | None = None,
+        out: Tensor | None = None,
+        lse: Tensor | None = None,
+        sink: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """q: tensor
+        k_cache: tensor, written
+        v_cache: tensor, written
+        lengths: int32 tensor
+        block_table: int32 tensor
+        k_descale: float32 tensor
+        v_descale: float32 tensor
+        new_k: tensor
+        new_v: tensor
+        cos: float32 tensor
+        sin: float32 tensor
+        out: tensor, written
+        lse: float32 tensor, written
+        sink: float32 tensor
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class Linear(Operator):
+    """Linear layers with weights of 4, 8 or 16 bits.
+
+      m
+      x_dtype: 'bf16', 'e4m3'; TW_E4M3: with x_scales, for FP8 activations
+      activation_scales: 'auto', 'row', 'block'; of FP8 activations; blocks of 128
+      out_dtype: 'bf16', 'f32'
+      has_bias
+      x_stride: elements from row to row; 0: contiguous
+      out_stride: elements from row to row; 0: contiguous
+      kernel: NULL or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        weight: LinearWeight,
+        /,
+        *,
+        m: int = 0,
+        x_dtype: Literal["bf16", "e4m3"] | DType = 'bf16',
+        activation_scales: Literal["auto", "row", "block"] = 'auto',
+        out_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        has_bias: bool = False,
+        x_stride: int = 0,
+        out_stride: int = 0,
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    @property
+    def flops(self) -> float:
+        """2 m n k."""
+        ...
+    @property
+    def bytes(self) -> float:
+        """Weight, x and out, each once."""
+        ...
+    def run(
+        self,
+        *,
+        x: Tensor | None = None,
+        x_scales: Tensor | None = None,
+        bias: Tensor | None = None,
+        out: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """x: tensor
+        x_scales: float32 tensor
+        bias: float32 tensor; [n]
+        out: tensor, written
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class Quantize(Operator):
+    """format: NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ...
+    scales: nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best"
+    dtype: 'bf16', 'f16', 'f32'; of the numbers
+    rows
+    cols
+    row_stride: elements; 0: cols
+    has_row_index
+    out_rows: 0: rounded up to whole blocks
+    out_cols: 0: rounded up to whole blocks
+    has_operand_order
+    has_128x4_scales
+    has_block_major_scales
+    encode_scale: nvfp4: G; 0: found from the largest magnitude
+    has_encode_scale_address
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: str | None = None,
+        scales: str | None = None,
+        dtype: Literal["bf16", "f16", "f32"] | DType = 'bf16',
+        rows: int = 0,
+        cols: int = 0,
+        row_stride: int = 0,
+        has_row_index: bool = False,
+        out_rows: int = 0,
+        out_cols: int = 0,
+        has_operand_order: bool = False,
+        has_128x4_scales: bool = False,
+        has_block_major_scales: bool = False,
+        encode_scale: float = 0.0,
+        has_encode_scale_address: bool = False,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        in_: Tensor | None = None,
+        row_index: Tensor | None = None,
+        codes: Tensor | None = None,
+        scales: Tensor | None = None,
+        encode_scale: Tensor | None = None,
+        tensor_scale: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """in_: tensor
+        row_index: int32 tensor; [rows]
+        codes: tensor, written
+        scales: tensor, written
+        encode_scale: float32 tensor
+        tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or NULL
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class Moe(Operator):
+    """tokens
+    topk
+    routing: 'given', 'logits', 'hash'
+    score: 'softmax', 'sqrt_softplus'
+    normalize
+    has_bias
+    route_scale
+    vocab: rows of the table of TW_MOE_ROUTING_HASH
+    logits_stride: elements from token to token of the logits; 0: experts
+    swiglu_limit: 0: none
+    weight_after_down
+    out_dtype: 'bf16', 'f32'
+    kernel: NULL or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        weights: MoeWeights,
+        /,
+        *,
+        tokens: int = 0,
+        topk: int = 0,
+        routing: Literal["given", "logits", "hash"] = 'given',
+        score: Literal["softmax", "sqrt_softplus"] = 'softmax',
+        normalize: bool = True,
+        has_bias: bool = False,
+        route_scale: float = 1.0,
+        vocab: int = 0,
+        logits_stride: int = 0,
+        swiglu_limit: float = 0.0,
+        weight_after_down: bool = False,
+        out_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        x: Tensor | None = None,
+        ids: Tensor | None = None,
+        weights: Tensor | None = None,
+        logits: Tensor | None = None,
+        bias: Tensor | None = None,
+        token_ids: Tensor | None = None,
+        table: Tensor | None = None,
+        out: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """x: tensor; bf16 [tokens, hidden]
+        ids: int32 tensor; [tokens, topk]
+        weights: float32 tensor; [tokens, topk]
+        logits: float32 tensor; [tokens, experts]
+        bias: float32 tensor; [experts]
+        token_ids: int32 tensor; [tokens]
+        table: int32 tensor; [vocab, topk]
+        out: tensor, written; [tokens, hidden]
+        workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def check(
+        self,
+        *,
+        x: Tensor | None = None,
+        ids: Tensor | None = None,
+        weights: Tensor | None = None,
+        logits: Tensor | None = None,
+        bias: Tensor | None = None,
+        token_ids: Tensor | None = None,
+        table: Tensor | None = None,
+        out: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids
+        that are no experts, or that stand twice in a token's row.
+
+          x: tensor; bf16 [tokens, hidden]
+          ids: int32 tensor; [tokens, topk]
+          weights: float32 tensor; [tokens, topk]
+          logits: float32 tensor; [tokens, experts]
+          bias: float32 tensor; [experts]
+          token_ids: int32 tensor; [tokens]
+          table: int32 tensor; [vocab, topk]
+          out: tensor, written; [tokens, hidden]
+          workspace: tensor, written; 256-byte aligned
+          stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class SparseAttention(Operator):
+    """batch
+    q_len
+    heads
+    scale: 0: 512^-0.5
+    window: {cache, topk, index_stride, lengths}
+    compressed: {cache, topk, index_stride, lengths}
+    has_sink
+    has_lse
+    has_max_logits
+    q_strides: {batch, row, head}
+    out_strides: {batch, row, head}
+    lse_strides: {batch, row, head}; of lse and max_logits
+    kernel: NULL or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        batch: int = 1,
+        q_len: int = 1,
+        heads: int = 0,
+        scale: float = 0.0,
+        window: SparseList | tuple[Any, ...] = ...,
+        compressed: SparseList | tuple[Any, ...] = ...,
+        has_sink: bool = False,
+        has_lse: bool = False,
+        has_max_logits: bool = False,
+        q_strides: Strides | tuple[Any, ...] = ...,
+        out_strides: Strides | tuple[Any, ...] = ...,
+        lse_strides: Strides | tuple[Any, ...] = ...,
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        q: Tensor | None = None,
+        window: SparseListArguments | tuple[Any, ...] = ...,
+        compressed: SparseListArguments | tuple[Any, ...] = ...,
+        out: Tensor | None = None,
+        lse: Tensor | None = None,
+        max_logits: Tensor | None = None,
+        sink: Tensor | None = None,
+        workspace: Tensor | None = None,
+        reuses_schedule: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
+        """q: tensor; bf16 [batch, q_len, heads, 512]
+        window: {pages, indices, lengths}
+        compressed: {pages, indices, lengths}
+        out: tensor, written; as q
+        lse: float32 tensor, written; [batch, q_len, heads]
+        max_logits: float32 tensor, written; [batch, q_len, heads]
+        sink: float32 tensor; [heads]
+        workspace: tensor, written; 256-byte aligned
+        reuses_schedule: 1: the workspace holds the schedule of the same lengths
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class KvCache(Operator):
+    """format: 'bf16', 'fp8', 'nvfp4'
+    page_size
+    num_pages
+    page_stride_bytes: 0: that of the format
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: Literal["bf16", "fp8", "nvfp4"] = 'fp8',
+        page_size: int = 64,
+        num_pages: int = 0,
+        page_stride_bytes: int = 0,
+    ) -> Self: ...
+    def write(
+        self,
+        *,
+        tokens: int = 0,
+        heads: int = 0,
+        eps: float = 1e-06,
+        q: Tensor | None = None,
+        q_out: Tensor | None = None,
+        q_token_stride: int = 0,
+        q_head_stride: int = 0,
+        kv: Tensor | None = None,
+        kv_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        kv_stride: int = 0,
+        kv_weight: Tensor | None = None,
+        positions: Tensor | None = None,
+        rope: Tensor | None = None,
+        rope_positions: int = 0,
+        slots: Tensor | None = None,
+        pages: Tensor | None = None,
+        kv_out: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """tokens
+        heads
+        eps
+        q: tensor
+        q_out: tensor, written
+        q_token_stride
+        q_head_stride
+        kv: tensor
+        kv_dtype: 'bf16', 'f32'
+        kv_stride
+        kv_weight: tensor
+        positions: int32 tensor
+        rope: float32 tensor
+        rope_positions
+        slots: int32 tensor
+        pages: tensor, written
+        kv_out: tensor, written
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def read(
+        self,
+        *,
+        count: int = 0,
+        rows: Tensor | None = None,
+        pages: Tensor | None = None,
+        out: Tensor | None = None,
+        out_stride: int = 0,
+        stream: Stream | None = None,
+    ) -> None:
+        """count
+        rows: int32 tensor; [count]
+        pages: tensor
+        out: tensor, written; bf16 [count, 512]
+        out_stride: elements; 0: 512
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def list(
+        self,
+        *,
+        kind: Literal["write", "window", "entries"] = 'write',
+        tokens: int = 0,
+        sequences: SequenceBatch | tuple[Any, ...] = ...,
+        table: SequencePages | tuple[Any, ...] = ...,
+        ring: int = 0,
+        window: int = 128,
+        ratio: int = 4,
+        list_len: int = 1,
+        list_stride: int = 0,
+        lists: Tensor | None = None,
+        lengths: Tensor | None = None,
+        positions: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """kind: 'write', 'window', 'entries'
+        tokens
+        sequences: {batch, q_len, offsets, starts}
+        table: {pages, blocks, stride}
+        ring
+        window
+        ratio
+        list_len
+        list_stride
+        lists: int32 tensor, written
+        lengths: int32 tensor, written
+        positions: int32 tensor, written
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def bytes(self) -> int:
+        """Of all pages: what the caller allocates."""
+        ...
+
+class InverseRope(Operator):
+    def __new__(
+        cls,
+        device: Device,
+        /,
+    ) -> Self: ...
+    def run(
+        self,
+        *,
+        tokens: int = 0,
+        heads: int = 0,
+        out: Tensor | None = None,
+        token_stride: int = 0,
+        head_stride: int = 0,
+        positions: Tensor | None = None,
+        rope: Tensor | None = None,
+        rope_positions: int = 0,
+        codes: Tensor | None = None,
+        scales: Tensor | None = None,
+        has_pow2_scales: bool = False,
+        has_block_major_scales: bool = False,
+        has_operand_order: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
+        """tokens
+        heads
+        out: tensor, written
+        token_stride
+        head_stride
+        positions: int32 tensor
+        rope: float32 tensor
+        rope_positions
+        codes: tensor, written
+        scales: tensor, written
+        has_pow2_scales
+        has_block_major_scales
+        has_operand_order
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class Compressor(Operator):
+    """kind: 'csa', 'hca', 'index_fp8', 'index_mxfp4'
+    cache: {format, page_size, num_pages, page_stride_bytes}
+    state_slots
+    ring
+    eps
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        kind: Literal["csa", "hca", "index_fp8", "index_mxfp4"] = 'csa',
+        cache: KvLayout | tuple[Any, ...] = ...,
+        state_slots: int = 0,
+        ring: int = 0,
+        eps: float = 1e-06,
+    ) -> Self: ...
+    @property
+    def state_bytes(self) -> int:
+        ...
+    @property
+    def cache_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        sequences: SequenceBatch | tuple[Any, ...] = ...,
+        max_tokens: int = 1,
+        kv: Tensor | None = None,
+        gate: Tensor | None = None,
+        kv_stride: int = 0,
+        gate_stride: int = 0,
+        ape: Tensor | None = None,
+        norm_weight: Tensor | None = None,
+        rope: Tensor | None = None,
+        rope_positions: int = 0,
+        state: Tensor | None = None,
+        state_slots: Tensor | None = None,
+        table: SequencePages | tuple[Any, ...] = ...,
+        pages: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """sequences: {batch, q_len, offsets, starts}
+        max_tokens
+        kv: float32 tensor
+        gate: float32 tensor
+        kv_stride
+        gate_stride
+        ape: float32 tensor
+        norm_weight: tensor
+        rope: float32 tensor
+        rope_positions
+        state: tensor, written
+        state_slots: int32 tensor
+        table: {pages, blocks, stride}
+        pages: tensor, written
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class Indexer(Operator):
+    """format: 'mxfp4', 'fp8'
+    heads
+    topk
+    ratio
+    max_len
+    keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count
+    rows: {format, page_size, num_pages, page_stride_bytes}; only sizes count; num_pages 0:
+        rows are entries
+    fill_logits
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: Literal["mxfp4", "fp8"] = 'mxfp4',
+        heads: int = 64,
+        topk: int = 512,
+        ratio: int = 4,
+        max_len: int = 0,
+        keys: KvLayout | tuple[Any, ...] = ...,
+        rows: KvLayout | tuple[Any, ...] = ...,
+        fill_logits: bool = False,
+    ) -> Self: ...
+    @property
+    def key_cache_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        tokens: int = 0,
+        sequences: SequenceBatch | tuple[Any, ...] = ...,
+        positions: Tensor | None = None,
+        lengths: Tensor | None = None,
+        q: Tensor | None = None,
+        q_token_stride: int = 0,
+        q_head_stride: int = 0,
+        weights: Tensor | None = None,
+        weights_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        weights_stride: int = 0,
+        rope: Tensor | None = None,
+        rope_positions: int = 0,
+        key_pages: Tensor | None = None,
+        key_table: SequencePages | tuple[Any, ...] = ...,
+        row_table: SequencePages | tuple[Any, ...] = ...,
+        rows: Tensor | None = None,
+        rows_stride: int = 0,
+        counts: Tensor | None = None,
+        workspace: Tensor | None = None,
+        reuses_schedule: bool = False,
+        stream: Stream | None = None,
+    ) -> None:
+        """tokens
+        sequences: {batch, q_len, offsets, starts}; starts are not used
+        positions: int32 tensor
+        lengths: int32 tensor; NULL: by the positions
+        q: tensor
+        q_token_stride
+        q_head_stride
+        weights: tensor
+        weights_dtype: 'bf16', 'f32'
+        weights_stride
+        rope: float32 tensor
+        rope_positions
+        key_pages: tensor
+        key_table: {pages, blocks, stride}
+        row_table: {pages, blocks, stride}
+        rows: int32 tensor, written
+        rows_stride
+        counts: int32 tensor, written; or NULL
+        workspace: tensor, written
+        reuses_schedule
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+    def workspace_bytes(self, tokens: int, batch: int) -> int:
+        """Of a call; 0 if a number makes no sense."""
+        ...
+
+class HyperConnection(Operator):
+    """tokens
+    hidden
+    stream_dtype: 'bf16', 'f32'
+    has_merge
+    has_second
+    has_mix
+    is_head
+    result_dtype: 'bf16', 'f32'
+    second_dtype: 'bf16', 'f32'
+    iterations
+    eps
+    norm_eps
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        tokens: int = 0,
+        hidden: int = 0,
+        stream_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        has_merge: bool = False,
+        has_second: bool = False,
+        has_mix: bool = True,
+        is_head: bool = False,
+        result_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        second_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        iterations: int = 20,
+        eps: float = 1e-06,
+        norm_eps: float = 1e-06,
+    ) -> Self: ...
+    @property
+    def workspace_bytes(self) -> int:
+        ...
+    def run(
+        self,
+        *,
+        streams: Tensor | None = None,
+        merged: Tensor | None = None,
+        mix_before: Tensor | None = None,
+        result: Tensor | None = None,
+        second_result: Tensor | None = None,
+        mix_weight: Tensor | None = None,
+        mix_bias: Tensor | None = None,
+        mix_scale: Tensor | None = None,
+        norm_weight: Tensor | None = None,
+        mix: Tensor | None = None,
+        out: Tensor | None = None,
+        workspace: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """streams: tensor
+        merged: tensor, written
+        mix_before: float32 tensor
+        result: tensor
+        second_result: tensor
+        mix_weight: float32 tensor
+        mix_bias: float32 tensor
+        mix_scale: float32 tensor
+        norm_weight: tensor
+        mix: float32 tensor, written
+        out: tensor, written
+        workspace: tensor, written
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class HyperEmbedding(Operator):
+    """tokens
+    hidden
+    vocab
+    stream_dtype: 'bf16', 'f32'
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        tokens: int = 0,
+        hidden: int = 0,
+        vocab: int = 0,
+        stream_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+    ) -> Self: ...
+    def run(
+        self,
+        *,
+        table: Tensor | None = None,
+        ids: Tensor | None = None,
+        streams: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """table: tensor; bf16 [vocab, hidden]
+        ids: int32 tensor; [tokens]
+        streams: tensor, written; [tokens, 4, hidden]
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class RmsNorm(Operator):
+    """rows
+    cols
+    x_dtype: 'bf16', 'f32'
+    x_stride
+    out_stride
+    has_weight
+    eps
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        rows: int = 0,
+        cols: int = 0,
+        x_dtype: Literal["bf16", "f32"] | DType = 'bf16',
+        x_stride: int = 0,
+        out_stride: int = 0,
+        has_weight: bool = True,
+        eps: float = 1e-06,
+    ) -> Self: ...
+    def run(
+        self,
+        *,
+        x: Tensor | None = None,
+        weight: Tensor | None = None,
+        out: Tensor | None = None,
+        stream: Stream | None = None,
+    ) -> None:
+        """x: tensor; [rows, cols]
+        weight: tensor; bf16 [cols]
+        out: tensor, written; bf16 [rows, cols]
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+__all__ = [
+    "Device",
+    "Buffer",
+    "Operator",
+    "attention_signs",
+    "quantize_on_host",
+    "quantize_sizes",
+    "rope_table",
+    "LinearWeight",
+    "MoeWeights",
+    "Attention",
+    "AttentionPrepare",
+    "AttentionDecode",
+    "Linear",
+    "Quantize",
+    "Moe",
+    "SparseAttention",
+    "KvCache",
+    "InverseRope",
+    "Compressor",
+    "Indexer",
+    "HyperConnection",
+    "HyperEmbedding",
+    "RmsNorm",
+]
