@@ -320,6 +320,7 @@ typedef struct tw_attention_operand_sizes {
   size_t workspace_bytes;
 } tw_attention_operand_sizes;
 
+/* E4m3 operands of attention: rotated, scaled, quantised. */
 typedef struct tw_attention_prepare tw_attention_prepare;
 TW_API tw_status tw_attention_prepare_create(const tw_device* device,
                                              const tw_attention_prepare_problem* problem,
@@ -539,6 +540,7 @@ typedef struct tw_quantize_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_quantize_arguments;
 
+/* Rows of numbers to codes and block scales. */
 typedef struct tw_quantize tw_quantize;
 TW_API tw_status tw_quantize_create(const tw_device* device, const tw_quantize_problem* problem,
                                     tw_quantize** quantize);
@@ -631,6 +633,7 @@ typedef struct tw_moe_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_moe_arguments;
 
+/* Experts chosen for each token, and their sum. */
 typedef struct tw_moe tw_moe;
 TW_API tw_status tw_moe_create(const tw_moe_weights* weights, const tw_moe_problem* problem,
                                tw_moe** moe);
@@ -710,6 +713,7 @@ typedef struct tw_sparse_attention_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_sparse_attention_arguments;
 
+/* Attention over rows of paged caches that lists choose. */
 typedef struct tw_sparse_attention tw_sparse_attention;
 TW_API tw_status tw_sparse_attention_create(const tw_device* device,
                                             const tw_sparse_attention_problem* problem,
@@ -816,6 +820,7 @@ typedef struct tw_kv_cache_work {
   int64_t read_rows;
 } tw_kv_cache_work;
 
+/* Rows of a paged cache: written, read, listed for attention. */
 typedef struct tw_kv_cache tw_kv_cache;
 TW_API tw_status tw_kv_cache_create(const tw_device* device, const tw_kv_layout* layout,
                                     tw_kv_cache** cache);
@@ -843,6 +848,7 @@ typedef struct tw_inverse_rope_arguments {
   void* stream;
 } tw_inverse_rope_arguments;
 
+/* Takes the rotation out of what attention gives, and quantises it if codes are wanted. */
 typedef struct tw_inverse_rope tw_inverse_rope;
 TW_API tw_status tw_inverse_rope_create(const tw_device* device, tw_inverse_rope** rope);
 TW_API tw_status tw_inverse_rope_plan(const tw_device* device, int64_t tokens, int64_t heads,
@@ -884,6 +890,7 @@ typedef struct tw_compressor_arguments {
   void* stream;
 } tw_compressor_arguments;
 
+/* Pools tokens to rows of a compressed cache, or to keys of the indexer. */
 typedef struct tw_compressor tw_compressor;
 TW_API tw_status tw_compressor_create(const tw_device* device, const tw_compressor_problem* problem,
                                       tw_compressor** compressor);
@@ -937,6 +944,7 @@ typedef struct tw_indexer_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_indexer_arguments;
 
+/* Which compressed entries a token attends to. */
 typedef struct tw_indexer tw_indexer;
 TW_API tw_status tw_indexer_create(const tw_device* device, const tw_indexer_problem* problem,
                                    tw_indexer** indexer);
@@ -979,6 +987,7 @@ typedef struct tw_hyper_connection_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_hyper_connection_arguments;
 
+/* From one sub-layer to the next through four streams. */
 typedef struct tw_hyper_connection tw_hyper_connection;
 TW_API tw_status tw_hyper_connection_create(const tw_device* device,
                                             const tw_hyper_connection_problem* problem,
@@ -1006,6 +1015,7 @@ typedef struct tw_hyper_embedding_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_hyper_embedding_arguments;
 
+/* Rows of a table into the streams. */
 typedef struct tw_hyper_embedding tw_hyper_embedding;
 TW_API tw_status tw_hyper_embedding_create(const tw_device* device,
                                            const tw_hyper_embedding_problem* problem,
@@ -1033,6 +1043,7 @@ typedef struct tw_rms_norm_arguments {
   void* stream; /* CUstream; NULL: the default stream */
 } tw_rms_norm_arguments;
 
+/* Rows divided by their root mean square. */
 typedef struct tw_rms_norm tw_rms_norm;
 TW_API tw_status tw_rms_norm_create(const tw_device* device, const tw_rms_norm_problem* problem,
                                     tw_rms_norm** norm);

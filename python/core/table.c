@@ -1404,6 +1404,8 @@ const Class kClasses[] = {
     "AttentionPrepare(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, q8_strides=None, k8_strides=None, v8_strides=None, scales='block', v_layout='columns', is_rotated=True, sign_seed=0, rope='none', rotary_dim=0, rope_positions=0, has_positions=False)\n"
     "--\n"
     "\n"
+    "E4m3 operands of attention: rotated, scaled, quantised.\n"
+    "\n"
     "  dtype: 'bf16', 'f16'; of what is read\n"
     "  batch\n"
     "  heads\n"
@@ -1488,6 +1490,8 @@ const Class kClasses[] = {
     "Quantize(device, /, *, format=None, scales=None, dtype='bf16', rows=0, cols=0, row_stride=0, has_row_index=False, out_rows=0, out_cols=0, has_operand_order=False, has_128x4_scales=False, has_block_major_scales=False, encode_scale=0.0, has_encode_scale_address=False)\n"
     "--\n"
     "\n"
+    "Rows of numbers to codes and block scales.\n"
+    "\n"
     "  format: NULL: \"nvfp4\"; \"mxfp4\", \"fp8_1x128\", \"fp8_token\", \"fp8_128x128\", ...\n"
     "  scales: nvfp4: NULL or \"nearest\", \"four_over_six\", \"exact_nearest\", \"exact_best\"\n"
     "  dtype: 'bf16', 'f16', 'f32'; of the numbers\n"
@@ -1509,6 +1513,8 @@ const Class kClasses[] = {
     "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None)\n"
     "--\n"
     "\n"
+    "Experts chosen for each token, and their sum.\n"
+    "\n"
     "  tokens\n"
     "  topk\n"
     "  routing: 'given', 'logits', 'hash'\n"
@@ -1528,6 +1534,8 @@ const Class kClasses[] = {
   {"SparseAttention",
     "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False)\n"
     "--\n"
+    "\n"
+    "Attention over rows of paged caches that lists choose.\n"
     "\n"
     "  batch\n"
     "  q_len\n"
@@ -1550,6 +1558,8 @@ const Class kClasses[] = {
     "KvCache(device, /, *, format='fp8', page_size=64, num_pages=0, page_stride_bytes=0)\n"
     "--\n"
     "\n"
+    "Rows of a paged cache: written, read, listed for attention.\n"
+    "\n"
     "  format: 'bf16', 'fp8', 'nvfp4'\n"
     "  page_size\n"
     "  num_pages\n"
@@ -1561,13 +1571,15 @@ const Class kClasses[] = {
     "InverseRope(device, /)\n"
     "--\n"
     "\n"
-    "",
+    "Takes the rotation out of what attention gives, and quantises it if codes are wanted.",
     "Device", NULL, create_tw_inverse_rope, destroy_tw_inverse_rope,
     NULL, 0,
     kCalls_tw_inverse_rope, COUNT(kCalls_tw_inverse_rope)},
   {"Compressor",
     "Compressor(device, /, *, kind='csa', cache=None, state_slots=0, ring=0, eps=1e-06)\n"
     "--\n"
+    "\n"
+    "Pools tokens to rows of a compressed cache, or to keys of the indexer.\n"
     "\n"
     "  kind: 'csa', 'hca', 'index_fp8', 'index_mxfp4'\n"
     "  cache: {format, page_size, num_pages, page_stride_bytes}\n"
@@ -1580,6 +1592,8 @@ const Class kClasses[] = {
   {"Indexer",
     "Indexer(device, /, *, format='mxfp4', heads=64, topk=512, ratio=4, max_len=0, keys=None, rows=None, fill_logits=False)\n"
     "--\n"
+    "\n"
+    "Which compressed entries a token attends to.\n"
     "\n"
     "  format: 'mxfp4', 'fp8'\n"
     "  heads\n"
@@ -1596,6 +1610,8 @@ const Class kClasses[] = {
   {"HyperConnection",
     "HyperConnection(device, /, *, tokens=0, hidden=0, stream_dtype='bf16', has_merge=False, has_second=False, has_mix=True, is_head=False, result_dtype='bf16', second_dtype='bf16', iterations=20, eps=1e-06, norm_eps=1e-06)\n"
     "--\n"
+    "\n"
+    "From one sub-layer to the next through four streams.\n"
     "\n"
     "  tokens\n"
     "  hidden\n"
@@ -1616,6 +1632,8 @@ const Class kClasses[] = {
     "HyperEmbedding(device, /, *, tokens=0, hidden=0, vocab=0, stream_dtype='bf16')\n"
     "--\n"
     "\n"
+    "Rows of a table into the streams.\n"
+    "\n"
     "  tokens\n"
     "  hidden\n"
     "  vocab\n"
@@ -1626,6 +1644,8 @@ const Class kClasses[] = {
   {"RmsNorm",
     "RmsNorm(device, /, *, rows=0, cols=0, x_dtype='bf16', x_stride=0, out_stride=0, has_weight=True, eps=1e-06)\n"
     "--\n"
+    "\n"
+    "Rows divided by their root mean square.\n"
     "\n"
     "  rows\n"
     "  cols\n"

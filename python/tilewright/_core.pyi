@@ -473,30 +473,32 @@ class Attention(Operator):
         ...
 
 class AttentionPrepare(Operator):
-    """dtype: 'bf16', 'f16'; of what is read
-    batch
-    heads
-    kv_heads
-    q_len: of every sequence; of the longest if packed
-    kv_len: of every sequence; of the longest if packed
-    head_dim: 64, 128 or 256
-    is_packed: lengths come as cu_q and cu_kv
-    total_q: rows of packed tensors
-    total_kv: rows of packed tensors
-    q_strides: {batch, row, head}
-    k_strides: {batch, row, head}
-    v_strides: {batch, row, head}
-    q8_strides: {batch, row, head}; of the quantised values
-    k8_strides: {batch, row, head}; of the quantised values
-    v8_strides: {batch, row, head}; of the quantised values
-    scales: 'tensor', 'head', 'block'
-    v_layout: 'rows', 'columns'
-    is_rotated
-    sign_seed
-    rope: 'none', 'interleaved', 'halves'
-    rotary_dim: 0: head_dim
-    rope_positions: rows of the table of angles
-    has_positions: positions come as lists
+    """E4m3 operands of attention: rotated, scaled, quantised.
+
+      dtype: 'bf16', 'f16'; of what is read
+      batch
+      heads
+      kv_heads
+      q_len: of every sequence; of the longest if packed
+      kv_len: of every sequence; of the longest if packed
+      head_dim: 64, 128 or 256
+      is_packed: lengths come as cu_q and cu_kv
+      total_q: rows of packed tensors
+      total_kv: rows of packed tensors
+      q_strides: {batch, row, head}
+      k_strides: {batch, row, head}
+      v_strides: {batch, row, head}
+      q8_strides: {batch, row, head}; of the quantised values
+      k8_strides: {batch, row, head}; of the quantised values
+      v8_strides: {batch, row, head}; of the quantised values
+      scales: 'tensor', 'head', 'block'
+      v_layout: 'rows', 'columns'
+      is_rotated
+      sign_seed
+      rope: 'none', 'interleaved', 'halves'
+      rotary_dim: 0: head_dim
+      rope_positions: rows of the table of angles
+      has_positions: positions come as lists
     """
     def __new__(
         cls,
@@ -750,20 +752,22 @@ class Linear(Operator):
         ...
 
 class Quantize(Operator):
-    """format: NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ...
-    scales: nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best"
-    dtype: 'bf16', 'f16', 'f32'; of the numbers
-    rows
-    cols
-    row_stride: elements; 0: cols
-    has_row_index
-    out_rows: 0: rounded up to whole blocks
-    out_cols: 0: rounded up to whole blocks
-    has_operand_order
-    has_128x4_scales
-    has_block_major_scales
-    encode_scale: nvfp4: G; 0: found from the largest magnitude
-    has_encode_scale_address
+    """Rows of numbers to codes and block scales.
+
+      format: NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ...
+      scales: nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best"
+      dtype: 'bf16', 'f16', 'f32'; of the numbers
+      rows
+      cols
+      row_stride: elements; 0: cols
+      has_row_index
+      out_rows: 0: rounded up to whole blocks
+      out_cols: 0: rounded up to whole blocks
+      has_operand_order
+      has_128x4_scales
+      has_block_major_scales
+      encode_scale: nvfp4: G; 0: found from the largest magnitude
+      has_encode_scale_address
     """
     def __new__(
         cls,
@@ -815,19 +819,21 @@ class Quantize(Operator):
         ...
 
 class Moe(Operator):
-    """tokens
-    topk
-    routing: 'given', 'logits', 'hash'
-    score: 'softmax', 'sqrt_softplus'
-    normalize
-    has_bias
-    route_scale
-    vocab: rows of the table of TW_MOE_ROUTING_HASH
-    logits_stride: elements from token to token of the logits; 0: experts
-    swiglu_limit: 0: none
-    weight_after_down
-    out_dtype: 'bf16', 'f32'
-    kernel: NULL or "auto", or a name that the plan's text lists
+    """Experts chosen for each token, and their sum.
+
+      tokens
+      topk
+      routing: 'given', 'logits', 'hash'
+      score: 'softmax', 'sqrt_softplus'
+      normalize
+      has_bias
+      route_scale
+      vocab: rows of the table of TW_MOE_ROUTING_HASH
+      logits_stride: elements from token to token of the logits; 0: experts
+      swiglu_limit: 0: none
+      weight_after_down
+      out_dtype: 'bf16', 'f32'
+      kernel: NULL or "auto", or a name that the plan's text lists
     """
     def __new__(
         cls,
@@ -914,19 +920,22 @@ class Moe(Operator):
         ...
 
 class SparseAttention(Operator):
-    """batch
-    q_len
-    heads
-    scale: 0: 512^-0.5
-    window: {cache, topk, index_stride, lengths}
-    compressed: {cache, topk, index_stride, lengths}
-    has_sink
-    has_lse
-    has_max_logits
-    q_strides: {batch, row, head}
-    out_strides: {batch, row, head}
-    lse_strides: {batch, row, head}; of lse and max_logits
-    kernel: NULL or "auto", or a name that the plan's text lists
+    """Attention over rows of paged caches that lists choose.
+
+      batch
+      q_len
+      heads
+      scale: 0: 512^-0.5
+      window: {cache, topk, index_stride, lengths}
+      compressed: {cache, topk, index_stride, lengths}
+      has_sink
+      has_lse
+      has_max_logits
+      q_strides: {batch, row, head}
+      out_strides: {batch, row, head}
+      lse_strides: {batch, row, head}; of lse and max_logits
+      kernel: NULL or "auto", or a name that the plan's text lists
+      positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf
     """
     def __new__(
         cls,
@@ -946,6 +955,7 @@ class SparseAttention(Operator):
         out_strides: Strides | tuple[Any, ...] = ...,
         lse_strides: Strides | tuple[Any, ...] = ...,
         kernel: str | None = None,
+        positive_empty_lse: bool = False,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -984,10 +994,12 @@ class SparseAttention(Operator):
         ...
 
 class KvCache(Operator):
-    """format: 'bf16', 'fp8', 'nvfp4'
-    page_size
-    num_pages
-    page_stride_bytes: 0: that of the format
+    """Rows of a paged cache: written, read, listed for attention.
+
+      format: 'bf16', 'fp8', 'nvfp4'
+      page_size
+      num_pages
+      page_stride_bytes: 0: that of the format
     """
     def __new__(
         cls,
@@ -1096,6 +1108,7 @@ class KvCache(Operator):
         ...
 
 class InverseRope(Operator):
+    """Takes the rotation out of what attention gives, and quantises it if codes are wanted."""
     def __new__(
         cls,
         device: Device,
@@ -1137,11 +1150,13 @@ class InverseRope(Operator):
         ...
 
 class Compressor(Operator):
-    """kind: 'csa', 'hca', 'index_fp8', 'index_mxfp4'
-    cache: {format, page_size, num_pages, page_stride_bytes}
-    state_slots
-    ring
-    eps
+    """Pools tokens to rows of a compressed cache, or to keys of the indexer.
+
+      kind: 'csa', 'hca', 'index_fp8', 'index_mxfp4'
+      cache: {format, page_size, num_pages, page_stride_bytes}
+      state_slots
+      ring
+      eps
     """
     def __new__(
         cls,
@@ -1198,15 +1213,17 @@ class Compressor(Operator):
         ...
 
 class Indexer(Operator):
-    """format: 'mxfp4', 'fp8'
-    heads
-    topk
-    ratio
-    max_len
-    keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count
-    rows: {format, page_size, num_pages, page_stride_bytes}; only sizes count; num_pages 0:
-        rows are entries
-    fill_logits
+    """Which compressed entries a token attends to.
+
+      format: 'mxfp4', 'fp8'
+      heads
+      topk
+      ratio
+      max_len
+      keys: {format, page_size, num_pages, page_stride_bytes}; its format does not count
+      rows: {format, page_size, num_pages, page_stride_bytes}; only sizes count; num_pages 0:
+          rows are entries
+      fill_logits
     """
     def __new__(
         cls,
@@ -1278,18 +1295,20 @@ class Indexer(Operator):
         ...
 
 class HyperConnection(Operator):
-    """tokens
-    hidden
-    stream_dtype: 'bf16', 'f32'
-    has_merge
-    has_second
-    has_mix
-    is_head
-    result_dtype: 'bf16', 'f32'
-    second_dtype: 'bf16', 'f32'
-    iterations
-    eps
-    norm_eps
+    """From one sub-layer to the next through four streams.
+
+      tokens
+      hidden
+      stream_dtype: 'bf16', 'f32'
+      has_merge
+      has_second
+      has_mix
+      is_head
+      result_dtype: 'bf16', 'f32'
+      second_dtype: 'bf16', 'f32'
+      iterations
+      eps
+      norm_eps
     """
     def __new__(
         cls,
@@ -1346,10 +1365,12 @@ class HyperConnection(Operator):
         ...
 
 class HyperEmbedding(Operator):
-    """tokens
-    hidden
-    vocab
-    stream_dtype: 'bf16', 'f32'
+    """Rows of a table into the streams.
+
+      tokens
+      hidden
+      vocab
+      stream_dtype: 'bf16', 'f32'
     """
     def __new__(
         cls,
@@ -1377,13 +1398,15 @@ class HyperEmbedding(Operator):
         ...
 
 class RmsNorm(Operator):
-    """rows
-    cols
-    x_dtype: 'bf16', 'f32'
-    x_stride
-    out_stride
-    has_weight
-    eps
+    """Rows divided by their root mean square.
+
+      rows
+      cols
+      x_dtype: 'bf16', 'f32'
+      x_stride
+      out_stride
+      has_weight
+      eps
     """
     def __new__(
         cls,

@@ -19,8 +19,8 @@ PACKAGE = pathlib.Path(tilewright.__file__).resolve().parent
 
 
 def run(*command, **environment):
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, **environment}, check=False)
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env={**os.environ, **environment}, check=False)
     return done.returncode, done.stdout
 
 
