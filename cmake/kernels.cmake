@@ -12,7 +12,8 @@ set(TILEWRIGHT_KERNELS_FROM "" CACHE PATH
 
 if(TILEWRIGHT_KERNELS AND NOT TILEWRIGHT_KERNELS_FROM)
   find_program(TILEWRIGHT_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin ENV CUDA_PATH PATH_SUFFIXES bin
-               PATHS /usr/local/cuda/bin DOC "nvcc 13.0 or newer")
+               PATHS /usr/local/cuda/bin ${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13/bin  # where ./run puts it
+               DOC "nvcc 13.0 or newer")
   if(NOT TILEWRIGHT_NVCC)
     message(FATAL_ERROR "nvcc not found. Run ./run (it fetches one), install the CUDA toolkit 13.0 or newer, "
                         "or configure with -DTILEWRIGHT_KERNELS=OFF to build without kernels.")

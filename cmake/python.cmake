@@ -24,4 +24,13 @@ function(tilewright_python)
   file(CREATE_LINK ../../bin ${folder}/bin SYMBOLIC)
   add_custom_target(tilewright_package
     DEPENDS tilewright_core tilewright_simulator tilewright_simulator_runtime tilewright_tool)
+
+  # Of a wheel, which holds no links: the library under the name that _core and the tool ask for.
+  install(TARGETS tilewright_core LIBRARY DESTINATION tilewright COMPONENT python)
+  install(FILES $<TARGET_FILE:tilewright> RENAME $<TARGET_SONAME_FILE_NAME:tilewright>
+    DESTINATION tilewright/lib COMPONENT python)
+  install(TARGETS tilewright_simulator tilewright_simulator_runtime
+    LIBRARY DESTINATION tilewright/lib/sim COMPONENT python)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim/python DESTINATION tilewright/lib/sim COMPONENT python)
+  install(TARGETS tilewright_tool RUNTIME DESTINATION tilewright/bin COMPONENT python)
 endfunction()

@@ -193,6 +193,32 @@ static bool read_buffer(PyObject* object, Tensor* tensor) {
 
 /* ---- all of them */
 
+/* Whether extents and strides are numbers that bytes can be counted with. */
+static bool is_sane(const DLTensor* tensor) {
+  int64_t count = 1, reach, span = 0;
+  if (tensor->ndim < 0 || (tensor->ndim > 0 && tensor->shape == NULL)) return false;
+  for (int32_t i = 0; i < tensor->ndim; ++i) {
+    const int64_t extent = tensor->shape[i];
+    if (extent < 0 || __builtin_mul_overflow(count, extent, &count)) return false;
+    if (tensor->strides == NULL || extent == 0) continue;
+    const int64_t stride = tensor->strides[i];
+    if (stride == INT64_MIN) return false;
+    if (__builtin_mul_overflow(extent - 1, stride < 0 ? -stride : stride, &reach)) return false;
+    if (__builtin_add_overflow(span, reach, &span)) return false;
+  }
+  return count < INT64_MAX / 64 && span < INT64_MAX / 64;
+}
+
+/* Libraries that have a table of C functions are believed; anybody may say anything of an object
+ * that answers in Python. */
+static bool read_carefully(PyObject* object, Tensor* tensor) {
+  if (!read_array(object, tensor) && !read_capsule(object, tensor) && !read_buffer(object, tensor))
+    return false;
+  if (is_sane(&tensor->dl)) return true;
+  tensor_release(tensor);
+  return false;
+}
+
 static void begin(Tensor* tensor) {
   tensor->dl.device = (DLDevice){DL_CPU, 0};
   tensor->dl.strides = NULL;
@@ -224,8 +250,7 @@ bool tensor_read(PyObject* object, const char* name, Tensor* tensor) {
     return true;
   }
   if (PyUnicode_Check(object) || PyType_Check(object)) return complain(object, name);
-  return read_array(object, tensor) || read_capsule(object, tensor) ||
-         read_buffer(object, tensor) || complain(object, name);
+  return read_carefully(object, tensor) || complain(object, name);
 }
 
 void tensor_release(Tensor* tensor) {

@@ -61,7 +61,7 @@ def test_classes_explain_themselves(name):
 
 def test_operators_print_what_makes_them_again(dev, kernels):
     op = tilewright.AttentionDecode(dev, batch=2, heads=4, kv_heads=2, head_dim=64, max_len=99, causal=False,
-                                    dtype="f16", kv_dtype="f16", append={"is_wanted": True}, splits=2, kernel="r16")
+                                    dtype="f16", kv_dtype="f16", append={"is_wanted": True}, kernel="r16")
     again = eval(repr(op), {"tilewright": tilewright})
     assert repr(again) == repr(op) and again.problem == op.problem
     assert "append={'is_wanted': True}" in repr(op) and "kernel='r16'" in repr(op)
@@ -79,8 +79,9 @@ def test_doctor_says_what_is_here():
 
 
 def test_doctor_names_a_simulator_that_is_missing():
-    status, text = run(sys.executable, "-m", "tilewright", "doctor", TILEWRIGHT_SIM_LIBRARY="/nowhere/libcuda.so.1")
-    assert status == 1 and "BAD  simulator" in text and "/nowhere/libcuda.so.1" in text
+    missing = "/nowhere/libcuda.so.1"
+    status, text = run(sys.executable, "-m", "tilewright", "doctor", TILEWRIGHT_SIM_LIBRARY=missing)
+    assert status == 1 and "BAD  simulator" in text and missing in text
 
 
 def test_doctor_imports_nothing_that_it_names():

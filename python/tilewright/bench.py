@@ -1,0 +1,67 @@
+"""`python -m tilewright.bench overhead`: what a call costs on the host."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import timeit
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+
+
+def microseconds(call: Callable[[], object], number: int = 20000, repeats: int = 9) -> float:
+    """The least of several means."""
+    return min(timeit.repeat(call, number=number, repeat=repeats)) / number * 1e6
+
+
+def _eight_tensors(device: _core.Device) -> tuple[_core.Attention, dict[str, Any]]:
+    """An operator and eight of PyTorch's tensors for it, on its device or, if that is simulated, on the host."""
+    torch = importlib.import_module("torch")
+    op = _core.Attention(device, batch=2, heads=8, kv_heads=8, q_len=128, kv_len=128, head_dim=64, has_lse=True)
+    place = "cpu" if device.is_simulated else device.spec
+    rows = [torch.zeros(2, 128, 8, 64, dtype=torch.bfloat16, device=place) for _ in range(4)]
+    small = [torch.zeros(2, 8, 128, device=place), torch.zeros(8, device=place)]
+    lengths = [torch.zeros(3, dtype=torch.int32, device=place) for _ in range(2)]
+    return op, dict(zip(("q", "k", "v", "out", "lse", "sink", "cu_q", "cu_kv"), (*rows, *small, *lengths)))
+
+
+def overhead(device: _core.Device) -> list[tuple[str, float]]:
+    """(what, microseconds) of ways to hand over eight tensors."""
+    op, given = _eight_tensors(device)
+    q, k, v, out, lse, sink, cu_q, cu_kv = given.values()
+    read = _core.read_call
+    found = [
+        ("an empty Python call", microseconds(lambda: None)),
+        ("tensor.data_ptr() eight times",
+         microseconds(lambda: [t.data_ptr() for t in (q, k, v, out, lse, sink, cu_q, cu_kv)])),
+        ("op.run(...) up to the call of the library",
+         microseconds(lambda: read(op, q=q, k=k, v=v, out=out, lse=lse, sink=sink, cu_q=cu_q, cu_kv=cu_kv))),
+        ("making an operator whose module is loaded",
+         microseconds(lambda: _core.Attention(device, **op.problem), 50, 3)),
+    ]
+    if not device.is_simulated:
+        torch = importlib.import_module("torch")
+        space = torch.empty(op.workspace_bytes, dtype=torch.uint8, device=device.spec)
+        run = op.run
+        found.append(("op.run(...), launch included",
+                      microseconds(lambda: run(q=q, k=k, v=v, out=out, lse=lse, workspace=space), 2000)))
+        device.synchronize()
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tilewright.bench", description=__doc__)
+    parser.add_argument("what", choices=("overhead",))
+    parser.add_argument("--device", default="auto")
+    device = _core.Device(parser.parse_args(arguments).device)
+    print(device.description)
+    for what, cost in overhead(device):
+        print(f"{cost:9.2f} us  {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

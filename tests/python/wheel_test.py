@@ -1,0 +1,68 @@
+"""What a wheel of build/dist holds (tools/make_wheel.py makes it), installed where there is nothing else."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+DIST = pathlib.Path(__file__).resolve().parents[2] / "build/dist"
+SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "librt.so.1"}
+OWN = {"libtilewright.so.0.1", "libcuda.so.1"}
+
+
+@pytest.fixture(scope="module")
+def wheel():
+    found = sorted(DIST.glob("*.whl"))
+    if not found:
+        pytest.skip("no wheel in build/dist; tools/make_wheel.py makes one")
+    return found[-1]
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([folder / "venv/bin/pip", "install", "-q", "--no-index", wheel], check=True)
+    return folder / "venv"
+
+
+def run(*command):
+    return subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, env={"PATH": "/usr/bin:/bin"})
+
+
+def test_wheel_is_small_and_for_every_python(wheel):
+    assert wheel.stat().st_size <= 60e6
+    assert re.match(r"tilewright-.*-cp310-abi3-(manylinux|linux)", wheel.name)
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("_core.abi3.so", "_core.pyi", "py.typed", "lib/libtilewright.so.0.1", "lib/sim/libcuda.so.1",
+                 "lib/sim/libcudart.so.13", "bin/tilewright"):
+        assert f"tilewright/{name}" in names
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_wheel_needs_the_c_library_alone(installed):
+    package = next(installed.glob("lib/python3*/site-packages/tilewright"))
+    files = [package / "_core.abi3.so", package / "bin/tilewright", *package.glob("lib/*.so*"),
+             *package.glob("lib/sim/*.so*")]
+    for path in files:
+        text = run("readelf", "-d", path).stdout
+        assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)) <= SYSTEM | OWN, path
+        places = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
+        assert all(place.startswith("$ORIGIN") for place in places), path
+
+
+def test_wheel_works_without_anything_else(installed):
+    done = run(installed / "bin/python", "-c", """
+import array, tilewright
+device = tilewright.Device("sim:h200")
+x, out = array.array("f", range(128)), array.array("H", [0xffff] * 128)
+tilewright.RmsNorm(device, rows=1, cols=128, x_dtype="f32", has_weight=False).run(x=x, out=out)
+assert out[0] == 0 and 0x3fd0 < out[127] < 0x3fe0, list(out)
+""")
+    assert done.returncode == 0 or "without" in done.stdout, done.stdout
+    assert run(installed / "bin/tilewright", "doctor").stdout.startswith("ok   Python")
+    assert run(installed / "bin/tilewright", "info").returncode == 0
