@@ -89,6 +89,8 @@ static inline bool tensor_is_on_host(const Tensor* tensor) {
 /* Bytes of its elements, and whether they lie without gaps in the order of its dimensions. */
 size_t tensor_bytes(const Tensor* tensor);
 bool tensor_is_contiguous(const Tensor* tensor);
+/* Bytes from the first element to the end of the memory that its elements span. */
+size_t tensor_bytes_behind(const Tensor* tensor);
 /* "torch.Tensor bf16 (2, 3) strides (3, 1) on cuda:0", a new string. */
 PyObject* tensor_describe(const Tensor* tensor, PyObject* object);
 PyObject* tuple_of(const int64_t* numbers, int32_t count);
@@ -99,15 +101,27 @@ int tensor_init(PyObject* module);
 /* One filling: of the problem of an operator, or of the arguments of a call. */
 enum { MAX_ARRAYS = 16 };
 
+/* A rule of the table with the numbers of a problem. */
+typedef struct Check {
+  int member;
+  int ndim;
+  DLDataType dtype;
+  int64_t shape[MAX_EXTENTS];
+  int64_t strides[MAX_EXTENTS];
+  size_t bytes; /* from the first element to the last */
+} Check;
+
 typedef struct Fill {
-  const char* what;           /* "Attention.run": of messages */
-  Device* device;             /* where tensors have to be */
-  bool takes_host;            /* host addresses are passed on: sources of weights */
-  bool is_host_only;          /* no device: tensors of one are refused */
-  bool met_host;              /* a host tensor for a simulated device: it has to be copied there */
-  bool has_stream;            /* the caller named one */
-  const DLExchange* exchange; /* of the first tensor whose library knows a current stream */
-  PyObject* held;             /* list of what has to live until the call is over; or NULL */
+  const char* what;    /* "Attention.run": of messages */
+  Device* device;      /* where tensors have to be */
+  bool takes_host;     /* host addresses are passed on: sources of weights */
+  bool is_host_only;   /* no device: tensors of one are refused */
+  bool met_host;       /* a host tensor for a simulated device: it has to be copied there */
+  bool has_stream;     /* the caller named one */
+  const Check* checks; /* of members of the arguments; or NULL */
+  int num_checks;
+  const DLExchange* exchange;     /* of the first tensor whose library knows a current stream */
+  PyObject* held;                 /* list of what has to live until the call is over; or NULL */
   Py_ssize_t lengths[MAX_ARRAYS]; /* of arrays of structs, by the number of the member */
   char prefix[64];                /* of messages: the structs that a member is in */
 } Fill;
@@ -125,6 +139,13 @@ void fill_end(Fill* fill);
 PyObject* struct_to_dict(const Struct* type, const void* given, bool only_changed);
 int structs_init(PyObject* module);
 
+/* ---- check.c */
+
+/* What the rules of a class say of a problem; the caller frees it. NULL: no memory. */
+Check* checks_make(const Class* kind, const void* problem, int* count);
+/* NULL if the tensor is what the problem says, or has an exception set; else what it should be. */
+PyObject* check_tensor_rule(const Check* check, const Tensor* tensor);
+
 /* ---- operator.c */
 
 typedef struct Operator {
@@ -133,6 +154,8 @@ typedef struct Operator {
   PyObject* on;   /* a Device, or weights */
   Device* device; /* that of the weights */
   void* problem;  /* NULL: it has none; tensors of weights may be gone */
+  Check* checks;
+  int num_checks;
   PyObject* held; /* texts of the problem, and what lay in arrays of structs */
 } Operator;
 

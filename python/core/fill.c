@@ -187,27 +187,45 @@ static bool check_element(Fill* fill, const Member* member, const Tensor* tensor
                        NULL);
 }
 
-static bool check_tensor(Fill* fill, const Member* member, const Tensor* tensor, PyObject* value) {
+static bool check_rules(Fill* fill, int number, const Member* member, const Tensor* tensor,
+                        PyObject* value) {
+  for (int i = 0; i < fill->num_checks; ++i) {
+    if (fill->checks[i].member != number) continue;
+    PyObject* const expected = check_tensor_rule(&fill->checks[i], tensor);
+    if (expected == NULL) return !PyErr_Occurred();
+    refuse_tensor(fill, member, tensor, value, "%U", expected);
+    Py_DECREF(expected);
+    return false;
+  }
+  return true;
+}
+
+static bool check_tensor(Fill* fill, const Struct* type, const Member* member, const Tensor* tensor,
+                         PyObject* value) {
   if (!check_place(fill, member, tensor, value)) return false;
   if (!check_element(fill, member, tensor, value)) return false;
+  if (fill->prefix[0] == '\0' &&
+      !check_rules(fill, (int)(member - type->members), member, tensor, value))
+    return false;
   if (member->kind == KIND_OUTPUT && tensor->is_read_only)
     return refuse_tensor(fill, member, tensor, value, "it is written, but it is read-only", NULL);
   return true;
 }
 
-static bool set_address(Fill* fill, const Member* member, void* to, PyObject* value) {
+static bool set_address(Fill* fill, const Struct* type, const Member* member, void* to,
+                        PyObject* value) {
   if (value == Py_None) {
     *(void**)to = NULL;
     return true;
   }
   if (Py_TYPE(value) == &PyLong_Type) {
-    *(void**)to = PyLong_AsVoidPtr(value);
+    *(uintptr_t*)to = PyLong_AsUnsignedLongLong(value); /* refuses what is negative */
     if (!PyErr_Occurred()) return true;
     return PyErr_Clear(), refuse_type(fill, member->name, value, "an address");
   }
   Tensor tensor;
   if (!tensor_read(value, member->name, &tensor)) return false;
-  const bool is_good = check_tensor(fill, member, &tensor, value) &&
+  const bool is_good = check_tensor(fill, type, member, &tensor, value) &&
                        (tensor.owner == NULL || hold(fill, tensor.owner));
   *(void**)to = tensor_address(&tensor);
   if (fill->exchange == NULL) fill->exchange = tensor.exchange;
@@ -399,7 +417,7 @@ bool fill_member(Fill* fill, const Struct* type, void* given, PyObject* name, Py
   switch (member->kind) {
     case KIND_INPUT:
     case KIND_OUTPUT:
-      return set_address(fill, member, to, value);
+      return set_address(fill, type, member, to, value);
     case KIND_STREAM:
       return set_stream(fill, member, to, value);
     case KIND_FLAG:

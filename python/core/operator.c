@@ -64,6 +64,7 @@ static bool create(Operator* self, PyObject* on, PyObject* kwargs) {
     if (status != TW_OK) raise_status(status, NULL);
   }
   self->held = fill.held;
+  if (status == TW_OK) self->checks = checks_make(self->kind, self->problem, &self->num_checks);
   return is_filled && status == TW_OK;
 }
 
@@ -86,6 +87,7 @@ static void operator_dealloc(PyObject* object) {
   if (self->handle != NULL && !is_exiting() && !is_child_of_fork())
     self->kind->destroy(self->handle);
   free(self->problem);
+  free(self->checks);
   Py_XDECREF(self->held);
   Py_XDECREF(self->on);
   Py_XDECREF(self->device);
@@ -192,6 +194,7 @@ static PyObject* call_number(int number, PyObject* object, PyObject* const* args
   const Struct* const type = call->arguments;
   AnyArguments arguments;
   Fill fill = {.what = call->what, .device = self->device};
+  if (number == 0) fill.checks = self->checks, fill.num_checks = self->num_checks;
   if (!is_usable()) return NULL;
   if (nargs != 0)
     return PyErr_Format(PyExc_TypeError, "%s() takes its arguments by name", call->what);
@@ -373,7 +376,8 @@ static PyObject* read_call(PyObject* module, PyObject* const* args, Py_ssize_t n
   const Operator* const self = (Operator*)args[0];
   const Call* const call = &self->kind->calls[0];
   AnyArguments arguments;
-  Fill fill = {.what = call->what, .device = self->device};
+  Fill fill = {.what = call->what, .device = self->device, .checks = self->checks};
+  fill.num_checks = self->num_checks;
   const bool is_good = read_arguments(&fill, call->arguments, &arguments, args + nargs, names) &&
                        choose_stream(&fill, call->arguments, &arguments);
   fill_end(&fill);

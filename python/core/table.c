@@ -868,6 +868,18 @@ static const Query kQueries_tw_attention[] = {
   {"kernel", "", .text = kernel_tw_attention},
   {"workspace_bytes", "", .size = workspace_bytes_tw_attention},
   {"flops", "4 * head_dim for every visible score.", .number = flops_tw_attention}};
+static const Rule kRules_tw_attention[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0}, {offsetof(tw_attention_problem, q_len), 0}, {offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, q_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0}, {offsetof(tw_attention_problem, kv_len), 0}, {offsetof(tw_attention_problem, kv_heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0}, {offsetof(tw_attention_problem, kv_len), 0}, {offsetof(tw_attention_problem, kv_heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 3, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, batch), 0}, {offsetof(tw_attention_problem, q_len), 0}, {offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, out_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, batch), 0}, {offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, q_len), 0}}, .num_extents = 3, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false},
+  {.member = 0, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_q), 0}, {offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, q_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0}, {offsetof(tw_attention_problem, kv_heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, k_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_kv), 0}, {offsetof(tw_attention_problem, kv_heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, v_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 3, .dtype_offset = offsetof(tw_attention_problem, dtype), .extents = {{offsetof(tw_attention_problem, total_q), 0}, {offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_problem, out_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false, .is_16_bit = true},
+  {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, heads), 0}, {offsetof(tw_attention_problem, total_q), 0}}, .num_extents = 2, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_problem, is_packed), .flag_is_wide = false},
+  {.member = 5, .dtype = TW_F32, .extents = {{offsetof(tw_attention_problem, heads), 0}}, .num_extents = 1}};
 static tw_status run_tw_attention(const void* handle, const void* arguments) {
   return tw_attention_run(handle, arguments);
 }
@@ -898,6 +910,13 @@ static void destroy_tw_attention_prepare(void* handle) { tw_attention_prepare_de
 static const char* plan_text_tw_attention_prepare(const void* handle) { return tw_attention_prepare_plan_text(handle); }
 static const Query kQueries_tw_attention_prepare[] = {
   {"plan_text", "", .text = plan_text_tw_attention_prepare}};
+static const Rule kRules_tw_attention_prepare[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, batch), 0}, {offsetof(tw_attention_prepare_problem, q_len), 0}, {offsetof(tw_attention_prepare_problem, heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, q_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, batch), 0}, {offsetof(tw_attention_prepare_problem, kv_len), 0}, {offsetof(tw_attention_prepare_problem, kv_heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, k_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, batch), 0}, {offsetof(tw_attention_prepare_problem, kv_len), 0}, {offsetof(tw_attention_prepare_problem, kv_heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, v_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false},
+  {.member = 0, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, total_q), 0}, {offsetof(tw_attention_prepare_problem, heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, q_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, total_kv), 0}, {offsetof(tw_attention_prepare_problem, kv_heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, k_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_prepare_problem, dtype), .extents = {{offsetof(tw_attention_prepare_problem, total_kv), 0}, {offsetof(tw_attention_prepare_problem, kv_heads), 0}, {offsetof(tw_attention_prepare_problem, head_dim), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_prepare_problem, v_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_prepare_problem, is_packed), .flag_is_wide = false}};
 static tw_status run_tw_attention_prepare(const void* handle, const void* arguments) {
   return tw_attention_prepare_run(handle, arguments);
 }
@@ -935,6 +954,17 @@ static const Query kQueries_tw_attention_decode[] = {
   {"plan_text", "", .text = plan_text_tw_attention_decode},
   {"kernel", "", .text = kernel_tw_attention_decode},
   {"workspace_bytes", "", .size = workspace_bytes_tw_attention_decode}};
+static const Rule kRules_tw_attention_decode[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_attention_decode_problem, dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, q_len), 0}, {offsetof(tw_attention_decode_problem, heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, q_strides), .is_last_contiguous = true},
+  {.member = 11, .dtype_offset = offsetof(tw_attention_decode_problem, dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, q_len), 0}, {offsetof(tw_attention_decode_problem, heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, out_strides), .is_last_contiguous = true},
+  {.member = 7, .dtype_offset = offsetof(tw_attention_decode_problem, dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, q_len), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, new_k_strides), .is_last_contiguous = true},
+  {.member = 8, .dtype_offset = offsetof(tw_attention_decode_problem, dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, q_len), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, new_v_strides), .is_last_contiguous = true},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_decode_problem, kv_dtype), .extents = {{offsetof(tw_attention_decode_problem, num_pages), 0}, {offsetof(tw_attention_decode_problem, page_size), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, cache_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_decode_problem, page_size), .flag_is_wide = true},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_decode_problem, kv_dtype), .extents = {{offsetof(tw_attention_decode_problem, num_pages), 0}, {offsetof(tw_attention_decode_problem, page_size), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, cache_strides), .is_last_contiguous = true, .flag = FLAG_SET, .flag_offset = offsetof(tw_attention_decode_problem, page_size), .flag_is_wide = true},
+  {.member = 1, .dtype_offset = offsetof(tw_attention_decode_problem, kv_dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, max_len), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, cache_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_decode_problem, page_size), .flag_is_wide = true},
+  {.member = 2, .dtype_offset = offsetof(tw_attention_decode_problem, kv_dtype), .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, max_len), 0}, {offsetof(tw_attention_decode_problem, kv_heads), 0}, {offsetof(tw_attention_decode_problem, head_dim), 0}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_attention_decode_problem, cache_strides), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_attention_decode_problem, page_size), .flag_is_wide = true},
+  {.member = 12, .dtype = TW_F32, .extents = {{offsetof(tw_attention_decode_problem, batch), 0}, {offsetof(tw_attention_decode_problem, heads), 0}, {offsetof(tw_attention_decode_problem, q_len), 0}}, .num_extents = 3},
+  {.member = 13, .dtype = TW_F32, .extents = {{offsetof(tw_attention_decode_problem, heads), 0}}, .num_extents = 1}};
 static tw_status run_tw_attention_decode(const void* handle, const void* arguments) {
   return tw_attention_decode_run(handle, arguments);
 }
@@ -999,6 +1029,8 @@ static size_t workspace_bytes_tw_quantize(const void* handle) { return tw_quanti
 static const Query kQueries_tw_quantize[] = {
   {"plan_text", "", .text = plan_text_tw_quantize},
   {"workspace_bytes", "", .size = workspace_bytes_tw_quantize}};
+static const Rule kRules_tw_quantize[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_quantize_problem, dtype), .extents = {{offsetof(tw_quantize_problem, rows), 0}, {offsetof(tw_quantize_problem, cols), 0}}, .num_extents = 2, .strides = STRIDES_ROW, .strides_offset = offsetof(tw_quantize_problem, row_stride), .is_last_contiguous = true, .flag = FLAG_CLEAR, .flag_offset = offsetof(tw_quantize_problem, has_row_index), .flag_is_wide = false}};
 static tw_status run_tw_quantize(const void* handle, const void* arguments) {
   return tw_quantize_run(handle, arguments);
 }
@@ -1077,6 +1109,12 @@ static const Query kQueries_tw_sparse_attention[] = {
   {"plan_text", "", .text = plan_text_tw_sparse_attention},
   {"kernel", "", .text = kernel_tw_sparse_attention},
   {"workspace_bytes", "", .size = workspace_bytes_tw_sparse_attention}};
+static const Rule kRules_tw_sparse_attention[] = {
+  {.member = 0, .dtype = TW_BF16, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}, {0, 512}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, q_strides), .is_last_contiguous = true},
+  {.member = 3, .dtype = TW_BF16, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}, {0, 512}}, .num_extents = 4, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, out_strides), .is_last_contiguous = true},
+  {.member = 4, .dtype = TW_F32, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, lse_strides), .is_last_contiguous = false},
+  {.member = 5, .dtype = TW_F32, .extents = {{offsetof(tw_sparse_attention_problem, batch), 0}, {offsetof(tw_sparse_attention_problem, q_len), 0}, {offsetof(tw_sparse_attention_problem, heads), 0}}, .num_extents = 3, .strides = STRIDES_STRUCT, .strides_offset = offsetof(tw_sparse_attention_problem, lse_strides), .is_last_contiguous = false},
+  {.member = 6, .dtype = TW_F32, .extents = {{offsetof(tw_sparse_attention_problem, heads), 0}}, .num_extents = 1}};
 static tw_status run_tw_sparse_attention(const void* handle, const void* arguments) {
   return tw_sparse_attention_run(handle, arguments);
 }
@@ -1265,6 +1303,12 @@ static void destroy_tw_hyper_connection(void* handle) { tw_hyper_connection_dest
 static size_t workspace_bytes_tw_hyper_connection(const void* handle) { return tw_hyper_connection_workspace_bytes(handle); }
 static const Query kQueries_tw_hyper_connection[] = {
   {"workspace_bytes", "", .size = workspace_bytes_tw_hyper_connection}};
+static const Rule kRules_tw_hyper_connection[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_hyper_connection_problem, stream_dtype), .extents = {{offsetof(tw_hyper_connection_problem, tokens), 0}, {0, 4}, {offsetof(tw_hyper_connection_problem, hidden), 0}}, .num_extents = 3},
+  {.member = 1, .dtype_offset = offsetof(tw_hyper_connection_problem, stream_dtype), .extents = {{offsetof(tw_hyper_connection_problem, tokens), 0}, {0, 4}, {offsetof(tw_hyper_connection_problem, hidden), 0}}, .num_extents = 3},
+  {.member = 3, .dtype_offset = offsetof(tw_hyper_connection_problem, result_dtype), .extents = {{offsetof(tw_hyper_connection_problem, tokens), 0}, {offsetof(tw_hyper_connection_problem, hidden), 0}}, .num_extents = 2},
+  {.member = 4, .dtype_offset = offsetof(tw_hyper_connection_problem, second_dtype), .extents = {{offsetof(tw_hyper_connection_problem, tokens), 0}, {offsetof(tw_hyper_connection_problem, hidden), 0}}, .num_extents = 2},
+  {.member = 10, .dtype = TW_BF16, .extents = {{offsetof(tw_hyper_connection_problem, tokens), 0}, {offsetof(tw_hyper_connection_problem, hidden), 0}}, .num_extents = 2}};
 static tw_status run_tw_hyper_connection(const void* handle, const void* arguments) {
   return tw_hyper_connection_run(handle, arguments);
 }
@@ -1291,6 +1335,9 @@ static tw_status create_tw_hyper_embedding(const void* given, const void* proble
   return tw_hyper_embedding_create(given, problem, (tw_hyper_embedding**)handle);
 }
 static void destroy_tw_hyper_embedding(void* handle) { tw_hyper_embedding_destroy(handle); }
+static const Rule kRules_tw_hyper_embedding[] = {
+  {.member = 0, .dtype = TW_BF16, .extents = {{offsetof(tw_hyper_embedding_problem, vocab), 0}, {offsetof(tw_hyper_embedding_problem, hidden), 0}}, .num_extents = 2},
+  {.member = 2, .dtype_offset = offsetof(tw_hyper_embedding_problem, stream_dtype), .extents = {{offsetof(tw_hyper_embedding_problem, tokens), 0}, {0, 4}, {offsetof(tw_hyper_embedding_problem, hidden), 0}}, .num_extents = 3}};
 static tw_status run_tw_hyper_embedding(const void* handle, const void* arguments) {
   return tw_hyper_embedding_run(handle, arguments);
 }
@@ -1308,6 +1355,10 @@ static tw_status create_tw_rms_norm(const void* given, const void* problem, void
   return tw_rms_norm_create(given, problem, (tw_rms_norm**)handle);
 }
 static void destroy_tw_rms_norm(void* handle) { tw_rms_norm_destroy(handle); }
+static const Rule kRules_tw_rms_norm[] = {
+  {.member = 0, .dtype_offset = offsetof(tw_rms_norm_problem, x_dtype), .extents = {{offsetof(tw_rms_norm_problem, rows), 0}, {offsetof(tw_rms_norm_problem, cols), 0}}, .num_extents = 2, .strides = STRIDES_ROW, .strides_offset = offsetof(tw_rms_norm_problem, x_stride), .is_last_contiguous = true},
+  {.member = 2, .dtype = TW_BF16, .extents = {{offsetof(tw_rms_norm_problem, rows), 0}, {offsetof(tw_rms_norm_problem, cols), 0}}, .num_extents = 2, .strides = STRIDES_ROW, .strides_offset = offsetof(tw_rms_norm_problem, out_stride), .is_last_contiguous = true},
+  {.member = 1, .dtype = TW_BF16, .extents = {{offsetof(tw_rms_norm_problem, cols), 0}}, .num_extents = 1}};
 static tw_status run_tw_rms_norm(const void* handle, const void* arguments) {
   return tw_rms_norm_run(handle, arguments);
 }
@@ -1340,8 +1391,7 @@ const Class kClasses[] = {
     "  is_global_scale_reciprocal\n"
     "  accepts_any_global_scale",
     "Device", &kStruct_tw_linear_weight_source, create_tw_linear_weight, destroy_tw_linear_weight,
-    kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight),
-    NULL, 0},
+    kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight), NULL, 0, NULL, 0},
   {"MoeWeights",
     "MoeWeights(device, /, *, experts=0, gate=None, up=None, down=None, shared_gate=None, shared_up=None, shared_down=None)\n"
     "--\n"
@@ -1365,8 +1415,7 @@ const Class kClasses[] = {
     "  shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}",
     "Device", &kStruct_tw_moe_weights_source, create_tw_moe_weights, destroy_tw_moe_weights,
-    kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights),
-    NULL, 0},
+    kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},
   {"Attention",
     "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None)\n"
     "--\n"
@@ -1398,8 +1447,7 @@ const Class kClasses[] = {
     "  out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; TW_ABSENT: bf16, or dtype\n"
     "  fp8: {scales, v_layout, accumulation}",
     "Device", &kStruct_tw_attention_problem, create_tw_attention, destroy_tw_attention,
-    kQueries_tw_attention, COUNT(kQueries_tw_attention),
-    kCalls_tw_attention, COUNT(kCalls_tw_attention)},
+    kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},
   {"AttentionPrepare",
     "AttentionPrepare(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, q8_strides=None, k8_strides=None, v8_strides=None, scales='block', v_layout='columns', is_rotated=True, sign_seed=0, rope='none', rotary_dim=0, rope_positions=0, has_positions=False)\n"
     "--\n"
@@ -1431,8 +1479,7 @@ const Class kClasses[] = {
     "  rope_positions: rows of the table of angles\n"
     "  has_positions: positions come as lists",
     "Device", &kStruct_tw_attention_prepare_problem, create_tw_attention_prepare, destroy_tw_attention_prepare,
-    kQueries_tw_attention_prepare, COUNT(kQueries_tw_attention_prepare),
-    kCalls_tw_attention_prepare, COUNT(kCalls_tw_attention_prepare)},
+    kQueries_tw_attention_prepare, COUNT(kQueries_tw_attention_prepare), kRules_tw_attention_prepare, COUNT(kRules_tw_attention_prepare), kCalls_tw_attention_prepare, COUNT(kCalls_tw_attention_prepare)},
   {"AttentionDecode",
     "AttentionDecode(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, head_dim=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, window_left=-1, softcap=0.0, descale='none', has_sink=False, has_lse=False, append=None, q_strides=None, out_strides=None, new_k_strides=None, new_v_strides=None, cache_strides=None, splits=0, kernel=None)\n"
     "--\n"
@@ -1467,8 +1514,7 @@ const Class kClasses[] = {
     "  splits: 0: by the lengths\n"
     "  kernel: NULL or \"auto\", or a name that the plan's text lists",
     "Device", &kStruct_tw_attention_decode_problem, create_tw_attention_decode, destroy_tw_attention_decode,
-    kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode),
-    kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
+    kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode), kRules_tw_attention_decode, COUNT(kRules_tw_attention_decode), kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
   {"Linear",
     "Linear(weight, /, *, m=0, x_dtype='bf16', activation_scales='auto', out_dtype='bf16', has_bias=False, x_stride=0, out_stride=0, kernel=None)\n"
     "--\n"
@@ -1484,8 +1530,7 @@ const Class kClasses[] = {
     "  out_stride: elements from row to row; 0: contiguous\n"
     "  kernel: NULL or \"auto\", or a name that the plan's text lists",
     "LinearWeight", &kStruct_tw_linear_problem, create_tw_linear, destroy_tw_linear,
-    kQueries_tw_linear, COUNT(kQueries_tw_linear),
-    kCalls_tw_linear, COUNT(kCalls_tw_linear)},
+    kQueries_tw_linear, COUNT(kQueries_tw_linear), NULL, 0, kCalls_tw_linear, COUNT(kCalls_tw_linear)},
   {"Quantize",
     "Quantize(device, /, *, format=None, scales=None, dtype='bf16', rows=0, cols=0, row_stride=0, has_row_index=False, out_rows=0, out_cols=0, has_operand_order=False, has_128x4_scales=False, has_block_major_scales=False, encode_scale=0.0, has_encode_scale_address=False)\n"
     "--\n"
@@ -1507,8 +1552,7 @@ const Class kClasses[] = {
     "  encode_scale: nvfp4: G; 0: found from the largest magnitude\n"
     "  has_encode_scale_address",
     "Device", &kStruct_tw_quantize_problem, create_tw_quantize, destroy_tw_quantize,
-    kQueries_tw_quantize, COUNT(kQueries_tw_quantize),
-    kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
+    kQueries_tw_quantize, COUNT(kQueries_tw_quantize), kRules_tw_quantize, COUNT(kRules_tw_quantize), kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
   {"Moe",
     "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None)\n"
     "--\n"
@@ -1529,8 +1573,7 @@ const Class kClasses[] = {
     "  out_dtype: 'bf16', 'f32'\n"
     "  kernel: NULL or \"auto\", or a name that the plan's text lists",
     "MoeWeights", &kStruct_tw_moe_problem, create_tw_moe, destroy_tw_moe,
-    kQueries_tw_moe, COUNT(kQueries_tw_moe),
-    kCalls_tw_moe, COUNT(kCalls_tw_moe)},
+    kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},
   {"SparseAttention",
     "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False)\n"
     "--\n"
@@ -1552,8 +1595,7 @@ const Class kClasses[] = {
     "  kernel: NULL or \"auto\", or a name that the plan's text lists\n"
     "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf",
     "Device", &kStruct_tw_sparse_attention_problem, create_tw_sparse_attention, destroy_tw_sparse_attention,
-    kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention),
-    kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
+    kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
   {"KvCache",
     "KvCache(device, /, *, format='fp8', page_size=64, num_pages=0, page_stride_bytes=0)\n"
     "--\n"
@@ -1565,16 +1607,14 @@ const Class kClasses[] = {
     "  num_pages\n"
     "  page_stride_bytes: 0: that of the format",
     "Device", &kStruct_tw_kv_layout, create_tw_kv_cache, destroy_tw_kv_cache,
-    NULL, 0,
-    kCalls_tw_kv_cache, COUNT(kCalls_tw_kv_cache)},
+    NULL, 0, NULL, 0, kCalls_tw_kv_cache, COUNT(kCalls_tw_kv_cache)},
   {"InverseRope",
     "InverseRope(device, /)\n"
     "--\n"
     "\n"
     "Takes the rotation out of what attention gives, and quantises it if codes are wanted.",
     "Device", NULL, create_tw_inverse_rope, destroy_tw_inverse_rope,
-    NULL, 0,
-    kCalls_tw_inverse_rope, COUNT(kCalls_tw_inverse_rope)},
+    NULL, 0, NULL, 0, kCalls_tw_inverse_rope, COUNT(kCalls_tw_inverse_rope)},
   {"Compressor",
     "Compressor(device, /, *, kind='csa', cache=None, state_slots=0, ring=0, eps=1e-06)\n"
     "--\n"
@@ -1587,8 +1627,7 @@ const Class kClasses[] = {
     "  ring\n"
     "  eps",
     "Device", &kStruct_tw_compressor_problem, create_tw_compressor, destroy_tw_compressor,
-    kQueries_tw_compressor, COUNT(kQueries_tw_compressor),
-    kCalls_tw_compressor, COUNT(kCalls_tw_compressor)},
+    kQueries_tw_compressor, COUNT(kQueries_tw_compressor), NULL, 0, kCalls_tw_compressor, COUNT(kCalls_tw_compressor)},
   {"Indexer",
     "Indexer(device, /, *, format='mxfp4', heads=64, topk=512, ratio=4, max_len=0, keys=None, rows=None, fill_logits=False)\n"
     "--\n"
@@ -1605,8 +1644,7 @@ const Class kClasses[] = {
     "      rows are entries\n"
     "  fill_logits",
     "Device", &kStruct_tw_indexer_problem, create_tw_indexer, destroy_tw_indexer,
-    kQueries_tw_indexer, COUNT(kQueries_tw_indexer),
-    kCalls_tw_indexer, COUNT(kCalls_tw_indexer)},
+    kQueries_tw_indexer, COUNT(kQueries_tw_indexer), NULL, 0, kCalls_tw_indexer, COUNT(kCalls_tw_indexer)},
   {"HyperConnection",
     "HyperConnection(device, /, *, tokens=0, hidden=0, stream_dtype='bf16', has_merge=False, has_second=False, has_mix=True, is_head=False, result_dtype='bf16', second_dtype='bf16', iterations=20, eps=1e-06, norm_eps=1e-06)\n"
     "--\n"
@@ -1626,8 +1664,7 @@ const Class kClasses[] = {
     "  eps\n"
     "  norm_eps",
     "Device", &kStruct_tw_hyper_connection_problem, create_tw_hyper_connection, destroy_tw_hyper_connection,
-    kQueries_tw_hyper_connection, COUNT(kQueries_tw_hyper_connection),
-    kCalls_tw_hyper_connection, COUNT(kCalls_tw_hyper_connection)},
+    kQueries_tw_hyper_connection, COUNT(kQueries_tw_hyper_connection), kRules_tw_hyper_connection, COUNT(kRules_tw_hyper_connection), kCalls_tw_hyper_connection, COUNT(kCalls_tw_hyper_connection)},
   {"HyperEmbedding",
     "HyperEmbedding(device, /, *, tokens=0, hidden=0, vocab=0, stream_dtype='bf16')\n"
     "--\n"
@@ -1639,8 +1676,7 @@ const Class kClasses[] = {
     "  vocab\n"
     "  stream_dtype: 'bf16', 'f32'",
     "Device", &kStruct_tw_hyper_embedding_problem, create_tw_hyper_embedding, destroy_tw_hyper_embedding,
-    NULL, 0,
-    kCalls_tw_hyper_embedding, COUNT(kCalls_tw_hyper_embedding)},
+    NULL, 0, kRules_tw_hyper_embedding, COUNT(kRules_tw_hyper_embedding), kCalls_tw_hyper_embedding, COUNT(kCalls_tw_hyper_embedding)},
   {"RmsNorm",
     "RmsNorm(device, /, *, rows=0, cols=0, x_dtype='bf16', x_stride=0, out_stride=0, has_weight=True, eps=1e-06)\n"
     "--\n"
@@ -1655,8 +1691,7 @@ const Class kClasses[] = {
     "  has_weight\n"
     "  eps",
     "Device", &kStruct_tw_rms_norm_problem, create_tw_rms_norm, destroy_tw_rms_norm,
-    NULL, 0,
-    kCalls_tw_rms_norm, COUNT(kCalls_tw_rms_norm)},
+    NULL, 0, kRules_tw_rms_norm, COUNT(kRules_tw_rms_norm), kCalls_tw_rms_norm, COUNT(kCalls_tw_rms_norm)},
 };
 const int kNumClasses = COUNT(kClasses);
 

@@ -7,6 +7,7 @@
 
 #include "python_abi.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,29 @@ typedef struct Struct {
   void* defaults;
 } Struct;
 
+enum { MAX_EXTENTS = 4 };
+
+typedef struct Extent {
+  size_t offset; /* of the member of the problem; 0: the number (a problem begins with its size) */
+  int64_t number;
+} Extent;
+
+/* What a tensor of a call is (tools/c_api/tensors.txt). */
+typedef struct Rule {
+  int member; /* of the arguments of the first call */
+  int32_t dtype;
+  size_t dtype_offset; /* 0: dtype */
+  Extent extents[MAX_EXTENTS];
+  int num_extents;
+  enum { STRIDES_NONE, STRIDES_STRUCT, STRIDES_ROW } strides;
+  size_t strides_offset;
+  bool is_last_contiguous; /* the struct has no stride of the last extent */
+  enum { FLAG_NONE, FLAG_SET, FLAG_CLEAR } flag;
+  bool flag_is_wide; /* 8 bytes */
+  size_t flag_offset;
+  bool is_16_bit;
+} Rule;
+
 typedef struct Query {
   const char* name;
   const char* doc;
@@ -80,6 +104,8 @@ typedef struct Class {
   void (*destroy)(void* handle);
   const Query* queries;
   int num_queries;
+  const Rule* rules;
+  int num_rules;
   const Call* calls; /* none: weights, whose tensors are read when they are made */
   int num_calls;
 } Class;

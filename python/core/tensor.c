@@ -337,6 +337,14 @@ static void span_of(const Tensor* tensor, uintptr_t* begin_of, size_t* bytes) {
                                         : (size_t)((last - first + 1) * size);
 }
 
+size_t tensor_bytes_behind(const Tensor* tensor) {
+  if (tensor->dl.strides == NULL) return tensor_bytes(tensor);
+  uintptr_t first;
+  size_t bytes;
+  span_of(tensor, &first, &bytes);
+  return bytes - ((uintptr_t)tensor_address(tensor) - first);
+}
+
 static PyObject* view(PyObject* self, PyObject* object) {
   (void)self;
   Tensor tensor;

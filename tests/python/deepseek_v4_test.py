@@ -197,7 +197,7 @@ def test_sparse_attention_of_two_lists(dev):
             seen = [i[b, t, :n[b, t]] for i, n in zip(indices, lengths)]
             rows = np.concatenate([wide(cache.reshape(-1, DIM)[i[i >= 0]]) for cache, i in zip(caches, seen)])
             if not len(rows):
-                assert (out[b, t] == 0).all() and (lse[b, t] == np.inf).all() and (largest[b, t] == -np.inf).all()
+                assert (out[b, t] == 0).all() and (lse[b, t] == -np.inf).all() and (largest[b, t] == -np.inf).all()
                 continue
             expected = sparse(wide(q[b, t]), rows, DIM**-0.5, sink)
             np.testing.assert_allclose(wide(out[b, t]), expected[0], rtol=0, atol=2**-7 * np.abs(rows).max())

@@ -141,6 +141,34 @@ class Operator:
             raise DescriptionError(f"{self.name}: cannot read {line!r}")
 
 
+@dataclass
+class Rule:
+    """What a tensor of a call is: a line of tensors.txt."""
+
+    argument: str
+    dtype: str
+    extents: list
+    strides: str = ""
+    conditions: list = field(default_factory=list)
+
+
+def read_rules(path):
+    """operator -> rules of its first call."""
+    found, name = {}, ""
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            name = line.partition(".")[0]
+            continue
+        match = re.fullmatch(r"(\w+) (\w+) \[([^]]+)\](?: by (\w+))?((?: if [!\w-]+)*)", line.strip())
+        if not match:
+            raise DescriptionError(f"cannot read {line!r}")
+        rule = Rule(match[1], match[2], match[3].split(), match[4] or "", match[5].split(" if ")[1:])
+        found.setdefault(name, []).append(rule)
+    return found
+
+
 class Description:
     """All items in order, titles of sections (str) among them."""
 
@@ -154,6 +182,7 @@ class Description:
                     raise DescriptionError(f"tools/c_api/{name}.txt:{number}: {error}") from None
         for struct in self.structs.values():
             self.layout(struct)
+        self.rules = read_rules(folder / "tensors.txt")
 
     def read_line(self, line):
         if not line.strip():

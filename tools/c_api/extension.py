@@ -98,15 +98,46 @@ def calls(description, item):
     return made
 
 
+def rule(description, item, rule):
+    """A Rule of the table."""
+    problem = {m.name: m for m in description.structs[item.problem].members}
+    arguments = names.members(description.structs[item.calls[0][1]])
+    member = [m.name for m in arguments].index(rule.argument)
+
+    def at(name):
+        return f"offsetof({item.problem}, {problem[name].name})"
+
+    dtype = f".dtype_offset = {at(rule.dtype)}" if rule.dtype in problem else f".dtype = TW_{rule.dtype}"
+    extents = ", ".join(f"{{0, {e}}}" if e.isdigit() else f"{{{at(e)}, 0}}" for e in rule.extents)
+    parts = [f".member = {member}", dtype, f".extents = {{{extents}}}", f".num_extents = {len(rule.extents)}"]
+    if rule.strides:
+        is_struct = problem[rule.strides].struct == "tw_strides"
+        parts += [f".strides = STRIDES_{'STRUCT' if is_struct else 'ROW'}", f".strides_offset = {at(rule.strides)}"]
+        # Of [batch, row, head] alone the last extent has a stride, too.
+        has_head_dim = not is_struct or len(rule.extents) != 3 or rule.extents[-1] == "head_dim"
+        parts.append(f".is_last_contiguous = {str(has_head_dim).lower()}")
+    for condition in rule.conditions:
+        name = condition.lstrip("!")
+        if name == "16-bit":
+            parts.append(".is_16_bit = true")
+            continue
+        parts += [f".flag = FLAG_{'CLEAR' if condition != name else 'SET'}", f".flag_offset = {at(name)}",
+                  f".flag_is_wide = {str(problem[name].kind == 'i64').lower()}"]
+    return "{" + ", ".join(parts) + "}"
+
+
+def rules(description, item):
+    rows = [rule(description, item, r) for r in description.rules.get(item.name, ())]
+    return f"static const Rule kRules_{item.name}[] = {{\n  " + ",\n  ".join(rows) + "};\n" if rows else ""
+
+
 def class_row(description, item):
     problem = f"&kStruct_{item.problem}" if item.problem else "NULL"
     made = f'  {{"{names.of(item.name)}",\n    {text(names.class_doc(description, item))},\n'
     made += f'    "{names.of(item.on)}", {problem}, create_{item.name}, destroy_{item.name},\n'
-    for rows in ("queries", "calls"):
-        array = f"k{rows.capitalize()}_{item.name}"
-        made += f"    {array}, COUNT({array})" if getattr(item, rows) else "    NULL, 0"
-        made += ",\n" if rows == "queries" else "},\n"
-    return made
+    given = {"Queries": item.queries, "Rules": description.rules.get(item.name), "Calls": item.calls}
+    arrays = [f"k{rows}_{item.name}" if there else "" for rows, there in given.items()]
+    return made + "    " + ", ".join(f"{name}, COUNT({name})" if name else "NULL, 0" for name in arrays) + "},\n"
 
 
 def write(description):
@@ -114,7 +145,7 @@ def write(description):
     body = "".join(struct(description, words, item) for item in description.structs.values())
     for item in classes:
         body += f"\n{create(item)}static void destroy_{item.name}(void* handle) {{ {item.name}_destroy(handle); }}\n"
-        body += queries(item) + calls(description, item)
+        body += queries(item) + rules(description, item) + calls(description, item)
     body += "\nconst Class kClasses[] = {\n" + "".join(class_row(description, item) for item in classes) + "};\n"
     body += "const int kNumClasses = COUNT(kClasses);\n\nconst Struct* const kStructs[] = {\n"
     body += "".join(f"  &kStruct_{name},\n" for name in description.structs) + "};\n"

@@ -1,0 +1,148 @@
+"""Wrong calls: each gets one sentence that names the argument, the values and the way out."""
+
+import numpy as np
+import pytest
+
+import tilewright
+from bf16 import random_bf16
+from tilewright import _core
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+
+@pytest.fixture(scope="module")
+def op(dev):
+    return tilewright.Attention(dev, batch=2, heads=4, kv_heads=2, q_len=8, kv_len=12, head_dim=64, has_lse=True)
+
+
+@pytest.fixture
+def given():
+    rng = np.random.default_rng(0)
+    return {"q": random_bf16(rng, 2, 8, 4, 64), "k": random_bf16(rng, 2, 12, 2, 64),
+            "v": random_bf16(rng, 2, 12, 2, 64), "out": random_bf16(rng, 2, 8, 4, 64),
+            "lse": np.zeros((2, 4, 8), np.float32)}
+
+
+def frozen(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+class Stream:
+    """As PyTorch's, of a device that is not there."""
+
+    cuda_stream, device_index = 0, 7
+
+
+@pytest.mark.parametrize("change, kind, text", [
+    ({"q": lambda a: a.astype(np.float32)}, tilewright.InvalidArgument,
+     r"Attention.run: q is a ndarray, f32 \(2, 8, 4, 64\), .*; the problem says bf16 \(2, 8, 4, 64\)"),
+    ({"q": lambda a: a.view(np.float16)}, tilewright.InvalidArgument, "q is .* f16 .*; the problem says bf16"),
+    ({"k": lambda a: a[:, :, :, :32]}, tilewright.InvalidArgument, "k is .* it is too short: the problem says"),
+    ({"v": lambda a: a[:1]}, tilewright.InvalidArgument, r"v is .* too short: .* \(1536, 128, 64, 1\), 6144"),
+    ({"out": lambda a: np.zeros((2, 4, 8, 64), np.uint16).transpose(0, 2, 1, 3)}, tilewright.InvalidArgument,
+     r"out is .* strides \(2048, 64, 512, 1\), .* with strides \(2048, 256, 64, 1\): give it the strides"),
+    ({"out": frozen}, tilewright.InvalidArgument, "out is .*; it is written, but it is read-only"),
+    ({"lse": lambda a: a.astype(np.float64)}, tilewright.InvalidArgument, "lse is .* f64 .*; expected float32"),
+    ({"lse": lambda a: a[0]}, tilewright.InvalidArgument, "lse is .* too short"),
+    ({"lse": lambda a: None}, tilewright.InvalidArgument, "the address of lse is null"),
+    ({"q": lambda a: a.tolist()}, TypeError, "q is a list; expected a tensor"),
+    ({"q": lambda a: "q"}, TypeError, "q is a str; expected a tensor"),
+    ({"q": lambda a: object()}, TypeError, "q is a object; expected a tensor"),
+    ({"q": lambda a: -1}, TypeError, "an address"),
+    ({"stream": lambda a: "0"}, TypeError, "stream = '0'; expected a stream of PyTorch or CuPy"),
+    ({"nothing": lambda a: 1}, TypeError, "there is no nothing; there are q, k, v, out, lse"),
+], ids=lambda v: next(iter(v)) if isinstance(v, dict) else "")
+def test_call(op, given, change, kind, text):
+    arguments = given | {name: make(given.get(name)) for name, make in change.items()}
+    with pytest.raises(kind, match=text):
+        op.run(**arguments)
+
+
+def test_a_refusal_lists_what_was_given(op, given):
+    with pytest.raises(tilewright.InvalidArgument) as caught:
+        op.run(**(given | {"lse": None}))
+    assert "\ngiven\n  q: a ndarray, u16 (2, 8, 4, 64), strides (2048, 256, 64, 1), on host\n" in str(caught.value)
+
+
+def test_positional_arguments_are_refused(op, given):
+    with pytest.raises(TypeError, match=r"Attention.run\(\) takes its arguments by name"):
+        op.run(given["q"])
+
+
+@pytest.mark.parametrize("change, kind, text", [
+    ({"dtype": "bf17"}, tilewright.InvalidArgument, "Attention: dtype = 'bf17'; expected 'bf16', 'f16' or 'e4m3'"),
+    ({"dtype": np.float32}, tilewright.InvalidArgument, "expected 'bf16', 'f16' or 'e4m3'"),
+    ({"heads": 1.5}, TypeError, "Attention: heads = 1.5; expected an int"),
+    ({"heads": 1 << 70}, tilewright.InvalidArgument, "it does not fit into the 64 bits"),
+    ({"causal": "yes"}, TypeError, "causal = 'yes'; expected True or False"),
+    ({"scale": "1"}, TypeError, "scale = '1'; expected a number"),
+    ({"kernel": 6}, TypeError, "kernel = 6; expected a word or None"),
+    ({"kernel": "k\0"}, TypeError, "kernel = .*; expected a word or None"),
+    ({"q_strides": {"rows": 1}}, TypeError, "there is no q_strides.rows; there are batch, row, head"),
+    ({"q_strides": (1, 2, 3, 4)}, tilewright.InvalidArgument, "has 4 values; Strides has 3 members"),
+    ({"q_strides": 3}, TypeError, "q_strides = 3; expected a dict of its members, or a tuple"),
+    ({"fp8": {"scales": "row"}}, tilewright.InvalidArgument, "fp8.scales = 'row'; expected 'tensor', 'head' or"),
+    ({"head_dim": 63}, tilewright.InvalidArgument, "head_dim = 63; .* Pad with zeros"),
+    ({"headdim": 64}, TypeError, "there is no headdim; there are dtype, batch"),
+], ids=lambda v: next(iter(v)) if isinstance(v, dict) else "")
+def test_problem(dev, change, kind, text):
+    with pytest.raises(kind, match=text):
+        tilewright.Attention(dev, **({"heads": 1, "q_len": 4, "kv_len": 4, "head_dim": 64} | change))
+
+
+@pytest.mark.parametrize("on, text", [("sim:h200", "expected a tilewright.Device, got 'sim:h200'"),
+                                      (None, "expected a tilewright.Device, got None")])
+def test_operators_are_made_on_devices(on, text):
+    with pytest.raises(TypeError, match=text):
+        tilewright.Attention(on, heads=1)
+
+
+def test_layers_are_made_on_weights(dev):
+    with pytest.raises(TypeError, match=r"Linear: expected a tilewright.LinearWeight, got tilewright.Device"):
+        tilewright.Linear(dev, m=3)
+
+
+def test_a_buffer_of_another_device(op, given):
+    with tilewright.Device("sim:b200") as other:
+        buffer = tilewright.empty(other, (2, 8, 4, 64), "bf16")
+        with pytest.raises(tilewright.InvalidArgument, match="q is a Buffer, .* on sim:b200; the operator is on"):
+            op.run(**(given | {"q": buffer}))
+
+
+def test_a_closed_device_makes_nothing():
+    device = tilewright.Device("sim:h200")
+    device.close()
+    with pytest.raises(tilewright.InvalidArgument, match="is closed"):
+        tilewright.RmsNorm(device, rows=1, cols=128)
+
+
+def test_tensors_that_require_grad_are_taken(op, given):
+    """There is no autograd at this level; tilewright.torch refuses what has no backward."""
+    torch = pytest.importorskip("torch")
+    q = torch.zeros(2, 8, 4, 64, dtype=torch.bfloat16, requires_grad=True)
+    _core.read_call(op, q=q)
+
+
+def test_a_stream_of_another_device_is_named():
+    """Simulated streams have no number of a device to compare."""
+    try:
+        device = tilewright.Device("cuda:0")
+    except tilewright.Error as error:
+        pytest.skip(f"Gpu: {error}")
+    with pytest.raises(tilewright.InvalidArgument, match="of cuda:7; the operator is on cuda:0"):
+        tilewright.RmsNorm(device, rows=1, cols=128).run(stream=Stream())
+
+
+def test_a_simulator_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_SIM_LIBRARY", "/nowhere/libcuda.so.1")
+    with pytest.raises(tilewright.Error, match="/nowhere/libcuda.so.1"):
+        tilewright.Device("sim:h200")
+
+
+def test_a_driver_that_is_missing_is_named():
+    try:
+        tilewright.Device("cuda:63").close()
+    except tilewright.Error as error:
+        assert "cuda:63" in str(error) and ("driver" in str(error) or "GPU" in str(error))
