@@ -1,4 +1,5 @@
-"""Calls on a simulated device with tensors of the host: they are copied there, and back what may be written."""
+"""Calls with tensors of the host: they are copied to the device, and back what may be written. On a simulated
+device every call with such tensors comes here, on a GPU those of tilewright.numpy."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from ._core import View
 
 
+copied = 0  # bytes
+
+
 class Span:
     """Memory of the host that one or several tensors lie in, and its copy on the device."""
 
@@ -22,10 +26,17 @@ class Span:
     def upload(self, device: Any) -> None:
         self.buffer = _core.Buffer(device, self.end - self.begin)
         self.buffer.upload(_core.host_bytes(self.begin, self.end - self.begin))
+        _count(self.end - self.begin)
 
     def download(self) -> None:
         if self.is_written:
             _core.host_bytes(self.begin, self.end - self.begin)[:] = self.buffer.download()
+            _count(self.end - self.begin)
+
+
+def _count(size: int) -> None:
+    global copied
+    copied += size
 
 
 def _is_tensor(value: Any) -> bool:

@@ -4,6 +4,8 @@ Tolerance: exp(s) is rounded to bf16 before it meets v, and the result once more
 sums are of fp32. 2^-7 max|v| is four times that.
 """
 
+import concurrent.futures
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,21 @@ def test_buffers_stay_on_the_device(dev):
     dev.synchronize()
     out = np.frombuffer(buffers[3].download(), np.uint16).reshape(q.shape)
     compare(out[0], None, attention(wide(q[0]), wide(k[0]), wide(v[0])), wide(v))
+
+
+def test_threads_run_operators_of_their_own(dev):
+    rng = np.random.default_rng(8)
+    q, k, v = (random_bf16(rng, 1, 33, 1, 64) for _ in range(3))
+
+    def work(scale):
+        op = tilewright.Attention(dev, heads=1, q_len=33, kv_len=33, head_dim=64, scale=scale)
+        out = np.full_like(q, NAN)
+        op.run(q=q, k=k, v=v, out=out)
+        return scale, out
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for scale, out in pool.map(work, (0.1, 0.2, 0.3, 0.4)):
+            compare(out[0], None, attention(wide(q[0]), wide(k[0]), wide(v[0]), scale=scale), wide(v))
 
 
 def test_torch_tensors_of_the_host(dev):

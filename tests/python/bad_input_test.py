@@ -111,6 +111,13 @@ def test_a_buffer_of_another_device(op, given):
             op.run(**(given | {"q": buffer}))
 
 
+def test_a_copy_is_counted(op, given):
+    before = tilewright.numpy.copied_bytes()
+    tilewright.numpy.run(op, **given)
+    sizes = sum(array.nbytes for array in given.values())
+    assert tilewright.numpy.copied_bytes() - before == sizes + given["out"].nbytes + given["lse"].nbytes
+
+
 def test_a_closed_device_makes_nothing():
     device = tilewright.Device("sim:h200")
     device.close()

@@ -108,6 +108,21 @@ class Jobs(unittest.TestCase):
             first = run_tests.collect(run_tests.arguments())[0]
         self.assertIs(first[0], test_jobs.run_mutants)
 
+    def test_results_of_pytest_are_counted(self):
+        report = self.enterContext(tempfile.NamedTemporaryFile("w", suffix=".xml"))
+        report.write("<testsuites><testsuite>"
+                     "<testcase classname='tests.python.a_test' name='good'/>"
+                     "<testcase classname='tests.python.a_test' name='bad'><failure/></testcase>"
+                     "<testcase classname='tests.python.a_test' name='broken'><error/></testcase>"
+                     "<testcase classname='tests.python.a_test' name='not here'><skipped message='no torch'/>"
+                     "</testcase></testsuite></testsuites>")
+        report.flush()
+        result = test_jobs.Result("python a", "release")
+        test_jobs.read_junit(pathlib.Path(report.name), result)
+        self.assertEqual((result.passed, result.failed), (1, 2))
+        self.assertEqual(result.failures, ["a_test.bad", "a_test.broken"])
+        self.assertEqual(result.skipped, ["a_test.not here (no torch)"])
+
 
 if __name__ == "__main__":
     unittest.main()
