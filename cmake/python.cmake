@@ -1,7 +1,15 @@
 # The Python package: python/tilewright and the extension _core, put together in build/.../python so that it can be
 # imported from there; the wheel takes the same parts.
 function(tilewright_python)
-  find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+  find_package(Python3 3.10 COMPONENTS Interpreter Development.Module)
+  if(NOT Python3_Development.Module_FOUND)
+    if(SKBUILD)
+      message(FATAL_ERROR "The package needs the headers of Python (Debian: python3-dev)")
+    endif()
+    message(STATUS "No headers of Python 3.10 or newer (Debian: python3-dev): the Python package is left out")
+    add_custom_target(tilewright_package)
+    return()
+  endif()
   set(folder ${CMAKE_BINARY_DIR}/python/tilewright)
   file(GLOB core_sources CONFIGURE_DEPENDS python/core/*.c)
   Python3_add_library(tilewright_core MODULE ${core_sources})
@@ -26,11 +34,12 @@ function(tilewright_python)
     DEPENDS tilewright_core tilewright_simulator tilewright_simulator_runtime tilewright_tool)
 
   # Of a wheel, which holds no links: the library under the name that _core and the tool ask for.
-  install(TARGETS tilewright_core LIBRARY DESTINATION tilewright COMPONENT python)
+  set(python COMPONENT python EXCLUDE_FROM_ALL)
+  install(TARGETS tilewright_core LIBRARY DESTINATION tilewright ${python})
   install(FILES $<TARGET_FILE:tilewright> RENAME $<TARGET_SONAME_FILE_NAME:tilewright>
-    DESTINATION tilewright/lib COMPONENT python)
+    DESTINATION tilewright/lib ${python})
   install(TARGETS tilewright_simulator tilewright_simulator_runtime
-    LIBRARY DESTINATION tilewright/lib/sim COMPONENT python)
-  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim/python DESTINATION tilewright/lib/sim COMPONENT python)
-  install(TARGETS tilewright_tool RUNTIME DESTINATION tilewright/bin COMPONENT python)
+    LIBRARY DESTINATION tilewright/lib/sim ${python})
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/sim/python DESTINATION tilewright/lib/sim ${python})
+  install(TARGETS tilewright_tool RUNTIME DESTINATION tilewright/bin ${python})
 endfunction()

@@ -1043,7 +1043,7 @@ static const Call kCalls_tw_quantize[] = {
     "  codes: tensor, written\n"
     "  scales: tensor, written\n"
     "  encode_scale: float32 tensor\n"
-    "  tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or NULL\n"
+    "  tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or None\n"
     "  workspace: tensor, written; 256-byte aligned\n"
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_quantize_arguments, run_tw_quantize}};
@@ -1083,8 +1083,8 @@ static const Call kCalls_tw_moe[] = {
   {"check", "Moe.check", "check($self, /, *, x=None, ids=None, weights=None, logits=None, bias=None, token_ids=None, table=None, out=None, workspace=None, stream=None)\n"
     "--\n"
     "\n"
-    "Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids\n"
-    "that are no experts, or that stand twice in a token's row.\n"
+    "Waits for the stream; InvalidArgument if the last run with these arguments dropped ids that\n"
+    "are no experts, or that stand twice in a token's row.\n"
     "\n"
     "  x: tensor; bf16 [tokens, hidden]\n"
     "  ids: int32 tensor; [tokens, topk]\n"
@@ -1276,7 +1276,7 @@ static const Call kCalls_tw_indexer[] = {
     "  tokens\n"
     "  sequences: {batch, q_len, offsets, starts}; starts are not used\n"
     "  positions: int32 tensor\n"
-    "  lengths: int32 tensor; NULL: by the positions\n"
+    "  lengths: int32 tensor; None: by the positions\n"
     "  q: tensor\n"
     "  q_token_stride\n"
     "  q_head_stride\n"
@@ -1290,7 +1290,7 @@ static const Call kCalls_tw_indexer[] = {
     "  row_table: {pages, blocks, stride}\n"
     "  rows: int32 tensor, written\n"
     "  rows_stride\n"
-    "  counts: int32 tensor, written; or NULL\n"
+    "  counts: int32 tensor, written; or None\n"
     "  workspace: tensor, written\n"
     "  reuses_schedule\n"
     "  stream: None: PyTorch's current stream, else the default one",
@@ -1384,7 +1384,7 @@ const Class kClasses[] = {
     "  n: out and in features\n"
     "  k: out and in features\n"
     "  values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte\n"
-    "  scales: tensor; NULL for bf16\n"
+    "  scales: tensor; None for bf16\n"
     "  scale_dtype: 'f32', 'e8m0'; of fp8\n"
     "  scale_order: 'plain', '128x4'; of the 4-bit formats\n"
     "  global_scale: of nvfp4; 0: missing\n"
@@ -1443,8 +1443,8 @@ const Class kClasses[] = {
     "  k_strides: {batch, row, head}\n"
     "  v_strides: {batch, row, head}\n"
     "  out_strides: {batch, row, head}\n"
-    "  kernel: NULL or \"auto\", or a name such as \"k6\"\n"
-    "  out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; TW_ABSENT: bf16, or dtype\n"
+    "  kernel: None or \"auto\", or a name such as \"k6\"\n"
+    "  out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; 'absent': bf16, or dtype\n"
     "  fp8: {scales, v_layout, accumulation}",
     "Device", &kStruct_tw_attention_problem, create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},
@@ -1487,7 +1487,7 @@ const Class kClasses[] = {
     "Attention of a few new tokens over long caches.\n"
     "\n"
     "  dtype: 'bf16', 'f16'; of q, out, new_k and new_v\n"
-    "  kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or TW_E4M3\n"
+    "  kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or 'e4m3'\n"
     "  batch\n"
     "  q_len\n"
     "  heads\n"
@@ -1512,7 +1512,7 @@ const Class kClasses[] = {
     "  new_v_strides: {batch, row, head}\n"
     "  cache_strides: {batch, row, head}; batch: from page to page\n"
     "  splits: 0: by the lengths\n"
-    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists",
     "Device", &kStruct_tw_attention_decode_problem, create_tw_attention_decode, destroy_tw_attention_decode,
     kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode), kRules_tw_attention_decode, COUNT(kRules_tw_attention_decode), kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
   {"Linear",
@@ -1522,13 +1522,13 @@ const Class kClasses[] = {
     "Linear layers with weights of 4, 8 or 16 bits.\n"
     "\n"
     "  m\n"
-    "  x_dtype: 'bf16', 'e4m3'; TW_E4M3: with x_scales, for FP8 activations\n"
+    "  x_dtype: 'bf16', 'e4m3'; 'e4m3': with x_scales, for FP8 activations\n"
     "  activation_scales: 'auto', 'row', 'block'; of FP8 activations; blocks of 128\n"
     "  out_dtype: 'bf16', 'f32'\n"
     "  has_bias\n"
     "  x_stride: elements from row to row; 0: contiguous\n"
     "  out_stride: elements from row to row; 0: contiguous\n"
-    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists",
     "LinearWeight", &kStruct_tw_linear_problem, create_tw_linear, destroy_tw_linear,
     kQueries_tw_linear, COUNT(kQueries_tw_linear), NULL, 0, kCalls_tw_linear, COUNT(kCalls_tw_linear)},
   {"Quantize",
@@ -1537,8 +1537,8 @@ const Class kClasses[] = {
     "\n"
     "Rows of numbers to codes and block scales.\n"
     "\n"
-    "  format: NULL: \"nvfp4\"; \"mxfp4\", \"fp8_1x128\", \"fp8_token\", \"fp8_128x128\", ...\n"
-    "  scales: nvfp4: NULL or \"nearest\", \"four_over_six\", \"exact_nearest\", \"exact_best\"\n"
+    "  format: None: \"nvfp4\"; \"mxfp4\", \"fp8_1x128\", \"fp8_token\", \"fp8_128x128\", ...\n"
+    "  scales: nvfp4: None or \"nearest\", \"four_over_six\", \"exact_nearest\", \"exact_best\"\n"
     "  dtype: 'bf16', 'f16', 'f32'; of the numbers\n"
     "  rows\n"
     "  cols\n"
@@ -1566,12 +1566,12 @@ const Class kClasses[] = {
     "  normalize\n"
     "  has_bias\n"
     "  route_scale\n"
-    "  vocab: rows of the table of TW_MOE_ROUTING_HASH\n"
+    "  vocab: rows of the table of 'hash'\n"
     "  logits_stride: elements from token to token of the logits; 0: experts\n"
     "  swiglu_limit: 0: none\n"
     "  weight_after_down\n"
     "  out_dtype: 'bf16', 'f32'\n"
-    "  kernel: NULL or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists",
     "MoeWeights", &kStruct_tw_moe_problem, create_tw_moe, destroy_tw_moe,
     kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},
   {"SparseAttention",
@@ -1592,7 +1592,7 @@ const Class kClasses[] = {
     "  q_strides: {batch, row, head}\n"
     "  out_strides: {batch, row, head}\n"
     "  lse_strides: {batch, row, head}; of lse and max_logits\n"
-    "  kernel: NULL or \"auto\", or a name that the plan's text lists\n"
+    "  kernel: None or \"auto\", or a name that the plan's text lists\n"
     "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf",
     "Device", &kStruct_tw_sparse_attention_problem, create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},

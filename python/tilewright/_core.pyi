@@ -219,7 +219,7 @@ class LinearWeightSource(TypedDict, total=False):
       n: out and in features
       k: out and in features
       values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
-      scales: tensor; NULL for bf16
+      scales: tensor; None for bf16
       scale_dtype: 'f32', 'e8m0'; of fp8
       scale_order: 'plain', '128x4'; of the 4-bit formats
       global_scale: of nvfp4; 0: missing
@@ -299,7 +299,7 @@ class LinearWeight(Operator):
       n: out and in features
       k: out and in features
       values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
-      scales: tensor; NULL for bf16
+      scales: tensor; None for bf16
       scale_dtype: 'f32', 'e8m0'; of fp8
       scale_order: 'plain', '128x4'; of the 4-bit formats
       global_scale: of nvfp4; 0: missing
@@ -390,8 +390,8 @@ class Attention(Operator):
       k_strides: {batch, row, head}
       v_strides: {batch, row, head}
       out_strides: {batch, row, head}
-      kernel: NULL or "auto", or a name such as "k6"
-      out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; TW_ABSENT: bf16, or dtype
+      kernel: None or "auto", or a name such as "k6"
+      out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; 'absent': bf16, or dtype
       fp8: {scales, v_layout, accumulation}
     """
     def __new__(
@@ -581,7 +581,7 @@ class AttentionDecode(Operator):
     """Attention of a few new tokens over long caches.
 
       dtype: 'bf16', 'f16'; of q, out, new_k and new_v
-      kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or TW_E4M3
+      kv_dtype: 'bf16', 'f16', 'e4m3'; dtype or 'e4m3'
       batch
       q_len
       heads
@@ -606,7 +606,7 @@ class AttentionDecode(Operator):
       new_v_strides: {batch, row, head}
       cache_strides: {batch, row, head}; batch: from page to page
       splits: 0: by the lengths
-      kernel: NULL or "auto", or a name that the plan's text lists
+      kernel: None or "auto", or a name that the plan's text lists
     """
     def __new__(
         cls,
@@ -693,13 +693,13 @@ class Linear(Operator):
     """Linear layers with weights of 4, 8 or 16 bits.
 
       m
-      x_dtype: 'bf16', 'e4m3'; TW_E4M3: with x_scales, for FP8 activations
+      x_dtype: 'bf16', 'e4m3'; 'e4m3': with x_scales, for FP8 activations
       activation_scales: 'auto', 'row', 'block'; of FP8 activations; blocks of 128
       out_dtype: 'bf16', 'f32'
       has_bias
       x_stride: elements from row to row; 0: contiguous
       out_stride: elements from row to row; 0: contiguous
-      kernel: NULL or "auto", or a name that the plan's text lists
+      kernel: None or "auto", or a name that the plan's text lists
     """
     def __new__(
         cls,
@@ -754,8 +754,8 @@ class Linear(Operator):
 class Quantize(Operator):
     """Rows of numbers to codes and block scales.
 
-      format: NULL: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ...
-      scales: nvfp4: NULL or "nearest", "four_over_six", "exact_nearest", "exact_best"
+      format: None: "nvfp4"; "mxfp4", "fp8_1x128", "fp8_token", "fp8_128x128", ...
+      scales: nvfp4: None or "nearest", "four_over_six", "exact_nearest", "exact_best"
       dtype: 'bf16', 'f16', 'f32'; of the numbers
       rows
       cols
@@ -812,7 +812,7 @@ class Quantize(Operator):
         codes: tensor, written
         scales: tensor, written
         encode_scale: float32 tensor
-        tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or NULL
+        tensor_scale: float32 tensor, written; nvfp4: where 1 / G goes, or None
         workspace: tensor, written; 256-byte aligned
         stream: None: PyTorch's current stream, else the default one
         """
@@ -828,12 +828,12 @@ class Moe(Operator):
       normalize
       has_bias
       route_scale
-      vocab: rows of the table of TW_MOE_ROUTING_HASH
+      vocab: rows of the table of 'hash'
       logits_stride: elements from token to token of the logits; 0: experts
       swiglu_limit: 0: none
       weight_after_down
       out_dtype: 'bf16', 'f32'
-      kernel: NULL or "auto", or a name that the plan's text lists
+      kernel: None or "auto", or a name that the plan's text lists
     """
     def __new__(
         cls,
@@ -903,8 +903,8 @@ class Moe(Operator):
         workspace: Tensor | None = None,
         stream: Stream | None = None,
     ) -> None:
-        """Waits for the stream; TW_INVALID_ARGUMENT if the last run with these arguments dropped ids
-        that are no experts, or that stand twice in a token's row.
+        """Waits for the stream; InvalidArgument if the last run with these arguments dropped ids that
+        are no experts, or that stand twice in a token's row.
 
           x: tensor; bf16 [tokens, hidden]
           ids: int32 tensor; [tokens, topk]
@@ -934,7 +934,7 @@ class SparseAttention(Operator):
       q_strides: {batch, row, head}
       out_strides: {batch, row, head}
       lse_strides: {batch, row, head}; of lse and max_logits
-      kernel: NULL or "auto", or a name that the plan's text lists
+      kernel: None or "auto", or a name that the plan's text lists
       positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf
     """
     def __new__(
@@ -1270,7 +1270,7 @@ class Indexer(Operator):
         """tokens
         sequences: {batch, q_len, offsets, starts}; starts are not used
         positions: int32 tensor
-        lengths: int32 tensor; NULL: by the positions
+        lengths: int32 tensor; None: by the positions
         q: tensor
         q_token_stride
         q_head_stride
@@ -1284,7 +1284,7 @@ class Indexer(Operator):
         row_table: {pages, blocks, stride}
         rows: int32 tensor, written
         rows_stride
-        counts: int32 tensor, written; or NULL
+        counts: int32 tensor, written; or None
         workspace: tensor, written
         reuses_schedule
         stream: None: PyTorch's current stream, else the default one

@@ -69,6 +69,16 @@ def test_operators_print_what_makes_them_again(dev, kernels):
     assert pickled.problem == op.problem and pickled.device.spec == "sim:h200"
 
 
+def test_classes_can_be_derived_from(dev, kernels):
+    class Mine(tilewright.RmsNorm):
+        def __init__(self, *args, **kwargs):
+            self.note = "mine"
+
+    op = Mine(dev, rows=1, cols=128)
+    assert op.note == "mine" and op.problem["cols"] == 128
+    del op
+
+
 def test_doctor_says_what_is_here():
     status, text = run(sys.executable, "-m", "tilewright", "doctor")
     assert "simulator" in text and "library" in text and f"{sys.version_info.major}." in text

@@ -89,6 +89,15 @@ def signature(description, item, first):
     return f"({', '.join([*first, *(['*'] if parts else []), *parts])})"
 
 
+def pythonic(description, comment):
+    """A comment of the C interface with the words of Python."""
+    for enum in description.enums.values():
+        for name, *_ in enum.rows:
+            ours = of(name.lower()) if enum.name == "tw_status" else repr(word(name))
+            comment = re.sub(rf"\b{enum.spelled(name)}\b", ours, comment)
+    return comment.replace("NULL", "None")
+
+
 def about(description, member):
     """What the documentation says of a member: its type, its words, its comment."""
     parts = []
@@ -102,7 +111,7 @@ def about(description, member):
         element = {"float": "float32 ", "int32_t": "int32 "}.get(pointed(member), "")
         parts.append(element + ("tensor, written" if not member.kind.startswith("const") else "tensor"))
     if member.comment and member.name != "stream":
-        parts.append(member.comment)
+        parts.append(pythonic(description, member.comment))
     if member.name == "stream":
         parts.append("None: PyTorch's current stream, else the default one")
     return "; ".join(parts)
@@ -118,7 +127,7 @@ def member_lines(description, item):
 
 
 def document(head, comment, description, item):
-    lines = [line for part in comment for line in textwrap.wrap(part, 92)]
+    lines = textwrap.wrap(pythonic(description, " ".join(comment)), 92)
     lines += ([""] if lines else []) + member_lines(description, item) if item else []
     return f"{head}\n--\n\n" + "\n".join(lines)
 
