@@ -843,7 +843,9 @@ static tw_status create_tw_linear_weight(const void* given, const void* problem,
   return tw_linear_weight_prepare(given, problem, (tw_linear_weight**)handle);
 }
 static void destroy_tw_linear_weight(void* handle) { tw_linear_weight_destroy(handle); }
-static size_t bytes_tw_linear_weight(const void* handle) { return tw_linear_weight_bytes(handle); }
+static size_t bytes_tw_linear_weight(const void* handle) {
+  return tw_linear_weight_bytes(handle);
+}
 static const Query kQueries_tw_linear_weight[] = {
   {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_linear_weight}};
 
@@ -851,7 +853,9 @@ static tw_status create_tw_moe_weights(const void* given, const void* problem, v
   return tw_moe_weights_prepare(given, problem, (tw_moe_weights**)handle);
 }
 static void destroy_tw_moe_weights(void* handle) { tw_moe_weights_destroy(handle); }
-static size_t bytes_tw_moe_weights(const void* handle) { return tw_moe_weights_bytes(handle); }
+static size_t bytes_tw_moe_weights(const void* handle) {
+  return tw_moe_weights_bytes(handle);
+}
 static const Query kQueries_tw_moe_weights[] = {
   {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_moe_weights}};
 
@@ -859,10 +863,18 @@ static tw_status create_tw_attention(const void* given, const void* problem, voi
   return tw_attention_create(given, problem, (tw_attention**)handle);
 }
 static void destroy_tw_attention(void* handle) { tw_attention_destroy(handle); }
-static const char* plan_text_tw_attention(const void* handle) { return tw_attention_plan_text(handle); }
-static const char* kernel_tw_attention(const void* handle) { return tw_attention_kernel(handle); }
-static size_t workspace_bytes_tw_attention(const void* handle) { return tw_attention_workspace_bytes(handle); }
-static double flops_tw_attention(const void* handle) { return tw_attention_flops(handle); }
+static const char* plan_text_tw_attention(const void* handle) {
+  return tw_attention_plan_text(handle);
+}
+static const char* kernel_tw_attention(const void* handle) {
+  return tw_attention_kernel(handle);
+}
+static size_t workspace_bytes_tw_attention(const void* handle) {
+  return tw_attention_workspace_bytes(handle);
+}
+static double flops_tw_attention(const void* handle) {
+  return tw_attention_flops(handle);
+}
 static const Query kQueries_tw_attention[] = {
   {"plan_text", "", .text = plan_text_tw_attention},
   {"kernel", "", .text = kernel_tw_attention},
@@ -907,7 +919,9 @@ static tw_status create_tw_attention_prepare(const void* given, const void* prob
   return tw_attention_prepare_create(given, problem, (tw_attention_prepare**)handle);
 }
 static void destroy_tw_attention_prepare(void* handle) { tw_attention_prepare_destroy(handle); }
-static const char* plan_text_tw_attention_prepare(const void* handle) { return tw_attention_prepare_plan_text(handle); }
+static const char* plan_text_tw_attention_prepare(const void* handle) {
+  return tw_attention_prepare_plan_text(handle);
+}
 static const Query kQueries_tw_attention_prepare[] = {
   {"plan_text", "", .text = plan_text_tw_attention_prepare}};
 static const Rule kRules_tw_attention_prepare[] = {
@@ -947,9 +961,15 @@ static tw_status create_tw_attention_decode(const void* given, const void* probl
   return tw_attention_decode_create(given, problem, (tw_attention_decode**)handle);
 }
 static void destroy_tw_attention_decode(void* handle) { tw_attention_decode_destroy(handle); }
-static const char* plan_text_tw_attention_decode(const void* handle) { return tw_attention_decode_plan_text(handle); }
-static const char* kernel_tw_attention_decode(const void* handle) { return tw_attention_decode_kernel(handle); }
-static size_t workspace_bytes_tw_attention_decode(const void* handle) { return tw_attention_decode_workspace_bytes(handle); }
+static const char* plan_text_tw_attention_decode(const void* handle) {
+  return tw_attention_decode_plan_text(handle);
+}
+static const char* kernel_tw_attention_decode(const void* handle) {
+  return tw_attention_decode_kernel(handle);
+}
+static size_t workspace_bytes_tw_attention_decode(const void* handle) {
+  return tw_attention_decode_workspace_bytes(handle);
+}
 static const Query kQueries_tw_attention_decode[] = {
   {"plan_text", "", .text = plan_text_tw_attention_decode},
   {"kernel", "", .text = kernel_tw_attention_decode},
@@ -994,11 +1014,21 @@ static tw_status create_tw_linear(const void* given, const void* problem, void**
   return tw_linear_create(given, problem, (tw_linear**)handle);
 }
 static void destroy_tw_linear(void* handle) { tw_linear_destroy(handle); }
-static const char* plan_text_tw_linear(const void* handle) { return tw_linear_plan_text(handle); }
-static const char* kernel_tw_linear(const void* handle) { return tw_linear_kernel(handle); }
-static size_t workspace_bytes_tw_linear(const void* handle) { return tw_linear_workspace_bytes(handle); }
-static double flops_tw_linear(const void* handle) { return tw_linear_flops(handle); }
-static double bytes_tw_linear(const void* handle) { return tw_linear_bytes(handle); }
+static const char* plan_text_tw_linear(const void* handle) {
+  return tw_linear_plan_text(handle);
+}
+static const char* kernel_tw_linear(const void* handle) {
+  return tw_linear_kernel(handle);
+}
+static size_t workspace_bytes_tw_linear(const void* handle) {
+  return tw_linear_workspace_bytes(handle);
+}
+static double flops_tw_linear(const void* handle) {
+  return tw_linear_flops(handle);
+}
+static double bytes_tw_linear(const void* handle) {
+  return tw_linear_bytes(handle);
+}
 static const Query kQueries_tw_linear[] = {
   {"plan_text", "", .text = plan_text_tw_linear},
   {"kernel", "", .text = kernel_tw_linear},
@@ -1024,8 +1054,12 @@ static tw_status create_tw_quantize(const void* given, const void* problem, void
   return tw_quantize_create(given, problem, (tw_quantize**)handle);
 }
 static void destroy_tw_quantize(void* handle) { tw_quantize_destroy(handle); }
-static const char* plan_text_tw_quantize(const void* handle) { return tw_quantize_plan_text(handle); }
-static size_t workspace_bytes_tw_quantize(const void* handle) { return tw_quantize_workspace_bytes(handle); }
+static const char* plan_text_tw_quantize(const void* handle) {
+  return tw_quantize_plan_text(handle);
+}
+static size_t workspace_bytes_tw_quantize(const void* handle) {
+  return tw_quantize_workspace_bytes(handle);
+}
 static const Query kQueries_tw_quantize[] = {
   {"plan_text", "", .text = plan_text_tw_quantize},
   {"workspace_bytes", "", .size = workspace_bytes_tw_quantize}};
@@ -1052,9 +1086,15 @@ static tw_status create_tw_moe(const void* given, const void* problem, void** ha
   return tw_moe_create(given, problem, (tw_moe**)handle);
 }
 static void destroy_tw_moe(void* handle) { tw_moe_destroy(handle); }
-static const char* plan_text_tw_moe(const void* handle) { return tw_moe_plan_text(handle); }
-static const char* kernel_tw_moe(const void* handle) { return tw_moe_kernel(handle); }
-static size_t workspace_bytes_tw_moe(const void* handle) { return tw_moe_workspace_bytes(handle); }
+static const char* plan_text_tw_moe(const void* handle) {
+  return tw_moe_plan_text(handle);
+}
+static const char* kernel_tw_moe(const void* handle) {
+  return tw_moe_kernel(handle);
+}
+static size_t workspace_bytes_tw_moe(const void* handle) {
+  return tw_moe_workspace_bytes(handle);
+}
 static const Query kQueries_tw_moe[] = {
   {"plan_text", "", .text = plan_text_tw_moe},
   {"kernel", "", .text = kernel_tw_moe},
@@ -1102,9 +1142,15 @@ static tw_status create_tw_sparse_attention(const void* given, const void* probl
   return tw_sparse_attention_create(given, problem, (tw_sparse_attention**)handle);
 }
 static void destroy_tw_sparse_attention(void* handle) { tw_sparse_attention_destroy(handle); }
-static const char* plan_text_tw_sparse_attention(const void* handle) { return tw_sparse_attention_plan_text(handle); }
-static const char* kernel_tw_sparse_attention(const void* handle) { return tw_sparse_attention_kernel(handle); }
-static size_t workspace_bytes_tw_sparse_attention(const void* handle) { return tw_sparse_attention_workspace_bytes(handle); }
+static const char* plan_text_tw_sparse_attention(const void* handle) {
+  return tw_sparse_attention_plan_text(handle);
+}
+static const char* kernel_tw_sparse_attention(const void* handle) {
+  return tw_sparse_attention_kernel(handle);
+}
+static size_t workspace_bytes_tw_sparse_attention(const void* handle) {
+  return tw_sparse_attention_workspace_bytes(handle);
+}
 static const Query kQueries_tw_sparse_attention[] = {
   {"plan_text", "", .text = plan_text_tw_sparse_attention},
   {"kernel", "", .text = kernel_tw_sparse_attention},
@@ -1230,8 +1276,12 @@ static tw_status create_tw_compressor(const void* given, const void* problem, vo
   return tw_compressor_create(given, problem, (tw_compressor**)handle);
 }
 static void destroy_tw_compressor(void* handle) { tw_compressor_destroy(handle); }
-static size_t state_bytes_tw_compressor(const void* handle) { return tw_compressor_state_bytes(handle); }
-static size_t cache_bytes_tw_compressor(const void* handle) { return tw_compressor_cache_bytes(handle); }
+static size_t state_bytes_tw_compressor(const void* handle) {
+  return tw_compressor_state_bytes(handle);
+}
+static size_t cache_bytes_tw_compressor(const void* handle) {
+  return tw_compressor_cache_bytes(handle);
+}
 static const Query kQueries_tw_compressor[] = {
   {"state_bytes", "", .size = state_bytes_tw_compressor},
   {"cache_bytes", "", .size = cache_bytes_tw_compressor}};
@@ -1263,7 +1313,9 @@ static tw_status create_tw_indexer(const void* given, const void* problem, void*
   return tw_indexer_create(given, problem, (tw_indexer**)handle);
 }
 static void destroy_tw_indexer(void* handle) { tw_indexer_destroy(handle); }
-static size_t key_cache_bytes_tw_indexer(const void* handle) { return tw_indexer_key_cache_bytes(handle); }
+static size_t key_cache_bytes_tw_indexer(const void* handle) {
+  return tw_indexer_key_cache_bytes(handle);
+}
 static const Query kQueries_tw_indexer[] = {
   {"key_cache_bytes", "", .size = key_cache_bytes_tw_indexer}};
 static tw_status run_tw_indexer(const void* handle, const void* arguments) {
@@ -1300,7 +1352,9 @@ static tw_status create_tw_hyper_connection(const void* given, const void* probl
   return tw_hyper_connection_create(given, problem, (tw_hyper_connection**)handle);
 }
 static void destroy_tw_hyper_connection(void* handle) { tw_hyper_connection_destroy(handle); }
-static size_t workspace_bytes_tw_hyper_connection(const void* handle) { return tw_hyper_connection_workspace_bytes(handle); }
+static size_t workspace_bytes_tw_hyper_connection(const void* handle) {
+  return tw_hyper_connection_workspace_bytes(handle);
+}
 static const Query kQueries_tw_hyper_connection[] = {
   {"workspace_bytes", "", .size = workspace_bytes_tw_hyper_connection}};
 static const Rule kRules_tw_hyper_connection[] = {

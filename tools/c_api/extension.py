@@ -15,8 +15,8 @@ ELEMENTS = {"float": "F32", "int32_t": "I32"}
 
 def text(value):
     """A C string, a line of the source for each of its lines."""
-    lines = value.replace("\\", "\\\\").replace('"', '\\"').split("\n")
-    return "\n    ".join(f'"{line}\\n"' for line in lines[:-1]) + ("\n    " if lines[1:] else "") + f'"{lines[-1]}"'
+    *lines, last = value.replace("\\", "\\\\").replace('"', '\\"').split("\n")
+    return "\n    ".join([*(f'"{line}\\n"' for line in lines), f'"{last}"'])
 
 
 class Words:
@@ -78,7 +78,8 @@ def queries(item):
     made, rows = "", []
     kinds = {"const char*": "text", "size_t": "size", "double": "number"}
     for result, name, _, comment in item.queries:
-        made += f"static {result} {name}_{item.name}(const void* handle) {{ return {item.name}_{name}(handle); }}\n"
+        made += f"static {result} {name}_{item.name}(const void* handle) {{\n"
+        made += f"  return {item.name}_{name}(handle);\n}}\n"
         doc = names.query_doc(name, comment)
         rows.append(f'{{"{name}", {text(doc)}, .{kinds[result]} = {name}_{item.name}}}')
     if rows:
@@ -92,7 +93,8 @@ def calls(description, item):
         made += (f"static tw_status {method}_{item.name}(const void* handle, const void* arguments) {{\n"
                  f"  return {item.name}_{method}(handle, arguments);\n}}\n")
         doc = names.call_doc(description, item, method, description.structs[kind], comment)
-        rows.append(f'{{"{method}", "{names.of(item.name)}.{method}", {text(doc)},\n   &kStruct_{kind}, {method}_{item.name}}}')
+        what = f"{names.of(item.name)}.{method}"
+        rows.append(f'{{"{method}", "{what}", {text(doc)},\n   &kStruct_{kind}, {method}_{item.name}}}')
     if rows:
         made += f"static const Call kCalls_{item.name}[] = {{\n  " + ",\n  ".join(rows) + "};\n"
     return made
@@ -112,7 +114,8 @@ def rule(description, item, rule):
     parts = [f".member = {member}", dtype, f".extents = {{{extents}}}", f".num_extents = {len(rule.extents)}"]
     if rule.strides:
         is_struct = problem[rule.strides].struct == "tw_strides"
-        parts += [f".strides = STRIDES_{'STRUCT' if is_struct else 'ROW'}", f".strides_offset = {at(rule.strides)}"]
+        parts.append(f".strides = STRIDES_{'STRUCT' if is_struct else 'ROW'}")
+        parts.append(f".strides_offset = {at(rule.strides)}")
         # Of [batch, row, head] alone the last extent has a stride, too.
         has_head_dim = not is_struct or len(rule.extents) != 3 or rule.extents[-1] == "head_dim"
         parts.append(f".is_last_contiguous = {str(has_head_dim).lower()}")
@@ -144,12 +147,14 @@ def write(description):
     words, classes = Words(description), names.classes(description)
     body = "".join(struct(description, words, item) for item in description.structs.values())
     for item in classes:
-        body += f"\n{create(item)}static void destroy_{item.name}(void* handle) {{ {item.name}_destroy(handle); }}\n"
+        body += f"\n{create(item)}"
+        body += f"static void destroy_{item.name}(void* handle) {{ {item.name}_destroy(handle); }}\n"
         body += queries(item) + rules(description, item) + calls(description, item)
     body += "\nconst Class kClasses[] = {\n" + "".join(class_row(description, item) for item in classes) + "};\n"
     body += "const int kNumClasses = COUNT(kClasses);\n\nconst Struct* const kStructs[] = {\n"
     body += "".join(f"  &kStruct_{name},\n" for name in description.structs) + "};\n"
     body += "const int kNumStructs = COUNT(kStructs);\n\n"
     arguments = sorted({kind for item in classes for _, kind, _ in item.calls})
-    body += "".join(f"_Static_assert(sizeof({kind}) <= sizeof(AnyArguments), \"make it larger\");\n" for kind in arguments)
+    body += "".join(f"_Static_assert(sizeof({kind}) <= sizeof(AnyArguments), \"make it larger\");\n"
+                    for kind in arguments)
     return BEGIN + "\n" + words.write() + body

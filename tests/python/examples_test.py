@@ -1,0 +1,17 @@
+"""The examples in Python run as their users run them."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/python"
+
+
+@pytest.mark.parametrize("name", ["attention.py"])
+def test_example(kernels, name):
+    done = subprocess.run([sys.executable, EXAMPLES / name, "--device", "sim:h200"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "largest error" in done.stdout
