@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import make_c_api  # noqa: E402
 import tilewright_c  # noqa: E402
-from c_api import agreement, header  # noqa: E402
+from c_api import agreement, extension, header, stubs  # noqa: E402
 from c_api.description import FILES, FOLDER, Description, DescriptionError  # noqa: E402
 
 LIBRARY = ROOT / "build/release/lib/libtilewright.so"
@@ -20,7 +20,7 @@ LIBRARY = ROOT / "build/release/lib/libtilewright.so"
 def edited(name, before, after):
     """The description with one text of a file replaced."""
     with tempfile.TemporaryDirectory() as folder:
-        for file in FILES:
+        for file in (*FILES, "tensors"):
             text = (FOLDER / f"{file}.txt").read_text()
             if file == name:
                 assert before in text, before
@@ -58,6 +58,32 @@ class DescriptionTest(unittest.TestCase):
     def test_files_are_up_to_date(self):
         for path, text in make_c_api.outputs(Description()).items():
             self.assertEqual(path.read_text(), text, path)
+
+
+class TensorRulesTest(unittest.TestCase):
+    """What Python is told of tensors, tools/c_api/tensors.txt."""
+
+    def test_a_rule_names_what_there_is(self):
+        for wrong, text in (("  nothing dtype [batch]", "no argument nothing"),
+                            ("  q dtype [rows]", "no member rows"), ("  q kind [batch]", "no member kind"),
+                            ("  q dtype [batch] if wide", "no member wide")):
+            changed = edited("tensors", "tw_attention.run\n", f"tw_attention.run\n{wrong}\n")
+            with self.subTest(wrong), self.assertRaisesRegex(DescriptionError, text):
+                extension.write(changed)
+
+    def test_a_rule_is_read(self):
+        with self.assertRaisesRegex(DescriptionError, "cannot read '  q dtype batch'"):
+            edited("tensors", "tw_attention.run\n", "tw_attention.run\n  q dtype batch\n")
+
+    def test_a_new_member_is_in_the_table_and_in_the_stubs(self):
+        after = "struct tw_linear_arguments"
+        changed = edited("linear", after, "  appended\n  i64 more, even\n\n" + after)
+        self.assertIn('{"even", KIND_I64, offsetof(tw_linear_problem, even)}', extension.write(changed))
+        self.assertIn("        even: int = 0,\n", stubs.write(changed))
+
+    def test_words_of_python_are_no_names(self):
+        self.assertIn('{"in_", KIND_INPUT, offsetof(tw_quantize_arguments, in)', extension.write(Description()))
+        self.assertIn("        in_: Tensor | None = None,\n", stubs.write(Description()))
 
 
 class AgreementTest(unittest.TestCase):

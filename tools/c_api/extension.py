@@ -1,6 +1,7 @@
 """Writes python/core/table.c: the C interface as the Python extension reads it (python/core/table.h)."""
 
 from . import python_names as names
+from .description import DescriptionError
 
 BEGIN = """/* clang-format off */
 /* Made by tools/make_c_api.py from tools/c_api; edit that. */
@@ -104,14 +105,19 @@ def rule(description, item, rule):
     """A Rule of the table."""
     problem = {m.name: m for m in description.structs[item.problem].members}
     arguments = names.members(description.structs[item.calls[0][1]])
-    member = [m.name for m in arguments].index(rule.argument)
+    members = [m.name for m in arguments]
+    if rule.argument not in members:
+        raise DescriptionError(f"tensors.txt: {item.name} has no argument {rule.argument}")
 
     def at(name):
-        return f"offsetof({item.problem}, {problem[name].name})"
+        if name not in problem:
+            raise DescriptionError(f"tensors.txt: {item.problem} has no member {name}")
+        return f"offsetof({item.problem}, {name})"
 
-    dtype = f".dtype_offset = {at(rule.dtype)}" if rule.dtype in problem else f".dtype = TW_{rule.dtype}"
+    dtype = f".dtype = TW_{rule.dtype}" if rule.dtype.isupper() else f".dtype_offset = {at(rule.dtype)}"
     extents = ", ".join(f"{{0, {e}}}" if e.isdigit() else f"{{{at(e)}, 0}}" for e in rule.extents)
-    parts = [f".member = {member}", dtype, f".extents = {{{extents}}}", f".num_extents = {len(rule.extents)}"]
+    parts = [f".member = {members.index(rule.argument)}", dtype, f".extents = {{{extents}}}",
+             f".num_extents = {len(rule.extents)}"]
     if rule.strides:
         is_struct = problem[rule.strides].struct == "tw_strides"
         parts.append(f".strides = STRIDES_{'STRUCT' if is_struct else 'ROW'}")
