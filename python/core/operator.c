@@ -137,7 +137,8 @@ static bool lacks_workspace(const Struct* type, void* given, PyObject* const* ar
 
 /* Where the caller names no stream: the current one of the tensors' library. */
 static bool choose_stream(const Fill* fill, const Struct* type, void* given) {
-  if (fill->has_stream || fill->exchange == NULL || fill->device->ordinal < 0) return true;
+  if (fill->has_stream || fill->device->ordinal < 0) return true;
+  if (fill->exchange == NULL || fill->exchange->current_stream == NULL) return true;
   void** const stream = address_of(type, given, "stream");
   return stream == NULL ||
          fill->exchange->current_stream(DL_CUDA, fill->device->ordinal, stream) == 0;

@@ -53,7 +53,8 @@ def test_every_function_of_the_c_interface_is_called():
 def test_classes_explain_themselves(name):
     kind = getattr(tilewright, name)
     assert kind.__module__ == "tilewright" and kind.__doc__
-    inspect.signature(kind)
+    if sys.version_info >= (3, 11):  # 3.10 knows the signatures of functions alone
+        inspect.signature(kind)
     for method in ("run", "write", "read", "list", "check"):
         if hasattr(kind, method):
             assert "stream" in inspect.signature(getattr(kind, method)).parameters
