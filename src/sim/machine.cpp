@@ -9,6 +9,7 @@
 #include "sim/event/observer_list.h"
 #include "sim/exec/engine.h"
 #include "sim/parse/diagnostic.h"
+#include "sim/report/finding_json.h"
 #include "sim/report/launch_progress.h"
 #include "sim/report/launch_times.h"
 #include "sim/report/report_writer.h"
@@ -250,6 +251,9 @@ struct Machine::State {
         options(std::move(how)),
         memory(device.global_bytes) {}
 
+  /// Bytes of global memory are followed from now on; those that are in use count as defined.
+  void follow_bytes();
+  void keep_report();
   /// Ready for a launch. Returns its address
   std::uint64_t clear_workspace();
   /// Without machine and observers.
@@ -281,6 +285,26 @@ struct Machine::State {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
 };
+
+void Machine::State::follow_bytes() {
+  if (defined == nullptr) {
+    defined = std::make_unique<ByteShadow>(memory.begin(), memory.end());
+    memory.set_free_listener([shadow = defined.get()](std::uint64_t address, std::uint64_t bytes) {
+      shadow->forget(address, bytes);
+    });
+  }
+  for (const GlobalMemory::Allocation& each : memory.live()) {
+    defined->set(each.address, each.size_bytes, true);
+  }
+}
+
+void Machine::State::keep_report() {
+  if (options.report_path.empty()) {
+    usage.reset();
+  } else if (usage == nullptr) {
+    usage = std::make_unique<ReportWriter>(model, options.report_path);
+  }
+}
 
 std::uint64_t Machine::State::clear_workspace() {
   workspace = {sizeof workspace};
@@ -329,18 +353,10 @@ Machine::Machine(const DeviceModel& model, Options options) {
   refuse_old_processor();
   state_ = std::make_unique<State>(model, std::move(options));
   state_->findings.set_limit(state_->options.max_findings);
-  if (state_->options.checks.init) {
-    state_->defined = std::make_unique<ByteShadow>(state_->memory.begin(), state_->memory.end());
-    state_->memory.set_free_listener(
-        [shadow = state_->defined.get()](std::uint64_t address, std::uint64_t bytes) {
-          shadow->forget(address, bytes);
-        });
-  }
+  if (state_->options.checks.init) state_->follow_bytes();
   if (LaunchTimes::are_wanted()) state_->times.emplace();
   if (LaunchProgress::is_wanted()) state_->progress.emplace(seconds_now());
-  if (!state_->options.report_path.empty()) {
-    state_->usage = std::make_unique<ReportWriter>(state_->model, state_->options.report_path);
-  }
+  state_->keep_report();
 }
 
 Machine::~Machine() {
@@ -370,6 +386,10 @@ void Machine::set_output(std::function<void(std::string_view)> print,
   state_->report = std::move(report);
 }
 
+void Machine::set_report_output(std::function<void(std::string_view)> report) {
+  state_->report = std::move(report);
+}
+
 void Machine::set_observer(Observer* observer) {
   state_->observer = observer;
 }
@@ -393,6 +413,31 @@ std::shared_ptr<const LoadedModule> Machine::load(Module module) {
 
 const Findings& Machine::findings() const noexcept {
   return state_->findings;
+}
+
+std::string Machine::take_findings() {
+  const std::scoped_lock lock(state_->launch_mutex);
+  const std::string text =
+      format_json(findings_json(state_->findings.take_from(0)), JsonStrings::kReplaceInvalid);
+  state_->findings.clear();
+  return text;
+}
+
+void Machine::set_options(const Options& options) {
+  const std::scoped_lock lock(state_->launch_mutex);
+  Options& own = state_->options;
+  const bool begins_init = options.checks.init && !own.checks.init;
+  if (own.checks != options.checks) state_->history.clear();
+  own.checks = options.checks;
+  own.report_only = options.report_only;
+  own.report_path = options.report_path;
+  own.seed = options.seed;
+  own.async_timing = options.async_timing;
+  own.is_exact_mma = options.is_exact_mma;
+  own.max_findings = options.max_findings;
+  state_->findings.set_limit(own.max_findings);
+  if (begins_init) state_->follow_bytes();
+  state_->keep_report();
 }
 
 void Machine::forget_launches() {

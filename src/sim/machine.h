@@ -47,8 +47,16 @@ class Machine {
   /// nothing of theirs is under way when the next one begins.
   void forget_launches();
 
-  /// What the checks have found since the machine was made.
+  /// What the checks have found since the machine was made, or since they were taken.
   const Findings& findings() const noexcept;
+  /// The same as JSON text (report/finding_json.h), and forgets them.
+  std::string take_findings();
+
+  /// Launches from now on run with these. SMs, contraction and what is done with the text of
+  /// modules remain as they were. When the init check begins, what global memory holds so far
+  /// counts as defined.
+  /// Thread   not while another thread uses the machine
+  void set_options(const Options& options);
 
   /// Tells the init check that the host has written these bytes of global memory (a copy, a
   /// memset), or that nothing has (a fresh allocation). Fresh allocations are undefined anyway.
@@ -66,6 +74,8 @@ class Machine {
   /// Where printf of the device and findings go; standard output and standard error by default.
   void set_output(std::function<void(std::string_view)> print,
                   std::function<void(std::string_view)> report);
+
+  void set_report_output(std::function<void(std::string_view)> report);
 
   /// The report, as JSON text, of all launches since the last call; empty if the options want no
   /// report.

@@ -71,6 +71,10 @@ void count_in(Finding& known, const Finding& more) {
   }
 }
 
+FindingThreads threads_of(const Execution& execution) {
+  return {execution.cta, {execution.warp}, execution.lanes};
+}
+
 /// The line of the text at which an instruction stands, without blanks at both ends.
 std::string source_line(const Module& module, SourcePos pos) {
   const std::string_view text = *module.text;
@@ -156,7 +160,8 @@ void Findings::set_limit(std::uint32_t limit) {
   limit_ = limit;
 }
 
-FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role, std::string who) {
+FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role,
+                      FindingThreads who) {
   FindingPlace out;
   out.role = std::move(role);
   out.who = std::move(who);
@@ -178,7 +183,7 @@ Execution execution_of(const Warp& warp, const Insn& insn, std::uint32_t lanes) 
 
 FindingPlace place_of(const Execution& execution, std::string role) {
   FindingPlace out =
-      place_of(*execution.code, *execution.insn, std::move(role), describe(execution));
+      place_of(*execution.code, *execution.insn, std::move(role), threads_of(execution));
   out.order = execution.cta_order;
   return out;
 }
@@ -187,10 +192,14 @@ FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, s
   return place_of(execution_of(warp, insn, lanes), std::move(role));
 }
 
+std::string describe(const FindingThreads& threads) {
+  const Dim3& cta = threads.cta;
+  return fmt::format("CTA ({},{},{}) {} {}", cta.x, cta.y, cta.z, describe_warps(threads.warps),
+                     describe_lane_mask(threads.lanes));
+}
+
 std::string describe(const Execution& execution) {
-  const Dim3& cta = execution.cta;
-  return fmt::format("CTA ({},{},{}) warp {} {}", cta.x, cta.y, cta.z, execution.warp,
-                     describe_lane_mask(execution.lanes));
+  return describe(threads_of(execution));
 }
 
 std::string describe_cta(const Cta& cta) {
@@ -216,7 +225,7 @@ std::string to_string(const Finding& finding) {
   for (const FindingPlace& place : finding.places) {
     out += fmt::format("\n     {} at {}", place.role, place.ptx);
     if (!place.source.empty()) out += fmt::format(" ({})", place.source);
-    if (!place.who.empty()) out += fmt::format(" by {}", place.who);
+    if (!place.who.warps.empty()) out += fmt::format(" by {}", describe(place.who));
     if (!place.text.empty()) out += fmt::format("\n       {}", place.text);
   }
   for (const std::string& note : finding.notes) out += fmt::format("\n     {}", note);

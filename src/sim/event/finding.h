@@ -17,13 +17,23 @@ struct KernelCode;
 struct Insn;
 struct Warp;
 
+/// Threads of one CTA: the same lanes of one warp or more.
+struct FindingThreads {
+  Dim3 cta;
+  std::vector<std::uint32_t> warps;
+  std::uint32_t lanes = 0;
+};
+
+/// "CTA (0,0,0) warps 2 and 3 lanes 0-15"
+std::string describe(const FindingThreads& threads);
+
 /// One place of a finding: an instruction and the threads that ran it.
 struct FindingPlace {
   std::string role;    ///< "wrote", "read", "waits", "issued"
   std::string ptx;     ///< "gemm.ptx:88"
   std::string source;  ///< "gemm.cu:41", "" if unknown
   std::string text;    ///< the instruction
-  std::string who;     ///< "CTA (0,0,0) warp 2 lanes 0-15"
+  FindingThreads who;
   /// Of the CTA in the grid: findings are told in this order, whichever host thread was first
   std::uint64_t order = ~std::uint64_t{0};
 };
@@ -71,6 +81,7 @@ class Findings {
   std::uint64_t total() const;
   /// Causes beyond the limit, as far as they can be told apart.
   std::uint64_t num_left_out() const;
+  /// From here on everything is new.
   void clear();
   void set_limit(std::uint32_t limit);
 
@@ -89,7 +100,8 @@ FindingPlace place_of(const Execution& execution, std::string role);
 FindingPlace place_of(const Warp& warp, const Insn& insn, std::uint32_t lanes, std::string role);
 
 /// The same for an instruction that ran in a warp which has ended since.
-FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role, std::string who);
+FindingPlace place_of(const KernelCode& code, const Insn& insn, std::string role,
+                      FindingThreads who);
 
 /// "CTA (0,1,0) warp 2 lanes 0-15"
 std::string describe(const Execution& execution);

@@ -44,13 +44,6 @@ std::string check_of(const FaultError& error, const KernelCode& code, const Insn
 
 constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
 
-/// "warps 0-3,7"
-std::string warp_list(const std::vector<std::uint32_t>& warps) {
-  std::uint32_t mask = 0;
-  for (const std::uint32_t warp : warps) mask |= 1U << warp;
-  return "warp" + describe_lane_mask(mask).substr(std::string_view("lane").size());
-}
-
 std::string wait_text(const Warp& warp, const LaneGroup& group) {
   const Insn& insn = warp.grid->code->insns[group.pc];
   switch (group.wait.kind) {
@@ -179,10 +172,10 @@ std::string whereabouts(const Cta& cta, WaitKind kind, std::uint64_t id) {
   }
   std::string out;
   if (!ended.empty()) {
-    out = fmt::format("{} {} ended", warp_list(ended), ended.size() == 1 ? "has" : "have");
+    out = fmt::format("{} {} ended", describe_warps(ended), ended.size() == 1 ? "has" : "have");
   }
   for (const auto& [pc, warps] : elsewhere) {
-    out += fmt::format("{}{} {} at {}", out.empty() ? "" : ", ", warp_list(warps),
+    out += fmt::format("{}{} {} at {}", out.empty() ? "" : ", ", describe_warps(warps),
                        warps.size() == 1 ? "is" : "are",
                        cta.grid->code->describe(cta.grid->code->insns[pc]));
   }
@@ -307,11 +300,9 @@ Finding deadlock_of(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   for (const Waiters& waiters : all) {
     if (out.places.size() == kMostPlaces) break;
     const Warp& warp = *waiters.first;
-    out.places.push_back(
-        place_of(*warp.grid->code, warp.grid->code->insns[waiters.group->pc],
-                 wait_text(warp, *waiters.group),
-                 fmt::format("{} {} {}", describe_cta(*waiters.cta), warp_list(waiters.warps),
-                             describe_lane_mask(waiters.group->lanes))));
+    out.places.push_back(place_of(*warp.grid->code, warp.grid->code->insns[waiters.group->pc],
+                                  wait_text(warp, *waiters.group),
+                                  {waiters.cta->index, waiters.warps, waiters.group->lanes}));
     if (out.notes.size() < kMostNotes) explain(waiters, said, out.notes);
   }
   const bool is_divergent = std::ranges::any_of(all, [](const Waiters& waiters) {

@@ -28,6 +28,15 @@ constexpr std::array<Word, 8> kWords = {{{"mem", &Checks::mem},
                                          {"tmem", &Checks::tmem},
                                          {"strict", &Checks::strict}}};
 
+struct NamedTiming {
+  std::string_view name;
+  AsyncTiming timing;
+};
+
+constexpr std::array<NamedTiming, 3> kTimings = {{{"eager", AsyncTiming::kEager},
+                                                  {"late", AsyncTiming::kLate},
+                                                  {"random", AsyncTiming::kRandom}}};
+
 constexpr std::uint32_t kMostSms = 1024;
 
 Checks none() {
@@ -80,25 +89,13 @@ void read_switch(const char* name, bool& value) {
   value = text == "1";
 }
 
-void read_timing(const char* name, AsyncTiming& timing) {
-  const std::string text = variable(name);
-  if (text.empty()) return;
-  if (text == "eager") {
-    timing = AsyncTiming::kEager;
-  } else if (text == "late") {
-    timing = AsyncTiming::kLate;
-  } else if (text == "random") {
-    timing = AsyncTiming::kRandom;
-  } else {
-    fail(ErrorKind::kInvalidArgument, "{} = {}; expected eager, late or random", name, quote(text));
-  }
-}
-
-void read_checks(const char* name, Checks& checks) {
+/// What a function makes of the variable's text. Errors   as the function, with the variable's name
+template <class Value>
+void read_word(const char* name, Value (*parse)(const std::string&), Value& value) {
   const std::string text = variable(name);
   if (text.empty()) return;
   try {
-    checks = parse_checks(text);
+    value = parse(text);
   } catch (const Error& error) {
     fail(error.kind(), "{}: {}", name, error.what());
   }
@@ -147,6 +144,17 @@ std::string to_string(const Checks& checks) {
   return list.empty() ? "none" : list;
 }
 
+AsyncTiming parse_async_timing(const std::string& name) {
+  const auto* const found = std::ranges::find(kTimings, name, &NamedTiming::name);
+  require(found != std::end(kTimings), ErrorKind::kInvalidArgument,
+          "{}; expected eager, late or random", quote(name));
+  return found->timing;
+}
+
+std::string to_string(AsyncTiming timing) {
+  return std::string(std::ranges::find(kTimings, timing, &NamedTiming::timing)->name);
+}
+
 std::vector<Replacement> parse_replacements(std::string_view list) {
   std::vector<Replacement> replacements;
   while (!list.empty()) {
@@ -166,12 +174,12 @@ std::vector<Replacement> parse_replacements(std::string_view list) {
 
 Options Options::from_environment() {
   Options options;
-  read_checks("TILEWRIGHT_SIM_CHECK", options.checks);
+  read_word("TILEWRIGHT_SIM_CHECK", parse_checks, options.checks);
   options.report_path = variable("TILEWRIGHT_SIM_REPORT");
   options.dump_folder = variable("TILEWRIGHT_SIM_DUMP");
   read_switch("TILEWRIGHT_SIM_REPORT_ONLY", options.report_only);
   read_number("TILEWRIGHT_SIM_SEED", options.seed);
-  read_timing("TILEWRIGHT_SIM_ASYNC", options.async_timing);
+  read_word("TILEWRIGHT_SIM_ASYNC", parse_async_timing, options.async_timing);
   read_switch("TILEWRIGHT_SIM_EXACT_MMA", options.is_exact_mma);
   read_switch("TILEWRIGHT_SIM_CONTRACT", options.fuse_mul_add);
   read_number("TILEWRIGHT_SIM_THREADS", options.num_threads);

@@ -25,6 +25,11 @@ Checks parse_checks(const std::string& list);
 /// "mem,init,sync"
 std::string to_string(const Checks& checks);
 
+/// "eager", "late", "random".
+/// Errors   InvalidArgument that lists them
+AsyncTiming parse_async_timing(const std::string& name);
+std::string to_string(AsyncTiming timing);
+
 /// The module of a program that has this entry becomes the PTX text of a file.
 struct Replacement {
   std::string entry, path;

@@ -257,6 +257,15 @@ std::optional<GlobalMemory::Allocation> GlobalMemory::find(std::uint64_t address
   return candidate;
 }
 
+std::vector<GlobalMemory::Allocation> GlobalMemory::live() const {
+  const std::shared_lock lock(state_->mutex);
+  std::vector<Allocation> out;
+  for (const auto& [address, allocation] : state_->allocations) {
+    if (!allocation.is_freed) out.push_back(allocation);
+  }
+  return out;
+}
+
 void GlobalMemory::add_host_range(std::uint64_t address, std::uint64_t size_bytes,
                                   std::string origin) {
   const std::lock_guard lock(state_->mutex);

@@ -56,6 +56,9 @@ class GlobalMemory {
   /// the driver (pinned, managed) counts when it was announced with add_host_range.
   std::optional<Allocation> find(std::uint64_t address) const;
 
+  /// Allocations that were not freed, host memory left out.
+  std::vector<Allocation> live() const;
+
   /// Host memory that kernels may use at its own address.
   void add_host_range(std::uint64_t address, std::uint64_t size_bytes, std::string origin);
   void remove_host_range(std::uint64_t address);

@@ -23,6 +23,12 @@ std::string describe_lane_mask(std::uint32_t lanes) {
   return out;
 }
 
+std::string describe_warps(const std::vector<std::uint32_t>& warps) {
+  std::uint32_t mask = 0;
+  for (const std::uint32_t warp : warps) mask |= 1U << warp;
+  return "warp" + describe_lane_mask(mask).substr(std::string_view("lane").size());
+}
+
 std::string describe_lanes(const Warp& warp, std::uint32_t lanes) {
   const Dim3& cta = warp.cta->index;
   return fmt::format("CTA ({},{},{}) warp {} {}", cta.x, cta.y, cta.z, warp.index,

@@ -11,7 +11,7 @@
 namespace tilewright::sim {
 namespace {
 
-Finding race(const std::string& line, const std::string& who = "CTA (0,0,0) warp 0 lane 0") {
+Finding race(const std::string& line, const FindingThreads& who = {{0, 0, 0}, {0}, 1}) {
   Finding out;
   out.check = "race";
   out.kernel = "gemm";
@@ -24,7 +24,7 @@ Finding race(const std::string& line, const std::string& who = "CTA (0,0,0) warp
 TEST(Findings, AreTheSameIfTheInstructionsAre) {
   Findings findings;
   EXPECT_TRUE(findings.add(race("88")));
-  EXPECT_FALSE(findings.add(race("88", "CTA (7,0,0) warp 3 lanes 0-31")));
+  EXPECT_FALSE(findings.add(race("88", {{7, 0, 0}, {3}, 0xffffffff})));
   EXPECT_TRUE(findings.add(race("89")));
   ASSERT_EQ(findings.take_all().size(), 2);
   EXPECT_EQ(findings.take_all()[0].count, 2);
@@ -65,7 +65,7 @@ TEST(Findings, OfOneCauseAreOne) {
 TEST(Findings, AreToldInTheOrderOfTheGrid) {
   Findings findings;
   const auto in_cta = [](const std::string& line, std::uint64_t cta) {
-    Finding out = race(line, "CTA " + std::to_string(cta));
+    Finding out = race(line, {{static_cast<std::uint32_t>(cta), 0, 0}, {0}, 1});
     out.places[0].order = cta;
     return out;
   };
@@ -77,10 +77,11 @@ TEST(Findings, AreToldInTheOrderOfTheGrid) {
   findings.add(in_cta("88", 5));
   std::vector<std::string> told;
   for (const Finding& finding : findings.take_from(1)) {
-    told.push_back(finding.places[0].ptx + " " + finding.places[0].who);
+    told.push_back(finding.places[0].ptx + " " + describe(finding.places[0].who));
   }
-  EXPECT_EQ(told, (std::vector<std::string>{"gemm.ptx:88 CTA 2", "gemm.ptx:90 CTA 3",
-                                            "gemm.ptx:91 CTA 3"}));
+  EXPECT_EQ(told, (std::vector<std::string>{"gemm.ptx:88 CTA (2,0,0) warp 0 lane 0",
+                                            "gemm.ptx:90 CTA (3,0,0) warp 0 lane 0",
+                                            "gemm.ptx:91 CTA (3,0,0) warp 0 lane 0"}));
 }
 
 TEST(Findings, BeyondTheLimitAreOnlyCounted) {

@@ -164,7 +164,7 @@ TEST(Deadlock, TheCauseComesFirst) {
   const auto& places = outcome.findings[0].places;
   ASSERT_GE(places.size(), 2);
   EXPECT_THAT(places[0].role, HasSubstr("waits for phase parity 0 of the mbarrier"));
-  EXPECT_THAT(places[0].who, HasSubstr("CTA (0,0,0)"));
+  EXPECT_THAT(describe(places[0].who), HasSubstr("CTA (0,0,0)"));
   EXPECT_THAT(places.back().role, HasSubstr("waits for the barrier of the cluster"));
 }
 

@@ -74,10 +74,8 @@ FindingPlace OrderChecker::place_as(const Warp& any_warp, const AccessRecord& re
                                     std::string role) const {
   const KernelCode& code = *any_warp.grid->code;
   const AgentInfo& agent = agents_[record.issuer];
-  FindingPlace out =
-      place_of(code, code.insns[record.insn], std::move(role),
-               fmt::format("CTA ({},{},{}) warp {} {}", agent.cta_index.x, agent.cta_index.y,
-                           agent.cta_index.z, agent.warp, describe_lane_mask(record.lanes)));
+  FindingPlace out = place_of(code, code.insns[record.insn], std::move(role),
+                              {agent.cta_index, {agent.warp}, record.lanes});
   out.order = agent.cta;
   return out;
 }

@@ -227,7 +227,7 @@ std::vector<std::string> SyncChecker::describe_mbarrier(const Cta& cta, std::uin
   };
   std::vector<std::string> out;
   const FindingPlace init = place_of(barrier.init, "initialised");
-  out.push_back(fmt::format("initialised at {} by {}; its {} phase", init.ptx, init.who,
+  out.push_back(fmt::format("initialised at {} by {}; its {} phase", init.ptx, describe(init.who),
                             ordinal(barrier.number + 1)));
   for (const Arrival& arrival : barrier.phase.arrivals) out.push_back("arrived: " + text(arrival));
   if (barrier.phase.arrivals.empty()) out.push_back("arrived: none in this phase");

@@ -3,6 +3,7 @@
 
 #include "sim/driver/abi/abi.h"
 
+#include <string>
 #include <string_view>
 
 namespace tilewright::sim {
@@ -24,6 +25,13 @@ inline void expect(bool condition, CUresult result = CUresult::kInvalidValue) {
 /// "sim: text" on standard error: the one place where the driver speaks to people. A CUresult
 /// alone cannot say what to do.
 void say(std::string_view text) noexcept;
+
+/// While it is quiet, say() and what the machines report keep their text for take_messages().
+void be_quiet(bool quiet) noexcept;
+bool is_quiet() noexcept;
+/// Whether the text was kept, so that it is not to be printed.
+bool keep_message(std::string_view text);
+std::string take_messages();
 
 /// The result that stands for the exception being handled. Errors of the simulator are said.
 CUresult result_of_exception() noexcept;

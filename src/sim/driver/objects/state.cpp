@@ -6,6 +6,8 @@
 #include "sim/driver/objects/module.h"
 #include "sim/driver/objects/stream.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 namespace tilewright::sim {
@@ -31,18 +33,26 @@ std::array<std::size_t, 10> default_limits(const DeviceModel& model) {
           0};
 }
 
-/// The models that TILEWRIGHT_SIM_DEVICE names; all if it is not set.
+/// The models that TILEWRIGHT_SIM_DEVICE names, in its order: "b200", "b200,h200"; all if it is not
+/// set.
 std::vector<const DeviceModel*> chosen_models() {
   std::vector<const DeviceModel*> chosen;
-  const char* const key = std::getenv("TILEWRIGHT_SIM_DEVICE");
+  const char* const variable = std::getenv("TILEWRIGHT_SIM_DEVICE");
+  std::string_view keys = variable == nullptr ? "" : variable;
   std::string known;
   for (const DeviceModel& model : device_models()) {
-    if (key == nullptr || *key == '\0' || key == model.key) chosen.push_back(&model);
+    if (keys.empty()) chosen.push_back(&model);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", model.key);
   }
-  require(!chosen.empty(), ErrorKind::kInvalidArgument,
-          "TILEWRIGHT_SIM_DEVICE = {}; expected one of {}", quote(key != nullptr ? key : ""),
-          known);
+  while (!keys.empty()) {
+    const std::string_view key = keys.substr(0, keys.find(','));
+    keys.remove_prefix(std::min(key.size() + 1, keys.size()));
+    const DeviceModel* const model = find_device_model(key);
+    require(model != nullptr, ErrorKind::kInvalidArgument,
+            "TILEWRIGHT_SIM_DEVICE = {}; expected one of {}, or several with commas between",
+            quote(variable), known);
+    chosen.push_back(model);
+  }
   return chosen;
 }
 
@@ -111,6 +121,9 @@ Machine& Device::machine() {
   const std::lock_guard lock(machine_mutex_);
   if (machine_ == nullptr) {
     machine_ = std::make_unique<Machine>(model, options_);
+    machine_->set_report_output([](std::string_view text) {
+      if (!keep_message(text)) std::fwrite(text.data(), 1, text.size(), stderr);
+    });
     machine_->mark_defined(0, 0);  // whatever the host writes will be said, from the start
     for (const Block& block : Driver::get().blocks.of_host()) {
       machine_->memory().add_host_range(block.address, block.size_bytes, "host memory");
