@@ -1056,4 +1056,28 @@ FUNCTIONS = {
         ctypes.c_void_p, ctypes.POINTER(tw_rms_norm_problem), ctypes.POINTER(ctypes.c_void_p)]),
     "tw_rms_norm_destroy": (None, [ctypes.c_void_p]),
     "tw_rms_norm_run": (ctypes.c_int, [ctypes.c_void_p, ctypes.POINTER(tw_rms_norm_arguments)]),
+    "tw_layout_evaluate": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_layout_values": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_int64, ctypes.c_size_t, ctypes.c_void_p]),
+    "tw_layout_draw": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p,
+        ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_layout_atoms": (ctypes.c_int, [ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_layout_handoff": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_layout_draw_handoff": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_formats": (ctypes.c_int, [ctypes.POINTER(ctypes.c_void_p)]),
+    "tw_format_encode": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
+    "tw_format_decode": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
+    "tw_block_quantize_sizes": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_size_t),
+        ctypes.POINTER(ctypes.c_size_t)]),
+    "tw_block_quantize": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_float, ctypes.c_char_p,
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]),
+    "tw_block_dequantize": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_float, ctypes.c_int64, ctypes.c_int64,
+        ctypes.c_void_p]),
+    "tw_codes_pack": (ctypes.c_int, [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
+    "tw_codes_unpack": (ctypes.c_int, [ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]),
 }

@@ -11,7 +11,7 @@ function(tilewright_library)
   add_custom_command(OUTPUT ${exports}
     COMMAND ${Python3_EXECUTABLE} ${script} --out ${exports} ${headers}
     DEPENDS ${script} ${headers} COMMENT "Listing what libtilewright.so exports" VERBATIM)
-  foreach(module base formats device kernels kernel_images ops)
+  foreach(module base layout formats arch_fragments device kernels kernel_images ops)
     list(APPEND objects $<TARGET_OBJECTS:tilewright_${module}>)
   endforeach()
   add_library(tilewright SHARED ${sources} ${objects} ${exports})

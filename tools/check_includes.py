@@ -103,6 +103,7 @@ ALLOWED = {
     **simulator_rows(),
     "device": [PUBLIC, "base"],
     "ops": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
+    "ops/c_api": [PUBLIC, "base", "layout", "formats", "arch/fragments", "device", "ops"],
     "model": [PUBLIC, "base", "formats", "arch", *KERNELS, "device"],
     # The plain model that kernels are compared with: made of references, and nothing else may be.
     "model/float64": [PUBLIC, "base", "formats", "reference", "model"],

@@ -1053,6 +1053,63 @@ TW_API void tw_rms_norm_destroy(tw_rms_norm* norm);
 TW_API tw_status tw_rms_norm_run(const tw_rms_norm* norm, const tw_rms_norm_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
+ * Layouts
+ */
+/* The result of an operation of the algebra (`tilewright layout eval --help` lists them), "eval"
+ * for the layout itself, as JSON: {"value": N} for a number, else shape, stride, text, rank,
+ * depth, size, cosize, swizzle and coalesced form. An operand is a layout as CuTe prints it, the
+ * name of an atom, a tuple or a number. The text is valid until the thread's next call of a
+ * function of this section. */
+TW_API tw_status tw_layout_evaluate(const char* operation, const char* const* operands,
+                                    size_t num_operands, const char** json);
+/* The offsets of linear coordinates begin, begin + 1, ... A coordinate layout has none. */
+TW_API tw_status tw_layout_values(const char* layout, int64_t begin, size_t count, int64_t* values);
+/* SVG, as `tilewright layout draw`. drawn_as: "offsets", "tv", "memory", "tmem"; NULL: what
+ * fits, and for an atom how it is meant. tile: rows and columns, of tv; window: first row, end
+ * row, first column, end column, an end of -1 for all; NULL: all. element_bits: 0 for the
+ * default. */
+TW_API tw_status tw_layout_draw(const char* layout, const char* drawn_as, const int64_t* tile,
+                                int32_t element_bits, const int32_t* window, const char** svg);
+/* The named layouts of the hardware: [{"name", "family", "kind", "layout", "element_bits",
+ * "summary"}]. */
+TW_API tw_status tw_layout_atoms(const char** json);
+/* Whether the accumulator of one MMA can be read as the operand of the next, and if not, what
+ * must move: {"verdict", "explanation", ...}. Both are names of atoms. */
+TW_API tw_status tw_layout_handoff(const char* from, const char* to, const char** json);
+/* The same through Tensor Memory, as written and as read. */
+TW_API tw_status tw_layout_draw_handoff(const char* from, const char* to, const char** svg);
+
+/* ----------------------------------------------------------------------------------------------
+ * Number formats on the host
+ */
+/* {"formats": [{"name", "bits", "exponent_bits", "mantissa_bits", "max"}], "block_formats":
+ * [{"name", "element", "scale", "block_rows", "block_cols", "has_tensor_scale"}]}. Valid as long
+ * as the library. */
+TW_API tw_status tw_formats(const char** json);
+/* rounding: "nearest_even", "nearest_away", "toward_zero", "up" or "down"; NULL: nearest_even.
+ * is_saturating: 1: the largest finite number, 0: infinity or NaN where the format has it, -1:
+ * as the instruction does by default. */
+TW_API tw_status tw_format_encode(const char* format, const char* rounding, int32_t is_saturating,
+                                  const double* values, size_t count, uint32_t* codes);
+TW_API tw_status tw_format_decode(const char* format, const uint32_t* codes, size_t count,
+                                  double* values);
+/* Of a row-major matrix, whose rows and columns are padded to whole blocks. */
+TW_API tw_status tw_block_quantize_sizes(const char* format, int64_t rows, int64_t cols,
+                                         size_t* code_bytes, size_t* scale_bytes);
+/* codes: packed, of the padded matrix. encode_scale: 0 for that of the largest magnitude.
+ * scale_choice, of nvfp4: "nearest", "four_over_six", "exact_nearest", "exact_best"; NULL:
+ * nearest. */
+TW_API tw_status tw_block_quantize(const char* format, const float* values, int64_t rows,
+                                   int64_t cols, float encode_scale, const char* scale_choice,
+                                   uint8_t* codes, uint8_t* scales, float* tensor_scale);
+TW_API tw_status tw_block_dequantize(const char* format, const uint8_t* codes,
+                                     const uint8_t* scales, float tensor_scale, int64_t rows,
+                                     int64_t cols, float* values);
+/* Code i at bit i * bits, of 4, 6 or 8: (count * bits + 7) / 8 bytes. */
+TW_API tw_status tw_codes_pack(int32_t bits, const uint8_t* codes, size_t count, uint8_t* bytes);
+TW_API tw_status tw_codes_unpack(int32_t bits, const uint8_t* bytes, size_t count, uint8_t* codes);
+
+/* ----------------------------------------------------------------------------------------------
  * tw_NAME_init() of every struct: sizes, then defaults, which the library fills in
  */
 

@@ -30,7 +30,7 @@ import pathlib
 import re
 from dataclasses import dataclass, field
 
-FILES = ("device", "plan", "attention", "linear", "deepseek_v4")
+FILES = ("device", "plan", "attention", "linear", "deepseek_v4", "layout", "formats")
 FOLDER = pathlib.Path(__file__).resolve().parent
 PLAIN = {"i32": ("int32_t", 4), "i64": ("int64_t", 8), "u64": ("uint64_t", 8), "f32": ("float", 4),
          "f64": ("double", 8), "size": ("size_t", 8), "flag": ("int32_t", 4), "reserved": ("int32_t", 4)}

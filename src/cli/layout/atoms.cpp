@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "cli/layout/layout.h"
 #include "cli/tool/command.h"
-#include "layout/cases.h"
 #include "layout/print.h"
 
 #include <memory>
@@ -23,12 +22,7 @@ void run_atoms(const std::string& filter, const Context& context) {
         atom.summary.find(filter) == std::string::npos)
       continue;
     table.add({atom.name, to_string(atom.layout), atom.summary});
-    list.push_back({{"name", atom.name},
-                    {"family", atom.family},
-                    {"kind", to_string(atom.kind)},
-                    {"layout", to_string(atom.layout)},
-                    {"element_bits", atom.element_bits},
-                    {"summary", atom.summary}});
+    list.push_back(arch::describe_atom(atom));
   }
   require(!list.empty(), ErrorKind::kInvalidArgument,
           "no atom has \"{}\" in its name or description; without it, all {} are listed", filter,

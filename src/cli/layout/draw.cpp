@@ -5,7 +5,6 @@
 #include "cli/layout/layout.h"
 #include "cli/tool/command.h"
 #include "layout/draw_svg.h"
-#include "layout/print.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -22,40 +21,18 @@ struct DrawArguments {
   int bits = 0;
 };
 
-Window window_of(const DrawArguments& args) {
+Drawing draw(const DrawArguments& args) {
   const auto [first_row, end_row] = read_range(args.rows);
   const auto [first_column, end_column] = read_range(args.columns);
-  return {first_row, end_row, first_column, end_column};
-}
-
-// A layout that was written out, drawn as the user says.
-Drawing draw_text_layout(const ComposedLayout& layout, const DrawArguments& args) {
-  const Window window = window_of(args);
-  if (args.kind == "tv") {
-    const bool has_tile = args.tile.size() == 2;
-    const std::int64_t extent = cosize(layout.layout);
-    return draw_thread_values(layout.layout, has_tile ? args.tile[0] : 1,
-                              has_tile ? args.tile[1] : extent, window);
+  arch::DrawnAs as;
+  as.kind = args.kind;
+  if (args.tile.size() == 2) {
+    as.tile_rows = args.tile[0];
+    as.tile_columns = args.tile[1];
   }
-  if (args.kind == "memory") {
-    MemoryView view;
-    if (args.bits > 0) view.element_bits = args.bits;
-    view.row_name = "i";
-    view.column_name = "j";
-    view.color_mode = 1;
-    return draw_memory(layout, view, window);
-  }
-  if (args.kind == "tmem") {
-    return draw_tmem(layout.layout, {args.bits > 0 ? args.bits : 32, 128, "i", "j", false}, window);
-  }
-  return draw_offsets(layout, window, args.bits);
-}
-
-Drawing draw_layout(const DrawArguments& args) {
-  const NamedLayout named = read_layout(args.layout);
-  const bool as_it_is = args.kind.empty() || args.kind == "auto";
-  if (named.atom != nullptr && as_it_is) return draw_atom(*named.atom, window_of(args));
-  return draw_text_layout(named.layout, args);
+  as.element_bits = args.bits;
+  as.window = {first_row, end_row, first_column, end_column};
+  return arch::draw_layout(read_layout(args.layout), as);
 }
 
 nlohmann::json drawing_to_json(const Drawing& drawing) {
@@ -74,7 +51,7 @@ nlohmann::json drawing_to_json(const Drawing& drawing) {
 }
 
 void run_draw(const DrawArguments& args, const Context& context) {
-  const Drawing drawing = draw_layout(args);
+  const Drawing drawing = draw(args);
   if (!args.svg.empty()) {
     write_file(args.svg, to_svg(drawing));
     if (!context.json) {

@@ -2,7 +2,6 @@
 
 #include "cli/layout/layout.h"
 #include "cli/tool/command.h"
-#include "layout/cases.h"
 #include "layout/operations.h"
 #include "layout/print.h"
 
@@ -34,19 +33,11 @@ std::string operations_help() {
          "  tilewright layout eval local_tile smem.K.128B.16bit '<8,16>' '(0,2)'";
 }
 
-// Names of atoms stand for their layouts.
-std::vector<std::string> resolve_names(std::vector<std::string> words) {
-  for (std::string& word : words) {
-    if (const arch::NamedAtom* atom = arch::find_atom(word)) word = to_string(atom->layout);
-  }
-  return words;
-}
-
 OperationResult evaluate_words(const EvalArguments& args) {
   const std::string& first = args.words.front();
   if (args.words.size() > 1 || find_layout_operation(first) != nullptr) {
     const std::vector<std::string> operands =
-        resolve_names({args.words.begin() + 1, args.words.end()});
+        arch::resolve_names({args.words.begin() + 1, args.words.end()});
     return run_layout_operation(first, operands);
   }
   return read_layout(first).layout;
@@ -57,26 +48,6 @@ std::vector<std::string> first_values(const ComposedLayout& layout, int limit) {
   std::vector<std::string> out;
   const std::int64_t count = std::min<std::int64_t>(size(layout), limit);
   for (std::int64_t i = 0; i < count; ++i) out.push_back(to_string(coordinate(layout, i)));
-  return out;
-}
-
-nlohmann::json describe_layout_json(const ComposedLayout& layout, int limit) {
-  nlohmann::json out = to_json(layout.layout);
-  out["text"] = to_string(layout);
-  out["rank"] = rank(layout);
-  out["depth"] = depth(layout.layout);
-  out["size"] = size(layout);
-  out["swizzle"] =
-      layout.swizzle.is_identity() ? nlohmann::json() : nlohmann::json(to_string(layout.swizzle));
-  out["coalesced"] = to_string(coalesce(layout));
-  if (!layout.layout.is_coordinate()) out["cosize"] = cosize(layout.layout);
-  out["values"] = nlohmann::json::array();
-  const std::int64_t count = std::min<std::int64_t>(size(layout), limit);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const IntTuple at = coordinate(layout, i);
-    out["values"].push_back(is_leaf(at) ? nlohmann::json(at.value[0])
-                                        : nlohmann::json(to_string(at)));
-  }
   return out;
 }
 
@@ -110,7 +81,7 @@ void run_eval(const EvalArguments& args, const Context& context) {
   }
   const ComposedLayout& layout = std::get<ComposedLayout>(result);
   if (context.json) {
-    print_json(describe_layout_json(layout, args.limit));
+    print_json(arch::describe_layout(layout, args.limit));
   } else {
     print(describe_layout(layout, args.limit, context.style()));
   }

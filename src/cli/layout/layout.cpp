@@ -3,9 +3,7 @@
 #include "cli/layout/layout.h"
 
 #include "base/error.h"
-#include "base/similar.h"
 #include "cli/tool/command.h"
-#include "layout/parse.h"
 
 #include <charconv>
 
@@ -25,29 +23,6 @@ void add_layout(CLI::App& app, Context& context) {
   add_layout_atoms(*layout, context);
   add_layout_banks(*layout, context);
   add_layout_handoff(*layout, context);
-}
-
-NamedLayout read_layout(const std::string& text) {
-  if (const arch::NamedAtom* atom = arch::find_atom(text)) return {atom->layout, atom};
-  // Names start with a letter, and only Sw<..> does so among layouts.
-  const bool looks_like_a_name = !text.empty() &&
-                                 std::isalpha(static_cast<unsigned char>(text[0])) != 0 &&
-                                 !text.starts_with("Sw");
-  if (looks_like_a_name) {
-    std::vector<std::string_view> names;
-    for (const arch::NamedAtom& atom : arch::named_atoms()) names.push_back(atom.name);
-    fail(ErrorKind::kInvalidArgument,
-         "no layout is named {} ({}); `tilewright layout atoms` lists all", text,
-         similar_names(text, names));
-  }
-  return {parse_composed_layout(text), nullptr};
-}
-
-const arch::NamedAtom& read_atom(const std::string& name) {
-  const NamedLayout named = read_layout(name);
-  require(named.atom != nullptr, ErrorKind::kInvalidArgument,
-          "{} is a layout, not a name; expected a name that `tilewright layout atoms` lists", name);
-  return *named.atom;
 }
 
 namespace {
