@@ -28,15 +28,21 @@ if _others := [path for path in _core.loaded_libraries() if os.path.dirname(path
 
 # Found when they are first used: names of modules, and of what stands in them.
 _MODULES = ("bench", "compat", "doctor", "formats", "integrations", "layout", "numpy", "sim", "testing", "torch")
-_NAMES = {"Answer": "_plan", "Plan": "_plan", "can_implement": "_plan", "empty": "_arrays", "Reason": "_reasons"}
+_NAMES = {"Answer": "_plan", "Layout": "layout", "Plan": "_plan", "Reason": "_reasons", "can_implement": "_plan",
+          "empty": "_arrays", "simulate": "sim"}
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
 if TYPE_CHECKING:
+    from . import formats as formats
+    from . import layout as layout
+    from . import sim as sim
     from ._arrays import empty as empty
     from ._plan import Answer as Answer
     from ._plan import Plan as Plan
     from ._plan import can_implement as can_implement
     from ._reasons import Reason as Reason
+    from .layout import Layout as Layout
+    from .sim import simulate as simulate
 
 
 def __getattr__(name: str) -> object:
