@@ -54,7 +54,8 @@ def test_algebra():
     assert Layout(8).append(Layout("2:8")) == Layout((8, 2)) and Layout(8).prepend(Layout("2:8")).shape == (2, 8)
     assert Layout(16).with_shape((4, 4)) == Layout((4, 4))
     b, c = Layout((2, 2)), Layout((3, 4))
-    assert b.blocked_product(c).size == b.raked_product(c).size == 48 and b.blocked_product(c) != b.raked_product(c)
+    assert b.blocked_product(c).size == b.raked_product(c).size == 48
+    assert b.blocked_product(c) != b.raked_product(c)
     assert [getattr(Layout(4), f"{kind}_product")(3).size for kind in ("zipped", "tiled", "flat")] == [12, 12, 12]
     assert Layout("(8,4)").tile_to_shape((16, 8), (0, 1)).size == 128
     assert a.local_tile([4, 2], (1, 0)).size == 8 and a.local_partition(Layout((4, 2)), 3).size == 8
