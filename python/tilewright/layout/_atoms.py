@@ -67,7 +67,7 @@ class Handoff:
 
     def __init__(self, data: dict[str, Any], drawing: Drawing | None) -> None:
         self.data, self.drawing = data, drawing
-        self.verdict, self.explanation = str(data["verdict"]), str(data["explanation"])
+        self.verdict, self.explanation = str(data["verdict"]), str(data["explanation"]).strip()
 
     def __str__(self) -> str:
         return f"{self.data['from']} -> {self.data['to']}: {self.verdict}\n{self.explanation}"

@@ -26,6 +26,9 @@ class Drawing:
     def save(self, path: str | os.PathLike[str]) -> None:
         pathlib.Path(path).write_text(self.svg, encoding="utf-8")
 
+    def __repr__(self) -> str:
+        return f"<Drawing: {len(self.svg)} characters of SVG>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 

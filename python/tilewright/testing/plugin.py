@@ -135,6 +135,9 @@ class _Runner:
             result = yield
         except CheckFailed as error:
             raise error.with_traceback(_without_ours(error.__traceback__)) from None
+        finally:
+            if said := self.driver.text("take_messages"):
+                pyfuncitem.add_report_section("call", "simulator", said)
         findings = [Finding.of(each) for each in json.loads(self.driver.text("take_findings", self.ordinal))]
         if findings:
             raise check_failed(findings)
