@@ -21,7 +21,8 @@ PACKAGE = ROOT / "build/release/python"
 # Installed together, in this order: what comes first is wanted most.
 GROUPS = (("pytest", "numpy", "ml_dtypes", "mypy"),
           ("torch==2.11.0", "einops"),
-          ("transformers==5.17.0",))
+          ("transformers==5.17.0",),
+          ("nbclient", "nbformat", "ipykernel"))
 SCRIPT = """#!{python}
 import sys
 

@@ -15,7 +15,7 @@ _FOUND = "margin:6px 0;padding:6px 10px;border-left:4px solid #b3261e;background
 
 def report_html(report: Report) -> str:
     grid, block = (" x ".join(map(str, extents)) for extents in (report.grid, report.block))
-    head = (f"<b>{escape(report.kernel)}</b> on {escape(report.device)}: {grid} CTAs of {block} threads, "
+    head = (f"<b>{escape(report.short_name)}</b> on {escape(report.device)}: {grid} CTAs of {block} threads, "
             f"{escape(report._verdict())}")
     findings = "".join(_finding(each) for each in report.findings)
     if report.fault and not report.findings:

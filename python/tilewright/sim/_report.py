@@ -119,6 +119,11 @@ class Report:
             return self
         raise check_failed(self.findings) if self.findings else CheckFailed(self.fault)
 
+    @property
+    def short_name(self) -> str:
+        """Names that compilers encode are long."""
+        return self.kernel if len(self.kernel) <= 60 else self.kernel[:57] + "..."
+
     def by_line(self, of: str | None = None) -> list[Line]:
         """Counters by line of the source ("source"), where the PTX knows it, or of the text ("ptx"); the busiest
         line first."""
@@ -145,12 +150,12 @@ class Report:
         scales = {"tensor_flop": 1e-6}
         for line in lines[:most]:
             numbers = [line[key] * scales.get(key, 1) for key in columns.values()]
-            rows.append([line.place, *(f"{number:,.10g}" for number in numbers), line.text])
+            rows.append([line.place, *(f"{number:,.10g}" if number else "" for number in numbers), line.text])
         return rows
 
     def __str__(self) -> str:
         grid, block = ("x".join(map(str, extents)) for extents in (self.grid, self.block))
-        out = [f"{self.kernel} on {self.device}: {grid} CTAs of {block} threads, {self._verdict()}"]
+        out = [f"{self.short_name} on {self.device}: {grid} CTAs of {block} threads, {self._verdict()}"]
         rows = self.table(12)
         widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
         for row in rows:
@@ -167,7 +172,7 @@ class Report:
         return f"{found}, stopped by a fault" if self.fault else found
 
     def __repr__(self) -> str:
-        return f"<Report of {self.kernel} on {self.device}: {self._verdict()}>"
+        return f"<Report of {self.short_name} on {self.device}: {self._verdict()}>"
 
     def _repr_html_(self) -> str:
         return report_html(self)
@@ -177,7 +182,7 @@ def check_failed(findings: list[Finding]) -> CheckFailed:
     """Each finding begins with its line of the source."""
     texts = []
     for finding in findings:
-        head = f"{finding.check}: {finding.what}"
+        head = finding.what if finding.what.startswith(finding.check) else f"{finding.check}: {finding.what}"
         if finding.file and finding.line:
             source = linecache.getline(finding.file, finding.line).strip()
             head = f"{finding.file}:{finding.line}: {head}" + (f"\n    {source}" if source else "")

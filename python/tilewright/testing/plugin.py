@@ -135,16 +135,18 @@ class _Runner:
             result = yield
         except CheckFailed as error:
             raise error.with_traceback(_without_ours(error.__traceback__)) from None
-        finally:
+        except Exception:
             if said := self.driver.text("take_messages"):
                 pyfuncitem.add_report_section("call", "simulator", said)
+            raise
         findings = [Finding.of(each) for each in json.loads(self.driver.text("take_findings", self.ordinal))]
         if findings:
             raise check_failed(findings)
         return result
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        terminalreporter.write_line(f"tilewright: {self.launches} launches of Triton kernels on a simulated "
+        count = f"{self.launches} launch{'es' * (self.launches != 1)}"
+        terminalreporter.write_line(f"tilewright: {count} of Triton kernels on a simulated "
                                     f"{self.settings['device']}; this says nothing about their time on a GPU")
 
 
