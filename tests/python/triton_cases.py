@@ -13,6 +13,8 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from tilewright.testing import uninitialised
 
+async_store = getattr(tma, "async_store", tma.async_copy_shared_to_global)  # its name since 3.7, and before
+
 
 @triton.jit
 def add(x, y, out, n, BLOCK: tl.constexpr):
@@ -86,7 +88,7 @@ def double(x, out, N: gl.constexpr, has_fence: gl.constexpr):
     tile.store(2 * gl.load(x + rows[:, None] * N + columns[None, :]))  # what has no fence
     if has_fence:
         fence_async_shared()
-    tma.async_copy_shared_to_global(out, [0, 0], tile)
+    async_store(out, [0, 0], tile)
     tma.store_wait(0)
 
 
@@ -139,7 +141,7 @@ def test_descriptors_of_the_device():
     check_product(a, b, c)
 
 
-# On sm_100 Triton 3.6 has a copy overwrite the word that tcgen05.alloc wrote, and no proxy fence between the two.
+# On sm_100 Triton has a copy overwrite the word that tcgen05.alloc wrote, and no proxy fence between the two.
 @pytest.mark.tilewright(check="all,-proxy")
 def test_descriptors_of_the_host():
     a, b, c = operands(128, 128, 128, torch.bfloat16)

@@ -29,6 +29,8 @@ if is_known:
         tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
 
 
+# Newer compilers put in the fence that is missing.
+has_missing_fence = triton.__version__.startswith("3.6.")
 WRONG = {  # test -> what its failure says, and the line of the kernel that it names
     "test_wrong_race": ("race on global", "# races with the line above"),
     "test_wrong_fence": ("proxy: missing proxy fence on shared", "# what has no fence"),
@@ -67,15 +69,18 @@ def test_the_plugin(device, tmp_path):
             assert case.find("error") is None, done.stdout
         else:
             failures[case.get("name")] = failure.text
-    assert failures.keys() == WRONG.keys(), done.stdout
-    assert passed == 12, done.stdout
-    for name, (says, where) in WRONG.items():
+    wrong = {name: what for name, what in WRONG.items() if name != "test_wrong_fence" or has_missing_fence}
+    assert failures.keys() == wrong.keys(), done.stdout
+    assert passed == 18 - len(wrong), done.stdout
+    for name, (says, where) in wrong.items():
         assert any(each in failures[name] for each in says.split("|")), failures[name]
         if where is not None:
-            assert f"{CASES}:{line_of(where)}: {says}" in failures[name], failures[name]
+            # In 3.9's PTX .loc counts the lines of inline assembly, too: they are a few late.
+            lines = [line_of(where) + late for late in range(1 if has_missing_fence else 6)]
+            assert any(f"{CASES}:{line}: {says}" in failures[name] for line in lines), failures[name]
             assert "CheckFailed" in failures[name] and "triton/runtime" not in failures[name], failures[name]
     assert f"tilewright: kernels run on a simulated {device}, check: all" in done.stdout
-    assert "17 launches of Triton kernels on a simulated" in done.stdout and done.stderr == ""
+    assert "17 launches of Triton kernels on a simulated" in done.stdout and "sim: " not in done.stderr
     print(f"{device}: {seconds:.1f} s")
     assert seconds < 60
 
@@ -120,6 +125,6 @@ def test_the_driver_is_put_back():
 
 def test_other_versions_are_refused(monkeypatch):
     monkeypatch.setattr(triton, "__version__", "3.60.0")
-    with pytest.raises(tilewright.Unsupported, match=r"Triton 3.60.0 was not tried .* pip install 'triton==3.6"):
+    with pytest.raises(tilewright.Unsupported, match=r"Triton 3.60.0 was not tried .* 3.6, 3.9: pip"):
         with simulated.driver("b200"):
             pass

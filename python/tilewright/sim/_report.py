@@ -131,7 +131,7 @@ class Report:
             raise ValueError(f"of = {of!r}; expected 'source' or 'ptx'")
         has_source = bool(self.raw.get("source_lines"))
         lines = list(self._source_lines() if of == "source" or (of is None and has_source) else self._ptx_lines())
-        return sorted(lines, key=lambda each: (-each["warp_instructions"], each.line))
+        return sorted(lines, key=lambda each: (-each["warp_instructions"], -_moves(each), each.line))
 
     def _source_lines(self) -> Iterator[Line]:
         for entry in self.raw.get("source_lines", []):
@@ -188,6 +188,11 @@ def check_failed(findings: list[Finding]) -> CheckFailed:
             head = f"{finding.file}:{finding.line}: {head}" + (f"\n    {source}" if source else "")
         texts.append("\n".join([head, *finding.text.splitlines()[1:]]))
     return CheckFailed("\n".join(texts), list(findings))
+
+
+def _moves(line: Line) -> float:
+    """Of lines that run equally often those come first that memory is busy with."""
+    return line["shared_wavefronts"] + line["global_sectors"]
 
 
 def _counters(entry: dict[str, Any]) -> dict[str, float]:

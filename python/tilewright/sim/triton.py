@@ -25,12 +25,12 @@ from ._simulator import Placed, Simulator
 from ._tensor_map import TensorMap
 
 # What a driver is asked for is no public interface of Triton: each version is tried before it is listed here.
-SUPPORTED = ("3.6",)
+SUPPORTED = ("3.6", "3.9")
 _INTEGERS = {"i1": "<b", "i8": "<b", "i16": "<h", "i32": "<i", "i64": "<q", "u1": "<B", "u8": "<B", "u16": "<H",
              "u32": "<I", "u64": "<Q"}
 _FLOATS = {"fp16": "<e", "fp32": "<f", "f32": "<f", "fp64": "<d"}
 # CUtensorMapDataType by the type that descriptors made on the device have.
-_DEVICE_TO_HOST_TYPES = {8: 10, 9: 8, 10: 9}
+_DEVICE_TO_HOST_TYPES, _TF32 = {8: 10, 9: 8, 10: 9}, 11
 _SHARED_BYTES, _SMS, _WARP, _CLOCK, _MEMORY_CLOCK, _BUS = 97, 16, 10, 13, 36, 37  # CUdevice_attribute
 _THREADS, _REGISTERS = 0, 4                                                       # CUfunction_attribute
 
@@ -79,14 +79,18 @@ def _descriptor(arg: Any, meta: dict[str, Any] | None) -> list[Any]:
     """A TensorDescriptor of the host: with its map, or in parts where the kernel does without one."""
     sizes = [struct.pack("<i", extent) for extent in arg.shape] + [struct.pack("<q", s) for s in arg.strides]
     is_nan = arg.padding == "nan"
+    rounds = getattr(arg, "round_f32_to_tf32", None)  # there since 3.7
     if meta is None:
+        flags = [is_nan] if rounds is None else [is_nan, rounds]
         return [arg.base, *(struct.pack("<q", value) for value in (*arg.shape, *arg.strides)),
-                struct.pack("<b", is_nan), *sizes]
+                *(struct.pack("<b", flag) for flag in flags), *sizes]
+    if meta.get("is_im2col"):
+        raise Unsupported("an im2col descriptor of the host; make it on the device, or use a tiled one")
     shape = list(arg.shape)
     if meta["fp4_padded"]:
         shape[-1] *= 2
     strides = [stride * meta["elem_size"] for stride in arg.strides]
-    word = _DEVICE_TO_HOST_TYPES.get(meta["elem_type"], meta["elem_type"])
+    word = _TF32 if rounds else _DEVICE_TO_HOST_TYPES.get(meta["elem_type"], meta["elem_type"])
     return [TensorMap(arg.base, word, shape[::-1], strides[-2::-1], list(meta["block_size"])[::-1],
                       meta["swizzle"], int(is_nan)), *sizes]
 
@@ -197,9 +201,12 @@ def _check_version() -> None:
                           f"{', '.join(SUPPORTED)}: pip install 'triton=={SUPPORTED[-1]}.*'")
 
 
-def _hand_over_ptx(backend: Any, stages: dict[str, Any], options: Any, language: Any, capability: Any) -> None:
-    """The last stage gives the text as it is; ptxas is not run."""
-    stages["cubin"] = lambda ptx, metadata: ptx.encode() + b"\0"
+def _hand_over_ptx(backend: Any = None, stages: dict[str, Any] | None = None, *_: Any) -> tuple[str, str]:
+    """The last stage gives the text as it is; ptxas is not run. Newer versions ask without arguments for what such
+    a hook adds to their key, and its hash."""
+    if stages is not None:
+        stages["cubin"] = lambda ptx, metadata: ptx.encode() + b"\0"
+    return "tilewright-ptx", "0"
 
 
 def _cache_folder() -> str:
