@@ -97,6 +97,35 @@ def test_the_plugin_says_what_it_does_not_know(tmp_path):
     assert "1 skipped" in run_pytest(tmp_path, case).stdout
 
 
+DRIVER_PROGRAM = """
+import ctypes, pathlib
+
+def test_driver():
+    cuda = ctypes.CDLL("libcuda.so.1")
+    context, module, kernel, data = (ctypes.c_void_p() for _ in range(4))
+    assert cuda.cuInit(0) == 0 and cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    cuda.cuCtxSetCurrent(context)
+    text = pathlib.Path({path!r}).read_text().encode()
+    assert cuda.cuModuleLoadData(ctypes.byref(module), text) == 0
+    assert cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"kernel") == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(data), ctypes.c_size_t(65536)) == 0
+    cuda.cuMemsetD8_v2(data, 0, ctypes.c_size_t(65536))
+    given = (ctypes.c_void_p * 2)(*(ctypes.addressof(data),) * 2)
+    assert cuda.cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, None, given, None) == 0
+    assert cuda.cuCtxSynchronize() == 0
+"""
+
+
+def test_programs_that_open_the_driver_are_checked(tmp_path):
+    case, programs = tmp_path / "case_test.py", HERE.parent / "ptx"
+    case.write_text(DRIVER_PROGRAM.format(path=str(programs / "bad/race_shared.ptx")))
+    told = run_pytest(tmp_path, "--tilewright-sim=h200", case).stdout
+    assert "CheckFailed: race on shared" in told and "1 failed" in told, told
+    assert "1 passed" in run_pytest(tmp_path, "--tilewright-sim=h200", "--tilewright-check=all,-race", case).stdout
+    case.write_text(DRIVER_PROGRAM.format(path=str(programs / "good/race_shared.ptx")))
+    assert "1 passed" in run_pytest(tmp_path, "--tilewright-sim=h200", case).stdout
+
+
 @needs_known
 def test_a_compiled_kernel_is_simulated():
     from triton.backends.compiler import GPUTarget
