@@ -1,0 +1,77 @@
+"""What the drop-in modules share: reasons to refuse, and copies that are made and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+import tilewright
+from tilewright import Reason
+
+_counts: Counter[str] = Counter()
+
+
+def stats() -> dict[str, int]:
+    """How often calls had to do what a caller may want to avoid, by kind.
+
+    contiguous  a tensor was copied for its strides or its address
+    head_dim    q, k and v were copied into a larger head size
+    converted   a tensor was copied into another dtype
+    seqused     sequences were packed, because they use fewer rows than they have
+    combine     partial results were combined by torch
+    """
+    return dict(_counts)
+
+
+def reset_stats() -> None:
+    _counts.clear()
+
+
+def count(kind: str) -> None:
+    _counts[kind] += 1
+
+
+def reason(field: str, value: object, rule: str, fix: str) -> Reason:
+    return Reason(field, str(value), rule, fix)
+
+
+def refuse(function: str, reasons: list[Reason]) -> NoReturn:
+    lines = (f"  {r.field} = {r.value}: {r.rule}. {r.fix}" for r in reasons)
+    text = f"{function} cannot do this call:\n" + "\n".join(lines)
+    raise tilewright.Unsupported(text, reasons)
+
+
+@lru_cache(maxsize=4096)
+def _has_aligned_rows(stride: tuple[int, ...], shape: torch.Size, itemsize: int) -> bool:
+    if stride[-1] != 1 and shape[-1] > 1:
+        return False
+    outer = zip(stride[:-1], shape[:-1], strict=True)
+    return all(size == 1 or step * itemsize % 16 == 0 for step, size in outer)
+
+
+def fit(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy whose rows the kernels can read."""
+    is_aligned = torch.compiler.is_compiling() or tensor.data_ptr() % 16 == 0
+    if is_aligned and _has_aligned_rows(tensor.stride(), tensor.shape, tensor.itemsize):
+        return tensor
+    count("contiguous")
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def packed(tensor: Tensor | None) -> Tensor | None:
+    """A tensor of lengths or indices, contiguous."""
+    if tensor is None or tensor.is_contiguous():
+        return tensor
+    count("contiguous")
+    return tensor.contiguous()
+
+
+def shape_of(value: Any) -> str:
+    """A tensor as a reason's value has it."""
+    if not isinstance(value, Tensor):
+        return repr(value)
+    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"

@@ -1,0 +1,405 @@
+"""FlashAttention-3's two kinds of call: attention over whole sequences, and over caches."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+import tilewright.torch as tt
+from tilewright import Reason
+
+from ._common import count, fit, packed, reason, refuse, shape_of
+
+HEAD_DIMS = (64, 128, 256)
+MAX_DECODE_QUERIES = 16
+MAX_SPLITS = 1024
+_DTYPES = (torch.bfloat16, torch.float16, torch.float8_e4m3fn)
+_E4M3 = torch.float8_e4m3fn
+
+
+def _int32(reasons: list[Reason], **tensors: Tensor | None) -> None:
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.dtype != torch.int32:
+            fix = f"{name}.to(torch.int32)"
+            reasons.append(reason(name, shape_of(tensor), "lengths and indices are int32", fix))
+
+
+def _operands(
+    reasons: list[Reason], q: Tensor, k: Tensor, v: Tensor, qv: Tensor | None, chunk: int
+) -> None:
+    """What no kernel has, whatever else is asked."""
+    if q.dtype not in _DTYPES or q.dtype != k.dtype or k.dtype != v.dtype:
+        given = ", ".join(map(shape_of, (q, k, v)))
+        rule = "bfloat16, float16 or float8_e4m3fn, all three alike"
+        reasons.append(reason("q, k, v", given, rule, "convert with .to()"))
+    if qv is not None:
+        rule = "scores of a second q with v (qv) have no kernel"
+        reasons.append(reason("qv", shape_of(qv), rule, "concatenate it to q, and v to k"))
+    head_dim = q.shape[-1]
+    if v.shape[-1] != head_dim:
+        rule = f"values as wide as keys, {head_dim}"
+        fix = "pad v with zeros and cut the result" if v.shape[-1] < head_dim else "split v"
+        reasons.append(reason("v.shape[-1]", v.shape[-1], rule, fix))
+    unit = 16 if q.dtype == _E4M3 else 8
+    if head_dim > HEAD_DIMS[-1] or head_dim % unit:
+        rule = f"head sizes are at most {HEAD_DIMS[-1]}, in multiples of {unit}"
+        reasons.append(reason("q.shape[-1]", head_dim, rule, "pad q, k and v with zeros"))
+    if chunk:
+        rule = "visible keys do not begin at a chunk"
+        fix = "window_size limits them too, by distance"
+        reasons.append(reason("attention_chunk", chunk, rule, fix))
+
+
+def forward_reasons(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    qv: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    seqused_q: Tensor | None = None,
+    seqused_k: Tensor | None = None,
+    attention_chunk: int = 0,
+) -> list[Reason]:
+    """Why a call over whole sequences cannot be done; empty if it can."""
+    reasons: list[Reason] = []
+    _operands(reasons, q, k, v, qv, attention_chunk)
+    _int32(
+        reasons,
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k,
+        seqused_q=seqused_q,
+        seqused_k=seqused_k,
+    )
+    if (cu_seqlens_q is None) != (cu_seqlens_k is None):
+        name = "cu_seqlens_k" if cu_seqlens_k is None else "cu_seqlens_q"
+        rule = "queries and keys are both packed, or neither"
+        reasons.append(reason(name, None, rule, f"pass {name}: arange(batch + 1) * length"))
+    elif cu_seqlens_q is None and (seqused_q is not None or seqused_k is not None):
+        rule = "used lengths come with cu_seqlens_q and cu_seqlens_k"
+        fix = "pass both, or flash_attn_with_kvcache with cache_seqlens"
+        reasons.append(reason("seqused_q, seqused_k", "given", rule, fix))
+    return reasons
+
+
+def forward(
+    name: str,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    qv: Tensor | None = None,
+    out: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k: Tensor | None = None,
+    seqused_q: Tensor | None = None,
+    seqused_k: Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None] = (None, None, None),
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window: Any = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    return_lse: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention over whole sequences, packed ones included."""
+    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
+    reasons = forward_reasons(q, k, v, qv, *lengths, attention_chunk)
+    if reasons:
+        refuse(name, reasons)
+    head_dim = q.shape[-1]
+    options: dict[str, Any] = {
+        "scale": head_dim**-0.5 if softmax_scale is None else softmax_scale,
+        "causal": causal,
+        "window": (int(window[0]), 0 if causal else int(window[1])),
+        "softcap": softcap,
+    }
+    if q.dtype == _E4M3:
+        options |= zip(("q_descale", "k_descale", "v_descale"), descales, strict=True)
+    q, k, v = _wide(q), _wide(k), _wide(v)
+    scatter = None
+    if cu_seqlens_q is not None:
+        cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
+        assert cu_q is not None and cu_k is not None
+        if seqused_k is not None:
+            rows, cu_k = _used_rows(cu_k, seqused_k, k.shape[0])
+            k, v = k[rows], v[rows]
+        if seqused_q is not None:
+            scatter, cu_q = _used_rows(cu_q, seqused_q, q.shape[0])
+            q = q[scatter]
+        if max_seqlen_q is None or max_seqlen_k is None:
+            raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
+        options |= {"cu_q": cu_q, "cu_kv": cu_k}
+        options |= {"max_q": int(max_seqlen_q), "max_kv": int(max_seqlen_k)}
+    call = tt.attention if cu_seqlens_q is None else tt.attention_varlen
+    is_plain = scatter is None and q.shape[-1] == head_dim
+    if is_plain:
+        options["out"] = out
+    done = call(q, k, v, return_lse=return_lse, **options)
+    result, lse = done if return_lse else (done, None)
+    if scatter is not None:
+        assert cu_seqlens_q is not None and seqused_q is not None
+        result, lse = _spread(result, lse, scatter, cu_seqlens_q, seqused_q)
+    if not is_plain:
+        result = result[..., :head_dim]
+        result = result if out is None else out.copy_(result)
+    return result, lse
+
+
+def _wide(x: Tensor) -> Tensor:
+    """x in a head size that kernels have, with rows that they can read."""
+    head_dim = x.shape[-1]
+    if head_dim in HEAD_DIMS:
+        return fit(x)
+    count("head_dim")
+    width = next(size for size in HEAD_DIMS if size >= head_dim)
+    if x.dtype == _E4M3:
+        return F.pad(x.view(torch.uint8), (0, width - head_dim)).view(_E4M3)
+    return F.pad(x, (0, width - head_dim))
+
+
+def _used_rows(cu: Tensor, used: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """The rows in use, sequence after sequence, and where each begins; nothing waits for the device.
+
+    Behind the last one stand rows that no sequence has.
+    """
+    count("seqused")
+    ends = torch.cumsum(used, 0, dtype=torch.int32)
+    begins = F.pad(ends, (1, 0))
+    row = torch.arange(rows, device=cu.device, dtype=torch.int32)
+    sequence = torch.searchsorted(ends, row, right=True).clamp_(max=used.shape[0] - 1)
+    taken = cu[sequence] + row - begins[sequence]
+    return taken.clamp_(0, max(rows - 1, 0)), begins
+
+
+def _spread(
+    out: Tensor, lse: Tensor | None, taken: Tensor, cu: Tensor, used: Tensor
+) -> tuple[Tensor, Tensor | None]:
+    """Results back to the rows that they belong to; rows that are not in use get 0, and -inf."""
+    row = torch.arange(taken.shape[0], device=cu.device, dtype=torch.int32)
+    ends = cu[1:].contiguous()
+    sequence = torch.searchsorted(ends, row, right=True).clamp_(max=used.shape[0] - 1)
+    inside = row - cu[sequence]
+    begins = F.pad(torch.cumsum(used, 0, dtype=torch.int32), (1, 0))
+    is_used = (inside < used[sequence]) & (row < cu[-1])
+    source = (begins[sequence] + inside).clamp_(0, max(taken.shape[0] - 1, 0))
+    out = torch.where(is_used[:, None, None], out[source], 0)
+    return out, None if lse is None else torch.where(is_used, lse[:, source], -math.inf)
+
+
+def cache_reasons(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    qv: Tensor | None = None,
+    *,
+    rotary_cos: Tensor | None = None,
+    cache_seqlens: Tensor | int | None = None,
+    cache_batch_idx: Tensor | None = None,
+    cache_leftpad: Tensor | None = None,
+    page_table: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k_new: Tensor | None = None,
+    rotary_seqlens: Tensor | None = None,
+    causal: bool = False,
+    window: Any = (-1, -1),
+    attention_chunk: int = 0,
+    num_splits: int = 0,
+) -> list[Reason]:
+    """Why a call over caches cannot be done; empty if it can."""
+    reasons: list[Reason] = []
+    _operands(reasons, q, k_cache, v_cache, qv, attention_chunk)
+    lengths = cache_seqlens if isinstance(cache_seqlens, Tensor) else None
+    _int32(
+        reasons,
+        cache_seqlens=lengths,
+        cache_batch_idx=cache_batch_idx,
+        page_table=page_table,
+    )
+    if cu_seqlens_q is not None or cu_seqlens_k_new is not None:
+        rule = "packed queries over caches have no kernel"
+        fix = "pass q as [batch, tokens, heads, head_dim]"
+        reasons.append(reason("cu_seqlens_q", "given", rule, fix))
+        return reasons
+    queries = q.shape[1]
+    if queries > MAX_DECODE_QUERIES:
+        rule = f"at most {MAX_DECODE_QUERIES} queries over caches"
+        fix = "call it for 16 of them at a time, or flash_attn_varlen_func with whole k and v"
+        reasons.append(reason("q.shape[1]", queries, rule, fix))
+    if k is not None:
+        _append_reasons(reasons, q, k, rotary_cos is not None, causal, window)
+    if rotary_cos is not None and rotary_seqlens is not None and rotary_seqlens is not lengths:
+        rule = "positions count from cache_seqlens"
+        fix = "pass cache_seqlens itself, or None"
+        reasons.append(reason("rotary_seqlens", shape_of(rotary_seqlens), rule, fix))
+    if cache_leftpad is not None:
+        rule = "caches begin at their first key"
+        fix = "move the keys, or enter the pages behind the padding in page_table"
+        reasons.append(reason("cache_leftpad", shape_of(cache_leftpad), rule, fix))
+    right = 0 if causal else int(window[1])
+    if 0 < right < queries - 1:
+        rule = "no window to the right over caches"
+        reasons.append(reason("window_size[1]", right, rule, "0 with the queries one by one"))
+    if num_splits > MAX_SPLITS:
+        rule = f"at most {MAX_SPLITS} splits"
+        reasons.append(reason("num_splits", num_splits, rule, "0: by the lengths"))
+    return reasons
+
+
+def _append_reasons(
+    reasons: list[Reason], q: Tensor, k: Tensor, is_rotary: bool, causal: bool, window: Any
+) -> None:
+    queries = q.shape[1]
+    if k.shape[1] != queries:
+        rule = f"as many new keys as queries, {queries}"
+        fix = "write the keys to the cache before the call"
+        reasons.append(reason("k.shape[1]", k.shape[1], rule, fix))
+    is_open = not causal and int(window[0]) < 0 and not 0 <= int(window[1]) < queries - 1
+    if is_rotary and is_open and queries > 1:
+        rule = "queries turn by their own positions, and here by cache_seqlens alone"
+        fix = "pass causal=True, or turn q before the call"
+        reasons.append(reason("rotary_cos", f"{queries} queries, not causal", rule, fix))
+    if q.shape[-1] not in HEAD_DIMS:
+        rule = f"head sizes of caches that are written are one of {HEAD_DIMS}"
+        fix = "pad the caches with zeros once"
+        reasons.append(reason("q.shape[-1]", q.shape[-1], rule, fix))
+
+
+def with_cache(
+    name: str,
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None,
+    v: Tensor | None,
+    *,
+    out: Tensor | None = None,
+    rotary_cos: Tensor | None,
+    rotary_sin: Tensor | None,
+    cache_seqlens: Tensor | int | None,
+    cache_batch_idx: Tensor | None,
+    page_table: Tensor | None,
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None],
+    softmax_scale: float | None,
+    causal: bool,
+    window: Any,
+    softcap: float,
+    rotary_interleaved: bool,
+    num_splits: int,
+    return_lse: bool,
+    **other: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention of a few queries over caches, to which new keys and values may be added."""
+    reasons = cache_reasons(
+        *(q, k_cache, v_cache, k, v, other.pop("qv", None)),
+        rotary_cos=rotary_cos,
+        cache_seqlens=cache_seqlens,
+        cache_batch_idx=cache_batch_idx,
+        page_table=page_table,
+        causal=causal,
+        window=window,
+        num_splits=num_splits,
+        **other,
+    )
+    if reasons:
+        refuse(name, reasons)
+    head_dim = q.shape[-1]
+    room = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
+    if cache_batch_idx is not None:
+        page_table = _by_index(cache_batch_idx, page_table)
+    left, right = int(window[0]), 0 if causal else int(window[1])
+    options: dict[str, Any] = {
+        "scale": head_dim**-0.5 if softmax_scale is None else softmax_scale,
+        "causal": causal or right == 0,
+        "window": -1 if left >= room - 1 else left,
+        "softcap": softcap,
+        "splits": max(num_splits, 0),
+        "lengths": _lengths(cache_seqlens, q, k_cache, room),
+        "page_table": _table(page_table),
+    }
+    if q.dtype == _E4M3:
+        options |= _cache_descales(descales, q.shape[0], k_cache.shape[2])
+        q = _sixteen_bits(q)
+        k, v = (None if x is None else _sixteen_bits(x) for x in (k, v))
+    options |= {"k_new": k if k is None else fit(k), "v_new": v if v is None else fit(v)}
+    if rotary_cos is not None and rotary_sin is not None:
+        options |= {"rotary_cos": _fp32(rotary_cos), "rotary_sin": _fp32(rotary_sin)}
+        options["interleaved"] = rotary_interleaved
+    caches = (k_cache, v_cache)
+    if k is None:
+        caches = (_wide(k_cache), _wide(v_cache))
+        if caches[0].stride() != caches[1].stride():
+            caches = (caches[0].contiguous(), caches[1].contiguous())
+    if head_dim in HEAD_DIMS:
+        options["out"] = out
+    done = tt.attention_decode(_wide(q), *caches, return_lse=return_lse, **options)
+    result, lse = done if return_lse else (done, None)
+    if result.shape[-1] != head_dim:
+        result = result[..., :head_dim]
+        result = result if out is None else out.copy_(result)
+    return result, lse
+
+
+def _by_index(index: Tensor, page_table: Tensor | None) -> Tensor:
+    """A sequence of the cache for each of the batch: its pages, or all of it as one page."""
+    return index[:, None] if page_table is None else page_table[index]
+
+
+def _table(page_table: Tensor | None) -> Tensor | None:
+    if page_table is None or page_table.stride(1) == 1:
+        return page_table
+    return packed(page_table)
+
+
+def _lengths(given: Tensor | int | None, q: Tensor, cache: Tensor, room: int) -> Tensor:
+    if isinstance(given, Tensor):
+        lengths = packed(given)
+        assert lengths is not None
+        return lengths
+    number = room if given is None else given
+    return torch.full((q.shape[0],), number, dtype=torch.int32, device=cache.device)
+
+
+def _cache_descales(
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None], batch: int, kv_heads: int
+) -> dict[str, Tensor | None]:
+    """q comes with its factor folded into that of the keys, which every score has too."""
+    q_descale, k_descale, v_descale = descales
+    if q_descale is not None:
+        k_descale = q_descale if k_descale is None else q_descale * k_descale
+    return {"k_descale": k_descale, "v_descale": v_descale}
+
+
+def _sixteen_bits(x: Tensor) -> Tensor:
+    """e4m3 in bfloat16, exactly."""
+    count("converted")
+    return x.to(torch.bfloat16)
+
+
+_tables: dict[int, tuple[weakref.ref[Tensor], int, Tensor]] = {}
+
+
+def _fp32(table: Tensor) -> Tensor:
+    """Cosines or sines in fp32; those of the last few tables are kept."""
+    if table.dtype == torch.float32 and table.is_contiguous():
+        return table
+    if torch.compiler.is_compiling() or table.is_inference():
+        return table.float().contiguous()
+    kept = _tables.get(id(table))
+    if kept is not None and kept[0]() is table and kept[1] == table._version:
+        return kept[2]
+    count("converted")
+    while len(_tables) >= 16:
+        del _tables[next(iter(_tables))]
+    made = table.float().contiguous()
+    _tables[id(table)] = (weakref.ref(table), table._version, made)
+    return made

@@ -1,0 +1,306 @@
+"""FlashAttention-3's flash_attn_interface on Tilewright's kernels; forward only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tilewright import Reason
+
+from ._common import count
+from ._flash_attn import cache_reasons, forward, forward_reasons, with_cache
+
+__all__ = [
+    "can_implement",
+    "flash_attn_combine",
+    "flash_attn_func",
+    "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func",
+    "flash_attn_with_kvcache",
+    "get_scheduler_metadata",
+]
+
+Window = tuple[int, int]
+
+
+def flash_attn_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    qv: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    window_size: Window = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    num_splits: int = 1,
+    pack_gqa: bool | None = None,
+    deterministic: bool = False,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Any:
+    """[batch, tokens, heads, head_dim] each; the result, or it and the lse [batch, heads, tokens].
+
+    num_splits, pack_gqa and sm_margin are hints that nothing here depends on; results are always
+    deterministic.
+    """
+    out, lse = forward(
+        "flash_attn_func",
+        q,
+        k,
+        v,
+        qv=qv,
+        descales=(q_descale, k_descale, v_descale),
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window=window_size,
+        attention_chunk=attention_chunk,
+        softcap=softcap,
+        return_lse=return_attn_probs,
+    )
+    return (out, lse) if return_attn_probs else out
+
+
+def flash_attn_varlen_func(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Tensor,
+    cu_seqlens_k: Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    seqused_q: Tensor | None = None,
+    seqused_k: Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    qv: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    window_size: Window = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    num_splits: int = 1,
+    pack_gqa: bool | None = None,
+    deterministic: bool = False,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Any:
+    """[rows, heads, head_dim] each; the result, or it and the lse [heads, rows].
+
+    With seqused_q or seqused_k the rows in use are packed first, which copies them.
+    """
+    out, lse = forward(
+        "flash_attn_varlen_func",
+        q,
+        k,
+        v,
+        qv=qv,
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k,
+        seqused_q=seqused_q,
+        seqused_k=seqused_k,
+        max_seqlen_q=max_seqlen_q,
+        max_seqlen_k=max_seqlen_k,
+        descales=(q_descale, k_descale, v_descale),
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window=window_size,
+        attention_chunk=attention_chunk,
+        softcap=softcap,
+        return_lse=return_attn_probs,
+    )
+    return (out, lse) if return_attn_probs else out
+
+
+def flash_attn_qkvpacked_func(
+    qkv: Tensor,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    window_size: Window = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    deterministic: bool = False,
+    num_heads_q: int | None = None,
+    sm_margin: int = 0,
+    return_attn_probs: bool = False,
+) -> Any:
+    """q, k and v as views of [..., 3, heads, head_dim], or of [..., heads of all, head_dim]."""
+    if qkv.dim() == 5:
+        q, k, v = qkv.unbind(-3)
+    else:
+        if num_heads_q is None:
+            raise ValueError("num_heads_q: expected for qkv of 4 dimensions, [b, s, heads, d]")
+        kv_heads = (qkv.shape[2] - num_heads_q) // 2
+        q, k, v = torch.split(qkv, [num_heads_q, kv_heads, kv_heads], dim=-2)
+    return flash_attn_func(
+        q,
+        k,
+        v,
+        softmax_scale=softmax_scale,
+        causal=causal,
+        q_descale=q_descale,
+        k_descale=k_descale,
+        v_descale=v_descale,
+        window_size=window_size,
+        attention_chunk=attention_chunk,
+        softcap=softcap,
+        return_attn_probs=return_attn_probs,
+    )
+
+
+def flash_attn_with_kvcache(
+    q: Tensor,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    k: Tensor | None = None,
+    v: Tensor | None = None,
+    qv: Tensor | None = None,
+    rotary_cos: Tensor | None = None,
+    rotary_sin: Tensor | None = None,
+    cache_seqlens: Tensor | int | None = None,
+    cache_batch_idx: Tensor | None = None,
+    cache_leftpad: Tensor | None = None,
+    page_table: Tensor | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k_new: Tensor | None = None,
+    max_seqlen_q: int | None = None,
+    rotary_seqlens: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: Window = (-1, -1),
+    attention_chunk: int = 0,
+    softcap: float = 0.0,
+    rotary_interleaved: bool = True,
+    scheduler_metadata: Tensor | None = None,
+    num_splits: int = 0,
+    pack_gqa: bool | None = None,
+    sm_margin: int = 0,
+    return_softmax_lse: bool = False,
+) -> Any:
+    """Up to 16 queries over caches; k and v are written behind the keys that are there.
+
+    With return_softmax_lse four values, as the peer has: the result, the lse, and two empty
+    tensors in place of partial results.
+    """
+    out, lse = with_cache(
+        "flash_attn_with_kvcache",
+        q,
+        k_cache,
+        v_cache,
+        k,
+        v,
+        qv=qv,
+        rotary_cos=rotary_cos,
+        rotary_sin=rotary_sin,
+        cache_seqlens=cache_seqlens,
+        cache_batch_idx=cache_batch_idx,
+        cache_leftpad=cache_leftpad,
+        page_table=page_table,
+        cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k_new=cu_seqlens_k_new,
+        rotary_seqlens=rotary_seqlens,
+        descales=(q_descale, k_descale, v_descale),
+        softmax_scale=softmax_scale,
+        causal=causal,
+        window=window_size,
+        attention_chunk=attention_chunk,
+        softcap=softcap,
+        rotary_interleaved=rotary_interleaved,
+        num_splits=num_splits,
+        return_lse=return_softmax_lse,
+    )
+    if not return_softmax_lse:
+        return out
+    return out, lse, out.new_empty(0, dtype=torch.float32), out.new_empty(0, dtype=torch.float32)
+
+
+def flash_attn_combine(
+    out_partial: Tensor,
+    lse_partial: Tensor,
+    out: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Results of [splits, batch, tokens, heads, d] with lse [splits, batch, tokens, heads] as one."""
+    count("combine")
+    lse = torch.logsumexp(lse_partial, dim=0)
+    weights = torch.exp(lse_partial - lse).nan_to_num(nan=0.0, posinf=0.0)
+    total = (weights.unsqueeze(-1) * out_partial).sum(0)
+    if out is not None:
+        return out.copy_(total), lse
+    return total.to(out_dtype or out_partial.dtype), lse
+
+
+def get_scheduler_metadata(
+    batch_size: int,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    num_heads_q: int,
+    num_heads_kv: int,
+    headdim: int,
+    cache_seqlens: Tensor,
+    qkv_dtype: torch.dtype = torch.bfloat16,
+    headdim_v: int | None = None,
+    cu_seqlens_q: Tensor | None = None,
+    cu_seqlens_k_new: Tensor | None = None,
+    cache_leftpad: Tensor | None = None,
+    page_size: int | None = None,
+    max_seqlen_k_new: int = 0,
+    causal: bool = False,
+    window_size: Window = (-1, -1),
+    attention_chunk: int = 0,
+    has_softcap: bool = False,
+    num_splits: int = 0,
+    pack_gqa: bool | None = None,
+    sm_margin: int = 0,
+) -> Tensor:
+    """int32 of the size that FlashAttention-3 has on Hopper; nothing here reads it."""
+    is_open = int(window_size[0]) < 0 and int(window_size[1]) < 0
+    is_local = not is_open and not (int(window_size[0]) < 0 and int(window_size[1]) == 0)
+    is_local = (is_local or attention_chunk > 0) and not (causal and int(window_size[0]) < 0)
+    lists = 2 + (not is_local) + (causal or is_local)
+    rounded = -(-batch_size // 4) * 4
+    return torch.zeros(lists * rounded + 1, dtype=torch.int32, device=cache_seqlens.device)
+
+
+_CALLS: dict[str, tuple[Callable[..., list[Reason]], tuple[str, ...]]] = {
+    "flash_attn_func": (
+        forward_reasons,
+        ("q", "k", "v", "qv", "attention_chunk"),
+    ),
+    "flash_attn_varlen_func": (
+        forward_reasons,
+        ("q", "k", "v", "qv", "cu_seqlens_q", "cu_seqlens_k", "seqused_q", "seqused_k")
+        + ("attention_chunk",),
+    ),
+    "flash_attn_with_kvcache": (
+        cache_reasons,
+        ("q", "k_cache", "v_cache", "k", "v", "qv", "rotary_cos", "cache_seqlens")
+        + ("cache_batch_idx", "cache_leftpad", "page_table", "cu_seqlens_q", "cu_seqlens_k_new")
+        + ("rotary_seqlens", "causal", "attention_chunk", "num_splits"),
+    ),
+}
+
+
+def can_implement(function: str, **arguments: Any) -> list[Reason]:
+    """Why a call of `function` with these arguments cannot be done; empty if it can.
+
+    Only shapes, dtypes and presence count: tensors on the meta device will do.
+    """
+    ask, names = _CALLS[function]
+    known = {name: arguments[name] for name in names if name in arguments}
+    if ask is cache_reasons and "window_size" in arguments:
+        known["window"] = arguments["window_size"]
+    return ask(**known)

@@ -1,0 +1,27 @@
+"""Tilewright's operators as functions on torch tensors.
+
+CUDA tensors are used as they are, on torch's current stream. CPU tensors run on the simulated
+device that set_device() or TILEWRIGHT_DEVICE names.
+"""
+
+from ._attention import attention, attention_varlen
+from ._context import set_device
+from ._decode import attention_decode
+from ._linear import Linear
+from ._moe import Moe
+from ._quantize import Quantized, quantize
+from ._sparse import sparse_attention
+from ._weights import Weight
+
+__all__ = [
+    "Linear",
+    "Moe",
+    "Quantized",
+    "Weight",
+    "attention",
+    "attention_decode",
+    "attention_varlen",
+    "quantize",
+    "set_device",
+    "sparse_attention",
+]

@@ -1,0 +1,328 @@
+"""Attention over whole sequences, equally long or packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import tilewright
+
+from ._context import (
+    DTYPES,
+    Entry,
+    describe,
+    is_direct,
+    make,
+    require,
+    require_operand,
+    signature,
+    strides,
+    table,
+    workspace,
+)
+from ._ops import define
+
+_E4M3 = torch.float8_e4m3fn
+_INPUTS = (
+    "Tensor q, Tensor k, Tensor v, Tensor? sink, Tensor? cu_q, Tensor? cu_kv, Tensor? q_descale, "
+    "Tensor? k_descale, Tensor? v_descale, SymInt max_q, SymInt max_kv, float? scale, bool causal, "
+    "SymInt window_left, SymInt window_right, float softcap, str kernel"
+)
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    out: Tensor | None = None,
+    return_lse: bool = False,
+    kernel: str = "auto",
+) -> Any:
+    """softmax(scale * q k^T) v of q [b, s, heads, d] and k, v [b, t, kv_heads, d].
+
+    Query i stands at key i + t - s; `causal` and `window` (visible keys before and after it; -1: all)
+    count from there. A row without a visible key gives 0, and an lse of -inf.
+
+    sink       fp32 [heads]: a logit that takes part in the sum and brings no value
+    q_descale  of e4m3 operands, with k_descale and v_descale: fp32, one number or [b, kv_heads];
+               out is bf16 then
+    return_lse also the natural logarithm of the sum, fp32 [b, heads, s]
+    """
+    require(q.dim() == 4, f"{describe('q', q)}: expected [batch, tokens, heads, head_dim]")
+    lengths = (None, None, q_descale, k_descale, v_descale, q.shape[1], k.shape[1])
+    args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
+    return _call(args, out, return_lse)
+
+
+def attention_varlen(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    cu_q: Tensor,
+    cu_kv: Tensor,
+    max_q: int,
+    max_kv: int,
+    scale: float | None = None,
+    causal: bool = False,
+    window: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    sink: Tensor | None = None,
+    q_descale: Tensor | None = None,
+    k_descale: Tensor | None = None,
+    v_descale: Tensor | None = None,
+    out: Tensor | None = None,
+    return_lse: bool = False,
+    kernel: str = "auto",
+) -> Any:
+    """attention() of packed sequences: q [rows, heads, d], k and v [rows, kv_heads, d].
+
+    cu_q, cu_kv  int32 [batch + 1]: the row at which each sequence begins, and the end
+    max_q        at least the longest sequence's queries; max_kv its keys
+    The lse is [heads, rows].
+    """
+    require(q.dim() == 3, f"{describe('q', q)}: expected [rows, heads, head_dim]")
+    lengths = (cu_q, cu_kv, q_descale, k_descale, v_descale, max_q, max_kv)
+    args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
+    return _call(args, out, return_lse)
+
+
+def _call(args: Any, out: Tensor | None, return_lse: bool) -> Any:
+    q = args[0]
+    direct = is_direct(*args[:3])
+    if direct or out is not None:
+        write: Any = _attention_out if direct else _attention_out_op
+        out = _empty_out(q) if out is None else out
+        lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
+        write(*args, out, lse)
+    else:
+        out, lse = _attention_op(*args, return_lse)
+    return (out, lse) if return_lse else out
+
+
+def _lse_shape(q: Tensor) -> tuple[int, ...]:
+    if q.dim() == 3:
+        return q.shape[1], q.shape[0]
+    return q.shape[0], q.shape[2], q.shape[1]
+
+
+def _empty_out(q: Tensor) -> Tensor:
+    dtype = torch.bfloat16 if q.dtype is _E4M3 else q.dtype
+    return torch.empty(q.shape, dtype=dtype, device=q.device)
+
+
+def _attention_out(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    cu_q: Tensor | None,
+    cu_kv: Tensor | None,
+    q_descale: Tensor | None,
+    k_descale: Tensor | None,
+    v_descale: Tensor | None,
+    max_q: int,
+    max_kv: int,
+    scale: float | None,
+    causal: bool,
+    window_left: int,
+    window_right: int,
+    softcap: float,
+    kernel: str,
+    out: Tensor,
+    lse: Tensor | None,
+) -> None:
+    if q.numel() == 0:
+        return
+    sharing = None
+    if q.dtype is _E4M3:
+        batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
+        sharing, (q_descale, k_descale, v_descale) = descales(
+            (q_descale, k_descale, v_descale), (batch, k.shape[-2]), q.device
+        )
+    key = (
+        "attention",
+        *(q.device, q.dtype, q.shape, q.stride()),
+        *(k.device, k.dtype, k.shape, k.stride()),
+        *(v.device, v.dtype, v.shape, v.stride()),
+        *(out.dtype, out.stride(), None if lse is None else lse.stride()),
+        *(signature(sink), signature(cu_q), signature(cu_kv), sharing),
+        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel),
+    )
+    entry: Entry | None = table.get(key)
+    if entry is None:
+        _check(q, k, v, sink, cu_q, cu_kv, out, lse)
+        problem = {
+            **_shape(q, k, v, out, cu_q, max_q, max_kv),
+            "scale": scale,
+            "causal": causal,
+            "window_left": window_left,
+            "window_right": window_right,
+            "softcap": softcap,
+            "has_sink": sink is not None,
+            "has_lse": lse is not None,
+            "kernel": kernel,
+            "fp8": {"scales": sharing} if sharing else None,
+        }
+        entry = table.add(key, make(tilewright.Attention, q.device, problem))
+    entry.run(
+        q=q,
+        k=k,
+        v=v,
+        out=out,
+        lse=lse,
+        sink=sink,
+        cu_q=cu_q,
+        cu_kv=cu_kv,
+        q_descale=q_descale,
+        k_descale=k_descale,
+        v_descale=v_descale,
+        workspace=workspace(entry, q.device),
+    )
+
+
+def _shape(
+    q: Tensor, k: Tensor, v: Tensor, out: Tensor, cu_q: Tensor | None, max_q: int, max_kv: int
+) -> dict[str, Any]:
+    return {
+        "dtype": DTYPES[q.dtype],
+        "out_dtype": DTYPES[out.dtype] if q.dtype is _E4M3 else None,
+        "batch": q.shape[0] if cu_q is None else cu_q.shape[0] - 1,
+        "heads": q.shape[-2],
+        "kv_heads": k.shape[-2],
+        "q_len": max_q,
+        "kv_len": max_kv,
+        "head_dim": q.shape[-1],
+        "is_packed": cu_q is not None,
+        "total_q": None if cu_q is None else q.shape[0],
+        "total_kv": None if cu_q is None else k.shape[0],
+        "q_strides": strides(q),
+        "k_strides": strides(k),
+        "v_strides": strides(v),
+        "out_strides": strides(out),
+    }
+
+
+def _check(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sink: Tensor | None,
+    cu_q: Tensor | None,
+    cu_kv: Tensor | None,
+    out: Tensor,
+    lse: Tensor | None,
+) -> None:
+    text = ", ".join((describe("q", q), describe("k", k), describe("v", v)))
+    require(q.dtype in DTYPES, f"{text}: expected bfloat16, float16 or float8_e4m3fn")
+    require(q.dtype == k.dtype == v.dtype, f"{text}: expected one dtype; convert with .to()")
+    require(q.device == k.device == v.device, f"{text}: expected one device; move with .to()")
+    require(k.dim() == v.dim() == q.dim(), f"{text}: expected as many dimensions in all three")
+    require(
+        k.shape == v.shape and k.shape[-1] == q.shape[-1],
+        f"{text}: expected k and v of one shape, with the head size of q",
+    )
+    require(
+        q.dim() == 3 or q.shape[0] == k.shape[0],
+        f"{text}: expected the same batch in q, k and v",
+    )
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("out", out)):
+        require(
+            tensor.stride(-1) == 1 or tensor.shape[-1] <= 1,
+            f"{describe(name, tensor)}: expected the last dimension contiguous; "
+            f"{name}.contiguous() makes it so",
+        )
+    require((cu_q is None) == (cu_kv is None), "cu_q and cu_kv: expected both or neither")
+    require_operand("sink", sink, q, torch.float32, (q.shape[-2],))
+    if cu_q is not None and cu_kv is not None:
+        require_operand("cu_q", cu_q, q, torch.int32)
+        require_operand("cu_kv", cu_kv, q, torch.int32, tuple(cu_q.shape))
+    require(
+        out.shape == q.shape and out.device == q.device and out.dtype in DTYPES,
+        f"{describe('out', out)}: expected the shape and device of {describe('q', q)}",
+    )
+    require(
+        out.dtype == q.dtype or q.dtype is _E4M3,
+        f"{describe('out', out)}: expected the dtype of {describe('q', q)}",
+    )
+    require_operand("lse", lse, q, torch.float32, _lse_shape(q))
+
+
+_ones: dict[torch.device, Tensor] = {}
+
+
+def descales(
+    given: tuple[Tensor | None, ...], shape: tuple[int, int], device: torch.device
+) -> tuple[str, tuple[Tensor, ...]]:
+    """What shares a scale, and the scales: all one number each, or all [batch, kv_heads].
+
+    An expanded number (strides 0) is one number; absent is 1.
+    """
+    numbers = [scale is None or _is_one_number(scale) for scale in given]
+    if all(numbers):
+        return "tensor", tuple(_one_number(scale, device) for scale in given)
+    heads = []
+    for scale in given:
+        scale = _one_number(scale, device) if scale is None or scale.numel() == 1 else scale
+        require(
+            scale.dtype == torch.float32 and scale.device == device,
+            f"{describe('descale', scale)}: expected float32 on {device}",
+        )
+        require(
+            scale.numel() == 1 or tuple(scale.shape) == shape,
+            f"{describe('descale', scale)}: expected one number or {list(shape)}, "
+            "[batch, kv_heads]",
+        )
+        heads.append(scale.expand(shape).contiguous())
+    return "head", tuple(heads)
+
+
+def _is_one_number(scale: Tensor) -> bool:
+    return scale.numel() == 1 or all(stride == 0 for stride in scale.stride())
+
+
+def _one_number(scale: Tensor | None, device: torch.device) -> Tensor:
+    if scale is not None:
+        require(
+            scale.dtype == torch.float32 and scale.device == device,
+            f"{describe('descale', scale)}: expected float32 on {device}",
+        )
+        return scale.as_strided((1,), (1,))
+    found = _ones.get(device)
+    if found is None:
+        found = _ones[device] = torch.ones(1, device=device)
+    return found
+
+
+def _attention(*args: Any) -> tuple[Tensor, Tensor]:
+    write: Any = _attention_out
+    return_lse = args[-1]
+    q = args[0]
+    out = _empty_out(q)
+    lse = q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
+    write(*args[:-1], out, lse if return_lse else None)
+    return out, lse
+
+
+def _attention_fake(*args: Any) -> tuple[Tensor, Tensor]:
+    q, return_lse = args[0], args[-1]
+    return _empty_out(q), q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
+
+
+_attention_op = define(
+    "attention", f"({_INPUTS}, bool return_lse) -> (Tensor, Tensor)", _attention, _attention_fake
+)
+_attention_out_op = define(
+    "attention_out", f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse) -> ()", _attention_out
+)

@@ -1,0 +1,192 @@
+"""What the functions share: devices, the table of operators, the way around the dispatcher."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import torch
+
+import tilewright
+
+#: Operators that are kept, of all kinds together; beyond it the oldest one goes.
+TABLE_LIMIT = 1024
+
+DTYPES = {
+    torch.bfloat16: "bf16",
+    torch.float16: "f16",
+    torch.float32: "f32",
+    torch.float8_e4m3fn: "e4m3",
+    torch.float8_e8m0fnu: "e8m0",
+}
+
+_devices: dict[tuple[str, int | None], tilewright.Device] = {}
+_simulated: str | None = None
+
+
+def set_device(spec: str | None) -> None:
+    """Names the simulated device that calls with CPU tensors run on, such as "sim:h200".
+
+    None: what TILEWRIGHT_DEVICE says. CUDA tensors run on their own device, whatever is set.
+    """
+    global _simulated
+    if spec is not None and not spec.startswith("sim:"):
+        raise tilewright.InvalidArgument(
+            f"set_device({spec!r}): only a simulated device can be set, such as 'sim:h200'; "
+            "CUDA tensors run on the GPU that they are on"
+        )
+    _simulated = spec
+    _devices.pop(("cpu", None), None)
+    table.clear()
+
+
+def device_of(device: torch.device) -> tilewright.Device:
+    """The device for tensors there."""
+    found = _devices.get((device.type, device.index))
+    if found is None:
+        found = _devices[device.type, device.index] = _open(device)
+    return found
+
+
+def _open(device: torch.device) -> tilewright.Device:
+    if device.type == "cuda":
+        return tilewright.Device(f"cuda:{device.index}")
+    if device.type != "cpu":
+        raise tilewright.InvalidArgument(
+            f"tensors are on {device}; kernels run on CUDA devices, and on a simulated one from "
+            "CPU tensors"
+        )
+    spec = _simulated or os.environ.get("TILEWRIGHT_DEVICE", "")
+    if not spec.startswith("sim:"):
+        raise tilewright.InvalidArgument(
+            "tensors are on the CPU, and no simulated device is set for them: move them to a GPU "
+            "by .cuda(), or call tilewright.torch.set_device('sim:h200')"
+        )
+    return tilewright.Device(spec)
+
+
+class Table:
+    """Operators by what they depend on."""
+
+    def __init__(self, limit: int) -> None:
+        self._entries: dict[Hashable, Any] = {}
+        self._limit = limit
+        self.get: Callable[[Hashable], Any] = self._entries.get
+
+    def add(self, key: Hashable, entry: Any) -> Any:
+        while len(self._entries) >= self._limit:
+            self._entries.pop(next(iter(self._entries)), None)
+        self._entries[key] = entry
+        return entry
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+table = Table(TABLE_LIMIT)
+
+
+class Entry:
+    """An operator with what a call has to allocate for it."""
+
+    __slots__ = ("run", "workspace_bytes", "operator")
+
+    def __init__(self, operator: Any, is_on_host: bool) -> None:
+        self.operator = operator
+        self.run = operator.run
+        # With tensors of the host, run() makes a workspace on the simulated device.
+        self.workspace_bytes = 0 if is_on_host else operator.workspace_bytes
+
+
+def make(kind: type, device: torch.device, problem: dict[str, Any]) -> Entry:
+    """The operator of a problem whose absent members are None."""
+    return make_on(kind, device_of(device), device, problem)
+
+
+def make_on(kind: type, on: Any, device: torch.device, problem: dict[str, Any]) -> Entry:
+    """The same for an operator that is made on prepared weights."""
+    known = {name: value for name, value in problem.items() if value is not None}
+    return Entry(kind(on, **known), device.type == "cpu")
+
+
+def workspace(entry: Entry, device: torch.device) -> torch.Tensor | None:
+    """Memory of torch's pool on the current stream."""
+    if not entry.workspace_bytes:
+        return None
+    return torch.empty(entry.workspace_bytes, dtype=torch.uint8, device=device)
+
+
+def signature(tensor: torch.Tensor | None) -> Hashable:
+    """What an operator can depend on of a tensor."""
+    if tensor is None:
+        return None
+    return tensor.device, tensor.dtype, tensor.shape, tensor.stride()
+
+
+def is_direct(*tensors: torch.Tensor) -> bool:
+    """Whether nothing but the kernels wants to see this call, so that torch's dispatcher is not needed.
+
+    The dispatcher and an autograd rule cost more than the call itself.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    for tensor in tensors:
+        kind = type(tensor)
+        if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or tensor.is_neg():
+            return False
+    if torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors):
+        return False
+    return (
+        torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._len_torch_function_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and torch._C._get_tracing_state() is None
+    )
+
+
+def describe(name: str, tensor: torch.Tensor | None) -> str:
+    """An argument, as an error names it."""
+    if tensor is None:
+        return f"{name}=None"
+    kind = str(tensor.dtype).removeprefix("torch.")
+    return f"{name} {kind}{list(tensor.shape)} strides {tuple(tensor.stride())} on {tensor.device}"
+
+
+def require(condition: bool, text: str) -> None:
+    if not condition:
+        raise tilewright.InvalidArgument(text)
+
+
+def require_operand(
+    name: str,
+    tensor: torch.Tensor | None,
+    like: torch.Tensor,
+    dtype: torch.dtype,
+    shape: tuple[int, ...] | None = None,
+) -> None:
+    """An operand that comes beside the main ones: its device, dtype and shape, contiguous."""
+    if tensor is None:
+        return
+    wanted = str(dtype).removeprefix("torch.")
+    if (
+        tensor.device != like.device
+        or tensor.dtype != dtype
+        or (shape is not None and tuple(tensor.shape) != shape)
+        or not tensor.is_contiguous()
+    ):
+        size = "" if shape is None else str(list(shape))
+        raise tilewright.InvalidArgument(
+            f"{describe(name, tensor)}: expected {wanted}{size}, contiguous, on {like.device}; "
+            f"{name}.to({like.device.type!r}, torch.{wanted}).contiguous() makes it so"
+        )
+
+
+def strides(tensor: torch.Tensor) -> dict[str, int]:
+    """Of [batch, rows, heads, head_dim], or of packed [rows, heads, head_dim]."""
+    if tensor.dim() == 3:
+        return {"batch": 0, "row": tensor.stride(0), "head": tensor.stride(1)}
+    return {"batch": tensor.stride(0), "row": tensor.stride(1), "head": tensor.stride(2)}

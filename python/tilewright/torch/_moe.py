@@ -1,0 +1,151 @@
+"""Mixture-of-Experts layers with weights of 4, 8 or 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import tilewright
+
+from ._context import (
+    DTYPES,
+    Entry,
+    describe,
+    device_of,
+    is_direct,
+    make_on,
+    require,
+    require_operand,
+    signature,
+    workspace,
+)
+from ._ops import define
+from ._weights import Prepared, Weight, source
+
+
+class Moe(torch.nn.Module):
+    """out[t] = sum_i down(silu(gate(x[t])) * up(x[t]), scaled by weights[t, i]) of expert ids[t, i].
+
+    gate, up     [experts, inter, hidden], down [experts, hidden, inter]: bfloat16 tensors, or a
+                 Weight for each expert, all in one format
+    shared       gate, up and down of an expert that every token visits
+    format       that bfloat16 tensors are rounded to: "bf16", "fp8", "mxfp4" or "nvfp4"
+    activations  "bf16", or "fp8" to round x to e4m3 where that is faster
+    limit        of the SwiGLU: gate at most that, up within +-that; None: no limit
+    weight_after_down  the weight of an expert is applied to its result, else before `down`
+
+    The prepared experts lie on the device of the given ones; they are no parameters.
+    """
+
+    def __init__(
+        self,
+        gate: Tensor | Sequence[Weight],
+        up: Tensor | Sequence[Weight],
+        down: Tensor | Sequence[Weight],
+        *,
+        shared: tuple[Tensor | Weight, Tensor | Weight, Tensor | Weight] | None = None,
+        format: str = "bf16",
+        activations: str = "bf16",
+        limit: float | None = None,
+        weight_after_down: bool = False,
+        out_dtype: torch.dtype = torch.bfloat16,
+    ) -> None:
+        super().__init__()
+        stacks = [_experts(stack, format) for stack in (gate, up, down)]
+        gates, ups, downs = stacks
+        require(
+            len(gates) == len(ups) == len(downs) > 0,
+            f"{len(gates)} gates, {len(ups)} ups, {len(downs)} downs: expected as many of each",
+        )
+        members: dict[str, Any] = {
+            name: [source(weight, activations) for weight in stack]
+            for name, stack in zip(("gate", "up", "down"), stacks, strict=True)
+        }
+        for name, one in zip(("gate", "up", "down"), shared or (), strict=bool(shared)):
+            weight = one if isinstance(one, Weight) else Weight.quantize(one, format)
+            members[f"shared_{name}"] = [source(weight, activations)]
+        device = gates[0].values.device
+        made = tilewright.MoeWeights(device_of(device), experts=len(gates), **members)
+        self.experts = len(gates)
+        self.inter, self.hidden = gates[0].shape
+        self.format = gates[0].format
+        self.limit = float(limit or 0.0)
+        self.weight_after_down = weight_after_down
+        self.out_dtype = out_dtype
+        self._prepared = Prepared(made, device)
+        self._handle = self._prepared.handle
+
+    def forward(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
+        """x bfloat16 [tokens, hidden]; ids int32 [tokens, topk], -1 for none; weights fp32."""
+        call = _moe if is_direct(x, weights) else _moe_op
+        options = (self.limit, self.weight_after_down, self.out_dtype)
+        out: Tensor = call(x, ids, weights, self._handle, *options)
+        return out
+
+    def extra_repr(self) -> str:
+        return f"{self.experts} x ({self.hidden}, {self.inter}), format={self.format!r}"
+
+
+def _experts(stack: Tensor | Sequence[Weight], format: str) -> list[Weight]:
+    if not isinstance(stack, Tensor):
+        return list(stack)
+    require(stack.dim() == 3, f"{describe('experts', stack)}: expected [experts, out, in]")
+    return [Weight.quantize(weight, format) for weight in stack]
+
+
+def _moe_fake(
+    x: Tensor, ids: Tensor, weights: Tensor, handle: int, *options: Any
+) -> Tensor:
+    return torch.empty(x.shape, dtype=options[2], device=x.device)
+
+
+def _moe(
+    x: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    handle: int,
+    limit: float,
+    weight_after_down: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    if out.numel() == 0:
+        return out
+    prepared = Prepared.of(handle)
+    key = (signature(x), signature(ids), signature(weights), limit, weight_after_down, dtype)
+    entry: Entry | None = prepared.table.get(key)
+    if entry is None:
+        text = describe("x", x)
+        require(
+            x.device == prepared.device
+            and x.dtype == torch.bfloat16
+            and x.dim() == 2
+            and x.is_contiguous(),
+            f"{text}: expected bfloat16 [tokens, hidden], contiguous, on {prepared.device}",
+        )
+        require(ids.dim() == 2, f"{describe('ids', ids)}: expected [tokens, topk]")
+        require_operand("ids", ids, x, torch.int32, (x.shape[0], ids.shape[1]))
+        require_operand("weights", weights, x, torch.float32, tuple(ids.shape))
+        problem = {
+            "tokens": x.shape[0],
+            "topk": ids.shape[1],
+            "swiglu_limit": limit or None,
+            "weight_after_down": weight_after_down,
+            "out_dtype": DTYPES[dtype],
+        }
+        entry = prepared.table.add(key, make_on(tilewright.Moe, prepared.made, x.device, problem))
+    scratch = workspace(entry, x.device)
+    entry.run(x=x, ids=ids, weights=weights, out=out, workspace=scratch)
+    return out
+
+
+_moe_op: Any = define(
+    "moe",
+    "(Tensor x, Tensor ids, Tensor weights, int experts, float limit, bool weight_after_down, "
+    "ScalarType dtype) -> Tensor",
+    _moe,
+    _moe_fake,
+)

@@ -1,0 +1,346 @@
+"""DeepSeek-V4's attention over chosen rows of caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import tilewright
+
+from ._context import (
+    Entry,
+    describe,
+    is_direct,
+    make,
+    require,
+    require_operand,
+    signature,
+    strides,
+    table,
+    workspace,
+)
+from ._ops import define
+
+HEAD_DIM = 512
+#: Bytes of a row by the format of a cache; formats of one-byte elements are known by it.
+_ROW_BYTES = {584: "fp8", 384: "nvfp4"}
+_ONE_BYTE = (torch.float8_e4m3fn, torch.uint8, torch.int8)
+_INPUTS = (
+    "Tensor q, Tensor cache, Tensor indices, Tensor? lengths, Tensor? extra_cache, "
+    "Tensor? extra_indices, Tensor? extra_lengths, Tensor? sink, float? scale, str kernel"
+)
+
+
+def sparse_attention(
+    q: Tensor,
+    cache: Tensor,
+    indices: Tensor,
+    *,
+    lengths: Tensor | None = None,
+    extra_cache: Tensor | None = None,
+    extra_indices: Tensor | None = None,
+    extra_lengths: Tensor | None = None,
+    sink: Tensor | None = None,
+    scale: float | None = None,
+    out: Tensor | None = None,
+    return_lse: bool = False,
+    return_max_logits: bool = False,
+    kernel: str = "auto",
+) -> Any:
+    """Attention of q, bfloat16 [b, s, heads, 512], over the rows that lists name.
+
+    cache    bfloat16 [pages, page_size, 512] or [rows, 512]; FP8 [pages, page_size, 584] or NVFP4
+             [pages, page_size, 384] of one-byte elements, whose pages may be padded; a dimension
+             of one head may stand before the last
+    indices  int32 [b, s, entries]: page * page_size + slot; negative ones, and those that no page
+             holds, are skipped
+    lengths  int32 [b] or [b, s]: entries of a list that count
+    extra_*  a second list, of rows of a second cache of the same format
+    sink     fp32 [heads]
+
+    Returns out, then the lse and the largest logit if wanted, fp32 [b, s, heads]. A query without
+    a row has out 0, lse +inf and a largest logit of -inf.
+    """
+    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, kernel)
+    direct = is_direct(q, cache, indices)
+    if direct or out is not None:
+        write: Any = _sparse_out if direct else _sparse_out_op
+        out = torch.empty(q.shape, dtype=q.dtype, device=q.device) if out is None else out
+        lse = _statistic(q, return_lse)
+        max_logits = _statistic(q, return_max_logits)
+        write(*args, out, lse, max_logits, None, False)
+    else:
+        out, lse, max_logits = _sparse_op(*args, return_lse, return_max_logits)
+    if return_max_logits:
+        return (out, lse, max_logits) if return_lse else (out, max_logits)
+    return (out, lse) if return_lse else out
+
+
+def sparse_attention_into(
+    q: Tensor,
+    cache: Tensor,
+    indices: Tensor,
+    lengths: Tensor | None,
+    extra_cache: Tensor | None,
+    extra_indices: Tensor | None,
+    extra_lengths: Tensor | None,
+    sink: Tensor | None,
+    scale: float | None,
+    out: Tensor,
+    lse: Tensor | None,
+    scratch: Tensor | None = None,
+    reuses_schedule: bool = False,
+) -> None:
+    """sparse_attention() with a workspace of sparse_workspace_bytes(), whose schedule may serve again."""
+    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale)
+    write: Any = _sparse_out if is_direct(q, cache, indices) else _sparse_out_op
+    write(*args, "auto", out, lse, None, scratch, reuses_schedule)
+
+
+def sparse_workspace_bytes(
+    q: Tensor,
+    cache: Tensor,
+    indices: Tensor,
+    lengths: Tensor | None,
+    extra_cache: Tensor | None,
+    extra_indices: Tensor | None,
+    extra_lengths: Tensor | None,
+    sink: Tensor | None,
+    scale: float | None,
+    out: Tensor,
+    lse: Tensor | None,
+) -> int:
+    """Of a workspace that keeps the schedule from call to call."""
+    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, "auto")
+    return int(_entry(*args, out, lse, None).operator.workspace_bytes)
+
+
+def _statistic(q: Tensor, is_wanted: bool) -> Tensor | None:
+    return q.new_empty(q.shape[:3], dtype=torch.float32) if is_wanted else None
+
+
+def _sparse_out(
+    q: Tensor,
+    cache: Tensor,
+    indices: Tensor,
+    lengths: Tensor | None,
+    extra_cache: Tensor | None,
+    extra_indices: Tensor | None,
+    extra_lengths: Tensor | None,
+    sink: Tensor | None,
+    scale: float | None,
+    kernel: str,
+    out: Tensor,
+    lse: Tensor | None,
+    max_logits: Tensor | None,
+    scratch: Tensor | None,
+    reuses_schedule: bool,
+) -> None:
+    if q.numel() == 0:
+        return
+    lists = (lengths, extra_cache, extra_indices, extra_lengths)
+    entry = _entry(q, cache, indices, *lists, sink, scale, kernel, out, lse, max_logits)
+    second = None
+    if extra_cache is not None:
+        second = {"pages": extra_cache, "indices": extra_indices, "lengths": extra_lengths}
+    entry.run(
+        q=q,
+        window={"pages": cache, "indices": indices, "lengths": lengths},
+        compressed=second,
+        out=out,
+        lse=lse,
+        max_logits=max_logits,
+        sink=sink,
+        workspace=workspace(entry, q.device) if scratch is None else scratch,
+        reuses_schedule=reuses_schedule,
+    )
+
+
+def _entry(
+    q: Tensor,
+    cache: Tensor,
+    indices: Tensor,
+    lengths: Tensor | None,
+    extra_cache: Tensor | None,
+    extra_indices: Tensor | None,
+    extra_lengths: Tensor | None,
+    sink: Tensor | None,
+    scale: float | None,
+    kernel: str,
+    out: Tensor,
+    lse: Tensor | None,
+    max_logits: Tensor | None,
+) -> Entry:
+    key = (
+        "sparse",
+        *(q.device, q.dtype, q.shape, q.stride()),
+        *(cache.device, cache.dtype, cache.shape, cache.stride()),
+        *(indices.device, indices.dtype, indices.shape, indices.stride()),
+        *(signature(lengths), signature(extra_cache), signature(extra_indices)),
+        *(signature(extra_lengths), signature(sink), scale, kernel, out.stride()),
+        *(None if lse is None else lse.stride(), max_logits is None),
+    )
+    entry: Entry | None = table.get(key)
+    if entry is not None:
+        return entry
+    _check(q, sink, out, lse, max_logits)
+    statistic = lse if lse is not None else max_logits
+    problem = {
+        "batch": q.shape[0],
+        "q_len": q.shape[1],
+        "heads": q.shape[2],
+        "scale": scale,
+        "window": _list("", q, cache, indices, lengths),
+        "compressed": _second(q, extra_cache, extra_indices, extra_lengths),
+        "has_sink": sink is not None,
+        "has_lse": lse is not None,
+        "has_max_logits": max_logits is not None,
+        "q_strides": strides(q),
+        "out_strides": strides(out),
+        "lse_strides": None if statistic is None else _statistic_strides(statistic),
+        "kernel": kernel,
+    }
+    made: Entry = table.add(key, make(tilewright.SparseAttention, q.device, problem))
+    return made
+
+
+def _statistic_strides(statistic: Tensor) -> dict[str, int]:
+    batch, row, head = statistic.stride()
+    return {"batch": batch, "row": row, "head": head}
+
+
+def _second(
+    q: Tensor, cache: Tensor | None, indices: Tensor | None, lengths: Tensor | None
+) -> dict[str, Any] | None:
+    require(
+        (cache is None) == (indices is None),
+        "extra_cache and extra_indices: expected both or neither",
+    )
+    if cache is None or indices is None:
+        require(lengths is None, "extra_lengths without extra_indices: pass both or neither")
+        return None
+    return _list("extra_", q, cache, indices, lengths)
+
+
+def _list(
+    prefix: str, q: Tensor, cache: Tensor, indices: Tensor, lengths: Tensor | None
+) -> dict[str, Any]:
+    name = f"{prefix}indices"
+    batch, tokens = q.shape[:2]
+    require(
+        indices.dim() == 3
+        and tuple(indices.shape[:2]) == (batch, tokens)
+        and indices.dtype == torch.int32
+        and indices.device == q.device
+        and indices.stride(2) == 1
+        and (batch == 1 or indices.stride(0) == tokens * indices.stride(1)),
+        f"{describe(name, indices)}: expected int32 [{batch}, {tokens}, entries] on {q.device}, "
+        f"queries of the batch at equal distances; {name}.to(torch.int32).contiguous() makes it so",
+    )
+    kind = "full"
+    if lengths is not None:
+        shape = (batch, tokens) if lengths.dim() == 2 else (batch,)
+        require_operand(f"{prefix}lengths", lengths, q, torch.int32, shape)
+        kind = "per_query" if lengths.dim() == 2 else "per_batch"
+    return {
+        "cache": _layout(f"{prefix}cache", q, cache),
+        "topk": indices.shape[2],
+        "index_stride": indices.stride(1),
+        "lengths": kind,
+    }
+
+
+def _layout(name: str, q: Tensor, cache: Tensor) -> dict[str, Any]:
+    text = describe(name, cache)
+    require(cache.device == q.device, f"{text}: expected {q.device}")
+    if cache.dim() == 4:
+        require(cache.shape[2] == 1, f"{text}: expected one head of keys")
+        cache = cache.squeeze(2)
+    row = cache.shape[-1]
+    if cache.dtype == torch.bfloat16 and row == HEAD_DIM:
+        kind = "bf16"
+    else:
+        require(
+            cache.dtype in _ONE_BYTE and row in _ROW_BYTES and cache.dim() == 3,
+            f"{text}: expected bfloat16 rows of 512, or pages of one-byte elements with 584 "
+            "(FP8) or 384 (NVFP4) a row",
+        )
+        kind = _ROW_BYTES[row]
+    if cache.dim() == 2:
+        cache = cache.unsqueeze(1)
+    pages, page_size = cache.shape[:2]
+    require(
+        cache.dim() == 3 and cache.stride(2) == 1 and (page_size == 1 or cache.stride(1) == row),
+        f"{text}: expected rows of a page one behind the other; .contiguous() makes it so",
+    )
+    return {
+        "format": kind,
+        "page_size": page_size,
+        "num_pages": pages,
+        "page_stride_bytes": cache.stride(0) * cache.element_size() if pages > 1 else None,
+    }
+
+
+def _check(
+    q: Tensor, sink: Tensor | None, out: Tensor, lse: Tensor | None, max_logits: Tensor | None
+) -> None:
+    text = describe("q", q)
+    require(
+        q.dim() == 4 and q.shape[3] == HEAD_DIM and q.dtype == torch.bfloat16 and q.stride(3) == 1,
+        f"{text}: expected bfloat16 [batch, tokens, heads, 512], the last dimension contiguous",
+    )
+    require(
+        out.shape == q.shape
+        and out.dtype == q.dtype
+        and out.device == q.device
+        and out.stride(3) == 1,
+        f"{describe('out', out)}: expected the shape, dtype and device of {text}",
+    )
+    require_operand("sink", sink, q, torch.float32, (q.shape[2],))
+    shape = tuple(q.shape[:3])
+    for name, tensor in (("lse", lse), ("max_logits", max_logits)):
+        require(
+            tensor is None
+            or tuple(tensor.shape) == shape
+            and tensor.dtype == torch.float32
+            and tensor.device == q.device,
+            f"{describe(name, tensor)}: expected float32 {list(shape)} on {q.device}",
+        )
+    require(
+        lse is None or max_logits is None or lse.stride() == max_logits.stride(),
+        f"{describe('lse', lse)}, {describe('max_logits', max_logits)}: expected equal strides",
+    )
+
+
+def _sparse(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    write: Any = _sparse_out
+    return_lse, return_max_logits = args[-2:]
+    out, lse, max_logits = _sparse_fake(*args)
+    given = (lse if return_lse else None, max_logits if return_max_logits else None)
+    write(*args[:-2], out, *given, None, False)
+    return out, lse, max_logits
+
+
+def _sparse_fake(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    q, return_lse, return_max_logits = args[0], args[-2], args[-1]
+    lse, max_logits = (
+        q.new_empty(q.shape[:3] if is_wanted else (0,), dtype=torch.float32)
+        for is_wanted in (return_lse, return_max_logits)
+    )
+    return torch.empty(q.shape, dtype=q.dtype, device=q.device), lse, max_logits
+
+
+_sparse_op = define(
+    "sparse_attention",
+    f"({_INPUTS}, bool return_lse, bool return_max_logits) -> (Tensor, Tensor, Tensor)",
+    _sparse,
+    _sparse_fake,
+)
+_sparse_out_op = define(
+    "sparse_attention_out",
+    f"({_INPUTS}, Tensor(a!) out, Tensor(b!)? lse, Tensor(c!)? max_logits, "
+    "Tensor(d!)? workspace, bool reuses_schedule) -> ()",
+    _sparse_out,
+)
