@@ -1,0 +1,175 @@
+"""FlashAttention-3's hopper/test_flash_attn.py."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import os
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from tilewright import Reason, compat
+from tilewright.compat import flash_attn_3_ops, flash_attn_interface
+
+from ._case import Case, import_from, meta, parametrized
+
+#: Parts of the file that nothing here can run: the suite's own switches.
+SWITCHES = ("BACKWARD", "LOCAL", "HDIM64", "HDIM96", "HDIM192")
+TESTS = {
+    "output": "test_flash_attn_output",
+    "varlen": "test_flash_attn_varlen_output",
+    "kvcache": "test_flash_attn_kvcache",
+    "combine": "test_flash_attn_combine",
+    "cluster": "test_flash_attn_cluster",
+    "linearize": "test_flash_attn_varlen_combine_linearize",
+    "schemas": "test_flash3_bw_compatibility",
+    "race": "test_flash_attn_race_condition",
+}
+
+
+def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Case]:
+    """Cases of the named tests; `through`: "module", or "operators" below the peer's own module."""
+    for switch in SWITCHES:
+        os.environ.setdefault(f"FLASH_ATTENTION_DISABLE_{switch}", "TRUE")
+    hopper = folder / "hopper" if (folder / "hopper").is_dir() else folder
+    import_from(str(hopper), str(hopper.parent))
+    flash_attn_3_ops.install()
+    if through == "module":
+        compat.install("flash_attn_interface")
+    suite = importlib.import_module("test_flash_attn")
+    for short in tests or list(TESTS):
+        function = getattr(suite, TESTS[short])
+        ask = _ASK.get(short, _nothing)
+        for parameters in parametrized(function):
+            yield Case(
+                short,
+                parameters,
+                functools.partial(function, **parameters),
+                *(ask(suite, **parameters)),
+            )
+
+
+Answer = tuple[list[Reason], int, str]
+
+
+def _nothing(suite: Any, **parameters: Any) -> Answer:
+    return [], 0, ""
+
+
+def _value_sizes(d: int, has_qv: bool, dtype: torch.dtype) -> list[int]:
+    """The head sizes of v that a case goes through."""
+    if has_qv:
+        return [256, 512]
+    if dtype == torch.float8_e4m3fn:
+        return [d]
+    return [128, d] if 128 < d <= 192 else [256, 512, d] if d <= 64 else [d]
+
+
+def _backward(suite: Any, dtype: torch.dtype) -> list[Reason]:
+    if suite.DISABLE_BACKWARD or dtype == torch.float8_e4m3fn:
+        return []
+    return [Reason("backward", "wanted", "forward only", "FLASH_ATTENTION_DISABLE_BACKWARD=TRUE")]
+
+
+def _whole(packed: bool) -> Callable[..., Answer]:
+    def ask(suite: Any, **p: Any) -> Answer:
+        d, dtype, has_qv = p["d"], p["dtype"], p["has_qv"]
+        if has_qv and (d != 64 or dtype == torch.float8_e4m3fn):
+            return [], 0, "has_qv is for heads of 64 in 16 bits"
+        if p.get("V_colmajor") and (p["seqlen_k"] % 16 or dtype != torch.float8_e4m3fn):
+            return [], 0, "V_colmajor is for e4m3"
+        heads = 6
+        kv_heads = {"mha": heads, "gqa": 2, "mqa": 1}[p["mha_type"]]
+        chunked = not suite.DISABLE_LOCAL and (not packed or p["seqlen_q"] <= p["seqlen_k"])
+        reasons = _backward(suite, dtype)
+        for dv in _value_sizes(d, has_qv, dtype):
+            for chunk in (1, 0) if chunked else (0,):
+                reasons += _whole_reasons(packed, dtype, heads, kv_heads, d, dv, has_qv, chunk)
+        size = 9 * heads * p["seqlen_q"] * p["seqlen_k"] * 4 * 6
+        return reasons, size if max(p["seqlen_q"], p["seqlen_k"]) <= 2048 else size * 2 // 9, ""
+
+    return ask
+
+
+def _whole_reasons(
+    packed: bool,
+    dtype: torch.dtype,
+    heads: int,
+    kv_heads: int,
+    d: int,
+    dv: int,
+    has_qv: bool,
+    chunk: int,
+) -> list[Reason]:
+    rows = (8,) if packed else (2, 4)
+    arguments: dict[str, Any] = {
+        "q": meta(*rows, heads, d, dtype=dtype),
+        "k": meta(*rows, kv_heads, d, dtype=dtype),
+        "v": meta(*rows, kv_heads, dv, dtype=dtype),
+        "qv": meta(*rows, heads, dv, dtype=dtype) if has_qv else None,
+        "attention_chunk": chunk,
+    }
+    if packed:
+        lengths = meta(3, dtype=torch.int32)
+        arguments |= {"cu_seqlens_q": lengths, "cu_seqlens_k": lengths}
+        arguments |= {"seqused_q": lengths[:2], "seqused_k": lengths[:2]}
+    name = "flash_attn_varlen_func" if packed else "flash_attn_func"
+    return flash_attn_interface.can_implement(name, **arguments)
+
+
+def _kvcache(suite: Any, **p: Any) -> Answer:
+    queries, keys, d, dtype = p["seqlen_q"], p["seqlen_k"], p["d"], p["dtype"]
+    if p["page_size"] is not None and keys % p["page_size"]:
+        return [], 0, "the page size does not divide the keys"
+    if p["new_kv"] and queries > keys:
+        return [], 0, "more new keys than room"
+    if not p["new_kv"] and p["rotary_fraction"] > 0:
+        return [], 0, "rotary positions are of new keys"
+    batch, heads = 5, 6
+    kv_heads = {"mha": heads, "mqa": 1, "gqa": 3}[p["mha_type"]]
+    rotary_dim = math.floor(int(p["rotary_fraction"] * d) / 16) * 16
+    lengths = meta(batch, dtype=torch.int32)
+    cache = meta(batch, keys, kv_heads, d, dtype=dtype)
+    # The suite draws the number of new keys; one that is not said to be equal may be.
+    new = queries if p["seqlen_new_eq_seqlen_q"] or queries == 1 else queries - 1
+    window = (1, 1 if queries > 2 else 0) if p["local"] else (-1, -1)
+    arguments: dict[str, Any] = {
+        "q": meta(batch, queries, heads, d, dtype=dtype),
+        "k_cache": cache,
+        "v_cache": cache,
+        "k": meta(batch, new, kv_heads, d, dtype=dtype) if p["new_kv"] else None,
+        "rotary_cos": meta(keys, rotary_dim // 2) if rotary_dim else None,
+        "cache_seqlens": lengths,
+        "rotary_seqlens": lengths,
+        "cache_batch_idx": lengths if p["has_batch_idx"] else None,
+        "cache_leftpad": lengths if p["has_leftpad"] else None,
+        "page_table": None if p["page_size"] is None else meta(batch, 4, dtype=torch.int32),
+        "cu_seqlens_q": lengths if p["varlen_q"] else None,
+        "causal": p["causal"],
+        "window_size": window,
+        "attention_chunk": int((p["causal"] or p["local"]) and not suite.DISABLE_LOCAL),
+    }
+    reasons = flash_attn_interface.can_implement("flash_attn_with_kvcache", **arguments)
+    return reasons, batch * heads * queries * keys * 4 * 6, ""
+
+
+def _combine(suite: Any, **p: Any) -> Answer:
+    return [], p["num_splits"] * 5 * 16 * p["seqlen"] * p["d"] * 4 * 5, ""
+
+
+def _race(suite: Any, **p: Any) -> Answer:
+    rule = "forward only, and the test goes backward"
+    return [Reason("backward", "wanted", rule, "run its forward in a test of your own")], 0, ""
+
+
+_ASK: dict[str, Callable[..., Answer]] = {
+    "output": _whole(packed=False),
+    "varlen": _whole(packed=True),
+    "kvcache": _kvcache,
+    "combine": _combine,
+    "race": _race,
+}
