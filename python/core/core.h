@@ -169,4 +169,8 @@ int operator_init(PyObject* module);
 const PyMethodDef* extra_method(const char* class_name);
 int functions_init(PyObject* module);
 
+/* ---- signature.c: keys of tables of operators */
+
+int signature_init(PyObject* module);
+
 #endif /* TILEWRIGHT_PYTHON_CORE_H */

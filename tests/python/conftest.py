@@ -17,3 +17,13 @@ def kernels(dev):
         tilewright.RmsNorm(dev, rows=1, cols=128, x_dtype="bf16")
     except tilewright.Unsupported as error:
         pytest.skip(f"built without kernels: {error}")
+
+
+@pytest.fixture
+def torch_device():
+    """Tensors of the host run on the simulated H200."""
+    import tilewright.torch
+
+    tilewright.torch.set_device("sim:h200")
+    yield
+    tilewright.torch.set_device("sim:h200")

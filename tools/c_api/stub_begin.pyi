@@ -163,6 +163,9 @@ def library_path() -> str:
 def loaded_libraries() -> list[str]:
     """Every libtilewright.so of this process."""
     ...
+def signature(*tensors: Tensor | None) -> builtins.bytes:
+    """Device, type, shape and strides of each tensor or None, as a key."""
+    ...
 def attention_signs(seed: int, head_dim: int, /) -> bytearray:
     """The signs of the rotation of AttentionPrepare, for who rotates elsewhere: float32."""
     ...

@@ -260,9 +260,9 @@ def _append_reasons(
 ) -> None:
     queries = q.shape[1]
     if k.shape[1] != queries:
-        rule = f"as many new keys as queries, {queries}"
+        value = f"{k.shape[1]} beside {queries} queries"
         fix = "write the keys to the cache before the call"
-        reasons.append(reason("k.shape[1]", k.shape[1], rule, fix))
+        reasons.append(reason("k.shape[1]", value, "as many new keys as queries", fix))
     is_open = not causal and int(window[0]) < 0 and not 0 <= int(window[1]) < queries - 1
     if is_rotary and is_open and queries > 1:
         rule = "queries turn by their own positions, and here by cache_seqlens alone"

@@ -237,7 +237,9 @@ def flash_attn_combine(
     count("combine")
     lse = torch.logsumexp(lse_partial, dim=0)
     weights = torch.exp(lse_partial - lse).nan_to_num(nan=0.0, posinf=0.0)
-    total = (weights.unsqueeze(-1) * out_partial).sum(0)
+    total = torch.zeros_like(out_partial[0], memory_format=torch.contiguous_format)
+    for weight, part in zip(weights, out_partial, strict=True):
+        total.addcmul_(weight.unsqueeze(-1), part)
     if out is not None:
         return out.copy_(total), lse
     return total.to(out_dtype or out_partial.dtype), lse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import torch
@@ -99,7 +100,7 @@ def flash_mla_with_kvcache(
         schedule = _schedule(tile_scheduler_metadata, args, out, lse)
         write(*args, out, lse, schedule.workspace, schedule.is_made)
         schedule.is_made = tile_scheduler_metadata.have_initialized = True
-    return out, lse.transpose(1, 2)
+    return out, _as_peer(lse).transpose(1, 2)
 
 
 def flash_mla_sparse_fwd(
@@ -127,7 +128,7 @@ def flash_mla_sparse_fwd(
         return_lse=True,
         return_max_logits=True,
     )
-    return done[0], max_logits[0], lse[0]
+    return done[0], max_logits[0], _as_peer(lse)[0]
 
 
 def decode_reasons(
@@ -188,6 +189,11 @@ def _shape_reasons(q: Tensor, width: int) -> list[Reason]:
         rule = f"1 to {MAX_HEADS} heads"
         reasons.append(reason("q.shape[-2]", q.shape[-2], rule, "split the heads"))
     return reasons
+
+
+def _as_peer(lse: Tensor) -> Tensor:
+    """The peer has +inf for a query that sees nothing, we have -inf."""
+    return lse.nan_to_num_(nan=math.nan, posinf=math.inf, neginf=math.inf)
 
 
 def _rows(q: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from ._context import (
     DTYPES,
     Entry,
     describe,
+    empty_as,
     is_direct,
     make,
     require,
@@ -118,8 +119,9 @@ def _lse_shape(q: Tensor) -> tuple[int, ...]:
 
 
 def _empty_out(q: Tensor) -> Tensor:
-    dtype = torch.bfloat16 if q.dtype is _E4M3 else q.dtype
-    return torch.empty(q.shape, dtype=dtype, device=q.device)
+    if q.dtype is _E4M3:
+        return torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
+    return empty_as(q)
 
 
 def _attention_out(
@@ -153,12 +155,8 @@ def _attention_out(
         )
     key = (
         "attention",
-        *(q.device, q.dtype, q.shape, q.stride()),
-        *(k.device, k.dtype, k.shape, k.stride()),
-        *(v.device, v.dtype, v.shape, v.stride()),
-        *(out.dtype, out.stride(), None if lse is None else lse.stride()),
-        *(signature(sink), signature(cu_q), signature(cu_kv), sharing),
-        *(max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel),
+        signature(q, k, v, out, lse, sink, cu_q, cu_kv),
+        *(sharing, max_q, max_kv, scale, causal, window_left, window_right, softcap, kernel),
     )
     entry: Entry | None = table.get(key)
     if entry is None:

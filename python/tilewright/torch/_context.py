@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import tilewright
+from tilewright import _core
 
 #: Operators that are kept, of all kinds together; beyond it the oldest one goes.
 TABLE_LIMIT = 1024
@@ -83,11 +84,16 @@ class Table:
     def clear(self) -> None:
         self._entries.clear()
 
+    def entries(self) -> list[Any]:
+        return list(self._entries.values())
+
     def __len__(self) -> int:
         return len(self._entries)
 
 
 table = Table(TABLE_LIMIT)
+#: What an operator can depend on of tensors: devices, dtypes, shapes, strides.
+signature = _core.signature
 
 
 class Entry:
@@ -120,32 +126,39 @@ def workspace(entry: Entry, device: torch.device) -> torch.Tensor | None:
     return torch.empty(entry.workspace_bytes, dtype=torch.uint8, device=device)
 
 
-def signature(tensor: torch.Tensor | None) -> Hashable:
-    """What an operator can depend on of a tensor."""
-    if tensor is None:
-        return None
-    return tensor.device, tensor.dtype, tensor.shape, tensor.stride()
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_function_modes = torch._C._len_torch_function_stack
+_transforms = torch._C._functorch.peek_interpreter_stack
+_tracing_state = torch._C._get_tracing_state
+_any_requires_grad = torch._C._any_requires_grad
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
 
 
 def is_direct(*tensors: torch.Tensor) -> bool:
-    """Whether nothing but the kernels wants to see this call, so that torch's dispatcher is not needed.
+    """Whether nothing but the kernels wants to see this call, so that the dispatcher is not needed.
 
-    The dispatcher and an autograd rule cost more than the call itself.
+    The dispatcher and an autograd rule cost more than the call itself. Views that negate what they
+    are of need it too; they have no contiguous last dimension, so none comes this far.
     """
     if torch.compiler.is_compiling():
         return False
     for tensor in tensors:
-        kind = type(tensor)
-        if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or tensor.is_neg():
+        if type(tensor) not in _PLAIN:
             return False
-    if torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors):
-        return False
     return (
-        torch._C._len_torch_dispatch_stack() == 0
-        and torch._C._len_torch_function_stack() == 0
-        and torch._C._functorch.peek_interpreter_stack() is None
-        and torch._C._get_tracing_state() is None
+        _dispatch_modes() == 0
+        and _function_modes() == 0
+        and _transforms() is None
+        and _tracing_state() is None
+        and not (torch.is_grad_enabled() and _any_requires_grad(*tensors))
     )
+
+
+def empty_as(x: torch.Tensor) -> torch.Tensor:
+    """A contiguous tensor of that shape; the first way is the faster one."""
+    if x.is_contiguous():
+        return torch.empty_like(x)
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
 
 
 def describe(name: str, tensor: torch.Tensor | None) -> str:

@@ -14,6 +14,7 @@ from ._context import (
     DTYPES,
     Entry,
     describe,
+    empty_as,
     is_direct,
     make,
     require,
@@ -77,7 +78,7 @@ def attention_decode(
     direct = is_direct(q, k_cache, v_cache)
     if direct or out is not None:
         write: Any = _decode_out if direct else _decode_out_op
-        out = torch.empty(q.shape, dtype=q.dtype, device=q.device) if out is None else out
+        out = empty_as(q) if out is None else out
         lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
         write(*inputs, *options, kernel, out, lse)
     else:
@@ -120,13 +121,9 @@ def _decode_out(
         sharing, (k_descale, v_descale) = descales((k_descale, v_descale), shape, q.device)
     key = (
         "decode",
-        *(q.device, q.dtype, q.shape, q.stride()),
-        *(k_cache.device, k_cache.dtype, k_cache.shape, k_cache.stride()),
-        *(v_cache.device, v_cache.dtype, v_cache.shape, v_cache.stride()),
-        *(signature(lengths), signature(page_table), signature(k_new), signature(v_new)),
-        *(signature(rotary_cos), signature(rotary_sin), interleaved, signature(sink), sharing),
-        *(out.dtype, out.stride(), None if lse is None else lse.stride()),
-        *(scale, causal, window_left, softcap, splits, kernel),
+        signature(q, k_cache, v_cache, lengths, page_table, k_new, v_new, out, lse, sink),
+        None if rotary_cos is None else signature(rotary_cos, rotary_sin),
+        *(interleaved, sharing, scale, causal, window_left, softcap, splits, kernel),
     )
     entry: Entry | None = table.get(key)
     if entry is None:
@@ -297,7 +294,7 @@ def _decode(*args: Any) -> tuple[Tensor, Tensor]:
 
 def _decode_fake(*args: Any) -> tuple[Tensor, Tensor]:
     q, return_lse = args[0], args[-1]
-    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    out = empty_as(q)
     return out, q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
 
 

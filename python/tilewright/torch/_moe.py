@@ -115,7 +115,7 @@ def _moe(
     if out.numel() == 0:
         return out
     prepared = Prepared.of(handle)
-    key = (signature(x), signature(ids), signature(weights), limit, weight_after_down, dtype)
+    key = (signature(x, ids, weights), limit, weight_after_down, dtype)
     entry: Entry | None = prepared.table.get(key)
     if entry is None:
         text = describe("x", x)

@@ -94,7 +94,7 @@ def _quantize(
     codes, block_scales, tensor_scale = _results(x, format)
     if x.numel() == 0:
         return codes, block_scales.zero_(), tensor_scale.fill_(1)
-    key = ("quantize", signature(x), format, scales, number, signature(address))
+    key = ("quantize", signature(x, address), format, scales, number)
     entry: Entry | None = table.get(key)
     if entry is None:
         require(
@@ -113,7 +113,7 @@ def _quantize(
         }
         entry = table.add(key, make(tilewright.Quantize, x.device, problem))
     entry.run(
-        **{"in": x},
+        in_=x,
         codes=codes,
         scales=block_scales,
         encode_scale=address,

@@ -12,6 +12,7 @@ import tilewright
 from ._context import (
     Entry,
     describe,
+    empty_as,
     is_direct,
     make,
     require,
@@ -61,13 +62,13 @@ def sparse_attention(
     sink     fp32 [heads]
 
     Returns out, then the lse and the largest logit if wanted, fp32 [b, s, heads]. A query without
-    a row has out 0, lse +inf and a largest logit of -inf.
+    a row has out 0, and -inf as lse and as largest logit.
     """
     args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, kernel)
     direct = is_direct(q, cache, indices)
     if direct or out is not None:
         write: Any = _sparse_out if direct else _sparse_out_op
-        out = torch.empty(q.shape, dtype=q.dtype, device=q.device) if out is None else out
+        out = empty_as(q) if out is None else out
         lse = _statistic(q, return_lse)
         max_logits = _statistic(q, return_max_logits)
         write(*args, out, lse, max_logits, None, False)
@@ -173,15 +174,8 @@ def _entry(
     lse: Tensor | None,
     max_logits: Tensor | None,
 ) -> Entry:
-    key = (
-        "sparse",
-        *(q.device, q.dtype, q.shape, q.stride()),
-        *(cache.device, cache.dtype, cache.shape, cache.stride()),
-        *(indices.device, indices.dtype, indices.shape, indices.stride()),
-        *(signature(lengths), signature(extra_cache), signature(extra_indices)),
-        *(signature(extra_lengths), signature(sink), scale, kernel, out.stride()),
-        *(None if lse is None else lse.stride(), max_logits is None),
-    )
+    first = signature(q, cache, indices, lengths, out, lse, max_logits, sink)
+    key = ("sparse", first, signature(extra_cache, extra_indices, extra_lengths), scale, kernel)
     entry: Entry | None = table.get(key)
     if entry is not None:
         return entry
@@ -329,7 +323,7 @@ def _sparse_fake(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
         q.new_empty(q.shape[:3] if is_wanted else (0,), dtype=torch.float32)
         for is_wanted in (return_lse, return_max_logits)
     )
-    return torch.empty(q.shape, dtype=q.dtype, device=q.device), lse, max_logits
+    return empty_as(q), lse, max_logits
 
 
 _sparse_op = define(

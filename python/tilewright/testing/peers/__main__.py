@@ -49,7 +49,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def _workers(options: argparse.Namespace, arguments: list[str]) -> Log:
     """Runs every worker's share in a process of its own and adds up what they found."""
-    deadline = time.monotonic() + (options.max_seconds or 1e9)
     with tempfile.TemporaryDirectory() as folder:
         logs = [pathlib.Path(folder) / f"{i}.json" for i in range(options.workers)]
         command = [sys.executable, "-m", "tilewright.testing.peers", *arguments]
@@ -64,7 +63,7 @@ def _workers(options: argparse.Namespace, arguments: list[str]) -> Log:
         ]
         for process in processes:
             try:
-                process.wait(max(1.0, deadline + 60 - time.monotonic()))
+                process.wait(max(1.0, options.deadline + 60 - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
         whole = Log.of(options)
@@ -78,8 +77,9 @@ def _workers(options: argparse.Namespace, arguments: list[str]) -> Log:
 
 def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
-    options = _options(given)
     begin = time.monotonic()
+    options = _options(given)
+    options.deadline = begin + (options.max_seconds or 1e9)
     if options.workers > 1 and options.shard is None and not options.cases:
         log = _workers(options, given)
     else:

@@ -96,6 +96,16 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
+def is_device_usable() -> bool:
+    """Whether a failure has left the process a device; after an illegal access it has none."""
+    try:
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
+
+
 def import_from(*folders: str) -> None:
     """Puts folders of a suite first on the path of modules."""
     for folder in reversed(folders):

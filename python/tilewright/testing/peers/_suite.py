@@ -72,14 +72,15 @@ def _drawn(options: argparse.Namespace, log: Log) -> list[_case.Case]:
 
 
 def _run(options: argparse.Namespace, log: Log, cases: list[_case.Case]) -> None:
-    deadline = time.monotonic() + (options.max_seconds or 1e9)
+    is_usable = True
     for case in cases:
-        if time.monotonic() > deadline:
+        if not is_usable or time.monotonic() > options.deadline:
             log.count(case.test, "remaining")
             continue
         outcome = _case.run(case)
         if outcome.kind == "failed":
             log.fail(case.test, case.name, outcome.text)
+            is_usable = _case.is_device_usable()
         else:
             log.count(case.test, outcome.kind)
         _case.release()

@@ -1,0 +1,209 @@
+"""What a call costs on the host: ours by every way there is, and the peers' that can be imported.
+
+On a GPU calls are enqueued behind work that takes longer, so that nothing waits; a few hundred, then the
+device is waited for. Without one, our calls stop before the kernel: what is timed is Python, the table of
+operators and torch's allocator.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+import tilewright
+import tilewright.torch as tt
+from tilewright.compat import flash_attn_interface, flash_mla
+
+CALLS = 200
+REPEATS = 9
+
+
+class Row(NamedTuple):
+    name: str
+    microseconds: float | None
+    note: str = ""
+
+
+def _time(call: Callable[[], Any]) -> float:
+    """Microseconds a call, the least of several series."""
+    is_gpu = torch.cuda.is_available()
+    call()
+    best = float("inf")
+    for _ in range(REPEATS):
+        if is_gpu:
+            torch.cuda.synchronize()
+            torch.cuda._sleep(20_000_000)
+        begin = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        best = min(best, time.perf_counter() - begin)
+    if is_gpu:
+        torch.cuda.synchronize()
+    return best / CALLS * 1e6
+
+
+def _decode() -> dict[str, Any]:
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    batch, heads, kv_heads, d, length = 8, 16, 2, 128, 512
+    bf16 = {"dtype": torch.bfloat16, "device": place}
+    return {
+        "q": torch.randn(batch, 1, heads, d, **bf16),
+        "k_cache": torch.randn(batch, length, kv_heads, d, **bf16),
+        "v_cache": torch.randn(batch, length, kv_heads, d, **bf16),
+        "k": torch.randn(batch, 1, kv_heads, d, **bf16),
+        "v": torch.randn(batch, 1, kv_heads, d, **bf16),
+        "lengths": torch.full((batch,), 300, dtype=torch.int32, device=place),
+        "out": torch.empty(batch, 1, heads, d, **bf16),
+        "scale": d**-0.5,
+    }
+
+
+def _without_kernel() -> None:
+    """Operators that the table has do nothing from now on."""
+    from tilewright.torch import _context
+
+    for entry in _context.table.entries():
+        entry.run = lambda **arguments: None
+
+
+def table() -> list[Row]:
+    is_gpu = torch.cuda.is_available()
+    if not is_gpu:
+        tt.set_device("sim:h200")
+    x = _decode()
+    with torch.inference_mode():
+        rows = _ours(x, is_gpu) + _torch(x)
+        return rows + (_peers(x) if is_gpu else [])
+
+
+def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
+    rows = []
+    q, caches = x["q"], (x["k_cache"], x["v_cache"])
+    if is_gpu:
+        rows.append(Row("core: AttentionDecode.run, 8 tensors and workspace", _time(_core(x))))
+    appended = {"lengths": x["lengths"], "k_new": x["k"], "v_new": x["v"], "scale": x["scale"]}
+
+    def decode() -> Any:
+        return tt.attention_decode(q, *caches, **appended)
+
+    def into() -> Any:
+        return tt.attention_decode(q, *caches, out=x["out"], **appended)
+
+    def drop_in() -> Any:
+        return flash_attn_interface.flash_attn_with_kvcache(
+            q, *caches, x["k"], x["v"], cache_seqlens=x["lengths"], causal=True
+        )
+
+    def whole() -> Any:
+        return tt.attention(q, *caches, scale=x["scale"])
+
+    def whole_drop_in() -> Any:
+        return flash_attn_interface.flash_attn_func(q, *caches)
+
+    op = torch.ops.tilewright.attention_decode_out.default
+    given = (q, *caches, x["lengths"], None, x["k"], x["v"], None, None, True, None, None, None)
+    given += (x["scale"], True, -1, 0.0, 0, "auto", x["out"], None)
+    calls = {
+        "torch: attention_decode": decode,
+        "torch: attention_decode, out given": into,
+        "torch: the operator attention_decode_out": lambda: op(*given),
+        "torch: attention": whole,
+        "compat: flash_attn_with_kvcache": drop_in,
+        "compat: flash_attn_func": whole_drop_in,
+        "compat: flash_mla_with_kvcache": _flash_mla(q.device),
+    }
+    for name, call in calls.items():
+        call()
+        if not is_gpu:
+            _without_kernel()
+        rows.append(Row(name, _time(call), "" if is_gpu else "no kernel"))
+    return rows
+
+
+def _core(x: dict[str, Any]) -> Callable[[], Any]:
+    device = tilewright.Device(f"cuda:{x['q'].device.index}")
+    batch, queries, heads, d = x["q"].shape
+    op = tilewright.AttentionDecode(
+        device,
+        batch=batch,
+        q_len=queries,
+        heads=heads,
+        kv_heads=x["k"].shape[2],
+        head_dim=d,
+        max_len=x["k_cache"].shape[1],
+        append={"is_wanted": True},
+    )
+    workspace = torch.empty(max(op.workspace_bytes, 1), dtype=torch.uint8, device=x["q"].device)
+    given = {
+        "q": x["q"],
+        "k_cache": x["k_cache"],
+        "v_cache": x["v_cache"],
+        "lengths": x["lengths"],
+        "new_k": x["k"],
+        "new_v": x["v"],
+        "out": x["out"],
+        "workspace": workspace,
+    }
+    return lambda: op.run(**given)
+
+
+def _flash_mla(device: torch.device) -> Callable[[], Any]:
+    q = torch.randn(8, 1, 64, 512, dtype=torch.bfloat16, device=device)
+    cache = torch.zeros(16, 64 * 584, dtype=torch.uint8, device=device).view(16, 64, 1, 584)
+    indices = torch.arange(8 * 128, dtype=torch.int32, device=device).view(8, 1, 128)
+    schedule, _ = flash_mla.get_mla_metadata()
+    return lambda: flash_mla.flash_mla_with_kvcache(
+        q, cache, None, None, 512, schedule, is_fp8_kvcache=True, indices=indices
+    )
+
+
+def _torch(x: dict[str, Any]) -> list[Row]:
+    q, k, v = (x[name].transpose(1, 2) for name in ("q", "k_cache", "v_cache"))
+    attend = torch.nn.functional.scaled_dot_product_attention
+    rows = [Row("torch.empty_like", _time(lambda: torch.empty_like(x["q"])))]
+    if torch.cuda.is_available():
+        call = _time(lambda: attend(q, k, v, enable_gqa=True))
+        rows.append(Row("torch: scaled_dot_product_attention", call))
+    return rows
+
+
+def _peers(x: dict[str, Any]) -> list[Row]:
+    rows = []
+    for name, make in (("flash_attn", _flash_attn), ("flashinfer", _flashinfer)):
+        try:
+            module = importlib.import_module(name)
+            rows.append(Row(f"{name} {getattr(module, '__version__', '')}", _time(make(module, x))))
+        except ImportError as error:
+            rows.append(Row(name, None, str(error)))
+        except Exception as error:  # a peer's own failure is a line of the table
+            rows.append(Row(name, None, f"{type(error).__name__}: {error}"[:200]))
+    return rows
+
+
+def _flash_attn(module: Any, x: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: module.flash_attn_with_kvcache(
+        x["q"], x["k_cache"], x["v_cache"], x["k"], x["v"], cache_seqlens=x["lengths"], causal=True
+    )
+
+
+def _flashinfer(module: Any, x: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: module.single_decode_with_kv_cache(x["q"][0, 0], x["k_cache"][0], x["v_cache"][0])
+
+
+def data(rows: list[Row]) -> dict[str, Any]:
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    about = {"torch": torch.__version__, "python": platform.python_version(), "device": device}
+    return {"about": about, "rows": [row._asdict() for row in rows]}
+
+
+def text(rows: list[Row]) -> str:
+    lines = [f"{'us a call':>10}"]
+    for row in rows:
+        number = "-" if row.microseconds is None else f"{row.microseconds:.2f}"
+        lines.append(f"{number:>10}  {row.name}" + (f"  ({row.note})" if row.note else ""))
+    return "\n".join(lines)
