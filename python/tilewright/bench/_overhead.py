@@ -37,7 +37,7 @@ def _time(call: Callable[[], Any]) -> float:
     for _ in range(REPEATS):
         if is_gpu:
             torch.cuda.synchronize()
-            torch.cuda._sleep(20_000_000)
+            torch.cuda._sleep(20_000_000)  # type: ignore[no-untyped-call]
         begin = time.perf_counter()
         for _ in range(CALLS):
             call()
@@ -50,7 +50,7 @@ def _time(call: Callable[[], Any]) -> float:
 def _decode() -> dict[str, Any]:
     place = "cuda" if torch.cuda.is_available() else "cpu"
     batch, heads, kv_heads, d, length = 8, 16, 2, 128, 512
-    bf16 = {"dtype": torch.bfloat16, "device": place}
+    bf16: dict[str, Any] = {"dtype": torch.bfloat16, "device": place}
     return {
         "q": torch.randn(batch, 1, heads, d, **bf16),
         "k_cache": torch.randn(batch, length, kv_heads, d, **bf16),
@@ -106,8 +106,8 @@ def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
         return flash_attn_interface.flash_attn_func(q, *caches)
 
     op = torch.ops.tilewright.attention_decode_out.default
-    given = (q, *caches, x["lengths"], None, x["k"], x["v"], None, None, True, None, None, None)
-    given += (x["scale"], True, -1, 0.0, 0, "auto", x["out"], None)
+    given = [q, *caches, x["lengths"], None, x["k"], x["v"], None, None, True, None, None, None]
+    given += [x["scale"], True, -1, 0.0, 0, "auto", x["out"], None]
     calls = {
         "torch: attention_decode": decode,
         "torch: attention_decode, out given": into,

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-import tilewright
-from tilewright import Reason
+from tilewright._errors import Unsupported
+from tilewright._reasons import Reason
 
 _counts: Counter[str] = Counter()
 
@@ -42,7 +42,7 @@ def reason(field: str, value: object, rule: str, fix: str) -> Reason:
 def refuse(function: str, reasons: list[Reason]) -> NoReturn:
     lines = (f"  {r.field} = {r.value}: {r.rule}. {r.fix}" for r in reasons)
     text = f"{function} cannot do this call:\n" + "\n".join(lines)
-    raise tilewright.Unsupported(text, reasons)
+    raise Unsupported(text, reasons)
 
 
 @lru_cache(maxsize=4096)

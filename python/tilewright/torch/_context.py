@@ -10,6 +10,7 @@ import torch
 
 import tilewright
 from tilewright import _core
+from tilewright._errors import InvalidArgument
 
 #: Operators that are kept, of all kinds together; beyond it the oldest one goes.
 TABLE_LIMIT = 1024
@@ -33,7 +34,7 @@ def set_device(spec: str | None) -> None:
     """
     global _simulated
     if spec is not None and not spec.startswith("sim:"):
-        raise tilewright.InvalidArgument(
+        raise InvalidArgument(
             f"set_device({spec!r}): only a simulated device can be set, such as 'sim:h200'; "
             "CUDA tensors run on the GPU that they are on"
         )
@@ -54,13 +55,13 @@ def _open(device: torch.device) -> tilewright.Device:
     if device.type == "cuda":
         return tilewright.Device(f"cuda:{device.index}")
     if device.type != "cpu":
-        raise tilewright.InvalidArgument(
+        raise InvalidArgument(
             f"tensors are on {device}; kernels run on CUDA devices, and on a simulated one from "
             "CPU tensors"
         )
     spec = _simulated or os.environ.get("TILEWRIGHT_DEVICE", "")
     if not spec.startswith("sim:"):
-        raise tilewright.InvalidArgument(
+        raise InvalidArgument(
             "tensors are on the CPU, and no simulated device is set for them: move them to a GPU "
             "by .cuda(), or call tilewright.torch.set_device('sim:h200')"
         )
@@ -171,7 +172,7 @@ def describe(name: str, tensor: torch.Tensor | None) -> str:
 
 def require(condition: bool, text: str) -> None:
     if not condition:
-        raise tilewright.InvalidArgument(text)
+        raise InvalidArgument(text)
 
 
 def require_operand(
@@ -192,7 +193,7 @@ def require_operand(
         or not tensor.is_contiguous()
     ):
         size = "" if shape is None else str(list(shape))
-        raise tilewright.InvalidArgument(
+        raise InvalidArgument(
             f"{describe(name, tensor)}: expected {wanted}{size}, contiguous, on {like.device}; "
             f"{name}.to({like.device.type!r}, torch.{wanted}).contiguous() makes it so"
         )

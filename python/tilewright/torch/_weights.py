@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import tilewright
+from tilewright._errors import InvalidArgument
 
 from ._context import DTYPES, Table, describe, require
 from ._quantize import quantize
@@ -99,7 +99,7 @@ class Prepared:
     def of(handle: int) -> Prepared:
         found = Prepared._alive.get(handle)
         if found is None:
-            raise tilewright.InvalidArgument(
+            raise InvalidArgument(
                 f"weight {handle} does not exist: the module that prepared it is gone, or it "
                 "was made in another process"
             )

@@ -43,13 +43,13 @@ def collect(folder: pathlib.Path, tests: list[str], through: str) -> Iterator[Ca
     suite = importlib.import_module("test_flash_attn")
     for short in tests or list(TESTS):
         function = getattr(suite, TESTS[short])
-        ask = _ASK.get(short, _nothing)
+        ask: Callable[..., Answer] = _ASK.get(short, _nothing)
         for parameters in parametrized(function):
             yield Case(
                 short,
                 parameters,
                 functools.partial(function, **parameters),
-                *(ask(suite, **parameters)),
+                *ask(suite, **parameters),
             )
 
 

@@ -96,8 +96,7 @@ def _lists_of_program(suite: Any) -> list[Any]:
 
 def _told(case: Any) -> dict[str, Any]:
     """What tells a case from its neighbours."""
-    names = ("d_qk", "h_q", "b", "s_q", "s_kv", "topk", "block_size", "extra_s_k", "extra_topk")
-    names += ("extra_block_size", "have_topk_length", "have_extra_topk_length", "is_varlen")
-    names += ("is_all_indices_invalid", "have_zero_seqlen_k", "enable_attn_sink")
-    names += ("have_attn_sink", "seed")
+    names = "d_qk h_q b s_q s_kv topk block_size extra_s_k extra_topk extra_block_size".split()
+    names += "have_topk_length have_extra_topk_length is_varlen is_all_indices_invalid".split()
+    names += "have_zero_seqlen_k enable_attn_sink have_attn_sink seed".split()
     return {name: getattr(case, name) for name in names if hasattr(case, name)}
