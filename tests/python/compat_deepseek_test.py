@@ -78,7 +78,8 @@ def test_decode(with_extra, form):
     assert schedule.have_initialized
     into = torch.empty_like(out)
     again, _ = flash_mla.flash_mla_with_kvcache(q, cache, None, None, 512, schedule, softmax_scale=0.03,
-                                                is_fp8_kvcache=True, out=into, enable_batch_invariant=True, **given)
+                                                is_fp8_kvcache=True, out=into, enable_batch_invariant=True,
+                                                **given)
     assert again is into
     close(into, expected[0], 8e-3)
 

@@ -220,11 +220,13 @@ def kvcache_refusals():
     yield "int64 lengths", {"cache_seqlens": lengths.long()}, "cache_seqlens"
     yield "int64 pages", {"page_table": i32([[0], [1]]).long()}, "page_table"
     small = {"q": bf16(2, 2, 4, 48),
-             "k_cache": bf16(2, 40, 2, 48), "v_cache": bf16(2, 40, 2, 48)}
+             "k_cache": bf16(2, 40, 2, 48),
+             "v_cache": bf16(2, 40, 2, 48)}
     yield "padded caches", {**small, "k": bf16(2, 2, 2, 48), "v": bf16(2, 2, 2, 48)}, "q.shape[-1]"
 
 
-@pytest.mark.parametrize("name, change, field", list(kvcache_refusals()), ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize("name, change, field", list(kvcache_refusals()),
+                         ids=lambda x: x if isinstance(x, str) else "")
 def test_what_caches_cannot_have_is_refused(name, change, field):
     q, k, v = operands(s=2, t=40)
     given = {"q": q, "k_cache": k, "v_cache": v, "cache_seqlens": i32([3, 4]), **change}

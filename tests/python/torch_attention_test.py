@@ -118,8 +118,9 @@ def test_decode_over_pages(options):
     lengths = i32([9, 37])
     out = tt.attention_decode(q, k, v, lengths=lengths, page_table=pages, **options)
     known = {name: options[name] for name in ("softcap",) if name in options}
-    expected = reference.decode(q, k[pages.long()].flatten(1, 2), v[pages.long()].flatten(1, 2), lengths,
-                                causal=options.get("causal", True), window=(options.get("window", -1), -1), **known)
+    known |= {"causal": options.get("causal", True), "window": (options.get("window", -1), -1)}
+    caches = (x[pages.long()].flatten(1, 2) for x in (k, v))
+    expected = reference.decode(q, *caches, lengths, **known)
     close(out, expected[0], LIMIT)
 
 
