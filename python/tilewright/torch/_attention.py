@@ -299,7 +299,7 @@ def _one_number(scale: Tensor | None, device: torch.device) -> Tensor:
         return scale.as_strided((1,), (1,))
     found = _ones.get(device)
     if found is None:
-        found = _ones[device] = torch.ones(1, device=device)
+        found = _ones[device] = torch.ones(1, dtype=torch.float32, device=device)
     return found
 
 

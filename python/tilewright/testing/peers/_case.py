@@ -16,8 +16,8 @@ import torch
 
 from tilewright import Reason
 
-#: Memory of the device that a case may want before it is run apart from the others.
-HEAVY_BYTES = 6 << 30
+#: Up to so much memory of the device: how many workers may run such cases, and their work.
+SHARES = ((6 << 30, 1000, 1), (16 << 30, 3, 3), (1 << 50, 1, 8))
 _TRIES = 4
 
 
@@ -42,7 +42,7 @@ def _word(value: Any) -> str:
 
 @dataclass
 class Outcome:
-    kind: str  # "passed", "failed" or "skipped"
+    kind: str  # "passed", "failed", "skipped", or "no_memory" beside the other workers
     seconds: float
     text: str = ""
 
@@ -57,7 +57,7 @@ def run(case: Case) -> Outcome:
                 done = case.run()
         except torch.OutOfMemoryError:
             if attempt == _TRIES:
-                return Outcome("failed", time.monotonic() - begin, traceback.format_exc(limit=-3))
+                return Outcome("no_memory", time.monotonic() - begin)
             torch.cuda.empty_cache()
             time.sleep(attempt)
         except BaseException as error:

@@ -75,7 +75,9 @@ class Log:
         }
 
     def text(self) -> str:
-        names = ("cases", "skipped", "refused", "in_scope", "drawn", "passed", "failed", "remaining")
+        names: tuple[str, ...] = ("cases", "skipped", "refused", "in_scope", "drawn")
+        names += ("passed", "failed", "remaining")
+        names += ("no_memory",) if any("no_memory" in c for c in self.tests.values()) else ()
         lines = [f"{'':12}" + "".join(f"{name:>11}" for name in names)]
         rows = [*self.tests.items()]
         lines += [

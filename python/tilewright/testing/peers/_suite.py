@@ -30,15 +30,25 @@ def run(options: argparse.Namespace) -> Log:
         for case in drawn:
             print(case.name)
         return log
-    heavy = [case for case in drawn if case.bytes > _case.HEAVY_BYTES]
-    light = [case for case in drawn if case.bytes <= _case.HEAVY_BYTES]
     if options.shard:
         number, of = map(int, options.shard.split("/"))
-        # What needs much memory is for one process, after the rest of its share.
-        light, heavy = light[number::of], heavy if number == 0 else []
-    _run(options, log, light + heavy)
+        drawn = _share(drawn, number, of)
+    _run(options, log, drawn)
     log.stats.update(compat.stats())
     return log
+
+
+def _share(cases: list[_case.Case], number: int, of: int) -> list[_case.Case]:
+    """The cases of one worker. What needs much memory is for few of them, so that it fits beside."""
+    work = [0] * of
+    mine = []
+    for case in cases:
+        few, weight = next((n, w) for limit, n, w in _case.SHARES if case.bytes <= limit)
+        chosen = min(range(min(few, of)), key=work.__getitem__)
+        work[chosen] += weight
+        if chosen == number:
+            mine.append(case)
+    return mine
 
 
 def _drawn(options: argparse.Namespace, log: Log) -> list[_case.Case]:
