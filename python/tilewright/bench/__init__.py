@@ -1,1 +1,1 @@
-"""Measurements of the package: python -m tilewright.bench overhead."""
+"""Measurements: `python -m tilewright.bench overhead`, what a call costs on the host."""

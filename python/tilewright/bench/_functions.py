@@ -1,4 +1,4 @@
-"""What a call costs on the host: ours by every way there is, and the peers' that can be imported.
+"""What a call of torch's functions and of the drop-ins costs, beside torch's and the peers' own.
 
 On a GPU calls are enqueued behind work that takes longer, so that nothing waits; a few hundred, then the
 device is waited for. Without one, our calls stop before the kernel: what is timed is Python, the table of
@@ -29,9 +29,8 @@ class Row(NamedTuple):
     note: str = ""
 
 
-def _time(call: Callable[[], Any]) -> float:
+def _time(call: Callable[[], Any], is_gpu: bool) -> float:
     """Microseconds a call, the least of several series."""
-    is_gpu = torch.cuda.is_available()
     call()
     best = float("inf")
     for _ in range(REPEATS):
@@ -47,8 +46,7 @@ def _time(call: Callable[[], Any]) -> float:
     return best / CALLS * 1e6
 
 
-def _decode() -> dict[str, Any]:
-    place = "cuda" if torch.cuda.is_available() else "cpu"
+def _decode(place: str) -> dict[str, Any]:
     batch, heads, kv_heads, d, length = 8, 16, 2, 128, 512
     bf16: dict[str, Any] = {"dtype": torch.bfloat16, "device": place}
     return {
@@ -71,21 +69,19 @@ def _without_kernel() -> None:
         entry.run = lambda **arguments: None
 
 
-def table() -> list[Row]:
-    is_gpu = torch.cuda.is_available()
+def table(device: tilewright.Device) -> list[Row]:
+    is_gpu = not device.is_simulated
     if not is_gpu:
-        tt.set_device("sim:h200")
-    x = _decode()
+        tt.set_device(device.spec)
+    x = _decode(device.spec if is_gpu else "cpu")
     with torch.inference_mode():
-        rows = _ours(x, is_gpu) + _torch(x)
+        rows = _ours(x, is_gpu) + _torch(x, is_gpu)
         return rows + (_peers(x) if is_gpu else [])
 
 
 def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
     rows = []
     q, caches = x["q"], (x["k_cache"], x["v_cache"])
-    if is_gpu:
-        rows.append(Row("core: AttentionDecode.run, 8 tensors and workspace", _time(_core(x))))
     appended = {"lengths": x["lengths"], "k_new": x["k"], "v_new": x["v"], "scale": x["scale"]}
 
     def decode() -> Any:
@@ -121,35 +117,8 @@ def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
         call()
         if not is_gpu:
             _without_kernel()
-        rows.append(Row(name, _time(call), "" if is_gpu else "no kernel"))
+        rows.append(Row(name, _time(call, is_gpu), "" if is_gpu else "no kernel"))
     return rows
-
-
-def _core(x: dict[str, Any]) -> Callable[[], Any]:
-    device = tilewright.Device(f"cuda:{x['q'].device.index}")
-    batch, queries, heads, d = x["q"].shape
-    op = tilewright.AttentionDecode(
-        device,
-        batch=batch,
-        q_len=queries,
-        heads=heads,
-        kv_heads=x["k"].shape[2],
-        head_dim=d,
-        max_len=x["k_cache"].shape[1],
-        append={"is_wanted": True},
-    )
-    workspace = torch.empty(max(op.workspace_bytes, 1), dtype=torch.uint8, device=x["q"].device)
-    given = {
-        "q": x["q"],
-        "k_cache": x["k_cache"],
-        "v_cache": x["v_cache"],
-        "lengths": x["lengths"],
-        "new_k": x["k"],
-        "new_v": x["v"],
-        "out": x["out"],
-        "workspace": workspace,
-    }
-    return lambda: op.run(**given)
 
 
 def _flash_mla(device: torch.device) -> Callable[[], Any]:
@@ -162,12 +131,12 @@ def _flash_mla(device: torch.device) -> Callable[[], Any]:
     )
 
 
-def _torch(x: dict[str, Any]) -> list[Row]:
+def _torch(x: dict[str, Any], is_gpu: bool) -> list[Row]:
     q, k, v = (x[name].transpose(1, 2) for name in ("q", "k_cache", "v_cache"))
     attend = torch.nn.functional.scaled_dot_product_attention
-    rows = [Row("torch.empty_like", _time(lambda: torch.empty_like(x["q"])))]
-    if torch.cuda.is_available():
-        call = _time(lambda: attend(q, k, v, enable_gqa=True))
+    rows = [Row("torch.empty_like", _time(lambda: torch.empty_like(x["q"]), is_gpu))]
+    if is_gpu:
+        call = _time(lambda: attend(q, k, v, enable_gqa=True), is_gpu)
         rows.append(Row("torch: scaled_dot_product_attention", call))
     return rows
 
@@ -177,7 +146,8 @@ def _peers(x: dict[str, Any]) -> list[Row]:
     for name, make in (("flash_attn", _flash_attn), ("flashinfer", _flashinfer)):
         try:
             module = importlib.import_module(name)
-            rows.append(Row(f"{name} {getattr(module, '__version__', '')}", _time(make(module, x))))
+            version = getattr(module, "__version__", "")
+            rows.append(Row(f"{name} {version}", _time(make(module, x), is_gpu=True)))
         except ImportError as error:
             rows.append(Row(name, None, str(error)))
         except Exception as error:  # a peer's own failure is a line of the table
@@ -195,8 +165,7 @@ def _flashinfer(module: Any, x: dict[str, Any]) -> Callable[[], Any]:
     return lambda: module.single_decode_with_kv_cache(x["q"][0, 0], x["k_cache"][0], x["v_cache"][0])
 
 
-def data(rows: list[Row]) -> dict[str, Any]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+def data(rows: list[Row], device: str) -> dict[str, Any]:
     about = {"torch": torch.__version__, "python": platform.python_version(), "device": device}
     return {"about": about, "rows": [row._asdict() for row in rows]}
 

@@ -1,15 +1,13 @@
-"""`python -m tilewright.bench overhead`: what a call costs on the host."""
+"""What a call of an operator's object costs on the host."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import sys
 import timeit
 from collections.abc import Callable
 from typing import Any
 
-from . import _core
+from .. import _core
 
 
 def microseconds(call: Callable[[], object], number: int = 20000, repeats: int = 9) -> float:
@@ -50,18 +48,3 @@ def overhead(device: _core.Device) -> list[tuple[str, float]]:
                       microseconds(lambda: run(q=q, k=k, v=v, out=out, lse=lse, workspace=space), 2000)))
         device.synchronize()
     return found
-
-
-def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tilewright.bench", description=__doc__)
-    parser.add_argument("what", choices=("overhead",))
-    parser.add_argument("--device", default="auto")
-    device = _core.Device(parser.parse_args(arguments).device)
-    print(device.description)
-    for what, cost in overhead(device):
-        print(f"{cost:9.2f} us  {what}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
