@@ -45,7 +45,6 @@ def refuse(function: str, reasons: list[Reason]) -> NoReturn:
     raise Unsupported(text, reasons)
 
 
-@lru_cache(maxsize=4096)
 def _has_aligned_rows(stride: tuple[int, ...], shape: torch.Size, itemsize: int) -> bool:
     if stride[-1] != 1 and shape[-1] > 1:
         return False
@@ -53,10 +52,17 @@ def _has_aligned_rows(stride: tuple[int, ...], shape: torch.Size, itemsize: int)
     return all(size == 1 or step * itemsize % 16 == 0 for step, size in outer)
 
 
+_has_aligned_rows_as_before = lru_cache(maxsize=4096)(_has_aligned_rows)
+
+
 def fit(tensor: Tensor) -> Tensor:
     """The tensor, or a copy whose rows the kernels can read."""
-    is_aligned = torch.compiler.is_compiling() or tensor.data_ptr() % 16 == 0
-    if is_aligned and _has_aligned_rows(tensor.stride(), tensor.shape, tensor.itemsize):
+    layout = (tensor.stride(), tensor.shape, tensor.itemsize)
+    if torch.compiler.is_compiling() or tensor.is_meta:
+        is_fine = _has_aligned_rows(*layout)
+    else:
+        is_fine = tensor.data_ptr() % 16 == 0 and _has_aligned_rows_as_before(*layout)
+    if is_fine:
         return tensor
     count("contiguous")
     return tensor.clone(memory_format=torch.contiguous_format)

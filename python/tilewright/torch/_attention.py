@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import tilewright
+from tilewright._errors import InvalidArgument
 
 from ._context import (
     DTYPES,
@@ -60,10 +61,11 @@ def attention(
                out is bf16 then
     return_lse also the natural logarithm of the sum, fp32 [b, heads, s]
     """
-    require(q.dim() == 4, f"{describe('q', q)}: expected [batch, tokens, heads, head_dim]")
+    direct = is_direct(q, k, v)
+    require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     lengths = (None, None, q_descale, k_descale, v_descale, q.shape[1], k.shape[1])
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(args, out, return_lse)
+    return _call(args, direct, out, return_lse)
 
 
 def attention_varlen(
@@ -93,15 +95,20 @@ def attention_varlen(
     max_q        at least the longest sequence's queries; max_kv its keys
     The lse is [heads, rows].
     """
-    require(q.dim() == 3, f"{describe('q', q)}: expected [rows, heads, head_dim]")
+    direct = is_direct(q, k, v)
+    require_dims(q, 3, "[rows, heads, head_dim]")
     lengths = (cu_q, cu_kv, q_descale, k_descale, v_descale, max_q, max_kv)
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(args, out, return_lse)
+    return _call(args, direct, out, return_lse)
 
 
-def _call(args: Any, out: Tensor | None, return_lse: bool) -> Any:
+def require_dims(q: Tensor, dims: int, shape: str) -> None:
+    if q.dim() != dims:
+        raise InvalidArgument(f"{describe('q', q)}: expected {shape}")
+
+
+def _call(args: Any, direct: bool, out: Tensor | None, return_lse: bool) -> Any:
     q = args[0]
-    direct = is_direct(*args[:3])
     if direct or out is not None:
         write: Any = _attention_out if direct else _attention_out_op
         out = _empty_out(q) if out is None else out

@@ -93,8 +93,15 @@ class Table:
 
 
 table = Table(TABLE_LIMIT)
-#: What an operator can depend on of tensors: devices, dtypes, shapes, strides.
-signature = _core.signature
+
+
+def signature(*tensors: torch.Tensor | None) -> bytes:
+    """What an operator can depend on of tensors: devices, dtypes, shapes, strides."""
+    try:
+        return _core.signature(*tensors)
+    except (RuntimeError, BufferError):
+        given = ", ".join(describe("a tensor", x) for x in tensors if x is not None)
+        raise InvalidArgument(f"{given}: expected dense tensors, in memory that kernels reach") from None
 
 
 class Entry:
@@ -145,7 +152,11 @@ def is_direct(*tensors: torch.Tensor) -> bool:
         return False
     for tensor in tensors:
         if type(tensor) not in _PLAIN:
+            if not isinstance(tensor, torch.Tensor):
+                raise TypeError(f"expected a torch.Tensor, not {type(tensor).__name__}")
             return False
+    if tensors[0].is_meta:
+        return False
     return (
         _dispatch_modes() == 0
         and _function_modes() == 0
@@ -167,7 +178,9 @@ def describe(name: str, tensor: torch.Tensor | None) -> str:
     if tensor is None:
         return f"{name}=None"
     kind = str(tensor.dtype).removeprefix("torch.")
-    return f"{name} {kind}{list(tensor.shape)} strides {tuple(tensor.stride())} on {tensor.device}"
+    is_dense = tensor.layout == torch.strided
+    how = f"strides {tuple(tensor.stride())}" if is_dense else str(tensor.layout)
+    return f"{name} {kind}{list(tensor.shape)} {how} on {tensor.device}"
 
 
 def require(condition: bool, text: str) -> None:

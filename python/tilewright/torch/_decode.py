@@ -9,7 +9,7 @@ from torch import Tensor
 
 import tilewright
 
-from ._attention import descales
+from ._attention import descales, require_dims
 from ._context import (
     DTYPES,
     Entry,
@@ -72,10 +72,10 @@ def attention_decode(
 
     The last query stands at the last key. Returns out, or out and the lse [b, heads, s].
     """
-    require(q.dim() == 4, f"{describe('q', q)}: expected [batch, tokens, heads, head_dim]")
+    direct = is_direct(q, k_cache, v_cache)
+    require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     inputs = (q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin)
     options = (interleaved, sink, k_descale, v_descale, scale, causal, window, softcap, splits)
-    direct = is_direct(q, k_cache, v_cache)
     if direct or out is not None:
         write: Any = _decode_out if direct else _decode_out_op
         out = empty_as(q) if out is None else out
