@@ -377,6 +377,7 @@ static PyObject* host_bytes(PyObject* self, PyObject* args) {
   Py_ssize_t bytes;
   if (!PyArg_ParseTuple(args, "On:host_bytes", &address, &bytes)) return NULL;
   char* const at = PyLong_AsVoidPtr(address);
+  if (at == NULL && !PyErr_Occurred()) raise_invalid("a tensor without memory: it has been freed");
   return at == NULL ? NULL : PyMemoryView_FromMemory(at, bytes, BUFFER_WRITE);
 }
 

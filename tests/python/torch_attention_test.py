@@ -222,6 +222,24 @@ def test_bad_lengths_are_named():
         tt.attention_decode(q, k, torch.stack((v, v), 2)[:, :, 0], lengths=i32([1, 2]))
 
 
+def test_other_things_than_dense_tensors():
+    q, k, v = operands()
+    assert tt.attention(*(x.to("meta") for x in (q, k, v))).device.type == "meta"
+    with pytest.raises(tilewright.InvalidArgument, match="sparse_coo.*expected dense tensors"):
+        tt.attention(q.to_sparse(), k, v)
+    with pytest.raises(TypeError, match="expected a torch.Tensor, not list"):
+        tt.attention([1.0], k, v)
+    with pytest.raises(TypeError, match="expected a torch.Tensor, not NoneType"):
+        tt.attention(q, None, v)
+    freed = q.clone()
+    freed.untyped_storage().resize_(0)
+    with pytest.raises((tilewright.InvalidArgument, RuntimeError)):
+        tt.attention(freed, k, v)
+    half = torch.view_as_complex(torch.randn(2, 20, 4, 64, 2, device=q.device)).conj().imag
+    with pytest.raises(tilewright.InvalidArgument, match="last dimension contiguous"):
+        tt.attention(half, half, half)
+
+
 def test_tensors_of_the_host_want_a_simulated_device(monkeypatch):
     monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
     tt.set_device(None)
