@@ -179,6 +179,9 @@ def test_backward_says_that_there_is_none(function):
     out = getattr(tt, function)(q, k, v, **options)
     with pytest.raises(NotImplementedError, match=f"{function} has no backward.*no_grad"):
         out.sum().backward()
+    sink = torch.zeros(4, device=q.device, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=f"{function} has no backward"):
+        getattr(tt, function)(q.detach(), k, v, sink=sink, **options).sum().backward()
     with torch.no_grad():
         assert torch.equal(getattr(tt, function)(q, k, v, **options), out)
     with pytest.raises(RuntimeError, match="requires grad"):

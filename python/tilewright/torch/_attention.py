@@ -15,6 +15,7 @@ from ._context import (
     Entry,
     describe,
     empty_as,
+    have_no_gradient,
     is_direct,
     make,
     require,
@@ -61,7 +62,7 @@ def attention(
                out is bf16 then
     return_lse also the natural logarithm of the sum, fp32 [b, heads, s]
     """
-    direct = is_direct(q, k, v)
+    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     lengths = (None, None, q_descale, k_descale, v_descale, q.shape[1], k.shape[1])
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
@@ -95,7 +96,7 @@ def attention_varlen(
     max_q        at least the longest sequence's queries; max_kv its keys
     The lse is [heads, rows].
     """
-    direct = is_direct(q, k, v)
+    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
     require_dims(q, 3, "[rows, heads, head_dim]")
     lengths = (cu_q, cu_kv, q_descale, k_descale, v_descale, max_q, max_kv)
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)

@@ -166,6 +166,11 @@ def is_direct(*tensors: torch.Tensor) -> bool:
     )
 
 
+def have_no_gradient(*tensors: torch.Tensor | None) -> bool:
+    """Of operands that a call may have besides those that is_direct() has seen."""
+    return not torch.is_grad_enabled() or not any(x is not None and x.requires_grad for x in tensors)
+
+
 def empty_as(x: torch.Tensor) -> torch.Tensor:
     """A contiguous tensor of that shape; the first way is the faster one."""
     if x.is_contiguous():

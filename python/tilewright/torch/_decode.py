@@ -15,6 +15,7 @@ from ._context import (
     Entry,
     describe,
     empty_as,
+    have_no_gradient,
     is_direct,
     make,
     require,
@@ -72,7 +73,7 @@ def attention_decode(
 
     The last query stands at the last key. Returns out, or out and the lse [b, heads, s].
     """
-    direct = is_direct(q, k_cache, v_cache)
+    direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     inputs = (q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin)
     options = (interleaved, sink, k_descale, v_descale, scale, causal, window, softcap, splits)

@@ -13,6 +13,7 @@ from ._context import (
     Entry,
     describe,
     empty_as,
+    have_no_gradient,
     is_direct,
     make,
     require,
@@ -65,7 +66,7 @@ def sparse_attention(
     a row has out 0, and -inf as lse and as largest logit.
     """
     args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, kernel)
-    direct = is_direct(q, cache, indices)
+    direct = is_direct(q, cache, indices) and (sink is None or have_no_gradient(sink))
     if direct or out is not None:
         write: Any = _sparse_out if direct else _sparse_out_op
         out = empty_as(q) if out is None else out
