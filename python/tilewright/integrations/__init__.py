@@ -1,0 +1,1 @@
+"""Other libraries on Tilewright's kernels. `import tilewright` imports none of them."""
