@@ -3,7 +3,7 @@
     python examples/python/transformers_v4.py -p 'What is NUMA?' --max-tokens 40
     python examples/python/transformers_v4.py --attention eager       # the same without our kernels
 
-Needs torch and transformers (5.17).
+Needs torch and transformers 5.17 or 5.23.
 """
 
 from __future__ import annotations

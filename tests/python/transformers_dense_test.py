@@ -170,6 +170,15 @@ def test_layer_norms_in_fp32_are_cast_back(computed_by: str) -> None:
     assert torch.equal(out, rounded.float())
 
 
+def test_backward_is_refused(kernels: None) -> None:
+    ops.set_device("sim:h200")
+    given = model("llama")
+    given.set_attn_implementation("tilewright")
+    loss = given(tokens(1, 8), labels=tokens(1, 8)).loss
+    with pytest.raises(NotImplementedError, match="tilewright: attention has no backward"):
+        loss.backward()
+
+
 def test_one_token_over_many_takes_the_decode_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ops, "attention", lambda *args, **keywords: pytest.fail("was called"))
     calls = []

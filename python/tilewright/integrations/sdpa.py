@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.library import Library
 
-import tilewright
 import tilewright.torch as ops
+from tilewright._errors import Unsupported
 
 NAME = "tilewright"
 DENSE = "_scaled_dot_product_flash_attention"
@@ -54,7 +54,7 @@ def _activate() -> _Handle:
         try:
             original = torch.library.get_kernel(f"aten::{name}", "CUDA")
         except RuntimeError as error:
-            raise tilewright.Unsupported(
+            raise Unsupported(
                 f"this torch {torch.__version__} has no CUDA kernel of {name}; SDPA can be "
                 "activated with a build of torch for CUDA only"
             ) from error
@@ -186,7 +186,7 @@ def _run(
             _, lse = ops.attention_varlen(q, k, v, **packing, **options)
         else:
             _, lse = ops.attention(q, k, v, **options)
-    except tilewright.Unsupported:
+    except Unsupported:
         return None
     if packing is not None or (q.shape[1] > k.shape[1] and (causal or window != (-1, -1))):
         # Rows without a key: -inf here, +inf there, so that exp(score - lse) is 0.

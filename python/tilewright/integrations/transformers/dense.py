@@ -30,6 +30,8 @@ _KNOWN_MASKS = {
     "sliding_window_bidirectional_overlay",
     "packed_sequence_mask_function",
 }
+#: Functions that hold others, which all have to allow a key; the second is of transformers 5.23.
+_OF_SEVERAL_MASKS = {"and_masks", "remap_positions_for_packed_sequence"}
 
 
 def mask(
@@ -63,14 +65,13 @@ def mask(
 
 def _parts(function: Callable[..., Any]) -> Iterator[str]:
     """Names of the functions that a mask function of transformers consists of."""
-    name = function.__qualname__.partition(".")[0]
-    if name not in ("and_masks", "or_masks"):
+    name = getattr(function, "__qualname__", repr(function)).partition(".")[0]
+    if name not in _OF_SEVERAL_MASKS:
         yield name
         return
-    if name == "or_masks":
-        yield name
     for cell in function.__closure__ or ():
-        for part in cell.cell_contents if isinstance(cell.cell_contents, tuple) else ():
+        held = cell.cell_contents if isinstance(cell.cell_contents, tuple) else (cell.cell_contents,)
+        for part in filter(callable, held):
             yield from _parts(part)
 
 

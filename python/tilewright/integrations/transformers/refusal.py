@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import tilewright
+from tilewright._errors import Unsupported
 
 
 def refuse(config: Any, reason: str, way_out: str) -> NoReturn:
     """Raises Unsupported, naming the model."""
     model = getattr(config, "model_type", None) or "this model"
-    raise tilewright.Unsupported(f"{model}: {reason}; {way_out}")
+    raise Unsupported(f"{model}: {reason}; {way_out}")
 
 
 EAGER = 'use attn_implementation="eager" for this model'
