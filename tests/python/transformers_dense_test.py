@@ -159,6 +159,20 @@ def test_caches(kind: str, cache: Any, masked: bool, computed_by: str) -> None:
     assert_close(ours, eager, decoded("eager"))
 
 
+def test_padded_keys_of_another_sequence(computed_by: str) -> None:
+    """Cross attention: the mask is that of the keys, and every query counts."""
+    layer = model("llama").model.layers[0].self_attn
+    torch.manual_seed(3)
+    q, k, v = (torch.randn(2, heads, n, 64).bfloat16() for heads, n in ((4, 5), (2, 9), (2, 9)))
+    mask = torch.ones(2, 9, dtype=torch.bool)
+    mask[1, 3:] = False
+    out, _ = _attention(layer, q, k, v, mask, is_causal=False)
+    wanted = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), attn_mask=mask[:, None, None], enable_gqa=True
+    )
+    assert (out - wanted.transpose(1, 2)).abs().max() < 0.02
+
+
 def test_layer_norms_in_fp32_are_cast_back(computed_by: str) -> None:
     given = model("llama")
     attention = given.model.layers[0].self_attn

@@ -107,6 +107,8 @@ def test_changed_weights_are_prepared_again(computed_by: str) -> None:
     with torch.no_grad():
         module.down_proj.mul_(2)
     assert distance(result(module, "tilewright", *given), 2 * before) < 0.01
+    module.down_proj = torch.nn.Parameter(module.down_proj / 2)
+    assert torch.equal(result(module, "tilewright", *given), before)
 
 
 def test_a_module_can_be_copied_and_saved_and_takes_its_experts_along(computed_by: str) -> None:

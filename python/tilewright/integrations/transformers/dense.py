@@ -109,7 +109,10 @@ def attention(
         "softcap": softcap or 0.0,
         "sink": None if s_aux is None else s_aux.float(),
     }
-    packing = _packing(attention_mask, q, k, keywords)
+    if attention_mask is not None:
+        packing: _Packing | None = _packing_of_padding(attention_mask, q, k, causal)
+    else:
+        packing = _packing(q, k, keywords)
     out = _whole(q, k, v, options) if packing is None else _packed(q, k, v, packing, options)
     return out[..., :value_dim].to(query.dtype)
 
@@ -168,11 +171,8 @@ class _Packing(NamedTuple):
     kv_tokens: Tensor | None = None
 
 
-def _packing(
-    mask: Tensor | None, q: Tensor, k: Tensor, keywords: dict[str, Any]
-) -> _Packing | None:
-    if mask is not None:
-        return _packing_of_padding(mask, q.shape[1], k.shape[1])
+def _packing(q: Tensor, k: Tensor, keywords: dict[str, Any]) -> _Packing | None:
+    """Of several sequences in one row: by their lengths, or by their positions."""
     names = ("cu_seq_lens_q", "cu_seq_lens_k", "max_length_q", "max_length_k")
     if all(keywords.get(name) is not None for name in names):
         cu_q, cu_kv, max_q, max_kv = (keywords[name] for name in names)
@@ -195,14 +195,16 @@ def _packing_of_positions(positions: Tensor) -> _Packing | None:
     return _Packing(cu.int(), cu.int(), longest, longest)
 
 
-def _packing_of_padding(mask: Tensor, queries: int, keys: int) -> _Packing:
-    """Sequences of a padded batch. The queries are the last of all tokens."""
+def _packing_of_padding(mask: Tensor, q: Tensor, k: Tensor, causal: bool) -> _Packing:
+    """Sequences of a padded batch. The queries are the last of all tokens; where attention is not
+    causal they may be tokens of another sequence, which the mask says nothing of."""
+    batch, queries, keys = q.shape[0], q.shape[1], k.shape[1]
     mask = mask.bool()
     cu_kv, max_kv = _sums(mask)
     kv_tokens = pad(mask, (0, keys - mask.shape[1])).flatten().nonzero()[:, 0]
     if queries == keys == mask.shape[1]:
         return _Packing(cu_kv, cu_kv, max_kv, max_kv, kv_tokens, kv_tokens)
-    mask = mask[:, -queries:]
+    mask = mask[:, -queries:] if causal else mask.new_ones(batch, queries)
     cu_q, max_q = _sums(mask)
     return _Packing(cu_q, cu_kv, max_q, max_kv, mask.flatten().nonzero()[:, 0], kv_tokens)
 

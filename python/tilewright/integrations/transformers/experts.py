@@ -53,10 +53,27 @@ def forward(
     return out.to(hidden_states.dtype)
 
 
+class _Identity:
+    """Tells when a weight was replaced, moved or written to. An address alone may be used again."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = weakref.ref(weight)
+        self._state = _Identity._state_of(weight)
+
+    def is_of(self, weight: Tensor) -> bool:
+        return self._weight() is weight and self._state == _Identity._state_of(weight)
+
+    @staticmethod
+    def _state_of(weight: Tensor) -> tuple[Any, ...]:
+        version = 0 if weight.is_inference() else weight._version
+        return weight.data_ptr(), weight.device, weight.dtype, version
+
+
 @dataclass(frozen=True)
 class _Prepared:
     moe: Any
-    made_of: tuple[Any, ...]
+    format: str | None
+    weights: tuple[_Identity, ...]
 
 
 #: A module's prepared experts go with it. They are no attribute: a module can be copied and saved.
@@ -64,17 +81,17 @@ _kept: weakref.WeakKeyDictionary[Any, _Prepared] = weakref.WeakKeyDictionary()
 
 
 def _prepared(module: Any, format: str | None) -> _Prepared:
-    made_of = (format, *_identity(module.gate_up_proj), *_identity(module.down_proj))
+    weights = (module.gate_up_proj, module.down_proj)
     kept = _kept.get(module)
-    if kept is None or kept.made_of != made_of:
+    if (
+        kept is None
+        or kept.format != format
+        or not all(map(_Identity.is_of, kept.weights, weights))
+    ):
         _kept.pop(module, None)  # before the new ones take memory
-        kept = _kept[module] = _Prepared(_prepare(module, format), made_of)
+        made = _prepare(module, format)
+        kept = _kept[module] = _Prepared(made, format, tuple(map(_Identity, weights)))
     return kept
-
-
-def _identity(weight: Tensor) -> tuple[Any, ...]:
-    """Changes when a weight is replaced, moved or written to."""
-    return weight.data_ptr(), weight.device, 0 if weight.is_inference() else weight._version
 
 
 @torch.no_grad()
