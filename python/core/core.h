@@ -129,6 +129,7 @@ typedef struct Fill {
 /* One member of a struct; false with an exception. */
 bool fill_member(Fill* fill, const Struct* type, void* given, PyObject* name, PyObject* value,
                  int* hint);
+const Struct* struct_named(const char* name);
 /* All members that a mapping names. */
 bool fill_from_mapping(Fill* fill, const Struct* type, void* given, PyObject* mapping);
 bool fill_check_counts(Fill* fill, const Struct* type, void* given);
@@ -160,8 +161,14 @@ typedef struct Operator {
 } Operator;
 
 extern PyTypeObject* operator_type;
+/* Of one of the classes, or of one derived from them; else NULL with an exception. */
+const Class* class_of(PyTypeObject* type);
 
 int operator_init(PyObject* module);
+
+/* ---- plan.c */
+
+int plan_init(PyObject* module);
 
 /* ---- functions.c: functions of the C interface that no table describes */
 

@@ -128,6 +128,12 @@ static PyObject* get_is_simulated(PyObject* object, void* unused) {
   return self == NULL ? NULL : PyBool_FromLong(tw_device_is_simulated(self->handle));
 }
 
+static PyObject* get_can_run(PyObject* object, void* unused) {
+  (void)unused;
+  Device* const self = as_device(object);
+  return self == NULL ? NULL : PyBool_FromLong(tw_device_can_run(self->handle));
+}
+
 static PyObject* get_context(PyObject* object, void* unused) {
   (void)unused;
   Device* const self = as_device(object);
@@ -160,6 +166,8 @@ static PyGetSetDef attributes[] = {
     {"description", get_description, NULL, "Name, compute capability, SMs, memory, driver.", NULL},
     {"is_simulated", get_is_simulated, NULL,
      "Whether kernels run on the CPU; their time then says nothing about a GPU.", NULL},
+    {"can_run", get_can_run, NULL, "Whether kernels can be launched; \"plan:h200\" plans alone.",
+     NULL},
     {"context", get_context, NULL, "Its CUcontext, as an int.", NULL},
     {"spec", get_spec, NULL, "\"cuda:0\", \"sim:h200\"", NULL},
     {"ordinal", get_ordinal, NULL, "N of cuda:N; None if it is simulated.", NULL},
@@ -168,8 +176,9 @@ static PyGetSetDef attributes[] = {
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Device(spec='auto')\n--\n\n"
-     "\"auto\", \"cuda\", \"cuda:N\", \"sim:h200\", \"sim:b200\" or \"sim:b300\"; \"auto\" is what "
-     "TILEWRIGHT_DEVICE\nsays, else a GPU if there is one. The primary context is used: addresses "
+     "\"auto\", \"cuda\", \"cuda:N\", \"sim:h200\", \"sim:b200\", \"sim:b300\", and to plan alone "
+     "\"plan:h200\", ...; \"auto\" is what\nTILEWRIGHT_DEVICE says, else a GPU if there is one. "
+     "The primary context is used: addresses "
      "and streams of PyTorch,\nCuPy, ... can be passed as they are."},
     {Py_tp_new, device_new},
     {Py_tp_dealloc, device_dealloc},

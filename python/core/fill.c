@@ -523,6 +523,12 @@ PyObject* struct_to_dict(const Struct* type, const void* given, bool only_change
   return dict;
 }
 
+const Struct* struct_named(const char* name) {
+  for (int i = 0; i < kNumStructs; ++i)
+    if (strcmp(kStructs[i]->name, name) == 0) return kStructs[i];
+  return NULL;
+}
+
 int structs_init(PyObject* module) {
   (void)module;
   for (int i = 0; i < kNumStructs; ++i) {

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-static const Struct* struct_named(const char* name) {
-  for (int i = 0; i < kNumStructs; ++i)
-    if (strcmp(kStructs[i]->name, name) == 0) return kStructs[i];
-  return NULL;
-}
-
 /* A struct of keyword arguments; `given` has room for it. */
 static bool read_struct(const char* what, const char* name, PyObject* kwargs, void* given,
                         Fill* fill) {

@@ -6,7 +6,7 @@
 
 PyTypeObject* operator_type;
 
-static const Class* class_of(PyTypeObject* type) {
+const Class* class_of(PyTypeObject* type) {
   PyObject* const capsule = PyObject_GetAttrString((PyObject*)type, "_class");
   const Class* const kind =
       capsule == NULL ? NULL : PyCapsule_GetPointer(capsule, "tilewright.Class");
@@ -50,6 +50,29 @@ static bool read_problem(Operator* self, PyObject* kwargs, Fill* fill) {
   return fill_check_counts(fill, type, self->problem);
 }
 
+static PyObject* changed(const Operator* self) {
+  return self->problem == NULL ? PyDict_New()
+                               : struct_to_dict(self->kind->problem, self->problem, true);
+}
+
+/* The exception that is set gets `reasons`: what the plan of the same problem says. */
+static void add_reasons(Operator* self) {
+  PyObject *type, *error, *traceback;
+  PyErr_Fetch(&type, &error, &traceback);
+  PyErr_NormalizeException(&type, &error, &traceback);
+  PyObject* const module = PyImport_ImportModule("tilewright._plan");
+  PyObject* const problem = module == NULL ? NULL : changed(self);
+  PyObject* const reasons =
+      problem == NULL ? NULL
+                      : PyObject_CallMethod(module, "reasons_of", "OOO", (PyObject*)Py_TYPE(self),
+                                            self->device, problem);
+  if (reasons != NULL) PyObject_SetAttrString(error, "reasons", reasons);
+  Py_XDECREF(reasons);
+  Py_XDECREF(problem);
+  Py_XDECREF(module);
+  PyErr_Restore(type, error, traceback);
+}
+
 static bool create(Operator* self, PyObject* on, PyObject* kwargs) {
   const void* const made_on = read_on(self, on);
   if (made_on == NULL) return false;
@@ -62,6 +85,7 @@ static bool create(Operator* self, PyObject* on, PyObject* kwargs) {
     status = self->kind->create(made_on, self->problem, &self->handle);
     Py_END_ALLOW_THREADS;
     if (status != TW_OK) raise_status(status, NULL);
+    if (status == TW_UNSUPPORTED) add_reasons(self);
   }
   self->held = fill.held;
   if (status == TW_OK) self->checks = checks_make(self->kind, self->problem, &self->num_checks);
@@ -269,11 +293,6 @@ static PyObject* get_handle(PyObject* object, void* unused) {
   return PyLong_FromVoidPtr(((Operator*)object)->handle);
 }
 
-static PyObject* changed(const Operator* self) {
-  return self->problem == NULL ? PyDict_New()
-                               : struct_to_dict(self->kind->problem, self->problem, true);
-}
-
 static PyObject* operator_repr(PyObject* object) {
   const Operator* const self = (Operator*)object;
   PyObject* const members = changed(self);
@@ -361,6 +380,8 @@ static PyObject* members(PyObject* module, PyObject* args) {
   PyTypeObject* const type = is_class ? (PyTypeObject*)op : Py_TYPE(op);
   const Class* const kind = class_of(type);
   if (kind == NULL) return NULL;
+  if (method != NULL && strcmp(method, "plan") == 0 && kind->plan_inputs != NULL)
+    return kinds_of(kind->plan_inputs);
   if (method == NULL) return kind->problem == NULL ? PyDict_New() : kinds_of(kind->problem);
   for (int i = 0; i < kind->num_calls; ++i)
     if (strcmp(kind->calls[i].name, method) == 0) return kinds_of(kind->calls[i].arguments);
@@ -392,7 +413,8 @@ static PyMethodDef functions[] = {
      "costs."},
     {"members", members, METH_VARARGS,
      "members(operator, method=None, /)\n--\n\n"
-     "{name: kind} of the arguments of a method, or of the problem of an operator or its class."},
+     "{name: kind} of the arguments of a method, of what \"plan\" takes, or of the problem of an "
+     "operator\nor its class."},
     {NULL, NULL, 0, NULL}};
 
 /* ---- classes */

@@ -863,6 +863,21 @@ static tw_status create_tw_attention(const void* given, const void* problem, voi
   return tw_attention_create(given, problem, (tw_attention**)handle);
 }
 static void destroy_tw_attention(void* handle) { tw_attention_destroy(handle); }
+typedef struct inputs_tw_attention {
+  tw_attention_problem problem;
+} inputs_tw_attention;
+static void init_inputs_tw_attention(void* given) { inputs_tw_attention* in = given; tw_attention_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_attention[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_attention, problem), .inner = &kStruct_tw_attention_problem}};
+static PyObject* names_inputs_tw_attention[COUNT(kMembers_inputs_tw_attention)];
+static inputs_tw_attention defaults_inputs_tw_attention;
+static const Struct kStruct_inputs_tw_attention = {
+  "AttentionInputs", sizeof(inputs_tw_attention), init_inputs_tw_attention, kMembers_inputs_tw_attention,
+  COUNT(kMembers_inputs_tw_attention), names_inputs_tw_attention, &defaults_inputs_tw_attention};
+static tw_status plan_tw_attention(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_attention* const in = inputs;
+  return tw_attention_plan(device, &in->problem, plan);
+}
 static const char* plan_text_tw_attention(const void* handle) {
   return tw_attention_plan_text(handle);
 }
@@ -919,6 +934,21 @@ static tw_status create_tw_attention_prepare(const void* given, const void* prob
   return tw_attention_prepare_create(given, problem, (tw_attention_prepare**)handle);
 }
 static void destroy_tw_attention_prepare(void* handle) { tw_attention_prepare_destroy(handle); }
+typedef struct inputs_tw_attention_prepare {
+  tw_attention_prepare_problem problem;
+} inputs_tw_attention_prepare;
+static void init_inputs_tw_attention_prepare(void* given) { inputs_tw_attention_prepare* in = given; tw_attention_prepare_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_attention_prepare[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_attention_prepare, problem), .inner = &kStruct_tw_attention_prepare_problem}};
+static PyObject* names_inputs_tw_attention_prepare[COUNT(kMembers_inputs_tw_attention_prepare)];
+static inputs_tw_attention_prepare defaults_inputs_tw_attention_prepare;
+static const Struct kStruct_inputs_tw_attention_prepare = {
+  "AttentionPrepareInputs", sizeof(inputs_tw_attention_prepare), init_inputs_tw_attention_prepare, kMembers_inputs_tw_attention_prepare,
+  COUNT(kMembers_inputs_tw_attention_prepare), names_inputs_tw_attention_prepare, &defaults_inputs_tw_attention_prepare};
+static tw_status plan_tw_attention_prepare(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_attention_prepare* const in = inputs;
+  return tw_attention_prepare_plan(device, &in->problem, plan);
+}
 static const char* plan_text_tw_attention_prepare(const void* handle) {
   return tw_attention_prepare_plan_text(handle);
 }
@@ -961,6 +991,21 @@ static tw_status create_tw_attention_decode(const void* given, const void* probl
   return tw_attention_decode_create(given, problem, (tw_attention_decode**)handle);
 }
 static void destroy_tw_attention_decode(void* handle) { tw_attention_decode_destroy(handle); }
+typedef struct inputs_tw_attention_decode {
+  tw_attention_decode_problem problem;
+} inputs_tw_attention_decode;
+static void init_inputs_tw_attention_decode(void* given) { inputs_tw_attention_decode* in = given; tw_attention_decode_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_attention_decode[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_attention_decode, problem), .inner = &kStruct_tw_attention_decode_problem}};
+static PyObject* names_inputs_tw_attention_decode[COUNT(kMembers_inputs_tw_attention_decode)];
+static inputs_tw_attention_decode defaults_inputs_tw_attention_decode;
+static const Struct kStruct_inputs_tw_attention_decode = {
+  "AttentionDecodeInputs", sizeof(inputs_tw_attention_decode), init_inputs_tw_attention_decode, kMembers_inputs_tw_attention_decode,
+  COUNT(kMembers_inputs_tw_attention_decode), names_inputs_tw_attention_decode, &defaults_inputs_tw_attention_decode};
+static tw_status plan_tw_attention_decode(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_attention_decode* const in = inputs;
+  return tw_attention_decode_plan(device, &in->problem, plan);
+}
 static const char* plan_text_tw_attention_decode(const void* handle) {
   return tw_attention_decode_plan_text(handle);
 }
@@ -1014,6 +1059,23 @@ static tw_status create_tw_linear(const void* given, const void* problem, void**
   return tw_linear_create(given, problem, (tw_linear**)handle);
 }
 static void destroy_tw_linear(void* handle) { tw_linear_destroy(handle); }
+typedef struct inputs_tw_linear {
+  tw_linear_weight_info weight;
+  tw_linear_problem problem;
+} inputs_tw_linear;
+static void init_inputs_tw_linear(void* given) { inputs_tw_linear* in = given; tw_linear_weight_info_init(&in->weight); tw_linear_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_linear[] = {
+  {"weight", KIND_STRUCT, offsetof(inputs_tw_linear, weight), .inner = &kStruct_tw_linear_weight_info},
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_linear, problem), .inner = &kStruct_tw_linear_problem}};
+static PyObject* names_inputs_tw_linear[COUNT(kMembers_inputs_tw_linear)];
+static inputs_tw_linear defaults_inputs_tw_linear;
+static const Struct kStruct_inputs_tw_linear = {
+  "LinearInputs", sizeof(inputs_tw_linear), init_inputs_tw_linear, kMembers_inputs_tw_linear,
+  COUNT(kMembers_inputs_tw_linear), names_inputs_tw_linear, &defaults_inputs_tw_linear};
+static tw_status plan_tw_linear(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_linear* const in = inputs;
+  return tw_linear_plan(device, &in->weight, &in->problem, plan);
+}
 static const char* plan_text_tw_linear(const void* handle) {
   return tw_linear_plan_text(handle);
 }
@@ -1054,6 +1116,21 @@ static tw_status create_tw_quantize(const void* given, const void* problem, void
   return tw_quantize_create(given, problem, (tw_quantize**)handle);
 }
 static void destroy_tw_quantize(void* handle) { tw_quantize_destroy(handle); }
+typedef struct inputs_tw_quantize {
+  tw_quantize_problem problem;
+} inputs_tw_quantize;
+static void init_inputs_tw_quantize(void* given) { inputs_tw_quantize* in = given; tw_quantize_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_quantize[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_quantize, problem), .inner = &kStruct_tw_quantize_problem}};
+static PyObject* names_inputs_tw_quantize[COUNT(kMembers_inputs_tw_quantize)];
+static inputs_tw_quantize defaults_inputs_tw_quantize;
+static const Struct kStruct_inputs_tw_quantize = {
+  "QuantizeInputs", sizeof(inputs_tw_quantize), init_inputs_tw_quantize, kMembers_inputs_tw_quantize,
+  COUNT(kMembers_inputs_tw_quantize), names_inputs_tw_quantize, &defaults_inputs_tw_quantize};
+static tw_status plan_tw_quantize(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_quantize* const in = inputs;
+  return tw_quantize_plan(device, &in->problem, plan);
+}
 static const char* plan_text_tw_quantize(const void* handle) {
   return tw_quantize_plan_text(handle);
 }
@@ -1086,6 +1163,23 @@ static tw_status create_tw_moe(const void* given, const void* problem, void** ha
   return tw_moe_create(given, problem, (tw_moe**)handle);
 }
 static void destroy_tw_moe(void* handle) { tw_moe_destroy(handle); }
+typedef struct inputs_tw_moe {
+  tw_moe_weights_info weights;
+  tw_moe_problem problem;
+} inputs_tw_moe;
+static void init_inputs_tw_moe(void* given) { inputs_tw_moe* in = given; tw_moe_weights_info_init(&in->weights); tw_moe_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_moe[] = {
+  {"weights", KIND_STRUCT, offsetof(inputs_tw_moe, weights), .inner = &kStruct_tw_moe_weights_info},
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_moe, problem), .inner = &kStruct_tw_moe_problem}};
+static PyObject* names_inputs_tw_moe[COUNT(kMembers_inputs_tw_moe)];
+static inputs_tw_moe defaults_inputs_tw_moe;
+static const Struct kStruct_inputs_tw_moe = {
+  "MoeInputs", sizeof(inputs_tw_moe), init_inputs_tw_moe, kMembers_inputs_tw_moe,
+  COUNT(kMembers_inputs_tw_moe), names_inputs_tw_moe, &defaults_inputs_tw_moe};
+static tw_status plan_tw_moe(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_moe* const in = inputs;
+  return tw_moe_plan(device, &in->weights, &in->problem, plan);
+}
 static const char* plan_text_tw_moe(const void* handle) {
   return tw_moe_plan_text(handle);
 }
@@ -1142,6 +1236,21 @@ static tw_status create_tw_sparse_attention(const void* given, const void* probl
   return tw_sparse_attention_create(given, problem, (tw_sparse_attention**)handle);
 }
 static void destroy_tw_sparse_attention(void* handle) { tw_sparse_attention_destroy(handle); }
+typedef struct inputs_tw_sparse_attention {
+  tw_sparse_attention_problem problem;
+} inputs_tw_sparse_attention;
+static void init_inputs_tw_sparse_attention(void* given) { inputs_tw_sparse_attention* in = given; tw_sparse_attention_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_sparse_attention[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_sparse_attention, problem), .inner = &kStruct_tw_sparse_attention_problem}};
+static PyObject* names_inputs_tw_sparse_attention[COUNT(kMembers_inputs_tw_sparse_attention)];
+static inputs_tw_sparse_attention defaults_inputs_tw_sparse_attention;
+static const Struct kStruct_inputs_tw_sparse_attention = {
+  "SparseAttentionInputs", sizeof(inputs_tw_sparse_attention), init_inputs_tw_sparse_attention, kMembers_inputs_tw_sparse_attention,
+  COUNT(kMembers_inputs_tw_sparse_attention), names_inputs_tw_sparse_attention, &defaults_inputs_tw_sparse_attention};
+static tw_status plan_tw_sparse_attention(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_sparse_attention* const in = inputs;
+  return tw_sparse_attention_plan(device, &in->problem, plan);
+}
 static const char* plan_text_tw_sparse_attention(const void* handle) {
   return tw_sparse_attention_plan_text(handle);
 }
@@ -1184,6 +1293,23 @@ static tw_status create_tw_kv_cache(const void* given, const void* problem, void
   return tw_kv_cache_create(given, problem, (tw_kv_cache**)handle);
 }
 static void destroy_tw_kv_cache(void* handle) { tw_kv_cache_destroy(handle); }
+typedef struct inputs_tw_kv_cache {
+  tw_kv_layout layout;
+  tw_kv_cache_work work;
+} inputs_tw_kv_cache;
+static void init_inputs_tw_kv_cache(void* given) { inputs_tw_kv_cache* in = given; tw_kv_layout_init(&in->layout); tw_kv_cache_work_init(&in->work); }
+static const Member kMembers_inputs_tw_kv_cache[] = {
+  {"layout", KIND_STRUCT, offsetof(inputs_tw_kv_cache, layout), .inner = &kStruct_tw_kv_layout},
+  {"work", KIND_STRUCT, offsetof(inputs_tw_kv_cache, work), .inner = &kStruct_tw_kv_cache_work}};
+static PyObject* names_inputs_tw_kv_cache[COUNT(kMembers_inputs_tw_kv_cache)];
+static inputs_tw_kv_cache defaults_inputs_tw_kv_cache;
+static const Struct kStruct_inputs_tw_kv_cache = {
+  "KvCacheInputs", sizeof(inputs_tw_kv_cache), init_inputs_tw_kv_cache, kMembers_inputs_tw_kv_cache,
+  COUNT(kMembers_inputs_tw_kv_cache), names_inputs_tw_kv_cache, &defaults_inputs_tw_kv_cache};
+static tw_status plan_tw_kv_cache(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_kv_cache* const in = inputs;
+  return tw_kv_cache_plan(device, &in->layout, &in->work, plan);
+}
 static tw_status write_tw_kv_cache(const void* handle, const void* arguments) {
   return tw_kv_cache_write(handle, arguments);
 }
@@ -1249,6 +1375,25 @@ static tw_status create_tw_inverse_rope(const void* given, const void* problem, 
   return tw_inverse_rope_create(given, (tw_inverse_rope**)handle);
 }
 static void destroy_tw_inverse_rope(void* handle) { tw_inverse_rope_destroy(handle); }
+typedef struct inputs_tw_inverse_rope {
+  int64_t tokens;
+  int64_t heads;
+  int32_t has_codes;
+} inputs_tw_inverse_rope;
+static void init_inputs_tw_inverse_rope(void* given) { inputs_tw_inverse_rope* in = given; in->tokens = 0; in->heads = 0; in->has_codes = 0; }
+static const Member kMembers_inputs_tw_inverse_rope[] = {
+  {"tokens", KIND_I64, offsetof(inputs_tw_inverse_rope, tokens)},
+  {"heads", KIND_I64, offsetof(inputs_tw_inverse_rope, heads)},
+  {"has_codes", KIND_I32, offsetof(inputs_tw_inverse_rope, has_codes)}};
+static PyObject* names_inputs_tw_inverse_rope[COUNT(kMembers_inputs_tw_inverse_rope)];
+static inputs_tw_inverse_rope defaults_inputs_tw_inverse_rope;
+static const Struct kStruct_inputs_tw_inverse_rope = {
+  "InverseRopeInputs", sizeof(inputs_tw_inverse_rope), init_inputs_tw_inverse_rope, kMembers_inputs_tw_inverse_rope,
+  COUNT(kMembers_inputs_tw_inverse_rope), names_inputs_tw_inverse_rope, &defaults_inputs_tw_inverse_rope};
+static tw_status plan_tw_inverse_rope(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_inverse_rope* const in = inputs;
+  return tw_inverse_rope_plan(device, in->tokens, in->heads, in->has_codes, plan);
+}
 static tw_status run_tw_inverse_rope(const void* handle, const void* arguments) {
   return tw_inverse_rope_run(handle, arguments);
 }
@@ -1276,6 +1421,25 @@ static tw_status create_tw_compressor(const void* given, const void* problem, vo
   return tw_compressor_create(given, problem, (tw_compressor**)handle);
 }
 static void destroy_tw_compressor(void* handle) { tw_compressor_destroy(handle); }
+typedef struct inputs_tw_compressor {
+  tw_compressor_problem problem;
+  int64_t batch;
+  int64_t max_tokens;
+} inputs_tw_compressor;
+static void init_inputs_tw_compressor(void* given) { inputs_tw_compressor* in = given; tw_compressor_problem_init(&in->problem); in->batch = 0; in->max_tokens = 0; }
+static const Member kMembers_inputs_tw_compressor[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_compressor, problem), .inner = &kStruct_tw_compressor_problem},
+  {"batch", KIND_I64, offsetof(inputs_tw_compressor, batch)},
+  {"max_tokens", KIND_I64, offsetof(inputs_tw_compressor, max_tokens)}};
+static PyObject* names_inputs_tw_compressor[COUNT(kMembers_inputs_tw_compressor)];
+static inputs_tw_compressor defaults_inputs_tw_compressor;
+static const Struct kStruct_inputs_tw_compressor = {
+  "CompressorInputs", sizeof(inputs_tw_compressor), init_inputs_tw_compressor, kMembers_inputs_tw_compressor,
+  COUNT(kMembers_inputs_tw_compressor), names_inputs_tw_compressor, &defaults_inputs_tw_compressor};
+static tw_status plan_tw_compressor(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_compressor* const in = inputs;
+  return tw_compressor_plan(device, &in->problem, in->batch, in->max_tokens, plan);
+}
 static size_t state_bytes_tw_compressor(const void* handle) {
   return tw_compressor_state_bytes(handle);
 }
@@ -1313,6 +1477,25 @@ static tw_status create_tw_indexer(const void* given, const void* problem, void*
   return tw_indexer_create(given, problem, (tw_indexer**)handle);
 }
 static void destroy_tw_indexer(void* handle) { tw_indexer_destroy(handle); }
+typedef struct inputs_tw_indexer {
+  tw_indexer_problem problem;
+  int64_t tokens;
+  int64_t batch;
+} inputs_tw_indexer;
+static void init_inputs_tw_indexer(void* given) { inputs_tw_indexer* in = given; tw_indexer_problem_init(&in->problem); in->tokens = 0; in->batch = 0; }
+static const Member kMembers_inputs_tw_indexer[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_indexer, problem), .inner = &kStruct_tw_indexer_problem},
+  {"tokens", KIND_I64, offsetof(inputs_tw_indexer, tokens)},
+  {"batch", KIND_I64, offsetof(inputs_tw_indexer, batch)}};
+static PyObject* names_inputs_tw_indexer[COUNT(kMembers_inputs_tw_indexer)];
+static inputs_tw_indexer defaults_inputs_tw_indexer;
+static const Struct kStruct_inputs_tw_indexer = {
+  "IndexerInputs", sizeof(inputs_tw_indexer), init_inputs_tw_indexer, kMembers_inputs_tw_indexer,
+  COUNT(kMembers_inputs_tw_indexer), names_inputs_tw_indexer, &defaults_inputs_tw_indexer};
+static tw_status plan_tw_indexer(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_indexer* const in = inputs;
+  return tw_indexer_plan(device, &in->problem, in->tokens, in->batch, plan);
+}
 static size_t key_cache_bytes_tw_indexer(const void* handle) {
   return tw_indexer_key_cache_bytes(handle);
 }
@@ -1352,6 +1535,21 @@ static tw_status create_tw_hyper_connection(const void* given, const void* probl
   return tw_hyper_connection_create(given, problem, (tw_hyper_connection**)handle);
 }
 static void destroy_tw_hyper_connection(void* handle) { tw_hyper_connection_destroy(handle); }
+typedef struct inputs_tw_hyper_connection {
+  tw_hyper_connection_problem problem;
+} inputs_tw_hyper_connection;
+static void init_inputs_tw_hyper_connection(void* given) { inputs_tw_hyper_connection* in = given; tw_hyper_connection_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_hyper_connection[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_hyper_connection, problem), .inner = &kStruct_tw_hyper_connection_problem}};
+static PyObject* names_inputs_tw_hyper_connection[COUNT(kMembers_inputs_tw_hyper_connection)];
+static inputs_tw_hyper_connection defaults_inputs_tw_hyper_connection;
+static const Struct kStruct_inputs_tw_hyper_connection = {
+  "HyperConnectionInputs", sizeof(inputs_tw_hyper_connection), init_inputs_tw_hyper_connection, kMembers_inputs_tw_hyper_connection,
+  COUNT(kMembers_inputs_tw_hyper_connection), names_inputs_tw_hyper_connection, &defaults_inputs_tw_hyper_connection};
+static tw_status plan_tw_hyper_connection(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_hyper_connection* const in = inputs;
+  return tw_hyper_connection_plan(device, &in->problem, plan);
+}
 static size_t workspace_bytes_tw_hyper_connection(const void* handle) {
   return tw_hyper_connection_workspace_bytes(handle);
 }
@@ -1389,6 +1587,21 @@ static tw_status create_tw_hyper_embedding(const void* given, const void* proble
   return tw_hyper_embedding_create(given, problem, (tw_hyper_embedding**)handle);
 }
 static void destroy_tw_hyper_embedding(void* handle) { tw_hyper_embedding_destroy(handle); }
+typedef struct inputs_tw_hyper_embedding {
+  tw_hyper_embedding_problem problem;
+} inputs_tw_hyper_embedding;
+static void init_inputs_tw_hyper_embedding(void* given) { inputs_tw_hyper_embedding* in = given; tw_hyper_embedding_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_hyper_embedding[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_hyper_embedding, problem), .inner = &kStruct_tw_hyper_embedding_problem}};
+static PyObject* names_inputs_tw_hyper_embedding[COUNT(kMembers_inputs_tw_hyper_embedding)];
+static inputs_tw_hyper_embedding defaults_inputs_tw_hyper_embedding;
+static const Struct kStruct_inputs_tw_hyper_embedding = {
+  "HyperEmbeddingInputs", sizeof(inputs_tw_hyper_embedding), init_inputs_tw_hyper_embedding, kMembers_inputs_tw_hyper_embedding,
+  COUNT(kMembers_inputs_tw_hyper_embedding), names_inputs_tw_hyper_embedding, &defaults_inputs_tw_hyper_embedding};
+static tw_status plan_tw_hyper_embedding(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_hyper_embedding* const in = inputs;
+  return tw_hyper_embedding_plan(device, &in->problem, plan);
+}
 static const Rule kRules_tw_hyper_embedding[] = {
   {.member = 0, .dtype = TW_BF16, .extents = {{offsetof(tw_hyper_embedding_problem, vocab), 0}, {offsetof(tw_hyper_embedding_problem, hidden), 0}}, .num_extents = 2},
   {.member = 2, .dtype_offset = offsetof(tw_hyper_embedding_problem, stream_dtype), .extents = {{offsetof(tw_hyper_embedding_problem, tokens), 0}, {0, 4}, {offsetof(tw_hyper_embedding_problem, hidden), 0}}, .num_extents = 3}};
@@ -1409,6 +1622,21 @@ static tw_status create_tw_rms_norm(const void* given, const void* problem, void
   return tw_rms_norm_create(given, problem, (tw_rms_norm**)handle);
 }
 static void destroy_tw_rms_norm(void* handle) { tw_rms_norm_destroy(handle); }
+typedef struct inputs_tw_rms_norm {
+  tw_rms_norm_problem problem;
+} inputs_tw_rms_norm;
+static void init_inputs_tw_rms_norm(void* given) { inputs_tw_rms_norm* in = given; tw_rms_norm_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_rms_norm[] = {
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_rms_norm, problem), .inner = &kStruct_tw_rms_norm_problem}};
+static PyObject* names_inputs_tw_rms_norm[COUNT(kMembers_inputs_tw_rms_norm)];
+static inputs_tw_rms_norm defaults_inputs_tw_rms_norm;
+static const Struct kStruct_inputs_tw_rms_norm = {
+  "RmsNormInputs", sizeof(inputs_tw_rms_norm), init_inputs_tw_rms_norm, kMembers_inputs_tw_rms_norm,
+  COUNT(kMembers_inputs_tw_rms_norm), names_inputs_tw_rms_norm, &defaults_inputs_tw_rms_norm};
+static tw_status plan_tw_rms_norm(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_rms_norm* const in = inputs;
+  return tw_rms_norm_plan(device, &in->problem, plan);
+}
 static const Rule kRules_tw_rms_norm[] = {
   {.member = 0, .dtype_offset = offsetof(tw_rms_norm_problem, x_dtype), .extents = {{offsetof(tw_rms_norm_problem, rows), 0}, {offsetof(tw_rms_norm_problem, cols), 0}}, .num_extents = 2, .strides = STRIDES_ROW, .strides_offset = offsetof(tw_rms_norm_problem, x_stride), .is_last_contiguous = true},
   {.member = 2, .dtype = TW_BF16, .extents = {{offsetof(tw_rms_norm_problem, rows), 0}, {offsetof(tw_rms_norm_problem, cols), 0}}, .num_extents = 2, .strides = STRIDES_ROW, .strides_offset = offsetof(tw_rms_norm_problem, out_stride), .is_last_contiguous = true},
@@ -1444,7 +1672,8 @@ const Class kClasses[] = {
     "  global_scale: of nvfp4; 0: missing\n"
     "  is_global_scale_reciprocal\n"
     "  accepts_any_global_scale",
-    "Device", &kStruct_tw_linear_weight_source, create_tw_linear_weight, destroy_tw_linear_weight,
+    "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
+    create_tw_linear_weight, destroy_tw_linear_weight,
     kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight), NULL, 0, NULL, 0},
   {"MoeWeights",
     "MoeWeights(device, /, *, experts=0, gate=None, up=None, down=None, shared_gate=None, shared_up=None, shared_down=None)\n"
@@ -1468,7 +1697,8 @@ const Class kClasses[] = {
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}\n"
     "  shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
     "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}",
-    "Device", &kStruct_tw_moe_weights_source, create_tw_moe_weights, destroy_tw_moe_weights,
+    "Device", &kStruct_tw_moe_weights_source, NULL, NULL,
+    create_tw_moe_weights, destroy_tw_moe_weights,
     kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},
   {"Attention",
     "Attention(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, scale=0.0, causal=False, window_left=-1, window_right=-1, softcap=0.0, has_sink=False, has_lse=False, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, out_strides=None, kernel=None, out_dtype='absent', fp8=None)\n"
@@ -1500,7 +1730,8 @@ const Class kClasses[] = {
     "  kernel: None or \"auto\", or a name such as \"k6\"\n"
     "  out_dtype: 'bf16', 'f16', 'absent'; of e4m3 operands; 'absent': bf16, or dtype\n"
     "  fp8: {scales, v_layout, accumulation}",
-    "Device", &kStruct_tw_attention_problem, create_tw_attention, destroy_tw_attention,
+    "Device", &kStruct_tw_attention_problem, &kStruct_inputs_tw_attention, plan_tw_attention,
+    create_tw_attention, destroy_tw_attention,
     kQueries_tw_attention, COUNT(kQueries_tw_attention), kRules_tw_attention, COUNT(kRules_tw_attention), kCalls_tw_attention, COUNT(kCalls_tw_attention)},
   {"AttentionPrepare",
     "AttentionPrepare(device, /, *, dtype='bf16', batch=1, heads=1, kv_heads=1, q_len=0, kv_len=0, head_dim=0, is_packed=False, total_q=0, total_kv=0, q_strides=None, k_strides=None, v_strides=None, q8_strides=None, k8_strides=None, v8_strides=None, scales='block', v_layout='columns', is_rotated=True, sign_seed=0, rope='none', rotary_dim=0, rope_positions=0, has_positions=False)\n"
@@ -1532,7 +1763,8 @@ const Class kClasses[] = {
     "  rotary_dim: 0: head_dim\n"
     "  rope_positions: rows of the table of angles\n"
     "  has_positions: positions come as lists",
-    "Device", &kStruct_tw_attention_prepare_problem, create_tw_attention_prepare, destroy_tw_attention_prepare,
+    "Device", &kStruct_tw_attention_prepare_problem, &kStruct_inputs_tw_attention_prepare, plan_tw_attention_prepare,
+    create_tw_attention_prepare, destroy_tw_attention_prepare,
     kQueries_tw_attention_prepare, COUNT(kQueries_tw_attention_prepare), kRules_tw_attention_prepare, COUNT(kRules_tw_attention_prepare), kCalls_tw_attention_prepare, COUNT(kCalls_tw_attention_prepare)},
   {"AttentionDecode",
     "AttentionDecode(device, /, *, dtype='bf16', kv_dtype='bf16', batch=1, q_len=1, heads=1, kv_heads=1, head_dim=0, max_len=0, page_size=0, num_pages=0, max_pages=0, table_stride=0, scale=0.0, causal=True, window_left=-1, softcap=0.0, descale='none', has_sink=False, has_lse=False, append=None, q_strides=None, out_strides=None, new_k_strides=None, new_v_strides=None, cache_strides=None, splits=0, kernel=None)\n"
@@ -1567,7 +1799,8 @@ const Class kClasses[] = {
     "  cache_strides: {batch, row, head}; batch: from page to page\n"
     "  splits: 0: by the lengths\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists",
-    "Device", &kStruct_tw_attention_decode_problem, create_tw_attention_decode, destroy_tw_attention_decode,
+    "Device", &kStruct_tw_attention_decode_problem, &kStruct_inputs_tw_attention_decode, plan_tw_attention_decode,
+    create_tw_attention_decode, destroy_tw_attention_decode,
     kQueries_tw_attention_decode, COUNT(kQueries_tw_attention_decode), kRules_tw_attention_decode, COUNT(kRules_tw_attention_decode), kCalls_tw_attention_decode, COUNT(kCalls_tw_attention_decode)},
   {"Linear",
     "Linear(weight, /, *, m=0, x_dtype='bf16', activation_scales='auto', out_dtype='bf16', has_bias=False, x_stride=0, out_stride=0, kernel=None)\n"
@@ -1583,7 +1816,8 @@ const Class kClasses[] = {
     "  x_stride: elements from row to row; 0: contiguous\n"
     "  out_stride: elements from row to row; 0: contiguous\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists",
-    "LinearWeight", &kStruct_tw_linear_problem, create_tw_linear, destroy_tw_linear,
+    "LinearWeight", &kStruct_tw_linear_problem, &kStruct_inputs_tw_linear, plan_tw_linear,
+    create_tw_linear, destroy_tw_linear,
     kQueries_tw_linear, COUNT(kQueries_tw_linear), NULL, 0, kCalls_tw_linear, COUNT(kCalls_tw_linear)},
   {"Quantize",
     "Quantize(device, /, *, format=None, scales=None, dtype='bf16', rows=0, cols=0, row_stride=0, has_row_index=False, out_rows=0, out_cols=0, has_operand_order=False, has_128x4_scales=False, has_block_major_scales=False, encode_scale=0.0, has_encode_scale_address=False)\n"
@@ -1605,7 +1839,8 @@ const Class kClasses[] = {
     "  has_block_major_scales\n"
     "  encode_scale: nvfp4: G; 0: found from the largest magnitude\n"
     "  has_encode_scale_address",
-    "Device", &kStruct_tw_quantize_problem, create_tw_quantize, destroy_tw_quantize,
+    "Device", &kStruct_tw_quantize_problem, &kStruct_inputs_tw_quantize, plan_tw_quantize,
+    create_tw_quantize, destroy_tw_quantize,
     kQueries_tw_quantize, COUNT(kQueries_tw_quantize), kRules_tw_quantize, COUNT(kRules_tw_quantize), kCalls_tw_quantize, COUNT(kCalls_tw_quantize)},
   {"Moe",
     "Moe(weights, /, *, tokens=0, topk=0, routing='given', score='softmax', normalize=True, has_bias=False, route_scale=1.0, vocab=0, logits_stride=0, swiglu_limit=0.0, weight_after_down=False, out_dtype='bf16', kernel=None)\n"
@@ -1626,7 +1861,8 @@ const Class kClasses[] = {
     "  weight_after_down\n"
     "  out_dtype: 'bf16', 'f32'\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists",
-    "MoeWeights", &kStruct_tw_moe_problem, create_tw_moe, destroy_tw_moe,
+    "MoeWeights", &kStruct_tw_moe_problem, &kStruct_inputs_tw_moe, plan_tw_moe,
+    create_tw_moe, destroy_tw_moe,
     kQueries_tw_moe, COUNT(kQueries_tw_moe), NULL, 0, kCalls_tw_moe, COUNT(kCalls_tw_moe)},
   {"SparseAttention",
     "SparseAttention(device, /, *, batch=1, q_len=1, heads=0, scale=0.0, window=None, compressed=None, has_sink=False, has_lse=False, has_max_logits=False, q_strides=None, out_strides=None, lse_strides=None, kernel=None, positive_empty_lse=False)\n"
@@ -1648,7 +1884,8 @@ const Class kClasses[] = {
     "  lse_strides: {batch, row, head}; of lse and max_logits\n"
     "  kernel: None or \"auto\", or a name that the plan's text lists\n"
     "  positive_empty_lse: 1: lse of a query without a valid row is +inf, not -inf",
-    "Device", &kStruct_tw_sparse_attention_problem, create_tw_sparse_attention, destroy_tw_sparse_attention,
+    "Device", &kStruct_tw_sparse_attention_problem, &kStruct_inputs_tw_sparse_attention, plan_tw_sparse_attention,
+    create_tw_sparse_attention, destroy_tw_sparse_attention,
     kQueries_tw_sparse_attention, COUNT(kQueries_tw_sparse_attention), kRules_tw_sparse_attention, COUNT(kRules_tw_sparse_attention), kCalls_tw_sparse_attention, COUNT(kCalls_tw_sparse_attention)},
   {"KvCache",
     "KvCache(device, /, *, format='fp8', page_size=64, num_pages=0, page_stride_bytes=0)\n"
@@ -1660,14 +1897,16 @@ const Class kClasses[] = {
     "  page_size\n"
     "  num_pages\n"
     "  page_stride_bytes: 0: that of the format",
-    "Device", &kStruct_tw_kv_layout, create_tw_kv_cache, destroy_tw_kv_cache,
+    "Device", &kStruct_tw_kv_layout, &kStruct_inputs_tw_kv_cache, plan_tw_kv_cache,
+    create_tw_kv_cache, destroy_tw_kv_cache,
     NULL, 0, NULL, 0, kCalls_tw_kv_cache, COUNT(kCalls_tw_kv_cache)},
   {"InverseRope",
     "InverseRope(device, /)\n"
     "--\n"
     "\n"
     "Takes the rotation out of what attention gives, and quantises it if codes are wanted.",
-    "Device", NULL, create_tw_inverse_rope, destroy_tw_inverse_rope,
+    "Device", NULL, &kStruct_inputs_tw_inverse_rope, plan_tw_inverse_rope,
+    create_tw_inverse_rope, destroy_tw_inverse_rope,
     NULL, 0, NULL, 0, kCalls_tw_inverse_rope, COUNT(kCalls_tw_inverse_rope)},
   {"Compressor",
     "Compressor(device, /, *, kind='csa', cache=None, state_slots=0, ring=0, eps=1e-06)\n"
@@ -1680,7 +1919,8 @@ const Class kClasses[] = {
     "  state_slots\n"
     "  ring\n"
     "  eps",
-    "Device", &kStruct_tw_compressor_problem, create_tw_compressor, destroy_tw_compressor,
+    "Device", &kStruct_tw_compressor_problem, &kStruct_inputs_tw_compressor, plan_tw_compressor,
+    create_tw_compressor, destroy_tw_compressor,
     kQueries_tw_compressor, COUNT(kQueries_tw_compressor), NULL, 0, kCalls_tw_compressor, COUNT(kCalls_tw_compressor)},
   {"Indexer",
     "Indexer(device, /, *, format='mxfp4', heads=64, topk=512, ratio=4, max_len=0, keys=None, rows=None, fill_logits=False)\n"
@@ -1697,7 +1937,8 @@ const Class kClasses[] = {
     "  rows: {format, page_size, num_pages, page_stride_bytes}; only sizes count; num_pages 0:\n"
     "      rows are entries\n"
     "  fill_logits",
-    "Device", &kStruct_tw_indexer_problem, create_tw_indexer, destroy_tw_indexer,
+    "Device", &kStruct_tw_indexer_problem, &kStruct_inputs_tw_indexer, plan_tw_indexer,
+    create_tw_indexer, destroy_tw_indexer,
     kQueries_tw_indexer, COUNT(kQueries_tw_indexer), NULL, 0, kCalls_tw_indexer, COUNT(kCalls_tw_indexer)},
   {"HyperConnection",
     "HyperConnection(device, /, *, tokens=0, hidden=0, stream_dtype='bf16', has_merge=False, has_second=False, has_mix=True, is_head=False, result_dtype='bf16', second_dtype='bf16', iterations=20, eps=1e-06, norm_eps=1e-06)\n"
@@ -1717,7 +1958,8 @@ const Class kClasses[] = {
     "  iterations\n"
     "  eps\n"
     "  norm_eps",
-    "Device", &kStruct_tw_hyper_connection_problem, create_tw_hyper_connection, destroy_tw_hyper_connection,
+    "Device", &kStruct_tw_hyper_connection_problem, &kStruct_inputs_tw_hyper_connection, plan_tw_hyper_connection,
+    create_tw_hyper_connection, destroy_tw_hyper_connection,
     kQueries_tw_hyper_connection, COUNT(kQueries_tw_hyper_connection), kRules_tw_hyper_connection, COUNT(kRules_tw_hyper_connection), kCalls_tw_hyper_connection, COUNT(kCalls_tw_hyper_connection)},
   {"HyperEmbedding",
     "HyperEmbedding(device, /, *, tokens=0, hidden=0, vocab=0, stream_dtype='bf16')\n"
@@ -1729,7 +1971,8 @@ const Class kClasses[] = {
     "  hidden\n"
     "  vocab\n"
     "  stream_dtype: 'bf16', 'f32'",
-    "Device", &kStruct_tw_hyper_embedding_problem, create_tw_hyper_embedding, destroy_tw_hyper_embedding,
+    "Device", &kStruct_tw_hyper_embedding_problem, &kStruct_inputs_tw_hyper_embedding, plan_tw_hyper_embedding,
+    create_tw_hyper_embedding, destroy_tw_hyper_embedding,
     NULL, 0, kRules_tw_hyper_embedding, COUNT(kRules_tw_hyper_embedding), kCalls_tw_hyper_embedding, COUNT(kCalls_tw_hyper_embedding)},
   {"RmsNorm",
     "RmsNorm(device, /, *, rows=0, cols=0, x_dtype='bf16', x_stride=0, out_stride=0, has_weight=True, eps=1e-06)\n"
@@ -1744,7 +1987,8 @@ const Class kClasses[] = {
     "  out_stride\n"
     "  has_weight\n"
     "  eps",
-    "Device", &kStruct_tw_rms_norm_problem, create_tw_rms_norm, destroy_tw_rms_norm,
+    "Device", &kStruct_tw_rms_norm_problem, &kStruct_inputs_tw_rms_norm, plan_tw_rms_norm,
+    create_tw_rms_norm, destroy_tw_rms_norm,
     NULL, 0, kRules_tw_rms_norm, COUNT(kRules_tw_rms_norm), kCalls_tw_rms_norm, COUNT(kCalls_tw_rms_norm)},
 };
 const int kNumClasses = COUNT(kClasses);
@@ -1796,6 +2040,20 @@ const Struct* const kStructs[] = {
   &kStruct_tw_hyper_embedding_arguments,
   &kStruct_tw_rms_norm_problem,
   &kStruct_tw_rms_norm_arguments,
+  &kStruct_inputs_tw_attention,
+  &kStruct_inputs_tw_attention_prepare,
+  &kStruct_inputs_tw_attention_decode,
+  &kStruct_inputs_tw_linear,
+  &kStruct_inputs_tw_quantize,
+  &kStruct_inputs_tw_moe,
+  &kStruct_inputs_tw_sparse_attention,
+  &kStruct_inputs_tw_kv_cache,
+  &kStruct_inputs_tw_inverse_rope,
+  &kStruct_inputs_tw_compressor,
+  &kStruct_inputs_tw_indexer,
+  &kStruct_inputs_tw_hyper_connection,
+  &kStruct_inputs_tw_hyper_embedding,
+  &kStruct_inputs_tw_rms_norm,
 };
 const int kNumStructs = COUNT(kStructs);
 

@@ -98,8 +98,10 @@ typedef struct Call {
 typedef struct Class {
   const char* name; /* "Attention" */
   const char* doc;
-  const char* on;        /* "Device", or the class of its weights */
-  const Struct* problem; /* NULL: none */
+  const char* on;            /* "Device", or the class of its weights */
+  const Struct* problem;     /* NULL: none */
+  const Struct* plan_inputs; /* of weights NULL: they have no plan */
+  tw_status (*plan)(const tw_device* device, const void* inputs, tw_plan** plan);
   tw_status (*create)(const void* on, const void* problem, void** handle);
   void (*destroy)(void* handle);
   const Query* queries;

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
-from ._errors import InvalidArgument, Unsupported
+from ._errors import InternalError, InvalidArgument
 from ._reasons import Reason
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A kernel that could do the problem, or not. "auto" chooses by `cost_us`, infinite if never measured."""
+
+    name: str
+    reason: str
+    is_possible: bool
+    is_automatic: bool
+    is_chosen: bool
+    cost_us: float
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch of a plan."""
+
+    step: str
+    entry: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What an operator does: its kernel, the workspace that run() needs, and the text of the tool."""
+    """What an operator does: its kernel, the workspace that run() needs, and the text of the tool. flops and bytes
+    are of what `assumption` says, "full caches"; exact if it is empty."""
 
     kernel: str
     workspace_bytes: int
     text: str
     flops: float | None = None
     bytes: float | None = None
+    assumption: str = ""
+    candidates: list[Candidate] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
 
     def __str__(self) -> str:
         return self.text
@@ -38,9 +67,29 @@ class Answer:
     def __str__(self) -> str:
         return self.plan.text if self.plan else self.text
 
+    def _repr_html_(self) -> str:
+        from html import escape
+        rows = "".join(f"<tr><td>{escape(r.field)}</td><td>{escape(r.value)}</td><td>{escape(r.rule)}</td>"
+                       f"<td>{escape(r.fix)}</td></tr>" for r in self.reasons)
+        head = "<tr><th>member</th><th>value</th><th>rule</th><th>what to do</th></tr>"
+        return f"<table>{head}{rows}</table>" if rows else f"<pre>{escape(str(self))}</pre>"
+
+
+def _launch(row: dict[str, Any]) -> Launch:
+    grid, block = ((row[f"{what}_x"], row[f"{what}_y"], row[f"{what}_z"]) for what in ("grid", "block"))
+    return Launch(row["step"], row["entry"], grid, block, row["cluster"], row["shared_bytes"])
+
+
+def _plan(found: dict[str, Any]) -> Plan:
+    return Plan(found["kernel"], found["workspace_bytes"], found["text"], found["flops"], found["bytes"],
+                found["assumption"], [Candidate(**row) for row in found["candidates"]],
+                [_launch(row) for row in found["launches"]])
+
 
 def plan_of(op: Any) -> Plan:
-    """The plan of an operator; what it does not tell is empty."""
+    """The plan of an operator. Where a plan depends on more than the problem, what the operator itself tells."""
+    if list(_core.members(type(op), "plan")) == ["problem"]:
+        return _plan(_core.plan(type(op), op.device, {"problem": op.problem}))
     size = getattr(op, "workspace_bytes", 0)
     return Plan(getattr(op, "kernel", ""), size if isinstance(size, int) else 0, getattr(op, "plan_text", ""),
                 getattr(op, "flops", None), getattr(op, "bytes", None))
@@ -49,11 +98,26 @@ def plan_of(op: Any) -> Plan:
 def can_implement(operator: str | type[_core.Operator], device: str | _core.Device = "h200",
                   **problem: Any) -> Answer:
     """Whether the operator ("Attention", or its class) can do the problem on a device: "h200", "b200", "b300",
-    what Device takes, or a Device. Needs no GPU for the first three."""
+    what Device takes, or a Device. The first three need neither GPU nor simulator.
+
+    What a plan takes beside the problem is given by name, too: `weight` of Linear and `weights` of Moe, dicts of
+    format, activations and sizes; `work` of KvCache; `tokens` and `batch` of Indexer; ...
+    """
     kind: Any = getattr(_core, operator) if isinstance(operator, str) else operator
     if isinstance(device, str):
-        device = _core.Device(f"sim:{device}" if device in ("h200", "b200", "b300") else device)
+        device = _core.Device(f"plan:{device}" if device in ("h200", "b200", "b300") else device)
+    others = [name for name in _core.members(kind, "plan") if name not in ("problem", "layout")]
+    inputs: dict[str, Any] = {name: problem.pop(name) for name in others if name in problem}
+    inputs |= {name: problem for name in ("problem", "layout") if name in _core.members(kind, "plan")}
+    found = _core.plan(kind, device, inputs)
+    if not found["reasons"] and found["status"] == 0:
+        return Answer(_plan(found))
+    return Answer(None, [Reason(**row) for row in found["reasons"]], found["text"])
+
+
+def reasons_of(op_type: Any, device: _core.Device, problem: Mapping[str, Any]) -> list[Reason]:
+    """All that stands in the way of an operator that could not be made."""
     try:
-        return Answer(plan_of(kind(device, **problem)))
-    except (InvalidArgument, Unsupported) as error:
-        return Answer(None, [Reason("", "", str(error))], str(error))
+        return can_implement(op_type, device, **problem).reasons
+    except (InvalidArgument, InternalError, TypeError):
+        return []

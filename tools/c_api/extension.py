@@ -2,6 +2,7 @@
 
 from . import python_names as names
 from .description import DescriptionError
+from .header import plan_inputs
 
 BEGIN = """/* clang-format off */
 /* Made by tools/make_c_api.py from tools/c_api; edit that. */
@@ -11,6 +12,7 @@ BEGIN = """/* clang-format off */
 """
 KINDS = {"i32": "I32", "i64": "I64", "u64": "U64", "f32": "F32", "f64": "F64", "size": "SIZE", "flag": "FLAG",
          "text": "TEXT"}
+INPUT_KINDS = {"int32_t": "I32", "int64_t": "I64"}
 ELEMENTS = {"float": "F32", "int32_t": "I32"}
 
 
@@ -73,6 +75,32 @@ def create(item):
     unused = "" if item.problem else "  (void)problem;\n"
     return (f"static tw_status create_{item.name}(const void* given, const void* problem, void** handle) {{\n"
             f"{unused}  return {item.name}_{item.verb}({given});\n}}\n")
+
+
+def plan(item):
+    """What tw_NAME_plan() takes as a struct of its own, and the call."""
+    name, given, members = f"inputs_{item.name}", [], []
+    made = f"typedef struct {name} {{\n"
+    sets = ""
+    for kind, word, is_struct in plan_inputs(item):
+        made += f"  {kind} {word};\n"
+        given.append(("&" if is_struct else "") + f"in->{word}")
+        place = f'"{word}", KIND_%s, offsetof({name}, {word})'
+        if is_struct:
+            sets += f" {kind}_init(&in->{word});"
+            members.append("{" + place % "STRUCT" + f", .inner = &kStruct_{kind}}}")
+        else:
+            sets += f" in->{word} = 0;"
+            members.append("{" + place % INPUT_KINDS[kind] + "}")
+    made += f"}} {name};\nstatic void init_{name}(void* given) {{ {name}* in = given;{sets} }}\n"
+    made += f"static const Member kMembers_{name}[] = {{\n  " + ",\n  ".join(members) + "};\n"
+    made += f"static PyObject* names_{name}[COUNT(kMembers_{name})];\nstatic {name} defaults_{name};\n"
+    made += (f"static const Struct kStruct_{name} = {{\n"
+             f'  "{names.of(item.name)}Inputs", sizeof({name}), init_{name}, kMembers_{name},\n'
+             f"  COUNT(kMembers_{name}), names_{name}, &defaults_{name}}};\n")
+    made += f"static tw_status plan_{item.name}(const tw_device* device, const void* inputs, tw_plan** plan) {{\n"
+    made += f"  const {name}* const in = inputs;\n"
+    return made + f"  return {item.name}_plan(device, {', '.join(given)}, plan);\n}}\n"
 
 
 def queries(item):
@@ -143,7 +171,8 @@ def rules(description, item):
 def class_row(description, item):
     problem = f"&kStruct_{item.problem}" if item.problem else "NULL"
     made = f'  {{"{names.of(item.name)}",\n    {text(names.class_doc(description, item))},\n'
-    made += f'    "{names.of(item.on)}", {problem}, create_{item.name}, destroy_{item.name},\n'
+    inputs = f"&kStruct_inputs_{item.name}, plan_{item.name}" if item.calls else "NULL, NULL"
+    made += f'    "{names.of(item.on)}", {problem}, {inputs},\n    create_{item.name}, destroy_{item.name},\n'
     given = {"Queries": item.queries, "Rules": description.rules.get(item.name), "Calls": item.calls}
     arrays = [f"k{rows}_{item.name}" if there else "" for rows, there in given.items()]
     return made + "    " + ", ".join(f"{name}, COUNT({name})" if name else "NULL, 0" for name in arrays) + "},\n"
@@ -155,10 +184,12 @@ def write(description):
     for item in classes:
         body += f"\n{create(item)}"
         body += f"static void destroy_{item.name}(void* handle) {{ {item.name}_destroy(handle); }}\n"
-        body += queries(item) + rules(description, item) + calls(description, item)
+        body += (plan(item) if item.calls else "") + queries(item) + rules(description, item)
+        body += calls(description, item)
     body += "\nconst Class kClasses[] = {\n" + "".join(class_row(description, item) for item in classes) + "};\n"
     body += "const int kNumClasses = COUNT(kClasses);\n\nconst Struct* const kStructs[] = {\n"
-    body += "".join(f"  &kStruct_{name},\n" for name in description.structs) + "};\n"
+    body += "".join(f"  &kStruct_{name},\n" for name in description.structs)
+    body += "".join(f"  &kStruct_inputs_{item.name},\n" for item in classes if item.calls) + "};\n"
     body += "const int kNumStructs = COUNT(kStructs);\n\n"
     arguments = sorted({kind for item in classes for _, kind, _ in item.calls})
     body += "".join(f"_Static_assert(sizeof({kind}) <= sizeof(AnyArguments), \"make it larger\");\n"

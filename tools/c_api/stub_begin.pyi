@@ -38,8 +38,8 @@ COMMIT: str
 CLASSES: tuple[str, ...]
 
 class Device:
-    """"auto", "cuda", "cuda:N", "sim:h200", "sim:b200" or "sim:b300"; "auto" is what TILEWRIGHT_DEVICE
-    says, else a GPU if there is one. The primary context is used: addresses and streams of PyTorch,
+    """"auto", "cuda", "cuda:N", "sim:h200", "sim:b200", "sim:b300", and to plan alone "plan:h200", ...;
+    "auto" is what TILEWRIGHT_DEVICE says, else a GPU if there is one. The primary context is used: addresses and streams of PyTorch,
     CuPy, ... can be passed as they are."""
     def __new__(cls, spec: str = "auto") -> Self: ...
     @property
@@ -49,6 +49,10 @@ class Device:
     @property
     def is_simulated(self) -> bool:
         """Whether kernels run on the CPU; their time then says nothing about a GPU."""
+        ...
+    @property
+    def can_run(self) -> bool:
+        """Whether kernels can be launched; "plan:h200" plans alone."""
         ...
     @property
     def context(self) -> int:
@@ -153,6 +157,9 @@ def host_bytes(address: int, bytes: int, /) -> memoryview:
     ...
 def members(operator: Operator | type[Operator], method: str | None = None, /) -> dict[str, Any]:
     """{name: kind} of the arguments of a method, or of the problem of an operator or its class."""
+    ...
+def plan(operator: type[Operator], device: Device, inputs: Mapping[str, Any], /) -> dict[str, Any]:
+    """What tw_NAME_plan() says. Inputs: {"problem": {...}}, and what else it takes."""
     ...
 def read_call(operator: Operator, /, **arguments: Any) -> None:
     """Checks and converts the arguments of its first method, and calls nothing: what a call costs."""
