@@ -64,7 +64,6 @@ struct ParamsMaker {
   }
 
   kernels::SparseDecodeParams decode() const {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return {.q = static_cast<const std::uint16_t*>(a.q),
             .out = static_cast<std::uint16_t*>(a.out),
             .lse = p.has_lse ? a.lse : nullptr,
