@@ -1,7 +1,7 @@
 # Compiles src/kernels/**/*.cu, and tests/kernels/**/*.cu for the tests, to PTX and cubin for the targets each file
 # names, and embeds both.
 #
-# A kernel file says what it is for in a line `// targets: sm_90a sm_100a`. PTX is what the simulator
+# A kernel file says what it is for in a line `// targets: sm_90a sm_100f`. PTX is what the simulator
 # runs and what is embedded for inspection; the cubin is assembled from that same PTX. Both are embedded
 # packed by zlib, a tenth of their size. `ptxas -v` is
 # kept: tools/embed_kernels.py reads registers, spills and shared memory from it into the table that

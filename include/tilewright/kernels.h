@@ -12,7 +12,7 @@ namespace tilewright {
 struct EmbeddedKernel {
   std::string_view name;    ///< of the entry, as plans list it; unique for a target
   std::string_view source;  ///< file below src/kernels, without ".cu"
-  std::string_view target;  ///< "sm_90a", "sm_100a"
+  std::string_view target;  ///< "sm_90a", or "sm_100f": of 10.0 and 10.3
   int registers = 0;        ///< per thread
   int shared_bytes = 0;     ///< static shared memory
   int stack_bytes = 0;      ///< per thread, local memory

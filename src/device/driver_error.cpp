@@ -60,7 +60,7 @@ const char* advice_on(CUresult result, bool is_simulated) noexcept {
              "toolkit";
     case CUresult::kNoBinaryForGpu:
       return "The image was compiled for another GPU; sm_90a code runs on compute capability 9.0 "
-             "only, sm_100a code on 10.0 only";
+             "only, sm_100f code on 10.0 and 10.3 only";
     case CUresult::kNotFound:
       return "Nothing of that name is in the module; kernels are `extern \"C\"` entries";
     case CUresult::kNotReady:

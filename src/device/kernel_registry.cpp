@@ -61,17 +61,12 @@ const KernelImage& find_kernel(std::string_view name, std::string_view target) {
 }
 
 std::string kernel_target(const Device& device) {
-  switch (device.info().compute_capability) {
-    case 90:
-      return "sm_90a";
-    case 100:
-      return "sm_100a";
-    default:
-      break;
-  }
-  fail(ErrorKind::kUnsupported,
-       "{}: kernels exist for compute capability 9.0 and 10.0, this is {}.{}", device.label(),
-       device.info().compute_capability / 10, device.info().compute_capability % 10);
+  const int capability = device.info().compute_capability;
+  const std::string_view target = kernel_target(capability);
+  require(!target.empty(), ErrorKind::kUnsupported,
+          "{}: kernels exist for compute capability 9.0, 10.0 and 10.3, this is {}.{}",
+          device.label(), capability / 10, capability % 10);
+  return std::string(target);
 }
 
 Kernel load_kernel(const Device& device, std::string_view name) {

@@ -34,7 +34,7 @@ struct PackedBytes {
 struct KernelImage {
   std::string_view name;    ///< of the entry, unique per target
   std::string_view source;  ///< file below src/kernels, without ".cu"
-  std::string_view target;  ///< "sm_90a", "sm_100a"
+  std::string_view target;  ///< "sm_90a", "sm_100f"
   PackedBytes ptx;          ///< text; the entries of a file share it
   PackedBytes cubin;        ///< ELF image, assembled from that text
   KernelFacts facts;
@@ -51,8 +51,15 @@ const char* kernel_toolkit();
 ///         that target (the message names the targets it has)
 const KernelImage& find_kernel(std::string_view name, std::string_view target);
 
-/// The target whose images a device runs: "sm_90a" for compute capability 9.0, "sm_100a" for 10.0.
-/// Errors  Unsupported for any other
+/// The target whose images a compute capability runs: "sm_90a" for 9.0, "sm_100f" for 10.0 and
+/// 10.3, which are of one family; empty for any other.
+constexpr std::string_view kernel_target(int compute_capability) noexcept {
+  if (compute_capability == 90) return "sm_90a";
+  return compute_capability == 100 || compute_capability == 103 ? "sm_100f" : "";
+}
+
+/// The same of a device.
+/// Errors  Unsupported if there is none
 std::string kernel_target(const Device& device);
 
 /// Loads an embedded kernel on a device: the cubin on a GPU, the PTX on the simulator. The kernels

@@ -1,4 +1,4 @@
-// What the attention kernels of sm_100a have to give, on the simulated B200: every element within
+// What the attention kernels of sm_100f have to give, on the simulated B200: every element within
 // the a-priori bound, and the cosine that the origin documents ask for.
 #pragma once
 

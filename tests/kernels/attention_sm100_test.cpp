@@ -1,4 +1,4 @@
-// Attention on sm_100a, stage by stage, on the simulated B200 with all its checks.
+// Attention on sm_100f, stage by stage, on the simulated B200 with all its checks.
 #include "kernels/attention_sm100/stage_a_qk.h"
 #include "kernels/attention_sm100/stage_b_two_mma.h"
 #include "kernels/attention_sm100/stage_c_online_softmax.h"

@@ -140,7 +140,7 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
   INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),       \
                            [](const auto&) { return "cuda"; })
 
-/// Tests of kernels for sm_100a.
+/// Tests of kernels for sm_100f.
 class BlackwellKernelTest : public KernelTest {
  protected:
   int capability() const override { return 100; }

@@ -11,7 +11,7 @@ namespace {
 
 TEST(LayoutConstants, LeaveNoDivisionAndNoMemoryInThePtx) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
-  for (const char* target : {"sm_90a", "sm_100a"}) {
+  for (const char* target : {"sm_90a", "sm_100f"}) {
     const std::string ptx = device::find_kernel("layout_probe", target).ptx.unpack();
     const std::regex costly(
         R"((^|\s)(div|rem|call|ld\.local|st\.local|ld\.const|ld\.global)\.?[^\n]*)");

@@ -79,7 +79,7 @@ TEST(KernelRegistry, UnknownKernelsAndTargetsAreNamed) {
               AllOf(HasSubstr("does not exist"), HasSubstr("layout_probe")));
   EXPECT_THAT(refusal("layout_probe", "sm_80"),
               AllOf(HasSubstr("not built for sm_80"), HasSubstr("sm_90a")));
-  EXPECT_THAT(refusal("wgmma_probe_n8_bf16_ss00", "sm_100a"), HasSubstr("it exists for sm_90a"));
+  EXPECT_THAT(refusal("wgmma_probe_n8_bf16_ss00", "sm_100f"), HasSubstr("it exists for sm_90a"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The kernels of sm_100a do also what only the manual demands, the fences of tcgen05 above all:
+// The kernels of sm_100f do also what only the manual demands, the fences of tcgen05 above all:
 // some of their tests once more, in a process of their own whose simulator checks with `strict`.
 #include "device/kernel_registry.h"
 

@@ -5,7 +5,7 @@
 #include "model/float64/reference_runner.h"
 #include "model/generate.h"
 #include "tests/model/random_checkpoint.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <algorithm>
 #include <cmath>

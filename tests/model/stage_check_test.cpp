@@ -10,7 +10,7 @@
 #include "reference/sparse_attention/indexer.h"
 #include "tests/model/random_checkpoint.h"
 #include "tests/model/tiny.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "ops/decode/kernels.h"
 #include "ops/operator/operator.h"
 #include "tests/ops/attention_decode_case.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <cstring>
 

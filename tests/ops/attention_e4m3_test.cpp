@@ -8,7 +8,7 @@
 #include "reference/attention/prepare.h"
 #include "reference/error_bound.h"
 #include "tests/kernels/kernel_test.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 #include "ops/attention/plan.h"
 #include "ops/attention/rates.h"
 #include "tests/ops/attention_prepare_case.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <gmock/gmock.h>
 

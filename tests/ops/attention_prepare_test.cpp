@@ -1,6 +1,6 @@
 // The prepare operator on every device: bytes of codes and scales against the reference.
 #include "tests/ops/attention_prepare_case.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <limits>
 

@@ -3,7 +3,7 @@
 #include "device/graph.h"
 #include "ops/attention/kernels.h"
 #include "tests/ops/attention_case.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 namespace tilewright::ops {
 namespace {

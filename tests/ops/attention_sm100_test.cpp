@@ -45,6 +45,19 @@ TEST_F(AttentionSm100Test, ChoosesByCount) {
   EXPECT_EQ(pairs.launches.at(0).grid, (std::array<std::uint32_t, 3>{2 * 4, 4, 1}));
 }
 
+// Compute capability 10.3 is of the family that the kernels are compiled for.
+TEST_F(AttentionSm100Test, EveryKernelRunsOnAB300) {
+  SuiteDevice<AttentionSm100Test>::open("sim:b300");
+  for (const char* kernel : {"sm100_c", "sm100_e", "sm100_f"}) {
+    const std::int64_t head_dim = kernel == std::string("sm100_f") ? 256 : 64;
+    AttentionProblem p = {
+        .heads = 4, .kv_heads = 2, .q_len = 70, .kv_len = 150, .head_dim = head_dim};
+    p.kernel = kernel;
+    p.causal = true;
+    check(p);
+  }
+}
+
 TEST_F(AttentionSm100Test, RefusesWithTheReason) {
   const AttentionProblem good = {
       .heads = 80, .kv_heads = 1, .q_len = 8, .kv_len = 8, .head_dim = 512};

@@ -98,7 +98,7 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
   EXPECT_THAT(message_of([&] {
                 make_block_scaled_plan(h200(), {NumberFormat::kNvfp4, 64, 64}, {});
               }),
-              HasSubstr("is for sm_100a; NVIDIA H200 has compute capability 9.0\nTake a B200"));
+              HasSubstr("is for sm_100f; NVIDIA H200 has compute capability 9.0\nTake a B200"));
 }
 
 class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {

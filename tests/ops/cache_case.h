@@ -12,7 +12,7 @@
 #include "reference/model/rms_norm.h"
 #include "reference/rotation/rope.h"
 #include "tests/kernels/kernel_test.h"
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -11,8 +11,8 @@
 #include "reference/error_bound.h"
 #include "reference/linear/linear.h"
 #include "tests/kernels/kernel_test.h"
-#include "tests/ops/hopper_test.h"
 #include "tests/ops/linear_case.h"
+#include "tests/ops/operator_test.h"
 
 #include <cmath>
 #include <optional>

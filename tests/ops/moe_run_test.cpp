@@ -2,8 +2,8 @@
 // of the simulator.
 #include "device/graph.h"
 #include "device/internal.h"
-#include "tests/ops/hopper_test.h"
 #include "tests/ops/moe_case.h"
+#include "tests/ops/operator_test.h"
 
 namespace tilewright::ops {
 namespace {

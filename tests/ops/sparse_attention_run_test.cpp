@@ -1,6 +1,6 @@
 // Sparse attention on every device against the float64 reference, under all checks of the
 // simulator: FlashMLA's grid of tests at small sizes, and its corner cases.
-#include "tests/ops/hopper_test.h"
+#include "tests/ops/operator_test.h"
 #include "tests/ops/sparse_case.h"
 
 namespace tilewright::ops {

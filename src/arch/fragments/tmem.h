@@ -1,4 +1,4 @@
-// Tensor Memory of sm_100a as layouts: what tcgen05.ld and st move, where tcgen05.mma puts D and
+// Tensor Memory of sm_100 as layouts: what tcgen05.ld and st move, where tcgen05.mma puts D and
 // looks for A.
 //
 // An address is lane * 65536 + column, with 128 lanes and 512 columns of 32 bits; for pairs of CTAs

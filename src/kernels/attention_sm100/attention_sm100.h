@@ -1,4 +1,4 @@
-// What the contracts of attention on sm_100a have in common.
+// What the contracts of attention on Blackwell have in common.
 #pragma once
 
 #include "kernels/attention/attention.h"

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage A, Q K^T alone: the way of a product through Tensor Memory, from end to end.
 //

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage B, two products: P = Q K^T goes to the tensor core again as the A operand of P V.
 //

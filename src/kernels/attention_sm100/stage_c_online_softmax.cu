@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage C, attention: the softmax between the two products, and results that are rescaled where
 // they lie.

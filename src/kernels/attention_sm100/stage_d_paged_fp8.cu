@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage D, a paged cache of 8-bit numbers: keys are gathered by index, and converted on their way
 // to the tensor core.

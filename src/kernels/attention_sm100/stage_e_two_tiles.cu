@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage E, two tiles in flight: the tensor core works on one while the softmax of the other runs.
 //

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage F, pairs of CTAs: two SMs multiply together, and each holds half of K and of V.
 //

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // Stage G, stage D by pairs of CTAs: every token is gathered and converted once, by one of the two.
 //

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Hyper-connections: four streams of the hidden size instead of one residual. Around a sub-layer
 //

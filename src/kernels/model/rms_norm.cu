@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // RMS normalisation of rows, a warp each: once for the sum of squares, once more (out of the first
 // cache) for the result.

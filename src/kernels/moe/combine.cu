@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Rows of experts to tokens: 16 bytes per thread and row, four rows in flight.
 //

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // A stable counting sort of slots by expert in one launch: one cluster, whose CTAs exchange
 // their counts through distributed shared memory. Nothing is decided by the order in which warps

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Routing, a warp per token. Lane l holds the experts l, l + 32, ... as keys that order like
 // floats; the best one is taken topk times by two warp reductions: the largest key, then the least

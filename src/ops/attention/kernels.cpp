@@ -1,5 +1,6 @@
 #include "ops/attention/kernels.h"
 
+#include "device/kernel_registry.h"
 #include "kernels/attention/forward/k6_forward.h"
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/k2_online_softmax.h"
@@ -215,7 +216,8 @@ std::span<const AttentionKernel> all_attention_kernels() {
 std::span<const AttentionKernel> attention_kernels_for(int capability) {
   const auto all = all_attention_kernels();
   const auto blackwell = std::ranges::find(all, 100, &AttentionKernel::capability);
-  return capability == 100 ? std::span(blackwell, all.end()) : std::span(all.begin(), blackwell);
+  const bool is_blackwell = device::kernel_target(capability) == device::kernel_target(100);
+  return is_blackwell ? std::span(blackwell, all.end()) : std::span(all.begin(), blackwell);
 }
 
 std::span<const AttentionKernel> hopper_attention_kernels() {

@@ -57,10 +57,10 @@ struct AttentionKernel {
   bool is_short = false;                   ///< e4m3: the forms for short sequences
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   int capability = 90;
-  /// sm_100a: a tile has all heads that share keys, so it depends on their number, and boxes of
+  /// sm_100f: a tile has all heads that share keys, so it depends on their number, and boxes of
   /// queries have those heads in them.
   GroupTile group_tile = nullptr;
-  int (*ctas)(int head_dim) = nullptr;  ///< sm_100a: of a tile of queries
+  int (*ctas)(int head_dim) = nullptr;  ///< sm_100f: of a tile of queries
   int box_keys = 0;                     ///< rows of boxes of k and v; 0: those of a step
 
   /// It first rounds the operands of this problem.

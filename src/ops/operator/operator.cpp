@@ -14,13 +14,13 @@ namespace {
 // What a kernel may have without allow_dynamic_shared_bytes().
 constexpr std::uint32_t kDefaultDynamicSharedBytes = 48 * 1024;
 
-bool is_embedded(const std::string& entry, const std::string& target) {
+bool is_embedded(std::string_view entry, std::string_view target) {
   return std::ranges::any_of(device::kernel_images(), [&](const device::KernelImage& image) {
     return image.name == entry && image.target == target;
   });
 }
 
-// "sm_90a, sm_100a"; empty if there is no such kernel.
+// "sm_90a, sm_100f"; empty if there is no such kernel.
 std::string targets_of(const std::string& entry) {
   std::string targets;
   for (const device::KernelImage& image : device::kernel_images())
@@ -76,24 +76,26 @@ device::LaunchConfig dependent_launch(const Launch& launch) {
 }
 
 std::string capability_obstacle(int capability, const device::DeviceInfo& device) {
-  if (device.compute_capability == capability) return {};
-  return fmt::format("is for sm_{}a; {} has compute capability {}.{}", capability, device.name,
+  const std::string_view target = device::kernel_target(capability);
+  if (device::kernel_target(device.compute_capability) == target) return {};
+  return fmt::format("is for {}; {} has compute capability {}.{}", target, device.name,
                      device.compute_capability / 10, device.compute_capability % 10);
 }
 
 void require_capability(const char* op, int capability, const device::DeviceInfo& device,
                         const char* remedy) {
-  if (device.compute_capability == capability) return;
-  refuse(ErrorKind::kUnsupported, op,
-         {{"device", device.name,
-           fmt::format("has compute capability {}.{}; this is for sm_{}a",
-                       device.compute_capability / 10, device.compute_capability % 10, capability),
-           remedy}});
+  if (capability_obstacle(capability, device).empty()) return;
+  refuse(
+      ErrorKind::kUnsupported, op,
+      {{"device", device.name,
+        fmt::format("has compute capability {}.{}; this is for {}", device.compute_capability / 10,
+                    device.compute_capability % 10, device::kernel_target(capability)),
+        remedy}});
 }
 
 void require_built(const char* op, const device::DeviceInfo& device,
                    const std::vector<Launch>& launches) {
-  const std::string target = fmt::format("sm_{}a", device.compute_capability);
+  const std::string_view target = device::kernel_target(device.compute_capability);
   std::vector<Reason> reasons;
   for (const Launch& launch : launches) {
     if (is_embedded(launch.entry, target)) continue;
@@ -111,7 +113,7 @@ void require_built(const char* op, const device::DeviceInfo& device,
 
 std::string launch_obstacle(int capability, const device::DeviceInfo& device,
                             const Launch& launch) {
-  if (!is_embedded(launch.entry, fmt::format("sm_{}a", capability)))
+  if (!is_embedded(launch.entry, device::kernel_target(capability)))
     return fmt::format("needs {}, which is not among the embedded kernels", launch.entry);
   if (static_cast<int>(launch.shared_bytes) > device.shared_per_block_optin_bytes)
     return fmt::format("needs {} bytes of shared memory; {} gives {}", launch.shared_bytes,

@@ -37,7 +37,8 @@ device::LaunchConfig dependent_launch(const Launch& launch);
 /// One that begins when all before it has ended.
 device::LaunchConfig plain_launch(const Launch& launch);
 
-/// Why kernels for `capability` (90: sm_90a) do not run on a device; empty if they do.
+/// Why kernels for `capability` (90: sm_90a, 100: sm_100f) do not run on a device; empty if they
+/// do.
 std::string capability_obstacle(int capability, const device::DeviceInfo& device);
 /// Errors   Unsupported if kernels for `capability` do not run on the device
 void require_capability(const char* op, int capability, const device::DeviceInfo& device,

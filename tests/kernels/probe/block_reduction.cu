@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Reductions and a scan over one row per CTA: shuffles of all four kinds, votes, redux, and lanes
 // that leave loops at different times.

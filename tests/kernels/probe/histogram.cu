@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Atomics: shared and global, with and without a result, integer and float, a compare-and-swap
 // loop, and the CTA that finishes last and therefore sees what all the others wrote.

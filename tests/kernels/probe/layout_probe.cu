@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Layouts as constants of a kernel: every offset and coordinate is computed on the device from a
 // template argument and run-time coordinates. The test looks at the PTX (no division, no remainder,

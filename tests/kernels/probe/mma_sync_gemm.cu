@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // The Ampere way: cp.async fills one of two buffers while ldmatrix and mma.sync work on the other.
 // Rows and columns beyond the matrices are zeros that cp.async writes (its source size).

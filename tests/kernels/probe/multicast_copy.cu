@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // The CTAs of a cluster share the work of loading a tile: each multicasts its rows to all. A stage
 // may be overwritten when the consumers of all CTAs have read it, because all CTAs write into it;

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // Attention as one would write it on the first day: a thread per score, a warp per row of the
 // softmax, a thread per output. Scalar arithmetic, shuffles, special functions, 64-bit addresses.

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // One producer warp, four consumer warps, and a ring of stages between them. A stage is full when
 // its bytes have landed, and empty when the tensor copy that stores it has read it. The consumers

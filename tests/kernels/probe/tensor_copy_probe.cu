@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // One tensor copy by tensor map, and the bytes it left in shared memory: the hardware's word on
 // boxes, swizzles and out-of-range elements. Recorded by tools/hardware/record.cpp.

@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // The matrix product of every CUDA course: tiles of A and B in shared memory, 4 x 4 results in the
 // registers of a thread. Predicated loads, CTA barriers, vector loads from shared memory.

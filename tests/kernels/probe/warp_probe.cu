@@ -1,4 +1,4 @@
-// targets: sm_90a sm_100a
+// targets: sm_90a sm_100f
 //
 // One warp-level matrix instruction at a time, on raw registers: the hardware's word on the
 // fragments of mma.sync and on what ldmatrix and stmatrix move. Recorded by

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // MXFP8 activations by 4-bit weights (kind::mxf8f6f4): e4m3 by e2m1, a ue8m0 scale per 32 elements
 // of K on both sides. As sm100_nvfp4_gemm.cu, but a step is 128 elements; the tensor copy unpacks

@@ -1,4 +1,4 @@
-// targets: sm_100a
+// targets: sm_100f
 //
 // NVFP4 by NVFP4 on the tensor core's block-scaled product (kind::mxf4nvf4): e2m1 elements, a ue4m3
 // scale per 16 of them along K, multiplied in by the hardware.
