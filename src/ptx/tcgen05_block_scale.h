@@ -36,7 +36,7 @@ __device__ inline void tcgen05_mma_mxf4nvf4_4x(std::uint32_t d, std::uint64_t a,
       "{\n"
       ".reg .pred p;\n"
       "setp.ne.b32 p, %6, 0;\n"
-      "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.scale_vec::4X "
+      "tcgen05.mma.cta_group::%7.kind::mxf4nvf4.block_scale.block16 "
       "[%0], %1, %2, %3, [%4], [%5], p;\n"
       "}\n" ::"r"(d),
       "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales),
@@ -55,7 +55,7 @@ __device__ inline void tcgen05_mma_mxf8f6f4_1x(std::uint32_t d, std::uint64_t a,
       "{\n"
       ".reg .pred p;\n"
       "setp.ne.b32 p, %6, 0;\n"
-      "tcgen05.mma.cta_group::%7.kind::mxf8f6f4.block_scale.scale_vec::1X "
+      "tcgen05.mma.cta_group::%7.kind::mxf8f6f4.block_scale.block32 "
       "[%0], %1, %2, %3, [%4], [%5], p;\n"
       "}\n" ::"r"(d),
       "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales),
