@@ -6,6 +6,7 @@
 
 enum { kLength = 40, kHeads = 4, kDim = 64, kRow = kHeads * kDim, kCount = kLength * kRow };
 static float q[kCount], k[kCount], v[kCount], out[kCount]; /* [kLength, kHeads, kDim] */
+static unsigned short bf16[kCount];
 
 #define TRY(call) ((call) == TW_OK ? (void)0 : (fprintf(stderr, "%s\n", tw_last_error()), exit(1)))
 
@@ -21,45 +22,51 @@ static double expected(int i, int h, int d) {
   return weighted / sum;
 }
 
+/* Numbers of -1 to 1 that bf16 has, or NaN where something is to be written, on the device. */
+static tw_buffer* upload(const tw_device* device, float* numbers, int is_result) {
+  tw_buffer* buffer;
+  for (int i = 0; i < kCount; ++i) numbers[i] = is_result ? NAN : (rand() % 129 - 64) / 64.0f;
+  TRY(tw_encode(TW_BF16, numbers, kCount, bf16));
+  TRY(tw_buffer_create(device, sizeof bf16, &buffer));
+  TRY(tw_buffer_upload(buffer, 0, bf16, sizeof bf16));
+  return buffer;
+}
+
 int main(void) {
   tw_device* device;
-  tw_attention* attention;
-  tw_buffer* buffers[5]; /* q, k, v, out, workspace */
-  float* const numbers[4] = {q, k, v, out};
-  static unsigned short bf16[kCount];
+  TRY(tw_device_open(NULL, &device));
   tw_attention_problem problem;
-  tw_attention_arguments arguments;
-  double worst = 0;
   tw_attention_problem_init(&problem);
   problem.heads = problem.kv_heads = kHeads;
   problem.q_len = problem.kv_len = kLength;
   problem.head_dim = kDim;
   problem.causal = 1;
-  TRY(tw_device_open(NULL, &device));
+  tw_attention* attention;
   TRY(tw_attention_create(device, &problem, &attention));
-  for (int t = 0; t < 4; ++t) { /* from -1 to 1, exact in bf16; out is NaN until it is written */
-    for (int i = 0; i < kCount; ++i) numbers[t][i] = t == 3 ? NAN : (rand() % 129 - 64) / 64.0f;
-    TRY(tw_encode(TW_BF16, numbers[t], kCount, bf16));
-    TRY(tw_buffer_create(device, sizeof bf16, &buffers[t]));
-    TRY(tw_buffer_upload(buffers[t], 0, bf16, sizeof bf16));
-  }
-  TRY(tw_buffer_create(device, tw_attention_workspace_bytes(attention), &buffers[4]));
+
+  tw_buffer *buffers[5] = {upload(device, q, 0), upload(device, k, 0), upload(device, v, 0),
+                           upload(device, out, 1)},
+            **workspace = &buffers[4];
+  TRY(tw_buffer_create(device, tw_attention_workspace_bytes(attention), workspace));
+  TRY(tw_buffer_fill(*workspace, 0xff)); /* it may hold anything */
+  tw_attention_arguments arguments;
   tw_attention_arguments_init(&arguments);
   arguments.q = tw_buffer_data(buffers[0]);
   arguments.k = tw_buffer_data(buffers[1]);
   arguments.v = tw_buffer_data(buffers[2]);
   arguments.out = tw_buffer_data(buffers[3]);
-  arguments.workspace = tw_buffer_data(buffers[4]);
+  arguments.workspace = tw_buffer_data(*workspace);
   TRY(tw_attention_run(attention, &arguments));
   TRY(tw_buffer_download(buffers[3], 0, bf16, sizeof bf16));
   TRY(tw_decode(TW_BF16, bf16, kCount, out));
 
+  double worst = 0;
   for (int n = 0; n < kCount; ++n) {
     const double error = fabs(out[n] - expected(n / kRow, n % kRow / kDim * kDim, n % kDim));
     if (error > worst || isnan(error)) worst = error; /* a NaN stays */
   }
   printf("%s: largest error %.4f\n", tw_device_description(device), worst);
-  for (int t = 0; t < 5; ++t) tw_buffer_destroy(buffers[t]);
+  for (int i = 0; i < 5; ++i) tw_buffer_destroy(buffers[i]);
   tw_attention_destroy(attention);
   tw_device_close(device);
   return worst < 0.02 ? 0 : 1; /* probabilities and out are bf16: 2^-8 of at most 1 each */

@@ -21,7 +21,7 @@ void attend(const float* q, const std::vector<float>& k, const std::vector<float
   for (int c = 0; c < kDim; ++c) row[c] /= sum;
 }
 
-int main() {
+int main() try {
   const tw::Device device = tw::Device::open();
   const tw::Attention attention(device, {.heads = kHeads,
                                          .kv_heads = kKvHeads,
@@ -33,8 +33,8 @@ int main() {
   const auto k = draw(kLength * kKvHeads * kDim, 2), v = draw(kLength * kKvHeads * kDim, 3);
   const tw::Buffer device_q = upload_bf16(device, q), device_k = upload_bf16(device, k),
                    device_v = upload_bf16(device, v);
-  const tw::Buffer out = output(device, device_q.size_bytes());
-  const tw::Buffer workspace(device, attention.plan().workspace_bytes);
+  const tw::Buffer out = poisoned(device, device_q.size_bytes());
+  const tw::Buffer workspace = poisoned(device, attention.plan().workspace_bytes);
   attention.run({.q = device_q.data(),
                  .k = device_k.data(),
                  .v = device_v.data(),
@@ -48,4 +48,6 @@ int main() {
   }
   // Probabilities and out are bf16: 2^-8 of at most 1 each.
   return verdict(attention.plan().kernel, device, download_bf16(out), expected, 0.02);
+} catch (const tw::Error& error) {
+  return failure(error);
 }

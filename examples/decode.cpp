@@ -8,7 +8,7 @@
 
 constexpr int kBatch = 3, kHeads = 8, kDim = 128, kPage = 64, kPages = 8, kMaxPages = 3;
 
-int main() {
+int main() try {
   const tw::Device device = tw::Device::open();
   const tw::AttentionDecode decode(device, {.batch = kBatch,
                                             .heads = kHeads,
@@ -24,8 +24,8 @@ int main() {
                    device_v = upload_bf16(device, v);
   const tw::Buffer device_lengths = tw::Buffer::from(device, lengths),
                    device_table = tw::Buffer::from(device, table);
-  const tw::Buffer out = output(device, device_q.size_bytes());
-  const tw::Buffer workspace(device, decode.plan().workspace_bytes);
+  const tw::Buffer out = poisoned(device, device_q.size_bytes());
+  const tw::Buffer workspace = poisoned(device, decode.plan().workspace_bytes);
   decode.run({.q = device_q.data(),
               .k_cache = device_k.data(),
               .v_cache = device_v.data(),
@@ -50,4 +50,6 @@ int main() {
   }
   // Probabilities and out are bf16: 2^-8 of at most 1 each.
   return verdict(decode.plan().kernel, device, download_bf16(out), expected, 0.02);
+} catch (const tw::Error& error) {
+  return failure(error);
 }

@@ -9,6 +9,7 @@
 
 #include <tilewright/buffer.h>
 #include <tilewright/convert.h>
+#include <tilewright/error.h>
 
 namespace tw = tilewright;
 
@@ -27,8 +28,9 @@ inline std::vector<float> download_bf16(const tw::Buffer& buffer) {
   return tw::decode(tw::DType::kBF16, buffer.download());
 }
 
-/// Memory full of NaN: what a kernel forgets to write is no result.
-inline tw::Buffer output(const tw::Device& device, std::size_t size_bytes) {
+/// Memory full of NaN: what a kernel forgets to write is no result, and a workspace that nobody has
+/// written is named by checkers of uninitialised memory.
+inline tw::Buffer poisoned(const tw::Device& device, std::size_t size_bytes) {
   tw::Buffer buffer(device, size_bytes);
   buffer.poison();
   return buffer;
@@ -47,4 +49,11 @@ inline int verdict(const std::string& kernel, const tw::Device& device,
   std::printf("%s on %s: largest error %.5f of at most %g\n", kernel.c_str(), device.name().c_str(),
               worst, tolerance);
   return worst <= tolerance ? 0 : 1;
+}
+
+/// Exit status of an example that ends with an error: 77, "skipped" to test drivers, if the device
+/// has no kernel for it.
+inline int failure(const tw::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return error.kind() == tw::ErrorKind::kUnsupported ? 77 : 1;
 }

@@ -7,7 +7,7 @@
 
 constexpr std::int64_t kRows = 5, kOut = 256, kIn = 512;
 
-int main() {
+int main() try {
   // A checkpoint has codes and scales already; here they are made of fp32 weights, on the host.
   const std::vector<float> weights = draw(kOut * kIn, 1);
   const tw::QuantizeProblem problem = {
@@ -29,8 +29,8 @@ int main() {
   const tw::Linear linear(weight, {.m = kRows, .out_dtype = tw::DType::kF32});
   const std::vector<float> x = draw(kRows * kIn, 2);
   const tw::Buffer device_x = upload_bf16(device, x);
-  const tw::Buffer out = output(device, kRows * kOut * sizeof(float));
-  const tw::Buffer workspace(device, linear.plan().workspace_bytes);
+  const tw::Buffer out = poisoned(device, kRows * kOut * sizeof(float));
+  const tw::Buffer workspace = poisoned(device, linear.plan().workspace_bytes);
   linear.run({.x = device_x.data(), .out = out.data(), .workspace = workspace.data()});
 
   const std::vector<float> values = tw::decode(tw::DType::kF4, codes),
@@ -45,4 +45,6 @@ int main() {
   }
   // Sums of 512 products of about 1/3 in fp32; the weights are exact in bf16 but for their scale.
   return verdict(linear.plan().kernel, device, out.to_vector<float>(), expected, 0.01);
+} catch (const tw::Error& error) {
+  return failure(error);
 }

@@ -15,7 +15,7 @@ std::vector<double> product(const std::vector<float>& w, std::int64_t expert, st
   return out;
 }
 
-int main() {
+int main() try {
   const tw::Device device = tw::Device::open();
   const auto x = draw(kTokens * kHidden, 1), w1 = draw(kExperts * kInter * kHidden, 2, 0.25f),
              w3 = draw(kExperts * kInter * kHidden, 3, 0.25f),
@@ -35,8 +35,8 @@ int main() {
   for (std::int32_t t = 0; t < kTokens; ++t) ids.insert(ids.end(), {t % 4, (t + 1) % 4});
   const tw::Buffer device_x = upload_bf16(device, x), device_ids = tw::Buffer::from(device, ids),
                    shares = tw::Buffer::from(device, std::vector(kTokens * kTopk, 0.5f));
-  const tw::Buffer out = output(device, kTokens * kHidden * sizeof(float));
-  const tw::Buffer workspace(device, moe.plan().workspace_bytes);
+  const tw::Buffer out = poisoned(device, kTokens * kHidden * sizeof(float));
+  const tw::Buffer workspace = poisoned(device, moe.plan().workspace_bytes);
   moe.run({.x = device_x.data(),
            .ids = device_ids.as<std::int32_t>(),
            .weights = shares.as<float>(),
@@ -54,4 +54,6 @@ int main() {
   }
   // The inner product and each expert's sum, at most about 2, are rounded to bf16.
   return verdict(moe.plan().kernel, device, out.to_vector<float>(), expected, 0.02);
+} catch (const tw::Error& error) {
+  return failure(error);
 }

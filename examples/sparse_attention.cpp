@@ -8,7 +8,7 @@
 
 constexpr int kTokens = 3, kHeads = 16, kRows = 300, kTopk = 96, kDim = 512;
 
-int main() {
+int main() try {
   const tw::Device device = tw::Device::open();
   const tw::SparseAttention attention(device,
                                       tw::sparse_prefill_problem(kTokens, kHeads, kRows, kTopk));
@@ -18,10 +18,10 @@ int main() {
     lists[i] = i % 7 == 6 ? -1 : i * 37 % kRows;  // -1: none
   const tw::Buffer device_q = upload_bf16(device, q), device_rows = upload_bf16(device, rows),
                    device_lists = tw::Buffer::from(device, lists);
-  const tw::Buffer out = output(device, device_q.size_bytes());
-  const tw::Buffer lse = output(device, kTokens * kHeads * sizeof(float)),
-                   max_logits = output(device, kTokens * kHeads * sizeof(float));
-  const tw::Buffer workspace(device, attention.plan().workspace_bytes);
+  const tw::Buffer out = poisoned(device, device_q.size_bytes());
+  const tw::Buffer lse = poisoned(device, kTokens * kHeads * sizeof(float)),
+                   max_logits = poisoned(device, kTokens * kHeads * sizeof(float));
+  const tw::Buffer workspace = poisoned(device, attention.plan().workspace_bytes);
   attention.run(
       {.q = device_q.data(),
        .window = {.pages = device_rows.data(), .indices = device_lists.as<std::int32_t>()},
@@ -46,4 +46,6 @@ int main() {
   }
   // Probabilities and out are bf16: 2^-8 of at most 1 each.
   return verdict(attention.plan().kernel, device, download_bf16(out), expected, 0.02);
+} catch (const tw::Error& error) {
+  return failure(error);
 }

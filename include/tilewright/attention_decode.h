@@ -1,5 +1,5 @@
-// Attention of a few new tokens over long caches of keys and values: what to compute, what will be
-// launched, and running it.
+// Decode attention: a few new tokens over long caches of keys and values. What to compute, what
+// will be launched, and running it.
 #pragma once
 
 #include "tilewright/device.h"
@@ -16,7 +16,7 @@
 
 namespace tilewright {
 
-/// New keys and values that run() writes behind those that are in the cache before it attends.
+/// New keys and values, which run() appends to the cache before it attends.
 struct DecodeAppend {
   bool is_wanted = false;
   RotaryPairs rotary = RotaryPairs::kNone;  ///< of the first rotary_dim elements of new_k and q
@@ -28,8 +28,8 @@ struct DecodeAppend {
 /// s_j = softcap(scale * q[b,i,h,:] . k[b,j,g,:]) over the visible keys j, g = h / (heads/kv_heads)
 /// lse[b,h,i] = ln sum_j exp(s_j), without the sink
 ///
-/// Sequence b has n = lengths[b] keys, read on the device; with append, q_len more, which this call
-/// brings. Query i stands at key n - q_len + i (bottom-right alignment); causal and the window
+/// Sequence b has n = lengths[b] keys, read on the device, and with append the q_len that this call
+/// adds. Query i stands at key n - q_len + i (bottom-right alignment); causal and the window
 /// count from there. A row without a visible key gives out = 0, lse = -inf.
 ///
 /// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches of kv_dtype [num_pages,
@@ -43,8 +43,8 @@ struct DecodeAppend {
 ///          accumulated in fp32; exp(s_j) is rounded to the 16 bits that v has (e4m3: f16) before
 ///          it meets v; new keys are rotated in fp32 and rounded once, to kv_dtype; q to dtype
 /// Units    scale and descales are dimensionless; lse and sink are natural logarithms
-/// Repeats  the same bits for the same input. With splits > 0 results of a sequence do not depend
-///          on the other ones either
+/// Repeats  bit-exact from run to run. With splits > 0 the result of a sequence does not depend on
+///          the other sequences either
 struct AttentionDecodeProblem {
   DType dtype = DType::kBF16;     ///< of q, out, new_k and new_v: kBF16 or kF16
   DType kv_dtype = DType::kBF16;  ///< dtype or kF8_E4M3
@@ -65,7 +65,7 @@ struct AttentionDecodeProblem {
   DecodeAppend append = {};
   Strides q_strides = {}, out_strides = {}, new_k_strides = {}, new_v_strides = {};
   Strides cache_strides = {};  ///< batch: from page to page, or from sequence to sequence
-  /// Parts that the keys of a sequence are cut into; 0: what the device finds best by the lengths.
+  /// Splits of the keys of a sequence, each for a CTA; 0: chosen on the device by the lengths.
   std::int64_t splits = 0;
   /// "auto", or one that a plan lists.
   std::string kernel = "auto";
@@ -93,7 +93,7 @@ struct AttentionDecodeArguments {
   void* out = nullptr;
   float* lse = nullptr;         ///< if has_lse
   const float* sink = nullptr;  ///< [heads] if has_sink
-  void* workspace = nullptr;    ///< workspace_bytes; its content does not matter
+  void* workspace = nullptr;    ///< workspace_bytes, of any content
   void* stream = nullptr;       ///< CUstream; null: the default stream
 };
 
@@ -117,6 +117,10 @@ class AttentionDecode {
   /// A length below 0 counts as 0, one beyond the room as all of it; new tokens for which there is
   /// no room are not written, and table entries that name no page are not followed: nothing is
   /// read or written out of bounds, but results of such a sequence mean nothing.
+  /// Nobody needs to clear the workspace: counters in it carry a tag that only this plan has, and
+  /// what else a counter holds is taken for none. Reading one that was never written is what
+  /// checkers of uninitialised memory look for (the simulator's `init`, compute-sanitizer's
+  /// initcheck): for them, fill the workspace once, with anything.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const AttentionDecodeArguments& arguments) const;
 
@@ -130,7 +134,7 @@ AttentionDecodePlan plan_attention_decode(const Device& device,
                                           const AttentionDecodeProblem& problem);
 
 /// The problem with every default filled in: scale, strides, table_stride, and the keys that a
-/// sequence has room for. So one can lay out caches without a device.
+/// sequence has room for. Needs no device: a program can size its caches before it opens one.
 /// Errors   InvalidArgument naming field, value, rule and remedy
 AttentionDecodeProblem complete(const AttentionDecodeProblem& problem);
 

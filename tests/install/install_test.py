@@ -17,6 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TILEWRIGHT_BUILD", ROOT / "build/release"))
 HEADERS = ROOT / "include/tilewright"
+NO_KERNEL = 77  # examples/example.h
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -97,14 +98,23 @@ class Installed(unittest.TestCase):
         program = self.compile(self.folder / "consumer/attention.cpp", "c++", "-std=c++20")
         self.assertIn("every element of out is 0.5", self.run_program(program))
 
-    def test_examples_compile_and_are_right(self):
+    def test_examples_compile_and_are_right_under_all_checks(self):
         sources = sorted((ROOT / "examples").glob("*.c")) + sorted((ROOT / "examples").glob("*.cpp"))
         self.assertGreaterEqual(len(sources), 6)
         for source in sources:
-            with self.subTest(source.name):
-                is_c = source.suffix == ".c"
-                program = self.compile(source, "cc" if is_c else "c++", "-std=c99" if is_c else "-std=c++20")
-                self.assertIn("largest error", self.run_program(program))
+            is_c = source.suffix == ".c"
+            program = self.compile(source, "cc" if is_c else "c++", "-std=c99" if is_c else "-std=c++20")
+            if not has_kernels():
+                continue
+            for device in ("sim:h200", "sim:b200"):
+                with self.subTest(source.name, device=device):
+                    checked = environment(TILEWRIGHT_DEVICE=device, TILEWRIGHT_SIM_CHECK="all")
+                    found = subprocess.run([program], env=checked, stdout=subprocess.PIPE,
+                                           stderr=subprocess.STDOUT, text=True)
+                    if device != "sim:h200" and found.returncode == NO_KERNEL:
+                        continue
+                    self.assertEqual(found.returncode, 0, found.stdout)
+                    self.assertIn("largest error", found.stdout)
 
     def test_the_installed_tool_runs(self):
         self.assertIn("sim:h200", self.run_command([self.prefix / "bin/tilewright", "info"]))
