@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/stream.h"
 
 #include <cstddef>
 #include <memory>
@@ -65,6 +66,8 @@ class Buffer {
   }
 
   void fill(std::byte value);
+  /// The same in the order of a stream; returns at once.
+  void fill(std::byte value, const Stream& stream);
   /// Fills with 0xff: a NaN in every floating format that has one, -1 in integers. What a kernel
   /// forgets to write cannot pass for a result.
   void poison() { fill(std::byte{0xff}); }
@@ -75,5 +78,13 @@ class Buffer {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// A copy from memory of the device, whoever allocated it, to the host. Waits as download() does.
+/// Errors   DeviceError, also if the address is not of the device
+void copy_to_host(const Device& device, const void* from, std::span<std::byte> to);
+
+/// A copy within the memory of the device, in the order of the stream; returns at once.
+/// Errors   DeviceError
+void copy_on_device(const Stream& stream, const void* from, void* to, std::size_t size_bytes);
 
 }  // namespace tilewright

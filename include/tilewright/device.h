@@ -60,6 +60,15 @@ class Device {
   int compute_capability() const noexcept;
   int num_sms() const noexcept;
   std::size_t memory_bytes() const noexcept;
+  std::size_t l2_bytes() const noexcept;
+  /// Of an SM, at most, in kHz; 0 if the driver does not say.
+  int clock_khz() const noexcept;
+  /// "GPU-" and 32 hexadecimal digits in groups, as `nvidia-smi -L` prints them.
+  const std::string& uuid() const noexcept;
+  /// Number of the device among those of its driver.
+  int ordinal() const noexcept;
+  /// CUDA version of the driver: 1000 * major + 10 * minor; 0 if there is none.
+  int driver_version() const noexcept;
 
   /// Waits for all work on the device, of every stream and thread.
   /// Errors   DeviceError if a kernel failed meanwhile

@@ -1,6 +1,8 @@
 // The kernels inside the library: what the compiler made of them, and their code.
 #pragma once
 
+#include "tilewright/device.h"
+
 #include <cstddef>
 #include <span>
 #include <string>
@@ -32,6 +34,15 @@ struct EmbeddedKernel {
 /// All kernels, sorted by name and target. Empty if the library was built without kernels.
 /// Thread   safe
 std::span<const EmbeddedKernel> embedded_kernels();
+
+/// The target whose kernels a device runs: "sm_90a" on an H200.
+/// Errors   Unsupported if there are none for its compute capability
+std::string kernel_target(const Device& device);
+
+/// The kernel of that name for a target.
+/// Errors   Unsupported if there is none; the message names the targets that it has, or kernels of
+///          similar names
+const EmbeddedKernel& find_kernel(std::string_view name, std::string_view target);
 
 /// Version of the compiler that made them, e.g. "13.0.88"; empty without kernels.
 const char* kernel_compiler() noexcept;

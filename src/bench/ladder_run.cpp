@@ -1,9 +1,9 @@
+#include "tilewright/kernels.h"
+
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/source_commit.h"
 #include "bench/ladder.h"
-#include "device/internal.h"
-#include "device/kernel_registry.h"
 #include "verify/attention/check.h"
 #include "verify/attention/device.h"
 #include "verify/device_facts.h"
@@ -185,10 +185,9 @@ class LadderRunner {
 
 json ladder_header(const Device& device, const std::string& command) {
   const SourceCommit commit = source_commit(kBuiltCommit);
-  const device::DeviceInfo& info = opened(device).info();
   const auto now =
       std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
-  const int version = opened(device).driver().version();
+  const int version = device.driver_version();
   return {{"schema", 1},
           {"kind", "attention"},
           {"tool", std::string("tilewright ladder ") + TILEWRIGHT_VERSION},
@@ -197,14 +196,14 @@ json ladder_header(const Device& device, const std::string& command) {
           {"command", command},
           {"started", fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(now))},
           {"device",
-           {{"name", info.name},
+           {{"name", device.name()},
             {"spec", device.spec()},
             {"is_simulated", device.is_simulated()},
-            {"multiprocessors", info.num_sms},
-            {"l2_bytes", info.l2_bytes},
-            {"clock_khz", info.clock_khz},
+            {"multiprocessors", device.num_sms()},
+            {"l2_bytes", device.l2_bytes()},
+            {"clock_khz", device.clock_khz()},
             {"driver_cuda_version", fmt::format("{}.{}", version / 1000, version % 1000 / 10)}}},
-          {"toolkit", device::kernel_toolkit()},
+          {"toolkit", kernel_compiler()},
           {"cache", device.is_simulated()
                         ? "simulated: no times"
                         : "cold: 256 MiB or 4 times the L2 are written before every timed run"},

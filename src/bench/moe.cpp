@@ -1,15 +1,16 @@
 #include "bench/moe.h"
 
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
+
 #include "base/error.h"
 #include "base/progress.h"
 #include "bench/ladder.h"
-#include "device/graph.h"
-#include "device/internal.h"
-#include "device/memory.h"
 #include "formats/minifloat.h"
 #include "report/time_summary.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
+#include "verify/graph_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +25,9 @@ namespace tilewright::cli {
 
 namespace {
 
-using device::Buffer;
 using nlohmann::json;
 
 constexpr std::size_t kRoutings = 8;  // taken in turn: few tokens then visit many experts
-
-template <class T>
-T* moe_pointer(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());
-}
 
 double moe_limit_of(const MoeShape& shape) {
   return shape.swiglu_limit > 0 ? shape.swiglu_limit : std::numeric_limits<double>::infinity();
@@ -45,7 +40,7 @@ struct MoeOperands {
   Buffer x_buffer;
   std::vector<Buffer> ids, weights;
 
-  MoeOperands(const device::Device& device, const MoeShape& shape, std::int64_t tokens)
+  MoeOperands(const Device& device, const MoeShape& shape, std::int64_t tokens)
       : x(draw_normal(tokens * shape.hidden, 1, DType::kBF16)), x_buffer(Buffer::from(device, x)) {
     for (std::size_t r = 0; r < kRoutings; ++r) {
       routings.push_back(draw_routing(shape, tokens, r + 1));
@@ -61,10 +56,9 @@ class MoePoint {
   MoePoint(const MoeWeights& weights, const MoeProblem& problem, const MoeOperands& operands)
       : moe_(weights, problem),
         operands_(operands),
-        device_(opened(weights.device())),
+        device_(weights.device()),
         stream_(device_),
-        begin_(device_),
-        end_(device_),
+        timer_(device_),
         elems_(static_cast<std::size_t>(problem.tokens * weights.info().hidden)),
         out_(device_, elems_ * 2),
         workspace_(device_, moe_.plan().workspace_bytes) {
@@ -74,11 +68,11 @@ class MoePoint {
   const MoePlan& plan() const { return moe_.plan(); }
 
   MoeArguments arguments(std::size_t routing) const {
-    return {.x = moe_pointer<const void>(operands_.x_buffer),
-            .ids = moe_pointer<const std::int32_t>(operands_.ids[routing]),
-            .weights = moe_pointer<const float>(operands_.weights[routing]),
-            .out = moe_pointer<void>(out_),
-            .workspace = moe_pointer<void>(workspace_),
+    return {.x = operands_.x_buffer.data(),
+            .ids = operands_.ids[routing].as<const std::int32_t>(),
+            .weights = operands_.weights[routing].as<const float>(),
+            .out = out_.data(),
+            .workspace = workspace_.data(),
             .stream = stream_.handle()};
   }
 
@@ -86,7 +80,7 @@ class MoePoint {
     moe_.run(arguments(0));
     moe_.check(arguments(0));
     std::vector<std::uint16_t> codes(elems_);
-    out_.copy_to_host(std::as_writable_bytes(std::span(codes)));
+    out_.download(std::as_writable_bytes(std::span(codes)));
     std::vector<float> values;
     values.reserve(elems_);
     for (const std::uint16_t c : codes)
@@ -94,27 +88,16 @@ class MoePoint {
     return values;
   }
 
-  double time_us(const std::function<void()>& work) {
-    begin_.record(stream_);
-    work();
-    end_.record(stream_);
-    end_.synchronize();
-    return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
-  }
+  double time_us(const std::function<void()>& work) { return timer_.time_us(stream_, work); }
 
   // Several calls in a graph, each with the next routing.
   void measure(int samples, json& log) {
     const double once = time_us([&] { moe_.run(arguments(1)); });
     const int runs = std::clamp(static_cast<int>(2000 / std::max(once, 1.0)), 1, 16);
-    std::size_t next = 0;
-    const auto graph = device::Graph::capture(stream_, [&] {
-      for (int i = 0; i < runs; ++i) moe_.run(arguments(next++ % kRoutings));
-    });
-    std::vector<double> us;
-    for (int i = 0; i < 2; ++i) time_us([&] { graph.launch(stream_); });
-    for (int i = 0; i < samples; ++i) us.push_back(time_us([&] { graph.launch(stream_); }) / runs);
     log["runs_per_sample"] = runs;
-    log["samples_us"] = us;
+    log["samples_us"] = graph_times_us(
+        device_, stream_, {.calls = runs, .samples = samples},
+        [&](int i) { moe_.run(arguments(static_cast<std::size_t>(i) % kRoutings)); });
   }
 
   // Each launch alone, between events: what the next one hides is in it.
@@ -132,9 +115,9 @@ class MoePoint {
  private:
   Moe moe_;
   const MoeOperands& operands_;
-  const device::Device& device_;
-  device::Stream stream_;
-  device::Event begin_, end_;
+  Device device_;
+  Stream stream_;
+  StreamTimer timer_;
   std::size_t elems_;
   Buffer out_, workspace_;
 };
@@ -153,7 +136,7 @@ class MoeRunner {
     for (const MoeShape& shape : sweep_.shapes) {
       MoeExperts experts(shape, sweep_.format, sweep_.distinct);
       const std::int64_t most = *std::ranges::max_element(sweep_.tokens);
-      const MoeOperands operands(opened(device_), shape, most);
+      const MoeOperands operands(device_, shape, most);
       exact_.clear();
       for (const LinearActivations activations : sweep_.activations) {
         const MoeWeights weights = MoeWeights::prepare(device_, experts.source(), activations);

@@ -1,12 +1,13 @@
 // tilewright info: devices, driver, toolkit, embedded kernels.
 
+#include "tilewright/kernels.h"
+
 #include "base/error.h"
 #include "base/source_commit.h"
 #include "cli/tool/command.h"
 #include "device/device.h"
 #include "device/device_spec.h"
 #include "device/driver_libraries.h"
-#include "device/kernel_registry.h"
 #include "device/open_device.h"
 #include "sim/model/device_model.h"
 
@@ -108,7 +109,7 @@ std::string describe_driver(const DriverReport& report, bool is_simulator, const
 
 std::map<std::string, int> kernels_by_target() {
   std::map<std::string, int> out;
-  for (const device::KernelImage& image : device::kernel_images()) ++out[std::string(image.target)];
+  for (const EmbeddedKernel& kernel : embedded_kernels()) ++out[std::string(kernel.target)];
   return out;
 }
 
@@ -142,7 +143,7 @@ void run_info(const Context& context) {
                 {"device_problem", problem.empty() ? json() : json(problem)},
                 {"cuda_driver", driver_to_json(gpu, false)},
                 {"simulator", driver_to_json(simulator, true)},
-                {"toolkit", device::kernel_toolkit()},
+                {"toolkit", kernel_compiler()},
                 {"kernels", kernels},
                 {"cpu_threads", std::thread::hardware_concurrency()}});
     return;
@@ -159,7 +160,7 @@ void run_info(const Context& context) {
     counts.push_back(fmt::format("{} for {}", count, target));
   out += kernels.empty() ? std::string("kernels     none: built without the CUDA compiler\n")
                          : fmt::format("kernels     {}, compiled with nvcc {}\n",
-                                       fmt::join(counts, ", "), device::kernel_toolkit());
+                                       fmt::join(counts, ", "), kernel_compiler());
   out += fmt::format("host        {} threads\n", std::thread::hardware_concurrency());
   print(out);
 }

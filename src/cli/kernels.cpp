@@ -1,9 +1,10 @@
 // tilewright kernels: what is embedded, and what ptxas said of it.
 
+#include "tilewright/kernels.h"
+
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/tool/command.h"
-#include "device/kernel_registry.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,64 +15,60 @@ namespace tilewright::cli {
 
 namespace {
 
-using device::KernelImage;
-
 struct KernelsArguments {
   std::string filter, ptx;
 };
 
-nlohmann::json image_to_json(const KernelImage& image) {
-  const device::KernelFacts& facts = image.facts;
-  return {{"name", image.name},
-          {"source", image.source},
-          {"target", image.target},
-          {"registers", facts.registers},
-          {"shared_bytes", facts.shared_bytes},
-          {"stack_bytes", facts.stack_bytes},
-          {"spill_store_bytes", facts.spill_store_bytes},
-          {"spill_load_bytes", facts.spill_load_bytes},
-          {"barriers", facts.barriers},
-          {"uses_tensor_cores", facts.uses_tensor_cores},
-          {"ptx_bytes", image.ptx.size_bytes},
-          {"cubin_bytes", image.cubin.size_bytes}};
+nlohmann::json kernel_to_json(const EmbeddedKernel& kernel) {
+  return {{"name", kernel.name},
+          {"source", kernel.source},
+          {"target", kernel.target},
+          {"registers", kernel.registers},
+          {"shared_bytes", kernel.shared_bytes},
+          {"stack_bytes", kernel.stack_bytes},
+          {"spill_store_bytes", kernel.spill_store_bytes},
+          {"spill_load_bytes", kernel.spill_load_bytes},
+          {"barriers", kernel.barriers},
+          {"uses_tensor_cores", kernel.uses_tensor_cores},
+          {"ptx_bytes", kernel.ptx_bytes},
+          {"cubin_bytes", kernel.cubin_bytes}};
 }
 
 void run_kernels(const KernelsArguments& args, const Context& context) {
   if (!args.ptx.empty()) {
-    for (const KernelImage& image : device::kernel_images()) {
+    for (const EmbeddedKernel& kernel : embedded_kernels()) {
       const bool is_wanted =
-          image.name == args.ptx || fmt::format("{}.{}", image.name, image.target) == args.ptx;
+          kernel.name == args.ptx || fmt::format("{}.{}", kernel.name, kernel.target) == args.ptx;
       if (!is_wanted) continue;
-      print(image.ptx.unpack());
+      print(kernel.ptx());
       return;
     }
-    device::find_kernel(args.ptx, "any target");  // throws: names what there is
+    find_kernel(args.ptx, "any target");  // throws: names what there is
   }
   Table table(
       {"kernel", "target", "registers", "shared", "stack", "spills", "tensor cores", "source"});
   nlohmann::json list = nlohmann::json::array();
-  for (const KernelImage& image : device::kernel_images()) {
-    if (image.name.find(args.filter) == std::string_view::npos) continue;
-    const device::KernelFacts& facts = image.facts;
-    table.add({std::string(image.name), std::string(image.target), std::to_string(facts.registers),
-               std::to_string(facts.shared_bytes), std::to_string(facts.stack_bytes),
-               std::to_string(facts.spill_store_bytes + facts.spill_load_bytes),
-               facts.uses_tensor_cores ? "yes" : "no",
-               fmt::format("src/kernels/{}.cu", image.source)});
-    list.push_back(image_to_json(image));
+  for (const EmbeddedKernel& kernel : embedded_kernels()) {
+    if (kernel.name.find(args.filter) == std::string_view::npos) continue;
+    table.add(
+        {std::string(kernel.name), std::string(kernel.target), std::to_string(kernel.registers),
+         std::to_string(kernel.shared_bytes), std::to_string(kernel.stack_bytes),
+         std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes),
+         kernel.uses_tensor_cores ? "yes" : "no", fmt::format("src/kernels/{}.cu", kernel.source)});
+    list.push_back(kernel_to_json(kernel));
   }
   if (context.json) {
-    print_json({{"toolkit", device::kernel_toolkit()}, {"kernels", list}});
+    print_json({{"toolkit", kernel_compiler()}, {"kernels", list}});
     return;
   }
   require(!list.empty(), ErrorKind::kInvalidArgument,
           "no embedded kernel has \"{}\" in its name; {} are embedded", args.filter,
-          device::kernel_images().size());
+          embedded_kernels().size());
   print(table.text(context.style()));
   print(context.style().faint(
       fmt::format("\n{} kernels, compiled with nvcc {}; registers per thread, bytes of shared "
                   "memory and stack\n",
-                  list.size(), device::kernel_toolkit())));
+                  list.size(), kernel_compiler())));
 }
 
 }  // namespace

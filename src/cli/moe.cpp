@@ -1,7 +1,9 @@
 // tilewright moe: the operator on a layer of a checkpoint, or on drawn operands.
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
+
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
-#include "device/internal.h"
 #include "report/operator_report.h"
 #include "verify/attention/data.h"
 #include "verify/device_facts.h"
@@ -18,7 +20,6 @@ namespace tilewright::cli {
 
 namespace {
 
-using device::Buffer;
 using nlohmann::json;
 
 struct MoeArgs {
@@ -59,11 +60,10 @@ void print_moe(const json& report, const Style& style) {
 // Operands and results in device memory.
 class MoeCallBuffers {
  public:
-  MoeCallBuffers(const device::Device& device, const MoeLayer& layer, const MoeLayerInputs& inputs,
+  MoeCallBuffers(const Device& device, const MoeLayer& layer, const MoeLayerInputs& inputs,
                  const MoePlan& plan)
       : stream_(device),
-        begin_(device),
-        end_(device),
+        timer_(device),
         x_(Buffer::from(device, inputs.x)),
         logits_(Buffer::from(device, inputs.logits)),
         bias_(Buffer::from(device, layer.bias)),
@@ -77,30 +77,25 @@ class MoeCallBuffers {
   }
 
   MoeArguments arguments() const {
-    const auto at = [](const Buffer& b) { return reinterpret_cast<void*>(b.address()); };
-    return {.x = at(x_),
-            .ids = static_cast<const std::int32_t*>(at(ids_)),
-            .weights = static_cast<const float*>(at(weights_)),
-            .logits = static_cast<const float*>(at(logits_)),
-            .bias = static_cast<const float*>(at(bias_)),
-            .token_ids = static_cast<const std::int32_t*>(at(token_ids_)),
-            .table = static_cast<const std::int32_t*>(at(table_)),
-            .out = at(out_),
-            .workspace = at(workspace_),
+    return {.x = x_.data(),
+            .ids = ids_.as<std::int32_t>(),
+            .weights = weights_.as<float>(),
+            .logits = logits_.as<float>(),
+            .bias = bias_.as<float>(),
+            .token_ids = token_ids_.as<std::int32_t>(),
+            .table = table_.as<std::int32_t>(),
+            .out = out_.data(),
+            .workspace = workspace_.data(),
             .stream = stream_.handle()};
   }
   double time_us(const Moe& moe) const {
-    begin_.record(stream_);
-    moe.run(arguments());
-    end_.record(stream_);
-    end_.synchronize();
-    return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
+    return timer_.time_us(stream_, [&] { moe.run(arguments()); });
   }
   std::vector<std::uint16_t> out() const { return out_.to_vector<std::uint16_t>(); }
 
  private:
-  device::Stream stream_;
-  device::Event begin_, end_;
+  Stream stream_;
+  StreamTimer timer_;
   Buffer x_, logits_, bias_, token_ids_, table_, ids_, weights_, out_, workspace_;
 };
 
@@ -124,7 +119,7 @@ void run_moe(const MoeArgs& args, Context& context) {
   const MoeLayerInputs inputs = draw_moe_inputs(layer, args.tokens);
   const MoeWeights weights = MoeWeights::prepare(device, layer.source(), info.activations);
   const Moe moe(weights, problem);
-  const MoeCallBuffers buffers(opened(device), layer, inputs, moe.plan());
+  const MoeCallBuffers buffers(device, layer, inputs, moe.plan());
   moe.run(buffers.arguments());
   moe.check(buffers.arguments());
   if (const json counts = take_counts(device); !counts.is_null()) report["counted"] = counts;
@@ -159,11 +154,13 @@ void add_moe(CLI::App& app, Context& context) {
       ->type_name("SHAPE");
   command
       ->add_option("--format", args->layer.format,
-                   "that weights are rounded to; quantised ones of a file stay as they are")
+                   "that plain weights are quantised to; others of a file stay as they are")
       ->check(quiet(CLI::IsMember({"nvfp4", "mxfp4", "fp8", "bf16"})))
       ->capture_default_str()
       ->type_name("nvfp4|mxfp4|fp8|bf16");
-  command->add_option("--topk", args->layer.topk, "experts of a token; default: what is known")
+  command
+      ->add_option("--topk", args->layer.topk,
+                   "experts of a token; default: as the shape or the checkpoint says")
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->type_name("K");
   command->add_option("--activations", args->activations, "what the weights are prepared for")

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "tilewright/device.h"
+#include "tilewright/stream.h"
 
 #include "device/device.h"
+#include "device/stream.h"
 
 #include <type_traits>
 #include <utility>
@@ -23,6 +25,22 @@ using StateOf = std::remove_cvref_t<decltype(Internal::of(std::declval<const Han
 
 inline const device::Device& opened(const Device& device) noexcept {
   return Internal::of(device);
+}
+
+struct Stream::State {
+  device::Stream stream;
+};
+
+struct Event::State {
+  device::Event event;
+};
+
+inline const device::Stream& opened(const Stream& stream) noexcept {
+  return Internal::of(stream).stream;
+}
+
+inline const device::Event& opened(const Event& event) noexcept {
+  return Internal::of(event).event;
 }
 
 }  // namespace tilewright

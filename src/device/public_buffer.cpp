@@ -1,11 +1,9 @@
-// The public face of this module: memory and streams.
+// The public face of this module: memory.
 #include "tilewright/buffer.h"
-#include "tilewright/stream.h"
 
 #include "base/error.h"
 #include "device/internal.h"
 #include "device/memory.h"
-#include "device/stream.h"
 
 #include <utility>
 
@@ -54,6 +52,10 @@ void Buffer::fill(std::byte value) {
   state_->buffer.fill(value);
 }
 
+void Buffer::fill(std::byte value, const Stream& stream) {
+  state_->buffer.fill_async(value, opened(stream));
+}
+
 std::size_t Buffer::whole_elements(std::size_t element_bytes) const {
   require(size_bytes() % element_bytes == 0, ErrorKind::kInvalidArgument,
           "Buffer::to_vector: a buffer of {} bytes does not hold whole elements of {} bytes; ask "
@@ -62,20 +64,23 @@ std::size_t Buffer::whole_elements(std::size_t element_bytes) const {
   return size_bytes() / element_bytes;
 }
 
-struct Stream::State {
-  device::Stream stream;
-};
-
-Stream::Stream(const Device& device) : state_(new State{device::Stream(opened(device))}) {}
-Stream::~Stream() = default;
-Stream::Stream(Stream&& other) noexcept = default;
-Stream& Stream::operator=(Stream&& other) noexcept = default;
-
-void* Stream::handle() const noexcept {
-  return state_->stream.handle();
+void copy_to_host(const Device& device, const void* from, std::span<std::byte> to) {
+  if (to.empty()) return;
+  const device::Device& inner = opened(device);
+  const auto current = inner.make_current();
+  inner.check(inner.cu().memcpy_dtoh(to.data(), reinterpret_cast<device::abi::CUdeviceptr>(from),
+                                     to.size()),
+              "cuMemcpyDtoH", "{} bytes from {}", to.size(), from);
 }
-void Stream::synchronize() const {
-  state_->stream.synchronize();
+
+void copy_on_device(const Stream& stream, const void* from, void* to, std::size_t size_bytes) {
+  if (size_bytes == 0) return;
+  const device::Device& device = opened(stream).device();
+  const auto current = device.make_current();
+  device.check(device.cu().memcpy_dtod_async(reinterpret_cast<device::abi::CUdeviceptr>(to),
+                                             reinterpret_cast<device::abi::CUdeviceptr>(from),
+                                             size_bytes, opened(stream).handle()),
+               "cuMemcpyDtoDAsync", "{} bytes from {} to {}", size_bytes, from, to);
 }
 
 }  // namespace tilewright

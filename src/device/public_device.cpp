@@ -43,6 +43,21 @@ int Device::num_sms() const noexcept {
 std::size_t Device::memory_bytes() const noexcept {
   return state_->info().memory_bytes;
 }
+std::size_t Device::l2_bytes() const noexcept {
+  return static_cast<std::size_t>(state_->info().l2_bytes);
+}
+int Device::clock_khz() const noexcept {
+  return state_->info().clock_khz;
+}
+const std::string& Device::uuid() const noexcept {
+  return state_->info().uuid;
+}
+int Device::ordinal() const noexcept {
+  return state_->info().ordinal;
+}
+int Device::driver_version() const noexcept {
+  return can_run() ? state_->driver().version() : 0;
+}
 void Device::synchronize() const {
   state_->synchronize();
 }

@@ -1,8 +1,10 @@
 // The public face of the kernel registry.
 #include "tilewright/kernels.h"
 
+#include "device/internal.h"
 #include "device/kernel_registry.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tilewright {
@@ -43,6 +45,17 @@ std::span<const EmbeddedKernel> embedded_kernels() {
     return all;
   }();
   return kernels;
+}
+
+std::string kernel_target(const Device& device) {
+  return device::kernel_target(opened(device));
+}
+
+const EmbeddedKernel& find_kernel(std::string_view name, std::string_view target) {
+  device::find_kernel(name, target);  // throws if there is none
+  return *std::ranges::find_if(embedded_kernels(), [&](const EmbeddedKernel& kernel) {
+    return kernel.name == name && kernel.target == target;
+  });
 }
 
 const char* kernel_compiler() noexcept {

@@ -1,8 +1,8 @@
 #include "model/kernel_runner.h"
 
+#include "tilewright/graph.h"
+
 #include "base/error.h"
-#include "device/graph.h"
-#include "device/internal.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +31,7 @@ class KernelRunner final : public Runner {
   KernelRunner(const Device& device, std::shared_ptr<const Weights> weights,
                const RunnerOptions& options, const KernelNumbers& numbers)
       : device_(device),
-        stream_(opened(device)),
+        stream_(device),
         weights_(std::move(weights)),
         options_(options),
         numbers_(numbers),
@@ -53,7 +53,7 @@ class KernelRunner final : public Runner {
   void* workspace(std::size_t bytes);
 
   Device device_;
-  device::Stream stream_;
+  Stream stream_;
   std::shared_ptr<const Weights> weights_;
   RunnerOptions options_;
   KernelNumbers numbers_;
@@ -66,7 +66,7 @@ class KernelRunner final : public Runner {
   std::unique_ptr<ByteArray> workspace_;
   std::map<std::int64_t, KernelStep> steps_;  // by tokens
   // Steps of one token a sequence, by tokens: all launches as one. Empty: run once, not yet kept.
-  std::map<std::int64_t, std::optional<device::Graph>> graphs_;
+  std::map<std::int64_t, std::optional<Graph>> graphs_;
   std::map<std::int64_t, ProjectionRun> heads_;  // by rows
 };
 
@@ -143,7 +143,7 @@ void* KernelRunner::workspace(std::size_t bytes) {
 
 void KernelRunner::run_step(const StepPlan& plan) {
   stream_.synchronize();  // no kernel reads the inputs of the last step any more
-  at_->inputs.buffer().copy_from_host(std::as_bytes(std::span(plan.inputs)));
+  at_->inputs.buffer().upload(std::as_bytes(std::span(plan.inputs)));
   const KernelStep& step = step_for(plan.count);
   std::optional<StageTap> tap;
   if (stage_sink()) tap.emplace(device_, stage_sink(), plan.tokens);
@@ -168,8 +168,8 @@ void KernelRunner::launch_step(const KernelStep& step, const StepContext& contex
     step.run(context, memory);
     return;
   }
-  std::optional<device::Graph>& graph = found->second;
-  if (!graph) graph = device::Graph::capture(stream_, [&] { step.run(context, memory); });
+  std::optional<Graph>& graph = found->second;
+  if (!graph) graph = Graph::capture(stream_, [&] { step.run(context, memory); });
   graph->launch(stream_);
 }
 
@@ -178,24 +178,18 @@ std::vector<float> KernelRunner::logits(const StepPlan& plan) {
   if (rows == 0) return {};
   const std::uint16_t* input = at_->normed.get();
   const std::int64_t hidden = config().hidden;
-  const device::Device& device = opened(device_);
   if (rows < plan.count) {
-    const device::CurrentContext current = device.make_current();
-    const auto from = reinterpret_cast<device::abi::CUdeviceptr>(input);
-    const auto to = head_input_->buffer().address();
-    const auto bytes = static_cast<std::size_t>(2 * hidden);
     for (std::size_t i = 0; i < plan.logit_rows.size(); ++i)
-      device.check(device.cu().memcpy_dtod_async(
-                       to + i * bytes, from + static_cast<std::size_t>(plan.logit_rows[i]) * bytes,
-                       bytes, stream_.handle()),
-                   "cuMemcpyDtoDAsync");
+      copy_on_device(stream_, input + plan.logit_rows[i] * hidden,
+                     head_input_->get() + static_cast<std::int64_t>(i) * hidden,
+                     static_cast<std::size_t>(2 * hidden));
     input = head_input_->get();
   }
   const ProjectionRun& head = head_for(rows);
   head.run(input, logits_->get(), workspace(head.workspace_bytes()), stream_.handle());
   stream_.synchronize();
   std::vector<float> values(static_cast<std::size_t>(rows * model_.head.width()));
-  logits_->buffer().copy_to_host(std::as_writable_bytes(std::span(values)));
+  logits_->buffer().download(std::as_writable_bytes(std::span(values)));
   return values;
 }
 

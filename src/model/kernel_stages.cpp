@@ -1,7 +1,6 @@
 #include "model/kernel_stages.h"
 
 #include "base/error.h"
-#include "device/internal.h"
 #include "formats/index_page.h"
 #include "formats/kv_page.h"
 #include "formats/minifloat.h"
@@ -20,11 +19,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes fetch(const Device& device, const void* data, std::int64_t bytes) {
   Bytes copy(static_cast<std::size_t>(bytes));
-  const device::Device& d = opened(device);
-  const device::CurrentContext current = d.make_current();
-  d.check(d.cu().memcpy_dtoh(copy.data(), reinterpret_cast<device::abi::CUdeviceptr>(data),
-                             copy.size()),
-          "cuMemcpyDtoH");
+  copy_to_host(device, data, std::as_writable_bytes(std::span(copy)));
   return copy;
 }
 

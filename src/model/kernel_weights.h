@@ -1,10 +1,9 @@
 // The weights of a model on a device, in the order that its operators take them.
 #pragma once
 
+#include "tilewright/buffer.h"
 #include "tilewright/moe.h"
 
-#include "device/internal.h"
-#include "device/memory.h"
 #include "model/projection.h"
 #include "model/weights.h"
 
@@ -20,18 +19,17 @@ template <class T>
 class DeviceArray {
  public:
   DeviceArray(const Device& device, std::int64_t count)
-      : buffer_(opened(device), static_cast<std::size_t>(count) * sizeof(T)), count_(count) {}
+      : buffer_(device, static_cast<std::size_t>(count) * sizeof(T)), count_(count) {}
   DeviceArray(const Device& device, std::span<const T> values)
-      : buffer_(device::Buffer::from(opened(device), values)),
-        count_(static_cast<std::int64_t>(values.size())) {}
+      : buffer_(Buffer::from(device, values)), count_(static_cast<std::int64_t>(values.size())) {}
 
-  T* get() const noexcept { return reinterpret_cast<T*>(buffer_.address()); }
+  T* get() const noexcept { return buffer_.as<T>(); }
   std::int64_t count() const noexcept { return count_; }
-  device::Buffer& buffer() noexcept { return buffer_; }
-  const device::Buffer& buffer() const noexcept { return buffer_; }
+  Buffer& buffer() noexcept { return buffer_; }
+  const Buffer& buffer() const noexcept { return buffer_; }
 
  private:
-  device::Buffer buffer_;
+  Buffer buffer_;
   std::int64_t count_;
 };
 

@@ -9,21 +9,20 @@ namespace tilewright::cli {
 
 using nlohmann::json;
 
-void use_real_registers(json& kernel, const device::DeviceInfo& device,
-                        const device::KernelFacts& facts) {
+void use_real_registers(json& kernel, const EmbeddedKernel& facts) {
   constexpr int kLanes = arch::kWarpThreads, kSchedulers = 4, kUnit = 256;  // registers of a warp
-  constexpr int kMostCtas = arch::kSm90a.max_ctas_per_sm;  // of sm_100a and sm_103a, too
+  constexpr arch::Limits kSm = arch::kSm90a;  // those of sm_100a and sm_103a are the same here
   const json& block = kernel.at("block");
   const int threads = block[0].get<int>() * block[1].get<int>() * block[2].get<int>();
   const int warps = (threads + kLanes - 1) / kLanes;
   const int a_warp = (facts.registers * kLanes + kUnit - 1) / kUnit * kUnit;
-  const int resident = device.registers_per_sm / kSchedulers / std::max(a_warp, 1) * kSchedulers;
+  const int resident = kSm.registers_per_sm / kSchedulers / std::max(a_warp, 1) * kSchedulers;
   const int shared = kernel.at("static_shared_bytes").get<int>() +
                      kernel.at("dynamic_shared_bytes").get<int>() +
-                     device.shared_per_block_reserved_bytes;
-  const int by_registers = resident / warps, by_threads = device.threads_per_sm / kLanes / warps;
-  const int by_shared = device.shared_per_sm_bytes / std::max(shared, 1);
-  const int ctas = std::min({by_registers, by_threads, by_shared, kMostCtas});
+                     kSm.shared_bytes_reserved_per_cta;
+  const int by_registers = resident / warps, by_threads = kSm.max_threads_per_sm / kLanes / warps;
+  const int by_shared = kSm.shared_bytes_per_sm / std::max(shared, 1);
+  const int ctas = std::min({by_registers, by_threads, by_shared, kSm.max_ctas_per_sm});
   json& occupancy = kernel["occupancy"];
   occupancy["ctas_per_sm"] = ctas;
   occupancy["warps_per_sm"] = ctas * warps;

@@ -1,8 +1,9 @@
 // Decode attention on a device: operands in its memory, runs, checks and times.
 #pragma once
 
-#include "device/graph.h"
-#include "device/memory.h"
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
+
 #include "verify/decode_data.h"
 
 #include <memory>
@@ -28,15 +29,14 @@ class DecodeOperands {
   std::size_t sets() const { return k_.size(); }
 
  private:
-  void fill(const device::Buffer& cache, std::int64_t first) const;
+  void fill(Buffer& cache, std::int64_t first) const;
 
   const Device& device_;
   const DecodeData& data_;
-  device::Stream stream_;
-  device::Event begin_, end_;
-  device::Buffer q_, new_k_, new_v_, lengths_, table_, cos_, sin_, sink_, numbers_;
-  std::vector<device::Buffer> k_, v_;
-  std::unique_ptr<device::Buffer> out_, lse_, workspace_;
+  Stream stream_;
+  Buffer q_, new_k_, new_v_, lengths_, table_, cos_, sin_, sink_, numbers_;
+  std::vector<Buffer> k_, v_;
+  std::unique_ptr<Buffer> out_, lse_, workspace_;
 };
 
 /// Sets of caches that together are larger than the second-level cache several times over.

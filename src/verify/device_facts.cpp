@@ -1,9 +1,8 @@
 #include "verify/device_facts.h"
 
+#include "tilewright/kernels.h"
+
 #include "base/json.h"
-#include "device/device.h"
-#include "device/internal.h"
-#include "device/kernel_registry.h"
 #include "verify/counted_occupancy.h"
 
 #include <algorithm>
@@ -26,11 +25,11 @@ constexpr const char* kFacts[] = {"occupancy", "registers_per_thread_estimate",
                                   "dynamic_shared_bytes"};
 
 // The kernel is one of ours, unless the report has others too.
-void correct_occupancy(json& kernel, const device::Device& device) {
-  const std::string target = device::kernel_target(device);
-  for (const device::KernelImage& image : device::kernel_images()) {
-    if (image.name == kernel["kernel"].get<std::string>() && image.target == target)
-      use_real_registers(kernel, device.info(), image.facts);
+void correct_occupancy(json& kernel, const Device& device) {
+  const std::string target = kernel_target(device);
+  for (const EmbeddedKernel& embedded : embedded_kernels()) {
+    if (embedded.name == kernel["kernel"].get<std::string>() && embedded.target == target)
+      use_real_registers(kernel, embedded);
   }
 }
 
@@ -60,7 +59,7 @@ json take_counts(const Device& device) {
   const auto take =
       reinterpret_cast<TakeReport>(device.driver_function("tilewright_simulator_take_report"));
   if (take == nullptr) return nullptr;
-  const std::string text = take(opened(device).info().ordinal);
+  const std::string text = take(device.ordinal());
   if (text.empty()) return nullptr;
   json out = json::object();
   json report = parse_json(text, "the simulator's report");
@@ -69,7 +68,7 @@ json take_counts(const Device& device) {
   for (json& kernel : report["kernels"]) {
     const double instructions = kernel["total"]["warp_instructions"].get<double>();
     if (instructions > most_instructions) {
-      correct_occupancy(kernel, opened(device));
+      correct_occupancy(kernel, device);
       facts = json::object();
       for (const char* const name : kFacts) facts[name] = kernel[name];
     }
@@ -91,7 +90,7 @@ json read_clocks(const Device& device) {
   const std::string command =
       "nvidia-smi --query-gpu=clocks.sm,clocks.mem,power.draw,temperature.gpu "
       "--format=csv,noheader,nounits -i " +
-      opened(device).info().uuid + " 2>/dev/null";
+      device.uuid() + " 2>/dev/null";
   FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return nullptr;
   double sm = 0, memory = 0, power = 0, temperature = 0;

@@ -1,11 +1,11 @@
 #include "verify/indexer_device.h"
 
 #include "base/error.h"
-#include "device/internal.h"
 #include "formats/block_scale.h"
 #include "formats/minifloat.h"
 #include "reference/rotation/rope.h"
 #include "reference/sparse_attention/indexer.h"
+#include "verify/graph_times.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,22 +15,16 @@
 
 namespace tilewright::cli {
 
-using device::Buffer;
 using nlohmann::json;
 
 namespace {
-
-template <class T>
-T* index_address(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());
-}
 
 // Part of a buffer, from a device address in it on.
 template <class T>
 std::vector<T> read_part(const Buffer& buffer, const void* from, std::int64_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
-  const auto offset = reinterpret_cast<device::abi::CUdeviceptr>(from) - buffer.address();
-  buffer.copy_to_host(std::as_writable_bytes(std::span(values)), offset);
+  const std::ptrdiff_t offset = static_cast<const std::byte*>(from) - buffer.as<std::byte>();
+  buffer.download(std::as_writable_bytes(std::span(values)), static_cast<std::size_t>(offset));
   return values;
 }
 
@@ -52,20 +46,19 @@ IndexOperands::IndexOperands(const Device& device, const IndexData& data, const 
     : device_(device),
       data_(data),
       indexer_(indexer),
-      stream_(opened(device)),
-      begin_(opened(device)),
-      end_(opened(device)),
-      q_(Buffer::from(opened(device), data.q)),
-      weights_(Buffer::from(opened(device), data.weights)),
-      rope_(Buffer::from(opened(device), data.rope)),
-      positions_(Buffer::from(opened(device), data.positions)),
-      lengths_(Buffer::from(opened(device), data.lengths)),
-      pages_(Buffer::from(opened(device), data.pages)),
-      row_table_(Buffer::from(opened(device), data.row_table)),
-      workspace_(opened(device), indexer.workspace_bytes(data.shape.tokens(), data.shape.batch)),
-      rows_(opened(device), static_cast<std::size_t>(data.shape.tokens() * data.shape.topk) * 4),
-      counts_(opened(device), static_cast<std::size_t>(data.shape.tokens()) * 4) {
-  for (const auto& table : data.tables) tables_.push_back(Buffer::from(opened(device), table));
+      stream_(device),
+      timer_(device),
+      q_(Buffer::from(device, data.q)),
+      weights_(Buffer::from(device, data.weights)),
+      rope_(Buffer::from(device, data.rope)),
+      positions_(Buffer::from(device, data.positions)),
+      lengths_(Buffer::from(device, data.lengths)),
+      pages_(Buffer::from(device, data.pages)),
+      row_table_(Buffer::from(device, data.row_table)),
+      workspace_(device, indexer.workspace_bytes(data.shape.tokens(), data.shape.batch)),
+      rows_(device, static_cast<std::size_t>(data.shape.tokens() * data.shape.topk) * 4),
+      counts_(device, static_cast<std::size_t>(data.shape.tokens()) * 4) {
+  for (const auto& table : data.tables) tables_.push_back(Buffer::from(device, table));
   for (Buffer* buffer : {&workspace_, &rows_, &counts_}) buffer->poison();
 }
 
@@ -73,19 +66,18 @@ IndexerArguments IndexOperands::arguments(std::size_t table) const {
   IndexerArguments a;
   a.tokens = data_.shape.tokens();
   a.sequences = {.batch = data_.shape.batch, .q_len = data_.shape.q_len};
-  a.positions = index_address<std::int32_t>(positions_);
-  a.lengths = index_address<std::int32_t>(lengths_);
-  a.q = index_address<void>(q_);
-  a.weights = index_address<void>(weights_);
-  a.rope = index_address<float>(rope_);
+  a.positions = positions_.as<std::int32_t>();
+  a.lengths = lengths_.as<std::int32_t>();
+  a.q = q_.data();
+  a.weights = weights_.data();
+  a.rope = rope_.as<float>();
   a.rope_positions = static_cast<std::int64_t>(data_.rope.size()) / kIndexRopeDims;
-  a.key_pages = index_address<void>(pages_);
-  a.key_table = {.pages = index_address<std::int32_t>(tables_[table]),
-                 .blocks = data_.key_blocks()};
-  a.row_table = {.pages = index_address<std::int32_t>(row_table_), .blocks = data_.row_blocks()};
-  a.rows = index_address<std::int32_t>(rows_);
-  a.counts = index_address<std::int32_t>(counts_);
-  a.workspace = index_address<void>(workspace_);
+  a.key_pages = pages_.data();
+  a.key_table = {.pages = tables_[table].as<std::int32_t>(), .blocks = data_.key_blocks()};
+  a.row_table = {.pages = row_table_.as<std::int32_t>(), .blocks = data_.row_blocks()};
+  a.rows = rows_.as<std::int32_t>();
+  a.counts = counts_.as<std::int32_t>();
+  a.workspace = workspace_.data();
   a.stream = stream_.handle();
   return a;
 }
@@ -192,19 +184,11 @@ json IndexOperands::check_logits(const Buffer& logits, std::int64_t stride, std:
   const auto chosen = spread_tokens(data_.shape.tokens(), tokens);
   IndexDifference difference;
   for (const std::int64_t token : chosen) {
-    const auto found = read_part<float>(logits, index_address<float>(logits) + token * stride,
+    const auto found = read_part<float>(logits, logits.as<float>() + token * stride,
                                         data_.lengths[static_cast<std::size_t>(token)]);
     difference.add_logits(found, exact_logits(token, table));
   }
   return difference.log(fmt::format("float64 on the same codes, {} tokens", chosen.size()));
-}
-
-double IndexOperands::time_us(const std::function<void()>& work) const {
-  begin_.record(stream_);
-  work();
-  end_.record(stream_);
-  end_.synchronize();
-  return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
 }
 
 std::vector<double> IndexOperands::measure(const std::function<void(std::size_t)>& enqueue,
@@ -213,14 +197,8 @@ std::vector<double> IndexOperands::measure(const std::function<void(std::size_t)
   const double once = time_us([&] { enqueue(0); });
   const auto sets = static_cast<int>(tables());
   const int rounds = std::clamp(static_cast<int>(kSampleUs / std::max(once, 1.0)) / sets, 1, 4);
-  const auto graph = device::Graph::capture(stream_, [&] {
-    for (int i = 0; i < rounds * sets; ++i) enqueue(static_cast<std::size_t>(i % sets));
-  });
-  std::vector<double> us;
-  for (int i = 0; i < 2; ++i) time_us([&] { graph.launch(stream_); });
-  for (int i = 0; i < samples; ++i)
-    us.push_back(time_us([&] { graph.launch(stream_); }) / (rounds * sets));
-  return us;
+  return graph_times_us(device_, stream_, {.calls = rounds * sets, .samples = samples},
+                        [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
 }
 
 }  // namespace tilewright::cli

@@ -1,8 +1,9 @@
 // The lightning indexer on a device: operands in its memory, runs, times, and DeepGEMM beside it.
 #pragma once
 
-#include "device/graph.h"
-#include "device/memory.h"
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
+
 #include "verify/indexer_data.h"
 
 #include <functional>
@@ -22,16 +23,17 @@ class IndexOperands {
   std::size_t tables() const { return tables_.size(); }
   const IndexData& data() const { return data_; }
   const Indexer& indexer() const { return indexer_; }
-  const device::Stream& stream() const { return stream_; }
-  const device::Buffer& pages() const { return pages_; }
+  const Stream& stream() const { return stream_; }
+  const Buffer& pages() const { return pages_; }
 
   /// Some tokens of the last run, which was under this table, against float64.
   nlohmann::json check(std::int64_t tokens, std::size_t table) const;
   /// Logits of others on the codes of the last run: [tokens, stride].
-  nlohmann::json check_logits(const device::Buffer& logits, std::int64_t stride,
-                              std::int64_t tokens, std::size_t table) const;
+  nlohmann::json check_logits(const Buffer& logits, std::int64_t stride, std::int64_t tokens,
+                              std::size_t table) const;
 
-  double time_us(const std::function<void()>& work) const;
+  /// Microseconds of what `work` enqueues.
+  double time_us(const std::function<void()>& work) const { return timer_.time_us(stream_, work); }
   /// Of a graph of several calls that take the tables in turn, per call.
   std::vector<double> measure(const std::function<void(std::size_t table)>& enqueue,
                               int samples) const;
@@ -46,11 +48,11 @@ class IndexOperands {
   const Device& device_;
   const IndexData& data_;
   const Indexer& indexer_;
-  device::Stream stream_;
-  device::Event begin_, end_;
-  device::Buffer q_, weights_, rope_, positions_, lengths_, pages_, row_table_;
-  device::Buffer workspace_, rows_, counts_;
-  std::vector<device::Buffer> tables_;
+  Stream stream_;
+  StreamTimer timer_;
+  Buffer q_, weights_, rope_, positions_, lengths_, pages_, row_table_;
+  Buffer workspace_, rows_, counts_;
+  std::vector<Buffer> tables_;
 };
 
 /// Tokens spread over a call, at most `count`.

@@ -1,6 +1,5 @@
 // DeepGEMM's logits beside the indexer's, on the same codes and keys.
 #include "base/error.h"
-#include "device/internal.h"
 #include "verify/indexer_device.h"
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 
 namespace tilewright::cli {
 
-using device::Buffer;
 using nlohmann::json;
 
 namespace {
@@ -29,10 +27,6 @@ constexpr int kMakeSchedule = 1, kMultiply = 2;
 constexpr std::int64_t kPeerPage = 64, kPeerStep = 256, kPeerRows = 128;
 constexpr std::size_t kPeerScheduleBytes = 4096;
 
-template <class T>
-T* peer_address(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());
-}
 int narrow_for_peer(std::int64_t x) {
   return static_cast<int>(x);
 }
@@ -97,8 +91,8 @@ json DeepGemmPeer::run_paged(const Device& device, const IndexOperands& operands
   const IndexShape& shape = data.shape;
   const IndexerProblem& p = operands.indexer().problem();
   const std::int64_t stride = (shape.keys + kPeerStep - 1) / kPeerStep * kPeerStep;
-  const Buffer logits(opened(device), static_cast<std::size_t>(shape.tokens() * stride) * 4);
-  const Buffer schedule(opened(device), kPeerScheduleBytes);
+  const Buffer logits(device, static_cast<std::size_t>(shape.tokens() * stride) * 4);
+  const Buffer schedule(device, kPeerScheduleBytes);
   const auto run = [&](int flags, std::size_t table) {
     const IndexerArguments a = operands.arguments(table);
     const IndexerResults codes = operands.indexer().results(a);
@@ -106,9 +100,8 @@ json DeepGemmPeer::run_paged(const Device& device, const IndexOperands& operands
         flags, codes.codes, a.key_pages, p.keys.page_stride_bytes,
         narrow_for_peer(p.keys.num_pages), codes.weights, a.lengths, a.key_table.pages,
         narrow_for_peer(a.key_table.blocks), narrow_for_peer(shape.batch),
-        narrow_for_peer(shape.q_len), narrow_for_peer(shape.heads), kIndexDims,
-        peer_address<float>(logits), narrow_for_peer(stride), peer_address<int>(schedule),
-        a.stream);
+        narrow_for_peer(shape.q_len), narrow_for_peer(shape.heads), kIndexDims, logits.as<float>(),
+        narrow_for_peer(stride), schedule.as<int>(), a.stream);
     check_peer(status, "deepgemm_paged_mqa_logits");
   };
   run(kMakeSchedule | kMultiply, 0);
@@ -123,21 +116,20 @@ json DeepGemmPeer::run_contiguous(const Device& device, const IndexOperands& ope
   const IndexData& data = operands.data();
   const IndexShape& shape = data.shape;
   const ContiguousKeys keys(data);
-  const Buffer codes = Buffer::from(opened(device), keys.codes);
-  const Buffer scales = Buffer::from(opened(device), keys.scales);
-  const Buffer starts =
-      Buffer::from(opened(device), std::vector<std::int32_t>(data.lengths.size(), 0));
+  const Buffer codes = Buffer::from(device, keys.codes);
+  const Buffer scales = Buffer::from(device, keys.scales);
+  const Buffer starts = Buffer::from(device, std::vector<std::int32_t>(data.lengths.size(), 0));
   const std::int64_t stride = (shape.keys + kPeerStep - 1) / kPeerStep * kPeerStep + kPeerStep;
   const std::int64_t rows = shape.tokens() + kPeerRows;
-  const Buffer logits(opened(device), static_cast<std::size_t>(rows * stride) * 4);
+  const Buffer logits(device, static_cast<std::size_t>(rows * stride) * 4);
   const auto run = [&](std::size_t) {
     const IndexerArguments a = operands.arguments(0);
     const IndexerResults queries = operands.indexer().results(a);
     const int status = reinterpret_cast<PeerLogits>(contiguous_)(
-        queries.codes, peer_address<void>(codes), peer_address<float>(scales), queries.weights,
-        peer_address<int>(starts), a.lengths, narrow_for_peer(shape.tokens()),
-        narrow_for_peer(shape.keys), narrow_for_peer(shape.heads), kIndexDims,
-        peer_address<float>(logits), narrow_for_peer(stride), a.stream);
+        queries.codes, codes.data(), scales.as<float>(), queries.weights, starts.as<int>(),
+        a.lengths, narrow_for_peer(shape.tokens()), narrow_for_peer(shape.keys),
+        narrow_for_peer(shape.heads), kIndexDims, logits.as<float>(), narrow_for_peer(stride),
+        a.stream);
     check_peer(status, "deepgemm_mqa_logits");
   };
   run(0);

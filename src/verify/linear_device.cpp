@@ -1,11 +1,9 @@
 #include "verify/linear_device.h"
 
 #include "base/error.h"
-#include "device/device.h"
-#include "device/graph.h"
-#include "device/internal.h"
 #include "formats/minifloat.h"
 #include "report/operator_report.h"
+#include "verify/graph_times.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,19 +12,12 @@ namespace tilewright::cli {
 
 namespace {
 
-using device::Buffer;
-
 std::vector<std::uint16_t> to_bf16_codes(std::span<const float> x) {
   std::vector<std::uint16_t> codes;
   codes.reserve(x.size());
   for (const float value : x)
     codes.push_back(static_cast<std::uint16_t>(encode(kBf16, static_cast<double>(value))));
   return codes;
-}
-
-template <class T>
-T* typed(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());
 }
 
 }  // namespace
@@ -43,26 +34,25 @@ LinearBench::LinearBench(const Device& device, std::int64_t k, std::span<const f
     : device_(device),
       problem_(plan.problem),
       n_(plan.weight.n),
-      stream_(opened(device)),
-      begin_(opened(device)),
-      end_(opened(device)),
-      x_(Buffer::from(opened(device), to_bf16_codes(x))),
-      bias_(Buffer::from(opened(device),
-                         std::vector<float>(static_cast<std::size_t>(plan.weight.n), 0.0f))),
-      out_(opened(device),
+      stream_(device),
+      timer_(device),
+      x_(Buffer::from(device, to_bf16_codes(x))),
+      bias_(
+          Buffer::from(device, std::vector<float>(static_cast<std::size_t>(plan.weight.n), 0.0f))),
+      out_(device,
            static_cast<std::size_t>(problem_.m * n_ * (problem_.out_dtype == DType::kF32 ? 4 : 2))),
-      workspace_(opened(device), plan.workspace_bytes) {
+      workspace_(device, plan.workspace_bytes) {
   require(x.size() == static_cast<std::size_t>(problem_.m * k), ErrorKind::kInternal,
           "LinearBench: {} activations for [{}, {}]", x.size(), problem_.m, k);
   out_.poison();
 }
 
-void LinearBench::enqueue(const Linear& linear, const device::Stream& stream) {
-  linear.run({.x = typed<const void>(x_),
-              .bias = typed<const float>(bias_),
-              .out = typed<void>(out_),
-              .workspace = typed<void>(workspace_),
-              .stream = stream.handle()});
+void LinearBench::enqueue(const Linear& linear) {
+  linear.run({.x = x_.data(),
+              .bias = bias_.as<const float>(),
+              .out = out_.data(),
+              .workspace = workspace_.data(),
+              .stream = stream_.handle()});
 }
 
 std::vector<double> LinearBench::read_out() const {
@@ -79,15 +69,11 @@ std::vector<double> LinearBench::read_out() const {
 
 nlohmann::json LinearBench::time_cold(const Linear& linear, int runs) {
   constexpr std::size_t kFlushBytes = 256 << 20;
-  if (flush_ == nullptr) flush_ = std::make_unique<Buffer>(opened(device_), kFlushBytes);
+  if (flush_ == nullptr) flush_ = std::make_unique<Buffer>(device_, kFlushBytes);
   std::vector<double> samples;
   for (int i = 0; i < runs; ++i) {
-    flush_->fill_async(std::byte{1}, stream_);
-    begin_.record(stream_);
-    enqueue(linear);
-    end_.record(stream_);
-    end_.synchronize();
-    samples.push_back(1e3 * static_cast<double>(device::elapsed_ms(begin_, end_)));
+    flush_->fill(std::byte{1}, stream_);
+    samples.push_back(timer_.time_us(stream_, [&] { enqueue(linear); }));
   }
   nlohmann::json time = time_summary(samples);
   time["floor_us"] = linear_floor_us(linear.plan());
@@ -96,21 +82,10 @@ nlohmann::json LinearBench::time_cold(const Linear& linear, int runs) {
 
 std::vector<double> LinearBench::time_rotating(std::span<const Linear> layers, int calls,
                                                int samples) {
-  const device::Graph graph = device::Graph::capture(stream_, [&] {
-    for (int i = 0; i < calls; ++i)
-      enqueue(layers[static_cast<std::size_t>(i) % layers.size()], stream_);
-  });
-  std::vector<double> times;
-  for (int i = 0; i < samples + 2; ++i) {  // the first two warm up
-    graph.launch(stream_);                 // so that the next is queued when its time begins
-    begin_.record(stream_);
-    graph.launch(stream_);
-    end_.record(stream_);
-    end_.synchronize();
-    if (i >= 2)
-      times.push_back(1e3 * static_cast<double>(device::elapsed_ms(begin_, end_)) / calls);
-  }
-  return times;
+  // A graph before each, so that the next is queued when its time begins.
+  return graph_times_us(
+      device_, stream_, {.calls = calls, .samples = samples, .is_queued_behind_another = true},
+      [&](int i) { enqueue(layers[static_cast<std::size_t>(i) % layers.size()]); });
 }
 
 }  // namespace tilewright::cli

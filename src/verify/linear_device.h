@@ -1,9 +1,9 @@
 // A linear layer on a device: buffers, runs and times.
 #pragma once
 
+#include "tilewright/buffer.h"
 #include "tilewright/linear.h"
-
-#include "device/memory.h"
+#include "tilewright/stream.h"
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -19,7 +19,7 @@ class LinearBench {
   LinearBench(const Device& device, std::int64_t k, std::span<const float> x,
               const LinearPlan& plan);
 
-  void enqueue(const Linear& linear) { enqueue(linear, stream_); }
+  void enqueue(const Linear& linear);
   void synchronize() const { stream_.synchronize(); }
   std::vector<double> read_out() const;
 
@@ -31,15 +31,13 @@ class LinearBench {
   std::vector<double> time_rotating(std::span<const Linear> layers, int calls, int samples);
 
  private:
-  void enqueue(const Linear& linear, const device::Stream& stream);
-
   const Device& device_;
   LinearProblem problem_;
   std::int64_t n_;
-  device::Stream stream_;
-  device::Event begin_, end_;
-  device::Buffer x_, bias_, out_, workspace_;
-  std::unique_ptr<device::Buffer> flush_;
+  Stream stream_;
+  StreamTimer timer_;
+  Buffer x_, bias_, out_, workspace_;
+  std::unique_ptr<Buffer> flush_;
 };
 
 /// The least time that an H200 can need, in microseconds: every byte once at 4.3 TB/s, or every

@@ -1,8 +1,8 @@
 #include "verify/sparse_device.h"
 
 #include "base/error.h"
-#include "device/internal.h"
 #include "formats/minifloat.h"
+#include "verify/graph_times.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -13,15 +13,9 @@ namespace tilewright::cli {
 
 namespace {
 
-using device::Buffer;
 using nlohmann::json;
 
 constexpr std::size_t kPeerWorkspaceBytes = std::size_t{768} << 20;
-
-template <class T>
-T* sparse_address(const Buffer& buffer) {
-  return reinterpret_cast<T*>(buffer.address());
-}
 
 std::size_t sparse_row_count(const SparseData& data) {
   const SparseAttentionProblem& p = data.problem;
@@ -32,19 +26,18 @@ std::size_t sparse_row_count(const SparseData& data) {
 
 SparseListArguments SparseOperands::List::arguments(std::size_t set) const {
   if (!pages) return {};
-  return {.pages = sparse_address<void>(*pages),
-          .indices = sparse_address<std::int32_t>(indices[set]),
-          .lengths = lengths ? sparse_address<std::int32_t>(*lengths) : nullptr};
+  return {.pages = pages->data(),
+          .indices = indices[set].as<std::int32_t>(),
+          .lengths = lengths ? lengths->as<std::int32_t>() : nullptr};
 }
 
 SparseOperands::List SparseOperands::upload(const SparseListData& list) const {
   List to;
   if (list.is_absent()) return to;
-  const device::Device& device = opened(device_);
-  to.pages = std::make_unique<Buffer>(Buffer::from(device, list.pages));
-  for (const auto& set : list.indices) to.indices.push_back(Buffer::from(device, set));
+  to.pages = std::make_unique<Buffer>(Buffer::from(device_, list.pages));
+  for (const auto& set : list.indices) to.indices.push_back(Buffer::from(device_, set));
   if (!list.lengths.empty())
-    to.lengths = std::make_unique<Buffer>(Buffer::from(device, list.lengths));
+    to.lengths = std::make_unique<Buffer>(Buffer::from(device_, list.lengths));
   return to;
 }
 
@@ -52,13 +45,12 @@ SparseOperands::SparseOperands(const Device& device, const SparseData& data)
     : device_(device),
       data_(data),
       sets_(std::max(data.window.indices.size(), data.compressed.indices.size())),
-      stream_(opened(device)),
-      begin_(opened(device)),
-      end_(opened(device)),
-      q_(Buffer::from(opened(device), data.q)),
-      sink_(Buffer::from(opened(device), data.sink)),
-      out_(opened(device), sparse_row_count(data) * kKvDims * 2),
-      lse_(opened(device), sparse_row_count(data) * 4),
+      stream_(device),
+      timer_(device),
+      q_(Buffer::from(device, data.q)),
+      sink_(Buffer::from(device, data.sink)),
+      out_(device, sparse_row_count(data) * kKvDims * 2),
+      lse_(device, sparse_row_count(data) * 4),
       window_(upload(data.window)),
       compressed_(upload(data.compressed)) {
   poison();
@@ -70,17 +62,17 @@ void SparseOperands::poison() {
 }
 
 void SparseOperands::prepare(const SparseAttentionPlan& plan) {
-  workspace_ = std::make_unique<Buffer>(opened(device_), plan.workspace_bytes);
+  workspace_ = std::make_unique<Buffer>(device_, plan.workspace_bytes);
 }
 
 SparseAttentionArguments SparseOperands::arguments(std::size_t set) const {
-  return {.q = sparse_address<void>(q_),
+  return {.q = q_.data(),
           .window = window_.arguments(set),
           .compressed = compressed_.arguments(set),
-          .out = sparse_address<void>(out_),
-          .lse = data_.problem.has_lse ? sparse_address<float>(lse_) : nullptr,
-          .sink = data_.problem.has_sink ? sparse_address<float>(sink_) : nullptr,
-          .workspace = workspace_ ? sparse_address<void>(*workspace_) : nullptr,
+          .out = out_.data(),
+          .lse = data_.problem.has_lse ? lse_.as<float>() : nullptr,
+          .sink = data_.problem.has_sink ? sink_.as<float>() : nullptr,
+          .workspace = workspace_ ? workspace_->data() : nullptr,
           .stream = stream_.handle()};
 }
 
@@ -104,28 +96,14 @@ json SparseOperands::check(std::int64_t queries, std::size_t set) const {
   return difference.log(fmt::format("float64 on dequantised rows, {} queries", count));
 }
 
-double SparseOperands::time_us(const std::function<void()>& work) const {
-  begin_.record(stream_);
-  work();
-  end_.record(stream_);
-  end_.synchronize();
-  return 1e3 * static_cast<double>(device::elapsed_ms(begin_, end_));
-}
-
 void SparseOperands::measure(const std::function<void(std::size_t)>& enqueue, int samples,
                              json& log, const char* key) const {
   const double once = time_us([&] { enqueue(0); });
   const auto sets = static_cast<int>(sets_);
   const int rounds = std::clamp(static_cast<int>(3000 / std::max(once, 1.0)) / sets, 1, 4);
-  const auto graph = device::Graph::capture(stream_, [&] {
-    for (int i = 0; i < rounds * sets; ++i) enqueue(static_cast<std::size_t>(i % sets));
-  });
-  std::vector<double> us;
-  for (int i = 0; i < 2; ++i) time_us([&] { graph.launch(stream_); });
-  for (int i = 0; i < samples; ++i)
-    us.push_back(time_us([&] { graph.launch(stream_); }) / (rounds * sets));
   log["runs_per_sample"] = rounds * sets;
-  log[key] = us;
+  log[key] = graph_times_us(device_, stream_, {.calls = rounds * sets, .samples = samples},
+                            [&](int i) { enqueue(static_cast<std::size_t>(i % sets)); });
 }
 
 namespace {
@@ -173,7 +151,7 @@ void call_peer(PeerDecode decode, int flags, const SparseData& d, const SparseOp
              to_peer_int(p.q_len), to_peer_int(p.heads), to_peer_int(k.num_pages),
              to_peer_int(k.page_size), k.page_stride_bytes, to_peer_int(x.num_pages),
              to_peer_int(x.page_size), x.page_stride_bytes, static_cast<float>(*p.scale), a.out,
-             a.lse, sparse_address<void>(workspace), workspace.size_bytes(), a.stream);
+             a.lse, workspace.data(), workspace.size_bytes(), a.stream);
   require(status == 0, ErrorKind::kDeviceError, "bench sparse: flashmla_decode_flags gave {}",
           status);
 }
@@ -212,13 +190,13 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
   json log = {{"kernel", given.problem.heads < 64 ? "FlashMLA padded" : "FlashMLA"}};
   if (p.window.cache.format == NumberFormat::kBf16) {
     require(prefill_ != nullptr, ErrorKind::kUnsupported, "the library has no flashmla_prefill");
-    const Buffer maxima(opened(device), sparse_row_count(data) * 4);
+    const Buffer maxima(device, sparse_row_count(data) * 4);
     const auto run = [&](std::size_t set) {
       const SparseAttentionArguments a = operands.arguments(set);
       const int status = reinterpret_cast<PeerPrefill>(prefill_)(
           a.q, a.window.pages, a.window.indices, to_peer_int(p.window.topk), a.window.lengths,
           a.sink, to_peer_int(p.q_len), to_peer_int(p.window.cache.num_pages), to_peer_int(p.heads),
-          static_cast<float>(*p.scale), a.out, sparse_address<float>(maxima), a.lse, a.stream);
+          static_cast<float>(*p.scale), a.out, maxima.as<float>(), a.lse, a.stream);
       require(status == 0, ErrorKind::kDeviceError, "bench sparse: flashmla_prefill gave {}",
               status);
     };
@@ -229,7 +207,7 @@ json FlashMlaPeer::run(const Device& device, const SparseData& given, int sample
     return log;
   }
   const auto decode = reinterpret_cast<PeerDecode>(decode_);
-  const Buffer workspace(opened(device), kPeerWorkspaceBytes);
+  const Buffer workspace(device, kPeerWorkspaceBytes);
   const auto run = [&](int flags, std::size_t set) {
     call_peer(decode, flags, data, operands, workspace, set);
   };

@@ -1,8 +1,9 @@
 // Sparse attention on a device: operands in its memory, runs and times, and FlashMLA beside it.
 #pragma once
 
-#include "device/graph.h"
-#include "device/memory.h"
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
+
 #include "verify/sparse_data.h"
 
 #include <functional>
@@ -24,20 +25,21 @@ class SparseOperands {
 
   std::size_t sets() const { return sets_; }
   const SparseData& data() const { return data_; }
-  const device::Stream& stream() const { return stream_; }
+  const Stream& stream() const { return stream_; }
   /// Some queries against float64.
   nlohmann::json check(std::int64_t queries, std::size_t set) const;
   void poison();
 
-  double time_us(const std::function<void()>& work) const;
+  /// Microseconds of what `work` enqueues.
+  double time_us(const std::function<void()>& work) const { return timer_.time_us(stream_, work); }
   /// Adds samples_us: of a graph of several calls that take the sets in turn, per call.
   void measure(const std::function<void(std::size_t set)>& enqueue, int samples,
                nlohmann::json& log, const char* key) const;
 
  private:
   struct List {
-    std::unique_ptr<device::Buffer> pages, lengths;
-    std::vector<device::Buffer> indices;
+    std::unique_ptr<Buffer> pages, lengths;
+    std::vector<Buffer> indices;
     SparseListArguments arguments(std::size_t set) const;
   };
   List upload(const SparseListData& list) const;
@@ -45,11 +47,11 @@ class SparseOperands {
   const Device& device_;
   const SparseData& data_;
   std::size_t sets_;
-  device::Stream stream_;
-  device::Event begin_, end_;
-  device::Buffer q_, sink_, out_, lse_;
+  Stream stream_;
+  StreamTimer timer_;
+  Buffer q_, sink_, out_, lse_;
   List window_, compressed_;
-  std::unique_ptr<device::Buffer> workspace_;
+  std::unique_ptr<Buffer> workspace_;
 };
 
 /// FlashMLA behind a C interface in a shared library of the user's: see docs/05-benchmarks.md.

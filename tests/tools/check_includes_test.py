@@ -46,6 +46,16 @@ class CheckIncludes(unittest.TestCase):
         })
         self.assertEqual(status, 0, output)
 
+    def test_an_exception_is_of_its_file_and_folder_alone(self):
+        status, output = check({"src/cli/info.cpp": '#include "device/device.h"\n'})
+        self.assertEqual(status, 0, output)
+        self.assert_breach({"src/cli/info.cpp": '#include "ops/moe/plan.h"\n'}, "cli may not include")
+        with tempfile.TemporaryDirectory() as folder:
+            write_tree(folder, {"src/cli/info.cpp": '#include "base/error.h"\n'})
+            breaches = list(tool.check_exceptions(pathlib.Path(folder), {("cli/info.cpp", "device"): "why"}))
+        self.assertEqual(len(breaches), 1)
+        self.assertIn("src/cli/info.cpp includes nothing of device/", breaches[0])
+
     def test_breaches_are_named_with_file_and_line(self):
         self.assert_breach({"src/base/a.h": '\n#include "layout/layout.h"\n'},
                            'src/base/a.h:2: base may not include "layout/layout.h"')
@@ -57,6 +67,8 @@ class CheckIncludes(unittest.TestCase):
         self.assert_breach({"src/kernels/moe/k.h": '#include "ptx/fence.h"\n',
                             "src/ops/o.cpp": '#include "kernels/moe/k.h"\n'}, "is device code")
         self.assert_breach({"src/ops/o.cpp": '#include "reference/linear/linear.h"\n'}, "ops may not include")
+        for room in ("cli", "bench", "verify", "model"):  # devices by the public headers, as any program has them
+            self.assert_breach({f"src/{room}/a.cpp": '#include "device/graph.h"\n'}, f"{room} may not include")
 
     def test_the_tool_uses_operators_by_their_public_headers(self):
         for room in ("model", "report", "verify", "bench", "cli"):

@@ -1,11 +1,12 @@
 // tilewright demo: what `./run` shows. It grows with the project.
 
+#include "tilewright/kernels.h"
+
 #include "base/json.h"
 #include "cli/demo/gallery.h"
 #include "cli/demo/sim.h"
 #include "cli/layout/layout.h"
 #include "cli/tool/command.h"
-#include "device/kernel_registry.h"
 #include "formats/block_scale.h"
 #include "layout/banks.h"
 #include "layout/cases.h"
@@ -146,11 +147,10 @@ void run_demo(const DemoArguments& args, Context& context) {
   const std::string index = write_gallery(args.out, !args.pictures_only);
   if (args.pictures_only)
     return print(fmt::format("wrote {} pictures to {}\n", gallery().size(), args.out));
-  const json report = {
-      {"banks", count_conflicts()},          {"handoffs", analyze_handoffs()},
-      {"formats", measure_formats()},        {"simulator", find_a_race()},
-      {"algebra", check_algebra()},          {"kernels", device::kernel_images().size()},
-      {"toolkit", device::kernel_toolkit()}, {"pictures", index}};
+  const json report = {{"banks", count_conflicts()},   {"handoffs", analyze_handoffs()},
+                       {"formats", measure_formats()}, {"simulator", find_a_race()},
+                       {"algebra", check_algebra()},   {"kernels", embedded_kernels().size()},
+                       {"toolkit", kernel_compiler()}, {"pictures", index}};
   const bool is_race_found = report["simulator"]["findings"] != 0;
   context.exit_status = report["algebra"]["failed"] == 0 && is_race_found ? 0 : 1;
   if (context.json) {

@@ -1,8 +1,9 @@
 #include "cli/quantize/strips.h"
 
+#include "tilewright/buffer.h"
+
 #include "base/error.h"
 #include "base/quote.h"
-#include "device/internal.h"
 #include "layout/int_tuple.h"
 
 #include <algorithm>
@@ -182,18 +183,15 @@ void StripQuantizer::run_on_device(const QuantizeProblem& problem, const void* n
     operators_.clear();  // one at a time: strips of a weight are alike
     found = operators_.emplace(key, Quantize(*device_, problem)).first;
   }
-  const device::Device& device = opened(*device_);
   const auto bytes =
       static_cast<std::size_t>(problem.rows * problem.cols * bits_per_elem(problem.dtype) / 8);
-  const auto in =
-      device::Buffer::from(device, std::span(static_cast<const std::byte*>(numbers), bytes));
-  const device::Buffer code_buffer(device, codes.size()), scale_buffer(device, scales.size());
-  found->second.run({.in = reinterpret_cast<const void*>(in.address()),
-                     .codes = reinterpret_cast<void*>(code_buffer.address()),
-                     .scales = reinterpret_cast<void*>(scale_buffer.address())});
+  const Buffer in =
+      Buffer::from(*device_, std::span(static_cast<const std::byte*>(numbers), bytes));
+  const Buffer code_buffer(*device_, codes.size()), scale_buffer(*device_, scales.size());
+  found->second.run({.in = in.data(), .codes = code_buffer.data(), .scales = scale_buffer.data()});
   device_->synchronize();
-  code_buffer.copy_to_host(std::as_writable_bytes(std::span(codes)));
-  scale_buffer.copy_to_host(std::as_writable_bytes(std::span(scales)));
+  code_buffer.download(std::as_writable_bytes(std::span(codes)));
+  scale_buffer.download(std::as_writable_bytes(std::span(scales)));
 }
 
 ErrorSums StripQuantizer::compare(const CheckpointWeight& weight, std::int64_t first,

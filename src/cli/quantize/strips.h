@@ -5,7 +5,6 @@
 #include "tilewright/quantize.h"
 
 #include "base/thread_pool.h"
-#include "device/memory.h"
 #include "formats/checkpoint_weight.h"
 
 #include <cstdint>

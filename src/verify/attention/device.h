@@ -2,8 +2,9 @@
 #pragma once
 
 #include "tilewright/attention.h"
+#include "tilewright/buffer.h"
+#include "tilewright/stream.h"
 
-#include "device/memory.h"
 #include "verify/attention/data.h"
 #include "verify/attention/fp8.h"
 
@@ -38,15 +39,14 @@ class AttentionBench {
 
  private:
   AttentionArguments arguments() const;
-  template <class Enqueue>
-  double time_cold(Enqueue enqueue);
+  double time_cold(const std::function<void()>& enqueue);
 
   const Device& device_;
-  device::Stream stream_;
-  device::Event begin_, end_;
-  device::Buffer q_, k_, v_, sink_, cu_q_, cu_kv_;
+  Stream stream_;
+  StreamTimer timer_;
+  Buffer q_, k_, v_, sink_, cu_q_, cu_kv_;
   std::unique_ptr<Fp8Operands> rounded_;
-  std::unique_ptr<device::Buffer> out_, lse_, workspace_, flush_;
+  std::unique_ptr<Buffer> out_, lse_, workspace_, flush_;
 };
 
 }  // namespace tilewright::cli

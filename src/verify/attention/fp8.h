@@ -2,8 +2,7 @@
 #pragma once
 
 #include "tilewright/attention_prepare.h"
-
-#include "device/memory.h"
+#include "tilewright/buffer.h"
 
 #include <memory>
 #include <string>
@@ -24,7 +23,7 @@ class Fp8Operands {
 
  private:
   AttentionPrepare prepare_;
-  device::Buffer q_, k_, v_, q_descale_, k_descale_, v_descale_, v_descale_max_, workspace_;
+  Buffer q_, k_, v_, q_descale_, k_descale_, v_descale_, v_descale_max_, workspace_;
 };
 
 }  // namespace tilewright::cli

@@ -173,6 +173,10 @@ AttentionData read_attention(const AttentionInput& input) {
 }  // namespace
 
 AttentionData describe_attention(const AttentionInput& input) {
+  const bool has_files = !input.file.empty() || input.q != "q" || input.k != "k" || input.v != "v";
+  require(has_files || !input.drawn.empty(), ErrorKind::kInvalidArgument,
+          "attention: there are no operands; give --q, --k and --v, .npy files or names of tensors "
+          "in --input FILE, or draw them: --inputs normal --shape B,H,HKV,NQ,NK,D");
   AttentionData data = input.drawn.empty() ? read_attention(input) : describe_drawn(input);
   AttentionProblem& p = data.problem;
   p.causal = input.causal;
