@@ -226,8 +226,8 @@ void add_problem_options(CLI::App& command, AttentionInput& input) {
 }  // namespace
 
 void add_attention(CLI::App& app, Context& context) {
-  CLI::App* command =
-      app.add_subcommand("attention", "softmax(scale * q k^T) v on tensors of files");
+  CLI::App* command = app.add_subcommand(
+      "attention", "softmax(scale * q k^T) v, on tensors from files or drawn ones");
   auto args = std::make_shared<AttentionArgs>();
   add_input_options(*command, args->input);
   add_problem_options(*command, args->input);

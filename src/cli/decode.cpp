@@ -118,18 +118,20 @@ void add_decode(CLI::App& app, Context& context) {
       app.add_subcommand("decode", "decode attention: a few queries over long caches");
   auto args = std::make_shared<DecodeArgs>();
   add_decode_shape_options(*command, *args);
-  command->add_option("--dtype", args->dtype, "of q and out")
+  command->add_option("--dtype", args->dtype, "element type of q and out")
       ->check(quiet(CLI::IsMember({"bf16", "f16"})))
       ->capture_default_str()
       ->type_name("bf16|f16");
-  command->add_option("--kv", args->kv, "of the caches: that of q, or e4m3")
+  command->add_option("--kv", args->kv, "element type of the caches: that of q, or e4m3")
       ->check(quiet(CLI::IsMember({"bf16", "f16", "e4m3"})))
       ->capture_default_str()
       ->type_name("bf16|f16|e4m3");
   command->add_option("--scale", args->scale, "default head_dim^-0.5")->type_name("X");
   command->add_option("--softcap", args->problem.softcap, "0: none")->type_name("X");
   command->add_flag("--sink", args->problem.has_sink, "a sink for each head");
-  command->add_flag("!--not-causal", args->problem.causal, "queries see each other");
+  command->add_flag_callback(
+      "--not-causal", [args] { args->problem.causal = false; },
+      "a query sees the keys of later queries, too");
   command->add_flag("--append", args->problem.append.is_wanted,
                     "write the keys and values of the queries into the cache first");
   command->add_option("--rotary", args->rotary, "rotate them and the queries; appends")

@@ -93,7 +93,7 @@ void add_drawn_index_options(CLI::App& command, IndexerArgs& args) {
       ->check(quiet(CLI::IsMember({"full", "drawn", "causal"})))
       ->capture_default_str()
       ->type_name("full|drawn|causal");
-  command.add_option("--format", args.format, "of queries and keys")
+  command.add_option("--format", args.format, "number format of queries and keys")
       ->check(quiet(CLI::IsMember({"fp8", "mxfp4"})))
       ->capture_default_str()
       ->type_name("fp8|mxfp4");

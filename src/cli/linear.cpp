@@ -239,7 +239,7 @@ void add_options(CLI::App& command, LinearArgs& args) {
       ->type_name("FILE|NAME");
   command
       .add_option("--format", args.format,
-                  "what a weight becomes that is not quantised: bf16, fp8, mxfp4, nvfp4")
+                  "what a plain weight is quantised to: bf16, fp8, mxfp4, nvfp4")
       ->capture_default_str()
       ->type_name("FORMAT")
       ->check(quiet(CLI::IsMember({"bf16", "fp8", "mxfp4", "nvfp4"})));
@@ -269,7 +269,7 @@ void add_options(CLI::App& command, LinearArgs& args) {
 
 void add_linear(CLI::App& app, Context& context) {
   CLI::App* command =
-      app.add_subcommand("linear", "x W^T with weights of 4, 8 or 16 bits, of a file or drawn");
+      app.add_subcommand("linear", "x W^T with weights of 4, 8 or 16 bits, from a file or drawn");
   auto args = std::make_shared<LinearArgs>();
   add_options(*command, *args);
   command->add_option("--kernel", args->kernel, "auto, or one that --plan lists")

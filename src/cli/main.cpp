@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/interrupt.h"
+#include "cli/tool/usage.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,9 +31,9 @@ void add_global_options(CLI::App& app, Context& context) {
       ->transform(CLI::CheckedTransformer(modes))
       ->option_text("auto|always|never");
   app.add_option("--device", context.device,
-                 "auto, cuda, cuda:N, sim:h200, sim:b200 or sim:b300; default TILEWRIGHT_DEVICE, "
-                 "then auto. Of "
-                 "models also reference, plain float64")
+                 "auto, cuda, cuda:N, or the simulator: sim:h200, sim:b200, sim:b300; for --plan "
+                 "alone also plan:h200, plan:b200, plan:b300, which need neither; for models also "
+                 "reference, plain float64. Default: TILEWRIGHT_DEVICE, then auto")
       ->type_name("SPEC");
   app.add_option("--report",
                  "what kernels cost on a simulated device: counts and bounds, JSON to FILE, or - "
@@ -64,6 +66,12 @@ int report_error(const Context& context, const char* kind, const std::string& me
   return 1;
 }
 
+// Options are not read to the end if one of them is wrong.
+bool is_json_wanted(int argc, char** argv) {
+  return std::any_of(argv, argv + argc,
+                     [](const char* word) { return std::strcmp(word, "--json") == 0; });
+}
+
 int report_no_memory(const Context& context) {
   return report_error(context, to_string(ErrorKind::kOutOfMemory),
                       "not enough memory on this machine for what was asked; ask for less: a "
@@ -73,6 +81,7 @@ int report_no_memory(const Context& context) {
 int run_command(int argc, char** argv) {
   Context context;
   CLI::App app("Layouts, number formats and kernels for tensor cores.", "tilewright");
+  app.formatter(make_help_formatter());
   app.require_subcommand(0, 1);
   app.fallthrough();
   app.footer("`tilewright COMMAND --help` says more.");
@@ -83,8 +92,11 @@ int run_command(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) print(app.help());
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     constexpr int kUsage = 2;
-    return app.exit(error) == 0 ? 0 : kUsage;
+    context.json = context.json || is_json_wanted(argc, argv);
+    report_error(context, "Usage", usage_message(app, error));
+    return kUsage;
   } catch (const Error& error) {
     return report_error(context, to_string(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

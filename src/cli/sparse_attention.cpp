@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
+#include "cli/tool/words.h"
 #include "report/operator_report.h"
 #include "verify/device_facts.h"
 #include "verify/sparse_device.h"
@@ -43,9 +44,9 @@ SparseData make_sparse_data(const SparseArgs& args) {
     data = load_sparse(args.input, format, args.page_size);
   } else {
     SparseShape shape = args.shape;
-    shape.lengths = args.lengths == "batch"   ? SparseLengths::kPerBatch
-                    : args.lengths == "query" ? SparseLengths::kPerQuery
-                                              : SparseLengths::kFull;
+    shape.lengths = args.lengths == "per_batch"   ? SparseLengths::kPerBatch
+                    : args.lengths == "per_query" ? SparseLengths::kPerQuery
+                                                  : SparseLengths::kFull;
     data = draw_sparse(shape, format, args.batch, 1, 1);
   }
   if (args.scale > 0 || !args.input.empty()) data.problem.scale.reset();
@@ -110,15 +111,16 @@ void add_drawn_sparse_options(CLI::App& command, SparseArgs& args) {
   count("--q-len", args.shape.q_len, 1, "queries of each");
   count("--heads", args.shape.heads, 1, "1 to 128");
   count("--window", args.shape.window, 0, "entries of the first list; 0: none");
-  count("--compressed", args.shape.compressed, 0, "of the second");
+  count("--compressed", args.shape.compressed, 0, "entries of the second list; 0: none");
   count("--window-page", args.shape.window_page, 1, "rows of a page of the first cache");
-  count("--compressed-page", args.shape.compressed_page, 1, "of the second");
+  count("--compressed-page", args.shape.compressed_page, 1, "rows of a page of the second cache");
   command
       .add_option("--lengths", args.lengths,
-                  "entries per query: all, or drawn by batch or by query")
-      ->check(quiet(CLI::IsMember({"full", "batch", "query"})))
+                  "valid entries of a list: all, or drawn for each sequence or query")
+      ->check(one_of({"full", "per_batch", "per_query"},
+                     {{"batch", "per_batch"}, {"query", "per_query"}}))
       ->capture_default_str()
-      ->type_name("full|batch|query");
+      ->type_name("full|per_batch|per_query");
   command.add_option("--invalid", args.shape.invalid, "share of entries that name no row")
       ->check(quiet(CLI::Range(0.0, 1.0)))
       ->capture_default_str()
@@ -138,7 +140,7 @@ void add_sparse_attention(CLI::App& app, Context& context) {
       ->check(quiet(CLI::ExistingFile))
       ->type_name("FILE");
   add_drawn_sparse_options(*command, *args);
-  command->add_option("--format", args->format, "of the caches; rows are quantised to it")
+  command->add_option("--format", args->format, "number format of the caches")
       ->check(quiet(CLI::IsMember({"fp8", "nvfp4", "bf16"})))
       ->capture_default_str()
       ->type_name("fp8|nvfp4|bf16");

@@ -16,7 +16,7 @@ constexpr const char* kSim = "--device sim:h200 ";
 TEST(SparseTool, ChecksDrawnOperands) {
   const Outcome run = run_tool(std::string(kSim) +
                                "--json sparse-attention --heads 3 --window 70 --compressed 9 "
-                               "--window-page 61 --lengths query --format nvfp4 --check");
+                               "--window-page 61 --lengths per_query --format nvfp4 --check");
   ASSERT_EQ(run.status, 0) << run.err << run.out;
   const nlohmann::json report = run.parsed();
   EXPECT_TRUE(report["error"]["ok"].get<bool>());

@@ -174,13 +174,34 @@ TEST(Tool, DemoReportsAndWritesThePictures) {
   EXPECT_TRUE(std::filesystem::exists(out + "/index.html"));
 }
 
+TEST(Tool, WrongUsageIsNamedWithTheCommandThatHelps) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"frobnicate", "there is no command \"frobnicate\"; expected one of demo, info, layout"},
+      {"moe --rows 7", "linear: there is no option --rows\n`tilewright linear --help` says more."},
+      {"formats", "formats: name what to do: show, "},
+      {"layout banks", "layout banks: access is required\n`tilewright layout banks --help`"},
+      {"info more", "info: \"more\" is one argument too many"},
+      {"decode --kv e5m2", "decode: --kv: e5m2 not in {bf16,f16,e4m3}"}};
+  for (const auto& [arguments, message] : cases) {
+    const Outcome result = run_tool(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(message));
+    const Outcome with_json = run_tool(std::string(arguments) + " --json");
+    EXPECT_EQ(with_json.status, 2) << arguments;
+    EXPECT_EQ(with_json.parsed()["error"]["kind"], "Usage");
+  }
+  EXPECT_THAT(run_tool("attention").err, HasSubstr("there are no operands; give --q, --k and --v"));
+}
+
 TEST(Tool, FormerWordsAreRefusedWithTheRightOnes) {
   const std::pair<const char*, const char*> cases[] = {
       {"eval nothing --index fp4", "--index: fp4 is called mxfp4"},
       {"attention --accumulation one", "--accumulation: one is called one_level"},
       {"attention --accumulation two", "--accumulation: two is called two_level"},
       {"linear --activation-scales 128", "--activation-scales: 128 is called block"},
-      {"linear --activation-scales 64", "--activation-scales: 64 not in {auto,row,block}"}};
+      {"linear --activation-scales 64", "--activation-scales: 64 not in {auto,row,block}"},
+      {"sparse-attention --lengths query", "--lengths: query is called per_query"}};
   for (const auto& [arguments, message] : cases) {
     const Outcome result = run_tool(arguments);
     EXPECT_NE(result.status, 0) << arguments;

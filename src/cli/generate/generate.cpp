@@ -156,8 +156,7 @@ void add_sampling_options(CLI::App& command, GenerateArgs& args) {
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("--max-seconds", args.options.max_seconds,
-                  "no further token after so long; for a simulator")
+      .add_option("--max-seconds", args.options.max_seconds, "stop after so long; for a simulator")
       ->check(quiet(CLI::NonNegativeNumber))
       ->type_name("S");
   command

@@ -317,7 +317,7 @@ void add_trace_options(CLI::App& command, TraceArgs& args) {
                   "--trace: the first tokens of each prompt alone; for a simulator")
       ->check(quiet(CLI::NonNegativeNumber))
       ->type_name("N");
-  command.add_flag("--all-stages", args.shows_all, "--trace: show what is met, too");
+  command.add_flag("--all-stages", args.shows_all, "--trace: show stages that agree, too");
 }
 
 void run_trace(const TraceArgs& args, const ModelArgs& model, Context& context) {

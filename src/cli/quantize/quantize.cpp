@@ -108,7 +108,7 @@ void run_quantize(const QuantizeToolArgs& args, Context& context) {
 }
 
 void add_format_options(CLI::App& command, QuantizeToolArgs& args) {
-  command.add_option("--format", args.format, "of the result")
+  command.add_option("--format", args.format, "format of the result")
       ->check(quiet(CLI::IsMember({"nvfp4", "mxfp4", "fp8"})))
       ->type_name("nvfp4|mxfp4|fp8")
       ->capture_default_str();

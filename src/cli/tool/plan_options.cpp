@@ -7,8 +7,12 @@ namespace tilewright::cli {
 using nlohmann::json;
 
 void add_plan_options(CLI::App& command, PlanArgs& args) {
-  command.add_flag("--plan", args.only, "say what would run, and why; run nothing");
-  command.add_flag("--all", args.all, "list all kernels in the plan, not the best ones alone");
+  command.add_flag("--plan", args.only,
+                   "say what would run, and why; run nothing. Needs no GPU and no simulator with "
+                   "--device plan:h200");
+  command.add_flag(
+      "--all", args.all,
+      "the plan says of every kernel why it was not chosen, not of the best three alone");
 }
 
 json plan_json(const Plan& plan, const PlanArgs& args, const Context& context) {
