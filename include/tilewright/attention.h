@@ -55,8 +55,8 @@ struct Fp8Options {
 /// Not finite  a NaN or an infinity in q or k stays with the rows that see it, and nothing reaches
 ///          another sequence, head or column of out. One in a value may reach rows of its sequence
 ///          that the mask keeps it from, in its own column: a tile of keys is multiplied whole, and
-///          0 times NaN is NaN. Keep values behind a mask finite. k7 and k8 named for operands of
-///          16 bits: it reaches all that shares its scale
+///          0 times NaN is NaN. Keep values behind a mask finite. Where k7 or k8 rounds operands of
+///          16 bits, it also reaches everything that shares its scale
 ///
 /// Query i of a sequence stands at key position i + kv_len - q_len (bottom-right alignment); causal
 /// and the window count from there. A row without a visible key gives out = 0, lse = -inf.
@@ -69,7 +69,7 @@ struct Fp8Options {
 /// e4m3     q, k, v are quantised values times descale (kernel k7). Kernels k7 and k8 named for
 ///          operands of 16 bits round them first, into the workspace: k7 with scales per head; k8
 ///          rotates q and k by random signs and a Hadamard transform before and has scales per
-///          block. "auto" never takes 16 bits down to 8
+///          block. "auto" never rounds operands of 16 bits to e4m3
 struct AttentionProblem {
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
   std::int64_t batch = 1, heads = 1, kv_heads = 1;
@@ -90,12 +90,12 @@ struct AttentionProblem {
   Fp8Options fp8 = {};
 };
 
-/// Costs are expected from rates measured on an H200, for a B200 from counts. flops are those of
-/// the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences are on
-/// the device: there they are those of equally long ones.
+/// Costs are estimates: from rates measured on an H200, for a B200 from counts. flops are those of
+/// the visible scores, 4 * head_dim each; exact up to 2^53. The lengths of packed sequences are
+/// known on the device alone: flops and bytes are those of sequences of equal length.
 struct AttentionPlan : Plan {
   AttentionProblem problem;             ///< with all defaults filled in
-  int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of its steps
+  int tile_queries = 0, tile_keys = 0;  ///< of a CTA, and of one step of its loop over keys
   /// In e4m3: what kAuto became, and why.
   Fp8Accumulation accumulation = Fp8Accumulation::kAuto;
   std::string accumulation_reason;
@@ -142,19 +142,19 @@ class Attention {
 /// The plan alone. Errors as Attention's constructor.
 AttentionPlan plan_attention(const Device& device, const AttentionProblem& problem);
 
-/// The problem with every default filled in: scale, strides, out_dtype, totals of rows. So one can
-/// lay out buffers without a device.
+/// The problem with every default filled in: scale, strides, out_dtype, totals of rows. Needs no
+/// device: a program can size its buffers before it opens one.
 /// Errors   InvalidArgument naming field, value, rule and remedy
 AttentionProblem complete(const AttentionProblem& problem);
 
-/// flops and bytes as a plan has them. The work of packed sequences whose lengths the host knows is
-/// the sum over problems of one sequence each.
+/// flops and bytes as a plan has them. Where the host knows the lengths of packed sequences, their
+/// work is the sum over problems of one sequence each.
 Work count_work(const AttentionProblem& problem) noexcept;
 
 /// A kernel that AttentionProblem::kernel can name.
 struct AttentionKernelInfo {
   std::string name;             ///< "k6_short"
-  std::string idea;             ///< what it is about, in a few words
+  std::string idea;             ///< what sets it apart, in a few words
   int compute_capability = 90;  ///< of the devices that it is for: 90, or 100 for 10.x
   bool computes_in_e4m3 = false;
 };

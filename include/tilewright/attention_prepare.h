@@ -1,4 +1,4 @@
-// Operands of attention from 16 bits to e4m3: RoPE, rotation, scales, transposed values.
+// Rounds the operands of attention from 16 bits to e4m3: RoPE, rotation, scales, transposed values.
 #pragma once
 
 #include "tilewright/attention.h"
@@ -41,15 +41,15 @@ struct AttentionPrepareProblem {
   ScaleSharing scales = ScaleSharing::kBlock;
   Fp8ValueLayout v_layout = Fp8ValueLayout::kColumns;
   bool is_rotated = true;
-  std::uint64_t sign_seed = 0;  ///< q and k that meet need the same; see attention_signs
+  std::uint64_t sign_seed = 0;  ///< the same for q and for the k it meets; see attention_signs
   RotaryPairs rope = RotaryPairs::kNone;
   std::int64_t rotary_dim = 0;      ///< head_dim, if 0, or half of it
   std::int64_t rope_positions = 0;  ///< rows of the table of angles
-  /// Positions come as lists. Else key j is at j, query i at i + kv_len - q_len of its sequence.
+  /// Positions come with the call. Else key j of a sequence is at j, query i at i + kv_len - q_len.
   bool has_positions = false;
 };
 
-/// There is nothing to choose, and nothing is multiplied.
+/// There is one kernel, so nothing to choose; flops are 0.
 struct AttentionPreparePlan : Plan {
   AttentionPrepareProblem problem;  ///< with all defaults filled in
   std::size_t q8_bytes = 0, k8_bytes = 0, v8_bytes = 0;

@@ -65,7 +65,7 @@ struct BlockScaledProblem {
   std::string kernel = "auto";                      ///< or a tile that a plan lists
 };
 
-/// Made from the weight's shape as well. Candidates are tiles, "2cta_n256"; their costs are
+/// Depends on the weight's shape as well. Candidates are tiles, "2cta_n256"; their costs are
 /// counted, not measured. flops are 2 m n k; bytes those of weight, x, out and scales.
 struct BlockScaledPlan : Plan {
   BlockScaledWeightInfo weight;

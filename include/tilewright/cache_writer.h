@@ -1,5 +1,6 @@
-// What DeepSeek-V4 does between projections and attention: norms, rotary positions, rows of paged
-// caches written and read, lists of rows for attention, and the rotation taken out of its result.
+// What DeepSeek-V4 does between projections and attention: norms, rotary positions, writing and
+// reading rows of paged caches, lists of rows for attention, and undoing the rotation of its
+// result.
 #pragma once
 
 #include "tilewright/cache.h"
@@ -35,7 +36,7 @@ struct SequenceBatch {
   std::int64_t batch = 0;
   std::int64_t q_len = 0;                 ///< tokens of each sequence, if there are no offsets
   const std::int32_t* offsets = nullptr;  ///< [batch + 1] sequence b has tokens offsets[b] ..
-  /// [batch] position of a sequence's first token; < 0: it takes no part
+  /// [batch] position of a sequence's first token; < 0: the sequence is skipped
   const std::int32_t* starts = nullptr;
 };
 
@@ -54,8 +55,9 @@ struct SequencePages {
 /// rms(x) = sqrt(mean(x^2) + eps) of all 512; rotate() turns pairs (2i, 2i+1) of the last 64
 /// Numbers  fp32, one rounding to bf16; codes and scales of a row are those of quantising it by
 ///          format fp8_64_pow2, or nvfp4 under G = 1 (docs/02-formats.md), to the byte
-/// Skipped  a slot outside the cache is not written; a position < 0 is no token: q_out 0, nothing
-///          written to cache and kv_out. One beyond the table gives NaN in q_out and nothing else
+/// Skipped  a slot outside the cache is not written. A position < 0 marks a token that does not
+///          count: its q_out is 0, and nothing is written to cache and kv_out. One beyond the table
+///          gives NaN in q_out, and nothing is written either
 struct KvWriteArguments {
   std::int64_t tokens = 0, heads = 0;  ///< heads 0: no queries
   double eps = 1e-6;
@@ -86,7 +88,7 @@ struct KvReadArguments {
   void* stream = nullptr;
 };
 
-/// For each token the rows of this cache that it may look at, or the one to write it to.
+/// What to list for each token: the rows of this cache that it sees, or the one to write it to.
 enum class KvListKind {
   kWrite,    ///< its own row: the slots of KvWriteArguments
   kWindow,   ///< positions max(0, p - window + 1) .. p
@@ -106,11 +108,11 @@ struct KvListArguments {
   std::int64_t list_stride = 0;       ///< elements; 0: list_len
   std::int32_t* lists = nullptr;      ///< [tokens, list_len] or null
   std::int32_t* lengths = nullptr;    ///< [tokens] or null
-  std::int32_t* positions = nullptr;  ///< [tokens] or null: of each token; -1: takes no part
+  std::int32_t* positions = nullptr;  ///< [tokens] or null: of each token; -1: skipped
   void* stream = nullptr;
 };
 
-/// What one step asks of a cache; what is 0 is not done.
+/// What one step asks of a cache; 0: nothing of that kind.
 struct KvCacheWork {
   std::int64_t tokens = 0, heads = 0;  ///< KvWriteArguments, with kv
   std::int64_t list_len = 0;           ///< KvListArguments: a list of so many rows for each token
@@ -152,9 +154,9 @@ class KvCache {
 KvCachePlan plan_kv_cache(const Device& device, const KvCacheLayout& layout,
                           const KvCacheWork& work);
 
-/// out[t,h,448:512] turned back by positions[t], rounded to bf16; in place. A position < 0: as it
-/// is. With codes, out stays and codes and scales are those of the result in format
-/// fp8_1x128(_ue8m0), blocks along [tokens, heads * 512].
+/// out[t,h,448:512] rotated back by positions[t] and rounded to bf16, in place. A token with a
+/// position < 0 is left as it is. With codes, out stays as it is and the result is written as codes
+/// and scales in format fp8_1x128(_ue8m0), blocks along [tokens, heads * 512].
 struct InverseRopeArguments {
   std::int64_t tokens = 0, heads = 0;
   void* out = nullptr;                             ///< bf16 [tokens, heads, 512]
@@ -178,8 +180,8 @@ class InverseRope {
   InverseRope(InverseRope&&) noexcept;
   InverseRope& operator=(InverseRope&&) noexcept;
 
-  /// What run() launches for so many tokens; `has_codes`: they are quantised. There is nothing to
-  /// choose.
+  /// What run() launches for this many tokens; `has_codes`: the result is quantised. There is one
+  /// kernel, so nothing to choose.
   /// Errors   InvalidArgument for numbers below 0
   Plan plan(std::int64_t tokens, std::int64_t heads, bool has_codes = false) const;
   /// Errors   as KvCache

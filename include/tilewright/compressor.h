@@ -1,5 +1,5 @@
-// DeepSeek-V4's compressors: tokens pooled to rows of compressed caches as they arrive, with a
-// state from which any token may be taken back.
+// DeepSeek-V4's compressors: they pool tokens into rows of compressed caches as they arrive. A
+// state keeps the last tokens, which can be rolled back.
 #pragma once
 
 #include "tilewright/cache_writer.h"
@@ -23,20 +23,20 @@ std::int64_t compressor_width(CompressorKind kind) noexcept;  ///< 1024, 512 or 
 /// Tokens that an entry reads: 8, 128, 8.
 std::int64_t compressor_slots(CompressorKind kind) noexcept;
 
-/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1, and where groups overlap the
-/// `ratio` tokens before them, of which the first half of the channels counts and of its own the
-/// second:
+/// Entry j pools the tokens j * ratio .. j * ratio + ratio - 1. Where groups overlap it pools the
+/// `ratio` tokens before them as well: these give the first half of the channels, its own tokens
+/// the second half.
 ///
 ///   e_c   = sum_p kv[p,c] softmax_p(gate[p,c] + ape[p mod ratio, c])       for each channel
 ///   entry = bf16(rotate(bf16(bf16(e) / rms(bf16(e)) * norm_weight), j * ratio))
 ///
-/// and is written to logical row j of its sequence by the call that brings its last token: encoded
+/// It is written to logical row j of its sequence by the call that brings its last token: encoded
 /// in the cache's format (KvWriteArguments), or as a key of the indexer: bf16(Hadamard(entry)),
 /// quantised by fp8_1x128_ue8m0 (scale kept as fp32) or mxfp4_ceil.
 ///
 /// The state keeps a row for each of the last `ring` tokens of a sequence. Tokens may come in calls
-/// of any size; entries do not depend on how. The last ring - slots + 1 tokens may be taken back
-/// (rejected speculation): go on with a smaller start, and entries that were made too early are
+/// of any size; entries do not depend on how. The last ring - slots + 1 tokens can be rolled back
+/// (rejected speculation): continue from a smaller start, and entries that were made too early are
 /// made again. A sequence begins at position 0 and reads nothing older: states need no clearing.
 struct CompressorProblem {
   CompressorKind kind = CompressorKind::kCsa;
@@ -48,7 +48,7 @@ struct CompressorProblem {
   double eps = 1e-6;
 };
 
-/// Of a call with so many sequences; there is nothing to choose.
+/// What a call of given size launches; there is nothing to choose.
 struct CompressorPlan : Plan {
   CompressorProblem problem;  ///< with all defaults filled in
 };
@@ -66,7 +66,7 @@ struct CompressorArguments {
   /// rope_table() of `rope_positions` positions from 0, 16-byte aligned
   const float* rope = nullptr;
   std::int64_t rope_positions = 0;
-  void* state = nullptr;  ///< state_bytes(), 16-byte aligned; its content at first does not matter
+  void* state = nullptr;  ///< state_bytes(), 16-byte aligned; need not be initialised
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none
   SequencePages table = {};                   ///< pages of the sequences' entries
   void* pages = nullptr;                      ///< the cache, 16-byte aligned
@@ -93,7 +93,8 @@ class Compressor {
   /// Enqueues one kernel, or two. Allocates nothing, waits for nothing; may be captured in a CUDA
   /// graph. Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const CompressorArguments& arguments) const;
-  /// This one's run() (kCsa) and that of the layer's indexer in one kernel, if both calls take one.
+  /// run() of this compressor (kCsa) and of the layer's indexer keys in one kernel, if each call
+  /// takes one; else one after the other.
   /// Errors   as run()
   void run_with_keys(const CompressorArguments& arguments, const Compressor& keys,
                      const CompressorArguments& arguments_of_keys) const;

@@ -13,8 +13,8 @@
 
 namespace tilewright {
 
-/// One step from a sub-layer to the next: the result of the one before is merged into the streams,
-/// and they are mixed into the normalised input of the next.
+/// One step from a sub-layer to the next: the result of the previous one is merged into the
+/// streams, and the streams are mixed into the normalised input of the next one.
 ///
 ///     x'_k  = post_k * (result + second_result) + sum_j comb[j, k] * x_j     by mix_before
 ///     m     = (vec(x') . W^T) * rsqrt(mean(vec(x')^2) + norm_eps)

@@ -19,7 +19,7 @@ namespace tilewright {
 ///
 /// Token t sees the entries j < (positions[t] + 1) / ratio, or j < lengths[t]; all of them are
 /// selected if they are no more than topk. NaN counts as -inf, in codes and scales of keys as well;
-/// ties go to the lower entry. A position that is no token sees nothing, whatever its length.
+/// ties go to the lower entry. A token with a position < 0 sees nothing, whatever its length.
 struct IndexerProblem {
   /// Of queries and keys: kFp8, e4m3 with a power of two for each 128 (CompressorKind::kIndexFp8),
   /// or kMxfp4, e2m1 with a power of two for each 32 (CompressorKind::kIndexMxfp4).
@@ -27,18 +27,19 @@ struct IndexerProblem {
   std::int64_t heads = 64;  ///< 1 to 64
   std::int64_t topk = 512;  ///< 1 to 2048
   std::int64_t ratio = 4;
-  /// Most entries of a sequence: what it has beyond is not read.
+  /// Most entries of a sequence; entries beyond are not read.
   std::int64_t max_len = 0;
   /// Pages of keys, as Compressor writes them; the layout's format does not count.
   KvCacheLayout keys = {};
   /// Cache whose rows are selected; only sizes count. num_pages 0: rows are entries.
   KvCacheLayout rows = {};
-  /// Logits that a token does not see are -inf, not left as they were: for inspection.
+  /// Write -inf to the logits of entries that a token does not see, instead of leaving them
+  /// unwritten: for inspection.
   bool fill_logits = false;
 };
 
-/// Of a call with so many tokens; there is nothing to choose. The schedule is listed, which a call
-/// may reuse instead.
+/// What a call of given size launches; there is nothing to choose. The schedule is listed, which a
+/// call may reuse instead.
 struct IndexerPlan : Plan {
   IndexerProblem problem;  ///< with all defaults filled in
 };
@@ -46,7 +47,7 @@ struct IndexerPlan : Plan {
 struct IndexerArguments {
   std::int64_t tokens = 0;
   SequenceBatch sequences;                  ///< starts are not used
-  const std::int32_t* positions = nullptr;  ///< [tokens] < 0: no token
+  const std::int32_t* positions = nullptr;  ///< [tokens]; < 0: skipped
   const std::int32_t* lengths = nullptr;    ///< [tokens] or null: by the positions
   const void* q = nullptr;                  ///< bf16 [tokens, heads, 128]
   /// Elements, multiples of 8; 0: contiguous.
@@ -55,7 +56,7 @@ struct IndexerArguments {
   DType weights_dtype = DType::kBF16;  ///< or kF32
   std::int64_t weights_stride = 0;     ///< elements; 0: heads
   const float* rope = nullptr;         ///< rope_table() of `rope_positions` positions from 0
-  std::int64_t rope_positions = 0;     ///< a position beyond it: no token
+  std::int64_t rope_positions = 0;     ///< a token with a position beyond is skipped
   const void* key_pages = nullptr;     ///< the cache of keys, 16-byte aligned
   SequencePages key_table;             ///< pages of the sequences' keys
   SequencePages row_table;             ///< pages of the cache that attention reads
@@ -98,11 +99,11 @@ class Indexer {
 
   const IndexerProblem& problem() const noexcept;  ///< with defaults filled in
   std::size_t key_cache_bytes() const noexcept;    ///< of all pages of keys
-  /// For calls of up to so many tokens of so many sequences; logits are most of it, 4 bytes for
-  /// every token and entry of max_len: long prompts come in chunks.
+  /// For calls of up to this many tokens of this many sequences. Most of it are logits, 4 bytes for
+  /// every token and entry of max_len: give long prompts in chunks.
   std::size_t workspace_bytes(std::int64_t tokens, std::int64_t batch) const;
   /// Enqueues the steps. Allocates nothing, waits for nothing; may be captured in a CUDA graph.
-  /// Bit for bit the same at every repetition.
+  /// Bit-exact from run to run.
   /// Errors   InvalidArgument naming field, value and rule; DeviceError
   void run(const IndexerArguments& arguments) const;
   /// One step alone, after those before it.

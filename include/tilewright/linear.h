@@ -1,5 +1,5 @@
-// Linear layers on a device with weights of 4, 8 or 16 bits: preparing a weight once, what a call
-// will run, and running it.
+// Linear layers on a device with weights of 4, 8 or 16 bits: prepare a weight once, plan a call,
+// run it.
 #pragma once
 
 #include "tilewright/device.h"
@@ -52,8 +52,8 @@ struct LinearWeightSource {
   std::optional<float> global_scale = std::nullopt;
   /// The global scale divides instead, as compressed-tensors' weight_global_scale does.
   bool is_global_scale_reciprocal = false;
-  /// Takes a global scale under which the largest weight would be implausible: beyond 10^4, or
-  /// below 10^-8. Without it that is refused, for it is what a reciprocal looks like.
+  /// Accepts a global scale that makes the largest weight implausible: above 10^4 or below 10^-8.
+  /// Such a scale is refused otherwise, because a reciprocal looks like that.
   bool accepts_any_global_scale = false;
 };
 
@@ -93,7 +93,7 @@ class LinearWeight {
 /// out[i, j] = sum_c x[i, c] * w[j, c] + bias[j]
 ///
 /// Shapes   x [m, k]; out [m, n]; bias [n] fp32; m >= 0. An e4m3 x has rows of k rounded up to 64,
-///          zeros behind k, in operand order: byte p of a block of 64 holds the element
+///          zeros beyond k, in operand order: byte p of a block of 64 holds the element
 ///          operand_order(p) of formats/packed_weight.h. Tilewright's quantiser writes that
 /// Layout   rows contiguous and 16-byte aligned; row strides free in multiples of 16 bytes
 /// Numbers  bf16 activations: every weight is exact in bf16; products are summed in fp32 and
@@ -114,8 +114,8 @@ struct LinearProblem {
   std::string kernel = "auto";                ///< or a name that a plan lists
 };
 
-/// Made from the weight's shape as well. It holds for m rows: another m is another plan, of the
-/// same weight. Costs are expected from rates measured on an H200; flops are 2 m n k.
+/// Depends on the weight's shape as well, and holds for m rows: another m needs another plan, of
+/// the same weight. Costs are estimates from rates measured on an H200; flops are 2 m n k.
 struct LinearPlan : Plan {
   LinearWeightInfo weight;
   LinearProblem problem;  ///< with all defaults filled in
@@ -128,7 +128,7 @@ struct LinearArguments {
   const float* x_scales = nullptr;
   const float* bias = nullptr;  ///< [n] if has_bias
   void* out = nullptr;
-  void* workspace = nullptr;  ///< workspace_bytes; its content does not matter
+  void* workspace = nullptr;  ///< workspace_bytes, of any content
   void* stream = nullptr;     ///< CUstream; null: the default stream
 };
 

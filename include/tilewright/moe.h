@@ -1,5 +1,5 @@
-// Mixture-of-Experts layers on a device with weights of 4, 8 or 16 bits: preparing the experts
-// once, what a call will run, and running it.
+// Mixture-of-Experts layers on a device with weights of 4, 8 or 16 bits: prepare the experts once,
+// plan a call, run it.
 #pragma once
 
 #include "tilewright/device.h"
@@ -89,9 +89,9 @@ enum class MoeScore {
 /// Shapes   x, out [tokens, hidden]; ids, weights [tokens, topk]; logits [tokens, experts]
 /// Numbers  g and u in fp32, h rounded to bf16 (fp8 activations where the plan says so: x and h to
 ///          e4m3 with a scale for 128 columns), y of an expert to bf16, their sum in fp32 in the
-///          order of i, the shared expert last. Bit for bit the same at every repetition
-/// Dropped  an id of -1 adds nothing. Neither does an id that is no expert, or that its token has
-///          already: Moe::check() reports them. Infinities and NaNs of a token stay with it
+///          order of i, the shared expert last. Bit-exact from run to run
+/// Dropped  an id of -1 adds nothing. Neither does an id out of range, or one that is given twice
+///          for a token: Moe::check() reports those. Infinities and NaNs of a token stay with it
 struct MoeProblem {
   std::int64_t tokens = 0, topk = 0;
   MoeRouting routing = MoeRouting::kGiven;
@@ -106,14 +106,14 @@ struct MoeProblem {
   std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8"
 };
 
-/// Made from the experts' shape as well. It holds for that many tokens: another number is another
-/// plan, of the same experts. flops are 6 * hidden * inter for every token and expert of it; bytes
-/// those of the experts that uniform routing is expected to visit, x, h twice, and out. Steps:
-/// "route", "permute", "scatter", "gate_up", "quantize", "down", "combine".
+/// Depends on the experts' shape as well, and holds for that many tokens: another number needs
+/// another plan, of the same experts. flops are 6 * hidden * inter for every token and expert of
+/// it; bytes those of the experts that uniform routing is expected to visit, x, h twice, and out.
+/// Steps: "route", "permute", "scatter", "gate_up", "quantize", "down", "combine".
 struct MoePlan : Plan {
   MoeWeightsInfo weights;
   MoeProblem problem;
-  double expected_experts = 0;  ///< that are visited, with the shared one
+  double expected_experts = 0;  ///< visited under uniform routing, with the shared one
 };
 
 /// Device addresses, and the stream to work on.
@@ -126,7 +126,7 @@ struct MoeArguments {
   const std::int32_t* token_ids = nullptr;  ///< [tokens]: kHash
   const std::int32_t* table = nullptr;      ///< [vocab, topk]: kHash
   void* out = nullptr;
-  void* workspace = nullptr;  ///< workspace_bytes; its content does not matter
+  void* workspace = nullptr;  ///< workspace_bytes, of any content
   void* stream = nullptr;     ///< CUstream; null: the default stream
 };
 

@@ -1,5 +1,5 @@
-// What every operator says before it runs: which kernels could do a problem, which one will, what
-// it launches and what that needs.
+// What every operator says before it runs: which kernels can do a problem, which one will, what it
+// launches and what that needs.
 #pragma once
 
 #include "tilewright/reason.h"
@@ -12,13 +12,13 @@
 
 namespace tilewright {
 
-/// One kernel that could do a problem, or not.
+/// One kernel of an operator, and whether it can do a problem.
 struct Candidate {
   std::string name;
   std::string reason;  ///< why it is not possible, or not chosen; empty for the chosen one
   bool is_possible = false;
   bool is_automatic = false;  ///< possible, and "auto" may take it
-  double cost_us = 0;         ///< what the choice goes by; infinity: never measured
+  double cost_us = 0;         ///< estimate that the choice goes by; infinity: none
 };
 
 /// One kernel launch.
@@ -47,7 +47,7 @@ struct Plan {
   std::string kernel;  ///< name of the chosen candidate; empty where there is nothing to choose
   std::vector<Candidate> candidates;
   std::vector<Launch> launches;      ///< in order; none if there is nothing to do
-  std::size_t workspace_bytes = 0;   ///< 256-byte aligned device memory that run() needs
+  std::size_t workspace_bytes = 0;   ///< device memory that run() needs, 256-byte aligned
   double flops = 0;                  ///< of all products
   double bytes = 0;                  ///< each operand and result once
   std::string assumption = {};       ///< of flops and bytes: "full caches"; empty if exact

@@ -13,7 +13,7 @@
 
 namespace tilewright {
 
-/// Rows of numbers to codes and scales. The rules stand in docs/02-formats.md; block formats by
+/// Turns rows of numbers into codes and scales. docs/02-formats.md has the rules; block formats by
 /// name:
 ///
 ///   nvfp4                           e2m1, ue4m3 scale per 16, fp32 scale 1 / G per matrix
@@ -40,7 +40,7 @@ struct QuantizeProblem {
   bool has_operand_order = false;
   bool has_128x4_scales = false;        ///< one-byte scales in Blackwell's order
   bool has_block_major_scales = false;  ///< scales [block of columns, row], not [row, block]
-  /// Nvfp4: G. Absent: 2688 / the largest finite magnitude
+  /// nvfp4: G. Absent: 2688 / the largest finite magnitude
   std::optional<float> encode_scale = {};
   bool has_encode_scale_address = false;  ///< nvfp4: G is read from the device
 };

@@ -12,10 +12,10 @@ namespace tilewright {
 
 /// One thing that is wrong.
 struct Reason {
-  /// Member of the problem: "head_dim", "fp8.scales"; of what a problem depends on: "n", "experts".
-  /// Or "kernel", if it is a kernel that cannot do the problem, or "device".
+  /// What it is about: a member of the problem ("head_dim", "fp8.scales") or of the prepared weight
+  /// ("n", "experts"); "kernel" for a kernel that cannot do the problem; "device".
   std::string field;
-  std::string value;  ///< as it is: "96"; name of the kernel, or of the device
+  std::string value;  ///< as given: "96"; name of the kernel, or of the device
   std::string rule;   ///< what was expected: "64, 128 or 256"; what the kernel or the device lacks
   std::string fix;    ///< what to do, as sentences: "Pad with zeros."; empty if the rule says it
 };

@@ -14,9 +14,9 @@
 
 namespace tilewright {
 
-/// What has a length of its own.
+/// What has a length of its own: how many entries of a list are valid.
 enum class SparseLengths {
-  kFull,      ///< all topk count
+  kFull,      ///< none: all topk entries are valid
   kPerBatch,  ///< lengths [batch]
   kPerQuery,  ///< lengths [batch, q_len]
 };

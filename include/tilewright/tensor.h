@@ -50,7 +50,8 @@ const char* to_string(DType dtype) noexcept;
 /// The inverse of to_string; nothing if no type has that name. Case matters.
 std::optional<DType> dtype_from_string(std::string_view name) noexcept;
 
-/// A tensor that somebody else owns; `Void` is `void` or `const void`. The view owns its shape.
+/// A tensor whose memory the caller owns; `Void` is `void` or `const void`. The view owns its
+/// shape.
 /// Layout   element (i0, i1, ...) starts at bit (i0 * strides[0] + i1 * strides[1] + ...) *
 ///          bits_per_elem(dtype) after data; strides may be zero (broadcast) or negative
 /// Units    shape and strides count elements
@@ -63,7 +64,7 @@ struct BasicTensorView {
   std::vector<std::int64_t> shape;    ///< empty: a scalar
   std::vector<std::int64_t> strides;  ///< as many as shape
 
-  /// What may be written may be read.
+  /// A view of writable memory is one of readable memory.
   operator BasicTensorView<const void>() const requires(!std::is_const_v<Void>) {
     return {data, dtype, shape, strides};
   }
