@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kAlignmentBytes = 8;
 
 /// Places the tensors one after the other, in the order of the reference implementation.
-std::vector<SafetensorsEntry> lay_out(std::vector<SafetensorsSpec> specs, std::string_view source) {
+std::vector<SafetensorsEntry> place_tensors(std::vector<SafetensorsSpec> specs,
+                                            std::string_view source) {
   std::ranges::sort(specs, [](const SafetensorsSpec& a, const SafetensorsSpec& b) {
     return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
   });
@@ -79,7 +80,7 @@ SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
                                      std::vector<SafetensorsSpec> specs,
                                      const SafetensorsMetadata& metadata)
     : source_(path.string()), file_(path) {
-  const auto entries = lay_out(std::move(specs), source_);
+  const auto entries = place_tensors(std::move(specs), source_);
   const std::string header = format_header(entries, metadata, source_);
   file_.write_at(0, std::as_bytes(std::span(header)));
   for (const SafetensorsEntry& entry : entries) {

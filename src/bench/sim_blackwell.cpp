@@ -47,10 +47,8 @@ std::string descriptors() {
   return text;
 }
 
-BenchKernel kernel_of(const Case& c) {
-  const std::uint32_t idesc = c.idesc | (kMmaN / 8) << 17 | (kMmaM / 16) << 24;
-  std::string text = fmt::format(
-      R"(.version 8.8
+constexpr const char* kKernel =
+    R"(.version 8.8
 .target sm_100a
 .address_size 64
 .visible .entry bench(.param .u64 data, .param .u32 iterations)
@@ -122,8 +120,12 @@ END:
   @%p1 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
   ret;
 }}
-)",
-      fmt::arg("tile", kMmaTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
+)";
+
+BenchKernel kernel_of(const Case& c) {
+  const std::uint32_t idesc = c.idesc | (kMmaN / 8) << 17 | (kMmaM / 16) << 24;
+  std::string text = fmt::format(
+      kKernel, fmt::arg("tile", kMmaTileBytes), fmt::arg("mask", c.mask), fmt::arg("ones", c.ones),
       fmt::arg("words", kMmaTileBytes / 4), fmt::arg("idesc", idesc), fmt::arg("scale", c.scale),
       fmt::arg("a_step", kMmaM * 128 / 16), fmt::arg("descriptors", descriptors()),
       fmt::arg("mmas", multiplications(c)));

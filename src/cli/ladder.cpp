@@ -220,69 +220,79 @@ void run_ladder_command(LadderArgs& args, Context& context) {
   print(context.style().faint(where + "\n"));
 }
 
+// Which shapes on which inputs.
+void add_sweep_options(CLI::App& command, LadderArgs& args) {
+  command
+      .add_option("--input", args.input,
+                  "real tensors PREFIX.q, .k, .v [head, row, dim], causal, instead of the sweep")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command.add_option("--limit", args.limit, "only so many rows of the input; on a simulator 512")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)));
+  command.add_option("--kernels", args.kernels, "only these; default: all")
+      ->type_name("NAME")
+      ->delimiter(',');
+  command.add_option("--head-dims", args.head_dims, "default: 64,128,256")
+      ->type_name("N")
+      ->delimiter(',')
+      ->check(quiet(CLI::Range(1, 512)));
+  command.add_option("--lengths", args.lengths, "default: 512 to 16384; on a simulator 128,256")
+      ->type_name("N")
+      ->delimiter(',')
+      ->check(quiet(CLI::Range(1, 1 << 24)));
+  command.add_option("--mask", args.mask, "masks of the sweep")
+      ->type_name("full|causal|both")
+      ->check(quiet(CLI::IsMember({"full", "causal", "both"})))
+      ->capture_default_str();
+  command.add_option("--dtype", args.dtype, "element type")
+      ->type_name("bf16|f16")
+      ->check(quiet(CLI::IsMember({"bf16", "f16"})))
+      ->capture_default_str();
+  command.add_option("--hidden", args.hidden, "heads * head_dim: 2048; on a simulator 256")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 20)));
+  command.add_option("--tokens", args.tokens, "batch * length: 16384; on a simulator 256")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)));
+}
+
+// How often, beside what, and where the report goes.
+void add_report_options(CLI::App& command, LadderArgs& args) {
+  command.add_option("--samples", args.samples, "timed runs of each kernel and shape")
+      ->capture_default_str()
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1000)));
+  command.add_option("--rows", args.rows, "rows of each shape that are checked in float64")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1 << 24)))
+      ->capture_default_str();
+  command.add_option("--peers", args.peers, "logs of bench/attention_peers.py to compare with")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command
+      .add_option("--decode", args.decode,
+                  "a log of bench decode for the report, instead of a few lengths run here")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command.add_option("--from", args.from, "run nothing: report on this log")
+      ->type_name("FILE")
+      ->check(quiet(CLI::ExistingFile));
+  command.add_option("--out", args.out, "folder for log and report")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command.add_option("--plots", args.plots, "folder for the plots, each an SVG file of its own")
+      ->type_name("FOLDER");
+}
+
 }  // namespace
 
 void add_ladder(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "ladder", "all attention kernels on the same inputs: check, time or count, report");
   auto args = std::make_shared<LadderArgs>();
-  command
-      ->add_option("--input", args->input,
-                   "real tensors PREFIX.q, .k, .v [head, row, dim], causal, instead of the sweep")
-      ->type_name("FILE")
-      ->check(quiet(CLI::ExistingFile));
-  command->add_option("--limit", args->limit, "only so many rows of the input; on a simulator 512")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1 << 24)));
-  command->add_option("--kernels", args->kernels, "only these; default: all")
-      ->type_name("NAME")
-      ->delimiter(',');
-  command->add_option("--head-dims", args->head_dims, "default: 64,128,256")
-      ->type_name("N")
-      ->delimiter(',')
-      ->check(quiet(CLI::Range(1, 512)));
-  command->add_option("--lengths", args->lengths, "default: 512 to 16384; on a simulator 128,256")
-      ->type_name("N")
-      ->delimiter(',')
-      ->check(quiet(CLI::Range(1, 1 << 24)));
-  command->add_option("--mask", args->mask, "which masks")
-      ->type_name("full|causal|both")
-      ->check(quiet(CLI::IsMember({"full", "causal", "both"})))
-      ->capture_default_str();
-  command->add_option("--dtype", args->dtype, "element type")
-      ->type_name("bf16|f16")
-      ->check(quiet(CLI::IsMember({"bf16", "f16"})))
-      ->capture_default_str();
-  command->add_option("--hidden", args->hidden, "heads * head_dim: 2048; on a simulator 256")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1 << 20)));
-  command->add_option("--tokens", args->tokens, "batch * length: 16384; on a simulator 256")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1 << 24)));
-  command->add_option("--samples", args->samples, "timed runs of each kernel and shape")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1000)));
-  command->add_option("--rows", args->rows, "rows of each shape that are checked in float64")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1 << 24)))
-      ->capture_default_str();
-  command->add_option("--peers", args->peers, "logs of bench/attention_peers.py to compare with")
-      ->type_name("FILE")
-      ->check(quiet(CLI::ExistingFile));
-  command
-      ->add_option("--decode", args->decode,
-                   "a log of bench decode for the report, instead of a few lengths run here")
-      ->type_name("FILE")
-      ->check(quiet(CLI::ExistingFile));
-  command->add_option("--from", args->from, "run nothing: report on this log")
-      ->type_name("FILE")
-      ->check(quiet(CLI::ExistingFile));
-  command->add_option("--out", args->out, "folder for log and report")
-      ->type_name("FOLDER")
-      ->capture_default_str();
-  command->add_option("--plots", args->plots, "folder for the plots, each an SVG file of its own")
-      ->type_name("FOLDER");
+  add_sweep_options(*command, *args);
+  add_report_options(*command, *args);
   command->footer(
       "Examples:\n"
       "  tilewright ladder --kernels k5,k6 --head-dims 128 --lengths 4096\n"

@@ -471,10 +471,9 @@ std::optional<Fault> Machine::launch(const Launch& launch) {
   const std::lock_guard lock(state_->launch_mutex);
   Grid grid = state_->make_grid(launch, code);
   grid.device = &state_->model;
-  const bool wants_history = grid.options.checks.race;
   const CheckerSet checkers = make_observer(
       grid.options, code, state_->findings, state_->is_host_known ? state_->defined.get() : nullptr,
-      {wants_history ? &state_->history : nullptr, launch.is_dependent});
+      {grid.options.checks.race ? &state_->history : nullptr, launch.is_dependent});
   grid.definedness = checkers.definedness;
   grid.findings = &state_->findings;
   ObserverList observers;

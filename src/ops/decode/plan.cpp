@@ -101,7 +101,7 @@ bool has_parts(const AttentionDecodePlan& plan) {
   return plan.problem.splits != 1 && (plan.problem.splits > 1 || plan.groups > 1);
 }
 
-DecodeWorkspace lay_out(const AttentionDecodePlan& plan) {
+DecodeWorkspace carve_workspace(const AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   DecodeWorkspace w;
   Carver carver;
@@ -144,7 +144,7 @@ void add_work(const device::DeviceInfo& device, const DecodeKernel& kernel,
   share_out(device, shape.residents, plan);
   check_size(plan);
   planned.counter_tag = draw_counter_tag();
-  planned.workspace = lay_out(plan);
+  planned.workspace = carve_workspace(plan);
   plan.workspace_bytes = planned.workspace.total;
   add_launches(shape, plan);
 }

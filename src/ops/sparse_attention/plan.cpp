@@ -51,7 +51,7 @@ bool wants_schedule(const SparsePlanned& planned, int all_groups) {
          queries < kManyQueriesPerGroup * all_groups && line < 2e9;
 }
 
-SparseWorkspace lay_out(const SparseAttentionPlan& plan) {
+SparseWorkspace carve_workspace(const SparseAttentionPlan& plan) {
   SparseWorkspace w;
   if (!plan.has_schedule) return w;
   const SparseAttentionProblem& p = plan.problem;
@@ -102,7 +102,7 @@ void add_work(const device::DeviceInfo& device, const SparseKernel& kernel,
   const std::int64_t queries = sparse_queries(p);
   const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;
   plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
-  planned.workspace = lay_out(plan);
+  planned.workspace = carve_workspace(plan);
   plan.workspace_bytes = planned.workspace.total;
   add_launches(shape, plan);
 }
