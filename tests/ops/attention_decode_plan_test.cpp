@@ -63,7 +63,7 @@ TEST_F(AttentionDecodePlanTest, ReadsTheSameEveryTime) {
   const AttentionDecodePlan plan = plan_of(kGood);
   EXPECT_EQ(plan.to_string(), plan_of(kGood).to_string());
   EXPECT_THAT(plan.to_string(),
-              HasSubstr("batch 2, q_len 1, heads 32/8, head_dim 128, BF16; 3000 keys of BF16"));
+              HasSubstr("batch 2, q_len 1, heads 32/8, head_dim 128, bf16; 3000 keys of bf16"));
   EXPECT_THAT(plan.to_string(), HasSubstr("decode_bf16_d128_r16"));
   EXPECT_EQ(plan.kernel, "r16");
   EXPECT_EQ(plan.passes, 1);

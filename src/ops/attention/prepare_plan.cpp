@@ -194,7 +194,7 @@ std::vector<PlanNote> notes_of(const AttentionPrepareProblem& p) {
   constexpr const char* kRope[] = {"", ", RoPE of neighbours", ", RoPE of halves"};
   return {
       {"prepare",
-       fmt::format("{} to e4m3, batch {}, heads {} (keys {}), queries {}, keys {}, head_dim {}{}",
+       fmt::format("{} to e4m3, batch {}, heads {}/{}, queries {}, keys {}, head_dim {}{}",
                    attention_type_name(p.dtype), p.batch, p.heads, p.kv_heads, p.q_len, p.kv_len,
                    p.head_dim, p.is_packed ? ", packed" : "")},
       {"e4m3",

@@ -18,7 +18,7 @@ std::string fp8_text(const AttentionProblem& p) {
 std::string problem_text(const AttentionProblem& p) {
   std::string text =
       fmt::format("{}, batch {}, heads {}", ops::attention_type_name(p.dtype), p.batch, p.heads);
-  if (p.kv_heads != p.heads) text += fmt::format(" (keys {})", p.kv_heads);
+  if (p.kv_heads != p.heads) text += fmt::format("/{}", p.kv_heads);
   text += fmt::format(", queries {}, keys {}, head_dim {}", p.q_len, p.kv_len, p.head_dim);
   if (p.is_packed) text += fmt::format(", packed ({} and {} rows)", p.total_q, p.total_kv);
   if (p.causal) text += ", causal";

@@ -1,5 +1,6 @@
 // How a decode plan reads.
 #include "ops/decode/plan.h"
+#include "ops/operator/type_word.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +9,7 @@ namespace tilewright::ops {
 namespace {
 
 std::string cache_text(const AttentionDecodeProblem& p) {
-  const char* const kv = to_string(p.kv_dtype);
+  const char* const kv = type_word(p.kv_dtype);
   if (p.page_size == 0) return fmt::format("{} keys of {}", p.max_len, kv);
   return fmt::format("{} pages of {} keys of {}, {} a sequence", p.num_pages, p.page_size, kv,
                      p.max_pages);
@@ -33,11 +34,11 @@ std::vector<PlanNote> decode_notes(const AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
   std::vector<PlanNote> notes = {
       {"decode", fmt::format("batch {}, q_len {}, heads {}/{}, head_dim {}, {}; {}{}", p.batch,
-                             p.q_len, p.heads, p.kv_heads, p.head_dim, to_string(p.dtype),
+                             p.q_len, p.heads, p.kv_heads, p.head_dim, type_word(p.dtype),
                              cache_text(p), details_text(p))},
       {"kernel", fmt::format("{}: {} rows of a KV head in tiles of {}", plan.kernel,
                              p.heads / p.kv_heads * p.q_len, plan.tile_rows)},
-      {"schedule", p.splits > 0 ? fmt::format("{} parts of every sequence", p.splits)
+      {"schedule", p.splits > 0 ? fmt::format("{} splits of every sequence", p.splits)
                                 : "by the lengths, on the device"}};
   if (plan.launches.empty()) notes.push_back({"launches", "none: there are no queries"});
   return notes;

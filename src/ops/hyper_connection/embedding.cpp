@@ -7,6 +7,7 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/type_word.h"
 
 namespace tilewright {
 
@@ -34,7 +35,7 @@ HyperEmbeddingPlan make_plan(const device::DeviceInfo& device, const HyperEmbedd
   plan.bytes = static_cast<double>(p.tokens) * static_cast<double>(p.hidden) *
                (ops::elem_bytes(DType::kBF16) + 4 * ops::elem_bytes(p.stream_dtype));
   plan.notes = {{"embedding", fmt::format("{} tokens of {} into 4 streams of {} in {}", p.tokens,
-                                          p.vocab, p.hidden, to_string(p.stream_dtype))}};
+                                          p.vocab, p.hidden, ops::type_word(p.stream_dtype))}};
   return plan;
 }
 

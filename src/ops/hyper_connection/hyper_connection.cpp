@@ -8,6 +8,7 @@
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
+#include "ops/operator/type_word.h"
 
 #include <algorithm>
 #include <utility>
@@ -124,13 +125,13 @@ HyperConnectionPlan make_plan(const device::DeviceInfo& device,
   if (p.tokens == 0) plan.launches.clear();
   plan.workspace_bytes = workspace_bytes_of(p);
   count_work(plan);
-  plan.notes = {
-      {"streams", fmt::format("{} tokens, 4 streams of {} in {}{}{}{}", p.tokens, p.hidden,
-                              to_string(p.stream_dtype), p.has_merge ? ", a result merged" : "",
-                              p.has_second ? ", and a second one" : "",
-                              !p.has_mix  ? ", not mixed"
-                              : p.is_head ? ", mixed by the head"
-                                          : ", mixed")}};
+  plan.notes = {{"streams",
+                 fmt::format("{} tokens, 4 streams of {} in {}{}{}{}", p.tokens, p.hidden,
+                             ops::type_word(p.stream_dtype), p.has_merge ? ", a result merged" : "",
+                             p.has_second ? ", and a second one" : "",
+                             !p.has_mix  ? ", not mixed"
+                             : p.is_head ? ", mixed by the head"
+                                         : ", mixed")}};
   return plan;
 }
 

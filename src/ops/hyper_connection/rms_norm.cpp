@@ -8,6 +8,7 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/type_word.h"
 
 namespace tilewright {
 
@@ -51,7 +52,7 @@ RmsNormPlan make_plan(const device::DeviceInfo& device, const RmsNormProblem& pr
   if (p.rows == 0) plan.launches.clear();
   plan.bytes = static_cast<double>(p.rows) * static_cast<double>(p.cols) *
                (ops::elem_bytes(p.x_dtype) + ops::elem_bytes(DType::kBF16));
-  plan.notes = {{"norm", fmt::format("[{}, {}] of {}{}", p.rows, p.cols, to_string(p.x_dtype),
+  plan.notes = {{"norm", fmt::format("[{}, {}] of {}{}", p.rows, p.cols, ops::type_word(p.x_dtype),
                                      p.has_weight ? ", with a weight" : "")}};
   return plan;
 }

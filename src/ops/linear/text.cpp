@@ -1,6 +1,7 @@
 // How weights, activations and plans read.
 #include "base/error.h"
 #include "ops/linear/plan.h"
+#include "ops/operator/type_word.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ namespace {
 std::string problem_text(const LinearWeightInfo& w, const LinearProblem& p) {
   std::string text = fmt::format("m {}, n {}, k {}, weight {} for {} activations, x {}, out {}",
                                  p.m, w.n, w.k, to_string(w.format), to_string(w.activations),
-                                 to_string(p.x_dtype), to_string(p.out_dtype));
+                                 ops::type_word(p.x_dtype), ops::type_word(p.out_dtype));
   if (p.has_bias) text += ", bias";
   if (p.x_stride != w.k) text += fmt::format(", x rows {} apart", p.x_stride);
   if (p.out_stride != w.n) text += fmt::format(", out rows {} apart", p.out_stride);

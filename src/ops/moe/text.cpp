@@ -1,5 +1,6 @@
 // How a plan reads.
 #include "ops/moe/plan.h"
+#include "ops/operator/type_word.h"
 
 #include <cmath>
 
@@ -24,7 +25,7 @@ std::string problem_text(const MoeWeightsInfo& w, const MoeProblem& p) {
       "tokens {}, {} of {} experts{}, hidden {}, inter {}, weights {} for {} activations, out {}, "
       "{}",
       p.tokens, p.topk, w.experts, w.has_shared ? " and a shared one" : "", w.hidden, w.inter,
-      to_string(w.format), to_string(w.activations), to_string(p.out_dtype), routing_text(p));
+      to_string(w.format), to_string(w.activations), ops::type_word(p.out_dtype), routing_text(p));
   if (std::isfinite(p.swiglu_limit)) text += fmt::format(", limit {:g}", p.swiglu_limit);
   if (p.weight_after_down) text += ", weights after down";
   return text;

@@ -7,6 +7,7 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
+#include "ops/operator/type_word.h"
 
 #include <algorithm>
 #include <array>
@@ -183,7 +184,7 @@ void add_launch(QuantizePlan& plan, const device::DeviceInfo& device) {
 std::vector<PlanNote> notes_of(const QuantizePlan& plan) {
   const QuantizeProblem& p = plan.problem;
   std::string problem =
-      fmt::format("{} of {} [{}, {}]", p.format, to_string(p.dtype), p.rows, p.cols);
+      fmt::format("{} of {} [{}, {}]", p.format, ops::type_word(p.dtype), p.rows, p.cols);
   if (p.scales != "nearest") problem += ", scales " + p.scales;
   if (p.has_row_index) problem += ", gathered rows";
   const char* const order = p.has_128x4_scales         ? " in 128x4 order"
