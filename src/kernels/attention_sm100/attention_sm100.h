@@ -12,7 +12,7 @@ namespace tilewright::kernels {
 ///           (128 / group) x 1
 ///   k, v    [batch, head, row, head_dim] (head_dim innermost, then rows); box 64 x 128 x 1 x 1
 /// Grid (q_tiles * value splits, kv_heads, batch). Strides and addresses as the maps need them:
-/// multiples of 16 bytes. No softcap: softcap_scale is 0.
+/// multiples of 16 bytes.
 constexpr int sm100_group_queries(int group) {
   return 128 / group;
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/attention/mask.h"
 #include "ptx/math.h"
+#include "tile/online_softmax.h"
 #include "tile/row_end.h"
 
 #include <cstdint>
@@ -22,6 +23,16 @@ __device__ inline float ex2_cubic(float x) {
   y = fmaf(fraction, y, 0.69514614f);
   y = fmaf(fraction, y, 1.0f);
   return __uint_as_float(__float_as_uint(y) + (__float_as_uint(shifted) << 23));
+}
+
+/// With a softcap scores become tanh(s * scale / softcap), which AttentionParams::scale_log2 brings
+/// to units of log2.
+template <int Chunks>
+__device__ void cap_row(float (&s)[Chunks][32], float softcap_scale) {
+  if (softcap_scale == 0.0f) return;
+#pragma unroll
+  for (int i = 0; i < Chunks * 32; ++i)
+    s[i / 32][i % 32] = tanh_of_half(s[i / 32][i % 32] * softcap_scale);
 }
 
 /// Scores of keys that the row does not see become -inf; `start` is the key of column 0.

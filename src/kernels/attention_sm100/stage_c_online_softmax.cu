@@ -63,6 +63,7 @@ struct Kernel {
                                tile::RowSoftmax& softmax, std::int32_t n) {
     float s[4][32], factor;
     tile::load_row(s, columns + Columns::kScores);
+    tile::cap_row(s, params.softcap_scale);
     if (n < work.tiles.plain_begin || n >= work.tiles.plain_end)
       tile::hide_row_keys(s, visible, n * tile::kKeys);
     if (softmax.raise(s, params.scale_log2, factor) && n > work.tiles.begin)

@@ -12,7 +12,7 @@ inline constexpr AttentionSupport kStageCSupport = {.max_head_dim = 512,
                                                     .has_lse = true,
                                                     .has_window = true,
                                                     .has_packed_sequences = true,
-                                                    .has_softcap = false,
+                                                    .has_softcap = true,
                                                     .has_sink = true};
 
 constexpr AttentionTile stage_c_tile(int head_dim, int group) {

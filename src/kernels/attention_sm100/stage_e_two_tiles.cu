@@ -196,6 +196,7 @@ struct Kernel {
       float s[4][32], factor = 1.0f;
       if (has_rows) {
         tile::load_row(s, own);
+        tile::cap_row(s, params.softcap_scale);
         if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
           tile::hide_row_keys(s, visible, n * tile::kKeys);
         softmax.raise(s, params.scale_log2, factor);

@@ -11,7 +11,7 @@ inline constexpr AttentionSupport kStageESupport = {.max_head_dim = 128,
                                                     .has_lse = true,
                                                     .has_window = true,
                                                     .has_packed_sequences = true,
-                                                    .has_softcap = false,
+                                                    .has_softcap = true,
                                                     .has_sink = true};
 
 /// Warps 0-3 and 4-7 softmax of a tile each, 8-11 correction, 12 multiplies, 13 loads.

@@ -292,6 +292,7 @@ struct Kernel {
     const std::int32_t step = n - work.tiles.begin;
     float s[kChunks][32], factor;
     tile::load_row(s, scores(own, step));
+    tile::cap_row(s, params.softcap_scale);
     if (n < work.tiles.plain_begin || n >= work.tiles.plain_end) {
       const auto part = static_cast<std::int32_t>(threadIdx.x / kRows);
       tile::hide_row_keys(s, visible, n * tile::kKeys + part * kOwnKeys);

@@ -14,7 +14,7 @@ inline constexpr AttentionSupport kStageFSupport = {.max_head_dim = 512,
                                                     .has_lse = true,
                                                     .has_window = true,
                                                     .has_packed_sequences = true,
-                                                    .has_softcap = false,
+                                                    .has_softcap = true,
                                                     .has_sink = true};
 
 /// Rows of a CTA: at head_dim 512 results of 64 rows fill both halves of the lanes.

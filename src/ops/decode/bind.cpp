@@ -2,6 +2,7 @@
 
 #include "device/tensor_map.h"
 #include "kernels/attention/decode/decode_append.h"
+#include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/arguments.h"
@@ -185,11 +186,17 @@ void launch_decode(const device::Device& device, const DecodePlanned& planned,
   if (l.step == "append") return kernel.launch(config, make.append(), stream);
   kernels::DecodeParams params = make.attend();
   if (guess != nullptr) params.guess = guess;
-  if (find_decode_kernel(planned.plan.kernel)->has_boxes) {
+  const AttentionDecodeProblem& p = planned.plan.problem;
+  const DecodeKernel& chosen = *find_decode_kernel(planned.plan.kernel);
+  const bool has_boxes = decode_has_boxes(chosen, p);
+  if (has_boxes) {
     make.map_cache(device, "k_cache", arguments.k_cache, params.k_map);
     make.map_cache(device, "v_cache", arguments.v_cache, params.v_map);
   }
-  kernel.launch(config, params, stream);
+  if (!chosen.is_tensor()) return kernel.launch(config, params, stream);
+  const kernels::TensorDecodeParams of_tensor = {params, narrow(p.head_dim),
+                                                 p.dtype == DType::kF16 ? 1 : 0, has_boxes ? 1 : 0};
+  kernel.launch(config, of_tensor, stream);
 }
 
 }  // namespace tilewright::ops

@@ -1,5 +1,6 @@
 #include "ops/decode/kernels.h"
 
+#include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/operator.h"
 
@@ -11,8 +12,9 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr DecodeKernel kKernels[] = {
-    {"r16", 16, false, 10}, {"r16_tma", 16, true, 10.2}, {"r64", 64, false, 42}};
+constexpr DecodeKernel kKernels[] = {{"r16", 16, false, 10},       {"r16_tma", 16, true, 10.2},
+                                     {"r64", 64, false, 42},       {"t16", 16, false, 10, 1, 2},
+                                     {"t32", 32, false, 11, 1, 1}, {"t64", 64, false, 12, 2, 2}};
 // Gathering waits for the first pages of the table; TMA has a rate of its own, lower for short
 // rows.
 // On an H200, pages of 16: 4096 keys 10.3 us by TMA and 11.2 gathered (e4m3 9.7 and 10.2), 8 x 4096
@@ -22,6 +24,8 @@ constexpr DecodeKernel kKernels[] = {
 constexpr double kPagesUs = 0.5, kBoxTime = 1.02, kShortBoxTime = 1.15;
 
 constexpr double kBytesPerUs = 4.1e6;
+// Nine tenths of what the memory of a B200 is said to deliver: an estimate.
+constexpr double kB200BytesPerUs = 7.2e6;
 // 32 to 64 KB were best; 128 KB come too early, and too much is asked for at once.
 constexpr std::int64_t kAheadBytes = 48 * 1024;
 
@@ -54,7 +58,14 @@ const DecodeKernel* find_decode_kernel(const std::string& name) noexcept {
 
 std::string decode_obstacle(const DecodeKernel& kernel, const AttentionDecodeProblem& p,
                             const device::DeviceInfo& device) {
-  if (std::string obstacle = capability_obstacle(90, device); !obstacle.empty()) return obstacle;
+  const int capability = kernel.is_tensor() ? 100 : 90;
+  if (std::string obstacle = capability_obstacle(capability, device); !obstacle.empty())
+    return obstacle;
+  if (kernel.is_tensor() && decode_kv_elem_bytes(p) < kernel.tensor_kv_bytes_from)
+    return fmt::format("has {} columns of results for each row of codes, more than Tensor Memory",
+                       kernels::kTensorDecodeCodeParts);
+  if (kernel.is_tensor() && decode_kv_elem_bytes(p) > kernel.tensor_kv_bytes_to)
+    return "is for caches of e4m3; t64 takes as many rows of 16 bits, and more";
   if (p.head_dim != 64 && p.head_dim != 128 && p.head_dim != 256)
     return fmt::format("exists for head_dim 64, 128 and 256, not {}: pad with zeros", p.head_dim);
   return kernel.has_boxes ? box_obstacle(p) : "";
@@ -76,9 +87,21 @@ const char* decode_kv_name(const AttentionDecodeProblem& p) noexcept {
   }
 }
 
-kernels::DecodeShape decode_shape_of(const DecodeKernel& kernel,
-                                     const AttentionDecodeProblem& p) noexcept {
-  return kernels::decode_shape(decode_kv(p), static_cast<int>(p.head_dim), kernel.rows);
+DecodeEntry decode_entry(const DecodeKernel& kernel, const AttentionDecodeProblem& p) {
+  const int head_dim = static_cast<int>(p.head_dim);
+  if (kernel.is_tensor()) {
+    const bool is_codes = decode_kv(p) == kernels::DecodeKv::kE4m3;
+    const kernels::TensorDecodeShape shape = {head_dim, is_codes, kernel.rows};
+    return {fmt::format("decode_tensor_{}_r{}", is_codes ? "e4m3" : "16bit", kernel.rows),
+            kernels::kTensorDecodeThreads, shape.shared_bytes(), 1};
+  }
+  const kernels::DecodeShape shape = kernels::decode_shape(decode_kv(p), head_dim, kernel.rows);
+  return {fmt::format("decode_{}_d{}_{}", decode_kv_name(p), head_dim, kernel.name),
+          shape.threads(), shape.shared_bytes(), shape.residents};
+}
+
+bool decode_has_boxes(const DecodeKernel& kernel, const AttentionDecodeProblem& p) {
+  return kernel.has_boxes || (kernel.is_tensor() && box_obstacle(p).empty());
 }
 
 DecodeRates decode_rates(const AttentionDecodePlan& plan) noexcept {
@@ -95,6 +118,7 @@ double decode_cost_us(const DecodeKernel& kernel, const AttentionDecodeProblem& 
   const std::int64_t passes = (decode_rows(p) + kernel.rows - 1) / kernel.rows;
   const double bytes =
       count_work(p, decode_capacity(p)).bytes * static_cast<double>(p.batch * passes);
+  if (kernel.is_tensor()) return kernel.fixed_us + bytes / kB200BytesPerUs;
   if (!kernel.has_boxes)
     return kernel.fixed_us + (p.page_size > 0 ? kPagesUs : 0) + bytes / kBytesPerUs;
   const bool is_short = p.head_dim * decode_kv_elem_bytes(p) < 128;

@@ -21,7 +21,8 @@ const DecodeKernel& choose_kernel(const device::DeviceInfo& device, AttentionDec
   const AttentionDecodeProblem& p = plan.problem;
   const Request request = {"attention decode", p.kernel, device.name,
                            fmt::format("head_dim {}", p.head_dim),
-                           "Pad head_dim with zeros; take a Hopper device (sim:h200)."};
+                           "Pad head_dim with zeros; take a Hopper device (sim:h200) or a "
+                           "Blackwell one (sim:b200)."};
   return decode_kernels()[choose(plan, request, decode_kernels(), [&](const DecodeKernel& kernel) {
     return make_option(kernel.name, decode_obstacle(kernel, p, device),
                        [&] { return decode_cost_us(kernel, p); });
@@ -46,6 +47,7 @@ int cluster_of(const AttentionDecodePlan& plan, const device::DeviceInfo& device
   constexpr std::int64_t kFewTiles = 4, kManyRows = 16;
   // What a forced number of parts gives may not depend on how many CTAs there are for each.
   if (plan.problem.splits > 0 || !device.has_clusters) return 1;
+  if (find_decode_kernel(plan.kernel)->is_tensor()) return 1;
   int cluster = 1;
   while (cluster < kernels::kDecodeMaxCluster && cluster < parts) cluster *= 2;
   if (is_tile_for_a_cluster(plan, parts, cluster, room)) return cluster;
@@ -117,36 +119,35 @@ DecodeWorkspace carve_workspace(const AttentionDecodePlan& plan) {
   return w;
 }
 
-void add_launches(const kernels::DecodeShape& shape, AttentionDecodePlan& plan) {
+void add_launches(const DecodeEntry& entry, AttentionDecodePlan& plan) {
   const AttentionDecodeProblem& p = plan.problem;
-  const char* const kv = decode_kv_name(p);
   if (p.append.is_wanted) {
     const std::int64_t q_heads = p.append.rotary != RotaryPairs::kNone ? p.heads : 0;
     const std::int64_t rows = p.batch * p.q_len * (q_heads + 2 * p.kv_heads);
     plan.launches.push_back({"append",
-                             fmt::format("decode_append_{}", kv),
+                             fmt::format("decode_append_{}", decode_kv_name(p)),
                              {ctas_for(rows, kernels::kDecodeAppendWarps), 1, 1},
                              {kernels::kDecodeAppendThreads, 1, 1}});
   }
   plan.launches.push_back({"attend",
-                           fmt::format("decode_{}_d{}_{}", kv, p.head_dim, plan.kernel),
+                           entry.name,
                            {static_cast<std::uint32_t>(plan.groups * plan.cluster), 1, 1},
-                           {static_cast<std::uint32_t>(shape.threads()), 1, 1},
+                           {static_cast<std::uint32_t>(entry.threads), 1, 1},
                            static_cast<std::uint32_t>(plan.cluster),
-                           static_cast<std::uint32_t>(shape.shared_bytes())});
+                           static_cast<std::uint32_t>(entry.shared_bytes)});
 }
 
 // Of a problem with queries: everything but the choice.
 void add_work(const device::DeviceInfo& device, const DecodeKernel& kernel,
               DecodePlanned& planned) {
   AttentionDecodePlan& plan = planned.plan;
-  const kernels::DecodeShape shape = decode_shape_of(kernel, plan.problem);
-  share_out(device, shape.residents, plan);
+  const DecodeEntry entry = decode_entry(kernel, plan.problem);
+  share_out(device, entry.residents, plan);
   check_size(plan);
   planned.counter_tag = draw_counter_tag();
   planned.workspace = carve_workspace(plan);
   plan.workspace_bytes = planned.workspace.total;
-  add_launches(shape, plan);
+  add_launches(entry, plan);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // New tokens of a decode step: keys rotated and written, values written, queries rotated, in one
 // launch before the attending one. A warp has a row of a head, a lane every 32nd pair of it.

@@ -1,0 +1,5 @@
+// targets: sm_100f
+#include "kernels/attention_sm100/decode/kernel.h"
+
+TILEWRIGHT_TENSOR_DECODE_ENTRY(16bit, false, 16)
+TILEWRIGHT_TENSOR_DECODE_ENTRY(16bit, false, 64)
