@@ -186,7 +186,10 @@ TEST_F(PlanText, SparseAttention) {
   golden.add("H200, prefill", [&] {
     return plan_sparse_attention(h200(), sparse_prefill_problem(4000, 64, 4096, 512));
   });
-  golden.add("B200", [&] { return plan_sparse_attention(b200(), decode(64)); });
+  for (const std::int64_t heads : {12, 64}) {
+    golden.add(fmt::format("B200, {} heads", heads),
+               [&] { return plan_sparse_attention(b200(), decode(heads)); });
+  }
   golden.check();
 }
 

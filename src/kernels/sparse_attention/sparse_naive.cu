@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Sparse attention, naive: a CTA takes 8 heads of a query through its lists, 64 rows at a time.
 //

@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The schedule of sparse decode, made where the lengths are, by one CTA.
 //

@@ -1,8 +1,11 @@
 #include "ops/sparse_attention/bind.h"
 
+#include "kernels/sparse_attention/pair/sm100_decode_pair.h"
+#include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/arguments.h"
+#include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 
@@ -86,18 +89,73 @@ struct ParamsMaker {
             .partial_lse = in_workspace<float>(at.partial_lse)};
   }
 
-  kernels::SparseScheduleParams schedule() const {
+  bool has_unions() const { return planned.shape.queries == 2; }
+  std::int64_t pairs() const { return ceil_div(p.q_len, 2); }
+  kernels::SparseUnion union_of(int i) const {
+    const SparseWorkspace::Union& u = at.unions[i];
+    return {.indices = part_of<std::int32_t>(a.workspace, u.indices),
+            .masks = part_of<std::uint8_t>(a.workspace, u.masks),
+            .lengths = part_of<std::int32_t>(a.workspace, u.lengths)};
+  }
+  kernels::SparseUnionParams unite() const {
     return {.keys = {bind_keys(p.window, a.window, p.q_len),
                      bind_keys(p.compressed, a.compressed, p.q_len)},
             .batch = narrow(p.batch),
             .q_len = narrow(p.q_len),
-            .groups = planned.plan.groups,
-            .piece_cost = planned.piece_cost,
-            .partial_cost = planned.partial_cost,
-            .combine_cost = planned.combine_cost,
-            .work = in_workspace<kernels::SparseWork>(at.work),
-            .work_begin = in_workspace<std::int32_t>(at.work_begin),
-            .merges = in_workspace<kernels::SparseMerge>(at.merges)};
+            .unions = {union_of(0), union_of(1)}};
+  }
+  // Lists of pairs of queries.
+  kernels::SparseKeys united_keys(int i) const {
+    kernels::SparseKeys keys = i == 0 ? bind_keys(p.window, a.window, p.q_len)
+                                      : bind_keys(p.compressed, a.compressed, p.q_len);
+    if (keys.topk == 0) return keys;
+    keys.topk *= 2;
+    keys.indices = union_of(i).indices;
+    keys.index_stride = keys.topk;
+    keys.lengths = union_of(i).lengths;
+    keys.length_stride_batch = narrow(pairs());
+    keys.length_stride_query = 1;
+    return keys;
+  }
+  kernels::SparsePairParams pair() const {
+    kernels::SparsePairParams params = {};
+    params.decode = decode();
+    params.queries = narrow(p.q_len);
+    if (!has_unions()) return params;
+    kernels::SparseDecodeParams& d = params.decode;
+    params.q_step = d.q_strides.query;
+    params.out_step = d.out_strides.query;
+    params.lse_step = d.lse_strides.query;
+    for (std::int64_t* stride : {&d.q_strides.query, &d.out_strides.query, &d.lse_strides.query})
+      *stride *= 2;
+    for (int i = 0; i < 2; ++i) {
+      d.keys[i] = united_keys(i);
+      params.masks[i] = union_of(i).masks;
+    }
+    d.q_len = narrow(pairs());
+    return params;
+  }
+
+  kernels::SparseScheduleParams schedule() const {
+    kernels::SparseScheduleParams params = {
+        .keys = {bind_keys(p.window, a.window, p.q_len),
+                 bind_keys(p.compressed, a.compressed, p.q_len)},
+        .batch = narrow(p.batch),
+        .q_len = narrow(p.q_len),
+        .groups = planned.plan.groups,
+        .piece_cost = planned.piece_cost,
+        .partial_cost = planned.partial_cost,
+        .combine_cost = planned.combine_cost,
+        .work = in_workspace<kernels::SparseWork>(at.work),
+        .work_begin = in_workspace<std::int32_t>(at.work_begin),
+        .merges = in_workspace<kernels::SparseMerge>(at.merges)};
+    if (!has_unions()) return params;
+    for (int i = 0; i < 2; ++i) params.keys[i] = united_keys(i);
+    params.q_len = narrow(pairs());
+    return params;
+  }
+  const kernels::SparseMerge* merges() const {
+    return in_workspace<kernels::SparseMerge>(at.merges);
   }
 };
 
@@ -119,14 +177,21 @@ void check_sparse_arguments(const SparseAttentionPlan& plan, const SparseAttenti
 void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments& arguments,
                    std::size_t index, const device::Kernel& kernel, const device::Stream& stream) {
   const Launch& l = planned.plan.launches[index];
-  if (l.step == "schedule" && arguments.reuses_schedule) return;
+  // Unions depend on the lists, and their schedule on them.
+  if (l.step == "schedule" && arguments.reuses_schedule && planned.shape.queries == 1) return;
   const device::LaunchConfig config = dependent_launch(l);
   const ParamsMaker make = {planned, arguments};
+  if (l.step == "unite") return kernel.launch(config, make.unite(), stream);
   if (l.step == "schedule") return kernel.launch(config, make.schedule(), stream);
-  if (l.step == "attend") return kernel.launch(config, make.decode(), stream);
-  const kernels::SparseCombineParams combine = {
-      .decode = make.decode(),
-      .merges = make.in_workspace<kernels::SparseMerge>(planned.workspace.merges)};
+  if (l.step == "attend") {
+    if (planned.shape.takes_pairs) return kernel.launch(config, make.pair(), stream);
+    return kernel.launch(config, make.decode(), stream);
+  }
+  if (make.has_unions()) {
+    const kernels::SparsePairCombineParams combine = {.pair = make.pair(), .merges = make.merges()};
+    return kernel.launch(config, combine, stream);
+  }
+  const kernels::SparseCombineParams combine = {.decode = make.decode(), .merges = make.merges()};
   kernel.launch(config, combine, stream);
 }
 

@@ -1,10 +1,13 @@
 #include "ops/sparse_attention/kernels.h"
 
 #include "formats/kv_row.h"
-#include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
+#include "kernels/sparse_attention/few_heads/decode_few_heads.h"
+#include "kernels/sparse_attention/pair/sm100_decode_pair.h"
+#include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_naive.h"
 #include "kernels/sparse_attention/wgmma/sm90_decode_wgmma.h"
 #include "ops/operator/ceil_div.h"
+#include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 
 #include <algorithm>
@@ -24,6 +27,15 @@ std::string no_obstacle(const SparseAttentionProblem&) {
   return {};
 }
 
+bool is_blackwell(const device::DeviceInfo& device) {
+  return capability_obstacle(100, device).empty();
+}
+
+// Of HBM, reading rows here and there: measured on an H200, and the same share of a B200's peak.
+double gathered_bytes_per_s(const device::DeviceInfo& device) {
+  return is_blackwell(device) ? 7.0e12 : 4.2e12;
+}
+
 SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
   const auto ctas = static_cast<int>(ceil_div(p.heads, kernels::kSparseNaiveHeads));
   return {.entry = entry_name("sparse_naive", p),
@@ -35,7 +47,7 @@ SparseKernelShape naive_shape(const SparseAttentionProblem& p) {
 }
 
 // From counts, not measured: 1024 flops and as many loads from shared memory for a key and head.
-SparseRates naive_rates(const SparseAttentionProblem&) {
+SparseRates naive_rates(const device::DeviceInfo&, const SparseAttentionProblem&) {
   return {.block_us = 12, .piece_us = 4, .partial_us = 1, .launch_us = 4};
 }
 
@@ -74,9 +86,12 @@ SparseKernelShape few_heads_shape(const SparseAttentionProblem& p) {
 
 // H200, fp8: 34.9 and 63.4 us for one and two queries of ten blocks a group at 8 heads, 40.0 and
 // 74.2 at 16; one CTA of an SM, 39.9 and 74.3, at 32.
-SparseRates few_heads_rates(const SparseAttentionProblem& p) {
-  return {.block_us = few_heads_slots(p) == 8 ? 2.5 : 3.05,
-          .piece_us = 3.5,
+//
+// Blackwell, not measured: the same cycles of the same instructions, at 1.85 instead of 1.55 GHz.
+SparseRates few_heads_rates(const device::DeviceInfo& device, const SparseAttentionProblem& p) {
+  const double clock = is_blackwell(device) ? 1.55 / 1.85 : 1;
+  return {.block_us = (few_heads_slots(p) == 8 ? 2.5 : 3.05) * clock,
+          .piece_us = 3.5 * clock,
           .partial_us = 0.5 + 0.03 * few_heads_slots(p),
           .launch_us = 5.5};
 }
@@ -94,14 +109,56 @@ SparseKernelShape wgmma_shape(const SparseAttentionProblem& p) {
 
 // H200, 64 heads: 35.5 us for one query of ten blocks a group, 62.5 for two, 115.8 for four, 586
 // for one of 256 blocks; 128 heads: 94.4 for two queries of 18 blocks, 167 for four, 332 for eight.
-SparseRates wgmma_rates(const SparseAttentionProblem&) {
+SparseRates wgmma_rates(const device::DeviceInfo&, const SparseAttentionProblem&) {
   return {.block_us = 2.3, .piece_us = 3.7, .partial_us = 2.5, .launch_us = 8.5};
 }
 
+SparseKernelShape pair_shape(const SparseAttentionProblem& p) {
+  using Tile = kernels::SparsePairTile;
+  return {.entry = entry_name("sparse_decode_pair", p),
+          .head_slots = 2 * Tile::kRows,
+          .group_ctas = 2,
+          .cluster = 2,
+          .threads = Tile::kThreads,
+          .shared_bytes = Tile::shared_bytes(),
+          .takes_pairs = true};
+}
+
+// By counts, not measured: 1152 cycles of a pair for a block at 1.85 GHz, two thirds of the time.
+SparseRates pair_rates(const device::DeviceInfo&, const SparseAttentionProblem&) {
+  return {.block_us = 0.93, .piece_us = 3, .partial_us = 1.5, .launch_us = 6};
+}
+
+// Two neighbouring queries share what their lists have in common; each CTA has one of them.
+std::string token_pair_obstacle(const SparseAttentionProblem& p) {
+  using kernels::kSparseUnionMaxTopk, kernels::SparsePairTile;
+  if (p.heads > SparsePairTile::kRows)
+    return fmt::format("is for at most {} heads", SparsePairTile::kRows);
+  if (p.q_len < 2) return "takes two queries of a sequence at a time, and there is one";
+  if (std::max(p.window.topk, p.compressed.topk) > kSparseUnionMaxTopk)
+    return fmt::format("unites lists of at most {} entries", kSparseUnionMaxTopk);
+  return {};
+}
+
+SparseKernelShape token_pair_shape(const SparseAttentionProblem& p) {
+  SparseKernelShape shape = pair_shape(p);
+  shape.head_slots = kernels::SparsePairTile::kRows;
+  shape.queries = 2;
+  return shape;
+}
+
+SparseRates token_pair_rates(const device::DeviceInfo& device, const SparseAttentionProblem& p) {
+  SparseRates rates = pair_rates(device, p);
+  rates.launch_us += 3;  // the union
+  return rates;
+}
+
 constexpr SparseKernel kKernels[] = {
-    {"naive", no_obstacle, naive_shape, naive_rates},
-    {"few_heads", few_heads_obstacle, few_heads_shape, few_heads_rates},
-    {"wgmma", no_obstacle, wgmma_shape, wgmma_rates},
+    {"naive", 0, no_obstacle, naive_shape, naive_rates},
+    {"few_heads", 0, few_heads_obstacle, few_heads_shape, few_heads_rates},
+    {"wgmma", 90, no_obstacle, wgmma_shape, wgmma_rates},
+    {"pair", 100, no_obstacle, pair_shape, pair_rates},
+    {"token_pair", 100, token_pair_obstacle, token_pair_shape, token_pair_rates},
 };
 
 }  // namespace
@@ -110,9 +167,25 @@ std::span<const SparseKernel> sparse_kernels() noexcept {
   return kKernels;
 }
 
+std::string sparse_obstacle(const SparseKernel& kernel, const device::DeviceInfo& device,
+                            const SparseAttentionProblem& p) {
+  const std::string on_hopper = capability_obstacle(90, device);
+  const std::string on_blackwell = capability_obstacle(100, device);
+  const bool is_possible = kernel.capability == 90    ? on_hopper.empty()
+                           : kernel.capability == 100 ? on_blackwell.empty()
+                                                      : on_hopper.empty() || on_blackwell.empty();
+  if (!is_possible) return kernel.capability == 90 ? on_hopper : on_blackwell;
+  return kernel.obstacle(p);
+}
+
 const SparseKernel* find_sparse_kernel(const std::string& name) noexcept {
   const auto* const at = std::ranges::find(kKernels, name, &SparseKernel::name);
   return at == std::end(kKernels) ? nullptr : at;
+}
+
+std::int64_t sparse_walks(const SparseAttentionProblem& p,
+                          const SparseKernelShape& shape) noexcept {
+  return p.batch * ceil_div(p.q_len, shape.queries);
 }
 
 int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept {
@@ -121,16 +194,18 @@ int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& devi
 
 double sparse_cost_us(const SparseKernel& kernel, const device::DeviceInfo& device,
                       const SparseAttentionProblem& p) noexcept {
-  constexpr double kBytesPerS = 4.2e12;
-  const SparseRates rates = kernel.rates(p);
-  const double groups = sparse_groups(kernel.shape(p), device);
-  const auto queries = static_cast<double>(sparse_queries(p));
-  const auto blocks = static_cast<double>(sparse_blocks_of_query(p));
+  const SparseRates rates = kernel.rates(device, p);
+  const SparseKernelShape shape = kernel.shape(p);
+  const double groups = sparse_groups(shape, device);
+  const auto queries = static_cast<double>(sparse_walks(p, shape));
+  const double growth = shape.queries == 2 ? kSparseUnionGrowth : 1;
+  const double blocks = static_cast<double>(sparse_blocks_of_query(p)) * growth;
   // Split no finer than into blocks.
   const double pieces = std::max(queries, std::min(groups, queries * blocks));
   const double shares = std::min(groups, std::max(1.0, queries * blocks));
   const double work = (queries * blocks * rates.block_us + pieces * rates.piece_us) / shares;
-  return std::max(work, 1e6 * sparse_bytes(p) / kBytesPerS) + rates.launch_us;
+  const double bytes = sparse_bytes(p) * growth / shape.queries;
+  return std::max(work, 1e6 * bytes / gathered_bytes_per_s(device)) + rates.launch_us;
 }
 
 }  // namespace tilewright::ops

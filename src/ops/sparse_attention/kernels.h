@@ -5,6 +5,7 @@
 
 #include "device/device.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -19,10 +20,12 @@ struct SparseKernelShape {
   int head_ctas = 1;   ///< CTAs along y, each with some of the heads
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
+  bool takes_pairs = false;  ///< its argument is SparsePairParams
+  int queries = 1;           ///< 2: of a sequence at a time, over the union of their lists
 };
 
-/// What a kernel takes on an H200, in microseconds of a group: what plan() chooses by, and what the
-/// schedule compares blocks and work items with.
+/// What a kernel takes, in microseconds of a group: what plan() chooses by, and what the schedule
+/// compares blocks and work items with. On an H200 measured, on Blackwell estimated from counts.
 struct SparseRates {
   double block_us;    ///< for 64 keys
   double piece_us;    ///< for each query or part of one, beside its blocks
@@ -32,19 +35,31 @@ struct SparseRates {
 
 struct SparseKernel {
   const char* name;
+  int capability;  ///< 90: Hopper alone; 100: Blackwell alone; 0: both
   /// Why it cannot do it; empty if it can.
   std::string (*obstacle)(const SparseAttentionProblem& problem);
   SparseKernelShape (*shape)(const SparseAttentionProblem& problem);
-  SparseRates (*rates)(const SparseAttentionProblem& problem);
+  SparseRates (*rates)(const device::DeviceInfo& device, const SparseAttentionProblem& problem);
 };
 
 std::span<const SparseKernel> sparse_kernels() noexcept;
+/// Why a kernel cannot do a problem on a device; empty if it can.
+std::string sparse_obstacle(const SparseKernel& kernel, const device::DeviceInfo& device,
+                            const SparseAttentionProblem& problem);
 /// nullptr if there is none of that name.
 const SparseKernel* find_sparse_kernel(const std::string& name) noexcept;
 
 /// For the combination of partial results, if there are any.
 inline constexpr double kSparseCombineUs = 2.5;
 
+/// How much longer the union of two neighbouring queries' lists is taken to be than one of them.
+/// Not known to a plan: 1 where all entries are shared, 1.3 where an indexer chooses (an
+/// assumption), 2 at most.
+inline constexpr double kSparseUnionGrowth = 1.3;
+
+/// What groups walk: queries, or pairs of them.
+std::int64_t sparse_walks(const SparseAttentionProblem& problem,
+                          const SparseKernelShape& shape) noexcept;
 /// Groups that work at the same time on a device.
 int sparse_groups(const SparseKernelShape& shape, const device::DeviceInfo& device) noexcept;
 

@@ -1,5 +1,6 @@
 #include "ops/sparse_attention/plan.h"
 
+#include "kernels/sparse_attention/pair/union_lists.h"
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/choose.h"
@@ -19,18 +20,13 @@ namespace {
 // With so many whole queries for each group, a schedule has nothing to even out.
 constexpr std::int64_t kManyQueriesPerGroup = 32;
 
-std::string obstacle(const SparseKernel& kernel, const device::DeviceInfo& device,
-                     const SparseAttentionProblem& p) {
-  std::string of_device = capability_obstacle(90, device);
-  return of_device.empty() ? kernel.obstacle(p) : of_device;
-}
-
 const SparseKernel& choose_kernel(const device::DeviceInfo& device, SparseAttentionPlan& plan) {
   const SparseAttentionProblem& p = plan.problem;
   const Request request = {"sparse attention", p.kernel, device.name,
-                           fmt::format("{} heads", p.heads), "Take a Hopper device (sim:h200)."};
+                           fmt::format("{} heads", p.heads),
+                           "Take a Hopper or Blackwell device (sim:h200, sim:b200)."};
   return sparse_kernels()[choose(plan, request, sparse_kernels(), [&](const SparseKernel& kernel) {
-    return make_option(kernel.name, obstacle(kernel, device, p),
+    return make_option(kernel.name, sparse_obstacle(kernel, device, p),
                        [&] { return sparse_cost_us(kernel, device, p); });
   })];
 }
@@ -43,47 +39,70 @@ std::int32_t schedule_cost(double us, const SparseRates& rates) {
 
 bool wants_schedule(const SparsePlanned& planned, int all_groups) {
   const SparseAttentionProblem& p = planned.plan.problem;
-  const std::int64_t queries = sparse_queries(p);
-  const double line = static_cast<double>(queries) *
+  const std::int64_t queries = sparse_walks(p, planned.shape);
+  const double line = planned.shape.queries * static_cast<double>(queries) *
                       (planned.piece_cost + static_cast<double>(kernels::kSparseBlockCost) *
                                                 static_cast<double>(sparse_blocks_of_query(p)));
   return !p.has_max_logits && queries <= kernels::kSparseScheduleMaxQueries &&
          queries < kManyQueriesPerGroup * all_groups && line < 2e9;
 }
 
-SparseWorkspace carve_workspace(const SparseAttentionPlan& plan) {
+SparseWorkspace carve_workspace(const SparseAttentionPlan& plan, const SparseKernelShape& shape) {
   SparseWorkspace w;
-  if (!plan.has_schedule) return w;
   const SparseAttentionProblem& p = plan.problem;
   Carver carver;
-  const std::int64_t rows = kernels::sparse_partial_slots(plan.groups) * p.heads;
-  w.work = carver.carve(kernels::sparse_max_pieces(sparse_queries(p), plan.groups),
-                        sizeof(kernels::SparseWork));
-  w.work_begin = carver.carve(plan.groups + 1, 4);
-  w.merges = carver.carve(plan.groups, sizeof(kernels::SparseMerge));
-  w.partial_out = carver.carve(rows * kKvDims, 4);
-  w.partial_lse = carver.carve(rows, 4);
+  if (shape.queries == 2) {
+    const std::int64_t pairs = sparse_walks(p, shape);
+    for (int i = 0; i < 2; ++i) {
+      const std::int64_t entries = pairs * 2 * (i == 0 ? p.window : p.compressed).topk;
+      w.unions[i].indices = carver.carve(entries, 4);
+      w.unions[i].masks = carver.carve(entries);
+      w.unions[i].lengths = carver.carve(pairs, 4);
+    }
+  }
+  if (plan.has_schedule) {
+    const std::int64_t rows = kernels::sparse_partial_slots(plan.groups) * p.heads * shape.queries;
+    w.work = carver.carve(kernels::sparse_max_pieces(sparse_walks(p, shape), plan.groups),
+                          sizeof(kernels::SparseWork));
+    w.work_begin = carver.carve(plan.groups + 1, 4);
+    w.merges = carver.carve(plan.groups, sizeof(kernels::SparseMerge));
+    w.partial_out = carver.carve(rows * kKvDims, 4);
+    w.partial_lse = carver.carve(rows, 4);
+  }
   w.total = carver.total();
   return w;
 }
 
+std::uint32_t narrow_count(std::int64_t x) {
+  return static_cast<std::uint32_t>(x);
+}
+
 void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
-  const auto groups = static_cast<std::uint32_t>(plan.groups);
+  const SparseAttentionProblem& p = plan.problem;
+  const std::uint32_t groups = narrow_count(plan.groups);
+  const std::int64_t topk = std::max(p.window.topk, p.compressed.topk);
+  if (shape.queries == 2)
+    plan.launches.push_back({"unite",
+                             "sparse_union_lists",
+                             {narrow_count(sparse_walks(p, shape)), 2, 1},
+                             {kernels::kSparseUnionThreads, 1, 1},
+                             1,
+                             narrow_count(kernels::sparse_union_shared_bytes(topk))});
   if (plan.has_schedule)
     plan.launches.push_back(
         {"schedule", "sparse_schedule", {1, 1, 1}, {kernels::kSparseScheduleThreads, 1, 1}});
-  const auto narrow = [](int x) { return static_cast<std::uint32_t>(x); };
-  plan.launches.push_back({"attend",
-                           shape.entry,
-                           {groups * narrow(shape.group_ctas), narrow(shape.head_ctas), 1},
-                           {narrow(shape.threads), 1, 1},
-                           narrow(shape.cluster),
-                           narrow(shape.shared_bytes)});
+  plan.launches.push_back(
+      {"attend",
+       shape.entry,
+       {groups * narrow_count(shape.group_ctas), narrow_count(shape.head_ctas), 1},
+       {narrow_count(shape.threads), 1, 1},
+       narrow_count(shape.cluster),
+       narrow_count(shape.shared_bytes)});
   if (plan.has_schedule)
     plan.launches.push_back(
         {"combine",
-         "sparse_combine",
-         {groups, ctas_for(plan.problem.heads, kernels::kSparseCombineHeads), 1},
+         shape.queries == 2 ? "sparse_combine_pairs" : "sparse_combine",
+         {groups, ctas_for(p.heads * shape.queries, kernels::kSparseCombineHeads), 1},
          {kernels::kSparseCombineThreads, 1, 1}});
 }
 
@@ -92,17 +111,18 @@ void add_work(const device::DeviceInfo& device, const SparseKernel& kernel,
               SparsePlanned& planned) {
   SparseAttentionPlan& plan = planned.plan;
   const SparseAttentionProblem& p = plan.problem;
-  const SparseKernelShape shape = kernel.shape(p);
-  const SparseRates rates = kernel.rates(p);
+  const SparseKernelShape& shape = planned.shape = kernel.shape(p);
+  const SparseRates rates = kernel.rates(device, p);
   planned.piece_cost = schedule_cost(rates.piece_us, rates);
   planned.partial_cost = schedule_cost(rates.partial_us, rates);
   planned.combine_cost = schedule_cost(kSparseCombineUs, rates);
   const int all_groups = std::min(sparse_groups(shape, device), kernels::kSparseScheduleMaxGroups);
   plan.has_schedule = wants_schedule(planned, all_groups);
-  const std::int64_t queries = sparse_queries(p);
-  const std::int64_t shares = plan.has_schedule ? queries * sparse_blocks_of_query(p) : queries;
+  const std::int64_t queries = sparse_walks(p, shape);
+  const std::int64_t blocks = sparse_blocks_of_query(p) * shape.queries;
+  const std::int64_t shares = plan.has_schedule ? queries * blocks : queries;
   plan.groups = static_cast<int>(std::min<std::int64_t>(all_groups, shares));
-  planned.workspace = carve_workspace(plan);
+  planned.workspace = carve_workspace(plan, shape);
   plan.workspace_bytes = planned.workspace.total;
   add_launches(shape, plan);
 }

@@ -15,10 +15,15 @@ namespace tilewright::ops {
 /// Where things stand in the workspace, in bytes.
 struct SparseWorkspace {
   std::size_t work = 0, work_begin = 0, merges = 0, partial_out = 0, partial_lse = 0, total = 0;
+  struct Union {
+    std::size_t indices = 0, masks = 0, lengths = 0;
+  };
+  Union unions[2];  ///< of two queries' windows and compressed lists
 };
 
 struct SparsePlanned {
   SparseAttentionPlan plan;
+  SparseKernelShape shape;
   SparseWorkspace workspace;
   std::int32_t piece_cost = 0, partial_cost = 0, combine_cost = 0;  ///< of the schedule
 };

@@ -3,8 +3,8 @@
 // Decodes numbers of caches as the sparse attention kernels do, for a test of every code under
 // every scale. Entries decode_kv_FORMAT.
 #include "kernels/probe/decode_kv_probe.h"
-#include "kernels/sparse_attention/wgmma/unpack_e2m1.h"
-#include "kernels/sparse_attention/wgmma/unpack_e4m3.h"
+#include "kernels/sparse_attention/unpack_e2m1.h"
+#include "kernels/sparse_attention/unpack_e4m3.h"
 
 namespace tilewright::kernels {
 namespace {

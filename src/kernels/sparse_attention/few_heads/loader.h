@@ -3,7 +3,7 @@
 // by four lanes, 64 bytes of it at a time; of a key that is none, zeros.
 #pragma once
 
-#include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
+#include "kernels/sparse_attention/few_heads/decode_few_heads.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/cp_async.h"
 #include "tile/ring.h"

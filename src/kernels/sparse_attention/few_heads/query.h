@@ -1,8 +1,8 @@
 // Queries of few heads on their way into shared memory, as B operands of the scores.
 #pragma once
 
+#include "kernels/sparse_attention/few_heads/decode_few_heads.h"
 #include "kernels/sparse_attention/few_heads/keys.h"
-#include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/work.h"
 #include "tile/element.h"
 

@@ -1,8 +1,8 @@
 // Results of few heads: sums shared by the warps of a team, then each warp's 64 dimensions.
 #pragma once
 
+#include "kernels/sparse_attention/few_heads/decode_few_heads.h"
 #include "kernels/sparse_attention/few_heads/keys.h"
-#include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/finish.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/warp_roles.h"

@@ -2,7 +2,7 @@
 // results, 64 heads by 256 columns, and how it is finished.
 #pragma once
 
-#include "kernels/sparse_attention/wgmma/pieces.h"
+#include "kernels/sparse_attention/pieces.h"
 #include "kernels/sparse_attention/wgmma/shared.h"
 #include "ptx/cp_async.h"
 #include "ptx/matrix_copy.h"

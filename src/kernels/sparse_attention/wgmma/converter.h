@@ -2,8 +2,8 @@
 // the sparse attention kernel.
 #pragma once
 
-#include "kernels/sparse_attention/wgmma/entries.h"
-#include "kernels/sparse_attention/wgmma/rows.h"
+#include "kernels/sparse_attention/entries.h"
+#include "kernels/sparse_attention/rows.h"
 #include "kernels/sparse_attention/wgmma/shared.h"
 #include "ptx/cp_async.h"
 #include "tile/box.h"

@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Sparse attention for up to 8, 16 or 32 heads, none of them padded to 64: keys and dimensions are
 // the rows of mma.sync, heads its 8 columns. What changed against the naive rung: tensor cores,
@@ -35,11 +35,11 @@
 // docs/notes/2026-11-22-dsv4-few-heads.md has the forms before, and what waits.
 // Sources: DeepSeek-V4's formulas; FlashMLA for lists and lse; the ideas of
 // docs/06-deepseek-v4.md.
+#include "kernels/sparse_attention/few_heads/decode_few_heads.h"
 #include "kernels/sparse_attention/few_heads/keys.h"
 #include "kernels/sparse_attention/few_heads/loader.h"
 #include "kernels/sparse_attention/few_heads/query.h"
 #include "kernels/sparse_attention/few_heads/result.h"
-#include "kernels/sparse_attention/few_heads/sm90_decode_few_heads.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"

@@ -34,6 +34,8 @@ struct SparseListCase {
   SparseLengths lengths = SparseLengths::kFull;
   std::vector<std::int32_t> given_lengths = {};  ///< else random ones, 0 among them
   double invalid = 0.1;                          ///< share of entries that name no row
+  /// Share of a query's entries that the query before it has too, one place further.
+  double shared = 0;
 };
 
 /// How far numbers lie apart. By default scores are within some 0.5 and the scales of blocks alike,
@@ -124,6 +126,8 @@ class SparseListData {
       for (std::int64_t i = 0; i < list_.index_stride; ++i) {
         auto row = static_cast<std::int32_t>(random_.uniform(0, double(num_rows())));
         if (random_.uniform(0, 1) < case_.invalid) row = wrong[random_.bits() % 4];
+        if (query > 0 && case_.shared > 0 && random_.uniform(0, 1) < case_.shared)
+          row = indices_[indices_.size() - static_cast<std::size_t>(list_.index_stride) + 1];
         indices_.push_back(row);
         if (i >= case_.topk) continue;
         dense_indices_.push_back(row);

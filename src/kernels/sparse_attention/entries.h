@@ -1,8 +1,7 @@
-// The rows that a warp of the sparse attention kernel loads, block after block.
+// The rows that a warp of a sparse attention kernel loads, block after block.
 #pragma once
 
-#include "kernels/sparse_attention/wgmma/pieces.h"
-#include "kernels/sparse_attention/wgmma/shared.h"
+#include "kernels/sparse_attention/pieces.h"
 
 #include <cstdint>
 

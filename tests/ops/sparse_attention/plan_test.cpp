@@ -1,5 +1,6 @@
 // What a plan of sparse attention says, and what it refuses, by arithmetic alone.
 #include "ops/sparse_attention/plan.h"
+
 #include "ops/sparse_attention/problem.h"
 #include "tests/ops/gpu_infos.h"
 #include "tests/reference/inputs.h"
@@ -94,15 +95,38 @@ TEST(SparseAttentionPlanTest, SchedulesUnlessQueriesAreManyOrMaximaWanted) {
   EXPECT_EQ(plan.groups, 40);
 }
 
+TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeadsOnBlackwell) {
+  for (const int capability : {100, 103}) {
+    device::DeviceInfo device = b200();
+    device.compute_capability = capability;
+    for (const std::int64_t heads : {1, 8, 16}) {
+      const SparseAttentionPlan plan = make_sparse_plan(device, flash(heads)).plan;
+      EXPECT_EQ(plan.kernel, "few_heads") << heads;
+    }
+    for (const std::int64_t heads : {33, 64, 65, 128}) {
+      const SparseAttentionPlan plan = make_sparse_plan(device, flash(heads)).plan;
+      EXPECT_EQ(plan.kernel, "pair") << heads;
+      EXPECT_EQ(plan.head_slots, 128);
+      EXPECT_EQ(plan.groups, 74);
+      EXPECT_EQ(plan.launches.at(1).cluster, 2u);
+      EXPECT_THAT(plan.to_string(), HasSubstr("not wgmma: it is for sm_90a"));
+    }
+  }
+  const std::string text = make_sparse_plan(h200(), flash(64)).plan.to_string();
+  EXPECT_THAT(text, HasSubstr("not pair: it is for sm_100f"));
+}
+
 TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
-  device::DeviceInfo b200 = h200();
-  b200.compute_capability = 100;
+  device::DeviceInfo a100 = h200();
+  a100.compute_capability = 80;
   try {
-    make_sparse_plan(b200, flash(64));
+    make_sparse_plan(a100, flash(64));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, wgmma: is for sm_90a"));
+    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair: is for sm_100f"));
+    EXPECT_THAT(error.what(), HasSubstr("wgmma: is for sm_90a"));
+    EXPECT_THAT(error.what(), HasSubstr("Hopper or Blackwell"));
   }
 }
 

@@ -1,4 +1,4 @@
-// Contract of sparse attention for up to 8, 16 or 32 heads on Hopper.
+// Contract of sparse attention for up to 8, 16 or 32 heads, on Hopper and Blackwell.
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"

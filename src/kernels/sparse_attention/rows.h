@@ -4,9 +4,9 @@
 // numbers), or two chunks of 8 (rotated ones, which are bf16 already).
 #pragma once
 
-#include "kernels/sparse_attention/wgmma/entries.h"
-#include "kernels/sparse_attention/wgmma/unpack_e2m1.h"
-#include "kernels/sparse_attention/wgmma/unpack_e4m3.h"
+#include "kernels/sparse_attention/entries.h"
+#include "kernels/sparse_attention/unpack_e2m1.h"
+#include "kernels/sparse_attention/unpack_e4m3.h"
 #include "tile/box.h"
 
 #include <cstdint>

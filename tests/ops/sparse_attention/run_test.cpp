@@ -1,12 +1,12 @@
 // Sparse attention on every device against the float64 reference, under all checks of the
 // simulator: FlashMLA's grid of tests at small sizes, and its corner cases.
 #include "tests/ops/operator_test.h"
-#include "tests/ops/sparse_case.h"
+#include "tests/ops/sparse_attention/sparse_case.h"
 
 namespace tilewright::ops {
 namespace {
 
-class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
+class SparseAttentionRunTest : public ChipTest<SparseAttentionRunTest> {
  protected:
   static void check(SparseCase c, const SparseTolerance& tolerance = kDecodeTolerance) {
     check(c, possible(c), tolerance);
@@ -41,11 +41,12 @@ class SparseAttentionRunTest : public HopperTest<SparseAttentionRunTest> {
     std::vector<std::string> names = every_kernel(c);
     // Each head count with the kernel that it is for; up to four heads with all of them.
     if (c.heads > 4 && names.size() > 1) std::erase(names, "naive");
-    if (c.heads > 4 && c.heads <= 32 && names.size() > 1) std::erase(names, "wgmma");
+    if (c.heads > 4 && c.heads <= 32)
+      std::erase_if(names, [](const auto& name) { return name != "few_heads"; });
     return names;
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(SparseAttentionRunTest);
+TILEWRIGHT_ON_EVERY_CHIP(SparseAttentionRunTest);
 
 SparseCase with(SparseCase c, auto change) {
   change(c);
@@ -222,6 +223,30 @@ TEST_P(SparseAttentionRunTest, SplitListsOfEveryFormat) {
       }));
     }
   }
+}
+// Lists of which neighbours share all, much and nothing; the last of three queries is alone.
+TEST_P(SparseAttentionRunTest, NeighboursShareEntries) {
+  for (const NumberFormat format : kFormats) {
+    check(with(small(format == NumberFormat::kFp8 ? 64 : 37, format), [&](SparseCase& c) {
+      c.batch = format == NumberFormat::kFp8 ? 2 : 1;
+      c.q_len = 3;
+      c.window.shared = 1;
+      c.compressed.topk = 150;
+      c.compressed.shared = format == NumberFormat::kBf16 ? 0 : 0.6;
+      c.compressed.lengths = SparseLengths::kPerQuery;
+      c.is_padded = format == NumberFormat::kNvfp4;
+      c.repeats = true;
+    }));
+  }
+}
+TEST_P(SparseAttentionRunTest, MaximaOfNeighbours) {
+  check(with(small(64, NumberFormat::kBf16), [](SparseCase& c) {
+    c.batch = 1;
+    c.q_len = 2;
+    c.window.shared = 1;
+    c.has_max_logits = true;
+    c.spread = {.queries = 30, .rows = 10};
+  }));
 }
 TEST_P(SparseAttentionRunTest, NoQueries) {
   check(with(small(), [](SparseCase& c) { c.batch = 0; }));

@@ -1,0 +1,317 @@
+// The warps that have rows: scores become weights, and results leave.
+//
+// A row (a head) is two threads', 64 lanes apart. Each gets sums over its half of the dimensions,
+// keeps those of its half of the keys, and sends the others away; and so with weights, of which
+// both need all.
+#pragma once
+
+#include "kernels/sparse_attention/pair/shared.h"
+#include "kernels/sparse_attention/pieces.h"
+#include "ptx/math.h"
+#include "tile/element.h"
+#include "tile/row_end.h"
+
+#include <cstdint>
+
+#include <math.h>
+
+namespace tilewright::tile {
+
+class SparsePairRows {
+ public:
+  __device__ SparsePairRows(const kernels::SparsePairParams& params, SparsePairShared& shared,
+                            std::uint32_t columns, std::uint32_t rank)
+      : pair_(params),
+        params_(params.decode),
+        shared_(shared),
+        columns_(own_lanes(columns)),
+        warp_(ptx::uniform(threadIdx.x / 32)),
+        lane_(threadIdx.x % 32),
+        part_(warp_ / 2),
+        rank_(static_cast<std::int32_t>(rank)) {}
+
+  __device__ void run(std::int32_t group) {
+    SparseWalk walk(params_, group);
+    kernels::SparseWork piece, next;
+    if (!walk.next(piece)) return;
+    load_queries(piece);
+    for (bool is_more = true; is_more; piece = next) {
+      const std::int32_t blocks = blocks_of(params_, piece);
+      attend(piece, blocks);
+      is_more = walk.next(next);
+      if (is_more) load_queries(next);  // while the last values are added
+      finish(piece, blocks);
+    }
+  }
+
+ private:
+  using Scores = float[32];
+  using Weights = std::uint32_t[16];
+
+  __device__ bool has_two_queries() const { return pair_.masks[0] != nullptr; }
+  /// Heads of this CTA: none of a query that does not exist.
+  __device__ std::int32_t rows(const kernels::SparseWork& piece) const {
+    if (has_two_queries()) {
+      const std::int32_t query = piece.query % params_.q_len * 2 + rank_;
+      return query < pair_.queries ? params_.heads : 0;
+    }
+    return rank_ == 0 ? first_heads() : params_.heads - first_heads();
+  }
+  __device__ std::int32_t first_heads() const { return (params_.heads + 1) / 2; }
+  /// The head of this thread's row; < 0: none.
+  __device__ std::int32_t head(const kernels::SparseWork& piece) const {
+    const auto row = static_cast<std::int32_t>(threadIdx.x % 64);
+    if (row >= rows(piece)) return -1;
+    return has_two_queries() ? row : row + rank_ * first_heads();
+  }
+  __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int64_t step,
+                                 const kernels::SparseWork& piece, std::int32_t head) const {
+    return sparse_offset(params_, strides, piece.query, head) +
+           (has_two_queries() ? rank_ * step : 0);
+  }
+  /// Of a row among partial results.
+  __device__ std::int64_t partial_row(const kernels::SparseWork& piece) const {
+    if (!has_two_queries()) return std::int64_t{piece.partial} * params_.heads + head_;
+    return (std::int64_t{piece.partial} * 2 + rank_) * params_.heads + head_;
+  }
+
+  /// The two warps that have the same rows.
+  __device__ void sync_rows() const { ptx::bar_sync<64>(1 + warp_ % 2); }
+  __device__ std::uint32_t other() const { return warp_ ^ 2; }
+  __device__ float base() const {
+    return reference_ == -INFINITY ? 0.0f : reference_ * params_.scale_log2;
+  }
+  __device__ std::uint32_t scores() const { return columns_ + step_ % 2 * kPairScores; }
+
+  /// Half of the row of a query, two numbers a cell; zeros where there is no head.
+  __device__ void load_queries(const kernels::SparseWork& piece) const {
+    if (blocks_of(params_, piece) == 0) return;
+    const std::int32_t own = head(piece);
+    const auto* const from = reinterpret_cast<const uint4*>(
+        params_.q + offset(params_.q_strides, pair_.q_step, piece, max(own, 0)) +
+        part_ * kPairHalfDims);
+#pragma unroll 2
+    for (int i = 0; i < kPairBoxes; ++i) {
+      std::uint32_t cells[32] = {};
+      if (own >= 0) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+          const uint4 words = from[i * 8 + j];
+          cells[4 * j] = words.x, cells[4 * j + 1] = words.y;
+          cells[4 * j + 2] = words.z, cells[4 * j + 3] = words.w;
+        }
+      }
+      __syncwarp();
+      ptx::tcgen05_st_32x32b(columns_ + kPairQueries + i * 32, cells);
+    }
+    hand_over(shared_.q_ready);
+  }
+  __device__ void hand_over(std::uint64_t& barrier) const {
+    ptx::tcgen05_wait_st_sync_aligned();
+    ptx::tcgen05_fence_before_thread_sync();
+    arrive_at_leader(barrier);
+  }
+
+  __device__ void attend(const kernels::SparseWork& piece, std::int32_t blocks) {
+    head_ = head(piece);
+    has_rows_ = static_cast<std::int32_t>(warp_ % 2 * 32) < rows(piece);
+    reference_ = top_ = -INFINITY;
+    sum_ = 0.0f;
+    std::int32_t ahead = entry(piece, 0, blocks);
+    for (std::int32_t n = 0; n < blocks; ++n, ++step_) {
+      const std::uint32_t valid = __ballot_sync(0xffffffffu, ahead >= 0);
+      ahead = entry(piece, n + 1, blocks);
+      wait_for_pair(ptx::shared_address(&shared_.s_full[step_ % 2]), step_ / 2 & 1);
+      Weights weights = {};
+      if (has_rows_) weigh(weights, n == 0, valid);
+      store_weights(weights);
+      hand_over(shared_.p_ready[step_ % 2]);
+    }
+  }
+  /// Of this lane's key of the thread's half of a block: its row, or a negative number.
+  __device__ std::int32_t entry(const kernels::SparseWork& piece, std::int32_t n,
+                                std::int32_t blocks) const {
+    if (n >= blocks) return -1;
+    const SparseBlock block = SparseQuery(params_, piece.query).block(piece.begin_block + n);
+    const auto at = static_cast<std::int32_t>(part_ * 32 + lane_);
+    if (at >= block.count) return -1;
+    const kernels::SparseKeys& keys = params_.keys[block.list];
+    if (has_two_queries()) {
+      const std::uint8_t* const masks = pair_.masks[block.list] + piece.query * keys.index_stride;
+      if ((masks[block.first + at] >> rank_ & 1) == 0) return -1;
+    }
+    return sparse_row(keys, piece.query, block.first + at);
+  }
+
+  /// The thread's half of the keys of a block.
+  __device__ void load_scores(Scores& x, std::uint32_t valid) const {
+    Scores away;
+    ptx::tcgen05_ld_32x32b(away, scores() + (part_ ^ 1) * 32);
+    ptx::tcgen05_ld_32x32b(x, scores() + part_ * 32);
+    ptx::tcgen05_wait_ld_sync_aligned();
+    ptx::tcgen05_fence_operand(away);
+    ptx::tcgen05_fence_operand(x);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      shared_.sums[warp_][i][lane_] =
+          make_uint4(__float_as_uint(away[4 * i]), __float_as_uint(away[4 * i + 1]),
+                     __float_as_uint(away[4 * i + 2]), __float_as_uint(away[4 * i + 3]));
+    }
+    sync_rows();
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const uint4 rest = shared_.sums[other()][i][lane_];
+      x[4 * i] += __uint_as_float(rest.x);
+      x[4 * i + 1] += __uint_as_float(rest.y);
+      x[4 * i + 2] += __uint_as_float(rest.z);
+      x[4 * i + 3] += __uint_as_float(rest.w);
+    }
+    if (valid == 0xffffffffu) return;
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      if ((valid >> i & 1) == 0) x[i] = -INFINITY;
+    }
+  }
+
+  /// Scores become weights relative to the reference, which stays while no score of the warps' rows
+  /// is more than 2^8 above it. Where one is, weights are made a second time.
+  __device__ void weigh(Weights& weights, bool is_first, std::uint32_t valid) {
+    Scores x;
+    load_scores(x, valid);
+    float tops[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+#pragma unroll
+    for (int i = 0; i < 32; ++i) tops[i % 4] = fmaxf(tops[i % 4], x[i]);
+    const float largest = fmaxf(fmaxf(tops[0], tops[1]), fmaxf(tops[2], tops[3]));
+    top_ = fmaxf(top_, largest);
+    if (!is_first) {
+      // A difference of two infinities is no growth: NaN compares false.
+      const bool grows = (largest - reference_) * params_.scale_log2 > kRescaleAbove;
+      const std::uint32_t any = __any_sync(0xffffffffu, grows) ? 1 : 0;
+      const float sum = exponentiate(weights, x);
+      send(weights);
+      if (lane_ == 0) shared_.grows[warp_] = any;
+      sync_rows();
+      if ((any | shared_.grows[other()]) == 0) {
+        sum_ += sum;
+        return;
+      }
+    }
+    raise_reference(largest, is_first);
+    sum_ += exponentiate(weights, x);
+    send(weights);
+    sync_rows();
+  }
+  /// Returns the sum of the weights before they are rounded.
+  __device__ float exponentiate(Weights& weights, const Scores& x) const {
+    const float minus_base = -base();
+    float part[4] = {};
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      const float low = ptx::ex2_approx_ftz_f32(fmaf(x[2 * i], params_.scale_log2, minus_base));
+      const float high =
+          ptx::ex2_approx_ftz_f32(fmaf(x[2 * i + 1], params_.scale_log2, minus_base));
+      part[i % 4] += low + high;
+      weights[i] = Bf16::pack(low, high);
+    }
+    return (part[0] + part[1]) + (part[2] + part[3]);
+  }
+  /// Weights to the row's other thread; a barrier shows them.
+  __device__ void send(const Weights& weights) const {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      shared_.weights[warp_][i][lane_] =
+          make_uint4(weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3]);
+    }
+  }
+  __device__ void raise_reference(float largest, bool is_first) {
+    shared_.numbers[warp_][0][lane_] = largest;
+    sync_rows();
+    const float before = reference_ * params_.scale_log2;
+    reference_ = fmaxf(reference_, fmaxf(largest, shared_.numbers[other()][0][lane_]));
+    if (is_first) return;
+    const float factor = ptx::ex2_approx_ftz_f32(before - base());
+    sum_ *= factor;
+    wait_for_values(shared_, step_ - 1);
+    scale_row<kPairHalfDims>(columns_ + kPairResults, factor);
+  }
+  /// All weights of the row as an operand, where the block's scores were.
+  __device__ void store_weights(const Weights& weights) const {
+    Weights rest = {};
+    if (has_rows_) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const uint4 words = shared_.weights[other()][i][lane_];
+        rest[4 * i] = words.x, rest[4 * i + 1] = words.y;
+        rest[4 * i + 2] = words.z, rest[4 * i + 3] = words.w;
+      }
+    }
+    ptx::tcgen05_st_32x32b(scores() + part_ * 16, weights);
+    ptx::tcgen05_st_32x32b(scores() + (part_ ^ 1) * 16, rest);
+  }
+
+  /// Results of a piece, divided by their sums.
+  __device__ void finish(const kernels::SparseWork& piece, std::int32_t blocks) {
+    if (blocks > 0) wait_for_values(shared_, step_ - 1);
+    if (!has_rows_) return;
+    if (blocks > 0) {
+      shared_.numbers[warp_][0][lane_] = sum_;
+      shared_.numbers[warp_][1][lane_] = top_;
+      sync_rows();
+      sum_ += shared_.numbers[other()][0][lane_];
+      top_ = fmaxf(top_, shared_.numbers[other()][1][lane_]);
+    }
+    const float* const sink =
+        params_.sink == nullptr || piece.partial >= 0 || head_ < 0 ? nullptr : params_.sink + head_;
+    const RowEnd end(reference_, params_.scale_log2, sum_, sink);
+    if (part_ == 0 && head_ >= 0) store_numbers(piece, end);
+#pragma unroll 1
+    for (int column = 0; column < kPairHalfDims; column += 32) {
+      float o[1][32] = {};
+      if (blocks > 0) load_row(o, columns_ + kPairResults + column);
+      if (head_ >= 0) store(piece, column, o[0], end.factor);
+      __syncwarp();
+    }
+  }
+  /// 32 results of the thread's row.
+  __device__ void store(const kernels::SparseWork& piece, int column, const float* o,
+                        float factor) const {
+    const std::int64_t dim = part_ * kPairHalfDims + column;
+    if (piece.partial < 0) {
+      auto* const to = reinterpret_cast<uint4*>(
+          params_.out + offset(params_.out_strides, pair_.out_step, piece, head_) + dim);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) to[i] = pack_chunk<Bf16>(o + 8 * i, factor);
+      return;
+    }
+    auto* const to =
+        reinterpret_cast<float4*>(params_.partial_out + partial_row(piece) * kKvDims + dim);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      to[i] = make_float4(o[4 * i] * factor, o[4 * i + 1] * factor, o[4 * i + 2] * factor,
+                          o[4 * i + 3] * factor);
+    }
+  }
+  __device__ void store_numbers(const kernels::SparseWork& piece, const RowEnd& end) const {
+    const bool is_empty = reference_ == -INFINITY;
+    if (piece.partial >= 0) {
+      params_.partial_lse[partial_row(piece)] = is_empty ? -INFINITY : base() + log2f(sum_);
+      return;
+    }
+    const std::int64_t at = offset(params_.lse_strides, pair_.lse_step, piece, head_);
+    if (params_.lse != nullptr) params_.lse[at] = is_empty ? params_.empty_lse : end.lse;
+    if (params_.max_logits != nullptr) params_.max_logits[at] = top_ * (params_.scale_log2 * kLn2);
+  }
+
+  const kernels::SparsePairParams& pair_;
+  const kernels::SparseDecodeParams& params_;
+  SparsePairShared& shared_;
+  std::uint32_t columns_;  ///< of Tensor Memory, in the warp's lanes
+  std::uint32_t warp_, lane_, part_;
+  std::int32_t rank_;
+  std::int32_t head_ = -1;                                      ///< of the piece at hand; < 0: none
+  bool has_rows_ = false;                                       ///< the warp
+  std::int32_t step_ = 0;                                       ///< blocks of all pieces so far
+  float reference_ = -INFINITY, top_ = -INFINITY, sum_ = 0.0f;  ///< of scores without scale
+};
+
+}  // namespace tilewright::tile
