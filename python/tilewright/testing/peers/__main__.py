@@ -1,4 +1,8 @@
-"""python -m tilewright.testing.peers fa3|flashmla|deepgemm --folder FOLDER --log FILE"""
+"""python -m tilewright.testing.peers fa3|flashmla|deepgemm --folder FOLDER --log FILE
+
+FILE gets the result as JSON. FILE with the ending .jsonl gets a line as each case ends: a run that is killed
+is told from it by --sum-up, and --resume goes on where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,19 @@ import sys
 import tempfile
 import time
 
+from ._lines import Lines
 from ._log import Log
 
 SUITES = ("fa3", "flashmla", "deepgemm")
+#: Seconds that a case may take beyond the deadline before its process is ended, and between reports.
+GRACE, REPORT_EVERY = 20.0, 15.0
 
 
-def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tilewright.testing.peers", description=__doc__)
+def _parser() -> argparse.ArgumentParser:
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(
+        prog="python -m tilewright.testing.peers", description=__doc__.partition("\n\n")[0]
+    )
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("tests", nargs="*", help="of the suite, such as output, varlen, kvcache")
     parser.add_argument("--folder", type=pathlib.Path, help="of the suite; or TILEWRIGHT_PEERS/SUITE")
@@ -25,10 +35,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cases", action="store_true", help="list the cases and run none")
     parser.add_argument("--sample", type=int, help="so many cases, drawn by --seed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--max-seconds", type=float, help="stop in time; the log has what remains")
-    parser.add_argument("--workers", type=int, default=1, help="processes that share the device")
+    parser.add_argument("--deadline", type=float, help="seconds from now; the rest is told")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the device")
     parser.add_argument("--device", help="sim:h200: on the simulator, for small cases")
     parser.add_argument("--match", help="only cases whose name contains this")
+    parser.add_argument("--resume", action="store_true", help="cases that the log has are not run again")
+    parser.add_argument("--sum-up", action="store_true", help="of the lines that are there; run nothing")
     parser.add_argument(
         "--through",
         choices=("module", "operators"),
@@ -36,62 +48,86 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="fa3: our module, or our operators below the peer's own module",
     )
     parser.add_argument("--shard", help=argparse.SUPPRESS)
+    parser.add_argument("--lines", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--end", type=float, default=float("inf"), help=argparse.SUPPRESS)
+    return parser
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = _parser()
     options = parser.parse_args(arguments)
-    if options.folder is None:
+    if options.folder is None and not options.sum_up:
         folder = os.environ.get("TILEWRIGHT_PEERS")
         if folder is None:
             parser.error("no folder with the suite: --folder FOLDER, or TILEWRIGHT_PEERS")
         options.folder = pathlib.Path(folder) / options.suite
-    if not options.folder.is_dir():
+    if not options.sum_up and not options.folder.is_dir():
         parser.error(f"--folder {options.folder}: no such folder")
+    if (options.sum_up or options.resume) and not options.log:
+        parser.error("--sum-up and --resume are of a log: --log FILE")
     return options
 
 
-def _workers(options: argparse.Namespace, arguments: list[str]) -> Log:
-    """Runs every worker's share in a process of its own and adds up what they found."""
-    with tempfile.TemporaryDirectory() as folder:
-        logs = [pathlib.Path(folder) / f"{i}.json" for i in range(options.workers)]
-        command = [sys.executable, "-m", "tilewright.testing.peers", *arguments]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        processes = [
-            subprocess.Popen(
-                [*command, "--shard", f"{i}/{options.workers}", "--log", str(log)],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-            )
-            for i, log in enumerate(logs)
-        ]
-        for process in processes:
-            try:
-                process.wait(max(1.0, options.deadline + 60 - time.monotonic()))
-            except subprocess.TimeoutExpired:
+def _workers(options: argparse.Namespace, arguments: list[str], lines: Lines) -> None:
+    """Runs every worker's share in a process of its own, and ends those that outlive the deadline."""
+    command = [sys.executable, "-m", "tilewright.testing.peers", *arguments]
+    command += ["--lines", str(options.lines), "--end", str(options.end)]
+    processes = [
+        subprocess.Popen(
+            [*command, "--shard", f"{i}/{options.jobs}"],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+        )
+        for i in range(options.jobs)
+    ]
+    begin = last = time.time()
+    while any(process.poll() is None for process in processes):
+        time.sleep(0.2)
+        now = time.time()
+        if now > options.end + GRACE:
+            for process in processes:
                 process.kill()
-        whole = Log.of(options)
-        for i, log in enumerate(logs):
-            if log.exists():
-                whole.add(json.loads(log.read_text()))
-            else:
-                whole.lost(f"worker {i} of {options.workers} ended with {processes[i].returncode}")
-    return whole
+        elif now > last + REPORT_EVERY:
+            last = now
+            print(f"{now - begin:5.0f} s: {Log.of(options.lines).progress()}", file=sys.stderr)
+    for i, process in enumerate(processes):
+        if process.returncode != 0:
+            lines.add(lost=f"worker {i} of {options.jobs} ended with {process.returncode}")
+
+
+def _run(options: argparse.Namespace, arguments: list[str]) -> None:
+    lines = Lines(options.lines)
+    if options.jobs > 1 and options.shard is None and not options.cases:
+        _workers(options, arguments, lines)
+    else:
+        from . import _suite  # imports torch and the suite
+
+        _suite.run(options, lines)
+    lines.close()
 
 
 def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
-    begin = time.monotonic()
+    begin = time.time()
     options = _options(given)
-    options.deadline = begin + (options.max_seconds or 1e9)
-    if options.workers > 1 and options.shard is None and not options.cases:
-        log = _workers(options, given)
-    else:
-        from . import _suite  # imports torch and the suite
-
-        log = _suite.run(options)
-    log.seconds = round(time.monotonic() - begin, 1)
+    if options.shard is not None:
+        _run(options, given)
+        return 0
+    if options.deadline is not None:
+        options.end = begin + options.deadline
+    with tempfile.TemporaryDirectory() as folder:
+        options.lines = (options.log or pathlib.Path(folder) / "run").with_suffix(".jsonl")
+        if not options.sum_up:
+            if not options.resume:
+                options.lines.unlink(missing_ok=True)
+            Lines(options.lines).add(begin=begin)
+            _run(options, given)
+        log = Log.of(options.lines)
+    log.seconds = round(time.time() - begin, 1)
     if options.log:
         options.log.write_text(json.dumps(log.data(), indent=1) + "\n")
-    if options.shard is None:
-        print(log.text())
-    return 1 if log.has_failed else 0
+    print(log.text())
+    return 1 if log.failures else 0
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def _word(value: Any) -> str:
 
 @dataclass
 class Outcome:
-    kind: str  # "passed", "failed", "skipped", or "no_memory" beside the other workers
+    kind: str  # "passed", "failed", "left_out" by the suite, or "no_memory" beside the other workers
     seconds: float
     text: str = ""
 
@@ -64,7 +64,7 @@ def run(case: Case) -> Outcome:
             if isinstance(error, KeyboardInterrupt):
                 raise
             if type(error).__name__ == "Skipped":
-                return Outcome("skipped", time.monotonic() - begin)
+                return Outcome("left_out", time.monotonic() - begin)
             text = traceback.format_exc(limit=-4) + said.getvalue()[-500:]
             return Outcome("failed", time.monotonic() - begin, text)
         else:

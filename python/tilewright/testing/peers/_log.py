@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import pathlib
 import platform
 from collections import Counter
 from typing import Any
+
+from . import _lines
+
+
+#: What can become of a case.
+OUTCOMES = ("passed", "failed", "left_out", "no_memory")
+
+
+def about(options: argparse.Namespace) -> dict[str, Any]:
+    """What was asked for."""
+    return {
+        "suite": options.suite,
+        "tests": options.tests,
+        "sample": options.sample,
+        "seed": options.seed,
+        "deadline": options.deadline,
+        "jobs": options.jobs,
+        "through": options.through,
+        "python": platform.python_version(),
+    }
 
 
 class Log:
@@ -18,47 +39,45 @@ class Log:
         self.failures: list[dict[str, Any]] = []
         self.stats: Counter[str] = Counter()
         self.seconds = 0.0
+        self.seconds_of_cases = 0.0
 
     @classmethod
-    def of(cls, options: argparse.Namespace) -> Log:
+    def of(cls, path: pathlib.Path) -> Log:
+        """From the lines of a run, one that was cut off included."""
         log = cls()
-        log.about = {
-            "suite": options.suite,
-            "tests": options.tests,
-            "sample": options.sample,
-            "seed": options.seed,
-            "max_seconds": options.max_seconds,
-            "workers": options.workers,
-            "through": options.through,
-            "python": platform.python_version(),
-        }
+        done: set[str] = set()
+        for entry in _lines.read(path):
+            if "begin" in entry:  # again, or for the first time
+                log._begin()
+            elif "collected" in entry:
+                log.about = {**log.about, **entry["about"]}
+                for test, counts in entry["collected"].items():
+                    log.tests.setdefault(test, Counter()).update(counts)
+                log.refused = Counter(entry["refused"])
+            elif "case" in entry and entry["case"] not in done:
+                done.add(entry["case"])
+                log._add(entry)
+            elif "copies" in entry:
+                log.stats.update(entry["copies"])
+            elif "lost" in entry:
+                log.failures.append({"case": "a process", "text": entry["lost"]})
+        for counts in log.tests.values():
+            ended = sum(counts[kind] for kind in OUTCOMES)
+            counts["remaining"] = counts["drawn"] - ended
         return log
 
-    def count(self, test: str, what: str, number: int = 1) -> None:
-        self.tests.setdefault(test, Counter())[what] += number
+    def _begin(self) -> None:
+        """What processes lost is run again, and cases are counted anew."""
+        self.failures = [failure for failure in self.failures if "test" in failure]
+        for counts in self.tests.values():
+            for kind in [kind for kind in counts if kind not in OUTCOMES]:
+                del counts[kind]
 
-    def fail(self, test: str, name: str, text: str) -> None:
-        self.count(test, "failed")
-        self.failures.append({"case": name, "text": text})
-
-    def lost(self, text: str) -> None:
-        self.failures.append({"case": "a worker", "text": text})
-
-    @property
-    def has_failed(self) -> bool:
-        return bool(self.failures)
-
-    def add(self, other: dict[str, Any]) -> None:
-        """The log of a worker. What all of them know is taken once."""
-        shared = ("cases", "skipped", "refused", "in_scope", "drawn")
-        for test, counts in other["tests"].items():
-            mine = self.tests.setdefault(test, Counter())
-            for what, number in counts.items():
-                mine[what] = number if what in shared else mine[what] + number
-        self.refused = Counter({entry["reason"]: entry["cases"] for entry in other["refused"]})
-        self.failures += other["failures"]
-        self.stats.update(other["copies"])
-        self.about |= {k: v for k, v in other["about"].items() if k not in self.about}
+    def _add(self, entry: dict[str, Any]) -> None:
+        self.tests.setdefault(entry["test"], Counter())[entry["outcome"]] += 1
+        self.seconds_of_cases += entry["seconds"]
+        if entry["outcome"] == "failed":
+            self.failures.append({name: entry[name] for name in ("case", "test", "text")})
 
     def data(self) -> dict[str, Any]:
         total: Counter[str] = Counter()
@@ -67,6 +86,7 @@ class Log:
         return {
             "about": self.about,
             "seconds": self.seconds,
+            "seconds_of_cases": round(self.seconds_of_cases, 1),
             "total": dict(total),
             "tests": {test: dict(counts) for test, counts in self.tests.items()},
             "refused": [{"reason": r, "cases": n} for r, n in self.refused.most_common()],
@@ -77,13 +97,19 @@ class Log:
     def text(self) -> str:
         names: tuple[str, ...] = ("cases", "skipped", "refused", "in_scope", "drawn")
         names += ("passed", "failed", "remaining")
-        names += ("no_memory",) if any("no_memory" in c for c in self.tests.values()) else ()
+        for rare in ("left_out", "no_memory"):
+            names += (rare,) if any(rare in counts for counts in self.tests.values()) else ()
         lines = [f"{'':12}" + "".join(f"{name:>11}" for name in names)]
-        rows = [*self.tests.items()]
         lines += [
             f"{test:12}" + "".join(f"{counts.get(name, 0):>11}" for name in names)
-            for test, counts in rows
+            for test, counts in self.tests.items()
         ]
         lines += [f"refused {n:7}  {reason}" for reason, n in self.refused.most_common()]
         lines += [f"FAILED {entry['case']}\n{entry['text']}" for entry in self.failures[:10]]
         return "\n".join(lines)
+
+    def progress(self) -> str:
+        total: Counter[str] = Counter()
+        for counts in self.tests.values():
+            total.update(counts)
+        return f"{total['passed']} of {total['drawn']} passed, {total['failed']} failed"

@@ -6,36 +6,44 @@ import argparse
 import importlib
 import random
 import time
+from collections import Counter
 
 import torch
 
 import tilewright
 from tilewright import compat
 
-from . import _case, _host
-from ._log import Log
+from . import _case, _host, _lines
+from ._log import about
 
 
-def run(options: argparse.Namespace) -> Log:
-    log = Log.of(options)
+def run(options: argparse.Namespace, lines: _lines.Lines) -> None:
+    """The cases of this process's share; what becomes of each goes to the lines."""
     if options.device:
         _host.use(options.device)
     elif not torch.cuda.is_available() and not options.cases:
         raise SystemExit("no CUDA device; --cases lists the cases, --device sim:h200 simulates one")
-    log.about |= {"torch": torch.__version__, "tilewright": tilewright.__version__}
-    if torch.cuda.is_available():
-        log.about["device"] = torch.cuda.get_device_name()
-    drawn = _drawn(options, log)
+    number, of = map(int, options.shard.split("/")) if options.shard else (0, 1)
+    counts: dict[str, Counter[str]] = {}
+    refused: Counter[str] = Counter()
+    drawn = _drawn(options, counts, refused)
+    if number == 0:
+        lines.add(collected=counts, refused=refused, about=about(options) | _versions())
     if options.cases:
         for case in drawn:
             print(case.name)
-        return log
-    if options.shard:
-        number, of = map(int, options.shard.split("/"))
-        drawn = _share(drawn, number, of)
-    _run(options, log, drawn)
-    log.stats.update(compat.stats())
-    return log
+        return
+    done = {entry["case"] for entry in _lines.read(options.lines) if "case" in entry}
+    mine = [case for case in _share(drawn, number, of) if case.name not in done]
+    _run(options, lines, mine)
+    lines.add(worker=number, copies=compat.stats())
+
+
+def _versions() -> dict[str, str]:
+    found = {"torch": torch.__version__, "tilewright": tilewright.__version__}
+    if torch.cuda.is_available():
+        found["device"] = torch.cuda.get_device_name()
+    return found
 
 
 def _share(cases: list[_case.Case], number: int, of: int) -> list[_case.Case]:
@@ -51,8 +59,10 @@ def _share(cases: list[_case.Case], number: int, of: int) -> list[_case.Case]:
     return mine
 
 
-def _drawn(options: argparse.Namespace, log: Log) -> list[_case.Case]:
-    """The cases that are run, in their order; what is left out goes to the log."""
+def _drawn(
+    options: argparse.Namespace, counts: dict[str, Counter[str]], refused: Counter[str]
+) -> list[_case.Case]:
+    """The cases that are run, in their order; what is left out is counted."""
     suite = importlib.import_module(f"._{options.suite}", __package__)
     known = list(suite.TESTS)
     for test in options.tests:
@@ -62,35 +72,36 @@ def _drawn(options: argparse.Namespace, log: Log) -> list[_case.Case]:
     for case in suite.collect(options.folder, options.tests, options.through):
         if options.match and options.match not in case.name:
             continue
-        log.count(case.test, "cases")
+        of_test = counts.setdefault(case.test, Counter())
+        of_test["cases"] += 1
         if case.skips:
-            log.count(case.test, "skipped")
+            of_test["skipped"] += 1
         elif case.reasons:
-            log.count(case.test, "refused")
-            for text in sorted({f"{r.field}: {r.rule}" for r in case.reasons}):
-                log.refused[text] += 1
+            of_test["refused"] += 1
+            refused.update({f"{r.field}: {r.rule}" for r in case.reasons})
         else:
-            log.count(case.test, "in_scope")
+            of_test["in_scope"] += 1
             chosen.append(case)
-    if options.sample is not None or options.max_seconds is not None:
+    if options.sample is not None or options.deadline is not None:
         # Whatever time cuts off, what has been run is a sample.
         size = min(options.sample or len(chosen), len(chosen))
         chosen = random.Random(options.seed).sample(chosen, size)
     for case in chosen:
-        log.count(case.test, "drawn")
+        counts[case.test]["drawn"] += 1
     return chosen
 
 
-def _run(options: argparse.Namespace, log: Log, cases: list[_case.Case]) -> None:
-    is_usable = True
+def _run(options: argparse.Namespace, lines: _lines.Lines, cases: list[_case.Case]) -> None:
     for case in cases:
-        if not is_usable or time.monotonic() > options.deadline:
-            log.count(case.test, "remaining")
-            continue
+        if time.time() > options.end:
+            return
         outcome = _case.run(case)
-        if outcome.kind == "failed":
-            log.fail(case.test, case.name, outcome.text)
-            is_usable = _case.is_device_usable()
+        entry = {"case": case.name, "test": case.test, "seconds": round(outcome.seconds, 3)}
+        if outcome.kind != "failed":
+            lines.add(**entry, outcome=outcome.kind)
         else:
-            log.count(case.test, outcome.kind)
+            lines.add(**entry, outcome="failed", text=outcome.text)
+            if not _case.is_device_usable():
+                lines.add(lost=f"the device is lost after {case.name}")
+                return
         _case.release()

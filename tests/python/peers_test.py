@@ -1,0 +1,142 @@
+"""tilewright.testing.peers: a suite of a few cases is run whole, in part, by several processes, and cut off."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilewright  # noqa: E402
+from tilewright.testing.peers import __main__ as peers  # noqa: E402
+from tilewright.testing.peers._lines import Lines, read  # noqa: E402
+from tilewright.testing.peers._log import Log  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("kernels")
+# As FlashMLA's file is laid out; each case says in a file that it ran.
+PREFILL = '''
+import os, pathlib, sys, time, torch, flash_mla
+
+class Case:
+    d_qk, d_v, s_q, s_kv, h_q, topk, num_runs, check_correctness = 512, 512, 1, 4, 2, 4, 0, True
+
+    def __init__(self, what, **more):
+        self.what, self.seed = what, 0
+        vars(self).update(more)
+
+def run_test(case):
+    ran = pathlib.Path(os.environ["RAN"])
+    (ran / f"{case.what}-{case.seed}-{os.getpid()}").touch()
+    if case.what == "slow":
+        time.sleep(600)
+    if case.what == "dies":
+        os._exit(7)
+    if case.what == "raises":
+        raise ValueError("as it should")
+    if case.what == "wrong":
+        return False
+    kv = torch.ones(4, 1, 512, dtype=torch.bfloat16)
+    indices = torch.arange(4, dtype=torch.int32).view(1, 1, 4)
+    q = torch.zeros(1, 2, 512, dtype=torch.bfloat16)
+    out, largest, lse = flash_mla.flash_mla_sparse_fwd(q, kv, indices, 1.0)
+    return bool((out == 1).all()) and bool((lse - 1.3862943).abs().max() < 1e-5)
+
+if __name__ == "__main__":
+    testcases = [Case(what) for what in os.environ["CASES"].split()] + [Case("wide", d_qk=576)]
+    for testcase in testcases:
+        run_test(testcase)
+'''
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    tests = tmp_path / "FlashMLA" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "test_flash_mla_sparse_prefill.py").write_text(PREFILL)
+    (tmp_path / "ran").mkdir()
+    monkeypatch.setenv("RAN", str(tmp_path / "ran"))
+    return tmp_path
+
+
+def run(folder, cases, *options):
+    """Its exit status, what it printed, and its log."""
+    package = pathlib.Path(tilewright.__file__).parents[1]
+    log = folder / "log.json"
+    command = [sys.executable, "-m", "tilewright.testing.peers", "flashmla", "prefill", "--folder",
+               folder / "FlashMLA", "--device", "sim:h200", "--log", log, *options]
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False,
+                          env={**os.environ, "CASES": cases, "PYTHONPATH": str(package)})
+    return done.returncode, done.stdout, json.loads(log.read_text()) if log.exists() else None
+
+
+def ran(folder):
+    return sorted(path.name.rsplit("-", 1)[0] for path in (folder / "ran").iterdir())
+
+
+def test_what_becomes_of_cases(suite):
+    status, text, log = run(suite, "good good wrong raises")
+    assert status == 1, text
+    assert log["tests"]["prefill"] == {"cases": 5, "in_scope": 4, "refused": 1, "drawn": 4, "passed": 2,
+                                       "failed": 2, "remaining": 0}
+    assert ["as it should" in failure["text"] for failure in log["failures"]].count(True) == 1
+    assert "576" in log["refused"][0]["reason"] and log["refused"][0]["cases"] == 1
+    assert log["about"]["tilewright"] == tilewright.__version__ and "FAILED prefill[" in text
+
+
+def test_processes_share_the_cases_and_one_that_dies_is_told(suite):
+    status, text, log = run(suite, "good good good", "--jobs", "2")
+    assert status == 0 and log["total"]["passed"] == 3, text
+    assert ran(suite) == ["good-0", "good-1", "good-2"]
+    status, text, log = run(suite, "good dies", "--jobs", "2")
+    assert status == 1 and log["total"]["passed"] == 1 and log["total"]["remaining"] == 1, text
+    assert [failure["text"] for failure in log["failures"]] == ["worker 1 of 2 ended with 7"]
+
+
+def test_a_sample_is_drawn_by_the_seed(suite):
+    names = []
+    for seed in ("1", "1", "2"):
+        status, text, _ = run(suite, " ".join(["good"] * 9), "--sample", "4", "--seed", seed, "--cases")
+        assert status == 0
+        names.append([line for line in text.splitlines() if line.startswith("prefill[")])
+    assert len(names[0]) == 4 and names[0] == names[1] != names[2]
+
+
+def test_a_deadline_leaves_a_sample_and_resume_does_the_rest(suite):
+    status, text, log = run(suite, "good good good", "--deadline", "0")
+    assert status == 0 and log["total"]["remaining"] == 3 and ran(suite) == []
+    lines = (suite / "log.jsonl").read_text()
+    status, text, log = run(suite, "good good good", "--resume", "--sample", "2", "--seed", "5")
+    assert log["total"]["passed"] == 2 and len(ran(suite)) == 2
+    status, text, log = run(suite, "good good good", "--resume")
+    assert status == 0 and log["total"]["passed"] == 3 and len(ran(suite)) == 3, text
+    assert (suite / "log.jsonl").read_text().startswith(lines)
+
+
+def test_a_kill_loses_nothing(suite, monkeypatch):
+    monkeypatch.setattr(peers, "GRACE", 0.0)
+    lines = Lines(suite / "log.jsonl")
+    lines.add(begin=0.0)
+    lines.add(collected={"prefill": {"cases": 3, "in_scope": 3, "drawn": 3}}, refused={},
+              about={"suite": "flashmla"})
+    lines.add(case="one", test="prefill", seconds=1.0, outcome="passed")
+    lines.close()
+    with (suite / "log.jsonl").open("a") as file:
+        file.write('{"case": "two", "te')
+    assert len(list(read(suite / "log.jsonl"))) == 3
+    assert peers.main(["flashmla", "--sum-up", "--log", str(suite / "log.json")]) == 0
+    total = json.loads((suite / "log.json").read_text())["total"]
+    assert total == {"cases": 3, "in_scope": 3, "drawn": 3, "passed": 1, "remaining": 2}
+    assert Log.of(suite / "log.jsonl").progress() == "1 of 3 passed, 0 failed"
+
+
+def test_options_are_checked(suite):
+    for options, text in ((["flashmla", "--sum-up"], "--log FILE"), (["nothing"], "invalid choice"),
+                          (["fa3", "--folder", "/nowhere"], "no such folder")):
+        done = subprocess.run([sys.executable, "-m", "tilewright.testing.peers", *options], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(pathlib.Path(tilewright.__file__).parents[1])})
+        assert done.returncode == 2 and text in done.stdout
