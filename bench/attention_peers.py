@@ -4,8 +4,8 @@
     python3 bench/attention_peers.py --out peers.json
     tilewright ladder --peers peers.json
 
-Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and
-flash backends, Tilewright through its C interface, and FlashAttention-3 if --fa3 names a shared library of yours:
+Needs torch with CUDA and the Python package (./run builds it). Measured are torch's cuDNN and flash backends,
+Tilewright through the package, and FlashAttention-3 if --fa3 names a shared library of yours:
 
     typedef struct fa3_args {
       const void *q, *k, *v;               // device, [batch, heads, rows, head_dim], contiguous
@@ -54,14 +54,10 @@ import statistics
 import sys
 
 import peer_run
-import tilewright_c as tw
 
 FLUSH_BYTES = 256 << 20
 INPUTS = {"normal": "N(0,1)", "outlier": "N(0,1) + N(0,100) Bernoulli(0.001)"}
-SCALES = {"head": tw.TW_SCALE_SHARING_HEAD, "block": tw.TW_SCALE_SHARING_BLOCK}
 QUERY_BLOCK, KEY_BLOCK = 64, 128  # tokens with one factor
-ACCUMULATIONS = {"auto": tw.TW_FP8_ACCUMULATION_AUTO, "one_level": tw.TW_FP8_ACCUMULATION_ONE_LEVEL,
-                 "two_level": tw.TW_FP8_ACCUMULATION_TWO_LEVEL}
 # A weight and a number are off by at most 2^-4 of themselves, evenly spread 3.6 % in the mean square; bf16 results
 # and sums of 16 bits far less. A kernel that is wrong is off by far more.
 FORMS_OF_K7 = tuple(  # name in the log, kernel, are values columns, factors, how sums are accumulated
@@ -124,41 +120,27 @@ class Rounded:
         return groups.reshape(batch, heads, -1, dim).transpose(2, 3).contiguous()
 
 
-class Tilewright(peer_run.Library):
-    def prepare(self, torch, shape, q, k, v, out, lse, kernel, fp8=None):
-        """A function that enqueues one run, the name of the kernel and the plan. `fp8`: operands are e4m3; the
-        factors, whether values are columns, and the way to add up."""
-        batch, heads, rows, dim = q.shape
-        strides = {f"{field}_strides": {"batch": x.stride(0), "row": x.stride(2), "head": x.stride(1)}
-                   for field, x in (("q", q), ("k", k), ("v", v), ("out", out))}
-        if fp8 and fp8["columns"]:
-            del strides["v_strides"]
-        problem = self.make(
-            tw.tw_attention_problem, causal=int(shape["causal"]), batch=batch, heads=heads, kv_heads=k.shape[1],
-            q_len=rows, kv_len=k.shape[2], head_dim=dim, has_lse=1, kernel=kernel.encode(), **strides,
-            dtype=tw.TW_E4M3 if fp8 else tw.TW_F16 if q.dtype == torch.float16 else tw.TW_BF16)
-        if fp8:
-            problem.fp8.scales, problem.fp8.accumulation = SCALES[fp8["scales"]], fp8["accumulation"]
-            if fp8["columns"]:
-                problem.fp8.v_layout = tw.TW_FP8_VALUE_LAYOUT_COLUMNS
-        attention = ctypes.c_void_p()
-        self.check(self.lib.tw_attention_create(self.device, ctypes.byref(problem), ctypes.byref(attention)))
-        workspace = torch.empty(max(self.lib.tw_attention_workspace_bytes(attention), 1), dtype=torch.uint8,
-                                device=q.device)
-        arguments = self.make(tw.tw_attention_arguments, q=q.data_ptr(), k=k.data_ptr(), v=v.data_ptr(),
-                              out=out.data_ptr(), lse=lse.data_ptr(), workspace=workspace.data_ptr())
-        if fp8:
-            for name, address in zip(("q_descale", "k_descale", "v_descale", "v_descale_max"), fp8["descales"]):
-                setattr(arguments, name, address)
+DTYPES = {"float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3"}
 
-        def run():
-            arguments.stream = torch.cuda.current_stream().cuda_stream
-            self.check(self.lib.tw_attention_run(attention, ctypes.byref(arguments)))
 
-        run.keep = (workspace, q, k, v, out, lse)  # only their addresses are in the arguments
-        run.close = lambda: self.lib.tw_attention_destroy(attention)
-        text = self.lib.tw_attention_plan_text(attention).decode()
-        return run, self.lib.tw_attention_kernel(attention).decode(), text
+def prepare(torch, package, shape, q, k, v, out, lse, kernel, fp8=None):
+    """A function that enqueues one run, the name of the kernel and the plan. `fp8`: operands are e4m3; the
+    factors, whether values are columns, and the way to add up."""
+    batch, heads, rows, dim = q.shape
+    problem = {f"{field}_strides": {"batch": x.stride(0), "row": x.stride(2), "head": x.stride(1)}
+               for field, x in (("q", q), ("k", k), ("v", v), ("out", out))}
+    given = {"q": q, "k": k, "v": v, "out": out, "lse": lse}
+    if fp8:
+        problem["fp8"] = {"scales": fp8["scales"], "accumulation": fp8["accumulation"]}
+        given |= fp8["descales"]
+        if fp8["columns"]:
+            del problem["v_strides"]
+            problem["fp8"]["v_layout"] = "columns"
+    op = package.Attention(package.Device(peer_run.DEVICE), causal=shape["causal"], batch=batch, heads=heads,
+                           kv_heads=k.shape[1], q_len=rows, kv_len=k.shape[2], head_dim=dim, has_lse=True,
+                           kernel=kernel, dtype=DTYPES[str(q.dtype).removeprefix("torch.")], **problem)
+    given["workspace"] = peer_run.workspace_of(torch, op, q)
+    return lambda: op.run(**given), op.plan.kernel, op.plan.text
 
 
 def exact_rows(torch, q, k, v, causal, count):
@@ -186,7 +168,7 @@ def errors(torch, out, exact, limit):
             "worst_of_bound": relative / limit, "ok": bool(relative < limit)}
 
 
-def runners(torch, args, tilewright, fa3, shape, q, k, v):
+def runners(torch, args, package, fa3, shape, q, k, v):
     """name -> (source, idea, function that enqueues and returns its output, plan)."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     import torch.nn.functional as functional
@@ -218,20 +200,19 @@ def runners(torch, args, tilewright, fa3, shape, q, k, v):
             return fa3_result
         run_fa3.keep = lse
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
-    for kernel in args.kernels if tilewright is not None else []:
+    for kernel in args.kernels if package is not None else []:
         result = torch.empty_like(q)
         try:
-            run, name, plan = tilewright.prepare(torch, shape, q, k, v, result, lse, kernel)
-        except RuntimeError as refusal:
+            run, name, plan = prepare(torch, package, shape, q, k, v, result, lse, kernel)
+        except package.Error as refusal:
             print(f"  {kernel}: {refusal}", file=sys.stderr)
             continue
         found[kernel] = ("tilewright", f"chosen: {name}" if kernel == "auto" else "",
                          lambda run=run, result=result: (run(), result)[1], plan)
-        found[kernel][2].close = run.close
     return found
 
 
-def fp8_runners(torch, args, tilewright, fa3, shape, operands):
+def fp8_runners(torch, args, package, fa3, shape, operands):
     """The same of e4m3 operands, `operands` by kind of factors: forms of K7, and FA3."""
     rounded = operands["head"]
     q, k, v = (x.codes for x in rounded)
@@ -258,24 +239,22 @@ def fp8_runners(torch, args, tilewright, fa3, shape, operands):
         run_fa3.keep = (lse, workspace)
         found["fa3"] = (f"FlashAttention-3, {pathlib.Path(args.fa3).name}", "", run_fa3, None)
     columns = {scales: of[2].columns(torch) for scales, of in operands.items()}
-    for name, kernel, is_columns, scales, accumulation in forms_of(args) if tilewright else ():
+    for name, kernel, is_columns, scales, accumulation in forms_of(args) if package else ():
         of = operands[scales]
         out = torch.empty(q.shape, dtype=torch.bfloat16, device=q.device)
-        fp8 = {"columns": is_columns, "scales": scales, "accumulation": ACCUMULATIONS[accumulation],
-               "descales": [x.descale.data_ptr() for x in of] + [of[2].descale_max.data_ptr()]}
+        fp8 = {"columns": is_columns, "scales": scales, "accumulation": accumulation,
+               "descales": {"q_descale": of[0].descale, "k_descale": of[1].descale, "v_descale": of[2].descale,
+                            "v_descale_max": of[2].descale_max}}
         try:
             values = columns[scales] if is_columns else of[2].codes
-            run, _, plan = tilewright.prepare(torch, shape, of[0].codes, of[1].codes, values, out, lse, kernel,
-                                              fp8)
-        except RuntimeError as refusal:
+            run, _, plan = prepare(torch, package, shape, of[0].codes, of[1].codes, values, out, lse, kernel, fp8)
+        except package.Error as refusal:
             print(f"  {name}: {refusal}", file=sys.stderr)
             continue
         if entry_form(plan) != name and kernel != "auto":  # stands in for a form that there is not
-            run.close()
             continue
         found[name] = ("tilewright", accumulation, lambda run=run, out=out: (run(), out)[1], plan)
-        found[name][2].close, found[name][2].scales = run.close, scales
-        found[name][2].keep = fp8, of, values
+        found[name][2].scales = scales
     return found
 
 
@@ -318,7 +297,7 @@ def visible(rows, causal):
     return rows * (rows + 1) / 2 if causal else rows * rows
 
 
-def run_shape(torch, args, tilewright, fa3, shape):
+def run_shape(torch, args, package, fa3, shape):
     n, dim = shape["n"], shape["head_dim"]
     batch, heads = max(args.tokens // n, 1), max(args.hidden // dim, 1)
     kv_heads = max(heads // args.group, 1)
@@ -330,16 +309,14 @@ def run_shape(torch, args, tilewright, fa3, shape):
         if args.all_forms:
             operands["block"] = [Rounded(torch, q, kv_heads, QUERY_BLOCK), Rounded(torch, k, kv_heads, KEY_BLOCK),
                                  Rounded(torch, v, kv_heads, KEY_BLOCK, is_value=True)]
-        found = fp8_runners(torch, args, tilewright, fa3, shape, operands)
+        found = fp8_runners(torch, args, package, fa3, shape, operands)
         exact = {scales: exact_rows(torch, *(x.exact for x in of), shape["causal"], args.rows)
                  for scales, of in operands.items()}
     else:
-        found = runners(torch, args, tilewright, fa3, shape, q, k, v)
+        found = runners(torch, args, package, fa3, shape, q, k, v)
         exact = {"head": exact_rows(torch, q, k, v, shape["causal"], args.rows)}
-    error, samples, closers = {}, [], []
+    error, samples = {}, []
     for name in list(found):
-        if hasattr(found[name][2], "close"):
-            closers.append(found[name][2].close)
         try:
             run = found[name][2]
             error[name] = errors(torch, run(), exact[getattr(run, "scales", "head")], LIMITS[args.dtype])
@@ -361,8 +338,6 @@ def run_shape(torch, args, tilewright, fa3, shape):
                                     "q_len": n, "kv_len": n, "head_dim": dim, "causal": shape["causal"]}})
     rates = "  ".join(f"{x} {flops / statistics.median(times[x]) * 1e-6:.0f}" for x in found)
     print(f"{text:22} TFLOP/s: {rates}", flush=True)
-    for close in closers:
-        close()
     return samples
 
 
@@ -388,9 +363,9 @@ def parse():
 def main():
     args = parse()
     torch = peer_run.import_torch()
-    tilewright = peer_run.open_library(args, Tilewright)
+    package = peer_run.open_package(args)
     fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
-    log = peer_run.begin_log(torch, "attention", tilewright,
+    log = peer_run.begin_log(torch, "attention", package,
                              cache="cold: 256 MiB are written before every timed run",
                              ceiling_tflops=1979 if args.dtype == "e4m3" else 989)
     for dim in args.head_dims:
@@ -399,7 +374,7 @@ def main():
                 continue
             for n in args.lengths:
                 shape = {"head_dim": dim, "causal": causal, "n": n}
-                log["samples"] += run_shape(torch, args, tilewright, fa3, shape)
+                log["samples"] += run_shape(torch, args, package, fa3, shape)
     return peer_run.end_run(log, args.out)
 
 

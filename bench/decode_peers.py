@@ -3,8 +3,8 @@
 
     python3 bench/decode_peers.py --out decode-peers.json
 
-Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's cuDNN and
-flash backends over contiguous bf16 caches, and Tilewright through its C interface over the same caches, over
+Needs torch with CUDA and the Python package (./run builds it). Measured are torch's cuDNN and flash backends
+over contiguous bf16 caches, and Tilewright through the package over the same caches, over
 pages of 16 tokens in random order, and over the caches rounded to e4m3; FlashAttention-3 over the bf16 caches if
 --fa3 names a shared library with the function that bench/attention_peers.py describes (is_bf16 = 1,
 num_splits = 0).
@@ -25,7 +25,6 @@ import sys
 
 import attention_peers
 import peer_run
-import tilewright_c as tw
 
 # batch, keys, heads, heads of keys, head_dim
 CASES = [(1, 256, 32, 8, 128), (1, 1024, 32, 8, 128), (1, 4096, 32, 8, 128), (1, 16384, 32, 8, 128),
@@ -38,45 +37,34 @@ PAGE = 16
 CALLS, COLD_BYTES = 24, 200 << 20  # of a graph; of all sets of the smallest caches
 
 
-class Tilewright(peer_run.Library):
-    def prepare(self, torch, q, k, v, length, **more):
-        """A function that enqueues one run and returns its output, and the plan. q [batch, 1, heads, dim]; caches
-        [batch, length, kv_heads, dim], or pages of them and `table`; `descales` of e4m3."""
-        problem, table = self.make(tw.tw_attention_decode_problem), more.get("table")
-        descales = more.get("descales")
-        if descales:
-            problem.kv_dtype, problem.descale = tw.TW_E4M3, tw.TW_SCALE_SHARING_HEAD
-        problem.batch, problem.q_len, problem.heads, problem.head_dim = q.shape
-        problem.kv_heads = k.shape[2]
-        if table is None:
-            problem.max_len = length
-        else:
-            problem.page_size, problem.num_pages, problem.max_pages = k.shape[1], k.shape[0], table.shape[1]
-        decode = ctypes.c_void_p()
-        self.check(self.lib.tw_attention_decode_create(self.device, ctypes.byref(problem), ctypes.byref(decode)))
-        workspace = torch.zeros(max(self.lib.tw_attention_decode_workspace_bytes(decode), 1), dtype=torch.uint8,
-                                device=q.device)
-        lengths = torch.full((q.shape[0],), length, dtype=torch.int32, device=q.device)
-        out = torch.empty_like(q)
-        a = self.make(tw.tw_attention_decode_arguments, q=q.data_ptr(), k_cache=k.data_ptr(),
-                      v_cache=v.data_ptr(), lengths=lengths.data_ptr(), out=out.data_ptr(),
-                      workspace=workspace.data_ptr())
-        if table is not None:
-            a.block_table = table.data_ptr()
-        if descales:
-            a.k_descale, a.v_descale = (x.data_ptr() for x in descales)
+def prepare(torch, package, q, k, v, length, table=None, descales=None):
+    """A function that enqueues one run and returns its output, and the plan. q [batch, 1, heads, dim]; caches
+    [batch, length, kv_heads, dim], or pages of them and `table`; `descales` of e4m3."""
+    problem = {"batch": q.shape[0], "q_len": q.shape[1], "heads": q.shape[2], "head_dim": q.shape[3],
+               "kv_heads": k.shape[2]}
+    if descales:
+        problem |= {"kv_dtype": "e4m3", "descale": "head"}
+    if table is None:
+        problem["max_len"] = length
+    else:
+        problem |= {"page_size": k.shape[1], "num_pages": k.shape[0], "max_pages": table.shape[1]}
+    op = package.AttentionDecode(package.Device(peer_run.DEVICE), **problem)
+    out = torch.empty_like(q)
+    given = {"q": q, "k_cache": k, "v_cache": v, "out": out, "workspace": peer_run.workspace_of(torch, op, q),
+             "lengths": torch.full((q.shape[0],), length, dtype=torch.int32, device=q.device)}
+    if table is not None:
+        given["block_table"] = table
+    if descales:
+        given["k_descale"], given["v_descale"] = descales
 
-        def run():
-            a.stream = torch.cuda.current_stream().cuda_stream
-            self.check(self.lib.tw_attention_decode_run(decode, ctypes.byref(a)))
-            return out.transpose(1, 2)
+    def run():
+        op.run(**given)
+        return out.transpose(1, 2)
 
-        run.keep = (q, k, v, lengths, out, workspace, table, descales)
-        run.close = lambda: self.lib.tw_attention_decode_destroy(decode)
-        return run, self.lib.tw_attention_decode_plan_text(decode).decode()
+    return run, op.plan.text
 
 
-def add_tilewright(torch, tilewright, found, q, k, v):
+def add_tilewright(torch, package, found, q, k, v):
     """Caches of bf16, the same in pages, and rounded. k and v are [batch, kv_heads, length, dim]."""
     rows = q.transpose(1, 2).contiguous()
     batch, kv_heads, length, dim = k.shape
@@ -92,7 +80,7 @@ def add_tilewright(torch, tilewright, found, q, k, v):
              "e4m3": ((*codes,), {"descales": [x.descale for x in rounded]})}
     exact = {"e4m3": [x.exact for x in rounded]}
     for form, (stored, more) in forms.items():
-        run, plan = tilewright.prepare(torch, rows, *stored, length, **more)
+        run, plan = prepare(torch, package, rows, *stored, length, **more)
         found[f"tilewright {form}"] = ("tilewright", run, plan, exact.get(form, (k, v)))
 
 
@@ -146,15 +134,15 @@ def error_of(torch, out, q, k, v, count):
             "ok": bool(relative < LIMIT)}
 
 
-def draw_set(torch, args, tilewright, fa3, case):
+def draw_set(torch, args, package, fa3, case):
     """Queries and a set of caches, and what runs over them: name -> (source, function, plan, keys and values)."""
     batch, length, heads, kv_heads, dim = case
     q, k, v = (torch.randn(batch, h, n, dim, device="cuda", dtype=torch.bfloat16)
                for h, n in ((heads, 1), (kv_heads, length), (kv_heads, length)))
     found = {}
     add_peers(torch, args, fa3, found, q, k, v)
-    if tilewright is not None:
-        add_tilewright(torch, tilewright, found, q, k, v)
+    if package is not None:
+        add_tilewright(torch, package, found, q, k, v)
     return q, found
 
 
@@ -182,12 +170,12 @@ def measure_graphs(torch, args, runs):
     return times
 
 
-def run_case(torch, args, tilewright, fa3, case):
+def run_case(torch, args, package, fa3, case):
     batch, length, heads, kv_heads, dim = case
     torch.manual_seed(1)
     bf16_bytes = 4 * batch * length * kv_heads * dim
     # The rounded caches are half as large, and all of them together are to be far larger than the L2 cache.
-    sets = [draw_set(torch, args, tilewright, fa3, case)
+    sets = [draw_set(torch, args, package, fa3, case)
             for _ in range(min(max(-(-COLD_BYTES * 2 // bf16_bytes), 1), CALLS))]
     q, found = sets[0]
     error = {}
@@ -207,10 +195,6 @@ def run_case(torch, args, tilewright, fa3, case):
                         "graph_sets": len(sets), "error": error[name],
                         "problem": {"batch": batch, "q_len": 1, "kv_len": length, "heads": heads,
                                     "kv_heads": kv_heads, "head_dim": dim}})
-    for _, other in sets:
-        for _, run, _, _ in other.values():
-            if hasattr(run, "close"):
-                run.close()
     for key, what in (("samples_us", "alone"), ("graph_samples_us", "graph")):
         print(f"{text:34} {what} us (GB/s): " + "  ".join(
             f"{s['kernel']} {statistics.median(s[key]):.1f} "
@@ -227,11 +211,11 @@ def parse():
 def main():
     args = parse()
     torch = peer_run.import_torch()
-    tilewright = peer_run.open_library(args, Tilewright)
+    package = peer_run.open_package(args)
     fa3 = ctypes.CDLL(args.fa3) if args.fa3 else None
-    log = peer_run.begin_log(torch, "decode", tilewright, cache="cold: 256 MiB are written before every timed run")
+    log = peer_run.begin_log(torch, "decode", package, cache="cold: 256 MiB are written before every timed run")
     for case in CASES:
-        log["samples"] += run_case(torch, args, tilewright, fa3, case)
+        log["samples"] += run_case(torch, args, package, fa3, case)
     return peer_run.end_run(log, args.out)
 
 

@@ -5,9 +5,9 @@
     python3 bench/linear_peers.py --repeat 1000            # are results bit-identical? no times
     tilewright bench linear --peers peers.json
 
-Needs torch with CUDA and build/release/lib/libtilewright.so (./run builds it). Measured are torch's bf16 matmul,
-torch._scaled_mm in FP8 (one scale for a tensor, one for a row; with and without fast accumulation), Tilewright
-through its C interface, and what --plugin names, a shared library of yours:
+Needs torch with CUDA and the Python package (./run builds it). Measured are torch's bf16 matmul, torch._scaled_mm
+in FP8 (one scale for a tensor, one for a row; with and without fast accumulation), Tilewright through the
+package, and what --plugin names, a shared library of yours:
 
     typedef struct linear_peer_weight {
       int64_t n, k;
@@ -44,14 +44,11 @@ import sys
 import time
 
 import peer_run
-import tilewright_c as tw
 
 BYTES_PER_S, BF16_FLOPS, FP8_FLOPS = 4.3e12, 790e12, 1600e12  # of an H200, measured; FP8 without power limit
 SHAPES = {"square": (7168, 7168), "flash_wq_b": (32768, 1024), "flash_wo_b": (4096, 8192),
           "flash_gate_up": (4096, 4096), "flash_wq_a": (1024, 4096), "flash_down": (4096, 2048),
           "pro_gate_up": (6144, 7168), "pro_down": (7168, 3072), "pro_wo_b": (7168, 16384)}
-FORMATS = {"bf16": tw.TW_NUMBER_FORMAT_BF16, "fp8": tw.TW_NUMBER_FORMAT_FP8, "mxfp4": tw.TW_NUMBER_FORMAT_MXFP4,
-           "nvfp4": tw.TW_NUMBER_FORMAT_NVFP4}
 I64, F32, PTR = ctypes.c_int64, ctypes.c_float, ctypes.c_void_p
 
 
@@ -64,17 +61,11 @@ class PeerArguments(ctypes.Structure):
     _fields_ = [("m", I64), ("x", PTR), ("out", PTR), ("stream", PTR)]
 
 
-class Tilewright(peer_run.Library):
-    def prepare(self, weight, kind, activations):
-        """The prepared weight of one of Weight's formats."""
-        source, handle = self.make(tw.tw_linear_weight_source), PTR()
-        values, scales, factor = weight.stored(kind)
-        source.format, source.activations = FORMATS[kind], activations
-        source.n, source.k = weight.n, weight.k
-        source.values, source.scales = values.data_ptr(), scales.data_ptr() if scales is not None else None
-        source.global_scale = factor or 0
-        self.check(self.lib.tw_linear_weight_prepare(self.device, ctypes.byref(source), ctypes.byref(handle)))
-        return handle
+def prepare(package, weight, kind, activations):
+    """The prepared weight of one of Weight's formats."""
+    values, scales, factor = weight.stored(kind)
+    return package.LinearWeight(package.Device(peer_run.DEVICE), format=kind, activations=activations, n=weight.n,
+                                k=weight.k, values=values, scales=scales, global_scale=factor or 0)
 
 
 def quantise_fp4(torch, w, kind):
@@ -204,44 +195,33 @@ def given_fp8(torch, x, kind):
     return codes.view(torch.uint8)[:, order].contiguous(), scales, exact
 
 
-def our_operator(torch, library, prepared, weights, kind, activations, kernel, x, out, is_given=False):
+def our_operator(torch, package, prepared, weights, kind, activations, kernel, x, out, is_given=False):
     """Tilewright with a weight format; bf16 in (or FP8 that was quantised beforehand), bf16 out."""
-    lib, n, k = library.lib, weights[0].n, weights[0].k
-    problem = library.make(tw.tw_linear_problem, m=x.shape[0], kernel=kernel.encode())
-    given, scales, exact_x = x, None, x.double
+    problem = {"m": x.shape[0], "kernel": kernel}
+    given, exact_x = {"x": x, "out": out}, x.double
     if is_given:
-        given, scales, exact = given_fp8(torch, x, kind)
-        problem.x_dtype = tw.TW_E4M3
+        given["x"], given["x_scales"], exact = given_fp8(torch, x, kind)
+        problem["x_dtype"] = "e4m3"
         exact_x = lambda: exact
-    handles, keep = [], []
-    for handle in prepared:
-        linear = PTR()
-        library.check(lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
-        handles.append(linear)
-    workspace = torch.empty(max(lib.tw_linear_workspace_bytes(handles[0]), 1), dtype=torch.uint8, device="cuda")
-    arguments = library.make(tw.tw_linear_arguments, x=given.data_ptr(), out=out.data_ptr(),
-                             x_scales=scales.data_ptr() if is_given else None, workspace=workspace.data_ptr())
-    keep += [workspace, given, scales]
+    ops = [package.Linear(weight, **problem) for weight in prepared]
+    given["workspace"] = peer_run.workspace_of(torch, ops[0], x)
 
     def call(i):
-        arguments.stream = torch.cuda.current_stream().cuda_stream
-        library.check(lib.tw_linear_run(handles[i], ctypes.byref(arguments)))
+        ops[i].run(**given)
         return out
 
     def close():
-        keep.clear()
-        for handle in handles:
-            lib.tw_linear_destroy(handle)
-    is_fp8 = activations == 1
+        given.clear()
+        ops.clear()
+    is_fp8 = activations == "fp8"
     name = {"bf16": "w16", "fp8": "w8", "mxfp4": "w4mx", "nvfp4": "w4"}[kind] + ("a8" if is_fp8 else "a16")
     if is_given:
         name += "_given"
     if kernel != "auto":
         name += f":{kernel}"
-    chosen = lib.tw_linear_kernel(handles[0]).decode()
-    return Operator(name, "tilewright", lib.tw_linear_weight_bytes(prepared[0]), is_fp8, call,
-                    lambda: exact_x() @ weights[0].exact(kind).t(), 5e-2 if is_fp8 else 3e-3, f"chosen: {chosen}",
-                    lib.tw_linear_plan_text(handles[0]).decode(), close)
+    return Operator(name, "tilewright", prepared[0].bytes, is_fp8, call,
+                    lambda: exact_x() @ weights[0].exact(kind).t(), 5e-2 if is_fp8 else 3e-3,
+                    f"chosen: {ops[0].plan.kernel}", ops[0].plan.text, close)
 
 
 class Plugin:
@@ -336,32 +316,24 @@ def floor_us(operator, m, n, k):
     return 1e6 * max(bytes_moved / BYTES_PER_S, flops), bytes_moved
 
 
-def all_kernels(library, handle, m):
-    """The kernels that could do m rows, by the words of the plan: what is not ruled out is only slower."""
-    problem, linear = library.make(tw.tw_linear_problem, m=m), PTR()
-    library.check(library.lib.tw_linear_create(handle, ctypes.byref(problem), ctypes.byref(linear)))
-    text = library.lib.tw_linear_plan_text(linear).decode()
-    found = [library.lib.tw_linear_kernel(linear).decode()]
-    library.lib.tw_linear_destroy(linear)
-    for line in text.splitlines():
-        name, _, reason = line.removeprefix("not ").partition(": it is expected to take ")
-        # A kernel for few rows at thousands of them would only cost time.
-        if line.startswith("not ") and reason and float(reason.split()[0]) < 8:
-            found.append(name)
-    return found
+def all_kernels(package, weight, m):
+    """The kernels that could do m rows. One for few rows at thousands of them would only cost time."""
+    candidates = [each for each in package.Linear(weight, m=m).plan.candidates if each.is_possible]
+    least = min(each.cost_us for each in candidates)
+    return [each.name for each in candidates if each.cost_us < 8 * least]
 
 
-def operators_for(torch, args, library, plugin, prepared, weights, x, out):
+def operators_for(torch, args, package, plugin, prepared, weights, x, out):
     found = [] if args.no_torch else torch_operators(torch, weights, x, out)
-    for (kind, activations), handles in prepared.items():
-        kernels = all_kernels(library, handles[0], x.shape[0]) if args.kernels == ["all"] else args.kernels
+    for (kind, activations), ready in prepared.items():
+        kernels = all_kernels(package, ready[0], x.shape[0]) if args.kernels == ["all"] else args.kernels
         for kernel in kernels:
             try:
-                found.append(our_operator(torch, library, handles, weights, kind, activations, kernel, x, out))
-                if activations == 1 and kernel in ("auto", "all"):
-                    found.append(our_operator(torch, library, handles, weights, kind, activations, kernel, x, out,
+                found.append(our_operator(torch, package, ready, weights, kind, activations, kernel, x, out))
+                if activations == "fp8" and kernel in ("auto", "all"):
+                    found.append(our_operator(torch, package, ready, weights, kind, activations, kernel, x, out,
                                               True))
-            except RuntimeError as refusal:
+            except package.Error as refusal:
                 print(f"  {kind} {kernel}: {str(refusal).splitlines()[0]}", file=sys.stderr)
     if plugin is not None:
         found += plugin.operators(torch, weights, x, out)
@@ -382,12 +354,12 @@ def check(torch, operators):
     return working
 
 
-def run_case(torch, args, library, plugin, prepared, weights, name, m):
+def run_case(torch, args, package, plugin, prepared, weights, name, m):
     n, k = weights[0].n, weights[0].k
     torch.manual_seed(1 + m)
     x = torch.randn(m, k, device="cuda", dtype=torch.bfloat16)
     out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-    every = operators_for(torch, args, library, plugin, prepared, weights, x, out)
+    every = operators_for(torch, args, package, plugin, prepared, weights, x, out)
     operators, samples = check(torch, every), []
     before = peer_run.clocks()
     if args.repeat:
@@ -421,30 +393,27 @@ def run_case(torch, args, library, plugin, prepared, weights, name, m):
     return samples
 
 
-def run_shape(torch, args, library, plugin, name):
+def run_shape(torch, args, package, plugin, name):
     n, k = SHAPES[name]
     count = 1 if args.repeat else max(2, math.ceil(args.rotate * 1e6 / (0.5625 * n * k)))
     weights = [Weight(torch, n, k, 1000 + i) for i in range(count)]
     prepared = {}
     begin = time.perf_counter()
-    for wanted in args.ours if library is not None else []:
+    for wanted in args.ours if package is not None else []:
         kind, activations = wanted.split("-")
-        key = kind, int(activations == "a8")
+        key = kind, "fp8" if activations == "a8" else "bf16"
         try:
-            prepared[key] = [library.prepare(w, *key) for w in weights]
-        except RuntimeError as refusal:
+            prepared[key] = [prepare(package, w, *key) for w in weights]
+        except package.Error as refusal:
             print(f"  {wanted}: {refusal}", file=sys.stderr)
     seconds = time.perf_counter() - begin
-    moved = sum(library.lib.tw_linear_weight_bytes(h) for hs in prepared.values() for h in hs) if prepared else 0
+    moved = sum(weight.bytes for ready in prepared.values() for weight in ready)
     print(f"{name}: n {n}, k {k}, {count} weights; prepared at {moved / max(seconds, 1e-9) * 1e-9:.2f} GB/s",
           flush=True)
     samples = []
     for m in args.tokens:
-        samples += run_case(torch, args, library, plugin, prepared, weights, name, m)
-    for handles in prepared.values():
-        for handle in handles:
-            library.lib.tw_linear_weight_destroy(handle)
-    del weights
+        samples += run_case(torch, args, package, plugin, prepared, weights, name, m)
+    del weights, prepared
     torch.cuda.empty_cache()
     return samples
 
@@ -480,13 +449,13 @@ def is_good(error):
 def main():
     args = parse()
     torch = peer_run.import_torch("Without one, `tilewright linear` runs on the simulator.")
-    library = peer_run.open_library(args, Tilewright)
+    package = peer_run.open_package(args)
     plugin = Plugin(args.plugin) if args.plugin else None
-    log = peer_run.begin_log(torch, "linear", library,
+    log = peer_run.begin_log(torch, "linear", package,
                              cache=f"cold: weights rotate over more than {args.rotate:g} MB of 4-bit ones",
                              floor={"bytes_per_s": BYTES_PER_S, "bf16_flops": BF16_FLOPS, "fp8_flops": FP8_FLOPS})
     for name in args.shapes:
-        log["samples"] += run_shape(torch, args, library, plugin, name)
+        log["samples"] += run_shape(torch, args, package, plugin, name)
     peer_run.write_log(log, args.out)
     return 0 if all(is_good(sample["error"]) for sample in log["samples"]) else 1
 

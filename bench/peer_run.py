@@ -1,7 +1,7 @@
 """What bench/*_peers.py do alike: torch and our library on one GPU, the GPU's clocks, and the log of a run."""
 
 import argparse
-import ctypes
+import importlib
 import json
 import os
 import pathlib
@@ -10,27 +10,9 @@ import subprocess
 import sys
 import time
 
-import tilewright_c
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(sys.argv[0]).stem
-
-
-class Library:
-    """Our shared library with a device: what every user of the C interface needs of it."""
-
-    def __init__(self, path):
-        self.lib = tilewright_c.load(path)
-        self.device = ctypes.c_void_p()
-        self.check(self.lib.tw_device_open(b"cuda:0", ctypes.byref(self.device)))
-
-    def make(self, kind, **members):
-        """A struct of the C interface with its defaults and these members."""
-        return tilewright_c.make(self.lib, kind, **members)
-
-    def check(self, status):
-        if status:
-            raise RuntimeError(self.lib.tw_last_error().decode())
+DEVICE = "cuda:0"  # of our operators
 
 
 def import_torch(without=""):
@@ -57,17 +39,26 @@ def begin_parser(text, out, rows, rows_help):
 
 
 def add_library_options(parser):
-    parser.add_argument("--library", default=str(ROOT / "build/release/lib/libtilewright.so"))
+    parser.add_argument("--package", default=str(ROOT / "build/release/python"),
+                        help="folder with the Python package (%(default)s)")
     parser.add_argument("--no-tilewright", action="store_true", help="peers only")
 
 
-def open_library(args, kind):
-    """A `kind` of Library as the options say; None without."""
+def open_package(args):
+    """The module tilewright; None without."""
     if args.no_tilewright:
         return None
-    if not pathlib.Path(args.library).exists():
-        sys.exit(f"{PROGRAM}: {args.library} is not there; ./run builds it, or --no-tilewright")
-    return kind(args.library)
+    if pathlib.Path(args.package).is_dir():
+        sys.path.insert(0, args.package)
+    try:
+        return importlib.import_module("tilewright")
+    except ImportError as error:
+        sys.exit(f"{PROGRAM}: {error}; ./run builds the package, or pip install ., or --no-tilewright")
+
+
+def workspace_of(torch, op, like):
+    """Memory beside a tensor that the operator's calls use one after the other."""
+    return torch.zeros(max(op.workspace_bytes, 1), dtype=torch.uint8, device=like.device)
 
 
 def warm_up(torch, seconds=0.2):
@@ -97,18 +88,18 @@ def git(*words):
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def source_commit(library):
+def source_commit(package):
     """The commit that was measured, -dirty if it was changed: TILEWRIGHT_COMMIT of the environment, else what our
     library was built from, else that of this tree."""
-    commit = os.environ.get("TILEWRIGHT_COMMIT") or (library.lib.tw_commit().decode() if library else "")
+    commit = os.environ.get("TILEWRIGHT_COMMIT") or (package._core.COMMIT if package else "")
     return commit or (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
         "-dirty" if git("status", "--porcelain", "-uno") else "")
 
 
-def begin_log(torch, kind, library=None, **more):
+def begin_log(torch, kind, package=None, **more):
     """A log without samples."""
     properties = torch.cuda.get_device_properties(0)
-    commit = source_commit(library)
+    commit = source_commit(package)
     return {"schema": 1, "kind": kind, "tool": f"bench/{PROGRAM}.py", "commit": commit.removesuffix("-dirty"),
             "dirty": commit.endswith("-dirty"),
             "command": shlex.join(["python3", f"bench/{PROGRAM}.py"] + sys.argv[1:]),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the C interface from its description, tools/c_api/*.txt: the header, what stands between it and C++, the
-module for Python, and the test that finds every member again. --check only compares (./test uses it), and looks
-whether programs compiled with the previous header still run.
+table and the stubs of the Python package, and the test that finds every member again. --check only compares
+(./test uses it), and looks whether programs compiled with the previous header still run.
 
 --older PATH writes a header in which every struct lacks its last 8 bytes, as an older version could have been:
 tests/ops compiles a C program with it.
@@ -11,7 +11,7 @@ import argparse
 import pathlib
 import sys
 
-from c_api import agreement, extension, glue, header, members_test, python, stubs
+from c_api import agreement, extension, glue, header, members_test, stubs
 from c_api.description import Description, DescriptionError
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -26,7 +26,6 @@ def outputs(description):
             "src/ops/c_api/handles.h": glue.write_handles(description),
             "src/ops/c_api/operators.cpp": glue.write_operators(description),
             "tests/ops/c_api/members_test.cpp": members_test.write(description),
-            "bench/tilewright_c.py": python.write(description),
             "python/core/table.c": extension.write(description),
             "python/tilewright/_core.pyi": stubs.write(description)}
     for name in THIN:
