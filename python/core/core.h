@@ -180,4 +180,8 @@ int functions_init(PyObject* module);
 
 int signature_init(PyObject* module);
 
+/* ---- calls.c: calls that were made before */
+
+int calls_init(PyObject* module);
+
 #endif /* TILEWRIGHT_PYTHON_CORE_H */

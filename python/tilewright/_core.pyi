@@ -1,6 +1,6 @@
 # Made by tools/make_c_api.py from tools/c_api; what is not of an operator from tools/c_api/stub_begin.pyi.
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
@@ -173,6 +173,29 @@ def loaded_libraries() -> list[str]:
 def signature(*tensors: Tensor | None) -> builtins.bytes:
     """Device, type, shape and strides of each tensor or None, as a key."""
     ...
+class Calls:
+    """Calls that were made before, by the devices, types, shapes and strides of their first `tensors` arguments,
+    which are tensors or None, and by the options behind them. `plain`: types of tensors; `guards`: functions that
+    give 0 or None if nothing but the kernel wants to see a call; `allocate(bytes, like)`: a workspace."""
+    is_dry: bool
+    """Whether run() stops before the kernel: to measure it."""
+    def __new__(cls, tensors: int, limit: int, plain: tuple[type[Any], type[Any]],
+                guards: tuple[Callable[[], Any], ...], grad_enabled: Callable[[], bool],
+                is_capturing: Callable[[], bool], allocate: Callable[[int, Any], Any]) -> Self: ...
+    def run(self, *arguments: Any) -> Any:
+        """What add() has made known: its result, or a tuple of them; None for any other call."""
+        ...
+    def add(self, arguments: tuple[Any, ...], operator: Operator, workspace_bytes: int, names: dict[str, int],
+            results: dict[int, Callable[[Any], Any]], /) -> bool:
+        """names: {member: argument}; results: {argument: function(first tensor) that makes it if it is None}."""
+        ...
+    def addresses(self, *arguments: Any) -> dict[str, int] | None:
+        """{member: address} that run() would hand over, or None."""
+        ...
+    def clear(self) -> None:
+        """Forgets all calls, and frees workspaces."""
+        ...
+    def __len__(self) -> int: ...
 def attention_signs(seed: int, head_dim: int, /) -> bytearray:
     """The signs of the rotation of AttentionPrepare, for who rotates elsewhere: float32."""
     ...

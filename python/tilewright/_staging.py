@@ -108,6 +108,16 @@ def call(op: Any, method: str, arguments: dict[str, Any]) -> None:
         span.download()
 
 
+def call_known(op: Any, names: Mapping[str, int], tensors: tuple[Any, ...]) -> None:
+    """op.run() of a _core.Calls: members by their names, "window.pages" one of a struct."""
+    arguments: dict[str, Any] = {}
+    for name, position in names.items():
+        struct, _, member = name.rpartition(".")
+        inner = arguments.setdefault(struct, {}) if struct else arguments
+        inner[member] = tensors[position]
+    op.run(**arguments)
+
+
 def _given(arguments: Mapping[str, Any]) -> str:
     lines = [f"\n  {name}: {_core.describe(value)}" for name, value in arguments.items()
              if _is_tensor(value) and not isinstance(value, Mapping)]

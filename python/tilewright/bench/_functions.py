@@ -62,11 +62,13 @@ def _decode(place: str) -> dict[str, Any]:
 
 
 def _without_kernel() -> None:
-    """Operators that the table has do nothing from now on."""
+    """Operators that the table has do nothing from now on, and known calls stop before theirs."""
     from tilewright.torch import _context
 
     for entry in _context.table.entries():
         entry.run = lambda **arguments: None
+    for calls in _context.all_calls:
+        calls.is_dry = True
 
 
 def table(device: tilewright.Device) -> list[Row]:

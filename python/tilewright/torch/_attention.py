@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 from tilewright._errors import InvalidArgument
@@ -17,7 +18,10 @@ from ._context import (
     empty_as,
     have_no_gradient,
     is_direct,
+    known_calls,
     make,
+    maker,
+    maker_like_first,
     require,
     require_operand,
     signature,
@@ -62,11 +66,16 @@ def attention(
                out is bf16 then
     return_lse also the natural logarithm of the sum, fp32 [b, heads, s]
     """
+    given: tuple[Any, ...]
+    given = (q, k, v, sink, None, None, q_descale, k_descale, v_descale, out, None, return_lse)
+    given += (None, None, scale, causal, *window, softcap, kernel)
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return done
     direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     lengths = (None, None, q_descale, k_descale, v_descale, q.shape[1], k.shape[1])
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(args, direct, out, return_lse)
+    return _call(given, args, direct, out, return_lse)
 
 
 def attention_varlen(
@@ -96,11 +105,16 @@ def attention_varlen(
     max_q        at least the longest sequence's queries; max_kv its keys
     The lse is [heads, rows].
     """
+    given: tuple[Any, ...]
+    given = (q, k, v, sink, cu_q, cu_kv, q_descale, k_descale, v_descale, out, None, return_lse)
+    given += (max_q, max_kv, scale, causal, *window, softcap, kernel)
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return done
     direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
     require_dims(q, 3, "[rows, heads, head_dim]")
     lengths = (cu_q, cu_kv, q_descale, k_descale, v_descale, max_q, max_kv)
     args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(args, direct, out, return_lse)
+    return _call(given, args, direct, out, return_lse)
 
 
 def require_dims(q: Tensor, dims: int, shape: str) -> None:
@@ -108,13 +122,36 @@ def require_dims(q: Tensor, dims: int, shape: str) -> None:
         raise InvalidArgument(f"{describe('q', q)}: expected {shape}")
 
 
-def _call(args: Any, direct: bool, out: Tensor | None, return_lse: bool) -> Any:
+#: Tensors of a known call, in their order, by the names of the C interface.
+_TENSORS = {
+    name: position
+    for position, name in enumerate(
+        "q k v sink cu_q cu_kv q_descale k_descale v_descale out lse".split()
+    )
+}
+_calls = known_calls(len(_TENSORS))
+
+
+def _remember(given: tuple[Any, ...], entry: Entry | None, out: Tensor, lse: Tensor | None) -> None:
+    """So that the next call of the kind is a known one."""
+    if entry is None:
+        return
+    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
+    if lse is not None:
+        results[_TENSORS["lse"]] = maker(lse)
+    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
+
+
+def _call(given: Any, args: Any, direct: bool, out: Tensor | None, return_lse: bool) -> Any:
     q = args[0]
     if direct or out is not None:
-        write: Any = _attention_out if direct else _attention_out_op
         out = _empty_out(q) if out is None else out
         lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
-        write(*args, out, lse)
+        if direct:
+            into: Any = _attention_into
+            _remember(given, into(*args, out, lse), out, lse)
+        else:
+            _attention_out_op(*args, out, lse)
     else:
         out, lse = _attention_op(*args, return_lse)
     return (out, lse) if return_lse else out
@@ -132,7 +169,7 @@ def _empty_out(q: Tensor) -> Tensor:
     return empty_as(q)
 
 
-def _attention_out(
+def _attention_into(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -152,15 +189,17 @@ def _attention_out(
     kernel: str,
     out: Tensor,
     lse: Tensor | None,
-) -> None:
+) -> Entry | None:
+    """The operator, if the next call may hand over to it what it is given."""
     if q.numel() == 0:
-        return
-    sharing = None
+        return None
+    sharing, is_as_given = None, True
     if q.dtype is _E4M3:
         batch = q.shape[0] if cu_q is None else cu_q.shape[0] - 1
-        sharing, (q_descale, k_descale, v_descale) = descales(
-            (q_descale, k_descale, v_descale), (batch, k.shape[-2]), q.device
-        )
+        scales = (q_descale, k_descale, v_descale)
+        sharing, used = descales(scales, (batch, k.shape[-2]), q.device)
+        q_descale, k_descale, v_descale = used
+        is_as_given = are_at_one_place(scales, used)
     key = (
         "attention",
         signature(q, k, v, out, lse, sink, cu_q, cu_kv),
@@ -196,6 +235,11 @@ def _attention_out(
         v_descale=v_descale,
         workspace=workspace(entry, q.device),
     )
+    return entry if is_as_given else None
+
+
+def _attention_out(*args: Any) -> None:
+    _attention_into(*args)
 
 
 def _shape(
@@ -292,6 +336,14 @@ def descales(
         )
         heads.append(scale.expand(shape).contiguous())
     return "head", tuple(heads)
+
+
+def are_at_one_place(given: tuple[Tensor | None, ...], used: tuple[Tensor | None, ...]) -> bool:
+    """Whether what is used is what was given, though perhaps under another shape."""
+    return all(
+        one is other or (one is not None and other is not None and one.data_ptr() == other.data_ptr())
+        for one, other in zip(given, used, strict=True)
+    )
 
 
 def _is_one_number(scale: Tensor) -> bool:

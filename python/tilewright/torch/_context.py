@@ -41,6 +41,8 @@ def set_device(spec: str | None) -> None:
     _simulated = spec
     _devices.pop(("cpu", None), None)
     table.clear()
+    for calls in all_calls:
+        calls.clear()
 
 
 def device_of(device: torch.device) -> tilewright.Device:
@@ -164,6 +166,54 @@ def is_direct(*tensors: torch.Tensor) -> bool:
         and _tracing_state() is None
         and not (torch.is_grad_enabled() and _any_requires_grad(*tensors))
     )
+
+
+def _workspace_like(size: int, like: torch.Tensor) -> torch.Tensor:
+    return torch.empty(size, dtype=torch.uint8, device=like.device)
+
+
+all_calls: list[_core.Calls] = []
+
+
+def known_calls(tensors: int) -> _core.Calls:
+    """Calls of one function, whose first arguments are so many tensors: those that were made before.
+
+    They ask what is_direct() asks, and find the operator, without a step in Python.
+    """
+    calls = _core.Calls(
+        tensors,
+        TABLE_LIMIT,
+        plain=(torch.Tensor, torch.nn.Parameter),
+        guards=(_dispatch_modes, _function_modes, _transforms, _tracing_state),
+        grad_enabled=torch.is_grad_enabled,
+        is_capturing=getattr(torch._C, "_cuda_isCurrentStreamCapturing", _never),
+        allocate=_workspace_like,
+    )
+    all_calls.append(calls)
+    return calls
+
+
+def _never() -> bool:
+    return False
+
+
+def maker(like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """A function of the first tensor of a call, for results that look like this one.
+
+    The fastest way to a tensor of torch is that from another one that looks like it.
+    """
+    small = torch.empty(1, dtype=like.dtype, device=like.device).expand(like.shape)
+    if torch.empty_like(small).stride() == like.stride():
+        return lambda first: torch.empty_like(small)
+    shape, dtype, device = like.shape, like.dtype, like.device
+    return lambda first: torch.empty(shape, dtype=dtype, device=device)
+
+
+def maker_like_first(first: torch.Tensor, like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The same for what looks like the first tensor itself."""
+    if first.is_contiguous() and first.dtype == like.dtype and first.shape == like.shape:
+        return torch.empty_like
+    return maker(like)
 
 
 def have_no_gradient(*tensors: torch.Tensor | None) -> bool:

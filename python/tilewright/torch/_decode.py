@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 
-from ._attention import descales, require_dims
+from ._attention import are_at_one_place, descales, require_dims
 from ._context import (
     DTYPES,
     Entry,
@@ -17,7 +18,10 @@ from ._context import (
     empty_as,
     have_no_gradient,
     is_direct,
+    known_calls,
     make,
+    maker,
+    maker_like_first,
     require,
     require_operand,
     signature,
@@ -73,25 +77,55 @@ def attention_decode(
 
     The last query stands at the last key. Returns out, or out and the lse [b, heads, s].
     """
+    given = (
+        *(q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin, sink),
+        *(k_descale, v_descale, out, None, return_lse, interleaved, scale, causal, window),
+        *(softcap, splits, kernel),
+    )
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return done
     direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
     require_dims(q, 4, "[batch, tokens, heads, head_dim]")
     inputs = (q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin)
     options = (interleaved, sink, k_descale, v_descale, scale, causal, window, softcap, splits)
-    if direct or out is not None:
-        write: Any = _decode_out if direct else _decode_out_op
+    if direct:
         out = empty_as(q) if out is None else out
         lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
-        write(*inputs, *options, kernel, out, lse)
+        entry = _decode_into(*inputs, *options, kernel, out, lse)
+        _remember(given, entry, out, lse)
+    elif out is not None:
+        lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
+        _decode_out_op(*inputs, *options, kernel, out, lse)
     else:
         out, lse = _decode_op(*inputs, *options, kernel, return_lse)
     return (out, lse) if return_lse else out
+
+
+#: Tensors of a known call, in their order, by the names of the C interface.
+_TENSORS = {
+    name: position
+    for position, name in enumerate(
+        "q k_cache v_cache lengths block_table new_k new_v cos sin sink k_descale v_descale out lse".split()
+    )
+}
+_calls = known_calls(len(_TENSORS))
+
+
+def _remember(given: tuple[Any, ...], entry: Entry | None, out: Tensor, lse: Tensor | None) -> None:
+    """So that the next call of the kind is a known one."""
+    if entry is None:
+        return
+    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
+    if lse is not None:
+        results[_TENSORS["lse"]] = maker(lse)
+    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
 
 
 def _lse_shape(q: Tensor) -> tuple[int, int, int]:
     return q.shape[0], q.shape[2], q.shape[1]
 
 
-def _decode_out(
+def _decode_into(
     q: Tensor,
     k_cache: Tensor,
     v_cache: Tensor,
@@ -113,13 +147,16 @@ def _decode_out(
     kernel: str,
     out: Tensor,
     lse: Tensor | None,
-) -> None:
+) -> Entry | None:
+    """The operator, if the next call may hand over to it what it is given."""
     if q.numel() == 0:
-        return
-    sharing = None
+        return None
+    sharing, is_as_given = None, True
     if k_descale is not None or v_descale is not None:
         shape = (q.shape[0], k_cache.shape[2])
-        sharing, (k_descale, v_descale) = descales((k_descale, v_descale), shape, q.device)
+        scales = (k_descale, v_descale)
+        sharing, (k_descale, v_descale) = descales(scales, shape, q.device)
+        is_as_given = are_at_one_place(scales, (k_descale, v_descale))
     key = (
         "decode",
         signature(q, k_cache, v_cache, lengths, page_table, k_new, v_new, out, lse, sink),
@@ -164,6 +201,11 @@ def _decode_out(
         sink=sink,
         workspace=workspace(entry, q.device),
     )
+    return entry if is_as_given else None
+
+
+def _decode_out(*args: Any) -> None:
+    _decode_into(*args)
 
 
 def _shape(q: Tensor, cache: Tensor, page_table: Tensor | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 
@@ -15,7 +16,10 @@ from ._context import (
     empty_as,
     have_no_gradient,
     is_direct,
+    known_calls,
     make,
+    maker,
+    maker_like_first,
     require,
     require_operand,
     signature,
@@ -65,19 +69,53 @@ def sparse_attention(
     Returns out, then the lse and the largest logit if wanted, fp32 [b, s, heads]. A query without
     a row has out 0, and -inf as lse and as largest logit.
     """
-    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, kernel)
+    inputs = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink)
+    given = (*inputs, out, None, None, return_lse, return_max_logits, scale, kernel)
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return done
+    args = (*inputs, scale, kernel)
     direct = is_direct(q, cache, indices) and (sink is None or have_no_gradient(sink))
     if direct or out is not None:
-        write: Any = _sparse_out if direct else _sparse_out_op
         out = empty_as(q) if out is None else out
         lse = _statistic(q, return_lse)
         max_logits = _statistic(q, return_max_logits)
-        write(*args, out, lse, max_logits, None, False)
+        if direct:
+            _remember(given, _sparse_into(*args, out, lse, max_logits), out, lse, max_logits)
+        else:
+            _sparse_out_op(*args, out, lse, max_logits, None, False)
     else:
         out, lse, max_logits = _sparse_op(*args, return_lse, return_max_logits)
     if return_max_logits:
         return (out, lse, max_logits) if return_lse else (out, max_logits)
     return (out, lse) if return_lse else out
+
+
+#: Tensors of a known call, in their order, by the names of the C interface.
+_TENSORS = {
+    name: position
+    for position, name in enumerate(
+        "q window.pages window.indices window.lengths compressed.pages compressed.indices "
+        "compressed.lengths sink out lse max_logits".split()
+    )
+}
+_calls = known_calls(len(_TENSORS))
+
+
+def _remember(
+    given: tuple[Any, ...],
+    entry: Entry | None,
+    out: Tensor,
+    lse: Tensor | None,
+    max_logits: Tensor | None,
+) -> None:
+    """So that the next call of the kind is a known one."""
+    if entry is None:
+        return
+    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
+    for name, statistic in (("lse", lse), ("max_logits", max_logits)):
+        if statistic is not None:
+            results[_TENSORS[name]] = maker(statistic)
+    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
 
 
 def sparse_attention_into(
@@ -123,7 +161,7 @@ def _statistic(q: Tensor, is_wanted: bool) -> Tensor | None:
     return q.new_empty(q.shape[:3], dtype=torch.float32) if is_wanted else None
 
 
-def _sparse_out(
+def _sparse_into(
     q: Tensor,
     cache: Tensor,
     indices: Tensor,
@@ -137,11 +175,12 @@ def _sparse_out(
     out: Tensor,
     lse: Tensor | None,
     max_logits: Tensor | None,
-    scratch: Tensor | None,
-    reuses_schedule: bool,
-) -> None:
+    scratch: Tensor | None = None,
+    reuses_schedule: bool = False,
+) -> Entry | None:
+    """The operator; None if there was nothing to do."""
     if q.numel() == 0:
-        return
+        return None
     lists = (lengths, extra_cache, extra_indices, extra_lengths)
     entry = _entry(q, cache, indices, *lists, sink, scale, kernel, out, lse, max_logits)
     second = None
@@ -158,6 +197,11 @@ def _sparse_out(
         workspace=workspace(entry, q.device) if scratch is None else scratch,
         reuses_schedule=reuses_schedule,
     )
+    return entry
+
+
+def _sparse_out(*args: Any) -> None:
+    _sparse_into(*args)
 
 
 def _entry(
