@@ -123,7 +123,7 @@ std::vector<Chooser> choosers() {
        "exists for head_dim 256, 512"},
       {"decode", h200(), plan_of_decode, "r16_tma", "copies 16 keys at a time, and pages have 24"},
       {"sparse_attention", h200(), plan_of_sparse, "few_heads", "is for at most 32 heads"},
-      {"sparse_attention_b200", b200(), plan_of_sparse, "wgmma", "is for sm_90a"},
+      {"sparse_attention_b200", b200(), plan_of_sparse, "few_heads", "is for at most 32 heads"},
       {"linear", h200(), plan_of_linear, "wide_e4m3_fp4_t128",
        "reads weights that were prepared for fp8 activations"},
       {"linear_fp8", h200(), plan_of_fp8_linear, "direct", "is for NVFP4 and MXFP4 weights"},

@@ -24,6 +24,12 @@ SparseAttentionProblem flash(std::int64_t heads, std::int64_t batch = 128) {
           .compressed = {.cache = {.page_size = 64, .num_pages = 9000}, .topk = 512}};
 }
 
+std::string candidates(const Plan& plan) {
+  std::string text;
+  for (const Candidate& c : plan.candidates) text += c.name + ": " + c.reason + "\n";
+  return text;
+}
+
 TEST(SparseAttentionProblemTest, NamesFieldValueAndRule) {
   using Change = std::function<void(SparseAttentionProblem&)>;
   const std::vector<std::pair<Change, std::vector<std::string>>> cases = {
@@ -104,16 +110,37 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeadsOnBlackwell) {
       EXPECT_EQ(plan.kernel, "few_heads") << heads;
     }
     for (const std::int64_t heads : {33, 64, 65, 128}) {
-      const SparseAttentionPlan plan = make_sparse_plan(device, flash(heads)).plan;
-      EXPECT_EQ(plan.kernel, "pair") << heads;
-      EXPECT_EQ(plan.head_slots, 128);
-      EXPECT_EQ(plan.groups, 74);
-      EXPECT_EQ(plan.launches.at(1).cluster, 2u);
-      EXPECT_THAT(plan.to_string(), HasSubstr("not wgmma: it is for sm_90a"));
+      for (const std::int64_t q_len : {1, 3}) {
+        SparseAttentionProblem p = flash(heads);
+        p.q_len = q_len;
+        const SparseAttentionPlan plan = make_sparse_plan(device, p).plan;
+        const bool has_unions = heads <= 64 && q_len > 1;
+        EXPECT_EQ(plan.kernel, has_unions ? "token_pair" : "pair") << heads;
+        EXPECT_EQ(plan.head_slots, has_unions ? 64 : 128);
+        EXPECT_EQ(plan.groups, 74);
+        EXPECT_EQ(plan.launches.size(), has_unions ? 4u : 3u);
+        EXPECT_EQ(plan.launches.at(has_unions ? 2 : 1).cluster, 2u);
+        EXPECT_THAT(candidates(plan), HasSubstr("wgmma: is for sm_90a"));
+        EXPECT_THAT(candidates(plan), HasSubstr("token_pair"));
+      }
     }
   }
-  const std::string text = make_sparse_plan(h200(), flash(64)).plan.to_string();
-  EXPECT_THAT(text, HasSubstr("not pair: it is for sm_100f"));
+  EXPECT_THAT(candidates(make_sparse_plan(h200(), flash(64)).plan),
+              HasSubstr("pair: is for sm_100f"));
+}
+
+TEST(SparseAttentionPlanTest, SaysWhyItDoesNotUniteLists) {
+  const auto reasons = [](const std::function<void(SparseAttentionProblem&)>& change) {
+    SparseAttentionProblem p = flash(64);
+    change(p);
+    return candidates(make_sparse_plan(b200(), p).plan);
+  };
+  EXPECT_THAT(reasons([](auto& p) { p.heads = 65; }),
+              HasSubstr("token_pair: is for at most 64 heads"));
+  EXPECT_THAT(reasons([](auto& p) { p.q_len = 1; }),
+              HasSubstr("token_pair: takes two queries of a sequence at a time, and there is one"));
+  EXPECT_THAT(reasons([](auto& p) { p.compressed.topk = 4097; }),
+              HasSubstr("token_pair: unites lists of at most 4096 entries"));
 }
 
 TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
@@ -124,7 +151,7 @@ TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair: is for sm_100f"));
+    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair, token_pair: is for sm_100f"));
     EXPECT_THAT(error.what(), HasSubstr("wgmma: is for sm_90a"));
     EXPECT_THAT(error.what(), HasSubstr("Hopper or Blackwell"));
   }

@@ -235,7 +235,7 @@ TEST_P(SparseAttentionRunTest, NeighboursShareEntries) {
       c.compressed.shared = format == NumberFormat::kBf16 ? 0 : 0.6;
       c.compressed.lengths = SparseLengths::kPerQuery;
       c.is_padded = format == NumberFormat::kNvfp4;
-      c.repeats = true;
+      c.repeats = format == NumberFormat::kNvfp4;
     }));
   }
 }

@@ -1,5 +1,6 @@
-// Sparse attention on Blackwell with asynchronous work done at once, late and at random, and under
-// `strict`: some of its tests once more, each in a process of its own.
+// Sparse attention on Blackwell with asynchronous work done at once, late and at random, under
+// `strict`, on a device of two SMs, where one pair of CTAs does all: some of its tests once more,
+// each in a process of its own.
 #include "device/kernel_registry.h"
 
 #include <array>
@@ -15,8 +16,7 @@ namespace tilewright {
 namespace {
 
 struct TimingCase {
-  const char* name;
-  const char* settings;
+  const char* timing;
   const char* test;
 };
 
@@ -26,9 +26,10 @@ TEST_P(SparseTimingTest, HasNoFindings) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = fmt::format(
-      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX -u GTEST_OUTPUT {} '{}' "
+      "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX -u GTEST_OUTPUT TILEWRIGHT_SIM_SMS=2 "
+      "TILEWRIGHT_SIM_CHECK=all,strict TILEWRIGHT_SIM_ASYNC={} TILEWRIGHT_SIM_SEED=5 '{}' "
       "'--gtest_filter=SimTest/SparseAttentionRunTest.{}/b200' 2>&1",
-      GetParam().settings, program, GetParam().test);
+      GetParam().timing, program, GetParam().test);
   FILE* const pipe = ::popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
   std::string output;
@@ -39,18 +40,18 @@ TEST_P(SparseTimingTest, HasNoFindings) {
   EXPECT_THAT(output, ::testing::HasSubstr("[  PASSED  ] 1 test")) << output;
 }
 
-constexpr const char* kStrict = "TILEWRIGHT_SIM_CHECK=all,strict";
-constexpr const char* kLate = "TILEWRIGHT_SIM_CHECK=all TILEWRIGHT_SIM_ASYNC=late";
-constexpr const char* kRandom =
-    "TILEWRIGHT_SIM_CHECK=all TILEWRIGHT_SIM_ASYNC=random TILEWRIGHT_SIM_SEED=5";
 INSTANTIATE_TEST_SUITE_P(SimTest, SparseTimingTest,
-                         ::testing::Values(TimingCase{"StrictFormats", kStrict, "EveryCacheFormat"},
-                                           TimingCase{"LateFormats", kLate, "EveryCacheFormat"},
-                                           TimingCase{"RandomFormats", kRandom, "EveryCacheFormat"},
-                                           TimingCase{"StrictSplit", kStrict, "ALongListIsSplit"},
-                                           TimingCase{"LateSplit", kLate, "ALongListIsSplit"},
-                                           TimingCase{"RandomSplit", kRandom, "ALongListIsSplit"}),
-                         [](const auto& test) { return std::string(test.param.name); });
+                         ::testing::Values(TimingCase{"eager", "EveryCacheFormat"},
+                                           TimingCase{"late", "EveryCacheFormat"},
+                                           TimingCase{"random", "EveryCacheFormat"},
+                                           TimingCase{"eager", "ALongListIsSplit"},
+                                           TimingCase{"late", "ALongListIsSplit"},
+                                           TimingCase{"random", "ALongListIsSplit"},
+                                           TimingCase{"late", "NeighboursShareEntries"},
+                                           TimingCase{"random", "NeighboursShareEntries"}),
+                         [](const auto& test) {
+                           return fmt::format("{}_{}", test.param.test, test.param.timing);
+                         });
 
 }  // namespace
 }  // namespace tilewright
