@@ -24,6 +24,16 @@ TEST(SparseTool, ChecksDrawnOperands) {
   EXPECT_GT(report["counted"]["total"]["warp_instructions"].get<double>(), 1000);
 }
 
+TEST(SparseTool, RunsOnBlackwell) {
+  const Outcome run = run_tool(
+      "--device sim:b200 --json sparse-attention --heads 64 --batch 1 --q-len 2 --window 70 "
+      "--compressed 9 --lengths query --check");
+  ASSERT_EQ(run.status, 0) << run.err << run.out;
+  const nlohmann::json report = run.parsed();
+  EXPECT_TRUE(report["error"]["ok"].get<bool>());
+  EXPECT_EQ(report["plan"]["kernel"], "token_pair");
+}
+
 TEST(SparseTool, SaysWhatItWouldDoAndWhatItRefuses) {
   const Outcome plan = run_tool(std::string(kSim) + "sparse-attention --heads 20 --plan");
   EXPECT_EQ(plan.status, 0);

@@ -33,9 +33,9 @@ def attention(name, title, device, entry, options, first, *further):
     return Case(name, title, device, entry, shapes)
 
 
-def command(name, title, entry, words, first, *further):
-    shapes = tuple(tool("h200", f"{words} {options}", sms) for options, sms in (first, *further))
-    return Case(name, title, "h200", entry, shapes)
+def command(name, title, entry, words, first, *further, device="h200"):
+    shapes = tuple(tool(device, f"{words} {options}", sms) for options, sms in (first, *further))
+    return Case(name, title, device, entry, shapes)
 
 
 def tests(name, title, entry, *names):
@@ -80,6 +80,15 @@ CASES = (
     command("sparse_few_heads", "sparse, few heads", "sparse_few_heads_fp8_h8", "sparse-attention --heads 8",
             ("--batch 1 --window 300 --compressed 100", 2),
             ("--batch 2 --window 6000 --compressed 6000 --check-queries 1", 4)),
+    command("sparse_pair", "sparse, pair", "sparse_decode_pair_fp8", "sparse-attention --kernel pair --heads 70",
+            ("--batch 1 --window 500 --compressed 100", 2),
+            ("--batch 3 --q-len 2 --window 200 --compressed 300 --lengths query", 2),
+            ("--batch 2 --window 300 --compressed 100", 16), device="b200"),
+    command("sparse_pair_bf16", "sparse, pair, bf16", "sparse_decode_pair_bf16",
+            "sparse-attention --kernel token_pair --heads 40 --format bf16",
+            ("--batch 1 --q-len 3 --window 500 --compressed 100", 2),
+            ("--batch 3 --q-len 2 --window 200 --compressed 300 --lengths query", 2),
+            ("--batch 2 --q-len 2 --window 300 --compressed 100", 16), device="b200"),
     command("wide_bf16", "linear wide bf16", "linear_wide_bf16_nvfp4", "linear --kernel",
             ("wide_bf16_t128_s2 --m 130 --n 256 --k 1024", 4), ("wide_bf16_t128_s2 --m 300 --n 640 --k 2048", 4),
             ("wide_bf16_t128_s2 --m 130 --n 1024 --k 1024", 4), ("wide_bf16_t128_r2 --m 256 --n 1024 --k 128", 4)),
