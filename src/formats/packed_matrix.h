@@ -35,6 +35,10 @@ struct PackedShape {
   constexpr std::int32_t scale_blocks_k() const { return (k + kFp8BlockK - 1) / kFp8BlockK; }
 };
 
+/// The element, 0..15 of its group, that is the i-th (0..3) of word d (0..3); kBf16 apart.
+constexpr int element_of_word(int d, int i) {
+  return 2 * d + (i & 1) + (i & 2) * 4;
+}
 /// The inverse of element_of_word(): the word and the place in it.
 constexpr int word_of_element(int element) {
   return (element & 7) >> 1;
@@ -142,6 +146,13 @@ constexpr int nvfp4_bias_exponent(WordOrder order, int shift) {
 }
 constexpr int mxfp4_bias_exponent(WordOrder order, int largest_exponent) {
   return largest_exponent - (order == WordOrder::kBf16 ? 1 : 6);
+}
+
+/// Packed row of the gate or up projection for the fused SwiGLU: 8 rows of gate and 8 of up in
+/// every brick, so that gate and up of a column of h are in one thread. Give FP8 block scales as
+/// [k / 128][gate, up][column / 128] then.
+constexpr std::int32_t swiglu_row(std::int32_t column, bool is_up) {
+  return column / 8 * 16 + (is_up ? 8 : 0) + column % 8;
 }
 
 }  // namespace tilewright::kernels

@@ -64,16 +64,5 @@ constexpr int brick_bytes(WeightFormat format) {
 constexpr int granule_position(int g, int s) {
   return g * 4 + (s ^ ((g >> 1) & 3));
 }
-/// The element, 0..15 of its group, that is the i-th (0..3) of word d (0..3); kBf16 apart.
-constexpr int element_of_word(int d, int i) {
-  return 2 * d + (i & 1) + (i & 2) * 4;
-}
-
-/// Packed row of the gate or up projection for the fused SwiGLU: 8 rows of gate and 8 of up in
-/// every brick, so that gate and up of a column of h are in one thread. Give FP8 block scales as
-/// [k / 128][gate, up][column / 128] then.
-constexpr std::int32_t swiglu_row(std::int32_t column, bool is_up) {
-  return column / 8 * 16 + (is_up ? 8 : 0) + column % 8;
-}
 
 }  // namespace tilewright::kernels

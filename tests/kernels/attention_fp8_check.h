@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/value_columns.h"
 #include "reference/attention/fp8_bound.h"
 #include "tests/kernels/attention_check.h"
 #include "tests/kernels/gemm_check.h"

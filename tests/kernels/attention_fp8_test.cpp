@@ -1,5 +1,6 @@
 // K7: e4m3 attention. Everything that K6 can do, both layouts of values, all kinds of scales, both
 // kinds of sums; and what the tensor core's short accumulator makes of long rows.
+#include "kernels/attention/k7/find_variant.h"
 #include "tests/kernels/attention_fp8_check.h"
 
 #include <limits>

@@ -1,6 +1,7 @@
 // The bandwidth kernel: every format, ragged shapes, clusters and groups of warps, experts.
 #include "kernels/linear/band/sm90_band.h"
 
+#include "formats/packed_matrix.h"
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"
 

@@ -2,6 +2,7 @@
 // float64 sums of the weights that the bricks stand for.
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 
+#include "formats/packed_matrix.h"
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"
 

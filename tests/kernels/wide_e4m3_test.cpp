@@ -1,5 +1,6 @@
 // The large-M kernel for FP8 tokens in all its entries against float64 with the same roundings of
 // the weights (element by element), and against the weights as they are (cosine).
+#include "formats/packed_matrix.h"
 #include "tests/kernels/wide_e4m3_check.h"
 
 namespace tilewright::kernels {

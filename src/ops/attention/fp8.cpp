@@ -1,5 +1,6 @@
 #include "ops/attention/fp8.h"
 
+#include "kernels/attention/k7/find_variant.h"
 #include "ops/attention/prepare.h"
 #include "ops/attention/problem.h"
 #include "ops/operator/workspace.h"

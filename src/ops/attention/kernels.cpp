@@ -11,6 +11,7 @@
 #include "kernels/attention/k6_1_persistent.h"
 #include "kernels/attention/k6_2_turns.h"
 #include "kernels/attention/k6_3_overlap.h"
+#include "kernels/attention/k7/find_variant.h"
 #include "ops/attention/fp8.h"
 #include "ops/attention/problem.h"
 #include "ops/attention/rates.h"

@@ -1,6 +1,7 @@
 #include "ops/attention/problem.h"
 
 #include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/value_columns.h"
 #include "ops/operator/problem_checks.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #include "device/tensor_map.h"
 #include "kernels/attention/decode/decode_append.h"
+#include "kernels/attention/decode/limits.h"
 #include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"

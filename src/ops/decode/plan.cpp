@@ -1,6 +1,7 @@
 #include "ops/decode/plan.h"
 
 #include "kernels/attention/decode/decode_append.h"
+#include "kernels/attention/decode/limits.h"
 #include "ops/decode/kernels.h"
 #include "ops/decode/problem.h"
 #include "ops/operator/ceil_div.h"

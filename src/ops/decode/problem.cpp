@@ -1,6 +1,7 @@
 #include "ops/decode/problem.h"
 
 #include "kernels/attention/decode/decode.h"
+#include "kernels/attention/decode/limits.h"
 #include "ops/operator/problem_checks.h"
 
 #include <algorithm>

@@ -9,7 +9,6 @@ namespace tilewright::kernels {
 
 /// Keys and values are cut in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
-inline constexpr int kDecodeMaxQueries = 16;
 inline constexpr int kDecodeMaxCluster = 8;
 
 /// Where a head's row of a key is: k + page * page_stride + slot * row_stride + head * head_stride,
@@ -65,7 +64,7 @@ struct DecodeParams {
   std::int32_t rows;         ///< of a tile, as the entry's name says
   std::int32_t m_tiles;      ///< tiles of a (sequence, KV head): ceil(group * q_len / rows)
   std::int32_t added;        ///< keys beyond lengths
-  std::int32_t window_left;  ///< kDecodeUnbounded for all
+  std::int32_t window_left;  ///< kDecodeUnbounded: all
   std::int32_t is_causal;
   std::int32_t q_is_f16;  ///< q and out are f16, else bf16
   float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
@@ -96,13 +95,6 @@ struct DecodeParams {
 };
 
 inline constexpr std::uint64_t kDecodeMaxParts = 1 << 16;
-inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;
-
-/// Slots of partial results that may be used.
-constexpr std::int64_t decode_partial_slots(std::int64_t tiles, std::int64_t splits,
-                                            std::int64_t groups) {
-  return splits > 0 ? (splits > 1 ? tiles * splits : 0) : 2 * groups;
-}
 
 enum class DecodeKv { kBf16, kF16, kE4m3 };
 constexpr int decode_kv_bytes(DecodeKv kv) {

@@ -14,18 +14,8 @@ namespace tilewright::kernels {
 ///             4q + 2h + c holds key 8h + 2q + c (q < 4; h, c < 2): then accumulators of q k^T are
 ///             operands of p v as they lie. Of packed sequences number b begins at column
 ///             value_column(cu_kv[b], b), and there are value_columns(all tokens, batch)
+///             (value_columns.h)
 enum class Fp8Values { kRows, kColumns };
-
-/// Key of a group of 16 that its column `slot` of kColumns holds.
-constexpr int value_slot_key(int slot) {
-  return slot / 2 % 2 * 8 + slot / 4 * 2 + slot % 2;
-}
-constexpr std::int64_t value_column(std::int64_t first_token, std::int64_t sequence) {
-  return (first_token + 15) / 16 * 16 + 16 * sequence;
-}
-constexpr std::int64_t value_columns(std::int64_t tokens, std::int64_t sequences) {
-  return (tokens + 15) / 16 * 16 + 16 * (sequences + 1);
-}
 
 /// Tokens that share a scale where scales are per block; counted from a sequence's first token.
 inline constexpr int kQueryScaleBlock = 64, kKeyScaleBlock = 128;
@@ -194,20 +184,6 @@ constexpr int find_k7_index(std::string_view name) {
   int i = 0;
   while (name != kK7Variants.all[i].name) ++i;
   return i;
-}
-
-/// nullptr if there is none. Without block scales any variant will do, so one that has none is
-/// preferred where it exists.
-constexpr const K7Variant* find_k7_variant(int head_dim, Fp8Values values, bool needs_block_scales,
-                                           Fp8Sums sums, bool is_short = false) {
-  const K7Variant* found = nullptr;
-  for (const K7Variant& v : kK7Variants) {
-    if (v.head_dim != head_dim || v.values != values || v.sums != sums) continue;
-    if (v.is_short != is_short) continue;
-    if (needs_block_scales && !v.has_block_scales) continue;
-    if (found == nullptr || (found->has_block_scales && !v.has_block_scales)) found = &v;
-  }
-  return found;
 }
 
 }  // namespace tilewright::kernels

@@ -1,6 +1,7 @@
 // What attention_k8_* work on: parts, their places in memory, and their scales.
 #pragma once
 
+#include "kernels/attention/k7/value_columns.h"
 #include "kernels/attention/k8/k8_prepare.h"
 #include "ptx/convert_fp8.h"
 

@@ -1,0 +1,17 @@
+// What a launch of flash decode is limited to, and what it leaves in its workspace.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::kernels {
+
+inline constexpr int kDecodeMaxQueries = 16;
+inline constexpr std::int32_t kDecodeUnbounded = 1 << 30;  ///< a window of all keys
+
+/// Slots of partial results that may be used.
+constexpr std::int64_t decode_partial_slots(std::int64_t tiles, std::int64_t splits,
+                                            std::int64_t groups) {
+  return splits > 0 ? (splits > 1 ? tiles * splits : 0) : 2 * groups;
+}
+
+}  // namespace tilewright::kernels
