@@ -25,6 +25,7 @@
 #include "kernels/attention/k1_naive.h"
 #include "kernels/attention/mask.h"
 #include "kernels/attention/rows.h"
+#include "tile/entry.h"
 #include "tile/online_softmax.h"
 
 namespace tilewright::kernels {
@@ -113,22 +114,18 @@ __device__ void output(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K1(NAME, THREADS, ...) \
+  TILEWRIGHT_KERNEL(attention_k1_##NAME, AttentionParams, __launch_bounds__(THREADS), __VA_ARGS__)
+
+TILEWRIGHT_K1(softmax, kK1SoftmaxRows, softmax)
+TILEWRIGHT_K1(scores_bf16_d64, kK1Threads, scores<tile::Bf16, 64>)
+TILEWRIGHT_K1(scores_bf16_d128, kK1Threads, scores<tile::Bf16, 128>)
+TILEWRIGHT_K1(scores_f16_d64, kK1Threads, scores<tile::Fp16, 64>)
+TILEWRIGHT_K1(scores_f16_d128, kK1Threads, scores<tile::Fp16, 128>)
+TILEWRIGHT_K1(output_bf16_d64, kK1Threads, output<tile::Bf16, 64>)
+TILEWRIGHT_K1(output_bf16_d128, kK1Threads, output<tile::Bf16, 128>)
+TILEWRIGHT_K1(output_f16_d64, kK1Threads, output<tile::Fp16, 64>)
+TILEWRIGHT_K1(output_f16_d128, kK1Threads, output<tile::Fp16, 128>)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, THREADS, ...)                                      \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::THREADS)      \
-      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::__VA_ARGS__(params);                                     \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
-TILEWRIGHT_ENTRY(attention_k1_softmax, kK1SoftmaxRows, softmax)
-TILEWRIGHT_ENTRY(attention_k1_scores_bf16_d64, kK1Threads, scores<Bf16, 64>)
-TILEWRIGHT_ENTRY(attention_k1_scores_bf16_d128, kK1Threads, scores<Bf16, 128>)
-TILEWRIGHT_ENTRY(attention_k1_scores_f16_d64, kK1Threads, scores<Fp16, 64>)
-TILEWRIGHT_ENTRY(attention_k1_scores_f16_d128, kK1Threads, scores<Fp16, 128>)
-TILEWRIGHT_ENTRY(attention_k1_output_bf16_d64, kK1Threads, output<Bf16, 64>)
-TILEWRIGHT_ENTRY(attention_k1_output_bf16_d128, kK1Threads, output<Bf16, 128>)
-TILEWRIGHT_ENTRY(attention_k1_output_f16_d64, kK1Threads, output<Fp16, 64>)
-TILEWRIGHT_ENTRY(attention_k1_output_f16_d128, kK1Threads, output<Fp16, 128>)

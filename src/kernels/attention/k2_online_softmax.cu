@@ -24,6 +24,7 @@
 // Sources: the worklog's K2; FlashAttention-2, algorithm 1.
 #include "kernels/attention/k2_online_softmax.h"
 #include "kernels/attention/scalar_attention.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -89,17 +90,14 @@ __device__ void attend(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K2(TYPE, ELEMENT, HEAD_DIM)                          \
+  TILEWRIGHT_KERNEL(attention_k2_##TYPE##_d##HEAD_DIM, AttentionParams, \
+                    __launch_bounds__(kThreads), attend<tile::ELEMENT, HEAD_DIM>)
+
+TILEWRIGHT_K2(bf16, Bf16, 64)
+TILEWRIGHT_K2(bf16, Bf16, 128)
+TILEWRIGHT_K2(f16, Fp16, 64)
+TILEWRIGHT_K2(f16, Fp16, 128)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
-      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
-TILEWRIGHT_ENTRY(attention_k2_bf16_d64, Bf16, 64)
-TILEWRIGHT_ENTRY(attention_k2_bf16_d128, Bf16, 128)
-TILEWRIGHT_ENTRY(attention_k2_f16_d64, Fp16, 64)
-TILEWRIGHT_ENTRY(attention_k2_f16_d128, Fp16, 128)

@@ -27,6 +27,7 @@
 #include "kernels/attention/k3_tma.h"
 #include "kernels/attention/scalar_attention.h"
 #include "kernels/attention/stages.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -76,25 +77,22 @@ __device__ void attend(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K3(RUNG, STAGES, TYPE, ELEMENT, HEAD_DIM)                     \
+  TILEWRIGHT_KERNEL(attention_k3_##RUNG##_##TYPE##_d##HEAD_DIM, AttentionParams, \
+                    __launch_bounds__(kThreads), attend<tile::ELEMENT, HEAD_DIM, STAGES>)
+
+TILEWRIGHT_K3(1, 1, bf16, Bf16, 64)
+TILEWRIGHT_K3(1, 1, bf16, Bf16, 128)
+TILEWRIGHT_K3(1, 1, f16, Fp16, 64)
+TILEWRIGHT_K3(1, 1, f16, Fp16, 128)
+TILEWRIGHT_K3(2, 2, bf16, Bf16, 64)
+TILEWRIGHT_K3(2, 2, bf16, Bf16, 128)
+TILEWRIGHT_K3(2, 2, f16, Fp16, 64)
+TILEWRIGHT_K3(2, 2, f16, Fp16, 128)
+TILEWRIGHT_K3(3, 5, bf16, Bf16, 64)
+TILEWRIGHT_K3(3, 5, bf16, Bf16, 128)
+TILEWRIGHT_K3(3, 5, f16, Fp16, 64)
+TILEWRIGHT_K3(3, 5, f16, Fp16, 128)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
-      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
-TILEWRIGHT_ENTRY(attention_k3_1_bf16_d64, Bf16, 64, 1)
-TILEWRIGHT_ENTRY(attention_k3_1_bf16_d128, Bf16, 128, 1)
-TILEWRIGHT_ENTRY(attention_k3_1_f16_d64, Fp16, 64, 1)
-TILEWRIGHT_ENTRY(attention_k3_1_f16_d128, Fp16, 128, 1)
-TILEWRIGHT_ENTRY(attention_k3_2_bf16_d64, Bf16, 64, 2)
-TILEWRIGHT_ENTRY(attention_k3_2_bf16_d128, Bf16, 128, 2)
-TILEWRIGHT_ENTRY(attention_k3_2_f16_d64, Fp16, 64, 2)
-TILEWRIGHT_ENTRY(attention_k3_2_f16_d128, Fp16, 128, 2)
-TILEWRIGHT_ENTRY(attention_k3_3_bf16_d64, Bf16, 64, 5)
-TILEWRIGHT_ENTRY(attention_k3_3_bf16_d128, Bf16, 128, 5)
-TILEWRIGHT_ENTRY(attention_k3_3_f16_d64, Fp16, 64, 5)
-TILEWRIGHT_ENTRY(attention_k3_3_f16_d128, Fp16, 128, 5)

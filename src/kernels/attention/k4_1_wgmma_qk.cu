@@ -27,6 +27,7 @@
 #include "kernels/attention/k4_1_wgmma_qk.h"
 #include "kernels/attention/scalar_attention.h"
 #include "kernels/attention/stages.h"
+#include "tile/entry.h"
 #include "tile/warpgroup_mma.h"
 
 namespace tilewright::kernels {
@@ -97,17 +98,14 @@ __device__ void attend(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K4_1(TYPE, ELEMENT, HEAD_DIM)                          \
+  TILEWRIGHT_KERNEL(attention_k4_1_##TYPE##_d##HEAD_DIM, AttentionParams, \
+                    __launch_bounds__(kThreads), attend<tile::ELEMENT, HEAD_DIM>)
+
+TILEWRIGHT_K4_1(bf16, Bf16, 64)
+TILEWRIGHT_K4_1(bf16, Bf16, 128)
+TILEWRIGHT_K4_1(f16, Fp16, 64)
+TILEWRIGHT_K4_1(f16, Fp16, 128)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
-      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
-TILEWRIGHT_ENTRY(attention_k4_1_bf16_d64, Bf16, 64)
-TILEWRIGHT_ENTRY(attention_k4_1_bf16_d128, Bf16, 128)
-TILEWRIGHT_ENTRY(attention_k4_1_f16_d64, Fp16, 64)
-TILEWRIGHT_ENTRY(attention_k4_1_f16_d128, Fp16, 128)

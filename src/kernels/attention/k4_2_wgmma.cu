@@ -29,6 +29,7 @@
 #include "kernels/attention/k4_2_wgmma.h"
 #include "kernels/attention/rows.h"
 #include "kernels/attention/stages.h"
+#include "tile/entry.h"
 #include "tile/online_softmax.h"
 #include "tile/warpgroup_mma.h"
 
@@ -183,19 +184,16 @@ __device__ void attend(const AttentionParams& params) {
 }
 
 }  // namespace
+
+#define TILEWRIGHT_K4_2(TYPE, ELEMENT, HEAD_DIM)                          \
+  TILEWRIGHT_KERNEL(attention_k4_2_##TYPE##_d##HEAD_DIM, AttentionParams, \
+                    __launch_bounds__(kThreads), attend<tile::ELEMENT, HEAD_DIM>)
+
+TILEWRIGHT_K4_2(bf16, Bf16, 64)
+TILEWRIGHT_K4_2(bf16, Bf16, 128)
+TILEWRIGHT_K4_2(bf16, Bf16, 256)
+TILEWRIGHT_K4_2(f16, Fp16, 64)
+TILEWRIGHT_K4_2(f16, Fp16, 128)
+TILEWRIGHT_K4_2(f16, Fp16, 256)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ENTRY(NAME, ...)                                               \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kThreads)     \
-      NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) { \
-    tilewright::kernels::attend<__VA_ARGS__>(params);                             \
-  }
-
-using tilewright::tile::Bf16;
-using tilewright::tile::Fp16;
-TILEWRIGHT_ENTRY(attention_k4_2_bf16_d64, Bf16, 64)
-TILEWRIGHT_ENTRY(attention_k4_2_bf16_d128, Bf16, 128)
-TILEWRIGHT_ENTRY(attention_k4_2_bf16_d256, Bf16, 256)
-TILEWRIGHT_ENTRY(attention_k4_2_f16_d64, Fp16, 64)
-TILEWRIGHT_ENTRY(attention_k4_2_f16_d128, Fp16, 128)
-TILEWRIGHT_ENTRY(attention_k4_2_f16_d256, Fp16, 256)

@@ -27,6 +27,7 @@
 #include "kernels/attention/k5_warp_specialized.h"
 #include "kernels/attention/schedule.h"
 #include "ptx/bulk_tensor_copy.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -156,17 +157,17 @@ struct Kernel {
 };
 
 }  // namespace
+
+#define TILEWRIGHT_K5(TYPE, ELEMENT, HEAD_DIM)                          \
+  TILEWRIGHT_KERNEL(attention_k5_##TYPE##_d##HEAD_DIM, AttentionParams, \
+                    __launch_bounds__(k5_tile(HEAD_DIM).threads, 1),    \
+                    Kernel<tile::ELEMENT, HEAD_DIM>::run)
+
+TILEWRIGHT_K5(bf16, Bf16, 64)
+TILEWRIGHT_K5(bf16, Bf16, 128)
+TILEWRIGHT_K5(bf16, Bf16, 256)
+TILEWRIGHT_K5(f16, Fp16, 64)
+TILEWRIGHT_K5(f16, Fp16, 128)
+TILEWRIGHT_K5(f16, Fp16, 256)
+
 }  // namespace tilewright::kernels
-
-#define TILEWRIGHT_ATTENTION_K5(NAME, ELEMENT, HEAD_DIM)                                          \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::k5_tile(HEAD_DIM).threads, 1) \
-      attention_k5_##NAME(const __grid_constant__ tilewright::kernels::AttentionParams params) {  \
-    tilewright::kernels::Kernel<tilewright::tile::ELEMENT, HEAD_DIM>::run(params);                \
-  }
-
-TILEWRIGHT_ATTENTION_K5(bf16_d64, Bf16, 64)
-TILEWRIGHT_ATTENTION_K5(bf16_d128, Bf16, 128)
-TILEWRIGHT_ATTENTION_K5(bf16_d256, Bf16, 256)
-TILEWRIGHT_ATTENTION_K5(f16_d64, Fp16, 64)
-TILEWRIGHT_ATTENTION_K5(f16_d128, Fp16, 128)
-TILEWRIGHT_ATTENTION_K5(f16_d256, Fp16, 256)

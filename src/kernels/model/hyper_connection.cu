@@ -41,6 +41,7 @@
 #include "ptx/grid_dependency.h"
 #include "ptx/mma_sync.h"
 #include "ptx/warp_roles.h"
+#include "tile/entry.h"
 
 #include <type_traits>
 
@@ -442,30 +443,19 @@ __device__ void pre(const HyperPreParams& p) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperMergeThreads, 2)
-    hyper_merge_bf16(const __grid_constant__ tilewright::kernels::HyperMergeParams params) {
-  tilewright::kernels::merge<std::uint16_t>(params);
-}
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperMergeThreads)
-    hyper_merge_f32(const __grid_constant__ tilewright::kernels::HyperMergeParams params) {
-  tilewright::kernels::merge<float>(params);
-}
+TILEWRIGHT_KERNEL(hyper_merge_bf16, HyperMergeParams, __launch_bounds__(kHyperMergeThreads, 2),
+                  merge<std::uint16_t>)
+TILEWRIGHT_KERNEL(hyper_merge_f32, HyperMergeParams, __launch_bounds__(kHyperMergeThreads),
+                  merge<float>)
+TILEWRIGHT_KERNEL(hyper_pre_bf16, HyperPreParams, __launch_bounds__(kHyperPreThreads, 3),
+                  pre<std::uint16_t>)
+TILEWRIGHT_KERNEL(hyper_pre_f32, HyperPreParams, __launch_bounds__(kHyperPreThreads), pre<float>)
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperPreThreads, 3)
-    hyper_pre_bf16(const __grid_constant__ tilewright::kernels::HyperPreParams params) {
-  tilewright::kernels::pre<std::uint16_t>(params);
-}
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperPreThreads)
-    hyper_pre_f32(const __grid_constant__ tilewright::kernels::HyperPreParams params) {
-  tilewright::kernels::pre<float>(params);
-}
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperEmbedThreads)
-    hyper_embed(const __grid_constant__ tilewright::kernels::HyperEmbedParams params) {
-  using namespace tilewright;
-  using namespace tilewright::kernels;
+/// Streams of a token all begin with its row of the table; an id that names none is zeros. Written
+/// out: what nvcc knows of threadIdx by the launch bounds, it knows in the entry's own body.
+extern "C" __global__ void __launch_bounds__(kHyperEmbedThreads)
+    hyper_embed(const __grid_constant__ HyperEmbedParams params) {
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   const auto column = static_cast<int>(blockIdx.x * kHyperEmbedThreads + threadIdx.x) * 4;
@@ -484,3 +474,5 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kHyperEmbedThr
       tile::store4(static_cast<std::uint16_t*>(params.streams) + index, x);
   }
 }
+
+}  // namespace tilewright::kernels

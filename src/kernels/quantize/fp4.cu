@@ -24,6 +24,7 @@
 #include "kernels/quantize/fp4.h"
 #include "kernels/quantize/quantize_fp4.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 #include <cooperative_groups.h>
 
@@ -196,22 +197,20 @@ __device__ void quantize_nvfp4_amax(const QuantizeParams& params) {
 }
 
 }  // namespace
-}  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(ENTRY, CTAS, BODY)                                                 \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kQuantizeThreads, CTAS) \
-      ENTRY(const __grid_constant__ tilewright::kernels::QuantizeParams params) {           \
-    using namespace tilewright;                                                             \
-    BODY(params);                                                                           \
-  }
-#define TILEWRIGHT_ENTRIES(NAME, LOAD)                                                         \
-  TILEWRIGHT_ENTRY(quantize_nvfp4_##NAME, 4, (kernels::quantize_nvfp4<tile::LOAD, false>))     \
-  TILEWRIGHT_ENTRY(quantize_nvfp4_best_##NAME, 1, (kernels::quantize_nvfp4<tile::LOAD, true>)) \
-  TILEWRIGHT_ENTRY(quantize_nvfp4_amax_##NAME, tilewright::kernels::kNvfp4AmaxCtasPerSm,       \
-                   (kernels::quantize_nvfp4_amax<tile::LOAD, false>))                          \
-  TILEWRIGHT_ENTRY(quantize_nvfp4_amax_best_##NAME, tilewright::kernels::kNvfp4BestCtasPerSm,  \
-                   (kernels::quantize_nvfp4_amax<tile::LOAD, true>))                           \
-  TILEWRIGHT_ENTRY(quantize_mxfp4_##NAME, 4, (kernels::quantize_mxfp4<tile::LOAD>))
+#define TILEWRIGHT_FP4(NAME, CTAS, ...)                                                         \
+  TILEWRIGHT_KERNEL(quantize_##NAME, QuantizeParams, __launch_bounds__(kQuantizeThreads, CTAS), \
+                    __VA_ARGS__)
+#define TILEWRIGHT_ENTRIES(NAME, LOAD)                                                           \
+  TILEWRIGHT_FP4(nvfp4_##NAME, 4, quantize_nvfp4<tile::LOAD, false>)                             \
+  TILEWRIGHT_FP4(nvfp4_best_##NAME, 1, quantize_nvfp4<tile::LOAD, true>)                         \
+  TILEWRIGHT_FP4(nvfp4_amax_##NAME, kNvfp4AmaxCtasPerSm, quantize_nvfp4_amax<tile::LOAD, false>) \
+  TILEWRIGHT_FP4(nvfp4_amax_best_##NAME, kNvfp4BestCtasPerSm,                                    \
+                 quantize_nvfp4_amax<tile::LOAD, true>)                                          \
+  TILEWRIGHT_FP4(mxfp4_##NAME, 4, quantize_mxfp4<tile::LOAD>)
+
 TILEWRIGHT_ENTRIES(bf16, LoadBf16)
 TILEWRIGHT_ENTRIES(f16, LoadF16)
 TILEWRIGHT_ENTRIES(f32, LoadF32)
+
+}  // namespace tilewright::kernels

@@ -10,14 +10,23 @@
 // Right on an H200; not timed alone.
 #include "kernels/sparse_attention/combine.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSparseCombineThreads)
-    sparse_combine(const __grid_constant__ tilewright::kernels::SparseCombineParams params) {
-  using namespace tilewright::kernels;
-  tilewright::ptx::griddepcontrol_wait();
-  tilewright::ptx::griddepcontrol_launch_dependents();
+namespace tilewright::kernels {
+namespace {
+
+__device__ void combine(const SparseCombineParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   const SparseMerge merge = params.merges[blockIdx.x];
   const auto head = static_cast<std::int32_t>(blockIdx.y * kSparseCombineHeads + threadIdx.x / 32);
   if (merge.query < 0 || head >= params.decode.heads) return;
   combine(params.decode, merge, head, static_cast<std::int32_t>(threadIdx.x % 32));
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(sparse_combine, SparseCombineParams, __launch_bounds__(kSparseCombineThreads),
+                  combine)
+
+}  // namespace tilewright::kernels

@@ -19,6 +19,7 @@
 #include "kernels/sparse_attention/sparse_schedule.h"
 #include "kernels/sparse_attention/work.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -246,18 +247,20 @@ struct Scheduler {
   }
 };
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kSparseScheduleThreads)
-    sparse_schedule(const __grid_constant__ tilewright::kernels::SparseScheduleParams params) {
-  using namespace tilewright::kernels;
+__device__ void schedule(const SparseScheduleParams& params) {
   __shared__ Shared shared;
-  tilewright::ptx::griddepcontrol_wait();
-  tilewright::ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   Scheduler scheduler{params, shared};
   scheduler.lay_out();
   scheduler.choose_width();
   scheduler.cut();
   scheduler.write();
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(sparse_schedule, SparseScheduleParams, __launch_bounds__(kSparseScheduleThreads),
+                  schedule)
+
+}  // namespace tilewright::kernels

@@ -7,6 +7,7 @@
 #include "ptx/address.h"
 #include "ptx/grid_dependency.h"
 #include "ptx/special_registers.h"
+#include "tile/entry.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -144,17 +145,14 @@ __device__ void decode(const kernels::DecodeParams& p) {
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_DECODE_ENTRY_OF(ENTRY, KV, DIM, ROWS, LOADER)                                 \
-  extern "C" __global__ void __launch_bounds__(                                                  \
-      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS).threads(), \
-      tilewright::kernels::decode_shape(tilewright::kernels::DecodeKv::KV, DIM, ROWS).residents) \
-      ENTRY(const __grid_constant__ tilewright::kernels::DecodeParams params) {                  \
-    using namespace tilewright;                                                                  \
-    constexpr kernels::DecodeShape kShape =                                                      \
-        kernels::decode_shape(kernels::DecodeKv::KV, DIM, ROWS);                                 \
-    tile::decode<kernels::DecodeKv::KV, kShape, tile::LOADER<kShape>>(params);                   \
-  }
-#define TILEWRIGHT_DECODE_ENTRY(NAME, KV, DIM, ROWS) \
-  TILEWRIGHT_DECODE_ENTRY_OF(decode_##NAME##_d##DIM##_r##ROWS, KV, DIM, ROWS, DecodeGather)
-#define TILEWRIGHT_DECODE_TMA_ENTRY(NAME, KV, DIM, ROWS) \
-  TILEWRIGHT_DECODE_ENTRY_OF(decode_##NAME##_d##DIM##_r##ROWS##_tma, KV, DIM, ROWS, DecodeBoxes)
+/// Entry decode_NAME, of cache KV with the tile SHAPE, whose copies LOADER makes.
+#define TILEWRIGHT_DECODE_OF(NAME, KV, SHAPE, LOADER)                    \
+  TILEWRIGHT_KERNEL(decode_##NAME, DecodeParams,                         \
+                    __launch_bounds__(SHAPE.threads(), SHAPE.residents), \
+                    tile::decode<DecodeKv::KV, SHAPE, tile::LOADER<SHAPE>>)
+#define TILEWRIGHT_DECODE(NAME, KV, DIM, ROWS)                                             \
+  TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS, KV, decode_shape(DecodeKv::KV, DIM, ROWS), \
+                       DecodeGather)
+#define TILEWRIGHT_DECODE_TMA(NAME, KV, DIM, ROWS)                                               \
+  TILEWRIGHT_DECODE_OF(NAME##_d##DIM##_r##ROWS##_tma, KV, decode_shape(DecodeKv::KV, DIM, ROWS), \
+                       DecodeBoxes)

@@ -6,6 +6,7 @@
 #include "kernels/linear/band/loader.h"
 #include "kernels/linear/band/sm90_band.h"
 #include "ptx/fence.h"
+#include "tile/entry.h"
 
 namespace tilewright::tile {
 
@@ -111,12 +112,8 @@ __device__ void linear_band(const BandParams& params) {
 }  // namespace tilewright::tile
 
 /// Entry linear_band_NAME_nTOKENS.
-#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS)                                        \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::BandTile::max_threads(TOKENS), \
-                                               1)                                                  \
-      linear_band_##NAME##_n##TOKENS(                                                              \
-          const __grid_constant__ tilewright::kernels::BandParams params) {                        \
-    tilewright::tile::linear_band<                                                                 \
-        tilewright::tile::BandConfig<tilewright::kernels::WeightFormat::FORMAT,                    \
-                                     tilewright::kernels::WordOrder::ORDER, TOKENS>>(params);      \
-  }
+#define TILEWRIGHT_LINEAR_BAND(NAME, FORMAT, ORDER, TOKENS) \
+  TILEWRIGHT_KERNEL(                                        \
+      linear_band_##NAME##_n##TOKENS, BandParams,           \
+      __launch_bounds__(BandTile::max_threads(TOKENS), 1),  \
+      tile::linear_band<tile::BandConfig<WeightFormat::FORMAT, WordOrder::ORDER, TOKENS>>)

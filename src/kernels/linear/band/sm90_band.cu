@@ -34,5 +34,9 @@
 // Austria) for the idea of decoding in registers from an order made for the fragments.
 #include "kernels/linear/band/kernel.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 32)
 TILEWRIGHT_LINEAR_BAND(nvfp4, kNvfp4, kBf16, 64)
+
+}  // namespace tilewright::kernels

@@ -3,5 +3,9 @@
 // The bandwidth kernel, bf16 weights. All about it: sm90_band.cu.
 #include "kernels/linear/band/kernel.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 32)
 TILEWRIGHT_LINEAR_BAND(bf16, kBf16, kBf16, 64)
+
+}  // namespace tilewright::kernels

@@ -4,5 +4,9 @@
 // it: sm90_band.cu.
 #include "kernels/linear/band/kernel.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 32)
 TILEWRIGHT_LINEAR_BAND(mxfp4_braided, kMxfp4, kE4m3, 64)
+
+}  // namespace tilewright::kernels

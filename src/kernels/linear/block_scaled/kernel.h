@@ -4,6 +4,7 @@
 #include "kernels/linear/block_scaled/epilogue.h"
 #include "kernels/linear/block_scaled/gemm.h"
 #include "ptx/tcgen05_alloc.h"
+#include "tile/entry.h"
 
 namespace tilewright::tile {
 
@@ -69,20 +70,18 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
 
 }  // namespace tilewright::tile
 
+/// Entry NAME with tile INDEX of kBlockScaledTiles, whose cluster must be a number: CTAS.
+#define TILEWRIGHT_BLOCK_SCALED(NAME, KIND, OUTPUT, INDEX, CTAS)                                  \
+  static_assert(kBlockScaledTiles[INDEX].cluster() == CTAS);                                      \
+  TILEWRIGHT_KERNEL(                                                                              \
+      NAME, BlockScaledGemmParams,                                                                \
+      __cluster_dims__(CTAS, 1, 1) __launch_bounds__(kBlockScaledThreads, 1),                     \
+      tile::block_scaled_gemm<BlockScaledConfig{BlockScaledKind::KIND, kBlockScaledTiles[INDEX]}, \
+                              tile::OUTPUT>)
 /// The entries of a kind: every output and tile.
-#define TILEWRIGHT_BLOCK_SCALED_ENTRY(NAME, KIND, OUTPUT, INDEX, CTAS)                      \
-  extern "C" __global__ void __cluster_dims__(CTAS, 1, 1)                                   \
-      __launch_bounds__(tilewright::kernels::kBlockScaledThreads, 1)                        \
-          NAME(const __grid_constant__ tilewright::kernels::BlockScaledGemmParams params) { \
-    static_assert(tilewright::kernels::kBlockScaledTiles[INDEX].cluster() == CTAS);         \
-    constexpr tilewright::kernels::BlockScaledConfig kConfig = {                            \
-        tilewright::kernels::BlockScaledKind::KIND,                                         \
-        tilewright::kernels::kBlockScaledTiles[INDEX]};                                     \
-    tilewright::tile::block_scaled_gemm<kConfig, tilewright::tile::OUTPUT>(params);         \
-  }
-#define TILEWRIGHT_BLOCK_SCALED_ENTRIES(STEM, KIND, NAME, OUTPUT)              \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n64, KIND, OUTPUT, 0, 1)  \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_1cta_n128, KIND, OUTPUT, 1, 1) \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n192, KIND, OUTPUT, 2, 2) \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_2cta_n256, KIND, OUTPUT, 3, 2) \
-  TILEWRIGHT_BLOCK_SCALED_ENTRY(STEM##_##NAME##_4cta_n256, KIND, OUTPUT, 4, 4)
+#define TILEWRIGHT_BLOCK_SCALED_ENTRIES(STEM, KIND, NAME, OUTPUT)        \
+  TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_1cta_n64, KIND, OUTPUT, 0, 1)  \
+  TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_1cta_n128, KIND, OUTPUT, 1, 1) \
+  TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_2cta_n192, KIND, OUTPUT, 2, 2) \
+  TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_2cta_n256, KIND, OUTPUT, 3, 2) \
+  TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_4cta_n256, KIND, OUTPUT, 4, 4)

@@ -7,5 +7,9 @@
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/sm100_mxfp8_mxfp4_gemm.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_BLOCK_SCALED_ENTRIES(sm100_mxfp8_mxfp4_gemm, kMxfp8Mxfp4, bf16, Bf16Output)
 TILEWRIGHT_BLOCK_SCALED_ENTRIES(sm100_mxfp8_mxfp4_gemm, kMxfp8Mxfp4, nvfp4, Nvfp4Output)
+
+}  // namespace tilewright::kernels

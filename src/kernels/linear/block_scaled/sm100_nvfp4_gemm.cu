@@ -22,5 +22,9 @@
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/sm100_nvfp4_gemm.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_BLOCK_SCALED_ENTRIES(sm100_nvfp4_gemm, kNvfp4, bf16, Bf16Output)
 TILEWRIGHT_BLOCK_SCALED_ENTRIES(sm100_nvfp4_gemm, kNvfp4, nvfp4, Nvfp4Output)
+
+}  // namespace tilewright::kernels

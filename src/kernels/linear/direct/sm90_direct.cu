@@ -24,6 +24,7 @@
 #include "ptx/grid_dependency.h"
 #include "ptx/load_store.h"
 #include "ptx/mma_sync.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -255,17 +256,18 @@ struct Direct {
   }
 };
 
-}  // namespace
-}  // namespace tilewright::kernels
+template <WeightFormat Format, int Tiles, int Bricks, int Ahead>
+__device__ void linear_direct(const DirectParams& params) {
+  extern __shared__ __align__(128) std::uint8_t shared[];
+  Direct<Format, Tiles, Bricks, Ahead>(params, shared).run();
+}
 
-#define TILEWRIGHT_LINEAR_DIRECT(NAME, FORMAT, TILES, BRICKS, AHEAD)                               \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::DirectTile::kMaxWarps * 32, 1) \
-      linear_direct_##NAME(const __grid_constant__ tilewright::kernels::DirectParams params) {     \
-    extern __shared__ __align__(128) std::uint8_t shared[];                                        \
-    tilewright::kernels::Direct<tilewright::kernels::WeightFormat::FORMAT, TILES, BRICKS, AHEAD>(  \
-        params, shared)                                                                            \
-        .run();                                                                                    \
-  }
+}  // namespace
+
+#define TILEWRIGHT_LINEAR_DIRECT(NAME, FORMAT, TILES, BRICKS, AHEAD)  \
+  TILEWRIGHT_KERNEL(linear_direct_##NAME, DirectParams,               \
+                    __launch_bounds__(DirectTile::kMaxWarps * 32, 1), \
+                    linear_direct<WeightFormat::FORMAT, TILES, BRICKS, AHEAD>)
 
 TILEWRIGHT_LINEAR_DIRECT(nvfp4_n8, kNvfp4, 1, 2, 4)
 TILEWRIGHT_LINEAR_DIRECT(nvfp4_n8_deep, kNvfp4, 1, 1, 6)
@@ -275,3 +277,5 @@ TILEWRIGHT_LINEAR_DIRECT(mxfp4_n8, kMxfp4, 1, 2, 4)
 TILEWRIGHT_LINEAR_DIRECT(mxfp4_n8_deep, kMxfp4, 1, 1, 6)
 TILEWRIGHT_LINEAR_DIRECT(mxfp4_n16, kMxfp4, 2, 2, 4)
 TILEWRIGHT_LINEAR_DIRECT(mxfp4_n32, kMxfp4, 4, 1, 4)
+
+}  // namespace tilewright::kernels

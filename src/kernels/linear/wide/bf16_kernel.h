@@ -3,6 +3,7 @@
 
 #include "kernels/linear/wide/bf16_consumer.h"
 #include "ptx/fence.h"
+#include "tile/entry.h"
 
 namespace tilewright::tile {
 
@@ -43,11 +44,8 @@ __device__ __forceinline__ void linear_wide_bf16(const kernels::WideBf16Params& 
 }  // namespace tilewright::tile
 
 /// Entry linear_wide_bf16_NAME.
-#define TILEWRIGHT_LINEAR_WIDE_BF16(NAME, FORMAT, IS_TALL)                                        \
-  extern "C" __global__ void __launch_bounds__(                                                   \
-      tilewright::tile::WideBf16Config<tilewright::kernels::WeightFormat::FORMAT,                 \
-                                       IS_TALL>::kThreads,                                        \
-      1) linear_wide_bf16_##NAME(const __grid_constant__ tilewright::kernels::WideBf16Params p) { \
-    tilewright::tile::linear_wide_bf16<                                                           \
-        tilewright::tile::WideBf16Config<tilewright::kernels::WeightFormat::FORMAT, IS_TALL>>(p); \
-  }
+#define TILEWRIGHT_WIDE_BF16(NAME, FORMAT, IS_TALL)                                        \
+  TILEWRIGHT_KERNEL(                                                                       \
+      linear_wide_bf16_##NAME, WideBf16Params,                                             \
+      __launch_bounds__(tile::WideBf16Config<WeightFormat::FORMAT, IS_TALL>::kThreads, 1), \
+      tile::linear_wide_bf16<tile::WideBf16Config<WeightFormat::FORMAT, IS_TALL>>)

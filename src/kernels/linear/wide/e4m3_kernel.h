@@ -5,6 +5,7 @@
 #include "kernels/linear/wide/e4m3_consumer.h"
 #include "ptx/fence.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::tile {
 
@@ -53,8 +54,6 @@ __device__ void wide_e4m3(const kernels::WideE4m3Params& params) {
 }  // namespace tilewright::tile
 
 /// Entry linear_wide_e4m3_NAME, number INDEX of kWideE4m3Variants.
-#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX)                                                      \
-  extern "C" __global__ void __launch_bounds__(384, 1)                                         \
-      linear_wide_e4m3_##NAME(const __grid_constant__ tilewright::kernels::WideE4m3Params p) { \
-    tilewright::tile::wide_e4m3<tilewright::tile::WideE4m3Config<INDEX>>(p);                   \
-  }
+#define TILEWRIGHT_WIDE_E4M3(NAME, INDEX)                                               \
+  TILEWRIGHT_KERNEL(linear_wide_e4m3_##NAME, WideE4m3Params, __launch_bounds__(384, 1), \
+                    tile::wide_e4m3<tile::WideE4m3Config<INDEX>>)

@@ -29,8 +29,12 @@
 // cuBLASLt's 1290 to 1440. What was tried: docs/notes.
 #include "kernels/linear/wide/e4m3_kernel.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_WIDE_E4M3(fp4_t256, 0)
 TILEWRIGHT_WIDE_E4M3(fp4_t128, 1)
 TILEWRIGHT_WIDE_E4M3(fp4_g128, 2)
 TILEWRIGHT_WIDE_E4M3(fp8_t128, 3)
 TILEWRIGHT_WIDE_E4M3(fp8_g128, 4)
+
+}  // namespace tilewright::kernels

@@ -14,6 +14,7 @@
 #include "kernels/sparse_attention/cache_row.h"
 #include "kernels/sparse_attention/sequence_tokens.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -71,26 +72,25 @@ __device__ void list_token(const CacheListsParams& params, std::int32_t token, i
   }
 }
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheReadThreads)
-    cache_read(const __grid_constant__ tilewright::kernels::CacheReadParams params) {
-  using namespace tilewright;
-  const auto i =
-      static_cast<std::int32_t>(blockIdx.x * kernels::kCacheReadWarps + threadIdx.x / 32);
+__device__ void read_rows(const CacheReadParams& params) {
+  const auto i = static_cast<std::int32_t>(blockIdx.x * kCacheReadWarps + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (i < params.count) kernels::read_row(params, i, static_cast<int>(threadIdx.x % 32));
+  if (i < params.count) read_row(params, i, static_cast<int>(threadIdx.x % 32));
 }
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheListThreads)
-    cache_lists(const __grid_constant__ tilewright::kernels::CacheListsParams params) {
-  using namespace tilewright;
-  const int lanes = kernels::cache_list_lanes(params.tokens, params.list_len);
+__device__ void list_tokens(const CacheListsParams& params) {
+  const int lanes = cache_list_lanes(params.tokens, params.list_len);
   const auto thread = static_cast<int>(threadIdx.x);
   const auto i = static_cast<std::int32_t>(blockIdx.x * blockDim.x + threadIdx.x) / lanes;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (i < params.tokens) kernels::list_token(params, i, thread % lanes, lanes);
+  if (i < params.tokens) list_token(params, i, thread % lanes, lanes);
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(cache_read, CacheReadParams, __launch_bounds__(kCacheReadThreads), read_rows)
+TILEWRIGHT_KERNEL(cache_lists, CacheListsParams, __launch_bounds__(kCacheListThreads), list_tokens)
+
+}  // namespace tilewright::kernels

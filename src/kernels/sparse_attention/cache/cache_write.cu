@@ -18,6 +18,7 @@
 #include "kernels/sparse_attention/cache/cache_write.h"
 #include "kernels/sparse_attention/cache_row.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -85,21 +86,22 @@ __device__ void write_cache_row(const CacheWriteParams& params, std::int32_t tok
                         row.decoded(lane));
 }
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCacheWriteThreads)
-    cache_write(const __grid_constant__ tilewright::kernels::CacheWriteParams params) {
-  using namespace tilewright;
+__device__ void write(const CacheWriteParams& params) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  auto row = static_cast<std::int32_t>(blockIdx.x * kernels::kCacheWriteWarps + threadIdx.x / 32);
+  auto row = static_cast<std::int32_t>(blockIdx.x * kCacheWriteWarps + threadIdx.x / 32);
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
   if (params.kv != nullptr) {
-    if (row < params.tokens) return kernels::write_cache_row(params, row, lane);
+    if (row < params.tokens) return write_cache_row(params, row, lane);
     row -= params.tokens;
   }
   if (row >= params.tokens * params.heads) return;
   const std::int32_t token = row / params.heads;
-  kernels::write_query(params, token, row - token * params.heads, lane);
+  write_query(params, token, row - token * params.heads, lane);
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(cache_write, CacheWriteParams, __launch_bounds__(kCacheWriteThreads), write)
+
+}  // namespace tilewright::kernels

@@ -35,6 +35,7 @@
 #include "ptx/cluster.h"
 #include "ptx/cp_async.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -242,26 +243,29 @@ __device__ void run(const CompressParams& params, std::int32_t cta, std::int32_t
   }
 }
 
+template <CompressShape S>
+__device__ void compress(const CompressParams& params) {
+  run<S>(params, static_cast<std::int32_t>(blockIdx.x), static_cast<std::int32_t>(gridDim.x));
+}
+
 }  // namespace
-}  // namespace tilewright::kernels
 
-#define TILEWRIGHT_ENTRY(NAME, SHAPE)                                                         \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::SHAPE.threads(),          \
-                                               tilewright::kernels::SHAPE.ctas_per_sm)        \
-      NAME(const __grid_constant__ tilewright::kernels::CompressParams params) {              \
-    tilewright::kernels::run<tilewright::kernels::SHAPE>(                                     \
-        params, static_cast<std::int32_t>(blockIdx.x), static_cast<std::int32_t>(gridDim.x)); \
-  }
-TILEWRIGHT_ENTRY(compress_csa, kCompressCsa)
-TILEWRIGHT_ENTRY(compress_index, kCompressIndex)
-TILEWRIGHT_ENTRY(compress_hca, kCompressHca)
+#define TILEWRIGHT_COMPRESS(NAME, SHAPE)             \
+  TILEWRIGHT_KERNEL(compress_##NAME, CompressParams, \
+                    __launch_bounds__(SHAPE.threads(), SHAPE.ctas_per_sm), compress<SHAPE>)
 
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kCompressCsa.threads(),
-                                             tilewright::kernels::kCompressIndex.ctas_per_sm)
-    compress_pair(const __grid_constant__ tilewright::kernels::CompressPairParams params) {
-  using namespace tilewright::kernels;
+TILEWRIGHT_COMPRESS(csa, kCompressCsa)
+TILEWRIGHT_COMPRESS(index, kCompressIndex)
+TILEWRIGHT_COMPRESS(hca, kCompressHca)
+
+/// Rows and index keys in one launch. Written out: through a function of its own, nvcc gives it
+/// other code.
+extern "C" __global__ void __launch_bounds__(kCompressCsa.threads(), kCompressIndex.ctas_per_sm)
+    compress_pair(const __grid_constant__ CompressPairParams params) {
   const auto cta = static_cast<std::int32_t>(blockIdx.x),
              ctas = static_cast<std::int32_t>(gridDim.x);
   if (cta < params.row_ctas) return run<kCompressCsa>(params.rows, cta, params.row_ctas);
   run<kCompressIndex>(params.keys, cta - params.row_ctas, ctas - params.row_ctas);
 }
+
+}  // namespace tilewright::kernels

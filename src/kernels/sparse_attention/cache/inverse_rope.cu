@@ -16,6 +16,7 @@
 #include "kernels/sparse_attention/cache/inverse_rope.h"
 #include "kernels/sparse_attention/cache_row.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -75,25 +76,25 @@ __device__ void rotate_and_quantize(const InverseRopeParams& params, std::int32_
   }
 }
 
+__device__ void rotate_rows(const InverseRopeParams& params) {
+  const auto row = static_cast<std::int32_t>(blockIdx.x * kInverseRopeRows + threadIdx.x / 4);
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  rotate_back(params, row, static_cast<int>(threadIdx.x % 4));
+}
+
+__device__ void rotate_and_quantize_rows(const InverseRopeParams& params) {
+  const auto row = static_cast<std::int32_t>(blockIdx.x * kInverseRopeFp8Rows + threadIdx.x / 32);
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
+  rotate_and_quantize(params, row, static_cast<int>(threadIdx.x % 32));
+}
+
 }  // namespace
+
+TILEWRIGHT_KERNEL(inverse_rope, InverseRopeParams, __launch_bounds__(kInverseRopeThreads),
+                  rotate_rows)
+TILEWRIGHT_KERNEL(inverse_rope_fp8, InverseRopeParams, __launch_bounds__(kInverseRopeThreads),
+                  rotate_and_quantize_rows)
+
 }  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeThreads)
-    inverse_rope(const __grid_constant__ tilewright::kernels::InverseRopeParams params) {
-  using namespace tilewright;
-  const auto row =
-      static_cast<std::int32_t>(blockIdx.x * kernels::kInverseRopeRows + threadIdx.x / 4);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  kernels::rotate_back(params, row, static_cast<int>(threadIdx.x % 4));
-}
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kInverseRopeThreads)
-    inverse_rope_fp8(const __grid_constant__ tilewright::kernels::InverseRopeParams params) {
-  using namespace tilewright;
-  const auto row =
-      static_cast<std::int32_t>(blockIdx.x * kernels::kInverseRopeFp8Rows + threadIdx.x / 32);
-  ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  kernels::rotate_and_quantize(params, row, static_cast<int>(threadIdx.x % 32));
-}

@@ -15,6 +15,7 @@
 #include "kernels/sparse_attention/index_row.h"
 #include "kernels/sparse_attention/indexer/indexer_query.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -63,15 +64,10 @@ __device__ float store_codes(const IndexerQueryParams& params, const tile::Index
   return 1;
 }
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerQueryThreads)
-    indexer_query(const __grid_constant__ tilewright::kernels::IndexerQueryParams params) {
-  using namespace tilewright;
+__device__ void quantize_queries(const IndexerQueryParams& params) {
   const auto lane = static_cast<int>(threadIdx.x % 8);
-  const std::int64_t row = std::int64_t{blockIdx.x} * kernels::kIndexerQueryRows + threadIdx.x / 8;
-  kernels::Query query = {};
+  const std::int64_t row = std::int64_t{blockIdx.x} * kIndexerQueryRows + threadIdx.x / 8;
+  Query query = {};
   query.token = static_cast<std::int32_t>(row / params.heads);
   query.head = static_cast<std::int32_t>(row) - query.token * params.heads;
   query.is_there = query.token < params.tokens;
@@ -80,9 +76,16 @@ extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerQueryT
   std::int32_t position = query.is_there ? params.positions[query.token] : -1;
   if (position >= params.num_positions) position = -1;
   const tile::IndexChunk chunk =
-      tile::transform_index_row(kernels::load_query(params, query, position, lane));
-  const float scale = kernels::store_codes(params, chunk, row, lane, query.is_there);
+      tile::transform_index_row(load_query(params, query, position, lane));
+  const float scale = store_codes(params, chunk, row, lane, query.is_there);
   if (lane != 0 || !query.is_there) return;
-  const float weight = __fmul_rn(kernels::load_weight(params, query), params.factor);
+  const float weight = __fmul_rn(load_weight(params, query), params.factor);
   params.weights_out[row] = position < 0 ? 0.0f : __fmul_rn(weight, scale);
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(indexer_query, IndexerQueryParams, __launch_bounds__(kIndexerQueryThreads),
+                  quantize_queries)
+
+}  // namespace tilewright::kernels

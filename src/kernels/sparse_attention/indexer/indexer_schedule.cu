@@ -9,6 +9,7 @@
 // Limit: latency; about 2 us for up to 1024 units. One schedule serves all layers of a step.
 #include "kernels/sparse_attention/indexer/indexer_logits.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 namespace tilewright::kernels {
 namespace {
@@ -118,16 +119,18 @@ __device__ void place_ctas(const IndexerScheduleParams& params, std::int32_t num
   }
 }
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerScheduleThreads)
-    indexer_schedule(const __grid_constant__ tilewright::kernels::IndexerScheduleParams params) {
-  using namespace tilewright::kernels;
-  tilewright::ptx::griddepcontrol_wait();
-  tilewright::ptx::griddepcontrol_launch_dependents();
+__device__ void schedule(const IndexerScheduleParams& params) {
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   const std::int32_t per_sequence = (params.q_len + kIndexerUnitTokens - 1) / kIndexerUnitTokens;
   std::int32_t num_units = params.batch * per_sequence;
   if (params.offsets != nullptr) num_units = cut_sequences(params);
   place_ctas(params, num_units, place_units(params, num_units));
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(indexer_schedule, IndexerScheduleParams,
+                  __launch_bounds__(kIndexerScheduleThreads), schedule)
+
+}  // namespace tilewright::kernels

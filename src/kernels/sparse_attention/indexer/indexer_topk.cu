@@ -21,6 +21,7 @@
 #include "kernels/sparse_attention/sequence_tokens.h"
 #include "ptx/cluster.h"
 #include "ptx/grid_dependency.h"
+#include "tile/entry.h"
 
 #include <math.h>
 
@@ -395,15 +396,16 @@ __device__ void select_row(Shared& shared, std::uint32_t* held, const IndexerTop
   write_selected(shared, out, part, threshold);
 }
 
-}  // namespace
-}  // namespace tilewright::kernels
-
-extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerTopkThreads)
-    indexer_topk(const __grid_constant__ tilewright::kernels::IndexerTopkParams params) {
-  using namespace tilewright::kernels;
+__device__ void select(const IndexerTopkParams& params) {
   __shared__ Shared shared;
   extern __shared__ __align__(16) std::uint32_t held_keys[];
-  tilewright::ptx::griddepcontrol_wait();
-  tilewright::ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   select_row(shared, held_keys, params);
 }
+
+}  // namespace
+
+TILEWRIGHT_KERNEL(indexer_topk, IndexerTopkParams, __launch_bounds__(kIndexerTopkThreads), select)
+
+}  // namespace tilewright::kernels

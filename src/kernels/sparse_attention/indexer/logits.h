@@ -26,6 +26,7 @@
 #include "ptx/wgmma_mma_async.h"
 #include "ptx/wgmma_sync.h"
 #include "tile/box.h"
+#include "tile/entry.h"
 
 #include <cstdint>
 
@@ -449,9 +450,8 @@ __device__ void indexer_logits(const kernels::IndexerLogitsParams& params) {
 
 }  // namespace tilewright::tile
 
-#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)                                        \
-  extern "C" __global__ void __launch_bounds__(tilewright::kernels::kIndexerLogitsThreads, 1) \
-      indexer_logits_##NAME(                                                                  \
-          const __grid_constant__ tilewright::kernels::IndexerLogitsParams params) {          \
-    tilewright::tile::indexer_logits<tilewright::IndexFormat::FORMAT, HEADS>(params);         \
-  }
+/// Entry indexer_logits_NAME.
+#define TILEWRIGHT_INDEXER_LOGITS(NAME, FORMAT, HEADS)           \
+  TILEWRIGHT_KERNEL(indexer_logits_##NAME, IndexerLogitsParams,  \
+                    __launch_bounds__(kIndexerLogitsThreads, 1), \
+                    tile::indexer_logits<IndexFormat::FORMAT, HEADS>)
