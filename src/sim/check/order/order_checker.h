@@ -113,6 +113,7 @@ class OrderChecker final : public Observer {
     Knowledge narrow;          ///< arrivals of other CTAs that were not of cluster scope
     Clock withheld;            ///< arrivals that were .relaxed
     AccessRecord after_moves;  ///< one of another CTA's warp that had used its Tensor Memory
+    AccessRecord from_afar;    ///< the first of another CTA: an arrival or a commit, no copy
   };
   /// A phase of a named or cluster barrier.
   struct Rendezvous {
@@ -217,7 +218,9 @@ class OrderChecker final : public Observer {
   void check_init(Warp& warp, const Insn& insn, std::uint32_t lanes, std::uint64_t address,
                   Mbarrier& barrier, bool is_async);
   void arrive(Warp& warp, const Insn& insn, const MbarrierEvent& event, Phase& phase);
-  void check_moves(Warp& warp, const Insn& insn, const MbarrierEvent& event, const Phase& phase);
+  bool check_moves(Warp& warp, const Insn& insn, const MbarrierEvent& event, const Phase& phase);
+  void check_wait_scope(Warp& warp, const Insn& insn, const MbarrierEvent& event,
+                        const Phase& phase);
   static void wait(WarpState& warp, const Phase& phase, MemoryOrder order);
   static void take(WarpState& warp, const Phase& phase, MemoryScope scope);
   void phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier);
