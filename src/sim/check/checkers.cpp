@@ -5,6 +5,7 @@
 #include "sim/check/order/lane_checker.h"
 #include "sim/check/order/open_copies.h"
 #include "sim/check/order/order_checker.h"
+#include "sim/check/sync/commit_checker.h"
 #include "sim/check/sync/phase_checker.h"
 #include "sim/check/sync/sync_checker.h"
 #include "sim/check/tensor/mma_checker.h"
@@ -42,6 +43,7 @@ CheckerSet make_observer(const Options& options, const KernelCode& code, Finding
   }
   if (checks.sync) {
     add(std::make_unique<SyncChecker>(findings, checks.strict));
+    if (has("tcgen05")) add(std::make_unique<CommitChecker>(findings));
     if (has("cp")) add(std::make_unique<OpenCopies>(findings, checks.strict));
   }
   const bool is_in_chain = order_of_launches.history != nullptr;

@@ -7,6 +7,7 @@
 
 #include "sim/async/tensor_map.h"
 #include "sim/state/warp.h"
+#include "sim/tensor/shared_descriptor.h"
 #include "sim/tensor/tensor_memory.h"
 
 #include <cstdint>
@@ -75,9 +76,6 @@ struct AsyncRange {
   bool is_shared = false;
   std::uint64_t address = 0;  ///< shared: rank << 24 | offset
   std::uint64_t bytes = 0;
-  /// Of wgmma and tcgen05.mma: A or B, and the swizzle of its descriptor. 0: not to be compared
-  char operand = 0;
-  TensorSwizzle swizzle = TensorSwizzle::kNone;
 };
 
 /// How the issuing threads learn that it is done.
@@ -99,6 +97,9 @@ struct AsyncOperation {
   std::span<const AsyncRange> ranges;
   /// Of kTensorCopy and kTensorReduce: where each element goes
   const TensorCopy* tensor = nullptr;
+  /// Of kTensorMma, and of kWgmma once, by the first warp, for the whole warpgroup: A and B as far
+  /// as they lie in shared memory
+  std::span<const SharedOperand> operands;
 };
 
 enum class MbarrierAction : std::uint8_t {
@@ -201,6 +202,7 @@ struct TensorOperation {
   std::uint32_t lane = 0;  ///< the thread in its warp
   std::span<const TensorRegion> regions;
   std::span<const AsyncRange> shared;  ///< what it reads of shared memory
+  std::span<const SharedOperand> operands;
 };
 
 /// tcgen05.ld or st by a warp. Register r of lane l is cell (lanes[l], column + columns[..]).
@@ -224,8 +226,9 @@ struct TensorAllocEvent {
 struct TensorCommit {
   std::uint32_t cta_group = 1;
   std::uint32_t lane = 0;
-  std::uint32_t mbarrier = 0;  ///< rank << 24 | offset of the first
+  std::uint32_t mbarrier = 0;  ///< rank << 24 | offset of the one that the instruction names
   std::uint32_t number = 0;    ///< of the warp's commits, from 1
+  std::span<const std::uint32_t> targets;  ///< likewise: where it arrives
 };
 
 /// A warp of a grid.

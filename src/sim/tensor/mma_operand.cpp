@@ -11,20 +11,6 @@ namespace {
 
 constexpr std::uint32_t kChunkBytes = 16;
 
-/// The operand as rows of chunks along its contiguous index.
-struct Extent {
-  std::uint32_t outer;             ///< of the other index
-  std::uint32_t contiguous_bytes;  ///< in memory
-};
-
-Extent extent_of(const MmaOperand& operand) {
-  const auto rows = static_cast<std::uint32_t>(operand.rows);
-  const auto k = static_cast<std::uint32_t>(operand.k);
-  const auto bits = static_cast<std::uint32_t>(operand.container_bits);
-  if (operand.major == OperandMajor::kK) return {rows, k * bits / 8};
-  return {k, rows * bits / 8};
-}
-
 /// The codes of `count` elements that begin at a byte: two to a byte, or 16 to a chunk.
 void unpack(const std::byte* from, const MmaOperand& operand, std::uint32_t count,
             std::byte* codes) {
@@ -63,7 +49,7 @@ void transpose(const std::byte* from, int k, int rows, std::byte* to) {
 
 /// The bytes as they lie in memory, line by line of the other index.
 GatherResult gather_bytes(std::span<const std::byte> shared, const SharedDescriptor& d,
-                          OperandMajor major, const Extent& extent, std::byte* to) {
+                          OperandMajor major, const OperandExtent& extent, std::byte* to) {
   for (std::uint32_t other = 0; other < extent.outer; ++other) {
     for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; byte += kChunkBytes) {
       const std::uint32_t size = std::min(kChunkBytes, extent.contiguous_bytes - byte);
@@ -80,9 +66,17 @@ GatherResult gather_bytes(std::span<const std::byte> shared, const SharedDescrip
 
 }  // namespace
 
+OperandExtent extent_of(const MmaOperand& operand) {
+  const auto rows = static_cast<std::uint32_t>(operand.rows);
+  const auto k = static_cast<std::uint32_t>(operand.k);
+  const auto bits = static_cast<std::uint32_t>(operand.container_bits);
+  if (operand.major == OperandMajor::kK) return {rows, k * bits / 8};
+  return {k, rows * bits / 8};
+}
+
 GatherResult gather_shared(std::span<const std::byte> shared, const SharedDescriptor& descriptor,
                            const MmaOperand& operand, std::span<std::byte> codes) {
-  const Extent extent = extent_of(operand);
+  const OperandExtent extent = extent_of(operand);
   const bool is_k_major = operand.major == OperandMajor::kK;
   const bool is_packed = operand.container_bits == 4 || operand.is_padded();
   if (is_k_major && !is_packed) {
@@ -119,7 +113,7 @@ std::vector<SharedRun> runs_of(const SharedDescriptor& descriptor, const MmaOper
                                std::uint32_t shared_bytes) {
   constexpr std::uint32_t kMostBytes = 256 << 10;
   std::array<std::uint64_t, kMostBytes / kChunkBytes / 64> is_used{};
-  const Extent extent = extent_of(operand);
+  const OperandExtent extent = extent_of(operand);
   const std::uint32_t end = std::min(shared_bytes, kMostBytes);
   for (std::uint32_t other = 0; other < extent.outer; ++other) {
     for (std::uint32_t byte = 0; byte < extent.contiguous_bytes; byte += kChunkBytes) {
@@ -145,7 +139,7 @@ std::vector<SharedRun> runs_of(const SharedDescriptor& descriptor, const MmaOper
 
 void find_undefined_rows(std::span<const std::uint8_t> shadow, const SharedDescriptor& descriptor,
                          const MmaOperand& operand, std::span<std::uint8_t> is_undefined) {
-  const Extent extent = extent_of(operand);
+  const OperandExtent extent = extent_of(operand);
   const auto bits = static_cast<std::uint32_t>(operand.is_padded() ? operand.format->bits()
                                                                    : operand.container_bits);
   const std::uint32_t data_bytes = operand.is_padded() ? 2 * bits : kChunkBytes;

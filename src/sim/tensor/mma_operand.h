@@ -31,6 +31,13 @@ struct MmaOperand {
   }
 };
 
+/// The operand as rows along its contiguous index.
+struct OperandExtent {
+  std::uint32_t outer = 0;             ///< of the other index
+  std::uint32_t contiguous_bytes = 0;  ///< in memory
+};
+OperandExtent extent_of(const MmaOperand& operand);
+
 /// Most that an operand can have: 256 rows of 96 codes.
 inline constexpr std::size_t kMaxOperandBytes = std::size_t{256} * 96;
 

@@ -85,16 +85,16 @@ std::string check_unused_bits(std::uint64_t bits);
 /// "0x4000004000010040: start address 0x400, leading offset 16 bytes, ..."
 std::string describe_shared_descriptor(std::uint64_t bits);
 
-/// Address of a byte of an operand. `byte` is the contiguous index in bytes, `other` the other
-/// index: (k, mn) for K-major, (mn, k) for MN-major.
+/// Address of a byte of an operand, not swizzled yet. `byte` is the contiguous index in bytes,
+/// `other` the other index: (k, mn) for K-major, (mn, k) for MN-major.
 ///     K-major,  no swizzle   (mn/8)*SBO + (mn%8)*16 + (byte/16)*LBO + byte%16
 ///     K-major,  span S       (mn/8)*SBO + (mn%8)*S + byte
 ///     MN-major, no swizzle   (byte/16)*SBO + byte%16 + (k%8)*16 + (k/8)*LBO
 ///     MN-major, span S       (byte/S)*LBO + byte%S + (k%R)*S + (k/R)*SBO  R = 8; atoms of 32: 4
-/// The start address is added first and the sum swizzled. With an absolute LBO, what lies beyond
-/// the first line of 128 bytes of a row is at the start of a row at that address.
-constexpr std::uint32_t shared_operand_address(const SharedDescriptor& d, OperandMajor major,
-                                               std::uint32_t byte, std::uint32_t other) {
+/// The start address is added. With an absolute LBO, what lies beyond the first line of 128 bytes
+/// of a row is at the start of a row at that address.
+constexpr std::uint32_t shared_linear_address(const SharedDescriptor& d, OperandMajor major,
+                                              std::uint32_t byte, std::uint32_t other) {
   const std::uint32_t span = span_bytes(d.swizzle);
   std::uint32_t start = d.start_address;
   std::uint32_t offset = 0;
@@ -112,7 +112,22 @@ constexpr std::uint32_t shared_operand_address(const SharedDescriptor& d, Operan
     offset = byte / span * d.leading_bytes + byte % span + other % rows * span +
              other / rows * d.stride_bytes;
   }
-  return swizzled(d.swizzle, start + offset);
+  return start + offset;
 }
+/// The same, swizzled: where the byte lies.
+constexpr std::uint32_t shared_operand_address(const SharedDescriptor& d, OperandMajor major,
+                                               std::uint32_t byte, std::uint32_t other) {
+  return swizzled(d.swizzle, shared_linear_address(d, major, byte, other));
+}
+
+/// An operand of wgmma or tcgen05.mma in the shared memory of one CTA, as the instruction reads it.
+struct SharedOperand {
+  char name = 'A';         ///< or B
+  std::uint32_t rank = 0;  ///< of the CTA in its cluster
+  SharedDescriptor descriptor;
+  OperandMajor major = OperandMajor::kK;
+  std::uint32_t contiguous_bytes = 0;  ///< along the contiguous index
+  std::uint32_t outer = 0;             ///< extent of the other index
+};
 
 }  // namespace tilewright::sim

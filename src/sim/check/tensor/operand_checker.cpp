@@ -32,6 +32,23 @@ bool are_alike(TensorSwizzle copy, TensorSwizzle descriptor) {
   return copy == descriptor;
 }
 
+/// That with which a tensor copy writes what a descriptor reads.
+TensorSwizzle copy_swizzle_of(SharedSwizzle swizzle) {
+  switch (swizzle) {
+    case SharedSwizzle::kNone:
+      return TensorSwizzle::kNone;
+    case SharedSwizzle::k32B:
+      return TensorSwizzle::k32B;
+    case SharedSwizzle::k64B:
+      return TensorSwizzle::k64B;
+    case SharedSwizzle::k128B:
+      return TensorSwizzle::k128B;
+    case SharedSwizzle::k128B32BAtom:
+      return TensorSwizzle::k128BAtom32B;
+  }
+  return TensorSwizzle::kNone;
+}
+
 std::string words_of(TensorSwizzle swizzle) {
   if (swizzle == TensorSwizzle::kNone) return "no swizzle";
   return fmt::format("the {} swizzle", name_of(swizzle));
@@ -59,18 +76,26 @@ OperandChecker::CtaState* OperandChecker::state_at(const Warp& warp, std::uint64
   return at == ctas_.end() ? nullptr : at->second.get();
 }
 
+const OperandChecker::Copy* OperandChecker::CtaState::copy_at(std::uint32_t address) const {
+  const std::size_t chunk = address / kChunkBytes;
+  const std::uint16_t number = chunk < chunks.size() ? chunks[chunk] : std::uint16_t{0};
+  return number == 0 ? nullptr : &copies[number];
+}
+
 /// 0 if there are too many.
 std::uint16_t OperandChecker::number_of(CtaState& state, const Copy& copy) {
   constexpr std::size_t kMostCopies = 0xffff;
-  const auto is_same = [&](const Copy& known) {
-    return known.execution.insn == copy.execution.insn && known.swizzle == copy.swizzle;
-  };
-  const auto index =
-      static_cast<std::size_t>(std::ranges::find_if(state.copies, is_same) - state.copies.begin());
-  if (index > kMostCopies) return 0;
-  if (index == state.copies.size()) state.copies.emplace_back();
-  state.copies[index] = copy;
-  return static_cast<std::uint16_t>(index);
+  const CopyName name{copy.execution.insn, copy.swizzle, copy.address, copy.mbarrier};
+  const auto at = state.numbers.find(name);
+  if (at != state.numbers.end()) {
+    state.copies[at->second] = copy;
+    return at->second;
+  }
+  if (state.copies.size() > kMostCopies) return 0;
+  const auto number = static_cast<std::uint16_t>(state.copies.size());
+  state.copies.push_back(copy);
+  state.numbers.emplace(name, number);
+  return number;
 }
 
 void OperandChecker::write(Warp& warp, std::uint64_t address, std::uint64_t bytes,
@@ -99,15 +124,26 @@ std::uint64_t OperandChecker::async_issued(Warp& warp, const Insn& insn,
   const bool is_read = (operation.kind == AsyncKind::kWgmma && checks_wgmma_) ||
                        (operation.kind == AsyncKind::kTensorMma && checks_tensor_);
   if (is_read) {
-    check(warp, insn, operation, 'A');
-    check(warp, insn, operation, 'B');
+    for (const SharedOperand& operand : operation.operands) {
+      check(warp, insn, operation, operand);
+    }
     return 0;
   }
   const bool is_copy = operation.kind == AsyncKind::kTensorCopy && operation.tensor != nullptr &&
                        is_tile(*operation.tensor);
   Copy copy;
   if (is_copy) {
-    copy = {execution_of(warp, insn, operation.lanes), operation.tensor->map->swizzle};
+    const TensorCopy& tensor = *operation.tensor;
+    const TensorMapFields& map = *tensor.map;
+    copy = {execution_of(warp, insn, operation.lanes), map.swizzle};
+    copy.address = static_cast<std::uint32_t>(tensor.shared_address & kOffsetMask);
+    copy.line_bytes = row_bytes(map).pitch;
+    const bool is_box = tensor.shape == TensorCopyShape::kBox && map.mode == TensorMode::kTiled;
+    copy.num_lines = num_rows(tensor);
+    if (is_box && map.rank > 1) {
+      copy.num_lines = (map.box[1] + map.element_strides[1] - 1) / map.element_strides[1];
+    }
+    copy.mbarrier = operation.mbarrier;
   }
   for (const AsyncRange& range : operation.ranges) {
     if (!range.is_shared || range.kind == AccessKind::kRead) continue;
@@ -116,57 +152,58 @@ std::uint64_t OperandChecker::async_issued(Warp& warp, const Insn& insn,
   return 0;
 }
 
-void OperandChecker::read(Warp& warp, const AsyncRange& range, Tally& tally) {
-  const auto num_chunks = static_cast<std::uint32_t>((range.bytes + kChunkBytes - 1) / kChunkBytes);
-  tally.num_chunks += num_chunks;
-  const CtaState* const state = state_at(warp, range.address);
-  if (state == nullptr || state->chunks.empty()) return;
-  const auto first = static_cast<std::uint32_t>(range.address & kOffsetMask);
-  for (std::uint32_t i = 0; i < num_chunks; ++i) {
-    const std::uint32_t address = first + i * kChunkBytes;
-    if (address / kChunkBytes >= state->chunks.size()) return;
-    const std::uint16_t number = state->chunks[address / kChunkBytes];
-    if (number == 0) continue;
-    const Copy& copy = state->copies[number];
-    if (are_alike(copy.swizzle, range.swizzle)) continue;
-    if (tally.num_wrong++ == 0) tally.copy = &copy, tally.address = address;
+OperandChecker::Tally OperandChecker::read_swizzles(const CtaState& state,
+                                                    const SharedOperand& operand) {
+  Tally tally;
+  const SharedDescriptor& d = operand.descriptor;
+  for (std::uint32_t other = 0; other < operand.outer; ++other) {
+    for (std::uint32_t byte = 0; byte < operand.contiguous_bytes; byte += kChunkBytes) {
+      ++tally.num_chunks;
+      const std::uint32_t address = shared_operand_address(d, operand.major, byte, other);
+      const Copy* const copy = state.copy_at(address);
+      if (copy == nullptr || are_alike(copy->swizzle, copy_swizzle_of(d.swizzle))) continue;
+      if (tally.num_wrong++ == 0) tally.copy = copy, tally.address = address;
+    }
   }
+  return tally;
 }
 
 // Unused parts of a tile keep what was there before: a quarter must be wrong.
 void OperandChecker::check(Warp& warp, const Insn& insn, const AsyncOperation& operation,
-                           char operand) {
-  Tally tally;
-  TensorSwizzle swizzle = TensorSwizzle::kNone;
-  for (const AsyncRange& range : operation.ranges) {
-    if (range.operand != operand) continue;
-    swizzle = range.swizzle;
-    read(warp, range, tally);
+                           const SharedOperand& operand) {
+  const CtaState* const state = state_at(warp, std::uint64_t{operand.rank} << kSharedRankShift);
+  if (state == nullptr || state->chunks.empty() || operand.descriptor.base_offset != 0) return;
+  const Tally tally = read_swizzles(*state, operand);
+  if (tally.num_wrong == 0 || 4 * tally.num_wrong < tally.num_chunks) {
+    return check_lines(warp, insn, operation, operand, *state);
   }
-  if (tally.num_wrong == 0 || 4 * tally.num_wrong < tally.num_chunks) return;
-  report(warp, insn, operation, operand, swizzle, tally);
+  const Copy& copy = *tally.copy;
+  const bool is_wgmma = operation.kind == AsyncKind::kWgmma;
+  report(warp, insn, operation, copy,
+         fmt::format("{} in shared memory was written with {} and is read with {}", operand.name,
+                     words_of(copy.swizzle), words_of(copy_swizzle_of(operand.descriptor.swizzle))),
+         {fmt::format("first at shared[{:#x}..{:#x}], {} of {} bytes in all", tally.address,
+                      tally.address + kChunkBytes - 1, tally.num_wrong * kChunkBytes,
+                      tally.num_chunks * kChunkBytes)},
+         fmt::format(
+             "the swizzle of the tensor map must be that of the descriptor of {} (bits 63..{} of "
+             "it)",
+             operand.name, is_wgmma ? 62 : 61));
 }
 
 void OperandChecker::report(Warp& warp, const Insn& insn, const AsyncOperation& operation,
-                            char operand, TensorSwizzle swizzle, const Tally& tally) {
-  const Copy& copy = *tally.copy;
+                            const Copy& copy, std::string what, std::vector<std::string> notes,
+                            std::string missing) {
   if (!said_.emplace(&insn, copy.execution.insn).second) return;
-  const bool is_wgmma = operation.kind == AsyncKind::kWgmma;
   Finding finding;
-  finding.check = is_wgmma ? "mma" : "tmem";
+  finding.check = operation.kind == AsyncKind::kWgmma ? "mma" : "tmem";
   finding.kernel = warp.grid->code->info.name;
-  finding.what = fmt::format("{} in shared memory was written with {} and is read with {}", operand,
-                             words_of(copy.swizzle), words_of(swizzle));
+  finding.cause = fmt::format("{} {}", what, missing);
+  finding.what = std::move(what);
   finding.places = {place_of(warp, insn, operation.lanes, "executed"),
                     place_of(copy.execution, "copied before it")};
-  finding.notes.push_back(fmt::format("first at shared[{:#x}..{:#x}], {} of {} bytes in all",
-                                      tally.address, tally.address + kChunkBytes - 1,
-                                      tally.num_wrong * kChunkBytes,
-                                      tally.num_chunks * kChunkBytes));
-  finding.missing = fmt::format(
-      "the swizzle of the tensor map must be that of the descriptor of {} (bits 63..{} of it)",
-      operand, is_wgmma ? 62 : 61);
-  finding.cause = fmt::format("{} {}", finding.what, finding.missing);
+  finding.notes = std::move(notes);
+  finding.missing = std::move(missing);
   findings_.add(std::move(finding));
 }
 

@@ -164,6 +164,7 @@ Step mma(Warp& warp, const Insn& insn, std::uint32_t active) {
     operation.lane = lane;
     operation.regions = footprint.regions;
     operation.shared = footprint.shared;
+    operation.operands = footprint.operands;
     issue_tensor(warp, insn, operation, [call] { perform_mma(call); });
   }
   return Step::kNext;

@@ -79,6 +79,7 @@ const MmaForm* mma_form_of(const Insn& insn) noexcept;
 struct MmaFootprint {
   std::vector<TensorRegion> regions;
   std::vector<AsyncRange> shared;
+  std::vector<SharedOperand> operands;
 };
 MmaFootprint footprint_of(const MmaCall& call);
 

@@ -67,34 +67,18 @@ void add_scales(const MmaCall& call, int cta, bool is_a, std::vector<TensorRegio
   regions.push_back(region);
 }
 
-/// That with which a tensor copy writes what the descriptor reads.
-TensorSwizzle tensor_swizzle_of(SharedSwizzle swizzle) {
-  switch (swizzle) {
-    case SharedSwizzle::kNone:
-      return TensorSwizzle::kNone;
-    case SharedSwizzle::k32B:
-      return TensorSwizzle::k32B;
-    case SharedSwizzle::k64B:
-      return TensorSwizzle::k64B;
-    case SharedSwizzle::k128B:
-      return TensorSwizzle::k128B;
-    case SharedSwizzle::k128B32BAtom:
-      return TensorSwizzle::k128BAtom32B;
-  }
-  return TensorSwizzle::kNone;
-}
-
-void add_shared(const MmaCall& call, const Cta& cta, bool is_a, std::vector<AsyncRange>& shared) {
+void add_shared(const MmaCall& call, const Cta& cta, bool is_a, MmaFootprint& out) {
   const SharedDescriptor descriptor =
       decode_shared_descriptor(is_a ? call.a_descriptor : call.b_descriptor);
+  const MmaOperand operand = operand_of(call, is_a);
   // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
-  for (const SharedRun& run : runs_of(descriptor, operand_of(call, is_a), cta.shared_bytes)) {
+  for (const SharedRun& run : runs_of(descriptor, operand, cta.shared_bytes)) {
     const std::uint64_t address = std::uint64_t{cta.rank} << kSharedRankShift | run.address;
-    AsyncRange range{AccessKind::kRead, Proxy::kAsync, true, address, run.bytes};
-    if (descriptor.base_offset == 0) range.operand = is_a ? 'A' : 'B';
-    range.swizzle = tensor_swizzle_of(descriptor.swizzle);
-    shared.push_back(range);
+    out.shared.push_back({AccessKind::kRead, Proxy::kAsync, true, address, run.bytes});
   }
+  const OperandExtent extent = extent_of(operand);
+  out.operands.push_back({is_a ? 'A' : 'B', cta.rank, descriptor, operand.major,
+                          extent.contiguous_bytes, extent.outer});
 }
 
 }  // namespace
@@ -108,13 +92,13 @@ MmaFootprint footprint_of(const MmaCall& call) {
     if (call.form->mode.is_a_in_tmem) {
       add_a(call, cta, lanes, out.regions);
     } else {
-      add_shared(call, memory, true, out.shared);
+      add_shared(call, memory, true, out);
     }
     if (call.form->mode.scale_block != 0) {
       add_scales(call, cta, true, out.regions);
       add_scales(call, cta, false, out.regions);
     }
-    add_shared(call, memory, false, out.shared);
+    add_shared(call, memory, false, out);
   }
   return out;
 }

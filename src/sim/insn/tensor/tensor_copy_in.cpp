@@ -204,7 +204,7 @@ Step copy_in(Warp& warp, const Insn& insn, std::uint32_t active) {
     }
     issue_tensor(
         warp, insn,
-        {TensorKind::kCopy, form.cta_group, static_cast<std::uint32_t>(lane), regions, ranges},
+        {TensorKind::kCopy, form.cta_group, static_cast<std::uint32_t>(lane), regions, ranges, {}},
         [copy, ctas] {
           for (Cta* cta : ctas) perform(copy, *cta);
         });
@@ -252,7 +252,7 @@ Step shift(Warp& warp, const Insn& insn, std::uint32_t active) {
     }
     issue_tensor(
         warp, insn,
-        {TensorKind::kShift, form.cta_group, static_cast<std::uint32_t>(lane), regions, {}},
+        {TensorKind::kShift, form.cta_group, static_cast<std::uint32_t>(lane), regions, {}, {}},
         [at, ctas] {
           for (Cta* cta : ctas) shift_rows(*cta, at);
         });
@@ -310,7 +310,10 @@ Step commit(Warp& warp, const Insn& insn, std::uint32_t active) {
     const std::uint32_t number = ++warp.num_tensor_pipe_commits;
     const auto thread = static_cast<std::uint32_t>(lane);
     if (warp.observer != nullptr) {
-      warp.observer->tensor_committed(warp, insn, {form.cta_group, thread, place.address, number});
+      std::vector<std::uint32_t> targets;
+      for (const MbarrierPlace& at : places) targets.push_back(at.address);
+      warp.observer->tensor_committed(warp, insn,
+                                      {form.cta_group, thread, place.address, number, targets});
     }
     issue_after_tensor(warp, insn, [&warp, &insn, thread, places, number] {
       for (const MbarrierPlace& at : places) arrive(warp, insn, thread, at, number);

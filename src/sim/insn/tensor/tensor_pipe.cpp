@@ -83,6 +83,7 @@ void issue_tensor(Warp& warp, const Insn& insn, const TensorOperation& operation
     shared.completion = AsyncCompletion::kTensorCommit;
     shared.lanes = 1u << operation.lane;
     shared.ranges = operation.shared;
+    shared.operands = operation.operands;
     token = warp.observer->async_issued(warp, insn, shared);
   }
   issue_after_tensor(warp, insn, [&warp, &insn, token, apply = std::move(apply)] {

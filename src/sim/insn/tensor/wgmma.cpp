@@ -114,11 +114,18 @@ std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   event.reads_accumulators = call.keeps_d;
   warp.observer->wgmma_issued(warp, insn, event);
   std::vector<AsyncRange> ranges;
+  std::vector<SharedOperand> operands;
+  const auto add = [&](char name, std::uint64_t descriptor, int first_row) {
+    OperandTile tile = tile_of(form, name == 'A');
+    append_wgmma_ranges(warp, descriptor, tile, first_row, ranges);
+    if (warp.index % 4 != 0) return;
+    if (name == 'A') tile.rows *= 4;
+    operands.push_back(wgmma_operand(warp, name, descriptor, tile));
+  };
   if (form.a.empty()) {
-    append_wgmma_ranges(warp, 'A', call.a_descriptor, tile_of(form, true),
-                        static_cast<int>(warp.index % 4) * kRowsOfWarp, ranges);
+    add('A', call.a_descriptor, static_cast<int>(warp.index % 4) * kRowsOfWarp);
   }
-  append_wgmma_ranges(warp, 'B', call.b_descriptor, tile_of(form, false), 0, ranges);
+  add('B', call.b_descriptor, 0);
   // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
   for (AsyncRange& range : ranges) {
     const std::uint64_t offset = range.address & ((1u << kSharedRankShift) - 1);
@@ -131,6 +138,7 @@ std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   operation.completion = AsyncCompletion::kWgmmaGroup;
   operation.lanes = warp.live;
   operation.ranges = ranges;
+  operation.operands = operands;
   return warp.observer->async_issued(warp, insn, operation);
 }
 

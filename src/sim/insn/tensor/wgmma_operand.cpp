@@ -35,6 +35,19 @@ MatrixDescriptor advanced(const MatrixDescriptor& descriptor, const OperandTile&
   return result;
 }
 
+SharedSwizzle shared_swizzle_of(OperandSwizzle swizzle) {
+  switch (swizzle) {
+    case OperandSwizzle::k32B:
+      return SharedSwizzle::k32B;
+    case OperandSwizzle::k64B:
+      return SharedSwizzle::k64B;
+    case OperandSwizzle::k128B:
+      return SharedSwizzle::k128B;
+    default:
+      return SharedSwizzle::kNone;
+  }
+}
+
 /// What gather_tile() does, for rows of 32 contiguous bytes (two chunks of 16) inside the memory:
 /// the usual case. False, with codes in any state, if it is none or not all inside.
 bool gather_rows(const Warp& warp, const MatrixDescriptor& d, const OperandTile& tile,
@@ -96,26 +109,25 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
   }
 }
 
-namespace {
-
-/// That with which a tensor copy writes what the descriptor reads.
-TensorSwizzle tensor_swizzle_of(OperandSwizzle swizzle) {
-  switch (swizzle) {
-    case OperandSwizzle::k32B:
-      return TensorSwizzle::k32B;
-    case OperandSwizzle::k64B:
-      return TensorSwizzle::k64B;
-    case OperandSwizzle::k128B:
-      return TensorSwizzle::k128B;
-    default:
-      return TensorSwizzle::kNone;
-  }
+SharedOperand wgmma_operand(const Warp& warp, char operand, std::uint64_t descriptor,
+                            const OperandTile& tile) {
+  const MatrixDescriptor d = decode_matrix_descriptor(descriptor);
+  const auto bytes = static_cast<std::uint32_t>(tile.element_bytes);
+  const auto rows = static_cast<std::uint32_t>(tile.rows), k = static_cast<std::uint32_t>(tile.k);
+  const bool is_k = tile.major == OperandMajor::kK;
+  SharedOperand out;
+  out.name = operand;
+  out.rank = warp.cta->rank;
+  out.descriptor = {d.start_address, d.leading_bytes, d.stride_bytes, d.base_offset,
+                    shared_swizzle_of(d.swizzle)};
+  out.major = tile.major;
+  out.contiguous_bytes = (is_k ? k : rows) * bytes;
+  out.outer = is_k ? rows : k;
+  return out;
 }
 
-}  // namespace
-
-void append_wgmma_ranges(const Warp& warp, char operand, std::uint64_t descriptor,
-                         const OperandTile& tile, int first_row, std::vector<AsyncRange>& ranges) {
+void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
+                         int first_row, std::vector<AsyncRange>& ranges) {
   const MatrixDescriptor d = advanced(decode_matrix_descriptor(descriptor), tile, first_row);
   const auto bytes = static_cast<std::uint32_t>(tile.element_bytes);
   const bool is_k = tile.major == OperandMajor::kK;
@@ -138,10 +150,7 @@ void append_wgmma_ranges(const Warp& warp, char operand, std::uint64_t descripto
     if (ranges.size() > first && ranges.back().address + ranges.back().bytes == address) {
       ranges.back().bytes += 16;
     } else {
-      AsyncRange range{AccessKind::kRead, Proxy::kAsync, true, address, 16};
-      range.operand = operand;
-      range.swizzle = tensor_swizzle_of(d.swizzle);
-      ranges.push_back(range);
+      ranges.push_back({AccessKind::kRead, Proxy::kAsync, true, address, 16});
     }
   }
 }

@@ -4,6 +4,7 @@
 #include "sim/event/observer.h"
 #include "sim/state/warp.h"
 #include "sim/tensor/matrix_descriptor.h"
+#include "sim/tensor/shared_descriptor.h"
 
 #include <cstdint>
 #include <span>
@@ -17,7 +18,11 @@ void gather_wgmma_operand(Warp& warp, const char* name, std::uint64_t descriptor
                           const OperandTile& tile, int first_row, std::span<std::byte> codes);
 
 /// The same bytes as runs of shared memory, sorted.
-void append_wgmma_ranges(const Warp& warp, char operand, std::uint64_t descriptor,
-                         const OperandTile& tile, int first_row, std::vector<AsyncRange>& ranges);
+void append_wgmma_ranges(const Warp& warp, std::uint64_t descriptor, const OperandTile& tile,
+                         int first_row, std::vector<AsyncRange>& ranges);
+
+/// The operand as observers are told of it.
+SharedOperand wgmma_operand(const Warp& warp, char operand, std::uint64_t descriptor,
+                            const OperandTile& tile);
 
 }  // namespace tilewright::sim
