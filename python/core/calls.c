@@ -142,9 +142,10 @@ static bool launch_on_host(const Calls* self, const Known* known, PyObject* cons
   for (int i = 0; given != NULL && i < known->num_results; ++i)
     PyTuple_SetItem(given, known->results[i], Py_NewRef(made[i]));
   PyObject* const module = given == NULL ? NULL : PyImport_ImportModule("tilewright._staging");
-  PyObject* const done = module == NULL ? NULL
-                                        : PyObject_CallMethod(module, "call_known", "OOO",
-                                                              known->op, known->names, given);
+  PyObject* const done = module == NULL
+                             ? NULL
+                             : PyObject_CallMethod(module, "call_known", "OOOO", known->op,
+                                                   known->names, given, known->members);
   Py_XDECREF(done);
   Py_XDECREF(module);
   Py_XDECREF(given);
@@ -163,6 +164,7 @@ static void forget(Known* known) {
   if (known->users != 0) return;
   Py_XDECREF(known->op);
   Py_XDECREF(known->names);
+  Py_XDECREF(known->members);
   for (int i = 0; i < MAX_TENSORS; ++i) Py_XDECREF(known->makers[i]);
   free(known->key);
   free(known);
@@ -241,7 +243,11 @@ static bool add_places(const Calls* self, Known* known, PyObject* names) {
   const Struct* const type = known->op->kind->calls[0].arguments;
   PyObject *name, *position;
   Py_ssize_t at = 0;
+  Fill fill = {.what = known->op->kind->calls[0].what, .device = known->op->device};
   fill_begin(type, &known->arguments);
+  const bool is_filled = fill_from_mapping(&fill, type, &known->arguments, known->members);
+  fill_end(&fill);
+  if (!is_filled) return false;
   while (PyDict_Next(names, &at, &name, &position)) {
     Place* const place = &known->places[known->num_places];
     const char* const path = PyUnicode_AsUTF8AndSize(name, NULL);
@@ -278,10 +284,10 @@ static bool add_results(const Calls* self, Known* known, PyObject* results) {
 
 static PyObject* add(PyObject* object, PyObject* args) {
   Calls* const self = (Calls*)object;
-  PyObject *call, *op, *names, *results;
+  PyObject *call, *op, *names, *results, *members;
   Py_ssize_t bytes;
-  if (!PyArg_ParseTuple(args, "O!O!nO!O!:add", &PyTuple_Type, &call, operator_type, &op, &bytes,
-                        &PyDict_Type, &names, &PyDict_Type, &results))
+  if (!PyArg_ParseTuple(args, "O!O!nO!O!O!:add", &PyTuple_Type, &call, operator_type, &op, &bytes,
+                        &PyDict_Type, &names, &PyDict_Type, &results, &PyDict_Type, &members))
     return NULL;
   const Py_ssize_t count = PyTuple_Size(call);
   PyObject** const items = calloc((size_t)count + 1, sizeof *items);
@@ -294,8 +300,10 @@ static PyObject* add(PyObject* object, PyObject* args) {
   const bool is_read = calls_read(self, items, count, &key, addresses, &exchange);
   free(items);
   if (!is_read || ((Operator*)op)->kind->num_calls == 0) return free(known), Py_NewRef(Py_False);
+  if (find(self, &key) != NULL) return free(known), Py_NewRef(Py_True);
   known->op = (Operator*)Py_NewRef(op);
   known->names = Py_NewRef(names);
+  known->members = Py_NewRef(members);
   known->workspace_bytes = (size_t)bytes;
   known->key = malloc(key.size);
   if (known->key == NULL || !add_places(self, known, names) || !add_results(self, known, results)) {
@@ -408,8 +416,9 @@ static PyMethodDef methods[] = {
     {"run", (PyCFunction)(void*)run, METH_FASTCALL,
      "run(*arguments)\n--\n\nWhat add() has made known: its results, or None for any other call."},
     {"add", add, METH_VARARGS,
-     "add(arguments, operator, workspace_bytes, names, results, /)\n--\n\n"
-     "names: {member: argument}; results: {argument: function(first tensor) that makes it}."},
+     "add(arguments, operator, workspace_bytes, names, results, members, /)\n--\n\n"
+     "names: {member: argument}; results: {argument: function(first tensor) that makes it};\n"
+     "members: {member: value} of those that are no tensors."},
     {"addresses", (PyCFunction)(void*)addresses_of, METH_FASTCALL,
      "addresses(*arguments)\n--\n\n{member: address} that run() would hand over, or None."},
     {"clear", clear, METH_NOARGS, "clear()\n--\n\nForgets all calls, and frees workspaces."},

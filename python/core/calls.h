@@ -26,7 +26,8 @@ typedef struct Known {
   size_t key_size;
   char* key;
   Operator* op;
-  PyObject* names; /* {member: position}; a simulated device is called by them */
+  PyObject* names;   /* {member: position}; a simulated device is called by them */
+  PyObject* members; /* and by those that are no tensors */
   AnyArguments arguments;
   Place places[MAX_TENSORS];
   int num_places;

@@ -108,9 +108,11 @@ def call(op: Any, method: str, arguments: dict[str, Any]) -> None:
         span.download()
 
 
-def call_known(op: Any, names: Mapping[str, int], tensors: tuple[Any, ...]) -> None:
+def call_known(
+    op: Any, names: Mapping[str, int], tensors: tuple[Any, ...], members: Mapping[str, Any]
+) -> None:
     """op.run() of a _core.Calls: members by their names, "window.pages" one of a struct."""
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = dict(members)
     for name, position in names.items():
         struct, _, member = name.rpartition(".")
         inner = arguments.setdefault(struct, {}) if struct else arguments

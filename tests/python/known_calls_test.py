@@ -92,6 +92,42 @@ def test_decode_and_sparse_attention_are_known(counting):
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
+def test_drop_ins_are_known(counting):
+    from tilewright.compat import flash_attn_interface as fa
+    from tilewright.compat import flash_mla
+
+    q, k, v = whole()
+    few, lengths = bf16(2, 1, 4, 64, seed=5), i32([3, 17])
+    new = bf16(2, 1, 2, 64, seed=2), bf16(2, 1, 2, 64, seed=3)
+    rows = [x.flatten(0, 1) for x in (q, k, v)]
+    packed = (i32([0, 20, 40]), i32([0, 33, 66]), 20, 33)
+    for call, asked in (
+        (lambda: fa.flash_attn_func(q, k, v, causal=True, return_attn_probs=True), (1, 0, 0)),
+        (lambda: fa.flash_attn_varlen_func(*rows, *packed, causal=True, return_attn_probs=True), (1, 0, 0)),
+        (lambda: fa.flash_attn_with_kvcache(few, k, v, *new, cache_seqlens=lengths, causal=True,
+                                            return_softmax_lse=True), (1, 0, 0)),
+        (lambda: fa.flash_attn_func(q[..., :40], k[..., :40], v[..., :40], return_attn_probs=True), (1, 0, 0)),
+    ):
+        done = [counting.during(call) for _ in asked]
+        assert tuple(count for _, count in done) == asked
+        for out, _ in done[1:]:
+            assert len(out) == len(done[0][0])
+            assert all(torch.equal(one, other) for one, other in zip(out, done[0][0], strict=True))
+    cache, indices, queries = fp8_pages(4, 16, 0)[0], lists(1, 2, 8, rows=64), bf16(1, 2, 4, 512)
+    schedule = flash_mla.get_mla_metadata()[0]
+
+    def sparse(indices=indices):
+        return flash_mla.flash_mla_with_kvcache(queries, cache, None, None, 512, schedule, is_fp8_kvcache=True,
+                                                indices=indices)
+
+    done = [counting.during(sparse) for _ in range(4)]
+    assert [count for _, count in done] == [2, 1, 0, 0]
+    for out, _ in done[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(out, done[0][0], strict=True))
+    with pytest.raises(ValueError, match="tile_scheduler_metadata was made for"):
+        sparse(lists(1, 2, 16, rows=64))
+
+
 def test_addresses_are_those_of_the_tensors():
     q, k, v = whole()
     sink = torch.zeros(4, device=q.device)
@@ -179,7 +215,8 @@ def test_a_table_of_calls_is_bounded_and_refuses_what_makes_no_sense(dev):
         x = torch.ones(1, cols)
         assert table.run(x, None, "a") is None
         like = {1: lambda first: torch.empty(1, first.shape[1]).bfloat16()}
-        assert table.add((x, None, "a"), op, 0, names, like)
+        assert table.add((x, None, "a"), op, 0, names, like, {})
+        assert table.add((x, None, "a"), op, 0, names, like, {})
         out = table.run(x, None, "a")
         assert torch.equal(out, torch.ones_like(out))
         assert table.run(x, None, "b") is None and table.run(x, None) is None
@@ -187,14 +224,16 @@ def test_a_table_of_calls_is_bounded_and_refuses_what_makes_no_sense(dev):
     assert made == [1, 2, 3, 1, 2]
     table.clear()
     assert len(table) == 0 and table.run(x, None, "a") is None
-    assert table.add((x, None, object()), op, 0, names, {}) is False
+    assert table.add((x, None, object()), op, 0, names, {}, {}) is False
     assert table.run(x, None, object()) is None and table.run(x, None, 1 << 80) is None and table.run() is None
     with pytest.raises(tilewright.InvalidArgument, match="RmsNorm.run has no tensor nothing"):
-        table.add((x, None), op, 0, {"nothing": 0}, {})
+        table.add((x, None), op, 0, {"nothing": 0}, {}, {})
     with pytest.raises(tilewright.InvalidArgument, match="no argument 7"):
-        table.add((x, None), op, 0, {"x": 7}, {})
+        table.add((x, None), op, 0, {"x": 7}, {}, {})
     with pytest.raises(tilewright.InvalidArgument, match="no result can be argument 2"):
-        table.add((x, None), op, 0, names, {2: torch.empty_like})
+        table.add((x, None), op, 0, names, {2: torch.empty_like}, {})
+    with pytest.raises(TypeError, match="RmsNorm.run: there is no nothing"):
+        table.add((x, None), op, 0, names, {}, {"nothing": 1})
     for wrong in ({"tensors": 0}, {"tensors": 99}, {"limit": 0}, {"plain": (torch.Tensor,)}):
         with pytest.raises(tilewright.InvalidArgument, match="Calls: "):
             calls(**wrong)
@@ -209,7 +248,7 @@ def test_what_a_maker_raises_comes_out(dev):
     table = calls()
     op = tilewright.RmsNorm(dev, rows=1, cols=128, x_dtype="f32", has_weight=False)
     x = torch.ones(1, 128)
-    assert table.add((x, None), op, 0, {"x": 0, "out": 1}, {1: broken})
+    assert table.add((x, None), op, 0, {"x": 0, "out": 1}, {1: broken}, {})
     with pytest.raises(MemoryError, match="none left"):
         table.run(x, None)
     assert table.run(x.to(torch.float64), None) is None

@@ -87,7 +87,7 @@ def test_sparse_attention_over_nvfp4_rows():
 
 def test_sparse_op_is_what_it_says_and_compiles():
     q, rows, indices = bf16(1, 2, 4, 512), bf16(32, 512, seed=1), lists(1, 2, 8, rows=32)
-    inputs = (q, rows, indices, None, None, None, None, None, None, "auto")
+    inputs = (q, rows, indices, None, None, None, None, None, None, "auto", False)
     torch.library.opcheck(torch.ops.tilewright.sparse_attention.default, (*inputs, True, True))
     torch.library.opcheck(torch.ops.tilewright.sparse_attention_out.default,
                           (*inputs, torch.empty_like(q), None, None, None, False))

@@ -186,8 +186,9 @@ class Calls:
         """What add() has made known: its result, or a tuple of them; None for any other call."""
         ...
     def add(self, arguments: tuple[Any, ...], operator: Operator, workspace_bytes: int, names: dict[str, int],
-            results: dict[int, Callable[[Any], Any]], /) -> bool:
-        """names: {member: argument}; results: {argument: function(first tensor) that makes it if it is None}."""
+            results: dict[int, Callable[[Any], Any]], members: dict[str, Any], /) -> bool:
+        """names: {member: argument}; results: {argument: function(first tensor) that makes it if it is None};
+        members: {member: value} of those that are no tensors."""
         ...
     def addresses(self, *arguments: Any) -> dict[str, int] | None:
         """{member: address} that run() would hand over, or None."""

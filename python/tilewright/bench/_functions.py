@@ -20,7 +20,7 @@ import tilewright.torch as tt
 from tilewright.compat import flash_attn_interface, flash_mla
 
 CALLS = 200
-REPEATS = 9
+REPEATS = 25
 
 
 class Row(NamedTuple):

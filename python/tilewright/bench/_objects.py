@@ -10,8 +10,8 @@ from typing import Any
 from .. import _core
 
 
-def microseconds(call: Callable[[], object], number: int = 20000, repeats: int = 9) -> float:
-    """The least of several means."""
+def microseconds(call: Callable[[], object], number: int = 500, repeats: int = 200) -> float:
+    """The least of many means, each of a time so short that some are without an interruption."""
     return min(timeit.repeat(call, number=number, repeat=repeats)) / number * 1e6
 
 
@@ -45,6 +45,6 @@ def overhead(device: _core.Device) -> list[tuple[str, float]]:
         space = torch.empty(op.workspace_bytes, dtype=torch.uint8, device=device.spec)
         run = op.run
         found.append(("op.run(...), launch included",
-                      microseconds(lambda: run(q=q, k=k, v=v, out=out, lse=lse, workspace=space), 2000)))
+                      microseconds(lambda: run(q=q, k=k, v=v, out=out, lse=lse, workspace=space), 100, 20)))
         device.synchronize()
     return found

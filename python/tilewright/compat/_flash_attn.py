@@ -9,10 +9,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.compiler import is_compiling
 
-import tilewright.torch as tt
 from tilewright import Reason
-from tilewright.torch._context import is_direct, signature
+from tilewright.torch import _attention, _decode
+from tilewright.torch._context import Way, known_calls, places_of
 
 from ._common import count, fit, packed, reason, refuse, shape_of
 
@@ -21,6 +22,13 @@ MAX_DECODE_QUERIES = 16
 MAX_SPLITS = 1024
 _DTYPES = (torch.bfloat16, torch.float16, torch.float8_e4m3fn)
 _E4M3 = torch.float8_e4m3fn
+#: Tensors of known calls over whole sequences and over caches, results last.
+_FORWARD = places_of("q k v cu_q cu_kv q_descale k_descale v_descale out lse")
+_CACHE = places_of(
+    "q k_cache v_cache new_k new_v cos sin lengths block_table k_descale v_descale out lse"
+)
+_forward_calls = known_calls(len(_FORWARD))
+cache_calls = known_calls(len(_CACHE))
 
 
 def _int32(reasons: list[Reason], **tensors: Tensor | None) -> None:
@@ -111,44 +119,39 @@ def forward(
     return_lse: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention over whole sequences, packed ones included."""
-    is_packed = cu_seqlens_q is not None or cu_seqlens_k is not None
-    has_more = is_packed or seqused_q is not None or seqused_k is not None or qv is not None
-    is_known = not (has_more or attention_chunk) and _fits_as_before(q, k, v)
-    if not is_known:
-        lengths = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
-        reasons = forward_reasons(q, k, v, qv, *lengths, attention_chunk)
-        if reasons:
-            refuse(name, reasons)
+    known: tuple[Any, ...] = ()
+    is_usual = qv is None and seqused_q is None and seqused_k is None and not attention_chunk
+    if is_usual and not is_compiling():
+        known = (q, k, v, cu_seqlens_q, cu_seqlens_k, *descales, out, None, max_seqlen_q)
+        known += (max_seqlen_k, softmax_scale, causal, *window, softcap, return_lse)
+        if (found := _forward_calls.run(*known)) is not None:
+            return found if return_lse else (found, None)
+    lengths = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
+    if reasons := forward_reasons(q, k, v, qv, *lengths, attention_chunk):
+        refuse(name, reasons)
     head_dim = q.shape[-1]
-    options: dict[str, Any] = {
-        "scale": head_dim**-0.5 if softmax_scale is None else softmax_scale,
-        "causal": causal,
-        "window": (int(window[0]), 0 if causal else int(window[1])),
-        "softcap": softcap,
-    }
-    if q.dtype == _E4M3:
-        options |= zip(("q_descale", "k_descale", "v_descale"), descales, strict=True)
-    if not is_known:
-        q, k, v = _remember((q, k, v), (_wide(q), _wide(k), _wide(v)))
+    scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
+    used = [_wide(q), _wide(k), _wide(v)]
+    descales = descales if q.dtype == _E4M3 else (None, None, None)
+    cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
     scatter = None
-    if cu_seqlens_q is not None:
-        cu_q, cu_k = packed(cu_seqlens_q), packed(cu_seqlens_k)
-        assert cu_q is not None and cu_k is not None
+    if cu_q is not None and cu_k is not None:
         if seqused_k is not None:
             rows, cu_k = _used_rows(cu_k, seqused_k, k.shape[0])
-            k, v = _take(k, rows), _take(v, rows)
+            used[1:] = (_take(x, rows) for x in used[1:])
         if seqused_q is not None:
             scatter, cu_q = _used_rows(cu_q, seqused_q, q.shape[0])
-            q = _take(q, scatter)
+            used[0] = _take(used[0], scatter)
         if max_seqlen_q is None or max_seqlen_k is None:
             raise ValueError("max_seqlen_q and max_seqlen_k go with cu_seqlens_q and cu_seqlens_k")
-        options |= {"cu_q": cu_q, "cu_kv": cu_k}
-        options |= {"max_q": int(max_seqlen_q), "max_kv": int(max_seqlen_k)}
-    call = tt.attention if cu_seqlens_q is None else tt.attention_varlen
-    is_plain = scatter is None and q.shape[-1] == head_dim
-    if is_plain:
-        options["out"] = out
-    done = call(q, k, v, return_lse=return_lse, **options)
+        max_seqlen_q, max_seqlen_k = int(max_seqlen_q), int(max_seqlen_k)
+    is_plain = scatter is None and used[0].shape[-1] == head_dim
+    sides = (int(window[0]), 0 if causal else int(window[1]))
+    given: tuple[Any, ...]
+    given = (*used, None, cu_q, cu_k, *descales, out if is_plain else None, None, return_lse)
+    given += (max_seqlen_q, max_seqlen_k, scale, causal, *sides, softcap, "auto")
+    way = Way(_forward_calls, known if is_plain else (), _FORWARD)
+    done = _attention.attend(given, way)
     result, lse = done if return_lse else (done, None)
     if scatter is not None:
         assert cu_seqlens_q is not None and seqused_q is not None
@@ -157,25 +160,6 @@ def forward(
         result = result[..., :head_dim]
         result = result if out is None else out.copy_(result)
     return result, lse
-
-
-_fitting: dict[bytes, None] = {}
-
-
-def _fits_as_before(*tensors: Tensor) -> bool:
-    """Whether a call with such tensors has been found possible before, with nothing to copy."""
-    if not is_direct(*tensors) or signature(*tensors) not in _fitting:
-        return False
-    return not any(tensor.data_ptr() % 16 for tensor in tensors)
-
-
-def _remember(given: tuple[Tensor, ...], used: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """What is used, after the next call is told if that is what was given."""
-    if is_direct(*given) and all(one is other for one, other in zip(given, used, strict=True)):
-        while len(_fitting) >= 1024:
-            del _fitting[next(iter(_fitting))]
-        _fitting[signature(*given)] = None
-    return used
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -326,9 +310,13 @@ def with_cache(
     rotary_interleaved: bool,
     num_splits: int,
     return_lse: bool,
+    known: tuple[Any, ...] = (),
     **other: Any,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of a few queries over caches, to which new keys and values may be added."""
+    """Attention of a few queries over caches, to which new keys and values may be added.
+
+    known  arguments of cache_calls: the same call from now on is a known one, if nothing is copied
+    """
     reasons = cache_reasons(
         *(q, k_cache, v_cache, k, v, other.pop("qv", None)),
         rotary_cos=rotary_cos,
@@ -347,31 +335,28 @@ def with_cache(
     if cache_batch_idx is not None:
         page_table = _by_index(cache_batch_idx, page_table)
     left, right = int(window[0]), 0 if causal else int(window[1])
-    options: dict[str, Any] = {
-        "scale": head_dim**-0.5 if softmax_scale is None else softmax_scale,
-        "causal": causal or right == 0,
-        "window": -1 if left >= room - 1 else left,
-        "softcap": softcap,
-        "splits": max(num_splits, 0),
-        "lengths": _lengths(cache_seqlens, q, k_cache, room),
-        "page_table": _table(page_table),
-    }
+    scale = head_dim**-0.5 if softmax_scale is None else softmax_scale
+    options = (scale, causal or right == 0, -1 if left >= room - 1 else left, softcap)
+    scales: tuple[Tensor | None, Tensor | None] = (None, None)
     if q.dtype == _E4M3:
-        options |= _cache_descales(descales, q.shape[0], k_cache.shape[2])
+        scales = _cache_descales(descales)
         q = _sixteen_bits(q)
         k, v = (None if x is None else _sixteen_bits(x) for x in (k, v))
-    options |= {"k_new": k if k is None else fit(k), "v_new": v if v is None else fit(v)}
+    turning: tuple[Tensor | None, Tensor | None] = (None, None)
     if rotary_cos is not None and rotary_sin is not None:
-        options |= {"rotary_cos": _fp32(rotary_cos), "rotary_sin": _fp32(rotary_sin)}
-        options["interleaved"] = rotary_interleaved
+        turning = (_fp32(rotary_cos), _fp32(rotary_sin))
     caches = (k_cache, v_cache)
     if k is None:
         caches = (_wide(k_cache), _wide(v_cache))
         if caches[0].stride() != caches[1].stride():
             caches = (caches[0].contiguous(), caches[1].contiguous())
-    if head_dim in HEAD_DIMS:
-        options["out"] = out
-    done = tt.attention_decode(_wide(q), *caches, return_lse=return_lse, **options)
+    new = (None if k is None else fit(k), None if v is None else fit(v))
+    is_plain = head_dim in HEAD_DIMS
+    given: tuple[Any, ...]
+    given = (_wide(q), *caches, _lengths(cache_seqlens, q, k_cache, room), _table(page_table), *new)
+    given += (*turning, None, *scales, out if is_plain else None, None, return_lse)
+    given += (rotary_interleaved, *options, max(num_splits, 0), "auto")
+    done = _decode.decode(given, Way(cache_calls, known if is_plain else (), _CACHE))
     result, lse = done if return_lse else (done, None)
     if result.shape[-1] != head_dim:
         result = result[..., :head_dim]
@@ -400,13 +385,13 @@ def _lengths(given: Tensor | int | None, q: Tensor, cache: Tensor, room: int) ->
 
 
 def _cache_descales(
-    descales: tuple[Tensor | None, Tensor | None, Tensor | None], batch: int, kv_heads: int
-) -> dict[str, Tensor | None]:
+    descales: tuple[Tensor | None, Tensor | None, Tensor | None],
+) -> tuple[Tensor | None, Tensor | None]:
     """q comes with its factor folded into that of the keys, which every score has too."""
     q_descale, k_descale, v_descale = descales
     if q_descale is not None:
         k_descale = q_descale if k_descale is None else q_descale * k_descale
-    return {"k_descale": k_descale, "v_descale": v_descale}
+    return k_descale, v_descale
 
 
 def _sixteen_bits(x: Tensor) -> Tensor:

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 from tilewright import Reason
 
 from ._common import count
-from ._flash_attn import cache_reasons, forward, forward_reasons, with_cache
+from ._flash_attn import cache_calls, cache_reasons, forward, forward_reasons, with_cache
 
 __all__ = [
     "can_implement",
@@ -195,6 +196,14 @@ def flash_attn_with_kvcache(
     With return_softmax_lse four values, as the peer has: the result, the lse, and two empty
     tensors in place of partial results.
     """
+    known: tuple[Any, ...] = ()
+    is_usual = qv is cache_batch_idx is cache_leftpad is cu_seqlens_q is cu_seqlens_k_new is None
+    if is_usual and rotary_seqlens is q_descale is None and not attention_chunk and not is_compiling():
+        known = (q, k_cache, v_cache, k, v, rotary_cos, rotary_sin, cache_seqlens, page_table)
+        known += (k_descale, v_descale, None, None, softmax_scale, causal, *window_size, softcap)
+        known += (rotary_interleaved, num_splits, return_softmax_lse)
+        if (found := cache_calls.run(*known)) is not None:
+            return (*found, *_no_partials(q)) if return_softmax_lse else found
     out, lse = with_cache(
         "flash_attn_with_kvcache",
         q,
@@ -221,10 +230,14 @@ def flash_attn_with_kvcache(
         rotary_interleaved=rotary_interleaved,
         num_splits=num_splits,
         return_lse=return_softmax_lse,
+        known=known,
     )
-    if not return_softmax_lse:
-        return out
-    return out, lse, out.new_empty(0, dtype=torch.float32), out.new_empty(0, dtype=torch.float32)
+    return (out, lse, *_no_partials(q)) if return_softmax_lse else out
+
+
+def _no_partials(q: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the peer has partial results: without elements."""
+    return q.new_empty(0, dtype=torch.float32), q.new_empty(0, dtype=torch.float32)
 
 
 def flash_attn_combine(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import itertools
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
-import tilewright.torch as tt
 from tilewright import Reason
-from tilewright.torch._context import empty_as, signature
-from tilewright.torch._sparse import sparse_attention_into, sparse_workspace_bytes
+from tilewright.torch._context import Way, empty_as, known_calls, places_of, signature
+from tilewright.torch._sparse import attend, sparse_attention_scheduled
 
 from ._common import count, packed, reason, refuse, shape_of
 
@@ -29,14 +29,23 @@ MAX_HEADS = 128
 _STATE = "_tilewright_schedule"
 
 
+_serials = itertools.count()
+#: Tensors of a known call of flash_mla_with_kvcache, results and the workspace last.
+_DECODE = places_of(
+    "q window.pages window.indices window.lengths compressed.pages compressed.indices "
+    "compressed.lengths sink out lse workspace"
+)
+_decode_calls = known_calls(len(_DECODE))
+
+
 @dataclasses.dataclass
 class _Schedule:
     """What calls keep: the shapes that it was made for, and a workspace that holds it."""
 
     shapes: dict[str, Any]
     signature: bytes  # of the tensors of the last call: with the same one nothing is to be compared
-    workspace: Tensor
-    is_made: bool = False
+    workspace: Tensor | None = None
+    serial: int = dataclasses.field(default_factory=lambda: next(_serials))  # of known calls
 
 
 @dataclasses.dataclass
@@ -79,17 +88,16 @@ def flash_mla_with_kvcache(
     tile_scheduler_metadata may serve again as long as shapes and the values of lengths stay.
     `enable_batch_invariant` makes a schedule for every call.
     """
-    second: tuple[Tensor | None, ...]
-    second = (extra_k_cache, extra_indices_in_kvcache, extra_topk_length)
-    args: tuple[Any, ...] = (q, k_cache, indices, topk_length, *second, attn_sink)
-    kind = (head_dim_v, causal, is_fp8_kvcache, enable_batch_invariant)
+    args: tuple[Any, ...]
+    args = (q, k_cache, indices, topk_length)
+    args += (extra_k_cache, extra_indices_in_kvcache, extra_topk_length, attn_sink)
     kept: _Schedule | None = getattr(tile_scheduler_metadata, _STATE, None)
-    lse = q.new_empty(q.shape[:3], dtype=torch.float32)
-    write: Any = sparse_attention_into
-    if kept is not None and kind == (HEAD_DIM, False, True, False) and _is_as_before(kept, args):
-        out = empty_as(q) if out is None else out
-        write(*args, softmax_scale, out, lse, kept.workspace, True)
-        return out, _as_peer(lse).transpose(1, 2)
+    known: tuple[Any, ...] = ()
+    if kept is not None and not is_compiling():
+        known = (*args, out, None, kept.workspace, softmax_scale, kept.serial, head_dim_v, causal)
+        known += (is_fp8_kvcache, enable_batch_invariant)
+        if (done := _decode_calls.run(*known)) is not None:
+            return done[0], done[1].transpose(1, 2)
     reasons = decode_reasons(
         q, k_cache, head_dim_v, causal=causal, is_fp8_kvcache=is_fp8_kvcache, indices=indices
     )
@@ -102,15 +110,20 @@ def flash_mla_with_kvcache(
         )
     lists = (_lists(indices), packed(topk_length))
     second = (extra_k_cache, _lists(extra_indices_in_kvcache), packed(extra_topk_length))
+    inputs = (_rows(q), k_cache, *lists, *second, packed(attn_sink))
+    if is_compiling() or enable_batch_invariant:
+        given = (*inputs, out, None, None, True, False, softmax_scale, "auto")
+        done, lse = attend(given, positive_empty_lse=True)
+        return done, lse.transpose(1, 2)
     out = empty_as(q) if out is None else out
-    args = (_rows(q), k_cache, *lists, *second, packed(attn_sink), softmax_scale)
-    if torch.compiler.is_compiling() or enable_batch_invariant:
-        write(*args, out, lse)
-    else:
-        schedule = _schedule(tile_scheduler_metadata, args, out, lse)
-        write(*args, out, lse, schedule.workspace, schedule.is_made)
-        schedule.is_made = tile_scheduler_metadata.have_initialized = True
-    return out, _as_peer(lse).transpose(1, 2)
+    lse = q.new_empty(q.shape[:3], dtype=torch.float32)
+    schedule = _schedule(tile_scheduler_metadata, inputs)
+    way = Way(_decode_calls, known, _DECODE) if known else None
+    schedule.workspace = sparse_attention_scheduled(
+        inputs, softmax_scale, out, lse, schedule.workspace, way
+    )
+    tile_scheduler_metadata.have_initialized = True
+    return out, lse.transpose(1, 2)
 
 
 def flash_mla_sparse_fwd(
@@ -127,18 +140,12 @@ def flash_mla_sparse_fwd(
     reasons = prefill_reasons(q, kv, d_v)
     if reasons:
         refuse("flash_mla_sparse_fwd", reasons)
-    done, lse, max_logits = tt.sparse_attention(
-        _rows(q[None]),
-        kv,
-        _lists(indices.transpose(0, 1)),
-        lengths=None if topk_length is None else packed(topk_length[None]),
-        sink=packed(attn_sink),
-        scale=sm_scale,
-        out=None if out is None else out[None],
-        return_lse=True,
-        return_max_logits=True,
-    )
-    return done[0], max_logits[0], _as_peer(lse)[0]
+    lengths = None if topk_length is None else packed(topk_length[None])
+    inputs = (_rows(q[None]), kv, _lists(indices.transpose(0, 1)), lengths, None, None, None)
+    into = None if out is None else out[None]
+    given = (*inputs, packed(attn_sink), into, None, None, True, True, sm_scale, "auto")
+    done, lse, max_logits = attend(given, positive_empty_lse=True)
+    return done[0], max_logits[0], lse[0]
 
 
 def decode_reasons(
@@ -201,11 +208,6 @@ def _shape_reasons(q: Tensor, width: int) -> list[Reason]:
     return reasons
 
 
-def _as_peer(lse: Tensor) -> Tensor:
-    """The peer has +inf for a query that sees nothing, we have -inf."""
-    return lse.nan_to_num_(nan=math.nan, posinf=math.inf, neginf=math.inf)
-
-
 def _rows(q: Tensor) -> Tensor:
     if q.stride(-1) == 1 and all(step % 8 == 0 for step in q.stride()[:-1]):
         return q
@@ -225,18 +227,13 @@ def _lists(indices: Tensor | None) -> Any:
     return indices.contiguous()
 
 
-def _is_as_before(kept: _Schedule, args: tuple[Any, ...]) -> bool:
-    """Whether the schedule was made for such tensors, which then are used as they are."""
-    return kept.is_made and not torch.compiler.is_compiling() and kept.signature == signature(*args)
-
-
-def _schedule(holder: Any, args: Any, out: Tensor, lse: Tensor) -> _Schedule:
+def _schedule(holder: Any, inputs: tuple[Any, ...]) -> _Schedule:
     """What an object that a caller keeps holds for us; another class than ours will do."""
     kept: _Schedule | None = getattr(holder, _STATE, None)
-    seen = signature(*args[:-1])
+    seen = signature(*inputs)
     if kept is not None and kept.signature == seen:
         return kept
-    q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, _ = args
+    q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink = inputs
     shapes = {
         "q": tuple(q.shape),
         "k_cache": tuple(cache.shape[1:]),
@@ -256,8 +253,6 @@ def _schedule(holder: Any, args: Any, out: Tensor, lse: Tensor) -> _Schedule:
                 )
         kept.signature = seen
         return kept
-    size_of: Any = sparse_workspace_bytes
-    size = size_of(*args, out, lse)
-    kept = _Schedule(shapes, seen, torch.empty(size, dtype=torch.uint8, device=q.device))
+    kept = _Schedule(shapes, seen)
     setattr(holder, _STATE, kept)
     return kept

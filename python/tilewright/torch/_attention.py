@@ -14,14 +14,14 @@ from tilewright._errors import InvalidArgument
 from ._context import (
     DTYPES,
     Entry,
+    Way,
     describe,
     empty_as,
     have_no_gradient,
     is_direct,
     known_calls,
     make,
-    maker,
-    maker_like_first,
+    places_of,
     require,
     require_operand,
     signature,
@@ -71,11 +71,7 @@ def attention(
     given += (None, None, scale, causal, *window, softcap, kernel)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
-    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
-    require_dims(q, 4, "[batch, tokens, heads, head_dim]")
-    lengths = (None, None, q_descale, k_descale, v_descale, q.shape[1], k.shape[1])
-    args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(given, args, direct, out, return_lse)
+    return attend(given)
 
 
 def attention_varlen(
@@ -110,11 +106,7 @@ def attention_varlen(
     given += (max_q, max_kv, scale, causal, *window, softcap, kernel)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
-    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
-    require_dims(q, 3, "[rows, heads, head_dim]")
-    lengths = (cu_q, cu_kv, q_descale, k_descale, v_descale, max_q, max_kv)
-    args = (q, k, v, sink, *lengths, scale, causal, window[0], window[1], softcap, kernel)
-    return _call(given, args, direct, out, return_lse)
+    return attend(given)
 
 
 def require_dims(q: Tensor, dims: int, shape: str) -> None:
@@ -122,38 +114,37 @@ def require_dims(q: Tensor, dims: int, shape: str) -> None:
         raise InvalidArgument(f"{describe('q', q)}: expected {shape}")
 
 
-#: Tensors of a known call, in their order, by the names of the C interface.
-_TENSORS = {
-    name: position
-    for position, name in enumerate(
-        "q k v sink cu_q cu_kv q_descale k_descale v_descale out lse".split()
-    )
-}
+#: Tensors of a call, results last.
+_TENSORS = places_of("q k v sink cu_q cu_kv q_descale k_descale v_descale out lse")
 _calls = known_calls(len(_TENSORS))
 
 
-def _remember(given: tuple[Any, ...], entry: Entry | None, out: Tensor, lse: Tensor | None) -> None:
-    """So that the next call of the kind is a known one."""
-    if entry is None:
-        return
-    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
-    if lse is not None:
-        results[_TENSORS["lse"]] = maker(lse)
-    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
-
-
-def _call(given: Any, args: Any, direct: bool, out: Tensor | None, return_lse: bool) -> Any:
-    q = args[0]
-    if direct or out is not None:
-        out = _empty_out(q) if out is None else out
-        lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
-        if direct:
-            into: Any = _attention_into
-            _remember(given, into(*args, out, lse), out, lse)
-        else:
-            _attention_out_op(*args, out, lse)
+def attend(given: tuple[Any, ...], also: Way | None = None) -> Any:
+    """A call that is not known; from now on it is, or the one that `also` says, if it fits."""
+    if also is not None and not also.fits(dict(zip(_TENSORS, given[:9], strict=False))):
+        also = None
+        if not is_compiling() and (done := _calls.run(*given)) is not None:
+            return done
+    q, k, v, sink, cu_q, cu_kv, q_descale, k_descale, v_descale, out, _, return_lse = given[:12]
+    max_q, max_kv, *options = given[12:]
+    direct = is_direct(q, k, v) and (sink is None or have_no_gradient(sink))
+    if cu_q is None and cu_kv is None:
+        require_dims(q, 4, "[batch, tokens, heads, head_dim]")
+        max_q, max_kv = q.shape[1], k.shape[1]
     else:
+        require_dims(q, 3, "[rows, heads, head_dim]")
+    args = (*given[:9], max_q, max_kv, *options)
+    if not direct and out is None:
         out, lse = _attention_op(*args, return_lse)
+        return (out, lse) if return_lse else out
+    out = _empty_out(q) if out is None else out
+    lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
+    if not direct:
+        _attention_out_op(*args, out, lse)
+        return (out, lse) if return_lse else out
+    run: Any = _attention_into
+    if entry := run(*args, out, lse):
+        (also or Way(_calls, given, _TENSORS)).remember(entry, {"out": out, "lse": lse})
     return (out, lse) if return_lse else out
 
 

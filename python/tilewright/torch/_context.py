@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
 
 import torch
 
@@ -197,11 +197,13 @@ def _never() -> bool:
     return False
 
 
-def maker(like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+def maker(first: torch.Tensor, like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     """A function of the first tensor of a call, for results that look like this one.
 
     The fastest way to a tensor of torch is that from another one that looks like it.
     """
+    if first.is_contiguous() and first.dtype == like.dtype and first.shape == like.shape:
+        return torch.empty_like
     small = torch.empty(1, dtype=like.dtype, device=like.device).expand(like.shape)
     if torch.empty_like(small).stride() == like.stride():
         return lambda first: torch.empty_like(small)
@@ -209,11 +211,47 @@ def maker(like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
     return lambda first: torch.empty(shape, dtype=dtype, device=device)
 
 
-def maker_like_first(first: torch.Tensor, like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The same for what looks like the first tensor itself."""
-    if first.is_contiguous() and first.dtype == like.dtype and first.shape == like.shape:
-        return torch.empty_like
-    return maker(like)
+_RESULTS = {"out", "lse", "max_logits"}
+
+
+class Way(NamedTuple):
+    """A way to a call for which it is to be remembered: a table, the arguments there, and which of them the
+    tensors of the operator are, by the names of the C interface."""
+
+    calls: _core.Calls
+    arguments: tuple[Any, ...]
+    places: dict[str, int]
+
+    def fits(self, used: Mapping[str, torch.Tensor | None]) -> bool:
+        """Whether the arguments are what is used, all tensors but results, and none is a copy."""
+        if not self.arguments:
+            return False
+        for name in {*self.places, *used} - _RESULTS:
+            given = self.arguments[self.places[name]] if name in self.places else None
+            if given is not used.get(name):
+                return False
+        return True
+
+    def remember(
+        self,
+        entry: Entry,
+        results: Mapping[str, torch.Tensor | None],
+        members: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The operator for calls of this kind."""
+        makers = {
+            self.places[name]: maker(self.arguments[0], like)
+            for name, like in results.items()
+            if like is not None
+        }
+        has_workspace = "workspace" in self.places
+        size = 0 if has_workspace else entry.workspace_bytes
+        self.calls.add(self.arguments, entry.operator, size, self.places, makers, dict(members or {}))
+
+
+def places_of(names: str) -> dict[str, int]:
+    """Of tensors in the order of a call, by the names of the C interface."""
+    return {name: position for position, name in enumerate(names.split())}
 
 
 def have_no_gradient(*tensors: torch.Tensor | None) -> bool:

@@ -14,14 +14,14 @@ from ._attention import are_at_one_place, descales, require_dims
 from ._context import (
     DTYPES,
     Entry,
+    Way,
     describe,
     empty_as,
     have_no_gradient,
     is_direct,
     known_calls,
     make,
-    maker,
-    maker_like_first,
+    places_of,
     require,
     require_operand,
     signature,
@@ -84,41 +84,39 @@ def attention_decode(
     )
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
-    direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
-    require_dims(q, 4, "[batch, tokens, heads, head_dim]")
-    inputs = (q, k_cache, v_cache, lengths, page_table, k_new, v_new, rotary_cos, rotary_sin)
-    options = (interleaved, sink, k_descale, v_descale, scale, causal, window, softcap, splits)
-    if direct:
-        out = empty_as(q) if out is None else out
-        lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
-        entry = _decode_into(*inputs, *options, kernel, out, lse)
-        _remember(given, entry, out, lse)
-    elif out is not None:
-        lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
-        _decode_out_op(*inputs, *options, kernel, out, lse)
-    else:
-        out, lse = _decode_op(*inputs, *options, kernel, return_lse)
-    return (out, lse) if return_lse else out
+    return decode(given)
 
 
-#: Tensors of a known call, in their order, by the names of the C interface.
-_TENSORS = {
-    name: position
-    for position, name in enumerate(
-        "q k_cache v_cache lengths block_table new_k new_v cos sin sink k_descale v_descale out lse".split()
-    )
-}
+#: Tensors of a call, results last.
+_TENSORS = places_of(
+    "q k_cache v_cache lengths block_table new_k new_v cos sin sink k_descale v_descale out lse"
+)
 _calls = known_calls(len(_TENSORS))
 
 
-def _remember(given: tuple[Any, ...], entry: Entry | None, out: Tensor, lse: Tensor | None) -> None:
-    """So that the next call of the kind is a known one."""
-    if entry is None:
-        return
-    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
-    if lse is not None:
-        results[_TENSORS["lse"]] = maker(lse)
-    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
+def decode(given: tuple[Any, ...], also: Way | None = None) -> Any:
+    """A call that is not known; from now on it is, or the one that `also` says, if it fits."""
+    if also is not None and not also.fits(dict(zip(_TENSORS, given[:12], strict=False))):
+        also = None
+        if not is_compiling() and (done := _calls.run(*given)) is not None:
+            return done
+    q, k_cache, v_cache, _, _, k_new, v_new, _, _, sink, *scales, out, _, return_lse = given[:15]
+    interleaved, *options = given[15:]
+    direct = is_direct(q, k_cache, v_cache) and have_no_gradient(sink, k_new, v_new)
+    require_dims(q, 4, "[batch, tokens, heads, head_dim]")
+    args = (*given[:9], interleaved, sink, *scales, *options)
+    if not direct and out is None:
+        out, lse = _decode_op(*args, return_lse)
+        return (out, lse) if return_lse else out
+    out = empty_as(q) if out is None else out
+    lse = q.new_empty(_lse_shape(q), dtype=torch.float32) if return_lse else None
+    if not direct:
+        _decode_out_op(*args, out, lse)
+        return (out, lse) if return_lse else out
+    run: Any = _decode_into
+    if entry := run(*args, out, lse):
+        (also or Way(_calls, given, _TENSORS)).remember(entry, {"out": out, "lse": lse})
+    return (out, lse) if return_lse else out
 
 
 def _lse_shape(q: Tensor) -> tuple[int, int, int]:

@@ -12,14 +12,14 @@ import tilewright
 
 from ._context import (
     Entry,
+    Way,
     describe,
     empty_as,
     have_no_gradient,
     is_direct,
     known_calls,
     make,
-    maker,
-    maker_like_first,
+    places_of,
     require,
     require_operand,
     signature,
@@ -35,7 +35,8 @@ _ROW_BYTES = {584: "fp8", 384: "nvfp4"}
 _ONE_BYTE = (torch.float8_e4m3fn, torch.uint8, torch.int8)
 _INPUTS = (
     "Tensor q, Tensor cache, Tensor indices, Tensor? lengths, Tensor? extra_cache, "
-    "Tensor? extra_indices, Tensor? extra_lengths, Tensor? sink, float? scale, str kernel"
+    "Tensor? extra_indices, Tensor? extra_lengths, Tensor? sink, float? scale, str kernel, "
+    "bool positive_empty_lse"
 )
 
 
@@ -73,14 +74,36 @@ def sparse_attention(
     given = (*inputs, out, None, None, return_lse, return_max_logits, scale, kernel)
     if not is_compiling() and (done := _calls.run(*given)) is not None:
         return done
-    args = (*inputs, scale, kernel)
+    return attend(given)
+
+
+#: Tensors of a call, results last.
+_TENSORS = places_of(
+    "q window.pages window.indices window.lengths compressed.pages compressed.indices "
+    "compressed.lengths sink out lse max_logits"
+)
+_calls = known_calls(len(_TENSORS))
+
+
+def attend(given: tuple[Any, ...], positive_empty_lse: bool = False) -> Any:
+    """A call that is not known, and from now on is.
+
+    positive_empty_lse  the lse of a query without a row is +inf, as FlashMLA has it
+    """
+    q, cache, indices = given[:3]
+    sink, out, _, _, return_lse, return_max_logits, *options = given[7:]
+    args = (*given[:8], *options, positive_empty_lse)
     direct = is_direct(q, cache, indices) and (sink is None or have_no_gradient(sink))
     if direct or out is not None:
         out = empty_as(q) if out is None else out
         lse = _statistic(q, return_lse)
         max_logits = _statistic(q, return_max_logits)
         if direct:
-            _remember(given, _sparse_into(*args, out, lse, max_logits), out, lse, max_logits)
+            run: Any = _sparse_into
+            entry: Entry | None = run(*args, out, lse, max_logits)
+            results = {"out": out, "lse": lse, "max_logits": max_logits}
+            if entry is not None and not positive_empty_lse:
+                Way(_calls, given, _TENSORS).remember(entry, results)
         else:
             _sparse_out_op(*args, out, lse, max_logits, None, False)
     else:
@@ -90,71 +113,34 @@ def sparse_attention(
     return (out, lse) if return_lse else out
 
 
-#: Tensors of a known call, in their order, by the names of the C interface.
-_TENSORS = {
-    name: position
-    for position, name in enumerate(
-        "q window.pages window.indices window.lengths compressed.pages compressed.indices "
-        "compressed.lengths sink out lse max_logits".split()
-    )
-}
-_calls = known_calls(len(_TENSORS))
-
-
-def _remember(
-    given: tuple[Any, ...],
-    entry: Entry | None,
-    out: Tensor,
-    lse: Tensor | None,
-    max_logits: Tensor | None,
-) -> None:
-    """So that the next call of the kind is a known one."""
-    if entry is None:
-        return
-    results: dict[int, Any] = {_TENSORS["out"]: maker_like_first(given[0], out)}
-    for name, statistic in (("lse", lse), ("max_logits", max_logits)):
-        if statistic is not None:
-            results[_TENSORS[name]] = maker(statistic)
-    _calls.add(given, entry.operator, entry.workspace_bytes, _TENSORS, results)
-
-
-def sparse_attention_into(
-    q: Tensor,
-    cache: Tensor,
-    indices: Tensor,
-    lengths: Tensor | None,
-    extra_cache: Tensor | None,
-    extra_indices: Tensor | None,
-    extra_lengths: Tensor | None,
-    sink: Tensor | None,
+def sparse_attention_scheduled(
+    inputs: tuple[Any, ...],
     scale: float | None,
     out: Tensor,
-    lse: Tensor | None,
-    scratch: Tensor | None = None,
-    reuses_schedule: bool = False,
-) -> None:
-    """sparse_attention() with a workspace of sparse_workspace_bytes(), whose schedule may serve again."""
-    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale)
-    write: Any = _sparse_out if is_direct(q, cache, indices) else _sparse_out_op
-    write(*args, "auto", out, lse, None, scratch, reuses_schedule)
+    lse: Tensor,
+    workspace: Tensor | None,
+    also: Way | None,
+) -> Tensor:
+    """sparse_attention() of `inputs`, its tensors, with +inf as lse of a query without a row.
 
-
-def sparse_workspace_bytes(
-    q: Tensor,
-    cache: Tensor,
-    indices: Tensor,
-    lengths: Tensor | None,
-    extra_cache: Tensor | None,
-    extra_indices: Tensor | None,
-    extra_lengths: Tensor | None,
-    sink: Tensor | None,
-    scale: float | None,
-    out: Tensor,
-    lse: Tensor | None,
-) -> int:
-    """Of a workspace that keeps the schedule from call to call."""
-    args = (q, cache, indices, lengths, extra_cache, extra_indices, extra_lengths, sink, scale, "auto")
-    return int(_entry(*args, out, lse, None).operator.workspace_bytes)
+    The workspace of the call before has its schedule, if lengths have the same values; None: a new
+    one is made. Returns it, for the next call.
+    """
+    options = (scale, "auto", True)
+    reuses = workspace is not None
+    run: Any = _sparse_into
+    if workspace is None:
+        find: Any = _entry
+        size = find(*inputs, *options, out, lse, None).operator.workspace_bytes
+        workspace = torch.empty(size, dtype=torch.uint8, device=inputs[0].device)
+    if is_direct(*inputs[:3]) and have_no_gradient(inputs[7]):
+        made = run(*inputs, *options, out, lse, None, workspace, reuses)
+        used = {**dict(zip(_TENSORS, inputs, strict=False)), "workspace": workspace}
+        if made is not None and also is not None and reuses and also.fits(used):
+            also.remember(made, {"out": out, "lse": lse}, {"reuses_schedule": True})
+    else:
+        _sparse_out_op(*inputs, *options, out, lse, None, workspace, reuses)
+    return workspace
 
 
 def _statistic(q: Tensor, is_wanted: bool) -> Tensor | None:
@@ -172,6 +158,7 @@ def _sparse_into(
     sink: Tensor | None,
     scale: float | None,
     kernel: str,
+    positive_empty_lse: bool,
     out: Tensor,
     lse: Tensor | None,
     max_logits: Tensor | None,
@@ -182,7 +169,8 @@ def _sparse_into(
     if q.numel() == 0:
         return None
     lists = (lengths, extra_cache, extra_indices, extra_lengths)
-    entry = _entry(q, cache, indices, *lists, sink, scale, kernel, out, lse, max_logits)
+    options = (scale, kernel, positive_empty_lse)
+    entry = _entry(q, cache, indices, *lists, sink, *options, out, lse, max_logits)
     second = None
     if extra_cache is not None:
         second = {"pages": extra_cache, "indices": extra_indices, "lengths": extra_lengths}
@@ -215,12 +203,14 @@ def _entry(
     sink: Tensor | None,
     scale: float | None,
     kernel: str,
+    positive_empty_lse: bool,
     out: Tensor,
     lse: Tensor | None,
     max_logits: Tensor | None,
 ) -> Entry:
     first = signature(q, cache, indices, lengths, out, lse, max_logits, sink)
-    key = ("sparse", first, signature(extra_cache, extra_indices, extra_lengths), scale, kernel)
+    second = signature(extra_cache, extra_indices, extra_lengths)
+    key = ("sparse", first, second, scale, kernel, positive_empty_lse)
     entry: Entry | None = table.get(key)
     if entry is not None:
         return entry
@@ -239,6 +229,7 @@ def _entry(
         "q_strides": strides(q),
         "out_strides": strides(out),
         "lse_strides": None if statistic is None else _statistic_strides(statistic),
+        "positive_empty_lse": positive_empty_lse,
         "kernel": kernel,
     }
     made: Entry = table.add(key, make(tilewright.SparseAttention, q.device, problem))
