@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import sys
+import time
 
 import test_jobs
 from test_jobs import OPTIMISED_SIMULATOR, RELEASE_ONLY, ROOT, SAMPLE, Result, Run, check_list, run_gtest
@@ -178,17 +179,42 @@ def arguments():
     return parser.parse_args()
 
 
+class Progress:
+    """How far the run is: on a terminal one line that is written over, else a line a minute."""
+
+    def __init__(self, total, stream, now=time.monotonic):
+        self.total, self.stream, self.now = total, stream, now
+        self.begin = self.due = now()
+
+    def show(self, done):
+        if self.stream.isatty():
+            print(f"\r{done}/{self.total} suites\x1b[K", end="", file=self.stream, flush=True)
+        elif self.now() >= self.due + 60:
+            self.due = self.now()
+            print(f"tilewright: {done} of {self.total} suites of tests after {self.due - self.begin:.0f} s",
+                  file=self.stream, flush=True)
+
+    def clear(self):
+        if self.stream.isatty():
+            print("\r\x1b[K", end="", file=self.stream)
+
+
+def run_jobs(jobs):
+    results = []
+    progress = Progress(len(jobs), sys.stdout)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        waiting = {pool.submit(*job) for job in jobs}
+        while waiting:
+            done, waiting = concurrent.futures.wait(waiting, 60, concurrent.futures.FIRST_COMPLETED)
+            results += [job.result() for job in done]
+            progress.show(len(results))
+    progress.clear()
+    return results
+
+
 def main():
     args = arguments()
-    results = []
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(*job) for job in collect(args)]
-        for job in concurrent.futures.as_completed(jobs):
-            results.append(job.result())
-            if sys.stdout.isatty():
-                print(f"\r{len(results)}/{len(jobs)} suites\x1b[K", end="", flush=True)
-    if sys.stdout.isatty():
-        print("\r\x1b[K", end="")
+    results = run_jobs(collect(args))
     results.sort(key=lambda r: ({"tree": 0, "release": 1, "asan": 2, "fuzz": 3}[r.build], r.name))
     print_summary(results, args.seed)
     if args.quick:

@@ -133,12 +133,12 @@ tw_build_fuzzers() {
   local log="$TW_ROOT/build/fuzz.log"
   tw_forget_old_place fuzz
   (cmake -G Ninja -S "$TW_ROOT" -B "$TW_ROOT/build/fuzz" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-    -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_FUZZERS=ON -DTILEWRIGHT_KERNELS=OFF &&
-    ninja -C "$TW_ROOT/build/fuzz" "$@") >"$log" 2>&1 ||
+    -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_FUZZERS=ON -DTILEWRIGHT_KERNELS=OFF >"$log" 2>&1 &&
+    ninja -C "$TW_ROOT/build/fuzz" "$@" 2>&1 | python3 "$TW_ROOT/tools/build_progress.py" fuzz "$log") ||
     { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building the fuzzers failed; see $log"; }
 }
 
-# tw_build PRESET [TARGET...]: configures if needed and builds; quiet when all goes well.
+# tw_build PRESET [TARGET...]: configures if needed and builds. Ninja's own lines on a terminal; else a line a minute.
 tw_build() {
   local preset=$1 log="$TW_ROOT/build/$1.log"
   local advice="if a file in build/ was cut or lost, remove the folder build/$1 and run this again"
@@ -149,7 +149,7 @@ tw_build() {
   if [ -t 1 ]; then
     ninja -C "$TW_ROOT/build/$preset" "$@" || tw_fail "building $preset failed; $advice"
   else
-    ninja -C "$TW_ROOT/build/$preset" "$@" >"$log" 2>&1 ||
+    ninja -C "$TW_ROOT/build/$preset" "$@" 2>&1 | python3 "$TW_ROOT/tools/build_progress.py" "$preset" "$log" ||
       { grep -E "error|FAILED|warning" "$log" | head -n 20 >&2; tw_fail "building $preset failed; see $log; $advice"; }
   fi
 }

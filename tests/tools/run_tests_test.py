@@ -40,6 +40,17 @@ class RunTests(unittest.TestCase):
         self.assertEqual(text.splitlines()[-1], "5 passed, 0 failed, 0 skipped")
 
 
+class Progress(unittest.TestCase):
+    def test_a_line_a_minute_where_there_is_no_terminal(self):
+        clock, text = [0.0], io.StringIO()
+        progress = run_tests.Progress(40, text, lambda: clock[0])
+        for clock[0], done in ((30, 1), (61, 2), (90, 3), (125, 9)):
+            progress.show(done)
+        progress.clear()
+        self.assertEqual(text.getvalue(), "tilewright: 2 of 40 suites of tests after 61 s\n"
+                                          "tilewright: 9 of 40 suites of tests after 125 s\n")
+
+
 class Lists(unittest.TestCase):
     def job(self, *patterns):
         with tempfile.TemporaryDirectory() as folder:

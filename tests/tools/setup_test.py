@@ -37,7 +37,8 @@ class Setup(unittest.TestCase):
         self.tree = self.folder / "a tree"
         (self.tree / "tools").mkdir(parents=True)
         shutil.copy(ROOT / "run", self.tree)
-        shutil.copy(ROOT / "tools/setup.sh", self.tree / "tools")
+        for name in ("setup.sh", "build_progress.py"):
+            shutil.copy(ROOT / "tools" / name, self.tree / "tools")
         (self.tree / "tools/python_environment.py").write_text("")  # makes none
         programs = self.folder / "programs"
         programs.mkdir()
@@ -54,6 +55,9 @@ class Setup(unittest.TestCase):
     def test_a_link_to_run_works(self):
         link = self.folder / "link"
         link.symlink_to(self.tree / "run")
+        status, text = self.run_it(link, "info")
+        self.assertEqual((status, text.splitlines()[-1]), (0, "tool info"))
+        self.assertIn("about ten minutes", text)  # said once, before it is built
         self.assertEqual(self.run_it(link, "info"), (0, "tool info\n"))
 
     def test_a_moved_checkout_is_built_anew(self):
