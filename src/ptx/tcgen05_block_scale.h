@@ -63,4 +63,23 @@ __device__ inline void tcgen05_mma_mxf8f6f4_1x(std::uint32_t d, std::uint64_t a,
       : "memory");
 }
 
+/// kind::mxf4, 64 elements of K, e2m1 by e2m1, two ue8m0 scales per row (one per 32 elements): the
+/// bytes of the cell from the descriptor's ids on, 0 or 2.
+template <int CtaGroup = 1>
+__device__ inline void tcgen05_mma_mxf4_2x(std::uint32_t d, std::uint64_t a, std::uint64_t b,
+                                           std::uint32_t instruction, std::uint32_t a_scales,
+                                           std::uint32_t b_scales, bool accumulate) {
+  static_assert(CtaGroup == 1 || CtaGroup == 2);
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %6, 0;\n"
+      "tcgen05.mma.cta_group::%7.kind::mxf4.block_scale.block32 "
+      "[%0], %1, %2, %3, [%4], [%5], p;\n"
+      "}\n" ::"r"(d),
+      "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales),
+      "r"(static_cast<int>(accumulate)), "n"(CtaGroup)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

@@ -27,7 +27,8 @@ __device__ inline void tcgen05_mma_f16(std::uint32_t d, std::uint64_t a, std::ui
       : "memory");
 }
 
-/// kind::f8f6f4, 32 of the reduction index, operands of 8 bits: the same.
+/// kind::f8f6f4, 32 of the reduction index of any 8-, 6- or 4-bit types, 32 bytes of a row: the
+/// same.
 template <int CtaGroup = 1>
 __device__ inline void tcgen05_mma_f8f6f4(std::uint32_t d, std::uint64_t a, std::uint64_t b,
                                           std::uint32_t instruction, bool accumulate) {

@@ -25,6 +25,22 @@ TEST(IndexerTool, ChecksDrawnOperands) {
   }
 }
 
+// One SM: every ring of Blackwell's kernel goes around several times, whatever comes when.
+TEST(IndexerTool, RingsOfBlackwellGoAround) {
+  for (const char* const timing : {"eager", "late", "random"}) {
+    for (const char* const format : {"fp8", "mxfp4"}) {
+      const Outcome run = run_tool(
+          "--device sim:b200 --json indexer --heads 64 --keys 600 --topk 20 --batch 2 --q-len 8 "
+          "--check --format " +
+              std::string(format),
+          "TILEWRIGHT_SIM_SMS=1 TILEWRIGHT_SIM_CHECK=all,strict TILEWRIGHT_SIM_ASYNC=" +
+              std::string(timing));
+      ASSERT_EQ(run.status, 0) << run.err << run.out;
+      EXPECT_TRUE(run.parsed()["error"]["ok"].get<bool>()) << run.out;
+    }
+  }
+}
+
 TEST(IndexerTool, SaysWhatItWouldDoAndWhatItRefuses) {
   const Outcome plan = run_tool(std::string(kSim) + "indexer --heads 20 --plan");
   EXPECT_EQ(plan.status, 0) << plan.err;

@@ -26,8 +26,8 @@ using device::Buffer;
 using kernels::pointer_to;
 using reference::Random;
 
-/// Tests on a simulated H200 and on a real one.
-class CacheTest : public HopperTest<CacheTest> {
+/// Tests of what runs on both chips.
+class CacheTest : public ChipTest<CacheTest> {
  protected:
   static const Device& device() { return *device_; }
   template <class T>

@@ -12,7 +12,7 @@ class IndexerTest : public CacheTest {
     IndexerRun(device(), c).check();
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(IndexerTest);
+TILEWRIGHT_ON_EVERY_CHIP(IndexerTest);
 
 constexpr NumberFormat kFormats[] = {NumberFormat::kFp8, NumberFormat::kMxfp4};
 

@@ -117,4 +117,9 @@ CASES = (
           "Sm100BlockScaledGemm.OneLaunchOfTwoCtas", "Sm100BlockScaledGemm.OneLongLaunchOfTwoCtas"),
     tests("nvfp4_4cta", "NVFP4 GEMM 4 CTA", "sm100_nvfp4_gemm_bf16_4cta_n256",
           "Sm100BlockScaledGemm.OneLaunchOfFourCtas", "Sm100BlockScaledGemm.OneLongLaunchOfFourCtas"),
+    *(command(f"indexer_{form}", f"indexer {form}, tcgen05", f"sm100_indexer_logits_{form}",
+              f"indexer --topk 20 --format {form}",
+              ("--heads 64 --batch 2 --q-len 8 --keys 900", 1), ("--heads 64 --q-len 1 --keys 4000", 1),
+              ("--heads 20 --batch 3 --q-len 5 --keys 300 --page 23 --lengths drawn", 2), device="b200")
+      for form in ("fp8", "mxfp4")),
 )

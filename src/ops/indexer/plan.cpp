@@ -3,6 +3,7 @@
 #include "kernels/sparse_attention/indexer/indexer_logits.h"
 #include "kernels/sparse_attention/indexer/indexer_query.h"
 #include "kernels/sparse_attention/indexer/indexer_topk.h"
+#include "kernels/sparse_attention/indexer/sm100/sm100_indexer_logits.h"
 #include "ops/cache/kv_cache.h"
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
@@ -37,13 +38,14 @@ const char* step_name(IndexerStep step) {
   return "select";
 }
 
-// Heads that the kernel of so many has columns for.
-constexpr int head_slots(std::int64_t heads) noexcept {
-  return heads <= 8 ? 8 : heads <= 16 ? 16 : heads <= 32 ? 32 : 64;
-}
-
 std::uint32_t count(std::int64_t x) {
   return static_cast<std::uint32_t>(x);
+}
+
+// Most tokens of a unit.
+int unit_tokens(std::int64_t q_len) noexcept {
+  constexpr std::int64_t kMost = kernels::kIndexerUnitTokens;
+  return static_cast<int>(q_len == 0 ? kMost : std::min(q_len, kMost));
 }
 
 IndexerProblem complete(ProblemChecks& checks, const IndexerProblem& problem) {
@@ -92,14 +94,29 @@ IndexerProblem complete_indexer_problem(const IndexerProblem& problem) {
   return p;
 }
 
-std::string indexer_entry(const IndexerProblem& p, IndexerStep step) {
+bool has_tensor_memory(const device::DeviceInfo& device) {
+  return capability_obstacle(100, device).empty();
+}
+
+int indexer_head_slots(const IndexerProblem& p) noexcept {
+  return p.heads <= 8 ? 8 : p.heads <= 16 ? 16 : p.heads <= 32 ? 32 : 64;
+}
+
+int indexer_columns(const IndexerProblem& p, std::int64_t q_len) noexcept {
+  return kernels::tensor_indexer_columns(unit_tokens(q_len), indexer_head_slots(p));
+}
+
+std::string indexer_entry(const device::DeviceInfo& device, const IndexerProblem& p,
+                          IndexerStep step) {
   switch (step) {
     case IndexerStep::kQuery:
       return "indexer_query";
     case IndexerStep::kSchedule:
       return "indexer_schedule";
     case IndexerStep::kLogits:
-      return fmt::format("indexer_logits_{}_h{}", to_string(p.format), head_slots(p.heads));
+      if (has_tensor_memory(device))
+        return fmt::format("sm100_indexer_logits_{}", to_string(p.format));
+      return fmt::format("indexer_logits_{}_h{}", to_string(p.format), indexer_head_slots(p));
     case IndexerStep::kSelect:
       break;
   }
@@ -111,6 +128,25 @@ std::int64_t indexer_held_logits(const IndexerProblem& p, const device::LaunchCo
   return std::min(ceil_div(p.max_len, kVector * std::int64_t{select.grid.x}) * kVector, kMost);
 }
 
+namespace {
+
+void plan_logits(device::LaunchConfig& config, const device::DeviceInfo& device,
+                 const IndexerProblem& p, const IndexerCallSizes& call) {
+  const IndexFormat format = indexer_format(p);
+  config.grid.x = count(device.num_sms);
+  if (has_tensor_memory(device)) {
+    config.block.x = kernels::kTensorIndexerThreads;
+    config.dynamic_shared_bytes =
+        count(kernels::TensorIndexerMemory(format, indexer_columns(p, call.q_len)).bytes);
+  } else {
+    config.block.x = kernels::kIndexerLogitsThreads;
+    config.dynamic_shared_bytes = count(kernels::indexer_logits_shared_bytes(
+        format, unit_tokens(call.q_len), indexer_head_slots(p)));
+  }
+}
+
+}  // namespace
+
 device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const IndexerProblem& p,
                                     IndexerStep step, const IndexerCallSizes& call) {
   device::LaunchConfig config = {.is_dependent_launch = true};
@@ -120,12 +156,7 @@ device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const Inde
   } else if (step == IndexerStep::kSchedule) {
     config.block.x = kernels::kIndexerScheduleThreads;
   } else if (step == IndexerStep::kLogits) {
-    constexpr std::int64_t kMost = kernels::kIndexerUnitTokens;
-    const auto unit = static_cast<int>(call.q_len == 0 ? kMost : std::min(call.q_len, kMost));
-    config.grid.x = count(device.num_sms);
-    config.block.x = kernels::kIndexerLogitsThreads;
-    config.dynamic_shared_bytes =
-        count(kernels::indexer_logits_shared_bytes(indexer_format(p), unit, head_slots(p.heads)));
+    plan_logits(config, device, p, call);
   } else {
     const std::int64_t cluster = select_cluster(device, p, call.tokens);
     config.grid = {count(cluster), count(call.tokens), 1};
@@ -166,7 +197,7 @@ IndexerPlan make_indexer_plan(const device::DeviceInfo& device, const IndexerPro
   const IndexerCallSizes call = {tokens, batch > 0 && tokens % batch == 0 ? tokens / batch : 0};
   std::vector<Launch> launches;
   for (const IndexerStep step : kSteps)
-    launches.push_back(planned_launch(step_name(step), indexer_entry(p, step),
+    launches.push_back(planned_launch(step_name(step), indexer_entry(device, p, step),
                                       indexer_launch(device, p, step, call)));
   require_built(kName, device, launches);
   if (tokens > 0) plan.launches = std::move(launches);

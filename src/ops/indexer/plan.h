@@ -26,7 +26,15 @@ struct IndexerCallSizes {
   std::int64_t tokens = 0, q_len = 0;
 };
 
-std::string indexer_entry(const IndexerProblem& problem, IndexerStep step);
+/// The device multiplies with tcgen05.mma, by kernels of its own.
+bool has_tensor_memory(const device::DeviceInfo& device);
+/// Heads of a token that the kernels have columns for: 8, 16, 32 or 64.
+int indexer_head_slots(const IndexerProblem& problem) noexcept;
+/// Columns that Blackwell's kernel has for sequences of q_len tokens; 0: of any number.
+int indexer_columns(const IndexerProblem& problem, std::int64_t q_len) noexcept;
+
+std::string indexer_entry(const device::DeviceInfo& device, const IndexerProblem& problem,
+                          IndexerStep step);
 device::LaunchConfig indexer_launch(const device::DeviceInfo& device, const IndexerProblem& problem,
                                     IndexerStep step, const IndexerCallSizes& call);
 /// Logits of a row that each CTA of a launch keeps in shared memory.

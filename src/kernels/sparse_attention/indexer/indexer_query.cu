@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Queries of the lightning indexer: rotation, Hadamard, codes.
 //

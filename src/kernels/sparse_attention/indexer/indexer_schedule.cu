@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The schedule of the indexer's logits, by one CTA: units of up to eight tokens of a sequence, the
 // sum of the chunks of keys before each, and in which unit each CTA of the logits begins.

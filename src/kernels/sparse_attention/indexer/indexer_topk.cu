@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The topk largest logits of a row, exactly, and where their entries lie in the cache. A CTA, or a
 // cluster of them, per row; each keeps its part of the row in shared memory as keys that order like
@@ -32,6 +32,12 @@ constexpr int kThreads = kIndexerTopkThreads, kWarps = kThreads / 32;
 constexpr int kBins = 2048, kBinsPerThread = kBins / kThreads;
 constexpr int kCandidates = kThreads;
 constexpr std::uint32_t kNothing = 0;  // below the key of -inf
+// Of Blackwell, ptxas keeps to 32 registers and spills unless it is told that one CTA is enough.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int kMinCtas = 1;
+#else
+constexpr int kMinCtas = 0;
+#endif
 
 // Orders like the float; -0 like 0, NaN like -inf.
 __device__ std::uint32_t order_key(float x) {
@@ -406,6 +412,7 @@ __device__ void select(const IndexerTopkParams& params) {
 
 }  // namespace
 
-TILEWRIGHT_KERNEL(indexer_topk, IndexerTopkParams, __launch_bounds__(kIndexerTopkThreads), select)
+TILEWRIGHT_KERNEL(indexer_topk, IndexerTopkParams,
+                  __launch_bounds__(kIndexerTopkThreads, kMinCtas), select)
 
 }  // namespace tilewright::kernels

@@ -1,0 +1,110 @@
+// The thread that multiplies tiles of keys with the queries of a part.
+#pragma once
+
+#include "arch/instruction_descriptor.h"
+#include "kernels/sparse_attention/indexer/sm100/shared.h"
+#include "ptx/tcgen05_block_scale.h"
+#include "ptx/tcgen05_mma.h"
+#include "ptx/tcgen05_sync.h"
+#include "tile/tensor_memory.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+template <IndexFormat Format>
+struct TensorIndexerMultiplier {
+  using Traits = TensorIndexerTraits<Format>;
+  using Operand = typename Traits::Operand;
+
+  const kernels::TensorIndexerParams& params;
+  const TensorIndexerRings<Format>& rings;
+  std::uint32_t tmem;
+  DeepPosition key;
+  RingPosition<2> query;
+  RingPosition<Traits::kAccumulators> accumulator;
+
+  /// 128 keys by `columns` queries; the scales of instruction i of MXFP4 are bytes 2 i and 2 i + 1.
+  static __device__ std::uint32_t instruction(std::uint32_t columns, std::uint32_t i) {
+    if constexpr (Traits::kIsFp8) {
+      constexpr auto kType = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
+      return encode_mma_instruction(
+          arch::MmaInstruction{.a_type = kType, .b_type = kType, .m = 128, .n = columns});
+    } else {
+      return encode_mma_instruction(arch::BlockScaledMmaInstruction{.a_type = arch::kMmaF4TypeE2m1,
+                                                                    .b_type = arch::kMmaF4TypeE2m1,
+                                                                    .m = 128,
+                                                                    .n = columns,
+                                                                    .a_scale_id = 2 * i,
+                                                                    .b_scale_id = 2 * i});
+    }
+  }
+  /// An atom of scales: 32 rows of 16 bytes.
+  static __device__ void copy_scales(std::uint32_t column, const std::uint32_t* atom) {
+    constexpr std::uint64_t kAtZero =
+        arch::encode_tcgen05_descriptor({.leading_bytes = 16, .stride_bytes = 128});
+    ptx::tcgen05_cp_32x128b_warpx4(column, kAtZero | ptx::shared_address(atom) >> 4);
+  }
+  __device__ std::uint32_t query_scales() const {
+    return tmem + Traits::kQueryScales + query.stage * 2 * Traits::kScaleColumns;
+  }
+  __device__ std::uint32_t key_scales() const {
+    return tmem + Traits::kKeyScales + key.stage * Traits::kScaleColumns;
+  }
+
+  /// A tile by the columns from `first` on that fit into an accumulator.
+  __device__ void multiply(const TensorIndexerPart& part, std::int32_t first) {
+    const auto columns = static_cast<std::uint32_t>(min(part.columns - first, Traits::kColumns));
+    const Ring<3> ring(rings.shared.accumulators);
+    wait_for_tensor_memory(ring.empty_barriers + accumulator.stage * 8, accumulator.parity ^ 1);
+    const std::uint32_t d = tmem + accumulator.stage * Traits::kColumns;
+    const std::uint64_t a = Operand::tensor_k_major(rings.tile(key.stage));
+    const std::uint64_t b =
+        Operand::tensor_k_major(rings.queries(query.stage, params.columns) +
+                                static_cast<std::uint32_t>(first * Traits::kRowBytes));
+#pragma unroll
+    for (std::uint32_t i = 0; i < Traits::kProducts; ++i) {
+      const std::uint64_t a_i = advance_descriptor(a, 2 * i), b_i = advance_descriptor(b, 2 * i);
+      if constexpr (Traits::kIsFp8) {
+        ptx::tcgen05_mma_f8f6f4(d, a_i, b_i, instruction(columns, i), i > 0);
+      } else {
+        const std::uint32_t of_queries =
+            query_scales() + static_cast<std::uint32_t>(first) / 128 * Traits::kScaleColumns;
+        ptx::tcgen05_mma_mxf4_2x(d, a_i, b_i, instruction(columns, i), key_scales(), of_queries,
+                                 i > 0);
+      }
+    }
+    ptx::tcgen05_commit(ring.full_barriers + accumulator.stage * 8);
+    accumulator.advance();
+  }
+
+  __device__ void run(const TensorIndexerPart& part, std::int32_t begin, std::int32_t end) {
+    const Ring<2> queries(rings.shared.queries);
+    wait_for_tensor_memory(queries.full(query), query.parity);
+    if constexpr (!Traits::kIsFp8) {
+      for (std::int32_t i = 0; i < part.columns; i += 128)
+        copy_scales(query_scales() + static_cast<std::uint32_t>(i) / 128 * Traits::kScaleColumns,
+                    &rings.shared.query_scales[query.stage][i]);
+    }
+    const std::int32_t tiles =
+        (end - begin) * (kernels::kIndexerChunk / kernels::kTensorIndexerKeys);
+    for (std::int32_t tile = 0; tile < tiles; ++tile) {
+      wait_for_tensor_memory(rings.full(key.stage), key.parity);
+      if constexpr (!Traits::kIsFp8) copy_scales(key_scales(), rings.shared.key_scales[key.stage]);
+      for (std::int32_t first = 0; first < part.columns; first += Traits::kColumns)
+        multiply(part, first);
+      ptx::tcgen05_commit(rings.empty(key.stage));
+      key.advance(rings.stages);
+    }
+    ptx::tcgen05_commit(queries.empty(query));
+    query.advance();
+  }
+  /// All of it is done, arrivals included.
+  __device__ void finish() const {
+    const std::uint32_t done = ptx::shared_address(&rings.shared.done);
+    ptx::tcgen05_commit(done);
+    ptx::mbarrier_wait_parity(done, 0);
+  }
+};
+
+}  // namespace tilewright::tile
