@@ -128,6 +128,8 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
     }
   }
 
+  static bool is_there(int capability) { return devices_.find(GetParam(), capability) != nullptr; }
+
  private:
   static inline TestDevices devices_;
   const Device* device_ = nullptr;
@@ -138,6 +140,22 @@ class KernelTest : public ::testing::TestWithParam<const char*> {
   INSTANTIATE_TEST_SUITE_P(SimTest, SUITE, ::testing::Values(TestDevices::kSimulator), \
                            [](const auto&) { return "h200"; });                        \
   INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),       \
+                           [](const auto&) { return "cuda"; })
+
+/// Tests of kernels for both chips.
+class ChipKernelTest : public KernelTest {
+ protected:
+  int capability() const override {
+    if (is_simulator()) return GetParam() == std::string(TestDevices::kBlackwell) ? 100 : 90;
+    return is_there(90) ? 90 : 100;
+  }
+};
+
+#define TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(SUITE)                                              \
+  INSTANTIATE_TEST_SUITE_P(SimTest, SUITE,                                                      \
+                           ::testing::Values(TestDevices::kSimulator, TestDevices::kBlackwell), \
+                           [](const auto& tested) { return std::string(tested.param + 4); });   \
+  INSTANTIATE_TEST_SUITE_P(GpuTest, SUITE, ::testing::Values(TestDevices::kGpu),                \
                            [](const auto&) { return "cuda"; })
 
 /// Tests of kernels for sm_100f.

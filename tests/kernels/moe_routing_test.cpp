@@ -19,7 +19,7 @@ struct RouteCase {
   bool is_softmax = false, is_normalized = true, has_bias = false;
 };
 
-class MoeRouteKernel : public KernelTest {
+class MoeRouteKernel : public ChipKernelTest {
  protected:
   struct Result {
     std::vector<std::int32_t> ids;
@@ -95,7 +95,7 @@ class MoeRouteKernel : public KernelTest {
                  reference::route_by_score(params_of(c), to_doubles(logits), to_doubles(bias)));
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(MoeRouteKernel);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(MoeRouteKernel);
 
 TEST_P(MoeRouteKernel, SoftmaxAndSqrtSoftplus) {
   for (const bool is_softmax : {false, true}) {
@@ -150,7 +150,7 @@ TEST_P(MoeRouteKernel, HashTableWithoutAnAnswer) {
   EXPECT_EQ(result.weights, (std::vector<float>{0, 0, 0, 0, 1.5f, 0}));
 }
 
-class MoePermuteKernel : public KernelTest {
+class MoePermuteKernel : public ChipKernelTest {
  protected:
   struct Case {
     std::int64_t tokens, topk, experts;
@@ -268,7 +268,7 @@ class MoePermuteKernel : public KernelTest {
     return ids;
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(MoePermuteKernel);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(MoePermuteKernel);
 
 TEST_P(MoePermuteKernel, RandomIds) {
   for (const Case& c : {Case{1, 2, 8}, Case{7, 8, 33}, Case{40, 6, 256, true}, Case{40, 1, 8},
@@ -289,7 +289,7 @@ TEST_P(MoePermuteKernel, DroppedWrongAndRepeatedIds) {
   check({4, 3, 8, true}, {-1, 2, 3, 2, 2, 2, 8, -2, 7, 1 << 30, 0, -1});
 }
 
-class MoeCombineKernel : public KernelTest {
+class MoeCombineKernel : public ChipKernelTest {
  protected:
   void check(std::int64_t tokens, std::int64_t hidden, std::int64_t topk, bool has_weights,
              bool has_shared, bool is_f32) {
@@ -351,7 +351,7 @@ class MoeCombineKernel : public KernelTest {
     }
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(MoeCombineKernel);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(MoeCombineKernel);
 
 TEST_P(MoeCombineKernel, WeightsAndSharedExpert) {
   check(7, 264, 2, true, true, false);
@@ -361,7 +361,7 @@ TEST_P(MoeCombineKernel, WeightsAndSharedExpert) {
   check(2, 16, 1, true, true, false);
 }
 
-class MoeScatterKernel : public KernelTest {
+class MoeScatterKernel : public ChipKernelTest {
  protected:
   static constexpr std::int64_t kTokens = 5, kTopk = 3, kRows = kTokens * (kTopk + 1);
   static constexpr std::int32_t kSharedFirst = kTokens * kTopk;
@@ -482,7 +482,7 @@ class MoeScatterKernel : public KernelTest {
     }
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(MoeScatterKernel);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(MoeScatterKernel);
 
 TEST_P(MoeScatterKernel, Bf16) {
   check_bf16(16);

@@ -19,7 +19,7 @@ bool compares_errors(ScaleChoice choice) {
   return choice == ScaleChoice::kFourOverSix || choice == ScaleChoice::kExactBest;
 }
 
-class QuantizeBlocks : public KernelTest {
+class QuantizeBlocks : public ChipKernelTest {
  protected:
   struct Run {
     Quantized found;
@@ -124,7 +124,7 @@ class QuantizeBlocks : public KernelTest {
  private:
   std::uint64_t seed_ = 100;
 };
-TILEWRIGHT_ON_EVERY_DEVICE(QuantizeBlocks);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(QuantizeBlocks);
 
 TEST_P(QuantizeBlocks, Nvfp4UnderAGivenScale) {
   check({.format = "nvfp4",

@@ -23,7 +23,7 @@ BlockFormat format_of(const Case& c) {
   return format;
 }
 
-class QuantizeFp8 : public KernelTest {
+class QuantizeFp8 : public ChipKernelTest {
  protected:
   static Quantized run(const Device& device, const SourceFormat& from, const Case& c,
                        const SourceMatrix& source, const std::vector<std::int32_t>& index) {
@@ -103,7 +103,7 @@ class QuantizeFp8 : public KernelTest {
  private:
   std::uint64_t seed_ = 1;
 };
-TILEWRIGHT_ON_EVERY_DEVICE(QuantizeFp8);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(QuantizeFp8);
 
 TEST_P(QuantizeFp8, BlocksOf128) {
   check({.format = "fp8_1x128", .rows = 19, .cols = 256, .out_rows = 19, .out_cols = 256});

@@ -9,13 +9,13 @@
 namespace tilewright::ops {
 namespace {
 
-class AttentionPrepareTest : public HopperTest<AttentionPrepareTest> {
+class AttentionPrepareTest : public ChipTest<AttentionPrepareTest> {
  protected:
   static void check(const AttentionPrepareProblem& problem) {
     PrepareCase(*device_, problem).check();
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(AttentionPrepareTest);
+TILEWRIGHT_ON_EVERY_CHIP(AttentionPrepareTest);
 
 // 150 keys have two blocks of keys, 70 queries two of queries.
 const AttentionPrepareProblem kSmall = {

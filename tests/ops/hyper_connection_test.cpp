@@ -13,7 +13,6 @@ namespace tilewright::ops {
 namespace {
 
 using device::Buffer;
-using kernels::KernelTest;
 using kernels::Output;
 using kernels::pointer_to;
 using kernels::TestDevices;
@@ -25,12 +24,12 @@ using reference::random_doubles;
 constexpr double kBf16Half = 0x1p-8;
 constexpr double kF32Sums = 2e-6;
 
-class HyperConnectionTest : public KernelTest {
+class HyperConnectionTest : public kernels::ChipKernelTest {
  protected:
   // What operators take.
   Device handle() const { return Device::open(GetParam()); }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(HyperConnectionTest);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(HyperConnectionTest);
 
 // Whatever ran before: where there is no GPU, a simulator that is loaded stands in for its driver.
 TEST(TestDevicesTest, TheSimulatorIsNoGpu) {

@@ -240,7 +240,9 @@ TEST_P(KernelChoice, ImpossibleEverywhereGivesAllReasons) {
     if (c.name.starts_with("sm100")) continue;
     EXPECT_THAT(lines, ContainsRegex("[ \n]" + c.name + "[,:]"));
   }
-  EXPECT_THAT(lines, ContainsRegex("is for sm_(90|100)a; NVIDIA A100 has compute capability 8.0"));
+  EXPECT_THAT(lines,
+              ContainsRegex(
+                  "is for sm_(90a|100f|90a and sm_100f); NVIDIA A100 has compute capability 8.0"));
   EXPECT_THAT(refusal(older, p.kernel, ErrorKind::kUnsupported), HasSubstr("Possible here: none."));
 }
 

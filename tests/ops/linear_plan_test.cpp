@@ -58,15 +58,22 @@ TEST_F(LinearPlanTest, RefusesAKernelThatCannot) {
     EXPECT_THAT(error.what(),
                 HasSubstr("prepared for fp8 activations. Possible here: direct, band"));
   }
-  device::DeviceInfo b200 = h200();
-  b200.name = "NVIDIA B200";
-  b200.compute_capability = 100;
   try {
-    make_linear_plan(b200, kW4A16, {.m = 8});
+    make_linear_plan(b200(), kW4A16, {.m = 8, .kernel = "wide_bf16_t64_s2"});
     ADD_FAILURE() << "was taken";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("is for sm_90a; NVIDIA B200 has compute capability 10.0"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("is for sm_90a; NVIDIA B200 has compute capability 10.0. Possible here: "
+                          "direct, band"));
   }
+}
+
+TEST_F(LinearPlanTest, BlackwellTakesTheKernelsOfBothChips) {
+  const LinearPlan few = make_linear_plan(b200(), kW4A16, {.m = 8});
+  EXPECT_EQ(few.kernel, "direct");
+  EXPECT_THAT(few.to_string(), HasSubstr("estimates by count: no Blackwell GPU was measured"));
+  EXPECT_THAT(make_linear_plan(b200(), kW4A16, {.m = 6000}).kernel, HasSubstr("band"));
+  EXPECT_THAT(make_linear_plan(b200(), kW4A8, {.m = 64}).kernel, HasSubstr("band"));
 }
 
 TEST_F(LinearPlanTest, LaunchesNothingForNoRows) {

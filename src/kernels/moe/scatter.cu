@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Tokens to the rows of their experts, for the kernels that read rows through tensor maps. A thread
 // has 16 neighbours of a token, reads and quantises them once and stores them topk times: the other

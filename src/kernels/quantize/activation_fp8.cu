@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Activations to FP8: a pass over memory that finds each block's largest magnitude and quantises.
 //

@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Weights and activations to NVFP4 and MXFP4.
 //

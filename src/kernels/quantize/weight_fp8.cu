@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Weights to FP8 with a scale per 128 x 128 block: a CTA holds a block in registers.
 //

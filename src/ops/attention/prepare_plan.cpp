@@ -247,7 +247,6 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
   AttentionPreparePlan plan;
   plan.problem = complete(problem);
   const AttentionPrepareProblem& p = plan.problem;
-  require_capability("attention prepare", 90, device, "Take a Hopper device (sim:h200).");
   plan.notes = notes_of(p);
   const kernels::K8PrepareParams params = attention_prepare_numbers(plan);
   set_sizes(plan, params);
@@ -274,6 +273,7 @@ AttentionPreparePlan make_attention_prepare_plan(const device::DeviceInfo& devic
         static_cast<std::size_t>(3 * 4 * kAmaxAlignment * ceil_div(words, kAmaxAlignment));
   }
   plan.launches.push_back(launch);
+  require_built("attention prepare", device, plan.launches);
   return plan;
 }
 

@@ -1,6 +1,7 @@
-// One to 32 tokens with FP4 weights: kernels/linear/direct/sm90_direct.h.
+// One to 32 tokens with FP4 weights: kernels/linear/direct/direct.h.
+#include "kernels/linear/direct/direct.h"
+
 #include "base/error.h"
-#include "kernels/linear/direct/sm90_direct.h"
 #include "ops/linear/kernel.h"
 #include "ops/linear/problem.h"
 

@@ -10,8 +10,6 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr double kBytesPerS = 4.3e12;  // an H200 copies that fast
-
 LinearKernelList make_kernels() {
   LinearKernelList list;
   add_direct_kernels(list);
@@ -22,6 +20,11 @@ LinearKernelList make_kernels() {
 }
 
 }  // namespace
+
+std::string LinearKernel::device_obstacle(const device::DeviceInfo& device,
+                                          const LinearProblem&) const {
+  return capability_ == 0 ? chip_obstacle(device) : capability_obstacle(capability_, device);
+}
 
 void LinearCall::launch_bytes(std::size_t index, const void* params, std::size_t bytes) const {
   entries[index].launch_bytes(dependent_launch(plan.launches[index]), params, bytes, stream);
@@ -52,7 +55,8 @@ std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t 
 
 double step_cost_us(const StepCost& cost) noexcept {
   const double waves = std::ceil(cost.units / cost.slots);
-  return cost.fixed_us + std::max(1e6 * cost.bytes / kBytesPerS, waves * cost.steps * cost.step_us);
+  return cost.fixed_us +
+         std::max(1e6 * cost.bytes / cost.bytes_per_s, waves * cost.steps * cost.step_us);
 }
 
 }  // namespace tilewright::ops

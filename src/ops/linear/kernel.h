@@ -33,16 +33,19 @@ struct LinearCall {
 /// A candidate: a kernel with its tiles. Adding one is a row in linear_kernels().
 class LinearKernel {
  public:
-  LinearKernel(std::string name, std::string idea)
-      : name_(std::move(name)), idea_(std::move(idea)) {}
+  /// `capability`: of the only devices that it is for, 90 or 100; 0: of both.
+  LinearKernel(std::string name, std::string idea, int capability = 0)
+      : name_(std::move(name)), idea_(std::move(idea)), capability_(capability) {}
   virtual ~LinearKernel() = default;
 
   const std::string& name() const noexcept { return name_; }
   const std::string& idea() const noexcept { return idea_; }
 
-  /// Why it cannot do a complete problem; empty if it can. Not about the device's generation and
-  /// the embedded kernels: plan() sees to that.
+  /// Why it cannot do a complete problem on any device; empty if it can.
   virtual std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const = 0;
+  /// Why not on this device.
+  virtual std::string device_obstacle(const device::DeviceInfo& device,
+                                      const LinearProblem& p) const;
   /// Launches and workspace of a plan whose weight and problem are set; m > 0.
   virtual void lay_out(const device::DeviceInfo& device, LinearPlan& plan) const = 0;
   virtual void run(const LinearCall& call) const = 0;
@@ -53,6 +56,7 @@ class LinearKernel {
 
  private:
   std::string name_, idea_;
+  int capability_;
 };
 
 /// All of them. Ties in cost go to the first.
@@ -78,7 +82,8 @@ std::uint32_t resident_clusters(const device::DeviceInfo& device, std::uint32_t 
 
 /// Work that is dealt to slots in units of so many equal steps.
 struct StepCost {
-  double bytes = 0;  ///< of the whole problem: 4.3 TB/s is a limit as well
+  double bytes = 0;             ///< of the whole problem: memory is a limit as well
+  double bytes_per_s = 4.3e12;  ///< an H200 copies that fast
   double units = 1, slots = 1, steps = 1;
   double step_us = 0, fixed_us = 3;
 };

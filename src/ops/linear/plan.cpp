@@ -18,13 +18,13 @@ std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& 
                           const LinearPlan& plan) {
   std::string obstacle = kernel.obstacle(plan.weight, plan.problem);
   if (!obstacle.empty()) return obstacle;
-  obstacle = capability_obstacle(90, device);
+  obstacle = kernel.device_obstacle(device, plan.problem);
   if (!obstacle.empty()) return obstacle;
   if (plan.problem.m == 0) return {};
   LinearPlan trial = plan;
   kernel.lay_out(device, trial);
   for (const Launch& launch : trial.launches) {
-    obstacle = launch_obstacle(90, device, launch);
+    obstacle = launch_obstacle(device.compute_capability, device, launch);
     if (!obstacle.empty()) return obstacle;
   }
   return {};
@@ -35,7 +35,7 @@ const LinearKernel& choose_kernel(const device::DeviceInfo& device, LinearPlan& 
   const Request request = {
       "linear", plan.problem.kernel, device.name,
       fmt::format("{} weights for {} activations", to_string(w.format), to_string(w.activations)),
-      "Take a Hopper device (sim:h200); Blackwell has BlockScaledLinear."};
+      "Ask for bf16 x, for auto, or take another device."};
   return *linear_kernels()[choose(plan, request, linear_kernels(), [&](const auto& kernel) {
     return make_option(kernel->name(), find_obstacle(*kernel, device, plan),
                        [&] { return linear_cost_us(*kernel, device, w, plan.problem); });
@@ -85,7 +85,8 @@ double linear_cost_us(const LinearKernel& kernel, const device::DeviceInfo& devi
     rates = find_rates(kernel, weight, to_string(NumberFormat::kNvfp4));
   const double m = std::max(static_cast<double>(p.m), 1.0);
   const double model = kernel.model_us(device, weight, p);
-  if (rates == nullptr) return model;
+  // Rates are an H200's; of other chips there are none.
+  if (rates == nullptr || is_blackwell(device)) return model;
   // A launch costs the same whatever the shape.
   constexpr double kLaunchUs = 2;
   const double size = static_cast<double>(weight.n) * static_cast<double>(weight.k) /
@@ -103,6 +104,7 @@ LinearPlan make_linear_plan(const device::DeviceInfo& device, const LinearWeight
   plan.flops = linear_flops(weight, plan.problem);
   plan.bytes = linear_bytes(weight, plan.problem);
   plan.notes = linear_notes(plan);
+  if (is_blackwell(device)) plan.notes.push_back(blackwell_costs_note());
   return plan;
 }
 

@@ -45,7 +45,7 @@ constexpr WideBf16Tile kTiles[] = {
 class WideBf16 : public LinearKernel {
  public:
   explicit WideBf16(const WideBf16Tile& tile)
-      : LinearKernel(tile.name(), "tensor cores fed from registers, weights decoded to bf16"),
+      : LinearKernel(tile.name(), "tensor cores fed from registers, weights decoded to bf16", 90),
         tile_(tile) {}
 
   std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const override {

@@ -24,7 +24,7 @@ class WideE4m3 : public LinearKernel {
   /// `splits` parts of k, where tiles are too few to fill the SMs.
   WideE4m3(const WideE4m3Variant& variant, std::int32_t splits)
       : LinearKernel(fmt::format("wide_e4m3_{}{}", variant.name, splits > 1 ? "_s2" : ""),
-                     "FP8 tensor cores fed from registers, weights decoded to e4m3"),
+                     "FP8 tensor cores fed from registers, weights decoded to e4m3", 90),
         variant_(variant),
         splits_(splits) {}
 

@@ -1,7 +1,7 @@
 #include "ops/moe/bind.h"
 
 #include "device/internal.h"
-#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
 #include "kernels/moe/combine.h"

@@ -1,7 +1,7 @@
 #include "ops/moe/plan.h"
 
 #include "base/error.h"
-#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
 #include "kernels/moe/combine.h"
@@ -33,7 +33,9 @@ constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
 std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
-  if (std::string of_device = capability_obstacle(90, device); !of_device.empty()) return of_device;
+  const bool is_for_both = kernel == MoeKernel::kBand;
+  std::string of_device = is_for_both ? chip_obstacle(device) : capability_obstacle(90, device);
+  if (!of_device.empty()) return of_device;
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
   if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
     return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
@@ -67,7 +69,7 @@ MoeKernel choose_kernel(const device::DeviceInfo& device, MoePlan& plan) {
   const Request request = {
       "moe", p.kernel, device.name,
       fmt::format("{} experts for {} activations", to_string(w.format), to_string(w.activations)),
-      "Take a Hopper device (sim:h200)."};
+      "Ask for auto, or take another device."};
   return kKernels[choose(plan, request, kKernels, [&](MoeKernel kernel) {
     return make_option(to_string(kernel), obstacle(kernel, device, w),
                        [&] { return cost_us(kernel, w, p); });
@@ -368,6 +370,7 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
     plan.launches = Launches(device, weights, problem, out.details).make();
   }
   plan.notes = moe_notes(plan);
+  if (is_blackwell(device)) plan.notes.push_back(blackwell_costs_note());
   return out;
 }
 

@@ -5,7 +5,7 @@
 
 #include "device/device.h"
 #include "formats/packed_weight.h"
-#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 
 #include <cstddef>

@@ -75,6 +75,14 @@ device::LaunchConfig dependent_launch(const Launch& launch) {
   return config;
 }
 
+bool is_blackwell(const device::DeviceInfo& device) noexcept {
+  return device::kernel_target(device.compute_capability) == device::kernel_target(100);
+}
+
+PlanNote blackwell_costs_note() {
+  return {"costs", "estimates by count: no Blackwell GPU was measured"};
+}
+
 std::string capability_obstacle(int capability, const device::DeviceInfo& device) {
   const std::string_view target = device::kernel_target(capability);
   if (device::kernel_target(device.compute_capability) == target) return {};
@@ -82,15 +90,11 @@ std::string capability_obstacle(int capability, const device::DeviceInfo& device
                      device.compute_capability / 10, device.compute_capability % 10);
 }
 
-void require_capability(const char* op, int capability, const device::DeviceInfo& device,
-                        const char* remedy) {
-  if (capability_obstacle(capability, device).empty()) return;
-  refuse(
-      ErrorKind::kUnsupported, op,
-      {{"device", device.name,
-        fmt::format("has compute capability {}.{}; this is for {}", device.compute_capability / 10,
-                    device.compute_capability % 10, device::kernel_target(capability)),
-        remedy}});
+std::string chip_obstacle(const device::DeviceInfo& device) {
+  if (!device::kernel_target(device.compute_capability).empty()) return {};
+  return fmt::format("is for {} and {}; {} has compute capability {}.{}", device::kernel_target(90),
+                     device::kernel_target(100), device.name, device.compute_capability / 10,
+                     device.compute_capability % 10);
 }
 
 void require_built(const char* op, const device::DeviceInfo& device,
@@ -105,8 +109,9 @@ void require_built(const char* op, const device::DeviceInfo& device,
                            ? fmt::format("finds no kernel {} in this library", launch.entry)
                            : fmt::format("needs {} for {}, and it is built for {}", launch.entry,
                                          target, targets),
-                       targets.empty() ? "Build the library with its kernels."
-                                       : "Take a Hopper device (sim:h200)."});
+                       targets.empty()       ? "Build the library with its kernels."
+                       : targets == "sm_90a" ? "Take a Hopper device (sim:h200)."
+                                             : "Take a Blackwell device (sim:b200)."});
   }
   if (!reasons.empty()) refuse(ErrorKind::kUnsupported, op, std::move(reasons));
 }

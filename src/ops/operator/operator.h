@@ -37,12 +37,16 @@ device::LaunchConfig dependent_launch(const Launch& launch);
 /// One that begins when all before it has ended.
 device::LaunchConfig plain_launch(const Launch& launch);
 
+/// Of the family of B200 and B300.
+bool is_blackwell(const device::DeviceInfo& device) noexcept;
+/// For plans that choose by cost there.
+PlanNote blackwell_costs_note();
+
 /// Why kernels for `capability` (90: sm_90a, 100: sm_100f) do not run on a device; empty if they
 /// do.
 std::string capability_obstacle(int capability, const device::DeviceInfo& device);
-/// Errors   Unsupported if kernels for `capability` do not run on the device
-void require_capability(const char* op, int capability, const device::DeviceInfo& device,
-                        const char* remedy);
+/// Why kernels that are built for both chips do not.
+std::string chip_obstacle(const device::DeviceInfo& device);
 /// Of an operator with one kernel for each step.
 /// Errors   Unsupported, with a reason for each launch whose kernel is not built for the device
 void require_built(const char* op, const device::DeviceInfo& device,

@@ -244,8 +244,8 @@ QuantizePlan make_quantize_sizes(const QuantizeProblem& problem) {
 
 QuantizePlan make_quantize_plan(const device::DeviceInfo& device, const QuantizeProblem& problem) {
   QuantizePlan plan = make_quantize_sizes(problem);
-  require_capability("quantize", 90, device, "Use quantize_on_host(), which gives the same bytes.");
   if (plan.code_bytes > 0) add_launch(plan, device);
+  require_built("quantize", device, plan.launches);
   if (plan.is_cooperative)
     plan.notes.push_back({"launch", "cooperative: its CTAs wait for each other"});
   return plan;

@@ -79,17 +79,16 @@ static int check_reasons(const tw_device* device) {
 
 static int check_unsupported(void) {
   tw_device* device = NULL;
-  tw_linear_weight_info weight;
-  tw_linear_problem problem;
+  tw_attention_problem problem;
   tw_plan* plan = NULL;
   tw_reason reason;
-  CHECK(tw_device_open("plan:b200", &device) == TW_OK);
-  tw_linear_weight_info_init(&weight);
-  tw_linear_problem_init(&problem);
+  CHECK(tw_device_open("plan:h200", &device) == TW_OK);
+  tw_attention_problem_init(&problem);
   tw_reason_init(&reason);
-  weight.n = weight.k = 512;
-  problem.m = 8;
-  CHECK(tw_linear_plan(device, &weight, &problem, &plan) == TW_UNSUPPORTED);
+  problem.heads = problem.kv_heads = 1;
+  problem.q_len = problem.kv_len = 64;
+  problem.head_dim = 96;
+  CHECK(tw_attention_plan(device, &problem, &plan) == TW_UNSUPPORTED);
   CHECK(tw_plan_status(plan) == TW_UNSUPPORTED && tw_plan_num_reasons(plan) > 3);
   CHECK(tw_plan_reason(plan, 0, &reason) == TW_OK && strcmp(reason.field, "kernel") == 0);
   CHECK(strstr(reason.fix, "sim:h200") != NULL);

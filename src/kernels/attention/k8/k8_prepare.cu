@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // K8's first kernel: Q and K rotated by random signs and a Hadamard transform, so that outliers
 // spread over all elements of a head before they meet the four bits of e4m3; scales; V turned so
@@ -29,6 +29,7 @@
 #include "kernels/attention/k8/part.h"
 #include "ptx/address.h"
 #include "ptx/cp_async.h"
+#include "ptx/grid.h"
 #include "ptx/grid_dependency.h"
 #include "tile/element.h"
 
@@ -46,6 +47,12 @@ using tile::PrepareSpan;
 using tile::PrepareWork;
 using tile::thread;
 using tile::warp_of_cta;
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool kIsBlackwell = true;
+#else
+constexpr bool kIsBlackwell = false;
+#endif
 
 template <int HeadDim, bool HasRope>
 struct Shared {
@@ -79,12 +86,16 @@ struct Preparer {
   }
   __device__ PrepareWork work(int ahead = 0) const { return {params, part(ahead)}; }
 
+  // On sm_100 nvcc would keep it in a register, and spill that one.
+  static __device__ std::uint32_t num_ctas() {
+    return kIsBlackwell ? ptx::mov_nctaid_x() : gridDim.x;
+  }
   // A second pass goes backwards: what the first one read last is in the second cache.
   __device__ void find_part(int ahead, bool is_prepare) {
     if (threadIdx.x == 0) {
       const auto number = static_cast<std::uint32_t>(step + ahead);
       const std::uint32_t run = decltype(angles)::kIsHeld ? params.run : 1;
-      const std::uint32_t idx = (blockIdx.x + number / run * gridDim.x) * run + number % run;
+      const std::uint32_t idx = (blockIdx.x + number / run * num_ctas()) * run + number % run;
       const bool is_reversed =
           is_prepare && params.scales != K8Scales::kBlock && idx < params.num_parts;
       shared.parts[number % kParts].find(params, is_reversed ? params.num_parts - 1 - idx : idx);
@@ -182,6 +193,8 @@ struct Preparer {
         chunk.z ^= signs.z & kept;
         chunk.w ^= signs.w & kept;
         tile::unpack_chunk<Element>(values.chunk(j), chunk);
+        // Keeps sm_100's ptxas from loading so much ahead that it spills.
+        if (kIsBlackwell && Rows::kLanes == 1 && j % 4 == 3) __syncwarp();
       }
     }
     if (is_rotated) values.rotate();

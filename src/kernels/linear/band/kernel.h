@@ -1,10 +1,10 @@
 // The bandwidth kernel from its parts, and the macro that makes an entry of it. What it is:
-// sm90_band.cu.
+// band.cu.
 #pragma once
 
+#include "kernels/linear/band/band.h"
 #include "kernels/linear/band/epilogue.h"
 #include "kernels/linear/band/loader.h"
-#include "kernels/linear/band/sm90_band.h"
 #include "ptx/fence.h"
 #include "tile/entry.h"
 

@@ -2,7 +2,7 @@
 // shared memory.
 #pragma once
 
-#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/band/band.h"
 #include "ptx/cluster.h"
 #include "ptx/warp_roles.h"
 #include "tile/ring.h"

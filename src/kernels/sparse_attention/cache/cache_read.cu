@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Rows of a cache back to bf16, and the lists of rows that tokens may look at.
 //

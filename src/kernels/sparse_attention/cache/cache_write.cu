@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Queries and cache rows: norm, rotation, rounding, and for the cache its codes and where they go.
 //

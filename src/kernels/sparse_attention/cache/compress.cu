@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The compressor: eight or 128 tokens become one row of a compressed cache, when the last of them
 // arrives.

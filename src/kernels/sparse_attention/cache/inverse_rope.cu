@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // Attention's values carry the rotation of their keys: it is taken out of the sum at the query's
 // position.

@@ -1,7 +1,7 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The direct kernel: a linear layer of one to 32 tokens with FP4 weights, which every warp loads
-// for itself, straight into registers. What changed against the bandwidth kernel (sm90_band.cu): no
+// for itself, straight into registers. What changed against the bandwidth kernel (band.cu): no
 // ring in shared memory, no warp that feeds others, no barrier in the loop. There a warp waited for
 // its stage most of the time; here each has its own loads in flight, four to six K blocks ahead,
 // and 14 or so of them on an SM hide each other's waits. Tokens, which all warps need,
@@ -14,9 +14,9 @@
 // a thread, 60 of them decoding. At N = K = 7168 and one token both are near 6.7 us; the rest is
 // the way in and out, some 3.5 us that a dependent launch does not hide.
 // Measured (H200, chain of dependent launches, weights cold, us for 1 / 8 / 16 / 32 tokens, 7168 x
-// 7168 NVFP4): 11.4 / 12.0 / 14.2 / 18.7; sm90_band 15.9 / 16.6 / 18.0 / 22.8; the floor 6.7 to
+// 7168 NVFP4): 11.4 / 12.0 / 14.2 / 18.7; band 15.9 / 16.6 / 18.0 / 22.8; the floor 6.7 to
 // 6.9. docs/notes/2026-11-22-linear-bandwidth.md has what was tried.
-#include "kernels/linear/direct/sm90_direct.h"
+#include "kernels/linear/direct/direct.h"
 #include "kernels/linear/unpack_fp4.h"
 #include "ptx/address.h"
 #include "ptx/cache_policy.h"
@@ -269,9 +269,16 @@ __device__ void linear_direct(const DirectParams& params) {
                     __launch_bounds__(DirectTile::kMaxWarps * 32, 1), \
                     linear_direct<WeightFormat::FORMAT, TILES, BRICKS, AHEAD>)
 
+// On sm_100 four blocks ahead cost a register more than there is.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+#define TILEWRIGHT_AHEAD_N16 3
+#else
+#define TILEWRIGHT_AHEAD_N16 4
+#endif
+
 TILEWRIGHT_LINEAR_DIRECT(nvfp4_n8, kNvfp4, 1, 2, 4)
 TILEWRIGHT_LINEAR_DIRECT(nvfp4_n8_deep, kNvfp4, 1, 1, 6)
-TILEWRIGHT_LINEAR_DIRECT(nvfp4_n16, kNvfp4, 2, 2, 4)
+TILEWRIGHT_LINEAR_DIRECT(nvfp4_n16, kNvfp4, 2, 2, TILEWRIGHT_AHEAD_N16)
 TILEWRIGHT_LINEAR_DIRECT(nvfp4_n32, kNvfp4, 4, 1, 4)
 TILEWRIGHT_LINEAR_DIRECT(mxfp4_n8, kMxfp4, 1, 2, 4)
 TILEWRIGHT_LINEAR_DIRECT(mxfp4_n8_deep, kMxfp4, 1, 1, 6)

@@ -1,7 +1,7 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The bandwidth kernel, NVFP4 weights that were prepared for FP8 tokens, by bf16 tokens. All about
-// it: sm90_band.cu.
+// it: band.cu.
 #include "kernels/linear/band/kernel.h"
 
 namespace tilewright::kernels {

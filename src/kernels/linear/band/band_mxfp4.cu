@@ -1,6 +1,6 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
-// The bandwidth kernel, MXFP4 weights. All about it: sm90_band.cu.
+// The bandwidth kernel, MXFP4 weights. All about it: band.cu.
 #include "kernels/linear/band/kernel.h"
 
 namespace tilewright::kernels {

@@ -1,5 +1,5 @@
 // The bandwidth kernel: every format, ragged shapes, clusters and groups of warps, experts.
-#include "kernels/linear/band/sm90_band.h"
+#include "kernels/linear/band/band.h"
 
 #include "formats/packed_matrix.h"
 #include "tests/kernels/gemm_check.h"
@@ -76,7 +76,7 @@ double swiglu(double gate, double up, float limit) {
   return gate / (1 + std::exp(-gate)) * up;
 }
 
-class Band : public KernelTest {
+class Band : public ChipKernelTest {
  protected:
   // Results as doubles, of the format they were stored in.
   static std::vector<double> run(const Device& device, const Problem& p, const Operands& in) {
@@ -205,7 +205,7 @@ class Band : public KernelTest {
     if (!p.is_swiglu) expect_same_on_simulator(run_on, y);
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(Band);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(Band);
 
 TEST_P(Band, EveryFormatRaggedInEveryDimension) {
   for (const Format& format : kAllFormats) {

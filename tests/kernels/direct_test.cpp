@@ -1,5 +1,5 @@
 // The direct kernel: both formats, ragged shapes, clusters and groups of warps.
-#include "kernels/linear/direct/sm90_direct.h"
+#include "kernels/linear/direct/direct.h"
 
 #include "tests/kernels/gemm_check.h"
 #include "tests/kernels/packed_weight_check.h"
@@ -29,7 +29,7 @@ struct Operands {
   }
 };
 
-class Direct : public KernelTest {
+class Direct : public ChipKernelTest {
  protected:
   static std::vector<double> run(const Device& device, const Problem& p, const Operands& in) {
     const int pitch = std::max(8, round_up(p.k, 8)) + 8;
@@ -107,7 +107,7 @@ class Direct : public KernelTest {
     expect_same_on_simulator(run_on, y);
   }
 };
-TILEWRIGHT_ON_EVERY_DEVICE(Direct);
+TILEWRIGHT_ON_EVERY_CHIP_OF_KERNELS(Direct);
 
 TEST_P(Direct, EveryEntryRaggedInEveryDimension) {
   for (const WeightFormat format : {WeightFormat::kNvfp4, WeightFormat::kMxfp4}) {

@@ -1,5 +1,5 @@
-// Contract of the direct kernel of linear layers on Hopper: one to 32 tokens, FP4 weights straight
-// from memory into registers.
+// Contract of the direct kernel of linear layers, for both chips: one to 32 tokens, FP4 weights
+// straight from memory into registers.
 #pragma once
 
 #include "formats/packed_weight.h"

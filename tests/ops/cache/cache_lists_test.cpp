@@ -103,7 +103,7 @@ class CacheListsTest : public CacheTest {
     }
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(CacheListsTest);
+TILEWRIGHT_ON_EVERY_CHIP(CacheListsTest);
 
 TEST_P(CacheListsTest, WhereATokenIsWritten) {
   check({.kind = KvListKind::kWrite, .ring = 27});
@@ -172,7 +172,7 @@ class InverseRopeTest : public CacheTest {
             download<std::uint8_t>(scales)};
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(InverseRopeTest);
+TILEWRIGHT_ON_EVERY_CHIP(InverseRopeTest);
 
 TEST_P(InverseRopeTest, TurnsBackInPlace) {
   const Bf16s found = run({}, false).out, before = draw();

@@ -292,7 +292,7 @@ class CompressorTest : public CacheTest {
     EXPECT_EQ(key_pair.pages(), key_alone.pages());
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(CompressorTest);
+TILEWRIGHT_ON_EVERY_CHIP(CompressorTest);
 
 TEST_P(CompressorTest, EntriesOfCsa) {
   check_entries(CompressorKind::kCsa, 21);

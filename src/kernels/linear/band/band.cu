@@ -1,4 +1,4 @@
-// targets: sm_90a
+// targets: sm_90a sm_100f
 //
 // The bandwidth kernel: few tokens, so that the time is that of reading the weights once.
 //

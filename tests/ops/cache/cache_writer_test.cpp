@@ -128,7 +128,7 @@ class CacheWriterTest : public CacheTest {
     expect_same_bytes(found.pages, expected, found.layout.page_stride_bytes);
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(CacheWriterTest);
+TILEWRIGHT_ON_EVERY_CHIP(CacheWriterTest);
 
 TEST_P(CacheWriterTest, RowsAreNormedRotatedAndRoundedOnce) {
   const Bf16s kv = draw_kv(), weight = random_bf16(2, kKvDims, 0.5, 1.5);

@@ -1,4 +1,5 @@
-// Contract of the bandwidth kernel of linear layers on Hopper: few tokens, every weight read once.
+// Contract of the bandwidth kernel of linear layers, for both chips: few tokens, every weight read
+// once.
 #pragma once
 
 #include "formats/packed_weight.h"
