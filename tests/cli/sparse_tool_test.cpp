@@ -31,7 +31,7 @@ TEST(SparseTool, RunsOnBlackwell) {
   ASSERT_EQ(run.status, 0) << run.err << run.out;
   const nlohmann::json report = run.parsed();
   EXPECT_TRUE(report["error"]["ok"].get<bool>());
-  EXPECT_EQ(report["plan"]["kernel"], "token_pair");
+  EXPECT_EQ(report["plan"]["kernel"], "pair_tiles");
 }
 
 TEST(SparseTool, SaysWhatItWouldDoAndWhatItRefuses) {

@@ -85,7 +85,7 @@ CASES = (
             ("--batch 3 --q-len 2 --window 200 --compressed 300 --lengths query", 2),
             ("--batch 2 --window 300 --compressed 100", 16), device="b200"),
     command("sparse_pair_bf16", "sparse, pair, bf16", "sparse_decode_pair_bf16",
-            "sparse-attention --kernel token_pair --heads 40 --format bf16",
+            "sparse-attention --kernel pair_tiles --heads 40 --format bf16",
             ("--batch 1 --q-len 3 --window 500 --compressed 100", 2),
             ("--batch 3 --q-len 2 --window 200 --compressed 300 --lengths query", 2),
             ("--batch 2 --q-len 2 --window 300 --compressed 100", 16), device="b200"),

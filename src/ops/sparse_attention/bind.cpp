@@ -9,6 +9,7 @@
 #include "ops/operator/operator.h"
 #include "ops/sparse_attention/problem.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace tilewright::ops {
@@ -89,12 +90,14 @@ struct ParamsMaker {
             .partial_lse = in_workspace<float>(at.partial_lse)};
   }
 
-  bool has_unions() const { return planned.shape.queries == 2; }
-  std::int64_t pairs() const { return ceil_div(p.q_len, 2); }
+  int queries = planned.shape.queries;  // of a tile
+
+  bool has_unions() const { return queries > 1; }
+  std::int64_t tiles() const { return ceil_div(p.q_len, queries); }
   kernels::SparseUnion union_of(int i) const {
     const SparseWorkspace::Union& u = at.unions[i];
     return {.indices = part_of<std::int32_t>(a.workspace, u.indices),
-            .masks = part_of<std::uint8_t>(a.workspace, u.masks),
+            .masks = part_of<std::uint16_t>(a.workspace, u.masks),
             .lengths = part_of<std::int32_t>(a.workspace, u.lengths)};
   }
   kernels::SparseUnionParams unite() const {
@@ -102,24 +105,26 @@ struct ParamsMaker {
                      bind_keys(p.compressed, a.compressed, p.q_len)},
             .batch = narrow(p.batch),
             .q_len = narrow(p.q_len),
+            .queries = queries,
             .unions = {union_of(0), union_of(1)}};
   }
-  // Lists of pairs of queries.
+  // Lists of tiles of queries.
   kernels::SparseKeys united_keys(int i) const {
     kernels::SparseKeys keys = i == 0 ? bind_keys(p.window, a.window, p.q_len)
                                       : bind_keys(p.compressed, a.compressed, p.q_len);
     if (keys.topk == 0) return keys;
-    keys.topk *= 2;
+    keys.topk *= queries;
     keys.indices = union_of(i).indices;
     keys.index_stride = keys.topk;
     keys.lengths = union_of(i).lengths;
-    keys.length_stride_batch = narrow(pairs());
+    keys.length_stride_batch = narrow(tiles());
     keys.length_stride_query = 1;
     return keys;
   }
   kernels::SparsePairParams pair() const {
     kernels::SparsePairParams params = {};
     params.decode = decode();
+    params.queries_of_cta = std::max(queries / 2, 1);
     params.queries = narrow(p.q_len);
     if (!has_unions()) return params;
     kernels::SparseDecodeParams& d = params.decode;
@@ -127,12 +132,12 @@ struct ParamsMaker {
     params.out_step = d.out_strides.query;
     params.lse_step = d.lse_strides.query;
     for (std::int64_t* stride : {&d.q_strides.query, &d.out_strides.query, &d.lse_strides.query})
-      *stride *= 2;
+      *stride *= queries;
     for (int i = 0; i < 2; ++i) {
       d.keys[i] = united_keys(i);
       params.masks[i] = union_of(i).masks;
     }
-    d.q_len = narrow(pairs());
+    d.q_len = narrow(tiles());
     return params;
   }
 
@@ -151,7 +156,7 @@ struct ParamsMaker {
         .merges = in_workspace<kernels::SparseMerge>(at.merges)};
     if (!has_unions()) return params;
     for (int i = 0; i < 2; ++i) params.keys[i] = united_keys(i);
-    params.q_len = narrow(pairs());
+    params.q_len = narrow(tiles());
     return params;
   }
   const kernels::SparseMerge* merges() const {
@@ -188,7 +193,7 @@ void launch_sparse(const SparsePlanned& planned, const SparseAttentionArguments&
     return kernel.launch(config, make.decode(), stream);
   }
   if (make.has_unions()) {
-    const kernels::SparsePairCombineParams combine = {.pair = make.pair(), .merges = make.merges()};
+    const kernels::SparseTileCombineParams combine = {.pair = make.pair(), .merges = make.merges()};
     return kernel.launch(config, combine, stream);
   }
   const kernels::SparseCombineParams combine = {.decode = make.decode(), .merges = make.merges()};

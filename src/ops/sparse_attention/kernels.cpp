@@ -129,25 +129,39 @@ SparseRates pair_rates(const device::DeviceInfo&, const SparseAttentionProblem&)
   return {.block_us = 0.93, .piece_us = 3, .partial_us = 1.5, .launch_us = 6};
 }
 
-// Two neighbouring queries share what their lists have in common; each CTA has one of them.
-std::string token_pair_obstacle(const SparseAttentionProblem& p) {
-  using kernels::kSparseUnionMaxTopk, kernels::SparsePairTile;
+// Neighbouring queries share what their lists have in common: as many as fill the rows of the pair,
+// and no more than the next power of two of what there are.
+int queries_of_cta(const SparseAttentionProblem& p) {
+  int queries = p.heads > 32 ? 1 : p.heads > 16 ? 2 : p.heads > 8 ? 4 : 8;
+  while (queries > 1 && queries >= p.q_len) queries /= 2;
+  return queries;
+}
+
+std::string pair_tiles_obstacle(const SparseAttentionProblem& p) {
+  using kernels::kSparseUnionMaxEntries, kernels::SparsePairTile;
   if (p.heads > SparsePairTile::kRows)
     return fmt::format("is for at most {} heads", SparsePairTile::kRows);
-  if (p.q_len < 2) return "takes two queries of a sequence at a time, and there is one";
-  if (std::max(p.window.topk, p.compressed.topk) > kSparseUnionMaxTopk)
-    return fmt::format("unites lists of at most {} entries", kSparseUnionMaxTopk);
+  if (p.q_len < 2) return "takes several queries of a sequence at a time, and there is one";
+  const int queries = 2 * queries_of_cta(p);
+  if (queries * std::max(p.window.topk, p.compressed.topk) > kSparseUnionMaxEntries)
+    return fmt::format("unites lists of {} queries with at most {} entries in all", queries,
+                       kSparseUnionMaxEntries);
   return {};
 }
 
-SparseKernelShape token_pair_shape(const SparseAttentionProblem& p) {
+std::string pair_tiles_reservation(const SparseAttentionProblem& p) {
+  if (queries_of_cta(p) == 1 && p.heads > kFewHeads) return {};
+  return "pays if neighbouring queries share most entries, which a plan cannot know";
+}
+
+SparseKernelShape pair_tiles_shape(const SparseAttentionProblem& p) {
   SparseKernelShape shape = pair_shape(p);
-  shape.head_slots = kernels::SparsePairTile::kRows;
-  shape.queries = 2;
+  shape.queries = 2 * queries_of_cta(p);
+  shape.head_slots = kernels::SparsePairTile::kRows * 2 / shape.queries;
   return shape;
 }
 
-SparseRates token_pair_rates(const device::DeviceInfo& device, const SparseAttentionProblem& p) {
+SparseRates pair_tiles_rates(const device::DeviceInfo& device, const SparseAttentionProblem& p) {
   SparseRates rates = pair_rates(device, p);
   rates.launch_us += 3;  // the union
   return rates;
@@ -158,7 +172,8 @@ constexpr SparseKernel kKernels[] = {
     {"few_heads", 0, few_heads_obstacle, few_heads_shape, few_heads_rates},
     {"wgmma", 90, no_obstacle, wgmma_shape, wgmma_rates},
     {"pair", 100, no_obstacle, pair_shape, pair_rates},
-    {"token_pair", 100, token_pair_obstacle, token_pair_shape, token_pair_rates},
+    {"pair_tiles", 100, pair_tiles_obstacle, pair_tiles_shape, pair_tiles_rates,
+     pair_tiles_reservation},
 };
 
 }  // namespace
@@ -198,7 +213,7 @@ double sparse_cost_us(const SparseKernel& kernel, const device::DeviceInfo& devi
   const SparseKernelShape shape = kernel.shape(p);
   const double groups = sparse_groups(shape, device);
   const auto queries = static_cast<double>(sparse_walks(p, shape));
-  const double growth = shape.queries == 2 ? kSparseUnionGrowth : 1;
+  const double growth = 1 + kSparseUnionGrowth * (shape.queries - 1);
   const double blocks = static_cast<double>(sparse_blocks_of_query(p)) * growth;
   // Split no finer than into blocks.
   const double pieces = std::max(queries, std::min(groups, queries * blocks));

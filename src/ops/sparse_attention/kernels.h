@@ -21,7 +21,8 @@ struct SparseKernelShape {
   int ctas_per_sm = 1;
   int threads = 0, shared_bytes = 0;
   bool takes_pairs = false;  ///< its argument is SparsePairParams
-  int queries = 1;           ///< 2: of a sequence at a time, over the union of their lists
+  /// Neighbouring queries of a sequence at a time, over the union of their lists, if more than 1.
+  int queries = 1;
 };
 
 /// What a kernel takes, in microseconds of a group: what plan() chooses by, and what the schedule
@@ -40,6 +41,8 @@ struct SparseKernel {
   std::string (*obstacle)(const SparseAttentionProblem& problem);
   SparseKernelShape (*shape)(const SparseAttentionProblem& problem);
   SparseRates (*rates)(const device::DeviceInfo& device, const SparseAttentionProblem& problem);
+  /// Why "auto" leaves it alone although it can; null: it never does.
+  std::string (*reservation)(const SparseAttentionProblem& problem) = nullptr;
 };
 
 std::span<const SparseKernel> sparse_kernels() noexcept;
@@ -52,12 +55,12 @@ const SparseKernel* find_sparse_kernel(const std::string& name) noexcept;
 /// For the combination of partial results, if there are any.
 inline constexpr double kSparseCombineUs = 2.5;
 
-/// How much longer the union of two neighbouring queries' lists is taken to be than one of them.
-/// Not known to a plan: 1 where all entries are shared, 1.3 where an indexer chooses (an
-/// assumption), 2 at most.
-inline constexpr double kSparseUnionGrowth = 1.3;
+/// How much longer than a list the union of neighbours' lists is taken to be for each further
+/// query. Not known to a plan: 0 where all entries are shared, 0.3 where an indexer chooses (an
+/// assumption), 1 at most.
+inline constexpr double kSparseUnionGrowth = 0.3;
 
-/// What groups walk: queries, or pairs of them.
+/// What groups walk: queries, or tiles of them.
 std::int64_t sparse_walks(const SparseAttentionProblem& problem,
                           const SparseKernelShape& shape) noexcept;
 /// Groups that work at the same time on a device.

@@ -26,8 +26,11 @@ const SparseKernel& choose_kernel(const device::DeviceInfo& device, SparseAttent
                            fmt::format("{} heads", p.heads),
                            "Take a Hopper or Blackwell device (sim:h200, sim:b200)."};
   return sparse_kernels()[choose(plan, request, sparse_kernels(), [&](const SparseKernel& kernel) {
-    return make_option(kernel.name, sparse_obstacle(kernel, device, p),
-                       [&] { return sparse_cost_us(kernel, device, p); });
+    Option option = make_option(kernel.name, sparse_obstacle(kernel, device, p),
+                                [&] { return sparse_cost_us(kernel, device, p); });
+    if (option.obstacle.empty() && kernel.reservation != nullptr)
+      option.reservation = kernel.reservation(p);
+    return option;
   })];
 }
 
@@ -51,13 +54,13 @@ SparseWorkspace carve_workspace(const SparseAttentionPlan& plan, const SparseKer
   SparseWorkspace w;
   const SparseAttentionProblem& p = plan.problem;
   Carver carver;
-  if (shape.queries == 2) {
-    const std::int64_t pairs = sparse_walks(p, shape);
+  if (shape.queries > 1) {
+    const std::int64_t tiles = sparse_walks(p, shape);
     for (int i = 0; i < 2; ++i) {
-      const std::int64_t entries = pairs * 2 * (i == 0 ? p.window : p.compressed).topk;
+      const std::int64_t entries = tiles * shape.queries * (i == 0 ? p.window : p.compressed).topk;
       w.unions[i].indices = carver.carve(entries, 4);
-      w.unions[i].masks = carver.carve(entries);
-      w.unions[i].lengths = carver.carve(pairs, 4);
+      w.unions[i].masks = carver.carve(entries, 2);
+      w.unions[i].lengths = carver.carve(tiles, 4);
     }
   }
   if (plan.has_schedule) {
@@ -81,13 +84,14 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
   const SparseAttentionProblem& p = plan.problem;
   const std::uint32_t groups = narrow_count(plan.groups);
   const std::int64_t topk = std::max(p.window.topk, p.compressed.topk);
-  if (shape.queries == 2)
-    plan.launches.push_back({"unite",
-                             "sparse_union_lists",
-                             {narrow_count(sparse_walks(p, shape)), 2, 1},
-                             {kernels::kSparseUnionThreads, 1, 1},
-                             1,
-                             narrow_count(kernels::sparse_union_shared_bytes(topk))});
+  if (shape.queries > 1)
+    plan.launches.push_back(
+        {"unite",
+         "sparse_union_lists",
+         {narrow_count(sparse_walks(p, shape)), 2, 1},
+         {kernels::kSparseUnionThreads, 1, 1},
+         1,
+         narrow_count(kernels::sparse_union_shared_bytes(shape.queries * topk))});
   if (plan.has_schedule)
     plan.launches.push_back(
         {"schedule", "sparse_schedule", {1, 1, 1}, {kernels::kSparseScheduleThreads, 1, 1}});
@@ -101,7 +105,7 @@ void add_launches(const SparseKernelShape& shape, SparseAttentionPlan& plan) {
   if (plan.has_schedule)
     plan.launches.push_back(
         {"combine",
-         shape.queries == 2 ? "sparse_combine_pairs" : "sparse_combine",
+         shape.queries > 1 ? "sparse_combine_tiles" : "sparse_combine",
          {groups, ctas_for(p.heads * shape.queries, kernels::kSparseCombineHeads), 1},
          {kernels::kSparseCombineThreads, 1, 1}});
 }

@@ -18,7 +18,7 @@ struct SparseWorkspace {
   struct Union {
     std::size_t indices = 0, masks = 0, lengths = 0;
   };
-  Union unions[2];  ///< of two queries' windows and compressed lists
+  Union unions[2];  ///< of a tile's windows and compressed lists
 };
 
 struct SparsePlanned {

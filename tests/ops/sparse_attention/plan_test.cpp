@@ -115,13 +115,13 @@ TEST(SparseAttentionPlanTest, TakesTheKernelOfTheHeadsOnBlackwell) {
         p.q_len = q_len;
         const SparseAttentionPlan plan = make_sparse_plan(device, p).plan;
         const bool has_unions = heads <= 64 && q_len > 1;
-        EXPECT_EQ(plan.kernel, has_unions ? "token_pair" : "pair") << heads;
+        EXPECT_EQ(plan.kernel, has_unions ? "pair_tiles" : "pair") << heads;
         EXPECT_EQ(plan.head_slots, has_unions ? 64 : 128);
         EXPECT_EQ(plan.groups, 74);
         EXPECT_EQ(plan.launches.size(), has_unions ? 4u : 3u);
         EXPECT_EQ(plan.launches.at(has_unions ? 2 : 1).cluster, 2u);
         EXPECT_THAT(candidates(plan), HasSubstr("wgmma: is for sm_90a"));
-        EXPECT_THAT(candidates(plan), HasSubstr("token_pair"));
+        EXPECT_THAT(candidates(plan), HasSubstr("pair_tiles"));
       }
     }
   }
@@ -136,11 +136,14 @@ TEST(SparseAttentionPlanTest, SaysWhyItDoesNotUniteLists) {
     return candidates(make_sparse_plan(b200(), p).plan);
   };
   EXPECT_THAT(reasons([](auto& p) { p.heads = 65; }),
-              HasSubstr("token_pair: is for at most 64 heads"));
-  EXPECT_THAT(reasons([](auto& p) { p.q_len = 1; }),
-              HasSubstr("token_pair: takes two queries of a sequence at a time, and there is one"));
+              HasSubstr("pair_tiles: is for at most 64 heads"));
+  EXPECT_THAT(
+      reasons([](auto& p) { p.q_len = 1; }),
+      HasSubstr("pair_tiles: takes several queries of a sequence at a time, and there is one"));
+  EXPECT_THAT(reasons([](auto& p) { p.heads = 20; }),
+              HasSubstr("pair_tiles: pays if neighbouring queries share most entries"));
   EXPECT_THAT(reasons([](auto& p) { p.compressed.topk = 4097; }),
-              HasSubstr("token_pair: unites lists of at most 4096 entries"));
+              HasSubstr("pair_tiles: unites lists of 2 queries with at most 8192 entries"));
 }
 
 TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
@@ -151,7 +154,7 @@ TEST(SparseAttentionPlanTest, RefusesOtherDevicesWithReasons) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
-    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair, token_pair: is for sm_100f"));
+    EXPECT_THAT(error.what(), HasSubstr("naive, few_heads, pair, pair_tiles: is for sm_100f"));
     EXPECT_THAT(error.what(), HasSubstr("wgmma: is for sm_90a"));
     EXPECT_THAT(error.what(), HasSubstr("Hopper or Blackwell"));
   }

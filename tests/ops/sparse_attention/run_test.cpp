@@ -239,6 +239,25 @@ TEST_P(SparseAttentionRunTest, NeighboursShareEntries) {
     }));
   }
 }
+// As many queries as fill the rows of a pair of CTAs: 4, 8 and 16, the last of them not all there.
+TEST_P(SparseAttentionRunTest, TilesOfManyQueries) {
+  if (!is_blackwell()) GTEST_SKIP() << "a kernel of Blackwell";
+  for (const std::int64_t heads : {32, 13, 6}) {
+    SparseCase c = with(small(heads, kFormats[heads % 3]), [&](SparseCase& many) {
+      many.batch = heads == 13 ? 2 : 1;
+      many.q_len = heads == 32 ? 6 : heads == 13 ? 11 : 17;
+      many.window.topk = 40;
+      many.window.shared = 1;
+      many.compressed.shared = 0.7;
+      many.compressed.lengths = SparseLengths::kPerQuery;
+      many.is_padded = heads == 13;
+      many.has_max_logits = heads == 6;
+      many.kernel = "pair_tiles";
+    });
+    SCOPED_TRACE(fmt::format("{} heads", heads));
+    SparseRun(*device_, c).check(kDecodeTolerance);
+  }
+}
 TEST_P(SparseAttentionRunTest, MaximaOfNeighbours) {
   check(with(small(64, NumberFormat::kBf16), [](SparseCase& c) {
     c.batch = 1;

@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(SimTest, SparseTimingTest,
                                            TimingCase{"late", "ALongListIsSplit"},
                                            TimingCase{"random", "ALongListIsSplit"},
                                            TimingCase{"late", "NeighboursShareEntries"},
-                                           TimingCase{"random", "NeighboursShareEntries"}),
+                                           TimingCase{"random", "NeighboursShareEntries"},
+                                           TimingCase{"random", "TilesOfManyQueries"}),
                          [](const auto& test) {
                            return fmt::format("{}_{}", test.param.test, test.param.timing);
                          });

@@ -48,31 +48,37 @@ class SparsePairRows {
   using Scores = float[32];
   using Weights = std::uint32_t[16];
 
-  __device__ bool has_two_queries() const { return pair_.masks[0] != nullptr; }
-  /// Heads of this CTA: none of a query that does not exist.
-  __device__ std::int32_t rows(const kernels::SparseWork& piece) const {
-    if (has_two_queries()) {
-      const std::int32_t query = piece.query % params_.q_len * 2 + rank_;
-      return query < pair_.queries ? params_.heads : 0;
-    }
-    return rank_ == 0 ? first_heads() : params_.heads - first_heads();
+  __device__ bool has_tiles() const { return pair_.masks[0] != nullptr; }
+  /// Rows of a query in this CTA; 64 without tiles.
+  __device__ std::int32_t rows_of_query() const {
+    return has_tiles() ? kernels::SparsePairTile::kRows / pair_.queries_of_cta
+                       : kernels::SparsePairTile::kRows;
   }
-  __device__ std::int32_t first_heads() const { return (params_.heads + 1) / 2; }
+  /// The query of the tile that this thread's row belongs to.
+  __device__ std::int32_t own_query() const {
+    if (!has_tiles()) return 0;
+    const auto row = static_cast<std::int32_t>(threadIdx.x % 64);
+    return rank_ * pair_.queries_of_cta + row / rows_of_query();
+  }
   /// The head of this thread's row; < 0: none.
   __device__ std::int32_t head(const kernels::SparseWork& piece) const {
-    const auto row = static_cast<std::int32_t>(threadIdx.x % 64);
-    if (row >= rows(piece)) return -1;
-    return has_two_queries() ? row : row + rank_ * first_heads();
+    const std::int32_t row = static_cast<std::int32_t>(threadIdx.x % 64) % rows_of_query();
+    if (has_tiles()) {
+      const std::int32_t query =
+          piece.query % params_.q_len * (2 * pair_.queries_of_cta) + own_query();
+      return row < params_.heads && query < pair_.queries ? row : -1;
+    }
+    const std::int32_t first = (params_.heads + 1) / 2;  // heads of the first CTA
+    return row < (rank_ == 0 ? first : params_.heads - first) ? row + rank_ * first : -1;
   }
   __device__ std::int64_t offset(const kernels::SparseStrides& strides, std::int64_t step,
                                  const kernels::SparseWork& piece, std::int32_t head) const {
-    return sparse_offset(params_, strides, piece.query, head) +
-           (has_two_queries() ? rank_ * step : 0);
+    return sparse_offset(params_, strides, piece.query, head) + own_query() * step;
   }
-  /// Of a row among partial results.
+  /// Of the thread's row among partial results.
   __device__ std::int64_t partial_row(const kernels::SparseWork& piece) const {
-    if (!has_two_queries()) return std::int64_t{piece.partial} * params_.heads + head_;
-    return (std::int64_t{piece.partial} * 2 + rank_) * params_.heads + head_;
+    const std::int32_t queries = has_tiles() ? 2 * pair_.queries_of_cta : 1;
+    return (std::int64_t{piece.partial} * queries + own_query()) * params_.heads + head_;
   }
 
   /// The two warps that have the same rows.
@@ -114,13 +120,13 @@ class SparsePairRows {
 
   __device__ void attend(const kernels::SparseWork& piece, std::int32_t blocks) {
     head_ = head(piece);
-    has_rows_ = static_cast<std::int32_t>(warp_ % 2 * 32) < rows(piece);
+    has_rows_ = __any_sync(0xffffffffu, head_ >= 0);
     reference_ = top_ = -INFINITY;
     sum_ = 0.0f;
-    std::int32_t ahead = entry(piece, 0, blocks);
+    std::uint32_t ahead = seen_by(piece, 0, blocks);
     for (std::int32_t n = 0; n < blocks; ++n, ++step_) {
-      const std::uint32_t valid = __ballot_sync(0xffffffffu, ahead >= 0);
-      ahead = entry(piece, n + 1, blocks);
+      const std::uint32_t valid = own_keys(ahead);
+      ahead = seen_by(piece, n + 1, blocks);
       wait_for_pair(ptx::shared_address(&shared_.s_full[step_ % 2]), step_ / 2 & 1);
       Weights weights = {};
       if (has_rows_) weigh(weights, n == 0, valid);
@@ -128,19 +134,27 @@ class SparsePairRows {
       hand_over(shared_.p_ready[step_ % 2]);
     }
   }
-  /// Of this lane's key of the thread's half of a block: its row, or a negative number.
-  __device__ std::int32_t entry(const kernels::SparseWork& piece, std::int32_t n,
-                                std::int32_t blocks) const {
-    if (n >= blocks) return -1;
+  /// Of this lane's key of the thread's half of a block: which queries of the tile see it.
+  __device__ std::uint32_t seen_by(const kernels::SparseWork& piece, std::int32_t n,
+                                   std::int32_t blocks) const {
+    if (n >= blocks) return 0;
     const SparseBlock block = SparseQuery(params_, piece.query).block(piece.begin_block + n);
     const auto at = static_cast<std::int32_t>(part_ * 32 + lane_);
-    if (at >= block.count) return -1;
+    if (at >= block.count) return 0;
     const kernels::SparseKeys& keys = params_.keys[block.list];
-    if (has_two_queries()) {
-      const std::uint8_t* const masks = pair_.masks[block.list] + piece.query * keys.index_stride;
-      if ((masks[block.first + at] >> rank_ & 1) == 0) return -1;
+    if (sparse_row(keys, piece.query, block.first + at) < 0) return 0;
+    if (!has_tiles()) return 1;
+    return pair_.masks[block.list][piece.query * keys.index_stride + block.first + at];
+  }
+  /// Which keys of the thread's half its row sees, out of what all lanes know of one each.
+  __device__ std::uint32_t own_keys(std::uint32_t seen) const {
+    const std::int32_t own = own_query(), first = ptx::uniform(own);
+    std::uint32_t keys = 0;
+    for (std::int32_t query = first; query < first + max(32 / rows_of_query(), 1); ++query) {
+      const std::uint32_t all = __ballot_sync(0xffffffffu, (seen >> query & 1) != 0);
+      if (query == own) keys = all;
     }
-    return sparse_row(keys, piece.query, block.first + at);
+    return keys;
   }
 
   /// The thread's half of the keys of a block.
@@ -166,7 +180,7 @@ class SparsePairRows {
       x[4 * i + 2] += __uint_as_float(rest.z);
       x[4 * i + 3] += __uint_as_float(rest.w);
     }
-    if (valid == 0xffffffffu) return;
+    if (__all_sync(0xffffffffu, valid == 0xffffffffu)) return;
 #pragma unroll
     for (int i = 0; i < 32; ++i) {
       if ((valid >> i & 1) == 0) x[i] = -INFINITY;

@@ -72,7 +72,8 @@ struct Multiplier {
         .a_type = kBf16, .b_type = kBf16, .m = 128, .n = 2 * kSparseBlockKeys};
     constexpr std::uint32_t kInstruction = arch::encode_mma_instruction(kProduct);
     const int stage = step % tile::kPairStages;
-    tile::wait_for_pair(ptx::shared_address(&shared.k_full[stage]), step / tile::kPairStages & 1);
+    ptx::mbarrier_wait_parity_cluster(ptx::shared_address(&shared.k_full[stage]),
+                                      step / tile::kPairStages & 1);
 #pragma unroll
     for (int box = 0; box < tile::kPairBoxes; ++box) {
       const std::uint64_t b = Keys::tensor_k_major(keys(step) + box * tile::kPairBoxBytes);

@@ -6,17 +6,18 @@
 
 namespace tilewright::kernels {
 
-/// A group is a cluster of two CTAs. Without masks each has half of the heads, at most 64, of every
-/// query. With them, each has all heads, at most 64, of one of two neighbouring queries: what
-/// `decode` says of a query is then said of a pair of them. `decode.q_len` counts pairs, strides
-/// from query to query lead from pair to pair, its keys are the unions of union_lists.h, and
-/// partial results have twice the heads, those of the second query behind those of the first.
+/// A group is a cluster of two CTAs of 64 rows. Without masks each has half of the heads of every
+/// query. With them rows are those of a tile of 2 * `queries_of_cta` neighbouring queries, half of
+/// them in the first CTA, with 64 / queries_of_cta rows each: at least the number of heads. What
+/// `decode` says of a query is then said of a tile: `decode.q_len` counts tiles, strides from query
+/// to query lead from tile to tile, keys are the unions of union_lists.h, and partial results have
+/// the heads of all queries of the tile, one query's behind the other's.
 struct SparsePairParams {
   SparseDecodeParams decode;
-  const std::uint8_t* masks[2];  ///< of the unions; null: one query at a time
-  /// From the first query of a pair to the second, in elements.
-  std::int64_t q_step, out_step, lse_step;
-  std::int32_t queries;  ///< of a sequence: the last pair of an odd number has one
+  const std::uint16_t* masks[2];            ///< of the unions; null: one query at a time
+  std::int32_t queries_of_cta;              ///< 1, 2, 4, 8
+  std::int32_t queries;                     ///< of a sequence: not all of its last tile may exist
+  std::int64_t q_step, out_step, lse_step;  ///< from a query to the next, in elements
 };
 
 /// Entries sparse_decode_pair_fp8, _nvfp4 and _bf16, with SparsePairParams; one group for two SMs.
@@ -32,9 +33,9 @@ struct SparsePairTile {
   }
 };
 
-/// Entry sparse_combine_pairs: sparse_combine (sparse_schedule.h) for masks; grid (groups, ceil(2 *
-/// heads / kSparseCombineHeads)).
-struct SparsePairCombineParams {
+/// Entry sparse_combine_tiles: sparse_combine (sparse_schedule.h) for tiles of queries; grid
+/// (groups, ceil(2 * queries_of_cta * heads / kSparseCombineHeads)).
+struct SparseTileCombineParams {
   SparsePairParams pair;
   const SparseMerge* merges;  ///< [groups]
 };

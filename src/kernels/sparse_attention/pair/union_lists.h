@@ -1,40 +1,40 @@
-// Contract of the kernel that makes one list of the lists of two neighbouring queries.
+// Contract of the kernel that makes one list of the lists of neighbouring queries.
 #pragma once
 
 #include "kernels/sparse_attention/decode.h"
 
 namespace tilewright::kernels {
 
-/// A list of the union, and which of the two queries see an entry.
+/// A list of the union, and which queries see an entry.
 struct SparseUnion {
-  std::int32_t* indices;  ///< [pair, 2 * topk]
-  std::uint8_t* masks;    ///< likewise; bit i: the entry is one of query i of the pair
-  std::int32_t* lengths;  ///< [pair]
+  std::int32_t* indices;  ///< [tile, queries * topk]
+  std::uint16_t* masks;   ///< likewise; bit i: the entry is one of query i of the tile
+  std::int32_t* lengths;  ///< [tile]
 };
 
-/// For queries 2 i and 2 i + 1 of each sequence (pair = b * ceil(q_len / 2) + i): the entries of
-/// the first in their order, then those of the second that the first does not have, in theirs. A
-/// row that one query lists n times and the other m times is there max(n, m) times. The last of an
-/// odd number of queries is alone.
+/// A tile is `queries` neighbours of a sequence (tile = b * ceil(q_len / queries) + i; of the last
+/// some may not exist). Its list: the entries of the first in their order, then those of the second
+/// that the first does not have, in theirs, and so on. A row that a query lists n times is there n
+/// times at least. Rows that are none may be left out.
 struct SparseUnionParams {
   SparseKeys keys[2];
-  std::int32_t batch, q_len;
+  std::int32_t batch, q_len, queries;
   SparseUnion unions[2];
 };
 
-/// Entry sparse_union_lists: grid (pairs, 2), a CTA a list.
+/// Entry sparse_union_lists: grid (tiles, 2), a CTA a list.
 inline constexpr int kSparseUnionThreads = 256;
-inline constexpr std::int64_t kSparseUnionMaxTopk = 4096;
+inline constexpr std::int64_t kSparseUnionMaxEntries = 8192;  ///< queries * topk
 
-/// Places of the table in which the rows of the first query are looked up, a power of two.
-constexpr int sparse_union_places(std::int64_t topk) {
+/// Places of the table in which rows are looked up, a power of two.
+constexpr int sparse_union_places(std::int64_t entries) {
   int places = 64;
-  while (places < 2 * topk) places *= 2;
+  while (places < 2 * entries) places *= 2;
   return places;
 }
-/// The table, the first query's rows, and who has them.
-constexpr int sparse_union_shared_bytes(std::int64_t topk) {
-  return static_cast<int>(4 * (sparse_union_places(topk) + 2 * topk));
+/// The table, the rows of the union, and who has them.
+constexpr int sparse_union_shared_bytes(std::int64_t entries) {
+  return static_cast<int>(4 * (sparse_union_places(entries) + 2 * entries));
 }
 
 }  // namespace tilewright::kernels
