@@ -1,4 +1,5 @@
-# Libraries for other machines than this one: what they need besides libc is inside of them.
+# Libraries for other machines than this one: what they need besides libc is inside of them, and of libc they
+# need what glibc 2.28 has (manylinux_2_28).
 option(TILEWRIGHT_PORTABLE "Link the C++ runtime, fmt and zlib statically: for wheels" OFF)
 
 # Debian has no static fmt; its headers hold the sources. Everything else is compiled as always.
@@ -23,3 +24,24 @@ macro(tilewright_portable)
                      -Wl,--exclude-libs,ALL -s)
   endif()
 endmacro()
+
+# Older systems have these beside libc.so.6; newer ones have empty libraries of these names.
+set(tilewright_floor_libraries -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -l:libm.so.6 -Wl,--as-needed)
+
+# Asks libc for old versions of its functions (glibc_floor.c). `program`: a program or libraries.
+function(tilewright_glibc_floor kind)
+  if(NOT TILEWRIGHT_PORTABLE OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    return()
+  endif()
+  add_library(tilewright_floor_of_${kind} OBJECT cmake/glibc_floor.c)
+  target_compile_options(tilewright_floor_of_${kind} PRIVATE -O2 -fno-builtin -fno-lto)
+  if(kind STREQUAL "program")
+    target_compile_definitions(tilewright_floor_of_program PRIVATE TILEWRIGHT_FLOOR_OF_PROGRAM)
+  endif()
+  foreach(target ${ARGN})
+    if(TARGET ${target})
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:tilewright_floor_of_${kind}>)
+      target_link_libraries(${target} PRIVATE ${tilewright_floor_libraries})
+    endif()
+  endforeach()
+endfunction()

@@ -10,6 +10,7 @@ Everything is compiled again, in build/wheel: minutes.
 import argparse
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIST = ROOT / "build/dist"
 LARGEST_MB = 60
+NEWEST_GLIBC = 28  # 2.28: what the wheel may ask of a system on x86-64
 
 
 def run(*command, **environment):
@@ -59,6 +61,8 @@ def main():
             **environment)
         wheel.unlink()
         wheel = next(DIST.glob("*.whl"))
+    if tag and platform.machine() == "x86_64" and int(re.search(r"_2_(\d+)_", tag[1])[1]) > NEWEST_GLIBC:
+        return f"{wheel.name} is for newer systems than glibc 2.{NEWEST_GLIBC}:\n{shown}"
     size = wheel.stat().st_size / 1e6
     print(f"{wheel.relative_to(ROOT)}: {size:.1f} MB")
     return 0 if size <= LARGEST_MB else f"larger than {LARGEST_MB} MB"

@@ -1,6 +1,7 @@
 """What a wheel of build/dist holds (tools/make_wheel.py makes it), installed where there is nothing else."""
 
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 DIST = pathlib.Path(__file__).resolve().parents[2] / "build/dist"
 SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "librt.so.1"}
+FLOOR = 28  # of glibc: the first number behind "2."
 OWN = {"libtilewright.so.0.1", "libcuda.so.1"}
 
 
@@ -36,7 +38,8 @@ def run(*command):
 
 def test_wheel_is_small_and_for_every_python(wheel):
     assert wheel.stat().st_size <= 60e6
-    assert re.match(r"tilewright-.*-cp310-abi3-(manylinux|linux)", wheel.name)
+    tag = re.match(r"tilewright-.*-cp310-abi3-manylinux_2_(\d+)_", wheel.name)
+    assert tag and (int(tag[1]) <= FLOOR or platform.machine() != "x86_64"), wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("_core.abi3.so", "_core.pyi", "py.typed", "lib/libtilewright.so.0.1", "lib/sim/libcuda.so.1",
                  "lib/sim/libcudart.so.13", "bin/tilewright"):
@@ -53,6 +56,8 @@ def test_wheel_needs_the_c_library_alone(installed):
         assert set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)) <= SYSTEM | OWN, path
         places = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", text)
         assert all(place.startswith("$ORIGIN") for place in places), path
+        newest = max(int(minor) for minor in re.findall(r"GLIBC_2\.(\d+)", run("readelf", "-V", path).stdout))
+        assert newest <= FLOOR or platform.machine() != "x86_64", path
 
 
 def test_wheel_works_without_anything_else(installed):
@@ -62,6 +67,12 @@ device = tilewright.Device("sim:h200")
 x, out = array.array("f", range(128)), array.array("H", [0xffff] * 128)
 tilewright.RmsNorm(device, rows=1, cols=128, x_dtype="f32", has_weight=False).run(x=x, out=out)
 assert out[0] == 0 and 0x3fd0 < out[127] < 0x3fe0, list(out)
+for wrong in ({"cols": 127, "x_dtype": "f32"}, {"cols": -1}):  # a C++ exception on its way through both libraries
+    try:
+        tilewright.RmsNorm(device, rows=1, **wrong)
+        raise SystemExit("not refused")
+    except tilewright.Error as error:
+        assert "cols" in str(error), error
 """)
     assert done.returncode == 0 or "without" in done.stdout, done.stdout
     assert run(installed / "bin/tilewright", "doctor").stdout.startswith("ok   Python")
