@@ -22,7 +22,9 @@ PACKAGE = ROOT / "build/release/python"
 GROUPS = (("pytest", "numpy", "ml_dtypes", "mypy"),
           ("torch==2.11.0", "einops"),
           ("transformers==5.17.0",),
-          ("nbclient", "nbformat", "ipykernel"))
+          ("nbclient", "nbformat", "ipykernel"),
+          ("jax",),
+          ("pyright[nodejs]",))
 SCRIPT = """#!{python}
 import sys
 

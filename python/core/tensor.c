@@ -125,6 +125,17 @@ static PyObject* ask_for_capsule(PyObject* object) {
   return capsule;
 }
 
+/* Arrays of JAX are constants, and their capsules do not say so. */
+static bool is_constant(PyObject* object) {
+  PyObject* const module = attribute((PyObject*)Py_TYPE(object), "__module__");
+  const char* const name =
+      module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+  const bool is_jax = name != NULL && strncmp(name, "jax", 3) == 0;
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return is_jax;
+}
+
 static bool read_capsule(PyObject* object, Tensor* tensor) {
   PyObject* const capsule = ask_for_capsule(object);
   PyErr_Clear();
@@ -134,12 +145,13 @@ static bool read_capsule(PyObject* object, Tensor* tensor) {
         PyCapsule_GetPointer(capsule, "dltensor_versioned");
     if (managed->version.major == 1) {
       tensor->dl = managed->tensor;
-      tensor->is_read_only = (managed->flags & DL_READ_ONLY) != 0;
+      tensor->is_read_only = (managed->flags & DL_READ_ONLY) != 0 || is_constant(object);
       tensor->owner = capsule;
       return true;
     }
   } else if (PyCapsule_IsValid(capsule, "dltensor")) {
     tensor->dl = ((const DLManagedTensor*)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
+    tensor->is_read_only = is_constant(object);
     tensor->owner = capsule;
     return true;
   }

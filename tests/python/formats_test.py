@@ -132,3 +132,59 @@ def test_tensors_in_tensors_out():
 def test_wrong_calls_are_named(call, text):
     with pytest.raises(tilewright.InvalidArgument, match=text):
         call()
+
+
+@pytest.mark.parametrize("rows, cols", [(1, 1), (128, 4), (130, 9), (300, 16)])
+def test_scales_in_the_order_of_blackwell(rows, cols):
+    scales = np.random.default_rng(4).integers(0, 256, (2, rows, cols), dtype="uint8")
+    packed = formats.to_128x4(scales)
+    across = -(-cols // 4)
+    assert packed.shape == (2, -(-rows // 128) * across * 512)
+    for row, col in ((0, 0), (rows - 1, cols - 1), (rows // 2, cols // 2)):
+        at = (row // 128 * across + col // 4) * 512 + row % 32 * 16 + row % 128 // 32 * 4 + col % 4
+        assert (packed[:, at] == scales[:, row, col]).all()
+    assert packed.astype("int64").sum() == scales.astype("int64").sum()
+    np.testing.assert_array_equal(formats.from_128x4(packed, rows, cols), scales)
+
+
+def test_scales_are_in_the_order_of_the_quantiser():
+    x = np.random.default_rng(5).normal(size=(130, 96)).astype("float32")
+    problem = {"rows": 130, "cols": 96, "dtype": "f32", "format": "nvfp4"}
+    found = []
+    for is_swizzled in (False, True):
+        given = problem | {"has_128x4_scales": is_swizzled}
+        code_bytes, scale_bytes = tilewright.quantize_sizes(**given)
+        arguments = {"in_": x, "codes": np.zeros(code_bytes, "uint8"), "scales": np.zeros(scale_bytes, "uint8"),
+                     "tensor_scale": np.zeros(1, "float32")}
+        tilewright.quantize_on_host(given, arguments)
+        found.append(arguments["scales"])
+    np.testing.assert_array_equal(formats.to_128x4(found[0].reshape(130, 6)), found[1])
+
+
+def test_bad_scales_are_named():
+    with pytest.raises(tilewright.InvalidArgument, match="to_128x4: float32; expected elements of one byte"):
+        formats.to_128x4(np.zeros((2, 2), "float32"))
+    with pytest.raises(tilewright.InvalidArgument, match="to_128x4: scales of 1 dimensions"):
+        formats.to_128x4(np.zeros(2, "uint8"))
+    with pytest.raises(tilewright.InvalidArgument, match=r"from_128x4: shape \(3,\); expected \[..., 512\] for 2 x 2"):
+        formats.from_128x4(np.zeros(3, "uint8"), 2, 2)
+
+
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "e2m1", "bf16", "fp16"])
+def test_stochastic_rounding(name):
+    """Never beyond the neighbours, what is exact stays, no random bits truncate, and the mean is the number."""
+    rng = np.random.default_rng(6)
+    limit = formats.formats()[name].max
+    x = np.concatenate([rng.normal(size=500), [0.0, limit, -limit, 2 * limit]]).clip(-4, 4).astype("float32")
+    low, high = (formats.round(x, name, rounding=word) for word in ("down", "up"))
+    zero = formats.round(x, name, rounding="stochastic", random_bits=np.zeros(x.shape, "uint32"), num_random_bits=0)
+    np.testing.assert_array_equal(zero, formats.round(x, name, rounding="toward_zero"))
+    total = np.zeros(x.shape)
+    for bits in range(64):  # all of six bits, each once
+        found = formats.round(x, name, rounding="stochastic", random_bits=np.full(x.shape, bits, "uint32"),
+                              num_random_bits=6)
+        assert ((found == low) | (found == high)).all()
+        total += found
+    assert (abs(total / 64 - x) <= (high - low) / 64).all()
+    with pytest.raises(tilewright.InvalidArgument, match="expected random_bits"):
+        formats.round(x, name, rounding="stochastic")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 
@@ -28,6 +29,17 @@ def test_types_are_right():
     pytest.importorskip("mypy")
     status, text = run(sys.executable, "-m", "mypy", "--strict", "-p", "tilewright", "--no-incremental",
                        "--cache-dir", os.devnull, MYPYPATH=str(ROOT / "python"))
+    assert status == 0, text
+
+
+def test_types_are_right_for_pyright(tmp_path):
+    """What editors show: with the types of torch, where it is."""
+    pytest.importorskip("pyright")
+    shutil.copytree(ROOT / "python/tilewright", tmp_path / "tilewright", ignore=shutil.ignore_patterns("__pycache__"))
+    settings = {"include": ["tilewright"], "pythonVersion": "3.10", "typeCheckingMode": "standard",
+                "reportMissingModuleSource": False, "reportMissingImports": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    status, text = run(sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", tmp_path)
     assert status == 0, text
 
 

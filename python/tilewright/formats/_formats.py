@@ -87,12 +87,16 @@ def pointer(array: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.__array_interface__["data"][0])
 
 
-def encode(x: Any, format: str, *, rounding: str = "nearest_even", saturate: bool | None = None) -> Any:
+def encode(x: Any, format: str, *, rounding: str = "nearest_even", saturate: bool | None = None,
+           random_bits: Any = None, num_random_bits: int = 16) -> Any:
     """Codes as unsigned integers of 8, 16 or 32 bits, in the shape of x.
 
-    rounding   "nearest_even", "nearest_away", "toward_zero", "up" or "down"
+    rounding   "nearest_even", "nearest_away", "toward_zero", "up" or "down"; "stochastic": away from zero where
+               adding random_bits, integers like x of num_random_bits, to the part that is cut off carries
     saturate   True: beyond the largest number comes the largest; False: infinity or NaN, where the format has
                them; None: as the instruction does, which saturates up to 8 bits"""
+    if rounding == "stochastic":
+        return _encode_stochastic(x, format, saturate, random_bits, num_random_bits)
     bits = format_of(format).bits
     values = to_numpy(x, "float64")
     codes = numpy().empty(values.shape, "uint32")
@@ -100,6 +104,25 @@ def encode(x: Any, format: str, *, rounding: str = "nearest_even", saturate: boo
     _library.call("tw_format_encode", format.encode(), rounding.encode(), flag, pointer(values),
                   ctypes.c_size_t(values.size), pointer(codes))
     return like(codes.astype("uint8" if bits <= 8 else "uint16" if bits <= 16 else "uint32"), x)
+
+
+def _encode_stochastic(x: Any, format: str, saturate: bool | None, random_bits: Any, bits: int) -> Any:
+    """Between the neighbours towards zero and away from it; gaps are powers of two, so nothing rounds here."""
+    if random_bits is None or not 0 <= bits <= 32:
+        raise InvalidArgument("stochastic rounding: expected random_bits, and num_random_bits from 0 to 32")
+    values = to_numpy(x, "float64")
+    random = to_numpy(random_bits, "uint64") & numpy().uint64((1 << bits) - 1)
+    below = to_numpy(encode(values, format, rounding="toward_zero", saturate=saturate), "uint32")
+    above = numpy().where(values < 0, to_numpy(encode(values, format, rounding="down", saturate=saturate), "uint32"),
+                          to_numpy(encode(values, format, rounding="up", saturate=saturate), "uint32"))
+    with numpy().errstate(invalid="ignore", divide="ignore", over="ignore"):
+        low, high = (abs(decode(codes, format).astype("float64")) for codes in (below, above))
+        part = numpy().where(high > low, (abs(values) - low) / (high - low), 0)
+        part = numpy().where(numpy().isfinite(part), part, 0)
+    carries = numpy().floor(part * 2.0**bits).astype("uint64") + random >= numpy().uint64(1 << bits)
+    codes = numpy().where(carries & (low != high), above, below)
+    size = format_of(format).bits
+    return like(codes.astype("uint8" if size <= 8 else "uint16" if size <= 16 else "uint32"), x)
 
 
 def decode(codes: Any, format: str) -> Any:
@@ -113,9 +136,11 @@ def decode(codes: Any, format: str) -> Any:
         return like(values.astype("float32"), codes)
 
 
-def round(x: Any, format: str, *, rounding: str = "nearest_even", saturate: bool | None = None) -> Any:
+def round(x: Any, format: str, *, rounding: str = "nearest_even", saturate: bool | None = None,
+          random_bits: Any = None, num_random_bits: int = 16) -> Any:
     """x as the format has it, as float32."""
-    return decode(encode(x, format, rounding=rounding, saturate=saturate), format)
+    return decode(encode(x, format, rounding=rounding, saturate=saturate, random_bits=random_bits,
+                         num_random_bits=num_random_bits), format)
 
 
 def pack(codes: Any, bits: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -70,6 +70,9 @@ def _open(device: torch.device) -> tilewright.Device:
     return tilewright.Device(spec)
 
 
+Made = TypeVar("Made")
+
+
 class Table:
     """Operators by what they depend on."""
 
@@ -78,7 +81,7 @@ class Table:
         self._limit = limit
         self.get: Callable[[Hashable], Any] = self._entries.get
 
-    def add(self, key: Hashable, entry: Any) -> Any:
+    def add(self, key: Hashable, entry: Made) -> Made:
         while len(self._entries) >= self._limit:
             self._entries.pop(next(iter(self._entries)), None)
         self._entries[key] = entry
@@ -138,7 +141,7 @@ def workspace(entry: Entry, device: torch.device) -> torch.Tensor | None:
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
-_transforms = torch._C._functorch.peek_interpreter_stack
+_transforms = getattr(torch._C, "_functorch").peek_interpreter_stack
 _tracing_state = torch._C._get_tracing_state
 _any_requires_grad = torch._C._any_requires_grad
 _PLAIN = {torch.Tensor, torch.nn.Parameter}

@@ -61,11 +61,11 @@ def _with_refusal(operator: Any, name: str) -> Callable[..., Any]:
 
     class Refusal(torch.autograd.Function):
         @staticmethod
-        def forward(context: Any, keys: Any, keywords: dict[str, Any], *args: Any) -> Any:
+        def forward(ctx: Any, keys: Any, keywords: dict[str, Any], *args: Any) -> Any:
             return _below(operator, keys, args, keywords)
 
         @staticmethod
-        def backward(context: Any, *gradients: Any) -> Any:
+        def backward(ctx: Any, *gradients: Any) -> Any:
             no_backward(name)
 
     def kernel(keys: Any, *args: Any, **keywords: Any) -> Any:
