@@ -58,4 +58,19 @@ __device__ inline void tcgen05_mma_f16_tmem(std::uint32_t d, std::uint32_t a, st
       : "memory");
 }
 
+/// kind::f8f6f4 with a at an address of Tensor Memory, four numbers a cell.
+template <int CtaGroup = 1>
+__device__ inline void tcgen05_mma_f8f6f4_tmem(std::uint32_t d, std::uint32_t a, std::uint64_t b,
+                                               std::uint32_t instruction, bool accumulate) {
+  static_assert(CtaGroup == 1 || CtaGroup == 2);
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %4, 0;\n"
+      "tcgen05.mma.cta_group::%5.kind::f8f6f4 [%0], [%1], %2, %3, p;\n"
+      "}\n" ::"r"(d),
+      "r"(a), "l"(b), "r"(instruction), "r"(static_cast<int>(accumulate)), "n"(CtaGroup)
+      : "memory");
+}
+
 }  // namespace tilewright::ptx

@@ -63,7 +63,7 @@ struct Operand {
   }
 };
 
-class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
+class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
  protected:
   static void check(const AttentionProblem& problem) {
     const Attention attention(*device_, problem);
@@ -192,13 +192,35 @@ class AttentionE4m3Test : public HopperTest<AttentionE4m3Test> {
          .adds_all = plan.accumulation == Fp8Accumulation::kOneLevel});
   }
 };
-TILEWRIGHT_ON_EVERY_HOPPER(AttentionE4m3Test);
+TILEWRIGHT_ON_EVERY_CHIP(AttentionE4m3Test);
 
 TEST_P(AttentionE4m3Test, EveryKindOfFactorAndLayout) {
   for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
-    for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns})
-      check(with(kSmall, [&](auto& p) { p.fp8.scales = scales, p.fp8.v_layout = layout; }));
+    for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
+      if (is_blackwell() && layout == Fp8ValueLayout::kColumns) continue;
+      for (const std::int64_t head_dim : {64, 128, 256})
+        check(with(kSmall, [&](auto& p) {
+          p.fp8.scales = scales, p.fp8.v_layout = layout, p.head_dim = head_dim;
+        }));
+    }
   }
+}
+TEST_P(AttentionE4m3Test, ColumnsAndPackedSequencesAreOfHopperAlone) {
+  if (!is_blackwell()) return;
+  const auto refusal = [](const AttentionProblem& p) {
+    try {
+      return plan_attention(*device_, p).kernel;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUnsupported);
+      return std::string(error.what());
+    }
+  };
+  const auto columns =
+      refusal(with(kSmall, [](auto& p) { p.fp8.v_layout = Fp8ValueLayout::kColumns; }));
+  EXPECT_NE(columns.find("sm100_h: reads values in rows"), std::string::npos) << columns;
+  const auto packed =
+      refusal(with(kSmall, [](auto& p) { p.is_packed = true, p.total_q = 18, p.total_kv = 280; }));
+  EXPECT_NE(packed.find("sm100_h: does not support packed sequences"), std::string::npos) << packed;
 }
 TEST_P(AttentionE4m3Test, Float16ResultsOfTwoLevels) {
   check(with(kSmall, [](auto& p) {
@@ -217,6 +239,7 @@ TEST_P(AttentionE4m3Test, WindowSoftcapSinkAndGroups) {
     run([](auto& p) { p.window_left = 30; });
     run([](auto& p) { p.softcap = 2; });
     run([](auto& p) { p.has_sink = true, p.heads = 4; });
+    run([](auto& p) { p.q_len = 140, p.heads = 3; });  // two tiles of Blackwell's rows, and more
     run([](auto& p) { p.window_left = 50, p.softcap = 4, p.has_sink = true, p.causal = false; });
   }
 }
@@ -226,9 +249,11 @@ TEST_P(AttentionE4m3Test, TilesThatAreDrawn) {
   for (const std::int64_t head_dim : {64, 128, 256}) {
     const AttentionProblem p = with(kSmall, [&](auto& problem) {
       problem.batch = 1, problem.q_len = 200, problem.head_dim = head_dim, problem.causal = false;
-      problem.kernel = "k7";
+      problem.kernel = is_blackwell() ? "sm100_h" : "k7";
     });
-    EXPECT_GT(plan_attention(*device_, p).workspace_bytes, 0u);
+    if (!is_blackwell()) {
+      EXPECT_GT(plan_attention(*device_, p).workspace_bytes, 0u);
+    }
     check(p);
   }
 }

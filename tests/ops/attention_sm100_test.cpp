@@ -67,14 +67,17 @@ TEST_F(AttentionSm100Test, RefusesWithTheReason) {
   p.kernel = "k6";
   p.head_dim = 64;
   EXPECT_THAT(message_of(p), HasSubstr("kernel k6 is for sm_90a; NVIDIA B200"));
+  p.kernel = "sm100_h";
+  EXPECT_THAT(message_of(p), HasSubstr("kernel sm100_h is for operands of e4m3"));
   p.kernel = "auto";
-  p.softcap = 3;
-  EXPECT_THAT(message_of(p), HasSubstr("sm100_c, sm100_e: does not support a softcap"));
+  p.dtype = DType::kF8_E4M3, p.head_dim = 512;
+  EXPECT_THAT(message_of(p), HasSubstr("sm100_h: exists for head_dim 64, 128, 256"));
   EXPECT_EQ(plan(good).kernel, "sm100_c");
 }
 
 TEST_F(AttentionSm100Test, EveryKernel) {
   for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+    if (kernel.is_e4m3_only) continue;  // attention_e4m3_test.cpp
     for (const AttentionVariant& variant : kernel.variants) {
       check({.batch = 2,
              .heads = 2,
@@ -91,6 +94,7 @@ TEST_F(AttentionSm100Test, EveryKernel) {
 
 TEST_F(AttentionSm100Test, EveryOptionOfEveryKernel) {
   for (const AttentionKernel& kernel : attention_kernels_for(100)) {
+    if (kernel.is_e4m3_only) continue;
     const std::int64_t dim = kernel.variants[0].head_dim;
     const AttentionProblem base = {.heads = 4,
                                    .kv_heads = 2,
@@ -108,6 +112,8 @@ TEST_F(AttentionSm100Test, EveryOptionOfEveryKernel) {
     check(with([](auto& p) { p.has_sink = true, p.window_left = 20; }));
     check(with([](auto& p) { p.dtype = DType::kF16, p.causal = false, p.scale = 0.3; }));
     check(with([](auto& p) { p.causal = false, p.window_left = 30, p.window_right = 9; }));
+    check(with([](auto& p) { p.softcap = 2, p.scale = 0.3; }));
+    check(with([](auto& p) { p.softcap = 4, p.window_left = 50, p.has_sink = true; }));
     check(with([&](auto& p) {
       p.q_strides = {35 * 4 * (dim + 8), 4 * (dim + 8), dim + 8};
       p.v_strides = {140 * 4 * dim, 4 * dim, dim};

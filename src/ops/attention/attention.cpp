@@ -108,9 +108,8 @@ void Attention::run(const AttentionArguments& arguments) const {
   kernels::AttentionFp8Params params = state.numbers;
   ops::bind_attention(device, state.plan, state.kernel, arguments, params);
   ops::clear_words(device, stream, params.next_tile, 1);
-  const std::size_t params_bytes = state.kernel.fp8 == ops::AttentionFp8::kNone
-                                       ? sizeof(kernels::AttentionParams)
-                                       : sizeof params;
+  const std::size_t params_bytes =
+      state.kernel.computes_in_e4m3() ? sizeof params : sizeof(kernels::AttentionParams);
   for (std::size_t i = 0; i < state.entries.size(); ++i)
     state.entries[i].launch_bytes(ops::plain_launch(state.plan.launches[i]), &params, params_bytes,
                                   stream);

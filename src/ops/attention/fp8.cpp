@@ -72,6 +72,11 @@ double fp8_accumulation_error(std::int64_t keys) {
 Fp8Choice choose_fp8(const AttentionKernel& kernel, const AttentionProblem& p) {
   const std::int64_t keys = most_keys(p);
   Fp8Choice choice;
+  if (kernel.capability == 100) {
+    choice.accumulation = Fp8Accumulation::kOneLevel;
+    choice.reason = "Blackwell's tensor core adds up in f32";
+    return choice;
+  }
   choice.accumulation = p.fp8.accumulation;
   if (p.fp8.accumulation == Fp8Accumulation::kAuto) {
     const bool is_short = fp8_accumulation_error(keys) <= kAllowed;

@@ -13,7 +13,7 @@ namespace tilewright::ops {
 
 /// What kAuto becomes for a problem whose operands are e4m3, and which form of a kernel it takes.
 struct Fp8Choice {
-  const kernels::K7Variant* variant = nullptr;  ///< null: there is none
+  const kernels::K7Variant* variant = nullptr;  ///< null: there is none, or a Blackwell kernel
   Fp8Accumulation accumulation = Fp8Accumulation::kOneLevel;
   std::string reason;
   std::int32_t flush_tiles = 1;  ///< two levels: tiles of keys that the tensor core adds up

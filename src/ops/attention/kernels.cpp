@@ -271,6 +271,9 @@ std::string attention_obstacle(const AttentionKernel& kernel, const device::Devi
   if (!obstacle.empty()) return obstacle;
   const AttentionVariant* const variant = kernel.find_variant(p.head_dim);
   if (variant == nullptr) return fmt::format("exists for head_dim {}", list_dims(kernel));
+  if (kernel.is_e4m3_only && !attention_is_e4m3(p)) return "is for operands of e4m3";
+  if (kernel.is_e4m3_only && attention_has_columns(p))
+    return "reads values in rows; columns stand in the order of Hopper's accumulators";
   for (const RequiredFeature& required : kRequiredFeatures) {
     if (required.is_required(p) && !(kernel.features & required.feature))
       return fmt::format("does not support {}", required.name);
@@ -320,7 +323,7 @@ std::span<const AttentionKernelInfo> attention_kernels() {
       kernels.push_back({.name = kernel.name,
                          .idea = kernel.idea,
                          .compute_capability = kernel.capability,
-                         .computes_in_e4m3 = kernel.fp8 != ops::AttentionFp8::kNone});
+                         .computes_in_e4m3 = kernel.computes_in_e4m3()});
     return kernels;
   }();
   return all;

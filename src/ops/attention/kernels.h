@@ -55,6 +55,7 @@ struct AttentionKernel {
   bool has_scores = false;                 ///< K1: three launches, scores in global memory
   AttentionFp8 fp8 = AttentionFp8::kNone;  ///< never chosen for 16 bits unless named
   bool is_short = false;                   ///< e4m3: the forms for short sequences
+  bool is_e4m3_only = false;               ///< sm_100f: takes nothing else
   bool is_step = false;  ///< on the way to K6, to be read and measured; never chosen unless named
   int capability = 90;
   /// sm_100f: a tile has all heads that share keys, so it depends on their number, and boxes of
@@ -63,6 +64,7 @@ struct AttentionKernel {
   int (*ctas)(int head_dim) = nullptr;  ///< sm_100f: of a tile of queries
   int box_keys = 0;                     ///< rows of boxes of k and v; 0: those of a step
 
+  bool computes_in_e4m3() const noexcept { return is_e4m3_only || fp8 != AttentionFp8::kNone; }
   /// It first rounds the operands of this problem.
   bool prepares(const AttentionProblem& problem) const noexcept {
     return fp8 != AttentionFp8::kNone && problem.dtype != DType::kF8_E4M3;

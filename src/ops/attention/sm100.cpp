@@ -3,6 +3,7 @@
 #include "kernels/attention_sm100/stage_c_online_softmax.h"
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
 #include "kernels/attention_sm100/stage_f_cta_pair.h"
+#include "kernels/attention_sm100/stage_h_e4m3.h"
 #include "ops/attention/problem.h"
 
 #include <algorithm>
@@ -38,9 +39,10 @@ struct StepClocks {
   double clocks;
 };
 constexpr StepClocks kStepClocks[] = {
-    {"sm100_c", 64, 1664},  {"sm100_c", 128, 2304},     {"sm100_c", 256, 3584},
-    {"sm100_c", 512, 5120}, {"sm100_e", 64, 2.0 * 896}, {"sm100_e", 128, 2.0 * 1032},
-    {"sm100_f", 256, 2048}, {"sm100_f", 512, 2696},
+    {"sm100_c", 64, 1664},        {"sm100_c", 128, 2304},     {"sm100_c", 256, 3584},
+    {"sm100_c", 512, 5120},       {"sm100_e", 64, 2.0 * 896}, {"sm100_e", 128, 2.0 * 1032},
+    {"sm100_f", 256, 2048},       {"sm100_f", 512, 2696},     {"sm100_h", 64, 2.0 * 1024},
+    {"sm100_h", 128, 2.0 * 1024}, {"sm100_h", 256, 2048},
 };
 
 }  // namespace
@@ -56,6 +58,11 @@ std::vector<AttentionKernel> make_sm100_attention_kernels() {
             [](int) { return 2; }, {{256, "d256"}, {512, "d512"}}),
   };
   all.back().box_keys = kStageFBoxKeys;
+  all.push_back(stage('h', "e4m3: two tiles in flight, values as they come", kStageHSupport,
+                      stage_h_tile, [](int) { return 1; },
+                      {{64, "d64"}, {128, "d128"}, {256, "d256"}}));
+  all.back().features |= kE4m3;
+  all.back().is_e4m3_only = true;
   return all;
 }
 

@@ -155,6 +155,17 @@ struct DecodeAttender {
   __device__ std::uint32_t warp() const { return threadIdx.x / 32; }
   __device__ std::uint32_t lane() const { return threadIdx.x % 32; }
 
+  /// Once. Products of 64 rows leave half of the lanes as they are, and loads read them all.
+  __device__ void clear_unused_lanes() const {
+    if (d.dims() >= 128) return;
+    constexpr std::uint32_t kZeros[16] = {};
+#pragma unroll 1
+    for (int column = 0; column < Decode::kColumns; column += 16)
+      ptx::tcgen05_st_32x32b(
+          own_lanes(d.columns + Decode::kResults) + static_cast<std::uint32_t>(column), kZeros);
+    ptx::tcgen05_wait_st_sync_aligned();
+  }
+
   /// Without steps nobody asks for queries.
   __device__ void begin(const DecodeSegment& segment, bool has_steps) {
     chunks = d.chunks(segment);

@@ -56,6 +56,7 @@ __device__ void decode_by_tensor_core(const kernels::TensorDecodeParams& params)
   TensorDecodeBoxes<Decode> boxes(d);
   TensorDecodeGather<Decode> gather(d);
   if (warp == 0) state.agenda.begin(d.p, d.p.lengths, static_cast<std::int32_t>(blockIdx.x), 0, 0);
+  if (warp < kDecodeMmaWarp) attender.clear_unused_lanes();
   while (true) {
     __syncthreads();
     if (warp < kDecodeMmaWarp) {

@@ -1,0 +1,406 @@
+// targets: sm_100f
+//
+// Stage H, e4m3: stage E with operands of a byte. Products take half of the cycles and of the
+// bytes, so the exponentials are what is left: 1024 cycles for 128 x 128 scores at 16 a cycle,
+// against 256 to 1024 of the tensor core (head_dim 64 to 256).
+//
+//   weights   2^(s - max + 7) as codes, as in K7: e4m3 ends at 448. The reference moves when one
+//             would leave the format. Four to a cell of Tensor Memory, over the scores
+//   values    in rows, as they came: the tensor core reads B of 8 bits with its rows contiguous,
+//             so nothing is transposed, and nobody needs them in columns
+//   scales    of q and k go into the exponent's factor, of v to the end; per block of keys a weight
+//             is smaller as its values' scale is below the largest one
+//
+// Roles, barriers and columns of Tensor Memory as in stage E. At head_dim 256 results of two tiles
+// would be all 512 columns: there is one, and products and softmax take turns.
+//
+// Limit and counts: README.md.
+#include "arch/instruction_descriptor.h"
+#include "kernels/attention_sm100/stage_h_e4m3.h"
+#include "kernels/attention_sm100/tensor_attention.h"
+#include "ptx/convert_fp8.h"
+#include "tile/entry.h"
+
+namespace tilewright::kernels {
+namespace {
+
+constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
+constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
+constexpr float kWeightAtMaximum = 7.0f, kLargestWeight = 8.8f;  // k7/softmax.h
+
+__device__ inline float find_scale(const Fp8Scales& scales, std::int32_t head, std::int32_t block) {
+  return scales.values[blockIdx.z * scales.batch_stride + head * scales.head_stride +
+                       std::int64_t{block} * scales.block_stride];
+}
+
+// Weights of a row, relative to a reference in log2 that is kWeightAtMaximum below the maximum that
+// moved it.
+struct CodeSoftmax {
+  float base = -INFINITY, sum = 0.0f;
+
+  // All rows of a warp or none: true if results so far are to be multiplied with `factor`.
+  __device__ bool raise(const float (&s)[4][32], float scale, float& factor) {
+    float top[4] = {s[0][0], s[0][1], s[0][2], s[0][3]};
+#pragma unroll
+    for (int i = 4; i < 128; ++i) top[i % 4] = fmaxf(top[i % 4], s[i / 32][i % 32]);
+    const float largest = fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3])) * scale;
+    const bool grows = largest > base + kLargestWeight;
+    if (!__any_sync(0xffffffffu, grows)) return false;
+    if (grows) {
+      const float raised = largest - kWeightAtMaximum;
+      factor = ptx::ex2_approx_ftz_f32(base - raised);
+      sum *= factor, base = raised;
+    }
+    return true;
+  }
+  // s becomes 2^(scale * s - base + value_log2); the sum is that without value_log2.
+  __device__ void exponentiate(float (&s)[4][32], float scale, float value_log2) {
+    const float from = value_log2 - (base == -INFINITY ? 0.0f : base);
+    float part[4] = {};
+#pragma unroll
+    for (int i = 0; i < 128; ++i) {
+      float& x = s[i / 32][i % 32];
+      x = ptx::ex2_approx_ftz_f32(fmaf(x, scale, from));
+      part[i % 4] += x;
+    }
+    sum =
+        fmaf((part[0] + part[1]) + (part[2] + part[3]), ptx::ex2_approx_ftz_f32(-value_log2), sum);
+  }
+};
+
+template <int HeadDim>
+struct Kernel {
+  static constexpr int kStages = stage_h_stages(HeadDim), kTiles = stage_h_tiles(HeadDim);
+  static constexpr int kSpan = stage_h_span(HeadDim), kBoxes = HeadDim / kSpan;
+  static constexpr int kItemBytes = tile::kKeys * HeadDim, kSpanBoxBytes = tile::kKeys * kSpan;
+  static constexpr int kOutBoxes = HeadDim / tile::kBoxElems, kColumns = 512;
+  static constexpr std::uint32_t kStepBytes = 32;  // of the reduction index in one instruction
+  static constexpr auto kSwizzle = arch::swizzle_of_span(kSpan);
+  using Rows = tile::GroupWork<HeadDim, HeadDim>;
+  using KeyItem = tile::Box<tile::kKeys, HeadDim, kSwizzle>;  // queries too
+
+  struct Shared {
+    std::uint8_t q[kTiles][kOutBoxes][tile::kBoxBytes];  // codes in the first half; then results
+    std::uint8_t items[kStages][kItemBytes];
+    float factors[kTiles][tile::kRowThreads];
+    tile::RingBarriers<kStages> ring;
+    std::uint64_t q_full, s_full[kTiles], factor[kTiles], p_ready[kTiles], o_full[kTiles];
+    std::uint32_t tensor_memory;
+
+    __device__ void initialise() {
+      ring.initialise(1);
+      ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
+      for (int t = 0; t < kTiles; ++t) {
+        ptx::mbarrier_init(ptx::shared_address(&s_full[t]), 1);
+        ptx::mbarrier_init(ptx::shared_address(&factor[t]), tile::kRowThreads);
+        ptx::mbarrier_init(ptx::shared_address(&p_ready[t]), 2 * tile::kRowThreads);
+        ptx::mbarrier_init(ptx::shared_address(&o_full[t]), 1);
+      }
+    }
+  };
+  static_assert(sizeof(Shared) <= stage_h_shared_bytes(HeadDim));
+
+  static __device__ std::uint32_t scores(std::uint32_t columns, int t) {
+    return columns + t * tile::kKeys;
+  }
+  static __device__ std::uint32_t results(std::uint32_t columns, int t) {
+    return columns + kTiles * tile::kKeys + t * HeadDim;
+  }
+
+  // Tile t of the CTA; it may have no rows.
+  static __device__ Rows rows_of(const AttentionParams& params, int t) {
+    const std::int32_t of_cta = params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x);
+    return {params, params.heads / params.kv_heads, of_cta * kTiles + t};
+  }
+  // The keys of all tiles.
+  struct KeyRange {
+    std::int32_t begin, end;
+
+    __device__ explicit KeyRange(const AttentionParams& params) {
+      const Rows first = rows_of(params, 0), last = rows_of(params, kTiles - 1);
+      begin = first.tiles.begin;
+      end = last.rows() > 0 ? max(first.tiles.end, last.tiles.end) : first.tiles.end;
+      end = max(end, begin);
+    }
+    __device__ std::int32_t count() const { return end - begin; }
+  };
+
+  // ---- the loading thread
+
+  static __device__ void load_queries(const AttentionFp8Params& params, Shared& shared, int t) {
+    const Rows rows = rows_of(params, t);
+    for (int box = 0; box < kBoxes; ++box)
+      ptx::cp_async_bulk_tensor_4d_shared_global(
+          ptx::shared_address(shared.q[t]) + box * kSpanBoxBytes, params.q_map, box * kSpan,
+          rows.kv_head * rows.group, rows.sequence.q_begin + rows.first_query,
+          rows.stored_batch(params), ptx::shared_address(&shared.q_full));
+  }
+  static __device__ void load(const AttentionFp8Params& params, Shared& shared) {
+    const KeyRange keys(params);
+    if (keys.count() == 0) return;
+    const Rows work = rows_of(params, 0);
+    ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.q_full),
+                                   kTiles * kBoxes * work.box_rows() * kSpan);
+    for (int t = 0; t < kTiles; ++t) load_queries(params, shared, t);
+    const tile::Ring<kStages> ring(shared.ring);
+    tile::RingPosition<kStages> at;
+    const auto load_rows = [&](const void* map, std::int32_t n) {
+      ring.start_filling(at, kItemBytes);
+      for (int box = 0; box < kBoxes; ++box)
+        ptx::cp_async_bulk_tensor_4d_shared_global(
+            ptx::shared_address(shared.items[at.stage]) + box * kSpanBoxBytes, map, box * kSpan,
+            n * tile::kKeys, work.kv_head, work.batch, ring.full(at));
+      at.advance();
+    };
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      load_rows(params.k_map, n);
+      load_rows(params.v_map, n);
+    }
+  }
+
+  // ---- the multiplying thread
+
+  struct Multiplier {
+    Shared& shared;
+    std::uint32_t columns;
+
+    static constexpr std::uint32_t instruction(arch::Major b_major, int n) {
+      constexpr auto kType = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
+      return arch::encode_mma_instruction(arch::MmaInstruction{.a_type = kType,
+                                                               .b_type = kType,
+                                                               .b_major = b_major,
+                                                               .m = tile::kTensorRows,
+                                                               .n = static_cast<std::uint32_t>(n)});
+    }
+    __device__ tile::RingPosition<kStages> wait_item(std::int32_t index) const {
+      const auto at = tile::box_position<kStages>(index);
+      tile::Ring<kStages>(shared.ring).wait_full(at);
+      return at;
+    }
+    __device__ void release(std::int32_t index) const {
+      ptx::tcgen05_commit(
+          tile::Ring<kStages>(shared.ring).empty(tile::box_position<kStages>(index)));
+    }
+    __device__ void score(std::int32_t step, int t) const {
+      const auto at = wait_item(2 * step);
+      const std::uint64_t a = KeyItem::tensor_k_major(ptx::shared_address(shared.q[t]));
+      const std::uint64_t b = KeyItem::tensor_k_major(ptx::shared_address(shared.items[at.stage]));
+#pragma unroll
+      for (std::uint32_t byte = 0; byte < HeadDim; byte += kStepBytes) {
+        const std::uint32_t units = (byte / kSpan * kSpanBoxBytes + byte % kSpan) >> 4;
+        ptx::tcgen05_mma_f8f6f4(scores(columns, t), a + units, b + units,
+                                instruction(arch::Major::kK, tile::kKeys), byte > 0);
+      }
+      ptx::tcgen05_commit(ptx::shared_address(&shared.s_full[t]));
+      if (t == kTiles - 1) release(2 * step);
+    }
+    __device__ void add_values(std::int32_t step, int t) const {
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_ready[t]), step & 1);
+      const auto at = wait_item(2 * step + 1);
+      const std::uint64_t b = KeyItem::tensor_mn_major(ptx::shared_address(shared.items[at.stage]));
+#pragma unroll
+      for (std::uint32_t i = 0; i < tile::kKeys / kStepBytes; ++i)
+        ptx::tcgen05_mma_f8f6f4_tmem(results(columns, t),
+                                     scores(columns, t) + arch::packed_columns(i * kStepBytes, 8),
+                                     b + (i * kStepBytes * kSpan >> 4),
+                                     instruction(arch::Major::kMN, HeadDim), step > 0 || i > 0);
+      if (t == kTiles - 1) release(2 * step + 1);
+    }
+    __device__ void run(std::int32_t steps) const {
+      if (steps == 0) return;
+      ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+      for (int t = 0; t < kTiles; ++t) score(0, t);
+#pragma unroll 1
+      for (std::int32_t step = 0; step < steps; ++step) {
+#pragma unroll 1
+        for (int t = 0; t < kTiles; ++t) {
+          add_values(step, t);
+          if (step + 1 < steps) {
+            score(step + 1, t);
+          } else {
+            ptx::tcgen05_commit(ptx::shared_address(&shared.o_full[t]));
+          }
+        }
+      }
+    }
+  };
+
+  // ---- a softmax thread
+
+  // Four codes a cell.
+  static __device__ void store_codes(std::uint32_t address, const float (&p)[4][32]) {
+    std::uint32_t cells[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      const float* const x = &p[i / 8][i % 8 * 4];
+      cells[i] = ptx::cvt_rn_satfinite_e4m3x4_f32(x[0], x[1], x[2], x[3]);
+    }
+    ptx::tcgen05_st_32x32b(address, cells);
+    ptx::tcgen05_wait_st_sync_aligned();
+  }
+
+  static __device__ float finish_row(const AttentionFp8Params& params, const Rows& rows,
+                                     const CodeSoftmax& softmax) {
+    const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
+    if (row >= rows.rows()) return 0.0f;
+    const std::int32_t head = rows.head(row);
+    const float* const sink = params.sink == nullptr ? nullptr : params.sink + head;
+    const tile::RowEnd finished(softmax.base, tile::NoScale(), softmax.sum, sink);
+    if (params.lse != nullptr)
+      params.lse[rows.stored_batch(params) * params.lse_batch_stride +
+                 head * params.lse_head_stride + rows.sequence.q_begin + rows.query(row)] =
+          finished.lse;
+    if (rows.sequence.kv_len <= 0) return 0.0f;  // no scales either
+    const bool is_per_block = params.v_scales.block_stride != 0;
+    return finished.factor *
+           find_scale(is_per_block ? params.v_reference : params.v_scales, rows.kv_head, 0);
+  }
+
+  // Scales of a row and of tiles of keys.
+  struct ScoreScales {
+    const AttentionFp8Params& params;
+    std::int32_t kv_head;
+    float row, reference = 1.0f;
+
+    __device__ ScoreScales(const AttentionFp8Params& p, const Rows& rows, std::int32_t row_index,
+                           bool exists)
+        : params(p), kv_head(rows.kv_head), row(0.0f) {
+      if (!exists) return;
+      row = find_scale(p.q_scales, rows.head(row_index) / p.q_scales.heads_per_scale,
+                       rows.query(row_index) / kQueryScaleBlock) *
+            (p.softcap_scale != 0.0f ? p.softcap_scale : p.scale_log2);
+      if (p.v_scales.block_stride != 0) reference = find_scale(p.v_reference, kv_head, 0);
+    }
+    __device__ float of_scores(std::int32_t n) const {
+      return row * find_scale(params.k_scales, kv_head, n);
+    }
+    __device__ float value_log2(std::int32_t n) const {
+      if (params.v_scales.block_stride == 0) return 0.0f;
+      return log2f(find_scale(params.v_scales, kv_head, n) / reference);
+    }
+  };
+
+  static __device__ void soften(const AttentionFp8Params& params, Shared& shared,
+                                std::uint32_t columns, int t) {
+    const KeyRange keys(params);
+    const Rows rows = rows_of(params, t);
+    const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
+    const bool has_rows = ptx::uniform(row) < rows.rows();
+    const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
+    const std::uint32_t own = tile::own_lanes(scores(columns, t));
+    const std::uint32_t factor_barrier = ptx::shared_address(&shared.factor[t]);
+    const ScoreScales scales(params, rows, row, row < rows.rows() && keys.count() > 0);
+    CodeSoftmax softmax;
+    for (std::int32_t n = keys.begin; n < keys.end; ++n) {
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.s_full[t]), n - keys.begin & 1);
+      float s[4][32], factor = 1.0f, scale = 0.0f, value_log2 = 0.0f;
+      if (has_rows) {
+        tile::load_row(s, own);
+        scale = scales.of_scores(n), value_log2 = scales.value_log2(n);
+        if (params.softcap_scale != 0.0f) {
+          tile::cap_row(s, scale);
+          scale = params.scale_log2;
+        }
+        if (n < rows.tiles.plain_begin || n >= rows.tiles.plain_end)
+          tile::hide_row_keys(s, visible, n * tile::kKeys);
+        softmax.raise(s, scale, factor);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 128; ++i) s[i / 32][i % 32] = 0.0f;
+      }
+      shared.factors[t][row] = factor;
+      tile::hand_over_tensor_memory(factor_barrier);
+      softmax.exponentiate(s, scale, value_log2);
+      store_codes(own, s);
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
+    }
+    if (keys.count() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full[t]), 0);
+    shared.factors[t][row] = finish_row(params, rows, softmax);
+    tile::hand_over_tensor_memory(factor_barrier);
+  }
+
+  // ---- correction threads
+
+  static __device__ void correct(Shared& shared, std::uint32_t columns, std::int32_t steps) {
+    const std::uint32_t row = threadIdx.x % tile::kRowThreads;
+    for (std::int32_t step = 0; step < steps; ++step) {
+#pragma unroll 1
+      for (int t = 0; t < kTiles; ++t) {
+        tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), step & 1);
+        const float factor = shared.factors[t][row];
+        if (step > 0 && __any_sync(0xffffffffu, factor != 1.0f)) {
+          tile::scale_row<HeadDim>(tile::own_lanes(results(columns, t)), factor);
+          ptx::tcgen05_wait_st_sync_aligned();
+        }
+        tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
+      }
+    }
+  }
+
+  static __device__ void finish(const AttentionFp8Params& params, Shared& shared,
+                                std::uint32_t columns, std::int32_t steps) {
+#pragma unroll 1
+    for (int t = 0; t < kTiles; ++t) {
+      const Rows rows = rows_of(params, t);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), steps & 1);
+      if (rows.rows() <= 0) continue;
+      const float factor = shared.factors[t][threadIdx.x % tile::kRowThreads];
+      if (params.is_f16_out != 0) {
+        tile::store_results<tile::Fp16, kOutBoxes>(params, shared.q[t], rows, results(columns, t),
+                                                   factor, steps > 0);
+      } else {
+        tile::store_results<tile::Bf16, kOutBoxes>(params, shared.q[t], rows, results(columns, t),
+                                                   factor, steps > 0);
+      }
+    }
+  }
+
+  // Rows of queries that no copy writes.
+  static __device__ void clear_rows_behind(Shared& shared, int t, std::int32_t rows) {
+    auto* const q = reinterpret_cast<uint4*>(shared.q[t]);
+    for (int box = 0; box < kBoxes; ++box)
+      for (std::int32_t i = rows * kSpan / 16 + static_cast<std::int32_t>(threadIdx.x);
+           i < kSpanBoxBytes / 16; i += kStageHThreads)
+        q[box * (kSpanBoxBytes / 16) + i] = make_uint4(0, 0, 0, 0);
+    ptx::fence_proxy_async_shared_cta();
+  }
+
+  static __device__ void run(const AttentionFp8Params& params) {
+    extern __shared__ __align__(1024) std::uint8_t dynamic[];
+    auto& shared = *reinterpret_cast<Shared*>(dynamic);
+    for (int t = 0; t < kTiles; ++t) clear_rows_behind(shared, t, rows_of(params, t).box_rows());
+    const std::uint32_t columns =
+        tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });
+    const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
+    if (warp < kCorrectionWarp) {
+      ptx::setmaxnreg_inc_sync_aligned<kSoftmaxRegisters>();
+      const int t = static_cast<int>(warp / 4);
+      if (t < kTiles) soften(params, shared, columns, t);
+    } else if (warp < kMmaWarp) {
+      ptx::setmaxnreg_dec_sync_aligned<kCorrectionRegisters>();
+      const std::int32_t steps = KeyRange(params).count();
+      correct(shared, columns, steps);
+      finish(params, shared, columns, steps);
+    } else {
+      ptx::setmaxnreg_dec_sync_aligned<kOtherRegisters>();
+      if (warp == kMmaWarp && ptx::elect_sync()) {
+        Multiplier{shared, columns}.run(KeyRange(params).count());
+      } else if (warp == kLoadWarp && ptx::elect_sync()) {
+        load(params, shared);
+      }
+    }
+    __syncwarp();
+    tile::close_tensor_memory<kColumns>(columns);
+  }
+};
+
+}  // namespace
+#define TILEWRIGHT_STAGE_H(HEAD_DIM)                                              \
+  TILEWRIGHT_KERNEL(attention_sm100_stage_h_e4m3_d##HEAD_DIM, AttentionFp8Params, \
+                    __launch_bounds__(kStageHThreads, 1), Kernel<HEAD_DIM>::run)
+
+TILEWRIGHT_STAGE_H(64)
+TILEWRIGHT_STAGE_H(128)
+TILEWRIGHT_STAGE_H(256)
+
+}  // namespace tilewright::kernels
