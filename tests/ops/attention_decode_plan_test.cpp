@@ -1,6 +1,7 @@
 // What a decode plan says, and what it refuses, by arithmetic alone: no device is opened.
 #include "base/error.h"
 #include "device/kernel_registry.h"
+#include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ops/decode/plan.h"
 #include "ops/decode/problem.h"
 #include "tests/ops/gpu_infos.h"
@@ -139,7 +140,7 @@ TEST_F(AttentionDecodePlanTest, BoxesNeedPagesThatHoldThem) {
 
 TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
   expect_invalid([] { make_decode_plan(hopper(), with(kGood, [](auto& p) { p.kernel = "r8"; })); },
-                 {"kernel \"r8\"", "auto, r16, r16_tma, r64"});
+                 {"kernel \"r8\"", "auto, r16, r16_tma, r64, t16, t32, t64"});
   const auto refusal = [](const device::DeviceInfo& device, const AttentionDecodeProblem& p) {
     try {
       make_decode_plan(device, p);
@@ -149,12 +150,55 @@ TEST_F(AttentionDecodePlanTest, AnOlderOrNewerDeviceIsRefused) {
     }
     return std::string("accepted");
   };
-  EXPECT_THAT(refusal(b200(), kGood), HasSubstr("NVIDIA B200 has compute capability 10.0"));
+  device::DeviceInfo older = hopper();
+  older.name = "NVIDIA A100", older.compute_capability = 80;
+  EXPECT_THAT(refusal(older, kGood), HasSubstr("NVIDIA A100 has compute capability 8.0"));
+  EXPECT_THAT(refusal(b200(), with(kGood, [](auto& p) { p.kernel = "r16"; })),
+              HasSubstr("r16 is for sm_90a; NVIDIA B200 has compute capability 10.0"));
+  EXPECT_THAT(refusal(b200(), with(kGood, [](auto& p) { p.head_dim = 96; })),
+              HasSubstr("t16, t64: exists for head_dim 64, 128 and 256, not 96"));
   EXPECT_THAT(refusal(hopper(), with(kGood, [](auto& p) { p.head_dim = 96; })),
               HasSubstr("r64: exists for head_dim 64, 128 and 256, not 96"));
   EXPECT_THAT(
       refusal(hopper(), with(kGood, [](auto& p) { p.batch = 1 << 20, p.max_len = 1 << 30; })),
       HasSubstr("Run parts of the batch"));
+}
+
+// Tiles of 16 rows where they are enough; else as large as Tensor Memory allows, if keys are long.
+TEST_F(AttentionDecodePlanTest, BlackwellTakesTilesThatHoldTheRows) {
+  device::DeviceInfo info = b200();
+  info.has_clusters = true;
+  const auto of = [&](DType kv, std::int64_t heads, std::int64_t keys) {
+    return make_decode_plan(info, with(kGood,
+                                       [&](AttentionDecodeProblem& p) {
+                                         p.kv_dtype = kv, p.heads = heads, p.kv_heads = 1,
+                                         p.max_len = keys;
+                                       }))
+        .plan;
+  };
+  EXPECT_EQ(of(DType::kBF16, 16, 100000).kernel, "t16");
+  EXPECT_EQ(of(DType::kBF16, 64, 100000).kernel, "t64");
+  EXPECT_EQ(of(DType::kF8_E4M3, 16, 100000).kernel, "t16");
+  EXPECT_EQ(of(DType::kF8_E4M3, 64, 100000).kernel, "t32");
+  const AttentionDecodePlan plan = of(DType::kF8_E4M3, 64, 100000);
+  EXPECT_EQ(plan.passes, 2);
+  EXPECT_EQ(plan.cluster, 1);
+  EXPECT_EQ(plan.launches.back().entry, "decode_tensor_e4m3_r32");
+  EXPECT_LE(plan.groups, info.num_sms);
+}
+
+// Everything fits the shared memory of an SM, with at least two items on their way.
+TEST_F(AttentionDecodePlanTest, SharedMemoryOfBlackwellKernels) {
+  for (const bool is_codes : {false, true}) {
+    for (const int rows : {16, is_codes ? 32 : 64}) {
+      for (const int head_dim : {64, 128, 256}) {
+        const kernels::TensorDecodeShape shape = {head_dim, is_codes, rows};
+        EXPECT_GE(shape.stages(), 2);
+        EXPECT_LE(shape.shared_bytes(), 227 * 1024);
+        EXPECT_EQ(shape.query_bytes() % 1024, 0) << "boxes begin at multiples of the swizzle";
+      }
+    }
+  }
 }
 
 TEST_F(AttentionDecodePlanTest, NothingToDoNeedsNothing) {

@@ -15,6 +15,7 @@
 #include "ptx/fence.h"
 #include "ptx/load_store.h"
 #include "ptx/math.h"
+#include "ptx/store_shared.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
 #include "tile/online_softmax.h"
@@ -98,8 +99,11 @@ struct DecodeQueries {
 #pragma unroll
       for (std::uint32_t part = 0; part < Decode::kParts; ++part) {
         const std::uint32_t codes = take_codes(left);
-        st_pair(place(part * rows + row, 2 * (i * 32 + lane)), codes);
-        if (i + 1 < pairs) st_pair(place(part * rows + row, 2 * (i * 32 + 32 + lane)), codes >> 16);
+        ptx::st_shared_u16(place(part * rows + row, 2 * (i * 32 + lane)),
+                           static_cast<std::uint16_t>(codes));
+        if (i + 1 < pairs)
+          ptx::st_shared_u16(place(part * rows + row, 2 * (i * 32 + 32 + lane)),
+                             static_cast<std::uint16_t>(codes >> 16));
       }
     }
     if (lane != 0) return;
@@ -108,10 +112,6 @@ struct DecodeQueries {
     const float descale = d.p.descale.k == nullptr ? 1.0f : d.p.descale.k[at];
     const float whole = d.p.softcap_scale != 0.0f ? d.p.softcap_scale : d.p.scale_log2;
     d.state.unit[row] = __int_as_float((254 - field) << 23) * descale * whole;
-  }
-  __device__ static void st_pair(std::uint32_t at, std::uint32_t codes) {
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"(static_cast<std::uint16_t>(codes))
-                 : "memory");
   }
 };
 
@@ -340,11 +340,6 @@ struct DecodeAttender {
     return d.weights + static_cast<std::uint32_t>(group) * (kernels::kTensorDecodeKeys * 16) +
            threadIdx.x * 16;
   }
-  __device__ static void st_four(std::uint32_t at, const std::uint32_t (&x)[4]) {
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(x[0]), "r"(x[1]),
-                 "r"(x[2]), "r"(x[3])
-                 : "memory");
-  }
   __device__ void put_weights() {
     for_chunks([&](int c) {
       if constexpr (Decode::kIsCodes) {
@@ -357,7 +352,7 @@ struct DecodeAttender {
         }
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
-          st_four(weight_at(part * chunks + c), words[part]);
+          ptx::st_shared_v4_u32(weight_at(part * chunks + c), words[part]);
       } else {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -367,7 +362,7 @@ struct DecodeAttender {
             const float a = x[c][8 * h + 2 * i], b = x[c][8 * h + 2 * i + 1];
             words[i] = d.params.is_f16 != 0 ? Fp16::pack(a, b) : Bf16::pack(a, b);
           }
-          st_four(weight_at(2 * c + h), words);
+          ptx::st_shared_v4_u32(weight_at(2 * c + h), words);
         }
       }
     });
@@ -387,9 +382,9 @@ struct DecodeAttender {
     const std::uint32_t span = d.span();
 #pragma unroll 1
     for (std::uint32_t byte = 0; byte < d.row_bytes(); byte += 16)
-      st_four(d.item(values) + byte / span * (kernels::kTensorDecodeKeys * span) +
-                  swizzled_at(threadIdx.x * span + byte % span, span),
-              kZeros);
+      ptx::st_shared_v4_u32(d.item(values) + byte / span * (kernels::kTensorDecodeKeys * span) +
+                                swizzled_at(threadIdx.x * span + byte % span, span),
+                            kZeros);
   }
 };
 
