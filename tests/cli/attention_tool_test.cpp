@@ -56,7 +56,7 @@ TEST_F(AttentionTool, ComputesChecksAndWrites) {
   const Outcome run =
       attention("--causal --window 9 --softcap 5 --check --out " + out + " --lse-out " + lse);
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("heads 2 (keys 1), queries 20, keys 30, head_dim 64, causal, "
+  EXPECT_THAT(run.out, HasSubstr("heads 2/1, queries 20, keys 30, head_dim 64, causal, "
                                  "window 9 back, softcap 5, lse"));
   EXPECT_THAT(run.out, HasSubstr("check      correct: max error"));
   EXPECT_THAT(run.out, testing::Not(HasSubstr("TFLOP/s"))) << "a simulator has no times";
@@ -76,7 +76,7 @@ TEST_F(AttentionTool, TakesPackedSequences) {
     const Outcome run = attention(packing + "--causal --check --kernel " + kernel + " --out " +
                                   out + " --lse-out " + lse);
     EXPECT_EQ(run.status, 0) << run.err;
-    EXPECT_THAT(run.out, HasSubstr("batch 3, heads 2 (keys 1), queries 13, keys 17, head_dim 64, "
+    EXPECT_THAT(run.out, HasSubstr("batch 3, heads 2/1, queries 13, keys 17, head_dim 64, "
                                    "packed (20 and 30 rows), causal"));
     EXPECT_THAT(run.out, HasSubstr("check      correct: max error"));
   }
@@ -152,7 +152,7 @@ TEST_F(AttentionTool, EveryFeatureHasASwitch) {
                                 " --sink sink --window 5,3 --softcap 4 --scale 0.3 --dtype f16 "
                                 "--check --kernel k6");
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_THAT(run.out, HasSubstr("f16, batch 1, heads 2 (keys 1), queries 20, keys 30, head_dim "
+  EXPECT_THAT(run.out, HasSubstr("f16, batch 1, heads 2/1, queries 20, keys 30, head_dim "
                                  "64, window 5 back, window 3 ahead, softcap 4, sink, lse, scale "
                                  "0.3"));
   EXPECT_THAT(run.out, HasSubstr("check      correct"));

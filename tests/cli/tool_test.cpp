@@ -177,7 +177,7 @@ TEST(Tool, DemoReportsAndWritesThePictures) {
 TEST(Tool, WrongUsageIsNamedWithTheCommandThatHelps) {
   const std::pair<const char*, const char*> cases[] = {
       {"frobnicate", "there is no command \"frobnicate\"; expected one of demo, info, layout"},
-      {"moe --rows 7", "linear: there is no option --rows\n`tilewright linear --help` says more."},
+      {"moe --rows 7", "moe: there is no option --rows\n`tilewright moe --help` says more."},
       {"formats", "formats: name what to do: show, "},
       {"layout banks", "layout banks: access is required\n`tilewright layout banks --help`"},
       {"info more", "info: \"more\" is one argument too many"},

@@ -139,7 +139,7 @@ TEST(AttentionProblemTest, CountsVisibleScoresExactly) {
 TEST_F(AttentionPlanTest, IsTheSameEveryTimeAndReadsWell) {
   const AttentionPlan plan = make_attention_plan(h200(), kGood);
   EXPECT_EQ(plan.to_string(), make_attention_plan(h200(), kGood).to_string());
-  EXPECT_THAT(plan.to_string(), HasSubstr("bf16, batch 2, heads 8 (keys 2), queries 1000, keys "
+  EXPECT_THAT(plan.to_string(), HasSubstr("bf16, batch 2, heads 8/2, queries 1000, keys "
                                           "3000, head_dim 128, causal"));
   EXPECT_THAT(plan.to_string(), HasSubstr("attention_k6_bf16_d128"));
   EXPECT_THAT(plan.kernel, testing::StartsWith("k6"));

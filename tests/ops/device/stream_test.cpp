@@ -164,7 +164,7 @@ TEST_P(PublicStream, AGraphRunsAnOperatorOnWhatIsThereThen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Simulator, PublicStream, ::testing::Values("sim:h200", "sim:b200"),
-                         [](const auto& info) { return std::string(info.param).substr(4); });
+                         [](const auto& chip) { return std::string(chip.param).substr(4); });
 INSTANTIATE_TEST_SUITE_P(Gpu, PublicStream, ::testing::Values("cuda"),
                          [](const auto&) { return std::string("first"); });
 
