@@ -206,11 +206,12 @@ IndexerPlan make_indexer_plan(const device::DeviceInfo& device, const IndexerPro
                static_cast<double>(p.max_len);
   plan.bytes = work_bytes(p, tokens, batch);
   plan.assumption = "full caches";
-  plan.notes = {{"indexer",
-                 fmt::format("{} heads of {} in {}, the {} best of up to {} entries, ratio {}",
-                             p.heads, kIndexDims, to_string(p.format), p.topk, p.max_len, p.ratio)},
-                {"call", fmt::format("{} tokens of {} sequences{}", tokens, batch,
-                                     call.q_len == 0 ? "" : ", of equally many each")}};
+  plan.notes = {
+      {"indexer",
+       fmt::format("{} heads of {} in {}, the {} best of up to {} entries, ratio {}", p.heads,
+                   kIndexDims, to_string(p.format), p.topk, p.max_len, p.ratio)},
+      {"call", fmt::format("{} tokens of {} sequences{}", tokens, batch,
+                           call.q_len == 0 ? "" : fmt::format(", {} of each", call.q_len))}};
   return plan;
 }
 
