@@ -209,12 +209,12 @@ TEST_F(AttentionPlanTest, SaysWhyNothingFits) {
   };
   EXPECT_THAT(message(h200(), with(kGood, [](auto& p) { p.head_dim = 96; })),
               HasSubstr("k5, k6, k7, k8: exists for head_dim 64, 128, 256"));
-  device::DeviceInfo b300 = h200();
-  b300.name = "NVIDIA B300";
-  b300.compute_capability = 103;
-  EXPECT_THAT(message(b300, kGood),
-              HasSubstr("k8: is for sm_90a; NVIDIA B300 has compute capability 10.3"));
-  EXPECT_THAT(message(b300, with(kGood, [](auto& p) { p.kernel = "k6"; })),
+  device::DeviceInfo a100 = h200();
+  a100.name = "NVIDIA A100";
+  a100.compute_capability = 80;
+  EXPECT_THAT(message(a100, kGood),
+              HasSubstr("k8: is for sm_90a; NVIDIA A100 has compute capability 8.0"));
+  EXPECT_THAT(message(a100, with(kGood, [](auto& p) { p.kernel = "k6"; })),
               HasSubstr("kernel k6 is for sm_90a"));
 }
 

@@ -315,15 +315,22 @@ TEST_P(OperatorPlan, NamesEverythingThatIsWrong) {
   }
 }
 
-TEST_P(OperatorPlan, HasReasonsWhereThereAreNoKernels) {
-  const Refusal refused = refusal([&] { GetParam().plan(Device::open("plan:b300")); });
-  EXPECT_EQ(refused.kind(), ErrorKind::kUnsupported) << refused.what();
-  ASSERT_THAT(refused.reasons(), Not(IsEmpty())) << refused.what();
-  for (const Reason& reason : refused.reasons()) {
-    EXPECT_TRUE(reason.field == "kernel" || reason.field == "device") << reason.field;
-    EXPECT_THAT(reason.value, Not(IsEmpty()));
-    EXPECT_THAT(reason.rule, Not(IsEmpty()));
-    EXPECT_THAT(reason.fix, Not(IsEmpty()));
+TEST_P(OperatorPlan, HasKernelsOrReasonsOnEveryChip) {
+  for (const char* spec : {"plan:h200", "plan:b200", "plan:b300"}) {
+    const Device chip = Device::open(spec);
+    const Refusal refused = refusal([&] {
+      for (const Launch& launch : GetParam().plan(chip).launches)
+        EXPECT_NO_THROW(find_kernel(launch.entry, kernel_target(chip))) << spec;
+    });
+    if (refused.what() == std::string("accepted")) continue;
+    EXPECT_EQ(refused.kind(), ErrorKind::kUnsupported) << refused.what();
+    ASSERT_THAT(refused.reasons(), Not(IsEmpty())) << refused.what();
+    for (const Reason& reason : refused.reasons()) {
+      EXPECT_TRUE(reason.field == "kernel" || reason.field == "device") << reason.field;
+      EXPECT_THAT(reason.value, Not(IsEmpty()));
+      EXPECT_THAT(reason.rule, Not(IsEmpty()));
+      EXPECT_THAT(reason.fix, Not(IsEmpty()));
+    }
   }
 }
 
