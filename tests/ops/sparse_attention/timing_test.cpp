@@ -49,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(SimTest, SparseTimingTest,
                                            TimingCase{"random", "ALongListIsSplit"},
                                            TimingCase{"late", "NeighboursShareEntries"},
                                            TimingCase{"random", "NeighboursShareEntries"},
-                                           TimingCase{"random", "TilesOfManyQueries"}),
+                                           TimingCase{"random", "TilesOfManyQueries"},
+                                           TimingCase{"late", "ScalesFarApart"}),
                          [](const auto& test) {
                            return fmt::format("{}_{}", test.param.test, test.param.timing);
                          });
