@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/tool/command.h"
 #include "cli/tool/interrupt.h"
+#include "cli/tool/report_file.h"
 #include "cli/tool/usage.h"
 
 #include <algorithm>
@@ -39,7 +40,10 @@ void add_global_options(CLI::App& app, Context& context) {
                  "what kernels cost on a simulated device: counts and bounds, JSON to FILE, or - "
                  "for a table on standard error")
       ->type_name("FILE")
-      ->each([](const std::string& file) { ::setenv("TILEWRIGHT_SIM_REPORT", file.c_str(), 1); });
+      ->each([](const std::string& file) {
+        require_report_file(file);
+        ::setenv("TILEWRIGHT_SIM_REPORT", file.c_str(), 1);
+      });
   app.set_version_flag("--version", std::string("tilewright ") + TILEWRIGHT_VERSION);
 }
 
@@ -50,7 +54,8 @@ void refuse_empty_names(CLI::App& app) {
   };
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    const bool is_name = type.starts_with("FILE") || type == "FOLDER" || type == "NAME";
+    const bool is_name = type.starts_with("FILE") || type == "FOLDER" || type == "NAME" ||
+                         type == "IN" || type == "OUT" || type == "MODEL";
     if (is_name) option->check(quiet(CLI::Validator(refuse, "")));
   }
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))

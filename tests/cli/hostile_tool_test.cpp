@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <fcntl.h>
@@ -90,6 +91,25 @@ TEST(HostileNames, OneFileForTwoResultsIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(HostileNames, AFolderOfAModelWithoutNameIsRefused) {
+  for (const char* command : {"quantize m ''", "quantize '' out", "quantize '' ''"}) {
+    const Outcome run = run_tool(command);
+    EXPECT_EQ(run.status, 2) << command;
+    EXPECT_THAT(run.err, HasSubstr("the name is empty")) << command;
+  }
+}
+
+TEST(HostileNames, TextOfALayoutIsShownInPartAndWithoutControlBytes) {
+  const std::string zeros(5000, '0');
+  const Outcome run = run_tool("layout eval '(4,8:" + zeros + "'");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_LT(run.err.size(), 400u);
+  const Outcome bell = run_tool("layout eval \"$(printf '(4,\\033[31m')\"");
+  EXPECT_EQ(bell.status, 1);
+  EXPECT_THAT(bell.err, Not(HasSubstr("\033")));
+  EXPECT_THAT(bell.err, HasSubstr("\n  (4,?[31m\n     ^"));
+}
+
 TEST(HostileNames, ADeviceThatIsNoneIsRefusedByInfoToo) {
   EXPECT_EQ(run_tool("info --device gpu:7").status, 1);
 }
@@ -103,6 +123,40 @@ TEST(FullDisk, LostOutputIsAFailureWithAReason) {
     EXPECT_NE(run.status, 0) << command;
   }
   EXPECT_THAT(run_tool("layout atoms --json >/dev/full").err, HasSubstr("No space left on device"));
+}
+
+TEST(FullDisk, AReportThatCannotBeWrittenIsRefusedBeforeTheWork) {
+  const ScopedFolder folder;
+  for (const std::string& file : {std::string("/nonexistent/report.json"), std::string("/dev/full"),
+                                  folder.path().string()}) {
+    const Outcome run =
+        run_tool("attention --inputs normal --shape 1,1,1,8,8,64 --report " + file, kOnSimulator);
+    EXPECT_EQ(run.status, 1) << file;
+    EXPECT_EQ(run.out, "") << file;
+    EXPECT_THAT(run.err, HasSubstr(file));
+    EXPECT_EQ(run_tool("sim exec --report " + file + " -- true").status, 1) << file;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FullDisk, ALimitOfFileSizesIsAnErrorThatLeavesNothing) {
+  const ScopedFolder folder;
+  const Outcome run = run_tool(
+      "attention --inputs normal --shape 1,1,1,64,64,64 --out " + (folder / "z.npy").string(),
+      "ulimit -f 8; " + std::string(kOnSimulator));
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("File too large"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(HugeText, IsRefusedUnread) {
+  const ScopedFolder folder;
+  const std::string file = folder / "huge.ptx";
+  { std::ofstream empty(file); }
+  std::filesystem::resize_file(file, std::uintmax_t{64} << 30);  // no blocks
+  const Outcome run = run_tool("sim isa " + file);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("68719476736 bytes of PTX; at most 1073741824 are read"));
 }
 
 // A model of one shard that takes a while to quantise.
@@ -189,6 +243,24 @@ TEST(Interrupted, WhatAKilledProcessLeftIsRemovedByTheNextOne) {
                                               "--host"};
   EXPECT_EQ(end_tool(arguments, SIGKILL, [] { return false; }), 0);
   EXPECT_THAT(names_in(folder), testing::UnorderedElementsAre("model", "out"));
+}
+
+TEST(InPlace, QuantisingAFileOntoItselfIsRefused) {
+  const ScopedFolder scratch;
+  const std::filesystem::path file = scratch / "model.safetensors";
+  const std::vector<std::uint16_t> weights(64 * 64, 0x3f80);
+  write_safetensors(
+      file, {{"layers.0.ffn.experts.0.w1.weight",
+              contiguous_view(static_cast<const void*>(weights.data()), DType::kBF16, {64, 64})}});
+  const std::uintmax_t size = std::filesystem::file_size(file);
+  const std::string other = scratch / "other.safetensors";
+  std::filesystem::create_symlink(file, other);
+  for (const std::string& out : {file.string(), other}) {
+    const Outcome run = run_tool("quantize --host " + file.string() + " " + out);
+    EXPECT_EQ(run.status, 1) << out;
+    EXPECT_THAT(run.err, HasSubstr("is the input"));
+  }
+  EXPECT_EQ(std::filesystem::file_size(file), size);
 }
 
 TEST(CutFile, EndsWithASentence) {

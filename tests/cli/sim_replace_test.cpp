@@ -65,6 +65,10 @@ TEST_F(SimReplace, SaysWhatIsWrongWithTheFile) {
       kRun, "TILEWRIGHT_SIM_REPLACE=" + std::string(kEntry) + "=" + (folder_ / "none").string());
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.err, HasSubstr("none\" cannot be read; expected a PTX text"));
+  const Outcome endless =
+      run_tool(kRun, "TILEWRIGHT_SIM_REPLACE=" + std::string(kEntry) + "=/dev/zero");
+  EXPECT_EQ(endless.status, 1);
+  EXPECT_THAT(endless.err, HasSubstr("is not a regular file"));
 }
 
 TEST_F(SimReplace, LeavesOtherModulesAlone) {

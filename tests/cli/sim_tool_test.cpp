@@ -70,8 +70,8 @@ struct Files {
     write_file(ptx, kSaxpy);
     write_json(spec, launch);
   }
-  Outcome run(const std::string& options = "") const {
-    return run_tool("sim run " + ptx + " --launch " + spec + " " + options);
+  Outcome run(const std::string& options = "", const std::string& variables = "") const {
+    return run_tool("sim run " + ptx + " --launch " + spec + " " + options, variables);
   }
 };
 
@@ -97,10 +97,12 @@ TEST(SimTool, RunComparesAndWrites) {
   EXPECT_EQ(y.elems<float>()[999], 2.0f * 999 + 1);
 }
 
+// The variable is of a program that knows nothing of the report; --report is tried out before.
 TEST(SimTool, ReportThatCannotBeWrittenFailsNoLaunch) {
   const Files files;
-  const Outcome outcome =
-      files.run("--report " + std::string(files.folder / "no/such/report.json"));
+  const std::string file = files.folder / "no/such/report.json";
+  EXPECT_EQ(files.run("--report " + file).status, 1);
+  const Outcome outcome = files.run("", "TILEWRIGHT_SIM_REPORT=" + file);
   EXPECT_THAT(outcome.out, HasSubstr("1000 of 1000 elements as expected"));
   EXPECT_THAT(outcome.err, HasSubstr("the simulator's report: "));
 }

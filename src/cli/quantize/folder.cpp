@@ -81,6 +81,7 @@ void remove_abandoned(const fs::path& path) {
 
 CheckpointSource::CheckpointSource(const fs::path& path) : model(path) {
   if (!is_folder(path) && path.extension() != ".json") {
+    single = path;
     shards.push_back({path.filename().string(), model.names(), model.files()[0].metadata()});
     return;
   }
@@ -127,6 +128,10 @@ CheckpointOutput::CheckpointOutput(const fs::path& path, const CheckpointSource&
   if (source.folder.empty()) {
     require(!is_folder(path_), ErrorKind::kInvalidArgument,
             "quantize: {} is a folder, but the input is one file; name a .safetensors file",
+            path_.string());
+    std::error_code error;
+    require(!fs::equivalent(path_, source.single, error), ErrorKind::kInvalidArgument,
+            "quantize: {} is the input, whose weights would be lost; name another file",
             path_.string());
     return;
   }

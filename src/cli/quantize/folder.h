@@ -26,6 +26,7 @@ struct CheckpointSource {
   SafetensorsModel model;
   std::vector<Shard> shards;
   std::filesystem::path folder;  ///< empty: a single file
+  std::filesystem::path single;  ///< that one
   bool has_index = false;
 };
 

@@ -6,6 +6,7 @@
 #include "device/driver_libraries.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -112,6 +113,7 @@ void run_exec(const ExecArguments& args, const Context& context) {
   std::vector<char*> words;
   for (const std::string& word : args.program) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  std::signal(SIGXFSZ, SIG_DFL);  // what the tool ignores the program need not
   ::execvp(words[0], words.data());
   fail(ErrorKind::kInvalidArgument, "cannot run {}: {}", args.program[0], std::strerror(errno));
 }

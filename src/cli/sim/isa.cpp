@@ -1,7 +1,6 @@
 // tilewright sim isa: which instructions the simulator knows, in general or of a file.
 
 #include "base/error.h"
-#include "base/file.h"
 #include "cli/sim/options.h"
 #include "cli/tool/command.h"
 #include "sim/compile/insn_lookup.h"
@@ -144,7 +143,7 @@ nlohmann::json kernel_problems(sim::Module module, const Context& context) {
 }
 
 void print_file_coverage(const IsaArguments& args, Context& context) {
-  sim::Module module = sim::parse_module(std::string(MappedFile(args.file).text()), args.file);
+  sim::Module module = sim::parse_module(sim::read_ptx(args.file), args.file);
   const auto uses = opcodes_of(module);
   Table table({"instruction", "uses", "supported", "lines"});
   nlohmann::json list = nlohmann::json::array();

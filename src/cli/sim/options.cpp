@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "cli/tool/report_file.h"
 
 #include <cstdlib>
 
@@ -53,7 +54,10 @@ void add_sim_flags(CLI::App& command, SimFlags& flags) {
 sim::Options sim_options(const SimFlags& flags) {
   sim::Options options = sim::Options::from_environment();
   if (!flags.check.empty()) options.checks = sim::parse_checks(flags.check);
-  if (!flags.report.empty()) options.report_path = flags.report;
+  if (!flags.report.empty()) {
+    require_report_file(flags.report);
+    options.report_path = flags.report;
+  }
   if (flags.report_only) options.report_only = true;
   if (flags.seed_option != nullptr && flags.seed_option->count() != 0) options.seed = flags.seed;
   if (flags.async == "eager") options.async_timing = sim::AsyncTiming::kEager;

@@ -1,7 +1,6 @@
 // tilewright sim run: one launch of one kernel, described in JSON.
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "cli/sim/launch.h"
 #include "cli/sim/options.h"
@@ -180,8 +179,7 @@ void run_launch(const RunArguments& args, Context& context) {
   const LaunchSpec spec = parse_launch(node);
   const sim::DeviceModel& model = sim_device(context);
   sim::Machine machine(model, sim_options(args.flags));
-  const auto module =
-      machine.load(sim::parse_module(std::string(MappedFile(args.file).text()), args.file));
+  const auto module = machine.load(sim::parse_module(sim::read_ptx(args.file), args.file));
   const auto kernels = module->kernels();
   const sim::KernelInfo& kernel = choose_kernel(kernels, spec.kernel, args.file);
   require(kernel.problem.empty(), ErrorKind::kUnsupported, "{}", kernel.problem);

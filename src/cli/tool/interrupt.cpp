@@ -46,6 +46,7 @@ void wait_for_signal() {
 
 void install_signal_handlers() {
   std::signal(SIGBUS, say_file_was_cut);
+  std::signal(SIGXFSZ, SIG_IGN);  // writing says so: EFBIG
   if (::pipe(pipe_of_signals) != 0) return;
   for (const int signal : kEndingSignals) {
     struct sigaction action {};

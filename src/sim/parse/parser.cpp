@@ -1,5 +1,7 @@
 #include "sim/parse/parser.h"
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/quote.h"
 #include "sim/parse/constant.h"
 #include "sim/parse/diagnostic.h"
@@ -232,6 +234,14 @@ Module parse_module(std::string text, std::string name) {
   check_text(module);
   ModuleParser(module).parse();
   return module;
+}
+
+std::string read_ptx(const std::filesystem::path& path) {
+  const MappedFile file(path);
+  require(file.bytes().size() <= kMaxTextBytes, ErrorKind::kInvalidArgument,
+          "{}: {} bytes of PTX; at most {} are read", path.string(), file.bytes().size(),
+          kMaxTextBytes);
+  return std::string(file.text());
 }
 
 }  // namespace tilewright::sim

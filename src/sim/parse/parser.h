@@ -3,6 +3,7 @@
 
 #include "sim/parse/ast.h"
 
+#include <filesystem>
 #include <string>
 
 namespace tilewright::sim {
@@ -12,5 +13,9 @@ namespace tilewright::sim {
 /// modifiers and the version number are not interpreted.
 /// Errors   ParseError with file, line, column and a caret; also for hostile sizes (limits.h)
 Module parse_module(std::string text, std::string name);
+
+/// The text of a file, which is not read if it is too large to be parsed.
+/// Errors   InvalidArgument if it cannot be opened, is not a regular file, or is too large
+std::string read_ptx(const std::filesystem::path& path);
 
 }  // namespace tilewright::sim

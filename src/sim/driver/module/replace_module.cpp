@@ -1,10 +1,10 @@
 // Other PTX under an unchanged program: to try an edit of a kernel that the program carries.
+#include "base/error.h"
 #include "base/quote.h"
 #include "sim/driver/objects/module.h"
+#include "sim/parse/parser.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -32,11 +32,13 @@ bool has_entry(std::string_view ptx, std::string_view name) {
 }
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.is_open() && !file.bad()) return text;
-  say(fmt::format("TILEWRIGHT_SIM_REPLACE: {} cannot be read; expected a PTX text", quote(path)));
-  refuse(CUresult::kFileNotFound);
+  try {
+    return read_ptx(path);
+  } catch (const Error& error) {
+    say(fmt::format("TILEWRIGHT_SIM_REPLACE: {} cannot be read; expected a PTX text ({})",
+                    quote(path), error.what()));
+    refuse(CUresult::kFileNotFound);
+  }
 }
 
 }  // namespace
