@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/npy.h"
-#include "base/safetensors.h"
+#include "base/safetensors_model.h"
 #include "cli/tool/command.h"
 #include "cli/tool/plan_options.h"
 #include "cli/tool/words.h"
@@ -66,7 +66,7 @@ std::vector<float> make_x(const LinearArgs& args, std::int64_t k, std::int64_t& 
   } else {
     require(!args.input.empty(), ErrorKind::kInvalidArgument,
             "linear: --x {} is no .npy file; with --input it may be a tensor of that file", args.x);
-    codes = read_x(args, SafetensorsFile(args.input).tensor(args.x), k);
+    codes = read_x(args, SafetensorsModel(args.input).tensor(args.x), k);
   }
   m = static_cast<std::int64_t>(codes.size()) / k;
   std::vector<float> x;
@@ -228,8 +228,10 @@ void run_accuracy(const LinearArgs& args, Context& context) {
 }
 
 void add_options(CLI::App& command, LinearArgs& args) {
-  command.add_option("--input", args.input, "a safetensors file with the weight")
-      ->check(quiet(CLI::ExistingFile))
+  command
+      .add_option("--input", args.input,
+                  "a safetensors file with the weight, a folder of them, or its index")
+      ->check(quiet(CLI::ExistingPath))
       ->type_name("FILE");
   command.add_option("--weight", args.weight, "the weight's name; its scales are found beside it")
       ->type_name("NAME")

@@ -79,6 +79,23 @@ TEST_F(LinearTool, FindsTheScalesOfAFile) {
               HasSubstr("none of c.weight_scale, c.weight_scale_inv, c.scale"));
 }
 
+TEST_F(LinearTool, ReadsWeightAndActivationsOfAFolderOfShards) {
+  const std::vector<std::uint16_t> ones(32 * 32, 0x3f80);
+  const auto view = [&](std::vector<std::int64_t> shape) {
+    return contiguous_view(static_cast<const void*>(ones.data()), DType::kBF16, std::move(shape));
+  };
+  write_safetensors(path("1.safetensors"), {{"w.weight", view({32, 32})}});
+  write_safetensors(path("2.safetensors"), {{"x", view({3, 32})}});
+  write_file(path("model.safetensors.index.json"),
+             R"({"weight_map": {"w.weight": "1.safetensors", "x": "2.safetensors"}})");
+  for (const std::string& input : {path(""), path("model.safetensors.index.json")}) {
+    const Outcome run =
+        run_tool(kLinear + ("--input " + input) + " --weight w.weight --x x --check");
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("correct"));
+  }
+}
+
 TEST_F(LinearTool, BenchmarksNothingOnASimulator) {
   const Outcome run = run_tool("--device sim:h200 bench linear");
   EXPECT_EQ(run.status, 1);

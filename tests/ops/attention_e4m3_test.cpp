@@ -33,13 +33,29 @@ AttentionProblem with(AttentionProblem p, auto change) {
   return p;
 }
 
+// First rows of packed sequences, of queries and of keys; none if they are not packed.
+struct Starts {
+  std::vector<std::int32_t> q, kv;
+};
+
+// Rows of a sequence in q, or in k and v.
+struct Rows {
+  std::int64_t first = 0, count = 0;
+};
+Rows rows_of(const std::vector<std::int32_t>& starts, std::int64_t length, std::int64_t b) {
+  if (starts.empty()) return {b * length, length};
+  const auto at = static_cast<std::size_t>(b);
+  return {starts[at], starts[at + 1] - starts[at]};
+}
+
 // One of q, k, v: magnitudes grow from row to row, so that factors differ.
 struct Operand {
   reference::AttentionPrepareParams params;
   reference::Fp8Operand rounded;
   std::vector<double> stored, numbers;  ///< codes as numbers, and times their factors
 
-  Operand(const AttentionProblem& p, int i) {
+  Operand(const AttentionProblem& p, const Starts& starts, int i) {
+    params.cu_seqlens = i == 0 ? starts.q : starts.kv;
     params.batch = p.batch;
     params.heads = i == 0 ? p.heads : p.kv_heads;
     params.kv_heads = p.kv_heads;
@@ -50,7 +66,8 @@ struct Operand {
     params.has_pow2_scales = i == 2;
     kernels::Random random(static_cast<std::uint64_t>(i) + 3);
     std::vector<float> x;
-    for (std::int64_t row = 0; row < params.batch * params.rows; ++row)
+    const std::int64_t total = p.is_packed ? params.cu_seqlens.back() : params.batch * params.rows;
+    for (std::int64_t row = 0; row < total; ++row)
       for (std::int64_t c = 0; c < params.heads * params.head_dim; ++c)
         x.push_back(
             static_cast<float>(random.uniform(-2, 2) * (1 + 0.01 * static_cast<double>(row))));
@@ -65,11 +82,11 @@ struct Operand {
 
 class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
  protected:
-  static void check(const AttentionProblem& problem) {
+  static void check(const AttentionProblem& problem, const Starts& starts = {}) {
     const Attention attention(*device_, problem);
     const AttentionProblem& p = attention.plan().problem;
     SCOPED_TRACE(attention.plan().to_string());
-    const Operand q(p, 0), k(p, 1), v(p, 2);
+    const Operand q(p, starts, 0), k(p, starts, 1), v(p, starts, 2);
     const device::Device& inner = opened(*device_);
     const auto upload = [&](const auto& x) { return Buffer::from(inner, x); };
     const Buffer q8 = upload(q.rounded.codes), k8 = upload(k.rounded.codes);
@@ -80,7 +97,8 @@ class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
     const Buffer v_scales = upload(v.rounded.descale), v_largest = upload(v.rounded.descale_max);
     Buffer workspace(inner, attention.plan().workspace_bytes);
     workspace.poison();
-    const Buffer sink = upload(kernels::to_floats(sinks(p)));
+    const Buffer sink = upload(kernels::to_floats(sinks(p))), cu_q = upload(starts.q),
+                 cu_kv = upload(starts.kv);
     const kernels::Output<std::uint16_t> out(inner, q.stored.size());
     const kernels::Output<float> lse(inner, q.stored.size() / static_cast<std::size_t>(p.head_dim));
     attention.run({.q = kernels::pointer_to<const void>(q8),
@@ -89,21 +107,22 @@ class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
                    .out = out.pointer(),
                    .lse = lse.pointer(),
                    .sink = kernels::pointer_to<const float>(sink),
+                   .cu_q = kernels::pointer_to<const std::int32_t>(cu_q),
+                   .cu_kv = kernels::pointer_to<const std::int32_t>(cu_kv),
                    .workspace = kernels::pointer_to<void>(workspace),
                    .q_descale = kernels::pointer_to<const float>(q_scales),
                    .k_descale = kernels::pointer_to<const float>(k_scales),
                    .v_descale = kernels::pointer_to<const float>(v_scales),
                    .v_descale_max = kernels::pointer_to<const float>(v_largest)});
     device_->synchronize();
-    compare(attention.plan(), q, k, v, out.read(), lse.read());
+    compare(attention.plan(), starts, q, k, v, out.read(), lse.read());
   }
 
  private:
-  static void compare(const AttentionPlan& plan, const Operand& q, const Operand& k,
-                      const Operand& v, const std::vector<std::uint16_t>& out,
+  static void compare(const AttentionPlan& plan, const Starts& starts, const Operand& q,
+                      const Operand& k, const Operand& v, const std::vector<std::uint16_t>& out,
                       const std::vector<float>& lse) {
     const AttentionProblem& p = plan.problem;
-    const FormatSpec& format = p.out_dtype == DType::kF16 ? kFp16 : kBf16;
     const reference::AttentionResult exact = reference::attention({.batch = p.batch,
                                                                    .heads = p.heads,
                                                                    .kv_heads = p.kv_heads,
@@ -116,37 +135,57 @@ class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
                                                                    .causal = p.causal,
                                                                    .window_left = p.window_left,
                                                                    .sink = sinks(p),
+                                                                   .cu_seqlens_q = starts.q,
+                                                                   .cu_seqlens_kv = starts.kv,
                                                                    .magnitudes = true},
                                                                   q.numbers, k.numbers, v.numbers);
-    for (std::int64_t i = 0; i < p.batch * p.q_len * p.heads; ++i) {
-      const std::int64_t head = i % p.heads, row = i / p.heads % p.q_len;
-      const std::int64_t b = i / p.heads / p.q_len;
-      const auto line = static_cast<std::size_t>((b * p.heads + head) * p.q_len + row);
-      const auto first = static_cast<std::size_t>(i * p.head_dim);
-      const reference::AttentionFp8Losses losses =
-          losses_of(plan, q, k, v, exact.lse[line], b, row, head);
-      const reference::AttentionFp8Row bound = {
-          .num_keys = p.kv_len,
-          .num_tiles = p.kv_len / plan.tile_keys + 2,
-          .score_magnitude = exact.score_magnitude[line],
-          .score_loss = losses.score,
-          .sink = p.has_sink ? 1.0 : 0.0,
-          .softcap = p.softcap,
-          .top_share = std::exp(exact.row_max[line] - exact.lse[line]),
-          .value_max = 8,  // of numbers up to 2 * 3.8, with factors of powers of two
-          .out_roundoff = std::ldexp(1, -format.mantissa_bits - 1),
-          .out_subnormal = format == kFp16 ? 0x1p-24 : 0};
-      for (std::size_t c = 0; c < losses.values.size(); ++c) {
-        const double got = decode(format, out[first + c]), want = exact.out[first + c];
-        ASSERT_LE(std::abs(got - want),
-                  reference::attention_fp8_out_bound(bound, losses.values[c], want,
-                                                     exact.out_magnitude[first + c]))
-            << "batch " << b << ", row " << row << ", head " << head << ", dim " << c << ": " << got
-            << " for " << want;
-      }
-      ASSERT_NEAR(lse[line], exact.lse[line],
-                  reference::attention_fp8_lse_bound(bound, exact.lse[line]));
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      const Rows rows = rows_of(starts.q, p.q_len, b);
+      for (std::int64_t i = 0; i < rows.count * p.heads; ++i)
+        compare_row(plan, starts, q, k, v, exact, {b, i / p.heads, i % p.heads}, out, lse);
     }
+  }
+
+  struct Place {
+    std::int64_t batch, row, head;
+  };
+
+  static void compare_row(const AttentionPlan& plan, const Starts& starts, const Operand& q,
+                          const Operand& k, const Operand& v,
+                          const reference::AttentionResult& exact, const Place& at,
+                          const std::vector<std::uint16_t>& out, const std::vector<float>& lse) {
+    const AttentionProblem& p = plan.problem;
+    const FormatSpec& format = p.out_dtype == DType::kF16 ? kFp16 : kBf16;
+    const Rows queries = rows_of(starts.q, p.q_len, at.batch),
+               keys = rows_of(starts.kv, p.kv_len, at.batch);
+    const auto line =
+        static_cast<std::size_t>(p.is_packed ? at.head * p.total_q + queries.first + at.row
+                                             : (at.batch * p.heads + at.head) * p.q_len + at.row);
+    const auto first =
+        static_cast<std::size_t>(((queries.first + at.row) * p.heads + at.head) * p.head_dim);
+    const reference::AttentionFp8Losses losses =
+        losses_of(plan, starts, q, k, v, exact.lse[line], at);
+    const reference::AttentionFp8Row bound = {
+        .num_keys = keys.count,
+        .num_tiles = keys.count / plan.tile_keys + 2,
+        .score_magnitude = exact.score_magnitude[line],
+        .score_loss = losses.score,
+        .sink = p.has_sink ? 1.0 : 0.0,
+        .softcap = p.softcap,
+        .top_share = std::exp(exact.row_max[line] - exact.lse[line]),
+        .value_max = 8,  // of numbers up to 2 * 3.8, with factors of powers of two
+        .out_roundoff = std::ldexp(1, -format.mantissa_bits - 1),
+        .out_subnormal = format == kFp16 ? 0x1p-24 : 0};
+    for (std::size_t c = 0; c < losses.values.size(); ++c) {
+      const double got = decode(format, out[first + c]), want = exact.out[first + c];
+      ASSERT_LE(std::abs(got - want),
+                reference::attention_fp8_out_bound(bound, losses.values[c], want,
+                                                   exact.out_magnitude[first + c]))
+          << "batch " << at.batch << ", row " << at.row << ", head " << at.head << ", dim " << c
+          << ": " << got << " for " << want;
+    }
+    ASSERT_NEAR(lse[line], exact.lse[line],
+                reference::attention_fp8_lse_bound(bound, exact.lse[line]));
   }
 
   static std::vector<double> sinks(const AttentionProblem& p) {
@@ -156,19 +195,22 @@ class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
     return of_heads;
   }
 
-  static reference::AttentionFp8Losses losses_of(const AttentionPlan& plan, const Operand& q,
-                                                 const Operand& k, const Operand& v, double log_sum,
-                                                 std::int64_t b, std::int64_t row,
-                                                 std::int64_t head) {
+  static reference::AttentionFp8Losses losses_of(const AttentionPlan& plan, const Starts& starts,
+                                                 const Operand& q, const Operand& k,
+                                                 const Operand& v, double log_sum,
+                                                 const Place& place) {
     const AttentionProblem& p = plan.problem;
+    const auto [b, row, head] = place;
+    const Rows queries = rows_of(starts.q, p.q_len, b), all_keys = rows_of(starts.kv, p.kv_len, b);
     const auto dims = static_cast<std::size_t>(p.head_dim);
-    const std::int64_t end = p.causal ? p.kv_len - p.q_len + row + 1 : p.kv_len;
+    const std::int64_t diagonal = all_keys.count - queries.count + row;
+    const std::int64_t end = p.causal ? diagonal + 1 : all_keys.count;
     const std::int64_t begin =
-        p.window_left < 0 ? 0 : std::max<std::int64_t>(p.kv_len - p.q_len + row - p.window_left, 0);
+        p.window_left < 0 ? 0 : std::max<std::int64_t>(diagonal - p.window_left, 0);
     const std::int64_t keys = end - begin;
     std::vector<double> codes, values, factors;
     for (std::int64_t key = begin; key < end; ++key) {
-      const auto at = static_cast<std::size_t>((b * p.kv_len + key) * p.kv_heads +
+      const auto at = static_cast<std::size_t>((all_keys.first + key) * p.kv_heads +
                                                head / (p.heads / p.kv_heads)) *
                       dims;
       for (std::size_t c = 0; c < dims; ++c) {
@@ -178,7 +220,7 @@ class AttentionE4m3Test : public ChipTest<AttentionE4m3Test> {
       factors.push_back(*p.scale * q.factor(b, row, head) *
                         k.factor(b, key, head / (p.heads / p.kv_heads)));
     }
-    const auto at = static_cast<std::size_t>((b * p.q_len + row) * p.heads + head) * dims;
+    const auto at = static_cast<std::size_t>((queries.first + row) * p.heads + head) * dims;
     return reference::attention_fp8_losses(
         {.q = std::span(q.stored).subspan(at, dims),
          .k = codes,
@@ -241,6 +283,23 @@ TEST_P(AttentionE4m3Test, WindowSoftcapSinkAndGroups) {
     run([](auto& p) { p.has_sink = true, p.heads = 4; });
     run([](auto& p) { p.q_len = 140, p.heads = 3; });  // two tiles of Blackwell's rows, and more
     run([](auto& p) { p.window_left = 50, p.softcap = 4, p.has_sink = true, p.causal = false; });
+  }
+}
+// Codes that come packed: a sequence without queries, and one of as many queries as keys.
+TEST_P(AttentionE4m3Test, PackedSequences) {
+  const Starts starts = {{0, 9, 12, 12, 29}, {0, 140, 160, 165, 182}};
+  for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
+    for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
+      for (const bool is_causal : {true, false}) {
+        check(with(kSmall,
+                   [&](auto& p) {
+                     p.is_packed = true, p.batch = 4, p.causal = is_causal;
+                     p.q_len = 17, p.kv_len = 140, p.total_q = 29, p.total_kv = 182;
+                     p.fp8.scales = scales, p.fp8.v_layout = layout;
+                   }),
+              starts);
+      }
+    }
   }
 }
 // The last of two tiles of a head has rows for one warpgroup: CTAs draw tiles from a counter, whose

@@ -312,6 +312,24 @@ class MoeRun {
     return static_cast<double>(tokens) / static_cast<double>(case_.problem.tokens);
   }
 
+  /// The largest share of tokens, over all columns, whose element is off by 2^-10 of the token's
+  /// rms: ties move a token's row as a whole, a column that is wrong is so in every token.
+  double worst_column(const std::vector<double>& out, const std::vector<double>& exact) const {
+    const std::int64_t tokens = case_.problem.tokens;
+    std::vector<std::int64_t> wrong(static_cast<std::size_t>(case_.hidden));
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const auto row = std::span(exact).subspan(static_cast<std::size_t>(t * case_.hidden),
+                                                static_cast<std::size_t>(case_.hidden));
+      const double norm = std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
+      const double bound = 0x1p-10 * std::sqrt(norm / static_cast<double>(case_.hidden));
+      for (std::size_t c = 0; c < wrong.size(); ++c) {
+        const double got = out[static_cast<std::size_t>(t * case_.hidden) + c];
+        wrong[c] += std::abs(got - row[c]) > std::max(bound, 0x1p-8 * std::abs(row[c])) ? 1 : 0;
+      }
+    }
+    return static_cast<double>(*std::ranges::max_element(wrong)) / static_cast<double>(tokens);
+  }
+
   void check() {
     const auto out = run();
     compare(out, expected());

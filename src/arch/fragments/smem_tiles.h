@@ -1,9 +1,10 @@
 // Operand tiles in shared memory as layouts, and the matrix descriptors that describe them.
 //
 // A tile is made of atoms: 8 rows of one swizzle span each, (8, span) for K-major and (span, 8) for
-// MN-major operands, repeated over the tile. Layout, tensor map and descriptor all come from the
-// same value, so that producer and consumer cannot disagree. Source: PTX ISA, "Shared Memory Matrix
-// Layout", "Canonical layouts"; CuTe's GMMA and UMMA layout atoms.
+// MN-major operands, repeated over the tile. Layout and descriptor come from the same value. The
+// box of a tensor map is the host's, from the contract of the kernel; the simulator compares the
+// two at every product. Source: PTX ISA, "Shared Memory Matrix Layout", "Canonical layouts"; CuTe's
+// GMMA and UMMA layout atoms.
 #pragma once
 
 #include "arch/smem_descriptor.h"
