@@ -166,7 +166,7 @@ def test_bad_scales_are_named():
         formats.to_128x4(np.zeros((2, 2), "float32"))
     with pytest.raises(tilewright.InvalidArgument, match="to_128x4: scales of 1 dimensions"):
         formats.to_128x4(np.zeros(2, "uint8"))
-    with pytest.raises(tilewright.InvalidArgument, match=r"from_128x4: shape \(3,\); expected \[..., 512\] for 2 x 2"):
+    with pytest.raises(tilewright.InvalidArgument, match=r"shape \(3,\); expected \[..., 512\] for 2 x 2"):
         formats.from_128x4(np.zeros(3, "uint8"), 2, 2)
 
 
@@ -177,7 +177,8 @@ def test_stochastic_rounding(name):
     limit = formats.formats()[name].max
     x = np.concatenate([rng.normal(size=500), [0.0, limit, -limit, 2 * limit]]).clip(-4, 4).astype("float32")
     low, high = (formats.round(x, name, rounding=word) for word in ("down", "up"))
-    zero = formats.round(x, name, rounding="stochastic", random_bits=np.zeros(x.shape, "uint32"), num_random_bits=0)
+    none = {"random_bits": np.zeros(x.shape, "uint32"), "num_random_bits": 0}
+    zero = formats.round(x, name, rounding="stochastic", **none)
     np.testing.assert_array_equal(zero, formats.round(x, name, rounding="toward_zero"))
     total = np.zeros(x.shape)
     for bits in range(64):  # all of six bits, each once

@@ -35,7 +35,8 @@ def test_types_are_right():
 def test_types_are_right_for_pyright(tmp_path):
     """What editors show: with the types of torch, where it is."""
     pytest.importorskip("pyright")
-    shutil.copytree(ROOT / "python/tilewright", tmp_path / "tilewright", ignore=shutil.ignore_patterns("__pycache__"))
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "python/tilewright", tmp_path / "tilewright", ignore=ignore)
     settings = {"include": ["tilewright"], "pythonVersion": "3.10", "typeCheckingMode": "standard",
                 "reportMissingModuleSource": False, "reportMissingImports": False}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))

@@ -25,8 +25,8 @@ def blocks(path):
 
 
 def run(text):
-    done = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, cwd="/")
+    done = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -113,8 +113,9 @@ def _encode_stochastic(x: Any, format: str, saturate: bool | None, random_bits: 
     values = to_numpy(x, "float64")
     random = to_numpy(random_bits, "uint64") & numpy().uint64((1 << bits) - 1)
     below = to_numpy(encode(values, format, rounding="toward_zero", saturate=saturate), "uint32")
-    above = numpy().where(values < 0, to_numpy(encode(values, format, rounding="down", saturate=saturate), "uint32"),
-                          to_numpy(encode(values, format, rounding="up", saturate=saturate), "uint32"))
+    down, up = (to_numpy(encode(values, format, rounding=word, saturate=saturate), "uint32")
+                for word in ("down", "up"))
+    above = numpy().where(values < 0, down, up)
     with numpy().errstate(invalid="ignore", divide="ignore", over="ignore"):
         low, high = (abs(decode(codes, format).astype("float64")) for codes in (below, above))
         part = numpy().where(high > low, (abs(values) - low) / (high - low), 0)
@@ -154,10 +155,10 @@ def pack(codes: Any, bits: int) -> Any:
 def unpack(packed: Any, bits: int, count: int | None = None) -> Any:
     """`count` codes of packed bytes; all that are there without it."""
     words = to_numpy(packed, "uint8").reshape(-1)
-    count = words.size * 8 // bits if count is None else count
-    if not 0 <= count * bits <= words.size * 8:
-        raise InvalidArgument(f"unpack: {count} codes of {bits} bits in {words.size} bytes")
-    words = words[:(count * bits + 7) // 8]
-    out = numpy().empty(count, "uint8")
-    _library.call("tw_codes_unpack", bits, pointer(words), ctypes.c_size_t(count), pointer(out))
+    wanted: int = words.size * 8 // bits if count is None else count
+    if not 0 <= wanted * bits <= words.size * 8:
+        raise InvalidArgument(f"unpack: {wanted} codes of {bits} bits in {words.size} bytes")
+    words = words[:(wanted * bits + 7) // 8]
+    out = numpy().empty(wanted, "uint8")
+    _library.call("tw_codes_unpack", bits, pointer(words), ctypes.c_size_t(wanted), pointer(out))
     return like(out, packed)

@@ -17,8 +17,8 @@ def _tiles(rows: int, cols: int) -> tuple[int, int]:
 def to_128x4(scales: Any) -> Any:
     """One-byte scales [..., rows, cols] as bytes [..., size], in tiles of 128 rows x 4 columns.
 
-    A tile has 512 bytes, the scale of (row, col) at (row % 32) * 16 + (row % 128 // 32) * 4 + col % 4; tiles follow
-    each other along the columns first. Rows and columns are padded with zeros to whole tiles.
+    A tile has 512 bytes, the scale of (row, col) at (row % 32) * 16 + (row % 128 // 32) * 4 + col % 4; tiles
+    follow each other along the columns first. Rows and columns are padded with zeros to whole tiles.
 
     Source   cuBLAS, "1D block scaling factors layout"
     """
@@ -41,7 +41,8 @@ def from_128x4(packed: Any, rows: int, cols: int) -> Any:
     down, across = _tiles(rows, cols)
     size = down * across * _ROWS * _COLS
     if values.ndim < 1 or values.shape[-1] != size or rows < 1 or cols < 1:
-        raise InvalidArgument(f"from_128x4: shape {values.shape}; expected [..., {size}] for {rows} x {cols} scales")
+        text = f"expected [..., {size}] for {rows} x {cols} scales"
+        raise InvalidArgument(f"from_128x4: shape {values.shape}; {text}")
     batch, n = values.shape[:-1], values.ndim - 1
     tiles = values.reshape(*batch, down, across, 32, 4, 4)
     order = (*range(n), n, n + 3, n + 2, n + 1, n + 4)

@@ -90,7 +90,7 @@ def _descriptor(arg: Any, meta: dict[str, Any] | None) -> list[Any]:
     if meta["fp4_padded"]:
         shape[-1] *= 2
     strides = [stride * meta["elem_size"] for stride in arg.strides]
-    word = _TF32 if rounds else _DEVICE_TO_HOST_TYPES.get(meta["elem_type"], meta["elem_type"])
+    word: Any = _TF32 if rounds else _DEVICE_TO_HOST_TYPES.get(meta["elem_type"], meta["elem_type"])
     return [TensorMap(arg.base, word, shape[::-1], strides[-2::-1], list(meta["block_size"])[::-1],
                       meta["swizzle"], int(is_nan)), *sizes]
 

@@ -53,16 +53,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _folder(parser: argparse.ArgumentParser, options: argparse.Namespace) -> pathlib.Path:
+    peers = os.environ.get("TILEWRIGHT_PEERS")
+    folder: pathlib.Path | None = options.folder
+    if folder is None and peers is not None:
+        folder = pathlib.Path(peers) / options.suite
+    if folder is None:
+        parser.error("no folder with the suite: --folder FOLDER, or TILEWRIGHT_PEERS")
+    if not folder.is_dir():
+        parser.error(f"--folder {folder}: no such folder")
+    return folder
+
+
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.folder is None and not options.sum_up:
-        folder = os.environ.get("TILEWRIGHT_PEERS")
-        if folder is None:
-            parser.error("no folder with the suite: --folder FOLDER, or TILEWRIGHT_PEERS")
-        options.folder = pathlib.Path(folder) / options.suite
-    if not options.sum_up and not options.folder.is_dir():
-        parser.error(f"--folder {options.folder}: no such folder")
+    if not options.sum_up:
+        options.folder = _folder(parser, options)
     if (options.sum_up or options.resume) and not options.log:
         parser.error("--sum-up and --resume are of a log: --log FILE")
     return options
