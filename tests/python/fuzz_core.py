@@ -113,6 +113,24 @@ def methods(kind):
     return [name for name in ("run", "write", "read", "list", "check") if hasattr(kind, name)]
 
 
+def known_calls(rng, made):
+    """A table of calls, with whatever for its functions, types and arguments."""
+    functions = {name: rng.choice([lambda *args: False, lambda *args: value(rng), None, 3])
+                 for name in ("grad_enabled", "is_capturing", "allocate")}
+    guards = tuple(rng.choice([lambda: 0, lambda: None, lambda: 1 / 0, 3]) for _ in range(rng.randrange(10)))
+    table = _core.Calls(rng.choice([0, 1, 2, 23, 99]), rng.choice([0, 1, 4]), guards=guards,
+                        plain=rng.choice([(bytearray, Liar), (memoryview, int), (1, 2), (int,), 3]), **functions)
+    for _ in range(4):
+        given = tuple(value(rng) for _ in range(rng.randrange(6)))
+        table.run(*given), table.addresses(*given), len(table)
+        if made:
+            member = rng.choice(["q", "x", "out", "window.pages", "stream", "workspace", ""])
+            table.add(given, rng.choice(made), rng.choice([0, 1 << 40, -1]), {member: rng.choice([0, 1, -1, 50])},
+                      {rng.choice([0, 1, -1, 50, "a"]): value(rng)},
+                      {rng.choice(["causal", "nothing"]): value(rng)})
+    table.clear()
+
+
 def one_call(rng, device, made):
     """Makes an operator, or reads a call of one: launches belong to the tests of operators."""
     pick = rng.random()
@@ -129,6 +147,8 @@ def one_call(rng, device, made):
         op = rng.choice(made)
         kinds = _core.members(op, "run") if hasattr(op, "run") else {}
         _core.read_call(op, **without_addresses(arguments(rng, kinds)))
+    elif pick < 0.85:
+        known_calls(rng, made)
     elif pick < 0.9:
         rng.choice([_core.view, _core.describe, _core.library_path, _core.members])(value(rng))
     else:
