@@ -176,8 +176,9 @@ json make_log(LadderArgs& args, const Context& context) {
   LadderPlan plan;
   plan.kernels = args.kernels;
   if (plan.kernels.empty()) {
+    const bool is_blackwell = device.compute_capability() >= 100;
     for (const AttentionKernelInfo& kernel : attention_kernels())
-      if (kernel.compute_capability == 90) plan.kernels.push_back(kernel.name);
+      if ((kernel.compute_capability >= 100) == is_blackwell) plan.kernels.push_back(kernel.name);
   }
   for (const std::string& name : plan.kernels) require_rung(name);
   plan.samples = args.samples;

@@ -38,8 +38,9 @@ TEST_F(QuantizeTool, ReportsErrorsAndWritesTheNamesOfModelOpt) {
   EXPECT_EQ(report["tensors"].size(), 3u);
   EXPECT_EQ(report["kept"].size(), 2u) << "a norm and a gate";
   EXPECT_EQ(report["names"], "modelopt");
-  EXPECT_NEAR(report["relative_rms"].get<double>(), 0.095, 0.002);
-  EXPECT_NEAR(report["cosine"].get<double>(), 0.9955, 0.0002);
+  EXPECT_EQ(report["scales"], "four_over_six") << "the choice with the least error";
+  EXPECT_NEAR(report["relative_rms"].get<double>(), 0.087, 0.002);
+  EXPECT_NEAR(report["cosine"].get<double>(), 0.9962, 0.0002);
   const SafetensorsFile out(path("out.safetensors"));
   EXPECT_EQ(out.tensor(kW1).dtype, DType::kU8);
   EXPECT_EQ(out.tensor("layers.3.ffn.experts.2.w1.weight_scale").dtype, DType::kF8_E4M3);
@@ -65,10 +66,12 @@ TEST_F(QuantizeTool, EveryFormatIsTheSameOnTheDeviceAndComesBack) {
     const Outcome on_host = quantize(std::string(kRows) + " " + host + " --host " + options);
     EXPECT_EQ(on_host.status, 0) << on_host.err;
     EXPECT_THAT(on_host.out, HasSubstr("3 tensors changed, 2 kept"));
-    const Outcome on_device = quantize(
-        std::string(kRows) + " " + device + " --no-errors " + options, "--device sim:h200 ");
-    EXPECT_EQ(on_device.status, 0) << on_device.err;
-    EXPECT_EQ(bytes_of(host), bytes_of(device));
+    for (const char* const chip : {"--device sim:h200 ", "--device sim:b200 "}) {
+      const Outcome on_device =
+          quantize(std::string(kRows) + " " + device + " --no-errors " + options, chip);
+      EXPECT_EQ(on_device.status, 0) << on_device.err;
+      EXPECT_EQ(bytes_of(host), bytes_of(device)) << chip;
+    }
     const std::string back = path("back.safetensors"), again = path("again.safetensors");
     ASSERT_EQ(quantize(host + " " + back + " --dequantize --dtype f32").status, 0);
     EXPECT_EQ(SafetensorsFile(back).tensor(kW1).dtype, DType::kF32);

@@ -31,8 +31,7 @@ std::optional<Device> choose_device(const std::string& spec, bool on_host) {
     asked = set;
   if (!asked.empty() && asked != "auto") return Device::open(asked);
   try {
-    Device device = Device::open("cuda");
-    if (device.compute_capability() == 90) return device;
+    return Device::open("cuda");
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kUnsupported) throw;
   }
@@ -50,6 +49,8 @@ QuantizeJob job_of(const QuantizeToolArgs& args) {
   } else {
     job.format = "nvfp4";
   }
+  // Weights are quantised once: the choice with the least error may cost what it costs.
+  if (job.scales.empty()) job.scales = job.format == "nvfp4" ? "four_over_six" : "nearest";
   require(job.format == "nvfp4" || job.scales == "nearest", ErrorKind::kInvalidArgument,
           "quantize: --scales {} is for --format nvfp4", job.scales);
   const bool is_model_opt =
@@ -112,13 +113,14 @@ void add_format_options(CLI::App& command, QuantizeToolArgs& args) {
       ->check(quiet(CLI::IsMember({"nvfp4", "mxfp4", "fp8"})))
       ->type_name("nvfp4|mxfp4|fp8")
       ->capture_default_str();
+  args.job.scales.clear();
   command
       .add_option("--scales", args.job.scales,
-                  "nvfp4: nearest; four_over_six, the better of amax on 6 and on 4; exact_nearest "
-                  "and exact_best, scales with which weights are exact in e4m3")
+                  "nvfp4: four_over_six, the better of amax on 6 and on 4, the default; nearest, "
+                  "ModelOpt's; exact_nearest and exact_best, scales with which weights are exact "
+                  "in e4m3")
       ->check(quiet(CLI::IsMember({"nearest", "four_over_six", "exact_nearest", "exact_best"})))
-      ->type_name("CHOICE")
-      ->capture_default_str();
+      ->type_name("CHOICE");
   command.add_option("--rule", args.rule, "mxfp4: power of two below (OCP) or above amax")
       ->check(quiet(CLI::IsMember({"floor", "ceil"})))
       ->type_name("floor|ceil")

@@ -1,0 +1,97 @@
+// Every command of the tool on a simulated B200: it runs, and its results are right.
+#include "tests/cli/run_tool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kSource = TILEWRIGHT_SOURCE_DIR;
+
+struct BlackwellCommand {
+  std::string name, arguments, says;
+};
+class BlackwellTool : public testing::Test {
+ protected:
+  // FOLDER in arguments is a folder that goes away.
+  static Outcome run(const std::string& device, std::string arguments) {
+    const ScopedFolder folder;
+    if (const std::size_t at = arguments.find("FOLDER"); at != std::string::npos)
+      arguments.replace(at, 6, (folder / "out").string());
+    return run_tool("--device " + device + " " + arguments);
+  }
+};
+
+class BlackwellCommands : public BlackwellTool,
+                          public testing::WithParamInterface<BlackwellCommand> {};
+
+TEST_P(BlackwellCommands, Run) {
+  if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+  const Outcome outcome = run("sim:b200", GetParam().arguments);
+  EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr(GetParam().says));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("WRONG")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tool, BlackwellCommands,
+    testing::Values(
+        BlackwellCommand{"info", "info", "sim:b200"},
+        BlackwellCommand{"attention", "attention --inputs normal --shape 1,2,1,20,30,64 --check",
+                         "correct"},
+        BlackwellCommand{"ladder",
+                         "ladder --head-dims 64 --lengths 64 --tokens 64 --hidden 64 --mask full "
+                         "--kernels sm100_c,sm100_e --out FOLDER",
+                         "sm100_e"},
+        BlackwellCommand{"linear", "linear --m 5 --n 64 --k 128 --check", "correct"},
+        BlackwellCommand{"linear_bf16", "linear --format bf16 --m 70 --n 64 --k 128 --check",
+                         "correct"},
+        BlackwellCommand{"moe", "moe --shape 8/2/64/64 --tokens 9 --check", "correct"},
+        BlackwellCommand{"quantize",
+                         "quantize " + kSource +
+                             "/tests/golden/quantize/tiny_dsv4_rows.safetensors FOLDER --no-errors",
+                         "tensors changed"},
+        BlackwellCommand{"sparse_attention",
+                         "sparse-attention --heads 3 --window 70 --compressed 9 --check",
+                         "correct"},
+        BlackwellCommand{"sparse_attention_of_pairs",
+                         "sparse-attention --heads 64 --batch 1 --window 70 --compressed 9 "
+                         "--format nvfp4 --check",
+                         "correct"},
+        BlackwellCommand{"indexer", "indexer --heads 9 --keys 80 --topk 20 --check", "correct"},
+        BlackwellCommand{"generate", "generate -p ab --max-tokens 3", "NVIDIA B200"},
+        BlackwellCommand{"trace",
+                         "generate --trace-tokens 6 --trace-run p144.quant --trace " + kSource +
+                             "/tests/golden/dsv4/tiny.safetensors",
+                         "p144.quant"},
+        BlackwellCommand{
+            "eval",
+            "eval --chunk 6 --chunks 1 " + kSource + "/examples/models/tiny-dsv4/heldout.txt",
+            "bits per byte"},
+        BlackwellCommand{"bench_sparse", "bench sparse --batch 1 --out FOLDER", "right"},
+        BlackwellCommand{"bench_indexer", "bench indexer --out FOLDER", "right"},
+        BlackwellCommand{"bench_linear", "bench linear --smoke", "correct"},
+        BlackwellCommand{"bench_moe",
+                         "bench moe --shape 8/2/64/64 --tokens 3 --samples 3 --out FOLDER",
+                         "right"},
+        BlackwellCommand{"bench_sim", "bench sim --help", "--seconds"}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST_F(BlackwellTool, AB300IsOfTheFamily) {
+  if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+  for (const std::string arguments :
+       {"attention --inputs normal --shape 1,2,1,20,30,64", "linear --m 5 --n 64 --k 128",
+        "moe --shape 8/2/64/64 --tokens 9", "sparse-attention --heads 64 --batch 1",
+        "indexer --heads 9 --keys 80 --topk 20 --format mxfp4"}) {
+    const Outcome outcome = run("sim:b300", arguments + " --check");
+    EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.out;
+    EXPECT_THAT(outcome.out, HasSubstr("correct"));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
