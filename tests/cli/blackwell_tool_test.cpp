@@ -81,6 +81,14 @@ INSTANTIATE_TEST_SUITE_P(
         BlackwellCommand{"bench_sim", "bench sim --help", "--seconds"}),
     [](const auto& tested) { return tested.param.name; });
 
+TEST_F(BlackwellTool, WritesTheTextOfAnH200) {
+  if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
+  const auto text = [](const std::string& device) {
+    return run(device, "--json generate -p 'int main(' --max-tokens 3").parsed()["sequences"];
+  };
+  EXPECT_EQ(text("sim:b200"), text("sim:h200"));
+}
+
 TEST_F(BlackwellTool, AB300IsOfTheFamily) {
   if (run_tool("info --json").parsed()["kernels"].empty()) GTEST_SKIP() << "built without kernels";
   for (const std::string arguments :

@@ -18,8 +18,8 @@ namespace {
 using Tokens = std::vector<std::vector<std::int32_t>>;
 
 // Under the simulator's usual checks; the tests of the operators have all of them.
-class KernelRunnerTest : public HopperTest<KernelRunnerTest, false> {};
-TILEWRIGHT_ON_EVERY_HOPPER(KernelRunnerTest);
+class KernelRunnerTest : public ChipTest<KernelRunnerTest, false> {};
+TILEWRIGHT_ON_EVERY_CHIP(KernelRunnerTest);
 
 // Tokens first .. first + count - 1 of a text without an end.
 std::vector<std::int32_t> text(std::int64_t first, std::int64_t count, std::int64_t vocab = 32) {

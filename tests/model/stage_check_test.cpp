@@ -127,7 +127,7 @@ void expect_all_met(const std::vector<StageVerdict>& verdicts) {
   }
 }
 
-class StageCheckTest : public HopperTest<StageCheckTest, false> {
+class StageCheckTest : public ChipTest<StageCheckTest, false> {
  protected:
   // The small model's run, made once for a device.
   const Recording& recording() {
@@ -148,7 +148,7 @@ class StageCheckTest : public HopperTest<StageCheckTest, false> {
   // A prompt in one piece, then steps of one token.
   static constexpr RunSizes kSizes = {.first_chunk = kTokens - 2};
 };
-TILEWRIGHT_ON_EVERY_HOPPER(StageCheckTest);
+TILEWRIGHT_ON_EVERY_CHIP(StageCheckTest);
 
 TEST_P(StageCheckTest, EveryStageIsWithinItsBound) {
   const auto verdicts = check(recording(), weights(), {.max_tokens = 64}, kSizes);
