@@ -19,13 +19,19 @@ function(tilewright_simulator)
   file(GLOB sources CONFIGURE_DEPENDS
        ${folder}/*.cpp ${folder}/model/*.cpp ${folder}/parse/*.cpp ${folder}/trace/*.cpp)
   set(fast_sources)
-  foreach(room state event memory async exec compile insn check report)
+  foreach(room state event memory async exec compile check report)
     file(GLOB_RECURSE room_sources CONFIGURE_DEPENDS ${folder}/${room}/*.cpp)
     list(APPEND fast_sources ${room_sources})
   endforeach()
+  # Each file of instructions has its own table kRows and forms: they are compiled one by one.
+  file(GLOB_RECURSE insn_sources CONFIGURE_DEPENDS ${folder}/insn/*.cpp)
   file(GLOB tensor_sources CONFIGURE_DEPENDS ${folder}/tensor/*.cpp)
   add_library(tilewright_sim_fast OBJECT ${fast_sources})
-  target_compile_options(tilewright_sim_fast PRIVATE ${sim_fast_options} ${sim_x86_options})
+  tilewright_unity(tilewright_sim_fast)
+  add_library(tilewright_sim_insn OBJECT ${insn_sources})
+  foreach(part tilewright_sim_fast tilewright_sim_insn)
+    target_compile_options(${part} PRIVATE ${sim_fast_options} ${sim_x86_options})
+  endforeach()
   add_library(tilewright_sim_tensor OBJECT ${tensor_sources})
   target_compile_options(tilewright_sim_tensor PRIVATE ${sim_fast_options})
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -35,12 +41,13 @@ function(tilewright_simulator)
       SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
       "${sim_x86_options};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mprefer-vector-width=512")
   endif()
-  add_library(tilewright_sim STATIC ${sources}
-    $<TARGET_OBJECTS:tilewright_sim_fast> $<TARGET_OBJECTS:tilewright_sim_tensor>)
+  add_library(tilewright_sim STATIC ${sources} $<TARGET_OBJECTS:tilewright_sim_fast>
+    $<TARGET_OBJECTS:tilewright_sim_insn> $<TARGET_OBJECTS:tilewright_sim_tensor>)
   tilewright_unity(tilewright_sim)
-  tilewright_precompiled(tilewright_sim_fast)
-  tilewright_precompiled(tilewright_sim_tensor)
-  foreach(part tilewright_sim_fast tilewright_sim_tensor tilewright_sim)
+  foreach(part tilewright_sim_fast tilewright_sim_insn tilewright_sim_tensor)
+    tilewright_precompiled(${part})
+  endforeach()
+  foreach(part tilewright_sim_fast tilewright_sim_insn tilewright_sim_tensor tilewright_sim)
     target_link_libraries(${part} PUBLIC
       tilewright_options tilewright_base tilewright_formats tilewright_arch)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -59,6 +66,7 @@ function(tilewright_simulator)
   if(NOT TILEWRIGHT_SANITIZE)  # whose functions are in the program
     target_link_options(tilewright_simulator PRIVATE -Wl,-z,defs)
   endif()
+  tilewright_unity(tilewright_simulator)
   tilewright_precompiled(tilewright_simulator)
   set_target_properties(tilewright_simulator PROPERTIES
     PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON

@@ -8,7 +8,7 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint32_t kWarpThreads = 32;
+constexpr std::uint32_t kLanesPerWarp = 32;
 
 }  // namespace
 
@@ -26,13 +26,13 @@ const char* to_string(ClusterBarrierError error) noexcept {
 
 ClusterBarrier::ClusterBarrier(std::uint32_t num_ctas, std::uint32_t num_threads_per_cta)
     : num_ctas_(num_ctas),
-      num_warps_((num_threads_per_cta + kWarpThreads - 1) / kWarpThreads),
+      num_warps_((num_threads_per_cta + kLanesPerWarp - 1) / kLanesPerWarp),
       num_missing_(std::uint64_t{num_ctas} * num_threads_per_cta),
       warps_(std::size_t{num_ctas} * num_warps_) {
   for (std::size_t i = 0; i < warps_.size(); ++i) {
     const auto warp = static_cast<std::uint32_t>(i % num_warps_);
-    const std::uint32_t left = num_threads_per_cta - warp * kWarpThreads;
-    warps_[i].live = left >= kWarpThreads ? 0xffffffff : (1u << left) - 1;
+    const std::uint32_t left = num_threads_per_cta - warp * kLanesPerWarp;
+    warps_[i].live = left >= kLanesPerWarp ? 0xffffffff : (1u << left) - 1;
   }
 }
 

@@ -13,16 +13,16 @@ namespace {
 
 constexpr Row kFirstRow = 64;  // the true predicate has the first 64 bytes for itself
 
-/// A set of registers.
-class Bits {
+/// Registers by number.
+class RegisterSet {
  public:
-  explicit Bits(std::size_t size = 0, bool value = false)
+  explicit RegisterSet(std::size_t size = 0, bool value = false)
       : words_((size + 63) / 64, value ? ~std::uint64_t{0} : 0) {}
   bool test(std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
   void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
   void reset(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
   /// *this |= other & ~without; whether anything was added.
-  bool merge(const Bits& other, const Bits& without) {
+  bool merge(const RegisterSet& other, const RegisterSet& without) {
     std::uint64_t changed = 0;
     for (std::size_t w = 0; w < words_.size(); ++w) {
       const std::uint64_t next = words_[w] | (other.words_[w] & ~without.words_[w]);
@@ -32,11 +32,11 @@ class Bits {
     return changed != 0;
   }
   /// *this |= other
-  void add(const Bits& other) {
+  void add(const RegisterSet& other) {
     for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
   }
   /// *this &= other; whether anything was taken away.
-  bool intersect(const Bits& other) {
+  bool intersect(const RegisterSet& other) {
     std::uint64_t changed = 0;
     for (std::size_t w = 0; w < words_.size(); ++w) {
       changed |= words_[w] & ~other.words_[w];
@@ -77,9 +77,9 @@ void for_each_register(const Operand& operand, F&& f) {
 struct Block {
   std::uint32_t begin = 0, end = 0;
   std::vector<std::uint32_t> next;
-  Bits uses, defs;  // read before written here; written here in all lanes that pass
-  Bits live_in, live_out;
-  Bits assigned_in;  // written on every path that leads here
+  RegisterSet uses, defs;  // read before written here; written here in all lanes that pass
+  RegisterSet live_in, live_out;
+  RegisterSet assigned_in;  // written on every path that leads here
 };
 
 class Allocator {
@@ -253,8 +253,8 @@ class Allocator {
 
   void summarize(Block& block) const {
     const std::size_t n = kernel_.num_registers;
-    block.uses = block.defs = block.live_in = block.live_out = Bits(n);
-    block.assigned_in = Bits(n, true);
+    block.uses = block.defs = block.live_in = block.live_out = RegisterSet(n);
+    block.assigned_in = RegisterSet(n, true);
     for (std::uint32_t i = block.begin; i < block.end; ++i) {
       visit(
           kernel_.body[i],
@@ -266,7 +266,7 @@ class Allocator {
   }
 
   void solve_liveness() {
-    const Bits nothing(kernel_.num_registers);
+    const RegisterSet nothing(kernel_.num_registers);
     for (Block& block : blocks_) block.live_in = block.uses;
     for (bool changed = true; changed;) {
       changed = false;
@@ -283,11 +283,11 @@ class Allocator {
 
   void solve_assignment() {
     if (blocks_.empty()) return;
-    blocks_[0].assigned_in = Bits(kernel_.num_registers);
+    blocks_[0].assigned_in = RegisterSet(kernel_.num_registers);
     for (bool changed = true; changed;) {
       changed = false;
       for (const Block& block : blocks_) {
-        Bits out = block.assigned_in;
+        RegisterSet out = block.assigned_in;
         out.add(block.defs);
         for (const std::uint32_t next : block.next) {
           changed |= blocks_[next].assigned_in.intersect(out);
@@ -302,7 +302,7 @@ class Allocator {
     for (const Block& block : blocks_) {
       block.live_in.for_each([&](std::size_t reg) { intervals_[reg].extend(block.begin); });
       block.live_out.for_each([&](std::size_t reg) { intervals_[reg].extend(block.end); });
-      Bits assigned = block.assigned_in;
+      RegisterSet assigned = block.assigned_in;
       for (std::uint32_t i = block.begin; i < block.end; ++i) {
         visit_all(kernel_.body[i], [&](std::uint32_t reg) { intervals_[reg].extend(i); });
         visit(

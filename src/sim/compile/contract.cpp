@@ -59,9 +59,9 @@ bool is_value(const Operand& operand) {
 }
 
 template <class F>
-void for_each_register(const Operand& operand, F&& f) {
+void for_each_index(const Operand& operand, F&& f) {
   if (operand.kind == OperandKind::kRegister) f(operand.index);
-  for (const Operand& part : operand.parts) for_each_register(part, f);
+  for (const Operand& part : operand.parts) for_each_index(part, f);
 }
 
 /// A product and the additions that use it, by index of the instruction.
@@ -159,7 +159,7 @@ class Contractor {
       const Instruction& insn = syntax(i);
       if (insn.guard) mentions_[number(i, insn.guard->register_idx)].push_back(i);
       for (const Operand& operand : insn.operands) {
-        for_each_register(operand, [&](std::uint32_t r) { mentions_[number(i, r)].push_back(i); });
+        for_each_index(operand, [&](std::uint32_t r) { mentions_[number(i, r)].push_back(i); });
       }
     }
   }
@@ -236,8 +236,8 @@ class Contractor {
       const Instruction& insn = syntax(*it);
       bool is_first = !is_syntax(*it);
       if (!insn.operands.empty()) {
-        for_each_register(insn.operands[0],
-                          [&](std::uint32_t r) { is_first = is_first || number(*it, r) == reg; });
+        for_each_index(insn.operands[0],
+                       [&](std::uint32_t r) { is_first = is_first || number(*it, r) == reg; });
       }
       if (is_first) return true;
     }

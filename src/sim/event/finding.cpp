@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kMostOthers = 8;
 constexpr std::size_t kMostLeftOut = 1000;
 
-bool is_same_place(const FindingPlace& a, const FindingPlace& b) {
+bool is_same_role_and_text(const FindingPlace& a, const FindingPlace& b) {
   return a.ptx == b.ptx && a.text == b.text && a.role == b.role;
 }
 
 bool is_at_same_places(const Finding& a, const Finding& b) {
-  return std::ranges::equal(a.places, b.places, is_same_place);
+  return std::ranges::equal(a.places, b.places, is_same_role_and_text);
 }
 
 /// "gemm.ptx": kernels of several modules may have one name.
@@ -51,14 +51,14 @@ std::string name_of_cause(const Finding& finding) {
                      finding.cause.empty() ? lines_of(finding) + finding.missing : finding.cause);
 }
 
-std::uint64_t order_of(const Finding& finding) {
+std::uint64_t key_of_order(const Finding& finding) {
   return finding.places.empty() ? 0 : finding.places.front().order;
 }
 
 void count_in(Finding& known, const Finding& more) {
   ++known.count;
   // The same instruction in many CTAs: the first of the grid stands for them.
-  if (known.cause.empty() && order_of(more) < order_of(known)) {
+  if (known.cause.empty() && key_of_order(more) < key_of_order(known)) {
     const std::uint64_t count = known.count;
     known = more;
     known.count = count;
@@ -139,7 +139,7 @@ std::size_t Findings::size() const {
 std::vector<Finding> Findings::take_from(std::size_t first) const {
   std::vector<Finding> out = take_all();
   out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(std::min(first, out.size())));
-  std::ranges::stable_sort(out, {}, order_of);
+  std::ranges::stable_sort(out, {}, key_of_order);
   return out;
 }
 

@@ -50,6 +50,10 @@ struct WarpAccess {
   const std::uint64_t* addresses = nullptr;
   /// Known to be of all lanes, with their bytes side by side; false says nothing.
   bool is_run = false;
+
+  bool is_strong() const {
+    return kind == AccessKind::kAtomic || order.semantics != MemorySemantics::kWeak;
+  }
 };
 
 /// Asynchronous operations that touch memory on their own.

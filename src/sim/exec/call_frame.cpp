@@ -65,11 +65,6 @@ void restore(Warp& warp, const FrameFunction& function, int lane, const std::byt
   }
 }
 
-template <class F>
-void for_each_lane(std::uint32_t active, F&& f) {
-  for (std::uint32_t rest = active; rest != 0; rest &= rest - 1) f(std::countr_zero(rest));
-}
-
 template <class T>
 void add_to_base(Warp& warp, const Insn& insn, std::uint32_t active) {
   const auto* base = warp.row<std::uint32_t>(insn.op[1]);

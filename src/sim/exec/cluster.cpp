@@ -19,7 +19,7 @@ constexpr std::uint64_t kTurn = 20'000;  // instructions of a warp before the ne
 constexpr std::uint32_t kLongestRandomTurn = 64;  // so that work can take effect at many places
 constexpr std::size_t kRowAlign = 64;
 
-std::size_t align_up(std::size_t value, std::size_t align) {
+std::size_t aligned(std::size_t value, std::size_t align) {
   return (value + align - 1) / align * align;
 }
 
@@ -69,9 +69,9 @@ struct CtaSizes {
   explicit CtaSizes(const Grid& grid) {
     const KernelCode& code = *grid.code;
     num_warps = static_cast<std::uint32_t>((grid.launch->block.count() + 31) / 32);
-    shared = align_up(code.dynamic_shared_offset + grid.launch->dynamic_shared_bytes, 1024);
-    registers = align_up(code.register_bytes, kRowAlign);
-    local = align_up(std::size_t{32} * code.info.local_bytes, kRowAlign);
+    shared = aligned(code.dynamic_shared_offset + grid.launch->dynamic_shared_bytes, 1024);
+    registers = aligned(code.register_bytes, kRowAlign);
+    local = aligned(std::size_t{32} * code.info.local_bytes, kRowAlign);
   }
   std::size_t total() const { return 1024 + shared + num_warps * (registers + local); }
 };

@@ -42,8 +42,6 @@ std::string check_of(const FaultError& error, const KernelCode& code, const Insn
   }
 }
 
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
 std::string wait_text(const Warp& warp, const LaneGroup& group) {
   const Insn& insn = warp.grid->code->insns[group.pc];
   switch (group.wait.kind) {
@@ -62,7 +60,7 @@ std::string wait_text(const Warp& warp, const LaneGroup& group) {
       return "waits for the barrier of the cluster";
     case WaitKind::kMbarrier:
       return fmt::format("waits for phase parity {} of the mbarrier at shared {:#x}", group.wait.b,
-                         group.wait.a & kOffsetMask);
+                         group.wait.a & kSharedOffsetMask);
     case WaitKind::kAsync:
       return "waits for asynchronous work of its own";
     case WaitKind::kWarpgroup:
@@ -141,7 +139,7 @@ int distance_of(const Waiters& waiters, const std::vector<Waiters>& all) {
   }
   if (wait.kind == WaitKind::kTensorColumns) return 1;
   if (wait.kind != WaitKind::kMbarrier) return 3;
-  const auto offset = static_cast<std::uint32_t>(wait.a) & kOffsetMask;
+  const auto offset = static_cast<std::uint32_t>(wait.a) & kSharedOffsetMask;
   Mbarrier state;
   if (mbarrier_read(cta.shared + offset, state) != MbarrierError::kNone) return 0;
   if (state.pending == 0) return 0;  // bytes do not add up
@@ -249,7 +247,7 @@ void explain(const Waiters& waiters, std::set<std::string>& said, std::vector<st
       }
       return;
     case WaitKind::kMbarrier: {
-      const auto offset = static_cast<std::uint32_t>(wait.a) & kOffsetMask;
+      const auto offset = static_cast<std::uint32_t>(wait.a) & kSharedOffsetMask;
       if (!say(fmt::format("{} mbarrier at shared {:#x}: {}", describe_cta(cta), offset,
                            mbarrier_describe(cta.shared + offset))) ||
           cta.grid->observer == nullptr) {

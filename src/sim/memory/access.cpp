@@ -14,7 +14,6 @@ namespace tilewright::sim {
 namespace {
 
 constexpr std::uint64_t kSharedAddressMask = 0xffff'ffff;
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
 /// Of all 32 addresses, inactive lanes being copies of an active one.
 struct Extent {
@@ -130,14 +129,14 @@ void resolve_each_shared(Warp& warp, std::uint32_t active, AddressSpace space, c
     const int lane = std::countr_zero(rest);
     const std::uint64_t address = addresses[lane];
     Cta& cta = cta_of_shared(warp, address, 1u << lane);
-    const std::uint64_t offset = address & kOffsetMask;
+    const std::uint64_t offset = address & kSharedOffsetMask;
     const bool is_inside = offset >= kSharedReservedBytes && offset < cta.shared_bytes &&
                            access.bytes <= cta.shared_bytes - offset;
     const bool is_foreign = space == AddressSpace::kSharedCta && &cta != warp.cta;
     if (!is_inside) {
       fault_shared(warp, access.kind, address, access.bytes,
                    lanes_where(addresses, active, [&](std::uint64_t a) {
-                     const std::uint64_t o = a & kOffsetMask;
+                     const std::uint64_t o = a & kSharedOffsetMask;
                      return o < kSharedReservedBytes || o + access.bytes > cta.shared_bytes;
                    }));
     }
@@ -472,7 +471,7 @@ Range resolve_range(Warp& warp, std::uint32_t lane, AddressSpace space, std::uin
     return {warp.local + std::size_t{lane} * warp.local_bytes + address, false, address, nullptr};
   }
   Cta& cta = cta_of_shared(warp, address, lanes);
-  const std::uint64_t offset = address & kOffsetMask;
+  const std::uint64_t offset = address & kSharedOffsetMask;
   if (offset < kSharedReservedBytes || offset >= cta.shared_bytes ||
       bytes > cta.shared_bytes - offset) {
     fault_shared(warp, kind, address, bytes, lanes);

@@ -27,12 +27,12 @@ std::optional<Shape> parse_shape(std::string_view text) {
   return at == end ? std::optional(shape) : std::nullopt;
 }
 
-constexpr std::array<std::string_view, 17> kTypes = {"f16",  "bf16", "tf32", "f32",  "f64",  "e4m3",
-                                                     "e5m2", "e3m2", "e2m3", "e2m1", "s8",   "u8",
-                                                     "s4",   "u4",   "b1",   "s32",  "ue8m0"};
+constexpr std::array<std::string_view, 17> kElementTypes = {
+    "f16",  "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "e3m2", "e2m3",
+    "e2m1", "s8",   "u8",   "s4",  "u4",  "b1",   "s32",  "ue8m0"};
 
 bool is_type(std::string_view text) {
-  return std::find(kTypes.begin(), kTypes.end(), text) != kTypes.end();
+  return std::find(kElementTypes.begin(), kElementTypes.end(), text) != kElementTypes.end();
 }
 
 /// "mxf4" of .kind::mxf4

@@ -8,12 +8,19 @@
 #include "sim/parse/ast.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 namespace tilewright::sim {
 
 inline constexpr std::uint32_t kAllLanes = 0xffffffff;
 inline constexpr int kLanes = 32;
+
+/// f(lane) for the lanes of a mask, the lowest first.
+template <class F>
+void for_each_lane(std::uint32_t lanes, F&& f) {
+  for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
+}
 
 struct Warp;
 struct Insn;

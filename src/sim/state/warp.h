@@ -81,6 +81,8 @@ inline constexpr std::uint64_t kWindowMask = 0xff00'0000'0000'0000;
 /// Static shared memory starts here, as on the device.
 inline constexpr std::uint32_t kSharedReservedBytes = 1024;
 inline constexpr std::uint32_t kSharedRankShift = 24;
+/// Of a shared address: the offset in its CTA.
+inline constexpr std::uint32_t kSharedOffsetMask = (1U << kSharedRankShift) - 1;
 
 /// A wgmma (or another tensor operation) that was issued and has not taken effect.
 struct PendingTensor {

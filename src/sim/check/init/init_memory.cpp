@@ -11,8 +11,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
-
 bool is_consecutive(const WarpAccess& access) {
   if (access.is_run) return true;
   if (access.lanes != kAllLanes) return false;
@@ -34,16 +32,11 @@ bool is_same_place(const WarpAccess& access) {
   return difference == 0;
 }
 
-template <class F>
-void for_each_lane(std::uint32_t lanes, F&& f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
-}
-
 std::uint8_t* shared_shadow(const Warp& warp, std::uint64_t address) {
   const std::uint64_t rank = (address & 0xffffffff) >> kSharedRankShift;
   const auto& ctas = warp.cta->cluster->ctas;
   const Cta& cta = rank == warp.cta->rank ? *warp.cta : *ctas[rank];
-  return cta.shared_defined.get() + (address & kOffsetMask);
+  return cta.shared_defined.get() + (address & kSharedOffsetMask);
 }
 
 }  // namespace

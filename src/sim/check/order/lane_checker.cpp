@@ -16,17 +16,7 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 constexpr std::uint32_t kWordBytes = 4;
-
-bool is_strong(const WarpAccess& access) {
-  return access.kind == AccessKind::kAtomic || access.order.semantics != MemorySemantics::kWeak;
-}
-
-template <class F>
-void for_each_lane(std::uint32_t lanes, F&& f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<std::uint32_t>(std::countr_zero(lanes)));
-}
 
 /// Lanes that have the address of a lower one. Addresses are multiples of the size.
 std::uint32_t repeated_lanes(const WarpAccess& access) {
@@ -118,14 +108,14 @@ void LaneChecker::shared_access(Warp& warp, const Insn& insn, const WarpAccess& 
   } else if (!state.words.empty()) {
     state.words.clear();
   }
-  if (!is_strong(access)) return;
+  if (!access.is_strong()) return;
   release(state, access.lanes);
   if (access.kind != AccessKind::kWrite) acquire(state, access.lanes);
 }
 
 void LaneChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& access) {
   if (access.kind == AccessKind::kWrite) check_same_place(warp, insn, access, false);
-  if (!is_strong(access)) return;
+  if (!access.is_strong()) return;
   WarpState& state = state_of(warp);
   release(state, access.lanes);
   if (access.kind != AccessKind::kWrite) acquire(state, access.lanes);
@@ -167,7 +157,7 @@ void LaneChecker::check_divergence(Warp& warp, const Insn& insn, const WarpAcces
       Record now{static_cast<std::uint8_t>(lane),
                  static_cast<std::uint8_t>((1U << to) - (1U << from)),
                  is_write,
-                 is_strong(access),
+                 access.is_strong(),
                  &insn,
                  state.moment,
                  state.num_accesses};
@@ -206,7 +196,7 @@ void LaneChecker::report(Warp& warp, const Insn& insn, const Insn& old, const Co
   finding.check = is_strict_ ? "strict" : "race";
   finding.kernel = code.info.name;
   finding.what = fmt::format("race between lanes of one warp on shared[{:#x}..{:#x}]",
-                             conflict.from & kOffsetMask, conflict.to & kOffsetMask);
+                             conflict.from & kSharedOffsetMask, conflict.to & kSharedOffsetMask);
   finding.places = {
       place_of(warp, insn, conflict.lanes, is_write ? "written" : "read"),
       place_of(warp, old, conflict.old_lanes, conflict.was_write ? "written" : "read")};
@@ -222,7 +212,7 @@ void LaneChecker::report(Warp& warp, const Insn& insn, const Insn& old, const Co
 void LaneChecker::check_same_place(Warp& warp, const Insn& insn, const WarpAccess& access,
                                    bool is_shared) {
   const std::uint32_t repeated = repeated_lanes(access);
-  if (repeated == 0 || is_strong(access)) return;
+  if (repeated == 0 || access.is_strong()) return;
   const KernelCode& code = *warp.grid->code;
   const auto rule =
       static_cast<SpreadRule>(code.spread[static_cast<std::size_t>(&insn - code.insns.data())]);
@@ -247,7 +237,7 @@ void LaneChecker::check_same_place(Warp& warp, const Insn& insn, const WarpAcces
   Finding finding;
   finding.check = "race";
   finding.kernel = code.info.name;
-  const std::uint64_t shown = is_shared ? address & kOffsetMask : address;
+  const std::uint64_t shown = is_shared ? address & kSharedOffsetMask : address;
   finding.what = fmt::format("lanes of one instruction store different values to {}[{:#x}..{:#x}]",
                              is_shared ? "shared" : "global", shown, shown + access.bytes - 1);
   finding.places = {place_of(warp, insn, different, "written")};

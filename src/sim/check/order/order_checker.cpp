@@ -13,14 +13,8 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
-
-bool is_strong(const WarpAccess& access) {
-  return access.kind == AccessKind::kAtomic || access.order.semantics != MemorySemantics::kWeak;
-}
-
 MemoryScope scope_of(const WarpAccess& access) {
-  if (!is_strong(access)) return MemoryScope::kNone;
+  if (!access.is_strong()) return MemoryScope::kNone;
   if (access.order.scope != MemoryScope::kNone) return access.order.scope;
   return access.order.semantics == MemorySemantics::kVolatile ? MemoryScope::kSystem
                                                               : MemoryScope::kGpu;
@@ -96,7 +90,7 @@ OrderChecker::CtaState& OrderChecker::cta_at(const Warp& warp, std::uint64_t sha
 
 AccessCell& OrderChecker::cell_at(const Warp& warp, bool is_shared, std::uint64_t address) {
   if (!is_shared) return global_.at(address);
-  return cta_at(warp, address).shared[(address & kOffsetMask) / AccessCell::kBytes];
+  return cta_at(warp, address).shared[(address & kSharedOffsetMask) / AccessCell::kBytes];
 }
 
 std::uint32_t OrderChecker::index_of(const Warp& warp, const Insn& insn) const {
@@ -184,7 +178,7 @@ void OrderChecker::touch(const Access& access, std::uint64_t address, std::uint6
 void OrderChecker::warp_access(Warp& warp, const Insn& insn, const WarpAccess& access,
                                bool is_shared) {
   WarpState& own = state_of(warp);
-  if (is_strong(access)) synchronize(warp, access, is_shared);
+  if (access.is_strong()) synchronize(warp, access, is_shared);
   own.lanes_since |= access.lanes;
   Access now;
   now.record.agent = now.record.issuer = own.agent;

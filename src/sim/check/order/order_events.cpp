@@ -7,11 +7,7 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
-}  // namespace
+namespace {}  // namespace
 
 void OrderChecker::Groups::commit() {
   constexpr std::size_t kMostRemembered = 256;
@@ -208,7 +204,7 @@ void OrderChecker::tensor_waited(Warp& warp, const Insn&, AccessKind kind) {
 void OrderChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorCommit& commit) {
   ++state_of(warp).tensor.time;
   auto& all = cta_at(warp, commit.mbarrier).mbarriers;
-  const auto at = all.find(commit.mbarrier & kOffsetMask);
+  const auto at = all.find(commit.mbarrier & kSharedOffsetMask);
   if (at == all.end()) return;
   check_init(warp, insn, 1U << commit.lane, commit.mbarrier, at->second, true);
 }
@@ -280,7 +276,7 @@ std::uint64_t OrderChecker::async_issued(Warp& warp, const Insn& insn,
   switch (operation.completion) {
     case AsyncCompletion::kMbarrier: {
       auto& all = cta_at(warp, operation.mbarrier).mbarriers;
-      const auto at = all.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+      const auto at = all.find(static_cast<std::uint32_t>(operation.mbarrier) & kSharedOffsetMask);
       if (at == all.end()) return 0;
       Mbarrier& barrier = at->second;
       check_init(warp, insn, operation.lanes, operation.mbarrier, barrier, true);

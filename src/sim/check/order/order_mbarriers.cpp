@@ -7,11 +7,7 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
-}  // namespace
+namespace {}  // namespace
 
 void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
                               std::uint64_t address, Mbarrier& barrier, bool is_async) {
@@ -142,7 +138,7 @@ void OrderChecker::arrive(Warp& warp, const Insn& insn, const MbarrierEvent& eve
 void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrier& barrier) {
   const std::uint32_t rank = event.address >> kSharedRankShift;
   sim::Mbarrier state;
-  mbarrier_read(warp.cta->cluster->ctas[rank]->shared + (event.address & kOffsetMask), state);
+  mbarrier_read(warp.cta->cluster->ctas[rank]->shared + (event.address & kSharedOffsetMask), state);
   if (state.parity == barrier.parity) return;
   barrier.completed[barrier.parity ? 1 : 0] = std::exchange(barrier.current, {});
   barrier.parity = state.parity;
@@ -152,7 +148,7 @@ void OrderChecker::phase_changed(Warp& warp, const MbarrierEvent& event, Mbarrie
 void OrderChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& event) {
   WarpState& own = state_of(warp);
   auto& all = cta_at(warp, event.address).mbarriers;
-  const std::uint32_t offset = event.address & kOffsetMask;
+  const std::uint32_t offset = event.address & kSharedOffsetMask;
   if (event.action == MbarrierAction::kInit) {
     Mbarrier fresh;
     fresh.agent = new_agent(AgentKind::kMbarrier, warp);

@@ -10,12 +10,6 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
-
-}  // namespace
-
 /// The wait is there, but does not reach so far; "" if not even that.
 std::string OrderChecker::missing_acquire(const Access& now, const AccessRecord& old) {
   if (old.time <= now.knows->narrow.of(old.agent)) {
@@ -101,7 +95,7 @@ std::string_view what_of(std::string_view check) {
 
 std::string text_of(std::string_view what, bool is_shared, std::uint64_t from, std::uint64_t to) {
   const std::uint64_t rank = is_shared ? from >> kSharedRankShift : 0;
-  const std::uint64_t mask = is_shared ? kOffsetMask : ~std::uint64_t{0};
+  const std::uint64_t mask = is_shared ? kSharedOffsetMask : ~std::uint64_t{0};
   std::string out = fmt::format("{} on {}[{:#x}..{:#x}]", what, is_shared ? "shared" : "global",
                                 from & mask, to & mask);
   if (rank != 0) out += fmt::format(" of the cluster's CTA of rank {}", rank);

@@ -14,8 +14,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
-
 std::uint64_t rank_of(std::uint64_t shared_address) {
   return (shared_address & 0xffffffff) >> kSharedRankShift;
 }
@@ -110,9 +108,9 @@ bool OrderChecker::stores_what_is_there(const Access& now, const AccessRecord& o
   if (static_cast<SpreadRule>(code.spread[now.record.insn]) != SpreadRule::kStore) return false;
   const MoveForm& form = *static_cast<const MoveForm*>(code.insns[now.record.insn].extra);
   const std::uint64_t rank = rank_of(cell_address);
-  const std::byte* const cell =
-      now.is_shared ? now.warp->cta->cluster->ctas[rank]->shared + (cell_address & kOffsetMask)
-                    : reinterpret_cast<const std::byte*>(cell_address);
+  const std::byte* const cell = now.is_shared ? now.warp->cta->cluster->ctas[rank]->shared +
+                                                    (cell_address & kSharedOffsetMask)
+                                              : reinterpret_cast<const std::byte*>(cell_address);
   const auto common = static_cast<std::uint32_t>(old.bytes & now.record.bytes);
   const WarpAccess& store = *now.store;
   const std::uint32_t lanes = store.is_run ? kAllLanes : store.lanes;

@@ -11,8 +11,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
 template <class Moments>
 void join(Moments& to, const Moments& from) {
   for (const auto& [pipe, moment] : from) {
@@ -46,7 +44,7 @@ void CommitChecker::tensor_committed(Warp& warp, const Insn& insn, const TensorC
   pipe.commits.push_back(pipe.num_issued);
   for (const std::uint32_t address : commit.targets) {
     const Cta* const target = warp.cta->cluster->ctas[address >> kSharedRankShift].get();
-    cluster.ctas[target].coming[{&warp, address & kOffsetMask}] = {
+    cluster.ctas[target].coming[{&warp, address & kSharedOffsetMask}] = {
         execution_of(warp, insn, 1U << commit.lane), pipe.num_issued};
   }
 }
@@ -68,7 +66,7 @@ void CommitChecker::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event
   ClusterState& cluster = at->second;
   const Cta* const cta = warp.cta->cluster->ctas[event.address >> kSharedRankShift].get();
   CtaState& state = cluster.ctas[cta];
-  Moments& handed_over = state.handed_over[event.address & kOffsetMask];
+  Moments& handed_over = state.handed_over[event.address & kSharedOffsetMask];
   if (event.commit != 0) {
     handed_over[&warp] = cluster.pipes[&warp].commits[event.commit - 1];
   } else if (is_arrival) {

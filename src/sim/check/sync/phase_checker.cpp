@@ -11,8 +11,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
 constexpr std::uint32_t kGridsBefore = 0, kFirstWarp = 1;  // agents; mbarriers follow the warps
 
 std::uint32_t agent_of(const Warp& warp) {
@@ -151,7 +149,7 @@ void PhaseChecker::arrive(ClusterState& state, Barrier& barrier, Warp& warp, con
     finding.what = fmt::format(
         "an arrival at the mbarrier at shared {:#x} comes too late for its {} phase, or too early "
         "for the next",
-        event.address & kOffsetMask, ordinal(barrier.number - barrier.first));
+        event.address & kSharedOffsetMask, ordinal(barrier.number - barrier.first));
     finding.places = {place_of(now, "arrived")};
     const Phase& before = barrier.past.front();
     if (!before.arrivals.empty()) {
@@ -189,7 +187,7 @@ void PhaseChecker::wait(Barrier& barrier, Knowledge& own, Warp& warp, const Insn
     finding.what = fmt::format(
         "a wait at the mbarrier at shared {:#x} skips phases: it succeeds by the {} phase, and of "
         "those after the {} nothing was known to this warp",
-        event.address & kOffsetMask, ordinal(barrier.number - barrier.first),
+        event.address & kSharedOffsetMask, ordinal(barrier.number - barrier.first),
         ordinal(known - barrier.first));
     finding.places = {place_of(execution_of(warp, insn, 1U << event.lane), "waited"),
                       place_of(barrier.init, "initialised")};
@@ -208,7 +206,7 @@ void PhaseChecker::notice_phase(ClusterState& state, Barrier& barrier, Knowledge
                                 const Warp& warp, std::uint32_t address) {
   const Cta& cta = *warp.cta->cluster->ctas[address >> kSharedRankShift];
   Mbarrier object;
-  mbarrier_read(cta.shared + (address & kOffsetMask), object);
+  mbarrier_read(cta.shared + (address & kSharedOffsetMask), object);
   if (object.parity == barrier.parity) return;
   barrier.parity = object.parity;
   ++barrier.number;

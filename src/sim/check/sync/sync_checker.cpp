@@ -13,8 +13,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint32_t kOffsetMask = (1U << kSharedRankShift) - 1;
-
 Cta& cta_of(Warp& warp, std::uint64_t address) {
   return *warp.cta->cluster->ctas[(address & 0xffffffff) >> kSharedRankShift];
 }
@@ -22,7 +20,7 @@ Cta& cta_of(Warp& warp, std::uint64_t address) {
 bool has_waiter(const Cta& cta, std::uint32_t offset) {
   return std::ranges::any_of(cta.warps, [&](const Warp& warp) {
     return std::ranges::any_of(warp.groups, [&](const LaneGroup& group) {
-      return group.wait.kind == WaitKind::kMbarrier && (group.wait.a & kOffsetMask) == offset;
+      return group.wait.kind == WaitKind::kMbarrier && (group.wait.a & kSharedOffsetMask) == offset;
     });
   });
 }
@@ -97,7 +95,8 @@ std::uint64_t SyncChecker::async_issued(Warp& warp, const Insn& insn,
   if (operation.completion != AsyncCompletion::kMbarrier) return 0;
   const std::lock_guard lock(mutex_);
   State& state = states_[&cta_of(warp, operation.mbarrier)];
-  const auto at = state.barriers.find(static_cast<std::uint32_t>(operation.mbarrier) & kOffsetMask);
+  const auto at =
+      state.barriers.find(static_cast<std::uint32_t>(operation.mbarrier) & kSharedOffsetMask);
   if (at == state.barriers.end() || at->second.has_copy) return 0;
   at->second.has_copy = true;
   at->second.copy = execution_of(warp, insn, operation.lanes);
@@ -106,7 +105,7 @@ std::uint64_t SyncChecker::async_issued(Warp& warp, const Insn& insn,
 
 void SyncChecker::init(Warp& warp, const Insn& insn, const MbarrierEvent& event, Cta& cta,
                        State& state) {
-  const std::uint32_t offset = event.address & kOffsetMask;
+  const std::uint32_t offset = event.address & kSharedOffsetMask;
   const auto at = state.barriers.find(offset);
   const Execution now = execution_of(warp, insn, 1U << event.lane);
   if (at != state.barriers.end()) {
@@ -166,7 +165,7 @@ void SyncChecker::mbarrier(Warp& warp, const Insn& insn, const MbarrierEvent& ev
   if (is_arrival) visit(warp, insn, 1U << event.lane, event.address);
   const std::lock_guard lock(mutex_);
   State& state = states_[&cta];
-  const std::uint32_t offset = event.address & kOffsetMask;
+  const std::uint32_t offset = event.address & kSharedOffsetMask;
   if (event.action == MbarrierAction::kInit) init(warp, insn, event, cta, state);
   if (event.action == MbarrierAction::kInvalidate) {
     state.barriers.erase(offset);

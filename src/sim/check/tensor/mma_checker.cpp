@@ -15,7 +15,7 @@ namespace tilewright::sim {
 
 namespace {
 
-RowUnits units_of(const Warp& warp) {
+RowUnits row_units(const Warp& warp) {
   return {warp.grid->code->predicate_end};
 }
 
@@ -81,7 +81,7 @@ MmaChecker::WarpState& MmaChecker::state_of(const Warp& warp) {
 
 void MmaChecker::check_access(Warp& warp, const Insn& insn, WarpState& state, Row row,
                               bool is_write, std::uint32_t active, bool is_copy) {
-  Register& known = state.registers[units_of(warp).of(row)];
+  Register& known = state.registers[row_units(warp).of(row)];
   const bool is_accumulator = known.accumulates > state.done;
   const bool is_operand = known.feeds > state.done;
   const bool is_wrong = is_accumulator || (is_operand && (is_write || is_strict_));
@@ -122,12 +122,12 @@ void MmaChecker::executing(Warp& warp, const Insn& insn, std::uint32_t active) {
 // Compilers to PTX put copies anywhere, between fence, wgmma and wait too: the assembler gives both
 // registers one place, so that the copy is no access.
 void MmaChecker::copy(Warp& warp, WarpState& state, Row to, Row from) {
-  const RowUnits units = units_of(warp);
+  const RowUnits units = row_units(warp);
   state.registers[units.of(to)] = state.registers[units.of(from)];
 }
 
 void MmaChecker::check_fence(Warp& warp, const Insn& insn, WarpState& state, Row row) {
-  Register& known = state.registers[units_of(warp).of(row)];
+  Register& known = state.registers[row_units(warp).of(row)];
   if (known.written <= state.fenced) return;
   if (!reported_.emplace(&insn, nullptr).second) return;
   report(warp, insn, kAllLanes,
@@ -139,7 +139,7 @@ void MmaChecker::check_fence(Warp& warp, const Insn& insn, WarpState& state, Row
 void MmaChecker::wgmma_issued(Warp& warp, const Insn& insn, const WgmmaEvent& event) {
   WarpState& state = state_of(warp);
   ++state.now;
-  const RowUnits units = units_of(warp);
+  const RowUnits units = row_units(warp);
   if (state.fenced == 0) {
     report(warp, insn, kAllLanes, "the first wgmma comes without a wgmma.fence before", nullptr, "",
            "wgmma.fence.sync.aligned before the first wgmma");

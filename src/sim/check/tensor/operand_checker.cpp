@@ -14,9 +14,6 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
-constexpr std::uint32_t kChunkBytes = 16;
-
 /// Whether the map's order in shared memory says how the tile is meant to be read. Without a
 /// swizzle a copy may also move bytes that have been put in order before; rows of one line at most
 /// are a tile.
@@ -77,7 +74,7 @@ OperandChecker::CtaState* OperandChecker::state_at(const Warp& warp, std::uint64
 }
 
 const OperandChecker::Copy* OperandChecker::CtaState::copy_at(std::uint32_t address) const {
-  const std::size_t chunk = address / kChunkBytes;
+  const std::size_t chunk = address / kOperandChunkBytes;
   const std::uint16_t number = chunk < chunks.size() ? chunks[chunk] : std::uint16_t{0};
   return number == 0 ? nullptr : &copies[number];
 }
@@ -102,10 +99,10 @@ void OperandChecker::write(Warp& warp, std::uint64_t address, std::uint64_t byte
                            const Copy* copy) {
   CtaState* const state = state_at(warp, address);
   if (state == nullptr || bytes == 0 || (copy == nullptr && state->chunks.empty())) return;
-  if (state->chunks.empty()) state->chunks.resize(warp.cta->shared_bytes / kChunkBytes + 1);
+  if (state->chunks.empty()) state->chunks.resize(warp.cta->shared_bytes / kOperandChunkBytes + 1);
   const std::uint16_t number = copy == nullptr ? std::uint16_t{0} : number_of(*state, *copy);
-  const std::uint64_t from = (address & kOffsetMask) / kChunkBytes;
-  const std::uint64_t to = ((address & kOffsetMask) + bytes - 1) / kChunkBytes;
+  const std::uint64_t from = (address & kSharedOffsetMask) / kOperandChunkBytes;
+  const std::uint64_t to = ((address & kSharedOffsetMask) + bytes - 1) / kOperandChunkBytes;
   for (std::uint64_t i = from; i <= to && i < state->chunks.size(); ++i) state->chunks[i] = number;
 }
 
@@ -136,7 +133,7 @@ std::uint64_t OperandChecker::async_issued(Warp& warp, const Insn& insn,
     const TensorCopy& tensor = *operation.tensor;
     const TensorMapFields& map = *tensor.map;
     copy = {execution_of(warp, insn, operation.lanes), map.swizzle};
-    copy.address = static_cast<std::uint32_t>(tensor.shared_address & kOffsetMask);
+    copy.address = static_cast<std::uint32_t>(tensor.shared_address & kSharedOffsetMask);
     copy.line_bytes = row_bytes(map).pitch;
     const bool is_box = tensor.shape == TensorCopyShape::kBox && map.mode == TensorMode::kTiled;
     copy.num_lines = num_rows(tensor);
@@ -157,7 +154,7 @@ OperandChecker::Tally OperandChecker::read_swizzles(const CtaState& state,
   Tally tally;
   const SharedDescriptor& d = operand.descriptor;
   for (std::uint32_t other = 0; other < operand.outer; ++other) {
-    for (std::uint32_t byte = 0; byte < operand.contiguous_bytes; byte += kChunkBytes) {
+    for (std::uint32_t byte = 0; byte < operand.contiguous_bytes; byte += kOperandChunkBytes) {
       ++tally.num_chunks;
       const std::uint32_t address = shared_operand_address(d, operand.major, byte, other);
       const Copy* const copy = state.copy_at(address);
@@ -183,8 +180,8 @@ void OperandChecker::check(Warp& warp, const Insn& insn, const AsyncOperation& o
          fmt::format("{} in shared memory was written with {} and is read with {}", operand.name,
                      words_of(copy.swizzle), words_of(copy_swizzle_of(operand.descriptor.swizzle))),
          {fmt::format("first at shared[{:#x}..{:#x}], {} of {} bytes in all", tally.address,
-                      tally.address + kChunkBytes - 1, tally.num_wrong * kChunkBytes,
-                      tally.num_chunks * kChunkBytes)},
+                      tally.address + kOperandChunkBytes - 1, tally.num_wrong * kOperandChunkBytes,
+                      tally.num_chunks * kOperandChunkBytes)},
          fmt::format(
              "the swizzle of the tensor map must be that of the descriptor of {} (bits 63..{} of "
              "it)",

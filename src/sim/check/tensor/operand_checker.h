@@ -23,6 +23,9 @@
 
 namespace tilewright::sim {
 
+/// What the layouts of operands keep together.
+inline constexpr std::uint32_t kOperandChunkBytes = 16;
+
 class OperandChecker final : public Observer {
  public:
   /// `checks_wgmma`, `checks_tensor`: whose operands are looked at.

@@ -13,11 +13,7 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-constexpr std::uint32_t kChunkBytes = 16;
-
-}  // namespace
+namespace {}  // namespace
 
 /// The block whose first byte along the contiguous index is `first`.
 void OperandChecker::read_block(const CtaState& state, const SharedOperand& operand,
@@ -25,7 +21,7 @@ void OperandChecker::read_block(const CtaState& state, const SharedOperand& oper
   const SharedDescriptor& d = operand.descriptor;
   const std::uint32_t span = span_bytes(d.swizzle);
   const std::uint32_t bytes = std::min(span, operand.contiguous_bytes - first);
-  tally.num_chunks += operand.outer * (bytes / kChunkBytes);
+  tally.num_chunks += operand.outer * (bytes / kOperandChunkBytes);
   const auto count = [](Tally& part, const Copy* copy, std::uint32_t address) {
     if (part.num_wrong++ == 0) part.copy = copy, part.address = address;
   };
@@ -35,7 +31,7 @@ void OperandChecker::read_block(const CtaState& state, const SharedOperand& oper
   const std::uint32_t column = (start - box->address) % span;
   const std::uint32_t line = (start - box->address) / span % box->num_lines;
   for (std::uint32_t row = 0; row < operand.outer; ++row) {
-    for (std::uint32_t byte = 0; byte < bytes; byte += kChunkBytes) {
+    for (std::uint32_t byte = 0; byte < bytes; byte += kOperandChunkBytes) {
       const std::uint32_t linear = shared_linear_address(d, operand.major, first + byte, row);
       const std::uint32_t address = swizzled(d.swizzle, linear);
       const std::uint32_t expected = start + row * span + byte;
@@ -79,15 +75,16 @@ void OperandChecker::check_lines(Warp& warp, const Insn& insn, const AsyncOperat
   const std::uint32_t span = span_bytes(operand.descriptor.swizzle);
   const auto first_of = [&](const Tally& part) {
     return fmt::format("first at shared[{:#x}..{:#x}], {} of {} bytes in all", part.address,
-                       part.address + kChunkBytes - 1, part.num_wrong * kChunkBytes,
-                       tally.num_chunks * kChunkBytes);
+                       part.address + kOperandChunkBytes - 1, part.num_wrong * kOperandChunkBytes,
+                       tally.num_chunks * kOperandChunkBytes);
   };
   if (is_much(tally.moved)) {
     return report(
         warp, insn, operation, *tally.moved.copy,
         fmt::format("{} in shared memory is not read line after line, as it was written", name),
-        {first_of(tally.moved), fmt::format("the next line of that copy is at shared[{:#x}..{:#x}]",
-                                            tally.expected, tally.expected + kChunkBytes - 1)},
+        {first_of(tally.moved),
+         fmt::format("the next line of that copy is at shared[{:#x}..{:#x}]", tally.expected,
+                     tally.expected + kOperandChunkBytes - 1)},
         fmt::format("8 lines of the copy are {} bytes: that must be the stride offset of the "
                     "descriptor of {} (bits 45..32 of it, in units of 16)",
                     8 * span, name));

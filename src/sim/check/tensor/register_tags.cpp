@@ -166,11 +166,6 @@ Tag combined(Tag a, Tag b) {
   return b == 0 ? a : kMixed;
 }
 
-template <class F>
-void for_each_lane(std::uint32_t active, F&& f) {
-  for (; active != 0; active &= active - 1) f(static_cast<std::uint32_t>(std::countr_zero(active)));
-}
-
 }  // namespace
 
 void RegisterTags::elements(const Use& use, const Lineage& lineage, std::uint32_t active) {

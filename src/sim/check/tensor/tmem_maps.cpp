@@ -45,7 +45,7 @@ Element element_at(const TensorRegion& region, std::uint32_t cta_group, std::uin
 }
 
 template <class F>
-void for_each_lane(const TensorLanes& lanes, F&& f) {
+void for_each_datapath(const TensorLanes& lanes, F&& f) {
   for (std::uint32_t p = 0; p < lanes.size(); ++p) {
     for (std::uint32_t rest = lanes[p]; rest != 0; rest &= rest - 1) {
       f(32 * p + static_cast<std::uint32_t>(std::countr_zero(rest)));
@@ -236,7 +236,7 @@ std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& 
     read_lane(state, region, cta_group, lane, readings);
     if (has_stored) std::erase_if(readings, [](const Reading& reading) { return reading.is_left; });
   };
-  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+  for_each_datapath(region.lanes, [&](std::uint32_t lane) {
     read(lane);
     for (const Reading& reading : readings) {
       const std::uint32_t tile = parts_of(reading.tag).tile;
@@ -254,7 +254,7 @@ std::optional<TmemChecker::Mismatch> TmemChecker::find_mismatch(const CtaState& 
   if (places.empty()) return std::nullopt;
   std::uint32_t num_lanes = 0, num_wrong = 0;
   std::optional<Mismatch> out;
-  for_each_lane(region.lanes, [&](std::uint32_t lane) {
+  for_each_datapath(region.lanes, [&](std::uint32_t lane) {
     read(lane);
     num_lanes += !readings.empty();
     for (const Reading& reading : readings) {

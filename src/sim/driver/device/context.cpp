@@ -8,7 +8,7 @@ namespace tilewright::sim::abi {
 
 namespace {
 
-constexpr unsigned kKnownFlags = 0xff;
+constexpr unsigned kContextFlags = 0xff;
 constexpr unsigned kMapHost = static_cast<unsigned>(CUctx_flags::kMapHost);
 constexpr unsigned kApiVersion = 3020;  // of a context; drivers have said so for ages
 
@@ -26,7 +26,7 @@ unsigned visible(unsigned flags) {
 }
 
 void check_flags(unsigned flags) {
-  expect((flags & ~kKnownFlags) == 0);
+  expect((flags & ~kContextFlags) == 0);
   const unsigned schedule = flags & static_cast<unsigned>(CUctx_flags::kSchedMask);
   expect((schedule & (schedule - 1)) == 0);
 }

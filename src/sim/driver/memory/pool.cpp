@@ -6,7 +6,7 @@ namespace tilewright::sim::abi {
 
 namespace {
 
-using Attribute = CUmemPool_attribute;
+using PoolAttribute = CUmemPool_attribute;
 
 std::shared_ptr<MemoryPool> find_pool(CUmemoryPool handle) {
   return Driver::get().pools.find(handle, CUresult::kInvalidValue);
@@ -16,19 +16,19 @@ CUmemoryPool handle_of(const std::shared_ptr<MemoryPool>& pool) {
   return Registry<CUmemoryPool, MemoryPool>::handle_of(pool.get());
 }
 
-bool is_switch(Attribute attribute) {
-  return attribute == Attribute::kReuseFollowEventDependencies ||
-         attribute == Attribute::kReuseAllowOpportunistic ||
-         attribute == Attribute::kReuseAllowInternalDependencies;
+bool is_switch(PoolAttribute attribute) {
+  return attribute == PoolAttribute::kReuseFollowEventDependencies ||
+         attribute == PoolAttribute::kReuseAllowOpportunistic ||
+         attribute == PoolAttribute::kReuseAllowInternalDependencies;
 }
 
-std::uint64_t read(MemoryPool& pool, Attribute attribute) {
+std::uint64_t read(MemoryPool& pool, PoolAttribute attribute) {
   switch (attribute) {
-    case Attribute::kReservedMemCurrent:
-    case Attribute::kUsedMemCurrent:
+    case PoolAttribute::kReservedMemCurrent:
+    case PoolAttribute::kUsedMemCurrent:
       return Driver::get().blocks.bytes_of(pool);
-    case Attribute::kReservedMemHigh:
-    case Attribute::kUsedMemHigh:
+    case PoolAttribute::kReservedMemHigh:
+    case PoolAttribute::kUsedMemHigh:
       return pool.max_used_bytes;
     default:
       return pool.attributes[attribute];
@@ -129,8 +129,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t) {
 CUresult cuMemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* out) {
   return call([&] {
     const std::shared_ptr<MemoryPool> pool = find_pool(handle);
-    expect(out != nullptr && attribute >= Attribute::kReuseFollowEventDependencies &&
-           attribute <= Attribute::kUsedMemHigh);
+    expect(out != nullptr && attribute >= PoolAttribute::kReuseFollowEventDependencies &&
+           attribute <= PoolAttribute::kUsedMemHigh);
     const std::lock_guard lock(pool->device->mutex);
     if (is_switch(attribute)) {
       const auto found = pool->attributes.find(attribute);
@@ -149,10 +149,11 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribut
     const std::lock_guard lock(pool->device->mutex);
     if (is_switch(attribute)) {
       pool->attributes[attribute] = *static_cast<int*>(value) != 0 ? 1 : 0;
-    } else if (attribute == Attribute::kReleaseThreshold) {
+    } else if (attribute == PoolAttribute::kReleaseThreshold) {
       pool->attributes[attribute] = *static_cast<std::uint64_t*>(value);
     } else {
-      expect(attribute == Attribute::kReservedMemHigh || attribute == Attribute::kUsedMemHigh);
+      expect(attribute == PoolAttribute::kReservedMemHigh ||
+             attribute == PoolAttribute::kUsedMemHigh);
       expect(*static_cast<std::uint64_t*>(value) == 0);
       pool->max_used_bytes = Driver::get().blocks.bytes_of(*pool);
     }

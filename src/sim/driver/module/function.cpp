@@ -7,7 +7,7 @@ namespace tilewright::sim {
 
 namespace {
 
-using Attribute = abi::CUfunction_attribute;
+using FunctionAttribute = abi::CUfunction_attribute;
 
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kWarpThreads = 32;
@@ -35,73 +35,73 @@ std::uint32_t FunctionObject::max_threads() const {
   return std::min(limit, model().registers_per_sm / per_warp * kWarpThreads);
 }
 
-int get_attribute(const FunctionObject& function, Attribute attribute) {
+int get_attribute(const FunctionObject& function, FunctionAttribute attribute) {
   const KernelInfo& info = function.info;
   switch (attribute) {
-    case Attribute::kMaxThreadsPerBlock:
+    case FunctionAttribute::kMaxThreadsPerBlock:
       return static_cast<int>(function.max_threads());
-    case Attribute::kSharedSizeBytes:
+    case FunctionAttribute::kSharedSizeBytes:
       return static_cast<int>(info.static_shared_bytes);
-    case Attribute::kConstSizeBytes:
+    case FunctionAttribute::kConstSizeBytes:
       return static_cast<int>(info.const_bytes);
-    case Attribute::kLocalSizeBytes:
+    case FunctionAttribute::kLocalSizeBytes:
       return static_cast<int>(info.local_bytes);
-    case Attribute::kNumRegs:
+    case FunctionAttribute::kNumRegs:
       return static_cast<int>(info.num_registers);
-    case Attribute::kPtxVersion:
+    case FunctionAttribute::kPtxVersion:
       return function.module->loaded->syntax().target;
-    case Attribute::kBinaryVersion:
+    case FunctionAttribute::kBinaryVersion:
       return function.model().compute_capability;
-    case Attribute::kCacheModeCa:
+    case FunctionAttribute::kCacheModeCa:
       return 0;
-    case Attribute::kMaxDynamicSharedSizeBytes:
+    case FunctionAttribute::kMaxDynamicSharedSizeBytes:
       return static_cast<int>(function.max_dynamic_shared_bytes);
-    case Attribute::kPreferredSharedMemoryCarveout:
+    case FunctionAttribute::kPreferredSharedMemoryCarveout:
       return function.carveout;
-    case Attribute::kClusterSizeMustBeSet:
+    case FunctionAttribute::kClusterSizeMustBeSet:
       return info.bounds.is_explicit_cluster && !has_cluster(function) ? 1 : 0;
-    case Attribute::kRequiredClusterWidth:
+    case FunctionAttribute::kRequiredClusterWidth:
       return function.cluster[0];
-    case Attribute::kRequiredClusterHeight:
+    case FunctionAttribute::kRequiredClusterHeight:
       return function.cluster[1];
-    case Attribute::kRequiredClusterDepth:
+    case FunctionAttribute::kRequiredClusterDepth:
       return function.cluster[2];
-    case Attribute::kNonPortableClusterSizeAllowed:
+    case FunctionAttribute::kNonPortableClusterSizeAllowed:
       return function.is_nonportable_cluster_allowed ? 1 : 0;
-    case Attribute::kClusterSchedulingPolicyPreference:
+    case FunctionAttribute::kClusterSchedulingPolicyPreference:
       return function.cluster_policy;
   }
   refuse(CUresult::kInvalidValue);
 }
 
-void set_attribute(FunctionObject& function, Attribute attribute, int value) {
+void set_attribute(FunctionObject& function, FunctionAttribute attribute, int value) {
   const auto set_cluster = [&](int dimension) {
     expect(!has_cluster(function) && value >= 0);
     function.cluster[dimension] = value;
   };
   switch (attribute) {
-    case Attribute::kMaxDynamicSharedSizeBytes: {
+    case FunctionAttribute::kMaxDynamicSharedSizeBytes: {
       const std::uint32_t limit = function.model().shared_bytes_per_cta_optin;
       const std::uint32_t used = function.info.static_shared_bytes;
       expect(value >= 0 && used <= limit && static_cast<std::uint32_t>(value) <= limit - used);
       function.max_dynamic_shared_bytes = static_cast<std::uint32_t>(value);
       return;
     }
-    case Attribute::kPreferredSharedMemoryCarveout:
+    case FunctionAttribute::kPreferredSharedMemoryCarveout:
       expect(value >= -1 && value <= 100);
       function.carveout = value;
       return;
-    case Attribute::kRequiredClusterWidth:
+    case FunctionAttribute::kRequiredClusterWidth:
       return set_cluster(0);
-    case Attribute::kRequiredClusterHeight:
+    case FunctionAttribute::kRequiredClusterHeight:
       return set_cluster(1);
-    case Attribute::kRequiredClusterDepth:
+    case FunctionAttribute::kRequiredClusterDepth:
       return set_cluster(2);
-    case Attribute::kNonPortableClusterSizeAllowed:
+    case FunctionAttribute::kNonPortableClusterSizeAllowed:
       expect(value == 0 || value == 1);
       function.is_nonportable_cluster_allowed = value != 0;
       return;
-    case Attribute::kClusterSchedulingPolicyPreference:
+    case FunctionAttribute::kClusterSchedulingPolicyPreference:
       expect(value >= 0 && value <= 2);
       function.cluster_policy = value;
       return;

@@ -13,7 +13,7 @@ namespace {
 /// chip to chip as some are fused off. Taken as evenly spread. Devices made smaller have fewer.
 constexpr std::uint32_t kMostGroups = 8;
 constexpr std::uint32_t kSmsPerGroup = 18;
-constexpr std::uint32_t kWarpThreads = 32;
+constexpr std::uint32_t kThreadsOfWarp = 32;
 
 std::uint64_t num_clusters(const DeviceModel& model, std::uint64_t ctas_per_sm,
                            std::uint64_t cluster_ctas) {
@@ -62,7 +62,7 @@ BlockSize best_block_size(const FunctionObject& function, abi::CUoccupancyB2DSiz
                           std::size_t shared_bytes, int limit) {
   const int most = static_cast<int>(function.max_threads());
   const int largest = limit > 0 ? std::min(limit, most) : most;
-  constexpr int kWarp = static_cast<int>(kWarpThreads);
+  constexpr int kWarp = static_cast<int>(kThreadsOfWarp);
   BlockSize best;
   int best_resident = 0;
   // From the largest down, in whole warps, after a limit that may be no multiple of one.

@@ -33,11 +33,11 @@ namespace abi {
 
 namespace {
 
-constexpr unsigned kKnownFlags = static_cast<unsigned>(CUstream_flags::kNonBlocking);
+constexpr unsigned kStreamFlags = static_cast<unsigned>(CUstream_flags::kNonBlocking);
 
 void create(CUstream* out, unsigned flags, int priority) {
   Context& context = usable_context();
-  expect(out != nullptr && (flags & ~kKnownFlags) == 0);
+  expect(out != nullptr && (flags & ~kStreamFlags) == 0);
   const auto stream = std::make_shared<Stream>(context);
   stream->flags = flags;
   stream->priority = std::clamp(priority, kGreatestPriority, kLeastPriority);

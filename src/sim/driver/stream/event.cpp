@@ -10,7 +10,7 @@ namespace tilewright::sim::abi {
 
 namespace {
 
-constexpr unsigned kKnownFlags = 7;
+constexpr unsigned kEventFlags = 7;
 constexpr unsigned kDisableTiming = static_cast<unsigned>(CUevent_flags::kDisableTiming);
 constexpr unsigned kInterprocess = static_cast<unsigned>(CUevent_flags::kInterprocess);
 
@@ -48,7 +48,7 @@ void require_outside_of_capture(Event& event) {
 
 CUresult cuEventCreate(CUevent* out, unsigned flags) {
   return call_in_usable_context([&](Context& context) {
-    expect(out != nullptr && (flags & ~kKnownFlags) == 0);
+    expect(out != nullptr && (flags & ~kEventFlags) == 0);
     expect((flags & kInterprocess) == 0, CUresult::kNotSupported);
     const auto event = std::make_shared<Event>();
     event->context = &context;

@@ -9,11 +9,11 @@ namespace tilewright::sim::abi {
 
 namespace {
 
-constexpr std::uint64_t kKnownFlags = 0xf;
+constexpr std::uint64_t kLaunchFlags = 0xf;
 
 CUgraphExec instantiate(CUgraph handle, std::uint64_t flags) {
   Context& context = usable_context();
-  expect((flags & ~kKnownFlags) == 0);
+  expect((flags & ~kLaunchFlags) == 0);
   constexpr auto kDeviceLaunch =
       static_cast<std::uint64_t>(CUgraphInstantiate_flags::kDeviceLaunch);
   expect((flags & kDeviceLaunch) == 0, CUresult::kNotSupported);

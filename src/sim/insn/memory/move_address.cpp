@@ -6,7 +6,6 @@ namespace tilewright::sim {
 namespace {
 
 constexpr InsnClass kClass = InsnClass::kMove;
-constexpr std::uint64_t kOffsetMask = (std::uint64_t{1} << kSharedRankShift) - 1;
 
 std::uint64_t same(std::uint64_t address) {
   return address;
@@ -102,7 +101,7 @@ Step run_is_own_shared(Warp& warp, const Insn& insn, std::uint32_t active) {
   const std::uint64_t own = kSharedWindow | std::uint64_t{warp.cta->rank} << kSharedRankShift;
   std::uint32_t mask = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
-    mask |= std::uint32_t{(addresses[lane] & ~kOffsetMask) == own} << lane;
+    mask |= std::uint32_t{(addresses[lane] & ~std::uint64_t{kSharedOffsetMask}) == own} << lane;
   }
   warp.set_predicate(insn.op[0], active, mask);
   return Step::kNext;
