@@ -3,8 +3,7 @@
 #
 # A kernel file says what it is for in a line `// targets: sm_90a sm_100f`. PTX is what the simulator
 # runs and what is embedded for inspection; the cubin is assembled from that same PTX. Both are embedded
-# packed by zlib, a tenth of their size. `ptxas -v` is
-# kept: tools/embed_kernels.py reads registers, spills and shared memory from it into the table that
+# packed by zlib, a tenth of their size. `ptxas -v` is kept: tools/embed_kernels.py reads registers, spills and shared memory from it into the table that
 # `tilewright kernels` prints and tests/device/ptxas_facts_test.cpp compares with the baseline.
 
 set(TILEWRIGHT_KERNELS_FROM "" CACHE PATH
@@ -85,7 +84,7 @@ function(tilewright_compile_kernels FOLDER OUT NAME)
         DEPENDS ${path} DEPFILE ${base}.d
         COMMENT "nvcc ${source} for ${target}" VERBATIM)
       add_custom_command(
-        OUTPUT ${base}.cubin ${base}.ptxas
+        OUTPUT ${base}.cubin ${base}.ptxas ${base}.ptx.z ${base}.cubin.z
         COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py assemble
                 --ptxas ${TILEWRIGHT_PTXAS} --target ${target} ${base}.ptx
         DEPENDS ${base}.ptx ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
@@ -126,25 +125,34 @@ const char* kernel_toolkit() { return \"\"; }
   set(out ${CMAKE_BINARY_DIR}/kernels)
   tilewright_compile_kernels(src/kernels ${out} shipped)
   tilewright_compile_kernels(tests/kernels ${out} test)
-  set(images)
-  set(packed)
-  foreach(spec ${shipped_specs} ${test_specs})
-    list(APPEND images ${out}/${spec}.ptx ${out}/${spec}.cubin)
-    list(APPEND packed ${out}/${spec}.ptx.z ${out}/${spec}.cubin.z)
-  endforeach()
-  list(TRANSFORM test_specs PREPEND --test=)
-  set(written ${out}/images.S ${out}/table.cpp ${out}/test_images.S ${out}/test_table.cpp)
-  add_custom_command(
-    OUTPUT ${written} ${packed}
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py embed
-            --folder ${out} --toolkit ${TILEWRIGHT_NVCC_VERSION} ${test_specs} ${shipped_specs}
-    DEPENDS ${images} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
-    COMMENT "Embedding kernels" VERBATIM)
-  add_custom_target(tilewright_embedded_kernels DEPENDS ${written})
-  # .incbin is invisible to dependency scanning: the images are named as dependencies of the object.
-  set_source_files_properties(${out}/images.S ${out}/test_images.S PROPERTIES OBJECT_DEPENDS "${packed}")
+  # What ships does not wait for the kernels of tests: ./run needs none of them.
+  list(TRANSFORM test_specs PREPEND --test= OUTPUT_VARIABLE test_arguments)
+  tilewright_embed_kernels(tilewright_embedded_kernels ${out}/images.S ${out}/table.cpp
+    SPECS ${shipped_specs} ARGUMENTS ${shipped_specs})
+  tilewright_embed_kernels(tilewright_embedded_test_kernels ${out}/test_images.S ${out}/test_table.cpp
+    SPECS ${shipped_specs} ${test_specs} ARGUMENTS ${test_arguments} ${shipped_specs})
   tilewright_kernel_libraries(${out})
-  foreach(library tilewright_kernel_images tilewright_kernels tilewright_kernels_and_tests)
-    add_dependencies(${library} tilewright_embedded_kernels)  # written once, for all three
-  endforeach()
+  # Written once, for all that compile them.
+  add_dependencies(tilewright_kernel_images tilewright_embedded_kernels)
+  add_dependencies(tilewright_kernels tilewright_embedded_kernels)
+  add_dependencies(tilewright_kernels_and_tests tilewright_embedded_test_kernels)
+endfunction()
+
+# Target TARGET writes IMAGES and TABLE of the kernels SPECS, each STEM.TARGET.
+function(tilewright_embed_kernels TARGET IMAGES TABLE)
+  cmake_parse_arguments(ARG "" "" "SPECS;ARGUMENTS" ${ARGN})
+  set(out ${CMAKE_BINARY_DIR}/kernels)
+  list(TRANSFORM ARG_SPECS PREPEND ${out}/ OUTPUT_VARIABLE bases)
+  list(TRANSFORM bases APPEND .ptxas OUTPUT_VARIABLE reports)
+  list(TRANSFORM bases APPEND .ptx.z OUTPUT_VARIABLE ptx)
+  list(TRANSFORM bases APPEND .cubin.z OUTPUT_VARIABLE cubins)
+  add_custom_command(
+    OUTPUT ${IMAGES} ${TABLE}
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py embed
+            --folder ${out} --toolkit ${TILEWRIGHT_NVCC_VERSION} ${ARG_ARGUMENTS}
+    DEPENDS ${reports} ${PROJECT_SOURCE_DIR}/tools/embed_kernels.py
+    COMMENT "Listing kernels in ${TABLE}" VERBATIM)
+  add_custom_target(${TARGET} DEPENDS ${IMAGES} ${TABLE})
+  # .incbin is invisible to dependency scanning: the images are named as dependencies of the object.
+  set_source_files_properties(${IMAGES} PROPERTIES OBJECT_DEPENDS "${ptx};${cubins}")
 endfunction()

@@ -11,19 +11,24 @@ function(tilewright_library)
   add_custom_command(OUTPUT ${exports}
     COMMAND ${Python3_EXECUTABLE} ${script} --out ${exports} ${headers}
     DEPENDS ${script} ${headers} COMMENT "Listing what libtilewright.so exports" VERBATIM)
-  foreach(module base layout formats arch_fragments device kernels kernel_images ops)
+  # Objects of their own, so that they do not wait for the kernels, as what is compiled for the library itself does.
+  add_library(tilewright_c_api OBJECT ${sources})
+  target_link_libraries(tilewright_c_api PRIVATE
+    tilewright_options fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+  target_compile_definitions(tilewright_c_api PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
+  tilewright_unity(tilewright_c_api)
+  foreach(module base layout formats arch_fragments device kernels kernel_images ops c_api)
     list(APPEND objects $<TARGET_OBJECTS:tilewright_${module}>)
   endforeach()
-  add_library(tilewright SHARED ${sources} ${objects} ${exports})
+  add_library(tilewright SHARED ${objects} ${exports})
   add_library(tilewright::tilewright ALIAS tilewright)
-  tilewright_precompiled(tilewright)
   target_include_directories(tilewright PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(tilewright INTERFACE cxx_std_20)
   target_link_libraries(tilewright PRIVATE
     tilewright_options tilewright_commit fmt::fmt nlohmann_json::nlohmann_json Threads::Threads ZLIB::ZLIB
     ${CMAKE_DL_LIBS})
-  target_compile_definitions(tilewright PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
+  set_target_properties(tilewright PROPERTIES LINKER_LANGUAGE CXX)
   target_link_options(tilewright PRIVATE -Wl,-Bsymbolic-functions -Wl,--version-script=${exports})
   set_target_properties(tilewright PROPERTIES
     VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Build step for the kernels: assembles PTX with ptxas, and writes the table of embedded images.
+"""Build step for the kernels: assembles PTX with ptxas, and writes the tables of embedded images.
 
-  embed_kernels.py assemble --ptxas PTXAS --target sm_90a FILE.ptx   -> FILE.cubin, FILE.ptxas
-  embed_kernels.py embed --folder DIR --toolkit 13.0.88 [--test NAME.TARGET]... NAME.TARGET...
-      -> DIR/NAME.TARGET.ptx.z, DIR/NAME.TARGET.cubin.z; DIR/images.S, DIR/table.cpp of what ships, and
-         DIR/test_images.S, DIR/test_table.cpp: the images for tests, and a table of both
+  embed_kernels.py assemble --ptxas PTXAS --target sm_90a FILE.ptx
+      -> FILE.cubin, FILE.ptxas, and both images packed: FILE.ptx.z, FILE.cubin.z
+  embed_kernels.py embed --folder DIR --toolkit 13.0.88 NAME.TARGET...
+      -> DIR/images.S, DIR/table.cpp
+  embed_kernels.py embed --folder DIR --toolkit 13.0.88 --test NAME.TARGET [--test ...] NAME.TARGET...
+      -> DIR/test_images.S: the images of --test alone; DIR/test_table.cpp: a table of all
 """
 
 import argparse
@@ -24,7 +26,7 @@ SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def assemble(args):
-    """Runs ptxas -v; keeps its report. Warnings (spills among them) stay visible in the build."""
+    """Runs ptxas -v, keeps its report and packs the images. Warnings, as of spills, stay visible in the build."""
     ptx = args.file
     result = subprocess.run([args.ptxas, "-v", f"-arch={args.target}", str(ptx), "-o",
                              str(ptx.with_suffix(".cubin"))], capture_output=True, text=True)
@@ -33,6 +35,9 @@ def assemble(args):
     if result.returncode or loud:
         print("\n".join(loud) or report, file=sys.stderr)
     ptx.with_suffix(".ptxas").write_text(report)
+    if result.returncode == 0:
+        pack(ptx)
+        pack(ptx.with_suffix(".cubin"))
     return result.returncode
 
 
@@ -81,37 +86,46 @@ def without_ptx_text(cubin):
     return bytes(data)
 
 
+def packed_name(path):
+    return path.with_name(path.name + ".z")
+
+
 def pack(path):
-    """FILE -> FILE.z, and the size of FILE. Best compression: it is done once, undone in each process."""
+    """FILE -> FILE.z. Level 6: the images are 3 % larger than at level 9, which takes four times as long."""
     data = path.read_bytes()
     if path.suffix == ".cubin":
         data = without_ptx_text(data)
-    packed = path.with_name(path.name + ".z")
-    packed.write_bytes(zlib.compress(data, 9))
-    return packed, len(data)
+    packed_name(path).write_bytes(zlib.compress(data, 6))
 
 
 def image_symbol(spec):
     return "tilewright_image_" + re.sub(r"\W", "_", spec)
 
 
-def embed_images(folder, specs, out):
-    """Packs the images and writes the assembly that holds them; spec -> sizes."""
-    assembly, sizes = ['    .section .rodata, "a"\n'], {}
+def image(folder, spec, kind):
+    """Path of the "ptx" or "cubin" of NAME.TARGET."""
+    base = folder / spec
+    return base.with_name(f"{base.name}.{kind}")
+
+
+def write_images(folder, specs, out):
+    """The assembly that holds the packed images."""
+    assembly = ['    .section .rodata, "a"\n']
     for spec in specs:
-        base, symbol, sizes[spec] = folder / spec, image_symbol(spec), {}
+        symbol = image_symbol(spec)
         for kind in ("ptx", "cubin"):
-            path, sizes[spec][f"{kind}_bytes"] = pack(base.with_name(base.name + "." + kind))
             assembly.append(f"    .balign 64\n    .global {symbol}_{kind}\n    .global {symbol}_{kind}_end\n"
-                            f"{symbol}_{kind}:\n    .incbin \"{path}\"\n{symbol}_{kind}_end:\n    .byte 0\n")
+                            f"{symbol}_{kind}:\n    .incbin \"{packed_name(image(folder, spec, kind))}\"\n"
+                            f"{symbol}_{kind}_end:\n    .byte 0\n")
     assembly.append('    .section .note.GNU-stack, "", @progbits\n')
     out.write_text("".join(assembly))
-    return sizes
 
 
-def table_rows(folder, sizes):
+def table_rows(folder, specs):
     rows, seen = [], {}
-    for spec, bytes_of_kind in sizes.items():
+    for spec in specs:
+        bytes_of_kind = {f"{kind}_bytes": image(folder, spec, kind).stat().st_size
+                         for kind in ("ptx", "cubin")}
         stem, target = spec.rsplit(".", 1)
         base = folder / spec
         ptx = base.with_name(base.name + ".ptx").read_text()
@@ -129,26 +143,24 @@ def table_rows(folder, sizes):
     return sorted(rows)
 
 
-def write_table(folder, sizes, toolkit, out):
+def write_table(folder, specs, toolkit, out):
     declarations = [f"extern const char {image_symbol(spec)}_{kind}[], {image_symbol(spec)}_{kind}_end[];\n"
-                    for spec in sizes for kind in ("ptx", "cubin")]
+                    for spec in specs for kind in ("ptx", "cubin")]
     out.write_text(
         "// Made by tools/embed_kernels.py.\n#include \"device/kernel_registry.h\"\n\n"
         'extern "C" {\n' + "".join(declarations) + "}\n\nnamespace tilewright::device {\n\nnamespace {\n\n"
         "PackedBytes packed(const char* begin, const char* end, std::size_t size_bytes) {\n"
         "  return {{begin, static_cast<std::size_t>(end - begin)}, size_bytes};\n}\n\n"
-        "const KernelImage kImages[] = {\n" + "".join(table_rows(folder, sizes)) + "};\n\n}  // namespace\n\n"
+        "const KernelImage kImages[] = {\n" + "".join(table_rows(folder, specs)) + "};\n\n}  // namespace\n\n"
         "std::span<const KernelImage> kernel_images() { return kImages; }\n"
         f"const char* kernel_toolkit() {{ return \"{toolkit}\"; }}\n\n"
         "}  // namespace tilewright::device\n")
 
 
 def embed(args):
-    folder = args.folder
-    shipped = embed_images(folder, args.specs, folder / "images.S")
-    write_table(folder, shipped, args.toolkit, folder / "table.cpp")
-    tests = embed_images(folder, args.test, folder / "test_images.S")
-    write_table(folder, shipped | tests, args.toolkit, folder / "test_table.cpp")
+    prefix = "test_" if args.test else ""
+    write_images(args.folder, args.test or args.specs, args.folder / f"{prefix}images.S")
+    write_table(args.folder, args.specs + args.test, args.toolkit, args.folder / f"{prefix}table.cpp")
     return 0
 
 
@@ -163,7 +175,7 @@ def main():
     command = commands.add_parser("embed")
     command.add_argument("--folder", type=pathlib.Path, required=True)
     command.add_argument("--toolkit", required=True)
-    command.add_argument("--test", action="append", default=[], help="an image for tests alone")
+    command.add_argument("--test", action="append", default=[], help="an image for tests alone; writes test_*")
     command.add_argument("specs", nargs="*")
     command.set_defaults(run=embed)
     args = parser.parse_args()

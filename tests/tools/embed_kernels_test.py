@@ -90,8 +90,9 @@ class EmbedKernels(unittest.TestCase):
                 (folder / f"{stem}.sm_90a.ptx").write_text(f".visible .entry {stem}(\n")
                 (folder / f"{stem}.sm_90a.cubin").write_bytes(elf({".text": b"code"}))
                 (folder / f"{stem}.sm_90a.ptxas").write_text(f"Compiling entry function '{stem}' for 'sm_90a'\n")
-            embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", test=["b.sm_90a"],
-                                                   specs=["a.sm_90a"]))
+            for test in ([], ["b.sm_90a"]):
+                embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", test=test,
+                                                       specs=["a.sm_90a"]))
             shipped, every = (folder / "table.cpp").read_text(), (folder / "test_table.cpp").read_text()
             self.assertNotIn('{"b", "b", "sm_90a"', shipped)
             self.assertNotIn("image_b_", (folder / "images.S").read_text())
@@ -108,6 +109,8 @@ class EmbedKernels(unittest.TestCase):
             base.with_name("k.sm_90a.cubin").write_bytes(elf({".text": b"code" * 250}))
             base.with_name("k.sm_90a.ptxas").write_text(REPORT)
             size = base.with_name("k.sm_90a.cubin").stat().st_size
+            for kind in ("ptx", "cubin"):
+                embed_kernels.pack(base.with_name(f"k.sm_90a.{kind}"))
             embed_kernels.embed(argparse.Namespace(folder=folder, toolkit="13.0.88", test=[],
                                                    specs=["attention/k.sm_90a"]))
             self.assertEqual(zlib.decompress(base.with_name("k.sm_90a.ptx.z").read_bytes()).decode(), PTX)
