@@ -38,9 +38,9 @@ def command(name, title, entry, words, first, *further, device="h200"):
     return Case(name, title, device, entry, shapes)
 
 
-def tests(name, title, entry, *names):
+def tests(name, title, entry, *names, program="kernels_tests"):
     """Tests that launch the kernel once, with results that are compared."""
-    shapes = tuple(Shape(("kernels_tests", f"--gtest_filter=SimTest/{test}/b200", "--gtest_brief=1"), 0)
+    shapes = tuple(Shape((program, f"--gtest_filter=SimTest/{test}/b200", "--gtest_brief=1"), 0)
                    for test in names)
     return Case(name, title, "b200", entry, shapes)
 
@@ -112,14 +112,13 @@ CASES = (
               ("1,1,1,200,600,256", 2), ("1,1,1,200,3000,256", 2), ("2,3,1,200,200,256", 4)),
     tests("stage_g", "stage G", "attention_sm100_stage_g_bf16_deepseek", "Sm100StageG.OneRaggedLaunch",
           "Sm100StageG.OneLongLaunch"),
-    attention("stage_h", "stage H", "b200", "attention_sm100_stage_h_e4m3_d128",
-              "--dtype e4m3 --kernel sm100_h --causal",
-              ("1,1,1,300,700,128", 2), ("1,1,1,200,3000,128", 1), ("2,3,1,300,200,128", 2)),
+    tests("stage_h", "stage H", "attention_sm100_stage_h_e4m3_d128", "AttentionE4m3Test.TilesThatAreDrawn",
+          "AttentionE4m3Test.EveryKindOfFactorAndLayout", program="ops_tests"),
     command("decode_tensor", "decode on Blackwell", "decode_tensor_16bit_r16",
             "decode --kernel t16 --heads 4 --kv-heads 1",
             ("--batch 1 --keys 1900 --splits 1", 2), ("--batch 1 --keys 5000 --splits 1", 1),
             ("--keys 900 --splits 8 --batch 3 --lengths random", 16),
-            ("--batch 1 --keys 700 --splits 1 --page-size 3", 2), device="b200"),
+            ("--batch 1 --keys 700 --splits 1 --page 3", 2), device="b200"),
     command("decode_tensor_e4m3", "decode of codes on Blackwell", "decode_tensor_e4m3_r16",
             "decode --kv e4m3 --kernel t16 --heads 4 --kv-heads 1",
             ("--batch 1 --keys 1900 --splits 1", 2), ("--batch 1 --keys 5000 --splits 1", 1),
