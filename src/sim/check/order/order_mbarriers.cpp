@@ -7,7 +7,7 @@
 
 namespace tilewright::sim {
 
-namespace {}  // namespace
+
 
 void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
                               std::uint64_t address, Mbarrier& barrier, bool is_async) {
