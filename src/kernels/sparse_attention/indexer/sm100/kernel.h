@@ -76,13 +76,14 @@ template <IndexFormat Format>
 __device__ void tensor_indexer_logits(const kernels::TensorIndexerParams& params) {
   extern __shared__ __align__(1024) unsigned char tensor_indexer_shared[];
   using Traits = TensorIndexerTraits<Format>;
-  unsigned char* const codes = tensor_indexer_shared + params.stages * Traits::kTileBytes;
-  auto& shared =
-      *reinterpret_cast<TensorIndexerShared*>(codes + 2 * params.columns * Traits::kRowBytes);
+  // What is small comes first, so that its addresses are constants.
+  auto& shared = *reinterpret_cast<TensorIndexerShared*>(tensor_indexer_shared);
+  const std::uint32_t tiles =
+      ptx::shared_address(tensor_indexer_shared) + kernels::TensorIndexerMemory::kSmallBytes;
   const std::uint32_t tmem = open_tensor_memory<512>(shared.tmem, [&] { shared.initialise(); });
-  const TensorIndexerRings<Format> rings = {ptx::shared_address(tensor_indexer_shared),
-                                            ptx::shared_address(codes), shared,
-                                            static_cast<std::uint32_t>(params.stages)};
+  const auto stages = ptx::uniform(static_cast<std::uint32_t>(params.stages));
+  const TensorIndexerRings<Format> rings = {
+      tiles, ptx::uniform(tiles + stages * Traits::kTileBytes), shared, stages};
   const std::uint32_t warp = ptx::uniform(threadIdx.x / 32);
   const bool fetches_keys = warp >= kTensorKeyWarp && warp < kTensorKeyWarp + kTensorKeyWarps;
   // Only queries come from the preceding launch, if the caller says so.

@@ -41,7 +41,7 @@ constexpr int scale_place(int row) {
   return row % 32 * 16 + row / 32 * 4;
 }
 
-/// Behind the tiles and the queries.
+/// Before the tiles and the queries.
 struct TensorIndexerShared {
   static constexpr int kStages = kernels::kTensorIndexerMaxStages,
                        kKeys = kernels::kTensorIndexerKeys;

@@ -36,7 +36,7 @@ constexpr int tensor_indexer_columns(int tokens, int head_slots) {
   return columns < kTensorIndexerColumns ? columns : kTensorIndexerColumns;
 }
 
-/// Dynamic shared memory of a launch: tiles of keys, codes of two parts, and what is small.
+/// Dynamic shared memory of a launch: what is small, tiles of keys, codes of two parts.
 struct TensorIndexerMemory {
   static constexpr int kSmallBytes = 12 * 1024, kLargestCtaBytes = 232448;
 
