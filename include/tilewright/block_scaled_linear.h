@@ -17,6 +17,8 @@ namespace tilewright {
 ///   weight   its scales             activations x         their scales
 ///   kNvfp4   e4m3, one for 16       e2m1, two in a byte   e4m3, one for 16
 ///   kMxfp4   ue8m0, one for 32      e4m3                  ue8m0, one for 32
+///   kFp8     one for 128 x 128,     e4m3                  ue8m0, one for 32
+///            a power of two
 struct BlockScaledWeightInfo {
   NumberFormat format = NumberFormat::kNvfp4;
   std::int64_t n = 0, k = 0;
@@ -29,8 +31,8 @@ struct BlockScaledWeightInfo {
 class BlockScaledWeight {
  public:
   /// Checks, reorders and copies; nothing of the source is referred to afterwards.
-  /// Errors   InvalidArgument as LinearWeight::prepare, or if the format is neither kNvfp4 nor
-  ///          kMxfp4, or k no multiple of 32; OutOfMemory; DeviceError
+  /// Errors   InvalidArgument as LinearWeight::prepare, or if the format is kBf16, k no multiple
+  ///          of 32, or a scale of kFp8 no power of two; OutOfMemory; DeviceError
   static BlockScaledWeight prepare(const Device& device, const LinearWeightSource& source);
 
   const BlockScaledWeightInfo& info() const noexcept;
@@ -60,7 +62,7 @@ class BlockScaledWeight {
 ///          the rule of formats/block_scale.h, ready to be the next layer's x
 struct BlockScaledProblem {
   std::int64_t m = 0;
-  DType out_dtype = DType::kBF16;                   ///< or kF4: NVFP4, with scales
+  DType out_dtype = DType::kBF16;                   ///< or kF4: NVFP4, with scales; not of kFp8
   std::int64_t x_row_bytes = 0, out_row_bytes = 0;  ///< from row to row; 0: contiguous
   std::string kernel = "auto";                      ///< or a tile that a plan lists
 };

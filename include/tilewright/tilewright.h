@@ -172,6 +172,7 @@ typedef enum tw_dtype {
   TW_F32 = 2,
   TW_E4M3 = 3,
   TW_E8M0 = 4,
+  TW_F4 = 5, /* two e2m1 in a byte */
   TW_ABSENT = -1 /* where a member says what that means */
 } tw_dtype;
 
@@ -505,6 +506,72 @@ TW_API double tw_linear_flops(const tw_linear* linear);
 /* Weight, x and out, each once. */
 TW_API double tw_linear_bytes(const tw_linear* linear);
 TW_API tw_status tw_linear_run(const tw_linear* linear, const tw_linear_arguments* arguments);
+
+/* ----------------------------------------------------------------------------------------------
+ * Block-scaled linear layers
+ */
+
+typedef struct tw_block_scaled_weight tw_block_scaled_weight;
+/* Checks a weight, pads and reorders it for Blackwell's tensor cores, and copies it to the
+ * device; `activations` does not count. */
+TW_API tw_status tw_block_scaled_weight_prepare(const tw_device* device,
+                                                const tw_linear_weight_source* source,
+                                                tw_block_scaled_weight** weight);
+/* Operators made on the weight stay valid. NULL is allowed. */
+TW_API void tw_block_scaled_weight_destroy(tw_block_scaled_weight* weight);
+TW_API size_t tw_block_scaled_weight_bytes(const tw_block_scaled_weight* weight);
+
+/* What a plan depends on. */
+typedef struct tw_block_scaled_weight_info {
+  size_t struct_bytes;
+  int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
+  int64_t n, k; /* out and in features */
+} tw_block_scaled_weight_info;
+
+typedef struct tw_block_scaled_problem {
+  size_t struct_bytes;
+  int64_t m;
+  int32_t out_dtype; /* TW_BF16 or TW_F4; TW_F4: NVFP4, with scales */
+  int64_t x_row_bytes, out_row_bytes; /* from row to row; 0: contiguous */
+  const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+} tw_block_scaled_problem;
+
+/* Device addresses; NULL where the problem does not need it. Scales are in 128x4 order. */
+typedef struct tw_block_scaled_arguments {
+  size_t struct_bytes;
+  const void* x; /* codes as the weight's format wants them: e2m1 for nvfp4, else e4m3 */
+  const void* x_scales; /* e4m3 for 16, or ue8m0 for 32 */
+  void* out;
+  void* out_scales; /* of TW_F4 */
+  float x_tensor_scale; /* scale of x; default 1 */
+  float out_encode_scale; /* TW_F4: out is stored times this; default 1 */
+  void* stream; /* CUstream; NULL: the default stream */
+} tw_block_scaled_arguments;
+
+/* Linear layers on Blackwell's block-scaled tensor cores: activations and weights as they are. */
+typedef struct tw_block_scaled_linear tw_block_scaled_linear;
+TW_API tw_status tw_block_scaled_linear_create(const tw_block_scaled_weight* weight,
+                                               const tw_block_scaled_problem* problem,
+                                               tw_block_scaled_linear** linear);
+TW_API tw_status tw_block_scaled_linear_plan(const tw_device* device,
+                                             const tw_block_scaled_weight_info* weight,
+                                             const tw_block_scaled_problem* problem,
+                                             tw_plan** plan);
+TW_API void tw_block_scaled_linear_destroy(tw_block_scaled_linear* linear);
+TW_API const char* tw_block_scaled_linear_plan_text(const tw_block_scaled_linear* linear);
+TW_API const char* tw_block_scaled_linear_kernel(const tw_block_scaled_linear* linear);
+/* What a call reads. */
+TW_API size_t tw_block_scaled_linear_x_bytes(const tw_block_scaled_linear* linear);
+TW_API size_t tw_block_scaled_linear_x_scales_bytes(const tw_block_scaled_linear* linear);
+/* What it writes. */
+TW_API size_t tw_block_scaled_linear_out_bytes(const tw_block_scaled_linear* linear);
+TW_API size_t tw_block_scaled_linear_out_scales_bytes(const tw_block_scaled_linear* linear);
+/* 2 m n k. */
+TW_API double tw_block_scaled_linear_flops(const tw_block_scaled_linear* linear);
+/* Weight, x, out and scales, each once. */
+TW_API double tw_block_scaled_linear_bytes(const tw_block_scaled_linear* linear);
+TW_API tw_status tw_block_scaled_linear_run(const tw_block_scaled_linear* linear,
+                                            const tw_block_scaled_arguments* arguments);
 
 /* ----------------------------------------------------------------------------------------------
  * Quantising
@@ -1247,6 +1314,27 @@ static inline void tw_linear_arguments_init(tw_linear_arguments* given) {
   if (given == NULL) return;
   given->struct_bytes = sizeof *given;
   tw_linear_arguments_set_defaults(given);
+}
+
+TW_API void tw_block_scaled_weight_info_set_defaults(tw_block_scaled_weight_info* given);
+static inline void tw_block_scaled_weight_info_init(tw_block_scaled_weight_info* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_block_scaled_weight_info_set_defaults(given);
+}
+
+TW_API void tw_block_scaled_problem_set_defaults(tw_block_scaled_problem* given);
+static inline void tw_block_scaled_problem_init(tw_block_scaled_problem* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_block_scaled_problem_set_defaults(given);
+}
+
+TW_API void tw_block_scaled_arguments_set_defaults(tw_block_scaled_arguments* given);
+static inline void tw_block_scaled_arguments_init(tw_block_scaled_arguments* given) {
+  if (given == NULL) return;
+  given->struct_bytes = sizeof *given;
+  tw_block_scaled_arguments_set_defaults(given);
 }
 
 TW_API void tw_quantize_problem_set_defaults(tw_quantize_problem* given);

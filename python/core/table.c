@@ -19,14 +19,15 @@ static const Word kWords11[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
 static const Word kWords12[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords13[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
 static const Word kWords14[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
-static const Word kWords15[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
-static const Word kWords16[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {NULL, 0}};
-static const Word kWords17[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
-static const Word kWords18[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords19[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
-static const Word kWords20[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
-static const Word kWords21[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
-static const Word kWords22[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords15[] = {{"bf16", 0}, {"f4", 5}, {NULL, 0}};
+static const Word kWords16[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
+static const Word kWords17[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {NULL, 0}};
+static const Word kWords18[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
+static const Word kWords19[] = {{"bf16", 0}, {"fp8", 1}, {"nvfp4", 3}, {NULL, 0}};
+static const Word kWords20[] = {{"full", 0}, {"per_batch", 1}, {"per_query", 2}, {NULL, 0}};
+static const Word kWords21[] = {{"write", 0}, {"window", 1}, {"entries", 2}, {NULL, 0}};
+static const Word kWords22[] = {{"csa", 0}, {"hca", 1}, {"index_fp8", 2}, {"index_mxfp4", 3}, {NULL, 0}};
+static const Word kWords23[] = {{"mxfp4", 2}, {"fp8", 1}, {NULL, 0}};
 
 static void init_tw_reason(void* given) { tw_reason_init(given); }
 static const Member kMembers_tw_reason[] = {
@@ -353,11 +354,50 @@ static const Struct kStruct_tw_linear_arguments = {
   "LinearArguments", sizeof(tw_linear_arguments), init_tw_linear_arguments, kMembers_tw_linear_arguments,
   COUNT(kMembers_tw_linear_arguments), names_tw_linear_arguments, &defaults_tw_linear_arguments};
 
+static void init_tw_block_scaled_weight_info(void* given) { tw_block_scaled_weight_info_init(given); }
+static const Member kMembers_tw_block_scaled_weight_info[] = {
+  {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords8},
+  {"n", KIND_I64, offsetof(tw_block_scaled_weight_info, n)},
+  {"k", KIND_I64, offsetof(tw_block_scaled_weight_info, k)}};
+static PyObject* names_tw_block_scaled_weight_info[COUNT(kMembers_tw_block_scaled_weight_info)];
+static tw_block_scaled_weight_info defaults_tw_block_scaled_weight_info;
+static const Struct kStruct_tw_block_scaled_weight_info = {
+  "BlockScaledWeightInfo", sizeof(tw_block_scaled_weight_info), init_tw_block_scaled_weight_info, kMembers_tw_block_scaled_weight_info,
+  COUNT(kMembers_tw_block_scaled_weight_info), names_tw_block_scaled_weight_info, &defaults_tw_block_scaled_weight_info};
+
+static void init_tw_block_scaled_problem(void* given) { tw_block_scaled_problem_init(given); }
+static const Member kMembers_tw_block_scaled_problem[] = {
+  {"m", KIND_I64, offsetof(tw_block_scaled_problem, m)},
+  {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords15},
+  {"x_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, x_row_bytes)},
+  {"out_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, out_row_bytes)},
+  {"kernel", KIND_TEXT, offsetof(tw_block_scaled_problem, kernel)}};
+static PyObject* names_tw_block_scaled_problem[COUNT(kMembers_tw_block_scaled_problem)];
+static tw_block_scaled_problem defaults_tw_block_scaled_problem;
+static const Struct kStruct_tw_block_scaled_problem = {
+  "BlockScaledProblem", sizeof(tw_block_scaled_problem), init_tw_block_scaled_problem, kMembers_tw_block_scaled_problem,
+  COUNT(kMembers_tw_block_scaled_problem), names_tw_block_scaled_problem, &defaults_tw_block_scaled_problem};
+
+static void init_tw_block_scaled_arguments(void* given) { tw_block_scaled_arguments_init(given); }
+static const Member kMembers_tw_block_scaled_arguments[] = {
+  {"x", KIND_INPUT, offsetof(tw_block_scaled_arguments, x)},
+  {"x_scales", KIND_INPUT, offsetof(tw_block_scaled_arguments, x_scales)},
+  {"out", KIND_OUTPUT, offsetof(tw_block_scaled_arguments, out)},
+  {"out_scales", KIND_OUTPUT, offsetof(tw_block_scaled_arguments, out_scales)},
+  {"x_tensor_scale", KIND_F32, offsetof(tw_block_scaled_arguments, x_tensor_scale)},
+  {"out_encode_scale", KIND_F32, offsetof(tw_block_scaled_arguments, out_encode_scale)},
+  {"stream", KIND_STREAM, offsetof(tw_block_scaled_arguments, stream)}};
+static PyObject* names_tw_block_scaled_arguments[COUNT(kMembers_tw_block_scaled_arguments)];
+static tw_block_scaled_arguments defaults_tw_block_scaled_arguments;
+static const Struct kStruct_tw_block_scaled_arguments = {
+  "BlockScaledArguments", sizeof(tw_block_scaled_arguments), init_tw_block_scaled_arguments, kMembers_tw_block_scaled_arguments,
+  COUNT(kMembers_tw_block_scaled_arguments), names_tw_block_scaled_arguments, &defaults_tw_block_scaled_arguments};
+
 static void init_tw_quantize_problem(void* given) { tw_quantize_problem_init(given); }
 static const Member kMembers_tw_quantize_problem[] = {
   {"format", KIND_TEXT, offsetof(tw_quantize_problem, format)},
   {"scales", KIND_TEXT, offsetof(tw_quantize_problem, scales)},
-  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords15},
+  {"dtype", KIND_WORD, offsetof(tw_quantize_problem, dtype), .words = kWords16},
   {"rows", KIND_I64, offsetof(tw_quantize_problem, rows)},
   {"cols", KIND_I64, offsetof(tw_quantize_problem, cols)},
   {"row_stride", KIND_I64, offsetof(tw_quantize_problem, row_stride)},
@@ -424,8 +464,8 @@ static void init_tw_moe_problem(void* given) { tw_moe_problem_init(given); }
 static const Member kMembers_tw_moe_problem[] = {
   {"tokens", KIND_I64, offsetof(tw_moe_problem, tokens)},
   {"topk", KIND_I64, offsetof(tw_moe_problem, topk)},
-  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords16},
-  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords17},
+  {"routing", KIND_WORD, offsetof(tw_moe_problem, routing), .words = kWords17},
+  {"score", KIND_WORD, offsetof(tw_moe_problem, score), .words = kWords18},
   {"normalize", KIND_FLAG, offsetof(tw_moe_problem, normalize)},
   {"has_bias", KIND_FLAG, offsetof(tw_moe_problem, has_bias)},
   {"route_scale", KIND_F64, offsetof(tw_moe_problem, route_scale)},
@@ -461,7 +501,7 @@ static const Struct kStruct_tw_moe_arguments = {
 
 static void init_tw_kv_layout(void* given) { tw_kv_layout_init(given); }
 static const Member kMembers_tw_kv_layout[] = {
-  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords18},
+  {"format", KIND_WORD, offsetof(tw_kv_layout, format), .words = kWords19},
   {"page_size", KIND_I64, offsetof(tw_kv_layout, page_size)},
   {"num_pages", KIND_I64, offsetof(tw_kv_layout, num_pages)},
   {"page_stride_bytes", KIND_I64, offsetof(tw_kv_layout, page_stride_bytes)}};
@@ -476,7 +516,7 @@ static const Member kMembers_tw_sparse_list[] = {
   {"cache", KIND_STRUCT, offsetof(tw_sparse_list, cache), .inner = &kStruct_tw_kv_layout},
   {"topk", KIND_I64, offsetof(tw_sparse_list, topk)},
   {"index_stride", KIND_I64, offsetof(tw_sparse_list, index_stride)},
-  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords19}};
+  {"lengths", KIND_WORD, offsetof(tw_sparse_list, lengths), .words = kWords20}};
 static PyObject* names_tw_sparse_list[COUNT(kMembers_tw_sparse_list)];
 static tw_sparse_list defaults_tw_sparse_list;
 static const Struct kStruct_tw_sparse_list = {
@@ -613,7 +653,7 @@ static const Struct kStruct_tw_kv_read_arguments = {
 
 static void init_tw_kv_list_arguments(void* given) { tw_kv_list_arguments_init(given); }
 static const Member kMembers_tw_kv_list_arguments[] = {
-  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords20},
+  {"kind", KIND_WORD, offsetof(tw_kv_list_arguments, kind), .words = kWords21},
   {"tokens", KIND_I64, offsetof(tw_kv_list_arguments, tokens)},
   {"sequences", KIND_STRUCT, offsetof(tw_kv_list_arguments, sequences), .inner = &kStruct_tw_sequence_batch},
   {"table", KIND_STRUCT, offsetof(tw_kv_list_arguments, table), .inner = &kStruct_tw_sequence_pages},
@@ -668,7 +708,7 @@ static const Struct kStruct_tw_inverse_rope_arguments = {
 
 static void init_tw_compressor_problem(void* given) { tw_compressor_problem_init(given); }
 static const Member kMembers_tw_compressor_problem[] = {
-  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords21},
+  {"kind", KIND_WORD, offsetof(tw_compressor_problem, kind), .words = kWords22},
   {"cache", KIND_STRUCT, offsetof(tw_compressor_problem, cache), .inner = &kStruct_tw_kv_layout},
   {"state_slots", KIND_I64, offsetof(tw_compressor_problem, state_slots)},
   {"ring", KIND_I64, offsetof(tw_compressor_problem, ring)},
@@ -704,7 +744,7 @@ static const Struct kStruct_tw_compressor_arguments = {
 
 static void init_tw_indexer_problem(void* given) { tw_indexer_problem_init(given); }
 static const Member kMembers_tw_indexer_problem[] = {
-  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords22},
+  {"format", KIND_WORD, offsetof(tw_indexer_problem, format), .words = kWords23},
   {"heads", KIND_I64, offsetof(tw_indexer_problem, heads)},
   {"topk", KIND_I64, offsetof(tw_indexer_problem, topk)},
   {"ratio", KIND_I64, offsetof(tw_indexer_problem, ratio)},
@@ -848,6 +888,16 @@ static size_t bytes_tw_linear_weight(const void* handle) {
 }
 static const Query kQueries_tw_linear_weight[] = {
   {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_linear_weight}};
+
+static tw_status create_tw_block_scaled_weight(const void* given, const void* problem, void** handle) {
+  return tw_block_scaled_weight_prepare(given, problem, (tw_block_scaled_weight**)handle);
+}
+static void destroy_tw_block_scaled_weight(void* handle) { tw_block_scaled_weight_destroy(handle); }
+static size_t bytes_tw_block_scaled_weight(const void* handle) {
+  return tw_block_scaled_weight_bytes(handle);
+}
+static const Query kQueries_tw_block_scaled_weight[] = {
+  {"bytes", "Of the prepared weights on the device.", .size = bytes_tw_block_scaled_weight}};
 
 static tw_status create_tw_moe_weights(const void* given, const void* problem, void** handle) {
   return tw_moe_weights_prepare(given, problem, (tw_moe_weights**)handle);
@@ -1111,6 +1161,76 @@ static const Call kCalls_tw_linear[] = {
     "  workspace: tensor, written; 256-byte aligned\n"
     "  stream: None: PyTorch's current stream, else the default one",
    &kStruct_tw_linear_arguments, run_tw_linear}};
+
+static tw_status create_tw_block_scaled_linear(const void* given, const void* problem, void** handle) {
+  return tw_block_scaled_linear_create(given, problem, (tw_block_scaled_linear**)handle);
+}
+static void destroy_tw_block_scaled_linear(void* handle) { tw_block_scaled_linear_destroy(handle); }
+typedef struct inputs_tw_block_scaled_linear {
+  tw_block_scaled_weight_info weight;
+  tw_block_scaled_problem problem;
+} inputs_tw_block_scaled_linear;
+static void init_inputs_tw_block_scaled_linear(void* given) { inputs_tw_block_scaled_linear* in = given; tw_block_scaled_weight_info_init(&in->weight); tw_block_scaled_problem_init(&in->problem); }
+static const Member kMembers_inputs_tw_block_scaled_linear[] = {
+  {"weight", KIND_STRUCT, offsetof(inputs_tw_block_scaled_linear, weight), .inner = &kStruct_tw_block_scaled_weight_info},
+  {"problem", KIND_STRUCT, offsetof(inputs_tw_block_scaled_linear, problem), .inner = &kStruct_tw_block_scaled_problem}};
+static PyObject* names_inputs_tw_block_scaled_linear[COUNT(kMembers_inputs_tw_block_scaled_linear)];
+static inputs_tw_block_scaled_linear defaults_inputs_tw_block_scaled_linear;
+static const Struct kStruct_inputs_tw_block_scaled_linear = {
+  "BlockScaledLinearInputs", sizeof(inputs_tw_block_scaled_linear), init_inputs_tw_block_scaled_linear, kMembers_inputs_tw_block_scaled_linear,
+  COUNT(kMembers_inputs_tw_block_scaled_linear), names_inputs_tw_block_scaled_linear, &defaults_inputs_tw_block_scaled_linear};
+static tw_status plan_tw_block_scaled_linear(const tw_device* device, const void* inputs, tw_plan** plan) {
+  const inputs_tw_block_scaled_linear* const in = inputs;
+  return tw_block_scaled_linear_plan(device, &in->weight, &in->problem, plan);
+}
+static const char* plan_text_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_plan_text(handle);
+}
+static const char* kernel_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_kernel(handle);
+}
+static size_t x_bytes_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_x_bytes(handle);
+}
+static size_t x_scales_bytes_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_x_scales_bytes(handle);
+}
+static size_t out_bytes_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_out_bytes(handle);
+}
+static size_t out_scales_bytes_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_out_scales_bytes(handle);
+}
+static double flops_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_flops(handle);
+}
+static double bytes_tw_block_scaled_linear(const void* handle) {
+  return tw_block_scaled_linear_bytes(handle);
+}
+static const Query kQueries_tw_block_scaled_linear[] = {
+  {"plan_text", "", .text = plan_text_tw_block_scaled_linear},
+  {"kernel", "", .text = kernel_tw_block_scaled_linear},
+  {"x_bytes", "What a call reads.", .size = x_bytes_tw_block_scaled_linear},
+  {"x_scales_bytes", "", .size = x_scales_bytes_tw_block_scaled_linear},
+  {"out_bytes", "What it writes.", .size = out_bytes_tw_block_scaled_linear},
+  {"out_scales_bytes", "", .size = out_scales_bytes_tw_block_scaled_linear},
+  {"flops", "2 m n k.", .number = flops_tw_block_scaled_linear},
+  {"bytes", "Weight, x, out and scales, each once.", .number = bytes_tw_block_scaled_linear}};
+static tw_status run_tw_block_scaled_linear(const void* handle, const void* arguments) {
+  return tw_block_scaled_linear_run(handle, arguments);
+}
+static const Call kCalls_tw_block_scaled_linear[] = {
+  {"run", "BlockScaledLinear.run", "run($self, /, *, x=None, x_scales=None, out=None, out_scales=None, x_tensor_scale=1.0, out_encode_scale=1.0, stream=None)\n"
+    "--\n"
+    "\n"
+    "  x: tensor; codes as the weight's format wants them: e2m1 for nvfp4, else e4m3\n"
+    "  x_scales: tensor; e4m3 for 16, or ue8m0 for 32\n"
+    "  out: tensor, written\n"
+    "  out_scales: tensor, written; of 'f4'\n"
+    "  x_tensor_scale: scale of x\n"
+    "  out_encode_scale: 'f4': out is stored times this\n"
+    "  stream: None: PyTorch's current stream, else the default one",
+   &kStruct_tw_block_scaled_arguments, run_tw_block_scaled_linear}};
 
 static tw_status create_tw_quantize(const void* given, const void* problem, void** handle) {
   return tw_quantize_create(given, problem, (tw_quantize**)handle);
@@ -1675,6 +1795,27 @@ const Class kClasses[] = {
     "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
     create_tw_linear_weight, destroy_tw_linear_weight,
     kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight), NULL, 0, NULL, 0},
+  {"BlockScaledWeight",
+    "BlockScaledWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False)\n"
+    "--\n"
+    "\n"
+    "Checks a weight, pads and reorders it for Blackwell's tensor cores, and copies it to the\n"
+    "device; `activations` does not count.\n"
+    "\n"
+    "  format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'\n"
+    "  activations: 'bf16', 'fp8'\n"
+    "  n: out and in features\n"
+    "  k: out and in features\n"
+    "  values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte\n"
+    "  scales: tensor; None for bf16\n"
+    "  scale_dtype: 'f32', 'e8m0'; of fp8\n"
+    "  scale_order: 'plain', '128x4'; of the 4-bit formats\n"
+    "  global_scale: of nvfp4; 0: missing\n"
+    "  is_global_scale_reciprocal\n"
+    "  accepts_any_global_scale",
+    "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
+    create_tw_block_scaled_weight, destroy_tw_block_scaled_weight,
+    kQueries_tw_block_scaled_weight, COUNT(kQueries_tw_block_scaled_weight), NULL, 0, NULL, 0},
   {"MoeWeights",
     "MoeWeights(device, /, *, experts=0, gate=None, up=None, down=None, shared_gate=None, shared_up=None, shared_down=None)\n"
     "--\n"
@@ -1819,6 +1960,20 @@ const Class kClasses[] = {
     "LinearWeight", &kStruct_tw_linear_problem, &kStruct_inputs_tw_linear, plan_tw_linear,
     create_tw_linear, destroy_tw_linear,
     kQueries_tw_linear, COUNT(kQueries_tw_linear), NULL, 0, kCalls_tw_linear, COUNT(kCalls_tw_linear)},
+  {"BlockScaledLinear",
+    "BlockScaledLinear(weight, /, *, m=0, out_dtype='bf16', x_row_bytes=0, out_row_bytes=0, kernel=None)\n"
+    "--\n"
+    "\n"
+    "Linear layers on Blackwell's block-scaled tensor cores: activations and weights as they are.\n"
+    "\n"
+    "  m\n"
+    "  out_dtype: 'bf16', 'f4'; 'f4': NVFP4, with scales\n"
+    "  x_row_bytes: from row to row; 0: contiguous\n"
+    "  out_row_bytes: from row to row; 0: contiguous\n"
+    "  kernel: None or \"auto\", or a name that the plan's text lists",
+    "BlockScaledWeight", &kStruct_tw_block_scaled_problem, &kStruct_inputs_tw_block_scaled_linear, plan_tw_block_scaled_linear,
+    create_tw_block_scaled_linear, destroy_tw_block_scaled_linear,
+    kQueries_tw_block_scaled_linear, COUNT(kQueries_tw_block_scaled_linear), NULL, 0, kCalls_tw_block_scaled_linear, COUNT(kCalls_tw_block_scaled_linear)},
   {"Quantize",
     "Quantize(device, /, *, format=None, scales=None, dtype='bf16', rows=0, cols=0, row_stride=0, has_row_index=False, out_rows=0, out_cols=0, has_operand_order=False, has_128x4_scales=False, has_block_major_scales=False, encode_scale=0.0, has_encode_scale_address=False)\n"
     "--\n"
@@ -2011,6 +2166,9 @@ const Struct* const kStructs[] = {
   &kStruct_tw_linear_weight_info,
   &kStruct_tw_linear_problem,
   &kStruct_tw_linear_arguments,
+  &kStruct_tw_block_scaled_weight_info,
+  &kStruct_tw_block_scaled_problem,
+  &kStruct_tw_block_scaled_arguments,
   &kStruct_tw_quantize_problem,
   &kStruct_tw_quantize_arguments,
   &kStruct_tw_moe_weights_source,
@@ -2044,6 +2202,7 @@ const Struct* const kStructs[] = {
   &kStruct_inputs_tw_attention_prepare,
   &kStruct_inputs_tw_attention_decode,
   &kStruct_inputs_tw_linear,
+  &kStruct_inputs_tw_block_scaled_linear,
   &kStruct_inputs_tw_quantize,
   &kStruct_inputs_tw_moe,
   &kStruct_inputs_tw_sparse_attention,
@@ -2060,6 +2219,7 @@ const int kNumStructs = COUNT(kStructs);
 _Static_assert(sizeof(tw_attention_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_attention_decode_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_attention_prepare_arguments) <= sizeof(AnyArguments), "make it larger");
+_Static_assert(sizeof(tw_block_scaled_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_compressor_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_connection_arguments) <= sizeof(AnyArguments), "make it larger");
 _Static_assert(sizeof(tw_hyper_embedding_arguments) <= sizeof(AnyArguments), "make it larger");

@@ -362,6 +362,44 @@ class LinearWeight(Operator):
         """Of the prepared weights on the device."""
         ...
 
+class BlockScaledWeight(Operator):
+    """Checks a weight, pads and reorders it for Blackwell's tensor cores, and copies it to the
+    device; `activations` does not count.
+
+      format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
+      activations: 'bf16', 'fp8'
+      n: out and in features
+      k: out and in features
+      values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
+      scales: tensor; None for bf16
+      scale_dtype: 'f32', 'e8m0'; of fp8
+      scale_order: 'plain', '128x4'; of the 4-bit formats
+      global_scale: of nvfp4; 0: missing
+      is_global_scale_reciprocal
+      accepts_any_global_scale
+    """
+    def __new__(
+        cls,
+        device: Device,
+        /,
+        *,
+        format: Literal["bf16", "fp8", "mxfp4", "nvfp4"] = 'nvfp4',
+        activations: Literal["bf16", "fp8"] = 'bf16',
+        n: int = 0,
+        k: int = 0,
+        values: Tensor | None = None,
+        scales: Tensor | None = None,
+        scale_dtype: Literal["f32", "e8m0"] | DType = 'f32',
+        scale_order: Literal["plain", "128x4"] = 'plain',
+        global_scale: float = 0.0,
+        is_global_scale_reciprocal: bool = False,
+        accepts_any_global_scale: bool = False,
+    ) -> Self: ...
+    @property
+    def bytes(self) -> int:
+        """Of the prepared weights on the device."""
+        ...
+
 class MoeWeights(Operator):
     """Checks and reorders all experts and copies them to the device.
 
@@ -781,6 +819,75 @@ class Linear(Operator):
         bias: float32 tensor; [n]
         out: tensor, written
         workspace: tensor, written; 256-byte aligned
+        stream: None: PyTorch's current stream, else the default one
+        """
+        ...
+
+class BlockScaledLinear(Operator):
+    """Linear layers on Blackwell's block-scaled tensor cores: activations and weights as they are.
+
+      m
+      out_dtype: 'bf16', 'f4'; 'f4': NVFP4, with scales
+      x_row_bytes: from row to row; 0: contiguous
+      out_row_bytes: from row to row; 0: contiguous
+      kernel: None or "auto", or a name that the plan's text lists
+    """
+    def __new__(
+        cls,
+        weight: BlockScaledWeight,
+        /,
+        *,
+        m: int = 0,
+        out_dtype: Literal["bf16", "f4"] | DType = 'bf16',
+        x_row_bytes: int = 0,
+        out_row_bytes: int = 0,
+        kernel: str | None = None,
+    ) -> Self: ...
+    @property
+    def plan_text(self) -> str:
+        ...
+    @property
+    def kernel(self) -> str:
+        ...
+    @property
+    def x_bytes(self) -> int:
+        """What a call reads."""
+        ...
+    @property
+    def x_scales_bytes(self) -> int:
+        ...
+    @property
+    def out_bytes(self) -> int:
+        """What it writes."""
+        ...
+    @property
+    def out_scales_bytes(self) -> int:
+        ...
+    @property
+    def flops(self) -> float:
+        """2 m n k."""
+        ...
+    @property
+    def bytes(self) -> float:
+        """Weight, x, out and scales, each once."""
+        ...
+    def run(
+        self,
+        *,
+        x: Tensor | None = None,
+        x_scales: Tensor | None = None,
+        out: Tensor | None = None,
+        out_scales: Tensor | None = None,
+        x_tensor_scale: float = 1.0,
+        out_encode_scale: float = 1.0,
+        stream: Stream | None = None,
+    ) -> None:
+        """x: tensor; codes as the weight's format wants them: e2m1 for nvfp4, else e4m3
+        x_scales: tensor; e4m3 for 16, or ue8m0 for 32
+        out: tensor, written
+        out_scales: tensor, written; of 'f4'
+        x_tensor_scale: scale of x
+        out_encode_scale: 'f4': out is stored times this
         stream: None: PyTorch's current stream, else the default one
         """
         ...
@@ -1479,11 +1586,13 @@ __all__ = [
     "quantize_sizes",
     "rope_table",
     "LinearWeight",
+    "BlockScaledWeight",
     "MoeWeights",
     "Attention",
     "AttentionPrepare",
     "AttentionDecode",
     "Linear",
+    "BlockScaledLinear",
     "Quantize",
     "Moe",
     "SparseAttention",

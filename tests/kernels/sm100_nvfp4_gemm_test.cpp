@@ -14,8 +14,10 @@ struct Shape {
 
 std::vector<BlockScaledVariant> all_variants() {
   std::vector<BlockScaledVariant> variants;
-  for (const BlockScaledKind kind : {BlockScaledKind::kNvfp4, BlockScaledKind::kMxfp8Mxfp4}) {
+  for (const BlockScaledKind kind :
+       {BlockScaledKind::kNvfp4, BlockScaledKind::kMxfp8Mxfp4, BlockScaledKind::kMxfp8}) {
     for (const bool is_requantising : {false, true}) {
+      if (kind == BlockScaledKind::kMxfp8 && is_requantising) continue;  // there is none
       for (const BlockScaledVariant& variant : ops::block_scaled_variants(kind, is_requantising))
         variants.push_back(variant);
     }
@@ -41,7 +43,8 @@ class Sm100BlockScaledGemm : public BlackwellKernelTest {
     const bool is_nvfp4 = variant.config.is_nvfp4();
     const int block = is_nvfp4 ? 16 : 32;
     const ScaledMatrix a = draw_matrix(1, is_nvfp4 ? kE2m1 : kE4m3, block, p.m, p.k);
-    const ScaledMatrix b = draw_matrix(2, kE2m1, block, p.n, p.k);
+    const bool is_e4m3 = variant.config.kind == BlockScaledKind::kMxfp8;
+    const ScaledMatrix b = draw_matrix(2, is_e4m3 ? kE4m3 : kE2m1, block, p.n, p.k);
     const BlockScaledOutputs got =
         BlockScaledLaunch(device(), variant, a, b, kAlpha, kEncodeScale).run(clusters);
     std::vector<float> scaled;
@@ -73,7 +76,8 @@ class Sm100BlockScaledGemm : public BlackwellKernelTest {
     const BlockScaledVariant variant = {config, false};
     SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", variant.entry(), p.m, p.n, p.k));
     const ScaledMatrix a = quantize_matrix(1, config.is_nvfp4() ? kNvfp4 : kMxfp8, p.m, p.k);
-    const ScaledMatrix b = quantize_matrix(2, config.is_nvfp4() ? kNvfp4 : kMxfp4, p.n, p.k);
+    const BlockFormat& weights = config.unpacks_b() ? kMxfp4 : config.is_nvfp4() ? kNvfp4 : kMxfp8;
+    const ScaledMatrix b = quantize_matrix(2, weights, p.n, p.k);
     const BlockScaledOutputs got = BlockScaledLaunch(device(), variant, a, b, 1, 1).run(2);
     std::vector<double> d;
     for (std::size_t i = 0; i < got.d.size(); i += 2)

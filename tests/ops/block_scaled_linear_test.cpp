@@ -2,9 +2,13 @@
 // tensor core's own sums.
 #include "tilewright/block_scaled_linear.h"
 
+#include "tilewright/tilewright.h"
+
 #include "device/internal.h"
 #include "ops/block_scaled_linear/plan.h"
 #include "ops/block_scaled_linear/weight.h"
+#include "ops/linear/source.h"
+#include "ops/operator/ceil_div.h"
 #include "tests/kernels/block_scaled_check.h"
 #include "tests/ops/blackwell_test.h"
 #include "tests/ops/gpu_infos.h"
@@ -84,8 +88,10 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
   EXPECT_THAT(said(4, 64, 48, NumberFormat::kNvfp4, {}),
               HasSubstr("k = 48; expected a multiple of 32 from 32 to 2^24. Pad"));
   EXPECT_THAT(said(-1, 64, 64, NumberFormat::kNvfp4, {}), HasSubstr("m = -1; expected 0"));
-  EXPECT_THAT(said(4, 64, 64, NumberFormat::kFp8, {}),
-              HasSubstr("format = fp8; expected nvfp4 (by NVFP4 activations) or mxfp4"));
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kBf16, {}),
+              HasSubstr("format = bf16; expected nvfp4 (by NVFP4 activations), mxfp4 or fp8"));
+  EXPECT_THAT(said(4, 64, 64, NumberFormat::kFp8, {.out_dtype = DType::kF4}),
+              HasSubstr("out_dtype = F4; expected BF16 with fp8 weights. Quantise afterwards."));
   EXPECT_THAT(said(4, 64, 64, NumberFormat::kNvfp4, {.out_dtype = DType::kF32}),
               HasSubstr("out_dtype = F32; expected BF16, or F4"));
   EXPECT_THAT(
@@ -108,7 +114,14 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
   static ScaledMatrix draw(std::uint64_t seed, NumberFormat format, bool is_weight,
                            std::int64_t rows, std::int64_t k) {
     const bool is_nvfp4 = format == NumberFormat::kNvfp4;
-    return draw_matrix(seed, is_nvfp4 || is_weight ? kE2m1 : kE4m3, is_nvfp4 ? 16 : 32, rows, k);
+    const bool is_e2m1 = is_nvfp4 || (is_weight && format == NumberFormat::kMxfp4);
+    ScaledMatrix drawn = draw_matrix(seed, is_e2m1 ? kE2m1 : kE4m3, is_nvfp4 ? 16 : 32, rows, k);
+    if (format != NumberFormat::kFp8 || !is_weight) return drawn;
+    for (std::int64_t i = 0; i < rows * drawn.blocks(); ++i) {  // that of the first of 128 x 128
+      const std::int64_t row = i / drawn.blocks() / kFp8Block * kFp8Block;
+      drawn.scales[i] = drawn.scales[row * drawn.blocks() + i % drawn.blocks() / 4 * 4];
+    }
+    return drawn;
   }
   /// Shows the matrix as a checkpoint's tensors; the vectors keep them.
   struct Stored {
@@ -116,9 +129,13 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
     LinearWeightSource source;
 
     Stored(const ScaledMatrix& w, NumberFormat format, ScaleOrder order)
-        : values(pack_codes(w.codes, 4)),
+        : values(pack_codes(w.codes, w.element.bits())),
           scales(order == ScaleOrder::kPlain ? w.scales : w.swizzled_scales()) {
       source.format = format;
+      if (format == NumberFormat::kFp8) {
+        show_fp8(w);
+        return;
+      }
       source.values =
           contiguous_view(static_cast<const void*>(values.data()), DType::kU8, {w.rows, w.k / 2});
       std::vector<std::int64_t> shape = {w.rows, w.blocks()};
@@ -127,11 +144,23 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
       source.scale_order = order;
       if (format == NumberFormat::kNvfp4) source.global_scale = 0.25f;
     }
+    void show_fp8(const ScaledMatrix& w) {
+      scales.clear();
+      for (std::int64_t row = 0; row < w.rows; row += kFp8Block) {
+        for (std::int64_t i = 0; i < w.blocks(); i += 4)
+          scales.push_back(w.scales[row * w.blocks() + i]);
+      }
+      source.values =
+          contiguous_view(static_cast<const void*>(values.data()), DType::kF8_E4M3, {w.rows, w.k});
+      source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kF8_E8M0,
+                                      {ceil_div(w.rows, kFp8Block), ceil_div(w.k, kFp8Block)});
+    }
   };
 
   /// x of `rows` by w through the operator, to the bit.
   static void check(NumberFormat format, std::int64_t m, std::int64_t n, std::int64_t k,
-                    BlockScaledProblem problem = {}, ScaleOrder order = ScaleOrder::kPlain) {
+                    BlockScaledProblem problem = {}, ScaleOrder order = ScaleOrder::kPlain,
+                    bool is_by_c = false) {
     SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", to_string(format), m, n, k));
     const ScaledMatrix x = draw(1, format, false, m, k), w = draw(2, format, true, n, k);
     const Stored stored(w, format, order);
@@ -155,12 +184,17 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
     const auto pointer = [](const device::Buffer& buffer) {
       return reinterpret_cast<void*>(buffer.address());
     };
-    linear.run({.x = pointer(x_buffer),
-                .x_scales = pointer(scale_buffer),
-                .out = pointer(out),
-                .out_scales = pointer(out_scales),
-                .x_tensor_scale = 2,
-                .out_encode_scale = kEncodeScale});
+    const BlockScaledArguments arguments = {.x = pointer(x_buffer),
+                                            .x_scales = pointer(scale_buffer),
+                                            .out = pointer(out),
+                                            .out_scales = pointer(out_scales),
+                                            .x_tensor_scale = 2,
+                                            .out_encode_scale = kEncodeScale};
+    if (is_by_c) {
+      run_c_api(stored.source, weight.info(), plan, arguments);
+    } else {
+      linear.run(arguments);
+    }
     device_->synchronize();
 
     const float factor = format == NumberFormat::kNvfp4 ? 0.5f : 2.0f;
@@ -176,6 +210,45 @@ class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
                 swizzle_scales(wanted.scales, m, (n + 15) / 16));
       expect_rows(wanted.codes, n / 2, out.to_vector<std::uint8_t>(), row_bytes);
     }
+  }
+
+  /// The same call through the C interface.
+  static void run_c_api(const LinearWeightSource& from, const BlockScaledWeightInfo& info,
+                        const BlockScaledPlan& plan, const BlockScaledArguments& a) {
+    tw_linear_weight_source source;
+    tw_linear_weight_source_init(&source);
+    source.format = info.format == NumberFormat::kFp8     ? TW_NUMBER_FORMAT_FP8
+                    : info.format == NumberFormat::kMxfp4 ? TW_NUMBER_FORMAT_MXFP4
+                                                          : TW_NUMBER_FORMAT_NVFP4;
+    source.n = info.n, source.k = info.k;
+    source.values = from.values.data, source.scales = from.scales.data;
+    source.scale_dtype = TW_E8M0;
+    if (from.global_scale) source.global_scale = *from.global_scale;
+    tw_block_scaled_problem problem;
+    tw_block_scaled_problem_init(&problem);
+    problem.m = plan.problem.m;
+    problem.out_dtype = plan.problem.out_dtype == DType::kF4 ? TW_F4 : TW_BF16;
+    problem.x_row_bytes = plan.problem.x_row_bytes;
+    problem.out_row_bytes = plan.problem.out_row_bytes;
+    problem.kernel = plan.kernel.c_str();
+    tw_block_scaled_arguments call;
+    tw_block_scaled_arguments_init(&call);
+    call.x = a.x, call.x_scales = a.x_scales, call.out = a.out, call.out_scales = a.out_scales;
+    call.x_tensor_scale = a.x_tensor_scale, call.out_encode_scale = a.out_encode_scale;
+    tw_device* device = nullptr;
+    tw_block_scaled_weight* weight = nullptr;
+    tw_block_scaled_linear* linear = nullptr;
+    ASSERT_EQ(tw_device_open("sim:b200", &device), TW_OK) << tw_last_error();
+    ASSERT_EQ(tw_block_scaled_weight_prepare(device, &source, &weight), TW_OK) << tw_last_error();
+    ASSERT_EQ(tw_block_scaled_linear_create(weight, &problem, &linear), TW_OK) << tw_last_error();
+    EXPECT_GT(tw_block_scaled_weight_bytes(weight), 0u);
+    EXPECT_EQ(tw_block_scaled_linear_x_bytes(linear), plan.x_bytes);
+    EXPECT_EQ(tw_block_scaled_linear_out_scales_bytes(linear), plan.out_scales_bytes);
+    EXPECT_EQ(tw_block_scaled_linear_kernel(linear), plan.kernel);
+    EXPECT_EQ(tw_block_scaled_linear_run(linear, &call), TW_OK) << tw_last_error();
+    tw_block_scaled_linear_destroy(linear);
+    tw_block_scaled_weight_destroy(weight);
+    tw_device_close(device);
   }
 
  private:
@@ -210,6 +283,36 @@ TEST_F(BlockScaledLinearTest, Nvfp4) {
 // k = 160: rows of the weight are padded to 256 elements.
 TEST_F(BlockScaledLinearTest, Mxfp8ByMxfp4) {
   check(NumberFormat::kMxfp4, 40, 144, 160);
+}
+// n and k end inside of blocks of 128 x 128.
+TEST_F(BlockScaledLinearTest, Mxfp8ByFp8) {
+  check(NumberFormat::kFp8, 40, 144, 160);
+  check(NumberFormat::kFp8, 3, 272, 288, {.x_row_bytes = 304, .out_row_bytes = 550});
+}
+TEST_F(BlockScaledLinearTest, EveryTileOfMxfp8ByFp8) {
+  for (const BlockScaledVariant& variant :
+       block_scaled_variants(kernels::BlockScaledKind::kMxfp8, false))
+    check(NumberFormat::kFp8, 70, 80, 96, {.kernel = variant.name()});
+}
+// Not a number that ue8m0 has.
+TEST_F(BlockScaledLinearTest, Fp8ScalesThatAreNoPowersOfTwo) {
+  const ScaledMatrix w = draw(1, NumberFormat::kFp8, true, 144, 160);
+  Stored stored(w, NumberFormat::kFp8, ScaleOrder::kPlain);
+  std::vector<float> scales = {1, 0.25f, 2, 0.75f};
+  stored.source.scales =
+      contiguous_view(static_cast<const void*>(scales.data()), DType::kF32, {2, 2});
+  const auto prepare = [&] { BlockScaledWeight::prepare(*device_, stored.source); };
+  EXPECT_THAT(
+      message_of(prepare),
+      HasSubstr("the scale of rows from 128 and columns from 128 is 0.75; expected a power"));
+  scales[3] = 0x1p-127f;
+  EXPECT_EQ(message_of(prepare), "nothing was wrong");
+}
+TEST_F(BlockScaledLinearTest, TheCInterfaceDoesTheSame) {
+  constexpr ScaleOrder kPlain = ScaleOrder::kPlain;
+  check(NumberFormat::kFp8, 20, 144, 160, {}, kPlain, true);
+  check(NumberFormat::kMxfp4, 20, 48, 64, {}, kPlain, true);
+  check(NumberFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4}, kPlain, true);
 }
 TEST_F(BlockScaledLinearTest, RequantisedToNvfp4) {
   check(NumberFormat::kNvfp4, 33, 96, 96, {.out_dtype = DType::kF4});

@@ -77,6 +77,44 @@ def test_linear(dev, name, m):
     np.testing.assert_allclose(wide(out), expected, rtol=2**-7, atol=1e-4 * np.abs(expected).max())
 
 
+def scaled_source(rng, name, n, k):
+    """A weight of 4 bits, or of 8 with scales of 128 x 128 that are powers of two; and what it means."""
+    if name != "fp8":
+        source, numbers = weight(None, random_bf16(rng, n, k), name)
+        del source["activations"]
+        return source, numbers
+    codes = rng.integers(0, 256, (n, k), np.uint8)
+    codes[codes & 127 == 127] = 0  # no NaN
+    scales = np.exp2(rng.integers(-9, -5, (-(-n // 128), -(-k // 128)))).astype(np.float32)
+    source = {"format": name, "n": n, "k": k, "values": codes, "scales": scales, "scale_dtype": "f32"}
+    return source, e4m3(codes) * np.kron(scales, np.ones((128, 128)))[:n, :k]
+
+
+@pytest.mark.parametrize("m", [1, 70])
+@pytest.mark.parametrize("name", ["fp8", "mxfp4", "nvfp4"])
+def test_block_scaled_linear_on_blackwell(name, m):
+    rng = np.random.default_rng(m)
+    n, k = 144, 256
+    blackwell = tilewright.Device("sim:b200")
+    source, expected_weight = scaled_source(rng, name, n, k)
+    form = "nvfp4" if name == "nvfp4" else "mxfp8"
+    numbers = random_bf16(rng, m, k)
+    codes, plain, tensor_scale = quantize(numbers, form)
+    _, scales, _ = quantize(numbers, form, has_128x4_scales=True)
+    if form == "nvfp4":
+        x = e2m1(codes[:m]) * np.repeat(e4m3(plain.reshape(-1, k // 16)[:m]), 16, 1) * tensor_scale
+    else:
+        factors = np.exp2(plain.reshape(-1, k // 32)[:m].astype(np.float64) - 127)
+        x, tensor_scale = e4m3(codes[:m]) * np.repeat(factors, 32, 1), 1
+    prepared = tilewright.BlockScaledWeight(blackwell, **source)
+    op = tilewright.BlockScaledLinear(prepared, m=m)
+    assert op.flops == 2 * m * n * k and op.x_scales_bytes == scales.nbytes
+    out = np.full((m, n), NAN)
+    op.run(x=codes, x_scales=scales, out=out, x_tensor_scale=float(tensor_scale))
+    expected = x @ expected_weight.T
+    np.testing.assert_allclose(wide(out), expected, rtol=2**-7, atol=1e-4 * np.abs(expected).max())
+
+
 def test_linear_of_rows_with_strides(dev):
     rng = np.random.default_rng(1)
     source, expected_weight = weight(dev, random_bf16(rng, 32, 128), "bf16")

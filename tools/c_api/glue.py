@@ -3,8 +3,9 @@
 from .description import Operator
 from .header import operator_functions, plan_inputs
 
-HEADERS = ("attention", "attention_decode", "attention_prepare", "cache_writer", "compressor", "hyper_connection",
-           "indexer", "linear", "moe", "quantize", "sparse_attention", "tilewright")
+HEADERS = ("attention", "attention_decode", "attention_prepare", "block_scaled_linear", "cache_writer",
+           "compressor", "hyper_connection", "indexer", "linear", "moe", "quantize", "sparse_attention",
+           "tilewright")
 
 CONVERT_BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.

@@ -74,9 +74,9 @@ void bind_operands(const device::Device& device, const BlockScaledVariant& varia
   const std::int64_t row = variant.x_row_bytes(s.k), blocks = s.k / variant.scale_block();
   store_map(device, byte_rows("x", memory.a, s.m, row, memory.a_row_bytes, 128), params.a_map);
   store_map(device,
-            c.is_nvfp4()
-                ? byte_rows("weight", memory.b, s.n, row, memory.b_row_bytes, c.b_box_rows())
-                : unpacked_rows("weight", memory, s.n, s.k, c.b_box_rows()),
+            c.unpacks_b()
+                ? unpacked_rows("weight", memory, s.n, s.k, c.b_box_rows())
+                : byte_rows("weight", memory.b, s.n, row, memory.b_row_bytes, c.b_box_rows()),
             params.b_map);
   store_map(device, scale_tiles("scales of x", memory.a_scales, s.m, blocks, c.scale_atoms_k(), 1),
             params.a_scale_map);

@@ -27,7 +27,19 @@ StepBytes step_bytes(const BlockScaledConfig& c) {
   return {.a = 128.0 * kernels::kBlockScaledStepBytes,
           .b = b,
           .scales = 512.0 * (1 + c.scale_atoms_n()) * c.scale_atoms_k(),
-          .b_global = c.is_nvfp4() ? b : b / 2};
+          .b_global = c.unpacks_b() ? b / 2 : b};
+}
+
+const char* stem(kernels::BlockScaledKind kind) {
+  switch (kind) {
+    case kernels::BlockScaledKind::kNvfp4:
+      return "sm100_nvfp4_gemm";
+    case kernels::BlockScaledKind::kMxfp8Mxfp4:
+      return "sm100_mxfp8_mxfp4_gemm";
+    case kernels::BlockScaledKind::kMxfp8:
+      break;
+  }
+  return "sm100_mxfp8_gemm";
 }
 
 }  // namespace
@@ -37,8 +49,7 @@ std::string BlockScaledVariant::name() const {
 }
 
 std::string BlockScaledVariant::entry() const {
-  return fmt::format("{}_{}_{}", config.is_nvfp4() ? "sm100_nvfp4_gemm" : "sm100_mxfp8_mxfp4_gemm",
-                     is_requantising ? "nvfp4" : "bf16", name());
+  return fmt::format("{}_{}_{}", stem(config.kind), is_requantising ? "nvfp4" : "bf16", name());
 }
 
 std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
@@ -47,7 +58,7 @@ std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
 
 std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {
   constexpr std::int64_t kUnpackedElems = 128;  // the tensor map's type 16U4_ALIGN16B wants them
-  return config.is_nvfp4() ? k / 2 : ceil_div(k, kUnpackedElems) * kUnpackedElems / 2;
+  return config.unpacks_b() ? ceil_div(k, kUnpackedElems) * kUnpackedElems / 2 : x_row_bytes(k);
 }
 
 std::int64_t BlockScaledVariant::out_row_bytes(std::int64_t n) const {

@@ -21,8 +21,8 @@ constexpr const char* kName = "block-scaled linear";
 
 void check_format(ProblemChecks& checks, NumberFormat format) {
   checks
-      .expect(format == NumberFormat::kNvfp4 || format == NumberFormat::kMxfp4, "format", format,
-              "nvfp4 (by NVFP4 activations) or mxfp4 (by MXFP8 ones)")
+      .expect(format != NumberFormat::kBf16, "format", format,
+              "nvfp4 (by NVFP4 activations), mxfp4 or fp8 (by MXFP8 ones)")
       .remedy("Quantise the weight, or take Linear.");
 }
 
@@ -39,6 +39,10 @@ void check_sizes(const BlockScaledWeightInfo& weight, const BlockScaledProblem& 
       .expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF4, "out_dtype", p.out_dtype,
               "BF16, or F4 for NVFP4 with scales")
       .remedy("Convert afterwards.");
+  checks
+      .expect(p.out_dtype != DType::kF4 || weight.format != NumberFormat::kFp8, "out_dtype",
+              p.out_dtype, "BF16 with fp8 weights")
+      .remedy("Quantise afterwards.");
   checks.finish();
 }
 
@@ -115,8 +119,9 @@ kernels::BlockScaledKind block_scaled_kind(NumberFormat format) {
   ProblemChecks checks(kName);
   check_format(checks, format);
   checks.finish();
-  return format == NumberFormat::kNvfp4 ? kernels::BlockScaledKind::kNvfp4
-                                        : kernels::BlockScaledKind::kMxfp8Mxfp4;
+  if (format == NumberFormat::kNvfp4) return kernels::BlockScaledKind::kNvfp4;
+  return format == NumberFormat::kFp8 ? kernels::BlockScaledKind::kMxfp8
+                                      : kernels::BlockScaledKind::kMxfp8Mxfp4;
 }
 
 BlockScaledVariant planned_variant(const BlockScaledPlan& plan) {

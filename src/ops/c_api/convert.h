@@ -7,6 +7,7 @@
 #include "tilewright/attention.h"
 #include "tilewright/attention_decode.h"
 #include "tilewright/attention_prepare.h"
+#include "tilewright/block_scaled_linear.h"
 #include "tilewright/cache_writer.h"
 #include "tilewright/compressor.h"
 #include "tilewright/hyper_connection.h"
@@ -447,6 +448,69 @@ inline void assign(const tw_linear_arguments& c, LinearArguments& p, const Where
   p.bias = c.bias;
   p.out = c.out;
   p.workspace = c.workspace;
+  p.stream = c.stream;
+}
+
+template <>
+struct Version<tw_block_scaled_weight_info> {
+  using Cpp = BlockScaledWeightInfo;
+  static constexpr const char* kName = "tw_block_scaled_weight_info";
+  static constexpr Shape kShape = {kName, sizeof(tw_block_scaled_weight_info), {}};
+  static tw_block_scaled_weight_info defaults() {
+    tw_block_scaled_weight_info c = {};
+    c.struct_bytes = sizeof c;
+    c.format = TW_NUMBER_FORMAT_NVFP4;
+    return c;
+  }
+};
+
+inline void assign(const tw_block_scaled_weight_info& c, BlockScaledWeightInfo& p, const Where& at) {
+  p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
+  p.n = c.n;
+  p.k = c.k;
+}
+
+template <>
+struct Version<tw_block_scaled_problem> {
+  using Cpp = BlockScaledProblem;
+  static constexpr const char* kName = "tw_block_scaled_problem";
+  static constexpr Shape kShape = {kName, sizeof(tw_block_scaled_problem), {}};
+  static tw_block_scaled_problem defaults() {
+    tw_block_scaled_problem c = {};
+    c.struct_bytes = sizeof c;
+    return c;
+  }
+};
+
+inline void assign(const tw_block_scaled_problem& c, BlockScaledProblem& p, const Where& at) {
+  p.m = c.m;
+  p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F4, DType::kF4, "TW_F4"}}, at, "out_dtype");
+  p.x_row_bytes = c.x_row_bytes;
+  p.out_row_bytes = c.out_row_bytes;
+  if (c.kernel != nullptr) p.kernel = c.kernel;
+}
+
+template <>
+struct Version<tw_block_scaled_arguments> {
+  using Cpp = BlockScaledArguments;
+  static constexpr const char* kName = "tw_block_scaled_arguments";
+  static constexpr Shape kShape = {kName, sizeof(tw_block_scaled_arguments), {}};
+  static tw_block_scaled_arguments defaults() {
+    tw_block_scaled_arguments c = {};
+    c.struct_bytes = sizeof c;
+    c.x_tensor_scale = 1;
+    c.out_encode_scale = 1;
+    return c;
+  }
+};
+
+inline void assign(const tw_block_scaled_arguments& c, BlockScaledArguments& p, const Where&) {
+  p.x = c.x;
+  p.x_scales = c.x_scales;
+  p.out = c.out;
+  p.out_scales = c.out_scales;
+  p.x_tensor_scale = c.x_tensor_scale;
+  p.out_encode_scale = c.out_encode_scale;
   p.stream = c.stream;
 }
 

@@ -23,6 +23,10 @@ struct tw_linear : tilewright::c_api::Made<tilewright::Linear> {
   using Made::Made;
 };
 
+struct tw_block_scaled_linear : tilewright::c_api::Made<tilewright::BlockScaledLinear> {
+  using Made::Made;
+};
+
 struct tw_quantize : tilewright::c_api::Made<tilewright::Quantize> {
   using Made::Made;
 };

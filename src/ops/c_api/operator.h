@@ -2,6 +2,7 @@
 // problem, run with a caller's arguments, and plans read through a handle that may be null.
 #pragma once
 
+#include "tilewright/block_scaled_linear.h"
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
 
@@ -14,6 +15,10 @@
 
 struct tw_linear_weight {
   tilewright::LinearWeight weight;
+};
+
+struct tw_block_scaled_weight {
+  tilewright::BlockScaledWeight weight;
 };
 
 struct tw_moe_weights {
@@ -38,6 +43,9 @@ inline const Device& held(const tw_device& device) noexcept {
   return device.device;
 }
 inline const LinearWeight& held(const tw_linear_weight& weight) noexcept {
+  return weight.weight;
+}
+inline const BlockScaledWeight& held(const tw_block_scaled_weight& weight) noexcept {
   return weight.weight;
 }
 inline const MoeWeights& held(const tw_moe_weights& weights) noexcept {

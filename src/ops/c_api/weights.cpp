@@ -142,6 +142,25 @@ size_t tw_linear_weight_bytes(const tw_linear_weight* weight) {
   return weight == nullptr ? 0 : weight->weight.bytes();
 }
 
+tw_status tw_block_scaled_weight_prepare(const tw_device* device,
+                                         const tw_linear_weight_source* source,
+                                         tw_block_scaled_weight** weight) {
+  const Where at = {"tw_block_scaled_weight_prepare", "source"};
+  return c_api::create(at.function, "weight", weight, [&] {
+    c_api::require_address(device, at.function, "device");
+    return tilewright::BlockScaledWeight::prepare(device->device,
+                                                  to_source(c_api::accept(source, at), at));
+  });
+}
+
+void tw_block_scaled_weight_destroy(tw_block_scaled_weight* weight) {
+  delete weight;
+}
+
+size_t tw_block_scaled_weight_bytes(const tw_block_scaled_weight* weight) {
+  return weight == nullptr ? 0 : weight->weight.bytes();
+}
+
 tw_status tw_moe_weights_prepare(const tw_device* device, const tw_moe_weights_source* source,
                                  tw_moe_weights** weights) {
   const Where at = {"tw_moe_weights_prepare", "source"};

@@ -218,6 +218,36 @@ Changes changed_tw_linear_arguments(const LinearArguments& x, const LinearArgume
   return found;
 }
 
+Changes changed_tw_block_scaled_weight_info(const BlockScaledWeightInfo& x, const BlockScaledWeightInfo& y) {
+  Changes found;
+  if (x.format != y.format) found.push_back("format");
+  if (x.n != y.n) found.push_back("n");
+  if (x.k != y.k) found.push_back("k");
+  return found;
+}
+
+Changes changed_tw_block_scaled_problem(const BlockScaledProblem& x, const BlockScaledProblem& y) {
+  Changes found;
+  if (x.m != y.m) found.push_back("m");
+  if (x.out_dtype != y.out_dtype) found.push_back("out_dtype");
+  if (x.x_row_bytes != y.x_row_bytes) found.push_back("x_row_bytes");
+  if (x.out_row_bytes != y.out_row_bytes) found.push_back("out_row_bytes");
+  if (x.kernel != y.kernel) found.push_back("kernel");
+  return found;
+}
+
+Changes changed_tw_block_scaled_arguments(const BlockScaledArguments& x, const BlockScaledArguments& y) {
+  Changes found;
+  if (x.x != y.x) found.push_back("x");
+  if (x.x_scales != y.x_scales) found.push_back("x_scales");
+  if (x.out != y.out) found.push_back("out");
+  if (x.out_scales != y.out_scales) found.push_back("out_scales");
+  if (x.x_tensor_scale != y.x_tensor_scale) found.push_back("x_tensor_scale");
+  if (x.out_encode_scale != y.out_encode_scale) found.push_back("out_encode_scale");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
 Changes changed_tw_quantize_problem(const QuantizeProblem& x, const QuantizeProblem& y) {
   Changes found;
   if (x.format != y.format) found.push_back("format");
@@ -885,6 +915,40 @@ TEST(CApiMembers, tw_linear_arguments) {
   test.sets("out", [](auto& c) { c.out = at<void>(4); }, [](const auto& p) { return p.out == at<void>(4); });
   test.sets("workspace", [](auto& c) { c.workspace = at<void>(5); }, [](const auto& p) { return p.workspace == at<void>(5); });
   test.sets("stream", [](auto& c) { c.stream = at<void>(6); }, [](const auto& p) { return p.stream == at<void>(6); });
+}
+
+TEST(CApiMembers, tw_block_scaled_weight_info) {
+  const Members<tw_block_scaled_weight_info, BlockScaledWeightInfo> test(tw_block_scaled_weight_info_init, changed_tw_block_scaled_weight_info);
+  test.has_the_defaults();
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_BF16; }, [](const auto& p) { return p.format == NumberFormat::kBf16; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_FP8; }, [](const auto& p) { return p.format == NumberFormat::kFp8; });
+  test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_MXFP4; }, [](const auto& p) { return p.format == NumberFormat::kMxfp4; });
+  test.refuses("format", [](auto& c) { c.format = 77; });
+  test.sets("n", [](auto& c) { c.n = 1002; }, [](const auto& p) { return p.n == 1002; });
+  test.sets("k", [](auto& c) { c.k = 1003; }, [](const auto& p) { return p.k == 1003; });
+}
+
+TEST(CApiMembers, tw_block_scaled_problem) {
+  const Members<tw_block_scaled_problem, BlockScaledProblem> test(tw_block_scaled_problem_init, changed_tw_block_scaled_problem);
+  test.has_the_defaults();
+  test.sets("m", [](auto& c) { c.m = 1001; }, [](const auto& p) { return p.m == 1001; });
+  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F4; }, [](const auto& p) { return p.out_dtype == DType::kF4; });
+  test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
+  test.sets("x_row_bytes", [](auto& c) { c.x_row_bytes = 1003; }, [](const auto& p) { return p.x_row_bytes == 1003; });
+  test.sets("out_row_bytes", [](auto& c) { c.out_row_bytes = 1004; }, [](const auto& p) { return p.out_row_bytes == 1004; });
+  test.sets("kernel", [](auto& c) { c.kernel = "sentinel 5"; }, [](const auto& p) { return p.kernel == "sentinel 5"; });
+}
+
+TEST(CApiMembers, tw_block_scaled_arguments) {
+  const Members<tw_block_scaled_arguments, BlockScaledArguments> test(tw_block_scaled_arguments_init, changed_tw_block_scaled_arguments);
+  test.has_the_defaults();
+  test.sets("x", [](auto& c) { c.x = at<const void>(1); }, [](const auto& p) { return p.x == at<const void>(1); });
+  test.sets("x_scales", [](auto& c) { c.x_scales = at<const void>(2); }, [](const auto& p) { return p.x_scales == at<const void>(2); });
+  test.sets("out", [](auto& c) { c.out = at<void>(3); }, [](const auto& p) { return p.out == at<void>(3); });
+  test.sets("out_scales", [](auto& c) { c.out_scales = at<void>(4); }, [](const auto& p) { return p.out_scales == at<void>(4); });
+  test.sets("x_tensor_scale", [](auto& c) { c.x_tensor_scale = 5.25f; }, [](const auto& p) { return p.x_tensor_scale == 5.25f; });
+  test.sets("out_encode_scale", [](auto& c) { c.out_encode_scale = 6.25f; }, [](const auto& p) { return p.out_encode_scale == 6.25f; });
+  test.sets("stream", [](auto& c) { c.stream = at<void>(7); }, [](const auto& p) { return p.stream == at<void>(7); });
 }
 
 TEST(CApiMembers, tw_quantize_problem) {

@@ -122,7 +122,7 @@ struct BlockScaledStage {
   static constexpr int kAtomsK = C.scale_atoms_k(), kAtomsN = C.scale_atoms_n();
   /// What copies announce: packed elements count as they lie in global memory.
   static constexpr int kCopiedBytes =
-      kABytes + (C.is_nvfp4() ? kBBytes : kBBytes / 2) + (1 + kAtomsN) * kAtomsK * kAtomBytes;
+      kABytes + (C.unpacks_b() ? kBBytes / 2 : kBBytes) + (1 + kAtomsN) * kAtomsK * kAtomBytes;
 
   std::uint32_t a;
 
@@ -238,7 +238,8 @@ struct BlockScaledMultiplier {
       i.scale_type = arch::MmaScaleType::kUe4m3;
     } else {
       i.a_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE4m3);
-      i.b_type = static_cast<std::uint32_t>(arch::MmaF8Type::kE2m1);
+      i.b_type = static_cast<std::uint32_t>(C.unpacks_b() ? arch::MmaF8Type::kE2m1
+                                                          : arch::MmaF8Type::kE4m3);
       i.scale_type = arch::MmaScaleType::kUe8m0;
     }
     return encode_mma_instruction(i);

@@ -11,6 +11,7 @@ namespace tilewright::kernels {
 enum class BlockScaledKind {
   kNvfp4,       ///< e2m1 by e2m1, ue4m3 scales of 16: kind::mxf4nvf4, steps of 256
   kMxfp8Mxfp4,  ///< e4m3 by e2m1, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
+  kMxfp8,       ///< e4m3 by e4m3, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
 };
 
 /// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by
@@ -19,8 +20,8 @@ enum class BlockScaledKind {
 /// Scales are stored as formats/scale_layout.h says; their padding may hold anything. Maps, zeros
 /// outside of the tensors; where m, n or k is 0 they are ignored:
 ///   a_map        [m, 128-byte steps] of 8-bit elements: kNvfp4 [m, k/2] bytes of packed pairs,
-///                kMxfp8Mxfp4 [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
-///   b_map        kNvfp4 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
+///                else [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
+///   b_map        kNvfp4, kMxfp8 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
 ///                type 16U4_ALIGN16B, boxes of 128 elements x b_box_rows(), swizzle 128B. That type
 ///                wants rows padded to a multiple of 128 elements; what the padding holds is not
 ///                looked at
@@ -74,6 +75,8 @@ struct BlockScaledConfig {
   BlockScaledTile tile;
 
   constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
+  /// Elements of B have 4 bits in global memory and 8 in shared memory.
+  constexpr bool unpacks_b() const { return kind == BlockScaledKind::kMxfp8Mxfp4; }
   /// Rows that a cluster works on, and that an instruction does.
   constexpr int tile_m() const { return 128 * tile.cluster(); }
   constexpr int instruction_m() const { return 128 * tile.ctas; }
