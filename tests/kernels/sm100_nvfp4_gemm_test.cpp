@@ -188,5 +188,136 @@ TEST_P(Sm100BlockScaledGemm, QuantisedNormalNumbersStayWithinTheBound) {
   }
 }
 
+// Gates of about 1, so that they are not all saturated.
+constexpr float kStepAlpha = 0.004f, kStepEncodeScale = 3.1f;
+
+// Steps in the epilogues: SwiGLU, and a user's own, in every output and with one, two and four
+// CTAs, against float64 on the tensor core's sums.
+class Sm100BlockScaledSteps : public BlackwellKernelTest {
+ protected:
+  struct Case {
+    const char* name;
+    std::size_t tile;
+    bool is_requantising, is_folding;
+  };
+
+  /// What the kernel leaves in a result of `columns` columns.
+  BlockScaledOutputs run(const Case& c, const ScaledMatrix& a, const ScaledMatrix& b,
+                         std::int64_t columns) {
+    const BlockScaledVariant variant = {{BlockScaledKind::kNvfp4, kBlockScaledTiles[c.tile]},
+                                        c.is_requantising};
+    const BlockScaledConfig& config = variant.config;
+    const Buffer x = Buffer::from(device(), a.packed(32)), w = Buffer::from(device(), b.packed(32)),
+                 x_scales = Buffer::from(device(), a.swizzled_scales()),
+                 w_scales = Buffer::from(device(), b.swizzled_scales());
+    const std::int64_t row_bytes = variant.out_row_bytes(columns);
+    Output<std::uint8_t> d(device(), static_cast<std::size_t>(a.rows * row_bytes)),
+        d_scales(device(), c.is_requantising ? static_cast<std::size_t>(swizzled_scale_bytes(
+                                                   a.rows, (columns + 15) / 16))
+                                             : 0);
+    const ops::BlockScaledMemory memory = {.a = pointer_to<const void>(x),
+                                           .b = pointer_to<const void>(w),
+                                           .a_scales = pointer_to<const void>(x_scales),
+                                           .b_scales = pointer_to<const void>(w_scales),
+                                           .d = d.pointer(),
+                                           .d_scales = d_scales.pointer(),
+                                           .a_row_bytes = variant.x_row_bytes(a.k),
+                                           .b_row_bytes = variant.weight_row_bytes(b.k),
+                                           .d_row_bytes = row_bytes};
+    const auto bind = [&](std::int64_t n) {
+      return ops::bind_block_scaled(device(), variant, {a.rows, n, a.k}, memory,
+                                    {kStepAlpha, kStepEncodeScale});
+    };
+    BlockScaledGemmParams params = bind(b.rows);
+    const BlockScaledGemmParams of_result = bind(columns);
+    std::memcpy(params.d_map, of_result.d_map, sizeof params.d_map);
+    params.has_d_map = of_result.has_d_map;
+    params.n = of_result.n;
+    run_kernel(device(), c.name,
+               {.grid = {static_cast<std::uint32_t>(config.tile.cluster())},
+                .block = {kBlockScaledThreads},
+                .dynamic_shared_bytes = static_cast<std::uint32_t>(config.shared_bytes())},
+               params);
+    return {d.read(), d_scales.read()};
+  }
+
+  static std::vector<double> product(const Case& c, const ScaledMatrix& a, const ScaledMatrix& b) {
+    const BlockScaledConfig config = {BlockScaledKind::kNvfp4, kBlockScaledTiles[c.tile]};
+    std::vector<double> sums;
+    for (const float sum : accumulate(config, a, b)) sums.push_back(double{sum * kStepAlpha});
+    return sums;
+  }
+  static double swiglu(double gate, double up) { return gate / (1 + std::exp(-gate)) * up; }
+
+  static std::vector<double> expect(const Case& c, const ScaledMatrix& a, const ScaledMatrix& b) {
+    const std::vector<double> x = product(c, a, b);
+    std::vector<double> y;
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+      for (std::int64_t j = 0; j < b.rows; ++j) {
+        const std::int64_t at = i * b.rows + j;
+        if (c.is_folding) {
+          if (j % 16 < 8) y.push_back(swiglu(x[std::size_t(at)], x[std::size_t(at + 8)]));
+        } else {
+          const double positive = std::max(x[std::size_t(at)], 0.0);
+          y.push_back(positive * positive + static_cast<double>(i + 2 * j));
+        }
+      }
+    }
+    return y;
+  }
+
+  void check(const Case& c, std::int64_t m, std::int64_t n, std::int64_t k) {
+    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", c.name, m, n, k));
+    const ScaledMatrix a = draw_matrix(1, kE2m1, 16, m, k), b = draw_matrix(2, kE2m1, 16, n, k);
+    const std::int64_t columns = c.is_folding ? n / 2 : n;
+    const BlockScaledOutputs got = run(c, a, b, columns);
+    const std::vector<double> wanted = expect(c, a, b);
+    if (c.is_requantising) return check_nvfp4(got, wanted, m, columns);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const std::uint32_t code = got.d[2 * i] | std::uint32_t{got.d[2 * i + 1]} << 8;
+      // bf16 rounds by at most 2^-8 of the number; exp and division are within 2^-17 of it.
+      ASSERT_NEAR(decode(kBf16, code), wanted[i], std::abs(wanted[i]) * 0x1.01p-8 + 1e-30)
+          << "row " << i / std::size_t(columns) << ", column " << i % std::size_t(columns);
+    }
+  }
+  /// A number that exp moved may round to a neighbouring code or its block to another scale: all
+  /// are within the format's step, a quarter of the number or the block's least code.
+  static void check_nvfp4(const BlockScaledOutputs& got, const std::vector<double>& wanted,
+                          std::int64_t m, std::int64_t columns) {
+    const std::int64_t blocks = columns / 16;
+    const std::vector<std::uint8_t> codes = unpack_codes(got.d, 4, m * columns);
+    for (std::int64_t i = 0; i < m * columns; ++i) {
+      const std::int64_t row = i / columns, block = i % columns / 16;
+      const std::uint8_t scale =
+          got.scales[static_cast<std::size_t>(swizzled_scale_offset(row, block, blocks))];
+      double largest = 0;
+      for (std::int64_t j = 0; j < 16; ++j)
+        largest = std::max(largest, std::abs(wanted[std::size_t(row * columns + block * 16 + j)]));
+      const double step = decode(kUe4m3, scale) / double{kStepEncodeScale};
+      EXPECT_NEAR(step * 6, largest, largest * 0x1.1p-4 + 0x1p-9);  // a scale of three bits
+      const double value = decode(kE2m1, codes[std::size_t(i)]) * step;
+      const double expected = wanted[std::size_t(i)];
+      ASSERT_NEAR(value, expected, std::abs(expected) / 4 * 1.01 + step / 4 * 1.01 + largest / 16)
+          << "row " << row << ", column " << i % columns;
+    }
+  }
+};
+TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100BlockScaledSteps);
+
+TEST_P(Sm100BlockScaledSteps, Swiglu) {
+  const Case one = {"steps_swiglu_bf16_1cta_n128", 1, false, true};
+  check(one, 40, 160, 96);
+  check(one, 130, 304, 288);
+  check({"steps_swiglu_bf16_4cta_n256", 4, false, true}, 300, 544, 96);
+}
+TEST_P(Sm100BlockScaledSteps, SwigluRequantised) {
+  const Case two = {"steps_swiglu_nvfp4_2cta_n256", 3, true, true};
+  check(two, 33, 192, 96);
+  check(two, 270, 608, 288);
+}
+TEST_P(Sm100BlockScaledSteps, OneOfAUser) {
+  check({"steps_ramp_bf16_2cta_n192", 2, false, false}, 260, 400, 96);
+}
+
 }  // namespace
 }  // namespace tilewright::kernels

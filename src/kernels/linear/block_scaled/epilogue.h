@@ -1,5 +1,5 @@
-// What becomes of an accumulator in Tensor Memory: scaled, rounded to bf16 or requantised to NVFP4,
-// and written by tensor copies.
+// What becomes of an accumulator in Tensor Memory: scaled, handed to a step (step.h), rounded to
+// bf16 or requantised to NVFP4, and written by tensor copies.
 //
 // Four warps; thread t of warp w has row 32w + t of the CTA's 128. Columns go in runs of 64: loaded
 // from Tensor Memory, converted in registers (a thread has all 16 elements that share a scale),
@@ -7,6 +7,7 @@
 #pragma once
 
 #include "kernels/linear/block_scaled/gemm.h"
+#include "kernels/linear/block_scaled/step.h"
 #include "ptx/bulk_copy.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/convert_sm100.h"
@@ -126,13 +127,17 @@ struct Nvfp4Output {
 
 /// The four warps that write results, each for itself but for the scales, which four warps together
 /// make 512-byte atoms of.
-template <BlockScaledConfig C, class Output>
+template <BlockScaledConfig C, class Output, class Step>
 struct BlockScaledEpilogue {
   using Columns = BlockScaledColumns<C>;
-  static constexpr int kRuns = C.tile.n / kRun;
+  /// Runs of the product that one of the result is made of, and runs of the result.
+  static constexpr int kFold = kRun / Step::kColumns;
+  static constexpr int kRuns = C.tile.n / (kFold * kRun);
+  static_assert(kFold == 1 || (kFold == 2 && C.tile.n % (kFold * kRun) == 0));
   /// After so many runs the products of the tile after next, or with shared columns the next, may
   /// begin.
-  static constexpr int kRunsToRelease = Columns::kShared == 0 ? kRuns : Columns::kShared / kRun;
+  static constexpr int kRunsToRelease =
+      Columns::kShared == 0 ? kRuns : Columns::kShared / (kFold * kRun);
   static constexpr int kWarpBytes = 32 * Output::kRowBytes;  // of a run
   static constexpr int kRunBuffers = 2;
   static constexpr int kScaleBytes = kRuns * 512;
@@ -227,7 +232,7 @@ struct BlockScaledEpilogue {
   template <bool HasProduct>
   __device__ void write_tile(const BlockScaledTileAt& tile) {
     const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
-    const std::int32_t first_column = tile.n * C.tile.n;
+    const std::int32_t first_column = tile.n * (C.tile.n / kFold);
     const Ring<2> accumulators(shared.accumulators);
     if constexpr (HasProduct) {
       wait_pair<C>(accumulators.full(accumulator), accumulator.parity);
@@ -237,15 +242,23 @@ struct BlockScaledEpilogue {
     for (int i = 0; i < kRuns; ++i) {
       // What accumulators share is the end of the first and the beginning of the second.
       const int run = Columns::kShared != 0 && accumulator.stage == 0 ? kRuns - 1 - i : i;
-      float x[kRun];
-      load<HasProduct>(x, run);
-      if (HasProduct && i == kRunsToRelease - 1) release_accumulator();
+      float y[kRun];
+#pragma unroll
+      for (int part = 0; part < kFold; ++part) {
+        float x[kRun];
+        const int of_product = run * kFold + part;
+        load<HasProduct>(x, of_product);
+        if (HasProduct && i == kRunsToRelease - 1 && part == kFold - 1) release_accumulator();
+        Step::apply(y + part * Step::kColumns, x,
+                    {first_row + static_cast<std::int32_t>(threadIdx.x),
+                     tile.n * C.tile.n + of_product * kRun});
+      }
       const RunAt at = {first_row + static_cast<std::int32_t>(warp) * 32, first_column + run * kRun,
                         take_buffer()};
       if constexpr (Output::kHasScales) {
-        stage_scales(Output::write_run(params, x, at), run);
+        stage_scales(Output::write_run(params, y, at), run);
       } else {
-        Output::write_run(params, x, at);
+        Output::write_run(params, y, at);
       }
       store(at);
     }

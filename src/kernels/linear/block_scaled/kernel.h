@@ -43,7 +43,7 @@ __device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C
   ptx::tcgen05_fence_after_thread_sync();
 }
 
-template <BlockScaledConfig C, class Output>
+template <BlockScaledConfig C, class Output, class Step>
 __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
   extern __shared__ __align__(1024) std::uint8_t dynamic[];
   auto& shared = *reinterpret_cast<BlockScaledShared<C>*>(dynamic);
@@ -58,7 +58,7 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
     if (rank == leader_of(rank))
       BlockScaledMultiplier<C>{params, shared, ptx::elect_sync(), tmem, rank}.run();
   } else {
-    BlockScaledEpilogue<C, Output>{params, shared, tmem, rank, warp}.run();
+    BlockScaledEpilogue<C, Output, Step>{params, shared, tmem, rank, warp}.run();
   }
   // A cluster ends together: each CTA's memory is used by the others.
   ptx::tcgen05_fence_before_thread_sync();
@@ -70,14 +70,18 @@ __device__ void block_scaled_gemm(const BlockScaledGemmParams& params) {
 
 }  // namespace tilewright::tile
 
-/// Entry NAME with tile INDEX of kBlockScaledTiles, whose cluster must be a number: CTAS.
-#define TILEWRIGHT_BLOCK_SCALED(NAME, KIND, OUTPUT, INDEX, CTAS)                                  \
+/// Entry NAME with tile INDEX of kBlockScaledTiles, whose cluster must be a number: CTAS. Between
+/// product and result is a STEP (step.h): params.n counts columns of the result, tiles_n those of
+/// the product.
+#define TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(NAME, KIND, OUTPUT, STEP, INDEX, CTAS)                 \
   static_assert(kBlockScaledTiles[INDEX].cluster() == CTAS);                                      \
   TILEWRIGHT_KERNEL(                                                                              \
       NAME, BlockScaledGemmParams,                                                                \
       __cluster_dims__(CTAS, 1, 1) __launch_bounds__(kBlockScaledThreads, 1),                     \
       tile::block_scaled_gemm<BlockScaledConfig{BlockScaledKind::KIND, kBlockScaledTiles[INDEX]}, \
-                              tile::OUTPUT>)
+                              tile::OUTPUT, STEP>)
+#define TILEWRIGHT_BLOCK_SCALED(NAME, KIND, OUTPUT, INDEX, CTAS) \
+  TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(NAME, KIND, OUTPUT, tile::KeepColumns, INDEX, CTAS)
 /// The entries of a kind: every output and tile.
 #define TILEWRIGHT_BLOCK_SCALED_ENTRIES(STEM, KIND, NAME, OUTPUT)        \
   TILEWRIGHT_BLOCK_SCALED(STEM##_##NAME##_1cta_n64, KIND, OUTPUT, 0, 1)  \

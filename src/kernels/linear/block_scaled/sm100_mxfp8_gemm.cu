@@ -6,4 +6,8 @@
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/sm100_mxfp8_gemm.h"
 
+namespace tilewright::kernels {
+
 TILEWRIGHT_BLOCK_SCALED_ENTRIES(sm100_mxfp8_gemm, kMxfp8, bf16, Bf16Output)
+
+}  // namespace tilewright::kernels

@@ -412,7 +412,7 @@ __device__ void select(const IndexerTopkParams& params) {
 
 }  // namespace
 
-TILEWRIGHT_KERNEL(indexer_topk, IndexerTopkParams,
-                  __launch_bounds__(kIndexerTopkThreads, kMinCtas), select)
+TILEWRIGHT_KERNEL(indexer_topk, IndexerTopkParams, __launch_bounds__(kIndexerTopkThreads, kMinCtas),
+                  select)
 
 }  // namespace tilewright::kernels

@@ -7,8 +7,6 @@
 
 namespace tilewright::sim {
 
-
-
 void OrderChecker::check_init(Warp& warp, const Insn& insn, std::uint32_t lanes,
                               std::uint64_t address, Mbarrier& barrier, bool is_async) {
   WarpState& own = state_of(warp);

@@ -1,0 +1,8 @@
+// Block-scaled GEMMs whose epilogues have steps (kernels/linear/block_scaled/step.h): SwiGLU, and
+// one as a user would write it. NVFP4 by NVFP4; contract in sm100_block_scaled.h.
+//
+//   steps_swiglu_bf16_1cta_n128, steps_swiglu_nvfp4_2cta_n256, steps_swiglu_bf16_4cta_n256
+//   steps_ramp_bf16_2cta_n192
+#pragma once
+
+#include "kernels/linear/block_scaled/sm100_block_scaled.h"
