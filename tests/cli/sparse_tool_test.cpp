@@ -27,7 +27,7 @@ TEST(SparseTool, ChecksDrawnOperands) {
 TEST(SparseTool, RunsOnBlackwell) {
   const Outcome run = run_tool(
       "--device sim:b200 --json sparse-attention --heads 64 --batch 1 --q-len 2 --window 70 "
-      "--compressed 9 --lengths per_query --check");
+      "--compressed 9 --lengths per_query --kernel pair_tiles --check");
   ASSERT_EQ(run.status, 0) << run.err << run.out;
   const nlohmann::json report = run.parsed();
   EXPECT_TRUE(report["error"]["ok"].get<bool>());
