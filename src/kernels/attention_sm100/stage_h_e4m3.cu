@@ -19,6 +19,7 @@
 #include "kernels/attention_sm100/stage_h_e4m3.h"
 #include "kernels/attention_sm100/tensor_attention.h"
 #include "ptx/convert_fp8.h"
+#include "ptx/store_shared.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
@@ -149,7 +150,8 @@ struct Kernel {
       for (int box = 0; box < kBoxes; ++box)
         ptx::cp_async_bulk_tensor_4d_shared_global(
             ptx::shared_address(shared.items[at.stage]) + box * kSpanBoxBytes, map, box * kSpan,
-            n * tile::kKeys, work.kv_head, work.batch, ring.full(at));
+            work.sequence.kv_begin + n * tile::kKeys, work.kv_head,
+            params.cu_kv == nullptr ? work.batch : 0, ring.full(at));
       at.advance();
     };
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
@@ -239,6 +241,27 @@ struct Kernel {
     ptx::tcgen05_wait_st_sync_aligned();
   }
 
+  // As tile::clear_values_behind.
+  static __device__ void clear_values_behind(const AttentionFp8Params& params, Shared& shared,
+                                             std::int32_t kv_len, const KeyRange& keys) {
+    const std::int32_t first = kv_len - (keys.end - 1) * tile::kKeys;
+    if (params.cu_kv == nullptr || first >= tile::kKeys) return;
+    const auto at = tile::box_position<kStages>(2 * keys.count() - 1);
+    tile::Ring<kStages>(shared.ring).wait_full(at);
+    const auto key = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
+    constexpr std::uint32_t kZeros[4] = {};
+    if (key >= first) {
+      const auto row = static_cast<std::uint32_t>(key);
+#pragma unroll 1
+      for (std::uint32_t byte = 0; byte < HeadDim; byte += 16)
+        ptx::st_shared_v4_u32(ptx::shared_address(shared.items[at.stage]) +
+                                  byte / kSpan * kSpanBoxBytes +
+                                  arch::swizzle_address(kSwizzle, row * kSpan + byte % kSpan),
+                              kZeros);
+    }
+    ptx::fence_proxy_async_shared_cta();
+  }
+
   static __device__ float finish_row(const AttentionFp8Params& params, const Rows& rows,
                                      const CodeSoftmax& softmax) {
     const auto row = static_cast<std::int32_t>(threadIdx.x % tile::kRowThreads);
@@ -312,6 +335,8 @@ struct Kernel {
       tile::hand_over_tensor_memory(factor_barrier);
       softmax.exponentiate(s, scale, value_log2);
       store_codes(own, s);
+      if (t == 0 && n + 1 == keys.end)
+        clear_values_behind(params, shared, rows.sequence.kv_len, keys);
       tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
     }
     if (keys.count() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full[t]), 0);
@@ -368,6 +393,7 @@ struct Kernel {
   static __device__ void run(const AttentionFp8Params& params) {
     extern __shared__ __align__(1024) std::uint8_t dynamic[];
     auto& shared = *reinterpret_cast<Shared*>(dynamic);
+    if (rows_of(params, 0).rows() <= 0) return;  // a short one of packed sequences
     for (int t = 0; t < kTiles; ++t) clear_rows_behind(shared, t, rows_of(params, t).box_rows());
     const std::uint32_t columns =
         tile::open_tensor_memory<kColumns>(shared.tensor_memory, [&] { shared.initialise(); });

@@ -8,12 +8,12 @@ namespace tilewright::kernels {
 
 /// Entries attention_sm100_stage_h_e4m3_d{64,128,256}: AttentionFp8Params with maps, grid and rows
 /// as attention_sm100.h says, but q, k and v in bytes and in boxes of stage_h_span() bytes. Values
-/// are in rows, sequences are not packed. q_scales, k_scales, v_scales and v_reference as for K7,
+/// are in rows. q_scales, k_scales, v_scales and v_reference as for K7,
 /// per block or not; flush_tiles is not read: sums are f32.
 inline constexpr AttentionSupport kStageHSupport = {.max_head_dim = 256,
                                                     .has_lse = true,
                                                     .has_window = true,
-                                                    .has_packed_sequences = false,
+                                                    .has_packed_sequences = true,
                                                     .has_softcap = true,
                                                     .has_sink = true};
 
