@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
                          "quantize " + kSource +
                              "/tests/golden/quantize/tiny_dsv4_rows.safetensors FOLDER --no-errors",
                          "tensors changed"},
+        BlackwellCommand{"decode", "decode --batch 1 --keys 40 --heads 8 --kv-heads 1 --check",
+                         "correct"},
         BlackwellCommand{"sparse_attention",
                          "sparse-attention --heads 3 --window 70 --compressed 9 --check",
                          "correct"},

@@ -20,6 +20,7 @@
 #include "kernels/attention_sm100/tensor_attention.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/store_shared.h"
+#include "ptx/tcgen05_mma_f8.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
