@@ -100,7 +100,19 @@ static bool read_array(PyObject* object, Tensor* tensor) {
 
 /* ---- x.__dlpack__() */
 
-/* On a GPU without waiting for anything: the caller orders the streams. */
+/* Arrays of JAX are constants, and their capsules do not say so. */
+static bool is_of_jax(PyObject* object) {
+  PyObject* const module = attribute((PyObject*)Py_TYPE(object), "__module__");
+  const char* const name =
+      module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+  const bool is_jax = name != NULL && strncmp(name, "jax", 3) == 0;
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return is_jax;
+}
+
+/* On a GPU without waiting for anything: the caller orders the streams. JAX knows no -1, which says
+ * so, and waits on the legacy stream. */
 static PyObject* ask_for_capsule(PyObject* object) {
   PyObject* const method = attribute(object, "__dlpack__");
   PyObject* const device =
@@ -109,7 +121,7 @@ static PyObject* ask_for_capsule(PyObject* object) {
   PyObject* capsule = NULL;
   if (device != NULL && PyArg_ParseTuple(device, "ii", &type, &id)) {
     PyObject* const empty = PyTuple_New(0);
-    PyObject* const kwargs = type == DL_CUDA
+    PyObject* const kwargs = type == DL_CUDA && !is_of_jax(object)
                                  ? Py_BuildValue("{s(ii)si}", "max_version", 1, 3, "stream", -1)
                                  : Py_BuildValue("{s(ii)}", "max_version", 1, 3);
     if (empty != NULL && kwargs != NULL) capsule = PyObject_Call(method, empty, kwargs);
@@ -125,17 +137,6 @@ static PyObject* ask_for_capsule(PyObject* object) {
   return capsule;
 }
 
-/* Arrays of JAX are constants, and their capsules do not say so. */
-static bool is_constant(PyObject* object) {
-  PyObject* const module = attribute((PyObject*)Py_TYPE(object), "__module__");
-  const char* const name =
-      module != NULL && PyUnicode_Check(module) ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
-  const bool is_jax = name != NULL && strncmp(name, "jax", 3) == 0;
-  Py_XDECREF(module);
-  PyErr_Clear();
-  return is_jax;
-}
-
 static bool read_capsule(PyObject* object, Tensor* tensor) {
   PyObject* const capsule = ask_for_capsule(object);
   PyErr_Clear();
@@ -145,13 +146,13 @@ static bool read_capsule(PyObject* object, Tensor* tensor) {
         PyCapsule_GetPointer(capsule, "dltensor_versioned");
     if (managed->version.major == 1) {
       tensor->dl = managed->tensor;
-      tensor->is_read_only = (managed->flags & DL_READ_ONLY) != 0 || is_constant(object);
+      tensor->is_read_only = (managed->flags & DL_READ_ONLY) != 0 || is_of_jax(object);
       tensor->owner = capsule;
       return true;
     }
   } else if (PyCapsule_IsValid(capsule, "dltensor")) {
     tensor->dl = ((const DLManagedTensor*)PyCapsule_GetPointer(capsule, "dltensor"))->tensor;
-    tensor->is_read_only = is_constant(object);
+    tensor->is_read_only = is_of_jax(object);
     tensor->owner = capsule;
     return true;
   }

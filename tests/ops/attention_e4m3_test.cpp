@@ -350,6 +350,7 @@ TEST_P(AttentionE4m3Test, PackedSequences) {
   const Starts starts = {{0, 9, 12, 12, 29}, {0, 140, 160, 165, 182}};
   for (const auto scales : {ScaleSharing::kTensor, ScaleSharing::kHead, ScaleSharing::kBlock}) {
     for (const auto layout : {Fp8ValueLayout::kRows, Fp8ValueLayout::kColumns}) {
+      if (is_blackwell() && layout == Fp8ValueLayout::kColumns) continue;
       for (const bool is_causal : {true, false}) {
         check(with(kSmall,
                    [&](auto& p) {

@@ -55,12 +55,13 @@ TEST(AttentionKernels, ListsEveryNameThatAProblemCanHave) {
     const device::DeviceInfo device = kernel.compute_capability == 90 ? h200() : b200();
     AttentionProblem p = kCausal;
     p.kernel = kernel.name;
+    if (kernel.name == "sm100_h") p.dtype = DType::kF8_E4M3;
     p.head_dim = kernel.name == "sm100_f" || kernel.name == "k6_long" ? 256 : 64;
     if (kernel.name == "k6_long") p.head_dim = 128;
     EXPECT_EQ(make_attention_plan(device, p).kernel, kernel.name);
     if (kernel.computes_in_e4m3) in_e4m3.push_back(kernel.name);
   }
-  EXPECT_THAT(in_e4m3, ElementsAre("k7", "k7_short", "k8"));
+  EXPECT_THAT(in_e4m3, ElementsAre("k7", "k7_short", "k8", "sm100_h"));
   EXPECT_EQ(tilewright::attention_kernels().size(), all_attention_kernels().size());
 }
 

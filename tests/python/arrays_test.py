@@ -49,7 +49,7 @@ def test_jax_arrays_of_the_host(dev, kernels, jax):
 
 def test_jax_arrays_are_not_written(dev, kernels, jax):
     """They are constants, and their capsules say so."""
-    out = jax.numpy.zeros((1, 128), jax.numpy.bfloat16)
+    out = jax.device_put(jax.numpy.zeros((1, 128), jax.numpy.bfloat16), jax.devices("cpu")[0])
     op = tilewright.RmsNorm(dev, rows=1, cols=128, x_dtype="f32", has_weight=False)
     with pytest.raises(tilewright.InvalidArgument, match="out is .*read-only"):
         op.run(x=np.ones((1, 128), np.float32), out=out)
@@ -64,7 +64,7 @@ def gpu_device():
 
 def test_gpu_arrays_of_cupy(cupy):
     device = gpu_device()
-    x = cupy.random.default_rng(1).normal(size=(3, 128)).astype("float32")
+    x = cupy.asarray(np.random.default_rng(1).normal(size=(3, 128)).astype("float32"))
     out = cupy.full((3, 128), 0xFFFF, dtype=cupy.uint16)
     stream = cupy.cuda.Stream(non_blocking=True)
     op = tilewright.RmsNorm(device, rows=3, cols=128, x_dtype="f32", has_weight=False)
