@@ -230,9 +230,15 @@ COMPARED = [
     ("mutants of our kernels named by the checks: `all` / with `strict` / `all` without what only the manual "
      "demands",
      "87.1 / 96.3 / 99.9 % of 1312", "[how](03-simulator.md#how-far-the-checks-can-be-trusted)"),
-    ("attention on sm_100a, simulated, against float64", "P7's grid within the bound, cosine >= 0.999996",
+    ("public suites through the Python drop-ins on an H100: FlashAttention-3; FlashMLA",
+     "10,261 of 10,264 (3 need more than 80 GB); 4,778 of 4,778; none failed, none sampled",
+     "[FA3](../bench/results/2026-11-24-python-peers-fa3.json), "
+     "[FlashMLA](../bench/results/2026-11-24-python-peers-flashmla.json)"),
+    ("every operator of a DeepSeek-V4 layer on the simulated B200, against float64",
+     "within Hopper's bounds; 147 of 147 tensors of the model's trace", "[Blackwell](10-blackwell.md)"),
+    ("attention on Blackwell, simulated, against float64", "P7's grid within the bound, cosine >= 0.999996",
      "[stages](../src/kernels/attention_sm100/README.md); all of it in `./test`"),
-    ("NVFP4 and MXFP8 x MXFP4 GEMM on sm_100a, simulated", "bit-equal where sums are exact, else in bound",
+    ("NVFP4 and MXFP8 x MXFP4 GEMM on Blackwell, simulated", "bit-equal where sums are exact, else in bound",
      "[linear](../src/kernels/linear/README.md)"),
     ("NVFP4 on N(0,1): relative rms error", "0.0951 (0.0870 with four over six)",
      "`tests/formats/block_accuracy_test.cpp`"),

@@ -1,10 +1,13 @@
 """tilewright.testing.peers: a suite of a few cases is run whole, in part, by several processes, and cut off."""
 
+import argparse
+import collections
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -12,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 import tilewright  # noqa: E402
 from tilewright.testing.peers import __main__ as peers  # noqa: E402
+from tilewright.testing.peers import _suite  # noqa: E402
 from tilewright.testing.peers._lines import Lines, read  # noqa: E402
 from tilewright.testing.peers._log import Log  # noqa: E402
 
@@ -131,6 +135,17 @@ def test_a_kill_loses_nothing(suite, monkeypatch):
     total = json.loads((suite / "log.json").read_text())["total"]
     assert total == {"cases": 3, "in_scope": 3, "drawn": 3, "passed": 1, "remaining": 2}
     assert Log.of(suite / "log.jsonl").progress() == "1 of 3 passed, 0 failed"
+
+
+def test_cases_that_are_called_the_same_are_told_apart(monkeypatch):
+    """FlashAttention-3's tests give some lengths twice: each is a case, also for the log and for --resume."""
+    cases = [_suite._case.Case("t", {"a": a}, run=bool) for a in (1, 2, 1, 1)]
+    module = types.SimpleNamespace(TESTS=["t"], collect=lambda *_: iter(cases))
+    monkeypatch.setattr(_suite.importlib, "import_module", lambda *_: module)
+    options = argparse.Namespace(suite="x", tests=[], folder=None, through="module", match=None, sample=None,
+                                 deadline=None, seed=0)
+    drawn = _suite._drawn(options, {}, collections.Counter())
+    assert [case.name for case in drawn] == ["t[a=1]", "t[a=2]", "t[a=1]#2", "t[a=1]#3"]
 
 
 def test_options_are_checked(suite):

@@ -130,7 +130,8 @@ def main(arguments: list[str] | None = None) -> int:
             Lines(options.lines).add(begin=begin)
             _run(options, given)
         log = Log.of(options.lines)
-    log.seconds = round(time.time() - begin, 1)
+    if not options.sum_up:
+        log.seconds = round(time.time() - begin, 1)
     if options.log:
         options.log.write_text(json.dumps(log.data(), indent=1) + "\n")
     print(log.text())

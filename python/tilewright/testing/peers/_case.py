@@ -29,11 +29,13 @@ class Case:
     reasons: list[Reason] = field(default_factory=list)  # why it cannot be done
     bytes: int = 0  # of the device's memory, roughly
     skips: str = ""  # why the suite itself leaves it out
+    repeats: int = 0  # of cases before it that are called the same: suites give some values twice
 
     @property
     def name(self) -> str:
         inside = "-".join(f"{name}={_word(value)}" for name, value in self.parameters.items())
-        return f"{self.test}[{inside}]"
+        again = f"#{self.repeats + 1}" if self.repeats else ""
+        return f"{self.test}[{inside}]{again}"
 
 
 def _word(value: Any) -> str:

@@ -69,7 +69,11 @@ def _drawn(
         if test not in known:
             raise SystemExit(f"no test {test!r}; {options.suite} has {', '.join(known)}")
     chosen = []
+    names: Counter[str] = Counter()
     for case in suite.collect(options.folder, options.tests, options.through):
+        name = case.name
+        case.repeats = names[name]
+        names[name] += 1
         if options.match and options.match not in case.name:
             continue
         of_test = counts.setdefault(case.test, Counter())
