@@ -82,7 +82,7 @@ class Plan:
 
     def all_of(self, case):
         """[(mutant, its empty result)]"""
-        module = Module(self.runner.ptx(case.entry), case.entry)
+        module = Module(self.runner.ptx(f"{case.entry}.{case.target}"), case.entry)
         self.modules[case.name] = module
         kinds = sites.DESCRIPTOR_KINDS if self.args.descriptors else sites.KINDS
         if self.args.show:

@@ -22,6 +22,11 @@ class Case:
     entry: str
     shapes: tuple
 
+    @property
+    def target(self):
+        """Of the image that the device runs: entries of both chips have two."""
+        return "sm_90a" if self.device == "h200" else "sm_100f"
+
 
 def tool(device, words, sms):
     return Shape(("tilewright", *words.split(), "--check", "--device", f"sim:{device}"), sms)
@@ -38,9 +43,9 @@ def command(name, title, entry, words, first, *further, device="h200"):
     return Case(name, title, device, entry, shapes)
 
 
-def tests(name, title, entry, *names, program="kernels_tests"):
+def tests(name, title, entry, *names):
     """Tests that launch the kernel once, with results that are compared."""
-    shapes = tuple(Shape((program, f"--gtest_filter=SimTest/{test}/b200", "--gtest_brief=1"), 0)
+    shapes = tuple(Shape(("kernels_tests", f"--gtest_filter=SimTest/{test}/b200", "--gtest_brief=1"), 0)
                    for test in names)
     return Case(name, title, "b200", entry, shapes)
 
@@ -112,17 +117,20 @@ CASES = (
               ("1,1,1,200,600,256", 2), ("1,1,1,200,3000,256", 2), ("2,3,1,200,200,256", 4)),
     tests("stage_g", "stage G", "attention_sm100_stage_g_bf16_deepseek", "Sm100StageG.OneRaggedLaunch",
           "Sm100StageG.OneLongLaunch"),
-    tests("stage_h", "stage H", "attention_sm100_stage_h_e4m3_d128", "AttentionE4m3Test.TilesThatAreDrawn",
-          "AttentionE4m3Test.EveryKindOfFactorAndLayout", program="ops_tests"),
+    attention("stage_h", "stage H", "b200", "attention_sm100_stage_h_e4m3_d128",
+              "--dtype e4m3 --kernel sm100_h --causal",
+              ("1,1,1,300,500,128", 1), ("1,1,1,250,3300,128", 1), ("2,2,1,400,50,128", 2)),
     command("decode_tensor", "decode on Blackwell", "decode_tensor_16bit_r16",
             "decode --kernel t16 --heads 4 --kv-heads 1",
             ("--batch 1 --keys 1900 --splits 1", 2), ("--batch 1 --keys 5000 --splits 1", 1),
             ("--keys 900 --splits 8 --batch 3 --lengths random", 16),
-            ("--batch 1 --keys 700 --splits 1 --page 3", 2), device="b200"),
+            ("--batch 1 --keys 700 --splits 1 --page 3", 2),
+            ("--batch 1 --keys 300 --splits 1 --append", 2), device="b200"),
     command("decode_tensor_e4m3", "decode of codes on Blackwell", "decode_tensor_e4m3_r16",
             "decode --kv e4m3 --kernel t16 --heads 4 --kv-heads 1",
             ("--batch 1 --keys 1900 --splits 1", 2), ("--batch 1 --keys 5000 --splits 1", 1),
-            ("--keys 1024 --splits 8 --batch 3", 16), device="b200"),
+            ("--keys 1024 --splits 8 --batch 3", 16),
+            ("--batch 1 --keys 300 --splits 1 --append", 2), device="b200"),
     tests("nvfp4_1cta", "NVFP4 GEMM 1 CTA", "sm100_nvfp4_gemm_bf16_1cta_n128",
           "Sm100BlockScaledGemm.OneLaunchOfOneCta", "Sm100BlockScaledGemm.OneLongLaunchOfOneCta"),
     tests("nvfp4_2cta", "NVFP4 GEMM 2 CTA", "sm100_nvfp4_gemm_bf16_2cta_n192",
