@@ -88,8 +88,13 @@ def _plan(found: dict[str, Any]) -> Plan:
 
 def plan_of(op: Any) -> Plan:
     """The plan of an operator. Where a plan depends on more than the problem, what the operator itself tells."""
-    if list(_core.members(type(op), "plan")) == ["problem"]:
-        return _plan(_core.plan(type(op), op.device, {"problem": op.problem}))
+    given = {"problem": op.problem}
+    for name, fields in _core.members(type(op), "plan").items():
+        if name != "problem":  # what the weights tell of themselves
+            told = getattr(op.on, "problem", None) or {}
+            given[name] = {field: told[field] for field in fields if field in told}
+    if all(set(_core.members(type(op), "plan")[name]) <= set(given[name]) for name in given):
+        return _plan(_core.plan(type(op), op.device, given))
     size = getattr(op, "workspace_bytes", 0)
     return Plan(getattr(op, "kernel", ""), size if isinstance(size, int) else 0, getattr(op, "plan_text", ""),
                 getattr(op, "flops", None), getattr(op, "bytes", None))
