@@ -70,7 +70,9 @@ void OpenCopies::group_committed(Warp& warp, const Insn&, GroupKind kind, std::u
   const std::lock_guard lock(mutex_);
   for (std::uint32_t rest = owners(kind, lanes); rest != 0; rest &= rest - 1) {
     Groups* const groups = find(warp, kind, static_cast<std::uint32_t>(std::countr_zero(rest)));
-    if (groups != nullptr) groups->committed.push_back(std::exchange(groups->open, {}));
+    if (groups == nullptr) continue;
+    groups->committed.push_back(std::exchange(groups->open, {}));
+    groups->is_open_awaited = false;
   }
 }
 
@@ -80,7 +82,9 @@ void OpenCopies::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint
   const std::lock_guard lock(mutex_);
   for (std::uint32_t rest = owners(kind, lanes); rest != 0; rest &= rest - 1) {
     Groups* const groups = find(warp, kind, static_cast<std::uint32_t>(std::countr_zero(rest)));
-    while (groups != nullptr && groups->committed.size() > num_open) groups->committed.pop_front();
+    if (groups == nullptr) continue;
+    while (groups->committed.size() > num_open) groups->committed.pop_front();
+    if (groups->open) groups->is_open_awaited = true;
   }
 }
 
@@ -112,8 +116,9 @@ void OpenCopies::report(const Cta& cta, const Groups& groups, bool is_bulk) {
     if (at == groups.committed.end()) return;
     copy = &*at;
   }
-  // CUTLASS's GEMMs for sm_100 end with their last stores committed and not waited for.
-  const bool is_mistake = is_bulk && !is_committed;
+  // CUTLASS's GEMMs for sm_100 end with their last stores committed and not waited for, FlashMLA's
+  // prefill with stores not even committed. Who waits without a commit has forgotten it.
+  const bool is_mistake = is_bulk && !is_committed && groups.is_open_awaited;
   if (!is_mistake && !is_strict_) return;
   Finding finding;
   finding.check = is_mistake ? "sync" : "strict";

@@ -34,8 +34,9 @@ class OpenCopies final : public Observer {
 
   /// Groups of a thread (bulk) or warp (cp.async) that were not waited for.
   struct Groups {
-    Copy open;                   ///< not committed yet
-    std::deque<Copy> committed;  ///< the oldest first
+    Copy open;                     ///< not committed yet
+    bool is_open_awaited = false;  ///< the thread waited, which without a commit is for nothing
+    std::deque<Copy> committed;    ///< the oldest first
   };
   /// To the shared memory of a peer: done when the peer has waited for its mbarrier.
   struct ToPeer {
