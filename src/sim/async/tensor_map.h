@@ -93,7 +93,7 @@ std::string validate_im2col_wide(const TensorMapFields& fields);
 ///          of a box (word 16) and of the swizzle's pattern (18), which nothing reads.
 /// Source   derived from objects of an H200's driver (tests/golden/hardware/tensor_map.txt.gz).
 ///          Inferred, because no H200 has them: elements 13 to 15 (4 and 6 bits), word 2 bits 19
-///          (swizzle atomicity, 2) and 21 (swizzle of 96 bytes)
+///          (swizzle atomicity, 2) and 22 (swizzle of 96 bytes). Bits 1 and 21 are read as nothing
 void encode(const TensorMapFields& fields, std::span<std::byte, kTensorMapBytes> object);
 
 /// The fields of an object, if it is one.

@@ -32,7 +32,7 @@ constexpr Bits kNanFill{2, 15, 1};
 constexpr Bits kTf32{2, 16, 1};
 constexpr Bits kL2Promotion{2, 17, 2};
 constexpr Bits kAtomicity{2, 19, 2};
-constexpr Bits kSwizzle96{2, 21, 1};
+constexpr Bits kSwizzle96{2, 22, 1};
 constexpr Bits kInnerBox{13, 24, 8};  // or channels per pixel
 constexpr Bits kPixels{15, 0, 16};
 
@@ -60,7 +60,9 @@ constexpr Bits corner_bits(std::uint32_t rank, std::size_t i, bool is_upper) {
 
 constexpr std::size_t kBoxBytesWord = 16;
 constexpr std::size_t kPatternBytesWord = 18;
-constexpr std::uint32_t kUnknownMode = 0xffc0000e;     // of word 2
+// Of word 2. CuTe DSL sets bit 1 in all maps that it writes, and bit 21 in those for sm_100; the
+// driver of an H200 sets neither.
+constexpr std::uint32_t kUnknownMode = 0xff80000c;
 constexpr std::uint32_t kUnknownStrides = 0x00ff8000;  // of word 13
 
 std::uint32_t word_at(ConstObject object, std::size_t word) {

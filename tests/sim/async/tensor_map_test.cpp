@@ -83,6 +83,25 @@ TEST(SimTensorMap, WordsMadeByHandAreAMap) {
   EXPECT_EQ(decoded.fields, k_fields());
 }
 
+/// CuTe DSL 4.8.1 sets bit 1 for both chips, and bit 21 for sm_100, whatever the swizzle is.
+TEST(SimTensorMap, BitsOfCuteDslAreNoProblem) {
+  for (const TensorSwizzle swizzle : {TensorSwizzle::kNone, TensorSwizzle::k128B}) {
+    for (const std::uint32_t bits : {1U << 1, 1U << 1 | 1U << 21}) {
+      TensorMapFields fields = k_fields();
+      fields.swizzle = swizzle;
+      Object object;
+      encode(fields, object);
+      std::uint32_t word;
+      std::memcpy(&word, object.data() + 8, 4);
+      word |= bits;
+      std::memcpy(object.data() + 8, &word, 4);
+      const DecodedTensorMap decoded = decode_tensor_map(object);
+      EXPECT_EQ(decoded.problem, "");
+      EXPECT_EQ(decoded.fields, fields);
+    }
+  }
+}
+
 TEST(SimTensorMap, NonsenseIsNamed) {
   struct Breach {
     std::size_t word;
@@ -97,7 +116,7 @@ TEST(SimTensorMap, NonsenseIsNamed) {
       {2, 1 << 16, 1 << 16, "element type = 10 with bit 16 (TF32) = 1"},
       {2, 3 << 11, 3 << 11, "interleave = 3; expected 0 to 2"},
       {2, 3 << 13 | 3 << 19, 1 << 13 | 1 << 19, "swizzle_atomicity = 1 with swizzle_mode = 1"},
-      {2, 1 << 21, 1 << 21, "swizzle_mode = 7"},
+      {2, 1 << 22, 1 << 22, "swizzle_mode = 7"},
       {2, 15 << 7, 1 << 7, "fill = NaN with type u16"},
       {13, 1 << 20, 1 << 20, "bytes 52 to 55"},
       {13, 0xffu << 24, 64u << 24, "box[0] = 65 of bf16"},
