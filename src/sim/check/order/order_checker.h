@@ -43,6 +43,8 @@ class OrderChecker final : public Observer {
   TensorMoments tensor_moments(const Warp& warp);
   /// What a warp knows to have happened.
   const Clock& seen(const Warp& warp);
+  /// What has come before a cluster barrier that the warp has passed, whose arrivals were .relaxed.
+  const Clock& met(const Warp& warp) { return state_of(warp).now.met; }
   /// The next tcgen05.ld of a warp is a moment of its own.
   void load_started(const Warp& warp) { ++state_of(warp).tensor_loads.time; }
   /// The warp used what a tcgen05.ld loaded: that and those before it have given their registers,

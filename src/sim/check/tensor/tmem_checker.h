@@ -118,6 +118,7 @@ class TmemChecker final : public Observer {
     kScales,
     kGroups,
     kAllocOrder,
+    kFreeOrder,
     kLayout,
     kLeak,
   };
@@ -174,6 +175,7 @@ class TmemChecker final : public Observer {
   WarpState& state_of(const Warp& warp) { return state_of(*warp.cta).warps[warp.index]; }
   Record record_of(const Warp& warp, const Insn& insn, By by);
   bool is_done(const Warp& warp, const Record& old) const;
+  bool is_over_at_free(const Warp& warp, const Record& now, const Record& old) const;
   bool is_issue_known(const Warp& warp, const Record& old) const;
   /// Whether the warp may take a load for done that was not waited for.
   bool is_load_used(const Warp& warp, const Record& load) const;

@@ -24,6 +24,13 @@ bool TmemChecker::is_done(const Warp& warp, const Record& old) const {
   return old.time <= order_.seen(warp).of(old.agent);
 }
 
+// Nothing of another warp's is read or written by giving columns back, so it is enough that all
+// have met at a cluster barrier, even by .relaxed arrivals. DeepGEMM's GEMMs end so.
+bool TmemChecker::is_over_at_free(const Warp& warp, const Record& now, const Record& old) const {
+  return now.by == By::kFree && old.by != By::kNobody && !is_done(warp, old) &&
+         old.time <= order_.met(warp).of(old.agent);
+}
+
 bool TmemChecker::is_issue_known(const Warp& warp, const Record& old) const {
   return old.issue_time <= order_.seen(warp).of(old.issuer);
 }
@@ -142,19 +149,25 @@ void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& un
   const auto is_in_turn = [&](const Record& old) {
     return old.by == By::kNobody || (is_pipe && old.by == By::kPipe && old.warp == &warp);
   };
-  if (!is_in_turn(unit.write)) {
+  const auto is_over = [&](const Record& old) {
+    if (!is_over_at_free(warp, now, old)) return false;
+    if (is_strict_) add(out, Hazard::kFreeOrder, now, old, units, column, half);
+    return true;
+  };
+  if (!is_in_turn(unit.write) && !is_over(unit.write)) {
     check_last_write(warp, now, unit.write, reads, writes, units, column, half, out);
   }
   if (!writes) return;
   const Record& read = unit.pipe_read;
-  if (!is_in_turn(read)) {
+  if (!is_in_turn(read) && !is_over(read)) {
     if (now.by == By::kPipe) {
       check_pipes(warp, now, read, units, column, half, out);
     } else if (!is_done(warp, read)) {
       add(out, Hazard::kOperand, now, read, units, column, half);
     }
   }
-  if (unit.load.by == By::kLoad) check_load(warp, now, unit.load, units, column, half, out);
+  if (unit.load.by == By::kLoad && !is_over(unit.load))
+    check_load(warp, now, unit.load, units, column, half, out);
 }
 
 /// As if the warp wrote all of the columns: their next owner does.

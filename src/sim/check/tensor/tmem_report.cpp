@@ -127,6 +127,11 @@ const std::map<TmemChecker::Hazard, TmemChecker::Words> TmemChecker::kWords = {
       "tcgen05.wait::ld after it, by the warp that loads: that its registers have been used"
       " does not say that the read comes before this",
       true}},
+    {Hazard::kFreeOrder,
+     {"given back before it is known to be over", "issued before it",
+      "all warps meet at a cluster barrier in between, but arrive .relaxed, which hands nothing "
+      "over: .release there",
+      true}},
     {Hazard::kPipes,
      {"two threads' work in the tensor pipe that nothing orders", "issued before it",
       "a barrier or mbarrier between the two threads, or one thread for both", false}},
