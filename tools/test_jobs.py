@@ -150,6 +150,7 @@ def tree_checks():
         "includes": [python, ROOT / "tools/check_includes.py"],
         "format": [python, ROOT / "tools/check_format.py"],
         "results": [python, ROOT / "tools/make_results.py", "--check"],
+        "peer counts": [python, ROOT / "bench/make_peer_counts.py", "--check"],
         "closures": [python, ROOT / "tools/reading_closures.py"],
         "notes index": [python, ROOT / "tools/make_notes_index.py", "--check"],
         "tools": [python, "-m", "unittest", "discover", "-s", "tests/tools", "-p", "*_test.py"],

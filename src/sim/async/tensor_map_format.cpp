@@ -60,8 +60,8 @@ constexpr Bits corner_bits(std::uint32_t rank, std::size_t i, bool is_upper) {
 
 constexpr std::size_t kBoxBytesWord = 16;
 constexpr std::size_t kPatternBytesWord = 18;
-// Of word 2. CuTe DSL sets bit 1 in all maps that it writes, and bit 21 in those for sm_100; the
-// driver of an H200 sets neither.
+// Of word 2. Maps of CuTe DSL have bit 1, and for sm_100 bit 21; the driver of an H200 sets
+// neither.
 constexpr std::uint32_t kUnknownMode = 0xff80000c;
 constexpr std::uint32_t kUnknownStrides = 0x00ff8000;  // of word 13
 
