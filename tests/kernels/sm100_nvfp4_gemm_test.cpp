@@ -189,7 +189,7 @@ TEST_P(Sm100BlockScaledGemm, QuantisedNormalNumbersStayWithinTheBound) {
 }
 
 // Gates of about 1, so that they are not all saturated.
-constexpr float kStepAlpha = 0.004f, kStepEncodeScale = 3.1f;
+constexpr float kStepAlpha = 0.004f, kStepEncodeScale = 3.1f, kStepLimit = 3;
 
 // Steps in the epilogues: SwiGLU, and a user's own, in every output and with one, two and four
 // CTAs, against float64 on the tensor core's sums.
@@ -199,22 +199,23 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
     const char* name;
     std::size_t tile;
     bool is_requantising, is_folding;
+    bool is_mxfp8_out = false;
   };
 
   /// What the kernel leaves in a result of `columns` columns.
   BlockScaledOutputs run(const Case& c, const ScaledMatrix& a, const ScaledMatrix& b,
                          std::int64_t columns) {
     const BlockScaledVariant variant = {{BlockScaledKind::kNvfp4, kBlockScaledTiles[c.tile]},
-                                        c.is_requantising};
+                                        c.is_requantising,
+                                        c.is_mxfp8_out,
+                                        c.is_folding};
     const BlockScaledConfig& config = variant.config;
     const Buffer x = Buffer::from(device(), a.packed(32)), w = Buffer::from(device(), b.packed(32)),
                  x_scales = Buffer::from(device(), a.swizzled_scales()),
                  w_scales = Buffer::from(device(), b.swizzled_scales());
     const std::int64_t row_bytes = variant.out_row_bytes(columns);
     Output<std::uint8_t> d(device(), static_cast<std::size_t>(a.rows * row_bytes)),
-        d_scales(device(), c.is_requantising ? static_cast<std::size_t>(swizzled_scale_bytes(
-                                                   a.rows, (columns + 15) / 16))
-                                             : 0);
+        d_scales(device(), static_cast<std::size_t>(variant.out_scale_bytes(a.rows, columns)));
     const ops::BlockScaledMemory memory = {.a = pointer_to<const void>(x),
                                            .b = pointer_to<const void>(w),
                                            .a_scales = pointer_to<const void>(x_scales),
@@ -224,15 +225,9 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
                                            .a_row_bytes = variant.x_row_bytes(a.k),
                                            .b_row_bytes = variant.weight_row_bytes(b.k),
                                            .d_row_bytes = row_bytes};
-    const auto bind = [&](std::int64_t n) {
-      return ops::bind_block_scaled(device(), variant, {a.rows, n, a.k}, memory,
-                                    {kStepAlpha, kStepEncodeScale});
-    };
-    BlockScaledGemmParams params = bind(b.rows);
-    const BlockScaledGemmParams of_result = bind(columns);
-    std::memcpy(params.d_map, of_result.d_map, sizeof params.d_map);
-    params.has_d_map = of_result.has_d_map;
-    params.n = of_result.n;
+    const BlockScaledGemmParams params =
+        ops::bind_block_scaled(device(), variant, {a.rows, b.rows, a.k}, memory,
+                               {kStepAlpha, kStepEncodeScale, kStepLimit});
     run_kernel(device(), c.name,
                {.grid = {static_cast<std::uint32_t>(config.tile.cluster())},
                 .block = {kBlockScaledThreads},
@@ -247,7 +242,11 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
     for (const float sum : accumulate(config, a, b)) sums.push_back(double{sum * kStepAlpha});
     return sums;
   }
-  static double swiglu(double gate, double up) { return gate / (1 + std::exp(-gate)) * up; }
+  static double swiglu(double gate, double up) {
+    gate = std::min(gate, double{kStepLimit});
+    up = std::clamp(up, -double{kStepLimit}, double{kStepLimit});
+    return gate / (1 + std::exp(-gate)) * up;
+  }
 
   static std::vector<double> expect(const Case& c, const ScaledMatrix& a, const ScaledMatrix& b) {
     const std::vector<double> x = product(c, a, b);
@@ -273,6 +272,7 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
     const BlockScaledOutputs got = run(c, a, b, columns);
     const std::vector<double> wanted = expect(c, a, b);
     if (c.is_requantising) return check_nvfp4(got, wanted, m, columns);
+    if (c.is_mxfp8_out) return check_mxfp8(got, wanted, m, columns);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const std::uint32_t code = got.d[2 * i] | std::uint32_t{got.d[2 * i + 1]} << 8;
       // bf16 rounds by at most 2^-8 of the number; exp and division are within 2^-17 of it.
@@ -301,6 +301,26 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
           << "row " << row << ", column " << i % columns;
     }
   }
+  /// Scales are powers of two of the largest of 32 numbers, unless exp moved it over the edge of a
+  /// binade (none does here); elements round by 2^-4 of themselves, or half of the least subnormal.
+  static void check_mxfp8(const BlockScaledOutputs& got, const std::vector<double>& wanted,
+                          std::int64_t m, std::int64_t columns) {
+    const std::vector<float> numbers(wanted.begin(), wanted.end());
+    const QuantizedTensor expected = quantize(kMxfp8Ceil, numbers, m, columns);
+    const std::vector<std::uint8_t> scales =
+        swizzle_scales(expected.scales, m, expected.padded_cols / 32);
+    ASSERT_EQ(got.scales, scales);  // padding of zeros, too
+    ASSERT_EQ(got.d.size(), static_cast<std::size_t>(m * columns));
+    for (std::int64_t i = 0; i < m * columns; ++i) {
+      const std::int64_t row = i / columns, column = i % columns;
+      const double scale = decode(kUe8m0, expected.scales[static_cast<std::size_t>(
+                                              row * (expected.padded_cols / 32) + column / 32)]);
+      const double value = decode(kE4m3, got.d[static_cast<std::size_t>(i)]) * scale;
+      const double x = wanted[static_cast<std::size_t>(i)];
+      ASSERT_NEAR(value, x, std::abs(x) * 0x1.01p-4 + 0x1.01p-10 * scale)
+          << "row " << row << ", column " << column;
+    }
+  }
 };
 TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100BlockScaledSteps);
 
@@ -312,6 +332,15 @@ TEST_P(Sm100BlockScaledSteps, Swiglu) {
 }
 TEST_P(Sm100BlockScaledSteps, SwigluRequantised) {
   const Case two = {"steps_swiglu_nvfp4_2cta_n256", 3, true, true};
+  check(two, 33, 192, 96);
+  check(two, 270, 608, 288);
+}
+// Ends inside of a tile of scales, inside of a block, and at odd rows.
+TEST_P(Sm100BlockScaledSteps, SwigluRequantisedToMxfp8) {
+  const Case one = {"steps_swiglu_mxfp8_1cta_n128", 1, false, true, true};
+  check(one, 40, 160, 96);
+  check(one, 130, 96, 288);
+  const Case two = {"steps_swiglu_mxfp8_2cta_n256", 3, false, true, true};
   check(two, 33, 192, 96);
   check(two, 270, 608, 288);
 }

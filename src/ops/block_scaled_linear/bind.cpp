@@ -86,18 +86,20 @@ void bind_operands(const device::Device& device, const BlockScaledVariant& varia
             params.b_scale_map);
 }
 
-void bind_results(const device::Device& device, const BlockScaledVariant& variant,
-                  const BlockScaledSizes& s, BlockScaledGemmParams& params) {
-  const bool is_bf16 = !variant.is_requantising;
-  const std::int64_t bytes = variant.out_row_bytes(s.n);
+void bind_results(const device::Device& device, const BlockScaledVariant& variant, std::int64_t m,
+                  std::int64_t columns, BlockScaledGemmParams& params) {
+  const bool is_bf16 = !variant.is_requantising && !variant.is_mxfp8_out;
+  const std::int64_t bytes = variant.out_row_bytes(columns);
   store_map(device,
             {.name = "out",
              .type = is_bf16 ? TensorMapType::kBfloat16 : TensorMapType::kUint8,
              .address = address_of(params.d),
-             .dims = {extent(is_bf16 ? s.n : bytes), extent(s.m)},
+             .dims = {extent(is_bf16 ? columns : bytes), extent(m)},
              .strides_bytes = {extent(params.d_row_bytes)},
-             .box = {is_bf16 ? 64u : 32u, kernels::kBlockScaledStoreRows},
-             .swizzle = is_bf16 ? TensorMapSwizzle::k128B : TensorMapSwizzle::k32B},
+             .box = {variant.is_requantising ? 32u : 64u, kernels::kBlockScaledStoreRows},
+             .swizzle = is_bf16                ? TensorMapSwizzle::k128B
+                        : variant.is_mxfp8_out ? TensorMapSwizzle::k64B
+                                               : TensorMapSwizzle::k32B},
             params.d_map);
 }
 
@@ -111,7 +113,8 @@ BlockScaledGemmParams bind_block_scaled(const device::Device& device,
   constexpr std::int64_t kMapAlignment = 16;
   BlockScaledGemmParams params = {};
   params.m = static_cast<std::int32_t>(sizes.m);
-  params.n = static_cast<std::int32_t>(sizes.n);
+  const std::int64_t columns = variant.out_columns(sizes.n);
+  params.n = static_cast<std::int32_t>(columns);
   params.k = static_cast<std::int32_t>(sizes.k);
   params.tiles_m = static_cast<std::int32_t>(ceil_div(sizes.m, variant.config.tile_m()));
   params.tiles_n = static_cast<std::int32_t>(ceil_div(sizes.n, variant.config.tile.n));
@@ -120,14 +123,15 @@ BlockScaledGemmParams bind_block_scaled(const device::Device& device,
   params.d_scales = static_cast<std::uint8_t*>(memory.d_scales);
   params.alpha = factors.alpha;
   params.encode_scale = factors.encode_scale;
+  params.swiglu_limit = factors.swiglu_limit;
   const bool has_results = sizes.m > 0 && sizes.n > 0;
   if (has_results && sizes.k > 0) bind_operands(device, variant, sizes, memory, params);
   // A tensor store ends a row at the next 16 bytes, which may lie behind it.
   const bool is_aligned = memory.d_row_bytes % kMapAlignment == 0 &&
                           address_of(memory.d) % kMapAlignment == 0 &&
-                          variant.out_row_bytes(sizes.n) % kMapAlignment == 0;
+                          variant.out_row_bytes(columns) % kMapAlignment == 0;
   params.has_d_map = has_results && is_aligned ? 1 : 0;
-  if (params.has_d_map != 0) bind_results(device, variant, sizes, params);
+  if (params.has_d_map != 0) bind_results(device, variant, sizes.m, columns, params);
   return params;
 }
 

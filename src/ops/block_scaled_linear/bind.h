@@ -4,6 +4,8 @@
 #include "device/device.h"
 #include "ops/block_scaled_linear/kernels.h"
 
+#include <limits>
+
 namespace tilewright::ops {
 
 /// Where operands and results lie on the device, and how far their rows are apart.
@@ -16,7 +18,8 @@ struct BlockScaledMemory {
 
 struct BlockScaledFactors {
   float alpha = 1;         ///< product of the operands' tensor scales
-  float encode_scale = 1;  ///< of requantised results
+  float encode_scale = 1;  ///< of results requantised to NVFP4
+  float swiglu_limit = std::numeric_limits<float>::infinity();
 };
 
 /// Tensor maps, numbers of tiles, and the rest of what the kernel reads. Sizes of 0 need no maps.

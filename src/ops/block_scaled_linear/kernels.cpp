@@ -36,6 +36,8 @@ const char* stem(kernels::BlockScaledKind kind) {
       return "sm100_nvfp4_gemm";
     case kernels::BlockScaledKind::kMxfp8Mxfp4:
       return "sm100_mxfp8_mxfp4_gemm";
+    case kernels::BlockScaledKind::kBf16:
+      return "sm100_bf16_gemm";
     case kernels::BlockScaledKind::kMxfp8:
       break;
   }
@@ -49,7 +51,11 @@ std::string BlockScaledVariant::name() const {
 }
 
 std::string BlockScaledVariant::entry() const {
-  return fmt::format("{}_{}_{}", stem(config.kind), is_requantising ? "nvfp4" : "bf16", name());
+  return fmt::format("{}_{}{}_{}", stem(config.kind), has_swiglu ? "swiglu_" : "",
+                     is_requantising ? "nvfp4"
+                     : is_mxfp8_out  ? "mxfp8"
+                                     : "bf16",
+                     name());
 }
 
 std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
@@ -61,8 +67,13 @@ std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {
   return config.unpacks_b() ? ceil_div(k, kUnpackedElems) * kUnpackedElems / 2 : x_row_bytes(k);
 }
 
-std::int64_t BlockScaledVariant::out_row_bytes(std::int64_t n) const {
-  return is_requantising ? (n + 1) / 2 : 2 * n;
+std::int64_t BlockScaledVariant::out_row_bytes(std::int64_t columns) const {
+  return is_requantising ? (columns + 1) / 2 : is_mxfp8_out ? columns : 2 * columns;
+}
+
+std::int64_t BlockScaledVariant::out_scale_bytes(std::int64_t m, std::int64_t columns) const {
+  if (!is_requantising && !is_mxfp8_out) return 0;
+  return swizzled_scale_bytes(m, ceil_div(columns, is_requantising ? 16 : 32));
 }
 
 std::vector<BlockScaledVariant> block_scaled_variants(kernels::BlockScaledKind kind,
@@ -70,6 +81,15 @@ std::vector<BlockScaledVariant> block_scaled_variants(kernels::BlockScaledKind k
   std::vector<BlockScaledVariant> variants;
   for (const kernels::BlockScaledTile& tile : kernels::kBlockScaledTiles)
     variants.push_back({{kind, tile}, is_requantising});
+  return variants;
+}
+
+std::vector<BlockScaledVariant> block_scaled_swiglu_variants(kernels::BlockScaledKind kind,
+                                                             bool is_requantising,
+                                                             bool is_mxfp8_out) {
+  std::vector<BlockScaledVariant> variants;
+  for (const kernels::BlockScaledTile& tile : kernels::kBlockScaledSwigluTiles)
+    variants.push_back({{kind, tile}, is_requantising, is_mxfp8_out, true});
   return variants;
 }
 
@@ -90,7 +110,10 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
   // Rows that do not exist come as zeros from nowhere, but go to shared memory like others.
   const double a_arriving = step.a * number(std::min<std::int64_t>(sizes.m, 128)) / 128;
   const double arriving = a_arriving + step.b_global + step.scales;
-  const double out = 128.0 * c.tile.n * (variant.is_requantising ? 0.5 + 1.0 / 16 : 2.0);
+  const double out_bytes = variant.is_requantising ? 0.5 + 1.0 / 16
+                           : variant.is_mxfp8_out  ? 1 + 1.0 / 32
+                                                   : 2.0;
+  const double out = 128.0 * number(variant.out_columns(c.tile.n)) * out_bytes;
   const double flop = 2.0 * 128 * c.tile.n * c.step_k();
   cost.tensor_clocks = rounds * steps * flop / (c.is_nvfp4() ? kFp4Flop : kFp4Flop / 2);
   cost.arriving_clocks = rounds * (steps * arriving + out) / kArrivingBytes;
@@ -102,8 +125,8 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
   const std::int64_t blocks = sizes.k / variant.scale_block();
   cost.memory_bytes =
       number(sizes.m * variant.x_row_bytes(sizes.k) + sizes.n * variant.weight_row_bytes(sizes.k) +
-             sizes.m * variant.out_row_bytes(sizes.n) + swizzled_scale_bytes(sizes.m, blocks) +
-             swizzled_scale_bytes(sizes.n, blocks));
+             sizes.m * variant.out_row_bytes(variant.out_columns(sizes.n)) +
+             swizzled_scale_bytes(sizes.m, blocks) + swizzled_scale_bytes(sizes.n, blocks));
   const double clocks = std::max({cost.tensor_clocks, cost.arriving_clocks, cost.shared_clocks});
   // Two transfers a cycle.
   const double memory_bytes_per_us = 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;

@@ -17,7 +17,9 @@ struct BlockScaledSizes {
 /// A kernel: operands, tile, and what becomes of the result.
 struct BlockScaledVariant {
   kernels::BlockScaledConfig config;
-  bool is_requantising = false;
+  bool is_requantising = false;  ///< results are NVFP4
+  bool is_mxfp8_out = false;     ///< results are MXFP8
+  bool has_swiglu = false;       ///< the weight's rows are gates and ups, interleaved by eights
 
   std::string name() const;   ///< of the tile: "2cta_n256"
   std::string entry() const;  ///< as `tilewright kernels` lists it
@@ -26,7 +28,10 @@ struct BlockScaledVariant {
   /// 4-bit elements are unpacked on their way.
   std::int64_t x_row_bytes(std::int64_t k) const;
   std::int64_t weight_row_bytes(std::int64_t k) const;
-  std::int64_t out_row_bytes(std::int64_t n) const;
+  std::int64_t out_row_bytes(std::int64_t columns) const;
+  /// Columns of out, and bytes of their scales in 128x4 order: 0 of bf16.
+  std::int64_t out_columns(std::int64_t n) const { return has_swiglu ? n / 2 : n; }
+  std::int64_t out_scale_bytes(std::int64_t m, std::int64_t columns) const;
   /// Elements along k that share a scale.
   int scale_block() const { return config.is_nvfp4() ? 16 : 32; }
 };
@@ -34,6 +39,11 @@ struct BlockScaledVariant {
 /// All tiles for these operands and results, small ones first.
 std::vector<BlockScaledVariant> block_scaled_variants(kernels::BlockScaledKind kind,
                                                       bool is_requantising);
+
+/// The same with SwiGLU: tiles whose halves are whole runs of 64 columns.
+std::vector<BlockScaledVariant> block_scaled_swiglu_variants(kernels::BlockScaledKind kind,
+                                                             bool is_requantising,
+                                                             bool is_mxfp8_out);
 
 /// What a launch costs if every unit works at its peak; the same counts as the simulator's report
 /// makes.

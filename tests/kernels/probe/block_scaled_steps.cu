@@ -2,6 +2,7 @@
 //
 // Epilogues with steps: that of the library, and one of a user.
 #include "kernels/linear/block_scaled/kernel.h"
+#include "kernels/linear/block_scaled/mxfp8_output.h"
 #include "kernels/probe/block_scaled_steps.h"
 
 namespace mine {
@@ -29,6 +30,8 @@ namespace tilewright::kernels {
                                      INDEX, CTAS)
 TILEWRIGHT_SWIGLU(bf16_1cta_n128, Bf16Output, 1, 1)
 TILEWRIGHT_SWIGLU(nvfp4_2cta_n256, Nvfp4Output, 3, 2)
+TILEWRIGHT_SWIGLU(mxfp8_1cta_n128, Mxfp8Output, 1, 1)
+TILEWRIGHT_SWIGLU(mxfp8_2cta_n256, Mxfp8Output, 3, 2)
 TILEWRIGHT_SWIGLU(bf16_4cta_n256, Bf16Output, 4, 4)
 TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(steps_ramp_bf16_2cta_n192, kNvfp4, Bf16Output, mine::Ramp, 2, 2)
 

@@ -2,6 +2,7 @@
 // one as a user would write it. NVFP4 by NVFP4; contract in sm100_block_scaled.h.
 //
 //   steps_swiglu_bf16_1cta_n128, steps_swiglu_nvfp4_2cta_n256, steps_swiglu_bf16_4cta_n256
+//   steps_swiglu_mxfp8_1cta_n128, steps_swiglu_mxfp8_2cta_n256
 //   steps_ramp_bf16_2cta_n192
 #pragma once
 

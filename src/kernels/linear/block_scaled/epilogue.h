@@ -229,6 +229,30 @@ struct BlockScaledEpilogue {
     ptx::cp_async_bulk_commit_group();
   }
 
+  /// Outputs that say kPieces store a run in so many copies, or in fewer.
+  __device__ void store_run(float (&y)[kRun], std::int32_t row, std::int32_t first_column,
+                            int run) {
+    const std::int32_t column = first_column + run * kRun;
+    if constexpr (requires { Output::kPieces; }) {
+      Output::prepare(params, y, column);
+#pragma unroll
+      for (int piece = 0; piece < Output::kPieces; ++piece) {
+        if (piece == Output::pieces(params)) break;
+        const RunAt at = {row, column + piece * (kRun / Output::kPieces), take_buffer()};
+        Output::write_piece(params, y, piece, at);
+        store(at);
+      }
+    } else {
+      const RunAt at = {row, column, take_buffer()};
+      if constexpr (Output::kHasScales) {
+        stage_scales(Output::write_run(params, y, at), run);
+      } else {
+        Output::write_run(params, y, at);
+      }
+      store(at);
+    }
+  }
+
   template <bool HasProduct>
   __device__ void write_tile(const BlockScaledTileAt& tile) {
     const auto first_row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
@@ -249,18 +273,12 @@ struct BlockScaledEpilogue {
         const int of_product = run * kFold + part;
         load<HasProduct>(x, of_product);
         if (HasProduct && i == kRunsToRelease - 1 && part == kFold - 1) release_accumulator();
-        Step::apply(y + part * Step::kColumns, x,
-                    {first_row + static_cast<std::int32_t>(threadIdx.x),
-                     tile.n * C.tile.n + of_product * kRun});
+        apply_step<Step>(y + part * Step::kColumns, x,
+                         StepAt{first_row + static_cast<std::int32_t>(threadIdx.x),
+                                tile.n * C.tile.n + of_product * kRun},
+                         params);
       }
-      const RunAt at = {first_row + static_cast<std::int32_t>(warp) * 32, first_column + run * kRun,
-                        take_buffer()};
-      if constexpr (Output::kHasScales) {
-        stage_scales(Output::write_run(params, y, at), run);
-      } else {
-        Output::write_run(params, y, at);
-      }
-      store(at);
+      store_run(y, first_row + static_cast<std::int32_t>(warp) * 32, first_column, run);
     }
     if constexpr (Output::kHasScales) store_scales(first_row, first_column);
     accumulator.advance();

@@ -12,6 +12,7 @@ enum class BlockScaledKind {
   kNvfp4,       ///< e2m1 by e2m1, ue4m3 scales of 16: kind::mxf4nvf4, steps of 256
   kMxfp8Mxfp4,  ///< e4m3 by e2m1, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
   kMxfp8,       ///< e4m3 by e4m3, ue8m0 scales of 32: kind::mxf8f6f4, steps of 128
+  kBf16,        ///< bf16 by bf16, no scales: kind::f16, steps of 64 (sm100_bf16_gemm.h)
 };
 
 /// d[i,j] = alpha * sum_l a[i,l] sa[i,l/v] b[j,l] sb[j,l/v], v = 16 or 32, accumulated in f32 by
@@ -20,8 +21,8 @@ enum class BlockScaledKind {
 /// Scales are stored as formats/scale_layout.h says; their padding may hold anything. Maps, zeros
 /// outside of the tensors; where m, n or k is 0 they are ignored:
 ///   a_map        [m, 128-byte steps] of 8-bit elements: kNvfp4 [m, k/2] bytes of packed pairs,
-///                else [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
-///   b_map        kNvfp4, kMxfp8 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
+///                kBf16 [m, 2 k] bytes, else [m, k]; boxes of 128 elements x 128 rows, swizzle 128B
+///   b_map        kNvfp4, kMxfp8, kBf16 as a_map with boxes of b_box_rows(); kMxfp8Mxfp4 [n, k] of
 ///                type 16U4_ALIGN16B, boxes of 128 elements x b_box_rows(), swizzle 128B. That type
 ///                wants rows padded to a multiple of 128 elements; what the padding holds is not
 ///                looked at
@@ -29,8 +30,10 @@ enum class BlockScaledKind {
 ///                1 x scale_atoms_k() x 128
 ///   b_scale_map  likewise for n; boxes of scale_box_atoms_n() x scale_atoms_k() x 128
 ///   d_map        bf16 [m, n] in boxes of 64 columns x 32 rows, swizzle 128B; nvfp4 [m, n/2] bytes
-///                in boxes of 32 x 32, swizzle 32B. Only where the rows of d begin at multiples of
-///                16 bytes: else has_d_map = 0, and results are written element by element
+///                in boxes of 32 x 32, swizzle 32B; mxfp8 [m, n] bytes in boxes of 64 x 32, swizzle
+///                64B. Only where the rows of d begin at multiples of 16 bytes: else has_d_map = 0,
+///                and results are written element by element. n is that of d, half of the
+///                product's columns where a step makes SwiGLU
 struct BlockScaledGemmParams {
   alignas(64) std::uint8_t a_map[128];  ///< the driver's opaque CUtensorMap
   alignas(64) std::uint8_t b_map[128];
@@ -39,12 +42,18 @@ struct BlockScaledGemmParams {
   alignas(64) std::uint8_t d_map[128];
   std::uint8_t* d;           ///< rows of d_row_bytes
   std::int64_t d_row_bytes;  ///< bf16: multiple of 2
-  std::uint8_t* d_scales;    ///< nvfp4: ue4m3 [m, ceil(n/16)] in the swizzled order, padding zeroed
+  /// nvfp4: ue4m3 [m, ceil(n/16)]; mxfp8: ue8m0 [m, ceil(n/32)]; swizzled order, padding zeroed
+  std::uint8_t* d_scales;
   std::int32_t m, n, k;
   std::int32_t tiles_m, tiles_n;  ///< ceil(m / tile_m()), ceil(n / tile.n)
   std::int32_t has_d_map;
   float alpha;         ///< product of the operands' tensor scales
   float encode_scale;  ///< nvfp4: G of the result (formats/block_scale.h), above 0
+  float swiglu_limit;  ///< of steps that make SwiGLU: as in swiglu.h; infinity: none
+  // kBf16 alone:
+  const float* bias;          ///< by columns (few tokens: rows) of the product; nullptr: none
+  std::int32_t is_d_f32;      ///< else bf16
+  std::int32_t tile_columns;  ///< few tokens: columns of a tile, 16, 32, 48 or 64
 };
 
 /// A tile of results: 128 rows per CTA. The CTAs of a pair multiply together, each with half of the
@@ -58,6 +67,9 @@ struct BlockScaledTile {
 };
 inline constexpr BlockScaledTile kBlockScaledTiles[] = {
     {1, 64, 1}, {1, 128, 1}, {2, 192, 1}, {2, 256, 1}, {2, 256, 2}};
+
+/// Those of SwiGLU, whose results are half as wide.
+inline constexpr BlockScaledTile kBlockScaledSwigluTiles[] = {{1, 128, 1}, {2, 256, 1}};
 
 inline constexpr int kBlockScaledThreads = 6 * 32;
 inline constexpr int kBlockScaledStepBytes = 128;  ///< of a row of A
@@ -73,7 +85,10 @@ struct BlockScaledConfig {
 
   BlockScaledKind kind;
   BlockScaledTile tile;
+  /// K is divided among the CTAs of a cluster, and tiles may be narrower than they could be.
+  bool is_split = false;
 
+  constexpr bool has_scales() const { return kind != BlockScaledKind::kBf16; }
   constexpr bool is_nvfp4() const { return kind == BlockScaledKind::kNvfp4; }
   /// Elements of B have 4 bits in global memory and 8 in shared memory.
   constexpr bool unpacks_b() const { return kind == BlockScaledKind::kMxfp8Mxfp4; }
@@ -84,10 +99,10 @@ struct BlockScaledConfig {
   constexpr int b_rows() const { return tile.n / tile.ctas; }
   constexpr int b_box_rows() const { return b_rows() / tile.pairs; }
   /// Elements of K per step, that is, per stage of shared memory, and per instruction.
-  constexpr int step_k() const { return is_nvfp4() ? 256 : 128; }
+  constexpr int step_k() const { return is_nvfp4() ? 256 : has_scales() ? 128 : 64; }
   constexpr int instruction_k() const { return step_k() / 4; }
   /// Tiles of 128 x 4 scales: along K in a step, along the columns wherever a tile begins.
-  constexpr int scale_atoms_k() const { return is_nvfp4() ? 4 : 1; }
+  constexpr int scale_atoms_k() const { return is_nvfp4() ? 4 : has_scales() ? 1 : 0; }
   constexpr int scale_atoms_n() const { return (tile.n + 127) / 128; }
   constexpr int scale_box_atoms_n() const { return scale_atoms_n() / tile.pairs; }
   /// A, B and their scales of one step in the memory of one CTA.

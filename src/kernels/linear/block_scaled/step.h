@@ -14,6 +14,7 @@
 //
 //     TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(my_gemm, kNvfp4, Bf16Output, mine::Squares, 1, 1)
 //
+// A step that needs the launch's arguments takes `const BlockScaledGemmParams& params` as well.
 // `#pragma unroll` before the loop keeps both arrays in registers. With kColumns = 32 the result
 // has half of the product's columns, and a tile has 128 or 256. What a step makes of columns and
 // rows outside of the product is not stored; they may hold NaN. Outputs, which round and store what
@@ -42,16 +43,27 @@ struct KeepColumns {
 };
 
 /// silu(gate) * up: of every 16 columns the first eight are gates, the others what they multiply,
-/// as rows of the two weights are interleaved.
+/// as rows of the two weights are interleaved. Both are held under params.swiglu_limit.
 struct SwigluOfEights {
   static constexpr int kColumns = 32;
-  static constexpr float kNoLimit = 3.402823466e+38f;
 
-  __device__ static void apply(float* y, const float (&x)[64], const StepAt&) {
+  template <class Params>
+  __device__ static void apply(float* y, const float (&x)[64], const StepAt&,
+                               const Params& params) {
 #pragma unroll
     for (int i = 0; i < kColumns; ++i)
-      y[i] = swiglu({x[i / 8 * 16 + i % 8], x[i / 8 * 16 + 8 + i % 8]}, kNoLimit);
+      y[i] = swiglu({x[i / 8 * 16 + i % 8], x[i / 8 * 16 + 8 + i % 8]}, params.swiglu_limit);
   }
 };
+
+/// Calls a step, with the launch's arguments if it takes them.
+template <class Step, class Params>
+__device__ void apply_step(float* y, const float (&x)[64], const StepAt& at, const Params& params) {
+  if constexpr (requires { Step::apply(y, x, at, params); }) {
+    Step::apply(y, x, at, params);
+  } else {
+    Step::apply(y, x, at);
+  }
+}
 
 }  // namespace tilewright::tile
