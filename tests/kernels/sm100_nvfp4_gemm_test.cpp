@@ -324,6 +324,54 @@ class Sm100BlockScaledSteps : public BlackwellKernelTest {
 };
 TILEWRIGHT_ON_EVERY_BLACKWELL(Sm100BlockScaledSteps);
 
+// The same step behind bf16 operands: multiples of 1/8 below 4, whose sums are exact in fp32.
+TEST_P(Sm100BlockScaledSteps, OneOfAUserBehindBf16) {
+  constexpr std::int64_t kM = 300, kN = 272, kK = 208;
+  constexpr float kFactor = 0.25f;
+  Random random(4);
+  const auto draw = [&](std::int64_t elems) {
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < elems; ++i)
+      values.push_back(static_cast<double>(random.bits() >> 7 & 63) / 8 - 4);
+    return values;
+  };
+  const auto upload = [&](const std::vector<double>& values) {
+    std::vector<std::uint16_t> codes;
+    for (const double x : values) codes.push_back(static_cast<std::uint16_t>(encode(kBf16, x)));
+    return Buffer::from(device(), codes);
+  };
+  const std::vector<double> a = draw(kM * kK), b = draw(kN * kK);
+  const Buffer x = upload(a), w = upload(b);
+  const BlockScaledVariant variant = {{BlockScaledKind::kBf16, kBlockScaledTiles[3]}};
+  Output<std::uint8_t> d(device(), std::size_t{2 * kM * kN});
+  const BlockScaledGemmParams params = ops::bind_block_scaled(device(), variant, {kM, kN, kK},
+                                                              {.a = pointer_to<const void>(x),
+                                                               .b = pointer_to<const void>(w),
+                                                               .d = d.pointer(),
+                                                               .a_row_bytes = 2 * kK,
+                                                               .b_row_bytes = 2 * kK,
+                                                               .d_row_bytes = 2 * kN},
+                                                              {.alpha = kFactor});
+  run_kernel(device(), "steps_ramp_dense_2cta_n256",
+             {.grid = {2},
+              .block = {kBlockScaledThreads},
+              .dynamic_shared_bytes = static_cast<std::uint32_t>(variant.config.shared_bytes())},
+             params);
+  const std::vector<std::uint8_t> got = d.read();
+  for (std::int64_t i = 0; i < kM * kN; ++i) {
+    const std::int64_t row = i / kN, column = i % kN;
+    double sum = 0;
+    for (std::int64_t k = 0; k < kK; ++k) sum += a[row * kK + k] * b[column * kK + k];
+    const double positive = std::max(sum * double{kFactor}, 0.0);
+    const auto wanted =
+        static_cast<float>(positive * positive) + static_cast<float>(row + 2 * column);
+    const std::uint32_t code = got[2 * i] | std::uint32_t{got[2 * i + 1]} << 8;
+    // One fused operation or two in fp32, then bf16.
+    ASSERT_NEAR(decode(kBf16, code), double{wanted}, std::abs(double{wanted}) * 0x1.01p-8)
+        << "row " << row << ", column " << column;
+  }
+}
+
 TEST_P(Sm100BlockScaledSteps, Swiglu) {
   const Case one = {"steps_swiglu_bf16_1cta_n128", 1, false, true};
   check(one, 40, 160, 96);

@@ -110,6 +110,11 @@ Plan plan_of_moe(const device::DeviceInfo& device, const std::string& kernel) {
       .plan;
 }
 
+Plan plan_of_bf16_linear(const device::DeviceInfo& device, const std::string& kernel) {
+  return make_linear_plan(device, {NumberFormat::kBf16, LinearActivations::kBf16, 4096, 4096},
+                          {.m = 300, .kernel = kernel});
+}
+
 Plan plan_of_block_scaled(const device::DeviceInfo& device, const std::string& kernel) {
   return make_block_scaled_plan(device, {NumberFormat::kNvfp4, 4096, 4096},
                                 {.m = 512, .kernel = kernel});
@@ -127,6 +132,8 @@ std::vector<Chooser> choosers() {
       {"linear", h200(), plan_of_linear, "wide_e4m3_fp4_t128",
        "reads weights that were prepared for fp8 activations"},
       {"linear_fp8", h200(), plan_of_fp8_linear, "direct", "is for NVFP4 and MXFP4 weights"},
+      {"linear_b200", b200(), plan_of_bf16_linear, "band",
+       "reads packed weights; on Blackwell bf16 ones are kept as rows"},
       {"moe", h200(), plan_of_moe, "wide8", "needs weights prepared for fp8 activations"},
       {"block_scaled_linear", b200(), plan_of_block_scaled, "", ""},
   };

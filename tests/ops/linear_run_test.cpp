@@ -292,6 +292,31 @@ TEST_P(LinearRunTest, BiasStridesAndFloat32OfEveryFormat) {
     }
   }
 }
+// bf16 weights on Blackwell: every tile, k divided by every number of CTAs that fits, rows and
+// columns that fill no tile, several tiles, f32 and bias.
+TEST_P(LinearRunTest, TensorMemoryKernelsForBf16) {
+  if (!is_blackwell()) GTEST_SKIP() << "Hopper keeps bf16 weights packed";
+  struct Shape {
+    std::int64_t m, n, k;
+  };
+  for (const auto& kernel : linear_kernels()) {
+    if (!kernel->reads_rows()) continue;
+    for (const Shape& s : {Shape{1, 16, 16}, {7, 272, 208}, {70, 144, 528}, {200, 304, 80}}) {
+      for (const bool is_f32 : {false, true}) {
+        check({.format = NumberFormat::kBf16,
+               .n = s.n,
+               .k = s.k,
+               .problem = {.m = s.m,
+                           .out_dtype = is_f32 ? DType::kF32 : DType::kBF16,
+                           .has_bias = is_f32 == (s.m > 1),
+                           .x_stride = s.k + 8,
+                           .out_stride = s.n + 8,
+                           .kernel = kernel->name()}});
+      }
+    }
+  }
+}
+
 // More rows than Hopper gives to the kernel of few.
 TEST_P(LinearRunTest, ManyRows) {
   for (const NumberFormat format : kEveryFormat)

@@ -210,6 +210,9 @@ TEST_F(PlanText, Linear) {
   golden.add("H200, direct for fp8",
              [&] { return plan_linear(h200(), w8a8, {.m = 8, .kernel = "direct"}); });
   golden.add("B200", [&] { return plan_linear(b200(), w8a8, {.m = 8}); });
+  const LinearWeightInfo bf16 = {NumberFormat::kBf16, LinearActivations::kBf16, 7168, 7168};
+  golden.add_summary("B200, bf16, 8 rows", [&] { return plan_linear(b200(), bf16, {.m = 8}); });
+  golden.add("B200, bf16, 8192 rows", [&] { return plan_linear(b200(), bf16, {.m = 8192}); });
   golden.check();
 }
 

@@ -78,6 +78,7 @@ void bind_operands(const device::Device& device, const BlockScaledVariant& varia
                 ? unpacked_rows("weight", memory, s.n, s.k, c.b_box_rows())
                 : byte_rows("weight", memory.b, s.n, row, memory.b_row_bytes, c.b_box_rows()),
             params.b_map);
+  if (!c.has_scales()) return;
   store_map(device, scale_tiles("scales of x", memory.a_scales, s.m, blocks, c.scale_atoms_k(), 1),
             params.a_scale_map);
   store_map(device,
@@ -104,6 +105,12 @@ void bind_results(const device::Device& device, const BlockScaledVariant& varian
 }
 
 }  // namespace
+
+void bind_rows(const device::Device& device, const char* name, const void* address,
+               std::int64_t rows, std::int64_t bytes, std::int64_t pitch, int box_rows,
+               std::uint8_t (&to)[128]) {
+  store_map(device, byte_rows(name, address, rows, bytes, pitch, box_rows), to);
+}
 
 BlockScaledGemmParams bind_block_scaled(const device::Device& device,
                                         const BlockScaledVariant& variant,

@@ -13,8 +13,12 @@ namespace {
 
 using kernels::BlockScaledConfig;
 
-// Of an SM, per cycle. Half of that rate for 8-bit operands.
+// Of an SM, per cycle. Half of that rate for 8-bit operands, a quarter for bf16.
 constexpr double kFp4Flop = 32768, kArrivingBytes = 64, kSharedBytes = 128;
+
+double flop_per_cycle(const BlockScaledConfig& c) {
+  return c.is_nvfp4() ? kFp4Flop : c.has_scales() ? kFp4Flop / 2 : kFp4Flop / 4;
+}
 
 // Bytes of one step of one CTA.
 struct StepBytes {
@@ -59,7 +63,7 @@ std::string BlockScaledVariant::entry() const {
 }
 
 std::int64_t BlockScaledVariant::x_row_bytes(std::int64_t k) const {
-  return config.is_nvfp4() ? k / 2 : k;
+  return config.is_nvfp4() ? k / 2 : config.has_scales() ? k : 2 * k;
 }
 
 std::int64_t BlockScaledVariant::weight_row_bytes(std::int64_t k) const {
@@ -93,6 +97,10 @@ std::vector<BlockScaledVariant> block_scaled_swiglu_variants(kernels::BlockScale
   return variants;
 }
 
+double memory_bytes_per_us(const device::DeviceInfo& device) noexcept {
+  return 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;  // two transfers a cycle
+}
+
 BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
                                   const BlockScaledVariant& variant,
                                   const BlockScaledSizes& sizes) {
@@ -115,7 +123,7 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
                                                    : 2.0;
   const double out = 128.0 * number(variant.out_columns(c.tile.n)) * out_bytes;
   const double flop = 2.0 * 128 * c.tile.n * c.step_k();
-  cost.tensor_clocks = rounds * steps * flop / (c.is_nvfp4() ? kFp4Flop : kFp4Flop / 2);
+  cost.tensor_clocks = rounds * steps * flop / flop_per_cycle(c);
   cost.arriving_clocks = rounds * (steps * arriving + out) / kArrivingBytes;
   // Every byte is written once and read once.
   cost.shared_clocks = 2 * rounds * (steps * (step.a + step.b + step.scales) + out) / kSharedBytes;
@@ -123,14 +131,15 @@ BlockScaledCost block_scaled_cost(const device::DeviceInfo& device,
                   (steps * (arriving - step.b_global / 2 * (c.tile.pairs - 1)) + out);
 
   const std::int64_t blocks = sizes.k / variant.scale_block();
+  const std::int64_t scale_bytes =
+      c.has_scales() ? swizzled_scale_bytes(sizes.m, blocks) + swizzled_scale_bytes(sizes.n, blocks)
+                     : 0;
   cost.memory_bytes =
       number(sizes.m * variant.x_row_bytes(sizes.k) + sizes.n * variant.weight_row_bytes(sizes.k) +
-             sizes.m * variant.out_row_bytes(variant.out_columns(sizes.n)) +
-             swizzled_scale_bytes(sizes.m, blocks) + swizzled_scale_bytes(sizes.n, blocks));
+             sizes.m * variant.out_row_bytes(variant.out_columns(sizes.n)) + scale_bytes);
   const double clocks = std::max({cost.tensor_clocks, cost.arriving_clocks, cost.shared_clocks});
-  // Two transfers a cycle.
-  const double memory_bytes_per_us = 2e-3 * device.memory_clock_khz * device.memory_bus_bits / 8;
-  cost.us = std::max(clocks / (1e-3 * device.clock_khz), cost.memory_bytes / memory_bytes_per_us);
+  cost.us =
+      std::max(clocks / (1e-3 * device.clock_khz), cost.memory_bytes / memory_bytes_per_us(device));
   return cost;
 }
 

@@ -45,6 +45,9 @@ std::vector<BlockScaledVariant> block_scaled_swiglu_variants(kernels::BlockScale
                                                              bool is_requantising,
                                                              bool is_mxfp8_out);
 
+/// What the memory of a device gives by its data.
+double memory_bytes_per_us(const device::DeviceInfo& device) noexcept;
+
 /// What a launch costs if every unit works at its peak; the same counts as the simulator's report
 /// makes.
 struct BlockScaledCost {

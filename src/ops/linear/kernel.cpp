@@ -16,6 +16,7 @@ LinearKernelList make_kernels() {
   add_band_kernels(list);
   add_wide_bf16_kernels(list);
   add_wide_e4m3_kernels(list);
+  add_tensor_bf16_kernels(list);
   return list;
 }
 
@@ -39,6 +40,10 @@ const LinearKernel* find_linear_kernel(const std::string& name) noexcept {
   for (const auto& kernel : linear_kernels())
     if (name == kernel->name()) return kernel.get();
   return nullptr;
+}
+
+bool keeps_rows(const device::DeviceInfo& device, NumberFormat format) noexcept {
+  return format == NumberFormat::kBf16 && is_blackwell(device);
 }
 
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept {

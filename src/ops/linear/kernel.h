@@ -41,6 +41,8 @@ class LinearKernel {
   const std::string& name() const noexcept { return name_; }
   const std::string& idea() const noexcept { return idea_; }
 
+  /// Whether it reads weights as keeps_rows() has them, and not packed ones.
+  virtual bool reads_rows() const { return false; }
   /// Why it cannot do a complete problem on any device; empty if it can.
   virtual std::string obstacle(const LinearWeightInfo& weight, const LinearProblem& p) const = 0;
   /// Why not on this device.
@@ -70,6 +72,11 @@ void add_direct_kernels(LinearKernelList& list);
 void add_band_kernels(LinearKernelList& list);
 void add_wide_bf16_kernels(LinearKernelList& list);
 void add_wide_e4m3_kernels(LinearKernelList& list);
+void add_tensor_bf16_kernels(LinearKernelList& list);
+
+/// Whether a device keeps such weights as rows [n, k], and not packed: bf16 on Blackwell, where the
+/// tensor cores take them as they are.
+bool keeps_rows(const device::DeviceInfo& device, NumberFormat format) noexcept;
 
 /// How a weight is packed.
 kernels::PackedShape packed_shape(const LinearWeightInfo& weight) noexcept;

@@ -56,8 +56,13 @@ LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSourc
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
           "bf16 activations");
   const ops::HostWeight host = ops::check_weight_source(source, &inner);
-  const ops::PackedWeight packed = ops::pack_weight(host, activations);
   const LinearWeightInfo info = {source.format, activations, host.n, host.k};
+  if (ops::keeps_rows(inner.info(), source.format)) {
+    return LinearWeight(std::make_shared<const State>(
+        State{device, info, ops::packed_shape(info), ops::word_order(activations), 1, 1,
+              upload(inner, std::as_bytes(host.values)), device::Buffer(inner, 0)}));
+  }
+  const ops::PackedWeight packed = ops::pack_weight(host, activations);
   return LinearWeight(std::make_shared<const State>(
       State{device, info, packed.shape, packed.order, packed.alpha(kernels::WordOrder::kBf16),
             packed.alpha(kernels::WordOrder::kE4m3), upload(inner, std::as_bytes(packed.bytes())),

@@ -20,6 +20,8 @@ std::string find_obstacle(const LinearKernel& kernel, const device::DeviceInfo& 
   if (!obstacle.empty()) return obstacle;
   obstacle = kernel.device_obstacle(device, plan.problem);
   if (!obstacle.empty()) return obstacle;
+  if (keeps_rows(device, plan.weight.format) && !kernel.reads_rows())
+    return "reads packed weights; on Blackwell bf16 ones are kept as rows";
   if (plan.problem.m == 0) return {};
   LinearPlan trial = plan;
   kernel.lay_out(device, trial);

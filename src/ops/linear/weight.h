@@ -15,8 +15,8 @@ struct LinearWeight::State {
   kernels::PackedShape shape;
   kernels::WordOrder order;
   float alpha_bf16 = 1, alpha_e4m3 = 1;  ///< PackedWeight::alpha()
-  device::Buffer bricks;
-  device::Buffer block_scales;  ///< kFp8: fp32 [k / 128][n / 128]; else empty
+  device::Buffer bricks;                 ///< or rows [n, k], where the device keeps_rows()
+  device::Buffer block_scales;           ///< kFp8: fp32 [k / 128][n / 128]; else empty
 
   const device::Device& device() const { return opened(handle); }
   template <class T>

@@ -1,6 +1,7 @@
 // targets: sm_100f
 //
 // Epilogues with steps: that of the library, and one of a user.
+#include "kernels/linear/block_scaled/dense_output.h"
 #include "kernels/linear/block_scaled/kernel.h"
 #include "kernels/linear/block_scaled/mxfp8_output.h"
 #include "kernels/probe/block_scaled_steps.h"
@@ -34,5 +35,6 @@ TILEWRIGHT_SWIGLU(mxfp8_1cta_n128, Mxfp8Output, 1, 1)
 TILEWRIGHT_SWIGLU(mxfp8_2cta_n256, Mxfp8Output, 3, 2)
 TILEWRIGHT_SWIGLU(bf16_4cta_n256, Bf16Output, 4, 4)
 TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(steps_ramp_bf16_2cta_n192, kNvfp4, Bf16Output, mine::Ramp, 2, 2)
+TILEWRIGHT_BLOCK_SCALED_STEP_ENTRY(steps_ramp_dense_2cta_n256, kBf16, DenseOutput, mine::Ramp, 3, 2)
 
 }  // namespace tilewright::kernels

@@ -11,6 +11,7 @@
 #include "ptx/fence.h"
 #include "ptx/mbarrier.h"
 #include "ptx/tcgen05_block_scale.h"
+#include "ptx/tcgen05_mma.h"
 #include "ptx/tcgen05_sync.h"
 #include "ptx/warp_roles.h"
 #include "tile/box.h"
@@ -31,13 +32,15 @@ using kernels::BlockScaledGemmParams;
 template <BlockScaledConfig C>
 struct BlockScaledColumns {
   static constexpr int kColumns = 512;
-  static constexpr int kShared = C.tile.n > 192 ? 128 : 0;
+  static constexpr int kShared = C.has_scales() && C.tile.n > 192 ? 128 : 0;
   static constexpr int kSecond = C.tile.n - kShared;
   static constexpr int kScaleBase = kSecond + C.tile.n;
   static constexpr int kAScaleColumns = 4, kBScaleColumns = 4 * C.scale_atoms_n();
   static constexpr int kPerStep = C.scale_atoms_k() * (kAScaleColumns + kBScaleColumns);
-  static constexpr int kPlaces = std::min((kColumns - kScaleBase) / kPerStep, C.stages());
-  static_assert(kPlaces >= 2);
+  static constexpr int kPlaces =
+      C.has_scales() ? std::min((kColumns - kScaleBase) / std::max(kPerStep, 1), C.stages())
+                     : C.stages();
+  static_assert(kPlaces >= 2 && kScaleBase <= kColumns);
 
   static __device__ std::uint32_t accumulator(std::uint32_t index) {
     return index == 0 ? 0 : kSecond;
@@ -79,15 +82,32 @@ struct BlockScaledTileAt {
   }
 };
 
-/// Calls work(tile) for every tile of this cluster.
+/// Calls work(tile) for every tile of this cluster; there is one where K is split.
 template <BlockScaledConfig C, class Work>
 __device__ void for_each_tile(const BlockScaledGemmParams& params, Work&& work) {
+  if constexpr (C.is_split) {
+    work(BlockScaledTileAt(params, static_cast<std::int32_t>(ptx::clusterid_x())));
+    return;
+  }
   const std::int32_t total = params.tiles_m * params.tiles_n;
   const auto clusters = static_cast<std::int32_t>(gridDim.x) / C.tile.cluster();
   for (auto index = static_cast<std::int32_t>(blockIdx.x) / C.tile.cluster(); index < total;
        index += clusters) {
     work(BlockScaledTileAt(params, index));
   }
+}
+
+/// The steps of K that this CTA does.
+struct BlockScaledSteps {
+  std::int32_t begin, end;
+};
+template <BlockScaledConfig C>
+__device__ BlockScaledSteps steps_of(const BlockScaledGemmParams& params) {
+  const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
+  if constexpr (!C.is_split) return {0, steps};
+  const auto splits = static_cast<std::int32_t>(ptx::cluster_nctarank());
+  const auto split = static_cast<std::int32_t>(ptx::cluster_ctarank());
+  return {steps * split / splits, steps * (split + 1) / splits};
 }
 
 /// A wait at a barrier at which CTAs of the whole pair arrive.
@@ -126,6 +146,10 @@ struct BlockScaledStage {
 
   std::uint32_t a;
 
+  static __device__ std::uint32_t copied_bytes(const BlockScaledGemmParams& params) {
+    if constexpr (!C.is_split) return kCopiedBytes;
+    return kABytes + params.tile_columns * kernels::kBlockScaledStepBytes;
+  }
   __device__ std::uint32_t b() const { return a + kABytes; }
   __device__ std::uint32_t a_scales() const { return b() + kBBytes; }
   __device__ std::uint32_t b_scales() const { return a_scales() + kAtomsK * kAtomBytes; }
@@ -149,8 +173,10 @@ struct BlockScaledLoader {
     const auto row = static_cast<std::int32_t>(tile.m * C.tile.cluster() + rank) * 128;
     ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(stage.a, params.a_map,
                                                   step * kernels::kBlockScaledStepBytes, row, full);
-    ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), params.a_scale_map, 0,
-                                                  step * Stage::kAtomsK, row / 128, full);
+    if constexpr (C.has_scales()) {
+      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(stage.a_scales(), params.a_scale_map, 0,
+                                                    step * Stage::kAtomsK, row / 128, full);
+    }
   }
   __device__ void load_b(const Stage& stage, const BlockScaledTileAt& tile, std::int32_t step,
                          std::uint32_t full) const {
@@ -166,12 +192,16 @@ struct BlockScaledLoader {
     if constexpr (kIsShared) {
       const auto mask = static_cast<std::uint16_t>(0b101 << in_pair);
       ptx::cp_async_bulk_tensor_2d_cta_group_2_multicast(b, params.b_map, k, row, full, mask);
-      ptx::cp_async_bulk_tensor_3d_cta_group_2_multicast(scales, params.b_scale_map, 0, atom_k,
-                                                         atom, full, mask);
+      if constexpr (C.has_scales()) {
+        ptx::cp_async_bulk_tensor_3d_cta_group_2_multicast(scales, params.b_scale_map, 0, atom_k,
+                                                           atom, full, mask);
+      }
     } else {
       ptx::cp_async_bulk_tensor_2d_cta_group<kCtas>(b, params.b_map, k, row, full);
-      ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(scales, params.b_scale_map, 0, atom_k, atom,
-                                                    full);
+      if constexpr (C.has_scales()) {
+        ptx::cp_async_bulk_tensor_3d_cta_group<kCtas>(scales, params.b_scale_map, 0, atom_k, atom,
+                                                      full);
+      }
     }
   }
 
@@ -179,7 +209,7 @@ struct BlockScaledLoader {
     const Ring<C.stages()> ring(shared.ring);
     wait_pair<C>(ring.empty_barriers + at.stage * 8, at.parity ^ 1);
     if (rank == leader_of(rank))
-      ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * Stage::kCopiedBytes);
+      ptx::mbarrier_arrive_expect_tx(ring.full(at), kCtas * Stage::copied_bytes(params));
     const std::uint32_t full = in_leader<C>(ring.full(at), rank);
     const Stage stage = {ptx::shared_address(shared.stages[at.stage])};
     load_a(stage, tile, step, full);
@@ -188,9 +218,9 @@ struct BlockScaledLoader {
   }
 
   __device__ void run() {
-    const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
-    for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) {
-      for (std::int32_t step = 0; step < steps; ++step) load_step(tile, step);
+    const auto [begin, end] = steps_of<C>(params);
+    for_each_tile<C>(params, [&, begin = begin, end = end](const BlockScaledTileAt& tile) {
+      for (std::int32_t step = begin; step < end; ++step) load_step(tile, step);
     });
     // The commits of the last round come to this CTA's memory: it must not end before.
     for (int i = 0; i < C.stages(); ++i, at.advance())
@@ -244,6 +274,16 @@ struct BlockScaledMultiplier {
     }
     return encode_mma_instruction(i);
   }
+  __device__ std::uint32_t describe_bf16_instruction() const {
+    constexpr arch::MmaInstruction kOneColumn = {
+        .a_type = static_cast<std::uint32_t>(arch::MmaF16Type::kBf16),
+        .b_type = static_cast<std::uint32_t>(arch::MmaF16Type::kBf16),
+        .m = static_cast<std::uint32_t>(C.instruction_m()),
+        .n = 0};
+    constexpr std::uint32_t kWithoutColumns = encode_mma_instruction(kOneColumn);
+    const std::uint32_t columns = C.is_split ? params.tile_columns : C.tile.n;
+    return kWithoutColumns | columns >> 3 << 17;
+  }
 
   __device__ std::uint32_t a_scale_column(int atom) const {
     return tmem + Columns::kScaleBase + place.stage * Columns::kPerStep +
@@ -287,7 +327,9 @@ struct BlockScaledMultiplier {
     const std::uint32_t d = tmem + Columns::accumulator(accumulator.stage);
     const std::uint64_t a = describe_operand(stage.a + i * 32);
     const std::uint64_t b = describe_operand(stage.b() + i * 32);
-    if constexpr (C.is_nvfp4()) {
+    if constexpr (!C.has_scales()) {
+      ptx::tcgen05_mma_f16<kCtas>(d, a, b, describe_bf16_instruction(), accumulate);
+    } else if constexpr (C.is_nvfp4()) {
       ptx::tcgen05_mma_mxf4nvf4_4x<kCtas>(d, a, b, describe_instruction(0), a_scale_column(i),
                                           b_scale_column(i) + first_scale_column, accumulate);
     } else {
@@ -328,7 +370,8 @@ struct BlockScaledMultiplier {
     }
   }
 
-  __device__ void multiply_step(std::int32_t step, std::uint32_t first_scale_column) {
+  __device__ void multiply_step(std::int32_t step, std::int32_t first_step,
+                                std::uint32_t first_scale_column) {
     const Ring<C.stages()> ring(shared.ring);
     const Stage stage = {ptx::shared_address(shared.stages[at.stage])};
     const std::int32_t left = params.k - step * C.step_k();
@@ -340,10 +383,10 @@ struct BlockScaledMultiplier {
       clear_padding(stage, instructions - 1);
     ptx::tcgen05_fence_after_thread_sync();
     if (is_issuing) {
-      copy_scales(stage);
+      if constexpr (C.has_scales()) copy_scales(stage);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (i < instructions) multiply(stage, i, first_scale_column, step > 0 || i > 0);
+        if (i < instructions) multiply(stage, i, first_scale_column, step > first_step || i > 0);
       }
       commit(ring.empty_barriers + at.stage * 8, (1u << C.tile.cluster()) - 1);
     }
@@ -367,13 +410,14 @@ struct BlockScaledMultiplier {
   }
 
   __device__ void run() {
-    const std::int32_t steps = (params.k + C.step_k() - 1) / C.step_k();
+    const auto [begin, end] = steps_of<C>(params);
     const Ring<2> accumulators(shared.accumulators);
-    if (steps == 0) return;
-    for_each_tile<C>(params, [&](const BlockScaledTileAt& tile) {
+    if (end == 0) return;
+    for_each_tile<C>(params, [&, begin = begin, end = end](const BlockScaledTileAt& tile) {
       wait_for_accumulator();
       const auto first_scale_column = static_cast<std::uint32_t>(tile.n * C.tile.n % 128 / 32);
-      for (std::int32_t step = 0; step < steps; ++step) multiply_step(step, first_scale_column);
+      for (std::int32_t step = begin; step < end; ++step)
+        multiply_step(step, begin, first_scale_column);
       if (is_issuing) commit(accumulators.full(accumulator), 0b11u << rank);
       __syncwarp();
       accumulator.advance();

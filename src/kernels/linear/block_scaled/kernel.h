@@ -3,6 +3,7 @@
 
 #include "kernels/linear/block_scaled/epilogue.h"
 #include "kernels/linear/block_scaled/gemm.h"
+#include "ptx/grid_dependency.h"
 #include "ptx/tcgen05_alloc.h"
 #include "tile/entry.h"
 
@@ -12,7 +13,7 @@ inline constexpr std::uint32_t kMultiplyingWarp = 4, kLoadingWarp = 5;
 
 template <BlockScaledConfig C>
 __device__ void sync_all() {
-  if constexpr (C.tile.cluster() > 1) {
+  if constexpr (C.tile.cluster() > 1 || C.is_split) {
     ptx::cluster_sync();
   } else {
     __syncthreads();
@@ -28,8 +29,10 @@ __device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C
     if (params.k != 0) {  // else there are no maps
       ptx::prefetch_tensormap(params.a_map);
       ptx::prefetch_tensormap(params.b_map);
-      ptx::prefetch_tensormap(params.a_scale_map);
-      ptx::prefetch_tensormap(params.b_scale_map);
+      if constexpr (C.has_scales()) {
+        ptx::prefetch_tensormap(params.a_scale_map);
+        ptx::prefetch_tensormap(params.b_scale_map);
+      }
     }
   }
   __syncwarp();
@@ -41,6 +44,10 @@ __device__ void prepare(const BlockScaledGemmParams& params, BlockScaledShared<C
   ptx::tcgen05_fence_before_thread_sync();
   sync_all<C>();
   ptx::tcgen05_fence_after_thread_sync();
+  if constexpr (!C.has_scales()) {
+    ptx::griddepcontrol_launch_dependents();
+    ptx::griddepcontrol_wait();  // the preceding kernel wrote x, and may have read d
+  }
 }
 
 template <BlockScaledConfig C, class Output, class Step>

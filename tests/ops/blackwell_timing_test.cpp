@@ -1,5 +1,6 @@
-// Attention on Blackwell with asynchronous work done late and at random, and under `strict`: some
-// of its tests once more, each in a process of its own. (As they stand, they run eagerly.)
+// Attention and linear layers on Blackwell with asynchronous work done late and at random, and
+// under `strict`: some of their tests once more, each in a process of its own. (As they stand, they
+// run eagerly.)
 #include "device/kernel_registry.h"
 
 #include <array>
@@ -20,9 +21,9 @@ struct TimingCase {
   const char* test;
 };
 
-class AttentionTimingTest : public ::testing::TestWithParam<TimingCase> {};
+class BlackwellTimingTest : public ::testing::TestWithParam<TimingCase> {};
 
-TEST_P(AttentionTimingTest, HasNoFindings) {
+TEST_P(BlackwellTimingTest, HasNoFindings) {
   if (device::kernel_images().empty()) GTEST_SKIP() << "built without kernels";
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = fmt::format(
@@ -46,8 +47,9 @@ constexpr const char* kRandom =
 constexpr const char* kDecode = "AttentionDecodeRunTest.EveryTypeAtEveryHeadDim";
 constexpr const char* kEmpty = "AttentionDecodeRunTest.RaggedLengths";
 constexpr const char* kE4m3 = "AttentionE4m3Test.WindowSoftcapSinkAndGroups";
+constexpr const char* kLinear = "LinearRunTest.TensorMemoryKernelsForBf16";
 constexpr const char* kTiles = "AttentionE4m3Test.TilesThatAreDrawn";
-INSTANTIATE_TEST_SUITE_P(SimTest, AttentionTimingTest,
+INSTANTIATE_TEST_SUITE_P(SimTest, BlackwellTimingTest,
                          ::testing::Values(TimingCase{"StrictDecode", kStrict, kDecode},
                                            TimingCase{"LateDecode", kLate, kDecode},
                                            TimingCase{"RandomDecode", kRandom, kDecode},
@@ -55,7 +57,10 @@ INSTANTIATE_TEST_SUITE_P(SimTest, AttentionTimingTest,
                                            TimingCase{"StrictE4m3", kStrict, kE4m3},
                                            TimingCase{"LateE4m3", kLate, kE4m3},
                                            TimingCase{"RandomE4m3", kRandom, kE4m3},
-                                           TimingCase{"StrictE4m3Tiles", kStrict, kTiles}),
+                                           TimingCase{"StrictE4m3Tiles", kStrict, kTiles},
+                                           TimingCase{"StrictLinear", kStrict, kLinear},
+                                           TimingCase{"LateLinear", kLate, kLinear},
+                                           TimingCase{"RandomLinear", kRandom, kLinear}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
