@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -21,7 +22,9 @@ namespace tilewright {
 ///            a power of two
 struct BlockScaledWeightInfo {
   NumberFormat format = NumberFormat::kNvfp4;
-  std::int64_t n = 0, k = 0;
+  std::int64_t n = 0, k = 0;  ///< n: of both weights, where there are two
+  /// Rows are a gate's and an up projection's in turns of eight (LinearWeightSource::up_values).
+  bool is_gate_up = false;
 };
 
 /// A weight on a device: rows padded as tensor copies want them, scales in the order that the
@@ -32,7 +35,8 @@ class BlockScaledWeight {
  public:
   /// Checks, reorders and copies; nothing of the source is referred to afterwards.
   /// Errors   InvalidArgument as LinearWeight::prepare, or if the format is kBf16, k no multiple
-  ///          of 32, or a scale of kFp8 no power of two; OutOfMemory; DeviceError
+  ///          of 32, a scale of kFp8 no power of two, or up of another shape than the gate;
+  ///          OutOfMemory; DeviceError
   static BlockScaledWeight prepare(const Device& device, const LinearWeightSource& source);
 
   const BlockScaledWeightInfo& info() const noexcept;
@@ -49,9 +53,12 @@ class BlockScaledWeight {
 
 /// out[i, j] = g sum_c x[i, c] sx[i, c / v] w[j, c] sw[j, c / v], v = 16 or 32
 ///
-/// g is the product of the tensor scales of x (BlockScaledArguments) and of the weight.
+/// g is the product of the tensor scales of x (BlockScaledArguments) and of the weight. Of a gate
+/// and up, with h that product and f the limit,
 ///
-/// Shapes   x [m, k]; out [m, n]; m >= 0
+///   out[i, j] = silu(min(h_gate[i, j], f)) * clamp(h_up[i, j], -f, f), j < n / 2
+///
+/// Shapes   x [m, k]; out [m, n], of a gate and up [m, n / 2]; m >= 0
 /// Layout   rows contiguous; those of x at multiples of 16 bytes. Rows of out that do not begin or
 ///          end at one are written element by element, and nothing between them. Scales in 128x4
 ///          order: tiles of 128 rows by 4 scales, 512 bytes each, those along k first; byte
@@ -59,12 +66,16 @@ class BlockScaledWeight {
 ///          scales of x may hold anything
 /// Numbers  products are exact, summed by the tensor core (35 or 25 bits below the largest, then
 ///          truncated to fp32), multiplied with g and rounded once. kF4: requantised to NVFP4 by
-///          the rule of formats/block_scale.h, ready to be the next layer's x
+///          the rule of formats/block_scale.h, kF8_E4M3 to MXFP8 ("mxfp8_ceil"), ready to be the
+///          next layer's x
 struct BlockScaledProblem {
   std::int64_t m = 0;
-  DType out_dtype = DType::kBF16;                   ///< or kF4: NVFP4, with scales; not of kFp8
+  /// Or kF4: NVFP4, with scales; not of kFp8, and of a gate and up only of kNvfp4. Or kF8_E4M3:
+  /// MXFP8, with scales; of a gate and up of kMxfp4 or kFp8.
+  DType out_dtype = DType::kBF16;
   std::int64_t x_row_bytes = 0, out_row_bytes = 0;  ///< from row to row; 0: contiguous
   std::string kernel = "auto";                      ///< or a tile that a plan lists
+  double swiglu_limit = std::numeric_limits<double>::infinity();  ///< f above, > 0
 };
 
 /// Depends on the weight's shape as well. Candidates are tiles, "2cta_n256"; their costs are
@@ -73,7 +84,7 @@ struct BlockScaledPlan : Plan {
   BlockScaledWeightInfo weight;
   BlockScaledProblem problem;                       ///< with all defaults filled in
   std::size_t x_bytes = 0, x_scales_bytes = 0;      ///< what run() reads
-  std::size_t out_bytes = 0, out_scales_bytes = 0;  ///< what it writes; scales of kF4
+  std::size_t out_bytes = 0, out_scales_bytes = 0;  ///< what it writes; scales of kF4, kF8_E4M3
 };
 
 /// Device addresses, tensor scales, and the stream to work on.
@@ -81,7 +92,7 @@ struct BlockScaledArguments {
   const void* x = nullptr;         ///< 16-byte aligned
   const void* x_scales = nullptr;  ///< 16-byte aligned
   void* out = nullptr;             ///< kBF16: 2-byte aligned
-  void* out_scales = nullptr;      ///< kF4: 16-byte aligned; padding is written with zeros
+  void* out_scales = nullptr;      ///< if requantised: 16-byte aligned; padding becomes zeros
   float x_tensor_scale = 1;        ///< scale of x
   float out_encode_scale = 1;      ///< kF4: out is stored times this; its tensor scale is 1 over it
   void* stream = nullptr;          ///< CUstream; null: the default stream

@@ -55,6 +55,10 @@ struct LinearWeightSource {
   /// Accepts a global scale that makes the largest weight implausible: above 10^4 or below 10^-8.
   /// Such a scale is refused otherwise, because a reciprocal looks like that.
   bool accepts_any_global_scale = false;
+  /// For BlockScaledWeight: values and scales are a gate's, and these, of the same format, shape
+  /// and global scale, what it is multiplied with. Absent: there is one weight.
+  ConstTensorView up_values = {};
+  ConstTensorView up_scales = {};
 };
 
 /// Shape and storage of a prepared weight: what a plan depends on.

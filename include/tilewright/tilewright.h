@@ -448,6 +448,9 @@ typedef struct tw_linear_weight_source {
   int32_t is_global_scale_reciprocal;
   int32_t accepts_any_global_scale;
   int32_t reserved;
+  /* for block-scaled weights: values are a gate's, these those of up; or NULL */
+  const void* up_values;
+  const void* up_scales; /* the same for scales */
 } tw_linear_weight_source;
 
 typedef struct tw_linear_weight tw_linear_weight;
@@ -525,15 +528,19 @@ TW_API size_t tw_block_scaled_weight_bytes(const tw_block_scaled_weight* weight)
 typedef struct tw_block_scaled_weight_info {
   size_t struct_bytes;
   int32_t format; /* tw_number_format; default TW_NUMBER_FORMAT_NVFP4 */
-  int64_t n, k; /* out and in features */
+  int64_t n, k; /* out and in features; n of a gate and up together */
+  int32_t is_gate_up; /* rows are a gate's and up's: results are SwiGLU of both */
+  int32_t reserved;
 } tw_block_scaled_weight_info;
 
 typedef struct tw_block_scaled_problem {
   size_t struct_bytes;
   int64_t m;
-  int32_t out_dtype; /* TW_BF16 or TW_F4; TW_F4: NVFP4, with scales */
+  /* TW_BF16, TW_F4 or TW_E4M3; TW_F4: NVFP4, TW_E4M3: MXFP8 of a gate and up, with scales */
+  int32_t out_dtype;
   int64_t x_row_bytes, out_row_bytes; /* from row to row; 0: contiguous */
   const char* kernel; /* NULL or "auto", or a name that the plan's text lists */
+  double swiglu_limit; /* of a gate and up; 0: none */
 } tw_block_scaled_problem;
 
 /* Device addresses; NULL where the problem does not need it. Scales are in 128x4 order. */
@@ -542,7 +549,7 @@ typedef struct tw_block_scaled_arguments {
   const void* x; /* codes as the weight's format wants them: e2m1 for nvfp4, else e4m3 */
   const void* x_scales; /* e4m3 for 16, or ue8m0 for 32 */
   void* out;
-  void* out_scales; /* of TW_F4 */
+  void* out_scales; /* of TW_F4 and TW_E4M3 */
   float x_tensor_scale; /* scale of x; default 1 */
   float out_encode_scale; /* TW_F4: out is stored times this; default 1 */
   void* stream; /* CUstream; NULL: the default stream */

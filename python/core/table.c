@@ -19,7 +19,7 @@ static const Word kWords11[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
 static const Word kWords12[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords13[] = {{"auto", 0}, {"row", 4}, {"block", 5}, {NULL, 0}};
 static const Word kWords14[] = {{"bf16", 0}, {"f32", 2}, {NULL, 0}};
-static const Word kWords15[] = {{"bf16", 0}, {"f4", 5}, {NULL, 0}};
+static const Word kWords15[] = {{"bf16", 0}, {"f4", 5}, {"e4m3", 3}, {NULL, 0}};
 static const Word kWords16[] = {{"bf16", 0}, {"f16", 1}, {"f32", 2}, {NULL, 0}};
 static const Word kWords17[] = {{"given", 0}, {"logits", 1}, {"hash", 2}, {NULL, 0}};
 static const Word kWords18[] = {{"softmax", 0}, {"sqrt_softplus", 1}, {NULL, 0}};
@@ -305,7 +305,9 @@ static const Member kMembers_tw_linear_weight_source[] = {
   {"scale_order", KIND_WORD, offsetof(tw_linear_weight_source, scale_order), .words = kWords11},
   {"global_scale", KIND_F32, offsetof(tw_linear_weight_source, global_scale)},
   {"is_global_scale_reciprocal", KIND_FLAG, offsetof(tw_linear_weight_source, is_global_scale_reciprocal)},
-  {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)}};
+  {"accepts_any_global_scale", KIND_FLAG, offsetof(tw_linear_weight_source, accepts_any_global_scale)},
+  {"up_values", KIND_INPUT, offsetof(tw_linear_weight_source, up_values)},
+  {"up_scales", KIND_INPUT, offsetof(tw_linear_weight_source, up_scales)}};
 static PyObject* names_tw_linear_weight_source[COUNT(kMembers_tw_linear_weight_source)];
 static tw_linear_weight_source defaults_tw_linear_weight_source;
 static const Struct kStruct_tw_linear_weight_source = {
@@ -358,7 +360,8 @@ static void init_tw_block_scaled_weight_info(void* given) { tw_block_scaled_weig
 static const Member kMembers_tw_block_scaled_weight_info[] = {
   {"format", KIND_WORD, offsetof(tw_block_scaled_weight_info, format), .words = kWords8},
   {"n", KIND_I64, offsetof(tw_block_scaled_weight_info, n)},
-  {"k", KIND_I64, offsetof(tw_block_scaled_weight_info, k)}};
+  {"k", KIND_I64, offsetof(tw_block_scaled_weight_info, k)},
+  {"is_gate_up", KIND_FLAG, offsetof(tw_block_scaled_weight_info, is_gate_up)}};
 static PyObject* names_tw_block_scaled_weight_info[COUNT(kMembers_tw_block_scaled_weight_info)];
 static tw_block_scaled_weight_info defaults_tw_block_scaled_weight_info;
 static const Struct kStruct_tw_block_scaled_weight_info = {
@@ -371,7 +374,8 @@ static const Member kMembers_tw_block_scaled_problem[] = {
   {"out_dtype", KIND_WORD, offsetof(tw_block_scaled_problem, out_dtype), .words = kWords15},
   {"x_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, x_row_bytes)},
   {"out_row_bytes", KIND_I64, offsetof(tw_block_scaled_problem, out_row_bytes)},
-  {"kernel", KIND_TEXT, offsetof(tw_block_scaled_problem, kernel)}};
+  {"kernel", KIND_TEXT, offsetof(tw_block_scaled_problem, kernel)},
+  {"swiglu_limit", KIND_F64, offsetof(tw_block_scaled_problem, swiglu_limit)}};
 static PyObject* names_tw_block_scaled_problem[COUNT(kMembers_tw_block_scaled_problem)];
 static tw_block_scaled_problem defaults_tw_block_scaled_problem;
 static const Struct kStruct_tw_block_scaled_problem = {
@@ -1226,7 +1230,7 @@ static const Call kCalls_tw_block_scaled_linear[] = {
     "  x: tensor; codes as the weight's format wants them: e2m1 for nvfp4, else e4m3\n"
     "  x_scales: tensor; e4m3 for 16, or ue8m0 for 32\n"
     "  out: tensor, written\n"
-    "  out_scales: tensor, written; of 'f4'\n"
+    "  out_scales: tensor, written; of 'f4' and 'e4m3'\n"
     "  x_tensor_scale: scale of x\n"
     "  out_encode_scale: 'f4': out is stored times this\n"
     "  stream: None: PyTorch's current stream, else the default one",
@@ -1776,7 +1780,7 @@ static const Call kCalls_tw_rms_norm[] = {
 
 const Class kClasses[] = {
   {"LinearWeight",
-    "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False)\n"
+    "LinearWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None)\n"
     "--\n"
     "\n"
     "Checks and reorders the weight and copies it to the device.\n"
@@ -1791,12 +1795,15 @@ const Class kClasses[] = {
     "  scale_order: 'plain', '128x4'; of the 4-bit formats\n"
     "  global_scale: of nvfp4; 0: missing\n"
     "  is_global_scale_reciprocal\n"
-    "  accepts_any_global_scale",
+    "  accepts_any_global_scale\n"
+    "  up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or\n"
+    "      None\n"
+    "  up_scales: tensor; the same for scales",
     "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
     create_tw_linear_weight, destroy_tw_linear_weight,
     kQueries_tw_linear_weight, COUNT(kQueries_tw_linear_weight), NULL, 0, NULL, 0},
   {"BlockScaledWeight",
-    "BlockScaledWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False)\n"
+    "BlockScaledWeight(device, /, *, format='nvfp4', activations='bf16', n=0, k=0, values=None, scales=None, scale_dtype='f32', scale_order='plain', global_scale=0.0, is_global_scale_reciprocal=False, accepts_any_global_scale=False, up_values=None, up_scales=None)\n"
     "--\n"
     "\n"
     "Checks a weight, pads and reorders it for Blackwell's tensor cores, and copies it to the\n"
@@ -1812,7 +1819,10 @@ const Class kClasses[] = {
     "  scale_order: 'plain', '128x4'; of the 4-bit formats\n"
     "  global_scale: of nvfp4; 0: missing\n"
     "  is_global_scale_reciprocal\n"
-    "  accepts_any_global_scale",
+    "  accepts_any_global_scale\n"
+    "  up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or\n"
+    "      None\n"
+    "  up_scales: tensor; the same for scales",
     "Device", &kStruct_tw_linear_weight_source, NULL, NULL,
     create_tw_block_scaled_weight, destroy_tw_block_scaled_weight,
     kQueries_tw_block_scaled_weight, COUNT(kQueries_tw_block_scaled_weight), NULL, 0, NULL, 0},
@@ -1824,20 +1834,23 @@ const Class kClasses[] = {
     "\n"
     "  experts\n"
     "  gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
-    "      hidden], w2 [hidden, inter]\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
-    "      hidden], w2 [hidden, inter]\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,\n"
-    "      hidden], w2 [hidden, inter]\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]\n"
     "  shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}\n"
     "  shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}\n"
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}\n"
     "  shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,\n"
-    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale}",
+    "      global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,\n"
+    "      up_scales}",
     "Device", &kStruct_tw_moe_weights_source, NULL, NULL,
     create_tw_moe_weights, destroy_tw_moe_weights,
     kQueries_tw_moe_weights, COUNT(kQueries_tw_moe_weights), NULL, 0, NULL, 0},
@@ -1961,16 +1974,17 @@ const Class kClasses[] = {
     create_tw_linear, destroy_tw_linear,
     kQueries_tw_linear, COUNT(kQueries_tw_linear), NULL, 0, kCalls_tw_linear, COUNT(kCalls_tw_linear)},
   {"BlockScaledLinear",
-    "BlockScaledLinear(weight, /, *, m=0, out_dtype='bf16', x_row_bytes=0, out_row_bytes=0, kernel=None)\n"
+    "BlockScaledLinear(weight, /, *, m=0, out_dtype='bf16', x_row_bytes=0, out_row_bytes=0, kernel=None, swiglu_limit=0.0)\n"
     "--\n"
     "\n"
     "Linear layers on Blackwell's block-scaled tensor cores: activations and weights as they are.\n"
     "\n"
     "  m\n"
-    "  out_dtype: 'bf16', 'f4'; 'f4': NVFP4, with scales\n"
+    "  out_dtype: 'bf16', 'f4', 'e4m3'; 'f4': NVFP4, 'e4m3': MXFP8 of a gate and up, with scales\n"
     "  x_row_bytes: from row to row; 0: contiguous\n"
     "  out_row_bytes: from row to row; 0: contiguous\n"
-    "  kernel: None or \"auto\", or a name that the plan's text lists",
+    "  kernel: None or \"auto\", or a name that the plan's text lists\n"
+    "  swiglu_limit: of a gate and up; 0: none",
     "BlockScaledWeight", &kStruct_tw_block_scaled_problem, &kStruct_inputs_tw_block_scaled_linear, plan_tw_block_scaled_linear,
     create_tw_block_scaled_linear, destroy_tw_block_scaled_linear,
     kQueries_tw_block_scaled_linear, COUNT(kQueries_tw_block_scaled_linear), NULL, 0, kCalls_tw_block_scaled_linear, COUNT(kCalls_tw_block_scaled_linear)},

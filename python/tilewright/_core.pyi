@@ -259,6 +259,9 @@ class LinearWeightSource(TypedDict, total=False):
       global_scale: of nvfp4; 0: missing
       is_global_scale_reciprocal
       accepts_any_global_scale
+      up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
+          None
+      up_scales: tensor; the same for scales
     """
     format: Literal["bf16", "fp8", "mxfp4", "nvfp4"]
     activations: Literal["bf16", "fp8"]
@@ -271,6 +274,8 @@ class LinearWeightSource(TypedDict, total=False):
     global_scale: float
     is_global_scale_reciprocal: bool
     accepts_any_global_scale: bool
+    up_values: Tensor | None
+    up_scales: Tensor | None
 
 class KvLayout(TypedDict, total=False):
     """A paged cache; cache.h has the bytes of a page.
@@ -339,6 +344,9 @@ class LinearWeight(Operator):
       global_scale: of nvfp4; 0: missing
       is_global_scale_reciprocal
       accepts_any_global_scale
+      up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
+          None
+      up_scales: tensor; the same for scales
     """
     def __new__(
         cls,
@@ -356,6 +364,8 @@ class LinearWeight(Operator):
         global_scale: float = 0.0,
         is_global_scale_reciprocal: bool = False,
         accepts_any_global_scale: bool = False,
+        up_values: Tensor | None = None,
+        up_scales: Tensor | None = None,
     ) -> Self: ...
     @property
     def bytes(self) -> int:
@@ -377,6 +387,9 @@ class BlockScaledWeight(Operator):
       global_scale: of nvfp4; 0: missing
       is_global_scale_reciprocal
       accepts_any_global_scale
+      up_values: tensor; for block-scaled weights: values are a gate's, these those of up; or
+          None
+      up_scales: tensor; the same for scales
     """
     def __new__(
         cls,
@@ -394,6 +407,8 @@ class BlockScaledWeight(Operator):
         global_scale: float = 0.0,
         is_global_scale_reciprocal: bool = False,
         accepts_any_global_scale: bool = False,
+        up_values: Tensor | None = None,
+        up_scales: Tensor | None = None,
     ) -> Self: ...
     @property
     def bytes(self) -> int:
@@ -405,20 +420,23 @@ class MoeWeights(Operator):
 
       experts
       gate: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
-          hidden], w2 [hidden, inter]
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
       up: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
-          hidden], w2 [hidden, inter]
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
       down: a list of {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}; w1, w3 [inter,
-          hidden], w2 [hidden, inter]
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}; w1, w3 [inter, hidden], w2 [hidden, inter]
       shared_gate: {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}
       shared_up: {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}
       shared_down: {format, activations, n, k, values, scales, scale_dtype, scale_order,
-          global_scale, is_global_scale_reciprocal, accepts_any_global_scale}
+          global_scale, is_global_scale_reciprocal, accepts_any_global_scale, up_values,
+          up_scales}
     """
     def __new__(
         cls,
@@ -827,10 +845,11 @@ class BlockScaledLinear(Operator):
     """Linear layers on Blackwell's block-scaled tensor cores: activations and weights as they are.
 
       m
-      out_dtype: 'bf16', 'f4'; 'f4': NVFP4, with scales
+      out_dtype: 'bf16', 'f4', 'e4m3'; 'f4': NVFP4, 'e4m3': MXFP8 of a gate and up, with scales
       x_row_bytes: from row to row; 0: contiguous
       out_row_bytes: from row to row; 0: contiguous
       kernel: None or "auto", or a name that the plan's text lists
+      swiglu_limit: of a gate and up; 0: none
     """
     def __new__(
         cls,
@@ -838,10 +857,11 @@ class BlockScaledLinear(Operator):
         /,
         *,
         m: int = 0,
-        out_dtype: Literal["bf16", "f4"] | DType = 'bf16',
+        out_dtype: Literal["bf16", "f4", "e4m3"] | DType = 'bf16',
         x_row_bytes: int = 0,
         out_row_bytes: int = 0,
         kernel: str | None = None,
+        swiglu_limit: float = 0.0,
     ) -> Self: ...
     @property
     def plan_text(self) -> str:
@@ -885,7 +905,7 @@ class BlockScaledLinear(Operator):
         """x: tensor; codes as the weight's format wants them: e2m1 for nvfp4, else e4m3
         x_scales: tensor; e4m3 for 16, or ue8m0 for 32
         out: tensor, written
-        out_scales: tensor, written; of 'f4'
+        out_scales: tensor, written; of 'f4' and 'e4m3'
         x_tensor_scale: scale of x
         out_encode_scale: 'f4': out is stored times this
         stream: None: PyTorch's current stream, else the default one

@@ -1,42 +1,16 @@
 // The block-scaled linear operator: its choice of tiles, its errors, and its results against the
 // tensor core's own sums.
-#include "tilewright/block_scaled_linear.h"
-
-#include "tilewright/tilewright.h"
-
-#include "device/internal.h"
-#include "ops/block_scaled_linear/plan.h"
-#include "ops/block_scaled_linear/weight.h"
-#include "ops/linear/source.h"
-#include "ops/operator/ceil_div.h"
-#include "tests/kernels/block_scaled_check.h"
-#include "tests/ops/blackwell_test.h"
-#include "tests/ops/gpu_infos.h"
-
-#include <gmock/gmock.h>
+#include "tests/ops/block_scaled_case.h"
 
 namespace tilewright::ops {
 namespace {
 
-using kernels::accumulate;
-using kernels::draw_matrix;
-using kernels::ScaledMatrix;
 using ::testing::HasSubstr;
 
 BlockScaledPlan plan(std::int64_t m, std::int64_t n, std::int64_t k,
                      NumberFormat format = NumberFormat::kNvfp4,
                      const std::string& kernel = "auto") {
   return make_block_scaled_plan(b200(), {format, n, k}, {.m = m, .kernel = kernel});
-}
-
-template <class Work>
-std::string message_of(Work&& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was wrong";
 }
 
 TEST(BlockScaledPlanTest, TakesTheTileThatCostsLeastByCount) {
@@ -106,175 +80,6 @@ TEST(BlockScaledPlanTest, ErrorsSayValueRuleAndRemedy) {
               }),
               HasSubstr("is for sm_100f; NVIDIA H200 has compute capability 9.0\nTake a B200"));
 }
-
-class BlockScaledLinearTest : public BlackwellTest<BlockScaledLinearTest> {
- protected:
-  static const device::Device& internal() { return opened(*device_); }
-
-  static ScaledMatrix draw(std::uint64_t seed, NumberFormat format, bool is_weight,
-                           std::int64_t rows, std::int64_t k) {
-    const bool is_nvfp4 = format == NumberFormat::kNvfp4;
-    const bool is_e2m1 = is_nvfp4 || (is_weight && format == NumberFormat::kMxfp4);
-    ScaledMatrix drawn = draw_matrix(seed, is_e2m1 ? kE2m1 : kE4m3, is_nvfp4 ? 16 : 32, rows, k);
-    if (format != NumberFormat::kFp8 || !is_weight) return drawn;
-    for (std::int64_t i = 0; i < rows * drawn.blocks(); ++i) {  // that of the first of 128 x 128
-      const std::int64_t row = i / drawn.blocks() / kFp8Block * kFp8Block;
-      drawn.scales[i] = drawn.scales[row * drawn.blocks() + i % drawn.blocks() / 4 * 4];
-    }
-    return drawn;
-  }
-  /// Shows the matrix as a checkpoint's tensors; the vectors keep them.
-  struct Stored {
-    std::vector<std::uint8_t> values, scales;
-    LinearWeightSource source;
-
-    Stored(const ScaledMatrix& w, NumberFormat format, ScaleOrder order)
-        : values(pack_codes(w.codes, w.element.bits())),
-          scales(order == ScaleOrder::kPlain ? w.scales : w.swizzled_scales()) {
-      source.format = format;
-      if (format == NumberFormat::kFp8) {
-        show_fp8(w);
-        return;
-      }
-      source.values =
-          contiguous_view(static_cast<const void*>(values.data()), DType::kU8, {w.rows, w.k / 2});
-      std::vector<std::int64_t> shape = {w.rows, w.blocks()};
-      if (order == ScaleOrder::k128x4) shape = {static_cast<std::int64_t>(scales.size())};
-      source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kU8, shape);
-      source.scale_order = order;
-      if (format == NumberFormat::kNvfp4) source.global_scale = 0.25f;
-    }
-    void show_fp8(const ScaledMatrix& w) {
-      scales.clear();
-      for (std::int64_t row = 0; row < w.rows; row += kFp8Block) {
-        for (std::int64_t i = 0; i < w.blocks(); i += 4)
-          scales.push_back(w.scales[row * w.blocks() + i]);
-      }
-      source.values =
-          contiguous_view(static_cast<const void*>(values.data()), DType::kF8_E4M3, {w.rows, w.k});
-      source.scales = contiguous_view(static_cast<const void*>(scales.data()), DType::kF8_E8M0,
-                                      {ceil_div(w.rows, kFp8Block), ceil_div(w.k, kFp8Block)});
-    }
-  };
-
-  /// x of `rows` by w through the operator, to the bit.
-  static void check(NumberFormat format, std::int64_t m, std::int64_t n, std::int64_t k,
-                    BlockScaledProblem problem = {}, ScaleOrder order = ScaleOrder::kPlain,
-                    bool is_by_c = false) {
-    SCOPED_TRACE(fmt::format("{}, m = {}, n = {}, k = {}", to_string(format), m, n, k));
-    const ScaledMatrix x = draw(1, format, false, m, k), w = draw(2, format, true, n, k);
-    const Stored stored(w, format, order);
-    const BlockScaledWeight weight = BlockScaledWeight::prepare(*device_, stored.source);
-    problem.m = m;
-    const BlockScaledLinear linear(weight, problem);
-    const BlockScaledPlan& plan = linear.plan();
-
-    const std::size_t x_row = x.packed(32).size() / std::max<std::size_t>(m, 1);
-    std::vector<std::uint8_t> rows(plan.x_bytes, 0xff);
-    for (std::int64_t i = 0; i < m; ++i) {
-      std::memcpy(&rows[i * plan.problem.x_row_bytes], &x.packed(32)[i * x_row], x_row);
-    }
-    const device::Buffer x_buffer = device::Buffer::from(internal(), rows);
-    const device::Buffer scale_buffer = device::Buffer::from(internal(), x.swizzled_scales());
-    ASSERT_EQ(scale_buffer.size_bytes(), plan.x_scales_bytes);
-    constexpr std::size_t kBehind = 64;  // bytes that nobody may write
-    device::Buffer out(internal(), plan.out_bytes + kBehind),
-        out_scales(internal(), plan.out_scales_bytes);
-    out.poison();
-    const auto pointer = [](const device::Buffer& buffer) {
-      return reinterpret_cast<void*>(buffer.address());
-    };
-    const BlockScaledArguments arguments = {.x = pointer(x_buffer),
-                                            .x_scales = pointer(scale_buffer),
-                                            .out = pointer(out),
-                                            .out_scales = pointer(out_scales),
-                                            .x_tensor_scale = 2,
-                                            .out_encode_scale = kEncodeScale};
-    if (is_by_c) {
-      run_c_api(stored.source, weight.info(), plan, arguments);
-    } else {
-      linear.run(arguments);
-    }
-    device_->synchronize();
-
-    const float factor = format == NumberFormat::kNvfp4 ? 0.5f : 2.0f;
-    std::vector<float> expected = accumulate(planned_variant(plan).config, x, w);
-    for (float& value : expected) value *= factor;
-    const std::int64_t row_bytes = plan.problem.out_row_bytes;
-    if (problem.out_dtype == DType::kBF16) {
-      expect_rows(expect_bf16(expected), 2 * n, out.to_vector<std::uint8_t>(), row_bytes);
-    } else {
-      const QuantizedTensor wanted =
-          quantize(kNvfp4, expected, m, n, {.encode_scale = kEncodeScale});
-      EXPECT_EQ(out_scales.to_vector<std::uint8_t>(),
-                swizzle_scales(wanted.scales, m, (n + 15) / 16));
-      expect_rows(wanted.codes, n / 2, out.to_vector<std::uint8_t>(), row_bytes);
-    }
-  }
-
-  /// The same call through the C interface.
-  static void run_c_api(const LinearWeightSource& from, const BlockScaledWeightInfo& info,
-                        const BlockScaledPlan& plan, const BlockScaledArguments& a) {
-    tw_linear_weight_source source;
-    tw_linear_weight_source_init(&source);
-    source.format = info.format == NumberFormat::kFp8     ? TW_NUMBER_FORMAT_FP8
-                    : info.format == NumberFormat::kMxfp4 ? TW_NUMBER_FORMAT_MXFP4
-                                                          : TW_NUMBER_FORMAT_NVFP4;
-    source.n = info.n, source.k = info.k;
-    source.values = from.values.data, source.scales = from.scales.data;
-    source.scale_dtype = TW_E8M0;
-    if (from.global_scale) source.global_scale = *from.global_scale;
-    tw_block_scaled_problem problem;
-    tw_block_scaled_problem_init(&problem);
-    problem.m = plan.problem.m;
-    problem.out_dtype = plan.problem.out_dtype == DType::kF4 ? TW_F4 : TW_BF16;
-    problem.x_row_bytes = plan.problem.x_row_bytes;
-    problem.out_row_bytes = plan.problem.out_row_bytes;
-    problem.kernel = plan.kernel.c_str();
-    tw_block_scaled_arguments call;
-    tw_block_scaled_arguments_init(&call);
-    call.x = a.x, call.x_scales = a.x_scales, call.out = a.out, call.out_scales = a.out_scales;
-    call.x_tensor_scale = a.x_tensor_scale, call.out_encode_scale = a.out_encode_scale;
-    tw_device* device = nullptr;
-    tw_block_scaled_weight* weight = nullptr;
-    tw_block_scaled_linear* linear = nullptr;
-    ASSERT_EQ(tw_device_open("sim:b200", &device), TW_OK) << tw_last_error();
-    ASSERT_EQ(tw_block_scaled_weight_prepare(device, &source, &weight), TW_OK) << tw_last_error();
-    ASSERT_EQ(tw_block_scaled_linear_create(weight, &problem, &linear), TW_OK) << tw_last_error();
-    EXPECT_GT(tw_block_scaled_weight_bytes(weight), 0u);
-    EXPECT_EQ(tw_block_scaled_linear_x_bytes(linear), plan.x_bytes);
-    EXPECT_EQ(tw_block_scaled_linear_out_scales_bytes(linear), plan.out_scales_bytes);
-    EXPECT_EQ(tw_block_scaled_linear_kernel(linear), plan.kernel);
-    EXPECT_EQ(tw_block_scaled_linear_run(linear, &call), TW_OK) << tw_last_error();
-    tw_block_scaled_linear_destroy(linear);
-    tw_block_scaled_weight_destroy(weight);
-    tw_device_close(device);
-  }
-
- private:
-  static constexpr float kEncodeScale = 3.1f;
-
-  static std::vector<std::uint8_t> expect_bf16(const std::vector<float>& expected) {
-    std::vector<std::uint8_t> bytes;
-    for (const float x : expected) {
-      const std::uint32_t code = encode(kBf16, x);
-      bytes.push_back(static_cast<std::uint8_t>(code));
-      bytes.push_back(static_cast<std::uint8_t>(code >> 8));
-    }
-    return bytes;
-  }
-  /// Rows of so many bytes, `row_bytes` apart; all else is as it was.
-  static void expect_rows(const std::vector<std::uint8_t>& wanted, std::int64_t bytes,
-                          const std::vector<std::uint8_t>& got, std::int64_t row_bytes) {
-    std::vector<std::uint8_t> all(got.size(), 0xff);
-    for (std::int64_t i = 0; i < std::ssize(wanted); ++i)
-      all[static_cast<std::size_t>(i / bytes * row_bytes + i % bytes)] = wanted[std::size_t(i)];
-    for (std::int64_t i = 0; i < std::ssize(got); ++i) {
-      ASSERT_EQ(got[std::size_t(i)], all[std::size_t(i)])
-          << "row " << i / row_bytes << ", byte " << i % row_bytes << " of " << bytes;
-    }
-  }
-};
 
 TEST_F(BlockScaledLinearTest, Nvfp4) {
   check(NumberFormat::kNvfp4, 40, 144, 288);
@@ -347,6 +152,42 @@ TEST_F(BlockScaledLinearTest, EveryTileOfEveryResult) {
       }
     }
   }
+}
+// Every format, result and tile of a gate and up; columns that end inside of tiles of scales.
+TEST_F(BlockScaledLinearTest, SwigluOfGateAndUp) {
+  for (const auto& [format, dtype] : {std::pair{NumberFormat::kNvfp4, DType::kF4},
+                                      {NumberFormat::kMxfp4, DType::kF8_E4M3},
+                                      {NumberFormat::kFp8, DType::kF8_E4M3}}) {
+    for (const char* const tile : {"1cta_n128", "2cta_n256"}) {
+      check_swiglu(format, 70, 144, 160, {.out_dtype = dtype, .kernel = tile});
+      check_swiglu(format, 5, 80, 96, {.kernel = tile, .swiglu_limit = 2});
+    }
+  }
+}
+TEST_F(BlockScaledLinearTest, SwigluThroughTheCInterface) {
+  check_swiglu(NumberFormat::kMxfp4, 20, 48, 64, {.out_dtype = DType::kF8_E4M3, .swiglu_limit = 3},
+               true);
+}
+TEST_F(BlockScaledLinearTest, ErrorsOfGateAndUp) {
+  const ScaledMatrix gate = draw(1, NumberFormat::kNvfp4, true, 32, 64),
+                     up = draw(1, NumberFormat::kNvfp4, true, 16, 64);
+  const Stored stored(gate, NumberFormat::kNvfp4, ScaleOrder::kPlain),
+      other(up, NumberFormat::kNvfp4, ScaleOrder::kPlain);
+  LinearWeightSource source = stored.source;
+  source.up_values = other.source.values, source.up_scales = other.source.scales;
+  EXPECT_THAT(message_of([&] { BlockScaledWeight::prepare(*device_, source); }),
+              HasSubstr("the gate is [32, 64] and up is [16, 64]; expected equal shapes"));
+  EXPECT_THAT(message_of([&] { LinearWeight::prepare(*device_, source); }),
+              HasSubstr("linear: up_values are given; expected one weight"));
+  const auto said = [](const BlockScaledWeightInfo& w, const BlockScaledProblem& p) {
+    return message_of([&] { make_block_scaled_plan(b200(), w, p); });
+  };
+  EXPECT_THAT(said({NumberFormat::kNvfp4, 64, 64, true}, {.m = 1, .out_dtype = DType::kF8_E4M3}),
+              HasSubstr("out_dtype = F8_E4M3; expected BF16, or F4 with scales"));
+  EXPECT_THAT(said({NumberFormat::kNvfp4, 64, 64, true}, {.m = 1, .swiglu_limit = 0}),
+              HasSubstr("swiglu_limit = 0; expected a number above 0"));
+  EXPECT_THAT(said({NumberFormat::kNvfp4, 64, 64}, {.m = 1, .swiglu_limit = 2}),
+              HasSubstr("swiglu_limit = 2; expected none"));
 }
 TEST_F(BlockScaledLinearTest, NoRows) {
   check(NumberFormat::kNvfp4, 0, 48, 64);

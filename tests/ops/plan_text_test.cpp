@@ -227,6 +227,9 @@ TEST_F(PlanText, BlockScaledLinear) {
   golden.add("B200, NVFP4, requantised", on(b200(), nvfp4, {.m = 100, .out_dtype = DType::kF4}));
   golden.add_summary("B200, MXFP8 by MXFP4, in short", on(b200(), mxfp4, {.m = 64}));
   golden.add("B200, no rows", on(b200(), mxfp4, {.m = 0}));
+  BlockScaledWeightInfo gate_up = mxfp4;
+  gate_up.is_gate_up = true;
+  golden.add("B200, gate and up", on(b200(), gate_up, {.m = 64, .out_dtype = DType::kF8_E4M3}));
   golden.add("H200", on(h200(), nvfp4, {.m = 64}));
   golden.check();
 }

@@ -31,14 +31,15 @@ void check_factor(const char* name, float value) {
 }
 
 void check_arguments(const BlockScaledPlan& plan, const BlockScaledArguments& a) {
-  const bool is_requantising = plan.problem.out_dtype == DType::kF4;
+  const bool is_nvfp4 = plan.problem.out_dtype == DType::kF4;
+  const bool is_requantising = plan.problem.out_dtype != DType::kBF16;
   kChecks.address("x", a.x, ops::kRowAlignment);
   kChecks.address("x_scales", a.x_scales, ops::kRowAlignment);
   kChecks.address("out", a.out, is_requantising ? 1 : 2);
   check_factor("x_tensor_scale", a.x_tensor_scale);
   if (!is_requantising) return;
   kChecks.address("out_scales", a.out_scales, ops::kRowAlignment);
-  check_factor("out_encode_scale", a.out_encode_scale);
+  if (is_nvfp4) check_factor("out_encode_scale", a.out_encode_scale);
 }
 
 }  // namespace
@@ -76,7 +77,9 @@ void BlockScaledLinear::run(const BlockScaledArguments& a) const {
        .a_row_bytes = plan.problem.x_row_bytes,
        .b_row_bytes = weight.row_bytes,
        .d_row_bytes = plan.problem.out_row_bytes},
-      {.alpha = a.x_tensor_scale * weight.global_scale, .encode_scale = a.out_encode_scale});
+      {.alpha = a.x_tensor_scale * weight.global_scale,
+       .encode_scale = a.out_encode_scale,
+       .swiglu_limit = static_cast<float>(plan.problem.swiglu_limit)});
   // The cluster is compiled in.
   Launch launch = plan.launches.front();
   launch.cluster = 1;

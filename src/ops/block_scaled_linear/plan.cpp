@@ -35,21 +35,40 @@ void check_sizes(const BlockScaledWeightInfo& weight, const BlockScaledProblem& 
               "a multiple of 32 from 32 to 2^24")
       .remedy("Pad weight and x with zeros along k.");
   checks.range("m", p.m, 0, kMaxDim);
+  if (weight.is_gate_up) {
+    const bool is_nvfp4 = weight.format == NumberFormat::kNvfp4;
+    checks.expect(weight.n % 32 == 0, "n", weight.n, "a multiple of 32, half of it a gate");
+    checks
+        .expect(
+            p.out_dtype == DType::kBF16 || p.out_dtype == (is_nvfp4 ? DType::kF4 : DType::kF8_E4M3),
+            "out_dtype", p.out_dtype, "BF16, or {} with scales, of a gate and up in {}",
+            is_nvfp4 ? "F4" : "F8_E4M3", to_string(weight.format))
+        .remedy("Quantise afterwards.");
+    checks.expect(p.swiglu_limit > 0, "swiglu_limit", p.swiglu_limit, "a number above 0");
+    checks.finish();
+    return;
+  }
   checks
       .expect(p.out_dtype == DType::kBF16 || p.out_dtype == DType::kF4, "out_dtype", p.out_dtype,
-              "BF16, or F4 for NVFP4 with scales")
+              "BF16, or F4 for NVFP4 with scales; F8_E4M3 of a gate and up")
       .remedy("Convert afterwards.");
   checks
       .expect(p.out_dtype != DType::kF4 || weight.format != NumberFormat::kFp8, "out_dtype",
               p.out_dtype, "BF16 with fp8 weights")
       .remedy("Quantise afterwards.");
+  checks
+      .expect(p.swiglu_limit == std::numeric_limits<double>::infinity(), "swiglu_limit",
+              p.swiglu_limit, "none, as the weight is no gate and up")
+      .remedy("Prepare the weight with up_values.");
   checks.finish();
 }
 
 // Fills in row sizes that were left out.
 void complete_rows(const BlockScaledVariant& variant, const BlockScaledWeightInfo& weight,
                    BlockScaledProblem& p) {
-  const std::int64_t x = variant.x_row_bytes(weight.k), out = variant.out_row_bytes(weight.n);
+  const std::int64_t x = variant.x_row_bytes(weight.k), columns = variant.out_columns(weight.n),
+                     out = variant.out_row_bytes(columns);
+  const bool is_bf16 = p.out_dtype == DType::kBF16;
   if (p.x_row_bytes == 0) p.x_row_bytes = x;
   if (p.out_row_bytes == 0) p.out_row_bytes = out;
   ProblemChecks checks(kName);
@@ -57,16 +76,17 @@ void complete_rows(const BlockScaledVariant& variant, const BlockScaledWeightInf
                 "x_row_bytes", p.x_row_bytes,
                 "a multiple of 16, at least {} for k = {} {} elements", x, weight.k,
                 variant.config.is_nvfp4() ? "4-bit" : "8-bit");
-  checks.expect(p.out_row_bytes >= out && (variant.is_requantising || p.out_row_bytes % 2 == 0),
-                "out_row_bytes", p.out_row_bytes, "{}at least {} for n = {} in {}",
-                variant.is_requantising ? "" : "a multiple of 2, ", out, weight.n,
-                to_string(p.out_dtype));
+  checks.expect(p.out_row_bytes >= out && (!is_bf16 || p.out_row_bytes % 2 == 0), "out_row_bytes",
+                p.out_row_bytes, "{}at least {} for n = {} in {}",
+                is_bf16 ? "a multiple of 2, " : "", out, columns, to_string(p.out_dtype));
   checks.finish();
 }
 
 std::vector<BlockScaledVariant> variants_of(const BlockScaledPlan& plan) {
-  return block_scaled_variants(block_scaled_kind(plan.weight.format),
-                               plan.problem.out_dtype == DType::kF4);
+  const kernels::BlockScaledKind kind = block_scaled_kind(plan.weight.format);
+  const bool is_nvfp4 = plan.problem.out_dtype == DType::kF4;
+  if (!plan.weight.is_gate_up) return block_scaled_variants(kind, is_nvfp4);
+  return block_scaled_swiglu_variants(kind, is_nvfp4, plan.problem.out_dtype == DType::kF8_E4M3);
 }
 
 struct Choice {
@@ -101,9 +121,14 @@ std::vector<PlanNote> notes_of(const BlockScaledPlan& plan, double bound_us) {
       {"linear",
        fmt::format("m {}, n {}, k {}, weight {} by {} activations, out {}", plan.problem.m, w.n,
                    w.k, to_string(w.format), is_nvfp4 ? "nvfp4" : "mxfp8",
-                   plan.problem.out_dtype == DType::kF4 ? "nvfp4" : "bf16")},
+                   plan.problem.out_dtype == DType::kF4        ? "nvfp4"
+                   : plan.problem.out_dtype == DType::kF8_E4M3 ? "mxfp8"
+                                                               : "bf16")},
       {"kernel", plan.kernel},
       {"bound", fmt::format("{:.2f} us by count: a floor, no time", bound_us)}};
+  if (w.is_gate_up)
+    notes.push_back({"swiglu", fmt::format("of gate and up, {} columns each, limit {}", w.n / 2,
+                                           plan.problem.swiglu_limit)});
   if (plan.launches.empty()) notes.push_back({"launches", "none: x has no rows"});
   return notes;
 }
@@ -157,9 +182,9 @@ BlockScaledPlan make_block_scaled_plan(const device::DeviceInfo& device,
   plan.x_bytes = span_bytes(m, plan.problem.x_row_bytes, variant.x_row_bytes(k));
   plan.x_scales_bytes =
       static_cast<std::size_t>(swizzled_scale_bytes(m, k / variant.scale_block()));
-  plan.out_bytes = span_bytes(m, plan.problem.out_row_bytes, variant.out_row_bytes(n));
-  if (variant.is_requantising)
-    plan.out_scales_bytes = static_cast<std::size_t>(swizzled_scale_bytes(m, (n + 15) / 16));
+  const std::int64_t columns = variant.out_columns(n);
+  plan.out_bytes = span_bytes(m, plan.problem.out_row_bytes, variant.out_row_bytes(columns));
+  plan.out_scales_bytes = static_cast<std::size_t>(variant.out_scale_bytes(m, columns));
   plan.flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   plan.bytes = cost.memory_bytes + static_cast<double>(plan.out_scales_bytes);
   plan.notes = notes_of(plan, cost.us);

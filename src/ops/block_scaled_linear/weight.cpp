@@ -40,7 +40,8 @@ std::uint8_t power_of_two(const ops::HostWeight& weight, std::size_t block) {
   return static_cast<std::uint8_t>(exponent - 1 + 127);
 }
 
-// A scale for 128 x 128 numbers stands for four scales of 32 in each of 128 rows.
+// Row-major scales, a row for each row of the weight. A scale for 128 x 128 numbers stands for four
+// scales of 32 in each of 128 rows.
 std::vector<std::uint8_t> spread_scales(const ops::HostWeight& weight) {
   std::vector<std::uint8_t> codes;
   for (std::size_t block = 0; block < weight.block_scales.size(); ++block)
@@ -54,19 +55,48 @@ std::vector<std::uint8_t> spread_scales(const ops::HostWeight& weight) {
       scales.push_back(codes[static_cast<std::size_t>(block)]);
     }
   }
-  return swizzle_scales(scales, weight.n, of_row);
+  return scales;
 }
 
-// In the order of the tensor cores, for which the highest bit of a ue4m3 scale is no sign: a
+// Row-major as the tensor cores take them: the highest bit of a ue4m3 scale is no sign, so a
 // negative zero becomes zero.
-std::vector<std::uint8_t> order_scales(const ops::HostWeight& weight) {
+std::vector<std::uint8_t> plain_scales(const ops::HostWeight& weight) {
   if (weight.format == NumberFormat::kFp8) return spread_scales(weight);
-  std::vector<std::uint8_t> scales =
-      swizzle_scales(weight.scales, weight.n, weight.scale_row_bytes());
+  std::vector<std::uint8_t> scales(weight.scales.begin(), weight.scales.end());
   if (weight.format == NumberFormat::kNvfp4) {
     for (std::uint8_t& code : scales) code &= 0x7f;
   }
   return scales;
+}
+
+// Rows of two matrices in turns of eight.
+std::vector<std::uint8_t> interleave(const std::vector<std::uint8_t>& gate,
+                                     const std::vector<std::uint8_t>& up, std::int64_t rows) {
+  constexpr std::size_t kTurn = 8;
+  const std::size_t turn_bytes = gate.size() / static_cast<std::size_t>(rows) * kTurn;
+  std::vector<std::uint8_t> all;
+  all.reserve(2 * gate.size());
+  for (std::size_t at = 0; at < gate.size(); at += turn_bytes) {
+    for (const auto* const from : {&gate, &up})
+      all.insert(all.end(), from->begin() + static_cast<std::ptrdiff_t>(at),
+                 from->begin() + static_cast<std::ptrdiff_t>(at + turn_bytes));
+  }
+  return all;
+}
+
+// Rows as the kernels read them.
+struct Rows {
+  std::vector<std::uint8_t> values, scales;
+};
+
+Rows make_rows(const ops::HostWeight& weight, std::int64_t row_bytes) {
+  return {pad_rows(weight, row_bytes), plain_scales(weight)};
+}
+
+void require_alike(const ops::HostWeight& gate, const ops::HostWeight& up) {
+  require(gate.n == up.n && gate.k == up.k, ErrorKind::kInvalidArgument,
+          "block-scaled linear: the gate is [{}, {}] and up is [{}, {}]; expected equal shapes",
+          gate.n, gate.k, up.n, up.k);
 }
 
 }  // namespace
@@ -81,14 +111,25 @@ BlockScaledWeight BlockScaledWeight::prepare(const Device& device,
           weight.n, weight.k, weight.k);
   const std::int64_t row_bytes =
       ops::block_scaled_variants(kind, false).front().weight_row_bytes(weight.k);
+  Rows rows = make_rows(weight, row_bytes);
+  const bool is_gate_up = source.up_values.data != nullptr;
+  if (is_gate_up) {
+    LinearWeightSource other = source;
+    other.values = source.up_values, other.scales = source.up_scales;
+    const ops::HostWeight up = ops::check_weight_source(other, &opened(device));
+    require_alike(weight, up);
+    const Rows of_up = make_rows(up, row_bytes);
+    rows = {interleave(rows.values, of_up.values, weight.n),
+            interleave(rows.scales, of_up.scales, weight.n)};
+  }
+  const std::int64_t n = is_gate_up ? 2 * weight.n : weight.n;
+  const std::int64_t scale_columns = std::ssize(rows.scales) / n;
   const device::Device& internal = opened(device);
   return BlockScaledWeight(std::make_shared<const State>(
       State{device,
-            {weight.format, weight.n, weight.k},
-            row_bytes == weight.value_row_bytes()
-                ? device::Buffer::from(internal, weight.values)
-                : device::Buffer::from(internal, pad_rows(weight, row_bytes)),
-            device::Buffer::from(internal, order_scales(weight)),
+            {weight.format, n, weight.k, is_gate_up},
+            device::Buffer::from(internal, rows.values),
+            device::Buffer::from(internal, swizzle_scales(rows.scales, n, scale_columns)),
             row_bytes,
             weight.global_scale}));
 }

@@ -468,6 +468,7 @@ inline void assign(const tw_block_scaled_weight_info& c, BlockScaledWeightInfo& 
   p.format = choose<NumberFormat>(c.format, {{TW_NUMBER_FORMAT_BF16, NumberFormat::kBf16, "TW_NUMBER_FORMAT_BF16"}, {TW_NUMBER_FORMAT_FP8, NumberFormat::kFp8, "TW_NUMBER_FORMAT_FP8"}, {TW_NUMBER_FORMAT_MXFP4, NumberFormat::kMxfp4, "TW_NUMBER_FORMAT_MXFP4"}, {TW_NUMBER_FORMAT_NVFP4, NumberFormat::kNvfp4, "TW_NUMBER_FORMAT_NVFP4"}}, at, "format");
   p.n = c.n;
   p.k = c.k;
+  p.is_gate_up = c.is_gate_up != 0;
 }
 
 template <>
@@ -484,10 +485,11 @@ struct Version<tw_block_scaled_problem> {
 
 inline void assign(const tw_block_scaled_problem& c, BlockScaledProblem& p, const Where& at) {
   p.m = c.m;
-  p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F4, DType::kF4, "TW_F4"}}, at, "out_dtype");
+  p.out_dtype = choose<DType>(c.out_dtype, {{TW_BF16, DType::kBF16, "TW_BF16"}, {TW_F4, DType::kF4, "TW_F4"}, {TW_E4M3, DType::kF8_E4M3, "TW_E4M3"}}, at, "out_dtype");
   p.x_row_bytes = c.x_row_bytes;
   p.out_row_bytes = c.out_row_bytes;
   if (c.kernel != nullptr) p.kernel = c.kernel;
+  if (c.swiglu_limit != 0) p.swiglu_limit = c.swiglu_limit;
 }
 
 template <>

@@ -55,6 +55,9 @@ LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSourc
           ErrorKind::kInvalidArgument,
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "
           "bf16 activations");
+  require(source.up_values.data == nullptr, ErrorKind::kInvalidArgument,
+          "linear: up_values are given; expected one weight. Prepare a BlockScaledWeight of a gate "
+          "and up, or two weights.");
   const ops::HostWeight host = ops::check_weight_source(source, &inner);
   const LinearWeightInfo info = {source.format, activations, host.n, host.k};
   if (ops::keeps_rows(inner.info(), source.format)) {

@@ -223,6 +223,7 @@ Changes changed_tw_block_scaled_weight_info(const BlockScaledWeightInfo& x, cons
   if (x.format != y.format) found.push_back("format");
   if (x.n != y.n) found.push_back("n");
   if (x.k != y.k) found.push_back("k");
+  if (x.is_gate_up != y.is_gate_up) found.push_back("is_gate_up");
   return found;
 }
 
@@ -233,6 +234,7 @@ Changes changed_tw_block_scaled_problem(const BlockScaledProblem& x, const Block
   if (x.x_row_bytes != y.x_row_bytes) found.push_back("x_row_bytes");
   if (x.out_row_bytes != y.out_row_bytes) found.push_back("out_row_bytes");
   if (x.kernel != y.kernel) found.push_back("kernel");
+  if (x.swiglu_limit != y.swiglu_limit) found.push_back("swiglu_limit");
   return found;
 }
 
@@ -926,6 +928,7 @@ TEST(CApiMembers, tw_block_scaled_weight_info) {
   test.refuses("format", [](auto& c) { c.format = 77; });
   test.sets("n", [](auto& c) { c.n = 1002; }, [](const auto& p) { return p.n == 1002; });
   test.sets("k", [](auto& c) { c.k = 1003; }, [](const auto& p) { return p.k == 1003; });
+  test.sets("is_gate_up", [](auto& c) { c.is_gate_up = 1; }, [](const auto& p) { return p.is_gate_up == true; });
 }
 
 TEST(CApiMembers, tw_block_scaled_problem) {
@@ -933,10 +936,12 @@ TEST(CApiMembers, tw_block_scaled_problem) {
   test.has_the_defaults();
   test.sets("m", [](auto& c) { c.m = 1001; }, [](const auto& p) { return p.m == 1001; });
   test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_F4; }, [](const auto& p) { return p.out_dtype == DType::kF4; });
+  test.sets("out_dtype", [](auto& c) { c.out_dtype = TW_E4M3; }, [](const auto& p) { return p.out_dtype == DType::kF8_E4M3; });
   test.refuses("out_dtype", [](auto& c) { c.out_dtype = 77; });
   test.sets("x_row_bytes", [](auto& c) { c.x_row_bytes = 1003; }, [](const auto& p) { return p.x_row_bytes == 1003; });
   test.sets("out_row_bytes", [](auto& c) { c.out_row_bytes = 1004; }, [](const auto& p) { return p.out_row_bytes == 1004; });
   test.sets("kernel", [](auto& c) { c.kernel = "sentinel 5"; }, [](const auto& p) { return p.kernel == "sentinel 5"; });
+  test.sets("swiglu_limit", [](auto& c) { c.swiglu_limit = 6.25; }, [](const auto& p) { return p.swiglu_limit == 6.25; });
 }
 
 TEST(CApiMembers, tw_block_scaled_arguments) {
