@@ -19,8 +19,13 @@ namespace tilewright {
 enum class LinearActivations {
   kBf16,  ///< W4A16, W8A16: weights become bf16, exactly, at every number of rows
   kFp8,   ///< W4A8, W8A8: e4m3 at the FP8 rate; weights become e4m3 where that is faster
+  /// Of Moe on Blackwell: weights of 4 and 8 bits as they are, by NVFP4 activations if they are
+  /// NVFP4, by MXFP8 ones if they are MXFP4, or FP8 whose scales are powers of two. A linear layer
+  /// of that kind is BlockScaledLinear.
+  kBlockScaled,
 };
-const char* to_string(LinearActivations activations) noexcept;  ///< "bf16", "fp8"
+/// "bf16", "fp8", "block_scaled"
+const char* to_string(LinearActivations activations) noexcept;
 
 /// The order of one-byte block scales in memory.
 enum class ScaleOrder {

@@ -89,7 +89,10 @@ enum class MoeScore {
 /// Shapes   x, out [tokens, hidden]; ids, weights [tokens, topk]; logits [tokens, experts]
 /// Numbers  g and u in fp32, h rounded to bf16 (fp8 activations where the plan says so: x and h to
 ///          e4m3 with a scale for 128 columns), y of an expert to bf16, their sum in fp32 in the
-///          order of i, the shared expert last. Bit-exact from run to run
+///          order of i, the shared expert last. Bit-exact from run to run. Block-scaled
+///          activations: x and h rounded once, from bf16 and from fp32, to MXFP8 (mxfp8_ceil), or
+///          to NVFP4 with a second scale for each row of x, and 1 / 8 for h: what is above 336
+///          saturates
 /// Dropped  an id of -1 adds nothing. Neither does an id out of range, or one that is given twice
 ///          for a token: Moe::check() reports those. Infinities and NaNs of a token stay with it
 struct MoeProblem {
@@ -103,7 +106,8 @@ struct MoeProblem {
   double swiglu_limit = std::numeric_limits<double>::infinity();  ///< > 0; DeepSeek-V4: 10
   bool weight_after_down = false;
   DType out_dtype = DType::kBF16;  ///< or kF32
-  std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8"
+  std::string kernel = "auto";     ///< or one that a plan lists: "band", "wide", "wide8", or
+                                   ///< a tile of block-scaled products, "1cta_n128"
 };
 
 /// Depends on the experts' shape as well, and holds for that many tokens: another number needs

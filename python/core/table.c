@@ -13,7 +13,7 @@ static const Word kWords5[] = {{"bf16", 0}, {"f16", 1}, {NULL, 0}};
 static const Word kWords6[] = {{"none", 0}, {"interleaved", 1}, {"halves", 2}, {NULL, 0}};
 static const Word kWords7[] = {{"none", 1}, {"tensor", 2}, {"head", 3}, {NULL, 0}};
 static const Word kWords8[] = {{"bf16", 0}, {"fp8", 1}, {"mxfp4", 2}, {"nvfp4", 3}, {NULL, 0}};
-static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {NULL, 0}};
+static const Word kWords9[] = {{"bf16", 0}, {"fp8", 1}, {"block_scaled", 2}, {NULL, 0}};
 static const Word kWords10[] = {{"f32", 2}, {"e8m0", 4}, {NULL, 0}};
 static const Word kWords11[] = {{"plain", 0}, {"128x4", 1}, {NULL, 0}};
 static const Word kWords12[] = {{"bf16", 0}, {"e4m3", 3}, {NULL, 0}};
@@ -1786,7 +1786,7 @@ const Class kClasses[] = {
     "Checks and reorders the weight and copies it to the device.\n"
     "\n"
     "  format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'\n"
-    "  activations: 'bf16', 'fp8'\n"
+    "  activations: 'bf16', 'fp8', 'block_scaled'\n"
     "  n: out and in features\n"
     "  k: out and in features\n"
     "  values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte\n"
@@ -1810,7 +1810,7 @@ const Class kClasses[] = {
     "device; `activations` does not count.\n"
     "\n"
     "  format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'\n"
-    "  activations: 'bf16', 'fp8'\n"
+    "  activations: 'bf16', 'fp8', 'block_scaled'\n"
     "  n: out and in features\n"
     "  k: out and in features\n"
     "  values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte\n"

@@ -249,7 +249,7 @@ class LinearWeightSource(TypedDict, total=False):
     are host addresses, or all of the device.
 
       format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
-      activations: 'bf16', 'fp8'
+      activations: 'bf16', 'fp8', 'block_scaled'
       n: out and in features
       k: out and in features
       values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
@@ -264,7 +264,7 @@ class LinearWeightSource(TypedDict, total=False):
       up_scales: tensor; the same for scales
     """
     format: Literal["bf16", "fp8", "mxfp4", "nvfp4"]
-    activations: Literal["bf16", "fp8"]
+    activations: Literal["bf16", "fp8", "block_scaled"]
     n: int
     k: int
     values: Tensor | None
@@ -334,7 +334,7 @@ class LinearWeight(Operator):
     """Checks and reorders the weight and copies it to the device.
 
       format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
-      activations: 'bf16', 'fp8'
+      activations: 'bf16', 'fp8', 'block_scaled'
       n: out and in features
       k: out and in features
       values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
@@ -354,7 +354,7 @@ class LinearWeight(Operator):
         /,
         *,
         format: Literal["bf16", "fp8", "mxfp4", "nvfp4"] = 'nvfp4',
-        activations: Literal["bf16", "fp8"] = 'bf16',
+        activations: Literal["bf16", "fp8", "block_scaled"] = 'bf16',
         n: int = 0,
         k: int = 0,
         values: Tensor | None = None,
@@ -377,7 +377,7 @@ class BlockScaledWeight(Operator):
     device; `activations` does not count.
 
       format: 'bf16', 'fp8', 'mxfp4', 'nvfp4'
-      activations: 'bf16', 'fp8'
+      activations: 'bf16', 'fp8', 'block_scaled'
       n: out and in features
       k: out and in features
       values: tensor; [n, k]: bf16, e4m3, or two e2m1 in a byte
@@ -397,7 +397,7 @@ class BlockScaledWeight(Operator):
         /,
         *,
         format: Literal["bf16", "fp8", "mxfp4", "nvfp4"] = 'nvfp4',
-        activations: Literal["bf16", "fp8"] = 'bf16',
+        activations: Literal["bf16", "fp8", "block_scaled"] = 'bf16',
         n: int = 0,
         k: int = 0,
         values: Tensor | None = None,

@@ -31,6 +31,11 @@ struct MoeArgs {
   int runs = 20;
 };
 
+LinearActivations parse_moe_activations(const std::string& text) {
+  if (text == "block_scaled") return LinearActivations::kBlockScaled;
+  return text == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+}
+
 MoeProblem to_moe_problem(const MoeArgs& args, const MoeLayer& layer) {
   MoeProblem p = {.tokens = args.tokens, .topk = layer.topk};
   p.kernel = args.kernel;
@@ -111,7 +116,7 @@ void run_moe(const MoeArgs& args, Context& context) {
   MoeLayer layer = load_moe_layer(args.layer);
   const MoeProblem problem = to_moe_problem(args, layer);
   MoeWeightsInfo info = layer.info;
-  info.activations = args.activations == "fp8" ? LinearActivations::kFp8 : LinearActivations::kBf16;
+  info.activations = parse_moe_activations(args.activations);
   json report = {{"device", device.description()}, {"layer", layer.name}};
   report["plan"] = plan_json(plan_moe(device, info, problem), args.plan, context);
   if (args.plan.only) return context.json ? print_json(report) : print_moe(report, context.style());
@@ -164,9 +169,9 @@ void add_moe(CLI::App& app, Context& context) {
       ->check(quiet(CLI::Range(1, 1 << 20)))
       ->type_name("K");
   command->add_option("--activations", args->activations, "what the weights are prepared for")
-      ->check(quiet(CLI::IsMember({"bf16", "fp8"})))
+      ->check(quiet(CLI::IsMember({"bf16", "fp8", "block_scaled"})))
       ->capture_default_str()
-      ->type_name("bf16|fp8");
+      ->type_name("bf16|fp8|block_scaled");
   command->add_option("--tokens", args->tokens, "drawn from N(0,1)")
       ->check(quiet(CLI::Range(0, 65536)))
       ->capture_default_str()

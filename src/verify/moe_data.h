@@ -82,6 +82,11 @@ inline constexpr double kMoeBf16Rms = 0.006, kMoeFp8Rms = 0.063;
 /// subnormal beside its largest.
 inline constexpr double kMoeFp8DrawnRms = 0.072;
 
+/// Block-scaled activations. MXFP8 rounds x and h by 2.65 % rms, as FP8 does. NVFP4 rounds normal
+/// numbers by 9.5 %: sqrt(3) * 9.5 % = 16.5 % (x by way of gate and of up, and h), and a fifth for
+/// h, which is not normal.
+inline constexpr double kMoeNvfp4Rms = 0.2;
+
 /// Numbers beside exact ones.
 struct MoeDifference {
   double error = 0, norm = 0, dot = 0, other = 0, max_abs = 0;

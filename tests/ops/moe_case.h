@@ -9,6 +9,7 @@
 #include "formats/minifloat.h"
 #include "formats/packed_matrix.h"
 #include "formats/packed_weight.h"
+#include "ops/moe/grouped.h"
 #include "reference/moe/moe.h"
 #include "reference/moe/router.h"
 #include "tests/kernels/kernel_test.h"
@@ -28,7 +29,8 @@ using reference::Random;
 /// A random matrix in a checkpoint's format, and what it stands for.
 class RandomExpertWeight {
  public:
-  RandomExpertWeight(std::uint64_t seed, NumberFormat format, std::int64_t n, std::int64_t k)
+  RandomExpertWeight(std::uint64_t seed, NumberFormat format, LinearActivations activations,
+                     std::int64_t n, std::int64_t k)
       : format_(format), n_(n), k_(k) {
     Random random(seed);
     const std::int64_t group = format == NumberFormat::kNvfp4 ? 16 : 32;
@@ -36,8 +38,13 @@ class RandomExpertWeight {
     if (format == NumberFormat::kBf16 || format == NumberFormat::kFp8) {
       const bool is_bf16 = format == NumberFormat::kBf16;
       blocks_k_ = (k + 127) / 128;
-      for (std::int64_t i = 0; i < (n + 127) / 128 * blocks_k_; ++i)
-        block_scales_.push_back(static_cast<float>(unit * (1 + static_cast<double>(i % 7) / 8)));
+      for (std::int64_t i = 0; i < (n + 127) / 128 * blocks_k_; ++i) {
+        const double factor =
+            activations == LinearActivations::kBlockScaled
+                ? std::exp2(std::round(std::log2(unit)) + static_cast<double>(i % 3))
+                : unit * (1 + static_cast<double>(i % 7) / 8);
+        block_scales_.push_back(static_cast<float>(factor));
+      }
       for (std::int64_t i = 0; i < n * k; ++i) {
         const double x = random.uniform(-2, 2) * (is_bf16 ? unit : 1);
         const std::uint32_t code = encode(is_bf16 ? kBf16 : kE4m3, x);
@@ -161,7 +168,8 @@ class MoeRun {
     std::uint64_t seed = 100;
     const auto add = [&](std::vector<RandomExpertWeight>& to, std::int64_t n, std::int64_t k,
                          std::int64_t count) {
-      for (std::int64_t e = 0; e < count; ++e) to.emplace_back(++seed, case_.format, n, k);
+      for (std::int64_t e = 0; e < count; ++e)
+        to.emplace_back(++seed, case_.format, case_.activations, n, k);
     };
     const std::int64_t matrices = case_.experts + (case_.has_shared ? 1 : 0);
     add(gate_, case_.inter, case_.hidden, matrices);
@@ -230,6 +238,14 @@ class MoeRun {
 
   /// What the kernel of the last run rounds.
   reference::MoeRounding rounding() const {
+    if (is_block_scaled()) {
+      const bool is_nvfp4 = case_.format == NumberFormat::kNvfp4;
+      return {.y_bf16 = true,
+              .x_blocks = true,
+              .h_blocks = true,
+              .blocks = is_nvfp4 ? formats::kNvfp4 : formats::kMxfp8Ceil,
+              .h_encode_scale = kHiddenEncodeScale};
+    }
     const bool is_e4m3 = kernel_ == "wide8";
     const bool is_fp4 =
         case_.format == NumberFormat::kNvfp4 || case_.format == NumberFormat::kMxfp4;
@@ -277,7 +293,7 @@ class MoeRun {
   /// with the largest term of a row its scale and all others.
   void compare(const std::vector<double>& out, const std::vector<double>& exact) const {
     ASSERT_EQ(out.size(), exact.size());
-    const bool is_e4m3 = kernel_ == "wide8";
+    const bool is_e4m3 = kernel_ == "wide8" || is_block_scaled();
     double error = 0, norm = 0;
     for (std::size_t i = 0; i < exact.size(); ++i) {
       if (is_broken(i)) continue;
@@ -335,6 +351,7 @@ class MoeRun {
     compare(out, expected());
   }
 
+  bool is_block_scaled() const { return case_.activations == LinearActivations::kBlockScaled; }
   bool is_broken(std::size_t i) const {
     return case_.broken_tokens.contains(static_cast<std::int64_t>(i) / case_.hidden);
   }

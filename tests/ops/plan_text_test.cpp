@@ -249,6 +249,12 @@ TEST_F(PlanText, Moe) {
              [&] { return plan_moe(h200(), bf16, {.tokens = 2048, .topk = 6}); });
   golden.add("H200, no tokens", [&] { return plan_moe(h200(), bf16, {.tokens = 0, .topk = 6}); });
   golden.add("B200", [&] { return plan_moe(b200(), flash, logits); });
+  MoeWeightsInfo native = flash;
+  native.activations = LinearActivations::kBlockScaled;
+  golden.add("B200, block-scaled", [&] { return plan_moe(b200(), native, logits); });
+  native.format = NumberFormat::kNvfp4;
+  golden.add("B200, block-scaled NVFP4, 8192 tokens",
+             [&] { return plan_moe(b200(), native, {.tokens = 8192, .topk = 6}); });
   golden.check();
 }
 

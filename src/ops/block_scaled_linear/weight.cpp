@@ -5,10 +5,9 @@
 #include "device/internal.h"
 #include "formats/scale_layout.h"
 #include "ops/block_scaled_linear/plan.h"
+#include "ops/block_scaled_linear/row_scales.h"
 #include "ops/linear/source.h"
-#include "ops/operator/ceil_div.h"
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -24,49 +23,6 @@ std::vector<std::uint8_t> pad_rows(const ops::HostWeight& weight, std::int64_t r
   for (std::size_t row = 0; row < static_cast<std::size_t>(weight.n); ++row)
     std::memcpy(&bytes[row * to], &weight.values[row * from], from);
   return bytes;
-}
-
-// The code of a scale that is a power of two.
-std::uint8_t power_of_two(const ops::HostWeight& weight, std::size_t block) {
-  const float scale = weight.block_scales[block];
-  int exponent = 0;
-  const bool is_exact = std::isfinite(scale) && std::frexp(scale, &exponent) == 0.5f;
-  const auto blocks = static_cast<std::size_t>(ops::ceil_div(weight.k, ops::kFp8Block));
-  require(is_exact && exponent >= -126 && exponent <= 128, ErrorKind::kInvalidArgument,
-          "block-scaled linear: the scale of rows from {} and columns from {} is {}; expected a "
-          "power of two from 2^-127 to 2^127, as the tensor cores multiply it in. Requantise the "
-          "weight with such scales, or take Linear, which takes any.",
-          block / blocks * ops::kFp8Block, block % blocks * ops::kFp8Block, scale);
-  return static_cast<std::uint8_t>(exponent - 1 + 127);
-}
-
-// Row-major scales, a row for each row of the weight. A scale for 128 x 128 numbers stands for four
-// scales of 32 in each of 128 rows.
-std::vector<std::uint8_t> spread_scales(const ops::HostWeight& weight) {
-  std::vector<std::uint8_t> codes;
-  for (std::size_t block = 0; block < weight.block_scales.size(); ++block)
-    codes.push_back(power_of_two(weight, block));
-  constexpr std::int64_t kShared = 32;
-  const std::int64_t of_row = weight.k / kShared, blocks = ops::ceil_div(weight.k, ops::kFp8Block);
-  std::vector<std::uint8_t> scales;
-  for (std::int64_t row = 0; row < weight.n; ++row) {
-    for (std::int64_t i = 0; i < of_row; ++i) {
-      const std::int64_t block = row / ops::kFp8Block * blocks + i * kShared / ops::kFp8Block;
-      scales.push_back(codes[static_cast<std::size_t>(block)]);
-    }
-  }
-  return scales;
-}
-
-// Row-major as the tensor cores take them: the highest bit of a ue4m3 scale is no sign, so a
-// negative zero becomes zero.
-std::vector<std::uint8_t> plain_scales(const ops::HostWeight& weight) {
-  if (weight.format == NumberFormat::kFp8) return spread_scales(weight);
-  std::vector<std::uint8_t> scales(weight.scales.begin(), weight.scales.end());
-  if (weight.format == NumberFormat::kNvfp4) {
-    for (std::uint8_t& code : scales) code &= 0x7f;
-  }
-  return scales;
 }
 
 // Rows of two matrices in turns of eight.
@@ -90,7 +46,7 @@ struct Rows {
 };
 
 Rows make_rows(const ops::HostWeight& weight, std::int64_t row_bytes) {
-  return {pad_rows(weight, row_bytes), plain_scales(weight)};
+  return {pad_rows(weight, row_bytes), ops::block_scaled_row_scales(weight)};
 }
 
 void require_alike(const ops::HostWeight& gate, const ops::HostWeight& up) {

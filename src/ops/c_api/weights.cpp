@@ -26,7 +26,9 @@ LinearActivations to_activations(const tw_linear_weight_source& c, const Where& 
   return choose<LinearActivations>(
       c.activations,
       {{TW_LINEAR_ACTIVATIONS_BF16, LinearActivations::kBf16, "TW_LINEAR_ACTIVATIONS_BF16"},
-       {TW_LINEAR_ACTIVATIONS_FP8, LinearActivations::kFp8, "TW_LINEAR_ACTIVATIONS_FP8"}},
+       {TW_LINEAR_ACTIVATIONS_FP8, LinearActivations::kFp8, "TW_LINEAR_ACTIVATIONS_FP8"},
+       {TW_LINEAR_ACTIVATIONS_BLOCK_SCALED, LinearActivations::kBlockScaled,
+        "TW_LINEAR_ACTIVATIONS_BLOCK_SCALED"}},
       at, "activations");
 }
 

@@ -51,6 +51,8 @@ LinearWeight::LinearWeight(std::shared_ptr<const State> state) noexcept
 LinearWeight LinearWeight::prepare(const Device& device, const LinearWeightSource& source,
                                    LinearActivations activations) {
   const device::Device& inner = opened(device);
+  require(activations != LinearActivations::kBlockScaled, ErrorKind::kInvalidArgument,
+          "linear: activations = block_scaled; expected bf16 or fp8. Take BlockScaledLinear.");
   require(source.format != NumberFormat::kBf16 || activations == LinearActivations::kBf16,
           ErrorKind::kInvalidArgument,
           "linear: a bf16 weight for fp8 activations; quantise it to fp8 first, or prepare it for "

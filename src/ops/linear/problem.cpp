@@ -23,6 +23,10 @@ bool check_numbers(ProblemChecks& checks, const LinearWeightInfo& weight, const 
                     p.activation_scales == ScaleSharing::kBlock,
                 "activation_scales", p.activation_scales, "auto, row or block");
   const bool is_fp8 = weight.activations == LinearActivations::kFp8;
+  checks
+      .expect(weight.activations != LinearActivations::kBlockScaled, "activations",
+              weight.activations, "bf16 or fp8")
+      .remedy("Take BlockScaledLinear.");
   return all_held(
       {checks.expect(weight.n > 0 && weight.n % 16 == 0, "n", weight.n, "a multiple of 16"),
        checks.expect(weight.k > 0 && weight.k % 16 == 0, "k", weight.k, "a multiple of 16"),

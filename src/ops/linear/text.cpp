@@ -22,7 +22,14 @@ std::string problem_text(const LinearWeightInfo& w, const LinearProblem& p) {
 }  // namespace
 
 const char* to_string(LinearActivations activations) noexcept {
-  return activations == LinearActivations::kFp8 ? "fp8" : "bf16";
+  switch (activations) {
+    case LinearActivations::kFp8:
+      return "fp8";
+    case LinearActivations::kBlockScaled:
+      return "block_scaled";
+    default:
+      return "bf16";
+  }
 }
 
 std::vector<PlanNote> ops::linear_notes(const LinearPlan& plan) {

@@ -8,8 +8,10 @@
 #include "kernels/moe/permute.h"
 #include "kernels/moe/route.h"
 #include "kernels/moe/scatter.h"
+#include "kernels/moe/scatter_blocks.h"
 #include "kernels/quantize/quantize.h"
 #include "ops/linear/wide_bind.h"
+#include "ops/moe/grouped_bind.h"
 #include "ops/moe/problem.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
@@ -143,6 +145,9 @@ struct MoeParamsMaker {
     return q;
   }
 
+  kernels::MoeScatterBlocksParams scatter_blocks() const;
+  kernels::MoeGroupedParams grouped(bool is_gate_up) const;
+
   kernels::MoeCombineParams combine() const {
     const auto* const y = call.at<const std::uint16_t>(at.y);
     return {.rows = y,
@@ -255,6 +260,46 @@ struct MoeParamsMaker {
   }
 };
 
+kernels::MoeScatterBlocksParams MoeParamsMaker::scatter_blocks() const {
+  return {.x = static_cast<const std::uint16_t*>(a.x),
+          .ids = call.ids(),
+          .slot_row = call.at<const std::int32_t>(at.slot_row),
+          .offsets = offsets(),
+          .shared_first = call.shared_first(),
+          .codes = call.at<std::uint8_t>(at.x_rows),
+          .scales = call.at<std::uint8_t>(at.x_scales),
+          .row_scales = call.at<float>(at.x_row_scales),
+          .x_stride = w.hidden,
+          .hidden = narrow(w.hidden),
+          .topk = narrow(p.topk),
+          .experts = narrow(w.experts)};
+}
+
+kernels::MoeGroupedParams MoeParamsMaker::grouped(bool is_gate_up) const {
+  const Product m = product(is_gate_up);
+  const MoePlanDetails& details = call.planned_.details;
+  const MoeGroupedVariant variant = details.grouped(w.format);
+  kernels::MoeGroupedParams b =
+      bind_grouped(device, variant,
+                   {.experts = m.experts,
+                    .matrices = call.weights_.matrices(),
+                    .rows = rows,
+                    .x = call.at<void>(is_gate_up ? at.x_rows : at.h_codes),
+                    .x_scales = call.at<void>(is_gate_up ? at.x_scales : at.h_scales),
+                    .out = is_gate_up ? call.at<void>(at.h_codes) : m.y,
+                    .out_scales = is_gate_up ? call.at<void>(at.h_scales) : nullptr,
+                    .is_gate_up = is_gate_up,
+                    .box_rows = details.box_rows});
+  b.offsets = offsets();
+  if (variant.is_nvfp4()) {  // others have no scales for a tensor
+    b.alphas = address_of<float>(m.experts.alphas);
+    if (is_gate_up) b.row_scales = call.at<const float>(at.x_row_scales);
+  }
+  b.row_weights = row_weight(m);
+  b.limit = limit();
+  return b;
+}
+
 void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stream) const {
   const Launch& l = planned_.plan.launches[index];
   const device::LaunchConfig config = dependent_launch(l);
@@ -262,6 +307,8 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
   const bool is_gate_up = l.step == "gate_up";
   if (l.step == "route") return kernel.launch(config, make.route(), stream);
   if (l.step == "permute") return kernel.launch(config, make.permute(), stream);
+  if (l.step == "scatter" && is_grouped(planned_.details.kernel))
+    return kernel.launch(config, make.scatter_blocks(), stream);
   if (l.step == "scatter") return kernel.launch(config, make.scatter(), stream);
   if (l.step == "quantize") return kernel.launch(config, make.quantize(), stream);
   if (l.step == "combine") return kernel.launch(config, make.combine(), stream);
@@ -272,6 +319,9 @@ void MoeCall::launch(std::size_t index, const Kernel& kernel, const Stream& stre
       return kernel.launch(config, make.wide(is_gate_up), stream);
     case MoeKernel::kWide8:
       return kernel.launch(config, make.wide8(is_gate_up), stream);
+    case MoeKernel::kSingle:
+    case MoeKernel::kPair:
+      return kernel.launch(config, make.grouped(is_gate_up), stream);
   }
 }
 

@@ -1,6 +1,8 @@
 #include "ops/moe/plan.h"
 
 #include "base/error.h"
+#include "formats/grouped_scales.h"
+#include "formats/scale_layout.h"
 #include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "kernels/linear/wide/sm90_wide_e4m3.h"
@@ -21,6 +23,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -28,14 +31,19 @@ namespace tilewright::ops {
 
 namespace {
 
-constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8};
+constexpr MoeKernel kKernels[] = {MoeKernel::kBand, MoeKernel::kWide, MoeKernel::kWide8,
+                                  MoeKernel::kSingle, MoeKernel::kPair};
 constexpr std::int64_t kLargestSharedBytes = 232448;
 
 // Why a kernel cannot do it; empty if it can.
 std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const MoeWeightsInfo& w) {
   const bool is_for_both = kernel == MoeKernel::kBand;
-  std::string of_device = is_for_both ? chip_obstacle(device) : capability_obstacle(90, device);
+  std::string of_device = is_for_both ? chip_obstacle(device)
+                                      : capability_obstacle(is_grouped(kernel) ? 100 : 90, device);
   if (!of_device.empty()) return of_device;
+  if (is_grouped(kernel)) return grouped_obstacle(w);
+  if (w.activations == LinearActivations::kBlockScaled)
+    return "reads weights prepared for bf16 or fp8 activations; these are for block_scaled";
   const bool is_fp8 = w.activations == LinearActivations::kFp8;
   if (kernel == MoeKernel::kWide && is_fp8 && kernels::is_fp4(to_kernel(w.format)))
     return "reads 4-bit weights prepared for bf16 activations; these are for fp8";
@@ -49,7 +57,12 @@ std::string obstacle(MoeKernel kernel, const device::DeviceInfo& device, const M
 
 // Expected time of the two products. Tokens of an expert cost their share of the tensor cores at
 // the measured rate, in whole tiles; below, memory decides.
-double cost_us(MoeKernel kernel, const MoeWeightsInfo& w, const MoeProblem& p) {
+double cost_us(const device::DeviceInfo& device, MoeKernel kernel, const MoeWeightsInfo& w,
+               const MoeProblem& p) {
+  if (is_grouped(kernel)) {
+    const int tile = kernels::kMoeGroupedTiles[kernel == MoeKernel::kPair];
+    return grouped_cost_us(device, moe_grouped_variant(w.format, tile), w, p);
+  }
   const MoeRates& rates = moe_rates(kernel);
   const double active = std::max(expected_active_experts(w, p), 1.0);
   const double rows = static_cast<double>(moe_rows(w, p));
@@ -72,7 +85,7 @@ MoeKernel choose_kernel(const device::DeviceInfo& device, MoePlan& plan) {
       "Ask for auto, or take another device."};
   return kKernels[choose(plan, request, kKernels, [&](MoeKernel kernel) {
     return make_option(to_string(kernel), obstacle(kernel, device, w),
-                       [&] { return cost_us(kernel, w, p); });
+                       [&] { return cost_us(device, kernel, w, p); });
   })];
 }
 
@@ -236,7 +249,10 @@ class Launches {
 
   void add_scatter() {
     const auto tokens = static_cast<std::uint32_t>(p_.tokens);
-    if (details_.kernel == MoeKernel::kWide8) {
+    if (is_grouped(details_.kernel)) {
+      add("scatter", w_.format == NumberFormat::kNvfp4 ? "moe_scatter_nvfp4" : "moe_scatter_mxfp8",
+          {tokens, 1, 1}, kernels::moe_scatter_threads(padded_columns(w_.hidden)));
+    } else if (details_.kernel == MoeKernel::kWide8) {
       add("scatter", "moe_scatter_e4m3", {tokens, 1, 1},
           kernels::moe_scatter_threads(padded_columns(w_.hidden)));
     } else {
@@ -268,7 +284,17 @@ class Launches {
     return static_cast<std::uint32_t>(std::min(clusters, blocks * tiles_of_rows) * cluster);
   }
 
+  void add_grouped(const char* step, std::int64_t n) {
+    const MoeGroupedVariant variant = details_.grouped(w_.format);
+    const kernels::BlockScaledConfig& c = variant.config;
+    add(step, variant.entry(step == std::string_view("gate_up")),
+        {persistent_ctas(ceil_div(n, c.tile.n), c.tile_m(), c.tile.cluster()), 1, 1},
+        kernels::kBlockScaledThreads, static_cast<std::uint32_t>(c.tile.cluster()),
+        kernels::grouped_shared_bytes(c));
+  }
+
   void add_product(const char* step, std::int64_t n, const kernels::BandTile& band) {
+    if (is_grouped(details_.kernel)) return add_grouped(step, n);
     if (details_.kernel == MoeKernel::kBand) {
       add(step, fmt::format("linear_band_{}_n{}", band_format_name(w_), band.entry_tokens()),
           {persistent_ctas(ceil_div(n, band.rows()), band.tokens, band.cluster, kBandCtasPerSm), 1,
@@ -298,6 +324,23 @@ class Launches {
   std::vector<Launch> launches_;
 };
 
+// Rows of x and h in codes, with scales in whole tiles, and y.
+void add_grouped_parts(const MoeWeightsInfo& w, std::int64_t rows, Carver& carver,
+                       MoeWorkspace& at) {
+  const MoeGroupedVariant variant = moe_grouped_variant(w.format, kernels::kMoeGroupedTiles[0]);
+  const std::int64_t tiles = grouped_scale_tiles(rows, w.experts + (w.has_shared ? 1 : 0));
+  const auto scales = [&](std::int64_t k) {
+    return carver.carve(tiles * variant.scale_tiles(k) * kScaleTileBytes);
+  };
+  at.x_rows = carver.carve(rows * variant.code_bytes(w.hidden));
+  at.x_scales = scales(w.hidden);
+  if (variant.is_nvfp4()) at.x_row_scales = carver.carve(rows * 4);
+  at.h_codes = carver.carve(rows * variant.code_bytes(w.inter));
+  at.h_scales = scales(w.inter);
+  at.y = carver.carve(rows * w.hidden * 2);
+  at.total = carver.total();
+}
+
 MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKernel kernel) {
   MoeWorkspace at;
   Carver carver;
@@ -310,6 +353,10 @@ MoeWorkspace make_workspace(const MoeWeightsInfo& w, const MoeProblem& p, MoeKer
   if (p.routing != MoeRouting::kGiven) {
     at.ids = carver.carve(slots * 4);
     at.weights = carver.carve(slots * 4);
+  }
+  if (is_grouped(kernel)) {
+    add_grouped_parts(w, rows, carver, at);
+    return at;
   }
   at.h = carver.carve(rows * w.inter * 2);
   at.x_rows = at.y =
@@ -332,8 +379,12 @@ const char* to_string(MoeKernel kernel) noexcept {
       return "band";
     case MoeKernel::kWide:
       return "wide";
-    default:
+    case MoeKernel::kWide8:
       return "wide8";
+    case MoeKernel::kSingle:
+      return "1cta_n128";
+    default:
+      return "2cta_n256";
   }
 }
 
@@ -358,6 +409,7 @@ MoePlanned make_moe_plan(const device::DeviceInfo& device, const MoeWeightsInfo&
     out.details.band_down = band_tile(device, weights, problem, {weights.hidden, weights.inter});
   }
   if (kernel == MoeKernel::kWide) out.details.wide = wide_tile(weights, problem);
+  if (is_grouped(kernel)) out.details.box_rows = grouped_box_rows(weights, problem);
   if (kernel == MoeKernel::kWide8) out.details.wide8_variant = wide8_variant(weights, problem);
   plan.flops = moe_flops(weights, problem);
   plan.bytes = moe_bytes(weights, problem);

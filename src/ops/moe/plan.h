@@ -7,6 +7,7 @@
 #include "formats/packed_weight.h"
 #include "kernels/linear/band/band.h"
 #include "kernels/linear/wide/sm90_wide_bf16.h"
+#include "ops/moe/grouped.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,10 +18,16 @@ namespace tilewright::ops {
 
 /// How the two products are done.
 enum class MoeKernel {
-  kBand,   ///< few tokens per expert: memory decides. bf16
-  kWide,   ///< many: bf16 products, rows gathered
-  kWide8,  ///< many: FP8 products, rows gathered and quantised
+  kBand,    ///< few tokens per expert: memory decides. bf16
+  kWide,    ///< many: bf16 products, rows gathered
+  kWide8,   ///< many: FP8 products, rows gathered and quantised
+  kSingle,  ///< Blackwell: block-scaled products, rows gathered and quantised; tiles of one CTA
+  kPair,    ///< likewise; tiles of two CTAs that multiply together
 };
+/// One of the last two.
+constexpr bool is_grouped(MoeKernel kernel) {
+  return kernel == MoeKernel::kSingle || kernel == MoeKernel::kPair;
+}
 const char* to_string(MoeKernel kernel) noexcept;
 
 /// How a wide launch cuts one of the products.
@@ -37,6 +44,12 @@ struct MoePlanDetails {
   kernels::BandTile band_gate_up = {}, band_down = {};
   MoeWideTile wide = {};
   int wide8_variant = 0;
+  int box_rows = 0;  ///< of grouped products
+
+  /// If products are grouped.
+  MoeGroupedVariant grouped(NumberFormat format) const {
+    return moe_grouped_variant(format, kernels::kMoeGroupedTiles[kernel == MoeKernel::kPair]);
+  }
 };
 
 /// Where things stand in the workspace, in bytes. What a plan does not use has size 0.
@@ -44,7 +57,8 @@ struct MoeWorkspace {
   std::size_t status = 0, offsets = 0, slot_row = 0, row_token = 0, row_weight = 0;
   std::size_t ids = 0, weights = 0;  ///< unless they are given
   std::size_t x_rows = 0, x_scales = 0, h = 0, h_codes = 0, h_scales = 0;
-  std::size_t y = 0;  ///< in the place of x_rows
+  std::size_t x_row_scales = 0;  ///< of NVFP4 rows
+  std::size_t y = 0;             ///< in the place of x_rows
   std::size_t total = 0;
 };
 

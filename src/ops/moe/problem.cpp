@@ -1,8 +1,12 @@
 #include "ops/moe/problem.h"
 
 #include "formats/packed_matrix.h"
+#include "formats/scale_layout.h"
+#include "kernels/linear/grouped/sm100_grouped.h"
 #include "kernels/moe/route.h"
+#include "ops/block_scaled_linear/row_scales.h"
 #include "ops/linear/pack.h"
+#include "ops/moe/block_scaled_experts.h"
 #include "ops/operator/problem_checks.h"
 
 #include <algorithm>
@@ -20,6 +24,7 @@ bool check_weights(ProblemChecks& checks, const MoeWeightsInfo& w) {
                 "a multiple of 16 from 16 to 2^20")
         .remedy("Pad the weights with zeros.");
   }
+  static_assert(kernels::kMoeMaxExperts < kernels::kMoeGroupedMaxExperts);
   return bool(checks.range("experts", w.experts, 1, kernels::kMoeMaxExperts));
 }
 
@@ -76,7 +81,14 @@ double expected_active_experts(const MoeWeightsInfo& w, const MoeProblem& p) noe
 }
 
 double expert_bytes(const MoeWeightsInfo& w) noexcept {
+  const bool is_block_scaled =
+      w.activations == LinearActivations::kBlockScaled && w.format != NumberFormat::kBf16;
   const auto bytes = [&](std::int64_t n, std::int64_t k) {
+    if (is_block_scaled) {
+      const std::int64_t scales = k / block_scale_columns(w.format);
+      return static_cast<double>(n * block_scaled_row_bytes(w.format, k) +
+                                 swizzled_scale_bytes(n, scales));
+    }
     const kernels::PackedShape shape = {to_kernel(w.format), static_cast<std::int32_t>(n),
                                         static_cast<std::int32_t>(k)};
     return static_cast<double>(shape.bytes());

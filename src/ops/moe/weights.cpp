@@ -7,6 +7,7 @@
 #include "formats/packed_matrix.h"
 #include "ops/linear/pack.h"
 #include "ops/linear/source.h"
+#include "ops/moe/block_scaled_experts.h"
 #include "ops/operator/ceil_div.h"
 
 #include <algorithm>
@@ -155,8 +156,12 @@ class Packer {
   PackedExperts finish() && {
     const std::int64_t elems =
         count_ == 0 ? 0 : std::ssize(block_scales_) / static_cast<std::int64_t>(count_);
-    return {shape_, std::move(bricks_), Buffer::from(device_, block_scales_),
-            Buffer::from(device_, alphas_), elems};
+    return {.shape = shape_,
+            .bricks = std::move(bricks_),
+            .block_scales = Buffer::from(device_, block_scales_),
+            .alphas = Buffer::from(device_, alphas_),
+            .block_scale_elems = elems,
+            .scales = Buffer(device_, 0)};
   }
 
  private:
@@ -187,11 +192,11 @@ class Packer {
 // What makes two matrices the same without looking at their values.
 using Identity = std::vector<std::pair<const void*, float>>;
 
-PackedExperts pack_projection(const device::Device& device, LinearActivations activations,
-                              const std::vector<std::vector<Named>>& parts, NumberFormat format,
-                              std::int64_t n, std::int64_t k) {
+template <class AnyPacker>
+PackedExperts pack_with(AnyPacker packer, const device::Device& device,
+                        const std::vector<std::vector<Named>>& parts, NumberFormat format,
+                        std::int64_t n, std::int64_t k) {
   const std::size_t matrices = parts[0].size();
-  Packer packer(device, activations, matrices, parts.size(), format, n, k);
   std::map<Identity, std::size_t> known;
   for (std::size_t e = 0; e < matrices; ++e) {
     Identity identity;
@@ -212,9 +217,24 @@ PackedExperts pack_projection(const device::Device& device, LinearActivations ac
       check_shape(part[e], weights.back(), format, n, k);
     }
     for (const HostWeight& w : weights) pointers.push_back(&w);
-    packer.add(pointers);
+    try {
+      packer.add(pointers);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("moe: {}: {}", parts[0][e].name, error.what()));
+    }
   }
   return std::move(packer).finish();
+}
+
+PackedExperts pack_projection(const device::Device& device, LinearActivations activations,
+                              const std::vector<std::vector<Named>>& parts, NumberFormat format,
+                              std::int64_t n, std::int64_t k) {
+  const std::size_t matrices = parts[0].size();
+  if (activations == LinearActivations::kBlockScaled)
+    return pack_with(ops::BlockScaledPacker(device, matrices, parts.size(), format, n, k), device,
+                     parts, format, n, k);
+  return pack_with(Packer(device, activations, matrices, parts.size(), format, n, k), device, parts,
+                   format, n, k);
 }
 
 }  // namespace
@@ -246,6 +266,7 @@ MoeWeights MoeWeights::prepare(const Device& device, const MoeWeightsSource& sou
                                .hidden = first.k,
                                .inter = first.n,
                                .has_shared = !source.shared_gate.empty()};
+  if (activations == LinearActivations::kBlockScaled) ops::check_block_scaled_experts(info);
   return MoeWeights(std::make_shared<const State>(
       State{device, info,
             pack_projection(inner, activations, {gate, up}, info.format, info.inter, info.hidden),
@@ -259,7 +280,8 @@ const MoeWeightsInfo& MoeWeights::info() const noexcept {
 std::size_t MoeWeights::bytes() const noexcept {
   std::size_t sum = 0;
   for (const PackedExperts* const p : {&state_->gate_up, &state_->down})
-    sum += p->bricks.size_bytes() + p->block_scales.size_bytes() + p->alphas.size_bytes();
+    sum += p->bricks.size_bytes() + p->block_scales.size_bytes() + p->alphas.size_bytes() +
+           p->scales.size_bytes();
   return sum;
 }
 

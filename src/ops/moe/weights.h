@@ -22,6 +22,11 @@ struct PackedExperts {
 
   std::int64_t block_scale_elems = 0;  ///< of one matrix
 
+  /// For block-scaled activations the bricks are plain rows of so many bytes, and these the scales
+  /// of each matrix in whole tiles of 128 rows by 4 (formats/scale_layout.h).
+  device::Buffer scales;
+  std::int64_t row_bytes = 0;
+
   /// Beside alphas, of weights decoded to e4m3.
   float e4m3_alpha() const noexcept;
 };

@@ -6,7 +6,10 @@
 #include "reference/round.h"
 #include "reference/shape.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 namespace tilewright::reference {
@@ -51,6 +54,28 @@ void round_rows_to_e4m3(std::span<double> values, int64_t cols, int64_t scale_co
   round_to_blocks(format, values, rows, cols, cols);
 }
 
+// Each row by itself, under `encode_scale` or a G of its own.
+void round_rows_to_blocks(const BlockFormat& format, std::span<double> values, int64_t cols,
+                          std::optional<float> encode_scale) {
+  for (size_t at = 0; at < values.size(); at += cols) {
+    const auto row = values.subspan(at, cols);
+    const std::vector<float> narrow(row.begin(), row.end());
+    QuantizeOptions options;
+    if (format.has_tensor_scale) {
+      float amax = 0;
+      bool is_finite = true;
+      for (const float x : narrow) {
+        is_finite = is_finite && std::isfinite(x);
+        amax = std::max(amax, std::abs(x));
+      }
+      options.encode_scale =
+          encode_scale.value_or(is_finite ? tensor_encode_scale(format, amax) : 1.0f);
+    }
+    const auto rounded = dequantize(format, quantize(format, narrow, 1, cols, options));
+    std::copy_n(rounded.begin(), cols, row.begin());
+  }
+}
+
 // The tokens that visit one expert, and their routing weights.
 struct Visits {
   std::vector<int64_t> tokens;
@@ -75,6 +100,8 @@ void add_expert(const MoeParams& p, const MlpWeights& w, int64_t e, int64_t inte
   for (int64_t i = 0; is_before && i < rows * inter; ++i) h[i] *= visits.weights[i / inter];
   if (p.rounding.h_bf16) round_to_bf16(h);
   if (p.rounding.h_e4m3) round_rows_to_e4m3(h, inter, p.rounding.e4m3_columns);
+  if (p.rounding.h_blocks)
+    round_rows_to_blocks(p.rounding.blocks, h, inter, p.rounding.h_encode_scale);
   auto y = linear({rows, p.hidden, inter}, h, of_expert(w.down, e, matrix), down_bias);
   if (p.rounding.y_bf16) round_to_bf16(y);
   for (int64_t i = 0; i < rows * p.hidden; ++i) {
@@ -94,6 +121,11 @@ std::vector<double> moe(const MoeParams& p, std::span<const double> x, std::span
   if (p.rounding.x_e4m3) {
     rounded.assign(x.begin(), x.end());
     round_rows_to_e4m3(rounded, p.hidden, p.rounding.e4m3_columns);
+    x = rounded;
+  }
+  if (p.rounding.x_blocks) {
+    rounded.assign(x.begin(), x.end());
+    round_rows_to_blocks(p.rounding.blocks, rounded, p.hidden, std::nullopt);
     x = rounded;
   }
   std::vector<Visits> visits(p.experts);

@@ -1,6 +1,7 @@
 // Float64 reference of the experts of a Mixture-of-Experts layer; router.h chooses them.
 #pragma once
 
+#include "formats/block_format.h"
 #include "reference/moe/router.h"
 #include "reference/moe/swiglu.h"
 
@@ -35,6 +36,11 @@ struct MoeRounding {
   bool h_e4m3 = false;  ///< after bf16, if both
   bool y_bf16 = false;  ///< the result of the down projection
   int64_t e4m3_columns = 128;  ///< 0: a scale for the row
+  /// To `blocks`. If that is NVFP4, x has a G for each row, that of its largest magnitude (1 of a
+  /// row of zeros, or that is not finite), and h h_encode_scale.
+  bool x_blocks = false, h_blocks = false;
+  BlockFormat blocks = formats::kMxfp8Ceil;
+  float h_encode_scale = 1;
 };
 
 struct MoeParams {

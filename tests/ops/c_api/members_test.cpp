@@ -886,6 +886,7 @@ TEST(CApiMembers, tw_linear_weight_info) {
   test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_MXFP4; }, [](const auto& p) { return p.format == NumberFormat::kMxfp4; });
   test.refuses("format", [](auto& c) { c.format = 77; });
   test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_FP8; }, [](const auto& p) { return p.activations == LinearActivations::kFp8; });
+  test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_BLOCK_SCALED; }, [](const auto& p) { return p.activations == LinearActivations::kBlockScaled; });
   test.refuses("activations", [](auto& c) { c.activations = 77; });
   test.sets("n", [](auto& c) { c.n = 1003; }, [](const auto& p) { return p.n == 1003; });
   test.sets("k", [](auto& c) { c.k = 1004; }, [](const auto& p) { return p.k == 1004; });
@@ -998,6 +999,7 @@ TEST(CApiMembers, tw_moe_weights_info) {
   test.sets("format", [](auto& c) { c.format = TW_NUMBER_FORMAT_MXFP4; }, [](const auto& p) { return p.format == NumberFormat::kMxfp4; });
   test.refuses("format", [](auto& c) { c.format = 77; });
   test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_FP8; }, [](const auto& p) { return p.activations == LinearActivations::kFp8; });
+  test.sets("activations", [](auto& c) { c.activations = TW_LINEAR_ACTIVATIONS_BLOCK_SCALED; }, [](const auto& p) { return p.activations == LinearActivations::kBlockScaled; });
   test.refuses("activations", [](auto& c) { c.activations = 77; });
   test.sets("experts", [](auto& c) { c.experts = 1003; }, [](const auto& p) { return p.experts == 1003; });
   test.sets("hidden", [](auto& c) { c.hidden = 1004; }, [](const auto& p) { return p.hidden == 1004; });

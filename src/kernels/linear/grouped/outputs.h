@@ -1,0 +1,106 @@
+// What becomes of the products of an expert's rows: h, requantised for the second product, or y.
+//
+// A thread has a row of the tile and takes 64 columns of it at a time from Tensor Memory. 64
+// columns of gate and up in turns of 8 are 32 of h: one block of MXFP8, two of NVFP4, so that amax
+// needs no other thread, and a thread writes 32 or 16 neighbouring bytes and their scales.
+#pragma once
+
+#include "kernels/linear/block_scaled/mxfp8_output.h"
+#include "kernels/linear/grouped/products.h"
+
+#include <cstdint>
+
+namespace tilewright::tile {
+
+/// The factors of a thread's row.
+struct GroupedFactors {
+  float gate, up, weight;
+};
+
+/// 32 columns of h in MXFP8.
+struct Mxfp8H {
+  static constexpr int kBlock = 32;
+
+  static __device__ std::int64_t code_bytes(std::int32_t columns) { return columns; }
+
+  static __device__ void write(const float (&h)[32], float, std::uint8_t* codes,
+                               std::uint8_t* scale) {
+    std::uint32_t words[8];
+    const std::uint32_t code = Mxfp8Output::quantize_block(h, words);
+    auto* const to = reinterpret_cast<uint4*>(codes);
+    to[0] = make_uint4(words[0], words[1], words[2], words[3]);
+    to[1] = make_uint4(words[4], words[5], words[6], words[7]);
+    *scale = static_cast<std::uint8_t>(code);
+  }
+};
+
+/// 32 columns of h in NVFP4.
+struct Nvfp4H {
+  static constexpr int kBlock = 16;
+
+  static __device__ std::int64_t code_bytes(std::int32_t columns) { return columns / 2; }
+
+  static __device__ void write(const float (&h)[32], float encode_scale, std::uint8_t* codes,
+                               std::uint8_t* scale) {
+    std::uint32_t words[4];
+    const std::uint32_t first = Nvfp4Output::quantize_block(h, encode_scale, words);
+    const std::uint32_t second = Nvfp4Output::quantize_block(h + 16, encode_scale, words + 2);
+    *reinterpret_cast<uint4*>(codes) = make_uint4(words[0], words[1], words[2], words[3]);
+    *reinterpret_cast<std::uint16_t*>(scale) = static_cast<std::uint16_t>(first | second << 8);
+  }
+};
+
+/// Where the 64 columns of a thread begin.
+struct GroupedRunAt {
+  const GroupedTileAt& tile;
+  std::int32_t lane_row;  ///< of the CTA's 128
+  std::int32_t column;    ///< of the product
+};
+
+/// SwiGLU and quantisation.
+template <class Format>
+struct HiddenOutput {
+  static constexpr int kAlphas = 2;
+
+  static __device__ void write(const MoeGroupedParams& params, float (&x)[kRun],
+                               const GroupedFactors& factors, const GroupedRunAt& at) {
+    if (at.lane_row >= at.tile.rows || at.column >= params.gemm.n) return;
+    float h[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      const int gate = i / 8 * 16 + i % 8;
+      h[i] =
+          factors.weight * swiglu({x[gate] * factors.gate, x[gate + 8] * factors.up}, params.limit);
+    }
+    const std::int32_t column = at.column / 2, block = column / Format::kBlock;
+    const std::int32_t tiles_k = (params.gemm.n / 2 / Format::kBlock + 3) / 4;
+    std::uint8_t* const codes = params.gemm.d +
+                                (at.tile.row + at.lane_row) * params.gemm.d_row_bytes +
+                                Format::code_bytes(column);
+    std::uint8_t* const scales =
+        params.gemm.d_scales +
+        (static_cast<std::int64_t>(at.tile.scale_tile) * tiles_k + block / 4) * 512;
+    Format::write(h, params.gemm.encode_scale, codes,
+                  scales + at.lane_row % 32 * 16 + at.lane_row / 32 * 4 + block % 4);
+  }
+};
+
+/// y in bf16: 32 rows of a warp by a tensor copy if all of them are the expert's, else each by its
+/// thread, so that rows of the next expert stay what they are.
+struct RowsOutput {
+  static constexpr int kAlphas = 1;
+
+  static __device__ void write_own(const MoeGroupedParams& params, const float (&x)[kRun],
+                                   const GroupedRunAt& at) {
+    if (at.lane_row >= at.tile.rows) return;
+    std::uint8_t* const to = params.gemm.d + (at.tile.row + at.lane_row) * params.gemm.d_row_bytes +
+                             at.column * std::int64_t{2};
+#pragma unroll
+    for (int i = 0; i < kRun / 8; ++i) {
+      if (at.column + i * 8 < params.gemm.n)
+        reinterpret_cast<uint4*>(to)[i] = pack_chunk<Bf16>(&x[i * 8], 1.0f);
+    }
+  }
+};
+
+}  // namespace tilewright::tile
