@@ -219,7 +219,7 @@ TEST_F(MoeBlockScaledTest, WeightsThatDoNotFitAreRefused) {
       {"BlockScaledLinear"});
 }
 
-// The first tests once more with asynchronous work done late and at random, and under `strict`.
+// The first test once more with asynchronous work done late and at random, and under `strict`.
 using Timing = std::pair<const char*, const char*>;
 class MoeBlockScaledTimingTest : public ::testing::TestWithParam<Timing> {};
 TEST_P(MoeBlockScaledTimingTest, HasNoFindings) {
@@ -227,8 +227,7 @@ TEST_P(MoeBlockScaledTimingTest, HasNoFindings) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const std::string command = fmt::format(
       "env -u GTEST_TOTAL_SHARDS -u GTEST_SHARD_INDEX -u GTEST_OUTPUT TILEWRIGHT_SIM_CHECK={} '{}' "
-      "'--gtest_filter=MoeBlockScaledTest.EveryFormatByEveryTile:"
-      "MoeBlockScaledTest.FewAndManyTokensOfManyExperts' 2>&1",
+      "'--gtest_filter=MoeBlockScaledTest.EveryFormatByEveryTile' 2>&1",
       GetParam().second, program);
   FILE* const pipe = ::popen(command.c_str(), "r");
   ASSERT_NE(pipe, nullptr);
@@ -237,7 +236,7 @@ TEST_P(MoeBlockScaledTimingTest, HasNoFindings) {
   while (const std::size_t got = std::fread(part.data(), 1, part.size(), pipe))
     output.append(part.data(), got);
   EXPECT_EQ(::pclose(pipe), 0) << output;
-  EXPECT_THAT(output, HasSubstr("[  PASSED  ] 2 tests")) << output;
+  EXPECT_THAT(output, HasSubstr("[  PASSED  ] 1 test")) << output;
 }
 INSTANTIATE_TEST_SUITE_P(
     SimTest, MoeBlockScaledTimingTest,
