@@ -33,7 +33,8 @@ class Moe(torch.nn.Module):
                  Weight for each expert, all in one format
     shared       gate, up and down of an expert that every token visits
     format       that bfloat16 tensors are rounded to: "bf16", "fp8", "mxfp4" or "nvfp4"
-    activations  "bf16", or "fp8" to round x to e4m3 where that is faster
+    activations  "bf16", or "fp8" to round x to e4m3 where that is faster; "block_scaled" on Blackwell:
+                 NVFP4 by "nvfp4" experts, MXFP8 by "mxfp4" ones
     limit        of the SwiGLU: gate at most that, up within +-that; None: no limit
     weight_after_down  the weight of an expert is applied to its result, else before `down`
 
