@@ -122,7 +122,7 @@ void LaneChecker::global_access(Warp& warp, const Insn& insn, const WarpAccess& 
 }
 
 void LaneChecker::mbarrier(Warp& warp, const Insn&, const MbarrierEvent& event) {
-  if (event.is_async) return;
+  if (event.is_async && event.action != MbarrierAction::kArrive) return;
   WarpState& state = state_of(warp);
   if (event.action == MbarrierAction::kArrive) release(state, 1U << event.lane);
   if (event.action == MbarrierAction::kWaitSuccess) acquire(state, 1U << event.lane);
@@ -141,6 +141,51 @@ void LaneChecker::lanes_met(Warp& warp, const Insn&, std::uint32_t lanes) {
   WarpState& state = state_of(warp);
   release(state, lanes);
   acquire(state, lanes);
+}
+
+/// Strict: a lane's copies are its stores, done when it waits for them.
+std::uint64_t LaneChecker::async_issued(Warp& warp, const Insn& insn,
+                                        const AsyncOperation& operation) {
+  if (!is_strict_ || operation.kind != AsyncKind::kCpAsync) return 0;
+  WarpState& state = state_of(warp);
+  std::array<std::uint64_t, kLanes> addresses{};
+  WarpAccess access;
+  access.kind = AccessKind::kWrite;
+  access.lanes = operation.lanes;
+  access.addresses = addresses.data();
+  std::uint32_t rest = operation.lanes;
+  for (const AsyncRange& range : operation.ranges) {
+    if (range.kind != AccessKind::kWrite) continue;
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
+    rest &= rest - 1;
+    addresses[lane] = range.address;
+    access.bytes = static_cast<std::uint32_t>(range.bytes);
+    for (std::uint64_t at = 0; at < range.bytes; at += kWordBytes) {
+      state.copies.push_back({(range.address + at) / kWordBytes, lane});
+    }
+  }
+  check_divergence(warp, insn, access);
+  return 0;
+}
+
+void LaneChecker::group_committed(Warp& warp, const Insn&, GroupKind kind, std::uint32_t) {
+  if (!is_strict_ || kind != GroupKind::kCpAsync) return;
+  WarpState& state = state_of(warp);
+  state.committed.push_back(std::move(state.copies));
+  state.copies.clear();
+}
+
+void LaneChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::uint32_t,
+                               std::uint32_t num_open) {
+  if (!is_strict_ || kind != GroupKind::kCpAsync) return;
+  WarpState& state = state_of(warp);
+  for (; state.committed.size() > num_open; state.committed.pop_front()) {
+    for (const CopiedWord& copied : state.committed.front()) {
+      for (Record& record : state.words[copied.word]) {
+        if (record.is_write && record.lane == copied.lane) record.moment = state.moment;
+      }
+    }
+  }
 }
 
 void LaneChecker::check_divergence(Warp& warp, const Insn& insn, const WarpAccess& access) {

@@ -34,6 +34,11 @@ class LaneChecker final : public Observer {
   void barrier(Warp& warp, const Insn& insn, std::uint32_t lanes,
                const BarrierEvent& event) override;
   void lanes_met(Warp& warp, const Insn& insn, std::uint32_t lanes) override;
+  std::uint64_t async_issued(Warp& warp, const Insn& insn,
+                             const AsyncOperation& operation) override;
+  void group_committed(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes) override;
+  void group_waited(Warp& warp, const Insn& insn, GroupKind kind, std::uint32_t lanes,
+                    std::uint32_t num_open) override;
 
  private:
   /// What a lane did to a word of four bytes.
@@ -44,12 +49,19 @@ class LaneChecker final : public Observer {
     const Insn* insn = nullptr;
     std::uint64_t moment = 0, access = 0;
   };
+  struct CopiedWord {
+    std::uint64_t word = 0;
+    std::uint32_t lane = 0;
+  };
+  using CopyGroup = std::vector<CopiedWord>;
   struct WarpState {
     std::uint64_t moment = 1;  ///< counts what orders lanes
     std::uint64_t num_accesses = 0, num_joins = 0;
     std::array<std::uint64_t, 32> acquired{};            ///< by lane the last moment
     std::array<std::deque<std::uint64_t>, 32> released;  ///< by lane the last few moments
     std::unordered_map<std::uint64_t, std::vector<Record>> words;
+    CopyGroup copies;                 ///< cp.async of no group yet; strict only
+    std::deque<CopyGroup> committed;  ///< and groups that nobody has waited for
   };
   /// Of one access and an earlier instruction.
   struct Conflict {

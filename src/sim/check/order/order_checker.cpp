@@ -112,6 +112,10 @@ const Clock& OrderChecker::seen(const Warp& warp) {
 void OrderChecker::converge(const Warp& warp, WarpState& own, std::uint32_t lanes) {
   if (!checks_.strict || (own.lanes_since & warp.live & ~lanes) != 0) return;
   own.now.converged.raise(own.agent, own.time);
+  // And all have waited for the copies that are known to be done.
+  if (const std::uint32_t done = own.now.seen.of(own.cp_async.agent)) {
+    own.now.converged.raise(own.cp_async.agent, done);
+  }
   own.lanes_since = 0;
   tick(own);
 }

@@ -157,7 +157,10 @@ void OrderChecker::group_waited(Warp& warp, const Insn&, GroupKind kind, std::ui
       own.now.raise_fenced(groups.agent, groups.agent == own.cp_async.agent ? 0 : time);
     }
   };
-  if (kind == GroupKind::kCpAsync) return learn(own.cp_async);
+  if (kind == GroupKind::kCpAsync) {
+    own.lanes_since |= lanes;
+    return learn(own.cp_async);
+  }
   if (kind == GroupKind::kWgmma) {
     // A group is the warpgroup's, and complete for all four warps at once.
     const std::uint32_t time = own.wgmma.done(num_open);

@@ -127,6 +127,7 @@ void OrderChecker::arrive(Warp& warp, const Insn& insn, const MbarrierEvent& eve
     phase.near.seen.raise(own.tensor.agent, event.commit);
     phase.near.raise_fenced(own.tensor.agent, event.commit);
   } else if (event.is_async) {
+    phase.near.converged.raise(own.cp_async.agent, own.cp_async.time);
     phase.near.seen.raise(own.cp_async.agent, own.cp_async.time++);
   } else {
     tick(own);

@@ -184,14 +184,18 @@ void OrderChecker::check_strictly(const Access& now, const AccessRecord& old,
     if (old.kind == AccessKind::kRead || old.proxy != Proxy::kGeneric) return;
     return report(now, old, "strict", cell_address, missing_acquire(now, old), "race");
   }
-  const bool is_of_lanes = is_plain(old) && (old.lanes & (old.lanes - 1)) != 0;
+  // A lane waits for its own copies.
+  const bool is_copy = agents_[old.agent].kind == AgentKind::kCpAsync &&
+                       old.kind != AccessKind::kRead && old.issuer != now.record.issuer;
+  const bool is_of_lanes = (is_plain(old) || is_copy) && (old.lanes & (old.lanes - 1)) != 0;
   if (!is_of_lanes || old.time <= now.knows->converged.of(old.agent)) return;
   const KernelCode& code = *now.warp->grid->code;
   const Instruction* syntax = code.place(code.insns[old.insn]).syntax;
   if (syntax == nullptr || syntax->opcode == "ldmatrix" || syntax->opcode == "stmatrix") return;
   report(now, old, "strict", cell_address,
-         "one lane went on for its warp, by an arrival or a copy, and the others had not met it: "
-         "bar.warp.sync (__syncwarp) after the access and before that",
+         fmt::format("one lane went on for its warp, by an arrival or a copy, and the others had "
+                     "not met it: bar.warp.sync (__syncwarp) after {} and before that",
+                     is_copy ? "every lane has waited for its copies" : "the access"),
          "race");
 }
 

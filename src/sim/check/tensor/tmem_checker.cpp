@@ -165,8 +165,11 @@ void TmemChecker::tensor_access(Warp& warp, const Insn& insn, const TensorAccess
         if ((units.halves >> half & 1) == 0) continue;
         Unit& unit = units.state->units[column * kHalves + half];
         check_unit(warp, now, unit, is_load, !is_load, units, column, half, conflicts);
-        (is_load ? unit.load : unit.write) = now;
-        if (!is_load) unit.origin = Origin::kStored;
+        if (is_load) {
+          unit.load = now;
+        } else {
+          unit.overwrite(now, Origin::kStored);
+        }
       }
     }
   }
@@ -204,8 +207,7 @@ void TmemChecker::tensor_issued(Warp& warp, const Insn& insn, const TensorOperat
         check_unit(warp, now, unit, reads, writes, units, units.column + i, half, conflicts);
         if (reads) unit.pipe_read = now;
         if (!writes) continue;
-        unit.write = now;
-        unit.origin = is_accumulator ? Origin::kAccumulator : Origin::kUnknown;
+        unit.overwrite(now, is_accumulator ? Origin::kAccumulator : Origin::kUnknown);
         unit.tile = tile;
       }
     }

@@ -65,6 +65,12 @@ class TmemChecker final : public Observer {
     Record write, load, pipe_read;
     Origin origin = Origin::kUnknown;
     std::uint16_t tile = 0;
+    /// What follows this need only be ordered after it, not after what it was ordered after.
+    void overwrite(const Record& now, Origin what) {
+      write = now;
+      origin = what;
+      load.by = pipe_read.by = By::kNobody;
+    }
   };
   /// The accumulator of some tcgen05.mma: where it lies and how.
   struct Tile {
@@ -81,7 +87,7 @@ class TmemChecker final : public Observer {
     std::unique_ptr<RegisterTags> tags;
     std::vector<std::uint32_t> load_of;  ///< by 64 bytes of registers: the load that fills them
     bool has_loads = false;
-    Clock fenced;  ///< what it knew at its last after_thread_sync; strict only
+    Clock fenced;  ///< what it knew at its last after_thread_sync
     std::vector<ThreadFence> fences;
   };
   struct CtaState {
@@ -113,6 +119,7 @@ class TmemChecker final : public Observer {
     kPipeOrder,
     kUnwritten,
     kUnwrittenLanes,
+    kHalfFence,
     kNoAfterFence,
     kNoBeforeFence,
     kScales,
@@ -185,7 +192,7 @@ class TmemChecker final : public Observer {
   void check_unit(const Warp& warp, const Record& now, const Unit& unit, bool reads, bool writes,
                   const Units& units, std::uint32_t column, std::uint32_t half, Conflicts& out);
   /// The parts of it: against what was written, against what is read.
-  void check_last_write(const Warp& warp, const Record& now, const Record& last, bool reads,
+  void check_last_write(const Warp& warp, const Record& now, const Unit& unit, bool reads,
                         bool writes, const Units& units, std::uint32_t column, std::uint32_t half,
                         Conflicts& out);
   void check_load(const Warp& warp, const Record& now, const Record& load, const Units& units,
@@ -198,6 +205,7 @@ class TmemChecker final : public Observer {
   void check_inside(const Units& units, const Record& now, Conflicts& out) const;
   void check_fences(const Warp& warp, const Record& now, const Record& old, const Units& units,
                     std::uint32_t column, std::uint32_t half, Conflicts& out);
+  bool has_fence_before(const Warp& warp, const Record& old) const;
   static void add(Conflicts& out, Hazard hazard, const Record& now, const Record& other,
                   const Units& units, std::uint32_t column, std::uint32_t half);
   void check_group(const Warp& warp, const Insn& insn, std::uint32_t cta_group);

@@ -50,21 +50,38 @@ bool TmemChecker::is_load_used(const Warp& warp, const Record& load) const {
 // follow must have been known, by a wait, when after_thread_sync was executed. Which wait came last
 // does not matter: one for shared memory that a copy has filled needs no fence of these. What one
 // thread orders by itself, with tcgen05.wait or in the pipe, needs none; commit is a fence before.
+//
+// Public kernels that are right have no such fence at all (CUTLASS), or none where they wait for a
+// commit (ThunderKittens) or before they arrive (FlashMLA), or before dealloc (DeepGEMM). But where
+// a thread that loads or stores says before_thread_sync, what follows its access by another thread
+// says after_thread_sync in all of them: half of a pair orders nothing.
 void TmemChecker::check_fences(const Warp& warp, const Record& now, const Record& old,
                                const Units& units, std::uint32_t column, std::uint32_t half,
                                Conflicts& out) {
-  if (!is_strict_) return;
   if (old.by == By::kNobody || (old.warp == &warp && old.by != By::kPipe)) return;
-  if (old.time > state_of(warp).fenced.of(old.agent)) {
-    add(out, Hazard::kNoAfterFence, now, old, units, column, half);
+  const bool is_move = old.by != By::kPipe && old.warp != &warp;
+  if (!is_strict_ && (!is_move || now.by == By::kFree)) return;
+  const bool has_after = old.time <= state_of(warp).fenced.of(old.agent);
+  const bool has_before = is_move && has_fence_before(warp, old);
+  if (!has_after) {
+    const Hazard hazard =
+        has_before && now.by != By::kFree ? Hazard::kHalfFence : Hazard::kNoAfterFence;
+    if (is_strict_ || hazard == Hazard::kHalfFence) {
+      add(out, hazard, now, old, units, column, half);
+    }
   }
-  if (old.by == By::kPipe || old.warp == &warp) return;
+  if (is_strict_ && is_move && !has_before) {
+    add(out, Hazard::kNoBeforeFence, now, old, units, column, half);
+  }
+}
+
+/// Whether the thread of an access said before_thread_sync between it and what this warp knows.
+bool TmemChecker::has_fence_before(const Warp& warp, const Record& old) const {
   const std::uint32_t known = order_.seen(warp).of(old.issuer);
-  const auto& fences = state_of(*old.warp).fences;
-  const bool has_fence = std::ranges::any_of(fences, [&](const ThreadFence& fence) {
+  const auto& fences = ctas_.at(old.warp->cta)->warps[old.warp->index].fences;
+  return std::ranges::any_of(fences, [&](const ThreadFence& fence) {
     return fence.time >= old.issue_time && fence.time <= known;
   });
-  if (!has_fence) add(out, Hazard::kNoBeforeFence, now, old, units, column, half);
 }
 
 /// The pairs that the manual calls pipelined: issued by one thread, they need nothing in between.
@@ -94,9 +111,10 @@ void TmemChecker::check_pipes(const Warp& warp, const Record& now, const Record&
   }
 }
 
-void TmemChecker::check_last_write(const Warp& warp, const Record& now, const Record& last,
+void TmemChecker::check_last_write(const Warp& warp, const Record& now, const Unit& unit,
                                    bool reads, bool writes, const Units& units,
                                    std::uint32_t column, std::uint32_t half, Conflicts& out) {
+  const Record& last = unit.write;
   const auto found = [&](Hazard hazard) { add(out, hazard, now, last, units, column, half); };
   const bool is_pipe = now.by == By::kPipe;
   if (last.by == By::kStore) {
@@ -105,7 +123,11 @@ void TmemChecker::check_last_write(const Warp& warp, const Record& now, const Re
     // CUTLASS hands row maxima from warp to warp without wait::st: loads and stores keep their
     // order.
     const bool is_tolerated = is_known && (is_own || !is_pipe);
-    if (is_done(warp, last) || (is_own && !is_pipe && writes)) {
+    // What a product has read since is ordered by its commit, behind which some have no fence.
+    const bool is_through_pipe = unit.pipe_read.by == By::kPipe && is_done(warp, unit.pipe_read);
+    if (is_through_pipe && !is_strict_) {
+      return;
+    } else if (is_done(warp, last) || (is_own && !is_pipe && writes)) {
       check_fences(warp, now, last, units, column, half, out);
     } else if (!is_tolerated || is_strict_) {
       found(is_tolerated ? Hazard::kKeptOrder
@@ -155,7 +177,7 @@ void TmemChecker::check_unit(const Warp& warp, const Record& now, const Unit& un
     return true;
   };
   if (!is_in_turn(unit.write) && !is_over(unit.write)) {
-    check_last_write(warp, now, unit.write, reads, writes, units, column, half, out);
+    check_last_write(warp, now, unit, reads, writes, units, column, half, out);
   }
   if (!writes) return;
   const Record& read = unit.pipe_read;
@@ -199,7 +221,7 @@ void TmemChecker::fence(Warp& warp, const Insn&, std::uint32_t, const FenceEvent
   if (event.kind != FenceKind::kTensorAfter && event.kind != FenceKind::kTensorBefore) return;
   WarpState& state = state_of(warp);
   if (event.kind == FenceKind::kTensorAfter) {
-    if (is_strict_) state.fenced = order_.seen(warp);
+    state.fenced = order_.seen(warp);
     return;
   }
   const OrderChecker::TensorMoments now = order_.tensor_moments(warp);

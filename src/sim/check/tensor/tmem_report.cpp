@@ -147,6 +147,11 @@ const std::map<TmemChecker::Hazard, TmemChecker::Words> TmemChecker::kWords = {
       false}},
     {Hazard::kUnwrittenLanes,
      {"read of Tensor Memory that was never written", "", "write all of it before", true}},
+    {Hazard::kHalfFence,
+     {"half a pair of fences: no tcgen05.fence::after_thread_sync since the wait", "before it",
+      "tcgen05.fence::after_thread_sync between the wait and the access, as the other thread "
+      "executed tcgen05.fence::before_thread_sync after its own",
+      false}},
     {Hazard::kNoAfterFence,
      {"no tcgen05.fence::after_thread_sync since the wait", "before it",
       "tcgen05.fence::after_thread_sync between the wait and the access", true}},
