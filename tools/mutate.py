@@ -10,6 +10,8 @@ with strict.
   tools/mutate.py --json all.jsonl                     every kernel; may be stopped and started again
   tools/mutate.py --from all.jsonl --markdown          the tables of docs/03-simulator.md
   tools/mutate.py --sample 72 --seed 1 --quick         what ./test does
+  tools/mutate.py --per-kind 20 --json some.jsonl      of each row of the table so many, drawn by the seed; the
+                                                       scores are then estimates for all, with intervals of 95 %
   tools/mutate.py --kernel k5 --kind 'proxy*'          some of them
   tools/mutate.py --show k5:12345:delete               one mutant: the change, and all that is said
 
@@ -21,6 +23,7 @@ Exit status 1 if a mutant survives that is not in that list.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import hashlib
@@ -46,11 +49,15 @@ def parse_arguments():
     parser.add_argument("--descriptors", action="store_true",
                         help="bit fields of matrix and instruction descriptors instead; random ones with --sample")
     parser.add_argument("--sample", type=int, metavar="N", help="N mutants, of every kernel as many")
+    parser.add_argument("--per-kind", type=int, metavar="N", help="at most N mutants of each row of the table")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the sample (1)")
-    parser.add_argument("--quick", action="store_true", help="one timing that names a mutant is enough")
+    parser.add_argument("--quick", action="store_true",
+                        help="one timing that names a mutant is enough, and one of other shapes and of strict")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (1)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="log of the results, a JSON object a line; what is in it already is not run again")
+    parser.add_argument("--named-in", type=pathlib.Path, action="append", default=[], metavar="FILE",
+                        help="log of an older simulator: what it says a check of `all` names is not run again")
     parser.add_argument("--from", dest="logs", type=pathlib.Path, action="append", default=[],
                         metavar="FILE", help="run nothing; tables of these logs")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
@@ -72,6 +79,7 @@ class Plan:
         self.args, self.runner = args, runner
         self.sources = Sources(ROOT)
         self.modules = {}
+        self.population = collections.Counter()  # how many mutants there are of each kind
 
     def cases(self):
         patterns = [self.args.show.split(":")[0]] if self.args.show else self.args.kernel or ["*"]
@@ -89,6 +97,7 @@ class Plan:
             kinds = (*sites.KINDS, *sites.DESCRIPTOR_KINDS)
         mutants = sites.mutants_of(module, self.runner.executed_lines(case, module), kinds)
         digest = hashlib.sha256(module.text().encode()).hexdigest()[:16]
+        self.population.update(mutant.kind for mutant in mutants)
         pairs = [(mutant, judge.Result(case.name, mutant.index + 1, mutant.kind, mutant.action, mutant.op,
                                        self.sources.describe(module, mutant.place),
                                        self.sources.name(module, mutant.place), module=digest))
@@ -96,7 +105,9 @@ class Plan:
         return pairs
 
     def chosen(self):
-        """[(case, mutant, result)] after sampling, kernel by kernel."""
+        """[(case, mutant, result)] after sampling, kernel by kernel or kind by kind."""
+        if self.args.per_kind is not None:
+            return self._chosen_per_kind()
         rest, cases, chosen = self.args.sample, self.cases(), []
         for position, case in enumerate(cases):
             pairs = self.all_of(case)
@@ -108,11 +119,20 @@ class Plan:
             chosen += [(case, *pair) for pair in pairs]
         return chosen
 
+    def _chosen_per_kind(self):
+        groups = collections.defaultdict(list)
+        for case in self.cases():
+            for mutant, result in self.all_of(case):
+                groups[mutant.kind].append((case, mutant, result))
+        for kind, group in groups.items():
+            random.Random(f"{self.args.seed} {kind}").shuffle(group)
+        return [each for group in groups.values() for each in group[:self.args.per_kind]]
+
 
 class Log:
     """Results so far, in a file if there is one."""
 
-    def __init__(self, path, simulator):
+    def __init__(self, path, simulator, population):
         self.path, self.results, self.lock = path, {}, threading.Lock()
         if path is None:
             return
@@ -124,7 +144,8 @@ class Log:
             for result in filter(None, map(read_result, lines)):
                 self.results[result.name, result.module] = result
         else:
-            path.write_text(json.dumps({"simulator": simulator}) + "\n", encoding="utf-8")
+            head = {"simulator": simulator, "population": population}
+            path.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
     def add(self, result):
         with self.lock:
@@ -142,9 +163,13 @@ def read_result(line):
 
 
 def read_logs(paths):
-    results = [result for path in paths
-               for result in filter(None, map(read_result, path.read_text(encoding="utf-8").splitlines()[1:]))]
-    return list({result.name: result for result in results}.values())
+    """Results, and how many mutants there are of each kind: {} if a log does not say."""
+    results, population = [], {}
+    for path in paths:
+        first, *lines = path.read_text(encoding="utf-8").splitlines()
+        population = json.loads(first).get("population", {})
+        results += filter(None, map(read_result, lines))
+    return list({result.name: result for result in results}.values()), population
 
 
 class Progress:
@@ -170,18 +195,21 @@ class Progress:
 
 def run_all(args, runner):
     library = args.build / "lib/sim/libcuda.so.1"
-    log = Log(args.json, hashlib.sha256(library.read_bytes()).hexdigest()[:16])
     plan = Plan(args, runner)
     work = plan.chosen()
+    log = Log(args.json, hashlib.sha256(library.read_bytes()).hexdigest()[:16], dict(plan.population))
     random.Random(args.seed).shuffle(work)  # a run that is stopped says something of all kernels
+    older = {(r.name, r.module): r for r in read_logs(args.named_in)[0] if r.verdict in judge.FOUND}
     judging = judge.Judge(runner, known.read(), args.quick)
     progress = Progress(len(work))
 
     def one(case, mutant, result):
         found = log.results.get((result.name, result.module))
         if found is None:
-            judging.judge(case, plan.modules[case.name], mutant, result)
-            log.add(result)
+            found = older.get((result.name, result.module))
+            if found is None:
+                judging.judge(case, plan.modules[case.name], mutant, result)
+            log.add(found or result)
         progress.step(found or result)
         return found or result
 
@@ -193,7 +221,7 @@ def run_all(args, runner):
             pool.shutdown(cancel_futures=True)
             raise
     progress.close()
-    return results
+    return results, plan.population
 
 
 def show(args, runner):
@@ -228,9 +256,9 @@ def stale_entries(results):
             yield f"known.txt:{entry.line} fits no mutant of these"
 
 
-def print_results(args, results):
+def print_results(args, results, population=None):
     results = [result.listed(known.read()) for result in results]
-    print(table.markdown(results) if args.markdown else table.text(results))
+    print((table.markdown if args.markdown else table.text)(results, population))
     survivors = [r for r in results if r.is_survivor]
     unlisted = [r for r in survivors if not r.because]
     for result in survivors if args.survivors else unlisted:
@@ -248,7 +276,7 @@ def print_results(args, results):
 def main():
     args = parse_arguments()
     if args.logs:
-        return print_results(args, read_logs(args.logs))
+        return print_results(args, *read_logs(args.logs))
     runner = Runner(args.build.resolve(), args.cpu_seconds)
     if args.show:
         return show(args, runner)
@@ -256,7 +284,7 @@ def main():
         for _, _, result in Plan(args, runner).chosen():
             print(f"{result.name}  {result.what}\n    {result.source}\n    {result.place}")
         return 0
-    return print_results(args, run_all(args, runner))
+    return print_results(args, *run_all(args, runner))
 
 
 if __name__ == "__main__":

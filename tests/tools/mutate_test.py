@@ -164,6 +164,12 @@ class Verdicts(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, message):
             judged(lambda *_: Outcome("named", "race"), unchanged=Outcome("named", "race", "a race"))
 
+    def test_quick_runs_one_timing_of_other_shapes_and_of_strict(self):
+        _, runs = judged(lambda *_: Outcome("silent"))
+        self.assertEqual(runs, [(0, "eager", "all"), (0, "late", "all"), (0, "random", "all"), (1, "late", "all"),
+                                (0, "eager", "all,strict"), (1, "eager", "all,strict")])
+        self.assertEqual(len(judged(lambda *_: Outcome("silent"), is_quick=False)[1]), 10)
+
     def test_one_that_never_ends_is_run_once(self):
         result, runs = judged(lambda *_: Outcome("slow"))
         self.assertEqual((result.verdict, result.text, len(runs)), ("missed", "never ends", 1))
@@ -176,7 +182,7 @@ class Verdicts(unittest.TestCase):
     def test_listed_ones_cost_little_and_are_called_what_the_list_says(self):
         entry = known.Entry("equivalent", 5, "all lanes elect*", at=["*elect*"], because="lanes do the same")
         result, runs = judged(lambda *_: Outcome("silent"), [entry])
-        self.assertEqual(len(runs), 3)
+        self.assertEqual([run[1] for run in runs], ["eager"])
         listed = result.listed([entry])
         self.assertEqual((listed.verdict, listed.because), ("equivalent", "known.txt:5: lanes do the same"))
         self.assertEqual(result.listed([]).verdict, "missed")
@@ -224,6 +230,23 @@ class Tables(unittest.TestCase):
         self.assertEqual(table.score_lines(self.RESULTS)[1:3],
                          [["`all`, one small shape a kernel", "25.0 %", "100.0 %", "0.0 %"],
                           ["`all`, the other shapes too", "50.0 %", "100.0 %", "33.3 %"]])
+
+    def test_a_sample_of_each_kind_stands_for_all_of_it(self):
+        """100 waits of which 2 of 4 are named, and all of 10 fences: 60 of 110, +- 196 sqrt(100 96 / 4 / 3 s2)."""
+        drawn = [result("k3", verdict, "waits") for verdict in ("named", "named", "missed", "strict")]
+        drawn += [result("k3", "named", "fences")] * 10
+        share, error = table.Sample({"waits": 100, "fences": 10}, {"waits": 4, "fences": 10}).share(drawn, ("named",))
+        self.assertAlmostEqual(share, 60 / 110)
+        self.assertAlmostEqual(error, (100 * 96 / 4 / 3) ** 0.5 / 110)
+        line = table.score_lines(drawn, {"waits": 100, "fences": 10})[1]
+        self.assertEqual(line[1:], ["54.5 % +- 50.4"] * 2 + ["-"])
+
+    def test_nothing_is_certain_of_what_was_not_drawn(self):
+        drawn = [result("k3", "named", "waits")] * 4
+        share, error = table.Sample({"waits": 100}, {"waits": 4}).share(drawn, ("named",))
+        self.assertEqual(share, 1)
+        self.assertGreater(error, 0)
+        self.assertEqual(table.Sample({"waits": 4}, {"waits": 4}).share(drawn, ("named",)), (1, 0))
 
     def test_markdown(self):
         text = table.markdown(self.RESULTS)

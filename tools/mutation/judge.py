@@ -62,14 +62,15 @@ class Judge:
         """Fills in the result."""
         text = module.with_line(mutant.index, mutant.line)
         entry = known.find(self.entries, case.name, mutant.what, result.place)
-        is_named = self._first_shape(case, module, text, result)
+        is_left_out = entry is not None and entry.name in LEFT_OUT
+        is_named = self._first_shape(case, module, text, result, TIMINGS[:1 if is_left_out and self.is_quick else 3])
         if not is_named and any(how.startswith("slow") for how in result.runs.values()):
             result.verdict, result.text = "missed", "never ends"
             return
         # A listed one is not looked for at length, unless the list says so: it would only cost time.
         is_thorough = entry is None or entry.shapes == "all"
         is_named = is_named or (is_thorough and self._other_shapes(case, module, text, result))
-        if not is_named and (entry is None or entry.name not in LEFT_OUT):
+        if not is_named and not is_left_out:
             is_named = self._strict(case, module, text, result)
         if is_named:
             return
@@ -99,9 +100,9 @@ class Judge:
                                f"{outcome.text or ' '.join(case.shapes[shape].command)}")
         self.clean.add(key)
 
-    def _first_shape(self, case, module, text, result):
+    def _first_shape(self, case, module, text, result, timings):
         times = 0
-        for timing in TIMINGS:
+        for timing in timings:
             times += self._run(case, module, text, result, "named", 0, timing)
             is_slow = result.runs[timing].startswith("slow")
             if is_slow or times == 2 or (times == 1 and self.is_quick):
@@ -110,8 +111,8 @@ class Judge:
 
     def _other_shapes(self, case, module, text, result):
         return any(self._run(case, module, text, result, "elsewhere", shape, timing)
-                   for shape in range(1, len(case.shapes)) for timing in TIMINGS)
+                   for shape in range(1, len(case.shapes)) for timing in (("late",) if self.is_quick else TIMINGS))
 
     def _strict(self, case, module, text, result):
         return any(self._run(case, module, text, result, "strict", shape, timing, "all,strict")
-                   for shape in range(len(case.shapes)) for timing in TIMINGS[:2])
+                   for shape in range(len(case.shapes)) for timing in TIMINGS[:1 if self.is_quick else 2])
