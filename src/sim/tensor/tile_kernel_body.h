@@ -22,10 +22,6 @@
 namespace tilewright::sim {
 namespace {
 
-/// Rows of a block: half as many vectors in a row leave registers for twice as many rows.
-template <int kVectors>
-constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS * 2 / kVectors;
-
 /// One block: kBlockRows<kVectors> rows of kVectors vectors.
 template <int kVectors>
 struct Block {
@@ -254,32 +250,32 @@ inline void compute_block(const DecodedTile<Real>& tile, int row, int col) {
   store_d(call, row, col, num_cols, block);
 }
 
-/// A strip and, where fast blocks can do it, what they need of it; else nullptr.
-template <class Real>
-struct StripPlan {
-  DecodedTile<Real> tile;
-  const struct FastTile* fast;
-};
+/// Vectors of a block in a strip of so many.
+constexpr int block_vectors(int vectors) {
+  return vectors < 2 ? vectors : 2;
+}
 
+/// The block at a column of a strip that begins at `first_col`.
 template <int kVectors, int kOutput, class Real>
-void compute_strip(const StripPlan<Real>& plan, int col) {
-  const DecodedTile<Real>& tile = plan.tile;
-  constexpr int kRows = kBlockRows<kVectors>;
-  for (int row = 0; row < tile.a_parts.padded_rows; row += kRows) {
-#ifdef __AVX2__
-    if constexpr (kOutput != kOutputF16 && sizeof(Real) == 4) {
-      const TileKernelCall& call = tile.call;
-      const int pitch = call.b.rows;
-      const bool is_whole = row + kRows <= call.a.rows && col + kVectors * kLanes <= pitch;
-      if (plan.fast != nullptr && is_whole &&
-          compute_fast_block<kRows, kVectors, kOutput>(
-              *plan.fast, row, call.c == nullptr ? nullptr : call.c + row * pitch + col,
-              call.d + row * pitch + col, pitch)) {
-        continue;
-      }
+inline void compute_block_of_strip(const DecodedTile<Real>& strip, int row, int col,
+                                   int first_col) {
+  if (first_col + col >= strip.call.b.rows) return;
+  const Decoded& all = strip.b_parts;
+  const Decoded from{all.values + col, all.exponents + col, all.specials + col, all.nans + col,
+                     all.padded_rows,  all.range,           all.has_specials};
+  compute_block<kVectors, kOutput>(
+      DecodedTile<Real>{strip.call, strip.a_parts, from, strip.a, strip.b + col, strip.care}, row,
+      first_col + col);
+}
+
+/// A whole strip, block by block.
+template <int kVectors, int kOutput, class Real>
+void compute_strip(const DecodedTile<Real>& tile, int col) {
+  constexpr int kWidth = block_vectors(kVectors);
+  for (int row = 0; row < tile.a_parts.padded_rows; row += kBlockRows<kWidth>) {
+    for (int v = 0; v < kVectors; v += kWidth) {
+      compute_block_of_strip<kWidth, kOutput>(tile, row, v * kLanes, col);
     }
-#endif
-    compute_block<kVectors, kOutput>(tile, row, col);
   }
 }
 
@@ -296,6 +292,10 @@ inline const Real* scaled(const float* values, int count, int exponent, Arena& a
 struct DecodedA {
   Decoded parts;
   const float* values;  ///< times 2^F
+#ifdef __AVX2__
+  bool is_wide;  ///< exponents of products may not fit bytes
+  FastA fast;
+#endif
 };
 
 /// fp32 holds all products.
@@ -305,19 +305,22 @@ void compute_narrow(const TileKernelCall& call, const DecodedA& a, const Decoded
   const CareLimit care(a.parts.range, b.range, call.fraction_bits);
   const DecodedTile<float> tile{call, a.parts, b, a.values, b.values, care};
 #ifdef __AVX2__
-  const bool is_wide = call.a.format.bias > 15 || call.b.format.bias > 15;
-  const int base = is_wide ? base_of(a.parts.range, b.range) : 0;
-  if (kOutput != kOutputF16 && !a.parts.has_specials && !b.has_specials &&
-      (!is_wide || can_add_bytes(a.parts.range, b.range))) {
-    const std::int8_t* const exponents =
-        relative_exponents(a.parts.exponents, base, a.parts.padded_rows * call.k, arena);
-    const FastTile fast{call.k,    call.fraction_bits, a.values,  b.values, b.padded_rows,
-                        exponents, b.exponents,        care.most, base};
-    return compute_strip<kVectors, kOutput, float>({tile, &fast}, col);
+  constexpr int kWidth = block_vectors(kVectors), kColumns = kVectors * kLanes;
+  if (kOutput != kOutputF16 && col + kColumns <= call.b.rows && !a.parts.has_specials &&
+      !b.has_specials && can_add_bytes(b.range, a.fast.base, a.is_wide) &&
+      can_multiply(a.parts.range, b.range)) {
+    auto* const largest = arena.take<std::int8_t>(a.fast.rows * kColumns);
+    const FastTile fast{call.k,  call.fraction_bits, a.fast, b.values, b.exponents,
+                        largest, care.most};
+    LeftBlocks left;
+    compute_fast_strip<kBlockRows<kWidth>, kWidth, kColumns, kOutput>(fast, call, col, left);
+    left.for_each(
+        [&](int row, int at) { compute_block_of_strip<kWidth, kOutput>(tile, row, at, col); });
+    return;
   }
 #endif
   (void)arena;
-  compute_strip<kVectors, kOutput, float>({tile, nullptr}, col);
+  compute_strip<kVectors, kOutput>(tile, col);
 }
 
 template <int kVectors, int kOutput>
@@ -339,15 +342,19 @@ void decode_and_compute(const TileKernelCall& call, const DecodedA& a, int col, 
   const double* const scaled_a = scaled<double>(a.parts.values, count, f, arena);
   const double* const wide_b = scaled<double>(b.values, b.padded_rows * call.k, 0, arena);
   const CareLimit care(range, b.range, f);
-  compute_strip<kVectors, kOutput, double>({{call, a.parts, b, scaled_a, wide_b, care}, nullptr},
-                                           col);
+  compute_strip<kVectors, kOutput>(DecodedTile<double>{call, a.parts, b, scaled_a, wide_b, care},
+                                   col);
 }
 
 /// Columns are decoded and used strip by strip: then they stay in the first cache.
 template <int kOutput>
 void compute_rounded(const TileKernelCall& call, const DecodedA& a, const Arena& arena) {
   for (int col = 0; col < call.b.rows;) {
-    if (call.b.rows - col > kLanes) {
+    const int left = call.b.rows - col;
+    if (kWideVectors > 2 && left >= kWideVectors * kLanes) {
+      decode_and_compute<kWideVectors, kOutput>(call, a, col, arena);
+      col += kWideVectors * kLanes;
+    } else if (left > kLanes) {
       decode_and_compute<2, kOutput>(call, a, col, arena);
       col += 2 * kLanes;
     } else {
@@ -359,8 +366,13 @@ void compute_rounded(const TileKernelCall& call, const DecodedA& a, const Arena&
 
 void run_tile_kernel(const TileKernelCall& call) {
   Arena arena(call.workspace);
-  DecodedA a{decode_operand<false>(call.a, call.k, kBlockRows<1>, arena), nullptr};
+  DecodedA a{};
+  a.parts = decode_operand<false>(call.a, call.k, kBlockRows<1>, arena);
   a.values = scaled<float>(a.parts.values, a.parts.padded_rows * call.k, call.fraction_bits, arena);
+#ifdef __AVX2__
+  a.is_wide = call.a.format.bias > 15 || call.b.format.bias > 15;
+  a.fast = prepare_fast(a.parts, call.k, a.is_wide, arena);
+#endif
   if (call.output == kOutputF32) compute_rounded<kOutputF32>(call, a, arena);
   if (call.output == kOutputF32E8M13) compute_rounded<kOutputF32E8M13>(call, a, arena);
   if (call.output == kOutputF16) compute_rounded<kOutputF16>(call, a, arena);

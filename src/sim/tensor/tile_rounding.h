@@ -12,6 +12,13 @@ constexpr int kOutputF32 = 0;
 constexpr int kOutputF32E8M13 = 1;
 constexpr int kOutputF16 = 2;
 
+/// Vectors of the widest strips: as many bytes of exponents fill a vector.
+constexpr int kWideVectors = TILEWRIGHT_VECTOR_BYTES == 32 ? 4 : 2;
+
+/// Rows of a block: half as many vectors in a row leave registers for twice as many rows.
+template <int kVectors>
+constexpr int kBlockRows = TILEWRIGHT_BLOCK_ROWS * 2 / kVectors;
+
 template <int kOutput>
 constexpr std::uint32_t canonical_nan() {
   return kOutput == kOutputF16 ? 0x7FFF : 0x7FFFFFFF;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -214,6 +215,34 @@ TEST(TileMultiply, WithoutKernelUsesTheReference) {
 
 TEST(TileMultiply, LargestTile) {
   compare(unit_case(TensorUnit::kWgmma, {256, 256, 16}, kBf16, kBf16), Data::kWideSpread, 11);
+}
+
+// Products of numbers just below 2 count up to 2^27 units of 2^-25 each: k of them and C reach the
+// ends of 32 bits, and pass them. Row r has r products of the other sign.
+TEST(TileMultiply, SumsThatLeave32Bits) {
+  for (const auto& [unit, format, k] :
+       {std::tuple{TensorUnit::kWgmma, &kFp16, 16}, std::tuple{TensorUnit::kTcgen05, &kE4m3, 32}}) {
+    const Case c = unit_case(unit, {k, 48, k}, *format, *format);
+    const std::uint32_t code = encode(*format, 2 - std::ldexp(1.0, -format->mantissa_bits));
+    const auto bytes = static_cast<std::size_t>(code_bytes(*format));
+    std::vector<std::byte> a(static_cast<std::size_t>(k * k) * bytes),
+        b(static_cast<std::size_t>(48 * k) * bytes);
+    for (int i = 0; i < k * k; ++i) {
+      const std::uint32_t signed_code = code | (i % k < i / k ? format->sign_mask() : 0);
+      std::memcpy(a.data() + static_cast<std::size_t>(i) * bytes, &signed_code, bytes);
+    }
+    for (std::size_t i = 0; i < b.size(); i += bytes) std::memcpy(b.data() + i, &code, bytes);
+    std::vector<std::uint32_t> before(static_cast<std::size_t>(k * 48)), expected(before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      before[i] = encode(kFp32, 1.9999 * (static_cast<double>(i % 9) / 4 - 1));
+    }
+    multiply_tile_reference(c.arithmetic, c.extents, {a, format}, {b, format}, before, expected);
+    for (const KernelVariant variant : variants()) {
+      auto d = before;
+      multiply_tile(c.arithmetic, c.extents, {a, format}, {b, format}, d, d, variant);
+      EXPECT_EQ(d, expected) << format->name << ", " << name_of(variant);
+    }
+  }
 }
 
 TEST(TileMultiply, NoAccumulatorIsZero) {
