@@ -1,16 +1,17 @@
-// wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. Every warp computes its
-// own 16 rows of the 64, when all four have come to it or, if asynchronous work is late, at the
-// wait. On an H200 the warps wait for each other at every product, not at wgmma.fence
-// (docs/notes/2026-11-23-tensor-core-numbers.md).
+// wgmma: a warpgroup multiplies matrices in shared memory, asynchronously. A warp has 16 rows of the
+// 64. They are computed when all four have come to it, for all of them by the last, or, if
+// asynchronous work is late, by each at the wait. On an H200 the warps wait for each other at every
+// product, not at wgmma.fence (docs/notes/2026-11-23-tensor-core-numbers.md).
 #include "sim/exec/random_timing.h"
 #include "sim/insn/async/async_work.h"
 #include "sim/insn/memory_operand.h"
 #include "sim/insn/sections.h"
 #include "sim/insn/tensor/tensor_operands.h"
-#include "sim/insn/tensor/wgmma_operand.h"
+#include "sim/insn/tensor/wgmma_product.h"
 #include "sim/state/waits.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -19,88 +20,6 @@
 
 namespace tilewright::sim {
 namespace {
-
-constexpr int kRowsOfWarp = 16;
-constexpr int kMaxN = 256;
-constexpr int kBytesOfK = 32;  // of every type: k16 of 16 bits, k32 of 8, k8 of tf32, k256 of 1
-
-struct WgmmaForm {
-  int n = 0, k = 0;
-  Type d_type = Type::kF32, a_type = Type::kF16, b_type = Type::kF16;
-  std::vector<Row> d, a;  ///< a is empty if it is in shared memory
-  Row a_descriptor = kNoRow, b_descriptor = kNoRow;
-  Row scale_d = kNoRow;
-  std::uint32_t scale_d_flip = 0;
-  bool is_a_negated = false, is_b_negated = false;
-  OperandMajor a_major = OperandMajor::kK, b_major = OperandMajor::kK;
-  bool is_saturating = false;
-  BitOperation bits = BitOperation::kAnd;
-};
-
-/// What an instruction was given; registers are read when it takes effect.
-struct WgmmaCall {
-  const WgmmaForm* form = nullptr;
-  std::uint64_t a_descriptor = 0, b_descriptor = 0;
-  bool keeps_d = false;
-};
-
-OperandTile tile_of(const WgmmaForm& form, bool is_a) {
-  OperandTile tile;
-  tile.major = is_a ? form.a_major : form.b_major;
-  tile.rows = is_a ? kRowsOfWarp : form.n;
-  const int bits = bits_of(form.a_type);
-  tile.element_bytes = bits < 8 ? 1 : bits / 8;
-  tile.k = kBytesOfK / tile.element_bytes;
-  return tile;
-}
-
-void multiply(Warp& warp, const WgmmaForm& form, std::span<const std::byte> a,
-              std::span<const std::byte> b, std::span<std::uint32_t> d, bool keeps_d) {
-  const TileExtents extents{kRowsOfWarp, form.n, form.k};
-  const IntegerOperands integers = integer_operands(form.a_type, form.b_type);
-  if (integers.is_integer) {
-    const std::span sums(reinterpret_cast<std::int32_t*>(d.data()), d.size());
-    const auto old =
-        keeps_d ? std::span<const std::int32_t>(sums) : std::span<const std::int32_t>();
-    if (integers.is_bits) {
-      multiply_bit_tile(extents, a, b, form.bits, old, sums);
-    } else {
-      multiply_integer_tile(extents, {a, integers.a}, {b, integers.b}, form.is_saturating, old,
-                            sums);
-    }
-    return;
-  }
-  const FormatSpec& a_format = *tensor_format_of(form.a_type);
-  TensorArithmetic arithmetic =
-      tensor_arithmetic(TensorUnit::kWgmma, a_format, form.d_type == Type::kF16);
-  arithmetic.is_exact = warp.grid->options.is_exact_mma;
-  const auto old = keeps_d ? std::span<const std::uint32_t>(d) : std::span<const std::uint32_t>();
-  multiply_tile(arithmetic, extents, {a, &a_format, form.is_a_negated},
-                {b, tensor_format_of(form.b_type), form.is_b_negated}, old, d);
-}
-
-void perform(Warp& warp, const WgmmaCall& call) {
-  const WgmmaForm& form = *call.form;
-  alignas(64) std::uint32_t d[kRowsOfWarp * kMaxN];
-  alignas(64) std::uint32_t a[kRowsOfWarp * kBytesOfK / 4];
-  alignas(64) std::uint32_t b[kMaxN * kBytesOfK / 4];
-  const auto a_codes = std::as_writable_bytes(std::span(a));
-  const auto b_codes = std::as_writable_bytes(std::span(b)).first(std::size_t(form.n) * kBytesOfK);
-  if (form.a.empty()) {
-    gather_wgmma_operand(warp, "A", call.a_descriptor, tile_of(form, true),
-                         static_cast<int>(warp.index % 4) * kRowsOfWarp, a_codes);
-  } else {
-    gather_a(warp, form.a, kBytesOfK / 4, a);
-  }
-  gather_wgmma_operand(warp, "B", call.b_descriptor, tile_of(form, false), 0, b_codes);
-  const auto sums = std::span(d).first(std::size_t(kRowsOfWarp) * std::size_t(form.n));
-  const bool is_half = form.d_type == Type::kF16;
-  if (call.keeps_d) {
-    (is_half ? gather_d16 : gather_d32)(warp, form.d, form.n, kRowsOfWarp, d);
-  }
-  multiply(warp, form, a_codes, b_codes, sums, call.keeps_d);
-  (is_half ? scatter_d16 : scatter_d32)(warp, form.d, form.n, kRowsOfWarp, d);
-}
 
 std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   const WgmmaForm& form = *call.form;
@@ -116,14 +35,14 @@ std::uint64_t notify(Warp& warp, const Insn& insn, const WgmmaCall& call) {
   std::vector<AsyncRange> ranges;
   std::vector<SharedOperand> operands;
   const auto add = [&](char name, std::uint64_t descriptor, int first_row) {
-    OperandTile tile = tile_of(form, name == 'A');
+    OperandTile tile = wgmma_tile(form, name == 'A');
     append_wgmma_ranges(warp, descriptor, tile, first_row, ranges);
     if (warp.index % 4 != 0) return;
     if (name == 'A') tile.rows *= 4;
     operands.push_back(wgmma_operand(warp, name, descriptor, tile));
   };
   if (form.a.empty()) {
-    add('A', call.a_descriptor, static_cast<int>(warp.index % 4) * kRowsOfWarp);
+    add('A', call.a_descriptor, static_cast<int>(warp.index % 4) * kWgmmaRows);
   }
   add('B', call.b_descriptor, 0);
   // What lies beyond shared memory stops the instruction when it reads; observers see the rest.
@@ -162,13 +81,8 @@ bool meet(Warp& warp, const Insn& insn) {
   return true;
 }
 
-Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
+WgmmaCall call_of(Warp& warp, const Insn& insn, std::uint32_t active) {
   const WgmmaForm& form = *static_cast<const WgmmaForm*>(insn.extra);
-  if (warp.cta->warps.size() % 4 != 0 && warp.index / 4 == warp.cta->warps.size() / 4) {
-    fault(FaultKind::kIllegalInstruction, active,
-          "wgmma needs four whole warps; the last warpgroup of this CTA is not complete");
-  }
-  if (!meet(warp, insn)) return Step::kRetry;
   const int lane = std::countr_zero(active);
   WgmmaCall call;
   call.form = &form;
@@ -177,14 +91,73 @@ Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
   }
   call.b_descriptor = warp.row<std::uint64_t>(form.b_descriptor)[lane];
   call.keeps_d = ((warp.predicate(form.scale_d) ^ form.scale_d_flip) >> lane & 1) != 0;
+  return call;
+}
+
+void perform_alone(Warp& warp, const WgmmaCall& call) {
+  Warp* const alone = &warp;
+  perform_wgmma(std::span(&alone, 1), call);
+}
+
+/// Whether D of the warp's last wgmma has been computed, perhaps by another warp: says its last
+/// wait, where no other instruction has waited since.
+bool is_computed(const Warp& warp) {
+  const Wait& wait = warp.wait;
+  return wait.kind == WaitKind::kWgmma && wait.b == warp.num_wgmmas && wait.a != 0;
+}
+void set_computed(Warp& warp) {
+  warp.wait = {WaitKind::kWgmma, 1, warp.num_wgmmas};
+}
+
+/// The four warps, if all of them stand at this instruction and were given the same: the last to
+/// come then computes the product for all, and what B is made of is decoded once. Empty if not.
+std::span<Warp* const> warpgroup_at(Warp& warp, const Insn& insn, const WgmmaCall& call,
+                                    std::array<Warp*, 4>& warps) {
+  for (std::size_t w = 0; w < warps.size(); ++w) {
+    Warp& other = warp.cta->warps[warp.index / 4 * 4 + w];
+    warps[w] = &other;
+    const std::uint32_t active = other.live & (other.predicate(insn.guard) ^ insn.guard_flip);
+    const bool is_here = active != 0 && other.pc == warp.pc &&
+                         other.num_wgmmas == warp.num_wgmmas && !is_computed(other);
+    if (!is_here || call_of(other, insn, active) != call) return {};
+  }
+  return warps;
+}
+
+/// Eager timing: the product of the whole warpgroup or of this warp, unless another warp has
+/// computed it.
+void perform_now(Warp& warp, const Insn& insn, const WgmmaCall& call) {
+  if (is_computed(warp)) return;
+  std::array<Warp*, 4> four{};
+  const std::span<Warp* const> warps = warpgroup_at(warp, insn, call, four);
+  if (!warps.empty()) {
+    try {
+      perform_wgmma(warps, call);
+      for (Warp* const done : warps) set_computed(*done);
+      return;
+    } catch (const FaultError&) {
+      // Perhaps of another warp's part of A: that warp says so itself.
+    }
+  }
+  perform_alone(warp, call);
+  set_computed(warp);
+}
+
+Step wgmma(Warp& warp, const Insn& insn, std::uint32_t active) {
+  if (warp.cta->warps.size() % 4 != 0 && warp.index / 4 == warp.cta->warps.size() / 4) {
+    fault(FaultKind::kIllegalInstruction, active,
+          "wgmma needs four whole warps; the last warpgroup of this CTA is not complete");
+  }
+  if (!meet(warp, insn)) return Step::kRetry;
+  const WgmmaCall call = call_of(warp, insn, active);
   const std::uint64_t token = warp.observer != nullptr ? notify(warp, insn, call) : 0;
   if (is_eager(warp)) {
-    perform(warp, call);
+    perform_now(warp, insn, call);
     finish_async(warp, insn, token);
     return Step::kNext;
   }
   open_group(warp).push_back({[&warp, &insn, call, token] {
-                                perform(warp, call);
+                                perform_alone(warp, call);
                                 finish_async(warp, insn, token);
                               },
                               &insn});
@@ -281,10 +254,10 @@ void check_types(Lowering& l, const WgmmaForm& form) {
   if ((!is_integer && !is_float) || !is_sum_legal || bits_of(form.a_type) == 4) {
     l.fail("wgmma has no such combination of types");
   }
-  const int k = kBytesOfK * 8 / bits_of(form.a_type);
+  const int k = kBytesOfWgmmaK * 8 / bits_of(form.a_type);
   if (form.k != k) l.fail(fmt::format("k is {} for these types, not {}", k, form.k));
   const bool is_step16 = is_integer && form.n > 32;
-  if (form.n < 8 || form.n > kMaxN || form.n % 8 != 0 || (is_step16 && form.n % 16 != 0)) {
+  if (form.n < 8 || form.n > kMaxWgmmaN || form.n % 8 != 0 || (is_step16 && form.n % 16 != 0)) {
     l.fail(fmt::format("n = {} is not a multiple of {} up to 256", form.n, is_step16 ? 16 : 8));
   }
 }
