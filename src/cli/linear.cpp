@@ -180,6 +180,27 @@ void run_linear(const LinearArgs& args, Context& context) {
   context.json ? print_json(report) : print_linear(report, context.style());
 }
 
+// The kernel of that name, or if the device has none such, of FP8 activations the one that it takes
+// for them, else none.
+std::optional<std::string> accuracy_kernel(const Device& device, const LinearWeightData& data,
+                                           const LinearArgs& args, bool is_fp8, std::int64_t m) {
+  LinearArgs any = args;
+  any.kernel = "auto";
+  try {
+    const LinearPlan plan = plan_linear(
+        device, {data.source.format, parse_activations(is_fp8 ? "fp8" : "bf16"), data.n, data.k},
+        make_problem(any, m));
+    const bool is_there = std::ranges::any_of(plan.candidates, [&](const Candidate& candidate) {
+      return candidate.name == args.kernel && candidate.is_possible;
+    });
+    if (is_there) return args.kernel;
+    return is_fp8 ? std::optional(plan.kernel) : std::nullopt;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kUnsupported) throw;
+    return std::nullopt;
+  }
+}
+
 // Every format and kind of activations on one weight: what their roundings cost.
 void run_accuracy(const LinearArgs& args, Context& context) {
   const Device device = Device::open(context.device);
@@ -200,6 +221,9 @@ void run_accuracy(const LinearArgs& args, Context& context) {
                                         one.scales == "row" ? "t" : "g")
                           : kernel;
       if (is_fp8 && std::string_view(format) == "bf16") continue;
+      const auto chosen = accuracy_kernel(device, data, one, is_fp8, m);
+      if (!chosen) continue;
+      one.kernel = *chosen;
       json ignored;
       const LinearWeight weight =
           prepare(device, data, parse_activations(is_fp8 ? "fp8" : "bf16"), ignored);

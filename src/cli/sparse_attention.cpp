@@ -62,8 +62,7 @@ void print_sparse(const json& report, const Style& style) {
   print(fmt::format(
       "check      {}: difference {:.2g} (at most 5e-6), out off by {:.2g} at most, lse by {:.2g}, "
       "against {}\n",
-      e["ok"].get<bool>() ? style.good("correct") : style.bad("WRONG"),
-      e["difference"].get<double>(), e["max_out_error"].get<double>(),
+      verdict_text(e, style), e["difference"].get<double>(), e["max_out_error"].get<double>(),
       e["max_lse_error"].get<double>(), e["reference"].get<std::string>()));
 }
 

@@ -49,6 +49,7 @@ struct DecodeDifference {
   double worst_of_bound = 0, max_out_error = 0, max_lse_error = 0;
   double bounds = 0, magnitudes = 0;  ///< sums over all elements; see AttentionErrors::is_decided
   std::int64_t sequences = 0;
+  bool has_none = false;  ///< a batch of no sequences: nothing to compare is then right
 
   void add(const DecodeData& data, std::int64_t batch_idx, const std::vector<std::uint16_t>& out,
            const std::vector<float>& lse);

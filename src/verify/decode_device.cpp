@@ -91,6 +91,7 @@ nlohmann::json DecodeOperands::check(std::int64_t sequences) const {
   const auto lse = lse_->to_vector<float>();
   const std::int64_t all = data_.problem.batch, count = std::min(all, sequences);
   DecodeDifference difference;
+  difference.has_none = all == 0;
   for (std::int64_t i = 0; i < count; ++i)
     difference.add(data_, count == 1 ? 0 : i * (all - 1) / (count - 1), out, lse);
   return difference.log();

@@ -74,7 +74,7 @@ class SparseDifference {
   nlohmann::json log(const std::string& reference) const;
 
  private:
-  bool is_prefill_;
+  bool is_prefill_, is_decided_ = true;
   std::int64_t wrong_out_ = 0, wrong_lse_ = 0;
   double products_ = 0, squares_ = 0, max_out_ = 0, max_lse_ = 0;
 };

@@ -50,6 +50,8 @@ INSTANTIATE_TEST_SUITE_P(
         BlackwellCommand{"linear", "linear --m 5 --n 64 --k 128 --check", "correct"},
         BlackwellCommand{"linear_bf16", "linear --format bf16 --m 70 --n 64 --k 128 --check",
                          "correct"},
+        BlackwellCommand{"linear_accuracy", "linear --m 5 --n 64 --k 128 --accuracy",
+                         "fp8 per 128"},
         BlackwellCommand{"moe", "moe --shape 8/2/64/64 --tokens 9 --check", "correct"},
         BlackwellCommand{"quantize",
                          "quantize " + kSource +
@@ -57,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
                          "tensors changed"},
         BlackwellCommand{"decode", "decode --batch 1 --keys 40 --heads 8 --kv-heads 1 --check",
                          "correct"},
+        BlackwellCommand{"decode_no_sequences", "decode --batch 0 --keys 40 --check", "correct"},
+        BlackwellCommand{"decode_no_keys", "decode --batch 1 --keys 0 --check", "correct"},
         BlackwellCommand{"sparse_attention",
                          "sparse-attention --heads 3 --window 70 --compressed 9 --check",
                          "correct"},
