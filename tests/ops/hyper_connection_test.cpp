@@ -396,6 +396,9 @@ TEST_P(HyperConnectionTest, RefusesWhatMakesNoSense) {
   reference::expect_invalid([&] { step.run({}); }, {"the address of streams is null"});
   const RmsNormProblem narrow = {.rows = 1, .cols = 64, .x_stride = 32};
   reference::expect_invalid([&] { RmsNorm(handle(), narrow); }, {"x_stride = 32"});
+  const RmsNormProblem wraps = {.rows = 3, .cols = 64, .out_stride = std::int64_t{1} << 62};
+  reference::expect_invalid([&] { RmsNorm(handle(), wraps); },
+                            {"out_stride = 4611686018427387904", "2^60 elements"});
 }
 
 }  // namespace

@@ -31,9 +31,12 @@ RmsNormProblem complete(const RmsNormProblem& problem) {
   const bool has_cols = check_columns(checks, p.cols);
   for (std::int64_t* stride : {&p.x_stride, &p.out_stride}) {
     if (*stride == 0) *stride = p.cols;
-    checks.expect(!has_cols || (*stride >= p.cols && *stride % 8 == 0),
-                  stride == &p.x_stride ? "x_stride" : "out_stride", *stride,
+    const char* const name = stride == &p.x_stride ? "x_stride" : "out_stride";
+    checks.expect(!has_cols || (*stride >= p.cols && *stride % 8 == 0), name, *stride,
                   "a multiple of 8, at least cols = {}", p.cols);
+    constexpr std::int64_t kMost = std::int64_t{1} << 60;
+    checks.expect(p.rows <= 1 || *stride <= kMost / (p.rows - 1), name, *stride,
+                  "at most 2^60 elements from the first row to the last of {}", p.rows);
   }
   checks.eps("eps", p.eps);
   checks.finish();
