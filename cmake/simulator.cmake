@@ -62,7 +62,8 @@ function(tilewright_simulator)
   set_source_files_properties(${folder}/driver/aliases.ld PROPERTIES EXTERNAL_OBJECT ON)
   target_link_libraries(tilewright_simulator PRIVATE tilewright_sim ${CMAKE_DL_LIBS})
   target_link_options(tilewright_simulator PRIVATE
-    -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,--version-script=${folder}/driver/exports.map)
+    -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete
+    -Wl,--version-script=${folder}/driver/exports.map)
   if(NOT TILEWRIGHT_SANITIZE)  # whose functions are in the program
     target_link_options(tilewright_simulator PRIVATE -Wl,-z,defs)
   endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom (CONTRIBUTING.md), where `asm` may stand, and that folders stay small.
+"""Checks who includes whom (CONTRIBUTING.md), where `asm` and `getenv` may stand, and that folders stay small.
 
 Exit status 1 on a breach. Every rule is one row of ALLOWED: a folder of src/ and the folders its files
 may include. The longest matching folder wins, so `arch/fragments` has rules of its own inside `arch`.
@@ -170,6 +170,8 @@ def check_file(root, file):
     for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
         if ASM.search(line) and not line.lstrip().startswith("//") and path.parts[0] != "ptx":
             yield number, "`asm` outside src/ptx; add a wrapper there"
+        if "getenv(" in line and str(path) != "base/env.cpp":
+            yield number, "getenv outside src/base/env.cpp; call env_text() or env_int()"
         match = INCLUDE.match(line)
         if not match:
             continue

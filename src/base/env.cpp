@@ -5,14 +5,17 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
 
 namespace tilewright {
 
-std::optional<std::int64_t> env_int(const char* name, std::int64_t min, std::int64_t max) {
+std::string env_text(const char* name) {
   const char* const text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  const std::string_view digits = text;
+  return text != nullptr ? text : "";
+}
+
+std::optional<std::int64_t> env_int(const char* name, std::int64_t min, std::int64_t max) {
+  const std::string digits = env_text(name);
+  if (digits.empty()) return std::nullopt;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size();

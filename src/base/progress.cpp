@@ -1,8 +1,9 @@
 #include "base/progress.h"
 
+#include "base/env.h"
+
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -14,12 +15,6 @@ namespace tilewright {
 namespace {
 
 constexpr auto kWriteInterval = std::chrono::milliseconds(100);
-
-/// Whether an environment variable is set to something.
-bool has_env(const char* name) {
-  const char* const text = std::getenv(name);
-  return text != nullptr && *text != '\0';
-}
 
 struct Prefix {
   double factor;
@@ -76,9 +71,10 @@ std::string duration_text(double seconds) {
 ProgressStyle progress_style(std::FILE* stream) {
   ProgressStyle style;
   const int fd = ::fileno(stream);
-  const bool is_dumb = !has_env("TERM") || std::string_view(std::getenv("TERM")) == "dumb";
+  const std::string term = env_text("TERM");
+  const bool is_dumb = term.empty() || term == "dumb";
   style.is_shown = fd >= 0 && ::isatty(fd) == 1 && !is_dumb;
-  style.has_color = style.is_shown && !has_env("NO_COLOR");
+  style.has_color = style.is_shown && env_text("NO_COLOR").empty();
   struct winsize size {};
   if (style.is_shown && ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     style.columns = size.ws_col;

@@ -1,6 +1,6 @@
 #include "base/source_commit.h"
 
-#include <cstdlib>
+#include "base/env.h"
 
 namespace tilewright {
 
@@ -12,8 +12,8 @@ SourceCommit parse_commit(std::string_view text) {
 }
 
 SourceCommit source_commit(std::string_view built) {
-  const char* const given = std::getenv("TILEWRIGHT_COMMIT");
-  return parse_commit(given != nullptr && *given != '\0' ? given : built);
+  const std::string given = env_text("TILEWRIGHT_COMMIT");
+  return parse_commit(given.empty() ? built : given);
 }
 
 }  // namespace tilewright

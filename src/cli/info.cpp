@@ -113,26 +113,31 @@ std::map<std::string, int> kernels_by_target() {
   return out;
 }
 
-// What --device and the environment lead to, or why nothing.
-std::string chosen_device(const Context& context, std::string& problem) {
+// What --device or the environment asks for. Errors   InvalidArgument if that is no device
+device::DeviceSpec asked_device(const Context& context) {
+  return device::resolve_device_spec(
+      context.device.empty() ? std::nullopt : std::optional<std::string_view>(context.device));
+}
+
+// What that leads to, or why nothing.
+std::string chosen_device(const device::DeviceSpec& asked, std::string& problem) {
   try {
-    const std::optional<std::string_view> flag =
-        context.device.empty() ? std::nullopt : std::optional<std::string_view>(context.device);
-    const device::Device opened = device::open_device(device::resolve_device_spec(flag));
-    return opened.label();
+    return device::open_device(asked).label();
   } catch (const Error& error) {
     problem = error.what();
     return {};
   }
 }
 
-void run_info(const Context& context) {
-  if (!context.device.empty()) device::parse_device_spec(context.device, "--device");
+void run_info(Context& context) {
+  const device::DeviceSpec asked = asked_device(context);
   const device::DriverLibraries libraries = device::DriverLibraries::standard();
   const DriverReport gpu = look_for_driver(libraries.cuda);
   const DriverReport simulator = look_for_driver(libraries.sim);
   std::string problem;
-  const std::string chosen = chosen_device(context, problem);
+  const std::string chosen = chosen_device(asked, problem);
+  const bool is_missing = chosen.empty() && asked != device::DeviceSpec{};
+  if (is_missing) context.exit_status = 1;  // what was asked for by name
   const auto kernels = kernels_by_target();
   const SourceCommit commit = source_commit(kBuiltCommit);
   if (context.json) {
@@ -152,7 +157,10 @@ void run_info(const Context& context) {
   std::string out = style.bold(fmt::format("tilewright {}", TILEWRIGHT_VERSION)) +
                     fmt::format(", commit {}{}\n", commit.hash, commit.is_dirty ? ", changed" : "");
   out += "device      " +
-         (chosen.empty() ? "none: neither a usable GPU nor the simulator" : chosen) + "\n";
+         (is_missing       ? "none: " + problem
+          : chosen.empty() ? "none: neither a usable GPU nor the simulator"
+                           : chosen) +
+         "\n";
   out += "driver      " + describe_driver(gpu, false, style);
   out += "simulator   " + describe_driver(simulator, true, style);
   std::vector<std::string> counts;

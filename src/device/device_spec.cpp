@@ -1,10 +1,10 @@
 #include "device/device_spec.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/quote.h"
 
 #include <charconv>
-#include <cstdlib>
 
 namespace tilewright::device {
 
@@ -64,8 +64,8 @@ std::string to_string(const DeviceSpec& spec) {
 
 DeviceSpec resolve_device_spec(std::optional<std::string_view> flag) {
   if (flag) return parse_device_spec(*flag, "--device");
-  const char* const variable = std::getenv(kDeviceVariable);
-  if (variable == nullptr || *variable == '\0') return {};
+  const std::string variable = env_text(kDeviceVariable);
+  if (variable.empty()) return {};
   return parse_device_spec(variable, kDeviceVariable);
 }
 

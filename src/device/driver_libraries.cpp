@@ -1,6 +1,7 @@
 #include "device/driver_libraries.h"
 
-#include <cstdlib>
+#include "base/env.h"
+
 #include <filesystem>
 #include <system_error>
 
@@ -42,7 +43,7 @@ std::vector<std::string> simulators() {
 }  // namespace
 
 DriverLibraries DriverLibraries::standard() {
-  const char* const sim = std::getenv(kSimLibraryVariable);
+  const std::string sim = env_text(kSimLibraryVariable);
   return {
       .cuda =
           {
@@ -54,7 +55,7 @@ DriverLibraries DriverLibraries::standard() {
               "/run/opengl-driver/lib/libcuda.so.1",   // NixOS
               "/usr/local/nvidia/lib64/libcuda.so.1",  // container runtimes
           },
-      .sim = sim != nullptr && *sim != '\0' ? std::vector<std::string>{sim} : simulators(),
+      .sim = sim.empty() ? simulators() : std::vector<std::string>{sim},
   };
 }
 

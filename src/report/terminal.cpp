@@ -1,5 +1,6 @@
 #include "report/terminal.h"
 
+#include "base/env.h"
 #include "base/json.h"
 
 #include <algorithm>
@@ -16,11 +17,6 @@ namespace tilewright::cli {
 namespace {
 
 int lost_output = 0;  // why print() lost some: an error number
-
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.,+-eExX %") == std::string_view::npos;
@@ -54,11 +50,11 @@ void print_json(const nlohmann::json& value) {
 }
 
 TextColor detect_color(ColorMode mode) {
-  const std::string_view term = environment("TERM"), colorterm = environment("COLORTERM");
+  const std::string term = env_text("TERM"), colorterm = env_text("COLORTERM");
   const bool is_rich = colorterm == "truecolor" || colorterm == "24bit";
   if (mode == ColorMode::kNever) return TextColor::kNone;
   if (mode == ColorMode::kAlways) return is_rich ? TextColor::kTrue : TextColor::k256;
-  const bool is_plain = !environment("NO_COLOR").empty() || term.empty() || term == "dumb";
+  const bool is_plain = !env_text("NO_COLOR").empty() || term.empty() || term == "dumb";
   if (is_plain || isatty(STDOUT_FILENO) == 0) return TextColor::kNone;
   return is_rich ? TextColor::kTrue : TextColor::k256;
 }

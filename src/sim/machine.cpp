@@ -293,17 +293,13 @@ void Machine::State::follow_bytes() {
       shadow->forget(address, bytes);
     });
   }
-  for (const GlobalMemory::Allocation& each : memory.live()) {
+  for (const GlobalMemory::Allocation& each : memory.live())
     defined->set(each.address, each.size_bytes, true);
-  }
 }
 
 void Machine::State::keep_report() {
-  if (options.report_path.empty()) {
-    usage.reset();
-  } else if (usage == nullptr) {
-    usage = std::make_unique<ReportWriter>(model, options.report_path);
-  }
+  if (options.report_path.empty()) return usage.reset();
+  if (usage == nullptr) usage = std::make_unique<ReportWriter>(model, options.report_path);
 }
 
 std::uint64_t Machine::State::clear_workspace() {
@@ -354,14 +350,18 @@ Machine::Machine(const DeviceModel& model, Options options) {
   state_ = std::make_unique<State>(model, std::move(options));
   state_->findings.set_limit(state_->options.max_findings);
   if (state_->options.checks.init) state_->follow_bytes();
-  if (LaunchTimes::are_wanted()) state_->times.emplace();
-  if (LaunchProgress::is_wanted()) state_->progress.emplace(seconds_now());
+  if (state_->options.has_times) state_->times.emplace();
+  if (state_->options.has_progress) state_->progress.emplace(seconds_now());
   state_->keep_report();
 }
 
 Machine::~Machine() {
   if (state_->times) state_->report(state_->times->text());
-  if (state_->usage) state_->usage->finish(state_->report);
+  finish_report();
+}
+
+bool Machine::finish_report() noexcept {
+  return !state_->usage || state_->usage->finish(state_->report);
 }
 
 const DeviceModel& Machine::model() const noexcept {

@@ -81,6 +81,10 @@ class Machine {
   /// report.
   std::string take_report();
 
+  /// Writes the report to where the options say, once for all launches so far; the destructor does
+  /// it otherwise. Returns   false if it is lost: the report's output says why
+  bool finish_report() noexcept;
+
   /// One that observes everything in all launches from now on, nullptr for none. It is not owned.
   void set_observer(Observer* observer);
 

@@ -1,6 +1,7 @@
 // The tool with shapes nobody can run, names that are no text, output that cannot be written, and
 // signals in the middle of writing.
 #include "base/json.h"
+#include "base/npy.h"
 #include "base/safetensors_writer.h"
 #include "tests/cli/run_tool.h"
 
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <fcntl.h>
@@ -112,6 +114,18 @@ TEST(HostileNames, TextOfALayoutIsShownInPartAndWithoutControlBytes) {
 
 TEST(HostileNames, ADeviceThatIsNoneIsRefusedByInfoToo) {
   EXPECT_EQ(run_tool("info --device gpu:7").status, 1);
+  const Outcome run = run_tool("info", "TILEWRIGHT_DEVICE=gpu:7");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("TILEWRIGHT_DEVICE: \"gpu:7\""));
+}
+
+TEST(HostileNames, ADeviceThatIsNotThereIsSaidByInfo) {
+  const Outcome run = run_tool("info --device cuda:1000");
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, HasSubstr("device      none: device cuda:1000: "));
+  const Outcome json = run_tool("info --device cuda:1000 --json");
+  EXPECT_EQ(json.status, 1);
+  EXPECT_THAT(json.parsed()["device_problem"].get<std::string>(), HasSubstr("cuda:1000"));
 }
 
 TEST(FullDisk, LostOutputIsAFailureWithAReason) {
@@ -135,6 +149,24 @@ TEST(FullDisk, AReportThatCannotBeWrittenIsRefusedBeforeTheWork) {
     EXPECT_EQ(run.out, "") << file;
     EXPECT_THAT(run.err, HasSubstr(file));
     EXPECT_EQ(run_tool("sim exec --report " + file + " -- true").status, 1) << file;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// The file's place is good until the last moment: one block may be written, the report is longer.
+TEST(FullDisk, AReportThatIsLostAtTheEndIsAFailure) {
+  const ScopedFolder folder;
+  const std::string file = folder / "report.json";
+  const std::string kLimited = "ulimit -f 1; " + std::string(kOnSimulator);
+  const std::string calls[] = {"attention --inputs normal --shape 1,1,1,8,8,64 --report " + file,
+                               "sim exec --report " + file +
+                                   " -- " TILEWRIGHT_TOOL
+                                   " attention --inputs normal --shape 1,1,1,8,8,64"};
+  for (const std::string& call : calls) {
+    const Outcome run = run_tool(call, kLimited);
+    EXPECT_EQ(run.status, 1) << call;
+    EXPECT_THAT(run.err, HasSubstr("the simulator's report: " + file)) << call;
+    EXPECT_THAT(run.out, HasSubstr("counted")) << call;
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -296,6 +328,30 @@ TEST(VacuousCheck, IsNotCalledCorrect) {
       "decode --batch 1 --keys 300 --heads 8 --kv-heads 1 --check --scale 1e6", kOnSimulator);
   EXPECT_EQ(decode.status, 1);
   EXPECT_THAT(decode.out, HasSubstr("UNDECIDED"));
+  const Outcome sparse = run_tool(
+      "sparse-attention --batch 1 --heads 4 --window 9 --compressed 0 --check --scale 1e20",
+      kOnSimulator);
+  EXPECT_EQ(sparse.status, 1);
+  EXPECT_THAT(sparse.out, HasSubstr("UNDECIDED"));
+}
+
+// A query that is no number: its results are NaN in the reference, too, and its lse is that of a
+// row without keys.
+TEST(NotANumber, OnBothSidesIsCorrect) {
+  const ScopedFolder folder;
+  HostTensor q(DType::kF32, {1, 8, 2, 64}), k(DType::kF32, {1, 9, 2, 64});
+  std::ranges::fill(q.elems<float>(), 0.5f);
+  std::ranges::fill(k.elems<float>(), 0.25f);
+  q.elems<float>()[5] = std::numeric_limits<float>::quiet_NaN();
+  write_npy(folder / "q.npy", q.view());
+  write_npy(folder / "k.npy", k.view());
+  const std::string names = " --q " + (folder / "q.npy").string() + " --k " +
+                            (folder / "k.npy").string() + " --v " + (folder / "k.npy").string();
+  for (const char* device : {"sim:h200", "sim:b200"}) {
+    const Outcome run = run_tool("attention --layout bnhd --check" + names + " --device " + device);
+    EXPECT_EQ(run.status, 0) << device << run.err;
+    EXPECT_THAT(run.out, HasSubstr("correct")) << device;
+  }
 }
 
 TEST(Counts, OccupancyOfSeveralLaunchesIsNoSum) {

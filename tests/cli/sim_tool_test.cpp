@@ -105,6 +105,7 @@ TEST(SimTool, ReportThatCannotBeWrittenFailsNoLaunch) {
   const Outcome outcome = files.run("", "TILEWRIGHT_SIM_REPORT=" + file);
   EXPECT_THAT(outcome.out, HasSubstr("1000 of 1000 elements as expected"));
   EXPECT_THAT(outcome.err, HasSubstr("the simulator's report: "));
+  EXPECT_EQ(outcome.status, 1);  // what was asked for is lost
 }
 
 TEST(SimTool, BoxesOfTensorMapsAreNotCut) {

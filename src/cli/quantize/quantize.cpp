@@ -1,10 +1,10 @@
 // tilewright quantize: checkpoints to NVFP4, MXFP4 and FP8, and back.
 
+#include "base/env.h"
 #include "base/error.h"
 #include "cli/quantize/job.h"
 #include "cli/tool/command.h"
 
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,8 +27,7 @@ struct QuantizeToolArgs {
 std::optional<Device> choose_device(const std::string& spec, bool on_host) {
   if (on_host) return std::nullopt;
   std::string asked = spec;
-  if (const char* set = std::getenv("TILEWRIGHT_DEVICE"); asked.empty() && set != nullptr)
-    asked = set;
+  if (asked.empty()) asked = env_text("TILEWRIGHT_DEVICE");
   if (!asked.empty() && asked != "auto") return Device::open(asked);
   try {
     return Device::open("cuda");

@@ -1,5 +1,6 @@
 // tilewright sim exec: any program of the CUDA driver API on the simulator, unchanged.
 
+#include "base/env.h"
 #include "base/error.h"
 #include "cli/sim/options.h"
 #include "cli/tool/command.h"
@@ -51,8 +52,8 @@ void set_variable(const char* name, const std::string& value) {
 
 // `value` and then what the variable had: lists of paths are searched in order.
 void put_first(const char* name, const std::string& value) {
-  const char* const old = std::getenv(name);
-  set_variable(name, old == nullptr || *old == '\0' ? value : value + ":" + old);
+  const std::string old = env_text(name);
+  set_variable(name, old.empty() ? value : value + ":" + old);
 }
 
 // What programs need that the loader's path alone does not reach: PyTorch's libraries have a path

@@ -1,10 +1,9 @@
 #include "cli/sim/options.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/quote.h"
 #include "cli/tool/report_file.h"
-
-#include <cstdlib>
 
 namespace tilewright::cli {
 
@@ -71,8 +70,7 @@ sim::Options sim_options(const SimFlags& flags) {
 const sim::DeviceModel& sim_device(const Context& context) {
   std::string key = context.device;
   if (key.starts_with("sim:")) key = key.substr(4);
-  const char* const variable = std::getenv("TILEWRIGHT_SIM_DEVICE");
-  if (key.empty() && variable != nullptr) key = variable;
+  if (key.empty()) key = env_text("TILEWRIGHT_SIM_DEVICE");
   if (key.empty() || key == "sim") return sim::device_models().front();
   const sim::DeviceModel* model = sim::find_device_model(key);
   require(model != nullptr, ErrorKind::kInvalidArgument,

@@ -217,6 +217,7 @@ void run_launch(const RunArguments& args, Context& context) {
     print_result(result, spec, model, context);
   }
   std::fflush(stdout);  // before the report, which goes to standard error
+  if (!machine.finish_report()) context.exit_status = 1;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "cli/tool/model_options.h"
 
+#include "base/env.h"
 #include "cli/tool/words.h"
 #include "model/float64/reference_runner.h"
 #include "model/kernel_runner.h"
 
-#include <cstdlib>
 #include <map>
 
 namespace tilewright::cli {
@@ -66,8 +66,7 @@ std::shared_ptr<const model::Weights> open_weights(const ModelArgs& args) {
 namespace {
 
 std::string asked_device(const std::string& spec) {
-  const char* const set = std::getenv("TILEWRIGHT_DEVICE");
-  return spec.empty() && set != nullptr ? set : spec;
+  return spec.empty() ? env_text("TILEWRIGHT_DEVICE") : spec;
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 #include "sim/model/options.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/quote.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
+
+#include <unistd.h>
 
 namespace tilewright::sim {
 
@@ -66,15 +68,9 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// Text of a variable; "" if it is not set.
-std::string variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text != nullptr ? text : "";
-}
-
 template <class Number>
 void read_number(const char* name, Number& number) {
-  const std::string text = variable(name);
+  const std::string text = env_text(name);
   if (text.empty()) return;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   require(error == std::errc() && end == text.data() + text.size(), ErrorKind::kInvalidArgument,
@@ -82,7 +78,7 @@ void read_number(const char* name, Number& number) {
 }
 
 void read_switch(const char* name, bool& value) {
-  const std::string text = variable(name);
+  const std::string text = env_text(name);
   if (text.empty()) return;
   require(text == "0" || text == "1", ErrorKind::kInvalidArgument, "{} = {}; expected 0 or 1", name,
           quote(text));
@@ -92,7 +88,7 @@ void read_switch(const char* name, bool& value) {
 /// What a function makes of the variable's text. Errors   as the function, with the variable's name
 template <class Value>
 void read_word(const char* name, Value (*parse)(const std::string&), Value& value) {
-  const std::string text = variable(name);
+  const std::string text = env_text(name);
   if (text.empty()) return;
   try {
     value = parse(text);
@@ -102,7 +98,7 @@ void read_word(const char* name, Value (*parse)(const std::string&), Value& valu
 }
 
 void read_replacements(const char* name, std::vector<Replacement>& replacements) {
-  const std::string text = variable(name);
+  const std::string text = env_text(name);
   try {
     replacements = parse_replacements(text);
   } catch (const Error& error) {
@@ -175,8 +171,8 @@ std::vector<Replacement> parse_replacements(std::string_view list) {
 Options Options::from_environment() {
   Options options;
   read_word("TILEWRIGHT_SIM_CHECK", parse_checks, options.checks);
-  options.report_path = variable("TILEWRIGHT_SIM_REPORT");
-  options.dump_folder = variable("TILEWRIGHT_SIM_DUMP");
+  options.report_path = env_text("TILEWRIGHT_SIM_REPORT");
+  options.dump_folder = env_text("TILEWRIGHT_SIM_DUMP");
   read_switch("TILEWRIGHT_SIM_REPORT_ONLY", options.report_only);
   read_number("TILEWRIGHT_SIM_SEED", options.seed);
   read_word("TILEWRIGHT_SIM_ASYNC", parse_async_timing, options.async_timing);
@@ -192,6 +188,9 @@ Options Options::from_environment() {
   require(options.num_sms <= kMostSms, ErrorKind::kInvalidArgument,
           "TILEWRIGHT_SIM_SMS = {}; expected at most {}, or 0 for as many as the device has",
           options.num_sms, kMostSms);
+  read_switch("TILEWRIGHT_SIM_TIMES", options.has_times);
+  options.has_progress = ::isatty(STDERR_FILENO) != 0;
+  read_switch("TILEWRIGHT_SIM_PROGRESS", options.has_progress);
   read_replacements("TILEWRIGHT_SIM_REPLACE", options.replacements);
   return options;
 }

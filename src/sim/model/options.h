@@ -52,13 +52,16 @@ struct Options {
   bool fuse_mul_add = true;       ///< contract mul + add / sub as ptxas does
   std::uint32_t num_threads = 0;  ///< host threads; 0 = as many as there are cores
   std::uint32_t max_findings = 16;
+  bool has_times = false;     ///< at the end, what each kernel took the simulator
+  bool has_progress = false;  ///< now and then, how often a kernel was launched
   /// Column at which tcgen05.alloc begins to look: kernels that take 0 for granted then fail
   std::uint32_t tensor_memory_base = 0;
   std::uint32_t num_sms = 0;  ///< of the device; 0 = as the model has
   std::vector<Replacement> replacements;
 
   /// From TILEWRIGHT_SIM_CHECK, _REPORT, _REPORT_ONLY, _SEED, _ASYNC, _EXACT_MMA, _CONTRACT,
-  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE, _DUMP. Errors   InvalidArgument that names the variable
+  /// _THREADS, _TMEM_BASE, _SMS, _REPLACE, _DUMP, _TIMES, and _PROGRESS, without which it counts
+  /// whether standard error is a terminal. Errors   InvalidArgument that names the variable
   static Options from_environment();
 };
 

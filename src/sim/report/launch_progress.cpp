@@ -2,19 +2,9 @@
 
 #include "sim/event/finding.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace tilewright::sim {
-
-bool LaunchProgress::is_wanted() {
-  const char* const value = std::getenv("TILEWRIGHT_SIM_PROGRESS");
-  if (value != nullptr && *value != '\0') return std::string_view(value) != "0";
-  return ::isatty(STDERR_FILENO) != 0;
-}
 
 std::string LaunchProgress::launched(const std::string& kernel, double now) {
   constexpr double kSecondsApart = 10;

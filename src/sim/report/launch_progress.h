@@ -11,10 +11,6 @@ namespace tilewright::sim {
 /// Thread   not safe
 class LaunchProgress {
  public:
-  /// Whether a person reads it: TILEWRIGHT_SIM_PROGRESS = 1 or 0, or else whether standard error
-  /// is a terminal.
-  static bool is_wanted();
-
   /// Times in seconds, from any start.
   explicit LaunchProgress(double now) : told_at_(now) {}
 

@@ -1,7 +1,6 @@
 #include "sim/report/launch_times.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <utility>
 #include <vector>
@@ -14,11 +13,6 @@ double processor_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-bool LaunchTimes::are_wanted() {
-  const char* const value = std::getenv("TILEWRIGHT_SIM_TIMES");
-  return value != nullptr && std::string_view(value) == "1";
 }
 
 void LaunchTimes::add_load(double seconds) {

@@ -15,9 +15,6 @@ double processor_seconds();
 /// Thread   not safe
 class LaunchTimes {
  public:
-  /// Whether the variable asks for it.
-  static bool are_wanted();
-
   void add_load(double seconds);
   void add_launch(const std::string& kernel, double seconds);
   /// A line for each kernel, those that took longest first, and one for the translation of modules.

@@ -19,6 +19,7 @@ void ReportWriter::write() {
 void ReportWriter::add(const KernelUsage& usage) {
   constexpr std::chrono::milliseconds kBetweenWrites{500};
   not_taken_.add(usage);
+  is_due_ = true;
   if (is_kept()) return;
   report_.add(usage);
   if (is_table()) return;
@@ -36,15 +37,18 @@ Report ReportWriter::take() {
   return std::exchange(not_taken_, {});
 }
 
-void ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {
+bool ReportWriter::finish(const std::function<void(std::string_view)>& print) noexcept {
+  if (!std::exchange(is_due_, false)) return true;
   try {
     if (is_table()) {
       print(report_table(report_, model_));
     } else if (!is_kept()) {
       write();
     }
+    return true;
   } catch (const std::exception& error) {
     print(fmt::format("tilewright: the simulator's report: {}\n", error.what()));
+    return false;
   }
 }
 

@@ -22,8 +22,9 @@ class ReportWriter {
   void add(const KernelUsage& usage);
   /// What was added since the last call. A file or table has all of it nevertheless.
   Report take();
-  /// Never throws; `print` gets the table, or why the file could not be written.
-  void finish(const std::function<void(std::string_view)>& print) noexcept;
+  /// Once, unless something is added later. Never throws; `print` gets the table, or why the file
+  /// could not be written: then false.
+  bool finish(const std::function<void(std::string_view)>& print) noexcept;
 
  private:
   bool is_table() const { return path_ == "-"; }
@@ -32,8 +33,9 @@ class ReportWriter {
 
   const DeviceModel& model_;
   std::string path_;
-  Report report_;     ///< of the file or table
-  Report not_taken_;  ///< what was not asked for yet
+  Report report_;       ///< of the file or table
+  Report not_taken_;    ///< what was not asked for yet
+  bool is_due_ = true;  ///< finish() has not seen all of it
   std::chrono::steady_clock::time_point last_write_;
 };
 

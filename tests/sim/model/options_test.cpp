@@ -48,6 +48,8 @@ TEST(Options, FromTheEnvironment) {
   const ScopedEnv threads("TILEWRIGHT_SIM_THREADS", "3");
   const ScopedEnv base("TILEWRIGHT_SIM_TMEM_BASE", "96");
   const ScopedEnv sms("TILEWRIGHT_SIM_SMS", "4");
+  const ScopedEnv times("TILEWRIGHT_SIM_TIMES", "1");
+  const ScopedEnv progress("TILEWRIGHT_SIM_PROGRESS", "1");
   const ScopedEnv replace("TILEWRIGHT_SIM_REPLACE", "first=/tmp/a=b.ptx, second=c.ptx");
   const Options options = Options::from_environment();
   EXPECT_TRUE(options.checks.race);
@@ -60,6 +62,8 @@ TEST(Options, FromTheEnvironment) {
   EXPECT_EQ(options.num_threads, 3u);
   EXPECT_EQ(options.tensor_memory_base, 96u);
   EXPECT_EQ(options.num_sms, 4u);
+  EXPECT_TRUE(options.has_times);
+  EXPECT_TRUE(options.has_progress);
   EXPECT_EQ(options.replacements,
             (std::vector<Replacement>{{"first", "/tmp/a=b.ptx"}, {"second", "c.ptx"}}));
 }
@@ -70,6 +74,8 @@ TEST(Options, WrongValuesNameTheirVariable) {
                                     {"TILEWRIGHT_SIM_SEED", "-1"},
                                     {"TILEWRIGHT_SIM_ASYNC", "soon"},
                                     {"TILEWRIGHT_SIM_SMS", "1025"},
+                                    {"TILEWRIGHT_SIM_TIMES", "2"},
+                                    {"TILEWRIGHT_SIM_PROGRESS", "no"},
                                     {"TILEWRIGHT_SIM_REPLACE", "file.ptx"},
                                     {"TILEWRIGHT_SIM_REPLACE", "entry="},
                                     {"TILEWRIGHT_SIM_REPLACE", "a=b.ptx,=c.ptx"},

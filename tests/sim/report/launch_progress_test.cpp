@@ -1,7 +1,5 @@
 #include "sim/report/launch_progress.h"
 
-#include "tests/base/scoped_env.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -46,15 +44,6 @@ TEST(LaunchProgress, KernelsAreCountedApartAndReadable) {
     told += progress.launched("_ZN6models5layerIiE3runEPi", 100);
   }
   EXPECT_EQ(told, "sim: 100 launches of models::layer<int>::run so far\n");
-}
-
-TEST(LaunchProgress, TheVariableDecides) {
-  {
-    const ScopedEnv on("TILEWRIGHT_SIM_PROGRESS", "1");
-    EXPECT_TRUE(LaunchProgress::is_wanted());
-  }
-  const ScopedEnv off("TILEWRIGHT_SIM_PROGRESS", "0");
-  EXPECT_FALSE(LaunchProgress::is_wanted());
 }
 
 }  // namespace

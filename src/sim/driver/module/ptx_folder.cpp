@@ -1,9 +1,10 @@
 #include "sim/driver/module/ptx_folder.h"
 
+#include "base/env.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -93,9 +94,8 @@ std::size_t elf_bytes(const void* image) {
   return bytes < kLargestElf ? static_cast<std::size_t>(bytes) : 0;
 }
 
-const char* ptx_folder() {
-  const char* const folder = std::getenv(kPtxFolderVariable);
-  return folder == nullptr || *folder == '\0' ? nullptr : folder;
+std::string ptx_folder() {
+  return env_text(kPtxFolderVariable);
 }
 
 }  // namespace
@@ -123,8 +123,8 @@ std::vector<std::string> kernels_of_cubin(std::string_view elf) {
 }
 
 std::optional<std::string> find_kept_ptx(std::string_view elf) {
-  const char* const folder = ptx_folder();
-  if (folder == nullptr) return std::nullopt;
+  const std::string folder = ptx_folder();
+  if (folder.empty()) return std::nullopt;
   const std::vector<std::string> kernels = kernels_of_cubin(elf);
   if (kernels.empty()) return std::nullopt;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;
@@ -142,7 +142,7 @@ std::optional<std::string> find_kept_ptx(std::string_view elf) {
 }
 
 std::optional<std::string> find_kept_ptx(const void* image) {
-  if (ptx_folder() == nullptr) return std::nullopt;
+  if (ptx_folder().empty()) return std::nullopt;
   return find_kept_ptx(std::string_view(static_cast<const char*>(image), elf_bytes(image)));
 }
 

@@ -1,5 +1,6 @@
 #include "sim/driver/objects/state.h"
 
+#include "base/env.h"
 #include "base/error.h"
 #include "base/quote.h"
 #include "sim/driver/objects/graph.h"
@@ -37,8 +38,8 @@ std::array<std::size_t, 10> default_limits(const DeviceModel& model) {
 /// set.
 std::vector<const DeviceModel*> chosen_models() {
   std::vector<const DeviceModel*> chosen;
-  const char* const variable = std::getenv("TILEWRIGHT_SIM_DEVICE");
-  std::string_view keys = variable == nullptr ? "" : variable;
+  const std::string variable = env_text("TILEWRIGHT_SIM_DEVICE");
+  std::string_view keys = variable;
   std::string known;
   for (const DeviceModel& model : device_models()) {
     if (keys.empty()) chosen.push_back(&model);
@@ -133,13 +134,15 @@ Machine& Device::machine() {
   return *machine_;
 }
 
-void Device::close() noexcept {
+bool Device::close() noexcept {
   // A launch that another thread still waits for keeps its machine.
   const std::unique_lock launching(launch_mutex, std::try_to_lock);
-  if (!launching.owns_lock()) return;
+  if (!launching.owns_lock()) return true;
   const std::lock_guard lock(machine_mutex_);
   ready_machine_ = nullptr;
+  const bool is_complete = machine_ == nullptr || machine_->finish_report();
   machine_.reset();
+  return is_complete;
 }
 
 Driver& Driver::get() {
@@ -158,13 +161,20 @@ void Driver::initialize() {
     contexts.add(devices_.back()->primary);
     pools.add(devices_.back()->default_pool);
   }
-  std::atexit([] { get().close(); });
+  ::on_exit(end_process, nullptr);  // the library stays loaded
   is_initialized_ = true;
 }
 
-void Driver::close() noexcept {
+void Driver::end_process(int status, void*) noexcept {
+  const bool is_complete = get().close();
+  if (!is_complete && status == 0) std::exit(1);  // glibc goes on with the handlers that are left
+}
+
+bool Driver::close() noexcept {
   is_closed_ = true;
-  for (const auto& each : devices_) each->close();
+  bool is_complete = true;
+  for (const auto& each : devices_) is_complete = each->close() && is_complete;
+  return is_complete;
 }
 
 Device& Driver::device(abi::CUdevice ordinal) {

@@ -94,8 +94,8 @@ struct Device {
   Machine& machine();
   /// nullptr before that.
   Machine* existing_machine() noexcept { return ready_machine_.load(); }
-  /// At the end of the process: lets the machine write its report.
-  void close() noexcept;
+  /// At the end of the process: lets the machine write its report. False if it is lost.
+  bool close() noexcept;
 
  private:
   const Options& options_;
@@ -147,7 +147,10 @@ class Driver {
 
  private:
   Driver() = default;
-  void close() noexcept;
+  /// Of on_exit(): a program whose report is lost has failed, as one whose output is.
+  static void end_process(int status, void* nothing) noexcept;
+  /// False if a report is lost.
+  bool close() noexcept;
 
   std::mutex mutex_;
   std::atomic<bool> is_initialized_ = false;
