@@ -15,6 +15,11 @@ from bf16 import NAN, bf16, random_bf16, wide
 pytestmark = pytest.mark.usefixtures("kernels")
 
 
+@pytest.fixture(scope="session", params=["sim:h200", "sim:b200"])
+def dev(request):
+    return tilewright.Device(request.param)
+
+
 def attention(q, k, v, *, scale=None, causal=False, left=-1, right=-1, softcap=0.0, sink=None):
     """out, lse of one sequence: q [m, h, d], k and v [n, g, d] in float64."""
     m, heads, d = q.shape
@@ -47,10 +52,12 @@ def compare(out, lse, expected, values):
 
 @pytest.mark.parametrize("options", [
     {}, {"causal": True}, {"causal": True, "window_left": 20}, {"window_left": 9, "window_right": 30},
-    {"softcap": 3.0, "causal": True}, {"scale": 0.3}, {"kernel": "k1"}, {"has_sink": True},
+    {"softcap": 3.0, "causal": True}, {"scale": 0.3}, {"kernel": 0}, {"has_sink": True},
 ], ids=lambda o: " ".join(o) or "plain")
 @pytest.mark.parametrize("heads, kv_heads, m, n, d", [(4, 2, 37, 75, 64), (1, 1, 130, 130, 128)])
 def test_attention(dev, heads, kv_heads, m, n, d, options):
+    if "kernel" in options:
+        options = {"kernel": "k1" if dev.spec == "sim:h200" else "sm100_c"}
     rng = np.random.default_rng(1)
     q, k, v = (random_bf16(rng, 2, rows, h, d) for rows, h in ((m, heads), (n, kv_heads), (n, kv_heads)))
     out, lse = np.full_like(q, NAN), np.full((2, heads, m), np.nan, np.float32)
@@ -142,9 +149,10 @@ def test_prepared_e4m3_operands(dev, scales):
     """AttentionPrepare, then attention of what it wrote. e4m3 has 4 bits: 2^-4 of each operand."""
     rng = np.random.default_rng(5)
     heads, n, d = 2, 150, 64
+    layout = "columns" if dev.spec == "sim:h200" else "rows"  # columns are in the order of Hopper's accumulators
     q, k, v = (random_bf16(rng, 1, n, heads, d) for _ in range(3))
     prepare = tilewright.AttentionPrepare(dev, heads=heads, kv_heads=heads, q_len=n, kv_len=n, head_dim=d,
-                                          scales=scales)
+                                          scales=scales, v_layout=layout)
     sizes = prepare.sizes()
     made = {name: np.full(sizes[f"{name}_bytes"], 0xff, np.uint8) for name in ("q8", "k8", "v8")}
     made |= {f"{x}_descale": np.full(sizes[f"num_{x}_descales"], np.nan, np.float32) for x in "qkv"}
@@ -152,7 +160,7 @@ def test_prepared_e4m3_operands(dev, scales):
     prepare.run(q=q, k=k, v=v, **made)
     out = np.full_like(q, NAN)
     op = tilewright.Attention(dev, heads=heads, kv_heads=heads, q_len=n, kv_len=n, head_dim=d, dtype="e4m3",
-                              fp8={"scales": scales, "v_layout": "columns"})
+                              fp8={"scales": scales, "v_layout": layout})
     values, descales = [made.pop(f"{x}8") for x in "qkv"], made
     op.run(q=values[0], k=values[1], v=values[2], out=out, **descales)
     expected, _ = attention(wide(q[0]), wide(k[0]), wide(v[0]))

@@ -12,6 +12,11 @@ from bf16 import NAN, bf16, random_bf16, wide
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
+
+@pytest.fixture(scope="session", params=["sim:h200", "sim:b200"])
+def dev(request):
+    return tilewright.Device(request.param)
+
 DIM = 512
 
 

@@ -12,6 +12,11 @@ from bf16 import NAN, bf16, random_bf16, wide
 
 pytestmark = pytest.mark.usefixtures("kernels")
 
+
+@pytest.fixture(scope="session", params=["sim:h200", "sim:b200"])
+def dev(request):
+    return tilewright.Device(request.param)
+
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 
@@ -224,7 +229,7 @@ def test_what_weights_refuse(dev, change, text):
 def test_weights_print_what_they_are(dev):
     source, _ = weight(dev, bf16(np.ones((32, 128))), "bf16")
     made = tilewright.LinearWeight(dev, **source)
-    assert repr(made) == ("tilewright.LinearWeight(tilewright.Device('sim:h200'), format='bf16', n=32, k=128, "
-                          "values=...)")
+    assert repr(made) == ("tilewright.LinearWeight({!r}, format='bf16', n=32, k=128, "
+                          "values=...)").format(dev)
     with pytest.raises(TypeError, match="cannot be pickled"):
         made.__reduce__()
