@@ -109,8 +109,8 @@ struct SmemBox {
   constexpr int box_bytes() const { return rows * span(); }
   constexpr int bytes() const { return rows * row_bytes; }
 
-  /// Offset of 16-byte chunk `c` of a row.
-  constexpr std::uint32_t chunk(std::uint32_t row, std::uint32_t c) const {
+  /// Offset of 16-byte chunk `c` of a row. Of the host alone.
+  std::uint32_t chunk(std::uint32_t row, std::uint32_t c) const {
     const auto chunks = static_cast<std::uint32_t>(span() / 16);
     return c / chunks * static_cast<std::uint32_t>(box_bytes()) +
            swizzle_address(swizzle, row * static_cast<std::uint32_t>(span()) + c % chunks * 16);

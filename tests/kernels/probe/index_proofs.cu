@@ -36,6 +36,13 @@ static_assert(places_chunks(arch::make_smem_tile(Major::kK, SmemSwizzle::k64B, 8
                               return row * 64 + tile::chunk_in_line(row / 2 & 3, chunk);
                             }));
 
+// Boxes refuse to say where a chunk lies: in device code that would be wrong in silence.
+template <class Box>
+constexpr bool says_where_chunks_lie = requires {
+  Box::chunk(0u, 0u);
+};
+static_assert(!says_where_chunks_lie<tile::Box<64, 128>>);
+
 // Decode attention: a piece of keys as boxes of 128 bytes or 64.
 template <int RowBytes>
 constexpr bool places_decode_chunks() {
