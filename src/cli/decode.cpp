@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -22,9 +23,9 @@ using nlohmann::json;
 struct DecodeArgs {
   AttentionDecodeProblem problem = {
       .batch = 2, .q_len = 1, .heads = 8, .kv_heads = 2, .head_dim = 128, .has_lse = true};
-  std::string dtype = "bf16", kv = "bf16", lengths = "full", rotary = "none";
+  std::string dtype = "bf16", kv, lengths = "full", rotary = "none";
   std::int64_t keys = 500, page_size = 0, check_sequences = 2;
-  double scale = 0;
+  std::optional<double> scale;
   bool check = false;
   PlanArgs plan;
   int runs = 20;
@@ -33,8 +34,8 @@ struct DecodeArgs {
 DecodeData make_decode_data(const DecodeArgs& args) {
   AttentionDecodeProblem p = args.problem;
   p.dtype = args.dtype == "f16" ? DType::kF16 : DType::kBF16;
-  p.kv_dtype = decode_dtype(args.kv);
-  if (args.scale > 0) p.scale = args.scale;
+  p.kv_dtype = args.kv.empty() ? p.dtype : decode_dtype(args.kv);
+  p.scale = args.scale;
   if (args.rotary != "none") {
     p.append.is_wanted = true;
     p.append.rotary = args.rotary == "halves" ? RotaryPairs::kHalves : RotaryPairs::kInterleaved;
@@ -122,9 +123,9 @@ void add_decode(CLI::App& app, Context& context) {
       ->check(quiet(CLI::IsMember({"bf16", "f16"})))
       ->capture_default_str()
       ->type_name("bf16|f16");
-  command->add_option("--kv", args->kv, "element type of the caches: that of q, or e4m3")
+  command
+      ->add_option("--kv", args->kv, "element type of the caches: that of q, the default, or e4m3")
       ->check(quiet(CLI::IsMember({"bf16", "f16", "e4m3"})))
-      ->capture_default_str()
       ->type_name("bf16|f16|e4m3");
   command->add_option("--scale", args->scale, "default head_dim^-0.5")->type_name("X");
   command->add_option("--softcap", args->problem.softcap, "0: none")->type_name("X");

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,7 @@ struct SparseArgs {
                        .compressed_page = 64,
                        .invalid = 0.05};
   std::int64_t batch = 2, page_size = 64, check_queries = 8;
-  double scale = 0;
+  std::optional<double> scale;
   bool check = false;
   PlanArgs plan;
   int runs = 20;
@@ -49,8 +50,8 @@ SparseData make_sparse_data(const SparseArgs& args) {
                                                   : SparseLengths::kFull;
     data = draw_sparse(shape, format, args.batch, 1, 1);
   }
-  if (args.scale > 0 || !args.input.empty()) data.problem.scale.reset();
-  if (args.scale > 0) data.problem.scale = args.scale;
+  if (args.scale || !args.input.empty()) data.problem.scale.reset();
+  if (args.scale) data.problem.scale = args.scale;
   data.problem.kernel = args.kernel;
   return data;
 }

@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         BlackwellCommand{"decode", "decode --batch 1 --keys 40 --heads 8 --kv-heads 1 --check",
                          "correct"},
         BlackwellCommand{"decode_no_sequences", "decode --batch 0 --keys 40 --check", "correct"},
+        BlackwellCommand{"decode_f16", "decode --batch 1 --keys 40 --dtype f16 --check", "correct"},
         BlackwellCommand{"decode_no_keys", "decode --batch 1 --keys 0 --check", "correct"},
         BlackwellCommand{"sparse_attention",
                          "sparse-attention --heads 3 --window 70 --compressed 9 --check",

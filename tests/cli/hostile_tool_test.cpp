@@ -318,6 +318,17 @@ TEST(CutFile, EndsWithASentence) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
+TEST(Options, OfScalesAreNotLeftOutWhereTheyMakeNoSense) {
+  for (const char* command : {"attention --inputs normal --shape 1,1,1,8,8,64", "decode --keys 8",
+                              "sparse-attention --window 8 --compressed 0"}) {
+    for (const char* scale : {"0", "-1", "nan"}) {
+      const Outcome run = run_tool(std::string(command) + " --plan --scale=" + scale, kOnSimulator);
+      EXPECT_EQ(run.status, 1) << command << scale;
+      EXPECT_THAT(run.err, HasSubstr("scale = ")) << command << scale;
+    }
+  }
+}
+
 TEST(VacuousCheck, IsNotCalledCorrect) {
   const std::string call = "attention --inputs normal --shape 1,1,1,40,40,64 --check ";
   EXPECT_THAT(run_tool(call, kOnSimulator).out, HasSubstr("correct"));
