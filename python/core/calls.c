@@ -7,8 +7,9 @@
 #include <string.h>
 
 static PyObject* requires_grad; /* the word */
+PyTypeObject* calls_type;
 
-static Known* find(const Calls* self, const Key* key) {
+Known* calls_find(const Calls* self, const Key* key) {
   Known* known = self->slots[key->hash % SLOTS];
   while (known != NULL && (known->hash != key->hash || known->key_size != key->size ||
                            memcmp(known->key, key->bytes, key->size) != 0))
@@ -110,8 +111,8 @@ static bool make_results(const Known* known, PyObject* const* args, PyObject** m
   return true;
 }
 
-static bool launch_on_gpu(Calls* self, const Known* known, void* const* addresses, PyObject* first,
-                          const DLExchange* exchange) {
+bool calls_launch_on_gpu(Calls* self, const Known* known, void* const* addresses, PyObject* like,
+                         const DLExchange* exchange) {
   AnyArguments arguments;
   void *stream = NULL, *workspace = NULL;
   const int32_t ordinal = known->op->device->ordinal;
@@ -119,7 +120,7 @@ static bool launch_on_gpu(Calls* self, const Known* known, void* const* addresse
     return false;
   PyObject* held = NULL;
   if (known->workspace_bytes != 0) {
-    held = borrow_workspace(self, known->workspace_bytes, ordinal, stream, first, &workspace);
+    held = borrow_workspace(self, known->workspace_bytes, ordinal, stream, like, &workspace);
     if (held == NULL) return false;
   }
   fill_addresses(known, &arguments, addresses);
@@ -132,7 +133,18 @@ static bool launch_on_gpu(Calls* self, const Known* known, void* const* addresse
   return is_done;
 }
 
-/* tilewright/_staging.py copies there and back. */
+bool calls_launch_on_host(const Known* known, PyObject* tensors) {
+  PyObject* const module = tensors == NULL ? NULL : PyImport_ImportModule("tilewright._staging");
+  PyObject* const done = module == NULL
+                             ? NULL
+                             : PyObject_CallMethod(module, "call_known", "OOOO", known->op,
+                                                   known->names, tensors, known->members);
+  Py_XDECREF(done);
+  Py_XDECREF(module);
+  Py_XDECREF(tensors);
+  return done != NULL;
+}
+
 static bool launch_on_host(const Calls* self, const Known* known, PyObject* const* args,
                            PyObject** made) {
   if (self->is_dry) return true;
@@ -141,15 +153,7 @@ static bool launch_on_host(const Calls* self, const Known* known, PyObject* cons
     PyTuple_SetItem(given, i, Py_NewRef(args[i]));
   for (int i = 0; given != NULL && i < known->num_results; ++i)
     PyTuple_SetItem(given, known->results[i], Py_NewRef(made[i]));
-  PyObject* const module = given == NULL ? NULL : PyImport_ImportModule("tilewright._staging");
-  PyObject* const done = module == NULL
-                             ? NULL
-                             : PyObject_CallMethod(module, "call_known", "OOOO", known->op,
-                                                   known->names, given, known->members);
-  Py_XDECREF(done);
-  Py_XDECREF(module);
-  Py_XDECREF(given);
-  return done != NULL;
+  return calls_launch_on_host(known, given);
 }
 
 static PyObject* results_of(PyObject** made, int count) {
@@ -165,18 +169,24 @@ static void forget(Known* known) {
   Py_XDECREF(known->op);
   Py_XDECREF(known->names);
   Py_XDECREF(known->members);
+  Py_XDECREF(known->like);
+  free(known->made);
   for (int i = 0; i < MAX_TENSORS; ++i) Py_XDECREF(known->makers[i]);
   free(known->key);
   free(known);
 }
 
+void calls_leave(Known* known) {
+  if (--known->users == 0 && known->is_forgotten) forget(known);
+}
+
 static PyObject* run_known(Calls* self, const Known* known, PyObject* const* args, void** addresses,
                            const DLExchange* exchange) {
   PyObject* made[MAX_RESULTS] = {NULL};
-  const bool is_done =
-      make_results(known, args, made, addresses) &&
-      (known->op->device->ordinal >= 0 ? launch_on_gpu(self, known, addresses, args[0], exchange)
-                                       : launch_on_host(self, known, args, made));
+  const bool is_on_gpu = known->op->device->ordinal >= 0;
+  const bool is_done = make_results(known, args, made, addresses) &&
+                       (is_on_gpu ? calls_launch_on_gpu(self, known, addresses, args[0], exchange)
+                                  : launch_on_host(self, known, args, made));
   PyObject* const result = is_done                    ? results_of(made, known->num_results)
                            : PyErr_Occurred() != NULL ? NULL
                                                       : Py_NewRef(Py_None);
@@ -192,12 +202,12 @@ static PyObject* run(PyObject* object, PyObject* const* args, Py_ssize_t count) 
   const DLExchange* exchange = NULL;
   if (is_child_of_fork() || !calls_read(self, args, count, &key, addresses, &exchange))
     return Py_NewRef(Py_None);
-  Known* const known = find(self, &key);
+  Known* const known = calls_find(self, &key);
   if (known == NULL) return Py_NewRef(Py_None);
   ++known->users; /* what is called may let go of the GIL, and another thread forget this */
   PyObject* const result = is_direct(self, args) ? run_known(self, known, args, addresses, exchange)
                                                  : Py_NewRef(Py_None);
-  if (--known->users == 0 && known->is_forgotten) forget(known);
+  calls_leave(known);
   return result;
 }
 
@@ -282,6 +292,30 @@ static bool add_results(const Calls* self, Known* known, PyObject* results) {
   return true;
 }
 
+Known* calls_insert(Calls* self, const Key* key, Operator* op, size_t workspace_bytes,
+                    PyObject* names, PyObject* results, PyObject* members) {
+  Known* const known = calloc(1, sizeof *known);
+  if (known == NULL) return PyErr_NoMemory(), NULL;
+  known->op = (Operator*)Py_NewRef((PyObject*)op);
+  known->names = Py_NewRef(names);
+  known->members = Py_NewRef(members);
+  known->workspace_bytes = workspace_bytes;
+  known->key = malloc(key->size);
+  if (known->key == NULL || !add_places(self, known, names) ||
+      (results != NULL && !add_results(self, known, results))) {
+    if (!PyErr_Occurred()) PyErr_NoMemory();
+    return forget(known), NULL;
+  }
+  memcpy(known->key, key->bytes, key->size);
+  known->hash = key->hash;
+  known->key_size = key->size;
+  if (self->count >= self->limit) Py_DECREF(clear((PyObject*)self, NULL));
+  known->next = self->slots[key->hash % SLOTS];
+  self->slots[key->hash % SLOTS] = known;
+  ++self->count;
+  return known;
+}
+
 static PyObject* add(PyObject* object, PyObject* args) {
   Calls* const self = (Calls*)object;
   PyObject *call, *op, *names, *results, *members;
@@ -291,33 +325,18 @@ static PyObject* add(PyObject* object, PyObject* args) {
     return NULL;
   const Py_ssize_t count = PyTuple_Size(call);
   PyObject** const items = calloc((size_t)count + 1, sizeof *items);
-  Known* const known = calloc(1, sizeof *known);
   void* addresses[MAX_TENSORS];
   const DLExchange* exchange = NULL;
   Key key;
-  if (items == NULL || known == NULL) return free(items), free(known), PyErr_NoMemory();
+  if (items == NULL) return PyErr_NoMemory();
   for (Py_ssize_t i = 0; i < count; ++i) items[i] = PyTuple_GetItem(call, i);
   const bool is_read = calls_read(self, items, count, &key, addresses, &exchange);
   free(items);
-  if (!is_read || ((Operator*)op)->kind->num_calls == 0) return free(known), Py_NewRef(Py_False);
-  if (find(self, &key) != NULL) return free(known), Py_NewRef(Py_True);
-  known->op = (Operator*)Py_NewRef(op);
-  known->names = Py_NewRef(names);
-  known->members = Py_NewRef(members);
-  known->workspace_bytes = (size_t)bytes;
-  known->key = malloc(key.size);
-  if (known->key == NULL || !add_places(self, known, names) || !add_results(self, known, results)) {
-    forget(known);
-    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
-  }
-  memcpy(known->key, key.bytes, key.size);
-  known->hash = key.hash;
-  known->key_size = key.size;
-  if (self->count >= self->limit) Py_DECREF(clear(object, NULL));
-  known->next = self->slots[key.hash % SLOTS];
-  self->slots[key.hash % SLOTS] = known;
-  ++self->count;
-  return Py_NewRef(Py_True);
+  if (!is_read || ((Operator*)op)->kind->num_calls == 0) return Py_NewRef(Py_False);
+  if (calls_find(self, &key) != NULL) return Py_NewRef(Py_True);
+  const Known* const known =
+      calls_insert(self, &key, (Operator*)op, (size_t)bytes, names, results, members);
+  return known == NULL ? NULL : Py_NewRef(Py_True);
 }
 
 /* {member: address} that a call would hand over; None where run() gives None. */
@@ -327,7 +346,7 @@ static PyObject* addresses_of(PyObject* object, PyObject* const* args, Py_ssize_
   void* addresses[MAX_TENSORS];
   const DLExchange* exchange = NULL;
   const Known* const known =
-      calls_read(self, args, count, &key, addresses, &exchange) ? find(self, &key) : NULL;
+      calls_read(self, args, count, &key, addresses, &exchange) ? calls_find(self, &key) : NULL;
   if (known == NULL || !is_direct(self, args)) return Py_NewRef(Py_None);
   AnyArguments arguments;
   fill_addresses(known, &arguments, addresses);
@@ -438,8 +457,6 @@ static PyType_Spec spec = {"tilewright._core.Calls", sizeof(Calls), 0, Py_TPFLAG
 int calls_init(PyObject* module) {
   requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* const type = PyType_FromModuleAndSpec(module, &spec, NULL);
-  const int status =
-      type == NULL || requires_grad == NULL ? -1 : PyModule_AddType(module, (PyTypeObject*)type);
-  Py_XDECREF(type);
-  return status;
+  calls_type = (PyTypeObject*)type; /* for as long as the process lives */
+  return type == NULL || requires_grad == NULL ? -1 : PyModule_AddType(module, calls_type);
 }

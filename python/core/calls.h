@@ -1,4 +1,4 @@
-/* Of _core.Calls alone: what calls.c and calls_key.c share. */
+/* Of _core.Calls alone: what calls.c, calls_key.c and the files of torch's dispatcher share. */
 #ifndef TILEWRIGHT_PYTHON_CALLS_H
 #define TILEWRIGHT_PYTHON_CALLS_H
 
@@ -18,6 +18,12 @@ typedef struct Place {
   int position; /* of a tensor of the call; -1: the workspace */
 } Place;
 
+/* A result that torch's C interface makes. */
+typedef struct Made {
+  int64_t ndim, shape[MAX_DIMS], strides[MAX_DIMS];
+  int32_t dtype, device_type, device_index; /* as torch counts them */
+} Made;
+
 typedef struct Known {
   struct Known* next; /* with the same slot */
   int users;          /* calls that are under way */
@@ -35,6 +41,8 @@ typedef struct Known {
   PyObject* makers[MAX_TENSORS]; /* of results that a call does not give */
   int results[MAX_RESULTS];
   int num_results;
+  PyObject* like; /* of calls by torch's dispatcher: a tensor there, */
+  Made* made;     /* and the results */
 } Known;
 
 /* Memory that stays with a stream: calls there run one after the other, and one serves all. */
@@ -60,8 +68,26 @@ typedef struct Calls {
   Workspace workspaces[MAX_WORKSPACES];
 } Calls;
 
+bool key_put(Key* key, const void* from, size_t size);
+/* A text with its length before it, and zeros behind it up to a whole word. */
+bool key_put_text(Key* key, const char* text, int64_t size);
+void key_finish(Key* key);
 /* The key, and the tensors' addresses; false, without an exception, for a call of another kind. */
 bool calls_read(const Calls* self, PyObject* const* args, Py_ssize_t count, Key* key,
                 void** addresses, const DLExchange** exchange);
+
+extern PyTypeObject* calls_type;
+Known* calls_find(const Calls* self, const Key* key);
+/* Makes a call known; NULL, with an exception, if that cannot be. `results` may be NULL. */
+Known* calls_insert(Calls* self, const Key* key, Operator* op, size_t workspace_bytes,
+                    PyObject* names, PyObject* results, PyObject* members);
+/* Behind a call, before which `users` was counted up. */
+void calls_leave(Known* known);
+/* Fills the struct and calls the library; false, perhaps without an exception, if that failed.
+ * `like` is a tensor of the same device, for the workspace. */
+bool calls_launch_on_gpu(Calls* self, const Known* known, void* const* addresses, PyObject* like,
+                         const DLExchange* exchange);
+/* By tilewright/_staging.py, which copies there and back. Takes the reference of the tensors. */
+bool calls_launch_on_host(const Known* known, PyObject* tensors);
 
 #endif /* TILEWRIGHT_PYTHON_CALLS_H */

@@ -3,11 +3,17 @@
 
 #include <string.h>
 
-static bool put(Key* key, const void* from, size_t size) {
+bool key_put(Key* key, const void* from, size_t size) {
   if (key->size + size > KEY_BYTES) return false;
   memcpy(key->bytes + key->size, from, size);
   key->size += size;
   return true;
+}
+
+bool key_put_text(Key* key, const char* text, int64_t size) {
+  const int64_t words[2] = {6, size}, zero = 0;
+  return key_put(key, words, sizeof words) && key_put(key, text, (size_t)size) &&
+         key_put(key, &zero, (size_t)(-size & 7));
 }
 
 static bool put_tensor(Key* key, const DLTensor* x) {
@@ -15,8 +21,8 @@ static bool put_tensor(Key* key, const DLTensor* x) {
                        (int64_t)x->dtype.code << 24 | (int64_t)x->dtype.bits << 32 |
                        (int64_t)x->dtype.lanes << 40 | (int64_t)x->ndim << 56;
   const size_t size = (size_t)x->ndim * sizeof(int64_t);
-  return x->strides != NULL && x->ndim <= MAX_DIMS && put(key, &head, sizeof head) &&
-         put(key, x->shape, size) && put(key, x->strides, size);
+  return x->strides != NULL && x->ndim <= MAX_DIMS && key_put(key, &head, sizeof head) &&
+         key_put(key, x->shape, size) && key_put(key, x->strides, size);
 }
 
 /* A word of options in eight bytes; texts with their length before them. */
@@ -36,18 +42,14 @@ static bool put_option(Key* key, PyObject* option) {
     Py_ssize_t size;
     const char* const text = PyUnicode_AsUTF8AndSize(option, &size);
     if (text == NULL) return PyErr_Clear(), false;
-    words[0] = 6;
-    words[1] = size;
-    const int64_t zero = 0;
-    return put(key, words, sizeof words) && put(key, text, (size_t)size) &&
-           put(key, &zero, (size_t)(-size & 7));
+    return key_put_text(key, text, size);
   } else {
     return false;
   }
-  return put(key, words, sizeof words);
+  return key_put(key, words, sizeof words);
 }
 
-static void finish(Key* key) {
+void key_finish(Key* key) {
   uint64_t hash = 0x9e3779b97f4a7c15u, word;
   for (size_t at = 0; at + 8 <= key->size; at += 8) {
     memcpy(&word, key->bytes + at, 8);
@@ -65,7 +67,7 @@ bool calls_read(const Calls* self, PyObject* const* args, Py_ssize_t count, Key*
     static const int64_t kAbsent = -1;
     addresses[i] = NULL;
     if (args[i] == Py_None) {
-      if (!put(key, &kAbsent, sizeof kAbsent)) return false;
+      if (!key_put(key, &kAbsent, sizeof kAbsent)) return false;
       continue;
     }
     PyTypeObject* const type = Py_TYPE(args[i]);
@@ -80,6 +82,6 @@ bool calls_read(const Calls* self, PyObject* const* args, Py_ssize_t count, Key*
   }
   for (Py_ssize_t i = self->num_tensors; i < count; ++i)
     if (!put_option(key, args[i])) return false;
-  finish(key);
+  key_finish(key);
   return true;
 }

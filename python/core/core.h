@@ -184,4 +184,8 @@ int signature_init(PyObject* module);
 
 int calls_init(PyObject* module);
 
+/* ---- torch_ops.c: operators of torch's dispatcher */
+
+int torch_ops_init(PyObject* module);
+
 #endif /* TILEWRIGHT_PYTHON_CORE_H */

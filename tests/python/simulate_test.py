@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -418,3 +419,25 @@ def test_a_simulator_that_is_not_there():
     assert "DeviceError: the simulator cannot be loaded" in no_library.stderr
     other = run_python(code, TILEWRIGHT_SIM_LIBRARY=next(LIBRARIES.glob("libtilewright.so*")))
     assert "is another CUDA driver or an older simulator; set TILEWRIGHT_SIM_LIBRARY" in other.stderr
+
+
+@pytest.mark.parametrize("use", [
+    "x = numpy.ones(32, 'f4'); tilewright.simulate(PTX, 1, 32, [1.0, x, x, 8]); assert x[0] == 2",
+    "tilewright.Device('sim:h200')"])
+@pytest.mark.parametrize("first", [False, True], ids=["simulator first", "driver first"])
+def test_a_real_driver_is_not_hidden(use, first, tmp_path):
+    """What opens CUDA's driver by its name, as torch.cuda does, gets the machine's and not the simulator."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no gcc")
+    (tmp_path / "driver.c").write_text("int cuInit(unsigned f) { return 999 - (int)f; }\n"
+                                       "int cuDriverGetVersion(int* v) { *v = 13000; return 0; }\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp_path / "libcuda.so.1",
+                    tmp_path / "driver.c"], check=True)
+    opened = "assert ctypes.CDLL('libcuda.so.1').cuInit(0) == 999"
+    steps = [opened, use, opened] if first else [use, opened]
+    done = subprocess.run([sys.executable, "-c", "\n".join(["import ctypes, numpy, tilewright", f"PTX = {SAXPY!r}",
+                                                            *steps])],
+                          env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -63,18 +63,18 @@ def _decode(place: str) -> dict[str, Any]:
 
 def _without_kernel() -> None:
     """Operators that the table has do nothing from now on, and known calls stop before theirs."""
-    from tilewright.torch import _context
+    from tilewright.torch import _context, _weights
 
     for entry in _context.table.entries():
         entry.run = lambda **arguments: None
-    for calls in _context.all_calls:
+    for calls in (*_context.all_calls, *_weights.Prepared.all_calls()):
         calls.is_dry = True
 
 
 def table(device: tilewright.Device) -> list[Row]:
     is_gpu = not device.is_simulated
     if not is_gpu:
-        tt.set_device(device.spec)
+        tt.set_device(device.description.split()[0])  # the spec may be "auto"
     x = _decode(device.spec if is_gpu else "cpu")
     with torch.inference_mode():
         rows = _ours(x, is_gpu) + _torch(x, is_gpu)
@@ -110,17 +110,47 @@ def _ours(x: dict[str, Any], is_gpu: bool) -> list[Row]:
         "torch: attention_decode": decode,
         "torch: attention_decode, out given": into,
         "torch: the operator attention_decode_out": lambda: op(*given),
+        "torch: the same, under no_grad": _outside_inference_mode(lambda: op(*given)),
         "torch: attention": whole,
         "compat: flash_attn_with_kvcache": drop_in,
         "compat: flash_attn_func": whole_drop_in,
         "compat: flash_mla_with_kvcache": _flash_mla(q.device),
+        **_layers(q.device),
     }
     for name, call in calls.items():
         call()
         if not is_gpu:
             _without_kernel()
-        rows.append(Row(name, _time(call, is_gpu), "" if is_gpu else "no kernel"))
+        is_outside = hasattr(call, "is_outside")
+        with torch.inference_mode(not is_outside), torch.no_grad():
+            rows.append(Row(name, _time(call, is_gpu), "" if is_gpu else "no kernel"))
     return rows
+
+
+def _outside_inference_mode(call: Callable[[], Any]) -> Callable[[], Any]:
+    """A series of calls without gradients, where torch's dispatcher asks the autograd rule."""
+
+    def run() -> Any:
+        return call()
+
+    run.is_outside = True  # type: ignore[attr-defined]
+    return run
+
+
+def _layers(device: torch.device) -> dict[str, Callable[[], Any]]:
+    """Modules, with what torch's __call__ of a module takes."""
+    bf16: dict[str, Any] = {"dtype": torch.bfloat16, "device": device}
+    x, matrix = torch.randn(8, 256, **bf16), torch.randn(128, 256, **bf16)
+    linear = tt.Linear(matrix)
+    experts = torch.randn(4, 128, 256, **bf16)
+    moe = tt.Moe(experts, experts, experts.transpose(1, 2).contiguous())
+    ids = torch.zeros(8, 2, dtype=torch.int32, device=device)
+    weights = torch.ones(8, 2, device=device)
+    return {
+        "torch: quantize": lambda: tt.quantize(x),
+        "torch: Linear": lambda: linear(x),
+        "torch: Moe": lambda: moe(x, ids, weights),
+    }
 
 
 def _flash_mla(device: torch.device) -> Callable[[], Any]:

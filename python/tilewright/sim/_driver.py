@@ -92,7 +92,29 @@ class Driver:
         return self.ordinals[CAPABILITIES[name]]
 
 
+_NAME = "libcuda.so.1"
+
+
 @functools.lru_cache(maxsize=None)
-def driver() -> Driver:
-    """Loaded when it is first needed, and never unloaded."""
+def _real_driver() -> ctypes.CDLL | None:
+    """The loader matches a name against the names that loaded libraries bear, and the simulator bears the
+    driver's. So whoever opens that by name later, as torch.cuda does, finds this one, which is loaded first."""
+    try:
+        return ctypes.CDLL(_NAME)
+    except OSError:
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def _simulator() -> Driver:
     return Driver(library_path())
+
+
+def driver(stands_for_cuda: bool = False) -> Driver:
+    """Loaded when it is first needed, and never unloaded.
+
+    stands_for_cuda  libraries that open CUDA's driver by name from now on get the simulator
+    """
+    if not stands_for_cuda:
+        _real_driver()
+    return _simulator()

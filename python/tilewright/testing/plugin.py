@@ -81,7 +81,7 @@ class _Runner:
         others = [name for name in CAPABILITIES if name != device]
         os.environ.setdefault("TILEWRIGHT_SIM_DEVICE", ",".join([device, *others]))
         _install_hooks(library_path().parent / "python")
-        self.driver = driver()
+        self.driver = driver(stands_for_cuda=True)
         self.session = Session(device, self.settings["check"])
         self.launches = 0
         self._check(self.settings)

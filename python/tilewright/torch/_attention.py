@@ -29,7 +29,7 @@ from ._context import (
     table,
     workspace,
 )
-from ._ops import define
+from ._ops import Done, define, known
 
 _E4M3 = torch.float8_e4m3fn
 _INPUTS = (
@@ -116,6 +116,7 @@ def require_dims(q: Tensor, dims: int, shape: str) -> None:
 
 #: Tensors of a call, results last.
 _TENSORS = places_of("q k v sink cu_q cu_kv q_descale k_descale v_descale out lse")
+_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _calls = known_calls(len(_TENSORS))
 
 
@@ -229,8 +230,9 @@ def _attention_into(
     return entry if is_as_given else None
 
 
-def _attention_out(*args: Any) -> None:
-    _attention_into(*args)
+def _attention_out(*args: Any) -> Done:
+    into: Any = _attention_into
+    return (), known(into(*args), _TENSORS, args[0])
 
 
 def _shape(
@@ -354,14 +356,12 @@ def _one_number(scale: Tensor | None, device: torch.device) -> Tensor:
     return found
 
 
-def _attention(*args: Any) -> tuple[Tensor, Tensor]:
-    write: Any = _attention_out
+def _attention(*args: Any) -> Done:
+    into: Any = _attention_into
     return_lse = args[-1]
-    q = args[0]
-    out = _empty_out(q)
-    lse = q.new_empty(_lse_shape(q) if return_lse else (0,), dtype=torch.float32)
-    write(*args[:-1], out, lse if return_lse else None)
-    return out, lse
+    out, lse = _attention_fake(*args)
+    entry = into(*args[:-1], out, lse if return_lse else None)
+    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
 
 
 def _attention_fake(*args: Any) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -178,10 +178,11 @@ def _workspace_like(size: int, like: torch.Tensor) -> torch.Tensor:
 all_calls: list[_core.Calls] = []
 
 
-def known_calls(tensors: int) -> _core.Calls:
+def known_calls(tensors: int, is_listed: bool = True) -> _core.Calls:
     """Calls of one function, whose first arguments are so many tensors: those that were made before.
 
-    They ask what is_direct() asks, and find the operator, without a step in Python.
+    They ask what is_direct() asks, and find the operator, without a step in Python. Those that are listed
+    are forgotten with the simulated device.
     """
     calls = _core.Calls(
         tensors,
@@ -192,7 +193,8 @@ def known_calls(tensors: int) -> _core.Calls:
         is_capturing=getattr(torch._C, "_cuda_isCurrentStreamCapturing", _never),
         allocate=_workspace_like,
     )
-    all_calls.append(calls)
+    if is_listed:
+        all_calls.append(calls)
     return calls
 
 
@@ -240,8 +242,9 @@ class Way(NamedTuple):
         entry: Entry,
         results: Mapping[str, torch.Tensor | None],
         members: Mapping[str, Any] | None = None,
+        without: Collection[str] = (),
     ) -> None:
-        """The operator for calls of this kind."""
+        """The operator for calls of this kind, which has no use for the results `without`."""
         makers = {
             self.places[name]: maker(self.arguments[0], like)
             for name, like in results.items()
@@ -249,7 +252,8 @@ class Way(NamedTuple):
         }
         has_workspace = "workspace" in self.places
         size = 0 if has_workspace else entry.workspace_bytes
-        self.calls.add(self.arguments, entry.operator, size, self.places, makers, dict(members or {}))
+        places = {name: at for name, at in self.places.items() if name not in without}
+        self.calls.add(self.arguments, entry.operator, size, places, makers, dict(members or {}))
 
 
 def places_of(names: str) -> dict[str, int]:

@@ -29,7 +29,7 @@ from ._context import (
     table,
     workspace,
 )
-from ._ops import define
+from ._ops import Done, define, known
 
 _INPUTS = (
     "Tensor q, Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor lengths, Tensor? page_table, "
@@ -91,6 +91,7 @@ def attention_decode(
 _TENSORS = places_of(
     "q k_cache v_cache lengths block_table new_k new_v cos sin sink k_descale v_descale out lse"
 )
+_WITHOUT_LSE = {name: at for name, at in _TENSORS.items() if name != "lse"}
 _calls = known_calls(len(_TENSORS))
 
 
@@ -202,8 +203,9 @@ def _decode_into(
     return entry if is_as_given else None
 
 
-def _decode_out(*args: Any) -> None:
-    _decode_into(*args)
+def _decode_out(*args: Any) -> Done:
+    into: Any = _decode_into
+    return (), known(into(*args), _TENSORS, args[0])
 
 
 def _shape(q: Tensor, cache: Tensor, page_table: Tensor | None) -> dict[str, Any]:
@@ -325,12 +327,12 @@ def _check(
     require_operand("lse", lse, q, torch.float32, _lse_shape(q))
 
 
-def _decode(*args: Any) -> tuple[Tensor, Tensor]:
-    write: Any = _decode_out
+def _decode(*args: Any) -> Done:
+    into: Any = _decode_into
     return_lse = args[-1]
     out, lse = _decode_fake(*args)
-    write(*args[:-1], out, lse if return_lse else None)
-    return out, lse
+    entry = into(*args[:-1], out, lse if return_lse else None)
+    return (out, lse), known(entry, _TENSORS if return_lse else _WITHOUT_LSE, args[0])
 
 
 def _decode_fake(*args: Any) -> tuple[Tensor, Tensor]:

@@ -6,23 +6,30 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 
 from ._context import (
     DTYPES,
     Entry,
+    Way,
     describe,
     device_of,
+    have_no_gradient,
     is_direct,
     make_on,
+    places_of,
     require,
     require_operand,
     signature,
     workspace,
 )
-from ._ops import define
+from ._ops import Done, define, known
 from ._weights import Prepared, Weight, source
+
+#: Tensors of a call, the result last.
+_TENSORS = places_of("x bias out")
 
 
 class Linear(torch.nn.Module):
@@ -54,15 +61,27 @@ class Linear(torch.nn.Module):
         self.out_features, self.in_features = weight.shape
         self.out_dtype = out_dtype
         self.format = weight.format
-        self._prepared = Prepared(made, weight.values.device)
+        self._prepared = Prepared(made, weight.values.device, "linear", len(_TENSORS))
         self._handle = self._prepared.handle
         self.register_buffer("bias", None if bias is None else bias.detach().float().contiguous())
 
     def forward(self, x: Tensor) -> Tensor:
+        bias, out_dtype = self.bias, self.out_dtype
+        given = (x, bias, None, DTYPES.get(out_dtype))
+        if not is_compiling() and (done := self._prepared.calls.run(*given)) is not None:
+            known_out: Tensor = done
+            return known_out
         rows = x.reshape(-1, x.shape[-1])
-        call = _linear if is_direct(rows) else _linear_op
-        out: Tensor = call(rows, self.bias, self._handle, self.out_features, self.out_dtype)
-        return out.view(*x.shape[:-1], self.out_features)
+        args = (rows, bias, self._handle, self.out_features, out_dtype)
+        shape = (*x.shape[:-1], self.out_features)
+        if not is_direct(x) or not have_no_gradient(bias):
+            made: Tensor = _linear_op(*args)
+            return made.view(shape)
+        out, entry = _linear_into(*args)
+        out = out.view(shape)
+        if entry is not None and rows.data_ptr() == x.data_ptr():
+            Way(self._prepared.calls, given, _TENSORS).remember(entry, {"out": out})
+        return out
 
     def extra_repr(self) -> str:
         return f"{self.in_features}, {self.out_features}, format={self.format!r}"
@@ -71,15 +90,17 @@ class Linear(torch.nn.Module):
 def _linear_fake(
     x: Tensor, bias: Tensor | None, handle: int, features: int, dtype: torch.dtype
 ) -> Tensor:
+    require(x.dim() == 2, f"{describe('x', x)}: expected a matrix [rows, in features]")
     return torch.empty((x.shape[0], features), dtype=dtype, device=x.device)
 
 
-def _linear(
+def _linear_into(
     x: Tensor, bias: Tensor | None, handle: int, features: int, dtype: torch.dtype
-) -> Tensor:
+) -> tuple[Tensor, Entry | None]:
+    """The result, and the operator, if there was something to do."""
     out = _linear_fake(x, bias, handle, features, dtype)
     if out.numel() == 0:
-        return out
+        return out, None
     weight = Prepared.of(handle)
     key = (signature(x, bias), dtype)
     entry: Entry | None = weight.table.get(key)
@@ -99,7 +120,12 @@ def _linear(
         }
         entry = weight.table.add(key, make_on(tilewright.Linear, weight.made, x.device, problem))
     entry.run(x=x, bias=bias, out=out, workspace=workspace(entry, x.device))
-    return out
+    return out, entry
+
+
+def _linear(*args: Any) -> Done:
+    out, entry = _linear_into(*args)
+    return (out,), known(entry, _TENSORS, args[0])
 
 
 _linear_op: Any = define(

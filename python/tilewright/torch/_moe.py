@@ -7,23 +7,29 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 
 from ._context import (
     DTYPES,
     Entry,
+    Way,
     describe,
     device_of,
     is_direct,
     make_on,
+    places_of,
     require,
     require_operand,
     signature,
     workspace,
 )
-from ._ops import define
+from ._ops import Done, define, known
 from ._weights import Prepared, Weight, source
+
+#: Tensors of a call, the result last.
+_TENSORS = places_of("x ids weights out")
 
 
 class Moe(torch.nn.Module):
@@ -76,14 +82,23 @@ class Moe(torch.nn.Module):
         self.limit = float(limit or 0.0)
         self.weight_after_down = weight_after_down
         self.out_dtype = out_dtype
-        self._prepared = Prepared(made, device)
+        self._prepared = Prepared(made, device, "moe", len(_TENSORS))
         self._handle = self._prepared.handle
 
     def forward(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
         """x bfloat16 [tokens, hidden]; ids int32 [tokens, topk], -1 for none; weights fp32."""
-        call = _moe if is_direct(x, weights) else _moe_op
-        options = (self.limit, self.weight_after_down, self.out_dtype)
-        out: Tensor = call(x, ids, weights, self._handle, *options)
+        limit, after, out_dtype = self.limit, self.weight_after_down, self.out_dtype
+        given = (x, ids, weights, None, limit, after, DTYPES.get(out_dtype))
+        if not is_compiling() and (done := self._prepared.calls.run(*given)) is not None:
+            known_out: Tensor = done
+            return known_out
+        args = (x, ids, weights, self._handle, limit, after, out_dtype)
+        if not is_direct(x, weights):
+            made: Tensor = _moe_op(*args)
+            return made
+        out, entry = _moe_into(*args)
+        if entry is not None:
+            Way(self._prepared.calls, given, _TENSORS).remember(entry, {"out": out})
         return out
 
     def extra_repr(self) -> str:
@@ -103,7 +118,7 @@ def _moe_fake(
     return torch.empty(x.shape, dtype=options[2], device=x.device)
 
 
-def _moe(
+def _moe_into(
     x: Tensor,
     ids: Tensor,
     weights: Tensor,
@@ -111,10 +126,11 @@ def _moe(
     limit: float,
     weight_after_down: bool,
     dtype: torch.dtype,
-) -> Tensor:
+) -> tuple[Tensor, Entry | None]:
+    """The result, and the operator, if there was something to do."""
     out = torch.empty(x.shape, dtype=dtype, device=x.device)
     if out.numel() == 0:
-        return out
+        return out, None
     prepared = Prepared.of(handle)
     key = (signature(x, ids, weights), limit, weight_after_down, dtype)
     entry: Entry | None = prepared.table.get(key)
@@ -140,7 +156,12 @@ def _moe(
         entry = prepared.table.add(key, make_on(tilewright.Moe, prepared.made, x.device, problem))
     scratch = workspace(entry, x.device)
     entry.run(x=x, ids=ids, weights=weights, out=out, workspace=scratch)
-    return out
+    return out, entry
+
+
+def _moe(*args: Any) -> Done:
+    out, entry = _moe_into(*args)
+    return (out,), known(entry, _TENSORS, args[0])
 
 
 _moe_op: Any = define(

@@ -1,32 +1,109 @@
-"""Registration with torch: schemas, kernels, fakes, and a backward that says why there is none."""
+"""Registration with torch: schemas, kernels, fakes, and a backward that says why there is none.
+
+Where torch has the stable C interface of 2.10, kernels are in C (python/core/torch_ops.c), and those here
+are for calls that are new. Elsewhere, and with TILEWRIGHT_TORCH_OPS=python, these are all there are.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
 from torch.library import Library
 
+from tilewright import _core
+
+from ._context import DTYPES, Entry, known_calls
+
 library: Any = Library("tilewright", "DEF")  # type: ignore[no-untyped-call]
+
+#: What a kernel gives: the results, and under what the next call of its kind is known.
+Done = tuple[tuple[torch.Tensor, ...], Any]
+
+_KINDS = {
+    "Tensor": "T",
+    "Optional[Tensor]": "t",
+    "SymInt": "i",
+    "int": "i",
+    "float": "f",
+    "Optional[float]": "F",
+    "bool": "b",
+    "str": "s",
+    "ScalarType": "d",
+}
+
+
+def _open() -> bool:
+    if os.environ.get("TILEWRIGHT_TORCH_OPS") == "python":
+        return False
+    functions = getattr(torch._C, "_aoti", None)
+    to_tensors = getattr(functions, "alloc_tensors_by_stealing_from_void_ptrs", None)
+    from_tensor = getattr(functions, "unsafe_alloc_void_ptr_from_tensor", None)
+    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    if to_tensors is None or from_tensor is None:
+        return False
+    examples = tuple(torch.empty(0, dtype=dtype) for dtype in DTYPES)
+    return _steals(to_tensors, from_tensor) and _core.torch_open(
+        path, to_tensors, from_tensor, examples
+    )
+
+
+def _steals(to_tensors: Callable[[Any], Any], from_tensor: Callable[[Any], Any]) -> bool:
+    """Whether these functions of torch do what their names say: the one for a single tensor does not."""
+    x = torch.empty(0)
+    count: Callable[[], int] = getattr(x, "_use_count", lambda: -1)
+    before = count()
+    y = to_tensors([from_tensor(x)])[0]
+    return before >= 0 and y is x and count() == before
+
+
+#: Whether kernels are in C.
+is_stable = _open()
+#: Calls that were made before, by the operator.
+tables: dict[str, _core.Calls] = {}
+
+
+def known(
+    entry: Entry | None, names: dict[str, int], x: torch.Tensor, members: dict[str, Any] | None = None
+) -> Any:
+    """Under what calls are known: names are of tensors in the order of the schema, then of results."""
+    if entry is None or not is_stable:
+        return None
+    size = 0 if "workspace" in names else entry.workspace_bytes
+    like = torch.empty(1, dtype=torch.uint8, device=x.device)
+    return entry.operator, size, names, members or {}, like
 
 
 def define(
-    name: str, schema: str, kernel: Callable[..., Any], fake: Callable[..., Any] | None = None
+    name: str, schema: str, kernel: Callable[..., Done], fake: Callable[..., Any] | None = None
 ) -> Any:
     """tilewright::name. A schema that mutates nothing and returns something needs a fake."""
     library.define(f"{name}{schema}", tags=(torch.Tag.needs_exact_strides,))
-    for key in ("CPU", "CUDA"):
-        library.impl(name, kernel, key)
-    library.impl(name, fake or (lambda *args, **keywords: None), "Meta")
     operator = getattr(torch.ops.tilewright, name).default
-    if not operator._schema.is_mutable:
-        torch.library.register_autograd(f"tilewright::{name}", _refusing(name), lib=library)
-    elif operator._schema.returns:
+    results = len(operator._schema.returns)
+    if is_stable:
+        kinds = "".join(_KINDS[str(argument.real_type)] for argument in operator._schema.arguments)
+        tables[name] = known_calls(sum(kind in "Tt" for kind in kinds) + results)
+        _core.torch_op("tilewright", name, kinds, tables[name], kernel)
+    else:
+        for key in ("CPU", "CUDA"):
+            library.impl(name, _results_of(kernel, results), key)
+    library.impl(name, fake or (lambda *args, **keywords: None), "Meta")
+    if operator._schema.returns:
         library.impl(name, _with_refusal(operator, name), "Autograd", with_keyset=True)
     else:
         library.impl(name, _without_gradients(operator, name), "Autograd", with_keyset=True)
     return operator
+
+
+def _results_of(kernel: Callable[..., Done], count: int) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        results, _ = kernel(*args)
+        return None if count == 0 else results[0] if count == 1 else results
+
+    return run
 
 
 def no_backward(name: str) -> NoReturn:
@@ -37,27 +114,22 @@ def no_backward(name: str) -> NoReturn:
     )
 
 
-def _refusing(name: str) -> Callable[..., NoReturn]:
-    def backward(context: Any, *gradients: torch.Tensor) -> NoReturn:
-        no_backward(name)
-
-    return backward
+_grad_enabled = torch.is_grad_enabled
+_after = torch._C._after_autograd_keyset
 
 
 def _below(operator: Any, keys: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     with torch._C._AutoDispatchBelowAutograd():
-        return operator.redispatch(keys & torch._C._after_autograd_keyset, *args, **keywords)
+        return operator.redispatch(keys & _after, *args, **keywords)
 
 
 def _wants_gradients(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    if not torch.is_grad_enabled():
-        return False
     everything = (*args, *keywords.values())
     return bool(torch._C._any_requires_grad(*everything))
 
 
 def _with_refusal(operator: Any, name: str) -> Callable[..., Any]:
-    """torch.library.register_autograd for an operator that writes to some of its arguments."""
+    """As torch.library.register_autograd, also for an operator that writes to some of its arguments."""
 
     class Refusal(torch.autograd.Function):
         @staticmethod
@@ -68,7 +140,11 @@ def _with_refusal(operator: Any, name: str) -> Callable[..., Any]:
         def backward(ctx: Any, *gradients: Any) -> Any:
             no_backward(name)
 
+    redispatch = operator._handle.redispatch_boxed
+
     def kernel(keys: Any, *args: Any, **keywords: Any) -> Any:
+        if not _grad_enabled():
+            return redispatch(keys & _after, *args, **keywords)
         if _wants_gradients(args, keywords):
             return Refusal.apply(keys, keywords, *args)  # type: ignore[no-untyped-call]
         return _below(operator, keys, args, keywords)
@@ -79,7 +155,11 @@ def _with_refusal(operator: Any, name: str) -> Callable[..., Any]:
 def _without_gradients(operator: Any, name: str) -> Callable[..., Any]:
     """As torch's own functions with out=."""
 
+    redispatch = operator._handle.redispatch_boxed
+
     def kernel(keys: Any, *args: Any, **keywords: Any) -> Any:
+        if not _grad_enabled():
+            return redispatch(keys & _after, *args, **keywords)
         if _wants_gradients(args, keywords):
             raise RuntimeError(
                 f"tilewright: {name} writes to tensors that are given, which automatic "

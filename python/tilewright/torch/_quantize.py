@@ -6,11 +6,25 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.compiler import is_compiling
 
 import tilewright
 
-from ._context import DTYPES, Entry, describe, is_direct, make, require, signature, table, workspace
-from ._ops import define
+from ._context import (
+    DTYPES,
+    Entry,
+    Way,
+    describe,
+    is_direct,
+    known_calls,
+    make,
+    places_of,
+    require,
+    signature,
+    table,
+    workspace,
+)
+from ._ops import Done, define, known
 
 
 class _Format(NamedTuple):
@@ -57,13 +71,28 @@ def quantize(
     scales        of nvfp4: "nearest", "four_over_six", "exact_nearest" or "exact_best"
     encode_scale  of nvfp4: G, a number or fp32 [1] on the device; None: 2688 / the largest magnitude
     """
-    require(
-        format in FORMATS, f"format={format!r}: expected one of {', '.join(map(repr, FORMATS))}"
-    )
-    number = None if isinstance(encode_scale, Tensor) else encode_scale
-    address = encode_scale if isinstance(encode_scale, Tensor) else None
-    call = _quantize if is_direct(x) else _quantize_op
-    return Quantized(*call(x, format, scales, number, address))
+    number, address = (None, encode_scale) if isinstance(encode_scale, Tensor) else (encode_scale, None)
+    given = (x, address, None, None, None, format, scales, number)
+    if not is_compiling() and (done := _calls.run(*given)) is not None:
+        return Quantized(*done)
+    args = (x, format, scales, number, address)
+    if not is_direct(x):
+        return Quantized(*_quantize_op(*args))
+    results, entry = _quantize_into(*args)
+    if entry is not None:
+        made: dict[str, Tensor | None] = dict(zip(_RESULTS, results, strict=True))
+        Way(_calls, given, _TENSORS).remember(entry, made, without=_unused(format))
+    return Quantized(*results)
+
+
+_RESULTS = ("codes", "scales", "tensor_scale")
+#: Tensors of a call, results last.
+_TENSORS = places_of("in_ encode_scale codes scales tensor_scale")
+_calls = known_calls(len(_TENSORS))
+
+
+def _unused(format: str) -> tuple[str, ...]:
+    return () if format == "nvfp4" else ("tensor_scale",)
 
 
 def _up(size: int, multiple: int) -> int:
@@ -71,6 +100,9 @@ def _up(size: int, multiple: int) -> int:
 
 
 def _results(x: Tensor, format: str) -> tuple[Tensor, Tensor, Tensor]:
+    require(
+        format in FORMATS, f"format={format!r}: expected one of {', '.join(map(repr, FORMATS))}"
+    )
     require(x.dim() == 2, f"{describe('x', x)}: expected a matrix [rows, cols]")
     kind = FORMATS[format]
     cols = _up(x.shape[1], kind.columns)
@@ -88,12 +120,13 @@ def _quantize_fake(x: Tensor, format: str, *_: Any) -> tuple[Tensor, Tensor, Ten
     return _results(x, format)
 
 
-def _quantize(
+def _quantize_into(
     x: Tensor, format: str, scales: str, number: float | None, address: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[tuple[Tensor, Tensor, Tensor], Entry | None]:
+    """The results, and the operator, if there was something to do."""
     codes, block_scales, tensor_scale = _results(x, format)
     if x.numel() == 0:
-        return codes, block_scales.zero_(), tensor_scale.fill_(1)
+        return (codes, block_scales.zero_(), tensor_scale.fill_(1)), None
     key = ("quantize", signature(x, address), format, scales, number)
     entry: Entry | None = table.get(key)
     if entry is None:
@@ -120,7 +153,14 @@ def _quantize(
         tensor_scale=tensor_scale if format == "nvfp4" else None,
         workspace=workspace(entry, x.device),
     )
-    return codes, block_scales, tensor_scale
+    return (codes, block_scales, tensor_scale), entry
+
+
+def _quantize(*args: Any) -> Done:
+    results, entry = _quantize_into(*args)
+    unused = _unused(args[1])
+    names = {name: at for name, at in _TENSORS.items() if name not in unused}
+    return results, known(entry, names, args[0])
 
 
 _quantize_op = define(

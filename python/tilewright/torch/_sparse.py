@@ -27,7 +27,7 @@ from ._context import (
     table,
     workspace,
 )
-from ._ops import define
+from ._ops import Done, define, known
 
 HEAD_DIM = 512
 #: Bytes of a row by the format of a cache; formats of one-byte elements are known by it.
@@ -188,8 +188,11 @@ def _sparse_into(
     return entry
 
 
-def _sparse_out(*args: Any) -> None:
-    _sparse_into(*args)
+def _sparse_out(*args: Any) -> Done:
+    into: Any = _sparse_into
+    scratch, reuses_schedule = args[-2:]
+    names = {**_TENSORS, "workspace": len(_TENSORS)} if scratch is not None else _TENSORS
+    return (), known(into(*args), names, args[0], {"reuses_schedule": reuses_schedule})
 
 
 def _entry(
@@ -344,13 +347,15 @@ def _check(
     )
 
 
-def _sparse(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
-    write: Any = _sparse_out
+def _sparse(*args: Any) -> Done:
+    into: Any = _sparse_into
     return_lse, return_max_logits = args[-2:]
     out, lse, max_logits = _sparse_fake(*args)
     given = (lse if return_lse else None, max_logits if return_max_logits else None)
-    write(*args[:-2], out, *given, None, False)
-    return out, lse, max_logits
+    entry = into(*args[:-2], out, *given)
+    absent = {"lse": not return_lse, "max_logits": not return_max_logits}
+    names = {name: at for name, at in _TENSORS.items() if not absent.get(name)}
+    return (out, lse, max_logits), known(entry, names, args[0])
 
 
 def _sparse_fake(*args: Any) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,266 @@
+"""Operators of torch's dispatcher: kernels in C by torch's stable interface, which know a call the second time."""
+
+import functools
+import gc
+import os
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tilewright  # noqa: E402
+import tilewright.torch as tt  # noqa: E402
+from tilewright import _core  # noqa: E402
+from tilewright.torch import _context, _ops  # noqa: E402
+from torch_layers_test import fp8_pages, lists  # noqa: E402
+from torch_reference import bf16, i32, place  # noqa: E402
+
+pytestmark = [pytest.mark.usefixtures("kernels", "torch_device"),
+              pytest.mark.skipif(not _ops.is_stable, reason="this torch has no stable C interface")]
+ops = torch.ops.tilewright
+AUTO = (None, False, -1, -1, 0.0, "auto")
+
+
+def whole(seed=0):
+    return bf16(2, 20, 4, 64, seed=seed), bf16(2, 33, 2, 64, seed=seed + 1), bf16(2, 33, 2, 64, seed=seed + 2)
+
+
+def attention(seed=0, **changed):
+    q, k, v = whole(seed)
+    inputs = (q, k, v, None, None, None, None, None, None, 20, 33, *AUTO)
+    return lambda: (ops.attention(*inputs, True), tt.attention(q, k, v, return_lse=True))
+
+
+def attention_out(seed=0):
+    q, k, v = whole(seed)
+    out, lse = torch.zeros_like(q), torch.zeros(2, 4, 20, device=q.device)
+
+    def call():
+        ops.attention_out(q, k, v, None, None, None, None, None, None, 20, 33, *AUTO, out, lse)
+        return (out, lse), tt.attention(q, k, v, return_lse=True)
+
+    return call
+
+
+def decode(seed=0):
+    q, k, v, lengths = bf16(2, 1, 4, 64, seed=seed), bf16(2, 40, 2, 64), bf16(2, 40, 2, 64, seed=1), i32([3, 17])
+    new = bf16(2, 1, 2, 64, seed=2), bf16(2, 1, 2, 64, seed=3)
+
+    def call():
+        caches, others = (k.clone(), v.clone()), (k.clone(), v.clone())
+        found = ops.attention_decode(q, *caches, lengths, None, *new, None, None, True, None, None, None, None,
+                                     True, -1, 0.0, 0, "auto", True)
+        right = tt.attention_decode(q, *others, lengths=lengths, k_new=new[0], v_new=new[1], return_lse=True)
+        return (*found, *caches), (*right, *others)
+
+    return call
+
+
+def sparse(seed=0):
+    cache, indices, q = fp8_pages(4, 16, 0)[0], lists(1, 2, 8, rows=64), bf16(1, 2, 4, 512, seed=seed)
+    inputs = (q, cache, indices, None, None, None, None, None, None, "auto", False)
+    return lambda: (ops.sparse_attention(*inputs, True, False)[:2],
+                    tt.sparse_attention(q, cache, indices, return_lse=True))
+
+
+@functools.cache
+def layer_of(kind):
+    """One for all tests: where one is freed, what is known of all is forgotten."""
+    if kind is tt.Linear:
+        return tt.Linear(bf16(64, 128), out_dtype=torch.float32)
+    return tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128, seed=1), bf16(2, 128, 64, seed=2))
+
+
+def linear(seed=0):
+    layer, x = layer_of(tt.Linear), bf16(3, 128, seed=seed)
+    return lambda: ((ops.linear(x, None, layer._handle, 64, torch.float32),), (layer(x),))
+
+
+def moe(seed=0):
+    layer, x, ids = layer_of(tt.Moe), bf16(3, 128, seed=seed), i32([[0, 1], [1, -1], [0, 0]])
+    weights = torch.full((3, 2), 0.5, device=x.device)
+    return lambda: ((ops.moe(x, ids, weights, layer._handle, 0.0, False, torch.bfloat16),),
+                    (layer(x, ids, weights),))
+
+
+def quantize(seed=0, format="nvfp4", scale=None):
+    x = bf16(5, 64, seed=seed)
+    return lambda: (ops.quantize(x, format, "nearest", scale, None), tt.quantize(x, format, encode_scale=scale))
+
+
+CALLS = {"attention": attention, "attention_out": attention_out, "attention_decode": decode,
+         "sparse_attention": sparse, "linear": linear, "moe": moe, "quantize": quantize,
+         "quantize fp8": lambda seed=0: quantize(seed, "fp8_1x128"),
+         "quantize scaled": lambda seed=0: quantize(seed, "nvfp4", 2.5)}
+
+
+def equal(found, right):
+    return len(found) == len(right) and all(
+        one.dtype == other.dtype and one.stride() == other.stride() and
+        torch.equal(one.view(torch.uint8) if one.element_size() == 1 else one,
+                    other.view(torch.uint8) if other.element_size() == 1 else other)
+        for one, other in zip(found, right, strict=True))
+
+
+@pytest.mark.parametrize("name, grad", [
+    *((name, torch.inference_mode) for name in CALLS),
+    *((name, grad) for name in ("attention_out", "linear") for grad in (torch.no_grad, torch.enable_grad))])
+def test_the_second_call_is_known_and_the_same(name, grad):
+    gc.collect()
+    table = _ops.tables[name.partition(" ")[0]]
+    table.clear()
+    with grad():
+        for make in (CALLS[name](), CALLS[name](seed=7)):
+            for _ in range(2):
+                assert equal(*make())
+                assert len(table) >= 1
+        known = len(table)
+        assert equal(*make()) and len(table) == known
+
+
+def test_a_known_call_leaves_python_alone(monkeypatch):
+    """Neither the table of operators nor the kernel in Python is asked."""
+    call, asked = attention(), []
+    get = _context.table.get
+    monkeypatch.setattr(_context.table, "get", lambda key: asked.append(key) or get(key))
+    with torch.inference_mode():
+        for _ in range(3):
+            found = call()
+    assert len(asked) <= 2 and equal(*found)
+
+
+@pytest.mark.parametrize("change, kind, text", [
+    ({2: lambda: bf16(2, 33, 2, 32)}, tilewright.InvalidArgument, "expected k and v of one shape"),
+    ({0: lambda: bf16(2, 20, 4, 64).half()}, tilewright.InvalidArgument, "expected one dtype; convert with .to()"),
+    ({16: lambda: "k99"}, tilewright.InvalidArgument, 'there is no kernel "k99"'),
+    ({3: lambda: torch.zeros(3, device=whole()[0].device)}, tilewright.InvalidArgument, r"sink float32\[3\]"),
+])
+def test_an_exception_is_the_one_that_python_raised(change, kind, text):
+    """It goes through torch's C++ as what it is, and the next call finds nothing of it."""
+    q, k, v = whole()
+    given = [q, k, v, None, None, None, None, None, None, 20, 33, *AUTO, False]
+    good = list(given)
+    for at, make in change.items():
+        given[at] = make()
+    for _ in range(2):
+        with torch.inference_mode(), pytest.raises(kind, match=text):
+            ops.attention(*given)
+    assert torch.equal(ops.attention(*good)[0], tt.attention(q, k, v))
+
+
+def test_exceptions_of_threads_are_their_own():
+    q, k, v = whole()
+    seen = {}
+
+    def work(number):
+        try:
+            ops.attention(q, k, v, None, None, None, None, None, None, 20, 33, *AUTO[:-1], f"k{number}", False)
+        except tilewright.InvalidArgument as error:
+            seen[number] = f'"k{number}"' in str(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(90, 98)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == dict.fromkeys(range(90, 98), True)
+
+
+def test_results_and_arguments_are_freed():
+    """References that a kernel in C takes it gives back: of known calls, new ones and those that fail."""
+    q, k, v = whole()
+    alive = [weakref.ref(x) for x in (q, k, v)]
+    counts = [x._use_count() for x in (q, k, v)]
+    for kernel in ("auto", "auto", "auto", "k99"):
+        with torch.inference_mode():
+            try:
+                out, lse = ops.attention(q, k, v, *[None] * 6, 20, 33, *AUTO[:-1], kernel, True)
+            except tilewright.InvalidArgument:
+                assert kernel == "k99"
+    results = weakref.ref(out), weakref.ref(lse)
+    del out, lse
+    gc.collect()
+    assert all(ref() is None for ref in results)
+    assert [x._use_count() for x in (q, k, v)] == counts
+    del q, k, v
+    gc.collect()
+    assert all(ref() is None for ref in alive)
+
+
+def test_weights_are_freed_with_their_module():
+    layer, x = tt.Linear(bf16(64, 128)), bf16(3, 128)
+    with torch.inference_mode():
+        for _ in range(2):
+            ops.linear(x, None, layer._handle, 64, torch.bfloat16), layer(x)
+    prepared, handle = weakref.ref(layer._prepared), layer._handle
+    assert len(_ops.tables["linear"]) == 1 and len(layer._prepared.calls) == 1
+    del layer
+    gc.collect()
+    assert prepared() is None and len(_ops.tables["linear"]) == 0
+    with pytest.raises(tilewright.InvalidArgument, match=f"weight {handle} does not exist"):
+        ops.linear(x, None, handle, 64, torch.bfloat16)
+
+
+@pytest.mark.parametrize("layer", [linear, moe, quantize])
+def test_modules_know_their_calls(layer, monkeypatch):
+    """Behind the first one, a call of Linear, Moe or quantize makes no key in Python."""
+    from tilewright.torch import _linear, _moe, _quantize
+
+    made = {"linear": lambda: tt.Linear(bf16(64, 128), torch.ones(64, device=place())),
+            "moe": lambda: tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128, seed=1), bf16(2, 128, 64, seed=2)),
+            "quantize": lambda: tt.quantize}[layer.__name__]()
+    x = bf16(2, 3, 128)
+    ids, weights = i32([[0], [1], [-1]]), torch.ones(3, 1, device=x.device)
+    call = {"linear": lambda: (made(x),), "moe": lambda: (made(x[0], ids, weights),),
+            "quantize": lambda: tuple(made(x[0]))}[layer.__name__]
+    if layer is quantize:
+        _quantize._calls.clear()
+    first, asked = call(), []
+    for module in (_linear, _moe, _quantize):
+        monkeypatch.setattr(module, "signature", lambda *tensors: asked.append(tensors))
+    assert equal(call(), first) and not asked
+    wants = x.clone().requires_grad_()
+    monkeypatch.undo()
+    if layer is linear:
+        assert made(wants).requires_grad and tuple(made(x[..., :0, :]).shape) == (2, 0, 64)
+        turned = bf16(128, 3, 2).permute(2, 1, 0)
+        assert torch.equal(made(turned), made(turned.contiguous()))
+        assert torch.equal(made(turned), made(turned.contiguous()))
+
+
+def test_bad_registrations_are_refused():
+    calls = _core.Calls(2, 4, plain=(torch.Tensor, torch.nn.Parameter), guards=(), grad_enabled=bool,
+                        is_capturing=bool, allocate=len)
+    for kinds in ("Tx", "T" * 50, "T" * 23):
+        with pytest.raises(tilewright.InvalidArgument, match="torch_op"):
+            _core.torch_op("tilewright", "attention", kinds, calls, len)
+    assert _core.torch_open("/nowhere/libtorch_cpu.so", len, len, ()) is False
+
+
+def test_without_the_stable_interface_kernels_are_python():
+    """The other route, in a process of its own: the same results, schemas and errors."""
+    done = subprocess.run([sys.executable, "-c", """
+import torch, tilewright, tilewright.torch as tt
+from tilewright.torch import _ops
+assert not _ops.is_stable and not _ops.tables
+tt.set_device("sim:h200")
+q = torch.randn(1, 5, 2, 64, generator=torch.Generator().manual_seed(0)).bfloat16()
+given = (q, q, q, *[None] * 6, 5, 5, None, False, -1, -1, 0.0, "auto")
+out, lse = torch.ops.tilewright.attention(*given, True)
+right = tt.attention(q, q, q, return_lse=True)
+assert torch.equal(out, right[0]) and torch.equal(lse, right[1])
+try:
+    torch.ops.tilewright.attention(q, q.half(), q, *given[3:], True)
+except tilewright.InvalidArgument as error:
+    print(error)
+layer = tt.Linear(torch.ones(64, 128).bfloat16())
+x = torch.ones(2, 128).bfloat16()
+assert torch.equal(torch.ops.tilewright.linear(x, None, layer._handle, 64, torch.bfloat16), layer(x))
+"""], env={**os.environ, "TILEWRIGHT_TORCH_OPS": "python"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "expected one dtype; convert with .to()" in done.stdout
