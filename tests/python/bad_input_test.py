@@ -1,5 +1,10 @@
 """Wrong calls: each gets one sentence that names the argument, the values and the way out."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -153,3 +158,53 @@ def test_a_driver_that_is_missing_is_named():
         tilewright.Device("cuda:63").close()
     except tilewright.Error as error:
         assert "cuda:63" in str(error) and ("driver" in str(error) or "GPU" in str(error))
+
+
+def test_a_driver_that_is_too_old_is_named(tmp_path):
+    """A library with the name of the driver that says CUDA 11.4."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (tmp_path / "old.c").write_text("int cuDriverGetVersion(int* v) { *v = 11040; return 0; }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", tmp_path / "libcuda.so.1",
+                    tmp_path / "old.c"], check=True)
+    done = subprocess.run([sys.executable, "-c", "import tilewright; tilewright.Device('cuda:0')"],
+                          env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    last = done.stdout.strip().splitlines()[-1]
+    assert "tilewright._errors" in last and "it implements CUDA 11.4; Tilewright needs 1" in last, last
+    assert "Update the driver" in last, last
+
+
+def test_memory_that_was_freed_is_named():
+    """The simulator knows what belongs to nobody; on a GPU nobody does. The context is broken behind it."""
+    done = subprocess.run([sys.executable, "-c", """
+import tilewright
+device = tilewright.Device("sim:h200")
+op = tilewright.RmsNorm(device, rows=1, cols=128, x_dtype="f32", has_weight=False)
+x, out = tilewright.empty(device, 128, "f32"), tilewright.empty(device, 128, "bf16")
+address = x.address
+del x
+try:
+    op.run(x=address, out=out)
+    device.synchronize()
+except tilewright.DeviceError as error:
+    print(error, hex(address))
+"""], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout and "A kernel failed" in done.stdout
+    address = done.stdout.split()[-1]
+    assert f"inside the 512-byte allocation at {address} made by cuMemAlloc, which was freed" in done.stderr
+
+
+def test_a_tensor_that_requires_grad_says_so_where_a_result_is_written():
+    torch = pytest.importorskip("torch")
+    import tilewright.torch as tt
+
+    tt.set_device("sim:h200")
+    q = torch.zeros(1, 4, 2, 64, dtype=torch.bfloat16)
+    with pytest.raises(RuntimeError, match="attention_out writes to tensors .* requires grad; call it"):
+        tt.attention(q.clone().requires_grad_(), q, q, out=torch.empty_like(q))
+    out = tt.attention(q.clone().requires_grad_(), q, q)
+    with pytest.raises(NotImplementedError, match="attention has no backward; call it under torch.no_grad"):
+        out.float().sum().backward()

@@ -23,7 +23,7 @@ def test_parameters_are_those_of_the_peers():
         flash_mla.flash_mla_with_kvcache: "q k_cache block_table cache_seqlens head_dim_v tile_scheduler_metadata "
         "num_splits softmax_scale causal is_fp8_kvcache indices attn_sink extra_k_cache extra_indices_in_kvcache "
         "topk_length extra_topk_length out enable_batch_invariant",
-        flash_mla.flash_mla_sparse_fwd: "q kv indices sm_scale d_v attn_sink topk_length out",
+        flash_mla.flash_mla_sparse_fwd: "q kv indices sm_scale d_v attn_sink topk_length indexer_topk out",
         deep_gemm.fp8_gemm_nt: "a b d c recipe recipe_a recipe_b compiled_dims disable_ue8m0_cast",
         deep_gemm.fp8_paged_mqa_logits: "q kv_cache weights context_lens block_table schedule_meta "
         "max_context_len clean_logits indices",
@@ -148,6 +148,9 @@ def test_prefill_refusals():
         flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 576), bf16(9, 1, 576), lists(2, 1, 4, rows=9), 1.0)
     with pytest.raises(tilewright.Unsupported, match="one head of keys"):
         flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 512), bf16(9, 2, 512), lists(2, 1, 4, rows=9), 1.0)
+    with pytest.raises(tilewright.Unsupported, match="indexer_topk = 512: there is no second lse"):
+        flash_mla.flash_mla_sparse_fwd(bf16(2, 8, 512), bf16(9, 1, 512), lists(2, 1, 4, rows=9), 1.0,
+                                       indexer_topk=512)
 
 
 @pytest.mark.parametrize("m, n, k", [(5, 160, 192), (3, 256, 384), (33, 128, 128)])

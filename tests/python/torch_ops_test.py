@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 import tilewright  # noqa: E402
 import tilewright.torch as tt  # noqa: E402
 from tilewright import _core  # noqa: E402
-from tilewright.torch import _context, _ops  # noqa: E402
+from tilewright.torch import _context, _linear, _ops  # noqa: E402
 from torch_layers_test import fp8_pages, lists  # noqa: E402
 from torch_reference import bf16, i32, place  # noqa: E402
 
@@ -197,10 +197,10 @@ def test_weights_are_freed_with_their_module():
         for _ in range(2):
             ops.linear(x, None, layer._handle, 64, torch.bfloat16), layer(x)
     prepared, handle = weakref.ref(layer._prepared), layer._handle
-    assert len(_ops.tables["linear"]) == 1 and len(layer._prepared.calls) == 1
+    assert len(_ops.tables["linear"]) >= 1 and len(_linear._calls) >= 1
     del layer
     gc.collect()
-    assert prepared() is None and len(_ops.tables["linear"]) == 0
+    assert prepared() is None and len(_ops.tables["linear"]) == len(_linear._calls) == 0
     with pytest.raises(tilewright.InvalidArgument, match=f"weight {handle} does not exist"):
         ops.linear(x, None, handle, 64, torch.bfloat16)
 
@@ -208,7 +208,7 @@ def test_weights_are_freed_with_their_module():
 @pytest.mark.parametrize("layer", [linear, moe, quantize])
 def test_modules_know_their_calls(layer, monkeypatch):
     """Behind the first one, a call of Linear, Moe or quantize makes no key in Python."""
-    from tilewright.torch import _linear, _moe, _quantize
+    from tilewright.torch import _moe, _quantize
 
     made = {"linear": lambda: tt.Linear(bf16(64, 128), torch.ones(64, device=place())),
             "moe": lambda: tt.Moe(bf16(2, 64, 128), bf16(2, 64, 128, seed=1), bf16(2, 128, 64, seed=2)),

@@ -63,11 +63,11 @@ def _decode(place: str) -> dict[str, Any]:
 
 def _without_kernel() -> None:
     """Operators that the table has do nothing from now on, and known calls stop before theirs."""
-    from tilewright.torch import _context, _weights
+    from tilewright.torch import _context
 
     for entry in _context.table.entries():
         entry.run = lambda **arguments: None
-    for calls in (*_context.all_calls, *_weights.Prepared.all_calls()):
+    for calls in _context.all_calls:
         calls.is_dry = True
 
 

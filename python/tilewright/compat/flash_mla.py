@@ -134,10 +134,11 @@ def flash_mla_sparse_fwd(
     d_v: int = HEAD_DIM,
     attn_sink: Tensor | None = None,
     topk_length: Tensor | None = None,
+    indexer_topk: int = 0,
     out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """q [s, heads, 512] over rows [rows, 1, 512]: out, largest logits and lse [s, heads]."""
-    reasons = prefill_reasons(q, kv, d_v)
+    reasons = prefill_reasons(q, kv, d_v, indexer_topk)
     if reasons:
         refuse("flash_mla_sparse_fwd", reasons)
     lengths = None if topk_length is None else packed(topk_length[None])
@@ -177,12 +178,18 @@ def decode_reasons(
     return reasons
 
 
-def prefill_reasons(q: Tensor, kv: Tensor, d_v: int = HEAD_DIM) -> list[Reason]:
+def prefill_reasons(
+    q: Tensor, kv: Tensor, d_v: int = HEAD_DIM, indexer_topk: int = 0
+) -> list[Reason]:
     """Why flash_mla_sparse_fwd cannot do a call; empty if it can."""
     reasons = _shape_reasons(q, d_v)
     if kv.shape[-2] != 1:
         rule = "one head of keys"
         reasons.append(reason("kv.shape[-2]", kv.shape[-2], rule, "call it for each head"))
+    if indexer_topk != 0:
+        rule = "there is no second lse, of the first entries of a list"
+        fix = "indexer_topk=0, and for that lse a second call with shorter topk_length"
+        reasons.append(reason("indexer_topk", indexer_topk, rule, fix))
     return reasons
 
 

@@ -178,11 +178,10 @@ def _workspace_like(size: int, like: torch.Tensor) -> torch.Tensor:
 all_calls: list[_core.Calls] = []
 
 
-def known_calls(tensors: int, is_listed: bool = True) -> _core.Calls:
+def known_calls(tensors: int) -> _core.Calls:
     """Calls of one function, whose first arguments are so many tensors: those that were made before.
 
-    They ask what is_direct() asks, and find the operator, without a step in Python. Those that are listed
-    are forgotten with the simulated device.
+    They ask what is_direct() asks, and find the operator, without a step in Python.
     """
     calls = _core.Calls(
         tensors,
@@ -193,8 +192,7 @@ def known_calls(tensors: int, is_listed: bool = True) -> _core.Calls:
         is_capturing=getattr(torch._C, "_cuda_isCurrentStreamCapturing", _never),
         allocate=_workspace_like,
     )
-    if is_listed:
-        all_calls.append(calls)
+    all_calls.append(calls)
     return calls
 
 

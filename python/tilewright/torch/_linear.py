@@ -18,6 +18,7 @@ from ._context import (
     device_of,
     have_no_gradient,
     is_direct,
+    known_calls,
     make_on,
     places_of,
     require,
@@ -30,6 +31,7 @@ from ._weights import Prepared, Weight, source
 
 #: Tensors of a call, the result last.
 _TENSORS = places_of("x bias out")
+_calls = known_calls(len(_TENSORS))
 
 
 class Linear(torch.nn.Module):
@@ -61,14 +63,14 @@ class Linear(torch.nn.Module):
         self.out_features, self.in_features = weight.shape
         self.out_dtype = out_dtype
         self.format = weight.format
-        self._prepared = Prepared(made, weight.values.device, "linear", len(_TENSORS))
+        self._prepared = Prepared(made, weight.values.device, "linear", _calls)
         self._handle = self._prepared.handle
         self.register_buffer("bias", None if bias is None else bias.detach().float().contiguous())
 
     def forward(self, x: Tensor) -> Tensor:
         bias, out_dtype = self.bias, self.out_dtype
-        given = (x, bias, None, DTYPES.get(out_dtype))
-        if not is_compiling() and (done := self._prepared.calls.run(*given)) is not None:
+        given = (x, bias, None, self._handle, DTYPES.get(out_dtype))
+        if not is_compiling() and (done := _calls.run(*given)) is not None:
             known_out: Tensor = done
             return known_out
         rows = x.reshape(-1, x.shape[-1])
@@ -80,7 +82,7 @@ class Linear(torch.nn.Module):
         out, entry = _linear_into(*args)
         out = out.view(shape)
         if entry is not None and rows.data_ptr() == x.data_ptr():
-            Way(self._prepared.calls, given, _TENSORS).remember(entry, {"out": out})
+            Way(_calls, given, _TENSORS).remember(entry, {"out": out})
         return out
 
     def extra_repr(self) -> str:

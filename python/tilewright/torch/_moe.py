@@ -18,6 +18,7 @@ from ._context import (
     describe,
     device_of,
     is_direct,
+    known_calls,
     make_on,
     places_of,
     require,
@@ -30,6 +31,7 @@ from ._weights import Prepared, Weight, source
 
 #: Tensors of a call, the result last.
 _TENSORS = places_of("x ids weights out")
+_calls = known_calls(len(_TENSORS))
 
 
 class Moe(torch.nn.Module):
@@ -82,14 +84,14 @@ class Moe(torch.nn.Module):
         self.limit = float(limit or 0.0)
         self.weight_after_down = weight_after_down
         self.out_dtype = out_dtype
-        self._prepared = Prepared(made, device, "moe", len(_TENSORS))
+        self._prepared = Prepared(made, device, "moe", _calls)
         self._handle = self._prepared.handle
 
     def forward(self, x: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
         """x bfloat16 [tokens, hidden]; ids int32 [tokens, topk], -1 for none; weights fp32."""
         limit, after, out_dtype = self.limit, self.weight_after_down, self.out_dtype
-        given = (x, ids, weights, None, limit, after, DTYPES.get(out_dtype))
-        if not is_compiling() and (done := self._prepared.calls.run(*given)) is not None:
+        given = (x, ids, weights, None, self._handle, limit, after, DTYPES.get(out_dtype))
+        if not is_compiling() and (done := _calls.run(*given)) is not None:
             known_out: Tensor = done
             return known_out
         args = (x, ids, weights, self._handle, limit, after, out_dtype)
@@ -98,7 +100,7 @@ class Moe(torch.nn.Module):
             return made
         out, entry = _moe_into(*args)
         if entry is not None:
-            Way(self._prepared.calls, given, _TENSORS).remember(entry, {"out": out})
+            Way(_calls, given, _TENSORS).remember(entry, {"out": out})
         return out
 
     def extra_repr(self) -> str:

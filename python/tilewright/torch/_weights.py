@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tilewright import _core
 from tilewright._errors import InvalidArgument
 
-from ._context import DTYPES, Table, describe, known_calls, require
+from ._context import DTYPES, Table, describe, require
 from ._ops import tables
 from ._quantize import quantize
 
@@ -90,21 +91,16 @@ class Prepared:
     _numbers = itertools.count(1)
 
     def __init__(
-        self, made: Any, device: torch.device, operator: str = "", tensors: int = 1
+        self, made: Any, device: torch.device, operator: str = "", calls: _core.Calls | None = None
     ) -> None:
         self.made = made
         self.device = device
-        self.calls = known_calls(tensors, is_listed=False)  # of the module, results included
         self.table = Table(Prepared.TABLE_LIMIT)  # operators on them, which live no longer
         self.handle = next(Prepared._numbers)
         Prepared._alive[self.handle] = self
-        if operator in tables:  # calls there hold operators, and those the weights
-            weakref.finalize(self, tables[operator].clear).atexit = False
-
-    @staticmethod
-    def all_calls() -> list[Any]:
-        """Of modules that live."""
-        return [prepared.calls for prepared in Prepared._alive.values()]
+        for known in (calls, tables.get(operator)):
+            if known is not None:  # it holds operators, and those the weights
+                weakref.finalize(self, known.clear).atexit = False
 
     @staticmethod
     def of(handle: int) -> Prepared:
