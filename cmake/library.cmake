@@ -4,7 +4,7 @@
 # by a version script, which is written from the public headers (tools/make_exports.py).
 function(tilewright_library)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  file(GLOB sources CONFIGURE_DEPENDS src/ops/c_api/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/ops/c_api/*.cpp)
   file(GLOB headers CONFIGURE_DEPENDS include/tilewright/*.h)
   set(exports ${CMAKE_BINARY_DIR}/exports.map)
   set(script ${PROJECT_SOURCE_DIR}/tools/make_exports.py)

@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 from c_api import agreement, extension, glue, header, members_test, stubs
-from c_api.description import Description, DescriptionError
+from c_api.description import Description, DescriptionError, Struct
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PREVIOUS = ROOT / "tests/golden/c_api/previous/tilewright/tilewright.h"
@@ -22,12 +22,16 @@ THIN = ("cache", "decode", "hyper_connection", "indexer", "prepare")
 def outputs(description):
     """path -> text of all that is made."""
     made = {"include/tilewright/tilewright.h": header.write(description),
-            "src/ops/c_api/convert.h": glue.write_convert(description),
+            "src/ops/c_api/convert/all.h": glue.write_all(description),
             "src/ops/c_api/handles.h": glue.write_handles(description),
-            "src/ops/c_api/operators.cpp": glue.write_operators(description),
-            "tests/ops/c_api/members_test.cpp": members_test.write(description),
             "python/core/table.c": extension.write(description),
             "python/tilewright/_core.pyi": stubs.write(description)}
+    for name in description.families():
+        made[f"src/ops/c_api/convert/{name}.h"] = glue.write_convert(description, name)
+        made[f"src/ops/c_api/operators/{name}.cpp"] = glue.write_operators(description, name)
+        if any(item.cpp for item in description.of(Struct, name)):
+            made[f"tests/ops/c_api/members/{name}.h"] = members_test.write_changes(description, name)
+            made[f"tests/ops/c_api/members/{name}_test.cpp"] = members_test.write(description, name)
     for name in THIN:
         made[f"include/tilewright/tilewright_{name}.h"] = header.THIN
     return {ROOT / path: text for path, text in made.items()}

@@ -26,7 +26,7 @@ enum class Fp8ValueLayout {
   kColumns,
 };
 
-/// What adds up e4m3 products of probabilities and values.
+/// Where products of e4m3 probabilities and values are summed.
 enum class Fp8Accumulation {
   kAuto,      ///< kOneLevel as long as a bound on its error is small beside that of e4m3 itself
   kOneLevel,  ///< the tensor core over all keys: fastest; Hopper's keeps 13 fraction bits
@@ -50,7 +50,7 @@ struct Fp8Options {
 
 /// out[b,i,h,:] = sum_j p_j v[b,j,g,:],  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
 /// s_j = softcap(scale * q[b,i,h,:] . k[b,j,g,:]) over the visible keys j, g = h / (heads/kv_heads)
-/// lse[b,h,i] = ln sum_j exp(s_j)
+/// lse[b,h,i] = ln sum_j exp(s_j), without the sink
 ///
 /// Not finite  a NaN or an infinity in q or k stays with the rows that see it, and nothing reaches
 ///          another sequence, head or column of out. One in a value may reach rows of its sequence
@@ -66,10 +66,11 @@ struct Fp8Options {
 ///          q_len], packed [heads, total_q]
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, in multiples of 16 bytes
 /// Units    scale is dimensionless; lse and sink are natural logarithms
-/// e4m3     q, k, v are quantised values times descale (kernel k7). Kernels k7 and k8 named for
-///          operands of 16 bits round them first, into the workspace: k7 with scales per head; k8
-///          rotates q and k by random signs and a Hadamard transform before and has scales per
-///          block. "auto" never rounds operands of 16 bits to e4m3
+/// e4m3     q, k, v are quantised values times descale (kernel k7). If the caller names k7 or k8
+///          for operands of 16 bits, they are rounded first, into the workspace: by k7 with a scale
+///          per head; by k8 with a scale per block, after q and k are rotated by random signs and a
+///          Hadamard transform. "auto" never rounds operands of 16 bits to e4m3
+/// Source   Vaswani et al. 2017; sinks: Xiao et al. 2023, gpt-oss; soft-capping: Gemma 2
 struct AttentionProblem {
   DType dtype = DType::kBF16;  ///< of q, k and v: kBF16, kF16 or kF8_E4M3
   std::int64_t batch = 1, heads = 1, kv_heads = 1;

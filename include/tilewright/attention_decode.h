@@ -21,7 +21,7 @@ struct DecodeAppend {
   bool is_wanted = false;
   RotaryPairs rotary = RotaryPairs::kNone;  ///< of the first rotary_dim elements of new_k and q
   std::int64_t rotary_dim = 0;
-  std::int64_t max_position = 0;  ///< rows of cos and sin
+  std::int64_t max_position = 0;  ///< rows of the tables of angles
 };
 
 /// out[b,i,h,:] = sum_j p_j v[b,j,g,:],  p_j = exp(s_j) / (exp(sink[h]) + sum_j exp(s_j)),
@@ -35,8 +35,8 @@ struct DecodeAppend {
 /// Shapes   q, out [batch, q_len, heads, head_dim] of dtype; caches of kv_dtype [num_pages,
 ///          page_size, kv_heads, head_dim] with block_table [batch, max_pages], or [batch,
 ///          max_len, kv_heads, head_dim]; lengths [batch]; lse [batch, heads, q_len]; with append
-///          new_k, new_v [batch, q_len, kv_heads, head_dim] of dtype, cos, sin [max_position,
-///          rotary_dim / 2] f32
+///          new_k, new_v [batch, q_len, kv_heads, head_dim] of dtype; with rotary pairs two tables
+///          of angles (RotaryTable) of max_position rows
 /// Layout   head_dim contiguous, rows 16-byte aligned; other strides free, those of keys and values
 ///          the same. Bytes of rows that no query sees may be anything, NaN included
 /// Numbers  e4m3 becomes f16 without loss, and q f16 times a power of two per row; products are
@@ -45,6 +45,7 @@ struct DecodeAppend {
 /// Units    scale and descales are dimensionless; lse and sink are natural logarithms
 /// Repeats  bit-exact from run to run. With splits > 0 the result of a sequence does not depend on
 ///          the other sequences either
+/// Source   Dao et al., Flash-Decoding, 2023; paged caches: Kwon et al., vLLM, 2023
 struct AttentionDecodeProblem {
   DType dtype = DType::kBF16;     ///< of q, out, new_k and new_v: kBF16 or kF16
   DType kv_dtype = DType::kBF16;  ///< dtype or kF8_E4M3
@@ -89,7 +90,7 @@ struct AttentionDecodeArguments {
   const std::int32_t* block_table = nullptr;               ///< with pages
   const float *k_descale = nullptr, *v_descale = nullptr;  ///< unless kNone
   const void *new_k = nullptr, *new_v = nullptr;           ///< with append
-  const float *cos = nullptr, *sin = nullptr;              ///< with append and rotary pairs
+  RotaryTable rope = {};                                   ///< with append and rotary pairs
   void* out = nullptr;
   float* lse = nullptr;         ///< if has_lse
   const float* sink = nullptr;  ///< [heads] if has_sink
@@ -111,16 +112,16 @@ class AttentionDecode {
 
   const AttentionDecodePlan& plan() const noexcept;
   /// Enqueues the kernels. Allocates nothing, waits for nothing; may be captured in a CUDA graph,
-  /// which then goes by whatever lengths, pages and tokens it finds. Lengths and table are also
-  /// read before the preceding kernels on the stream have ended, to prefetch keys: what is read
-  /// then is checked later, so that those kernels may write all of them.
+  /// which then uses the lengths, pages and tokens that it finds when it runs. Lengths and table
+  /// are also read before the preceding kernels on the stream have ended, to prefetch keys: what is
+  /// read then is checked later, so that those kernels may write all of them.
   /// A length below 0 counts as 0, one beyond the room as all of it; new tokens for which there is
   /// no room are not written, and table entries that name no page are not followed: nothing is
   /// read or written out of bounds, but results of such a sequence mean nothing.
-  /// Nobody needs to clear the workspace: counters in it carry a tag that only this plan has, and
-  /// what else a counter holds is taken for none. Reading one that was never written is what
-  /// checkers of uninitialised memory look for (the simulator's `init`, compute-sanitizer's
-  /// initcheck): for them, fill the workspace once, with anything.
+  /// The workspace need not be cleared: counters in it carry a tag that only this plan has, and a
+  /// counter with another tag is taken to be zero. A counter that was never written is reported by
+  /// checkers of uninitialised memory (the simulator's `init`, compute-sanitizer's initcheck): fill
+  /// the workspace once, with any value, before such a check.
   /// Errors   InvalidArgument if an address is missing or misaligned; DeviceError
   void run(const AttentionDecodeArguments& arguments) const;
 

@@ -64,7 +64,7 @@ struct AttentionPrepareArguments {
   float *q_descale = nullptr, *k_descale = nullptr, *v_descale = nullptr;
   float* v_descale_max = nullptr;                        ///< kBlock
   const std::int32_t *cu_q = nullptr, *cu_kv = nullptr;  ///< [batch + 1] if is_packed
-  const float* rope = nullptr;  ///< [rope_positions, rotary_dim]: cosines, then sines
+  RotaryTable rope = {};  ///< one table, 16-byte aligned, unless problem.rope is kNone
   const std::int32_t *q_positions = nullptr, *k_positions = nullptr;  ///< of rows, if has_positions
   void* workspace = nullptr;
   void* stream = nullptr;  ///< CUstream; null: the default stream

@@ -6,6 +6,7 @@
 #include "tilewright/cache.h"
 #include "tilewright/device.h"
 #include "tilewright/plan.h"
+#include "tilewright/rotary.h"
 #include "tilewright/tensor.h"
 
 #include <cstdint>
@@ -53,7 +54,7 @@ struct SequencePages {
 /// cache[slots[t]] = encode(row), kv_out[t,:] = decode(encode(row))
 ///
 /// rms(x) = sqrt(mean(x^2) + eps) of all 512; rotate() turns pairs (2i, 2i+1) of the last 64
-/// Numbers  fp32, one rounding to bf16; codes and scales of a row are those of quantising it by
+/// Numbers  fp32, one rounding to bf16; quantised values and scales of a row are those of
 ///          format fp8_64_pow2, or nvfp4 under G = 1 (docs/02-formats.md), to the byte
 /// Skipped  a slot outside the cache is not written. A position < 0 marks a token that does not
 ///          count: its q_out is 0, and nothing is written to cache and kv_out. One beyond the table
@@ -70,8 +71,7 @@ struct KvWriteArguments {
   std::int64_t kv_stride = 0;               ///< elements, a multiple of 8; 0: 512
   const void* kv_weight = nullptr;          ///< bf16 [512]
   const std::int32_t* positions = nullptr;  ///< [tokens]
-  const float* rope = nullptr;              ///< rope_table() of `rope_positions` positions from 0
-  std::int64_t rope_positions = 0;
+  RotaryTable rope = {};                    ///< one table, rope_table() from position 0
   const std::int32_t* slots = nullptr;  ///< [tokens] rows of the cache, all different but for -1
   void* pages = nullptr;                ///< the cache, 16-byte aligned
   void* kv_out = nullptr;               ///< bf16 [tokens, 512] or null
@@ -112,7 +112,7 @@ struct KvListArguments {
   void* stream = nullptr;
 };
 
-/// What one step asks of a cache; 0: nothing of that kind.
+/// The work of one step; 0: none of that kind.
 struct KvCacheWork {
   std::int64_t tokens = 0, heads = 0;  ///< KvWriteArguments, with kv
   std::int64_t list_len = 0;           ///< KvListArguments: a list of so many rows for each token
@@ -155,15 +155,14 @@ KvCachePlan plan_kv_cache(const Device& device, const KvCacheLayout& layout,
                           const KvCacheWork& work);
 
 /// out[t,h,448:512] rotated back by positions[t] and rounded to bf16, in place. A token with a
-/// position < 0 is left as it is. With codes, out stays as it is and the result is written as codes
-/// and scales in format fp8_1x128(_ue8m0), blocks along [tokens, heads * 512].
+/// position < 0 is left as it is. With codes, out stays as it is and the result is written as
+/// quantised values and scales in format fp8_1x128(_ue8m0), blocks along [tokens, heads * 512].
 struct InverseRopeArguments {
   std::int64_t tokens = 0, heads = 0;
   void* out = nullptr;                             ///< bf16 [tokens, heads, 512]
   std::int64_t token_stride = 0, head_stride = 0;  ///< elements, multiples of 8; 0: contiguous
   const std::int32_t* positions = nullptr;         ///< [tokens]
-  const float* rope = nullptr;
-  std::int64_t rope_positions = 0;
+  RotaryTable rope = {};                           ///< as in KvWriteArguments
   void* codes = nullptr;   ///< e4m3 [tokens, heads * 512], 16-byte aligned; null: rotate alone
   void* scales = nullptr;  ///< [tokens, heads * 4] fp32, or ue8m0 bytes
   bool has_pow2_scales = false;

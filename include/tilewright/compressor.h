@@ -63,9 +63,7 @@ struct CompressorArguments {
   std::int64_t kv_stride = 0, gate_stride = 0;  ///< elements, multiples of 4; 0: width
   const float* ape = nullptr;                   ///< [ratio, width]
   const void* norm_weight = nullptr;            ///< bf16 [dim], 16-byte aligned
-  /// rope_table() of `rope_positions` positions from 0, 16-byte aligned
-  const float* rope = nullptr;
-  std::int64_t rope_positions = 0;
+  RotaryTable rope = {};  ///< one table, rope_table() from position 0, 16-byte aligned
   void* state = nullptr;  ///< state_bytes(), 16-byte aligned; need not be initialised
   const std::int32_t* state_slots = nullptr;  ///< [batch]; null: sequence b has slot b. < 0: none
   SequencePages table = {};                   ///< pages of the sequences' entries

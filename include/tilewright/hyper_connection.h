@@ -93,6 +93,7 @@ HyperConnectionPlan plan_hyper_connection(const Device& device,
                                           const HyperConnectionProblem& problem);
 
 /// streams[t, i, :] = table[ids[t], :] for i = 0 .. 3; zeros for an id outside the table
+///
 /// Shapes   table bf16 [vocab, hidden]; ids [tokens]; streams [tokens, 4, hidden]
 struct HyperEmbeddingProblem {
   std::int64_t tokens = 0, hidden = 0, vocab = 0;
@@ -111,15 +112,19 @@ struct HyperEmbeddingArguments {
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
 
+/// A plan with its kernel loaded on a device.
+///
+/// Thread   as HyperConnection
 class HyperEmbedding {
  public:
-  /// Errors as HyperConnection
+  /// Errors   as HyperConnection
   HyperEmbedding(const Device& device, const HyperEmbeddingProblem& problem);
   ~HyperEmbedding();
   HyperEmbedding(HyperEmbedding&&) noexcept;
   HyperEmbedding& operator=(HyperEmbedding&&) noexcept;
 
   const HyperEmbeddingPlan& plan() const noexcept;
+  /// Enqueues one kernel. Errors as HyperConnection::run().
   void run(const HyperEmbeddingArguments& arguments) const;
 
  private:
@@ -131,6 +136,7 @@ class HyperEmbedding {
 HyperEmbeddingPlan plan_hyper_embedding(const Device& device, const HyperEmbeddingProblem& problem);
 
 /// out[r,:] = x[r,:] * rsqrt(mean(x[r,:]^2) + eps) * weight, in f32, rounded once to bf16
+///
 /// Shapes   x, out [rows, cols]; weight bf16 [cols]
 /// Layout   rows contiguous and 16-byte aligned; strides free
 struct RmsNormProblem {
@@ -138,7 +144,7 @@ struct RmsNormProblem {
   DType x_dtype = DType::kBF16;               ///< or kF32
   std::int64_t x_stride = 0, out_stride = 0;  ///< elements from row to row; 0: contiguous
   bool has_weight = true;
-  double eps = 1e-6;
+  double eps = 1e-6;  ///< 0 or more
 };
 
 struct RmsNormPlan : Plan {
@@ -153,15 +159,19 @@ struct RmsNormArguments {
   void* stream = nullptr;  ///< CUstream; null: the default stream
 };
 
+/// A plan with its kernel loaded on a device.
+///
+/// Thread   as HyperConnection
 class RmsNorm {
  public:
-  /// Errors as HyperConnection
+  /// Errors   as HyperConnection
   RmsNorm(const Device& device, const RmsNormProblem& problem);
   ~RmsNorm();
   RmsNorm(RmsNorm&&) noexcept;
   RmsNorm& operator=(RmsNorm&&) noexcept;
 
   const RmsNormPlan& plan() const noexcept;
+  /// Enqueues one kernel. Errors as HyperConnection::run().
   void run(const RmsNormArguments& arguments) const;
 
  private:

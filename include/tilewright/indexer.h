@@ -55,15 +55,15 @@ struct IndexerArguments {
   const void* weights = nullptr;       ///< [tokens, heads], not scaled; may be negative
   DType weights_dtype = DType::kBF16;  ///< or kF32
   std::int64_t weights_stride = 0;     ///< elements; 0: heads
-  const float* rope = nullptr;         ///< rope_table() of `rope_positions` positions from 0
-  std::int64_t rope_positions = 0;     ///< a token with a position beyond is skipped
-  const void* key_pages = nullptr;     ///< the cache of keys, 16-byte aligned
-  SequencePages key_table;             ///< pages of the sequences' keys
-  SequencePages row_table;             ///< pages of the cache that attention reads
-  std::int32_t* rows = nullptr;        ///< [tokens, topk]
-  std::int64_t rows_stride = 0;        ///< elements; 0: topk
-  std::int32_t* counts = nullptr;      ///< [tokens] how many rows there are; or null
-  void* workspace = nullptr;           ///< workspace_bytes(), 256-byte aligned
+  /// One table, rope_table() from position 0. A token with a position beyond is skipped.
+  RotaryTable rope = {};
+  const void* key_pages = nullptr;  ///< the cache of keys, 16-byte aligned
+  SequencePages key_table;          ///< pages of the sequences' keys
+  SequencePages row_table;          ///< pages of the cache that attention reads
+  std::int32_t* rows = nullptr;     ///< [tokens, topk]
+  std::int64_t rows_stride = 0;     ///< elements; 0: topk
+  std::int32_t* counts = nullptr;   ///< [tokens] how many rows there are; or null
+  void* workspace = nullptr;        ///< workspace_bytes(), 256-byte aligned
   /// The last run with this workspace had the same lengths, as in the layers of a step: its
   /// schedule is used again.
   bool reuses_schedule = false;

@@ -13,8 +13,8 @@
 
 namespace tilewright {
 
-/// Turns rows of numbers into codes and scales. docs/02-formats.md has the rules; block formats by
-/// name:
+/// Turns rows of numbers into quantised values (`codes`) and scales. docs/02-formats.md has the
+/// rules; block formats by name:
 ///
 ///   nvfp4                           e2m1, ue4m3 scale per 16, fp32 scale 1 / G per matrix
 ///   mxfp4, mxfp4_ceil               e2m1, ue8m0 scale per 32

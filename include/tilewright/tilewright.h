@@ -386,7 +386,8 @@ typedef struct tw_attention_decode_arguments {
   const int32_t* block_table;
   const float *k_descale, *v_descale;
   const void *new_k, *new_v;
-  const float *cos, *sin;
+  const float* cos; /* with append and rotary pairs [max_position, rotary_dim / 2] */
+  const float* sin;
   void* out;
   float* lse;
   const float* sink;

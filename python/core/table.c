@@ -1100,7 +1100,7 @@ static const Call kCalls_tw_attention_decode[] = {
     "  v_descale: float32 tensor\n"
     "  new_k: tensor\n"
     "  new_v: tensor\n"
-    "  cos: float32 tensor\n"
+    "  cos: float32 tensor; with append and rotary pairs [max_position, rotary_dim / 2]\n"
     "  sin: float32 tensor\n"
     "  out: tensor, written\n"
     "  lse: float32 tensor, written\n"

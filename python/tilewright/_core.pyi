@@ -778,7 +778,7 @@ class AttentionDecode(Operator):
         v_descale: float32 tensor
         new_k: tensor
         new_v: tensor
-        cos: float32 tensor
+        cos: float32 tensor; with append and rotary pairs [max_position, rotary_dim / 2]
         sin: float32 tensor
         out: tensor, written
         lse: float32 tensor, written

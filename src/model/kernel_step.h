@@ -141,8 +141,9 @@ struct KernelStep::Call {
   const LayerMemory& memory(std::int64_t layer) const {
     return context.memory.layers[static_cast<std::size_t>(layer)];
   }
-  const FloatArray& rope(LayerKind kind) const {
-    return kind == LayerKind::kWindow ? at().rope_plain : at().rope_yarn;
+  RotaryTable rope_table(LayerKind kind) const {
+    const FloatArray& angles = kind == LayerKind::kWindow ? at().rope_plain : at().rope_yarn;
+    return {.angles = angles.get(), .positions = at().rope_positions};
   }
 };
 

@@ -147,8 +147,7 @@ void KernelStep::write_caches(const Call& call, std::int64_t i) const {
                                           .kv_stride = arrays.input.width(),
                                           .kv_weight = arrays.kv_norm.get(),
                                           .positions = at.positions.get(),
-                                          .rope = call.rope(arrays.kind).get(),
-                                          .rope_positions = at.rope_positions,
+                                          .rope = call.rope_table(arrays.kind),
                                           .slots = at.slots.get(),
                                           .pages = call.memory(i).window.get(),
                                           .stream = call.stream()});
@@ -173,8 +172,7 @@ void KernelStep::compress(Call& call, std::int64_t i) const {
             .gate_stride = arrays.input.width(),
             .ape = weights.ape.get(),
             .norm_weight = weights.norm.get(),
-            .rope = call.rope(arrays.kind).get(),
-            .rope_positions = call.at().rope_positions,
+            .rope = call.rope_table(arrays.kind),
             .state = state.get(),
             .table = to.table.pages(),
             .pages = pages.get(),
@@ -244,8 +242,7 @@ void KernelStep::project_output(const Call& call, std::int64_t i) const {
                      .heads = config_.heads,
                      .out = at.attended.get(),
                      .positions = at.positions.get(),
-                     .rope = call.rope(arrays.kind).get(),
-                     .rope_positions = at.rope_positions,
+                     .rope = call.rope_table(arrays.kind),
                      .stream = call.stream()});
   const std::int64_t group_width = config_.heads / config_.o_groups * config_.head_dim;
   for (std::size_t g = 0; g < layer.wo_a.size(); ++g) {

@@ -70,8 +70,8 @@ IndexerArguments IndexOperands::arguments(std::size_t table) const {
   a.lengths = lengths_.as<std::int32_t>();
   a.q = q_.data();
   a.weights = weights_.data();
-  a.rope = rope_.as<float>();
-  a.rope_positions = static_cast<std::int64_t>(data_.rope.size()) / kIndexRopeDims;
+  a.rope = {.angles = rope_.as<float>(),
+            .positions = static_cast<std::int64_t>(data_.rope.size()) / kIndexRopeDims};
   a.key_pages = pages_.data();
   a.key_table = {.pages = tables_[table].as<std::int32_t>(), .blocks = data_.key_blocks()};
   a.row_table = {.pages = row_table_.as<std::int32_t>(), .blocks = data_.row_blocks()};

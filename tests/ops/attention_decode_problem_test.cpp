@@ -78,7 +78,7 @@ TEST(AttentionDecodeRefusals, NameValueExpectationAndRemedy) {
       {[](auto& p) {
          p.append = {true, RotaryPairs::kHalves, 64, 0};
        },
-       {"append.max_position = 0", "1 to", "rows of cos and sin"}}};
+       {"append.max_position = 0", "1 to", "rows of the tables of angles"}}};
   for (const auto& [change, parts] : cases) refused(with(change), parts);
 }
 

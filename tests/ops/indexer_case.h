@@ -274,7 +274,7 @@ class IndexerRun {
     call.q_token_stride = a.q_token_stride, call.q_head_stride = a.q_head_stride;
     call.weights_stride = a.weights_stride, call.rows_stride = a.rows_stride;
     call.weights_dtype = a.weights_dtype == DType::kF32 ? TW_F32 : TW_BF16;
-    call.rope = a.rope, call.rope_positions = a.rope_positions;
+    call.rope = a.rope.angles, call.rope_positions = a.rope.positions;
     call.key_pages = a.key_pages;
     const auto set_table = [](tw_sequence_pages& to, const SequencePages& from) {
       to.pages = from.pages, to.blocks = from.blocks, to.stride = from.stride;
@@ -321,8 +321,7 @@ class IndexerRun {
       for (const float w : weights_) codes.push_back(static_cast<std::uint16_t>(encode(kBf16, w)));
       a.weights = upload(spread_rows(codes, c_.heads, weights_stride(), kNanCode));
     }
-    a.rope = upload(rope_);
-    a.rope_positions = kIndexPositions;
+    a.rope = {.angles = upload(rope_), .positions = kIndexPositions};
     a.key_pages = upload(pages_);
     const std::int64_t key_stride = blocks() + c_.gap, row_stride = row_blocks() + c_.gap;
     a.key_table = {.pages = upload(spread_rows(table_, blocks(), key_stride, kNoPage)),

@@ -43,17 +43,22 @@ def cpp_members(text, name):
     return names
 
 
+def names_of(members):
+    """Names of the C++ members that hold these, each once."""
+    return list(dict.fromkeys(m.cpp.partition(".")[0] for m in members if m.kind != "reserved"))
+
+
 def with_cpp(description, folder):
-    """Every member of a C++ struct is in C, under the same name (or `-> name`) and in the same order; what a later
-    version appended to the C struct may stand anywhere in the C++ one."""
+    """Every member of a C++ struct is in C, in the same order: under its name, `-> name`, or member by member as
+    `-> name.part`. What a later version appended to the C struct may stand anywhere in the C++ one."""
     headers = {path: without_comments(path.read_text()) for path in sorted(folder.glob("*.h"))}
     for struct in description.structs.values():
         if not struct.cpp:
             continue
         found = [members for text in headers.values() if (members := cpp_members(text, struct.cpp)) is not None]
         cpp = found[0] if found else None
-        ours = [m.cpp for m in struct.members if m.kind != "reserved"]
-        first = [m.cpp for m in struct.members[:struct.in_order or None] if m.kind != "reserved"]
+        ours = names_of(struct.members)
+        first = names_of(struct.members[:struct.in_order or None])
         if cpp is None:
             yield f"{struct.name}: no public header has a struct {struct.cpp}"
         elif missing := [name for name in cpp if name not in ours]:

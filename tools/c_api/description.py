@@ -22,6 +22,7 @@ A struct without a C++ type is converted by hand. Kinds of members:
     struct S                    a struct inside of the struct
     TYPE*                       an address
     TYPE*[MEMBER] TYPE*[1]      of an array: as many as another member says, or one
+    ... -> name.part            a member of a struct inside of the C++ struct
     reserved                    int32_t that fills up the struct: its end may hold no padding
     appended                    no member: those below came with a later version, so not in the order of C++
 """
@@ -32,6 +33,13 @@ from dataclasses import dataclass, field
 
 FILES = ("device", "plan", "attention", "linear", "deepseek_v4", "layout", "formats")
 FOLDER = pathlib.Path(__file__).resolve().parent
+# Generated sources: one file a family, of these sections. Others declare functions alone.
+FAMILIES = {"Plans": "plan", "Attention": "attention", "Preparing e4m3 operands of attention": "attention",
+            "Decode attention": "decode", "Linear layers": "linear", "Block-scaled linear layers": "linear",
+            "Quantising": "quantize", "Mixture of experts": "moe",
+            "DeepSeek-V4: sparse attention over paged caches": "sparse_attention",
+            "DeepSeek-V4: rows of caches, lists of them, compressors": "cache",
+            "DeepSeek-V4: lightning indexer": "indexer", "DeepSeek-V4: hyper-connections": "hyper_connection"}
 PLAIN = {"i32": ("int32_t", 4), "i64": ("int64_t", 8), "u64": ("uint64_t", 8), "f32": ("float", 4),
          "f64": ("double", 8), "size": ("size_t", 8), "flag": ("int32_t", 4), "reserved": ("int32_t", 4)}
 ENUM_KIND = re.compile(r"enum (?P<enum>\w+)(?:\((?P<only>[^)]*)\))?(?: as (?P<cpp>\w+))?$")
@@ -232,7 +240,7 @@ class Description:
         if text == "reserved":
             count = sum(m.kind == "reserved" for m in struct.members)
             return [Member("reserved", "reserved" + (str(count + 1) if count else ""), "", "", comment, True)]
-        match = re.fullmatch(r"(?P<head>.+?)(?: -> (?P<cpp>\w+))?(?: = (?P<default>\S+))?", text)
+        match = re.fullmatch(r"(?P<head>.+?)(?: -> (?P<cpp>[\w.]+))?(?: = (?P<default>\S+))?", text)
         head = re.fullmatch(r"(?P<kind>.+[\w)?*\]]) (?P<names>\w+(?:, \w+)*)", match["head"])
         if not head:
             raise DescriptionError(f"cannot read the member {text!r}")
@@ -291,5 +299,21 @@ class Description:
             raise DescriptionError(f"{struct.name} ends with 4 bytes of padding; end it with `reserved`")
         return at
 
-    def of(self, kind):
-        return [item for item in self.items if isinstance(item, kind)]
+    def of(self, kind, family=None):
+        """Items of a kind in order: all, or those of a family's sections."""
+        found, section = [], None
+        for item in self.items:
+            section = item if isinstance(item, str) else section
+            if isinstance(item, kind) and family in (None, FAMILIES.get(section)):
+                found.append(item)
+        return found
+
+    def families(self):
+        """Names of generated files, in order."""
+        return list(dict.fromkeys(FAMILIES.values()))
+
+    def used_families(self, family):
+        """Families before this one whose structs stand inside of its own."""
+        inner = {m.struct for item in self.of(Struct, family) for m in item.members if m.struct}
+        return [other for other in self.families()[:self.families().index(family)]
+                if inner & {item.name for item in self.of(Struct, other)}]

@@ -1,30 +1,39 @@
-"""Writes src/ops/c_api/convert.h and operators.cpp: from C structs to the problems and arguments of C++."""
+"""Writes src/ops/c_api/convert/*.h and operators/*.cpp: from C structs to the problems and arguments of C++."""
 
-from .description import Operator
+from .description import Operator, Struct
 from .header import operator_functions, plan_inputs
 
-HEADERS = ("attention", "attention_decode", "attention_prepare", "block_scaled_linear", "cache_writer",
-           "compressor", "hyper_connection", "indexer", "linear", "moe", "quantize", "sparse_attention",
-           "tilewright")
+HEADERS = {"plan": (), "attention": ("attention", "attention_prepare"), "decode": ("attention_decode",),
+           "linear": ("block_scaled_linear", "linear"), "quantize": ("quantize",), "moe": ("moe",),
+           "sparse_attention": ("sparse_attention",), "cache": ("cache_writer", "compressor"),
+           "indexer": ("indexer",), "hyper_connection": ("hyper_connection",)}
 
 CONVERT_BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.
 //
-// Every struct of the C interface: its shape, its defaults, and what it means in C++.
+// Structs of the C interface, %s: shape, defaults, and what they mean in C++.
 #pragma once
 
 %s
-#include "ops/c_api/versions.h"
 
 #include <cstddef>
 
 namespace tilewright::c_api {
 """
 
+CONVERT_ALL = """// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// Every struct of the C interface.
+#pragma once
+
+%s
+"""
+
 OPERATORS_BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.
 //
-// The functions of the operators of the C interface; those of another form are in the files beside this one.
+// Functions of the C interface, %s; those of another form are in the folder above.
 #include "ops/c_api/handles.h"
 #include "ops/c_api/plan.h"
 
@@ -37,7 +46,7 @@ HANDLES_BEGIN = """// clang-format off
 // What the handles of the operators of the C interface are.
 #pragma once
 
-#include "ops/c_api/convert.h"
+#include "ops/c_api/convert/all.h"
 #include "ops/c_api/operator.h"
 """
 
@@ -84,13 +93,21 @@ def conversion(item):
     return "\n" + head + "\n".join(lines) + "\n}\n"
 
 
-def write_convert(description):
-    text = CONVERT_BEGIN % "\n".join(f'#include "tilewright/{name}.h"' for name in HEADERS)
-    for item in description.structs.values():
+def write_convert(description, family):
+    """The header of a family; others of which it has structs inside are included."""
+    includes = [f"ops/c_api/convert/{other}.h" for other in description.used_families(family)]
+    includes.append("ops/c_api/convert/versions.h")
+    includes += [f"tilewright/{name}.h" for name in (*HEADERS[family], "tilewright")]
+    text = CONVERT_BEGIN % (family.replace("_", " "), "\n".join(f'#include "{name}"' for name in includes))
+    for item in description.of(Struct, family):
         text += shape(description, item)
         if item.cpp:
             text += conversion(item)
     return text + "\n}  // namespace tilewright::c_api\n"
+
+
+def write_all(description):
+    return CONVERT_ALL % "\n".join(f'#include "ops/c_api/convert/{name}.h"' for name in description.families())
 
 
 def write_handles(description):
@@ -109,12 +126,12 @@ def body_of_query(item, result, expression):
     return f"return {item.word} == nullptr ? 0 : {item.word}->op.{expression};"
 
 
-def write_operators(description):
-    text = OPERATORS_BEGIN
-    for item in description.structs.values():
+def write_operators(description, family):
+    text = OPERATORS_BEGIN % family.replace("_", " ")
+    for item in description.of(Struct, family):
         text += (f"\nvoid {item.name}_set_defaults({item.name}* given) {{\n"
                  f"  c_api::set_defaults(given);\n}}\n")
-    for item in description.of(Operator):
+    for item in description.of(Operator, family):
         functions = {name: (result, ", ".join(parameters))
                      for _, result, name, parameters in operator_functions(item)}
 

@@ -1,14 +1,30 @@
-"""Writes tests/ops/c_api/members_test.cpp: each member of C, set alone, is found in C++, and nothing else changes."""
+"""Writes tests/ops/c_api/members/*: each member of C, set alone, is found in C++, and nothing else changes."""
+
+from .description import Struct
 
 BEGIN = """// clang-format off
 // Made by tools/make_c_api.py from tools/c_api; edit that.
 //
-// Every member of every struct of the C interface, set alone to a value of its own: the C++ struct has it there, and
-// nowhere else. Defaults are those of C++.
+// Every member of the structs of the C interface, %s, set alone to a value of its own: the C++ struct has
+// it there, and nowhere else. Defaults are those of C++.
+%s
+
 #include "tests/ops/c_api/members.h"
 
 namespace tilewright::c_api {
 namespace {
+"""
+
+CHANGES_BEGIN = """// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// Which members of C++ structs differ, %s, under their names in C.
+#pragma once
+
+#include "ops/c_api/convert/%s.h"
+%s#include "tests/ops/c_api/members.h"
+
+namespace tilewright::c_api {
 """
 
 END = """
@@ -20,7 +36,7 @@ END = """
 def changed_function(item):
     """`changed(a, b)`: the members of the C++ struct that differ."""
     members = [m for m in item.members if m.kind != "reserved"]
-    head = f"Changes changed_{item.name}(const {item.cpp}& x, const {item.cpp}& y) {{\n"
+    head = f"inline Changes changed_{item.name}(const {item.cpp}& x, const {item.cpp}& y) {{\n"
     lines = []
     for m in members:
         if m.struct:
@@ -78,11 +94,19 @@ def test_of(description, item):
     return text + "}\n"
 
 
-def write(description):
-    text = BEGIN
-    converted = [item for item in description.structs.values() if item.cpp]
-    for item in converted:
-        text += changed_function(item)
-    for item in converted:
-        text += test_of(description, item)
+def write_changes(description, family):
+    """Which members of two C++ structs differ, by their names in C."""
+    used = "\n".join(f'#include "tests/ops/c_api/members/{other}.h"' for other in description.used_families(family))
+    text = CHANGES_BEGIN % (family.replace("_", " "), family, used + "\n" if used else "")
+    for item in description.of(Struct, family):
+        if item.cpp:
+            text += changed_function(item)
+    return text + "\n}  // namespace tilewright::c_api\n"
+
+
+def write(description, family):
+    text = BEGIN % (family.replace("_", " "), f'#include "tests/ops/c_api/members/{family}.h"')
+    for item in description.of(Struct, family):
+        if item.cpp:
+            text += test_of(description, item)
     return text + END

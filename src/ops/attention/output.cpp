@@ -9,6 +9,7 @@
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
+#include "ops/operator/rotary_checks.h"
 
 #include <limits>
 #include <utility>
@@ -89,10 +90,10 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   kernels::InverseRopeParams p = {};
   p.head_stride = kChecks.stride("head_stride", a.head_stride, kKvDims, kElems);
   p.token_stride = kChecks.stride("token_stride", a.token_stride, a.heads * kKvDims, kElems);
-  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.range("rope.positions", a.rope.positions, 1);
   kChecks.address("out", a.out, kAlignment);
   kChecks.address("positions", a.positions, 4);
-  kChecks.address("rope", a.rope, 4);
+  ops::check_one_table(kChecks, a.rope, 4);
   if (has_codes) {
     kChecks.address("codes", a.codes, kAlignment);
     kChecks.address("scales", a.scales, a.has_pow2_scales ? 1 : 4);
@@ -100,7 +101,7 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   const std::int64_t blocks = a.heads * kBlocksPerHead;
   p.out = static_cast<std::uint16_t*>(a.out);
   p.positions = a.positions;
-  p.rope = a.rope;
+  p.rope = a.rope.angles;
   p.codes = static_cast<std::uint8_t*>(a.codes);
   p.scales = a.scales;
   p.code_stride = a.heads * kKvDims;
@@ -108,7 +109,7 @@ void InverseRope::run(const InverseRopeArguments& a) const {
   p.scale_block_stride = a.has_block_major_scales ? a.tokens : 1;
   p.tokens = static_cast<std::int32_t>(a.tokens);
   p.heads = static_cast<std::int32_t>(a.heads);
-  p.num_positions = static_cast<std::int32_t>(a.rope_positions);
+  p.num_positions = static_cast<std::int32_t>(a.rope.positions);
   p.is_pow2 = a.has_pow2_scales ? 1 : 0;
   p.code_order = a.has_operand_order ? kernels::CodeOrder::kOperand : kernels::CodeOrder::kPlain;
   const auto stream = ops::lent_stream(opened(state_->handle), a.stream);

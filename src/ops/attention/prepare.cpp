@@ -4,6 +4,7 @@
 #include "device/internal.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/rotary_checks.h"
 
 namespace tilewright {
 
@@ -71,7 +72,10 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
                      kWordAlignment);
   kChecks.address_if(p.is_packed, "cu_q", a.cu_q, kWordAlignment);
   kChecks.address_if(p.is_packed, "cu_kv", a.cu_kv, kWordAlignment);
-  kChecks.address_if(has_rope, "rope", a.rope, kRowAlignment);
+  if (has_rope) {
+    ops::check_one_table(kChecks, a.rope, kRowAlignment);
+    ops::check_planned_positions(kChecks, a.rope, p.rope_positions);
+  }
   kChecks.address_if(has_rope && p.has_positions && has_q, "q_positions", a.q_positions,
                      kWordAlignment);
   kChecks.address_if(has_rope && p.has_positions && has_kv, "k_positions", a.k_positions,
@@ -94,7 +98,7 @@ void ops::bind_attention_prepare(const AttentionPreparePlan& plan,
   bind(1, a.k, a.k8, a.k_descale);
   bind(2, a.v, a.v8, a.v_descale);
   if (plan.num_v_descale_max > 0) params.operands[2].descale_ref = a.v_descale_max;
-  params.rope = a.rope;
+  params.rope = a.rope.angles;
   if (!p.has_positions) return;
   params.operands[0].positions = a.q_positions;
   params.operands[1].positions = a.k_positions;

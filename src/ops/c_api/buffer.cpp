@@ -4,9 +4,9 @@
 #include "tilewright/tilewright_buffer.h"
 
 #include "base/error.h"
+#include "ops/c_api/convert/versions.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/status.h"
-#include "ops/c_api/versions.h"
 
 #include <cstring>
 #include <span>

@@ -1,7 +1,7 @@
 #include "ops/c_api/device.h"
 
+#include "ops/c_api/convert/versions.h"
 #include "ops/c_api/status.h"
-#include "ops/c_api/versions.h"
 
 using tilewright::c_api::guarded;
 using tilewright::c_api::require_address;

@@ -4,8 +4,8 @@
 #include "formats/block_scale.h"
 #include "formats/matrix_shape.h"
 #include "formats/pack.h"
+#include "ops/c_api/convert/versions.h"
 #include "ops/c_api/status.h"
-#include "ops/c_api/versions.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 // What the handles of the operators of the C interface are.
 #pragma once
 
-#include "ops/c_api/convert.h"
+#include "ops/c_api/convert/all.h"
 #include "ops/c_api/operator.h"
 
 struct tw_attention : tilewright::c_api::Made<tilewright::Attention> {

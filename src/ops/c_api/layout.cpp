@@ -6,8 +6,8 @@
 #include "layout/draw_svg.h"
 #include "layout/operations.h"
 #include "layout/print.h"
+#include "ops/c_api/convert/versions.h"
 #include "ops/c_api/status.h"
-#include "ops/c_api/versions.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

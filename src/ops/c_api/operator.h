@@ -6,7 +6,7 @@
 #include "tilewright/linear.h"
 #include "tilewright/moe.h"
 
-#include "ops/c_api/convert.h"
+#include "ops/c_api/convert/all.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/status.h"
 

@@ -1,7 +1,7 @@
 #include "ops/c_api/plan.h"
 
 #include "base/error.h"
-#include "ops/c_api/convert.h"
+#include "ops/c_api/convert/all.h"
 
 #include <memory>
 

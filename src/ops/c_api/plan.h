@@ -4,9 +4,9 @@
 #include "tilewright/plan.h"
 #include "tilewright/tilewright.h"
 
+#include "ops/c_api/convert/versions.h"
 #include "ops/c_api/device.h"
 #include "ops/c_api/status.h"
-#include "ops/c_api/versions.h"
 
 #include <cstdint>
 #include <functional>

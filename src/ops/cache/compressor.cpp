@@ -9,6 +9,7 @@
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
+#include "ops/operator/rotary_checks.h"
 #include "ops/operator/sequence_checks.h"
 
 #include <algorithm>
@@ -210,19 +211,19 @@ Compressor::Call::Call(const State& state, const CompressorArguments& a) {
   ops::check_sequences(kChecks, a.sequences);
   ops::check_table(kChecks, a.table);
   kChecks.range("max_tokens", a.max_tokens, 1);
-  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.range("rope.positions", a.rope.positions, 1);
   kChecks.address("kv", a.kv, kAlignment);
   kChecks.address("gate", a.gate, kAlignment);
   kChecks.address("ape", a.ape, kAlignment);
   kChecks.address("norm_weight", a.norm_weight, kAlignment);
-  kChecks.address("rope", a.rope, kAlignment);
+  ops::check_one_table(kChecks, a.rope, kAlignment);
   kChecks.address("state", a.state, kAlignment);
   kChecks.address("pages", a.pages, kAlignment);
   p.kv = a.kv;
   p.gate = a.gate;
   p.ape = a.ape;
   p.norm_weight = static_cast<const std::uint16_t*>(a.norm_weight);
-  p.rope = a.rope;
+  p.rope = a.rope.angles;
   p.state = static_cast<float*>(a.state);
   p.state_slots = a.state_slots;
   p.sequences = ops::to_kernel(a.sequences);
@@ -231,7 +232,7 @@ Compressor::Call::Call(const State& state, const CompressorArguments& a) {
   p.index_format = index_format(problem.kind);
   p.kv_stride = kChecks.stride("kv_stride", a.kv_stride, shape.width(), 4);
   p.gate_stride = kChecks.stride("gate_stride", a.gate_stride, shape.width(), 4);
-  p.num_positions = static_cast<std::int32_t>(a.rope_positions);
+  p.num_positions = static_cast<std::int32_t>(a.rope.positions);
   p.num_state_slots = static_cast<std::int32_t>(problem.state_slots);
   p.ring = static_cast<std::int32_t>(problem.ring);
   const CallSizes sizes(problem, a.sequences.batch, a.max_tokens,

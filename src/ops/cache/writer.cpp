@@ -9,6 +9,7 @@
 #include "ops/operator/ceil_div.h"
 #include "ops/operator/operator.h"
 #include "ops/operator/problem_checks.h"
+#include "ops/operator/rotary_checks.h"
 #include "ops/operator/sequence_checks.h"
 
 #include <algorithm>
@@ -142,9 +143,9 @@ void KvCache::write(const KvWriteArguments& a) const {
   p.q_head_stride = kChecks.stride("q_head_stride", a.q_head_stride, kKvDims, kElems);
   p.q_token_stride = kChecks.stride("q_token_stride", a.q_token_stride, a.heads * kKvDims, kElems);
   p.kv_stride = kChecks.stride("kv_stride", a.kv_stride, kKvDims, kElems);
-  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.range("rope.positions", a.rope.positions, 1);
   kChecks.address("positions", a.positions, 4);
-  kChecks.address("rope", a.rope, 4);
+  ops::check_one_table(kChecks, a.rope, 4);
   if (has_q) kChecks.address("q", a.q, kAlignment);
   if (a.q_out != nullptr) kChecks.address("q_out", a.q_out, kAlignment);
   if (has_kv) {
@@ -161,14 +162,14 @@ void KvCache::write(const KvWriteArguments& a) const {
   p.kv = a.kv;
   p.kv_weight = static_cast<const std::uint16_t*>(a.kv_weight);
   p.positions = a.positions;
-  p.rope = a.rope;
+  p.rope = a.rope.angles;
   p.slots = a.slots;
   p.kv_out = static_cast<std::uint16_t*>(a.kv_out);
   p.q_out_token_stride = p.q_token_stride, p.q_out_head_stride = p.q_head_stride;
   p.kv_out_stride = kKvDims;
   p.cache = ops::to_kernel(state_->layout, a.pages);
   p.tokens = narrow(a.tokens), p.heads = narrow(a.heads);
-  p.num_positions = narrow(a.rope_positions);
+  p.num_positions = narrow(a.rope.positions);
   p.is_kv_f32 = a.kv_dtype == DType::kF32 ? 1 : 0;
   p.eps = static_cast<float>(a.eps);
   state_->write.launch(warps_of(warps, kernels::kCacheWriteWarps), p, state_->stream(a.stream));

@@ -9,6 +9,7 @@
 #include "ops/operator/arguments.h"
 #include "ops/operator/box_map.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/rotary_checks.h"
 
 #include <bit>
 #include <cstring>
@@ -84,8 +85,8 @@ struct DecodeParamsMaker {
         .new_k = static_cast<const std::uint16_t*>(a.new_k),
         .new_v = static_cast<const std::uint16_t*>(a.new_v),
         .rotated = is_rotated ? in_workspace<std::uint16_t>(planned.workspace.rotated) : nullptr,
-        .cos = a.cos,
-        .sin = a.sin,
+        .cos = a.rope.cos,
+        .sin = a.rope.sin,
         .lengths = a.lengths,
         .cache = cache(),
         .descale = descale(),
@@ -170,8 +171,10 @@ void check_decode_arguments(const AttentionDecodePlan& plan, const AttentionDeco
   kChecks.address_if(has_descale, "v_descale", a.v_descale, kWordAlignment);
   kChecks.address_if(p.append.is_wanted, "new_k", a.new_k, kRowAlignment);
   kChecks.address_if(p.append.is_wanted, "new_v", a.new_v, kRowAlignment);
-  kChecks.address_if(is_rotated, "cos", a.cos, kWordAlignment);
-  kChecks.address_if(is_rotated, "sin", a.sin, kWordAlignment);
+  if (is_rotated) {
+    check_two_tables(kChecks, a.rope);
+    check_planned_positions(kChecks, a.rope, p.append.max_position);
+  }
   kChecks.address_if(p.has_lse, "lse", a.lse, kWordAlignment);
   kChecks.address_if(p.has_sink, "sink", a.sink, kWordAlignment);
   kChecks.workspace(a.workspace, plan.workspace_bytes);

@@ -134,7 +134,7 @@ void check_append(ProblemChecks& all, const Problem& p) {
               a.rotary_dim, "an even number up to head_dim = {}", p.head_dim)
       .remedy("Elements turn in pairs.");
   checks.range("max_position", a.max_position, 1, kMaxInt32)
-      .remedy("It counts rows of cos and sin.");
+      .remedy("It counts rows of the tables of angles.");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "ops/indexer/plan.h"
 #include "ops/operator/arguments.h"
 #include "ops/operator/operator.h"
+#include "ops/operator/rotary_checks.h"
 #include "ops/operator/sequence_checks.h"
 #include "ops/operator/workspace.h"
 
@@ -39,13 +40,13 @@ void check_arguments(const IndexerProblem& p, const IndexerArguments& a) {
                   "{} sequences of {} tokens do not make {}; give offsets, or the right q_len",
                   a.sequences.batch, a.sequences.q_len, a.tokens);
   }
-  kChecks.range("rope_positions", a.rope_positions, 1);
+  kChecks.range("rope.positions", a.rope.positions, 1);
   kChecks.check(a.weights_dtype == DType::kBF16 || a.weights_dtype == DType::kF32,
                 "weights_dtype = {}; expected bf16 or f32", static_cast<int>(a.weights_dtype));
   kChecks.address("positions", a.positions, 4);
   kChecks.address("q", a.q, ops::kRowAlignment);
   kChecks.address("weights", a.weights, a.weights_dtype == DType::kF32 ? 4 : 2);
-  kChecks.address("rope", a.rope, 4);
+  ops::check_one_table(kChecks, a.rope, 4);
   kChecks.address("key_pages", a.key_pages, ops::kRowAlignment);
   ops::check_table(kChecks, a.key_table);
   if (p.rows.num_pages != 0) ops::check_table(kChecks, a.row_table);
@@ -180,7 +181,7 @@ struct Call {
     return {.positions = a.positions,
             .lengths = a.lengths,
             .ratio_divisor = make_fast_divisor(static_cast<std::uint32_t>(p.ratio)),
-            .num_positions = narrow(a.rope_positions),
+            .num_positions = narrow(a.rope.positions),
             .max_len = narrow(p.max_len)};
   }
 
@@ -189,7 +190,7 @@ struct Call {
     q.q = static_cast<const std::uint16_t*>(a.q);
     q.weights = a.weights;
     q.positions = a.positions;
-    q.rope = a.rope;
+    q.rope = a.rope.angles;
     q.codes = in_workspace<std::uint8_t>(at.codes);
     q.scales = in_workspace<std::uint8_t>(at.scales);
     q.weights_out = in_workspace<float>(at.weights);
@@ -198,7 +199,7 @@ struct Call {
     q.weights_stride = kChecks.stride("weights_stride", a.weights_stride, p.heads, 1);
     q.tokens = narrow(a.tokens);
     q.heads = narrow(p.heads);
-    q.num_positions = narrow(a.rope_positions);
+    q.num_positions = narrow(a.rope.positions);
     q.is_weights_f32 = a.weights_dtype == DType::kF32 ? 1 : 0;
     q.format = indexer_format(p);
     q.factor = static_cast<float>(1 / std::sqrt(static_cast<double>(kIndexDims * p.heads)));

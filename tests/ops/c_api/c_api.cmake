@@ -12,7 +12,7 @@ file(GLOB checks CONFIGURE_DEPENDS ${folder}/*_check.c)
 list(FILTER checks EXCLUDE REGEX "/header_check.c$")
 tilewright_c_program(c_api_check ${PROJECT_SOURCE_DIR}/include ${folder}/check.c ${checks})
 # Conversions are not exported.
-target_sources(ops_tests PRIVATE ${PROJECT_SOURCE_DIR}/src/ops/c_api/versions.cpp)
+target_sources(ops_tests PRIVATE ${PROJECT_SOURCE_DIR}/src/ops/c_api/convert/versions.cpp)
 
 # One program compiled with other headers than today's: the previous one, and one that lacks members.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

@@ -1,7 +1,7 @@
 // What the generated test of the C interface's members asks.
 #pragma once
 
-#include "ops/c_api/convert.h"
+#include "ops/c_api/convert/all.h"
 
 #include <string>
 #include <string_view>

@@ -160,8 +160,7 @@ class InverseRopeTest : public CacheTest {
     a.heads = kHeads;
     a.out = pointer_to<void>(out);
     a.positions = pointer_to<std::int32_t>(positions);
-    a.rope = pointer_to<float>(rope);
-    a.rope_positions = kPositions;
+    a.rope = {.angles = pointer_to<float>(rope), .positions = kPositions};
     if (has_codes) {
       a.codes = pointer_to<void>(codes);
       a.scales = pointer_to<void>(scales);
@@ -234,12 +233,12 @@ TEST_P(InverseRopeTest, QuantisesWhatItTurned) {
 TEST_P(InverseRopeTest, RefusesWhatMakesNoSense) {
   const InverseRope rope(device());
   float place = 0;
-  reference::expect_invalid([&] { rope.run({.tokens = 1, .heads = 1}); }, {"rope_positions = 0"});
+  reference::expect_invalid([&] { rope.run({.tokens = 1, .heads = 1}); }, {"rope.positions = 0"});
   reference::expect_invalid(
-      [&] { rope.run({.tokens = 1, .heads = 1, .token_stride = 3, .rope_positions = 1}); },
+      [&] { rope.run({.tokens = 1, .heads = 1, .token_stride = 3, .rope = {.positions = 1}}); },
       {"token_stride = 3", "multiple of 8"});
   reference::expect_invalid(
-      [&] { rope.run({.tokens = 1, .heads = -1, .out = &place, .rope_positions = 1}); },
+      [&] { rope.run({.tokens = 1, .heads = -1, .out = &place, .rope = {.positions = 1}}); },
       {"heads = -1"});
 }
 

@@ -85,8 +85,7 @@ class CacheWriterTest : public CacheTest {
                  .kv_stride = kRowStride,
                  .kv_weight = pointer_to<void>(w),
                  .positions = pointer_to<std::int32_t>(positions),
-                 .rope = pointer_to<float>(rope),
-                 .rope_positions = kPositions,
+                 .rope = {.angles = pointer_to<float>(rope), .positions = kPositions},
                  .slots = c.has_kv ? pointer_to<std::int32_t>(slots) : nullptr,
                  .pages = c.has_kv ? pointer_to<void>(pages) : nullptr,
                  .kv_out = c.has_kv ? pointer_to<void>(kv_out) : nullptr});
@@ -265,8 +264,7 @@ TEST_P(CacheWriterTest, RowsOfARealModel) {
                  .kv_dtype = DType::kF32,
                  .kv_weight = pointer_to<void>(weight),
                  .positions = pointer_to<std::int32_t>(at),
-                 .rope = pointer_to<float>(rope),
-                 .rope_positions = 700,
+                 .rope = {.angles = pointer_to<float>(rope), .positions = 700},
                  .slots = pointer_to<std::int32_t>(rows),
                  .pages = pointer_to<void>(pages)});
     const auto found = download<std::uint8_t>(pages);
@@ -290,7 +288,7 @@ TEST_P(CacheWriterTest, RowsOfARealModel) {
 TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {
   const KvCache cache(device(), {.num_pages = 1});
   float place = 0;
-  KvWriteArguments good = {.tokens = 1, .heads = 1, .q = &place, .rope_positions = 1};
+  KvWriteArguments good = {.tokens = 1, .heads = 1, .q = &place, .rope = {.positions = 1}};
   expect_invalid([&] { cache.write(good); }, {"cache write", "positions", "null"});
   good.q_head_stride = 4;
   expect_invalid([&] { cache.write(good); }, {"q_head_stride = 4", "multiple of 8"});
@@ -306,7 +304,7 @@ TEST_P(CacheWriterTest, RefusesWhatMakesNoSense) {
                    {"page_stride_bytes = ", "fewer than 2^63 bytes in all 4 pages"});
   }
   for (const double eps : {-1.0, 1e-320, 1e300, double{NAN}}) {
-    KvWriteArguments wrong = {.tokens = 1, .heads = 1, .q = &place, .rope_positions = 1};
+    KvWriteArguments wrong = {.tokens = 1, .heads = 1, .q = &place, .rope = {.positions = 1}};
     wrong.eps = eps;
     expect_invalid([&] { cache.write(wrong); }, {"eps = ", "as fp32 holds it"});
   }

@@ -35,8 +35,7 @@ struct Rows {
                  .kv = pointer_to<void>(kv),
                  .kv_weight = pointer_to<void>(weight),
                  .positions = pointer_to<std::int32_t>(positions),
-                 .rope = pointer_to<float>(rope),
-                 .rope_positions = count,
+                 .rope = {.angles = pointer_to<float>(rope), .positions = count},
                  .slots = pointer_to<std::int32_t>(at),
                  .pages = pointer_to<void>(pages)});
     cache.read({.count = count,

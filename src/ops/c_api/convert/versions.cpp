@@ -1,4 +1,4 @@
-#include "ops/c_api/versions.h"
+#include "ops/c_api/convert/versions.h"
 
 #include <algorithm>
 #include <cstring>

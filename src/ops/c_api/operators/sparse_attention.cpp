@@ -1,0 +1,56 @@
+// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// Functions of the C interface, sparse attention; those of another form are in the folder above.
+#include "ops/c_api/handles.h"
+#include "ops/c_api/plan.h"
+
+namespace c_api = tilewright::c_api;
+
+void tw_kv_layout_set_defaults(tw_kv_layout* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_sparse_list_set_defaults(tw_sparse_list* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_sparse_attention_problem_set_defaults(tw_sparse_attention_problem* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_sparse_list_arguments_set_defaults(tw_sparse_list_arguments* given) {
+  c_api::set_defaults(given);
+}
+
+void tw_sparse_attention_arguments_set_defaults(tw_sparse_attention_arguments* given) {
+  c_api::set_defaults(given);
+}
+
+tw_status tw_sparse_attention_create(const tw_device* device, const tw_sparse_attention_problem* problem, tw_sparse_attention** attention) {
+  return c_api::create_on("tw_sparse_attention_create", device, "device", problem, "problem", attention, "attention");
+}
+
+tw_status tw_sparse_attention_plan(const tw_device* device, const tw_sparse_attention_problem* problem, tw_plan** plan) {
+  return c_api::plan("tw_sparse_attention_plan", device, plan, [](const auto&... given) { return tilewright::plan_sparse_attention(given...); }, c_api::Given<tw_sparse_attention_problem>{problem, "problem"});
+}
+
+void tw_sparse_attention_destroy(tw_sparse_attention* attention) {
+  delete attention;
+}
+
+const char* tw_sparse_attention_plan_text(const tw_sparse_attention* attention) {
+  return c_api::plan_text(attention);
+}
+
+const char* tw_sparse_attention_kernel(const tw_sparse_attention* attention) {
+  return attention == nullptr ? "" : attention->op.plan().kernel.c_str();
+}
+
+size_t tw_sparse_attention_workspace_bytes(const tw_sparse_attention* attention) {
+  return attention == nullptr ? 0 : attention->op.plan().workspace_bytes;
+}
+
+tw_status tw_sparse_attention_run(const tw_sparse_attention* attention, const tw_sparse_attention_arguments* arguments) {
+  return c_api::call("tw_sparse_attention_run", attention, "attention", arguments, [](const auto& op, const auto& a) { op.run(a); });
+}

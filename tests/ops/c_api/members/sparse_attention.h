@@ -1,0 +1,73 @@
+// clang-format off
+// Made by tools/make_c_api.py from tools/c_api; edit that.
+//
+// Which members of C++ structs differ, sparse attention, under their names in C.
+#pragma once
+
+#include "ops/c_api/convert/sparse_attention.h"
+#include "tests/ops/c_api/members/attention.h"
+#include "tests/ops/c_api/members.h"
+
+namespace tilewright::c_api {
+
+inline Changes changed_tw_kv_layout(const KvCacheLayout& x, const KvCacheLayout& y) {
+  Changes found;
+  if (x.format != y.format) found.push_back("format");
+  if (x.page_size != y.page_size) found.push_back("page_size");
+  if (x.num_pages != y.num_pages) found.push_back("num_pages");
+  if (x.page_stride_bytes != y.page_stride_bytes) found.push_back("page_stride_bytes");
+  return found;
+}
+
+inline Changes changed_tw_sparse_list(const SparseList& x, const SparseList& y) {
+  Changes found;
+  append(found, "cache.", changed_tw_kv_layout(x.cache, y.cache));
+  if (x.topk != y.topk) found.push_back("topk");
+  if (x.index_stride != y.index_stride) found.push_back("index_stride");
+  if (x.lengths != y.lengths) found.push_back("lengths");
+  return found;
+}
+
+inline Changes changed_tw_sparse_attention_problem(const SparseAttentionProblem& x, const SparseAttentionProblem& y) {
+  Changes found;
+  if (x.batch != y.batch) found.push_back("batch");
+  if (x.q_len != y.q_len) found.push_back("q_len");
+  if (x.heads != y.heads) found.push_back("heads");
+  if (x.scale != y.scale) found.push_back("scale");
+  append(found, "window.", changed_tw_sparse_list(x.window, y.window));
+  append(found, "compressed.", changed_tw_sparse_list(x.compressed, y.compressed));
+  if (x.has_sink != y.has_sink) found.push_back("has_sink");
+  if (x.has_lse != y.has_lse) found.push_back("has_lse");
+  if (x.has_max_logits != y.has_max_logits) found.push_back("has_max_logits");
+  append(found, "q_strides.", changed_tw_strides(x.q_strides, y.q_strides));
+  append(found, "out_strides.", changed_tw_strides(x.out_strides, y.out_strides));
+  append(found, "lse_strides.", changed_tw_strides(x.lse_strides, y.lse_strides));
+  if (x.kernel != y.kernel) found.push_back("kernel");
+  if (x.positive_empty_lse != y.positive_empty_lse) found.push_back("positive_empty_lse");
+  return found;
+}
+
+inline Changes changed_tw_sparse_list_arguments(const SparseListArguments& x, const SparseListArguments& y) {
+  Changes found;
+  if (x.pages != y.pages) found.push_back("pages");
+  if (x.indices != y.indices) found.push_back("indices");
+  if (x.lengths != y.lengths) found.push_back("lengths");
+  return found;
+}
+
+inline Changes changed_tw_sparse_attention_arguments(const SparseAttentionArguments& x, const SparseAttentionArguments& y) {
+  Changes found;
+  if (x.q != y.q) found.push_back("q");
+  append(found, "window.", changed_tw_sparse_list_arguments(x.window, y.window));
+  append(found, "compressed.", changed_tw_sparse_list_arguments(x.compressed, y.compressed));
+  if (x.out != y.out) found.push_back("out");
+  if (x.lse != y.lse) found.push_back("lse");
+  if (x.max_logits != y.max_logits) found.push_back("max_logits");
+  if (x.sink != y.sink) found.push_back("sink");
+  if (x.workspace != y.workspace) found.push_back("workspace");
+  if (x.reuses_schedule != y.reuses_schedule) found.push_back("reuses_schedule");
+  if (x.stream != y.stream) found.push_back("stream");
+  return found;
+}
+
+}  // namespace tilewright::c_api
