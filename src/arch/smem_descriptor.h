@@ -95,6 +95,7 @@ constexpr std::uint64_t encode_tcgen05_descriptor(const SmemDescriptor& d) {
   if (d.swizzle == SmemSwizzle::k32B) mode = 6;
   return detail::encode_common(d) | std::uint64_t{1} << 46 | mode << 61;
 }
+
 /// A tile of an operand as tensor copies write it: rows of `row_bytes`, cut into boxes of one span
 /// of the swizzle that lie one behind another. What the copy is told (box), where a 16-byte chunk
 /// lies, and what an MMA is told (describe) come from this one value; that they agree with the

@@ -1,40 +1,14 @@
-// Softmax over the columns of warpgroup-MMA accumulators, one tile of columns after another.
-//
-// A thread holds columns 8j + 2q + c of rows r and r + 8 (register 4j + 2h + c, h the row); the
-// four threads of a quad share the rows. Scores are kept in units of log2: exp(x) = 2^(x log2 e),
-// with log2 e folded into the scale, so that an exponential is one fused multiply-add and one ex2.
+// Softmax over the columns of warpgroup-MMA accumulators, one tile of columns after another. Scores
+// are kept in units of log2: exp(x) = 2^(x log2 e), with log2 e folded into the scale, so that an
+// exponential is one fused multiply-add and one ex2.
 #pragma once
 
-#include "arch/register_index.h"
 #include "ptx/math.h"
+#include "tile/accumulator_rows.h"
 #include "tile/row_end.h"
 #include "tile/warp.h"
 
-#include <cstdint>
-
 namespace tilewright::tile {
-
-/// tanh(x ln 2 / 2), i.e. (2^x - 1) / (2^x + 1), exact to about 2^-21; the hardware's own tanh is
-/// off by 2^-11, which a softcap of 50 would turn into an error of 0.02 in a score.
-__device__ inline float tanh_of_half(float x) {
-  return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + ptx::ex2_approx_ftz_f32(x));
-}
-
-/// The largest of a thread's scores in row h, over four partial maxima: one chain of them all
-/// would be as long as the tile is wide.
-template <int Count>
-__device__ float row_maximum(const float (&s)[Count], int h) {
-  float top[4] = {s[2 * h], s[2 * h + 1], s[2 * h + 4], s[2 * h + 5]};
-#pragma unroll
-  for (int i = 8; i < Count; i += 4) {
-#pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      float& part = top[i / 4 % 2 * 2 + c];
-      part = fmaxf(part, s[i + 2 * h + c]);
-    }
-  }
-  return fmaxf(fmaxf(top[0], top[1]), fmaxf(top[2], top[3]));
-}
 
 /// Running maximum (of unscaled scores; see raise_reference) and sum of a thread's two rows. The
 /// sum is the thread's own columns' only; the quad adds up once, at the end.
@@ -105,12 +79,5 @@ struct OnlineSoftmax {
     exponentiate(s, scale, base, correction);
   }
 };
-
-/// Multiplies the two rows of accumulators.
-template <int Count>
-__device__ inline void scale_rows(float (&o)[Count], const float (&factor)[2]) {
-#pragma unroll
-  for (int i = 0; i < Count; ++i) o[i] *= factor[arch::accumulator_row(i)];
-}
 
 }  // namespace tilewright::tile

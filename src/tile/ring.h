@@ -24,17 +24,6 @@ struct RingBarriers {
   }
 };
 
-/// One side's place in a ring whose length is known at the launch.
-struct DeepPosition {
-  std::uint32_t stage = 0, parity = 0;
-
-  __device__ void advance(std::uint32_t stages) {
-    const bool wraps = stage + 1 == stages;
-    stage = wraps ? 0 : stage + 1;
-    parity ^= wraps ? 1 : 0;
-  }
-};
-
 /// One side's place in a ring: the stage and the parity of the round it is in.
 template <int Stages>
 struct RingPosition {

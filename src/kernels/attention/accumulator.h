@@ -1,5 +1,5 @@
 // The accumulators of a warpgroup's product of 64 rows and N columns, as the layout algebra
-// describes them: who holds what, rows and columns of a thread, and the registers as an operand.
+// describes them: what each thread holds, its rows and columns, and the registers as an operand.
 //
 // All of these are constants. An index into a thread's registers is a number once loops are
 // unrolled, and what depends on the thread is the few shifts that one would write by hand.

@@ -52,7 +52,7 @@ struct AttentionTile {
   int box_queries;     ///< rows of the boxes of q_map and out_map
   int threads;         ///< of a CTA
   int shared_bytes;    ///< dynamic
-  bool is_persistent;  ///< grid = (multiprocessors); else (tiles, heads, batch)
+  bool is_persistent;  ///< grid = (SMs); else (tiles, heads, batch)
 };
 
 inline constexpr int kWarpgroupRows = 64;  ///< queries of a warpgroup's product

@@ -11,6 +11,7 @@
 #include "ptx/warp_roles.h"
 #include "tile/online_softmax.h"
 #include "tile/ring.h"
+#include "tile/row_end.h"
 #include "tile/warpgroup_mma.h"
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What becomes of the accumulators of a tile of queries: divided by the row sums and written out.
 #pragma once
 
+#include "arch/register_index.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/mask.h"
 #include "ptx/address.h"
@@ -9,7 +10,6 @@
 #include "ptx/matrix_copy.h"
 #include "ptx/warp_roles.h"
 #include "tile/box.h"
-#include "tile/online_softmax.h"
 #include "tile/row_end.h"
 #include "tile/warp.h"
 
@@ -22,13 +22,14 @@ struct RowResult {
   float factor[2], lse[2];
 };
 
-/// `scale` as in OnlineSoftmax::update.
-__device__ inline RowResult finish_rows(const OnlineSoftmax& softmax, float scale,
+/// `max`: running maxima of the two rows; times `scale` they are in units of log2. `sum`: of this
+/// thread's columns of each.
+__device__ inline RowResult finish_rows(const float (&max)[2], const float (&sum)[2], float scale,
                                         const float* sink) {
   RowResult result;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const RowEnd end(softmax.max[h], scale, quad_sum(softmax.sum[h]), sink);
+    const RowEnd end(max[h], scale, quad_sum(sum[h]), sink);
     result.factor[h] = end.factor;
     result.lse[h] = end.lse;
   }

@@ -3,7 +3,7 @@
 // K2, one fused kernel: the scores of 64 queries by 64 keys at a time, and a softmax that corrects
 // itself.
 //
-// New against K1: the scores never leave the multiprocessor. A CTA keeps 64 queries and walks over
+// New against K1: the scores never leave the SM. A CTA keeps 64 queries and walks over
 // all keys in tiles of 64. It does not know the largest score of a row before the last tile, so it
 // keeps the largest so far, m: when a tile raises it to m', all that was summed up relative to m is
 // multiplied by exp(m - m'). That makes three launches one, and instead of 28 kv_len bytes of
@@ -18,7 +18,7 @@
 // Limit: 4 * 64 * 64 * head_dim flops a tile. The scalar units would do 67 TFLOP/s, but every
 // 16-bit operand is converted on its way from shared memory, for one fused multiply-add each: the
 // integer pipe is half as wide, and bounds this at about 27 TFLOP/s. Loads take turns with
-// arithmetic here; two CTAs a multiprocessor (110 registers a thread) hide most of it. Causal: all
+// arithmetic here; two CTAs an SM (110 registers a thread) hide most of it. Causal: all
 // tiles are visited.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K2; FlashAttention-2, algorithm 1.

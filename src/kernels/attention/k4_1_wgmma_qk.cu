@@ -18,8 +18,8 @@
 //
 // Limit: p v is left on the scalar units: 2 * 64 * 64 * head_dim flops a tile, a conversion for
 // each fused multiply-add, at 27 TFLOP/s: about 50 for the whole if nothing else took time. With
-// 128 threads a CTA and one CTA a multiprocessor (193 KB at head_dim 128) one warp to each
-// scheduler has nobody to hide its latencies: a few TFLOP/s. The rung is there for the scatter.
+// 128 threads a CTA and one CTA an SM (193 KB at head_dim 128) a scheduler has one warp, and none
+// to hide its latencies: a few TFLOP/s. The rung is there for the scatter.
 // Measured: see the table in README.md of this folder.
 // Sources: the worklog's K4.1; PTX ISA, "wgmma.mma_async: Register Fragments".
 #include "arch/fragments/smem_tiles.h"

@@ -15,10 +15,10 @@
 //   barriers      full 0:    ^                    empty 0: ^
 //
 // Limit: 4 * 64 * 64 * head_dim flops a tile; the tensor cores would do 990 TFLOP/s. At head_dim
-// 128 that is 512 cycles of a multiprocessor, and 64 * 64 exponentials are 256 at 16 a cycle,
+// 128 that is 512 cycles of an SM, and 64 * 64 exponentials are 256 at 16 a cycle,
 // masks, maxima and sums about as many again. One warpgroup does one after the other, and a product
 // of 64 rows by 64 columns is too short to fill the pipe between its waits; loads, too, are asked
-// for by a warp that computes, when all others have let go of a stage. Expected: 150 to 300
+// for by a warp that computes, when all others have released a stage. Expected: 150 to 300
 // TFLOP/s. A second CTA fits at head_dim 64 and brings some overlap. Causal: all tiles are visited,
 // half of them in vain.
 // Measured: see the table in README.md of this folder.
@@ -178,7 +178,8 @@ __device__ void attend(const AttentionParams& params) {
     at.advance();
     loader.refill();
   }
-  const tile::RowResult result = tile::finish_rows(softmax, params.scale_log2, nullptr);
+  const tile::RowResult result =
+      tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, nullptr);
   tile::store_accumulator<Element, HeadDim>(params, o, result, batch, head,
                                             static_cast<std::int32_t>(blockIdx.x * kRows));
 }

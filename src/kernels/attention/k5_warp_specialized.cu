@@ -116,7 +116,8 @@ struct Kernel {
                                 const typename Consumer::Results& o,
                                 const tile::OnlineSoftmax& softmax, const Work& work) {
     const float* sink = params.sink == nullptr ? nullptr : params.sink + work.head;
-    const tile::RowResult rows = tile::finish_rows(softmax, params.scale_log2, sink);
+    const tile::RowResult rows =
+        tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, sink);
     const std::int32_t first = work.first_query + static_cast<std::int32_t>(consumer.index) * 64;
     const std::int32_t query = work.first_query + consumer.warp_row();
     // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.

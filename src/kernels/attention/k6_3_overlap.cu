@@ -142,7 +142,8 @@ struct Kernel {
                                 const typename Consumer::Results& o,
                                 const tile::OnlineSoftmax& softmax, const Work& work) {
     const float* sink = params.sink == nullptr ? nullptr : params.sink + work.head;
-    const tile::RowResult rows = tile::finish_rows(softmax, params.scale_log2, sink);
+    const tile::RowResult rows =
+        tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, sink);
     const tile::AttentionSequence sequence = {work.q_begin, work.q_len, 0, work.kv_len};
     tile::store_rows<Element, HeadDim>(params, sequence, o, rows, work.batch, work.head,
                                        work.first_query + consumer.warp_row());

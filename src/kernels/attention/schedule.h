@@ -1,4 +1,4 @@
-// Which CTA works on which tile of queries: one CTA per multiprocessor takes tiles until none is
+// Which CTA works on which tile of queries: one CTA per SM takes tiles until none is
 // left.
 #pragma once
 

@@ -24,18 +24,13 @@ __device__ inline float ex2_cubic(float x) {
   return __uint_as_float(__float_as_uint(y) + (__float_as_uint(shifted) << 23));
 }
 
-/// (2^x - 1) / (2^x + 1), exact to about 2^-21: tanh_of_half() of tile/online_softmax.h.
-__device__ inline float tanh_from_log2(float x) {
-  return 1.0f - 2.0f * __fdividef(1.0f, 1.0f + ptx::ex2_approx_ftz_f32(x));
-}
-
 /// With a softcap: tanh(s * scale / softcap); scale_log2 brings that to units of log2.
 template <int Chunks>
 __device__ void cap_row(float (&s)[Chunks][32], float softcap_scale) {
   if (softcap_scale == 0.0f) return;
 #pragma unroll
   for (int i = 0; i < Chunks * 32; ++i)
-    s[i / 32][i % 32] = tanh_from_log2(s[i / 32][i % 32] * softcap_scale);
+    s[i / 32][i % 32] = tanh_of_half(s[i / 32][i % 32] * softcap_scale);
 }
 
 /// Scores of keys that the row does not see become -inf; `start` is the key of column 0.

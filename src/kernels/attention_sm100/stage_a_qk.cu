@@ -2,7 +2,7 @@
 //
 // Stage A, Q K^T alone: the way of a product through Tensor Memory, from end to end.
 //
-// On Blackwell no thread holds the accumulator. One thread asks for the product; the tensor core
+// On Blackwell no thread holds the accumulator. One thread issues the product; the tensor core
 // reads both operands from shared memory and adds into Tensor Memory, 128 lanes by 512 columns of
 // 32 bits beside the registers. With 128 rows, row m of the result is lane m and column n is column
 // n: the simplest layout there is (`tilewright layout draw tmem.C.m128.n128`). A warp may touch 32

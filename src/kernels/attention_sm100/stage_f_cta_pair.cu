@@ -341,7 +341,7 @@ struct Kernel {
       tile::hand_over_to_leader(shared.p_ready[step % 2]);
     }
     if (work.steps() <= 0) return;
-    // Nobody must arrive here when this CTA is gone: the last o_ready too is waited for.
+    // Nothing may arrive here once this CTA has exited: wait for the last o_ready too.
     if (work.steps() > 1)
       tile::wait_for_pair(ptx::shared_address(&shared.o_ready), work.steps() & 1);
     tile::wait_for_pair(ptx::shared_address(&shared.o_full), 0);

@@ -1,7 +1,7 @@
 // Contract of stage H: queries, keys, values and weights in e4m3.
 #pragma once
 
-#include "kernels/attention/k7/k7_fp8.h"
+#include "kernels/attention/k7/fp8_operands.h"
 #include "kernels/attention_sm100/attention_sm100.h"
 
 namespace tilewright::kernels {

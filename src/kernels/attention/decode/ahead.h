@@ -1,8 +1,7 @@
-// What a CTA of a decode kernel does before the kernels before it have ended: it guesses that they
-// leave lengths and block table as they are, works out its segments from that, and asks for its
-// queries and first keys to be brought to the L2 cache. Nothing of it is used unchecked: keys are
-// read behind the wait, where the L2 cache has what was last written, and segments only if all
-// lengths are still what they were.
+// The speculative prologue of a decode kernel, before the preceding kernels on the stream end: it
+// assumes that they leave lengths and block table unchanged, computes the CTA's segments and
+// prefetches its queries and first keys to L2. After the wait, keys are read from memory as it is
+// then, and segments are used only if all lengths are unchanged.
 #pragma once
 
 #include "kernels/attention/decode/agenda.h"
@@ -22,7 +21,7 @@ class DecodeAhead {
   static constexpr std::int32_t lines(int bytes) { return bytes < kLine ? 1 : bytes / kLine; }
 
  public:
-  /// `copies`: kMostLengths words in shared memory that nobody else needs before check().
+  /// `copies`: kMostLengths words in shared memory that are free until check().
   __device__ DecodeAhead(const kernels::DecodeParams& p, std::int32_t* copies)
       : p_(p), copies_(copies) {}
 
@@ -51,8 +50,7 @@ class DecodeAhead {
     }
   }
 
-  /// Behind the wait: this thread's first length as it is, for check(). On its way before all that
-  /// is asked for in between.
+  /// After the wait: this thread's first length as it is, for check(); loaded early.
   __device__ std::int32_t look() const {
     return is_possible() && first() < p_.batch ? ptx::ld_relaxed_gpu_s32(p_.lengths + first()) : 0;
   }
@@ -71,7 +69,7 @@ class DecodeAhead {
     return static_cast<std::int32_t>(threadIdx.x);
   }
 
-  /// Before keys: what is asked for behind them comes behind them.
+  /// Before the keys: prefetches complete in order.
   __device__ void prefetch_operands(const DecodeSegment& segment) const {
     if (first() == 0 && p_.descale.k != nullptr) {
       const std::int64_t at =

@@ -1,6 +1,6 @@
-// Brings pieces of keys and values into the ring of a team of warps by TMA: a box is 16 keys of a
-// head, up to 128 bytes of each, and one page must hold it. One lane asks for what takes 16 bytes a
-// lane and an address a row otherwise (loader.h); the rest of the team only waits.
+// Loads keys and values into the ring of a team of warps by TMA: a box is 16 keys of a head, up to
+// 128 bytes of each, in one page. One lane issues what otherwise takes a copy of 16 bytes per lane
+// and an address per row (loader.h).
 #pragma once
 
 #include "kernels/attention/decode/decode.h"
@@ -46,7 +46,7 @@ class DecodeBoxes {
     advance();
   }
 
-  /// The next step of this team, if there is one, to a stage that nobody reads any more.
+  /// The next step of this team, if there is one, to a stage that is no longer read.
   __device__ void load(std::uint32_t stage) {
     if (!steps_.is_more()) return;
     asked_ ^= 1u << stage;
@@ -69,7 +69,7 @@ class DecodeBoxes {
     phases_ ^= 1u << stage;
   }
 
-  /// Until all that was asked for is there.
+  /// Until all copies have landed.
   __device__ void drain() {
 #pragma unroll 1
     for (std::uint32_t stage = 0; stage < Shape.stages; ++stage)

@@ -9,6 +9,7 @@
 #include "ptx/load_store.h"
 #include "ptx/warp_roles.h"
 #include "tile/online_softmax.h"
+#include "tile/row_end.h"
 #include "tile/warp.h"
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 namespace tilewright::kernels {
 
-/// Keys and values are cut in pieces of this many keys.
+/// Keys and values are split in pieces of this many keys.
 inline constexpr int kDecodePieceKeys = 16;
 inline constexpr int kDecodeMaxCluster = 8;
 
@@ -25,7 +25,7 @@ struct DecodeCache {
   FastDivisor page_divisor;
 };
 
-/// Factors of codes, [b * batch + h * head] of the pointer; null: 1.
+/// Dequantisation scales, at [b * batch + h * head]; null: 1.
 struct DecodeDescale {
   const float *k, *v;
   std::int64_t batch, head;
@@ -35,13 +35,12 @@ struct DecodeStrides {
   std::int64_t batch, row, head;  ///< elements
 };
 
-/// How the work is dealt out; every CTA works out its own from the lengths. A tile is one
+/// How the work is scheduled; every CTA computes its own from the lengths. A tile is one
 /// sequence's rows of one KV head (as many of them as a kernel takes at a time); its pieces are
 /// those with keys that any row sees, but at least one.
 enum class DecodeDeal : std::int32_t {
   kAuto,   ///< what is expected to end first: kAligned or kBalanced
-  kFixed,  ///< every tile in `splits` parts, whatever else there is to do: results of a sequence
-           ///< depend on nothing but itself
+  kFixed,  ///< every tile in `splits` splits: results of a sequence depend on nothing else
 };
 
 /// out[b,i,h,:] = sum_j p_j v[b,j,g,:], p = softmax over the visible keys j of
@@ -69,10 +68,9 @@ struct DecodeParams {
   std::int32_t q_is_f16;  ///< q and out are f16, else bf16
   float scale_log2;       ///< scale * log2 e; softcap * log2 e if there is a softcap
   float softcap_scale;    ///< 2 log2 e * scale / softcap, or 0
-  /// What lengths probably are: read, like anything that follows from it, before the kernels before
-  /// have ended, and corrected if it was wrong.
+  /// Expected lengths, read before the preceding kernels end; checked afterwards.
   const std::int32_t* guess;
-  std::int32_t ahead_keys;  ///< that a CTA asks for by then; 0: it waits with everything
+  std::int32_t ahead_keys;  ///< that a CTA prefetches by then; 0: no speculative prologue
   DecodeDeal deal;
   std::int32_t splits;       ///< kFixed
   std::int32_t groups;       ///< clusters of the attending kernel, of CTAs that share a segment
@@ -81,10 +79,9 @@ struct DecodeParams {
   float merge_cost;          ///< of a part of a tile for the group that merges all, in pieces
   float* partial_out;        ///< [slot, rows, head_dim], 16-byte aligned
   float* partial_sums;       ///< [slot, rank, rows, 2]: reference in units of log2, sum by it
-  /// [slot, rank] how many parts of the tile with that first slot are there, of what CTA `rank` of
-  /// a cluster merges: counter_tag + their number.
-  /// What has another tag counts as 0: the workspace needs no preparation, and may have been used
-  /// by others. Who finds that it is the last one merges all parts, in their order, and leaves 0.
+  /// [slot, rank] counter_tag + the number of stored splits of the tile with that first slot, of
+  /// the dimensions that CTA `rank` of a cluster merges. A counter with another tag is 0: the
+  /// workspace needs no preparation. The last CTA merges all splits, in order, and leaves 0.
   std::uint64_t* counters;
   std::uint64_t counter_tag;  ///< a multiple of kDecodeMaxParts, else random
   FastDivisor group_divisor;
@@ -109,6 +106,12 @@ constexpr int decode_box_bytes(int row_bytes) {
 /// Segments that a CTA has in shared memory at a time, and what they and a flag take.
 inline constexpr int kDecodeAgenda = 4;
 inline constexpr int kDecodeAgendaBytes = 384;
+
+/// Shared memory that each of so many CTAs of an SM may have, beside the 1 KB that a CTA
+/// costs beyond its request.
+constexpr int decode_max_shared(int residents) {
+  return 228 * 1024 / residents - 1024;
+}
 
 /// How a kernel cuts its tile. Entries decode_KV_dDIM_rROWS, KV bf16, f16, e4m3; with _tma behind
 /// it, keys come as boxes of 16, which one page must hold, else each on its own.
@@ -143,11 +146,6 @@ struct DecodeShape {
            barrier_bytes();
   }
 };
-/// Shared memory that each of so many CTAs of a multiprocessor may have, beside the 1 KB that a CTA
-/// costs more than it asks for.
-constexpr int decode_max_shared(int residents) {
-  return 228 * 1024 / residents - 1024;
-}
 
 constexpr DecodeShape decode_shape(DecodeKv kv, int head_dim, int rows) {
   const int row_bytes = decode_kv_bytes(kv) * head_dim;

@@ -14,8 +14,7 @@
 
 namespace tilewright::tile {
 
-/// Reads a word of every line of the parameters, which are cold at first: before the wait for the
-/// kernel before, this costs nothing.
+/// Reads a word of every line of the parameters into the cache; free before the grid dependency.
 __device__ inline void touch(const kernels::DecodeParams& p) {
   const auto* const words = reinterpret_cast<const std::uint32_t*>(&p);
 #pragma unroll
@@ -140,7 +139,7 @@ __device__ void decode(const kernels::DecodeParams& p) {
     if (agenda.is_last()) break;
     __syncthreads();
   }
-  merger.group.acquire();  // nobody leaves while another reads his shared memory
+  merger.group.acquire();  // no CTA exits while another reads its shared memory
 }
 
 }  // namespace tilewright::tile

@@ -50,7 +50,7 @@ class DecodeGather {
     advance();
   }
 
-  /// Until what this thread has asked for is in the oldest stage.
+  /// Until this thread's copies into the oldest stage have landed.
   __device__ void wait(std::uint32_t /*stage*/) { ptx::cp_async_wait_group<Shape.stages - 2>(); }
 
   /// The next step of this team, if there is one, to a stage; one group of copies in any case.
@@ -68,7 +68,7 @@ class DecodeGather {
     ptx::cp_async_commit_group();
   }
 
-  /// Until all that was asked for is there.
+  /// Until all copies have landed.
   __device__ void drain() { ptx::cp_async_wait_group<0>(); }
 
   /// Hidden keys are zeros.

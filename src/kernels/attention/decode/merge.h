@@ -1,10 +1,8 @@
-// The end of a tile in a CTA: what its teams have summed becomes one sum, of which each has some
-// dimensions, and leaves as a result or as a part of one. Who adds the last part of a tile merges
-// all.
+// The end of a tile in a CTA: the sums of its teams are reduced, each team keeping some dimensions,
+// and stored as the result or as a split of it. The CTA that stores the last split merges all.
 //
-// In a round, warps whose team numbers differ in one bit exchange halves of what they still have:
-// all of them add, and a barrier a round is enough, because a warp next writes where it alone has
-// read.
+// In a round, warps whose team numbers differ in one bit exchange halves of what they still have.
+// One barrier per round suffices, because a warp next writes where it alone has read.
 #pragma once
 
 #include "kernels/attention/decode/consumer.h"

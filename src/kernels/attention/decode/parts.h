@@ -3,7 +3,7 @@
 //   out = sum_i 2^(m_i - m) o_i / (sum_i 2^(m_i - m) s_i + 2^(sink log2 e - m)),   m = max_i m_i
 //
 // with o_i = sum_j 2^(x_j - m_i) v_j and s_i = sum_j 2^(x_j - m_i) over the keys of part i. All
-// parts are read in their order, the own one too: the bits do not depend on who was last.
+// parts are read in their order, the own one too: the bits do not depend on which CTA was last.
 #pragma once
 
 #include "kernels/attention/decode/decode.h"
@@ -27,12 +27,11 @@ class DecodeCounter {
       : tag_(p.counter_tag),
         word_(reinterpret_cast<unsigned long long*>(p.counters) + first_slot) {}
 
-  /// What is there now, for validate(): read long before, so that nobody waits for it.
+  /// The counter as it is now, for validate(): loaded early, to hide the latency.
   __device__ unsigned long long look() const {
     return *static_cast<volatile unsigned long long*>(word_);
   }
-  /// If another has put it there, or nobody: no parts yet. Everyone does so before adding his part,
-  /// and only the first one succeeds.
+  /// Resets a counter with another tag. Every CTA tries before it adds; the first one succeeds.
   __device__ void validate(unsigned long long seen) const {
     if ((seen & ~kCount) != tag_) atomicCAS(word_, seen, tag_);
   }

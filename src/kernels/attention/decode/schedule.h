@@ -1,17 +1,14 @@
-// Who attends to which keys: the first warp of a CTA works it out from the lengths on the device,
-// so that no launch depends on them, and leaves a few segments at a time to all warps
-// (DecodeAgenda).
-// One place in the code finds the next segment: when every place that needs one did it by itself,
-// that was a third of 120 KB of instructions, and fetching them cost microseconds.
+// Which CTA attends to which keys: the first warp of a CTA computes it from the lengths on the
+// device, so that no launch depends on them, and passes a few segments at a time to all warps
+// (DecodeAgenda). Only one place in the code finds the next segment: copies of it in every place
+// were a third of 120 KB of instructions, and fetching those cost microseconds.
 //
-// Tiles stand in the order (sequence, KV head, rows), and may be dealt out in three ways:
-//   aligned    every tile in equal parts, as many as there are groups of CTAs for, one for a group:
-//              DecodeAligned. For up to 32 sequences, one for a lane, which keeps it short: until
-//              it is done, no key is on its way.
-//   balanced   tiles have weights, their pieces and tile_cost, and group c has the units
-//              [c S, (c + 1) S) of their sum: all groups end together, but most have parts of two
-//              tiles.
-//   fixed      the same, and a weight is the number of parts that was asked for.
+// Tiles, in the order (sequence, KV head, rows), are scheduled in one of three ways:
+//   aligned    every tile in equal splits, one per group of CTAs, as many as there are groups:
+//              DecodeAligned. For up to 32 sequences, one per lane; no key is loaded before it ends
+//   balanced   the weight of a tile is its pieces + tile_cost; group c has units [c S, (c + 1) S)
+//              of the sum of weights: all groups end together, but most have splits of two tiles
+//   fixed      the same, but a weight is the requested number of splits
 #pragma once
 
 #include "kernels/attention/decode/decode.h"
@@ -65,7 +62,7 @@ struct DecodeSegment {
   DecodeMerge merge;                ///< if it is not
 };
 
-/// The sum of all weights, and how it is shared out. By all lanes of a warp.
+/// The sum of all weights, and the share of a group. By all lanes of a warp.
 class DecodePlan {
  public:
   __device__ DecodePlan(const kernels::DecodeParams& p, const std::int32_t* lengths)
@@ -140,7 +137,7 @@ class DecodePlan {
  private:
   static constexpr unsigned kAllLanes = 0xffffffffu;
 
-  /// Tiles that all have this weight are not cut if that takes little longer: nobody merges then.
+  /// Tiles of equal weight are not split if that takes little longer: then nothing is merged.
   __device__ std::int64_t whole_tiles(std::int32_t weight) const {
     const std::int64_t whole = decode_quotient(share_ + weight - 1, weight) * weight;
     return whole - share_ <= p_.tile_cost / 2 ? whole : share_;

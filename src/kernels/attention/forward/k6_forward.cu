@@ -51,7 +51,7 @@ struct Config {
   static constexpr int kHeadDim = kVariant.head_dim, kKeys = kVariant.keys;
   static constexpr int kConsumers = kVariant.consumers, kQStages = kVariant.q_stages;
   static constexpr int kKvStages = K6Variant::kKvStages;
-  // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
+  // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kKeys > 128 ? 24 : 40;
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : kKeys > 128 ? 240 : 232;
 
@@ -209,7 +209,8 @@ struct Worker : C::Consumer {
                          const DealtTile& tile) const {
     const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
     const AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
-    const tile::RowResult rows = tile::finish_rows(softmax, params.scale_log2, sink);
+    const tile::RowResult rows =
+        tile::finish_rows(softmax.max, softmax.sum, params.scale_log2, sink);
     const std::int32_t query = tile.first_query + this->warp_row();
     // A tensor copy writes whole boxes, beyond the end of a packed sequence as well.
     if (C::kVariant.stages_out && params.cu_q == nullptr) {

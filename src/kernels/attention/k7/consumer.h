@@ -9,6 +9,7 @@
 #include "ptx/fence.h"
 #include "ptx/warp_roles.h"
 #include "ptx/wgmma_sync.h"
+#include "tile/row_end.h"
 
 #include <cstdint>
 

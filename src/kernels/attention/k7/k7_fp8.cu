@@ -2,9 +2,9 @@
 //
 // K7: queries, keys, values and weights in e4m3.
 //
-// The tensor core does twice as many products a clock as in K6, the special-function units as many
-// exponentials as before: for 64 queries and K keys at head_dim d both products take K d / 32
-// clocks and the exponentials 4 K, as long at d = 128. So K6's overlap decides: turns of
+// The tensor core does twice as many products per cycle as in K6, the special-function units the
+// same number of exponentials: for 64 queries and K keys at head_dim d both products take K d / 32
+// cycles and the exponentials 4 K, as long at d = 128. So K6's overlap decides: turns of
 // warpgroups, and inside one p v of a tile under the softmax of the next. Three warpgroups instead
 // of two find more to overlap, and tiles are as wide as their 160 registers allow.
 //
@@ -35,6 +35,7 @@
 #include "kernels/attention/k7/k7_fp8.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/load_store.h"
+#include "tile/accumulator_rows.h"
 #include "tile/element.h"
 #include "tile/entry.h"
 
@@ -220,8 +221,8 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
   }
 
   // The same where results, the tensor core's sums and scores do not fit beside each other: one
-  // product after the other, that with the values for kSlice dimensions at a time while nobody
-  // needs the scores' registers; one slice is added while the next one is multiplied.
+  // product after the other, that with the values for kSlice dimensions at a time while the
+  // scores' registers are free; one slice is added while the next one is multiplied.
   __device__ void attend_in_slices(Scores& first, Sums& sums, Row& row,
                                    const typename C::Tiles& own) {
     Scores s;
@@ -289,9 +290,9 @@ struct Worker : tile::Fp8AttentionConsumer<C> {
     const DealtTile& tile = work.tile;
     const float* sink = params.sink == nullptr ? nullptr : params.sink + tile.head;
     const AttentionSequence sequence = {tile.q_begin, tile.q_len, 0, tile.kv_len};
-    const tile::OnlineSoftmax state = {{softmax.base[0], softmax.base[1]},
-                                       {softmax.sum[0], softmax.sum[1]}};
-    tile::RowResult rows = tile::finish_rows(state, 1.0f, sink);
+    const float max[2] = {softmax.base[0], softmax.base[1]};  // copies: other code without
+    const float sum[2] = {softmax.sum[0], softmax.sum[1]};
+    tile::RowResult rows = tile::finish_rows(max, sum, 1.0f, sink);
     rows.factor[0] *= work.result_scale;
     rows.factor[1] *= work.result_scale;
     const std::int32_t query = tile.first_query + this->warp_row();

@@ -31,7 +31,7 @@ struct Fp8AttentionConfig {
   static constexpr bool kIsTwoLevel = kVariant.sums == kernels::Fp8Sums::kTwoLevel;
   static constexpr int kQBytes = 64 * kHeadDim, kKvBytes = kKeys * kHeadDim;
   static constexpr int kTransposers = 3;  ///< warps
-  // All registers of a multiprocessor are dealt out at the launch, and dealt again by role.
+  // All registers of an SM are dealt out at the launch, and dealt again by role.
   static constexpr bool kIsWide =
       (kHeadDim == 256 && kKeys > 96) || (kHeadDim == 128 && kIsTwoLevel);
   static constexpr int kProducerRegisters = kConsumers == 3 ? 32 : kIsWide ? 24 : 40;
@@ -69,7 +69,7 @@ struct Fp8AttentionShared {
   KeyTileScales<C::kParts> key_scales[C::kStages];  ///< of k's stages
   float zero;                                       ///< see pass_turn_here
 
-  /// One thread. A warp of a consumer lets go of a stage with one arrival.
+  /// One thread. A warp of a consumer releases a stage with one arrival.
   __device__ void initialise() {
     constexpr int kWarps = 4 * C::kConsumers, kTransposers = C::kIsRows ? C::kTransposers : 0;
     for (auto& ring : q_ring) ring.initialise(4);

@@ -7,7 +7,9 @@
 // A tile of keys has `Parts` parts of as many columns, with scales of their own.
 #pragma once
 
-#include "tile/online_softmax.h"
+#include "ptx/math.h"
+#include "tile/accumulator_rows.h"
+#include "tile/row_end.h"
 #include "tile/warp.h"
 
 #include <cstdint>

@@ -17,7 +17,7 @@
 
 namespace tilewright::tile {
 
-/// Rows of a tile in boxes from `num_rows` on become zeros; by all of `Warps` warps, who wait for
+/// Rows of a tile in boxes from `num_rows` on become zeros; by all of `Warps` warps, which wait for
 /// each other at a barrier.
 template <int Rows, int Columns, int Span, int Warps, int Barrier>
 __device__ void clear_rows_behind(std::uint32_t tile, std::int32_t num_rows, std::uint32_t warp) {

@@ -1,4 +1,4 @@
-// Where a key is in values that come as columns (Fp8Values::kColumns, k7_fp8.h).
+// Where a key is in values that come as columns (Fp8Values::kColumns, fp8_operands.h).
 #pragma once
 
 #include <cstdint>

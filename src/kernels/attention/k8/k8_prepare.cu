@@ -17,7 +17,7 @@
 // A scale of a tensor or a head needs a pass over everything before (attention_k8_amax).
 //
 // Rows change hands twice through shared memory, 16 bytes at a time, instead of once a butterfly
-// through shuffles: those pass a quarter of the numbers a clock that additions do.
+// through shuffles: those pass a quarter of the numbers per cycle that additions do.
 //
 // Limit: memory, 3 bytes an element in one pass, 5 in two. Of instructions, at d = 128: 1 to
 // unpack, 0.5 for signs, 7 for butterflies, 1 amax, 1 scale, 1 to convert, 1 to copy: 12.5 an

@@ -1,7 +1,7 @@
 // Warps 0-3 of a tensor-core decode kernel, between its two products: a thread has a key, and all
 // rows' scores of it, so a row's maximum and sum go across threads. Sums do once a segment. Maxima
 // do when some score is above the running one by more than kLag (in log2): a vote of all threads
-// says whether, and else nobody exchanges anything.
+// says whether, else nothing is exchanged.
 //
 // Codes: a query times a power of two, up to 2^8, is the sum a + b / 16 + c / 256 of e4m3 codes,
 // each of which is what the ones before have left, rounded: 12 bits, and 2^-26 of the largest. A
@@ -18,7 +18,7 @@
 #include "ptx/store_shared.h"
 #include "ptx/warp_roles.h"
 #include "tile/element.h"
-#include "tile/online_softmax.h"
+#include "tile/row_end.h"
 #include "tile/tensor_memory.h"
 
 #include <cstdint>
@@ -166,7 +166,7 @@ struct DecodeAttender {
     ptx::tcgen05_wait_st_sync_aligned();
   }
 
-  /// Without steps nobody asks for queries.
+  /// Without steps the queries are not needed.
   __device__ void begin(const DecodeSegment& segment, bool has_steps) {
     chunks = d.chunks(segment);
 #pragma unroll

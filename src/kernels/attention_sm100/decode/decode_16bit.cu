@@ -1,8 +1,8 @@
 // targets: sm_100f
 //
 // Flash decode on Blackwell's tensor core, caches of bf16 and f16: 1 to 16 queries a sequence
-// against a long cache. What is asked for, who attends to which keys, parts of tiles and their
-// merging are those of attention/decode (decode.h, agenda.h, parts.h); a CTA's inside is not.
+// against a long cache. The problem, the schedule of keys over CTAs, and the merging of splits are
+// those of attention/decode (decode.h, agenda.h, parts.h); what a CTA does is not.
 //
 // An MMA has 128 rows, and a KV head has 1 to 16 queries or a few times that. So keys are the rows:
 // S^T = K Q^T has 128 keys by 16 or 64 columns, O^T = V^T P^T head_dim by as many. Both operands

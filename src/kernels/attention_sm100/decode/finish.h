@@ -1,6 +1,6 @@
 // The end of a segment in a tensor-core decode kernel, by warps 0-3: sums of all keys' threads, and
 // results from Tensor Memory, where a lane is a dimension, through shared memory to rows; 16 rows
-// at a time. Whole tiles leave as results, others as parts; who adds the last part merges all.
+// at a time. Whole tiles leave as results, others as parts, which the CTA with the last one merges.
 #pragma once
 
 #include "kernels/attention/decode/parts.h"

@@ -18,7 +18,7 @@
 #include "kernels/attention_sm100/decode/tensor_decode.h"
 #include "ptx/address.h"
 #include "ptx/mbarrier.h"
-#include "tile/ring.h"
+#include "tile/deep_position.h"
 
 #include <cstdint>
 

@@ -5,6 +5,7 @@
 #include "kernels/linear/band/band.h"
 #include "ptx/cluster.h"
 #include "ptx/warp_roles.h"
+#include "tile/deep_position.h"
 #include "tile/ring.h"
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include "kernels/linear/wide/sm90_wide_bf16.h"
 #include "ptx/address.h"
 #include "ptx/cluster.h"
-#include "tile/ring.h"
+#include "tile/deep_position.h"
 
 #include <cstdint>
 

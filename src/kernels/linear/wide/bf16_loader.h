@@ -6,6 +6,7 @@
 #include "ptx/bulk_copy.h"
 #include "ptx/bulk_tensor_copy.h"
 #include "ptx/grid_dependency.h"
+#include "ptx/mbarrier.h"
 
 namespace tilewright::tile {
 

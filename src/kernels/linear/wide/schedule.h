@@ -1,5 +1,5 @@
-// Who works on what in the linear layers for many tokens: units of one token tile and the row tiles
-// of a cluster, found from the segments of the experts on the device.
+// The schedule of the linear layers for many tokens: units of one token tile and the row tiles of a
+// cluster, found from the segments of the experts on the device.
 #pragma once
 
 #include "kernels/linear/wide/sm90_wide.h"

@@ -9,7 +9,7 @@
 //   compress_hca     cluster of 8 CTAs  = an entry of 512, 128 tokens; a CTA has 64 channels
 //
 //   thread = 8 tokens x 4 channels                     warp 0 besides (of rank 0)
-//     is there an entry? .. (hca: 32 looked at at once)  copies ahead: norm weight, angles, page
+//     is there an entry? .. (hca: 32 read at once)  copies ahead: norm weight, angles, page
 //     16 loads of 16 B                                   |
 //     max, exp2, sums                                    |
 //     hca: 16 parts merged through shared memory         |

@@ -32,7 +32,7 @@ constexpr int sparse_union_places(std::int64_t entries) {
   while (places < 2 * entries) places *= 2;
   return places;
 }
-/// The table, the rows of the union, and who has them.
+/// The table, the rows of the union, and which lists have them.
 constexpr int sparse_union_shared_bytes(std::int64_t entries) {
   return static_cast<int>(4 * (sparse_union_places(entries) + 2 * entries));
 }

@@ -41,7 +41,7 @@ struct SparseShared {
   /// Bit i % 8 of word i / 8: key i is one. A word in 16 bytes, which is what can be copied.
   uint4 valid[kSparseStages][8];
   std::uint64_t q_full;
-  /// Of the columns below and from 256: the scores need both, and each consumer lets go of one.
+  /// Of the columns below and from 256: the scores need both, and each consumer releases one.
   RingBarriers<kSparseStages> k_ring[2];
   RingBarriers<1> p_ring;  ///< p and factors
 

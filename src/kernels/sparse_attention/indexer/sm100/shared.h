@@ -7,6 +7,7 @@
 #include "ptx/address.h"
 #include "ptx/mbarrier.h"
 #include "tile/box.h"
+#include "tile/deep_position.h"
 #include "tile/ring.h"
 
 #include <cstdint>
