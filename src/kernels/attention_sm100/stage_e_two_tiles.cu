@@ -37,7 +37,7 @@
 // (B of both products once for each tile). Counts and bounds beside stage C: README.md.
 // Sources: FlashAttention-4 (arXiv 2603.05451), its kernel for sm_100.
 #include "kernels/attention_sm100/stage_e_two_tiles.h"
-#include "kernels/attention_sm100/tensor_attention.h"
+#include "kernels/attention_sm100/tiles_in_flight.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
@@ -48,11 +48,14 @@ constexpr int kCorrectionWarp = 8, kMmaWarp = 12, kLoadWarp = 13;
 constexpr int kSoftmaxRegisters = 192, kCorrectionRegisters = 80, kOtherRegisters = 48;
 
 template <class Element, int HeadDim>
-struct Kernel {
+struct Kernel : tile::TilesInFlight<kTiles, HeadDim> {
   static constexpr int kBoxes = HeadDim / tile::kBoxElems;
   static constexpr int kCubicShare = HeadDim == 64 ? 8 : 16;
   static constexpr int kColumns = 512;
-  using Rows = tile::GroupWork<HeadDim, HeadDim>;
+  using Base = tile::TilesInFlight<kTiles, HeadDim>;
+  using Base::correct, Base::results, Base::rows_of, Base::scores;
+  using typename Base::KeyRange;
+  using typename Base::Rows;
 
   struct Shared {
     static constexpr int kStages = kStageEStages, kKeyBoxes = kBoxes, kValueBoxes = kBoxes;
@@ -61,52 +64,21 @@ struct Kernel {
     std::uint8_t boxes[kStages][tile::kBoxBytes];
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
-    std::uint64_t q_full, s_full[kTiles], factor[kTiles], p_ready[kTiles], o_full[kTiles];
+    typename Base::Barriers barriers;
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
-      ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
-      for (int t = 0; t < kTiles; ++t) {
-        ptx::mbarrier_init(ptx::shared_address(&s_full[t]), 1);
-        ptx::mbarrier_init(ptx::shared_address(&factor[t]), tile::kRowThreads);
-        ptx::mbarrier_init(ptx::shared_address(&p_ready[t]), 2 * tile::kRowThreads);
-        ptx::mbarrier_init(ptx::shared_address(&o_full[t]), 1);
-      }
+      barriers.initialise();
     }
   };
   static_assert(sizeof(Shared) <= stage_e_shared_bytes(HeadDim));
-
-  static __device__ std::uint32_t scores(std::uint32_t columns, int t) {
-    return columns + t * tile::kKeys;
-  }
-  static __device__ std::uint32_t results(std::uint32_t columns, int t) {
-    return columns + kTiles * tile::kKeys + t * HeadDim;
-  }
-
-  // Tile t of the CTA; it may have no rows.
-  static __device__ Rows rows_of(const AttentionParams& params, int t) {
-    const std::int32_t pair = params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x);
-    return {params, params.heads / params.kv_heads, pair * kTiles + t};
-  }
-  // The keys of both tiles.
-  struct KeyRange {
-    std::int32_t begin, end;
-
-    __device__ explicit KeyRange(const AttentionParams& params) {
-      const Rows first = rows_of(params, 0), second = rows_of(params, 1);
-      begin = first.tiles.begin;
-      end = second.rows() > 0 ? max(first.tiles.end, second.tiles.end) : first.tiles.end;
-      end = max(end, begin);
-    }
-    __device__ std::int32_t count() const { return end - begin; }
-  };
 
   static __device__ void load(const AttentionParams& params, Shared& shared) {
     const KeyRange keys(params);
     if (keys.count() == 0) return;
     const Rows first = rows_of(params, 0);
-    const std::uint32_t q_full = ptx::shared_address(&shared.q_full);
+    const std::uint32_t q_full = ptx::shared_address(&shared.barriers.q_full);
     ptx::mbarrier_arrive_expect_tx(q_full, kTiles * kBoxes * first.box_rows() * tile::kBoxRowBytes);
     tile::load_queries(params, shared.q[0], first, q_full);
     tile::load_queries(params, shared.q[1], rows_of(params, 1), q_full);
@@ -142,12 +114,12 @@ struct Kernel {
             scores(columns, t), ptx::shared_address(shared.q[t][box]),
             ptx::shared_address(shared.boxes[at.stage]), box > 0);
       }
-      ptx::tcgen05_commit(ptx::shared_address(&shared.s_full[t]));
+      ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.s_full[t]));
       if (t == kTiles - 1) release(first_box);
     }
     __device__ void add_values(std::int32_t step, int t) const {
       const std::int32_t first_box = (2 * step + 1) * kBoxes;
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_ready[t]), step & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
 #pragma unroll 1
       for (int box = 0; box < kBoxes; ++box) {
         const auto at = wait_box(first_box + box);
@@ -162,7 +134,7 @@ struct Kernel {
   static __device__ void multiply(Shared& shared, std::uint32_t columns, std::int32_t steps) {
     if (steps == 0) return;
     const Multiplier multiplier = {shared, columns};
-    ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+    ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
 #pragma unroll 1
     for (int t = 0; t < kTiles; ++t) multiplier.score(0, t);
 #pragma unroll 1
@@ -173,7 +145,7 @@ struct Kernel {
         if (step + 1 < steps) {
           multiplier.score(step + 1, t);
         } else {
-          ptx::tcgen05_commit(ptx::shared_address(&shared.o_full[t]));
+          ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
         }
       }
     }
@@ -189,10 +161,11 @@ struct Kernel {
     const bool has_rows = ptx::uniform(row) < rows.rows();
     const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
     const std::uint32_t own = tile::own_lanes(scores(columns, t));
-    const std::uint32_t factor_barrier = ptx::shared_address(&shared.factor[t]);
+    const std::uint32_t factor_barrier = ptx::shared_address(&shared.barriers.factor[t]);
     tile::RowSoftmax softmax;
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.s_full[t]), n - keys.begin & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
+                                   n - keys.begin & 1);
       float s[4][32], factor = 1.0f;
       if (has_rows) {
         tile::load_row(s, own);
@@ -212,27 +185,12 @@ struct Kernel {
       if (t == 0 && n + 1 == keys.end) {
         tile::clear_values_behind(params, shared, rows.sequence.kv_len, keys.begin, keys.end);
       }
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
     }
-    if (keys.count() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full[t]), 0);
+    if (keys.count() > 0)
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
     shared.factors[t][row] = tile::finish_group_row(params, rows, softmax);
     tile::hand_over_tensor_memory(factor_barrier);
-  }
-
-  static __device__ void correct(Shared& shared, std::uint32_t columns, std::int32_t steps) {
-    const std::uint32_t row = threadIdx.x % tile::kRowThreads;
-    for (std::int32_t step = 0; step < steps; ++step) {
-#pragma unroll 1
-      for (int t = 0; t < kTiles; ++t) {
-        tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), step & 1);
-        const float factor = shared.factors[t][row];
-        if (step > 0 && __any_sync(0xffffffffu, factor != 1.0f)) {
-          tile::scale_row<HeadDim>(tile::own_lanes(results(columns, t)), factor);
-          ptx::tcgen05_wait_st_sync_aligned();
-        }
-        tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
-      }
-    }
   }
 
   static __device__ void finish(const AttentionParams& params, Shared& shared,
@@ -240,7 +198,7 @@ struct Kernel {
 #pragma unroll 1
     for (int t = 0; t < kTiles; ++t) {
       const Rows rows = rows_of(params, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), steps & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), steps & 1);
       if (rows.rows() <= 0) continue;
       tile::store_results<Element, kBoxes>(params, shared.q[t], rows, results(columns, t),
                                            shared.factors[t][threadIdx.x % tile::kRowThreads],

@@ -7,7 +7,7 @@
 //   weights   2^(s - max + 7) as codes, as in K7: e4m3 ends at 448. The reference moves when one
 //             would leave the format. Four to a cell of Tensor Memory, over the scores
 //   values    in rows, as they came: the tensor core reads B of 8 bits with its rows contiguous,
-//             so nothing is transposed, and nobody needs them in columns
+//             so nothing is transposed, and none are needed in columns
 //   scales    of q and k go into the exponent's factor, of v to the end; per block of keys a weight
 //             is smaller as its values' scale is below the largest one
 //
@@ -17,10 +17,10 @@
 // Limit and counts: README.md.
 #include "arch/instruction_descriptor.h"
 #include "kernels/attention_sm100/stage_h_e4m3.h"
-#include "kernels/attention_sm100/tensor_attention.h"
+#include "kernels/attention_sm100/tiles_in_flight.h"
 #include "ptx/convert_fp8.h"
 #include "ptx/store_shared.h"
-#include "ptx/tcgen05_mma_f8.h"
+#include "ptx/tcgen05_mma.h"
 #include "tile/entry.h"
 
 namespace tilewright::kernels {
@@ -71,14 +71,17 @@ struct CodeSoftmax {
 };
 
 template <int HeadDim>
-struct Kernel {
+struct Kernel : tile::TilesInFlight<stage_h_tiles(HeadDim), HeadDim> {
   static constexpr int kStages = stage_h_stages(HeadDim), kTiles = stage_h_tiles(HeadDim);
   static constexpr int kSpan = stage_h_span(HeadDim), kBoxes = HeadDim / kSpan;
   static constexpr int kItemBytes = tile::kKeys * HeadDim, kSpanBoxBytes = tile::kKeys * kSpan;
   static constexpr int kOutBoxes = HeadDim / tile::kBoxElems, kColumns = 512;
   static constexpr std::uint32_t kStepBytes = 32;  // of the reduction index in one instruction
   static constexpr auto kSwizzle = arch::swizzle_of_span(kSpan);
-  using Rows = tile::GroupWork<HeadDim, HeadDim>;
+  using Base = tile::TilesInFlight<kTiles, HeadDim>;
+  using Base::correct, Base::results, Base::rows_of, Base::scores;
+  using typename Base::KeyRange;
+  using typename Base::Rows;
   using KeyItem = tile::Box<tile::kKeys, HeadDim, kSwizzle>;  // queries too
 
   struct Shared {
@@ -86,46 +89,15 @@ struct Kernel {
     std::uint8_t items[kStages][kItemBytes];
     float factors[kTiles][tile::kRowThreads];
     tile::RingBarriers<kStages> ring;
-    std::uint64_t q_full, s_full[kTiles], factor[kTiles], p_ready[kTiles], o_full[kTiles];
+    typename Base::Barriers barriers;
     std::uint32_t tensor_memory;
 
     __device__ void initialise() {
       ring.initialise(1);
-      ptx::mbarrier_init(ptx::shared_address(&q_full), 1);
-      for (int t = 0; t < kTiles; ++t) {
-        ptx::mbarrier_init(ptx::shared_address(&s_full[t]), 1);
-        ptx::mbarrier_init(ptx::shared_address(&factor[t]), tile::kRowThreads);
-        ptx::mbarrier_init(ptx::shared_address(&p_ready[t]), 2 * tile::kRowThreads);
-        ptx::mbarrier_init(ptx::shared_address(&o_full[t]), 1);
-      }
+      barriers.initialise();
     }
   };
   static_assert(sizeof(Shared) <= stage_h_shared_bytes(HeadDim));
-
-  static __device__ std::uint32_t scores(std::uint32_t columns, int t) {
-    return columns + t * tile::kKeys;
-  }
-  static __device__ std::uint32_t results(std::uint32_t columns, int t) {
-    return columns + kTiles * tile::kKeys + t * HeadDim;
-  }
-
-  // Tile t of the CTA; it may have no rows.
-  static __device__ Rows rows_of(const AttentionParams& params, int t) {
-    const std::int32_t of_cta = params.q_tiles - 1 - static_cast<std::int32_t>(blockIdx.x);
-    return {params, params.heads / params.kv_heads, of_cta * kTiles + t};
-  }
-  // The keys of all tiles.
-  struct KeyRange {
-    std::int32_t begin, end;
-
-    __device__ explicit KeyRange(const AttentionParams& params) {
-      const Rows first = rows_of(params, 0), last = rows_of(params, kTiles - 1);
-      begin = first.tiles.begin;
-      end = last.rows() > 0 ? max(first.tiles.end, last.tiles.end) : first.tiles.end;
-      end = max(end, begin);
-    }
-    __device__ std::int32_t count() const { return end - begin; }
-  };
 
   // ---- the loading thread
 
@@ -135,13 +107,13 @@ struct Kernel {
       ptx::cp_async_bulk_tensor_4d_shared_global(
           ptx::shared_address(shared.q[t]) + box * kSpanBoxBytes, params.q_map, box * kSpan,
           rows.kv_head * rows.group, rows.sequence.q_begin + rows.first_query,
-          rows.stored_batch(params), ptx::shared_address(&shared.q_full));
+          rows.stored_batch(params), ptx::shared_address(&shared.barriers.q_full));
   }
   static __device__ void load(const AttentionFp8Params& params, Shared& shared) {
     const KeyRange keys(params);
     if (keys.count() == 0) return;
     const Rows work = rows_of(params, 0);
-    ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.q_full),
+    ptx::mbarrier_arrive_expect_tx(ptx::shared_address(&shared.barriers.q_full),
                                    kTiles * kBoxes * work.box_rows() * kSpan);
     for (int t = 0; t < kTiles; ++t) load_queries(params, shared, t);
     const tile::Ring<kStages> ring(shared.ring);
@@ -194,11 +166,11 @@ struct Kernel {
         ptx::tcgen05_mma_f8f6f4(scores(columns, t), a + units, b + units,
                                 instruction(arch::Major::kK, tile::kKeys), byte > 0);
       }
-      ptx::tcgen05_commit(ptx::shared_address(&shared.s_full[t]));
+      ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.s_full[t]));
       if (t == kTiles - 1) release(2 * step);
     }
     __device__ void add_values(std::int32_t step, int t) const {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.p_ready[t]), step & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]), step & 1);
       const auto at = wait_item(2 * step + 1);
       const std::uint64_t b = KeyItem::tensor_mn_major(ptx::shared_address(shared.items[at.stage]));
 #pragma unroll
@@ -211,7 +183,7 @@ struct Kernel {
     }
     __device__ void run(std::int32_t steps) const {
       if (steps == 0) return;
-      ptx::mbarrier_wait_parity(ptx::shared_address(&shared.q_full), 0);
+      ptx::mbarrier_wait_parity(ptx::shared_address(&shared.barriers.q_full), 0);
       for (int t = 0; t < kTiles; ++t) score(0, t);
 #pragma unroll 1
       for (std::int32_t step = 0; step < steps; ++step) {
@@ -221,7 +193,7 @@ struct Kernel {
           if (step + 1 < steps) {
             score(step + 1, t);
           } else {
-            ptx::tcgen05_commit(ptx::shared_address(&shared.o_full[t]));
+            ptx::tcgen05_commit(ptx::shared_address(&shared.barriers.o_full[t]));
           }
         }
       }
@@ -312,11 +284,12 @@ struct Kernel {
     const bool has_rows = ptx::uniform(row) < rows.rows();
     const tile::VisibleKeys visible(params, rows.query(row) + rows.shift(), rows.sequence.kv_len);
     const std::uint32_t own = tile::own_lanes(scores(columns, t));
-    const std::uint32_t factor_barrier = ptx::shared_address(&shared.factor[t]);
+    const std::uint32_t factor_barrier = ptx::shared_address(&shared.barriers.factor[t]);
     const ScoreScales scales(params, rows, row, row < rows.rows() && keys.count() > 0);
     CodeSoftmax softmax;
     for (std::int32_t n = keys.begin; n < keys.end; ++n) {
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.s_full[t]), n - keys.begin & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.s_full[t]),
+                                   n - keys.begin & 1);
       float s[4][32], factor = 1.0f, scale = 0.0f, value_log2 = 0.0f;
       if (has_rows) {
         tile::load_row(s, own);
@@ -338,37 +311,22 @@ struct Kernel {
       store_codes(own, s);
       if (t == 0 && n + 1 == keys.end)
         clear_values_behind(params, shared, rows.sequence.kv_len, keys);
-      tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
+      tile::hand_over_tensor_memory(ptx::shared_address(&shared.barriers.p_ready[t]));
     }
-    if (keys.count() > 0) tile::wait_for_tensor_memory(ptx::shared_address(&shared.o_full[t]), 0);
+    if (keys.count() > 0)
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.o_full[t]), 0);
     shared.factors[t][row] = finish_row(params, rows, softmax);
     tile::hand_over_tensor_memory(factor_barrier);
   }
 
-  // ---- correction threads
-
-  static __device__ void correct(Shared& shared, std::uint32_t columns, std::int32_t steps) {
-    const std::uint32_t row = threadIdx.x % tile::kRowThreads;
-    for (std::int32_t step = 0; step < steps; ++step) {
-#pragma unroll 1
-      for (int t = 0; t < kTiles; ++t) {
-        tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), step & 1);
-        const float factor = shared.factors[t][row];
-        if (step > 0 && __any_sync(0xffffffffu, factor != 1.0f)) {
-          tile::scale_row<HeadDim>(tile::own_lanes(results(columns, t)), factor);
-          ptx::tcgen05_wait_st_sync_aligned();
-        }
-        tile::hand_over_tensor_memory(ptx::shared_address(&shared.p_ready[t]));
-      }
-    }
-  }
+  // ---- correction threads, after their loop
 
   static __device__ void finish(const AttentionFp8Params& params, Shared& shared,
                                 std::uint32_t columns, std::int32_t steps) {
 #pragma unroll 1
     for (int t = 0; t < kTiles; ++t) {
       const Rows rows = rows_of(params, t);
-      tile::wait_for_tensor_memory(ptx::shared_address(&shared.factor[t]), steps & 1);
+      tile::wait_for_tensor_memory(ptx::shared_address(&shared.barriers.factor[t]), steps & 1);
       if (rows.rows() <= 0) continue;
       const float factor = shared.factors[t][threadIdx.x % tile::kRowThreads];
       if (params.is_f16_out != 0) {

@@ -10,7 +10,6 @@
 #include "arch/instruction_descriptor.h"
 #include "kernels/attention_sm100/decode/state.h"
 #include "ptx/tcgen05_mma.h"
-#include "ptx/tcgen05_mma_f8.h"
 #include "tile/tensor_memory.h"
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "arch/instruction_descriptor.h"
 #include "kernels/sparse_attention/indexer/sm100/shared.h"
 #include "ptx/tcgen05_block_scale.h"
-#include "ptx/tcgen05_mma_f8.h"
+#include "ptx/tcgen05_mma.h"
 #include "ptx/tcgen05_sync.h"
 #include "tile/tensor_memory.h"
 
